@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Verbs only; what they do lives in ansible/, experiments/testbed and tests/.
+
+.DEFAULT_GOAL := help
+PYTHON := .venv/bin/python
+
+.PHONY: help testbed test lint bench figures clean
+
+help: ## list the verbs
+	@grep -E '^[a-z]+: .*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
+
+testbed: .venv/provisioned ## from a bare machine to a measured speedup: install, build, boot, latency table, KV table, figure
+	@$(PYTHON) -m testbed demo
+
+test: .venv/provisioned ## every test, the guest-level ones included
+	@$(PYTHON) -m testbed build
+	@$(PYTHON) -m pytest
+
+lint: .venv/provisioned ## formatting, types and style of every language here
+	@tests/lint.sh
+
+bench: .venv/provisioned ## guest speed and CXL access rate against stock QEMU, into build/bench.json
+	@$(PYTHON) -m testbed bench --json build/bench.json
+
+figures: .venv/provisioned ## every figure and table, from results that exist or are run now
+	@$(PYTHON) -m testbed figures
+
+clean: ## remove what was made in this clone; the shared cache stays (testbed cache prune)
+	rm -rf .venv build
+
+.venv/provisioned: requirements.lock pyproject.toml ansible/bootstrap.sh ansible/playbook.yml ansible/vars/packages.yml
+	@ansible/bootstrap.sh
+	@touch $@
