@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The doorbell between a guest program and the testbed's QEMU.
+ *
+ * One CPUID leaf, usable from user space with no driver: EAX = "CXSL" in ASCII, ECX = operation, EBX = argument. Any
+ * other machine treats the leaf as one it does not know and returns numbers nobody reads, so a program built with this
+ * header also runs natively: there testbed_present() is 0 and every other call does nothing.
+ *
+ *     testbed_roi_begin(1);   // caches and DRAM are modelled and counted from here ...
+ *     work();
+ *     testbed_roi_end();      // ... to here
+ *
+ * Print nothing inside the region of interest: a serial port is a device, and its accesses would be measured too.
+ */
+#ifndef TESTBED_ROI_H
+#define TESTBED_ROI_H
+
+#include <stdint.h>
+
+#define TESTBED_DOORBELL_LEAF 0x4358534cu    /* "CXSL" */
+#define TESTBED_DOORBELL_REPLY_B 0x2d4c5843u /* "CXL-" */
+#define TESTBED_DOORBELL_REPLY_C 0x54445353u /* "SSDT" */
+
+enum testbed_doorbell_op {
+    TESTBED_OP_QUERY = 0,
+    TESTBED_OP_ROI_BEGIN = 1,
+    TESTBED_OP_ROI_END = 2,
+    TESTBED_OP_RESET_COUNTERS = 3,
+    TESTBED_OP_POWER_CUT = 4,
+    TESTBED_OP_MARK = 5,
+};
+
+struct testbed_reply {
+    uint32_t a, b, c, d;
+};
+
+/* The "memory" clobber keeps the compiler from moving measured work across the doorbell. */
+static inline struct testbed_reply testbed_doorbell(uint32_t op, uint32_t argument) {
+    struct testbed_reply reply = {TESTBED_DOORBELL_LEAF, argument, op, 0};
+#if defined(__x86_64__)
+    __asm__ volatile("cpuid" : "+a"(reply.a), "+b"(reply.b), "+c"(reply.c), "+d"(reply.d) : : "memory");
+#endif
+    return reply;
+}
+
+/* The version of the testbed's doorbell, or 0 on any other machine. */
+static inline uint32_t testbed_query(void) {
+    struct testbed_reply reply = testbed_doorbell(TESTBED_OP_QUERY, 0);
+    if (reply.b != TESTBED_DOORBELL_REPLY_B || reply.c != TESTBED_DOORBELL_REPLY_C)
+        return 0;
+    return reply.d;
+}
+
+/* Asked once per translation unit: CPUID traps on other hypervisors and costs a microsecond there. */
+static inline int testbed_present(void) {
+    static int present = -1;
+    if (present < 0)
+        present = testbed_query() != 0;
+    return present;
+}
+
+static inline void testbed_ring(uint32_t op, uint32_t argument) {
+    if (testbed_present())
+        (void)testbed_doorbell(op, argument);
+}
+
+/* Begin the region of interest number `id`; regions do not nest. */
+static inline void testbed_roi_begin(uint32_t id) { testbed_ring(TESTBED_OP_ROI_BEGIN, id); }
+
+static inline void testbed_roi_end(void) { testbed_ring(TESTBED_OP_ROI_END, 0); }
+
+static inline void testbed_reset_counters(void) { testbed_ring(TESTBED_OP_RESET_COUNTERS, 0); }
+
+/* Acknowledge progress: the host reads the last number, also after a power cut. */
+static inline void testbed_mark(uint32_t number) { testbed_ring(TESTBED_OP_MARK, number); }
+
+/* Cut the power of the whole guest now: does not return in the testbed. */
+static inline void testbed_power_cut(void) { testbed_ring(TESTBED_OP_POWER_CUT, 0); }
+
+#endif
