@@ -1,0 +1,228 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Build the testbed's QEMU from Debian 13's source package, our patch series,
+# the overlay of whole files and the timing model.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+suite=trixie
+upstream=10.0 # the series is written against this branch
+
+usage() {
+    cat <<'EOF'
+usage: build.sh inputs                    print the files that go into the product
+       build.sh fingerprint               print what else can change the product
+       build.sh source DIR                unpack the patched source into DIR
+       build.sh build OUT_DIR WORK_DIR    build into OUT_DIR, with scratch in WORK_DIR
+       build.sh checkpatch WORK_DIR       run QEMU's checkpatch over patches and overlay
+
+environment:
+  TESTBED_QEMU_TARBALL, TESTBED_QEMU_SHA256  build from this QEMU 10.0.x tarball
+  TESTBED_QEMU_STOCK=1       build without our patches, for comparisons
+  TESTBED_DEBIAN_MIRROR      Debian mirror, if the host's own sources name none
+  TESTBED_CACHE              where the package index of Debian 13 is kept
+  TESTBED_PYTHON             Python with meson >= 1.5 and pycotap (default: python3)
+EOF
+}
+
+die() {
+    printf 'qemu-patches/build.sh: %s\n' "$*" >&2
+    exit 2
+}
+
+cache_dir() {
+    echo "${TESTBED_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cxl-ssd-testbed}"
+}
+
+# The mirror that the machine's own package sources use for Debian.
+debian_mirror() {
+    local mirror
+    # shellcheck disable=SC2016 # the format is apt's
+    mirror=${TESTBED_DEBIAN_MIRROR:-$(apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(REPO_URI)' \
+        'Created-By: Packages' 2>/dev/null | sed -n 's/^Debian|Debian|//p' | sort -u | head -n 1)}
+    [ -n "$mirror" ] || die "no Debian mirror in this machine's package sources; set TESTBED_DEBIAN_MIRROR to one"
+    echo "$mirror"
+}
+
+# apt with a private configuration: Debian 13's signed index, nothing of the host's state.
+private_apt() {
+    local tool=$1 dir
+    shift
+    dir=$(cache_dir)/apt-$suite
+    "$tool" -qq -o Dir::Etc::sourcelist="$dir/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+        -o Dir::State="$dir/state" -o Dir::State::status="$dir/status" -o Dir::Cache="$dir/cache" \
+        -o APT::Sandbox::User="$(id -un)" -o APT::Get::List-Cleanup=false "$@"
+}
+
+# Bring the index up to date; without a network an older one will do.
+update_index() {
+    local dir mirror
+    dir=$(cache_dir)/apt-$suite
+    mkdir -p "$dir/state/lists/partial" "$dir/cache/archives/partial"
+    exec 9>"$dir/lock"
+    flock 9
+    : >"$dir/status"
+    mirror=$(debian_mirror)
+    printf '%s [signed-by=%s] %s %s main\n' deb "$keyring" "$mirror" "$suite" \
+        deb-src "$keyring" "$mirror" "$suite" >"$dir/sources.list"
+    private_apt apt-get update >"$dir/update.log" 2>&1 || true
+    [ -n "$(private_apt apt-cache showsrc --only-source qemu 2>/dev/null)" ] ||
+        die "cannot fetch Debian $suite's package index from the mirror (no network?); see $dir/update.log"
+}
+
+# "URI SHA256" of the newest 10.0.x orig tarball. Only that file: mirrors may lack the packaging.
+orig_tarball() {
+    private_apt apt-cache showsrc --only-source qemu | awk -v upstream="$upstream" '
+        /^Package:/ { hashes = 0; name = ""; dir = "" }
+        /^Checksums-Sha256:/ { hashes = 1; next }
+        /^[^ ]/ { hashes = 0 }
+        hashes && $3 ~ /\.orig\.tar\.xz$/ { name = $3; sum = $1 }
+        /^Directory:/ { dir = $2 }
+        /^$/ || /^Directory:/ {
+            if (name != "" && dir ~ /^pool\/main/ && index(name, "qemu_" upstream ".") == 1)
+                print dir "/" name, sum
+        }' | sort -uV | tail -n 1
+}
+
+firmware_packages() {
+    private_apt apt-get download --print-uris seabios qemu-system-data | awk '{ print $2, $4 }'
+}
+
+fingerprint() {
+    if [ -n "${TESTBED_QEMU_TARBALL:-}" ]; then
+        echo "tarball ${TESTBED_QEMU_SHA256:?set it to the SHA-256 of TESTBED_QEMU_TARBALL}"
+    else
+        update_index
+        echo "source $(orig_tarball)"
+    fi
+    firmware_fingerprint
+    echo "stock ${TESTBED_QEMU_STOCK:-0}"
+    uname -m
+    "${CC:-cc}" --version | head -n 1
+    ld --version | head -n 1
+    pkg-config --modversion glib-2.0 pixman-1 slirp libfdt 2>/dev/null || true
+}
+
+firmware_fingerprint() {
+    [ -z "${TESTBED_QEMU_TARBALL:-}" ] || update_index
+    firmware_packages
+}
+
+fetch() {
+    local uri=$1 file=$2 sum=$3
+    /usr/lib/apt/apt-helper download-file "$uri" "$file" "SHA256:$sum" >/dev/null ||
+        die "cannot download $(basename "$file") with SHA-256 $sum from the mirror"
+}
+
+fetch_source() {
+    local dir=$1 path sum
+    if [ -n "${TESTBED_QEMU_TARBALL:-}" ]; then
+        echo "$TESTBED_QEMU_SHA256  $TESTBED_QEMU_TARBALL" | sha256sum --check --quiet ||
+            die "$TESTBED_QEMU_TARBALL does not have the SHA-256 $TESTBED_QEMU_SHA256"
+        cp "$TESTBED_QEMU_TARBALL" "$dir/qemu.tar"
+        return
+    fi
+    update_index
+    read -r path sum <<<"$(orig_tarball)"
+    [ -n "$path" ] || die "Debian $suite has no source package of QEMU $upstream.x; give one by TESTBED_QEMU_TARBALL"
+    fetch "$(debian_mirror)/$path" "$dir/qemu.tar" "$sum"
+}
+
+apply_series() {
+    local src=$1 patch
+    while read -r patch; do
+        if [ "${TESTBED_QEMU_STOCK:-0}" = 1 ] && [[ $patch != 0001-* ]]; then
+            continue
+        fi
+        patch -d "$src" -p1 --fuzz=0 --quiet --input "$here/patches/$patch" ||
+            die "patches/$patch does not apply to QEMU $(cat "$src/VERSION")"
+    done < <(grep -v '^#' "$here/series")
+}
+
+# The unpacked source with patches, overlay and model in place.
+prepare_source() {
+    local src=$1 scratch
+    scratch=$(mktemp -d "$src.XXXXXX")
+    mkdir -p "$src"
+    fetch_source "$scratch"
+    tar -x -f "$scratch/qemu.tar" -C "$src" --strip-components=1 --no-same-owner
+    rm -r "$scratch"
+    apply_series "$src"
+    if [ "${TESTBED_QEMU_STOCK:-0}" != 1 ]; then
+        cp -R "$here/overlay/." "$src/"
+        mkdir -p "$src/hw/mem/memsys"
+        cp "$here"/model/*.[ch] "$src/hw/mem/memsys/"
+    fi
+}
+
+check_python() {
+    local python=$1
+    "$python" -c 'import mesonbuild, pycotap' 2>/dev/null ||
+        die "$python lacks meson or pycotap; run through make, or pip install 'meson>=1.5' pycotap"
+}
+
+compile() {
+    local src=$1 python
+    python=$(command -v "${TESTBED_PYTHON:-python3}")
+    check_python "$python"
+    mkdir -p "$src/build"
+    (
+        cd "$src/build"
+        PATH=$(dirname "$python"):$PATH
+        # Nothing but what the testbed's command line uses.
+        ../configure --python="$python" --disable-download --without-default-features \
+            --target-list=x86_64-softmmu --enable-tcg --enable-slirp --enable-fdt=system --enable-pixman \
+            --enable-trace-backends=log --disable-docs --disable-install-blobs
+        ninja qemu-system-x86_64
+    )
+}
+
+# SeaBIOS and the -kernel option ROMs of Debian 13, so that the guest boots alike on every host.
+install_firmware() {
+    local share=$1 work=$2
+    mkdir -p "$work/firmware" "$share"
+    update_index
+    (cd "$work/firmware" && private_apt apt-get download seabios qemu-system-data)
+    for package in "$work"/firmware/*.deb; do
+        dpkg-deb --extract "$package" "$work/firmware"
+    done
+    cp "$work"/firmware/usr/share/seabios/bios-256k.bin \
+        "$work"/firmware/usr/share/qemu/{linuxboot_dma,kvmvapic,pvh}.bin "$share/"
+}
+
+build() {
+    local out=$1 work=$2
+    mkdir -p "$out/bin" "$work"
+    out=$(cd "$out" && pwd)
+    work=$(cd "$work" && pwd)
+    prepare_source "$work/source"
+    compile "$work/source"
+    install_firmware "$out/share/qemu" "$work"
+    install -s "$work/source/build/qemu-system-x86_64" "$out/bin/"
+    "$out/bin/qemu-system-x86_64" --version | head -n 1 >"$out/version.txt"
+    cat "$out/version.txt"
+}
+
+checkpatch() {
+    local work=$1 src
+    src=$work/source
+    [ -d "$src" ] || prepare_source "$src"
+    (cd "$src" && perl scripts/checkpatch.pl --no-tree --no-signoff --terse --strict "$here"/patches/*.patch)
+    (cd "$here/overlay" && find . -name '*.[ch]' -print0 |
+        xargs -0 perl "$src/scripts/checkpatch.pl" --no-tree --terse --strict -f)
+}
+
+case ${1:-} in
+inputs) (cd "$here/.." && ls -d qemu-patches/{build.sh,series,patches,overlay} qemu-patches/model/*.[ch]) ;;
+fingerprint) fingerprint ;;
+source) prepare_source "${2:?usage: build.sh source DIR}" ;;
+build) build "${2:?usage: build.sh build OUT_DIR WORK_DIR}" "${3:?usage: build.sh build OUT_DIR WORK_DIR}" ;;
+checkpatch) checkpatch "${2:?usage: build.sh checkpatch WORK_DIR}" ;;
+-h | --help | help) usage ;;
+*)
+    usage >&2
+    exit 2
+    ;;
+esac

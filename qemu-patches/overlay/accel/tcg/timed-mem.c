@@ -1,0 +1,241 @@
+/*
+ * Timed memory: guest accesses told to a memory timing model.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "cpu.h"
+#include "exec/cputlb.h"
+#include "exec/tb-flush.h"
+#include "exec/timed-mem.h"
+#include "exec/tlb-common.h"
+#include "system/cpu-timers.h"
+
+/* An entry of a line table, as kept for an L1 slot; 0: none. */
+typedef uint16_t LineRef;
+
+QEMU_BUILD_BUG_ON(TIMED_MEM_DATA_MODES * TIMED_MEM_LINES >= UINT16_MAX);
+QEMU_BUILD_BUG_ON(TIMED_MEM_MMU_MODES + TIMED_MEM_DATA_MODES > NB_MMU_MODES);
+
+TimedMemMode timed_mem_mode;
+bool timed_mem_lines_in_use;
+hwaddr timed_mem_window_base;
+hwaddr timed_mem_window_size;
+TimedMemDoorbell *timed_mem_doorbell;
+
+static struct {
+    MemSys *memsys;
+    LineRef *line_of_slot;      /* by L1 slot */
+    uint32_t last_slot;         /* of the last access, or MEM_NO_SLOT */
+    uint32_t tables_used;       /* bit i: the table of MMU index i has lines */
+    int nt_bytes;               /* of a non-temporal store still to come */
+} tm = { .last_slot = MEM_NO_SLOT };
+
+void timed_mem_attach(MemSys *memsys)
+{
+    tm.memsys = memsys;
+    tm.line_of_slot = g_new0(LineRef, memsys_l1_slots(memsys));
+    timed_mem_mode = TIMED_MEM_DEVICE;
+}
+
+MemSys *timed_mem_memsys(void)
+{
+    return tm.memsys;
+}
+
+mem_ps timed_mem_now_ps(void)
+{
+    return icount_now_ps(current_cpu ? current_cpu : first_cpu);
+}
+
+void timed_mem_set_window(hwaddr base, uint64_t dpa, uint64_t size)
+{
+    memsys_map_window(tm.memsys, base, dpa, size, timed_mem_now_ps());
+    timed_mem_window_base = base;
+    timed_mem_window_size = size;
+}
+
+/*
+ * Line tables
+ */
+
+static CPUTLBEntry *line_table(CPUState *cpu, int mmu_idx)
+{
+    return cpu->neg.tlb.f[TIMED_MEM_MMU_MODES + mmu_idx].table;
+}
+
+static void entry_clear(CPUTLBEntry *entry)
+{
+    memset(entry, -1, sizeof(*entry));
+}
+
+static CPUTLBEntry *line_entry(CPUState *cpu, LineRef ref)
+{
+    return &line_table(cpu, (ref - 1) / TIMED_MEM_LINES)
+                                          [(ref - 1) % TIMED_MEM_LINES];
+}
+
+/* The tables' fixed size replaces that of the unused MMU indexes. */
+static void line_tables_init(CPUState *cpu)
+{
+    const uintptr_t mask = (TIMED_MEM_LINES - 1) << CPU_TLB_ENTRY_BITS;
+
+    for (int i = 0; i < TIMED_MEM_DATA_MODES; i++) {
+        CPUTLBDescFast *fast = &cpu->neg.tlb.f[TIMED_MEM_MMU_MODES + i];
+
+        if (fast->mask != mask) {
+            g_free(fast->table);
+            fast->table = g_new(CPUTLBEntry, TIMED_MEM_LINES);
+            fast->mask = mask;
+        }
+    }
+    tm.tables_used = MAKE_64BIT_MASK(0, TIMED_MEM_DATA_MODES);
+    timed_mem_forget_lines(cpu);
+}
+
+void timed_mem_forget_lines(CPUState *cpu)
+{
+    while (tm.tables_used) {
+        int i = ctz32(tm.tables_used);
+
+        memset(line_table(cpu, i), -1, TIMED_MEM_LINES * sizeof(CPUTLBEntry));
+        tm.tables_used &= tm.tables_used - 1;
+    }
+}
+
+void timed_mem_forget_page(CPUState *cpu, vaddr page)
+{
+    const int lines = 4096 >> TIMED_MEM_LINE_BITS;
+    int first = (page >> TIMED_MEM_LINE_BITS) % TIMED_MEM_LINES;
+
+    for (uint32_t used = tm.tables_used; used; used &= used - 1) {
+        memset(line_table(cpu, ctz32(used)) + first, -1,
+               lines * sizeof(CPUTLBEntry));
+    }
+}
+
+void timed_mem_l1_slot_dropped(void *opaque, uint32_t slot)
+{
+    LineRef ref = tm.line_of_slot[slot];
+
+    if (ref) {
+        entry_clear(line_entry(first_cpu, ref));
+        tm.line_of_slot[slot] = 0;
+    }
+}
+
+void timed_mem_remember_line(CPUState *cpu, int mmu_idx, vaddr addr, int size,
+                             void *haddr, bool writable)
+{
+    vaddr line = addr & TIMED_MEM_LINE_MASK;
+    unsigned n = (addr >> TIMED_MEM_LINE_BITS) % TIMED_MEM_LINES;
+    uintptr_t addend = (uintptr_t)haddr - addr;
+    LineRef ref = 1 + mmu_idx * TIMED_MEM_LINES + n;
+    LineRef *of_slot;
+    CPUTLBEntry *entry;
+
+    if (!timed_mem_lines_in_use || tm.last_slot == MEM_NO_SLOT ||
+        ((addr + size - 1) & TIMED_MEM_LINE_MASK) != line) {
+        return;
+    }
+    /* One entry for each slot, so that the loss of the slot finds it. */
+    of_slot = &tm.line_of_slot[tm.last_slot];
+    if (*of_slot && *of_slot != ref) {
+        entry_clear(line_entry(cpu, *of_slot));
+    }
+    *of_slot = ref;
+
+    entry = line_entry(cpu, ref);
+    if (entry->addr_read != line || entry->addend != addend) {
+        entry_clear(entry);
+    }
+    entry->addr_read = line;
+    entry->addend = addend;
+    if (writable) {
+        entry->addr_write = line;
+    }
+    tm.tables_used |= 1u << mmu_idx;
+}
+
+void timed_mem_set_roi(CPUState *cpu, bool on)
+{
+    if (on == (timed_mem_mode == TIMED_MEM_ALL)) {
+        return;
+    }
+    icount_set_rate(cpu, on ? ICOUNT_RATE_ROI : ICOUNT_RATE_BOOT);
+    memsys_set_timed(tm.memsys, on);
+    if (on) {
+        line_tables_init(cpu);
+    }
+    timed_mem_mode = on ? TIMED_MEM_ALL : TIMED_MEM_DEVICE;
+    timed_mem_lines_in_use = on;
+    /* TLB flags and the look-up in translated code are other ones now. */
+    tlb_flush(cpu);
+    tb_flush(cpu);
+}
+
+/*
+ * Accesses and instructions
+ */
+
+static void charge(CPUState *cpu, mem_ps stall_ps)
+{
+    if (stall_ps) {
+        icount_charge_ps(cpu, stall_ps);
+    }
+}
+
+static void access_line(CPUState *cpu, hwaddr paddr, MMUAccessType type)
+{
+    mem_ps now_ps = icount_now_ps(cpu);
+
+    charge(cpu, type == MMU_DATA_STORE
+           ? memsys_store(tm.memsys, paddr, now_ps, &tm.last_slot)
+           : memsys_load(tm.memsys, paddr, now_ps, &tm.last_slot));
+}
+
+void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
+                      int size, MMUAccessType type)
+{
+    hwaddr paddr = full->phys_addr | (addr & ~TARGET_PAGE_MASK);
+    hwaddr last = paddr + size - 1;
+
+    if (tm.nt_bytes && type == MMU_DATA_STORE) {
+        /* A part of the store that timed_mem_nt_store() announced. */
+        tm.nt_bytes -= MIN(size, tm.nt_bytes);
+        tm.last_slot = MEM_NO_SLOT;
+        return;
+    }
+    for (paddr &= TIMED_MEM_LINE_MASK; paddr <= last;
+         paddr += MEMSYS_LINE_BYTES) {
+        access_line(cpu, paddr, type);
+    }
+}
+
+void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size)
+{
+    int part = MIN(size, -(int)(paddr | TIMED_MEM_LINE_MASK));
+
+    tm.nt_bytes = size;
+    charge(cpu, memsys_nt_store(tm.memsys, paddr, part, icount_now_ps(cpu)));
+    if (part < size) {
+        charge(cpu, memsys_nt_store(tm.memsys, paddr + part, size - part,
+                                    icount_now_ps(cpu)));
+    }
+}
+
+void timed_mem_flush(CPUState *cpu, hwaddr paddr, MemFlushKind kind)
+{
+    charge(cpu, memsys_flush(tm.memsys, paddr, kind, icount_now_ps(cpu)));
+}
+
+void timed_mem_fence(CPUState *cpu)
+{
+    charge(cpu, memsys_fence(tm.memsys, icount_now_ps(cpu)));
+}
+
+void timed_mem_wbinvd(CPUState *cpu)
+{
+    charge(cpu, memsys_wbinvd(tm.memsys, icount_now_ps(cpu)));
+}

@@ -1,0 +1,112 @@
+/*
+ * Timed memory: guest accesses told to a memory timing model.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ *
+ * Pages whose TLB entries carry TLB_TIMED take the slow path, which asks the
+ * model how long the vCPU stalls and charges that to the virtual clock. Within
+ * a region of interest (ROI) all RAM is timed; outside it only the device's
+ * window is, untimed but tracked, so that its persistence state is never lost.
+ *
+ * In an ROI, translated code looks up 64-byte lines instead of pages, in a
+ * small direct-mapped table that holds only lines that the model has in L1.
+ * An L1 hit therefore runs at the speed of any RAM access, and by the model's
+ * rules (FIFO L1, a hit costs nothing but its instruction) changes nothing
+ * that the model would have to know.
+ */
+#ifndef EXEC_TIMED_MEM_H
+#define EXEC_TIMED_MEM_H
+
+#include "exec/hwaddr.h"
+#include "exec/mmu-access-type.h"
+#include "exec/vaddr.h"
+#include "hw/core/cpu.h"
+#include "hw/mem/memsys/memsys.h"
+
+/*
+ * The line tables take the places of the MMU indexes from this one on in
+ * CPUTLB::f, which no x86 CPU uses; MMU indexes below TIMED_MEM_DATA_MODES
+ * translate data accesses of the guest (page walks lie above it).
+ */
+#define TIMED_MEM_MMU_MODES   8
+#define TIMED_MEM_DATA_MODES  6
+
+#define TIMED_MEM_LINE_BITS   6
+#define TIMED_MEM_LINE_MASK   (-(1 << TIMED_MEM_LINE_BITS))
+
+/* Entries of a line table: the lines of a 32 KiB L1D. */
+#define TIMED_MEM_LINES       512
+
+typedef enum TimedMemMode {
+    TIMED_MEM_OFF,          /* no model attached */
+    TIMED_MEM_DEVICE,       /* the device's window, untimed */
+    TIMED_MEM_ALL,          /* all RAM, timed */
+} TimedMemMode;
+
+extern TimedMemMode timed_mem_mode;
+extern bool timed_mem_lines_in_use;
+extern hwaddr timed_mem_window_base;
+extern hwaddr timed_mem_window_size;
+
+/*
+ * The model's side
+ */
+
+/* Use @memsys, whose callbacks must be those of timed_mem_callbacks(). */
+void timed_mem_attach(MemSys *memsys);
+MemSys *timed_mem_memsys(void);
+void timed_mem_l1_slot_dropped(void *opaque, uint32_t slot);
+
+/* The device is now seen at @base; @size 0: not at all. */
+void timed_mem_set_window(hwaddr base, uint64_t dpa, uint64_t size);
+
+/* Begin or end a region of interest; not while @cpu runs guest code. */
+void timed_mem_set_roi(CPUState *cpu, bool on);
+
+/* Virtual time for a call of the model, in any context of the vCPU thread. */
+mem_ps timed_mem_now_ps(void);
+
+/*
+ * The doorbell: CPUID with this leaf in EAX, an operation in ECX and an argument
+ * in EBX answers with @reply in EBX, ECX and EDX. NULL while nobody listens.
+ */
+#define TIMED_MEM_DOORBELL_LEAF 0x4358534c /* "CXSL" */
+
+typedef void TimedMemDoorbell(CPUState *cpu, uint32_t op, uint32_t arg,
+                              uint32_t reply[3]);
+extern TimedMemDoorbell *timed_mem_doorbell;
+
+/*
+ * TCG's side
+ */
+
+static inline bool timed_mem_page_timed(hwaddr paddr, int mmu_idx)
+{
+    return mmu_idx < TIMED_MEM_DATA_MODES &&
+           (timed_mem_mode == TIMED_MEM_ALL ||
+            (timed_mem_mode == TIMED_MEM_DEVICE &&
+             paddr - timed_mem_window_base < timed_mem_window_size));
+}
+
+/* An access to RAM of @size bytes at @addr, about to happen. */
+void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
+                      int size, MMUAccessType type);
+
+/*
+ * The access just told to timed_mem_access() is to host memory at @haddr: let
+ * translated code find it in the line table, if it lies in one line in L1.
+ */
+void timed_mem_remember_line(CPUState *cpu, int mmu_idx, vaddr addr, int size,
+                             void *haddr, bool writable);
+
+/* A translation changed: forget all lines, or those of one page. */
+void timed_mem_forget_lines(CPUState *cpu);
+void timed_mem_forget_page(CPUState *cpu, vaddr page);
+
+/* Instructions other than loads and stores; the addresses are physical. */
+void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size);
+void timed_mem_flush(CPUState *cpu, hwaddr paddr, MemFlushKind kind);
+void timed_mem_fence(CPUState *cpu);
+void timed_mem_wbinvd(CPUState *cpu);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * The host CPU's side of the memory timing model, as a user-creatable object.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef HW_MEM_CPU_TIMING_H
+#define HW_MEM_CPU_TIMING_H
+
+#include "hw/mem/memsys/memsys.h"
+
+#define TYPE_CPU_TIMING "cpu-timing"
+
+/* The configuration of the one -object cpu-timing, or NULL without one. */
+const MemCpuConfig *cpu_timing_config(void);
+
+#endif
