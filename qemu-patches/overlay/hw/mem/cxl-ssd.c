@@ -97,7 +97,9 @@ static void cxl_ssd_hdm_decoder_changed(CXLType3Dev *ct3d, int which,
     uint32_t ctrl = ldl_le_p(regs + R_CXL_HDM_DECODER0_CTRL);
 
     if (which != 0) {
-        warn_report_once("cxl-ssd: only HDM decoder 0 is timed");
+        if (committed) {
+            warn_report("cxl-ssd: only HDM decoder 0 is timed");
+        }
         return;
     }
     window_unmap(s);

@@ -67,8 +67,9 @@ void timed_mem_set_roi(CPUState *cpu, bool on);
 mem_ps timed_mem_now_ps(void);
 
 /*
- * The doorbell: CPUID with this leaf in EAX, an operation in ECX and an argument
- * in EBX answers with @reply in EBX, ECX and EDX. NULL while nobody listens.
+ * The doorbell: CPUID with this leaf in EAX, an operation in ECX and an
+ * argument in EBX answers with @reply in EBX, ECX and EDX. NULL while nobody
+ * listens.
  */
 #define TIMED_MEM_DOORBELL_LEAF 0x4358534c /* "CXSL" */
 
