@@ -1,0 +1,82 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# One function per component: build_NAME OUT_DIR WORK_DIR. Sourced by build.sh.
+
+build_buildroot() {
+    local packages
+    mapfile -t packages < <(resolved buildroot)
+    kernel_hook=()
+    unpack_packages "$2/root.tar" "${packages[@]}"
+    mv "$2/root.tar" "$1/buildroot.tar"
+}
+
+# linux-image-… is only downloaded (apt verifies it) and then unpacked beside the root.
+build_base() {
+    local out=$1 work=$2 packages kernel
+    mapfile -t packages < <(resolved base)
+    kernel=$(resolved_kernel)
+    # shellcheck disable=SC2016 # expanded by mmdebstrap's shell
+    kernel_hook=(--extract-hook="mkdir \"\$1/kernel\" && cd \"\$1/kernel\" && APT_CONFIG=\"\$MMDEBSTRAP_APT_CONFIG\" apt-get -oAPT::Sandbox::User=root download $kernel")
+    unpack_packages "$work/root.tar" "${packages[@]}"
+    mkdir -p "$work/root" "$work/kernel"
+    tar -C "$work/root" -xf "$work/root.tar" --no-same-owner --exclude-from="$here/packages/base-exclude" --exclude='./dev/*'
+    dpkg-deb -x "$work"/root/kernel/*.deb "$work/kernel"
+    rm -r "$work/root/kernel"
+    install_kernel "$work" "$out"
+    package_versions "${packages[@]}" >"$work/root/etc/testbed-packages.json"
+    cp -a "$here/overlay/." "$work/root/"
+    pack_cpio "$work/root" "$out/base.cpio"
+}
+
+# The ELF image inside Debian's bzImage starts through PVH: no firmware menu, no decompression by the guest.
+install_kernel() { # WORK OUT
+    local release modules=$1/root/usr/lib/modules name path
+    release=$(basename "$1"/kernel/usr/lib/modules/*)
+    echo "$release" >"$2/kernel-release"
+    extract_vmlinux "$1/kernel/boot/vmlinuz-$release" >"$2/vmlinux"
+    mkdir -p "$modules/$release"
+    for name in $(listed modules); do
+        path=$(find "$1/kernel/usr/lib/modules/$release" -name "$name.ko.xz" -print -quit)
+        [[ -n $path ]] || { echo "the kernel has no module $name" >&2; return 1; }
+        xz -dc "$path" >"$modules/$release/$name.ko"
+    done
+    cp "$1/kernel/usr/lib/modules/$release"/modules.{builtin,builtin.modinfo,order} "$modules/$release/"
+    /sbin/depmod -b "$1/root/usr" "$release" 2>/dev/null || /sbin/depmod -b "$1/root" "$release"
+}
+
+# The x86 boot protocol says where the compressed image lies: setup_sects at 0x1f1, payload_offset and payload_length at 0x248.
+extract_vmlinux() { # BZIMAGE
+    local sectors offset length
+    sectors=$(od -An -tu1 -j $((0x1f1)) -N1 "$1")
+    read -r offset length < <(od -An -tu4 -j $((0x248)) -N8 "$1")
+    # The last four bytes are the unpacked size, appended by the kernel's own build.
+    head -c $(((sectors + 1) * 512 + offset + length - 4)) "$1" | tail -c $((length - 4)) | zstd -dc
+}
+
+package_versions() { # NAME=VERSION...: one JSON object of the packages a result should name
+    printf '%s\n' "$@" | grep -E '^(cxl|ndctl|daxctl|libpmem1|libpmemobj1|libc6|e2fsprogs)=' |
+        sed -E 's/^([^=]+)=(.*)$/"\1":"\2"/' | paste -sd, | sed 's/.*/{&}/'
+}
+
+# The same files give the same bytes: sorted names, fixed times, owner root, renumbered inodes.
+pack_cpio() { # DIRECTORY FILE
+    find "$1" -print0 | xargs -0 touch -h -d "@$SOURCE_DATE_EPOCH"
+    (cd "$1" && find . -mindepth 1 -printf '%P\0' | sort -z | cpio --null --create --quiet --format=newc --reproducible --owner=+0:+0) >"$2"
+}
+
+build_software() {
+    local out=$1 work=$2
+    [[ -r ${BUILDROOT_DIR-}/buildroot.tar ]] || die "set BUILDROOT_DIR to the product of \`build.sh build buildroot\`"
+    tar -C "$repo" -cf "$work/source.tar" --owner=0 --group=0 --mtime="@$SOURCE_DATE_EPOCH" --sort=name \
+        guest-image/programs $([[ ! -d $repo/snapshot-lib ]] || echo snapshot-lib)
+    # mmdebstrap enters the unpacked build root: chroot when root, a user namespace when not.
+    mmdebstrap --variant=custom --architectures=amd64 --format=null --skip=setup,update,cleanup,check/empty \
+        --setup-hook="tar-in '$BUILDROOT_DIR/buildroot.tar' /" \
+        --customize-hook="tar-in '$work/source.tar' /src" \
+        --customize-hook="upload '$here/lib/compile.sh' /compile.sh" \
+        --customize-hook="chroot \"\$1\" /bin/bash /compile.sh" \
+        --customize-hook="download /software.tar '$work/software.tar'" "$suite" /dev/null
+    mkdir -p "$work/software"
+    tar -C "$work/software" -xf "$work/software.tar" --no-same-owner
+    pack_cpio "$work/software" "$out/software.cpio"
+}
