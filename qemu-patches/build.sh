@@ -23,7 +23,7 @@ environment:
   TESTBED_QEMU_STOCK=1       build without our patches, for comparisons
   TESTBED_DEBIAN_MIRROR      Debian mirror, if the host's own sources name none
   TESTBED_CACHE              where the package index of Debian 13 is kept
-  TESTBED_PYTHON             Python with meson >= 1.5 and pycotap (default: python3)
+  TESTBED_PYTHON             Python with meson >= 1.5 and pycotap (default: that of .venv, else python3)
 EOF
 }
 
@@ -166,14 +166,22 @@ check_python() {
 
 compile() {
     local src=$1 python
-    python=$(command -v "${TESTBED_PYTHON:-python3}")
+    python=${TESTBED_PYTHON:-$here/../.venv/bin/python}
+    [ -x "$python" ] || python=$(command -v python3)
     check_python "$python"
     mkdir -p "$src/build"
+    # Most rebuilds are for a few changed lines; ccache, where installed, knows the rest wherever the tree lies.
+    local cc=${CC:-cc}
+    if command -v ccache >/dev/null; then
+        cc="ccache $cc"
+        CCACHE_DIR=$(cache_dir)/ccache
+        export CCACHE_DIR CCACHE_BASEDIR=$src CCACHE_NOHASHDIR=1
+    fi
     (
         cd "$src/build"
         PATH=$(dirname "$python"):$PATH
         # Nothing but what the testbed's command line uses.
-        ../configure --python="$python" --disable-download --without-default-features \
+        ../configure --cc="$cc" --python="$python" --disable-download --without-default-features \
             --target-list=x86_64-softmmu --enable-tcg --enable-slirp --enable-fdt=system --enable-pixman \
             --enable-trace-backends=log --disable-docs --disable-install-blobs
         ninja qemu-system-x86_64
