@@ -1,1 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
+"""The runner: manifest -> guests -> results. Reading order: cli, runner, executor, then what they use."""

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""KV store on a memory-semantic SSD: speedup of Snapshot over PMDK under YCSB A-G, beside the published one.
+
+The published values are compared with, never fitted to. Published E is not YCSB-E: it replays only the inserts and no
+scans (see the reference's source), so it stands in the table but its error is not computed.
+"""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from testbed.errors import RunFailed
+from testbed.results import Result
+
+from . import plotting
+
+REFERENCE = Path(__file__).parent / "reference" / "kv-mss.csv"
+NOT_COMPARABLE = {"E": "published E replays only the inserts of YCSB-E, without scans"}
+
+
+@dataclass(frozen=True)
+class KvRow:
+    """One workload: run times per engine in ns, speedups, and the published speedup."""
+
+    workload: str
+    scale: int
+    pmdk_ns: int
+    snapshot_ns: int
+    volatile_ns: int | None
+    published: float
+
+    @property
+    def speedup(self) -> float:
+        return self.pmdk_ns / self.snapshot_ns
+
+    @property
+    def error_percent(self) -> float | None:
+        """How far ours is from the published one; None where the two do not measure the same."""
+        return None if self.workload in NOT_COMPARABLE else 100 * (self.speedup / self.published - 1)
+
+    def as_data(self) -> dict[str, Any]:
+        error = self.error_percent
+        return {
+            "workload": self.workload,
+            "scale": f"1/{self.scale}",
+            "pmdk_ns": self.pmdk_ns,
+            "snapshot_ns": self.snapshot_ns,
+            "volatile_ns": self.volatile_ns,
+            "speedup": round(self.speedup, 4),
+            "published_speedup": round(self.published, 4),
+            "error_percent": None if error is None else round(error, 2),
+        }
+
+
+def is_kv(results: Sequence[Result]) -> bool:
+    """Whether these results hold what this figure compares."""
+    engines = {result.point.get("engine") for result in results}
+    return {"snapshot", "pmdk"} <= engines and all("workload" in result.point for result in results)
+
+
+def published() -> dict[str, float]:
+    """Workload -> published speedup of Snapshot over PMDK."""
+    lines = [line for line in REFERENCE.read_text().splitlines() if not line.startswith("#")]
+    return {r["workload"]: float(r["pmdk_s"]) / float(r["snapshot_s"]) for r in csv.DictReader(lines)}
+
+
+def run_time_ns(result: Result) -> int:
+    """The guest time of the operations, by CLOCK_MONOTONIC."""
+    for row in result.rows:
+        if "run_ns" in row:
+            return int(row["run_ns"])
+    raise RunFailed(f"{result.path}: the program reported no run_ns")
+
+
+def rows(results: Sequence[Result]) -> list[KvRow]:
+    """One row a workload. Results with several seeds are averaged."""
+    times: dict[tuple[str, str], list[int]] = {}
+    for result in results:
+        key = (str(result.point["workload"]), str(result.point["engine"]))
+        times.setdefault(key, []).append(run_time_ns(result))
+    mean = {key: round(sum(values) / len(values)) for key, values in times.items()}
+    scale = int(results[0].data["scale"])
+    reference = published()
+    return [
+        KvRow(w, scale, mean[w, "pmdk"], mean[w, "snapshot"], mean.get((w, "volatile")), reference[w])
+        for w in sorted({workload for workload, _ in mean})
+    ]
+
+
+COLUMNS = ("workload", "pmdk ms", "snapshot ms", "volatile ms", "speedup", "published", "error")
+
+
+def _cells(row: KvRow) -> tuple[str, ...]:
+    volatile = "-" if row.volatile_ns is None else f"{row.volatile_ns / 1e6:.2f}"
+    error = "(not comparable)" if row.error_percent is None else f"{row.error_percent:+.0f} %"
+    times = (f"{row.pmdk_ns / 1e6:.2f}", f"{row.snapshot_ns / 1e6:.2f}", volatile)
+    return (row.workload, *times, f"{row.speedup:.2f}x", f"{row.published:.2f}x", error)
+
+
+def table_text(table: Sequence[KvRow]) -> str:
+    """The table for people."""
+    lines = [COLUMNS, *map(_cells, table)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
+    text = [f"KV store, guest time, speedup of Snapshot over PMDK; scale 1/{table[0].scale} of the published study"]
+    text += ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+    text += [f"{w}: {why}" for w, why in NOT_COMPARABLE.items() if any(row.workload == w for row in table)]
+    return "\n".join(text)
+
+
+def table_csv(table: Sequence[KvRow]) -> str:
+    """The table for programs."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(table[0].as_data()), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(row.as_data() for row in table)
+    return out.getvalue()
+
+
+def draw(table: Sequence[KvRow]) -> Any:
+    """The figure: ours beside the published, one pair of bars a workload."""
+    with plt.rc_context(plotting.STYLE):
+        figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+        places = range(len(table))
+        ours = axes.bar([x - 0.2 for x in places], [row.speedup for row in table], 0.38, color="#2b6cb0")
+        theirs = axes.bar([x + 0.2 for x in places], [row.published for row in table], 0.38, color="#cbd5e0")
+        for bars in (ours, theirs):
+            axes.bar_label(bars, fmt="%.1f", fontsize=7, padding=1)
+        axes.axhline(1, color="black", linewidth=0.6)
+        axes.set_xticks(list(places), [row.workload + ("*" if row.workload in NOT_COMPARABLE else "") for row in table])
+        axes.set_xlabel("YCSB workload")
+        axes.set_ylabel("speedup of Snapshot over PMDK")
+        axes.legend([ours, theirs], [f"testbed, scale 1/{table[0].scale}", "published, full size"], frameon=False)
+        starred = [f"* {NOT_COMPARABLE[r.workload]}" for r in table if r.workload in NOT_COMPARABLE]
+        axes.set_title("KV store on a CXL memory-semantic SSD" + "".join(f"\n{s}" for s in starred), fontsize=8)
+        return figure
+
+
+def write(table: Sequence[KvRow], folder: Path) -> list[Path]:
+    """The figure in three formats and the table in two; returns the paths."""
+    figure = draw(table)
+    with plt.rc_context(plotting.STYLE):
+        written = plotting.save(figure, folder / "kv-speedup")
+    plt.close(figure)
+    for suffix, text in ((".txt", table_text(table) + "\n"), (".csv", table_csv(table))):
+        path = folder / f"kv-speedup{suffix}"
+        path.write_text(text)
+        written.append(path)
+    return written

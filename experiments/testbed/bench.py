@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Guest speed and CXL access rate of this QEMU against stock icount and upstream's MMIO path.
+
+`bench_guest` runs each benchmark in the region of interest and reports on the results port just before and just after
+it; the host times those reports as they arrive. Runs of the two QEMUs alternate, so that both see the same host, and
+the best time of each benchmark counts.
+"""
+
+import asyncio
+import json
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import manifest, tables
+from .errors import RunFailed
+from .executor import GuestOutcome, GuestSpec, QemuExecutor
+from .job import script_job
+from .runner import drive
+from .session import Session, open_session
+
+ROUNDS = 3
+POLL_S = 0.001
+# Benchmark -> what one operation is, for the table.
+BENCHMARKS = {
+    "l1_chase": "instructions",
+    "hash_map": "instructions",
+    "copy_8b": "instructions",
+    "memcpy": "instructions",
+    "chase_64mib": "instructions",
+    "cxl_sequential": "accesses",
+    "cxl_random": "accesses",
+}
+JOB = "exec bench_guest --file /pmem/bench --port /dev/ttyS1"
+
+
+@dataclass
+class Timing:
+    """One guest: host seconds from start to the first benchmark, and of each benchmark with its operations."""
+
+    boot_s: float = 0.0
+    seconds: dict[str, float] = field(default_factory=dict)
+    operations: dict[str, int] = field(default_factory=dict)
+
+
+def read_events(text: str, now_s: float, timing: Timing, begun: dict[str, float], started_s: float) -> None:
+    """Take the complete lines that arrived by `now_s`."""
+    for line in text.splitlines():
+        try:
+            message: dict[str, Any] = json.loads(line)
+        except ValueError:
+            continue
+        if message.get("type") != "bench":
+            continue
+        name = str(message["name"])
+        if message["event"] == "begin":
+            timing.boot_s = timing.boot_s or now_s - started_s
+            begun[name] = now_s
+        else:
+            timing.seconds[name] = now_s - begun[name]
+            timing.operations[name] = int(message["operations"])
+
+
+async def time_guest(executor: QemuExecutor, spec: GuestSpec) -> Timing:
+    """Run one guest while timing what it reports."""
+    timing, begun, started_s = Timing(), dict[str, float](), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="testbed-bench-") as name:
+        port = Path(name) / "results"
+        port.touch()
+        guest = asyncio.create_task(executor.run(spec, results_port=port))
+        with port.open() as file:
+            while not guest.done():
+                end = file.tell()
+                text = file.read()
+                if text and not text.endswith("\n"):  # the end of the line is still to come
+                    whole = text.rpartition("\n")[0]
+                    file.seek(end + len(whole.encode()))
+                    text = whole
+                read_events(text, time.monotonic(), timing, begun, started_s)
+                await asyncio.sleep(POLL_S)
+        check_finished(guest.result(), timing)
+    return timing
+
+
+def check_finished(outcome: GuestOutcome, timing: Timing) -> None:
+    missing = [name for name in BENCHMARKS if name not in timing.seconds]
+    if outcome.outcome != "ok" or missing:
+        tail = outcome.stderr.decode(errors="replace").strip() or outcome.console[-300:].strip()
+        raise RunFailed(f"the benchmark's guest ended as {outcome.outcome} without {', '.join(missing)}: {tail}")
+
+
+def best(timings: list[Timing], name: str) -> float:
+    """The shortest time of a benchmark: what disturbs a run only ever makes it longer."""
+    return min(timing.seconds[name] for timing in timings)
+
+
+def ratios(stock: list[Timing], ours: list[Timing]) -> dict[str, float]:
+    """Ours over stock, higher is better; and how long ours takes to the first benchmark."""
+    values = {name: round(best(stock, name) / best(ours, name), 4) for name in BENCHMARKS}
+    return values | {"boot_seconds": round(statistics.median(timing.boot_s for timing in ours), 2)}
+
+
+async def alternate(stock: Session, ours: Session) -> tuple[list[Timing], list[Timing]]:
+    """ROUNDS guests of each QEMU, in turn and one at a time."""
+    path = manifest.find("kv-ycsb")
+    guest = manifest.guest_config(manifest.load(path), path)
+    job = script_job(JOB)
+    timings: tuple[list[Timing], list[Timing]] = ([], [])
+    for _ in range(ROUNDS):
+        timings[0].append(await time_guest(stock.executor, GuestSpec(guest, job, timed=False)))
+        timings[1].append(await time_guest(ours.executor, GuestSpec(guest, job)))
+    return timings
+
+
+def run_bench() -> dict[str, float]:
+    """Run it, print the table, return the flat object of build/bench.json."""
+    stock, ours = drive(alternate(open_session("qemu-stock"), open_session()))
+    values = ratios(stock, ours)
+    rows = []
+    for name, unit in BENCHMARKS.items():
+        operations = ours[0].operations[name]
+        rates = [f"{operations / best(timings, name) / 1e6:,.1f}" for timings in (stock, ours)]
+        rows.append((name, f"M {unit}/s", *rates, f"{values[name]:.2f}"))
+    tables.show("guest speed in host time", ("benchmark", "unit", "stock", "timed", "ratio"), rows)
+    tables.out.print(f"boot to the first benchmark: {values['boot_seconds']:.1f} s")
+    return values

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calls the builders (qemu-patches, guest-image) and keeps what they make in the cache.
+
+The key of a component is the hash of its builder's fingerprint (compilers, package versions, ...), of every input
+file's name, mode and content, and of the keys of the components it is made from.
+"""
+
+import hashlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from rich.console import Console
+
+from .cache import Cache, DiskFull
+from .errors import RunFailed, TestbedError
+from .paths import REPO, cache_root
+
+console = Console(stderr=True)
+
+
+@dataclass(frozen=True)
+class Component:
+    """One thing to build: a builder script, its arguments and what it is made from."""
+
+    name: str
+    script: str
+    argument: str = ""
+    needs: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    cold_minutes: int = 1
+
+    def command(self, verb: str, *arguments: str) -> list[str]:
+        return [str(REPO / self.script), verb, *([self.argument] if self.argument else []), *arguments]
+
+
+COMPONENTS = {
+    c.name: c
+    for c in (
+        Component("qemu", "qemu-patches/build.sh", cold_minutes=7),
+        Component("qemu-stock", "qemu-patches/build.sh", environment=(("TESTBED_QEMU_STOCK", "1"),), cold_minutes=7),
+        Component("buildroot", "guest-image/build.sh", "buildroot", cold_minutes=3),
+        Component("base", "guest-image/build.sh", "base", cold_minutes=2),
+        Component("software", "guest-image/build.sh", "software", needs=("buildroot",), cold_minutes=2),
+    )
+}
+TESTBED = ("qemu", "buildroot", "base", "software")
+_JUNK = {"__pycache__", ".git", "build"}
+
+
+@dataclass(frozen=True)
+class Product:
+    """A built component: where it is and the key it is stored under."""
+
+    path: Path
+    key: str
+
+
+def build(names: tuple[str, ...] = TESTBED, cache: Cache | None = None) -> dict[str, Product]:
+    """Build what is missing of `names`, in order; returns every product."""
+    cache = cache or Cache(cache_root())
+    products: dict[str, Product] = {}
+    for name in names:
+        component = COMPONENTS[name]
+        key = component_key(component, products)
+        builder = _Builder(component, products, cache.root / "logs" / f"{name}-{key[:16]}.log")
+        products[name] = Product(cache.get_or_build(name, key, builder), key)
+    return products
+
+
+def component_key(component: Component, products: dict[str, Product]) -> str:
+    """Everything that can change the product, hashed."""
+    total = hashlib.sha256()
+    total.update(_ask(component, "fingerprint").encode())
+    for need in component.needs:
+        total.update(f"\0need {need} {products[need].key}".encode())
+    for line in sorted(set(_ask(component, "inputs").split())):
+        _hash_path(REPO / line, total)
+    return total.hexdigest()
+
+
+def _ask(component: Component, verb: str) -> str:
+    environment = os.environ | dict(component.environment)
+    try:
+        done = subprocess.run(component.command(verb), capture_output=True, text=True, env=environment, cwd=REPO)
+    except OSError as error:
+        raise TestbedError(f"cannot run {component.script}: {error.strerror}") from error
+    if done.returncode:
+        last = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+        raise TestbedError(f"{component.script} {verb} {component.argument}: {last}")
+    return done.stdout
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        for child in sorted(path.iterdir()):
+            if child.name not in _JUNK:
+                yield from _files(child)
+    else:
+        yield path
+
+
+def _hash_path(path: Path, total: "hashlib._Hash") -> None:
+    if not path.exists():
+        raise TestbedError(f"build input {path.relative_to(REPO)} does not exist")
+    for file in _files(path):
+        mode = "x" if os.access(file, os.X_OK) else "-"
+        total.update(f"\0{file.relative_to(REPO)}\0{mode}\0".encode())
+        total.update(hashlib.sha256(file.read_bytes()).digest())
+
+
+@dataclass(frozen=True)
+class _Builder:
+    """Runs one builder script, with its output in a log that stays if it fails."""
+
+    component: Component
+    products: dict[str, Product]
+    log: Path
+
+    def __call__(self, out: Path, work: Path) -> None:
+        name, started = self.component.name, time.monotonic()
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        needs = {f"{n.upper()}_DIR": str(self.products[n].path) for n in self.component.needs}
+        environment = os.environ | dict(self.component.environment) | needs
+        command = self.component.command("build", str(out), str(work))
+        with self.log.open("w") as log:
+            status = self._run(command, environment, log)
+        if status:
+            raise self._failure(status)
+        console.print(f"built {name} in {time.monotonic() - started:.0f} s")
+
+    def _run(self, command: list[str], environment: dict[str, str], log: IO[str]) -> int:
+        about = f"building {self.component.name} (about {self.component.cold_minutes} min, once; log {self.log})"
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=REPO,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            with console.status(about):
+                if not console.is_terminal:
+                    console.print(about)
+                return process.wait()
+        finally:
+            if process.poll() is None:  # Ctrl-C, or a failure here: the compilers must not go on in the background
+                os.killpg(process.pid, signal.SIGTERM)
+                process.wait()
+
+    def _failure(self, status: int) -> TestbedError:
+        tail = self.log.read_text(errors="replace").splitlines()[-12:]
+        if any("No space left on device" in line or "is full while building" in line for line in tail):
+            return DiskFull(
+                f"disk full while building {self.component.name} (log {self.log}); "
+                "free some or set TESTBED_CACHE to a larger disk (nothing half-built was kept)"
+            )
+        if status == 2 and tail:  # the builder itself says, in one sentence, what the user can do
+            return TestbedError(f"{tail[-1]} (log {self.log})")
+        text = "\n  ".join(tail)
+        return RunFailed(f"building {self.component.name} failed with status {status}; log {self.log} ends:\n  {text}")

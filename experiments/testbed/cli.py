@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The `testbed` command. Each command: read the input, do the work elsewhere, print a table, save it as JSON."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from . import demo as demo_module
+from . import doctor as doctor_module
+from . import manifest as manifests
+from . import results as results_module
+from . import tables
+from .bench import run_bench
+from .build import COMPONENTS, TESTBED, build
+from .cache import Cache
+from .errors import RunFailed, TestbedError
+from .executor import GuestSpec
+from .paths import cache_root, results_root
+from .programs import program_job
+from .runner import drive, run_with_bar
+from .session import open_session
+from .shell import run_shell
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="How software behaves on a CXL memory-semantic SSD, without having one.\n\n"
+    "A first look:\n\n"
+    "  testbed latency                       what the device costs, configured and measured\n\n"
+    "  testbed run kv-ycsb                   Snapshot against PMDK, YCSB A-G\n\n"
+    "  testbed exec -- ls -l /pmem           any program of this host, on the device\n\n"
+    "  testbed shell                         a guest to look around in",
+)
+Json = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="also write the table as JSON to PATH")]
+ManifestName = Annotated[
+    str, typer.Option("--manifest", "-m", metavar="MANIFEST", help="take the machine (CPU, device, memory) from this")
+]
+
+
+@app.command()
+def run(
+    manifest: Annotated[str, typer.Argument(help="a .toml file, or the name of one that ships (kv-ycsb, latency)")],
+    json: Json = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only list the runs")] = False,
+) -> None:
+    """Run a manifest: every point of its matrix, two guests at a time.
+
+    Results that exist are not made again, so an interrupted run goes on where it stopped.
+
+    Examples:
+
+      testbed run kv-ycsb
+
+      testbed run my.toml --json table.json
+    """
+    runs = manifests.runs(manifests.find(manifest))
+    if dry_run:
+        tables.show(f"runs of {manifest}", ("run", "command"), [(r.label, " ".join(r.argv)) for r in runs])
+        tables.save_json(json, [{"run": r.label, "argv": list(r.argv)} for r in runs])
+        return
+    session = open_session()
+    done = run_with_bar(runs, session.keys, session.executor, results_root())
+    demo_module.show_manifest(done)
+    tables.save_json(json, [result.data for result in done])
+
+
+@app.command()
+def latency(json: Json = None, manifest: ManifestName = "latency") -> None:
+    """Measure loads, flushes and non-temporal stores in a guest and compare them with the profile's closed forms.
+
+    Fails (status 1) if any is off by more than 1 %.
+    """
+    rows = demo_module.measure_latency(open_session(), manifest)
+    tables.save_json(json, [row.as_data() for row in rows])
+    if not all(row.ok for row in rows):
+        raise RunFailed("a latency is off by more than 1 % from the model's closed form")
+
+
+@app.command("exec", context_settings={"ignore_unknown_options": True})
+def exec_(
+    program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM [ARGS]...", help="a program of this host")],
+    file: Annotated[list[Path] | None, typer.Option("--file", "-f", help="a file or folder to take along")] = None,
+    media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
+    manifest: ManifestName = "kv-ycsb",
+    json: Json = None,
+) -> None:
+    """Run a program of this host in a guest, on the device, and return its output and exit status.
+
+    Its libraries go along, and so do arguments that name files here. The device is mounted (ext4, DAX) at /pmem.
+    The whole program is the region of interest; the model's counters are printed after it.
+
+    Examples:
+
+      testbed exec -- dd if=/dev/zero of=/pmem/x bs=1M count=8
+
+      testbed exec --file data.csv -- ./my-program data.csv /pmem/out
+    """
+    job = program_job(program, file or [], Path.cwd())
+    path = manifests.find(manifest)
+    guest = manifests.guest_config(manifests.load(path), path)
+    folder = _media_folder(media)
+    outcome = drive(open_session().executor.run(GuestSpec(guest, job, media_folder=folder)))
+    sys.stdout.buffer.write(outcome.stdout)
+    sys.stdout.flush()
+    sys.stderr.buffer.write(outcome.stderr)
+    sys.stderr.flush()
+    counters = outcome.rois[-1]["counters"] if outcome.rois else {}
+    tables.save_json(json, {"outcome": outcome.outcome, "exit_status": outcome.exit_status, "counters": counters})
+    if outcome.exit_status is None:
+        tail = "\n  ".join(outcome.console.strip().splitlines()[-5:])
+        raise RunFailed(f"the guest ended without an exit status ({outcome.outcome}); its console ends:\n  {tail}")
+    tables.show_counters(counters, Console(stderr=True))
+    raise typer.Exit(outcome.exit_status)
+
+
+@app.command()
+def shell(
+    media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
+    manifest: ManifestName = "kv-ycsb",
+) -> None:
+    """An interactive guest with the device mounted at /pmem. `poweroff` or Ctrl-A X ends it."""
+    path = manifests.find(manifest)
+    guest = manifests.guest_config(manifests.load(path), path)
+    raise typer.Exit(run_shell(open_session().images, guest, _media_folder(media)))
+
+
+@app.command()
+def results(
+    manifest: Annotated[str | None, typer.Argument(help="only this manifest's results")] = None, json: Json = None
+) -> None:
+    """List the results there are. Damaged ones are an error that names the file."""
+    found = results_module.load_all(results_root() / manifest if manifest else results_root())
+    tables.show_results(found)
+    tables.save_json(json, [result.data for result in found])
+
+
+@app.command("build")
+def build_(
+    component: Annotated[list[str] | None, typer.Argument(help=f"one of {', '.join(COMPONENTS)}")] = None,
+    json: Json = None,
+) -> None:
+    """Build QEMU and the guest into the cache; nothing to do if they are there."""
+    names = tuple(component or TESTBED)
+    for name in names:
+        if name not in COMPONENTS:
+            raise TestbedError(f"no component '{name}'; there are: {', '.join(COMPONENTS)}")
+    needed = dict.fromkeys(n for name in names for n in (*COMPONENTS[name].needs, name))
+    products = build(tuple(needed))
+    tables.show("components", ("component", "path"), [(name, p.path) for name, p in products.items()])
+    tables.save_json(json, {name: {"key": p.key, "path": str(p.path)} for name, p in products.items()})
+
+
+@app.command()
+def cache(
+    prune: Annotated[bool, typer.Option("--prune", help="remove what the present sources do not need")] = False,
+    json: Json = None,
+) -> None:
+    """Show what is in the cache, and how large it is."""
+    store = Cache(cache_root())
+    if prune:
+        store.prune({product.path for product in build().values()})
+    rows = [(e.name, e.key, f"{e.size_bytes / 2**20:,.0f} MiB") for e in store.entries()]
+    tables.show(f"cache {store.root}", ("component", "key", "size"), rows)
+    tables.save_json(json, [{"name": e.name, "key": e.key, "bytes": e.size_bytes} for e in store.entries()])
+
+
+@app.command()
+def doctor(json: Json = None) -> None:
+    """Check that this host can build and run the testbed, and say what to do where it cannot."""
+    checks = doctor_module.examine()
+    tables.show("host", ("check", "state", "remedy"), [(c.name, "ok" if c.ok else "MISSING", c.remedy) for c in checks])
+    tables.save_json(json, [vars(c) for c in checks])
+    if not all(c.ok for c in checks):
+        raise typer.Exit(2)
+
+
+@app.command()
+def figures() -> None:
+    """Draw every figure and table from the results, running what is missing."""
+    demo_module.draw_figures(open_session())
+
+
+@app.command()
+def bench(json: Json = Path("build/bench.json")) -> None:
+    """Guest speed and CXL access rate of this QEMU against stock, in one interleaved run."""
+    tables.save_json(json, run_bench())
+
+
+@app.command()
+def demo(json: Json = None) -> None:
+    """What `make testbed` ends with: the latency table, the KV table and the figure."""
+    tables.save_json(json, demo_module.run_demo(open_session()))
+
+
+def _media_folder(folder: Path | None) -> Path | None:
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def main() -> None:
+    """The entry point: every failure is one sentence, and none is a traceback."""
+    try:
+        app()
+    except TestbedError as error:
+        print(f"testbed: {error}", file=sys.stderr)
+        sys.exit(error.exit_status)
+    except KeyboardInterrupt:
+        print("testbed: interrupted; finished results are kept and the next run goes on from them", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `make testbed` shows: the latency table, the KV table, the figure."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from analysis import kv_speedup
+
+from . import latency, manifest, tables
+from .errors import RunFailed
+from .paths import REPO, results_root
+from .results import Result
+from .runner import run_with_bar
+from .session import Session
+
+FIGURES = REPO / "build" / "figures"
+
+
+def run_manifest(session: Session, name: str) -> list[Result]:
+    """Every result of a manifest, made now where it is missing."""
+    runs = manifest.runs(manifest.find(name))
+    return run_with_bar(runs, session.keys, session.executor, results_root())
+
+
+def show_manifest(results: Sequence[Result]) -> None:
+    """The table that fits the results: KV results are compared, others listed."""
+    if kv_speedup.is_kv(results):
+        tables.out.print(kv_speedup.table_text(kv_speedup.rows(results)))
+    else:
+        tables.show_results(results)
+
+
+def measure_latency(session: Session, name: str = "latency") -> list[latency.Row]:
+    """The latency table of a manifest whose workload is the `latency` program, printed."""
+    path = manifest.find(name)
+    runs = manifest.runs(path)
+    result = run_with_bar(runs, session.keys, session.executor, results_root())[0]
+    rows = latency.table(result, runs[0].guest)
+    machine = f"{runs[0].guest.device.name}, {runs[0].guest.cpu.name}, caches at 1/{runs[0].scale}"
+    tables.show_latency(rows, f"latency in the guest ({machine})")
+    return rows
+
+
+def draw_figures(session: Session) -> list[Path]:
+    """Every figure, from results that exist or are made now."""
+    results = run_manifest(session, "kv-ycsb")
+    rows = kv_speedup.rows(results)
+    tables.out.print(kv_speedup.table_text(rows))
+    written = kv_speedup.write(rows, FIGURES)
+    for path in written:
+        tables.out.print(f"written: {path}", soft_wrap=True)
+    return written
+
+
+def run_demo(session: Session) -> dict[str, Any]:
+    """All of it, in the order of the README."""
+    rows = measure_latency(session)
+    written = draw_figures(session)
+    off = [row.metric for row in rows if not row.ok]
+    if off:
+        raise RunFailed(f"off by more than 1 % from the model's closed form: {', '.join(off)}")
+    return {"latency": [row.as_data() for row in rows], "figures": [str(path) for path in written]}

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The latency table: what the profiles say a primitive costs, in closed form, beside what the guest measured.
+
+Stalls are load-to-use beyond L1 and are not summed over cache levels: an access that leaves the CPU stalls for one
+LLC look-up and then for what is behind it. The instructions of the measuring loop cost `insn_ps` each.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from .errors import RunFailed
+from .manifest import GuestConfig
+from .profiles import LINE_BYTES
+from .results import Result
+from .units import TIME_PS
+
+TOLERANCE = Fraction(1, 100)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One primitive."""
+
+    metric: str
+    what: str
+    expected_ps: float
+    measured_ps: float
+
+    @property
+    def deviation(self) -> float:
+        return self.measured_ps / self.expected_ps - 1
+
+    @property
+    def ok(self) -> bool:
+        return abs(self.deviation) <= TOLERANCE
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "metric": self.metric,
+            "expected_ps": round(self.expected_ps),
+            "measured_ps": round(self.measured_ps),
+            "deviation_percent": round(100 * self.deviation, 3),
+            "ok": self.ok,
+        }
+
+
+def transfer_ps(bandwidth: int) -> Fraction:
+    """The time one line takes on a link or channel of `bandwidth` bytes a second."""
+    return Fraction(LINE_BYTES * TIME_PS["s"], bandwidth)
+
+
+def dram_ps(guest: GuestConfig) -> Fraction:
+    cpu = guest.cpu
+    return cpu.llc_latency_ps + cpu.dram_latency_ps + transfer_ps(cpu.dram_bandwidth)
+
+
+def hit_ps(guest: GuestConfig) -> Fraction:
+    device = guest.device
+    there_and_back = 2 * device.link_latency_ps + transfer_ps(device.link_read_bandwidth)
+    return guest.cpu.llc_latency_ps + there_and_back + device.controller_latency_ps + device.cache_latency_ps
+
+
+def miss_ps(guest: GuestConfig) -> Fraction:
+    return hit_ps(guest) + guest.device.flash_read_ps
+
+
+def persist_ps(guest: GuestConfig) -> Fraction:
+    """One line written to the device and accepted by its cache: what a fence waits for."""
+    device = guest.device
+    there_and_back = 2 * device.link_latency_ps + transfer_ps(device.link_write_bandwidth)
+    return there_and_back + device.controller_latency_ps + device.cache_latency_ps
+
+
+STALLS: dict[str, tuple[str, Callable[[GuestConfig], Fraction]]] = {
+    "l1": ("load, L1 hit", lambda _: Fraction(0)),
+    "dram": ("load, local DRAM", dram_ps),
+    "cxl_hit": ("load, device-cache hit", hit_ps),
+    "cxl_miss": ("load, device-cache miss", miss_ps),
+    "store_clwb_sfence": ("store + clwb + sfence", persist_ps),
+    "ntstore_sfence": ("non-temporal store + sfence", persist_ps),
+}
+
+
+def table(result: Result, guest: GuestConfig) -> list[Row]:
+    """One row a metric, in the order above. A metric that the guest did not report is an error."""
+    measured = {row["metric"]: row for row in result.rows if "metric" in row}
+    missing = [metric for metric in STALLS if metric not in measured]
+    if missing:
+        raise RunFailed(f"{result.path}: the guest reported no {', '.join(missing)}")
+    rows = []
+    for metric, (what, stall) in STALLS.items():
+        loop_ps = Fraction(str(measured[metric]["instructions_per_op"])) * guest.cpu.insn_ps
+        expected_ps = float(loop_ps + stall(guest))
+        rows.append(Row(metric, what, expected_ps, float(measured[metric]["measured_ps_per_op"])))
+    return rows

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Manifests: TOML files that state an experiment, and the runs that follow from one."""
+
+import itertools
+import math
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from . import profiles, units
+from .errors import TestbedError
+from .paths import MANIFESTS
+from .validation import Strict, check, load_toml
+
+Bytes = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.SIZE_BYTES))]
+Picoseconds = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.TIME_PS))]
+Axis = list[str | int]
+
+
+class GuestSection(Strict):
+    """The machine around the CPU and the device."""
+
+    memory: Bytes = 2 * 2**30
+    # Host time, so that a hung guest ends; it has no influence on results.
+    timeout: Picoseconds = 1200 * 10**12
+    # Coarse time outside the region of interest: boot loops that poll for a span of virtual time end sooner.
+    boot_insn: Picoseconds = 8000
+
+
+class ProfileSection(Strict):
+    profile: str
+    override: dict[str, str | int | float | bool] = {}
+
+
+class WorkloadSection(Strict):
+    """`command` is run in the guest; {names} in it come from the matrix, `scaled` and `fixed`."""
+
+    command: str
+    scaled: dict[str, Annotated[int, Field(gt=0)]] = {}  # stated at full size, divided by the scale
+    fixed: dict[str, str | int] = {}
+
+
+class Manifest(Strict):
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    summary: str
+    scale: Annotated[int, Field(ge=1)] = 1
+    guest: GuestSection = GuestSection()
+    cpu: ProfileSection
+    device: ProfileSection
+    workload: WorkloadSection
+    matrix: dict[str, Axis] = {}
+
+    @field_validator("matrix")
+    @classmethod
+    def _axes_have_values(cls, matrix: dict[str, Axis]) -> dict[str, Axis]:
+        for axis, values in matrix.items():
+            if not values or len(set(values)) != len(values):
+                raise ValueError(f"axis '{axis}' must list at least one value and none twice")
+        return matrix
+
+
+@dataclass(frozen=True)
+class GuestConfig:
+    """Everything about the machine that a run boots, in base units."""
+
+    cpu: profiles.CpuProfile
+    device: profiles.DeviceProfile
+    memory_bytes: int
+    boot_insn_ps: int
+    timeout_s: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """One point of a manifest's matrix: one guest."""
+
+    manifest: str
+    scale: int
+    point: dict[str, str | int]
+    argv: tuple[str, ...]
+    guest: GuestConfig
+
+    @property
+    def label(self) -> str:
+        return "-".join(str(value) for value in self.point.values()) or "run"
+
+
+def find(name: str) -> Path:
+    """The file of a manifest given by path or by the name of one that ships."""
+    path = Path(name)
+    if path.suffix == ".toml" or path.exists():
+        return path
+    shipped = MANIFESTS / f"{name}.toml"
+    if not shipped.is_file():
+        have = ", ".join(sorted(p.stem for p in MANIFESTS.glob("*.toml")))
+        raise TestbedError(f"no manifest '{name}'; give the path of a .toml file or one of: {have}")
+    return shipped
+
+
+def load(path: Path) -> Manifest:
+    """The checked manifest in `path`."""
+    return check(Manifest, load_toml(path), path)
+
+
+def guest_config(manifest: Manifest, origin: Path) -> GuestConfig:
+    """The scaled and checked machine that the manifest describes. Overrides state full-size values."""
+    cpu = profiles.load_cpu(manifest.cpu.profile, manifest.cpu.override, origin)
+    cpu = profiles.scale_cpu(cpu, manifest.scale)
+    profiles.check_cpu(cpu, origin)
+    device = profiles.load_device(manifest.device.profile, manifest.device.override, origin)
+    profiles.check_device(device, origin)
+    device = profiles.scale_device(device, manifest.scale)
+    profiles.check_device(device, origin)
+    section = manifest.guest
+    return GuestConfig(cpu, device, section.memory, section.boot_insn, section.timeout / units.TIME_PS["s"])
+
+
+def runs(path: Path) -> list[Run]:
+    """Every run of the manifest in `path`, in the order of its matrix."""
+    manifest = load(path)
+    guest = guest_config(manifest, path)
+    axes = list(manifest.matrix)
+    points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*manifest.matrix.values())]
+    return [Run(manifest.name, manifest.scale, p, _argv(manifest, p, guest, path), guest) for p in points]
+
+
+def _argv(manifest: Manifest, point: dict[str, str | int], guest: GuestConfig, origin: Path) -> tuple[str, ...]:
+    scaled = {k: math.ceil(v / manifest.scale) for k, v in manifest.workload.scaled.items()}
+    machine = {"l1d_size": guest.cpu.l1d_size, "llc_size": guest.cpu.llc_size, "cache_size": guest.device.cache_size}
+    names: dict[str, Any] = machine | scaled | manifest.workload.fixed | point
+    unknown = set(re.findall(r"{(\w*)}", manifest.workload.command)) - set(names)
+    if unknown:
+        raise TestbedError(
+            f"{origin}: key 'workload.command' uses {{{min(unknown)}}}, which is neither in the matrix nor in "
+            f"workload.scaled or workload.fixed; known: {', '.join(sorted(names))}"
+        )
+    return tuple(word.format(**names) for word in shlex.split(manifest.workload.command))

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where things are: the clone, the shared cache, the results."""
+
+import os
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+PROFILES = REPO / "experiments" / "profiles"
+MANIFESTS = REPO / "experiments" / "manifests"
+
+
+def cache_root() -> Path:
+    """The cache that all clones of one user share."""
+    if override := os.environ.get("TESTBED_CACHE"):
+        return Path(override).absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "cxl-ssd-testbed"
+
+
+def results_root() -> Path:
+    """Results belong to the clone that made them."""
+    return Path(os.environ.get("TESTBED_RESULTS") or REPO / "results").absolute()

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The whole QEMU command line in one place, each option with its reason."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from .manifest import GuestConfig
+from .profiles import CpuProfile, DeviceProfile
+
+# tsc_early_khz: calibration against the PIT would poll for 50 ms of virtual time; the clock is known to be 1 GHz.
+# nokaslr, norandmaps: addresses, and so cache sets, are the same in every run. panic=-1: a panic ends the run at once.
+KERNEL_ARGUMENTS = "console=ttyS0 quiet panic=-1 nokaslr norandmaps tsc_early_khz=1000000"
+
+# -hypervisor: the kernel refuses to commit a CXL region under a hypervisor. -la57: 4-level page tables suffice.
+# -erms, -fsrm: `rep movsb` counts one instruction a byte, so libc must not prefer it.
+CPU = "max,-hypervisor,-la57,-erms,-fsrm"
+
+LSA_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class Images:
+    """The built files that a guest starts from."""
+
+    qemu: Path
+    firmware: Path
+    kernel: Path
+    initrds: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class GuestFiles:
+    """The files of one guest. Media and LSA outlive it when a later guest is to start on them."""
+
+    initrd: Path
+    media: Path
+    lsa: Path
+
+
+@dataclass(frozen=True)
+class PowerCut:
+    """When to cut the power: at a virtual time or when the guest reports its n-th mark."""
+
+    at_ps: int | None = None
+    at_mark: int | None = None
+
+    def properties(self) -> str:
+        time = f",power-cut-at-ps={self.at_ps}" if self.at_ps is not None else ""
+        mark = f",power-cut-at-mark={self.at_mark}" if self.at_mark is not None else ""
+        return time + mark
+
+
+def cpu_timing(cpu: CpuProfile) -> str:
+    """The CPU model object."""
+    return (
+        f"cpu-timing,id=cpu0,l1d-size={cpu.l1d_size},l1d-ways={cpu.l1d_ways},"
+        f"l2-size={cpu.l2_size},l2-ways={cpu.l2_ways},l2-latency-ps={cpu.l2_latency_ps},"
+        f"llc-size={cpu.llc_size},llc-ways={cpu.llc_ways},llc-latency-ps={cpu.llc_latency_ps},"
+        f"dram-latency-ps={cpu.dram_latency_ps},dram-bandwidth={cpu.dram_bandwidth},wc-buffers={cpu.wc_buffers}"
+    )
+
+
+def cxl_ssd(device: DeviceProfile, cut: PowerCut) -> str:
+    """The device under test."""
+    protected = "on" if device.cache_power_loss_protected else "off"
+    return (
+        "cxl-ssd,bus=rp0,id=ssd0,persistent-memdev=media0,lsa=lsa0,sn=1,"
+        f"link-latency-ps={device.link_latency_ps},link-read-bandwidth={device.link_read_bandwidth},"
+        f"link-write-bandwidth={device.link_write_bandwidth},controller-latency-ps={device.controller_latency_ps},"
+        f"cache-size={device.cache_size},cache-page-size={device.cache_page_size},cache-ways={device.cache_ways},"
+        f"cache-latency-ps={device.cache_latency_ps},cache-power-loss-protected={protected},"
+        f"flash-channels={device.flash_channels},flash-read-ps={device.flash_read_ps},"
+        f"flash-program-ps={device.flash_program_ps}" + cut.properties()
+    )
+
+
+def stock_ssd() -> str:
+    """Upstream's untimed type-3 device in place of ours, for comparison."""
+    return "cxl-type3,bus=rp0,id=ssd0,persistent-memdev=media0,lsa=lsa0,sn=1"
+
+
+def command_line(
+    images: Images, guest: GuestConfig, files: GuestFiles, cut: PowerCut, ports: list[str], timed: bool = True
+) -> list[str]:
+    """The line for one guest. `ports` are the options of the serial ports and the monitor.
+
+    Not `timed` is the line for an unpatched QEMU: one nanosecond an instruction and upstream's device.
+    """
+    device = guest.device
+    insn = f",insn-ps={guest.cpu.insn_ps},boot-insn-ps={guest.boot_insn_ps}" if timed else ""
+    memory_file = "memory-backend-file,share=on"
+    return [
+        str(images.qemu),
+        *("-L", str(images.firmware)),
+        # Nothing but what is asked for here: SeaBIOS alone takes 30 s with a VGA to initialise.
+        *("-nodefaults", "-no-user-config", "-display", "none", "-vga", "none"),
+        "-no-reboot",
+        # Virtual time is a function of instructions and modelled stalls; idle time is skipped.
+        *("-accel", "tcg,thread=single"),
+        *("-icount", f"shift=0,sleep=off{insn}"),
+        *("-machine", "q35,cxl=on,cxl-fmw.0.targets.0=cxl.1,cxl-fmw.0.size=4G,hpet=off"),
+        *("-cpu", CPU, "-smp", "1", "-m", f"{guest.memory_bytes >> 20}M"),
+        # Random numbers and the wall clock are inputs too.
+        *("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),
+        # Kernel and initramfs only: completions of a real disk arrive in host time.
+        *("-kernel", str(images.kernel), "-initrd", str(files.initrd), "-append", KERNEL_ARGUMENTS),
+        *ports,
+        *(("-object", cpu_timing(guest.cpu)) if timed else ()),
+        *("-object", f"{memory_file},id=media0,mem-path={files.media},size={device.capacity}"),
+        *("-object", f"{memory_file},id=lsa0,mem-path={files.lsa},size={LSA_BYTES}"),
+        *("-device", "pxb-cxl,bus_nr=12,bus=pcie.0,id=cxl.1"),
+        *("-device", "cxl-rp,port=0,bus=cxl.1,id=rp0,chassis=0,slot=2"),
+        *("-device", cxl_ssd(device, cut) if timed else stock_ssd()),
+    ]
+
+
+def batch_ports(console: Path, results: Path, monitor_fd: int) -> list[str]:
+    """Serial ports that only write to files, so that no host timing reaches the guest, and QMP on a socket."""
+    return [
+        "-S",  # no instruction runs before the monitor is there
+        # The run stops at power-off, reset or panic, so that the counters can be read.
+        *("-action", "shutdown=pause,panic=pause"),
+        *("-chardev", f"file,id=console,path={console}", "-serial", "chardev:console"),
+        *("-chardev", f"file,id=results,path={results}", "-serial", "chardev:results"),
+        *("-chardev", f"socket,id=qmp,fd={monitor_fd}", "-mon", "chardev=qmp,mode=control"),
+    ]
+
+
+def terminal_ports(results: Path) -> list[str]:
+    """The console on this terminal (Ctrl-A X ends the guest); results still go to a file."""
+    return [
+        *("-chardev", "stdio,id=console,mux=on,signal=off", "-serial", "chardev:console"),
+        *("-chardev", f"file,id=results,path={results}", "-serial", "chardev:results"),
+        *("-mon", "chardev=console,mode=readline"),
+    ]

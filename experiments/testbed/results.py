@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Results: canonical JSON files, one a run, found by the hash of everything that can influence them.
+
+Identity (what enters the hash): the format version; the keys of the QEMU and guest components; every value of the CPU
+and device profiles; memory size; time per instruction outside the region of interest; the command. Host time, host
+name and paths are in neither the identity nor the result, so that equal runs give equal bytes.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import canonical, profiles
+from .errors import TestbedError
+from .executor import GuestOutcome
+from .manifest import GuestConfig, Run
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run as its file states it."""
+
+    path: Path
+    data: dict[str, Any]
+
+    @property
+    def outcome(self) -> str:
+        return str(self.data["outcome"])
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The JSON lines that the program in the guest wrote."""
+        return list(self.data["rows"])
+
+    @property
+    def point(self) -> dict[str, Any]:
+        return dict(self.data["point"])
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """The model's counters of the last region of interest; empty if there was none."""
+        rois = self.data["rois"]
+        return dict(rois[-1]["counters"]) if rois else {}
+
+
+def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]:
+    """What of the machine can influence a run. The host-time limit cannot."""
+    return {
+        "format": FORMAT,
+        "components": keys,
+        "cpu": profiles.as_data(guest.cpu),
+        "device": profiles.as_data(guest.device),
+        "memory_bytes": guest.memory_bytes,
+        "boot_insn_ps": guest.boot_insn_ps,
+    }
+
+
+def identity(run: Run, keys: dict[str, str]) -> dict[str, Any]:
+    """The documented list whose hash names a result."""
+    return {"machine": machine_identity(run.guest, keys), "argv": list(run.argv)}
+
+
+def path_for(root: Path, run: Run, keys: dict[str, str]) -> Path:
+    return root / run.manifest / f"{run.label}-{canonical.digest(identity(run, keys))[:16]}.json"
+
+
+def store(path: Path, run: Run, keys: dict[str, str], outcome: dict[str, Any]) -> Result:
+    """Write the result of `run` at once and whole; `outcome` is what the guest gave."""
+    data = outcome | {
+        "manifest": run.manifest,
+        "scale": run.scale,
+        "point": run.point,
+        "identity": identity(run, keys),
+    }
+    data["checksum"] = canonical.digest(data)
+    canonical.write_atomically(path, canonical.dumps(data))
+    return Result(path, data)
+
+
+def load(path: Path) -> Result:
+    """The result in `path`. One that was cut short or edited is an error, never a silent re-run."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TestbedError(f"cannot read result {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise _damaged(path, "is not whole JSON") from error
+    if not isinstance(data, dict) or "checksum" not in data:
+        raise _damaged(path, "has no checksum")
+    stated = data["checksum"]
+    if canonical.digest({k: v for k, v in data.items() if k != "checksum"}) != stated:
+        raise _damaged(path, "does not match its checksum")
+    return Result(path, data)
+
+
+def load_all(folder: Path) -> list[Result]:
+    """Every result under `folder`, sorted by file name."""
+    return [load(path) for path in sorted(folder.rglob("*.json"))]
+
+
+def guest_data(outcome: GuestOutcome) -> dict[str, Any]:
+    """The part of a guest's outcome that belongs into a result."""
+    return {
+        "outcome": outcome.outcome,
+        "exit_status": outcome.exit_status,
+        "boot": outcome.boot,
+        "rows": outcome.rows,
+        "rois": outcome.rois,
+        "stdout": outcome.stdout.decode(errors="replace"),
+        "stderr": outcome.stderr.decode(errors="replace"),
+    }
+
+
+def _damaged(path: Path, how: str) -> TestbedError:
+    return TestbedError(f"result {path} {how}: it was truncated or edited; remove that file to run it again")

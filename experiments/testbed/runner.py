@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The data path: manifest -> runs -> guests, two at a time -> results, each written the moment it exists."""
+
+import asyncio
+import shutil
+import signal
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from . import results
+from .build import console
+from .errors import RunFailed
+from .executor import GuestExecutor, GuestOutcome, GuestSpec
+from .job import command_job
+from .manifest import Run
+from .results import Result
+
+GUESTS_AT_ONCE = 2
+T = TypeVar("T")
+
+
+class Reporter(Protocol):
+    """Told of every run; the progress bar is one."""
+
+    def start(self, run: Run) -> None: ...
+    def finish(self, run: Run, outcome: str, cached: bool) -> None: ...
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that gave no result: why, and where its output is kept."""
+
+    run: Run
+    outcome: str
+    folder: Path
+
+    def __str__(self) -> str:
+        return f"{self.run.label}: {self.outcome} (see {self.folder})"
+
+
+async def run_all(
+    runs: list[Run],
+    keys: dict[str, str],
+    executor: GuestExecutor,
+    root: Path,
+    reporter: Reporter,
+    guests_at_once: int = GUESTS_AT_ONCE,
+) -> list[Result]:
+    """Every run's result, in order: found if it exists, else made now. Raises RunFailed if any gave none."""
+    slots = asyncio.Semaphore(guests_at_once)
+
+    async def one(run: Run) -> Result | Failure:
+        path = results.path_for(root, run, keys)
+        if path.exists():
+            result = results.load(path)
+            reporter.finish(run, result.outcome, cached=True)
+            return result
+        async with slots:
+            reporter.start(run)
+            outcome = await executor.run(GuestSpec(run.guest, command_job(run.argv)))
+        reporter.finish(run, outcome.outcome, cached=False)
+        if outcome.outcome != "ok":
+            return Failure(run, outcome.outcome, keep_failure(path, outcome))
+        return results.store(path, run, keys, results.guest_data(outcome))
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(run)) for run in runs]
+    done = [task.result() for task in tasks]
+    failures = [str(item) for item in done if isinstance(item, Failure)]
+    if failures:
+        raise RunFailed(f"{len(failures)} of {len(runs)} runs gave no result: " + "; ".join(failures))
+    return [item for item in done if isinstance(item, Result)]
+
+
+def keep_failure(path: Path, outcome: GuestOutcome) -> Path:
+    """Keep what a run without a result said, beside where its result would be."""
+    folder = path.with_suffix(".failed")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "console.txt").write_text(outcome.console)
+    (folder / "stdout.txt").write_bytes(outcome.stdout)
+    (folder / "stderr.txt").write_bytes(outcome.stderr)
+    return folder
+
+
+def drive(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work` to its end. Ctrl-C and SIGTERM cancel it, so that guests are ended and nothing finished is lost."""
+
+    async def cancellable() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await work
+
+    try:
+        return asyncio.run(cancellable())
+    except BaseExceptionGroup as group:
+        raise first_error(group) from None
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+def first_error(group: BaseExceptionGroup[Any]) -> BaseException:
+    """The first plain exception of a group."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def run_with_bar(runs: list[Run], keys: dict[str, str], executor: GuestExecutor, root: Path) -> list[Result]:
+    """`run_all` with a progress bar, to its end or to Ctrl-C."""
+    with ProgressBar(len(runs), runs[0].manifest) as bar:
+        return drive(run_all(runs, keys, executor, root, bar))
+
+
+class ProgressBar:
+    """A bar on a terminal; plain lines elsewhere."""
+
+    def __init__(self, total: int, title: str) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=console, disable=not console.is_terminal)
+        self._task = self._progress.add_task(title, total=total)
+        self._title = title
+        self._running: list[str] = []
+
+    def __enter__(self) -> "ProgressBar":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def start(self, run: Run) -> None:
+        self._running.append(run.label)
+        self._show()
+
+    def finish(self, run: Run, outcome: str, cached: bool) -> None:
+        if run.label in self._running:
+            self._running.remove(run.label)
+        self._progress.advance(self._task)
+        self._show()
+        if outcome != "ok" or (not console.is_terminal and not cached):
+            console.print(f"{self._title} {run.label}: {outcome}")
+
+    def _show(self) -> None:
+        running = f" ({', '.join(self._running)})" if self._running else ""
+        self._progress.update(self._task, description=self._title + running)

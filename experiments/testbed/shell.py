@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""An interactive guest on this terminal."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from .errors import TestbedError
+from .executor import GuestSpec, prepare_files
+from .manifest import GuestConfig
+from .qemu_line import Images, PowerCut, command_line, terminal_ports
+
+
+def run_shell(images: Images, guest: GuestConfig, media_folder: Path | None) -> int:
+    """Boot to a shell; returns when the guest is powered off or Ctrl-A X is pressed."""
+    if not (sys.stdin.isatty() or os.environ.get("TESTBED_SHELL_ANY_INPUT")):
+        raise TestbedError("testbed shell needs a terminal; for a script use: testbed exec -- PROGRAM ARGS")
+    with tempfile.TemporaryDirectory(prefix="testbed-guest-") as name:
+        folder = Path(name)
+        files = prepare_files(images, GuestSpec(guest, None, media_folder=media_folder), folder)
+        line = command_line(images, guest, files, PowerCut(), terminal_ports(folder / "results"))
+        return subprocess.run(["setpriv", "--pdeathsig", "KILL", "--", *line]).returncode

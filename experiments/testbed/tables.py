@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables for people, and the same rows as JSON."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from . import canonical
+from .latency import Row
+from .results import Result
+from .units import show_time
+
+out = Console()
+
+
+def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], console: Console = out) -> None:
+    """One table; numbers to the right, the first column to the left."""
+    table = Table(title=title, title_justify="left", show_edge=False)
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(str(cell) for cell in row))
+    console.print(table)
+
+
+def save_json(path: Path | None, value: Any) -> None:
+    """What `--json PATH` does."""
+    if path:
+        canonical.write_atomically(path, canonical.dumps(value))
+
+
+def show_latency(rows: Sequence[Row], title: str) -> None:
+    cells = [
+        (
+            row.what,
+            show_time(row.expected_ps),
+            show_time(row.measured_ps),
+            f"{100 * row.deviation:+.2f} %",
+            "ok" if row.ok else "OFF",
+        )
+        for row in rows
+    ]
+    show(title, ("primitive", "configured", "measured", "deviation", ""), cells)
+
+
+def show_counters(counters: dict[str, int], console: Console = out) -> None:
+    """The device's counters of one region of interest, without those that are 0."""
+    cells = []
+    for name, value in counters.items():
+        if value:
+            cells.append((name, show_time(value) if name.endswith("-ps") else f"{value:,}"))
+    show("counters of the region of interest", ("counter", "value"), cells or [("(all are 0)", "")], console)
+
+
+def show_results(results: Sequence[Result]) -> None:
+    """One line a result: its point and what its program reported."""
+    cells = []
+    for result in results:
+        point = " ".join(f"{k}={v}" for k, v in result.point.items()) or "-"
+        cells.append((result.data["manifest"], point, f"1/{result.data['scale']}", result.outcome, result.path.name))
+    show("results", ("manifest", "point", "scale", "outcome", "file"), cells)

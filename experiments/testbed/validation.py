@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""TOML files into checked models: one place that names the file, the key and the fix."""
+
+import difflib
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from .errors import TestbedError
+
+
+class Strict(BaseModel):
+    """A model that refuses keys it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """The TOML file as a dictionary."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TestbedError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TestbedError(f"{path} is not valid TOML: {error}") from error
+
+
+def check(model: type[Model], data: dict[str, Any], origin: Path) -> Model:
+    """`data` as a `model`, or one sentence about the first thing that is wrong with it."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise TestbedError(f"{origin}: {_explain(model, first)}") from error
+
+
+def unknown_key(key: str, known: list[str]) -> str:
+    """The words for a key that nothing knows, with the nearest one that exists."""
+    near = difflib.get_close_matches(key.rpartition(".")[2], known, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"known keys: {', '.join(sorted(known))}"
+    return f"unknown key '{key}'; {hint}"
+
+
+def _explain(model: type[BaseModel], error: Any) -> str:
+    key = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return unknown_key(key, _known_keys(model, error["loc"][:-1]))
+    if error["type"] == "missing":
+        return f"key '{key}' is missing; add it"
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return f"key '{key}': {message}" if key else message
+
+
+def _known_keys(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
+    """The keys allowed at `path` inside `model`."""
+    current: Any = model
+    for part in path:
+        field = current.model_fields.get(part) if hasattr(current, "model_fields") else None
+        if field is None:
+            return []
+        current = field.annotation
+    return list(current.model_fields) if hasattr(current, "model_fields") else []

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests share: a mock guest, short manifests, and the real session for tests marked `guest`."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from testbed import manifest as manifests
+from testbed.executor import GuestOutcome, GuestSpec
+from testbed.manifest import GuestConfig
+from testbed.session import Session, open_session
+
+MANIFEST = """
+name = "small"
+summary = "a manifest for tests"
+scale = 64
+[cpu]
+profile = "xeon-6230-class"
+[device]
+profile = "snapshot-paper-mss"
+[workload]
+command = "kv --engine {engine} --records {records}"
+scaled = { records = 6400 }
+[matrix]
+engine = ["snapshot", "pmdk", "volatile"]
+"""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests without a guest first: they are quick and say more precisely what is wrong."""
+    items.sort(key=lambda item: item.get_closest_marker("guest") is not None)
+
+
+@dataclass
+class MockExecutor:
+    """A guest that ends at once as told, and remembers what it was asked."""
+
+    answer: Callable[[GuestSpec], GuestOutcome] = lambda _: GuestOutcome("ok", 0, rows=[{"run_ns": 1}])
+    delay_s: float = 0.0
+    started: list[GuestSpec] = field(default_factory=list)
+    running: int = 0
+    most_at_once: int = 0
+    cancelled: int = 0
+
+    async def run(self, spec: GuestSpec) -> GuestOutcome:
+        self.started.append(spec)
+        self.running += 1
+        self.most_at_once = max(self.most_at_once, self.running)
+        try:
+            await asyncio.sleep(self.delay_s)
+            return self.answer(spec)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.running -= 1
+
+
+@dataclass
+class QuietReporter:
+    """Keeps what a progress bar would have shown."""
+
+    finished: list[tuple[str, str, bool]] = field(default_factory=list)
+
+    def start(self, run: manifests.Run) -> None: ...
+
+    def finish(self, run: manifests.Run, outcome: str, cached: bool) -> None:
+        self.finished.append((run.label, outcome, cached))
+
+
+@pytest.fixture
+def small_manifest(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(MANIFEST)
+    return path
+
+
+@pytest.fixture(scope="session")
+def session() -> Session:
+    """The testbed's QEMU and guest, built if need be."""
+    return open_session()
+
+
+@pytest.fixture(scope="session")
+def quick_guest() -> GuestConfig:
+    """The machine of the quick manifest."""
+    path = manifests.find("kv-ycsb-quick")
+    return manifests.guest_config(manifests.load(path), path)

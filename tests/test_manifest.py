@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Manifests and profiles: what follows from good ones, and one clear sentence for each bad one."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from conftest import MANIFEST
+from hypothesis import given
+from hypothesis import strategies as st
+from testbed import manifest, profiles, units
+from testbed.errors import TestbedError
+from testbed.paths import MANIFESTS, PROFILES
+
+ORIGIN = Path("m.toml")
+
+
+def test_the_matrix_is_every_combination_in_order(small_manifest: Path) -> None:
+    runs = manifest.runs(small_manifest)
+    assert [run.label for run in runs] == ["snapshot", "pmdk", "volatile"]
+    assert runs[0].argv == ("kv", "--engine", "snapshot", "--records", "100")
+
+
+def test_scale_divides_what_holds_data_and_nothing_that_takes_time(small_manifest: Path) -> None:
+    guest = manifest.runs(small_manifest)[0].guest
+    full = profiles.load_device("snapshot-paper-mss", {}, ORIGIN)
+    assert full.cache_size == 128 << 20
+    assert guest.device.cache_size == 2 << 20
+    assert guest.device.flash_read_ps == full.flash_read_ps == 13_870_000
+    assert guest.cpu.l1d_size == 32 << 10
+    assert guest.cpu.llc_size < guest.device.cache_size
+
+
+def test_an_override_states_the_full_size(small_manifest: Path) -> None:
+    text = MANIFEST + '[device.override]\ncache_size = "256MiB"\nflash_read = "3us"\n[cpu.override]\ninsn = "250ps"\n'
+    small_manifest.write_text(text)
+    guest = manifest.runs(small_manifest)[0].guest
+    assert (guest.device.cache_size, guest.device.flash_read_ps) == (4 << 20, 3_000_000)
+    assert guest.cpu.insn_ps == Fraction(250)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("scale = 64", "scal = 64", r"small\.toml: unknown key 'scal'; did you mean 'scale'\?"),
+        ("[cpu]", "[cpu]\nprofil = 1", r"unknown key 'cpu\.profil'; did you mean 'profile'\?"),
+        ("scale = 64", "scale = 0", r"key 'scale': Input should be greater than or equal to 1"),
+        (
+            "[matrix]",
+            '[device.override]\nflash_read = "-3us"\n[matrix]',
+            r"'device\.override\.flash_read'.* is negative",
+        ),
+        ("[matrix]", '[device.override]\ncache_size = "32GiB"\n[matrix]', r"'cache_size' \(32 GiB\) exceeds capacity"),
+        ("[matrix]", '[device.override]\ncache_sise = "1MiB"\n[matrix]', r"did you mean 'cache_size'\?"),
+        (
+            "[matrix]",
+            '[device.override]\ncache_size = "1 parsec"\n[matrix]',
+            r"'1 parsec' is not a number and one of B,",
+        ),
+        ("[matrix]", '[cpu.override]\nllc_size = "1MB"\n[matrix]', r"key 'cpu\.override\.llc_size'"),
+        ("xeon-6230-class", "xeon", r"no profile 'xeon' in .*; there are: xeon-6230-class"),
+        ("{records}", "{record}", r"'workload\.command' uses \{record\}, which is neither"),
+        ('summary = "a manifest for tests"', "", r"key 'summary' is missing; add it"),
+        ("name =", "name = =", r"is not valid TOML"),
+        ('"pmdk"', '"snapshot"', r"axis 'engine' must list at least one value and none twice"),
+        ("scale = 64", 'scale = 64\n[guest]\nmemory = "-1GiB"', r"'guest\.memory': '-1GiB' is negative"),
+    ],
+)
+def test_bad_input_names_file_key_and_fix(small_manifest: Path, old: str, new: str, message: str) -> None:
+    assert old in MANIFEST
+    small_manifest.write_text(MANIFEST.replace(old, new, 1))
+    with pytest.raises(TestbedError, match=message) as caught:
+        manifest.runs(small_manifest)
+    assert caught.value.exit_status == 2
+    assert str(small_manifest) in str(caught.value)
+
+
+def test_an_unknown_manifest_name_lists_those_that_ship() -> None:
+    with pytest.raises(TestbedError, match=r"no manifest 'kv'; .*kv-ycsb, kv-ycsb-quick, latency"):
+        manifest.find("kv")
+
+
+@pytest.mark.parametrize("path", sorted(MANIFESTS.glob("*.toml")), ids=lambda p: p.stem)
+def test_every_manifest_that_ships_is_valid(path: Path) -> None:
+    assert manifest.load(path).name == path.stem
+    assert manifest.runs(path)
+
+
+@pytest.mark.parametrize("path", sorted(PROFILES.glob("*/*.toml")), ids=lambda p: p.stem)
+def test_every_profile_value_has_a_source(path: Path) -> None:
+    stated = profiles.sources(path.parent.name, path.stem)
+    assert all(len(value.source) >= 10 for value in stated.values())
+    load = profiles.load_cpu if path.parent.name == "cpus" else profiles.load_device
+    load(path.stem, {}, ORIGIN)
+
+
+def test_the_published_latencies_follow_from_the_profiles() -> None:
+    """Load-to-use sums of the profiles against the figures that they are derived from."""
+    cpu = profiles.load_cpu("xeon-6230-class", {}, ORIGIN)
+    device = profiles.load_device("snapshot-paper-mss", {}, ORIGIN)
+    hit = cpu.llc_latency_ps + 2 * device.link_latency_ps + device.cache_latency_ps + 64e12 / device.link_read_bandwidth
+    assert abs(hit - 139_300) < 10
+    assert abs(cpu.llc_latency_ps + cpu.dram_latency_ps + 64e12 / cpu.dram_bandwidth - 95_000) < 10
+    assert abs(0.163 * (hit + device.flash_read_ps) + 0.837 * hit - 2_400_000) < 10_000
+
+
+@given(st.integers(0, 10**9), st.sampled_from(sorted(units.TIME_PS)))
+def test_times_parse_to_whole_picoseconds(value: int, unit: str) -> None:
+    assert units.parse(f"{value} {unit}", units.TIME_PS) == value * units.TIME_PS[unit]
+
+
+@given(st.integers(1, 1 << 36), st.sampled_from([1, 2, 8, 11, 12, 16, 20]), st.integers(1, 4096))
+def test_a_scaled_cache_is_one_the_model_accepts(size: int, ways: int, scale: int) -> None:
+    scaled = profiles.scaled_cache(size, ways, scale, floor_bytes=0)
+    sets = scaled // (64 * ways)
+    assert scaled == sets * 64 * ways
+    assert sets & (sets - 1) == 0
+    assert scaled <= max(size // scale, 64 * ways)

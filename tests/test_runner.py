@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Scheduling, resuming and failing, with a mock guest: exact and instant."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from conftest import MockExecutor, QuietReporter
+from testbed import manifest, results
+from testbed.errors import RunFailed, TestbedError
+from testbed.executor import GuestOutcome, GuestSpec
+from testbed.runner import drive, run_all
+
+KEYS = {"qemu": "q" * 64, "base": "b" * 64}
+
+
+def run(path: Path, root: Path, executor: MockExecutor, reporter: QuietReporter | None = None) -> list[results.Result]:
+    return drive(run_all(manifest.runs(path), KEYS, executor, root, reporter or QuietReporter()))
+
+
+def is_engine(spec: GuestSpec, engine: str) -> bool:
+    return spec.job is not None and engine in spec.job.script
+
+
+def test_two_guests_run_at_a_time(small_manifest: Path, tmp_path: Path) -> None:
+    executor = MockExecutor(delay_s=0.02)
+    run(small_manifest, tmp_path / "r", executor)
+    assert (len(executor.started), executor.most_at_once) == (3, 2)
+
+
+def test_the_second_run_is_three_hits_and_no_guest(small_manifest: Path, tmp_path: Path) -> None:
+    first, reporter = MockExecutor(), QuietReporter()
+    run(small_manifest, tmp_path / "r", first, reporter)
+    assert [cached for _, _, cached in reporter.finished] == [False] * 3
+    second, reporter = MockExecutor(), QuietReporter()
+    run(small_manifest, tmp_path / "r", second, reporter)
+    assert (len(second.started), [cached for _, _, cached in reporter.finished]) == (0, [True] * 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "misses"),
+    [
+        (("records = 6400", "records = 6464"), 3),
+        (('"volatile"', '"other"'), 1),
+        (('summary = "a', 'summary = "another'), 0),
+        (("[cpu]", '[guest]\ntimeout = "1min"\n[cpu]'), 0),
+        (("[cpu]", '[guest]\nmemory = "3GiB"\n[cpu]'), 3),
+        (("[matrix]", '[device.override]\nflash_read = "3us"\n[matrix]'), 3),
+    ],
+)
+def test_only_what_can_influence_a_result_is_in_its_identity(
+    small_manifest: Path, tmp_path: Path, change: tuple[str, str], misses: int
+) -> None:
+    run(small_manifest, tmp_path / "r", MockExecutor())
+    small_manifest.write_text(small_manifest.read_text().replace(*change))
+    executor = MockExecutor()
+    run(small_manifest, tmp_path / "r", executor)
+    assert len(executor.started) == misses
+
+
+def test_another_qemu_is_another_identity(small_manifest: Path) -> None:
+    one = manifest.runs(small_manifest)[0]
+    paths = {results.path_for(Path("r"), one, KEYS), results.path_for(Path("r"), one, KEYS | {"qemu": "x"})}
+    assert len(paths) == 2
+
+
+def test_a_failed_run_loses_no_other_and_is_run_again(small_manifest: Path, tmp_path: Path) -> None:
+    def answer(spec: GuestSpec) -> GuestOutcome:
+        return GuestOutcome("panic", console="Oops") if is_engine(spec, "pmdk") else GuestOutcome("ok", 0)
+
+    with pytest.raises(RunFailed, match=r"1 of 3 runs gave no result: pmdk: panic \(see .*\.failed\)") as caught:
+        run(small_manifest, tmp_path / "r", MockExecutor(answer))
+    assert caught.value.exit_status == 1
+    assert (next((tmp_path / "r").rglob("*.failed")) / "console.txt").read_text() == "Oops"
+    executor = MockExecutor()
+    run(small_manifest, tmp_path / "r", executor)
+    assert len(executor.started) == 1
+
+
+def test_an_interrupt_ends_guests_and_keeps_finished_results(small_manifest: Path, tmp_path: Path) -> None:
+    executor = MockExecutor(delay_s=0.01)
+    slow = executor.run
+
+    async def interrupted() -> None:
+        async def one_fast(spec: GuestSpec) -> GuestOutcome:
+            executor.delay_s = 0.0 if is_engine(spec, "snapshot") else 60
+            return await slow(spec)
+
+        executor.run = one_fast  # type: ignore[method-assign]
+        work = run_all(manifest.runs(small_manifest), KEYS, executor, tmp_path / "r", QuietReporter())
+        task = asyncio.create_task(work)
+        await asyncio.sleep(0.1)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(interrupted())
+    assert (executor.running, executor.cancelled) == (0, 2)
+    assert len(results.load_all(tmp_path / "r")) == 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: text[: len(text) // 2], "is not whole JSON"),
+        (lambda text: text.replace('"run_ns": 1', '"run_ns": 2'), "does not match its checksum"),
+        (lambda _: "{}", "has no checksum"),
+        (lambda _: "", "is not whole JSON"),
+    ],
+)
+def test_a_damaged_result_is_an_error_and_nothing_is_lost(small_manifest, tmp_path, damage, message) -> None:  # type: ignore[no-untyped-def]
+    done = run(small_manifest, tmp_path / "r", MockExecutor())
+    damaged = damage(done[1].path.read_text())
+    done[1].path.write_text(damaged)
+    with pytest.raises(TestbedError, match=message) as caught:
+        run(small_manifest, tmp_path / "r", MockExecutor())
+    assert caught.value.exit_status == 2
+    assert f"result {done[1].path} " in str(caught.value)
+    assert "remove that file" in str(caught.value)
+    assert done[1].path.read_text() == damaged
+    assert results.load(done[0].path).outcome == "ok"
+
+
+def test_equal_runs_give_equal_bytes(small_manifest: Path, tmp_path: Path) -> None:
+    def answer(_: GuestSpec) -> GuestOutcome:
+        return GuestOutcome("ok", 0, rows=[{"b": 1, "a": 2}], host_seconds=float(id(object())))
+
+    one = run(small_manifest, tmp_path / "one", MockExecutor(answer))
+    two = run(small_manifest, tmp_path / "two", MockExecutor(answer))
+    assert [r.path.read_bytes() for r in one] == [r.path.read_bytes() for r in two]
+    assert json.loads(one[0].path.read_text())["rows"] == [{"a": 2, "b": 1}]
+
+
+def test_a_full_disk_for_results_is_one_sentence(small_manifest: Path, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(TestbedError, match=r"cannot write .*\.json: No space left on device"):
+        run(small_manifest, tmp_path / "r", MockExecutor())
+    assert [p for p in (tmp_path / "r").rglob("*") if p.is_file()] == []

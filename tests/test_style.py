@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The style of the repository, as tests over its files."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from testbed.paths import MANIFESTS, REPO
+
+FUNCTION_LINES_MAX = 70
+TEXT = {".py", ".sh", ".c", ".h", ".cpp", ".hpp", ".cc", ".toml", ".yml", ".md", ".cfg", ".patch", ".txt", ".cmake", ""}
+NO_SPDX = re.compile(r"^(LICENSES/|.*\.(md|csv|lock|patch|ll|supp|json|txt)$|.*(series|/corpus/.*|/packages/.*)$)")
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPO, capture_output=True, check=True).stdout.decode()
+    return [path for name in listed.split("\0") if name and (path := REPO / name).is_file()]
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(REPO))
+
+
+def test_every_source_file_names_its_licence() -> None:
+    bad = []
+    for path in tracked():
+        name = relative(path)
+        if NO_SPDX.match(name) or path.stat().st_size == 0:
+            continue
+        wanted = "GPL-2.0-or-later" if name.startswith("qemu-patches/") else "BSD-3-Clause"
+        head = "\n".join(path.read_text(errors="replace").splitlines()[:12])
+        if f"SPDX-License-Identifier: {wanted}" not in head:
+            bad.append(f"{name}: {wanted} is missing in the first lines")
+    assert bad == []
+
+
+def test_nothing_names_a_machine_or_a_registry() -> None:
+    words = ["/wo" + "rk/", "/fa" + "rm/", "/ro" + "ot/", "deb.debi" + "an.org", "pypi." + "org", "pythonhost" + "ed"]
+    pattern = re.compile("|".join(map(re.escape, words)))
+    bad = [
+        f"{relative(path)}:{number}"
+        for path in tracked()
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+        if pattern.search(line)
+    ]
+    assert bad == []
+
+
+def test_python_functions_are_short() -> None:
+    bad = []
+    for path in tracked():
+        if path.suffix != ".py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
+                lines = node.end_lineno - node.lineno + 1
+                if lines > FUNCTION_LINES_MAX:
+                    bad.append(f"{relative(path)}: {node.name} has {lines} lines")
+    assert bad == []
+
+
+def c_function_lengths(text: str) -> list[int]:
+    """Lines from each `{` to its `}` in column 0."""
+    lengths, start = [], None
+    for number, line in enumerate(text.splitlines()):
+        if line == "{" or (line.endswith(") {") and line[:1].isalpha()):
+            start = number
+        elif line == "}" and start is not None:
+            lengths.append(number - start + 1)
+            start = None
+    return lengths
+
+
+def test_c_functions_are_short() -> None:
+    bad = []
+    for path in tracked():
+        if path.suffix in (".c", ".cc", ".cpp", ".h", ".hpp"):
+            longest = max(c_function_lengths(path.read_text()), default=0)
+            if longest > FUNCTION_LINES_MAX:
+                bad.append(f"{relative(path)}: a function has {longest} lines")
+    assert bad == []
+
+
+def test_nothing_is_left_to_do() -> None:
+    pattern = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b|pytest\.mark\.(sk" + r"ip|xf" + r"ail)")
+    bad = [
+        relative(path) for path in tracked() if path.suffix in TEXT and pattern.search(path.read_text(errors="replace"))
+    ]
+    assert bad == []
+
+
+def test_every_manifest_is_used() -> None:
+    """A manifest that no document, test or program names is dead."""
+    texts = "\n".join(p.read_text(errors="replace") for p in tracked() if p.suffix in (".py", ".md"))
+    assert [p.stem for p in MANIFESTS.glob("*.toml") if p.stem not in texts] == []
+
+
+@pytest.mark.parametrize("field", ["l2_latency_ps", "flash_read_ps", "dram_latency_ps"])
+def test_times_in_profiles_carry_their_unit_last(field: str) -> None:
+    text = (REPO / "experiments" / "testbed" / "profiles.py").read_text()
+    assert field in text
+    assert not re.search(r"\b\w*(latency|flash_read|flash_program): int", text)
