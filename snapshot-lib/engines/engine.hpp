@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a workload may ask of an engine. Engines are template parameters, so that each compiles to what its own users
+// would write; a data structure written against this interface is the same for all of them.
+//
+//     Engine engine(path, bytes, OpenMode::Create);
+//     Root *root = engine.template root<Root>();          // zeroed when the pool was created
+//     engine.transaction([&] {                            // durable, all or nothing, when it returns
+//         engine.writing(&root->count);                   // about to change live data
+//         root->count++;
+//         auto items = engine.template allocate<Item>(8); // Engine::Ptr<Item>; items.get() is an Item *
+//         engine.fresh(items.get(), 8);                   // about to fill memory that holds nothing yet
+//     });
+//
+// Pointers stored in the pool are Engine::Ptr<T>; raw pointers are good until the pool is closed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <system_error>
+
+namespace engines {
+
+enum class OpenMode { Create, OpenExisting };
+
+// Thrown by a constructor in OpenExisting mode if there is no pool, or one whose creation never finished.
+struct NoPool : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// What an engine reports about itself; what it cannot know stays 0.
+struct Statistics {
+    uint64_t commits = 0;
+    uint64_t log_bytes = 0;
+    uint64_t data_bytes = 0;
+    uint64_t fences = 0;
+    uint64_t lines_undone = 0;
+};
+
+[[noreturn]] inline void fail(int error, const std::string &what) {
+    throw std::system_error(error, std::generic_category(), what);
+}
+
+} // namespace engines

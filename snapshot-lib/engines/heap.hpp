@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A boost.interprocess heap inside one range of memory: the allocator of the snapshot and volatile engines. It knows
+// nothing of crash consistency; under snapshot the compiler pass tracks its stores like any other.
+#pragma once
+
+#include <boost/interprocess/indexes/iset_index.hpp>
+#include <boost/interprocess/managed_external_buffer.hpp>
+#include <boost/interprocess/mem_algo/rbtree_best_fit.hpp>
+#include <boost/interprocess/offset_ptr.hpp>
+#include <boost/interprocess/sync/mutex_family.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "engine.hpp"
+
+namespace engines {
+
+class Heap {
+  public:
+    template <class T> using Ptr = boost::interprocess::offset_ptr<T>;
+
+    // A pool whose first commit never happened is all zero.
+    static bool isFormatted(const void *memory) { return static_cast<const Header *>(memory)->magic == Magic; }
+
+    Heap(void *memory, size_t bytes) : header(static_cast<Header *>(memory)), buffer(openOrCreate(header, bytes)) {}
+
+    template <class Root> Root *root() {
+        if (!header->root) {
+            auto *fresh = static_cast<Root *>(buffer.allocate(sizeof(Root)));
+            memset(static_cast<void *>(fresh), 0, sizeof(Root));
+            header->root = fresh;
+        }
+        return static_cast<Root *>(header->root.get());
+    }
+
+    template <class T> Ptr<T> allocate(size_t count) {
+        return Ptr<T>(static_cast<T *>(buffer.allocate_aligned(count * sizeof(T), 64)));
+    }
+
+    template <class T> void release(Ptr<T> memory, size_t) { buffer.deallocate(memory.get()); }
+
+  private:
+    using Algorithm = boost::interprocess::rbtree_best_fit<boost::interprocess::null_mutex_family>;
+    using Buffer = boost::interprocess::basic_managed_external_buffer<char, Algorithm, boost::interprocess::iset_index>;
+
+    struct Header {
+        uint64_t magic;
+        Ptr<void> root;
+    };
+
+    static constexpr uint64_t Magic = 0x3150414548504e53; // "SNPHEAP1"
+    static constexpr size_t HeapOffset = 4096;
+
+    static Buffer openOrCreate(Header *header, size_t bytes) {
+        char *memory = reinterpret_cast<char *>(header) + HeapOffset;
+        if (isFormatted(header))
+            return Buffer(boost::interprocess::open_only, memory, bytes - HeapOffset);
+        header->magic = Magic;
+        header->root = nullptr;
+        return Buffer(boost::interprocess::create_only, memory, bytes - HeapOffset);
+    }
+
+    Header *header;
+    Buffer buffer;
+};
+
+} // namespace engines

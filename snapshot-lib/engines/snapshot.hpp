@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The snapshot engine: plain data structures in a tracked file, one msync() per transaction. It never announces a
+// write; the file that includes this must be compiled with the pass.
+#pragma once
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "heap.hpp"
+#include "snapshot/snapshot.h"
+
+namespace engines {
+
+class Snapshot {
+  public:
+    static constexpr const char *Name = "snapshot";
+    template <class T> using Ptr = Heap::Ptr<T>;
+
+    Snapshot(const std::string &path, size_t bytes, OpenMode mode) {
+        struct stat status{};
+        if (mode == OpenMode::Create) {
+            unlink(path.c_str());
+            unlink((path + ".snapshot-log").c_str());
+        } else if (stat(path.c_str(), &status) < 0 || status.st_size == 0) {
+            throw NoPool(path + " does not exist or is empty");
+        }
+        int result =
+            snapshot_map(path.c_str(), mode == OpenMode::Create ? bytes : 0, SNAPSHOT_POPULATE, nullptr, &memory);
+        if (result < 0)
+            fail(-result, "cannot map " + path);
+        open(path, mode == OpenMode::Create ? bytes : static_cast<size_t>(status.st_size), mode);
+    }
+    ~Snapshot() { snapshot_unmap(memory); }
+    Snapshot(const Snapshot &) = delete;
+    Snapshot &operator=(const Snapshot &) = delete;
+
+    template <class Root> Root *root() { return heap->root<Root>(); }
+    template <class T> Ptr<T> allocate(size_t count) { return heap->allocate<T>(count); }
+    template <class T> void release(Ptr<T> old, size_t count) { heap->release(old, count); }
+    template <class T> void writing(T *, size_t = 1) {}
+    template <class T> void fresh(T *, size_t = 1) {}
+
+    template <class Change> void transaction(Change &&change) {
+        change();
+        commit();
+    }
+
+    Statistics statistics() const {
+        struct snapshot_stats stats{};
+        snapshot_get_stats(memory, &stats);
+        return {stats.commits, stats.log_bytes, stats.data_bytes, stats.fences, stats.lines_undone};
+    }
+
+  private:
+    void open(const std::string &path, size_t bytes, OpenMode mode) {
+        if (mode == OpenMode::OpenExisting && !Heap::isFormatted(memory)) {
+            snapshot_unmap(memory);
+            throw NoPool(path + " was never committed");
+        }
+        heap.emplace(memory, bytes);
+    }
+
+    void commit() {
+        int result = snapshot_sync(memory);
+        if (result < 0)
+            fail(-result, "msync");
+    }
+
+    void *memory = nullptr;
+    std::optional<Heap> heap;
+};
+
+} // namespace engines

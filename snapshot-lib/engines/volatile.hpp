@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The volatile engine: the data structures of the snapshot engine in DRAM, without the pass; a commit does nothing.
+// What no durable engine can beat.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <optional>
+
+#include "heap.hpp"
+
+namespace engines {
+
+class Volatile {
+  public:
+    static constexpr const char *Name = "volatile";
+    template <class T> using Ptr = Heap::Ptr<T>;
+
+    Volatile(const std::string &path, size_t bytes, OpenMode mode) : bytes(bytes) {
+        if (mode == OpenMode::OpenExisting)
+            throw NoPool(path + ": the volatile engine keeps nothing");
+        memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED)
+            fail(errno, "cannot map memory");
+        heap.emplace(memory, bytes);
+    }
+    ~Volatile() { munmap(memory, bytes); }
+    Volatile(const Volatile &) = delete;
+    Volatile &operator=(const Volatile &) = delete;
+
+    template <class Root> Root *root() { return heap->root<Root>(); }
+    template <class T> Ptr<T> allocate(size_t count) { return heap->allocate<T>(count); }
+    template <class T> void release(Ptr<T> old, size_t count) { heap->release(old, count); }
+    template <class T> void writing(T *, size_t = 1) {}
+    template <class T> void fresh(T *, size_t = 1) {}
+
+    template <class Change> void transaction(Change &&change) {
+        change();
+        stats.commits++;
+    }
+
+    Statistics statistics() const { return stats; }
+
+  private:
+    size_t bytes;
+    void *memory = nullptr;
+    std::optional<Heap> heap;
+    Statistics stats;
+};
+
+} // namespace engines

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Failure-atomic msync() in user space.
+ *
+ * A program compiled with snapcc/snap++ keeps using open, mmap and msync. A file is tracked when it is mapped with
+ * MAP_SHARED_VALIDATE | MAP_SYNC, or lies below a directory named in the environment variable SNAPSHOT_DIR. The program
+ * then works on a DRAM copy of the file; msync() makes everything stored since the last one durable, all of it or
+ * nothing. The calls below are the same machinery without the interposition.
+ *
+ * Caveats a user can act on:
+ *  - Only code compiled with the pass is tracked, plus the libc writers listed in docs/snapshot.md. Call
+ *    snapshot_log_range() before anything else writes to the mapping.
+ *  - msync() must be ordered against the stores of all other threads (a lock, a barrier): it commits what happened
+ *    before it, on every thread, at once.
+ *  - A log file `<file>.snapshot-log` lives beside the data; it belongs to the file: move and copy both.
+ *  - munmap() and exit discard what was not committed. A forked child must not touch the mapping.
+ */
+#ifndef SNAPSHOT_H
+#define SNAPSHOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Map blocks and touch every page of file and log at once, so that no later store pays for a page fault. */
+#define SNAPSHOT_POPULATE 1u
+
+struct snapshot_stats {
+    uint64_t commits;         /* msync calls that had something to commit */
+    uint64_t lines_logged;    /* 64-byte lines whose old content was logged */
+    uint64_t log_bytes;       /* written to the log, headers included */
+    uint64_t data_bytes;      /* written to the file */
+    uint64_t fences;          /* store fences */
+    uint64_t lines_undone;    /* by recovery when the file was mapped */
+    uint64_t recovered_epoch; /* the last commit found when the file was mapped */
+    uint64_t log_file_bytes;  /* present size of the log file */
+};
+
+/*
+ * Map the whole of `path` at `hint` (NULL: anywhere), created or extended to `bytes` first; bytes = 0 takes the file's
+ * size. Returns 0 and the address of the working copy, or -errno: EBUSY another process has it, EUCLEAN the log is
+ * damaged, EINVAL it is empty or not this format, EFBIG it is larger than 256 GiB, and whatever open and mmap return.
+ */
+int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, void **address);
+
+/*
+ * Make everything stored so far durable, atomically. 0, or -ENOSPC if the log cannot grow (nothing was changed: free
+ * some space and call again, or roll back), -EINVAL if address is not a mapped snapshot.
+ */
+int snapshot_sync(void *address);
+
+/* Take the working copy back to the last commit. 0 or -EINVAL. */
+int snapshot_rollback(void *address);
+
+/* Unmap, discarding what was not committed. 0 or -EINVAL. */
+int snapshot_unmap(void *address);
+
+/* Announce that [address, address + bytes) is about to be written by code the compiler pass has not seen. */
+void snapshot_log_range(const void *address, size_t bytes);
+
+/* 0 or -EINVAL. */
+int snapshot_get_stats(const void *address, struct snapshot_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

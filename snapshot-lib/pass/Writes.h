@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What an instruction writes to memory, and which of it can be left alone.
+#ifndef SNAPSHOT_PASS_WRITES_H
+#define SNAPSHOT_PASS_WRITES_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
+
+#include <string>
+
+namespace snapshot {
+
+// One range of memory that `instruction` is going to write.
+struct Write {
+    llvm::Instruction *instruction;
+    llvm::Value *address;
+    llvm::Value *bytes;          // any integer type
+    llvm::Value *mask = nullptr; // i1; null: always written
+};
+
+enum class Target { Unknown, Stack, Global, Segment };
+
+// Where the address certainly points to; Unknown if it may be anywhere.
+Target classify(llvm::Value *address);
+
+// Appends what the instruction writes. False: it may write memory in a way that cannot be tracked, see `reason`.
+bool collectWrites(llvm::Instruction &instruction, llvm::SmallVectorImpl<Write> &writes, std::string &reason);
+
+// Appends what inline assembly declares to write. False: it may write anything.
+bool collectAsmWrites(llvm::CallBase &call, llvm::SmallVectorImpl<Write> &writes);
+
+// Before inlining: calls to assembly inside functions annotated "snapshot_asm_ok" get this attribute and keep it.
+inline constexpr char AsmOkAttribute[] = "snapshot-asm-ok";
+void markAnnotatedAsm(llvm::Module &module);
+
+} // namespace snapshot
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One range of addresses that holds every working copy, at a place other mappings leave alone. A fixed place makes
+ * addresses repeat from run to run; programs should store offsets all the same.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ARENA_HINT ((void *)0x100000000000)
+#define ARENA_BYTES (1ull << 40)
+
+/* Part of the ABI (abi.def): instrumented code reads them without a lock. Until size is set nothing is tracked. */
+uint64_t __snapshot_base;
+uint64_t __snapshot_size;
+
+struct span {
+    uint64_t begin, end;
+};
+
+static struct span spans[REGIONS_MAX];
+
+void *kernel_mmap(void *hint, size_t bytes, int protection, int flags, int fd, int64_t offset) {
+    return (void *)syscall(SYS_mmap, hint, bytes, protection, flags, fd, offset);
+}
+
+int kernel_munmap(void *address, size_t bytes) { return (int)syscall(SYS_munmap, address, bytes); }
+
+static int arena_create(void) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *arena = kernel_mmap(ARENA_HINT, ARENA_BYTES, PROT_NONE, flags, -1, 0);
+    if (arena == MAP_FAILED)
+        return -errno;
+    __atomic_store_n(&__snapshot_base, (uint64_t)arena, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static bool span_is_free(uint64_t begin, uint64_t end) {
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        if (begin < spans[i].end && spans[i].begin < end)
+            return false;
+    return end <= __snapshot_base + ARENA_BYTES;
+}
+
+/* Lowest free place: the start of the arena or the end of a span, with a guard page between. */
+static uint64_t span_find(uint64_t bytes) {
+    if (span_is_free(__snapshot_base, __snapshot_base + bytes))
+        return __snapshot_base;
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        if (spans[i].end && span_is_free(spans[i].end, spans[i].end + bytes))
+            return spans[i].end;
+    return 0;
+}
+
+int arena_reserve(uint64_t bytes, void *hint, uint8_t **address) {
+    const uint64_t guard = 4096;
+    if (!__snapshot_base) {
+        int status = arena_create();
+        if (status < 0)
+            return status;
+    }
+    uint64_t place = (uint64_t)hint;
+    if (place < __snapshot_base || place % 4096 || !span_is_free(place, place + bytes + guard))
+        place = span_find(bytes + guard);
+    size_t slot = 0;
+    while (slot < REGIONS_MAX && spans[slot].end)
+        slot++;
+    if (!place || slot == REGIONS_MAX)
+        return -ENOMEM;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    if (kernel_mmap((void *)place, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
+        return -errno;
+    spans[slot] = (struct span){place, place + bytes + guard};
+    if (place + bytes - __snapshot_base > __snapshot_size)
+        __atomic_store_n(&__snapshot_size, place + bytes - __snapshot_base, __ATOMIC_RELEASE);
+    *address = (uint8_t *)place;
+    return 0;
+}
+
+void arena_release(uint8_t *address, uint64_t bytes) {
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        if (spans[i].begin == (uint64_t)address)
+            spans[i] = (struct span){0, 0};
+    kernel_mmap(address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The atomic commit, with two fences:
+ *
+ *     log blocks -> fence -> changed lines and the commit record -> fence
+ *
+ * Before the first fence nothing in the file has changed, after it all of it can be undone. Data and commit record may
+ * become durable in any order: the record carries a hash of the new data, and recovery believes it only if the file
+ * has just that. So the usual third fence, between data and record, is not needed.
+ */
+#include "internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "hash.h"
+#include "persist.h"
+
+void write_commit_record(struct log_view log, uint64_t epoch, uint64_t line_count, uint64_t data_hash) {
+    _Alignas(LINE_BYTES) struct commit_record record = {
+        .epoch = epoch, .line_count = line_count, .data_hash = data_hash};
+    record.checksum = self_checksum(&record);
+    persist_copy(log.base + log_record_offset(epoch), &record, sizeof(record));
+}
+
+static int logs_finish(struct region *region, uint64_t *line_count) {
+    for (struct thread_log *thread = atomic_load(&region->threads); thread; thread = thread->next) {
+        int status = thread_log_finish(thread);
+        if (status < 0)
+            return status;
+        *line_count += thread->dirty_count;
+    }
+    return 0;
+}
+
+static uint64_t data_write(struct region *region) {
+    uint64_t hash = 0;
+    for (struct thread_log *thread = atomic_load(&region->threads); thread; thread = thread->next)
+        for (size_t i = 0; i < thread->dirty_count; i++) {
+            uint64_t offset = (uint64_t)thread->dirty[i] * LINE_BYTES;
+            persist_copy(region->backing + offset, region->working + offset, LINE_BYTES);
+            hash += line_hash(thread->dirty[i], (const uint64_t *)(region->working + offset));
+        }
+    return hash;
+}
+
+static uint64_t dirty_line_count(struct region *region) {
+    uint64_t count = 0;
+    for (struct thread_log *thread = atomic_load(&region->threads); thread; thread = thread->next)
+        count += thread->dirty_count;
+    return count;
+}
+
+static void stats_add_commit(struct region *region, uint64_t line_count) {
+    uint64_t block_count = (line_count + BLOCK_LINES_MAX - 1) / BLOCK_LINES_MAX; /* of one thread; more add headers */
+    region->stats.commits++;
+    region->stats.lines_logged += line_count;
+    region->stats.log_bytes += (line_count + block_count + 1) * LINE_BYTES;
+    region->stats.data_bytes += line_count * LINE_BYTES;
+    region->stats.fences += 2;
+}
+
+static int commit_locked(struct region *region) {
+    if (dirty_line_count(region) == 0)
+        return 0;
+    uint64_t line_count = 0;
+    int status = logs_finish(region, &line_count);
+    if (status < 0)
+        return status;
+    persist_fence();
+    uint64_t hash = data_write(region);
+    write_commit_record(region->log, region->epoch, line_count, hash);
+    persist_fence();
+    region->epoch++;
+    thread_logs_reset(region);
+    stats_add_commit(region, line_count);
+    return 0;
+}
+
+int region_commit(struct region *region) {
+    pthread_mutex_lock(&region->mutex);
+    int status = commit_locked(region);
+    pthread_mutex_unlock(&region->mutex);
+    return status;
+}
+
+/* The lines stay logged: the next commit writes them again, unchanged, and the log keeps one entry for each. */
+void region_rollback(struct region *region) {
+    pthread_mutex_lock(&region->mutex);
+    for (struct thread_log *thread = atomic_load(&region->threads); thread; thread = thread->next)
+        for (size_t i = 0; i < thread->dirty_count; i++) {
+            uint64_t offset = (uint64_t)thread->dirty[i] * LINE_BYTES;
+            memcpy(region->working + offset, region->backing + offset, LINE_BYTES);
+        }
+    pthread_mutex_unlock(&region->mutex);
+}

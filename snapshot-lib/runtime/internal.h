@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the parts of the runtime know of each other. Reading order: format.h, log.c, commit.c, recover.c, region.c. */
+#ifndef SNAPSHOT_INTERNAL_H
+#define SNAPSHOT_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format.h"
+#include "snapshot/snapshot.h"
+
+#define REGIONS_MAX 16
+
+/* State of a line of the working copy within the epoch. Busy: a thread is logging it. */
+enum line_state { LINE_CLEAN = 0, LINE_BUSY = 1, LINE_LOGGED = 2 };
+
+struct region;
+
+/* What one thread has done to one region in this epoch. The region owns it; a thread that ends hands it on. */
+struct thread_log {
+    _Alignas(64) struct block block; /* being filled; streamed to the log when full and at the commit */
+    struct region *region;
+    struct thread_log *next;
+    atomic_bool in_use;
+    uint8_t *chunk; /* where the next block goes; NULL: needs a chunk */
+    uint8_t *chunk_end;
+    uint32_t sequence;
+    uint32_t *dirty; /* the lines in the order they were logged; each line is in one thread's list only */
+    size_t dirty_count;
+    size_t dirty_capacity;
+    size_t durable_count; /* the first so many of them are in the log file */
+};
+
+/* The log file, mapped; recovery needs nothing else, which is what its tests rely on. */
+struct log_view {
+    uint8_t *base;
+    uint64_t bytes;
+};
+
+struct region {
+    bool in_use;
+    uint64_t generation; /* tells a reused slot's thread-local pointers from stale ones */
+    uint8_t *working;
+    uint8_t *backing;
+    uint64_t bytes;        /* of the file */
+    uint64_t mapped_bytes; /* rounded up to pages */
+    _Atomic uint8_t *line_states;
+    struct log_view log;
+    int log_fd;
+    uint64_t epoch;
+    atomic_uint_fast64_t chunk_next; /* of this epoch */
+    _Atomic(struct thread_log *) threads;
+    pthread_mutex_t mutex; /* growth of the log, new threads, commit */
+    struct snapshot_stats stats;
+};
+
+/* arena.c: one range of addresses holds all working copies, so that the inlined check is one comparison. */
+int arena_reserve(uint64_t bytes, void *hint, uint8_t **address);
+void arena_release(uint8_t *address, uint64_t bytes);
+
+/* The system calls themselves: the runtime must not meet its own interposed functions. */
+void *kernel_mmap(void *hint, size_t bytes, int protection, int flags, int fd, int64_t offset);
+int kernel_munmap(void *address, size_t bytes);
+
+/* region.c */
+struct region *region_find(const void *address);
+int region_open(int data_fd, const char *path, unsigned flags, void *hint, struct region **out);
+int region_close(struct region *region);
+
+/* log_file.c */
+int log_file_open(struct region *region, const char *data_path, unsigned flags);
+int log_file_grow(struct region *region, uint64_t chunk_count);
+void log_file_close(struct region *region);
+void log_file_format(struct log_view log, uint64_t data_bytes);
+int log_file_check(struct log_view log, uint64_t data_bytes);
+void *map_shared(int fd, uint64_t bytes, void *fixed);
+
+/* log.c */
+void log_range(struct region *region, uint64_t offset, uint64_t bytes);
+int thread_log_finish(struct thread_log *thread);
+void thread_logs_reset(struct region *region);
+void thread_logs_free(struct region *region);
+
+/* commit.c */
+int region_commit(struct region *region);
+void region_rollback(struct region *region);
+void write_commit_record(struct log_view log, uint64_t epoch, uint64_t line_count, uint64_t data_hash);
+
+/* recover.c: see there. Returns 0 or -EUCLEAN. */
+struct recovery {
+    uint64_t epoch;      /* last commit found: the state that is now in the file */
+    uint64_t epoch_next; /* first epoch that may be used */
+    uint64_t lines_undone;
+};
+int recover(struct log_view log, uint8_t *backing, uint64_t data_bytes, struct recovery *result);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The libc functions of abi.def: log what the call may write, then make it. The pass redirects calls to these. */
+#define _GNU_SOURCE
+#undef _FORTIFY_SOURCE
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "snapshot/snapshot.h"
+
+extern uint64_t __snapshot_base, __snapshot_size;
+
+#define WRAP(name) __snapshot_libc_##name
+#define WRAP_CHECKED(name) __snapshot_libc___##name##_chk
+
+static inline int tracked(const void *address) { return (uint64_t)address - __snapshot_base < __snapshot_size; }
+
+static inline void writes(const void *address, size_t bytes) {
+    if (tracked(address))
+        snapshot_log_range(address, bytes);
+}
+
+static inline void writes_string(const char *target, const char *source) {
+    if (tracked(target))
+        snapshot_log_range(target, strlen(source) + 1);
+}
+
+/* The checked variants of _FORTIFY_SOURCE take the room in the target as well; a smaller room is a bug in the caller.
+ */
+static inline void room_check(size_t bytes, size_t room) {
+    if (bytes > room)
+        abort();
+}
+
+/* Defines a wrapper and its checked variant. */
+#define WRITER(type, name, parameters, arguments, checked_parameters, bytes, announce)                                 \
+    type WRAP(name) parameters;                                                                                        \
+    type WRAP(name) parameters {                                                                                       \
+        announce;                                                                                                      \
+        return name arguments;                                                                                         \
+    }                                                                                                                  \
+    type WRAP_CHECKED(name) checked_parameters;                                                                        \
+    type WRAP_CHECKED(name) checked_parameters {                                                                       \
+        room_check(bytes, room);                                                                                       \
+        return WRAP(name) arguments;                                                                                   \
+    }
+
+WRITER(void *, memcpy, (void *to, const void *from, size_t n), (to, from, n),
+       (void *to, const void *from, size_t n, size_t room), n, writes(to, n))
+WRITER(void *, memmove, (void *to, const void *from, size_t n), (to, from, n),
+       (void *to, const void *from, size_t n, size_t room), n, writes(to, n))
+WRITER(void *, mempcpy, (void *to, const void *from, size_t n), (to, from, n),
+       (void *to, const void *from, size_t n, size_t room), n, writes(to, n))
+WRITER(void *, memset, (void *to, int c, size_t n), (to, c, n), (void *to, int c, size_t n, size_t room), n,
+       writes(to, n))
+WRITER(char *, strcpy, (char *to, const char *from), (to, from), (char *to, const char *from, size_t room),
+       strlen(from) + 1, writes_string(to, from))
+WRITER(char *, stpcpy, (char *to, const char *from), (to, from), (char *to, const char *from, size_t room),
+       strlen(from) + 1, writes_string(to, from))
+WRITER(char *, strncpy, (char *to, const char *from, size_t n), (to, from, n),
+       (char *to, const char *from, size_t n, size_t room), n, writes(to, n))
+WRITER(char *, stpncpy, (char *to, const char *from, size_t n), (to, from, n),
+       (char *to, const char *from, size_t n, size_t room), n, writes(to, n))
+WRITER(char *, strcat, (char *to, const char *from), (to, from), (char *to, const char *from, size_t room),
+       strlen(to) + strlen(from) + 1, if (tracked(to)) writes_string(to + strlen(to), from))
+WRITER(char *, strncat, (char *to, const char *from, size_t n), (to, from, n),
+       (char *to, const char *from, size_t n, size_t room), strlen(to) + strnlen(from, n) + 1,
+       if (tracked(to)) writes(to + strlen(to), strnlen(from, n) + 1))
+WRITER(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), (int fd, void *to, size_t n, size_t room), n,
+       writes(to, n))
+WRITER(ssize_t, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at),
+       (int fd, void *to, size_t n, off_t at, size_t room), n, writes(to, n))
+
+void *WRAP(memccpy)(void *to, const void *from, int c, size_t n);
+void *WRAP(memccpy)(void *to, const void *from, int c, size_t n) {
+    writes(to, n);
+    return memccpy(to, from, c, n);
+}
+
+void WRAP(bcopy)(const void *from, void *to, size_t n);
+void WRAP(bcopy)(const void *from, void *to, size_t n) {
+    writes(to, n);
+    memmove(to, from, n);
+}
+
+void WRAP(bzero)(void *to, size_t n);
+void WRAP(bzero)(void *to, size_t n) {
+    writes(to, n);
+    memset(to, 0, n);
+}
+
+void WRAP(explicit_bzero)(void *to, size_t n);
+void WRAP(explicit_bzero)(void *to, size_t n) {
+    writes(to, n);
+    explicit_bzero(to, n);
+}
+
+ssize_t WRAP(pread64)(int fd, void *to, size_t n, off_t at);
+ssize_t WRAP(pread64)(int fd, void *to, size_t n, off_t at) { return WRAP(pread)(fd, to, n, at); }
+
+ssize_t WRAP(recv)(int fd, void *to, size_t n, int flags);
+ssize_t WRAP(recv)(int fd, void *to, size_t n, int flags) {
+    writes(to, n);
+    return recv(fd, to, n, flags);
+}
+
+ssize_t WRAP(getrandom)(void *to, size_t n, unsigned flags);
+ssize_t WRAP(getrandom)(void *to, size_t n, unsigned flags) {
+    writes(to, n);
+    return getrandom(to, n, flags);
+}
+
+size_t WRAP(fread)(void *to, size_t size, size_t count, FILE *stream);
+size_t WRAP(fread)(void *to, size_t size, size_t count, FILE *stream) {
+    writes(to, size * count);
+    return fread(to, size, count, stream);
+}
+
+size_t WRAP_CHECKED(fread)(void *to, size_t room, size_t size, size_t count, FILE *stream);
+size_t WRAP_CHECKED(fread)(void *to, size_t room, size_t size, size_t count, FILE *stream) {
+    room_check(size * count, room);
+    return WRAP(fread)(to, size, count, stream);
+}
+
+char *WRAP(fgets)(char *to, int n, FILE *stream);
+char *WRAP(fgets)(char *to, int n, FILE *stream) {
+    writes(to, n > 0 ? (size_t)n : 0);
+    return fgets(to, n, stream);
+}
+
+char *WRAP_CHECKED(fgets)(char *to, size_t room, int n, FILE *stream);
+char *WRAP_CHECKED(fgets)(char *to, size_t room, int n, FILE *stream) {
+    room_check(n > 0 ? (size_t)n : 0, room);
+    return WRAP(fgets)(to, n, stream);
+}
+
+void WRAP(qsort)(void *base, size_t count, size_t size, int (*compare)(const void *, const void *));
+void WRAP(qsort)(void *base, size_t count, size_t size, int (*compare)(const void *, const void *)) {
+    writes(base, count * size);
+    qsort(base, count, size, compare);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The log file: creating it whole or not at all, checking it, mapping it, growing it. */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hash.h"
+#include "persist.h"
+
+#define LOG_INITIAL_BYTES (LOG_CHUNKS_OFFSET + (uint64_t)LOG_CHUNKS_INITIAL * CHUNK_BYTES)
+
+/* Addresses kept free for growth: logging every line of the file in both parities, and slack for threads. */
+static uint64_t log_reserved_bytes(uint64_t data_bytes) { return 3 * data_bytes + (1ull << 30); }
+
+/* On DAX, MAP_SYNC makes block allocation durable before a store can use it. Elsewhere power cuts are not survived. */
+void *map_shared(int fd, uint64_t bytes, void *fixed) {
+    int place = fixed ? MAP_FIXED : 0;
+    void *address = kernel_mmap(fixed, bytes, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC | place, fd, 0);
+    if (address == MAP_FAILED)
+        address = kernel_mmap(fixed, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | place, fd, 0);
+    if (address != MAP_FAILED)
+        (void)madvise(address, bytes, MADV_DONTFORK);
+    return address;
+}
+
+void log_file_format(struct log_view log, uint64_t data_bytes) {
+    _Alignas(LINE_BYTES) struct superblock super = {
+        .magic = LOG_MAGIC, .version = LOG_VERSION, .byte_order = LOG_BYTE_ORDER, .data_bytes = data_bytes};
+    super.checksum = self_checksum(&super);
+    persist_copy(log.base, &super, sizeof(super));
+    write_commit_record(log, 0, 0, 0);
+    persist_fence();
+}
+
+int log_file_check(struct log_view log, uint64_t data_bytes) {
+    const struct superblock *super = (const void *)log.base;
+    if (log.bytes < LOG_CHUNKS_OFFSET)
+        return -EUCLEAN;
+    if (super->magic != LOG_MAGIC || super->version != LOG_VERSION || super->byte_order != LOG_BYTE_ORDER)
+        return -EINVAL;
+    if (super->checksum != self_checksum(super))
+        return -EUCLEAN;
+    return super->data_bytes == data_bytes ? 0 : -EINVAL;
+}
+
+/* Written under another name and renamed, so that a log file that exists is complete. */
+static int log_file_create(const char *path, uint64_t data_bytes) {
+    char temporary[PATH_MAX];
+    if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
+        return -ENAMETOOLONG;
+    int fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -errno;
+    int status = -posix_fallocate(fd, 0, (off_t)LOG_INITIAL_BYTES);
+    struct log_view log = {.bytes = LOG_INITIAL_BYTES};
+    if (status == 0) {
+        log.base = map_shared(fd, log.bytes, NULL);
+        status = log.base == MAP_FAILED ? -errno : 0;
+    }
+    if (status == 0) {
+        log_file_format(log, data_bytes);
+        kernel_munmap(log.base, log.bytes);
+        status = fsync(fd) < 0 || rename(temporary, path) < 0 ? -errno : 0;
+    }
+    if (status < 0)
+        unlink(temporary);
+    close(fd);
+    return status;
+}
+
+/* The new name must survive a power cut before anything is logged under it. */
+static void directory_sync(const char *path) {
+    char directory[PATH_MAX];
+    snprintf(directory, sizeof(directory), "%s", path);
+    char *slash = strrchr(directory, '/');
+    if (slash)
+        slash[slash == directory] = '\0';
+    int fd = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    fsync(fd);
+    close(fd);
+}
+
+static int log_file_map(struct region *region, unsigned flags) {
+    struct stat status;
+    if (fstat(region->log_fd, &status) < 0)
+        return -errno;
+    uint64_t reserved = log_reserved_bytes(region->bytes);
+    void *space = kernel_mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED)
+        return -errno;
+    region->log = (struct log_view){.base = space, .bytes = (uint64_t)status.st_size};
+    if (region->log.bytes < LOG_CHUNKS_OFFSET || region->log.bytes > reserved)
+        return -EUCLEAN;
+    if (map_shared(region->log_fd, region->log.bytes, space) == MAP_FAILED)
+        return -errno;
+    if (flags & SNAPSHOT_POPULATE)
+        (void)madvise(space, region->log.bytes, MADV_POPULATE_WRITE);
+    return log_file_check(region->log, region->bytes);
+}
+
+int log_file_open(struct region *region, const char *data_path, unsigned flags) {
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof(path), "%s.snapshot-log", data_path) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    region->log_fd = open(path, O_RDWR | O_CLOEXEC);
+    if (region->log_fd < 0 && errno == ENOENT) {
+        int status = log_file_create(path, region->bytes);
+        if (status < 0)
+            return status;
+        directory_sync(path);
+        region->log_fd = open(path, O_RDWR | O_CLOEXEC);
+    }
+    if (region->log_fd < 0)
+        return -errno;
+    if (flock(region->log_fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK ? -EBUSY : -errno;
+    return log_file_map(region, flags);
+}
+
+/* At least doubles, so that growth stays rare. A failure changes nothing. */
+static int log_file_grow_locked(struct region *region, uint64_t chunk_count) {
+    uint64_t present = log_chunk_count(region->log.bytes);
+    if (chunk_count <= present)
+        return 0;
+    uint64_t wanted = chunk_count > 2 * present ? chunk_count : 2 * present;
+    uint64_t bytes = LOG_CHUNKS_OFFSET + wanted * CHUNK_BYTES;
+    if (bytes > log_reserved_bytes(region->bytes))
+        return -ENOSPC;
+    uint64_t old_bytes = region->log.bytes;
+    int status = -posix_fallocate(region->log_fd, (off_t)old_bytes, (off_t)(bytes - old_bytes));
+    if (status < 0 || fsync(region->log_fd) < 0) {
+        (void)!ftruncate(region->log_fd, (off_t)old_bytes);
+        return -ENOSPC;
+    }
+    if (map_shared(region->log_fd, bytes, region->log.base) == MAP_FAILED)
+        return -ENOSPC;
+    region->log.bytes = bytes;
+    return 0;
+}
+
+int log_file_grow(struct region *region, uint64_t chunk_count) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    int status = log_file_grow_locked(region, chunk_count);
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+void log_file_close(struct region *region) {
+    if (region->log.base)
+        kernel_munmap(region->log.base, log_reserved_bytes(region->bytes));
+    if (region->log_fd >= 0)
+        close(region->log_fd);
+    region->log = (struct log_view){0};
+    region->log_fd = -1;
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// After a crash: is the pool exactly in the state after its last commit? The pool says how many commits it has seen;
+// the options say what they were.
+#pragma once
+
+#include <sstream>
+#include <string>
+#include <unordered_map>
+
+#include "engine.hpp"
+#include "kv_store.hpp"
+#include "options.hpp"
+#include "report.hpp"
+#include "ycsb.hpp"
+
+namespace workloads {
+
+using State = std::unordered_map<std::string, uint32_t>;
+
+inline std::string textOf(const Key &key) { return std::string(key.bytes, strnlen(key.bytes, sizeof(key.bytes))); }
+
+inline State expectedState(const Options &options, uint64_t records_loaded, uint64_t commits) {
+    State state;
+    for (uint64_t i = 0; i < records_loaded; i++)
+        state[textOf(keyOf(i))] = loadedValue(i, options.seed);
+    RequestStream stream(mixOf(options.workload), options.records, options.operations, options.seed);
+    for (uint64_t i = 0; i < options.operations && commits > 0; i++) {
+        Request request = stream.next();
+        if (request.op == Op::Read || request.op == Op::Scan)
+            continue;
+        state[textOf(keyOf(request.key_number))] = request.value;
+        commits--;
+    }
+    if (commits > 0)
+        throw std::runtime_error("the pool has seen more commits than the workload makes");
+    return state;
+}
+
+// Removes from `expected` what the store has; empty: no difference.
+template <class Store> std::string difference(const Store &store, State &expected) {
+    std::ostringstream text;
+    store.forEach([&](const Entry &entry) {
+        auto found = expected.find(textOf(entry.key));
+        if (found == expected.end())
+            text << "unexpected or double record " << textOf(entry.key) << "; ";
+        else if (found->second != entry.value)
+            text << textOf(entry.key) << " is " << entry.value << " instead of " << found->second << "; ";
+        if (found != expected.end())
+            expected.erase(found);
+        else if (text.tellp() > 500)
+            return;
+    });
+    if (!expected.empty())
+        text << expected.size() << " records missing, for example " << expected.begin()->first;
+    return text.str().substr(0, 500);
+}
+
+template <class Store> std::string compare(Store &store, const Options &options) {
+    if (store.commits() > 0 && store.recordsLoaded() != options.records)
+        return "updates were committed before all records were loaded";
+    if (store.recordsLoaded() > options.records)
+        return "the pool was loaded with more records than --records says";
+    State expected = expectedState(options, store.recordsLoaded(), store.commits());
+    std::string text = difference(store, expected);
+    if (!text.empty())
+        return text;
+    for (uint64_t i = 0; i < store.recordsLoaded(); i++)
+        if (!store.find(keyOf(i)))
+            return textOf(keyOf(i)) + " is in the wrong bucket";
+    return "";
+}
+
+template <class Engine> int verifyWorkload(const Options &options) {
+    Report report;
+    report.add("program", "kv-verify").add("engine", Engine::Name).add("workload", options.workload);
+    std::string problem;
+    uint64_t commits = 0, records_loaded = 0, lines_undone = 0;
+    try {
+        Engine engine(options.file, 0, engines::OpenMode::OpenExisting);
+        KvStore<Engine> store(engine, options.buckets);
+        commits = store.commits();
+        records_loaded = store.recordsLoaded();
+        lines_undone = engine.statistics().lines_undone;
+        problem = compare(store, options);
+    } catch (const engines::NoPool &) {
+        // The crash came before the pool existed: nothing was promised yet.
+    } catch (const std::exception &error) {
+        problem = error.what();
+    }
+    report.addBool("verified", problem.empty()).add("commits", commits).add("records_loaded", records_loaded);
+    report.add("lines_undone", lines_undone).add("problem", problem).print();
+    return problem.empty() ? 0 : 1;
+}
+
+} // namespace workloads
