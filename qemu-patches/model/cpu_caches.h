@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * L1D, L2 and LLC of one CPU: write-back, write-allocate, neither inclusive nor
+ * exclusive. A fill from memory enters all three levels; a dirty victim enters
+ * the next level; a clean victim is dropped.
+ *
+ * The dirty bit is held once, by the innermost level that holds the line: a fill
+ * takes it along. So a line clean in L1 is clean, and a store that makes it
+ * dirty is the one moment its old bytes can be saved.
+ */
+#ifndef MODEL_CPU_CACHES_H
+#define MODEL_CPU_CACHES_H
+
+#include "setassoc.h"
+
+typedef enum MemLevel { MEM_LEVEL_L1, MEM_LEVEL_L2, MEM_LEVEL_LLC, MEM_LEVEL_MEMORY } MemLevel;
+
+typedef struct MemCpuCaches {
+    MemFifoArray l1;
+    MemLruArray l2;
+    MemLruArray llc;
+} MemCpuCaches;
+
+#define MEM_MAX_VICTIMS 3 /* the LLC's own fill, L2's victim, L1's victim by way of L2 */
+
+typedef struct MemCpuAccess {
+    MemLevel level; /* where the line was found */
+    uint32_t slot;  /* where it is in L1 now */
+    bool displaced; /* the slot held another line */
+    bool dirtied;   /* a store found the line clean */
+    uint32_t victim_count;
+    uint64_t victims[MEM_MAX_VICTIMS]; /* dirty lines pushed out of the LLC, in order */
+} MemCpuAccess;
+
+void mem_cpu_init(MemCpuCaches *c, const MemCpuConfig *config);
+void mem_cpu_destroy(MemCpuCaches *c);
+
+void mem_cpu_access(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access);
+
+/*
+ * Make a line clean, or remove it. Returns whether it was dirty; `*slot` is the
+ * L1 slot that became clean or empty, else MEM_NO_SLOT.
+ */
+bool mem_cpu_clean(MemCpuCaches *c, uint64_t line, uint32_t *slot);
+bool mem_cpu_drop(MemCpuCaches *c, uint64_t line, uint32_t *slot);
+
+/* Call `visit` for each dirty line, from L1 outward, in slot order; then mem_cpu_clear() empties all. */
+void mem_cpu_visit_dirty(const MemCpuCaches *c, void (*visit)(void *opaque, uint64_t line), void *opaque);
+void mem_cpu_clear(MemCpuCaches *c);
+
+/* NULL, or the law of the hierarchy that is broken. */
+const char *mem_cpu_check(const MemCpuCaches *c);
+
+#endif

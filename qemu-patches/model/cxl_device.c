@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cxl_device.h"
+
+void mem_device_init(MemDevice *d, const MemDeviceConfig *config, uint8_t *media, const MemCallbacks *cb) {
+    d->configured = (MemDeviceTiming){
+        .controller_ps = config->controller_latency_ps,
+        .cache_ps = config->cache_latency_ps,
+    };
+    d->active = (MemDeviceTiming){0};
+    d->line_count = config->capacity_bytes / MEMSYS_LINE_BYTES;
+    d->page_line_shift = 0;
+    while ((MEMSYS_LINE_BYTES << d->page_line_shift) < config->cache_page_bytes) {
+        d->page_line_shift++;
+    }
+    d->cache_protected = config->cache_power_loss_protected;
+    mem_link_init(&d->link, config);
+    mem_device_cache_init(&d->cache, config);
+    mem_flash_init(&d->flash, config);
+    mem_persist_init(&d->persist, config, media, cb);
+}
+
+void mem_device_destroy(MemDevice *d) {
+    mem_device_cache_destroy(&d->cache);
+    mem_flash_destroy(&d->flash);
+    mem_persist_destroy(&d->persist);
+}
+
+/* Every queue is empty; a change of mode and a power cycle both need this. */
+static void reset_queues(MemDevice *d, bool timed) {
+    d->active = timed ? d->configured : (MemDeviceTiming){0};
+    mem_link_set_timed(&d->link, timed);
+    mem_flash_set_timed(&d->flash, timed);
+}
+
+static bool is_timed(const MemDevice *d) { return d->link.active.write_transfer_ps != 0; }
+
+void mem_device_set_timed(MemDevice *d, bool timed, mem_ps now_ps) {
+    if (!timed) {
+        mem_persist_settle(&d->persist, now_ps);
+        mem_device_cache_settle(&d->cache);
+    }
+    reset_queues(d, timed);
+}
+
+/* Program a dirty victim; the CPU does not wait, but the page's channel is taken. */
+static void write_back_page(MemDevice *d, MemCounters *count, uint64_t page, mem_ps at_ps) {
+    mem_ps end_ps = mem_flash_program(&d->flash, page, at_ps);
+    uint64_t lines = UINT64_C(1) << d->page_line_shift;
+
+    mem_persist_programmed(&d->persist, page << d->page_line_shift, lines, end_ps - d->flash.active.program_ps, end_ps);
+    count->cache_writebacks++;
+    count->flash_programs++;
+}
+
+/* Bring an absent page in from flash; returns its frame, which is filled later. */
+static uint32_t fetch_page(MemDevice *d, MemCounters *count, uint64_t page, mem_ps at_ps) {
+    uint32_t frame = mem_device_cache_victim(&d->cache, page);
+    MemFrame *f = &d->cache.frames[frame];
+
+    at_ps = mem_later(at_ps, f->settled_ps);
+    if (f->dirty) {
+        write_back_page(d, count, f->page, at_ps);
+    }
+    mem_device_cache_replace(&d->cache, frame, page);
+    f->filled_ps = mem_flash_read(&d->flash, page, at_ps);
+    f->settled_ps = f->filled_ps;
+    count->flash_reads++;
+    return frame;
+}
+
+/* The frame of a line's page, fetched if it must be. */
+static MemFrame *look_up(MemDevice *d, MemCounters *count, uint64_t line, mem_ps at_ps, bool *hit) {
+    uint64_t page = line >> d->page_line_shift;
+    uint32_t frame = mem_device_cache_find(&d->cache, page);
+
+    *hit = frame != MEM_NO_FRAME;
+    if (*hit) {
+        count->cache_hits++;
+        mem_device_cache_use(&d->cache, frame);
+    } else {
+        count->cache_misses++;
+        frame = fetch_page(d, count, page, at_ps);
+    }
+    return &d->cache.frames[frame];
+}
+
+mem_ps mem_device_read(MemDevice *d, MemCounters *count, uint64_t line, mem_ps at_ps, bool *hit) {
+    mem_ps looked_up_ps = mem_link_message(&d->link, at_ps) + d->active.controller_ps + d->active.cache_ps;
+    const MemFrame *f = look_up(d, count, line, looked_up_ps, hit);
+
+    count->cxl_reads++;
+    count->link_read_bytes += MEMSYS_LINE_BYTES;
+    return mem_link_to_host(&d->link, mem_later(looked_up_ps, f->filled_ps));
+}
+
+MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, mem_ps at_ps, bool capture_later) {
+    MemWriteTimes t = {.left_ps = mem_link_to_device(&d->link, at_ps)};
+    mem_ps looked_up_ps = mem_link_message(&d->link, t.left_ps) + d->active.controller_ps + d->active.cache_ps;
+    bool hit;
+    MemFrame *f = look_up(d, count, line, looked_up_ps, &hit);
+
+    t.accepted_ps = mem_later(looked_up_ps, f->filled_ps);
+    t.completed_ps = mem_link_message(&d->link, t.accepted_ps);
+    f->settled_ps = mem_later(f->settled_ps, t.accepted_ps);
+    mem_device_cache_mark_dirty(&d->cache, (uint32_t)(f - d->cache.frames));
+    mem_link_accepted(&d->link, t.accepted_ps);
+    mem_persist_written_back(&d->persist, line, at_ps, t.accepted_ps, capture_later);
+    count->cxl_writes++;
+    count->link_write_bytes += MEMSYS_LINE_BYTES;
+    return t;
+}
+
+uint64_t mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
+    uint64_t lost = mem_persist_power_cut(&d->persist, now_ps);
+
+    if (d->cache_protected) {
+        mem_device_cache_settle(&d->cache);
+    } else {
+        mem_device_cache_clear(&d->cache);
+    }
+    reset_queues(d, is_timed(d));
+    return lost;
+}
+
+void mem_device_power_off(MemDevice *d, mem_ps now_ps) {
+    mem_persist_power_off(&d->persist, now_ps);
+    mem_device_cache_clean(&d->cache);
+    mem_device_cache_settle(&d->cache);
+    reset_queues(d, is_timed(d));
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The timed memory system: CPU caches, local DRAM, CXL link and one CXL-SSD.
+ *
+ * This is the only header a user of the model needs. A `MemSys` is told of
+ * every line a CPU touches and answers how long the CPU stalls for it; it also
+ * keeps, for every 64-byte line of the device, which bytes would survive a
+ * power cut at any instant. It has no clock, no I/O and no global state: the
+ * caller passes the virtual time in, and equal call sequences give equal
+ * answers on every host.
+ *
+ * Units: every time is in picoseconds of virtual time (`_ps`), every size in
+ * bytes (`_bytes`), every bandwidth in bytes per second.
+ */
+#ifndef MODEL_MEMSYS_H
+#define MODEL_MEMSYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MEMSYS_LINE_BYTES 64u
+
+typedef uint64_t mem_ps; /* a point in, or a span of, virtual time */
+
+typedef struct MemSys MemSys;
+
+/* One set-associative cache level. `latency_ps` is added by a hit here. */
+typedef struct MemCacheConfig {
+    uint64_t size_bytes;
+    uint32_t ways;
+    mem_ps latency_ps;
+} MemCacheConfig;
+
+/* The host: what a CPU profile states. */
+typedef struct MemCpuConfig {
+    MemCacheConfig l1d; /* FIFO replacement, latency_ps must be 0: part of the time per instruction */
+    MemCacheConfig l2;  /* LRU */
+    MemCacheConfig llc; /* LRU */
+    mem_ps dram_latency_ps;
+    uint64_t dram_bandwidth; /* bytes per second, one shared channel */
+    uint32_t wc_buffers;     /* write-combining buffers for non-temporal stores, each one line */
+} MemCpuConfig;
+
+/* The device: what a device profile states. */
+typedef struct MemDeviceConfig {
+    uint64_t capacity_bytes;
+    /* CXL link: latency each way, bandwidth in each direction. */
+    mem_ps link_latency_ps;
+    uint64_t link_read_bandwidth;  /* device to host */
+    uint64_t link_write_bandwidth; /* host to device */
+    mem_ps controller_latency_ps;  /* each request, before the cache look-up */
+    /* Device DRAM cache. */
+    uint64_t cache_size_bytes;
+    uint32_t cache_page_bytes;
+    uint32_t cache_ways; /* 0: fully associative */
+    mem_ps cache_latency_ps;
+    bool cache_power_loss_protected; /* true: a line is durable on arrival (ADR reaches the device cache) */
+    /* Flash. */
+    uint32_t flash_channels;
+    mem_ps flash_read_ps;    /* one cache page */
+    mem_ps flash_program_ps; /* one cache page */
+} MemDeviceConfig;
+
+/* Where the newest bytes of a device line are, as far as durability goes. */
+typedef enum MemLineState {
+    MEM_LINE_DURABLE,      /* survives a power cut as it is */
+    MEM_LINE_CPU_DIRTY,    /* in a CPU cache or write-combining buffer */
+    MEM_LINE_IN_FLIGHT,    /* on its way to the device */
+    MEM_LINE_DEVICE_CACHE, /* in an unprotected device cache */
+    MEM_LINE_PROGRAMMING,  /* unprotected: flash program under way */
+} MemLineState;
+
+typedef enum MemFlushKind { MEM_CLWB, MEM_CLFLUSHOPT, MEM_CLFLUSH } MemFlushKind;
+
+typedef struct MemCallbacks {
+    void *opaque;
+    /*
+     * The line in this L1 slot left L1, or lost the permission to be written
+     * without telling the model (it became clean or entered a WC buffer). The
+     * caller must forget any short cut it holds for the slot.
+     */
+    void (*l1_slot_dropped)(void *opaque, uint32_t slot);
+    /* A device line changed its persistence state. May be NULL. */
+    void (*line_state)(void *opaque, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps);
+} MemCallbacks;
+
+/*
+ * Everything counted since the last memsys_reset_counters(), in the order it is
+ * reported. X-macro so that the QAPI adapter, JSON and tests cannot drift apart.
+ * Each: field, what it counts.
+ */
+#define MEM_COUNTERS(X)                                                                                                \
+    X(loads, "line loads that reached the model")                                                                      \
+    X(stores, "line stores that reached the model")                                                                    \
+    X(nt_stores, "non-temporal line stores")                                                                           \
+    X(flushes, "CLWB, CLFLUSHOPT and CLFLUSH executed")                                                                \
+    X(fences, "SFENCE, MFENCE and locked instructions")                                                                \
+    X(l1_misses, "accesses that missed L1D")                                                                           \
+    X(l2_misses, "accesses that missed L2")                                                                            \
+    X(llc_misses, "accesses that missed the LLC")                                                                      \
+    X(dram_reads, "lines read from local DRAM")                                                                        \
+    X(dram_writes, "lines written to local DRAM")                                                                      \
+    X(cxl_reads, "lines read from the device")                                                                         \
+    X(cxl_writes, "lines written to the device")                                                                       \
+    X(cache_hits, "device-cache hits, reads and writes")                                                               \
+    X(cache_misses, "device-cache misses, reads and writes")                                                           \
+    X(cache_writebacks, "dirty pages evicted from the device cache")                                                   \
+    X(flash_reads, "pages read from flash")                                                                            \
+    X(flash_programs, "pages programmed into flash")                                                                   \
+    X(link_read_bytes, "payload bytes from device to host")                                                            \
+    X(link_write_bytes, "payload bytes from host to device")                                                           \
+    X(stall_cache_ps, "stall on L2 and LLC hits")                                                                      \
+    X(stall_dram_ps, "stall on local DRAM")                                                                            \
+    X(stall_cxl_hit_ps, "stall on device-cache hits")                                                                  \
+    X(stall_cxl_miss_ps, "stall on device-cache misses")                                                               \
+    X(stall_fence_ps, "stall in fences, CLFLUSH and NT stores for writes under way")
+
+typedef struct MemCounters {
+#define X(field, what) uint64_t field;
+    MEM_COUNTERS(X)
+#undef X
+} MemCounters;
+
+/*
+ * Check a configuration. Returns NULL if it is usable, else a static sentence
+ * naming the field and the rule it breaks ("cache_size_bytes must not exceed
+ * capacity_bytes").
+ */
+const char *memsys_check_cpu(const MemCpuConfig *cpu);
+const char *memsys_check_device(const MemDeviceConfig *device);
+
+/*
+ * Create a memory system. `device` may be NULL: local DRAM only. `media` is the
+ * device's `capacity_bytes` of live content, which the caller keeps mapped for
+ * the life of the MemSys and to which all stores of the CPU go directly; the
+ * model reads it to save what is durable and writes it only in
+ * memsys_power_cut(). The configurations must have passed their check.
+ */
+MemSys *memsys_new(const MemCpuConfig *cpu, const MemDeviceConfig *device, uint8_t *media, const MemCallbacks *cb);
+void memsys_free(MemSys *m);
+
+/*
+ * Map [hpa, hpa + size_bytes) to the device at `dpa`: a committed HDM decoder.
+ * Size 0 unmaps. All three are multiples of the line size. Everything else is
+ * local DRAM. Cached lines of the device are written back before a change.
+ */
+void memsys_map_window(MemSys *m, uint64_t hpa, uint64_t dpa, uint64_t size_bytes, mem_ps now_ps);
+
+/* The slot an access used, or MEM_NO_SLOT if the line is not in L1 after it. */
+#define MEM_NO_SLOT UINT32_MAX
+uint32_t memsys_l1_slots(const MemSys *m); /* slots are 0 .. this - 1 */
+
+/*
+ * One access to the line of `hpa` by a CPU at `now_ps`, *before* its bytes
+ * change. Returns the time the CPU stalls. `*slot` is where the line now is in
+ * L1: until l1_slot_dropped(slot), further loads of the line need not be told
+ * to the model, and after a store further stores need not be either.
+ */
+mem_ps memsys_load(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
+mem_ps memsys_store(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
+
+/*
+ * A non-temporal store of `size_bytes` at `hpa` (within one line), before its
+ * bytes change. The line leaves the CPU caches; the store gathers in a
+ * write-combining buffer, which goes out when all 64 bytes are written, when
+ * another line needs the buffer, on a fence, or on any other access to the
+ * line. Posted: the stall is 0 unless the buffer it needs must wait.
+ *
+ * "Goes out when full" happens at the next call of any kind, so that the bytes
+ * of the store that filled it are in `media` by then.
+ */
+mem_ps memsys_nt_store(MemSys *m, uint64_t hpa, uint32_t size_bytes, mem_ps now_ps);
+
+/* CLWB, CLFLUSHOPT, CLFLUSH of the line of `hpa`. Posted, but for CLFLUSH. */
+mem_ps memsys_flush(MemSys *m, uint64_t hpa, MemFlushKind kind, mem_ps now_ps);
+
+/*
+ * SFENCE, MFENCE or a locked instruction: drain the write-combining buffers and
+ * stall until every flush and non-temporal store so far is accepted by
+ * local DRAM or the device (the persistence domain if the device cache is
+ * protected).
+ */
+mem_ps memsys_fence(MemSys *m, mem_ps now_ps);
+
+/* WBINVD: write back and drop everything in the CPU caches; then as a fence. */
+mem_ps memsys_wbinvd(MemSys *m, mem_ps now_ps);
+
+/*
+ * Region of interest. Outside it (the state after creation) accesses still
+ * move lines through the caches and the persistence states, but every latency
+ * is 0, nothing queues and nothing is counted. A change of this leaves all
+ * cache contents as they are.
+ */
+void memsys_set_timed(MemSys *m, bool timed);
+
+void memsys_reset_counters(MemSys *m);
+MemCounters memsys_counters(const MemSys *m);
+
+/* The persistence state of a device line at `now_ps`, without changing anything. */
+MemLineState memsys_line_state(const MemSys *m, uint64_t dpa, mem_ps now_ps);
+
+/*
+ * Power cut at `now_ps`: every device line's bytes in `media` become what was
+ * durable then; the CPU caches, WC buffers and an unprotected device cache
+ * lose their contents; a protected device cache and the flash keep theirs.
+ * Returns how many lines lost newer bytes. Independent of hash order.
+ */
+uint64_t memsys_power_cut(MemSys *m, mem_ps now_ps);
+
+/*
+ * Orderly power-off: everything is written back and durable at no time cost.
+ */
+void memsys_power_off(MemSys *m, mem_ps now_ps);
+
+/*
+ * Assert the conservation laws (a line is in at most one place per level,
+ * dirty pages + write-backs = pages dirtied, hits + misses = reads + writes,
+ * ...). Returns NULL or a static sentence naming the law that is broken.
+ * Linear in the caches' size; for tests.
+ */
+const char *memsys_check_invariants(const MemSys *m);
+
+#endif
