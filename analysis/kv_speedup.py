@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+
 from testbed.errors import RunFailed
 from testbed.results import Result
 
@@ -71,9 +72,9 @@ def published() -> dict[str, float]:
 def run_time_ns(result: Result) -> int:
     """The guest time of the operations, by CLOCK_MONOTONIC."""
     for row in result.rows:
-        if "run_ns" in row:
-            return int(row["run_ns"])
-    raise RunFailed(f"{result.path}: the program reported no run_ns")
+        if "roi_ns" in row:
+            return int(row["roi_ns"])
+    raise RunFailed(f"{result.path}: the program reported no roi_ns")
 
 
 def rows(results: Sequence[Result]) -> list[KvRow]:

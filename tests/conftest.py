@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
 from testbed import manifest as manifests
 from testbed.executor import GuestOutcome, GuestSpec
 from testbed.manifest import GuestConfig
@@ -37,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 class MockExecutor:
     """A guest that ends at once as told, and remembers what it was asked."""
 
-    answer: Callable[[GuestSpec], GuestOutcome] = lambda _: GuestOutcome("ok", 0, rows=[{"run_ns": 1}])
+    answer: Callable[[GuestSpec], GuestOutcome] = lambda _: GuestOutcome("ok", 0, rows=[{"roi_ns": 1}])
     delay_s: float = 0.0
     started: list[GuestSpec] = field(default_factory=list)
     running: int = 0

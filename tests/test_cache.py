@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from testbed.cache import Cache, DiskFull
 from testbed.errors import TestbedError
 

@@ -5,9 +5,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from conftest import MANIFEST
 from hypothesis import given
 from hypothesis import strategies as st
+
+from conftest import MANIFEST
 from testbed import manifest, profiles, units
 from testbed.errors import TestbedError
 from testbed.paths import MANIFESTS, PROFILES

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from testbed import programs
 from testbed.cpio import CpioWriter
 from testbed.errors import TestbedError

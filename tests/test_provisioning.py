@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from testbed.paths import REPO
 
 PREFLIGHT = REPO / "ansible" / "preflight.sh"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from conftest import MockExecutor, QuietReporter
 from testbed import manifest, results
 from testbed.errors import RunFailed, TestbedError
@@ -104,7 +105,7 @@ def test_an_interrupt_ends_guests_and_keeps_finished_results(small_manifest: Pat
     ("damage", "message"),
     [
         (lambda text: text[: len(text) // 2], "is not whole JSON"),
-        (lambda text: text.replace('"run_ns": 1', '"run_ns": 2'), "does not match its checksum"),
+        (lambda text: text.replace('"roi_ns": 1', '"roi_ns": 2'), "does not match its checksum"),
         (lambda _: "{}", "has no checksum"),
         (lambda _: "", "is not whole JSON"),
     ],

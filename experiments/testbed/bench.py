@@ -34,7 +34,7 @@ BENCHMARKS = {
     "cxl_sequential": "accesses",
     "cxl_random": "accesses",
 }
-JOB = "exec bench_guest --file /pmem/bench --port /dev/ttyS1"
+JOB = "set -e\nfor kernel in {}; do bench_guest $kernel --file /pmem/bench.bin; done".format(" ".join(BENCHMARKS))
 
 
 @dataclass
@@ -55,13 +55,13 @@ def read_events(text: str, now_s: float, timing: Timing, begun: dict[str, float]
             continue
         if message.get("type") != "bench":
             continue
-        name = str(message["name"])
-        if message["event"] == "begin":
+        name = str(message["kernel"])
+        if message["at"] == "begin":
             timing.boot_s = timing.boot_s or now_s - started_s
             begun[name] = now_s
         else:
             timing.seconds[name] = now_s - begun[name]
-            timing.operations[name] = int(message["operations"])
+            timing.operations[name] = int(message["ops"])
 
 
 async def time_guest(executor: QemuExecutor, spec: GuestSpec) -> Timing:

@@ -23,7 +23,7 @@ from .paths import cache_root, results_root
 from .programs import program_job
 from .runner import drive, run_with_bar
 from .session import open_session
-from .shell import run_shell
+from .shell import check_terminal, run_shell
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -112,8 +112,8 @@ def exec_(
     counters = outcome.rois[-1]["counters"] if outcome.rois else {}
     tables.save_json(json, {"outcome": outcome.outcome, "exit_status": outcome.exit_status, "counters": counters})
     if outcome.exit_status is None:
-        tail = "\n  ".join(outcome.console.strip().splitlines()[-5:])
-        raise RunFailed(f"the guest ended without an exit status ({outcome.outcome}); its console ends:\n  {tail}")
+        tail = "\n  ".join([outcome.error, *outcome.console.strip().splitlines()[-5:]])
+        raise RunFailed(f"the guest ended without an exit status ({outcome.outcome}); it says:\n  {tail}")
     tables.show_counters(counters, Console(stderr=True))
     raise typer.Exit(outcome.exit_status)
 
@@ -124,6 +124,7 @@ def shell(
     manifest: ManifestName = "kv-ycsb",
 ) -> None:
     """An interactive guest with the device mounted at /pmem. `poweroff` or Ctrl-A X ends it."""
+    check_terminal()
     path = manifests.find(manifest)
     guest = manifests.guest_config(manifests.load(path), path)
     raise typer.Exit(run_shell(open_session().images, guest, _media_folder(media)))

@@ -56,6 +56,7 @@ class GuestOutcome:
     stderr: bytes = b""
     power_cut: dict[str, Any] | None = None
     last_mark: int = 0
+    error: str = ""  # why the guest gave up, in its words
     console: str = ""
     host_seconds: float = 0.0
 
@@ -224,6 +225,8 @@ def _read_line(outcome: GuestOutcome, line: bytes) -> None:
             outcome.stdout += base64.b64decode(message["base64"])
         case "output":
             outcome.stderr += base64.b64decode(message["base64"])
+        case "error":
+            outcome.error = str(message["message"])
         case "exit":
             outcome.exit_status = int(message["status"])
 

@@ -45,4 +45,4 @@ def command_job(argv: tuple[str, ...]) -> Job:
 def script_job(body: str, executables: Mapping[str, Path] | None = None) -> Job:
     """A job from shell lines, with host files put beside the script as programs."""
     programs = {name: path.read_bytes() for name, path in (executables or {}).items()}
-    return Job(f"#!/bin/sh\n{body}\n", executables=programs)
+    return Job(f"#!/bin/bash\n{body}\n", executables=programs)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
 PROFILES = REPO / "experiments" / "profiles"
+KERNEL_CMDLINE = REPO / "guest-image" / "kernel-cmdline"
 MANIFESTS = REPO / "experiments" / "manifests"
 
 

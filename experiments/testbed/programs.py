@@ -15,7 +15,7 @@ _PT_INTERP = 3
 _MACHINE_X86_64 = 62
 
 # The program sees its files at their own paths, the guest's /proc, /dev and /sys, and the device at /pmem.
-_SCRIPT = """#!/bin/sh
+_SCRIPT = """#!/bin/bash
 set -e
 root=/job/root
 mkdir -p "$root/tmp"

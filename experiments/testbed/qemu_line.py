@@ -5,17 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .manifest import GuestConfig
+from .paths import KERNEL_CMDLINE
 from .profiles import CpuProfile, DeviceProfile
-
-# tsc_early_khz: calibration against the PIT would poll for 50 ms of virtual time; the clock is known to be 1 GHz.
-# nokaslr, norandmaps: addresses, and so cache sets, are the same in every run. panic=-1: a panic ends the run at once.
-KERNEL_ARGUMENTS = "console=ttyS0 quiet panic=-1 nokaslr norandmaps tsc_early_khz=1000000"
 
 # -hypervisor: the kernel refuses to commit a CXL region under a hypervisor. -la57: 4-level page tables suffice.
 # -erms, -fsrm: `rep movsb` counts one instruction a byte, so libc must not prefer it.
 CPU = "max,-hypervisor,-la57,-erms,-fsrm"
 
-LSA_BYTES = 256 * 2**20
+LSA_BYTES = 256 * 2**10
+
+
+def kernel_arguments() -> str:
+    """The guest's kernel command line, which the guest image keeps with a reason for each option."""
+    lines = (line.partition("#")[0].strip() for line in KERNEL_CMDLINE.read_text().splitlines())
+    return " ".join(line for line in lines if line)
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ def command_line(
         # Random numbers and the wall clock are inputs too.
         *("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),
         # Kernel and initramfs only: completions of a real disk arrive in host time.
-        *("-kernel", str(images.kernel), "-initrd", str(files.initrd), "-append", KERNEL_ARGUMENTS),
+        *("-kernel", str(images.kernel), "-initrd", str(files.initrd), "-append", kernel_arguments()),
         *ports,
         *(("-object", cpu_timing(guest.cpu)) if timed else ()),
         *("-object", f"{memory_file},id=media0,mem-path={files.media},size={device.capacity}"),

@@ -81,7 +81,7 @@ def keep_failure(path: Path, outcome: GuestOutcome) -> Path:
     folder = path.with_suffix(".failed")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    (folder / "console.txt").write_text(outcome.console)
+    (folder / "console.txt").write_text(outcome.console + outcome.error)
     (folder / "stdout.txt").write_bytes(outcome.stdout)
     (folder / "stderr.txt").write_bytes(outcome.stderr)
     return folder

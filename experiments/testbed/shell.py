@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """An interactive guest on this terminal."""
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -13,10 +12,14 @@ from .manifest import GuestConfig
 from .qemu_line import Images, PowerCut, command_line, terminal_ports
 
 
+def check_terminal() -> None:
+    """Before anything is built for it."""
+    if not sys.stdin.isatty():
+        raise TestbedError("testbed shell needs a terminal; for a script use: testbed exec -- PROGRAM ARGS")
+
+
 def run_shell(images: Images, guest: GuestConfig, media_folder: Path | None) -> int:
     """Boot to a shell; returns when the guest is powered off or Ctrl-A X is pressed."""
-    if not (sys.stdin.isatty() or os.environ.get("TESTBED_SHELL_ANY_INPUT")):
-        raise TestbedError("testbed shell needs a terminal; for a script use: testbed exec -- PROGRAM ARGS")
     with tempfile.TemporaryDirectory(prefix="testbed-guest-") as name:
         folder = Path(name)
         files = prepare_files(images, GuestSpec(guest, None, media_folder=media_folder), folder)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command as a user meets it: exit statuses, one sentence for each error, JSON beside tables."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import MANIFEST
+
+
+def testbed(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "testbed", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=os.environ | environment)
+
+
+testbed.__test__ = False  # type: ignore[attr-defined]
+
+BAD_MANIFESTS = [
+    ("scale = 64", "scal = 64", "unknown key 'scal'"),
+    ("[matrix]", '[device.override]\nlink_latency = "-1ns"\n[matrix]', "'-1ns' is negative"),
+    ("[matrix]", '[device.override]\ncache_size = "64GiB"\n[matrix]', "'cache_size' (64 GiB) exceeds capacity"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BAD_MANIFESTS)
+def test_a_bad_manifest_is_one_sentence_and_status_2(small_manifest: Path, old: str, new: str, message: str) -> None:
+    small_manifest.write_text(MANIFEST.replace(old, new))
+    done = testbed("run", str(small_manifest))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"testbed: {small_manifest}: ")
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_program_that_does_not_exist() -> None:
+    done = testbed("exec", "--", "no-such-program")
+    assert (done.returncode, "program 'no-such-program' is not on the PATH" in done.stderr) == (2, True)
+
+
+def test_an_unknown_command_and_option() -> None:
+    assert testbed("rum").returncode == 2
+    assert testbed("run", "--no-such-option", "latency").returncode == 2
+
+
+def test_an_unknown_component() -> None:
+    done = testbed("build", "kernel")
+    assert (done.returncode, "no component 'kernel'" in done.stderr) == (2, True)
+
+
+def test_the_runs_of_a_manifest_as_table_and_json(small_manifest: Path, tmp_path: Path) -> None:
+    done = testbed("run", str(small_manifest), "--dry-run", "--json", str(tmp_path / "runs.json"))
+    assert done.returncode == 0
+    assert "snapshot" in done.stdout
+    runs = json.loads((tmp_path / "runs.json").read_text())
+    assert [run["run"] for run in runs] == ["snapshot", "pmdk", "volatile"]
+
+
+def test_a_truncated_result_is_named(tmp_path: Path) -> None:
+    damaged = tmp_path / "results" / "small" / "x.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text('{"checksum": ')
+    done = testbed("results", TESTBED_RESULTS=str(tmp_path / "results"))
+    assert done.returncode == 2
+    assert f"result {damaged} is not whole JSON" in done.stderr
+    assert damaged.exists()
+
+
+def test_a_json_path_that_cannot_be_written(small_manifest: Path) -> None:
+    done = testbed("run", str(small_manifest), "--dry-run", "--json", "/proc/no/such/file.json")
+    assert done.returncode == 2
+    assert "cannot write /proc/no/such/file.json" in done.stderr
+
+
+def test_a_shell_needs_a_terminal() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "testbed", "shell"], capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    assert (done.returncode, "needs a terminal" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", ["run", "latency", "exec", "shell", "results", "build", "cache", "doctor", "bench"])
+def test_every_command_explains_itself(command: str) -> None:
+    done = testbed(command, "--help")
+    assert done.returncode == 0
+    assert len(done.stdout) > 300
+
+
+def test_doctor_finds_this_host_fit(tmp_path: Path) -> None:
+    done = testbed("doctor", "--json", str(tmp_path / "doctor.json"))
+    assert done.returncode == 0, done.stdout
+    assert all(check["ok"] for check in json.loads((tmp_path / "doctor.json").read_text()))
