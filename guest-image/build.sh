@@ -81,7 +81,9 @@ build() {
     (set -e; "build_$component" "$out" "$work") 2>&1 | tee "$log"
     local status=${PIPESTATUS[0]}
     set -e
-    ((status == 0)) || explain "$component" "$log" "$work"
+    ((status == 0)) && return
+    grep -q '^guest-image/build.sh: ' "$log" && exit 2 # the step has said it already
+    explain "$component" "$log" "$work"
 }
 
 verb=${1-} component=${2-}

@@ -24,6 +24,7 @@ build_base() {
     rm -r "$work/root/kernel"
     install_kernel "$work" "$out"
     package_versions "${packages[@]}" >"$work/root/etc/testbed-packages.json"
+    ln -sf mawk "$work/root/usr/bin/awk" # the package leaves this link to its maintainer script
     cp -a "$here/overlay/." "$work/root/"
     pack_cpio "$work/root" "$out/base.cpio"
 }
@@ -72,7 +73,7 @@ build_software() {
     # mmdebstrap enters the unpacked build root: chroot when root, a user namespace when not.
     mmdebstrap --variant=custom --architectures=amd64 --format=null --skip=setup,update,cleanup,check/empty \
         --setup-hook="tar-in '$BUILDROOT_DIR/buildroot.tar' /" \
-        --customize-hook="tar-in '$work/source.tar' /src" \
+        --customize-hook="mkdir \"\$1/src\"" --customize-hook="tar-in '$work/source.tar' /src" \
         --customize-hook="upload '$here/lib/compile.sh' /compile.sh" \
         --customize-hook="chroot \"\$1\" /bin/bash /compile.sh" \
         --customize-hook="download /software.tar '$work/software.tar'" "$suite" /dev/null

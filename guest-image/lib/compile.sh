@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs inside the build root: compile the guest's software from /src and pack what is to be installed into /software.tar.
+set -euo pipefail
+export PATH=/usr/sbin:/usr/bin CC=clang-19 CXX=clang++-19
+
+compile() { # PROJECT
+    cmake -G Ninja -S "/src/$1" -B "/build/$1" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr/local \
+        -DSNAPSHOT_TESTS=OFF -DTESTBED_ROI_INCLUDE=/src/guest-image/programs/include --no-warn-unused-cli
+    ninja -C "/build/$1"
+    DESTDIR=/stage ninja -C "/build/$1" install
+}
+
+# The base has libc, libstdc++ and the persistent-memory libraries; anything else a program links travels with it.
+in_base='^(libc|libm|libstdc\+\+|libgcc_s|libatomic|libnuma|libpmem|libpmem2|libpmemobj|libpmempool|libndctl|libdaxctl|libuuid|libkmod|libudev|libz|liblzma|libzstd|libcrypto|libcap)\.so'
+add_libraries() {
+    local program library
+    for program in /stage/usr/local/bin/*; do
+        { LD_LIBRARY_PATH=/stage/usr/local/lib ldd "$program" 2>/dev/null || true; } |
+            mawk '$2 == "=>" && $3 ~ "^/(usr/)?lib/" { print $3 }'
+    done | sort -u | while read -r library; do
+        [[ $(basename "$library") =~ $in_base ]] || install -D "$library" "/stage/usr/local/lib/$(basename "$library")"
+    done
+}
+
+compile guest-image/programs
+[[ ! -f /src/snapshot-lib/CMakeLists.txt ]] || compile snapshot-lib
+add_libraries
+# The compiler plug-in and headers are for building, not for the guest's memory.
+cd /stage/usr/local
+rm -rf include share lib/cmake lib/snapshot lib/*.a bin/snapcc bin/snap++
+tar -C /stage -cf /software.tar .
