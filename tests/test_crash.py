@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Crashes in the middle of updates: what recovery finds on the next boot is the state of the last completed commit.
+
+Power is cut at virtual times drawn by a printed seed from the span in which the updates run. CPU-cached dirty lines are
+lost, the device's state is kept. The same test on a library built without its log flush must find failures.
+"""
+
+import asyncio
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from testbed.executor import GuestOutcome, GuestSpec
+from testbed.job import script_job
+from testbed.manifest import GuestConfig
+from testbed.qemu_line import PowerCut
+from testbed.runner import drive
+from testbed.session import Session
+
+pytestmark = pytest.mark.guest
+
+CUTS = 20
+SEED = 20231106
+OPTIONS = "--workload G --records 2000 --operations 3000 --buckets 2 --file /pmem/kv.pool --seed 1"
+PROGRAMS = {"sound": "kv-snapshot", "broken": "kv-snapshot-bug-no-log-flush"}
+
+
+@dataclass(frozen=True)
+class Crash:
+    """One cut and what the next boot found."""
+
+    at_ps: int
+    last_mark: int
+    verified: bool
+    commits: int
+    problem: str
+
+    @property
+    def ok(self) -> bool:
+        """Consistent, and nothing that was acknowledged is missing."""
+        return self.verified and self.last_mark <= self.commits <= self.last_mark + 1
+
+
+def update_span_ps(session: Session, guest: GuestConfig, program: str) -> tuple[int, int]:
+    """When the updates run if nothing interferes. Virtual time is the same in every run."""
+    job = script_job(f"{program} --engine snapshot {OPTIONS} --marks")
+    outcome = drive(session.executor.run(GuestSpec(guest, job)))
+    assert outcome.outcome == "ok", outcome.stderr.decode() + outcome.console[-500:]
+    roi = outcome.rois[-1]
+    return int(roi["begin-ps"]), int(roi["end-ps"])
+
+
+async def crash_once(session: Session, guest: GuestConfig, program: str, at_ps: int, folder: Path) -> Crash:
+    folder.mkdir()
+    update = script_job(f"{program} --engine snapshot {OPTIONS} --marks")
+    cut = await session.executor.run(GuestSpec(guest, update, PowerCut(at_ps=at_ps), folder))
+    assert cut.outcome == "power-cut", f"{cut.outcome}: {cut.stderr.decode()} {cut.console[-500:]}"
+    assert cut.power_cut is not None
+    after = await verify(session, guest, program, folder)
+    row = after.rows[-1]
+    for name in ("media.raw", "lsa.raw"):
+        (folder / name).unlink()
+    return Crash(at_ps, int(cut.power_cut["last-mark"]), row["verified"], row["commits"], row["problem"])
+
+
+async def verify(session: Session, guest: GuestConfig, program: str, folder: Path) -> GuestOutcome:
+    job = script_job(f"{program} --engine snapshot {OPTIONS} --verify")
+    after = await session.executor.run(GuestSpec(guest, job, media_folder=folder))
+    assert after.rows, f"{after.outcome}: {after.stderr.decode()} {after.error} {after.console[-500:]}"
+    return after
+
+
+async def crash_all(session: Session, guest: GuestConfig, program: str, times: list[int], home: Path) -> list[Crash]:
+    slots = asyncio.Semaphore(2)
+
+    async def one(index: int, at_ps: int) -> Crash:
+        async with slots:
+            return await crash_once(session, guest, program, at_ps, home / str(index))
+
+    return list(await asyncio.gather(*(one(i, t) for i, t in enumerate(times))))
+
+
+def seeded_times_ps(begin_ps: int, end_ps: int, count: int) -> list[int]:
+    draw = random.Random(SEED)
+    return [draw.randrange(begin_ps, end_ps) for _ in range(count)]
+
+
+def test_a_power_cut_at_any_of_20_instants_loses_no_commit(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path
+) -> None:
+    begin_ps, end_ps = update_span_ps(session, quick_guest, PROGRAMS["sound"])
+    times = seeded_times_ps(begin_ps, end_ps, CUTS)
+    crashes = drive(crash_all(session, quick_guest, PROGRAMS["sound"], times, tmp_path))
+    print(f"seed {SEED}: {len(crashes)} cuts")
+    assert [crash for crash in crashes if not crash.ok] == []
+    assert sum(crash.last_mark > 0 for crash in crashes) > CUTS // 2, "the cuts must hit the updates"
+
+
+def test_without_the_log_flush_the_same_test_fails(session: Session, quick_guest: GuestConfig, tmp_path: Path) -> None:
+    begin_ps, end_ps = update_span_ps(session, quick_guest, PROGRAMS["broken"])
+    times = seeded_times_ps(begin_ps, end_ps, CUTS)
+    for at in range(0, CUTS, 4):
+        (tmp_path / str(at)).mkdir()
+        batch = crash_all(session, quick_guest, PROGRAMS["broken"], times[at : at + 4], tmp_path / str(at))
+        if any(not crash.ok for crash in drive(batch)):
+            return
+    pytest.fail(f"{CUTS} power cuts did not expose the missing log flush")
+
+
+KILL_SCRIPT = """
+kv-snapshot --engine snapshot {options} --acknowledge /run/acknowledged &
+while [ ! -s /run/acknowledged ] || [ "$(od -An -tu8 -N8 /run/acknowledged)" -lt {after} ]; do sleep 0.001; done
+kill -9 $!
+wait $!
+od -An -tu8 -N8 /run/acknowledged
+exec kv-snapshot --engine snapshot {options} --verify
+"""
+
+
+@pytest.mark.parametrize("after", [1, 500, 1500])
+def test_kill_9_in_the_middle_of_updates(session: Session, quick_guest: GuestConfig, after: int) -> None:
+    job = script_job(KILL_SCRIPT.format(options=OPTIONS, after=after))
+    outcome = drive(session.executor.run(GuestSpec(quick_guest, job)))
+    assert outcome.rows, f"{outcome.outcome}: {outcome.stderr.decode()} {outcome.console[-500:]}"
+    row, acknowledged = outcome.rows[-1], int(outcome.stdout.split()[0])
+    assert row["verified"], row["problem"]
+    assert after <= acknowledged <= row["commits"] <= acknowledged + 1
+    assert row["commits"] < 3000, "the kill must come before the end"

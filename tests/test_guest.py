@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The real thing: guests on the testbed's QEMU. Outcomes, latencies, determinism, time, programs."""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed import latency, manifest, results
+from testbed.executor import GuestOutcome, GuestSpec, QemuExecutor
+from testbed.job import script_job
+from testbed.manifest import GuestConfig
+from testbed.runner import drive, run_with_bar
+from testbed.session import Session
+
+pytestmark = pytest.mark.guest
+
+
+def boot(session: Session, guest: GuestConfig, script: str) -> GuestOutcome:
+    return drive(session.executor.run(GuestSpec(guest, script_job(script))))
+
+
+def describe(outcome: GuestOutcome) -> str:
+    return f"{outcome.outcome}: {outcome.stderr.decode()} {outcome.error} {outcome.console[-500:]}"
+
+
+def test_a_job_sees_the_device_as_ext4_with_dax(session: Session, quick_guest: GuestConfig) -> None:
+    outcome = boot(session, quick_guest, "cxl list; findmnt -no FSTYPE,OPTIONS /pmem; echo word >&2")
+    assert outcome.outcome == "ok", describe(outcome)
+    assert b"mem0" in outcome.stdout
+    assert b"ext4" in outcome.stdout
+    assert b"dax=always" in outcome.stdout
+    assert b"word" in outcome.stderr
+    assert outcome.boot["packages"]["ndctl"]
+
+
+def test_a_failed_job_a_panic_a_lost_guest_and_a_timeout_are_told_apart(session, quick_guest) -> None:  # type: ignore[no-untyped-def]
+    failed = boot(session, quick_guest, "exit 7")
+    assert (failed.outcome, failed.exit_status) == ("failed", 7)
+    panic = boot(session, quick_guest, "echo c > /proc/sysrq-trigger; sleep 100")
+    assert (panic.outcome, panic.exit_status) == ("panic", None)
+    lost = boot(session, quick_guest, "echo o > /proc/sysrq-trigger; sleep 100")
+    assert (lost.outcome, lost.exit_status) == ("lost", None)
+    short = manifest.GuestConfig(**{**vars(quick_guest), "timeout_s": 12.0})
+    hung = boot(session, short, "while :; do :; done")
+    assert (hung.outcome, hung.exit_status) == ("timeout", None)
+
+
+def test_a_qemu_that_does_not_start_says_why(session: Session, quick_guest: GuestConfig) -> None:
+    broken = manifest.GuestConfig(**{**vars(quick_guest), "memory_bytes": 0})
+    with pytest.raises(Exception, match=r"QEMU did not start: .+"):
+        boot(session, broken, "true")
+
+
+def test_every_latency_is_within_one_percent(session: Session, tmp_path: Path) -> None:
+    runs = manifest.runs(manifest.find("latency"))
+    result = run_with_bar(runs, session.keys, session.executor, tmp_path)[0]
+    rows = latency.table(result, runs[0].guest)
+    assert [row.metric for row in rows] == list(latency.STALLS)
+    assert [row.as_data() for row in rows if not row.ok] == []
+
+
+def test_a_second_of_sleep_is_a_second_and_the_clocks_agree(session: Session, quick_guest: GuestConfig) -> None:
+    """TSC (1 GHz) against CLOCK_MONOTONIC over `sleep 1`, as the latency program reports them."""
+    sizes = f"--l1 {quick_guest.cpu.l1d_size} --llc 64K --device-cache 4M"
+    outcome = boot(session, quick_guest, f"latency {sizes} --file /pmem/latency")
+    clocks = next(row for row in outcome.rows if row["metric"] == "clocks")
+    assert abs(clocks["monotonic_ns"] - 10**9) < 10**6
+    assert abs(clocks["tsc_ns"] - clocks["monotonic_ns"]) < 1000
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+def test_results_do_not_depend_on_the_load_of_the_host(session: Session, tmp_path: Path) -> None:
+    """The same manifest twice, once with both cores loaded by something else: byte-identical files."""
+    runs = manifest.runs(manifest.find("kv-ycsb-quick"))
+    idle = run_with_bar(runs, session.keys, session.executor, tmp_path / "idle")
+    load = [multiprocessing.get_context("fork").Process(target=spin, daemon=True) for _ in range(2)]
+    for process in load:
+        process.start()
+    try:
+        loaded = run_with_bar(runs, session.keys, session.executor, tmp_path / "loaded")
+    finally:
+        for process in load:
+            process.kill()
+    assert [r.path.name for r in idle] == [r.path.name for r in loaded]
+    assert [r.path.read_bytes() for r in idle] == [r.path.read_bytes() for r in loaded]
+    assert all(result.counters["cxl-reads"] > 0 for result in idle)
+
+
+def testbed(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "testbed", *arguments], capture_output=True, text=True, cwd=cwd)
+
+
+testbed.__test__ = False  # type: ignore[attr-defined]
+
+C_PROGRAM = r"""
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char **argv) {
+    char text[100] = "";
+    FILE *in = fopen(argv[1], "r"), *out = fopen(argv[2], "w");
+    if (argc != 3 || !in || !out || !fgets(text, sizeof text, in))
+        return 1;
+    fputs(text, out);
+    printf("read %s", text);
+    fprintf(stderr, "to stderr\n");
+    return 42;
+}
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["-static"]], ids=["dynamic", "static"])
+def test_exec_runs_a_program_of_the_host(tmp_path: Path, options: list[str]) -> None:
+    """With its libraries, the file it is given, its output, its exit status and the device's counters."""
+    (tmp_path / "main.c").write_text(C_PROGRAM)
+    (tmp_path / "in.txt").write_text("some words\n")
+    subprocess.run(["cc", *options, "-o", "main", "main.c"], cwd=tmp_path, check=True)
+    done = testbed("exec", "--json", "out.json", "--", "./main", "in.txt", "/pmem/out.txt", cwd=tmp_path)
+    assert done.returncode == 42, done.stderr
+    assert done.stdout == "read some words\n"
+    assert "to stderr\n" in done.stderr
+    assert "cxl-writes" in done.stderr or "cxl-reads" in done.stderr
+    data = json.loads((tmp_path / "out.json").read_text())
+    assert (data["outcome"], data["exit_status"]) == ("failed", 42)
+    assert data["counters"]["loads"] > 0
+
+
+def test_what_a_program_wrote_is_there_for_the_next(tmp_path: Path) -> None:
+    write = testbed("exec", "--media", "m", "--", "cp", "/proc/version", "/pmem/kept", cwd=tmp_path)
+    assert write.returncode == 0, write.stderr
+    read = testbed("exec", "--media", "m", "--", "cat", "/pmem/kept", cwd=tmp_path)
+    assert read.stdout.startswith("Linux version 6."), read.stderr
+
+
+def qemu_processes(parent: int) -> list[int]:
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True).stdout
+    return [int(pid) for pid in listed.split()]
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)
+def test_an_interrupted_run_leaves_no_qemu(tmp_path: Path, session: Session, end: signal.Signals) -> None:
+    assert session
+    environment = os.environ | {"TESTBED_RESULTS": str(tmp_path)}
+    runner = subprocess.Popen(
+        [sys.executable, "-m", "testbed", "run", "kv-ycsb-quick"], env=environment, stderr=subprocess.DEVNULL
+    )
+    guests: list[int] = []
+    deadline = time.monotonic() + 60
+    while len(guests) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+        guests = [pid for pid in qemu_processes(runner.pid) if "qemu" in Path(f"/proc/{pid}/cmdline").read_text()]
+    assert len(guests) == 2
+    time.sleep(1)
+    runner.send_signal(end)
+    assert runner.wait(20) != 0
+    time.sleep(0.5)
+    assert [pid for pid in guests if Path(f"/proc/{pid}").exists()] == []
+
+
+def test_the_interface_is_the_one_the_mock_has(session: Session) -> None:
+    assert isinstance(session.executor, QemuExecutor)
+    assert results.FORMAT == 1
