@@ -224,6 +224,7 @@ mem_ps memsys_nt_store(MemSys *m, uint64_t hpa, uint32_t size_bytes, mem_ps now_
     if (mem_wc_fill(&m->wc, buffer, offset_bytes, size_bytes)) {
         send_buffer(m, buffer, ready_ps, true);
     }
+    m->resumes_ps = ready_ps;
     m->count->stall_fence_ps += ready_ps - now_ps;
     return ready_ps - now_ps;
 }
@@ -327,7 +328,7 @@ void memsys_set_timed(MemSys *m, bool timed) {
     if (timed == m->timed) {
         return;
     }
-    enter(m, m->now_ps);
+    enter(m, m->resumes_ps); /* it is the CPU that changes the mode, so it is past its wait */
     for (uint32_t i = 0; i < m->wc.count; i++) {
         m->wc.buffers[i].busy_until_ps = 0;
     }

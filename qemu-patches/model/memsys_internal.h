@@ -26,6 +26,7 @@ struct MemSys {
     uint64_t window_count;
     uint64_t device_first;
     mem_ps now_ps;         /* of the latest call */
+    mem_ps resumes_ps;     /* when the CPU goes on after its latest wait for a WC buffer */
     mem_ps fence_until_ps; /* when the last write-back or NT store that a fence waits for is complete */
     bool timed;
     MemCounters counters;

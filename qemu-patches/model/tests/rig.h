@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// A memory system with its media, on round numbers that make closed forms easy to read.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+extern "C" {
+#include "memsys.h"
+}
+
+inline constexpr uint64_t kWindow = UINT64_C(1) << 32; // where the device is mapped
+inline constexpr uint64_t kLine = MEMSYS_LINE_BYTES;
+inline constexpr mem_ps kNs = 1000;
+inline constexpr mem_ps kUs = 1000000;
+
+// 1 KiB 2-way L1, 4 KiB 4-way L2, 16 KiB 4-way LLC; a line takes 4 ns on the DRAM channel.
+inline MemCpuConfig small_cpu() {
+    return {.l1d = {1024, 2, 0},
+            .l2 = {4096, 4, 5 * kNs},
+            .llc = {16384, 4, 20 * kNs},
+            .dram_latency_ps = 80 * kNs,
+            .dram_bandwidth = UINT64_C(16000000000),
+            .wc_buffers = 4};
+}
+
+// 1 MiB behind a 64 KiB fully associative cache; a line takes 2 ns to the host and 4 ns to the device.
+inline MemDeviceConfig small_device(bool cache_protected) {
+    return {.capacity_bytes = 1 << 20,
+            .link_latency_ps = 100 * kNs,
+            .link_read_bandwidth = UINT64_C(32000000000),
+            .link_write_bandwidth = UINT64_C(16000000000),
+            .controller_latency_ps = 30 * kNs,
+            .cache_size_bytes = 1 << 16,
+            .cache_page_bytes = 4096,
+            .cache_ways = 0,
+            .cache_latency_ps = 50 * kNs,
+            .cache_power_loss_protected = cache_protected,
+            .flash_channels = 4,
+            .flash_read_ps = 10 * kUs,
+            .flash_program_ps = 70 * kUs};
+}
+
+struct Transition {
+    uint64_t dpa;
+    MemLineState from, to;
+    mem_ps at_ps;
+    bool operator==(const Transition &) const = default;
+};
+
+class Rig {
+  public:
+    explicit Rig(bool cache_protected = true) : Rig(small_cpu(), small_device(cache_protected)) {}
+    Rig(const MemCpuConfig &cpu_config, const MemDeviceConfig &device_config)
+        : cpu(cpu_config), device(device_config), media(device_config.capacity_bytes) {
+        MemCallbacks callbacks = {this, on_dropped, on_state};
+        m = memsys_new(&cpu, &device, media.data(), &callbacks);
+        memsys_map_window(m, kWindow, 0, device.capacity_bytes, 0);
+        memsys_set_timed(m, true);
+    }
+    ~Rig() { memsys_free(m); }
+    Rig(const Rig &) = delete;
+    Rig &operator=(const Rig &) = delete;
+
+    // Each waits for its stall and returns it.
+    mem_ps load(uint64_t hpa) { return pass(memsys_load(m, hpa, now, &slot)); }
+    mem_ps store(uint64_t dpa, uint8_t value) {
+        mem_ps stall = pass(memsys_store(m, kWindow + dpa, now, &slot));
+        std::memset(&media[dpa], value, kLine);
+        return stall;
+    }
+    mem_ps nt_store(uint64_t dpa, uint8_t value, uint32_t size = kLine) {
+        mem_ps stall = pass(memsys_nt_store(m, kWindow + dpa, size, now));
+        std::memset(&media[dpa], value, size);
+        return stall;
+    }
+    mem_ps flush(uint64_t dpa, MemFlushKind kind = MEM_CLWB) { return pass(memsys_flush(m, kWindow + dpa, kind, now)); }
+    mem_ps fence() { return pass(memsys_fence(m, now)); }
+    MemLineState state(uint64_t dpa) const { return memsys_line_state(m, dpa, now); }
+    MemLineState state_at(uint64_t dpa, mem_ps at_ps) const { return memsys_line_state(m, dpa, at_ps); }
+    MemCounters counters() const { return memsys_counters(m); }
+
+    // Closed forms.
+    mem_ps device_look_up() const {
+        return device.link_latency_ps + device.controller_latency_ps + device.cache_latency_ps;
+    }
+    mem_ps hit_ps() const { return cpu.llc.latency_ps + device_look_up() + device.link_latency_ps + 2 * kNs; }
+    mem_ps miss_ps() const { return hit_ps() + device.flash_read_ps; }
+    mem_ps accept_ps() const { return 4 * kNs + device_look_up(); }
+    mem_ps fence_ps() const { return accept_ps() + device.link_latency_ps; }
+
+    MemCpuConfig cpu;
+    MemDeviceConfig device;
+    std::vector<uint8_t> media;
+    MemSys *m = nullptr;
+    mem_ps now = 0;
+    uint32_t slot = 0;
+    std::vector<uint32_t> dropped;
+    std::vector<Transition> transitions;
+
+  private:
+    mem_ps pass(mem_ps stall) {
+        now += stall;
+        return stall;
+    }
+    static void on_dropped(void *opaque, uint32_t slot) { static_cast<Rig *>(opaque)->dropped.push_back(slot); }
+    static void on_state(void *opaque, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps) {
+        static_cast<Rig *>(opaque)->transitions.push_back({dpa, from, to, at_ps});
+    }
+};

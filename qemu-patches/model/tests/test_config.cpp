@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <functional>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "rig.h"
+
+template <class Config> struct Case {
+    const char *sentence_starts; // the field comes first
+    std::function<void(Config &)> spoil;
+};
+
+TEST(Config, GoodOnesPass) {
+    MemCpuConfig cpu = small_cpu();
+    MemDeviceConfig device = small_device(true);
+    EXPECT_EQ(memsys_check_cpu(&cpu), nullptr);
+    EXPECT_EQ(memsys_check_device(&device), nullptr);
+    device.cache_ways = 4;
+    EXPECT_EQ(memsys_check_device(&device), nullptr);
+}
+
+TEST(Config, EachCpuRuleNamesItsField) {
+    const Case<MemCpuConfig> cases[] = {
+        {"l1d.size_bytes", [](auto &c) { c.l1d.size_bytes = 0; }},
+        {"l1d.size_bytes", [](auto &c) { c.l1d.ways = 0; }},
+        {"l1d.size_bytes", [](auto &c) { c.l1d.ways = 65; }},
+        {"l1d.latency_ps", [](auto &c) { c.l1d.latency_ps = 1; }},
+        {"l2.size_bytes", [](auto &c) { c.l2.size_bytes = 3 * 256; }},
+        {"l2.size_bytes", [](auto &c) { c.l2.size_bytes = 4096 + 64; }},
+        {"l2.latency_ps", [](auto &c) { c.l2.latency_ps = c.llc.latency_ps + 1; }},
+        {"llc.size_bytes", [](auto &c) { c.llc.size_bytes = UINT64_C(8) << 30; }},
+        {"llc.latency_ps", [](auto &c) { c.llc.latency_ps = UINT64_MAX; }},
+        {"dram_latency_ps", [](auto &c) { c.dram_latency_ps = UINT64_C(1000000000001); }},
+        {"dram_bandwidth", [](auto &c) { c.dram_bandwidth = 999999; }},
+        {"wc_buffers", [](auto &c) { c.wc_buffers = 0; }},
+        {"wc_buffers", [](auto &c) { c.wc_buffers = 1025; }},
+    };
+    for (const auto &test : cases) {
+        MemCpuConfig cpu = small_cpu();
+        test.spoil(cpu);
+        const char *sentence = memsys_check_cpu(&cpu);
+        ASSERT_NE(sentence, nullptr) << test.sentence_starts;
+        EXPECT_EQ(std::string(sentence).rfind(test.sentence_starts, 0), 0u) << sentence;
+    }
+}
+
+TEST(Config, EachDeviceRuleNamesItsField) {
+    const Case<MemDeviceConfig> cases[] = {
+        {"capacity_bytes", [](auto &c) { c.capacity_bytes = 0; }},
+        {"capacity_bytes", [](auto &c) { c.capacity_bytes += 64; }},
+        {"capacity_bytes", [](auto &c) { c.capacity_bytes = UINT64_C(1) << 51; }},
+        {"link_latency_ps", [](auto &c) { c.link_latency_ps = UINT64_MAX; }},
+        {"link_read_bandwidth", [](auto &c) { c.link_read_bandwidth = 0; }},
+        {"link_write_bandwidth", [](auto &c) { c.link_write_bandwidth = 0; }},
+        {"controller_latency_ps", [](auto &c) { c.controller_latency_ps = UINT64_MAX; }},
+        {"cache_size_bytes", [](auto &c) { c.cache_size_bytes = 0; }},
+        {"cache_size_bytes", [](auto &c) { c.cache_size_bytes = 4097; }},
+        {"cache_size_bytes", [](auto &c) { c.cache_size_bytes = c.capacity_bytes * 2; }},
+        {"cache_size_bytes",
+         [](auto &c) {
+             c.cache_page_bytes = 64;
+             c.capacity_bytes = c.cache_size_bytes = UINT64_C(1) << 37;
+         }},
+        {"cache_page_bytes", [](auto &c) { c.cache_page_bytes = 32; }},
+        {"cache_page_bytes", [](auto &c) { c.cache_page_bytes = 3000; }},
+        {"cache_page_bytes", [](auto &c) { c.cache_page_bytes = 4 << 20; }},
+        {"cache_ways", [](auto &c) { c.cache_ways = 3; }},
+        {"cache_latency_ps", [](auto &c) { c.cache_latency_ps = UINT64_MAX; }},
+        {"flash_channels", [](auto &c) { c.flash_channels = 0; }},
+        {"flash_channels", [](auto &c) { c.flash_channels = 65537; }},
+        {"flash_read_ps", [](auto &c) { c.flash_read_ps = UINT64_MAX; }},
+        {"flash_program_ps", [](auto &c) { c.flash_program_ps = UINT64_MAX; }},
+    };
+    for (const auto &test : cases) {
+        MemDeviceConfig device = small_device(true);
+        test.spoil(device);
+        const char *sentence = memsys_check_device(&device);
+        ASSERT_NE(sentence, nullptr) << test.sentence_starts;
+        EXPECT_EQ(std::string(sentence).rfind(test.sentence_starts, 0), 0u) << sentence;
+    }
+}
+
+TEST(Config, WithoutADeviceEverythingIsDram) {
+    MemCpuConfig cpu = small_cpu();
+    MemCallbacks callbacks = {nullptr, [](void *, uint32_t) {}, nullptr};
+    MemSys *m = memsys_new(&cpu, nullptr, nullptr, &callbacks);
+    uint32_t slot;
+    memsys_set_timed(m, true);
+    EXPECT_EQ(memsys_load(m, kWindow, 0, &slot), 104 * kNs);
+    EXPECT_EQ(memsys_store(m, 64, 200 * kNs, &slot), 104 * kNs);
+    EXPECT_EQ(memsys_line_state(m, 0, 0), MEM_LINE_DURABLE);
+    EXPECT_EQ(memsys_check_invariants(m), nullptr);
+    EXPECT_EQ(memsys_power_cut(m, 400 * kNs), 0u);
+    memsys_power_off(m, 400 * kNs);
+    memsys_set_timed(m, false);
+    EXPECT_EQ(memsys_load(m, kWindow, 500 * kNs, &slot), 0u);
+    memsys_free(m);
+    memsys_free(nullptr);
+}
