@@ -13,25 +13,22 @@ void mem_cpu_destroy(MemCpuCaches *c) {
     mem_lru_destroy(&c->llc);
 }
 
-static void put_llc(MemCpuCaches *c, uint64_t line, bool dirty, MemCpuAccess *access) {
-    uint64_t victim = mem_lru_put(&c->llc, line, dirty);
+/* What a level pushed out goes on to the next if it is dirty, and is forgotten if not. */
+static void spill_llc(uint64_t victim, MemCpuAccess *access) {
     if (mem_tag_dirty(victim)) {
         access->victims[access->victim_count++] = mem_tag_line(victim);
     }
 }
 
-static void put_l2(MemCpuCaches *c, uint64_t line, bool dirty, MemCpuAccess *access) {
-    uint64_t victim = mem_lru_put(&c->l2, line, dirty);
+static void spill_l2(MemCpuCaches *c, uint64_t victim, MemCpuAccess *access) {
     if (mem_tag_dirty(victim)) {
-        put_llc(c, mem_tag_line(victim), true, access);
+        spill_llc(mem_lru_put(&c->llc, mem_tag_line(victim), true), access);
     }
 }
 
-static void put_l1(MemCpuCaches *c, uint64_t line, bool dirty, MemCpuAccess *access) {
-    uint64_t victim = mem_fifo_put(&c->l1, line, dirty, &access->slot);
-    access->displaced = victim != MEM_TAG_NONE;
+static void spill_l1(MemCpuCaches *c, uint64_t victim, MemCpuAccess *access) {
     if (mem_tag_dirty(victim)) {
-        put_l2(c, mem_tag_line(victim), true, access);
+        spill_l2(c, mem_lru_put(&c->l2, mem_tag_line(victim), true), access);
     }
 }
 
@@ -42,14 +39,16 @@ static void fill_from_below(MemCpuCaches *c, uint64_t line, bool store, MemCpuAc
         access->level = MEM_LEVEL_L2;
     } else if (mem_lru_hit(&c->llc, line, &dirty)) {
         access->level = MEM_LEVEL_LLC;
-        put_l2(c, line, false, access);
+        spill_l2(c, mem_lru_fill(&c->l2, line), access);
     } else {
         access->level = MEM_LEVEL_MEMORY;
-        put_llc(c, line, false, access);
-        put_l2(c, line, false, access);
+        spill_llc(mem_lru_fill(&c->llc, line), access);
+        spill_l2(c, mem_lru_fill(&c->l2, line), access);
     }
+    uint64_t victim = mem_fifo_put(&c->l1, line, dirty || store, &access->slot);
+    access->displaced = victim != MEM_TAG_NONE;
     access->dirtied = store && !dirty;
-    put_l1(c, line, dirty || store, access);
+    spill_l1(c, victim, access);
 }
 
 void mem_cpu_access(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access) {

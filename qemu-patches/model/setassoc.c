@@ -38,11 +38,12 @@ uint32_t mem_fifo_slots(const MemFifoArray *a) { return (uint32_t)(a->set_mask +
 uint64_t mem_fifo_put(MemFifoArray *a, uint64_t line, bool dirty, uint32_t *slot) {
     uint32_t first = (uint32_t)(line & a->set_mask) * a->ways;
     uint32_t oldest = first;
+    uint64_t oldest_fill = a->filled[first];
 
-    for (uint32_t s = first + 1; s < first + a->ways; s++) {
-        if (a->filled[s] < a->filled[oldest]) {
-            oldest = s;
-        }
+    for (uint32_t s = first + 1; s < first + a->ways; s++) { /* no branches: which slot wins is not predictable */
+        uint64_t fill = a->filled[s];
+        oldest = fill < oldest_fill ? s : oldest;
+        oldest_fill = fill < oldest_fill ? fill : oldest_fill;
     }
     uint64_t victim = a->tags[oldest];
     a->tags[oldest] = line | (dirty ? MEM_TAG_DIRTY : 0);
@@ -91,9 +92,7 @@ static uint32_t way_of(const MemLruArray *a, const uint64_t *set, uint64_t line)
 
 /* Open the front of a set by moving the tags before `way` over the one there. */
 static void put_front(uint64_t *set, uint32_t way, uint64_t tag) {
-    for (; way > 0; way--) {
-        set[way] = set[way - 1];
-    }
+    memmove(set + 1, set, way * sizeof(*set));
     set[0] = tag;
 }
 
@@ -107,6 +106,14 @@ bool mem_lru_hit(MemLruArray *a, uint64_t line, bool *dirty) {
     *dirty = mem_tag_dirty(set[way]);
     put_front(set, way, line);
     return true;
+}
+
+uint64_t mem_lru_fill(MemLruArray *a, uint64_t line) {
+    uint64_t *set = set_of(a, line);
+    uint64_t victim = set[a->ways - 1];
+
+    put_front(set, a->ways - 1, line);
+    return victim;
 }
 
 uint64_t mem_lru_put(MemLruArray *a, uint64_t line, bool dirty) {

@@ -57,6 +57,8 @@ size_t mem_lru_lines(const MemLruArray *a);
 
 /* A hit moves the line to the front and its dirty bit, if any, out to `*dirty`. */
 bool mem_lru_hit(MemLruArray *a, uint64_t line, bool *dirty);
+/* Put a clean line that is known to be absent in front; returns the tag pushed out, or MEM_TAG_NONE. */
+uint64_t mem_lru_fill(MemLruArray *a, uint64_t line);
 /* Put a line in front, dirty if it was or is to be; returns the tag pushed out, or MEM_TAG_NONE. */
 uint64_t mem_lru_put(MemLruArray *a, uint64_t line, bool dirty);
 /* Clear the dirty bit where the line stands; returns what it was. */
