@@ -67,10 +67,14 @@ static int commit_locked(struct region *region) {
     int status = logs_finish(region, &line_count);
     if (status < 0)
         return status;
+#ifndef SNAPSHOT_SEEDED_BUG_NO_LOG_FENCE
     persist_fence();
+#endif
     uint64_t hash = data_write(region);
     write_commit_record(region->log, region->epoch, line_count, hash);
+#ifndef SNAPSHOT_SEEDED_BUG_NO_COMMIT_FENCE
     persist_fence();
+#endif
     region->epoch++;
     thread_logs_reset(region);
     stats_add_commit(region, line_count);

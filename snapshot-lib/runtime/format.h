@@ -20,7 +20,9 @@
 
 #define LINE_BYTES 64u
 #define BLOCK_LINES_MAX 10u
+#ifndef CHUNK_BYTES /* tests use smaller ones, to have more of them */
 #define CHUNK_BYTES 65536u
+#endif
 #define LOG_RECORD_OFFSET 4096u
 #define LOG_RECORD_STRIDE 256u
 #define LOG_CHUNKS_OFFSET 8192u

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "recorder.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+extern "C" {
+#include "persist.h"
+}
+
+Recorder *recorder;
+static std::mutex mutex;
+
+uint64_t Recorder::fences() const {
+    return static_cast<uint64_t>(std::count_if(events.begin(), events.end(), [](auto &e) { return !e.target; }));
+}
+
+uint64_t Recorder::lines() const { return events.size() - fences(); }
+
+static void record(uint8_t *target, const void *source) {
+    PersistEvent event{target, {}};
+    memcpy(event.content.data(), source, 64);
+    recorder->events.push_back(event);
+}
+
+void persist_copy(void *target, const void *source, size_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex);
+    for (size_t i = 0; recorder && i < bytes; i += 64)
+        record(static_cast<uint8_t *>(target) + i, static_cast<const uint8_t *>(source) + i);
+    memcpy(target, source, bytes);
+}
+
+void persist_fence() {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (recorder)
+        recorder->events.push_back({nullptr, {}});
+}

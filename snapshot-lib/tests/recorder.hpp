@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A persistence layer for tests: it does what it is told and writes down what a power cut could undo.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+struct PersistEvent {
+    uint8_t *target; // null: a fence
+    std::array<uint8_t, 64> content;
+};
+
+struct Recorder {
+    std::vector<PersistEvent> events;
+    uint64_t lines() const;
+    uint64_t fences() const;
+};
+
+// Null: writes pass through unrecorded.
+extern Recorder *recorder;

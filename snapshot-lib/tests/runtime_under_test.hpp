@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The runtime seen from inside, for tests.
+#pragma once
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <unistd.h>
+
+#define _Alignas alignas
+#define _Static_assert static_assert
+#include <atomic>
+extern "C" {
+#include "format.h"
+#include "snapshot/snapshot.h"
+
+struct log_view {
+    uint8_t *base;
+    uint64_t bytes;
+};
+struct recovery {
+    uint64_t epoch, epoch_next, lines_undone;
+};
+int recover(struct log_view log, uint8_t *backing, uint64_t data_bytes, struct recovery *result);
+void log_file_format(struct log_view log, uint64_t data_bytes);
+int log_file_check(struct log_view log, uint64_t data_bytes);
+void write_commit_record(struct log_view log, uint64_t epoch, uint64_t line_count, uint64_t data_hash);
+int snapshot_test_views(const void *address, struct log_view *log, struct log_view *backing);
+}
+
+#include "image.hpp"
+
+// What instrumented code does for `*(uint64_t *)address = value`.
+inline void trackedStore(uint8_t *address, uint64_t value) {
+    snapshot_log_range(address, sizeof(value));
+    memcpy(address, &value, sizeof(value));
+}
+
+class TrackedFile {
+  public:
+    TrackedFile(const std::string &path, size_t bytes) {
+        status = snapshot_map(path.c_str(), bytes, 0, nullptr, &address);
+        if (status == 0)
+            snapshot_test_views(address, &log, &backing);
+    }
+    ~TrackedFile() { close(); }
+    TrackedFile(const TrackedFile &) = delete;
+    TrackedFile &operator=(const TrackedFile &) = delete;
+
+    void close() {
+        if (address)
+            snapshot_unmap(address);
+        address = nullptr;
+    }
+    int error() const { return status; }
+    uint8_t *working() const { return static_cast<uint8_t *>(address); }
+    int commit() { return snapshot_sync(address); }
+    Image image() const { return imageOf(log.base, log.bytes, backing.base, backing.bytes); }
+    Mapping mapping() const { return {log.base, backing.base, log.bytes, backing.bytes}; }
+    struct snapshot_stats stats() const {
+        struct snapshot_stats result{};
+        snapshot_get_stats(address, &result);
+        return result;
+    }
+
+  private:
+    void *address = nullptr;
+    int status = 0;
+    struct log_view log{}, backing{};
+};

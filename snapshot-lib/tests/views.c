@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* For tests: where log and file of a snapshot are mapped. */
+#include "internal.h"
+
+#include <errno.h>
+
+int snapshot_test_views(const void *address, struct log_view *log, struct log_view *backing);
+
+int snapshot_test_views(const void *address, struct log_view *log, struct log_view *backing) {
+    struct region *region = region_find(address);
+    if (!region)
+        return -EINVAL;
+    *log = region->log;
+    *backing = (struct log_view){region->backing, region->bytes};
+    return 0;
+}
