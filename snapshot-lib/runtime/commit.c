@@ -52,10 +52,11 @@ static uint64_t dirty_line_count(struct region *region) {
 }
 
 static void stats_add_commit(struct region *region, uint64_t line_count) {
-    uint64_t block_count = (line_count + BLOCK_LINES_MAX - 1) / BLOCK_LINES_MAX; /* of one thread; more add headers */
     region->stats.commits++;
     region->stats.lines_logged += line_count;
-    region->stats.log_bytes += (line_count + block_count + 1) * LINE_BYTES;
+    region->stats.log_bytes += sizeof(struct commit_record);
+    for (struct thread_log *thread = atomic_load(&region->threads); thread; thread = thread->next)
+        region->stats.log_bytes += thread->log_bytes;
     region->stats.data_bytes += line_count * LINE_BYTES;
     region->stats.fences += 2;
 }
@@ -76,8 +77,8 @@ static int commit_locked(struct region *region) {
     persist_fence();
 #endif
     region->epoch++;
-    thread_logs_reset(region);
     stats_add_commit(region, line_count);
+    thread_logs_reset(region);
     return 0;
 }
 

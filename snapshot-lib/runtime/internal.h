@@ -31,6 +31,7 @@ struct thread_log {
     size_t dirty_count;
     size_t dirty_capacity;
     size_t durable_count; /* the first so many of them are in the log file */
+    uint64_t log_bytes;   /* written to the log file */
 };
 
 /* The log file, mapped; recovery needs nothing else, which is what its tests rely on. */

@@ -129,6 +129,7 @@ static int block_stream(struct thread_log *thread) {
 #endif
     thread->chunk += bytes;
     thread->durable_count += line_count;
+    thread->log_bytes += bytes;
     block->header.line_count = 0;
     return 0;
 }
@@ -200,6 +201,7 @@ void thread_logs_reset(struct region *region) {
             atomic_store_explicit(&region->line_states[thread->dirty[i]], LINE_CLEAN, memory_order_relaxed);
         thread->dirty_count = 0;
         thread->durable_count = 0;
+        thread->log_bytes = 0;
         thread->chunk = NULL;
     }
     atomic_store(&region->chunk_next, 0);

@@ -106,7 +106,8 @@ def loop(rng: random.Random) -> str:
     return rng.choice(
         [
             f"{{ {kind} *p = {target}; for (unsigned i = 0; i < {count}; i++) p[i] = ({kind})(i * r); }}",
-            f"{{ {kind} *p = {target}; for (unsigned i = 0; i < r % {count}; i++) if (i & r) p[i] = ({kind})(p[i] + 1); }}",
+            f"{{ {kind} *p = {target}; for (unsigned i = 0; i < r % {count}; i++) if (i & r) p[i] = ({kind})(p[i] + 1);"
+            " }",
             f"{{ {kind} *p = {target}; for (unsigned i = 0; i < {count}; i++) p[(i * i) % {count}] = ({kind})r; }}",
             f"{{ {kind} *p = {target}; for (unsigned i = 0; i < {count}; i++) p[i] = 0; }}",
         ]
@@ -140,7 +141,9 @@ def source(seed: int) -> str:
         f'run_program("seed {seed} program {number}", p{number}, {rng.randrange(1, 1 << 40)}u);'
         for number in range(PROGRAMS_PER_FILE)
     )
-    text.append(f"int main(int argc, char **argv) {{\n    open_tracked(argv[argc - 1]);\n    {calls}\n    return 0;\n}}\n")
+    text.append(
+        f"int main(int argc, char **argv) {{\n    open_tracked(argv[argc - 1]);\n    {calls}\n    return 0;\n}}"
+    )
     return "\n".join(text)
 
 
@@ -161,11 +164,11 @@ def main() -> None:
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     for seed in range(FILES):
-        (scratch / f"{seed}.c").write_text(source(seed))
+        (scratch / f"{seed}.c").write_text(source(seed) + "\n")
     jobs = [(seed, level) for seed in range(FILES) for level in LEVELS]
     snapcc = [os.environ["SNAPCC"]]
     with ThreadPoolExecutor(2) as pool:
-        problems = [p for p in pool.map(lambda job: build_and_run(scratch, *job, snapcc), jobs) if p]
+        problems = [p for p in pool.map(lambda job: build_and_run(scratch, job[0], job[1], snapcc), jobs) if p]
     if problems:
         raise SystemExit("\n".join(problems))
     # The oracle itself: without the pass, but with the library, the same programs must be caught.

@@ -155,13 +155,15 @@ int main(int argc, char **argv) {
     std::filesystem::remove_all(argv[1]);
     std::filesystem::create_directories(argv[1]);
     std::string path = std::string(argv[1]) + "/data";
-    for (uint64_t seed = 1; seed <= 24; seed++)
-        exploreTransaction(path, 1 + seed % 3, seed % 4 == 0 ? 30 : static_cast<unsigned>(1 + seed % 3), seed);
     for (uint64_t seed = 100; seed < 104; seed++) {
         std::filesystem::remove_all(argv[1]);
         std::filesystem::create_directories(argv[1]);
         crashChain(path, 150, seed);
     }
+    std::filesystem::remove(path);
+    std::filesystem::remove(path + ".snapshot-log");
+    for (uint64_t seed = 1; seed <= 24; seed++)
+        exploreTransaction(path, 1 + seed % 3, seed % 4 == 0 ? 30 : static_cast<unsigned>(1 + seed % 3), seed);
     std::filesystem::remove_all(argv[1]);
     printf("%lu images, %lu images of crashes in recovery, %lu violations\n", totals.images, totals.recovery_images,
            totals.violations);

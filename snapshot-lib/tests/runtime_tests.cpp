@@ -78,6 +78,7 @@ TEST_F(Runtime, FencesDoNotDependOnTheSizeOfTheTransaction) {
         recorder = nullptr;
         EXPECT_EQ(trace.fences(), 2u);
         EXPECT_EQ(trace.lines(), 2 * lines + (lines + 9) / 10 + 1) << lines;
+        EXPECT_EQ(file.stats().log_bytes + file.stats().data_bytes, 64 * trace.lines()) << lines;
     }
 }
 
