@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -139,17 +141,31 @@ int region_close(struct region *region) {
     return 0;
 }
 
-int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, void **address) {
+/* A log beside a file that has nothing in it belonged to an earlier file of that name. */
+static void stale_log_remove(const char *path) {
+    char log_path[PATH_MAX];
+    if (snprintf(log_path, sizeof(log_path), "%s.snapshot-log", path) < (int)sizeof(log_path))
+        (void)unlink(log_path);
+}
+
+/* To at least so many bytes; with blocks if it is going to be populated. */
+static int file_extend(int fd, const char *path, size_t bytes, unsigned flags) {
     struct stat status;
+    if (fstat(fd, &status) < 0)
+        return -errno;
+    if (status.st_size == 0)
+        stale_log_remove(path);
+    if (bytes > (uint64_t)status.st_size && ftruncate(fd, (off_t)bytes) < 0)
+        return -errno;
+    return (flags & SNAPSHOT_POPULATE) && bytes ? -posix_fallocate(fd, 0, (off_t)bytes) : 0;
+}
+
+int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, void **address) {
     struct region *region = NULL;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0)
         return -errno;
-    int result = fstat(fd, &status) < 0 ? -errno : 0;
-    if (result == 0 && bytes > (uint64_t)status.st_size && ftruncate(fd, (off_t)bytes) < 0)
-        result = -errno;
-    if (result == 0 && (flags & SNAPSHOT_POPULATE) && bytes)
-        result = -posix_fallocate(fd, 0, (off_t)bytes);
+    int result = file_extend(fd, path, bytes, flags);
     if (result == 0)
         result = region_open(fd, path, flags, hint, &region);
     close(fd);

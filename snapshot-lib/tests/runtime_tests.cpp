@@ -194,6 +194,18 @@ TEST_F(Runtime, RegionsCanBeOpenedAndClosedMoreOftenThanThereAreSlots) {
     }
 }
 
+TEST_F(Runtime, LogOfADeletedFileIsNotAppliedToItsSuccessor) {
+    {
+        TrackedFile file(path, 4096);
+        trackedStore(file.working(), 5);
+        file.commit();
+    }
+    std::filesystem::remove(path);
+    TrackedFile file(path, 8192);
+    ASSERT_EQ(file.error(), 0);
+    EXPECT_EQ(word(file, 0), 0u);
+}
+
 TEST_F(Runtime, EmptyFileIsRefused) { EXPECT_EQ(TrackedFile(path, 0).error(), -EINVAL); }
 
 TEST_F(Runtime, LogOfAFileOfAnotherSizeIsRefused) {
