@@ -6,8 +6,6 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-suite=trixie
 upstream=10.0 # the series is written against this branch
 
 usage() {
@@ -22,7 +20,7 @@ environment:
   TESTBED_QEMU_TARBALL, TESTBED_QEMU_SHA256  build from this QEMU 10.0.x tarball
   TESTBED_QEMU_STOCK=1       build without our patches, for comparisons
   TESTBED_DEBIAN_MIRROR      Debian mirror, if the host's own sources name none
-  TESTBED_CACHE              where the package index of Debian 13 is kept
+  TESTBED_CACHE              where the package index of Debian 13 and ccache's files are kept
   TESTBED_PYTHON             Python with meson >= 1.5 and pycotap (default: that of .venv, else python3)
 EOF
 }
@@ -32,47 +30,10 @@ die() {
     exit 2
 }
 
-cache_dir() {
-    echo "${TESTBED_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cxl-ssd-testbed}"
-}
+# shellcheck source=guest-image/lib/archive.sh
+. "$here/../guest-image/lib/archive.sh"
 
-# The mirror that the machine's own package sources use for Debian.
-debian_mirror() {
-    local mirror
-    # shellcheck disable=SC2016 # the format is apt's
-    mirror=${TESTBED_DEBIAN_MIRROR:-$(apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(REPO_URI)' \
-        'Created-By: Packages' 2>/dev/null | sed -n 's/^Debian|Debian|//p' | sort -u | head -n 1)}
-    [ -n "$mirror" ] || die "no Debian mirror in this machine's package sources; set TESTBED_DEBIAN_MIRROR to one"
-    echo "${mirror%/}"
-}
-
-# apt with a private configuration: Debian 13's signed index, nothing of the host's state.
-private_apt() {
-    local tool=$1 dir
-    shift
-    dir=$(cache_dir)/apt-$suite
-    "$tool" -qq -o Dir::Etc::sourcelist="$dir/sources.list" -o Dir::Etc::sourceparts=/dev/null \
-        -o Dir::State="$dir/state" -o Dir::State::status="$dir/status" -o Dir::Cache="$dir/cache" \
-        -o APT::Sandbox::User="$(id -un)" -o APT::Get::List-Cleanup=false "$@"
-}
-
-# Bring the index up to date; without a network an older one will do.
-update_index() {
-    local dir mirror
-    dir=$(cache_dir)/apt-$suite
-    mkdir -p "$dir/state/lists/partial" "$dir/cache/archives/partial"
-    exec 9>"$dir/lock"
-    flock 9
-    : >"$dir/status"
-    mirror=$(debian_mirror)
-    printf '%s [signed-by=%s] %s %s main\n' deb "$keyring" "$mirror" "$suite" \
-        deb-src "$keyring" "$mirror" "$suite" >"$dir/sources.list"
-    private_apt apt-get update >"$dir/update.log" 2>&1 || true
-    [ -n "$(private_apt apt-cache showsrc --only-source qemu 2>/dev/null)" ] ||
-        die "cannot fetch Debian $suite's package index from the mirror (no network?); see $dir/update.log"
-}
-
-# "URI SHA256" of the newest 10.0.x orig tarball. Only that file: mirrors may lack the packaging.
+# "PATH SHA256" of the newest 10.0.x orig tarball. Only that file: mirrors may lack the packaging.
 orig_tarball() {
     private_apt apt-cache showsrc --only-source qemu | awk -v upstream="$upstream" '
         /^Package:/ { hashes = 0; name = ""; dir = "" }
@@ -86,28 +47,29 @@ orig_tarball() {
         }' | sort -uV | tail -n 1
 }
 
+main_mirror() {
+    local mirror
+    mirror=$(sources | awk 'NR == 1 { print $3 }')
+    echo "${mirror%/}"
+}
+
 firmware_packages() {
     private_apt apt-get download --print-uris seabios qemu-system-data | awk '{ print $2, $4 }'
 }
 
 fingerprint() {
+    refresh_lists
     if [ -n "${TESTBED_QEMU_TARBALL:-}" ]; then
         echo "tarball ${TESTBED_QEMU_SHA256:?set it to the SHA-256 of TESTBED_QEMU_TARBALL}"
     else
-        update_index
         echo "source $(orig_tarball)"
     fi
-    firmware_fingerprint
+    firmware_packages
     echo "stock ${TESTBED_QEMU_STOCK:-0}"
     uname -m
     "${CC:-cc}" --version | head -n 1
     ld --version | head -n 1
     pkg-config --modversion glib-2.0 pixman-1 slirp libfdt 2>/dev/null || true
-}
-
-firmware_fingerprint() {
-    [ -z "${TESTBED_QEMU_TARBALL:-}" ] || update_index
-    firmware_packages
 }
 
 fetch() {
@@ -124,10 +86,10 @@ fetch_source() {
         cp "$TESTBED_QEMU_TARBALL" "$dir/qemu.tar"
         return
     fi
-    update_index
+    refresh_lists
     read -r path sum <<<"$(orig_tarball)"
     [ -n "$path" ] || die "Debian $suite has no source package of QEMU $upstream.x; give one by TESTBED_QEMU_TARBALL"
-    fetch "$(debian_mirror)/$path" "$dir/qemu.tar" "$sum"
+    fetch "$(main_mirror)/$path" "$dir/qemu.tar" "$sum"
 }
 
 apply_series() {
@@ -174,7 +136,7 @@ compile() {
     local cc=${CC:-cc}
     if command -v ccache >/dev/null; then
         cc="ccache $cc"
-        CCACHE_DIR=$(cache_dir)/ccache
+        CCACHE_DIR=$(dirname "$lists_dir")/ccache
         export CCACHE_DIR CCACHE_BASEDIR=$src CCACHE_NOHASHDIR=1
     fi
     (
@@ -192,7 +154,7 @@ compile() {
 install_firmware() {
     local share=$1 work=$2
     mkdir -p "$work/firmware" "$share"
-    update_index
+    refresh_lists
     (cd "$work/firmware" && private_apt apt-get download seabios qemu-system-data)
     for package in "$work"/firmware/*.deb; do
         dpkg-deb --extract "$package" "$work/firmware"
@@ -232,7 +194,7 @@ checkpatch() {
 }
 
 case ${1:-} in
-inputs) (cd "$here/.." && ls -d qemu-patches/{build.sh,series,patches,overlay} qemu-patches/model/{*.[ch],sources.list}) ;;
+inputs) (cd "$here/.." && ls -d qemu-patches/{build.sh,series,patches,overlay} guest-image/lib/archive.sh qemu-patches/model/{*.[ch],sources.list}) ;;
 fingerprint) fingerprint ;;
 source) prepare_source "${2:?usage: build.sh source DIR}" ;;
 build) build "${2:?usage: build.sh build OUT_DIR WORK_DIR}" "${3:?usage: build.sh build OUT_DIR WORK_DIR}" ;;

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Debian's archive: which mirror, and which package versions. Sourced by build.sh.
+# Debian's archive: which mirror, and which package versions. Sourced by build.sh here and in qemu-patches.
 #
 # A private apt (own lists, empty dpkg status, signatures checked against Debian's keyring) resolves the package lists to exact
 # versions; those versions are the fingerprint, and mmdebstrap is then told to install exactly them.
@@ -43,7 +43,7 @@ private_apt() { # COMMAND ARGUMENTS, e.g. private_apt apt-get update
 write_private_apt() {
     mkdir -p "$lists_dir"/{lists/partial,archives/partial} || die "cannot create $lists_dir: is the disk full or read-only?"
     : >"$lists_dir/status"
-    sources >"$lists_dir/sources.list"
+    sources | sed 'p; s/^deb /deb-src /' >"$lists_dir/sources.list" # source packages too: QEMU is built from one
     {
         acquire_options
         printf '%s "%s";\n' APT::Architecture amd64 APT::Architectures:: amd64 APT::Install-Recommends false \
@@ -60,8 +60,11 @@ forget_lists() {
 
 # Lists younger than a day are used as they are, so that a warm run needs no network; so are old ones when there is none.
 refresh_lists() {
-    exec 9>"${lists_dir}.lock"
-    flock 9
+    mkdir -p "$lists_dir" || die "cannot create $lists_dir: is the disk full or read-only?"
+    (flock 9 && refresh_lists_locked) 9>"$lists_dir.lock"
+}
+
+refresh_lists_locked() {
     if [[ -n $(find "$lists_dir/fresh" -mmin -$lists_max_age_minutes 2>/dev/null) ]]; then
         return
     fi
@@ -70,7 +73,7 @@ refresh_lists() {
         touch "$lists_dir/fresh"
     elif grep -qi 'no space left' "$lists_dir/update.log"; then
         die "the disk holding $lists_dir is full: free some space and run again"
-    elif compgen -G "$lists_dir/lists/*_Packages*" >/dev/null; then
+    elif compgen -G "$lists_dir/lists/*_dists_${suite}_main_binary-*" >/dev/null; then
         printf 'guest-image: the Debian mirror cannot be reached, using the package lists read before\n' >&2
     else
         sed 's/^/apt: /' "$lists_dir/update.log" >&2
@@ -85,7 +88,6 @@ listed() { # FILE: its entries, comments dropped
 # "name=version" of a package list and everything it depends on.
 resolved() { # LIST
     local names
-    mkdir -p "$lists_dir" || die "cannot create $lists_dir: is the disk full or read-only?"
     refresh_lists
     mapfile -t names < <(listed "$1")
     private_apt apt-get install --simulate -qq "${names[@]}" | sed -nE 's/^Inst ([^ ]+) \(([^ ]+) .*/\1=\2/p' | sort
