@@ -23,9 +23,21 @@ struct region *region_find(const void *address) {
     return NULL;
 }
 
-/* Called by instrumented code; keeping all registers makes the call free for code that does not take it. */
-__attribute__((preserve_most)) void __snapshot_log(const void *address, size_t bytes) {
+static __attribute__((preserve_most, noinline)) void log_slowly(const void *address, size_t bytes) {
     snapshot_log_range(address, bytes);
+}
+
+/*
+ * Called by instrumented code. A store within one line of the first file that was logged already, the most frequent
+ * case, needs no further call; keeping all registers makes the call free for code that does not take it.
+ */
+__attribute__((preserve_most)) void __snapshot_log(const void *address, size_t bytes) {
+    const struct region *first = &regions[0];
+    uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)first->working);
+    bool in_one_line = offset < first->mapped_bytes && offset % LINE_BYTES + bytes <= LINE_BYTES && first->in_use;
+    const _Atomic uint8_t *state = first->line_states + offset / LINE_BYTES;
+    if (!in_one_line || atomic_load_explicit(state, memory_order_acquire) != LINE_LOGGED)
+        log_slowly(address, bytes);
 }
 
 /* Read only what was ever written: pages of a hole are zero in the working copy already. */
