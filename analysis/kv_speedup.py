@@ -14,6 +14,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 
+from testbed import units
 from testbed.errors import RunFailed
 from testbed.results import Result
 
@@ -33,6 +34,7 @@ class KvRow:
     snapshot_ns: int
     volatile_ns: int | None
     published: float
+    machine: str = ""  # what of it the comparison depends on most
 
     @property
     def speedup(self) -> float:
@@ -77,6 +79,13 @@ def run_time_ns(result: Result) -> int:
     raise RunFailed(f"{result.path}: the program reported no roi_ns")
 
 
+def machine_text(result: Result) -> str:
+    """The sizes that stand against the data's: they are scaled with it."""
+    machine = result.data["identity"]["machine"]
+    sizes = (units.show_size(machine["device"]["cache_size"]), units.show_size(machine["cpu"]["llc_size"]))
+    return f"device cache {sizes[0]}, LLC {sizes[1]}"
+
+
 def rows(results: Sequence[Result]) -> list[KvRow]:
     """One row a workload. Results with several seeds are averaged."""
     times: dict[tuple[str, str], list[int]] = {}
@@ -84,10 +93,10 @@ def rows(results: Sequence[Result]) -> list[KvRow]:
         key = (str(result.point["workload"]), str(result.point["engine"]))
         times.setdefault(key, []).append(run_time_ns(result))
     mean = {key: round(sum(values) / len(values)) for key, values in times.items()}
-    scale = int(results[0].data["scale"])
+    scale, machine = int(results[0].data["scale"]), machine_text(results[0])
     reference = published()
     return [
-        KvRow(w, scale, mean[w, "pmdk"], mean[w, "snapshot"], mean.get((w, "volatile")), reference[w])
+        KvRow(w, scale, mean[w, "pmdk"], mean[w, "snapshot"], mean.get((w, "volatile")), reference[w], machine)
         for w in sorted({workload for workload, _ in mean})
     ]
 
@@ -107,6 +116,7 @@ def table_text(table: Sequence[KvRow]) -> str:
     lines = [COLUMNS, *map(_cells, table)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
     text = [f"KV store, guest time, speedup of Snapshot over PMDK; scale 1/{table[0].scale} of the published study"]
+    text += [f"in the guest: {table[0].machine}"]
     text += ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
     text += [f"{w}: {why}" for w, why in NOT_COMPARABLE.items() if any(row.workload == w for row in table)]
     return "\n".join(text)
@@ -134,7 +144,11 @@ def draw(table: Sequence[KvRow]) -> Any:
         axes.set_xticks(list(places), [row.workload + ("*" if row.workload in NOT_COMPARABLE else "") for row in table])
         axes.set_xlabel("YCSB workload")
         axes.set_ylabel("speedup of Snapshot over PMDK")
-        axes.legend([ours, theirs], [f"testbed, scale 1/{table[0].scale}", "published, full size"], frameon=False)
+        axes.legend(
+            [ours, theirs],
+            [f"testbed, scale 1/{table[0].scale} ({table[0].machine})", "published, full size"],
+            frameon=False,
+        )
         starred = [f"* {NOT_COMPARABLE[r.workload]}" for r in table if r.workload in NOT_COMPARABLE]
         axes.set_title("KV store on a CXL memory-semantic SSD" + "".join(f"\n{s}" for s in starred), fontsize=8)
         return figure

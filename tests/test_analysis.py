@@ -13,7 +13,9 @@ from testbed.results import Result
 
 def result(workload: str, engine: str, roi_ns: int, seed: int = 1) -> Result:
     point = {"workload": workload, "engine": engine, "seed": seed}
-    return Result(Path("r.json"), {"point": point, "scale": 64, "rows": [{"roi_ns": roi_ns}], "manifest": "kv-ycsb"})
+    machine = {"device": {"cache_size": 2 << 20}, "cpu": {"llc_size": 352 << 10}}
+    data = {"point": point, "scale": 64, "rows": [{"roi_ns": roi_ns}], "manifest": "kv-ycsb"}
+    return Result(Path("r.json"), data | {"identity": {"machine": machine}})
 
 
 RESULTS = [
@@ -63,7 +65,7 @@ def test_equal_results_give_equal_files(tmp_path: Path) -> None:
     assert [p.suffix for p in one] == [".pdf", ".svg", ".png", ".txt", ".csv"]
     assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
     svg = one[1].read_text()
-    assert "scale 1/64" in svg
+    assert "scale 1/64 (device cache 2 MiB, LLC 352 KiB)" in svg
     assert "published" in svg
 
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.guest
 CUTS = 20
 SEED = 20231106
 OPTIONS = "--workload G --records 2000 --operations 3000 --buckets 2 --file /pmem/kv.pool --seed 1"
-PROGRAMS = {"sound": "kv-snapshot", "broken": "kv-snapshot-bug-no-log-flush"}
+PROGRAMS = {"sound": "kv-snapshot", "broken": "/usr/local/libexec/testbed-bugs/kv-snapshot-bug-no-log-flush"}
 
 
 @dataclass(frozen=True)

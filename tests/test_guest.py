@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from testbed import latency, manifest, results
+from testbed.errors import RunFailed
 from testbed.executor import GuestOutcome, GuestSpec, QemuExecutor
 from testbed.job import script_job
 from testbed.manifest import GuestConfig
@@ -47,14 +49,14 @@ def test_a_failed_job_a_panic_a_lost_guest_and_a_timeout_are_told_apart(session,
     assert (panic.outcome, panic.exit_status) == ("panic", None)
     lost = boot(session, quick_guest, "echo o > /proc/sysrq-trigger; sleep 100")
     assert (lost.outcome, lost.exit_status) == ("lost", None)
-    short = manifest.GuestConfig(**{**vars(quick_guest), "timeout_s": 12.0})
+    short = replace(quick_guest, timeout_s=12.0)
     hung = boot(session, short, "while :; do :; done")
     assert (hung.outcome, hung.exit_status) == ("timeout", None)
 
 
 def test_a_qemu_that_does_not_start_says_why(session: Session, quick_guest: GuestConfig) -> None:
-    broken = manifest.GuestConfig(**{**vars(quick_guest), "memory_bytes": 0})
-    with pytest.raises(Exception, match=r"QEMU did not start: .+"):
+    broken = replace(quick_guest, device=replace(quick_guest.device, link_read_bandwidth=0))
+    with pytest.raises(RunFailed, match=r"QEMU did not start: .*link_read_bandwidth"):
         boot(session, broken, "true")
 
 
