@@ -12,7 +12,9 @@ help: ## list the verbs
 testbed: .venv/provisioned ## from a bare machine to a measured speedup: install, build, boot, latency table, KV table, figure
 	@$(PYTHON) -m testbed demo
 
-test: .venv/provisioned ## every test, the guest-level ones included
+test: .venv/provisioned ## every check: lint, native tests under sanitizers, unit tests, tests in booted guests
+	@tests/lint.sh
+	@tests/native.sh
 	@$(PYTHON) -m testbed build
 	@$(PYTHON) -m pytest
 

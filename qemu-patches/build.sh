@@ -14,7 +14,7 @@ usage: build.sh inputs                    print the files that go into the produ
        build.sh fingerprint               print what else can change the product
        build.sh source DIR                unpack the patched source into DIR
        build.sh build OUT_DIR WORK_DIR    build into OUT_DIR, with scratch in WORK_DIR
-       build.sh checkpatch WORK_DIR       run QEMU's checkpatch over patches and overlay
+       build.sh checkpatch                run QEMU's checkpatch over patches and overlay
 
 environment:
   TESTBED_QEMU_TARBALL, TESTBED_QEMU_SHA256  build from this QEMU 10.0.x tarball
@@ -181,15 +181,28 @@ without_opcode_tables() {
     awk '/^diff --git/ { skip = /decode-new/ } !skip' "$1"
 }
 
+# QEMU's own style checker, kept beside the package lists.
+checkpatch_script() {
+    local kept scratch
+    kept=$(dirname "$lists_dir")/checkpatch.pl
+    if [ ! -f "$kept" ]; then
+        scratch=$(mktemp -d)
+        fetch_source "$scratch"
+        tar -x -f "$scratch/qemu.tar" -C "$scratch" --wildcards --strip-components=2 '*/scripts/checkpatch.pl'
+        mv "$scratch/checkpatch.pl" "$kept"
+        rm -r "$scratch"
+    fi
+    echo "$kept"
+}
+
 checkpatch() {
-    local src=$1/source patch status=0
-    [ -d "$src" ] || prepare_source "$src"
-    cd "$src"
+    local script patch status=0
+    script=$(checkpatch_script)
     for patch in "$here"/patches/*.patch; do
-        without_opcode_tables "$patch" | perl scripts/checkpatch.pl --no-signoff --terse --strict - || status=1
+        without_opcode_tables "$patch" | perl "$script" --no-tree --no-signoff --terse --strict - || status=1
     done
     find "$here/overlay" -name '*.[ch]' -print0 |
-        xargs -0 perl scripts/checkpatch.pl --no-signoff --terse --strict -f || status=1
+        xargs -0 perl "$script" --no-tree --no-signoff --terse --strict -f || status=1
     return $status
 }
 
@@ -198,7 +211,7 @@ inputs) (cd "$here/.." && ls -d qemu-patches/{build.sh,series,patches,overlay} g
 fingerprint) fingerprint ;;
 source) prepare_source "${2:?usage: build.sh source DIR}" ;;
 build) build "${2:?usage: build.sh build OUT_DIR WORK_DIR}" "${3:?usage: build.sh build OUT_DIR WORK_DIR}" ;;
-checkpatch) checkpatch "${2:?usage: build.sh checkpatch WORK_DIR}" ;;
+checkpatch) checkpatch ;;
 -h | --help | help) usage ;;
 *)
     usage >&2
