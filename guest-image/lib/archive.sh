@@ -54,6 +54,12 @@ write_private_apt() {
     } >"$lists_dir/apt.conf"
 }
 
+enough_for_lists() {
+    local free_mib
+    free_mib=$(df --output=avail -BM "$lists_dir" | tail -n 1 | tr -dc 0-9)
+    ((free_mib >= 200)) || die "the disk holding $lists_dir has $free_mib MiB free and Debian's package lists take 200: free some space"
+}
+
 forget_lists() {
     rm -f "$lists_dir/fresh"
 }
@@ -68,12 +74,14 @@ refresh_lists_locked() {
     if [[ -n $(find "$lists_dir/fresh" -mmin -$lists_max_age_minutes 2>/dev/null) ]]; then
         return
     fi
+    enough_for_lists
     write_private_apt
-    if private_apt apt-get update --error-on=any >"$lists_dir/update.log" 2>&1; then
-        touch "$lists_dir/fresh"
+    # apt waits for ever when its lists do not fit.
+    if private_apt timeout 600 apt-get update --error-on=any >"$lists_dir/update.log" 2>&1; then
+        cp "$lists_dir/sources.list" "$lists_dir/complete" && touch "$lists_dir/fresh"
     elif grep -qi 'no space left' "$lists_dir/update.log"; then
         die "the disk holding $lists_dir is full: free some space and run again"
-    elif compgen -G "$lists_dir/lists/*_dists_${suite}_main_binary-*" >/dev/null; then
+    elif cmp -s "$lists_dir/sources.list" "$lists_dir/complete"; then
         printf 'guest-image: the Debian mirror cannot be reached, using the package lists read before\n' >&2
     else
         sed 's/^/apt: /' "$lists_dir/update.log" >&2
@@ -88,9 +96,10 @@ listed() { # FILE: its entries, comments dropped
 # "name=version" of a package list and everything it depends on.
 resolved() { # LIST
     local names
-    refresh_lists
+    refresh_lists || exit 2 # it has said why
     mapfile -t names < <(listed "$1")
-    private_apt apt-get install --simulate -qq "${names[@]}" | sed -nE 's/^Inst ([^ ]+) \(([^ ]+) .*/\1=\2/p' | sort
+    private_apt apt-get install --simulate -qq "${names[@]}" | sed -nE 's/^Inst ([^ ]+) \(([^ ]+) .*/\1=\2/p' | sort ||
+        die "Debian's archive does not offer every package of guest-image/packages/$1: see apt's messages above"
 }
 
 # The kernel comes without its dependencies: they are for installing it on a disk.
@@ -108,6 +117,6 @@ unpack_packages() { # TAR NAME=VERSION...
     while IFS= read -r option; do source+=("$option"); done < <(sources)
     acquire_options >"$tar.apt-options"
     printf '%s\n' "${source[@]}" |
-        mmdebstrap --variant=extract --architectures=amd64 --format=tar --keyring="$keyring" --aptopt="$tar.apt-options" \
+        mmdebstrap --variant=extract --architectures=amd64 --format=tar --skip=output/dev --keyring="$keyring" --aptopt="$tar.apt-options" \
             --include="$(IFS=,; echo "$*")" "${kernel_hook[@]}" "$suite" "$tar" -
 }

@@ -4,26 +4,29 @@
 
 build_buildroot() {
     local packages
-    mapfile -t packages < <(resolved buildroot)
+    packages=$(resolved buildroot)
     kernel_hook=()
-    unpack_packages "$2/root.tar" "${packages[@]}"
+    # shellcheck disable=SC2086 # one argument a package
+    unpack_packages "$2/root.tar" $packages
     mv "$2/root.tar" "$1/buildroot.tar"
 }
 
 # linux-image-… is only downloaded (apt verifies it) and then unpacked beside the root.
 build_base() {
     local out=$1 work=$2 packages kernel
-    mapfile -t packages < <(resolved base)
+    packages=$(resolved base)
     kernel=$(resolved_kernel)
     # shellcheck disable=SC2016 # expanded by mmdebstrap's shell
     kernel_hook=(--extract-hook="mkdir \"\$1/kernel\" && cd \"\$1/kernel\" && APT_CONFIG=\"\$MMDEBSTRAP_APT_CONFIG\" apt-get -oAPT::Sandbox::User=root download $kernel")
-    unpack_packages "$work/root.tar" "${packages[@]}"
+    # shellcheck disable=SC2086 # one argument a package
+    unpack_packages "$work/root.tar" $packages
     mkdir -p "$work/root" "$work/kernel"
-    tar -C "$work/root" -xf "$work/root.tar" --no-same-owner --exclude-from="$here/packages/base-exclude" --exclude='./dev/*'
+    tar -C "$work/root" -xf "$work/root.tar" --no-same-owner --same-permissions --exclude-from="$here/packages/base-exclude" --exclude='./dev/*'
     dpkg-deb -x "$work"/root/kernel/*.deb "$work/kernel"
     rm -r "$work/root/kernel"
     install_kernel "$work" "$out"
-    package_versions "${packages[@]}" >"$work/root/etc/testbed-packages.json"
+    package_versions "$packages" >"$work/root/etc/testbed-packages.json"
+    mkdir -p "$work/root/dev"
     ln -sf mawk "$work/root/usr/bin/awk" # the package leaves this link to its maintainer script
     cp -a "$here/overlay/." "$work/root/"
     pack_cpio "$work/root" "$out/base.cpio"
@@ -75,9 +78,10 @@ build_software() {
         --setup-hook="tar-in '$BUILDROOT_DIR/buildroot.tar' /" \
         --customize-hook="mkdir \"\$1/src\"" --customize-hook="tar-in '$work/source.tar' /src" \
         --customize-hook="upload '$here/lib/compile.sh' /compile.sh" \
-        --customize-hook="chroot \"\$1\" /bin/bash /compile.sh" \
+        --customize-hook="upload '$here/lib/enter.sh' /enter.sh" \
+        --customize-hook="unshare --mount /bin/bash \"\$1/enter.sh\" \"\$1\"" \
         --customize-hook="download /software.tar '$work/software.tar'" "$suite" /dev/null
     mkdir -p "$work/software"
-    tar -C "$work/software" -xf "$work/software.tar" --no-same-owner
+    tar -C "$work/software" -xf "$work/software.tar" --no-same-owner --same-permissions
     pack_cpio "$work/software" "$out/software.cpio"
 }

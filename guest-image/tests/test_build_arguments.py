@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""build.sh without building: its inputs exist, and every bad call is one sentence and exit status 2."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+BUILD = REPO / "guest-image" / "build.sh"
+COMPONENTS = ("buildroot", "base", "software")
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([BUILD, *arguments], capture_output=True, text=True, env=os.environ | environment)
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_inputs_are_files_of_this_repository(component: str) -> None:
+    names = run("inputs", component).stdout.split()
+    assert "guest-image/build.sh" in names
+    assert [name for name in names if not (REPO / name).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("build", "base"), ("inputs", "kernel"), ("inputs", "base", "x"), ("prune", "base")]
+)
+def test_bad_arguments_show_the_usage(arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "usage: build.sh" in done.stderr
+
+
+def test_unreachable_mirror_is_one_sentence(tmp_path: Path) -> None:
+    dead = "http://127.0.0.1:9/debian"
+    done = run(
+        "fingerprint",
+        "base",
+        TESTBED_CACHE=str(tmp_path),
+        TESTBED_DEBIAN_MIRROR=dead,
+        TESTBED_DEBIAN_SECURITY_MIRROR=dead,
+    )
+    assert done.returncode == 2
+    assert "mirror cannot be reached" in done.stderr.splitlines()[-1]
+
+
+def test_software_without_build_root_names_the_variable(tmp_path: Path) -> None:
+    done = run("build", "software", str(tmp_path / "out"), str(tmp_path / "work"), BUILDROOT_DIR="")
+    assert done.returncode == 2
+    assert "BUILDROOT_DIR" in done.stdout + done.stderr
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_every_kernel_option_stands_under_a_reason() -> None:
+    lines = (REPO / "guest-image" / "kernel-cmdline").read_text().splitlines()
+    blocks = "\n".join(lines).split("\n\n")
+    assert all(block.startswith("#") for block in blocks)
