@@ -144,10 +144,12 @@ def draw(table: Sequence[KvRow]) -> Any:
         axes.set_xticks(list(places), [row.workload + ("*" if row.workload in NOT_COMPARABLE else "") for row in table])
         axes.set_xlabel("YCSB workload")
         axes.set_ylabel("speedup of Snapshot over PMDK")
-        axes.legend(
+        figure.legend(
             [ours, theirs],
             [f"testbed, scale 1/{table[0].scale} ({table[0].machine})", "published, full size"],
             frameon=False,
+            loc="outside lower center",
+            ncols=2,
         )
         starred = [f"* {NOT_COMPARABLE[r.workload]}" for r in table if r.workload in NOT_COMPARABLE]
         axes.set_title("KV store on a CXL memory-semantic SSD" + "".join(f"\n{s}" for s in starred), fontsize=8)
