@@ -113,8 +113,10 @@ def _cells(row: KvRow) -> tuple[str, ...]:
 
 def table_text(table: Sequence[KvRow]) -> str:
     """The table for people."""
-    lines = [COLUMNS, *map(_cells, table)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
+    cells = [COLUMNS, *map(_cells, table)]
+    shown = [i for i in range(len(COLUMNS)) if any(line[i] != "-" for line in cells[1:])]
+    lines = [[line[i] for i in shown] for line in cells]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(shown))]
     text = [f"KV store, guest time, speedup of Snapshot over PMDK; scale 1/{table[0].scale} of the published study"]
     text += [f"in the guest: {table[0].machine}"]
     text += ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
@@ -144,11 +146,12 @@ def draw(table: Sequence[KvRow]) -> Any:
         axes.set_xticks(list(places), [row.workload + ("*" if row.workload in NOT_COMPARABLE else "") for row in table])
         axes.set_xlabel("YCSB workload")
         axes.set_ylabel("speedup of Snapshot over PMDK")
-        figure.legend(
+        axes.legend(
             [ours, theirs],
             [f"testbed, scale 1/{table[0].scale} ({table[0].machine})", "published, full size"],
             frameon=False,
-            loc="outside lower center",
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.2),
             ncols=2,
         )
         starred = [f"* {NOT_COMPARABLE[r.workload]}" for r in table if r.workload in NOT_COMPARABLE]

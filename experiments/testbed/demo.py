@@ -26,7 +26,7 @@ def run_manifest(session: Session, name: str) -> list[Result]:
 def show_manifest(results: Sequence[Result]) -> None:
     """The table that fits the results: KV results are compared, others listed."""
     if kv_speedup.is_kv(results):
-        tables.out.print(kv_speedup.table_text(kv_speedup.rows(results)))
+        tables.out.print(kv_speedup.table_text(kv_speedup.rows(results)), soft_wrap=True)
     else:
         tables.show_results(results)
 
@@ -46,7 +46,7 @@ def draw_figures(session: Session) -> list[Path]:
     """Every figure, from results that exist or are made now."""
     results = run_manifest(session, "kv-ycsb")
     rows = kv_speedup.rows(results)
-    tables.out.print(kv_speedup.table_text(rows))
+    tables.out.print(kv_speedup.table_text(rows), soft_wrap=True)
     written = kv_speedup.write(rows, FIGURES)
     for path in written:
         tables.out.print(f"written: {path}", soft_wrap=True)
