@@ -26,7 +26,7 @@ TimedMemDoorbell *timed_mem_doorbell;
 
 static struct {
     MemSys *memsys;
-    LineRef *line_of_slot;      /* by L1 slot */
+    LineRef (*line_of_slot)[2]; /* by L1 slot: for loads, for stores */
     uint32_t last_slot;         /* of the last access, or MEM_NO_SLOT */
     uint32_t tables_used;       /* bit i: the table of MMU index i has lines */
     int nt_bytes;               /* of a non-temporal store still to come */
@@ -35,7 +35,8 @@ static struct {
 void timed_mem_attach(MemSys *memsys)
 {
     tm.memsys = memsys;
-    tm.line_of_slot = g_new0(LineRef, memsys_l1_slots(memsys));
+    tm.line_of_slot = g_malloc0_n(memsys_l1_slots(memsys),
+                                  sizeof(*tm.line_of_slot));
     timed_mem_mode = TIMED_MEM_DEVICE;
 }
 
@@ -115,23 +116,28 @@ void timed_mem_forget_page(CPUState *cpu, vaddr page)
     }
 }
 
-void timed_mem_l1_slot_dropped(void *opaque, uint32_t slot)
+static void line_forget(CPUState *cpu, LineRef *ref)
 {
-    LineRef ref = tm.line_of_slot[slot];
-
-    if (ref) {
-        entry_clear(line_entry(first_cpu, ref));
-        tm.line_of_slot[slot] = 0;
+    if (*ref) {
+        entry_clear(line_entry(cpu, *ref));
+        *ref = 0;
     }
 }
 
-void timed_mem_remember_line(CPUState *cpu, int mmu_idx, vaddr addr, int size,
-                             void *haddr, bool writable)
+void timed_mem_l1_slot_dropped(void *opaque, uint32_t slot)
 {
+    line_forget(first_cpu, &tm.line_of_slot[slot][0]);
+    line_forget(first_cpu, &tm.line_of_slot[slot][1]);
+}
+
+void timed_mem_remember_line(CPUState *cpu, int mmu_idx, vaddr addr, int size,
+                             void *haddr, MMUAccessType type)
+{
+    bool store = type == MMU_DATA_STORE;
+    int table = mmu_idx ^ store;
     vaddr line = addr & TIMED_MEM_LINE_MASK;
     unsigned n = (addr >> TIMED_MEM_LINE_BITS) % TIMED_MEM_LINES;
-    uintptr_t addend = (uintptr_t)haddr - addr;
-    LineRef ref = 1 + mmu_idx * TIMED_MEM_LINES + n;
+    LineRef ref = 1 + table * TIMED_MEM_LINES + n;
     LineRef *of_slot;
     CPUTLBEntry *entry;
 
@@ -139,23 +145,21 @@ void timed_mem_remember_line(CPUState *cpu, int mmu_idx, vaddr addr, int size,
         ((addr + size - 1) & TIMED_MEM_LINE_MASK) != line) {
         return;
     }
-    /* One entry for each slot, so that the loss of the slot finds it. */
-    of_slot = &tm.line_of_slot[tm.last_slot];
-    if (*of_slot && *of_slot != ref) {
-        entry_clear(line_entry(cpu, *of_slot));
+    /* One for each slot and kind, so that the loss of the slot finds it. */
+    of_slot = &tm.line_of_slot[tm.last_slot][store];
+    if (*of_slot != ref) {
+        line_forget(cpu, of_slot);
+        *of_slot = ref;
     }
-    *of_slot = ref;
-
     entry = line_entry(cpu, ref);
-    if (entry->addr_read != line || entry->addend != addend) {
-        entry_clear(entry);
-    }
-    entry->addr_read = line;
-    entry->addend = addend;
-    if (writable) {
+    entry_clear(entry);
+    if (store) {
         entry->addr_write = line;
+    } else {
+        entry->addr_read = line;
     }
-    tm.tables_used |= 1u << mmu_idx;
+    entry->addend = (uintptr_t)haddr - addr;
+    tm.tables_used |= 1u << table;
 }
 
 void timed_mem_set_roi(CPUState *cpu, bool on)

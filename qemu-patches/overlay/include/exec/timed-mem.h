@@ -27,6 +27,11 @@
  * The line tables take the places of the MMU indexes from this one on in
  * CPUTLB::f, which no x86 CPU uses; MMU indexes below TIMED_MEM_DATA_MODES
  * translate data accesses of the guest (page walks lie above it).
+ *
+ * A load of MMU index i looks in table i, a store in table i ^ 1, so that a
+ * copy between buffers at equal offsets does not thrash. Indexes come in
+ * pairs, of 64-bit and of 32-bit code; sharing a pair's tables is sound
+ * because a load entry has only addr_read and a store entry only addr_write.
  */
 #define TIMED_MEM_MMU_MODES   8
 #define TIMED_MEM_DATA_MODES  6
@@ -98,7 +103,7 @@ void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
  * translated code find it in the line table, if it lies in one line in L1.
  */
 void timed_mem_remember_line(CPUState *cpu, int mmu_idx, vaddr addr, int size,
-                             void *haddr, bool writable);
+                             void *haddr, MMUAccessType type);
 
 /* A translation changed: forget all lines, or those of one page. */
 void timed_mem_forget_lines(CPUState *cpu);
