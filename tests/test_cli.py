@@ -90,6 +90,13 @@ def test_every_command_explains_itself(command: str) -> None:
     assert len(done.stdout) > 300
 
 
+@pytest.mark.parametrize(
+    "command", ["run", "latency", "exec", "results", "build", "cache", "doctor", "bench", "figures", "demo"]
+)
+def test_every_table_can_be_had_as_json(command: str) -> None:
+    assert "--json" in testbed(command, "--help").stdout
+
+
 def test_doctor_finds_this_host_fit(tmp_path: Path) -> None:
     done = testbed("doctor", "--json", str(tmp_path / "doctor.json"))
     assert done.returncode == 0, done.stdout

@@ -181,9 +181,9 @@ def doctor(json: Json = None) -> None:
 
 
 @app.command()
-def figures() -> None:
+def figures(json: Json = None) -> None:
     """Draw every figure and table from the results, running what is missing."""
-    demo_module.draw_figures(open_session())
+    tables.save_json(json, demo_module.draw_figures(open_session()))
 
 
 @app.command()

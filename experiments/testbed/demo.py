@@ -2,7 +2,6 @@
 """What `make testbed` shows: the latency table, the KV table, the figure."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from analysis import kv_speedup
@@ -42,22 +41,22 @@ def measure_latency(session: Session, name: str = "latency") -> list[latency.Row
     return rows
 
 
-def draw_figures(session: Session) -> list[Path]:
-    """Every figure, from results that exist or are made now."""
+def draw_figures(session: Session) -> dict[str, Any]:
+    """Every figure, from results that exist or are made now; returns the tables' data and the files' paths."""
     results = run_manifest(session, "kv-ycsb")
     rows = kv_speedup.rows(results)
     tables.out.print(kv_speedup.table_text(rows), soft_wrap=True)
     written = kv_speedup.write(rows, FIGURES)
     for path in written:
         tables.out.print(f"written: {path}", soft_wrap=True)
-    return written
+    return {"kv": [row.as_data() for row in rows], "figures": [str(path) for path in written]}
 
 
 def run_demo(session: Session) -> dict[str, Any]:
     """All of it, in the order of the README."""
     rows = measure_latency(session)
-    written = draw_figures(session)
+    figures = draw_figures(session)
     off = [row.metric for row in rows if not row.ok]
     if off:
         raise RunFailed(f"off by more than 1 % from the model's closed form: {', '.join(off)}")
-    return {"latency": [row.as_data() for row in rows], "figures": [str(path) for path in written]}
+    return {"latency": [row.as_data() for row in rows], **figures}
