@@ -206,8 +206,18 @@ checkpatch() {
     return $status
 }
 
+inputs() {
+    cd "$here/.."
+    ls -d qemu-patches/{build.sh,series} guest-image/lib/archive.sh
+    if [ "${TESTBED_QEMU_STOCK:-0}" = 1 ]; then
+        ls qemu-patches/patches/0001-*
+    else
+        ls -d qemu-patches/{patches,overlay} qemu-patches/model/{*.[ch],sources.list}
+    fi
+}
+
 case ${1:-} in
-inputs) (cd "$here/.." && ls -d qemu-patches/{build.sh,series,patches,overlay} guest-image/lib/archive.sh qemu-patches/model/{*.[ch],sources.list}) ;;
+inputs) inputs ;;
 fingerprint) fingerprint ;;
 source) prepare_source "${2:?usage: build.sh source DIR}" ;;
 build) build "${2:?usage: build.sh build OUT_DIR WORK_DIR}" "${3:?usage: build.sh build OUT_DIR WORK_DIR}" ;;
