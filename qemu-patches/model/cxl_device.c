@@ -44,12 +44,11 @@ void mem_device_set_timed(MemDevice *d, bool timed, mem_ps now_ps) {
 
 /* Program a dirty victim; the CPU does not wait, but the page's channel is taken. */
 static void write_back_page(MemDevice *d, MemCounters *count, uint64_t page, mem_ps at_ps) {
-    mem_ps end_ps = mem_flash_program(&d->flash, page, at_ps);
+    MemFlashTimes t = mem_flash_program(&d->flash, count, page, at_ps);
     uint64_t lines = UINT64_C(1) << d->page_line_shift;
 
-    mem_persist_programmed(&d->persist, page << d->page_line_shift, lines, end_ps - d->flash.active.program_ps, end_ps);
+    mem_persist_programmed(&d->persist, page << d->page_line_shift, lines, t.start_ps, t.end_ps);
     count->cache_writebacks++;
-    count->flash_programs++;
 }
 
 /* Bring an absent page in from flash; returns its frame, which is filled later. */
@@ -62,9 +61,8 @@ static uint32_t fetch_page(MemDevice *d, MemCounters *count, uint64_t page, mem_
         write_back_page(d, count, f->page, at_ps);
     }
     mem_device_cache_replace(&d->cache, frame, page);
-    f->filled_ps = mem_flash_read(&d->flash, page, at_ps);
+    f->filled_ps = mem_flash_read(&d->flash, count, page, at_ps).end_ps;
     f->settled_ps = f->filled_ps;
-    count->flash_reads++;
     return frame;
 }
 

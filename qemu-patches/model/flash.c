@@ -20,10 +20,19 @@ void mem_flash_set_timed(MemFlash *f, bool timed) {
     memset(f->channels, 0, f->channel_count * sizeof(*f->channels));
 }
 
-mem_ps mem_flash_read(MemFlash *f, uint64_t page, mem_ps at_ps) {
-    return mem_serial_occupy(&f->channels[page % f->channel_count], at_ps, f->active.read_ps);
+static MemFlashTimes occupy(MemFlash *f, uint64_t page, mem_ps at_ps, mem_ps span_ps) {
+    mem_ps end_ps = mem_serial_occupy(&f->channels[page % f->channel_count], at_ps, span_ps);
+    mem_ps start_ps = end_ps - span_ps;
+
+    return (MemFlashTimes){.start_ps = start_ps, .end_ps = end_ps, .queue_wait_ps = start_ps - at_ps};
 }
 
-mem_ps mem_flash_program(MemFlash *f, uint64_t page, mem_ps at_ps) {
-    return mem_serial_occupy(&f->channels[page % f->channel_count], at_ps, f->active.program_ps);
+MemFlashTimes mem_flash_read(MemFlash *f, MemCounters *count, uint64_t page, mem_ps at_ps) {
+    count->flash_reads++;
+    return occupy(f, page, at_ps, f->active.read_ps);
+}
+
+MemFlashTimes mem_flash_program(MemFlash *f, MemCounters *count, uint64_t page, mem_ps at_ps) {
+    count->flash_programs++;
+    return occupy(f, page, at_ps, f->active.program_ps);
 }
