@@ -103,6 +103,6 @@ def test_every_manifest_is_used() -> None:
 
 @pytest.mark.parametrize("field", ["l2_latency_ps", "flash_read_ps", "dram_latency_ps"])
 def test_times_in_profiles_carry_their_unit_last(field: str) -> None:
-    text = (REPO / "experiments" / "testbed" / "profiles.py").read_text()
+    text = (REPO / "experiments" / "testbed" / "parameters.py").read_text()
     assert field in text
     assert not re.search(r"\b\w*(latency|flash_read|flash_program): int", text)

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from . import profiles, units
 from .errors import TestbedError
+from .parameters import CpuProfile, DeviceProfile
 from .paths import MANIFESTS
 from .validation import Strict, check, load_toml
 
@@ -67,8 +68,8 @@ class Manifest(Strict):
 class GuestConfig:
     """Everything about the machine that a run boots, in base units."""
 
-    cpu: profiles.CpuProfile
-    device: profiles.DeviceProfile
+    cpu: CpuProfile
+    device: DeviceProfile
     memory_bytes: int
     boot_insn_ps: int
     timeout_s: float

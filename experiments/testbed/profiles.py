@@ -5,7 +5,7 @@ A profile is read at full size and then scaled: a 1/N study divides everything t
 by N and nothing that takes time, so that hit rates stay comparable while runs get N times shorter.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import MISSING, asdict, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,12 @@ from pydantic import ValidationError
 
 from . import units
 from .errors import TestbedError
+from .parameters import CpuProfile, DeviceProfile, Profile, key_of, parse_value, units_of
 from .paths import PROFILES
 from .validation import Strict, load_toml, unknown_key
 
 LINE_BYTES = 64
+EXTENT_BYTES = 256 * 2**20  # the unit of CXL decoders
 MIN_CAPACITY_BYTES = 512 * 2**20  # the smallest device that Linux makes a comfortable fsdax namespace on
 
 
@@ -27,82 +29,6 @@ class SourcedValue(Strict):
     value: int | float | str | bool
     unit: str = ""
     source: str
-
-
-@dataclass(frozen=True)
-class CpuProfile:
-    """What `-object cpu-timing` and `-icount` take. `insn_ps` may be a fraction."""
-
-    name: str
-    insn_ps: Fraction
-    l1d_size: int
-    l1d_ways: int
-    l2_size: int
-    l2_ways: int
-    l2_latency_ps: int
-    llc_size: int
-    llc_ways: int
-    llc_latency_ps: int
-    dram_latency_ps: int
-    dram_bandwidth: int
-    wc_buffers: int
-
-
-@dataclass(frozen=True)
-class DeviceProfile:
-    """What `-device cxl-ssd` takes."""
-
-    name: str
-    capacity: int
-    link_latency_ps: int
-    link_read_bandwidth: int
-    link_write_bandwidth: int
-    controller_latency_ps: int
-    cache_size: int
-    cache_page_size: int
-    cache_ways: int
-    cache_latency_ps: int
-    cache_power_loss_protected: bool
-    flash_channels: int
-    flash_read_ps: int
-    flash_program_ps: int
-
-
-def _units_of(field: str) -> dict[str, int]:
-    if field.endswith("_ps"):
-        return units.TIME_PS
-    if field.endswith("_bandwidth"):
-        return units.BANDWIDTH
-    return units.SIZE_BYTES if field in ("capacity",) or field.endswith("_size") else units.COUNT
-
-
-def key_of(field: str) -> str:
-    """The name a profile file uses: the field without the unit that its value carries."""
-    return field.removesuffix("_ps")
-
-
-def parse_value(field: str, value: Any, unit: str = "") -> Any:
-    """The value of one profile field in its base unit. Raises ValueError with a sentence."""
-    if field == "cache_power_loss_protected":
-        if not isinstance(value, bool):
-            raise ValueError(f"'{value}' is not true or false")
-        return value
-    if isinstance(value, bool):
-        raise ValueError(f"'{str(value).lower()}' is not a number")
-    if field == "insn_ps":
-        return _parse_fraction_ps(f"{value}{unit}")
-    return units.parse(f"{value}{unit}", _units_of(field))
-
-
-def _parse_fraction_ps(text: str) -> Fraction:
-    """One of "5000/21", "250ps" or "5000/21ps": the one value whose picoseconds need not be whole."""
-    try:
-        fraction = Fraction(text.removesuffix("ps"))
-    except ValueError as error:
-        raise ValueError(f"'{text}' is not a number or fraction of ps") from error
-    if fraction <= 0:
-        raise ValueError(f"'{text}' is not a positive time")
-    return fraction
 
 
 def load_cpu(name: str, overrides: dict[str, Any], origin: Path) -> CpuProfile:
@@ -121,28 +47,27 @@ def sources(kind: str, name: str) -> dict[str, SourcedValue]:
     return {key: _sourced(path, key, entry) for key, entry in load_toml(path).items() if isinstance(entry, dict)}
 
 
-def _load(
-    kind: str, name: str, model: type[CpuProfile | DeviceProfile], overrides: dict[str, Any], origin: Path
-) -> dict[str, Any]:
+def _load(kind: str, name: str, model: type[Profile], overrides: dict[str, Any], origin: Path) -> dict[str, Any]:
     path = PROFILES / kind / f"{name}.toml"
     if not path.is_file():
         have = ", ".join(sorted(p.stem for p in path.parent.glob("*.toml")))
         raise TestbedError(f"{origin}: no profile '{name}' in {path.parent}; there are: {have}")
-    fields = {key_of(f): f for f in model.__dataclass_fields__ if f != "name"}
+    known = {key_of(f.name): f for f in fields(model) if f.name != "name"}
     stated = sources(kind, name)
     for key in stated:
-        if key not in fields:
-            raise TestbedError(f"{path}: {unknown_key(key, list(fields))}")
+        if key not in known:
+            raise TestbedError(f"{path}: {unknown_key(key, list(known))}")
     values = {}
-    for key, field in fields.items():
-        if key not in stated:
+    for key, field in known.items():
+        if key in stated:
+            values[field.name] = _checked(path, key, field.name, stated[key].value, stated[key].unit)
+        elif field.default is MISSING:
             raise TestbedError(f"{path}: key '{key}' is missing; add it")
-        values[field] = _checked(path, key, field, stated[key].value, stated[key].unit)
     section = kind.removesuffix("s")
     for key, value in overrides.items():
-        if key not in fields:
-            raise TestbedError(f"{origin}: {unknown_key(f'{section}.override.{key}', list(fields))}")
-        values[fields[key]] = _checked(origin, f"{section}.override.{key}", fields[key], value, "")
+        if key not in known:
+            raise TestbedError(f"{origin}: {unknown_key(f'{section}.override.{key}', list(known))}")
+        values[known[key].name] = _checked(origin, f"{section}.override.{key}", known[key].name, value, "")
     return values
 
 
@@ -170,9 +95,20 @@ def scale_cpu(cpu: CpuProfile, scale: int) -> CpuProfile:
 
 
 def scale_device(device: DeviceProfile, scale: int) -> DeviceProfile:
-    """`device` for a 1/`scale` study: its cache shrinks with the data; capacity too, down to what Linux can use."""
+    """`device` for a 1/`scale` study: what holds data shrinks with it, down to what Linux can use.
+
+    So does the energy of a Global Persistent Flush, which is provided for the caches that it must empty.
+    """
     capacity = max(device.capacity // scale, min(device.capacity, MIN_CAPACITY_BYTES))
-    return replace(device, cache_size=device.cache_size // scale, capacity=capacity)
+    volatile = max(device.volatile_size // scale, min(device.volatile_size, EXTENT_BYTES))
+    return replace(
+        device,
+        capacity=capacity,
+        volatile_size=volatile // EXTENT_BYTES * EXTENT_BYTES,
+        cache_size=device.cache_size // scale,
+        write_log_size=device.write_log_size // scale,
+        gpf_energy_uj=device.gpf_energy_uj // scale,
+    )
 
 
 def scaled_cache(size: int, ways: int, scale: int, floor_bytes: int) -> int:
@@ -186,22 +122,47 @@ def scaled_cache(size: int, ways: int, scale: int, floor_bytes: int) -> int:
 
 
 def check_device(device: DeviceProfile, origin: Path) -> None:
-    """The relations between values that no single key can show."""
-    problems = (
-        (device.cache_size > device.capacity, "cache_size", "exceeds capacity; make the cache smaller"),
-        (device.cache_page_size < LINE_BYTES, "cache_page_size", "is smaller than a 64-byte line; make it larger"),
-        (device.cache_size % max(device.cache_page_size, 1), "cache_size", "is not a multiple of cache_page_size"),
-        (device.cache_size < device.cache_page_size, "cache_size", "holds no page; make it larger"),
-        (device.flash_channels < 1, "flash_channels", "is 0; at least one is needed"),
-        (device.capacity % (256 * 2**20), "capacity", "is not a multiple of 256 MiB, which CXL decoders need"),
-        (device.link_read_bandwidth < 1, "link_read_bandwidth", "is 0; it must be positive"),
-        (device.link_write_bandwidth < 1, "link_write_bandwidth", "is 0; it must be positive"),
-    )
-    for broken, key, problem in problems:
+    """The relations between values that no single key can show; the model checks the rest when QEMU starts."""
+    for broken, key, problem in (*_problems(device), *(_cache_problems(device) if device.flash_channels else ())):
         if broken:
             value = getattr(device, key)
-            value = units.show_size(value) if _units_of(key) is units.SIZE_BYTES else value
-            raise TestbedError(f"{origin}: device key '{key}' ({value}) {problem}")
+            value = units.show_size(value) if units_of(key) is units.SIZE_BYTES else value
+            raise TestbedError(f"{origin}: device key '{key_of(key)}' ({value}) {problem}")
+
+
+def _problems(device: DeviceProfile) -> tuple[tuple[bool, str, str], ...]:
+    """Of every device."""
+    wire = device.link_flit_bytes
+    return (
+        (device.capacity % EXTENT_BYTES != 0, "capacity", "is not a multiple of 256 MiB, which CXL decoders need"),
+        (device.volatile_size % EXTENT_BYTES != 0, "volatile_size", "is not a multiple of 256 MiB"),
+        (device.volatile_size > device.capacity, "volatile_size", "exceeds capacity; make it smaller"),
+        (device.link_read_bandwidth < 1, "link_read_bandwidth", "is 0; it must be positive"),
+        (device.link_write_bandwidth < 1, "link_write_bandwidth", "is 0; it must be positive"),
+        (wire not in (0, 68, 256), "link_flit_bytes", "is not 68 or 256, nor 0 for a link without protocol overhead"),
+    )
+
+
+def _cache_problems(device: DeviceProfile) -> tuple[tuple[bool, str, str], ...]:
+    """Of a device with flash behind its cache."""
+    page = device.cache_page_size
+    log = device.cache_write_miss == "log"
+    return (
+        (device.cache_size > device.capacity, "cache_size", "exceeds capacity; make the cache smaller"),
+        (page < LINE_BYTES, "cache_page_size", "is smaller than a 64-byte line; make it larger"),
+        (device.cache_size % max(page, 1) != 0, "cache_size", "is not a multiple of cache_page_size"),
+        (device.cache_size < page, "cache_size", "holds no page; make it larger"),
+        (device.flash_read_ps < 1, "flash_read_ps", "is 0; state how long a page takes"),
+        (device.flash_program_ps < 1, "flash_program_ps", "is 0; state how long a page takes"),
+        (device.flash_dies < 1, "flash_dies", "is 0; at least one is needed"),
+        (device.flash_planes < 1, "flash_planes", "is 0; at least one is needed"),
+        (log and device.write_log_size < page, "write_log_size", "is too small for cache_write_miss = 'log'"),
+        (
+            device.flash_ftl == "page" and device.flash_erase_ps < 1,
+            "flash_erase_ps",
+            "is 0, but flash_ftl = 'page' erases blocks; state how long that takes",
+        ),
+    )
 
 
 def check_cpu(cpu: CpuProfile, origin: Path) -> None:
@@ -216,10 +177,16 @@ def check_cpu(cpu: CpuProfile, origin: Path) -> None:
             )
     if not cpu.l1d_size <= cpu.l2_size <= cpu.llc_size:
         raise TestbedError(f"{origin}: cpu key 'llc_size': the caches must grow from L1D to L2 to LLC")
-    if cpu.dram_bandwidth < 1 or cpu.wc_buffers < 1:
-        raise TestbedError(f"{origin}: cpu keys 'dram_bandwidth' and 'wc_buffers' must be positive")
+    for key in ("dram_bandwidth", "wc_buffers", "fill_buffers", "store_buffer"):
+        if getattr(cpu, key) < 1:
+            raise TestbedError(f"{origin}: cpu key '{key}' is 0; it must be positive")
+    if cpu.prefetch_streams and not (cpu.prefetch_distance and cpu.prefetch_degree and cpu.prefetch_buffers):
+        raise TestbedError(
+            f"{origin}: cpu key 'prefetch_streams' ({cpu.prefetch_streams}) needs positive prefetch_distance, "
+            "prefetch_degree and prefetch_buffers"
+        )
 
 
-def as_data(profile: CpuProfile | DeviceProfile) -> dict[str, Any]:
+def as_data(profile: Profile) -> dict[str, Any]:
     """The profile's values for the identity of a run and for its result."""
     return {k: str(v) if isinstance(v, Fraction) else v for k, v in asdict(profile).items()}

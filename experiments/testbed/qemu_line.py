@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .manifest import GuestConfig
+from .parameters import CpuProfile, DeviceProfile, properties
 from .paths import KERNEL_CMDLINE
-from .profiles import CpuProfile, DeviceProfile
 
 # -hypervisor: the kernel refuses to commit a CXL region under a hypervisor. -la57: 4-level page tables suffice.
 # -erms, -fsrm: `rep movsb` counts one instruction a byte, so libc must not prefer it.
@@ -55,26 +55,12 @@ class PowerCut:
 
 def cpu_timing(cpu: CpuProfile) -> str:
     """The CPU model object."""
-    return (
-        f"cpu-timing,id=cpu0,l1d-size={cpu.l1d_size},l1d-ways={cpu.l1d_ways},"
-        f"l2-size={cpu.l2_size},l2-ways={cpu.l2_ways},l2-latency-ps={cpu.l2_latency_ps},"
-        f"llc-size={cpu.llc_size},llc-ways={cpu.llc_ways},llc-latency-ps={cpu.llc_latency_ps},"
-        f"dram-latency-ps={cpu.dram_latency_ps},dram-bandwidth={cpu.dram_bandwidth},wc-buffers={cpu.wc_buffers}"
-    )
+    return f"cpu-timing,id=cpu0{properties(cpu)}"
 
 
 def cxl_ssd(device: DeviceProfile, cut: PowerCut) -> str:
     """The device under test."""
-    protected = "on" if device.cache_power_loss_protected else "off"
-    return (
-        "cxl-ssd,bus=rp0,id=ssd0,persistent-memdev=media0,lsa=lsa0,sn=1,"
-        f"link-latency-ps={device.link_latency_ps},link-read-bandwidth={device.link_read_bandwidth},"
-        f"link-write-bandwidth={device.link_write_bandwidth},controller-latency-ps={device.controller_latency_ps},"
-        f"cache-size={device.cache_size},cache-page-size={device.cache_page_size},cache-ways={device.cache_ways},"
-        f"cache-latency-ps={device.cache_latency_ps},cache-power-loss-protected={protected},"
-        f"flash-channels={device.flash_channels},flash-read-ps={device.flash_read_ps},"
-        f"flash-program-ps={device.flash_program_ps}" + cut.properties()
-    )
+    return f"cxl-ssd,bus=rp0,id=ssd0,persistent-memdev=media0,lsa=lsa0,sn=1{properties(device)}{cut.properties()}"
 
 
 def stock_ssd() -> str:

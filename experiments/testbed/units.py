@@ -7,6 +7,8 @@ from decimal import Decimal, InvalidOperation
 TIME_PS = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12, "min": 60 * 10**12}
 SIZE_BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 BANDWIDTH = {"B/s": 1, "MB/s": 10**6, "GB/s": 10**9}
+ENERGY_UJ = {"uJ": 1, "mJ": 10**3, "J": 10**6}
+ENERGY_NJ = {"nJ": 1, "uJ": 10**3, "mJ": 10**6}
 COUNT = {"": 1}
 
 _QUANTITY = re.compile(r"\s*(-?[0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-z/]*)\s*")
