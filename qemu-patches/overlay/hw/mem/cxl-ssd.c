@@ -17,6 +17,7 @@
 #include "hw/boards.h"
 #include "hw/cxl/cxl.h"
 #include "hw/mem/cpu-timing.h"
+#include "hw/mem/memsys-props.h"
 #include "hw/qdev-properties.h"
 #include "cxl-ssd-internal.h"
 #include "qapi/error.h"
@@ -220,30 +221,34 @@ static void cxl_ssd_reset(DeviceState *dev)
     CXL_SSD_GET_CLASS(dev)->parent_reset(dev);
 }
 
+static void cxl_ssd_get_param(Object *obj, Visitor *v, const char *name,
+                              void *opaque, Error **errp)
+{
+    memsys_prop_get(v, opaque, &CXL_SSD(obj)->config, errp);
+}
+
+static void cxl_ssd_set_param(Object *obj, Visitor *v, const char *name,
+                              void *opaque, Error **errp)
+{
+    if (DEVICE(obj)->realized) {
+        error_setg(errp, "%s: a cxl-ssd in use changes by cxl-ssd-set", name);
+        return;
+    }
+    if (!strcmp(name, "volatile-size")) {
+        error_setg(errp, "%s is the size of volatile-memdev", name);
+        return;
+    }
+    memsys_prop_set(v, opaque, &CXL_SSD(obj)->config, errp);
+}
+
 static const Property cxl_ssd_properties[] = {
-    DEFINE_PROP_UINT64("link-latency-ps", CXLSSDState,
-                       config.link_latency_ps, 0),
-    DEFINE_PROP_UINT64("link-read-bandwidth", CXLSSDState,
-                       config.link_read_bandwidth, 0),
-    DEFINE_PROP_UINT64("link-write-bandwidth", CXLSSDState,
-                       config.link_write_bandwidth, 0),
-    DEFINE_PROP_UINT64("controller-latency-ps", CXLSSDState,
-                       config.controller_latency_ps, 0),
-    DEFINE_PROP_SIZE("cache-size", CXLSSDState, config.cache_size_bytes, 0),
-    DEFINE_PROP_SIZE32("cache-page-size", CXLSSDState,
-                       config.cache_page_bytes, 4096),
-    DEFINE_PROP_UINT32("cache-ways", CXLSSDState, config.cache_ways, 0),
-    DEFINE_PROP_UINT64("cache-latency-ps", CXLSSDState,
-                       config.cache_latency_ps, 0),
-    DEFINE_PROP_BOOL("cache-power-loss-protected", CXLSSDState,
-                     config.cache_power_loss_protected, true),
-    DEFINE_PROP_UINT32("flash-channels", CXLSSDState,
-                       config.flash_channels, 0),
-    DEFINE_PROP_UINT64("flash-read-ps", CXLSSDState, config.flash_read_ps, 0),
-    DEFINE_PROP_UINT64("flash-program-ps", CXLSSDState,
-                       config.flash_program_ps, 0),
     DEFINE_PROP_UINT64("power-cut-at-ps", CXLSSDState, power_cut_at_ps, 0),
 };
+
+static void cxl_ssd_init(Object *obj)
+{
+    mem_params_init(&mem_device_params, &CXL_SSD(obj)->config);
+}
 
 static void cxl_ssd_class_init(ObjectClass *oc, void *data)
 {
@@ -261,12 +266,15 @@ static void cxl_ssd_class_init(ObjectClass *oc, void *data)
     dc->desc = "CXL memory-semantic SSD (timed type 3)";
     dc->hotpluggable = false;
     device_class_set_props(dc, cxl_ssd_properties);
+    memsys_props_add(oc, &mem_device_params, cxl_ssd_get_param,
+                     cxl_ssd_set_param);
 }
 
 static const TypeInfo cxl_ssd_info = {
     .name = TYPE_CXL_SSD,
     .parent = TYPE_CXL_TYPE3,
     .instance_size = sizeof(CXLSSDState),
+    .instance_init = cxl_ssd_init,
     .class_size = sizeof(CXLSSDClass),
     .class_init = cxl_ssd_class_init,
 };

@@ -1,0 +1,26 @@
+/*
+ * Object properties made from the timing model's tables of parameters.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef HW_MEM_MEMSYS_PROPS_H
+#define HW_MEM_MEMSYS_PROPS_H
+
+#include "hw/mem/memsys/params.h"
+#include "qom/object.h"
+
+/*
+ * Add a property for every parameter of @table; @get and @set are called with
+ * the MemParam as their opaque and pass the configuration on to
+ * memsys_prop_get() and memsys_prop_set().
+ */
+void memsys_props_add(ObjectClass *oc, const MemParamTable *table,
+                      ObjectPropertyAccessor *get,
+                      ObjectPropertyAccessor *set);
+
+bool memsys_prop_get(Visitor *v, const MemParam *param, const void *config,
+                     Error **errp);
+bool memsys_prop_set(Visitor *v, const MemParam *param, void *config,
+                     Error **errp);
+
+#endif
