@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cxl_device.h"
 
+#include <assert.h>
+
+/* Every queue is empty; a change of mode and a power cycle both need this. */
+static void reset_queues(MemDevice *d, bool timed) {
+    d->timed = timed;
+    d->active = timed ? d->configured : (MemDeviceTiming){0};
+    mem_calendar_clear(&d->controller);
+    mem_calendar_clear(&d->dram);
+    mem_link_set_timed(&d->link, timed);
+    mem_flash_set_timed(&d->flash, timed);
+}
+
 void mem_device_init(MemDevice *d, const MemDeviceConfig *config, uint8_t *media, const MemCallbacks *cb) {
     d->configured = (MemDeviceTiming){
         .controller_ps = config->controller_latency_ps,
+        .interval_ps = config->controller_interval_ps,
         .cache_ps = config->cache_latency_ps,
+        .line_ps = config->cache_bandwidth ? mem_line_transfer_ps(config->cache_bandwidth) : 0,
     };
-    d->active = (MemDeviceTiming){0};
     d->line_count = config->capacity_bytes / MEMSYS_LINE_BYTES;
     d->page_line_shift = 0;
     while ((MEMSYS_LINE_BYTES << d->page_line_shift) < config->cache_page_bytes) {
@@ -17,6 +30,7 @@ void mem_device_init(MemDevice *d, const MemDeviceConfig *config, uint8_t *media
     mem_device_cache_init(&d->cache, config);
     mem_flash_init(&d->flash, config);
     mem_persist_init(&d->persist, config, media, cb);
+    reset_queues(d, false);
 }
 
 void mem_device_destroy(MemDevice *d) {
@@ -24,15 +38,6 @@ void mem_device_destroy(MemDevice *d) {
     mem_flash_destroy(&d->flash);
     mem_persist_destroy(&d->persist);
 }
-
-/* Every queue is empty; a change of mode and a power cycle both need this. */
-static void reset_queues(MemDevice *d, bool timed) {
-    d->active = timed ? d->configured : (MemDeviceTiming){0};
-    mem_link_set_timed(&d->link, timed);
-    mem_flash_set_timed(&d->flash, timed);
-}
-
-static bool is_timed(const MemDevice *d) { return d->link.active.write_transfer_ps != 0; }
 
 void mem_device_set_timed(MemDevice *d, bool timed, mem_ps now_ps) {
     if (!timed) {
@@ -82,23 +87,50 @@ static MemFrame *look_up(MemDevice *d, MemCounters *count, uint64_t line, mem_ps
     return &d->cache.frames[frame];
 }
 
-mem_ps mem_device_read(MemDevice *d, MemCounters *count, uint64_t line, mem_ps at_ps, bool *hit) {
-    mem_ps looked_up_ps = mem_link_message(&d->link, at_ps) + d->active.controller_ps + d->active.cache_ps;
-    const MemFrame *f = look_up(d, count, line, looked_up_ps, hit);
+/* A request that arrives at `at_ps` passes the controller and the look-up; returns when it has. */
+static mem_ps start_request(MemDevice *d, mem_ps at_ps, MemDelays *why) {
+    mem_ps start_ps = mem_calendar_reserve(&d->controller, at_ps, d->active.interval_ps);
 
-    count->cxl_reads++;
-    count->link_read_bytes += MEMSYS_LINE_BYTES;
-    return mem_link_to_host(&d->link, mem_later(looked_up_ps, f->filled_ps));
+    why->queue_ps += start_ps - at_ps;
+    why->cache_ps += d->active.controller_ps + d->active.cache_ps;
+    return start_ps + d->active.controller_ps + d->active.cache_ps;
 }
 
-MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, mem_ps at_ps, bool capture_later) {
-    MemWriteTimes t = {.left_ps = mem_link_to_device(&d->link, at_ps)};
-    mem_ps looked_up_ps = mem_link_message(&d->link, t.left_ps) + d->active.controller_ps + d->active.cache_ps;
+/* A line passes the device DRAM from `at_ps` on; returns when it has. */
+static mem_ps move_line(MemDevice *d, mem_ps at_ps, MemDelays *why) {
+    mem_ps start_ps = mem_calendar_reserve(&d->dram, at_ps, d->active.line_ps);
+
+    why->queue_ps += start_ps - at_ps;
+    why->cache_ps += d->active.line_ps;
+    return start_ps + d->active.line_ps;
+}
+
+MemReadTimes mem_device_read(MemDevice *d, MemCounters *count, uint64_t line, mem_ps at_ps) {
+    MemReadTimes t = {0};
+    mem_ps looked_up_ps = start_request(d, mem_link_request(&d->link, at_ps, &t.why), &t.why);
+    const MemFrame *f = look_up(d, count, line, looked_up_ps, &t.hit);
+    mem_ps there_ps = mem_later(looked_up_ps, f->filled_ps);
+
+    t.why.flash_ps += there_ps - looked_up_ps;
+    t.done_ps = mem_link_read_data(&d->link, move_line(d, there_ps, &t.why), &t.why);
+    count->cxl_reads++;
+    count->link_read_bytes += MEMSYS_LINE_BYTES;
+    assert(mem_delays_sum(&t.why) == t.done_ps - at_ps);
+    return t;
+}
+
+MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, uint64_t byte_mask, mem_ps at_ps,
+                               bool capture_later) {
+    MemDelays why = {0}; /* nobody asks for those of a write */
+    MemWriteTimes t = {.left_ps = mem_link_write_data(&d->link, at_ps)};
+    mem_ps looked_up_ps = start_request(d, mem_link_arrival(&d->link, t.left_ps), &why);
     bool hit;
     MemFrame *f = look_up(d, count, line, looked_up_ps, &hit);
 
-    t.accepted_ps = mem_later(looked_up_ps, f->filled_ps);
-    t.completed_ps = mem_link_message(&d->link, t.accepted_ps);
+    assert(byte_mask);
+    (void)byte_mask;
+    t.accepted_ps = move_line(d, mem_later(looked_up_ps, f->filled_ps), &why);
+    t.completed_ps = mem_link_completion(&d->link, t.accepted_ps);
     f->settled_ps = mem_later(f->settled_ps, t.accepted_ps);
     mem_device_cache_mark_dirty(&d->cache, (uint32_t)(f - d->cache.frames));
     mem_link_accepted(&d->link, t.accepted_ps);
@@ -116,7 +148,7 @@ uint64_t mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
     } else {
         mem_device_cache_clear(&d->cache);
     }
-    reset_queues(d, is_timed(d));
+    reset_queues(d, d->timed);
     return lost;
 }
 
@@ -124,5 +156,5 @@ void mem_device_power_off(MemDevice *d, mem_ps now_ps) {
     mem_persist_power_off(&d->persist, now_ps);
     mem_device_cache_clean(&d->cache);
     mem_device_cache_settle(&d->cache);
-    reset_queues(d, is_timed(d));
+    reset_queues(d, d->timed);
 }

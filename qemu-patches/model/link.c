@@ -3,35 +3,101 @@
 
 #include <string.h>
 
+#define SLOT_BYTES 16u
+#define HEADER_SLOTS 1u
+#define LINE_SLOTS (HEADER_SLOTS + MEMSYS_LINE_BYTES / SLOT_BYTES)
+
+#define MAX_LATENCY_PS ((mem_ps)MEM_PS_PER_S)
+#define MIN_BANDWIDTH 1000000u
+
+const char *mem_link_check(const MemDeviceConfig *c) {
+    if (c->link_latency_ps > MAX_LATENCY_PS) {
+        return "link_latency_ps must not exceed 1 s";
+    }
+    if (c->link_read_bandwidth < MIN_BANDWIDTH) {
+        return "link_read_bandwidth must be at least 1000000 bytes per second";
+    }
+    if (c->link_write_bandwidth < MIN_BANDWIDTH) {
+        return "link_write_bandwidth must be at least 1000000 bytes per second";
+    }
+    if (c->link_flit_bytes != 0 && c->link_flit_bytes != 68 && c->link_flit_bytes != 256) {
+        return "link_flit_bytes must be 0, 68 or 256";
+    }
+    return NULL;
+}
+
+static mem_ps divide_up(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+
+/* Slots share a flit with whatever else goes that way, so a message pays for its part of one. Rounded up to 1 ps. */
+static mem_ps wire_ps(uint32_t slots, uint32_t flit_bytes, uint64_t bandwidth) {
+    uint32_t flit_slots = flit_bytes == 68 ? 4 : 15;
+    return divide_up(divide_up((uint64_t)slots * flit_bytes * MEM_PS_PER_S, flit_slots), bandwidth);
+}
+
+static MemLinkTiming timing_of(const MemDeviceConfig *c) {
+    MemLinkTiming t = {.latency_ps = c->link_latency_ps};
+
+    if (c->link_flit_bytes) {
+        t.request_ps = wire_ps(HEADER_SLOTS, c->link_flit_bytes, c->link_write_bandwidth);
+        t.write_data_ps = wire_ps(LINE_SLOTS, c->link_flit_bytes, c->link_write_bandwidth);
+        t.read_data_ps = wire_ps(LINE_SLOTS, c->link_flit_bytes, c->link_read_bandwidth);
+        t.completion_ps = wire_ps(HEADER_SLOTS, c->link_flit_bytes, c->link_read_bandwidth);
+    } else {
+        t.write_data_ps = mem_line_transfer_ps(c->link_write_bandwidth);
+        t.read_data_ps = mem_line_transfer_ps(c->link_read_bandwidth);
+    }
+    return t;
+}
+
 void mem_link_init(MemLink *l, const MemDeviceConfig *config) {
-    l->configured = (MemLinkTiming){
-        .latency_ps = config->link_latency_ps,
-        .read_transfer_ps = mem_line_transfer_ps(config->link_read_bandwidth),
-        .write_transfer_ps = mem_line_transfer_ps(config->link_write_bandwidth),
-    };
+    l->configured = timing_of(config);
     mem_link_set_timed(l, false);
 }
 
 void mem_link_set_timed(MemLink *l, bool timed) {
     l->active = timed ? l->configured : (MemLinkTiming){0};
-    l->to_host = (MemSerial){0};
-    l->to_device = (MemSerial){0};
+    mem_calendar_clear(&l->to_host);
+    mem_calendar_clear(&l->to_device);
+    l->write_left_ps = 0;
     l->next_credit = 0;
     memset(l->accepted_ps, 0, sizeof(l->accepted_ps));
 }
 
-mem_ps mem_link_message(const MemLink *l, mem_ps at_ps) { return at_ps + l->active.latency_ps; }
-
-mem_ps mem_link_to_host(MemLink *l, mem_ps at_ps) {
-    return mem_serial_occupy(&l->to_host, at_ps, l->active.read_transfer_ps) + l->active.latency_ps;
+void mem_link_reconfigure(MemLink *l, const MemDeviceConfig *config, bool timed) {
+    l->configured = timing_of(config);
+    l->active = timed ? l->configured : (MemLinkTiming){0};
 }
 
-mem_ps mem_link_to_device(MemLink *l, mem_ps at_ps) {
-    mem_ps credit_ps = l->accepted_ps[l->next_credit];
-    return mem_serial_occupy(&l->to_device, mem_later(at_ps, credit_ps), l->active.write_transfer_ps);
+/* Send a message; returns when it is at the other end. */
+static mem_ps send(const MemLink *l, MemCalendar *wire, mem_ps at_ps, mem_ps wire_ps, MemDelays *why) {
+    mem_ps start_ps = mem_calendar_reserve(wire, at_ps, wire_ps);
+
+    why->queue_ps += start_ps - at_ps;
+    why->link_ps += wire_ps + l->active.latency_ps;
+    return start_ps + wire_ps + l->active.latency_ps;
+}
+
+mem_ps mem_link_request(MemLink *l, mem_ps at_ps, MemDelays *why) {
+    return send(l, &l->to_device, at_ps, l->active.request_ps, why);
+}
+
+mem_ps mem_link_read_data(MemLink *l, mem_ps at_ps, MemDelays *why) {
+    return send(l, &l->to_host, at_ps, l->active.read_data_ps, why);
+}
+
+mem_ps mem_link_write_data(MemLink *l, mem_ps at_ps) {
+    mem_ps ready_ps = mem_later(mem_later(at_ps, l->accepted_ps[l->next_credit]), l->write_left_ps);
+
+    l->write_left_ps = mem_calendar_reserve(&l->to_device, ready_ps, l->active.write_data_ps) + l->active.write_data_ps;
+    return l->write_left_ps;
 }
 
 void mem_link_accepted(MemLink *l, mem_ps accepted_ps) {
     l->accepted_ps[l->next_credit] = accepted_ps;
     l->next_credit = (l->next_credit + 1) % MEM_LINK_WRITE_CREDITS;
+}
+
+mem_ps mem_link_completion(MemLink *l, mem_ps at_ps) {
+    return mem_calendar_reserve(&l->to_host, at_ps, l->active.completion_ps) + l->active.completion_ps +
+           l->active.latency_ps;
 }

@@ -72,7 +72,7 @@ static MemWriteTimes write_line(MemSys *m, uint64_t line, mem_ps at_ps, bool cap
     uint64_t device_line;
 
     if (mem_to_device_line(m, line, &device_line)) {
-        return mem_device_write(m->device, m->count, device_line, at_ps, capture_later);
+        return mem_device_write(m->device, m->count, device_line, MEM_ALL_BYTES, at_ps, capture_later);
     }
     mem_ps accepted_ps = mem_dram_write(&m->dram, at_ps);
     m->count->dram_writes++;
@@ -112,9 +112,9 @@ static mem_ps memory_stall(MemSys *m, uint64_t line, mem_ps now_ps) {
     mem_ps stall_ps;
 
     if (mem_to_device_line(m, line, &device_line)) {
-        bool hit;
-        stall_ps = mem_device_read(m->device, m->count, device_line, at_ps, &hit) - now_ps;
-        *(hit ? &m->count->stall_cxl_hit_ps : &m->count->stall_cxl_miss_ps) += stall_ps;
+        MemReadTimes t = mem_device_read(m->device, m->count, device_line, at_ps);
+        stall_ps = t.done_ps - now_ps;
+        *(t.hit ? &m->count->stall_cxl_hit_ps : &m->count->stall_cxl_miss_ps) += stall_ps;
     } else {
         stall_ps = mem_dram_read(&m->dram, at_ps) - now_ps;
         m->count->dram_reads++;
@@ -239,7 +239,7 @@ static mem_ps complete_at(const MemSys *m, uint64_t line, mem_ps now_ps) {
         return 0;
     }
     mem_ps accepted_ps = mem_persist_in_flight_until(&m->device->persist, device_line, now_ps);
-    return accepted_ps ? mem_link_message(&m->device->link, accepted_ps) : 0;
+    return accepted_ps ? mem_link_idle_completion(&m->device->link, accepted_ps) : 0;
 }
 
 mem_ps memsys_flush(MemSys *m, uint64_t hpa, MemFlushKind kind, mem_ps now_ps) {

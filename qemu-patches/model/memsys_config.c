@@ -2,6 +2,7 @@
 /* Which configurations the model takes. One rule per line, the field first. */
 #include <stddef.h>
 
+#include "link.h"
 #include "memsys.h"
 #include "serial.h"
 
@@ -62,9 +63,10 @@ static const char *check_cache(const MemDeviceConfig *d) {
 }
 
 const char *memsys_check_device(const MemDeviceConfig *d) {
-    REQUIRE(d->link_latency_ps <= MAX_LATENCY_PS, "link_latency_ps must not exceed 1 s");
-    REQUIRE(d->link_read_bandwidth >= MIN_BANDWIDTH, "link_read_bandwidth must be at least 1000000 bytes per second");
-    REQUIRE(d->link_write_bandwidth >= MIN_BANDWIDTH, "link_write_bandwidth must be at least 1000000 bytes per second");
+    const char *fault = mem_link_check(d);
+    if (fault) {
+        return fault;
+    }
     REQUIRE(d->controller_latency_ps <= MAX_LATENCY_PS, "controller_latency_ps must not exceed 1 s");
     REQUIRE(d->cache_latency_ps <= MAX_LATENCY_PS, "cache_latency_ps must not exceed 1 s");
     REQUIRE(d->flash_channels >= 1 && d->flash_channels <= 65536, "flash_channels must be from 1 to 65536");

@@ -52,6 +52,7 @@ TEST(Config, EachDeviceRuleNamesItsField) {
         {"link_latency_ps", [](auto &c) { c.link_latency_ps = UINT64_MAX; }},
         {"link_read_bandwidth", [](auto &c) { c.link_read_bandwidth = 0; }},
         {"link_write_bandwidth", [](auto &c) { c.link_write_bandwidth = 0; }},
+        {"link_flit_bytes", [](auto &c) { c.link_flit_bytes = 64; }},
         {"controller_latency_ps", [](auto &c) { c.controller_latency_ps = UINT64_MAX; }},
         {"cache_size_bytes", [](auto &c) { c.cache_size_bytes = 0; }},
         {"cache_size_bytes", [](auto &c) { c.cache_size_bytes = 4097; }},

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// One device without a host: requests at chosen times, answers to the picosecond.
+#pragma once
+
+#include <cstdio>
+#include <gtest/gtest.h>
+#include <memory>
+#include <vector>
+
+extern "C" {
+#include "cxl_device.h"
+}
+#include "rig.h"
+
+class DeviceRig {
+  public:
+    explicit DeviceRig(const MemDeviceConfig &device_config) : config(device_config), media(config.capacity_bytes) {
+        MemCallbacks callbacks = {};
+        mem_device_init(&d, &config, media.data(), &callbacks);
+        mem_device_set_timed(&d, true, 0);
+    }
+    ~DeviceRig() { mem_device_destroy(&d); }
+    DeviceRig(const DeviceRig &) = delete;
+    DeviceRig &operator=(const DeviceRig &) = delete;
+
+    MemReadTimes read(uint64_t dpa, mem_ps at_ps) { return mem_device_read(&d, &count, dpa / kLine, at_ps); }
+    // A write as persistence wants it: the CPU dirtied the line before.
+    MemWriteTimes write(uint64_t dpa, mem_ps at_ps, uint64_t mask = MEM_ALL_BYTES) {
+        mem_persist_run(&d.persist, at_ps);
+        mem_persist_dirtied(&d.persist, dpa / kLine, at_ps);
+        return mem_device_write(&d, &count, dpa / kLine, mask, at_ps, false);
+    }
+
+    MemDeviceConfig config;
+    std::vector<uint8_t> media;
+    MemDevice d;
+    MemCounters count = {};
+};
+
+// Measured against a closed form; the deviation is printed and must be nil.
+inline void expect_form(const char *what, mem_ps expected, mem_ps measured) {
+    double ppm = expected ? (double(measured) - double(expected)) / double(expected) * 1e6 : 0;
+    std::printf("%-52s expected %12llu ps, measured %12llu ps, deviation %+.1f ppm\n", what,
+                (unsigned long long)expected, (unsigned long long)measured, ppm);
+    EXPECT_EQ(expected, measured) << what;
+}

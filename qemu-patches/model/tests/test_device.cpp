@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Link, controller and device DRAM, each alone and together, against closed forms.
+#include "device_rig.h"
+
+namespace {
+
+// Nothing takes time but what a test adds.
+MemDeviceConfig plain_device() {
+    return {.capacity_bytes = 1 << 20,
+            .link_read_bandwidth = UINT64_C(64000000000000),
+            .link_write_bandwidth = UINT64_C(64000000000000),
+            .cache_size_bytes = 1 << 16,
+            .cache_page_bytes = 4096,
+            .cache_power_loss_protected = true,
+            .flash_channels = 4};
+}
+
+MemDeviceConfig flit_device(uint32_t flit_bytes) {
+    MemDeviceConfig c = plain_device();
+    c.link_latency_ps = 100 * kNs;
+    c.link_read_bandwidth = UINT64_C(32000000000);
+    c.link_write_bandwidth = UINT64_C(16000000000);
+    c.link_flit_bytes = flit_bytes;
+    return c;
+}
+
+constexpr mem_ps kLinePs = 1; // of a line at 64 TB/s
+
+} // namespace
+
+TEST(Link, PayloadOnly) {
+    DeviceRig r(flit_device(0));
+    MemReadTimes t = r.read(0, 0);
+    expect_form("read, 64 bytes at 32 GB/s", 200 * kNs + 2 * kNs, t.done_ps);
+    EXPECT_EQ(t.why.link_ps, t.done_ps);
+    MemWriteTimes w = r.write(0, kUs);
+    expect_form("write has left, 64 bytes at 16 GB/s", kUs + 4 * kNs, w.left_ps);
+    expect_form("write accepted", w.left_ps + 100 * kNs, w.accepted_ps);
+    expect_form("write completed", w.accepted_ps + 100 * kNs, w.completed_ps);
+}
+
+TEST(Link, Flits68) {
+    DeviceRig r(flit_device(68)); // 17 bytes a slot: 531.25 ps to the host, 1062.5 ps to the device
+    expect_form("read, 1 slot there and 5 back", 1063 + 200 * kNs + 2657, r.read(0, 0).done_ps);
+    MemWriteTimes w = r.write(0, kUs);
+    expect_form("write has left, 5 slots", kUs + 5313, w.left_ps);
+    expect_form("write completed, 1 slot back", w.accepted_ps + 532 + 100 * kNs, w.completed_ps);
+}
+
+TEST(Link, Flits256) {
+    DeviceRig r(flit_device(256)); // 256 / 15 bytes a slot: 533.3 ps to the host, 1066.7 ps to the device
+    expect_form("read, 1 slot there and 5 back", 1067 + 200 * kNs + 2667, r.read(0, 0).done_ps);
+    MemWriteTimes w = r.write(0, kUs);
+    expect_form("write has left, 5 slots", kUs + 5334, w.left_ps);
+    expect_form("write completed, 1 slot back", w.accepted_ps + 534 + 100 * kNs, w.completed_ps);
+}
+
+TEST(Link, ReadsQueueForTheWireOfTheirData) {
+    for (uint32_t flit_bytes : {0u, 68u, 256u}) {
+        DeviceRig r(flit_device(flit_bytes));
+        mem_ps wire = flit_bytes == 0 ? 2000 : flit_bytes == 68 ? 2657 : 2667;
+        mem_ps first = r.read(0, 0).done_ps, last = 0;
+        for (uint64_t i = 1; i < 100; i++) {
+            MemReadTimes t = r.read(i * kLine, 0);
+            EXPECT_GE(t.done_ps, last);
+            last = t.done_ps;
+        }
+        expect_form("99 more reads at once", first + 99 * wire, last);
+    }
+}
+
+TEST(Link, ARequestWaitsForALineOnTheSameWire) {
+    DeviceRig r(flit_device(68));
+    r.write(0, 0);
+    MemReadTimes t = r.read(0, 0);
+    expect_form("read behind a write", 5313 + 1063 + 200 * kNs + 2657, t.done_ps);
+    EXPECT_EQ(t.why.queue_ps, 5313u);
+    r.write(0, 50 * kNs);
+    t = r.read(0, 50 * kNs + 5312);
+    EXPECT_EQ(t.why.queue_ps, 1u) << "1 ps before the wire is free";
+    r.write(0, 100 * kNs);
+    t = r.read(0, 100 * kNs + 5313);
+    EXPECT_EQ(t.why.queue_ps, 0u);
+}
+
+TEST(Link, CompletionsTakeTurnsWithData) {
+    DeviceRig r(flit_device(68));
+    MemWriteTimes w = r.write(0, 0); // accepted at 105313: its completion has the wire to the host until 105845
+    mem_ps at_device = w.accepted_ps - 1063 - 100 * kNs; // a read request sent then arrives as the write is accepted
+    MemReadTimes t = r.read(0, at_device + 5313);
+    EXPECT_EQ(t.why.queue_ps, 0u) << "the request follows the write, its data come after the completion";
+    DeviceRig both(flit_device(68));
+    mem_ps data_at = both.read(0, 0).done_ps - 100 * kNs - 2657;
+    w = both.write(0, data_at - 100 * kNs - 5313); // accepted as the data start
+    expect_form("completion behind data", data_at + 2657 + 532 + 100 * kNs, w.completed_ps);
+}
+
+TEST(Link, DataOfAHitPassDataThatAreNotThereYet) {
+    MemDeviceConfig c = flit_device(0);
+    c.flash_read_ps = 10 * kUs;
+    DeviceRig r(c);
+    r.read(0, 0);
+    mem_ps now = 20 * kUs;
+    MemReadTimes miss = r.read(4096, now), hit = r.read(0, now + 1);
+    expect_form("miss", now + 10 * kUs + 202 * kNs, miss.done_ps);
+    expect_form("hit behind a miss", now + 1 + 202 * kNs, hit.done_ps);
+    EXPECT_TRUE(hit.hit);
+    EXPECT_EQ(miss.why.flash_ps, 10 * kUs);
+}
+
+TEST(Link, LinesToTheDeviceKeepTheirOrderOverCredits) {
+    MemDeviceConfig c = plain_device();
+    c.controller_latency_ps = 10 * kUs;
+    DeviceRig r(c);
+    std::vector<MemWriteTimes> w;
+    for (uint64_t i = 0; i < 2 * MEM_LINK_WRITE_CREDITS; i++) {
+        w.push_back(r.write(i % 1024 * kLine, 0));
+        if (i) {
+            ASSERT_EQ(w[i].left_ps,
+                      w[i - 1].left_ps + (i == MEM_LINK_WRITE_CREDITS ? w[0].accepted_ps - 1023 : kLinePs));
+        }
+    }
+}
+
+TEST(Controller, StartsOneRequestAnInterval) {
+    MemDeviceConfig c = plain_device();
+    c.controller_latency_ps = 300 * kNs;
+    c.controller_interval_ps = 40 * kNs;
+    DeviceRig r(c);
+    expect_form("first", 300 * kNs + kLinePs, r.read(0, 0).done_ps);
+    MemReadTimes t = r.read(0, 40 * kNs - 1);
+    expect_form("1 ps early", 340 * kNs + kLinePs, t.done_ps);
+    EXPECT_EQ(t.why.queue_ps, 1u);
+    t = r.read(0, 80 * kNs);
+    expect_form("on time", 380 * kNs + kLinePs, t.done_ps);
+    EXPECT_EQ(t.why.queue_ps, 0u);
+    mem_ps last = 0;
+    for (int i = 0; i < 100; i++) {
+        last = r.read(0, 120 * kNs).done_ps;
+    }
+    expect_form("100 at once", 120 * kNs + 99 * 40 * kNs + 300 * kNs + kLinePs, last);
+    expect_form("a write counts as well", 120 * kNs + 100 * 40 * kNs + 300 * kNs, r.write(0, 120 * kNs).accepted_ps);
+}
+
+TEST(DeviceDram, MovesALineAtATime) {
+    MemDeviceConfig c = plain_device();
+    c.cache_latency_ps = 60 * kNs;
+    c.cache_bandwidth = UINT64_C(3200000000); // 20 ns a line
+    DeviceRig r(c);
+    MemReadTimes t = r.read(0, 0);
+    expect_form("look-up and a line", 80 * kNs + kLinePs, t.done_ps);
+    EXPECT_EQ(t.why.cache_ps, 80 * kNs);
+    expect_form("1 ps early", 100 * kNs + kLinePs, r.read(0, 20 * kNs - 1).done_ps);
+    expect_form("on time", 120 * kNs + kLinePs, r.read(0, 40 * kNs).done_ps);
+    expect_form("a write takes it too", 60 * kNs + 80 * kNs, r.write(0, 20 * kNs).accepted_ps);
+}
+
+TEST(Delays, AddUpUnderLoad) {
+    MemDeviceConfig c = flit_device(256);
+    c.controller_latency_ps = 33 * kNs;
+    c.controller_interval_ps = 7 * kNs;
+    c.cache_latency_ps = 51 * kNs;
+    c.cache_bandwidth = UINT64_C(9700000000);
+    c.flash_read_ps = 3 * kUs;
+    c.flash_program_ps = 11 * kUs;
+    DeviceRig r(c);
+    uint64_t x = 1;
+    for (mem_ps now = 0; now < 400 * kUs; now += (x >> 40) % 100000) {
+        x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
+        uint64_t dpa = (x >> 33) % (c.capacity_bytes / 4) / kLine * kLine;
+        if (x >> 63) {
+            r.write(dpa, now);
+        } else {
+            MemReadTimes t = r.read(dpa, now);
+            ASSERT_EQ(mem_delays_sum(&t.why), t.done_ps - now);
+            ASSERT_GE(t.why.link_ps, 2 * c.link_latency_ps);
+        }
+    }
+    EXPECT_GT(r.count.cache_hits, 100u);
+    EXPECT_GT(r.count.cache_misses, 100u);
+}
