@@ -29,7 +29,7 @@ void mem_device_init(MemDevice *d, const MemDeviceConfig *config, uint8_t *media
     mem_link_init(&d->link, config);
     mem_device_cache_init(&d->cache, config);
     mem_flash_init(&d->flash, config);
-    mem_persist_init(&d->persist, config, media, cb);
+    mem_persist_init(&d->persist, 0, config, &(MemMedia){.base = media}, cb);
     reset_queues(d, false);
 }
 
@@ -134,14 +134,15 @@ MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, 
     f->settled_ps = mem_later(f->settled_ps, t.accepted_ps);
     mem_device_cache_mark_dirty(&d->cache, (uint32_t)(f - d->cache.frames));
     mem_link_accepted(&d->link, t.accepted_ps);
-    mem_persist_written_back(&d->persist, line, at_ps, t.accepted_ps, capture_later);
+    mem_persist_written_back(&d->persist, line, at_ps, t.accepted_ps);
+    (void)capture_later;
     count->cxl_writes++;
     count->link_write_bytes += MEMSYS_LINE_BYTES;
     return t;
 }
 
 uint64_t mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
-    uint64_t lost = mem_persist_power_cut(&d->persist, now_ps);
+    uint64_t lost = mem_persist_power_cut(&d->persist, now_ps).lines_lost;
 
     if (d->cache_protected) {
         mem_device_cache_settle(&d->cache);

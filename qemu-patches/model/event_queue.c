@@ -17,7 +17,7 @@ static bool before(const MemEvent *a, const MemEvent *b) {
     return a->at_ps != b->at_ps ? a->at_ps < b->at_ps : a->order < b->order;
 }
 
-void mem_events_add(MemEventQueue *q, mem_ps at_ps, uint32_t item) {
+uint64_t mem_events_add(MemEventQueue *q, mem_ps at_ps, uint32_t item) {
     MemEvent event = {.at_ps = at_ps, .order = q->added++, .item = item};
 
     if (q->count == q->room) {
@@ -30,6 +30,7 @@ void mem_events_add(MemEventQueue *q, mem_ps at_ps, uint32_t item) {
         hole = (hole - 1) / 2;
     }
     q->heap[hole] = event;
+    return event.order;
 }
 
 MemEvent mem_events_pop(MemEventQueue *q) {

@@ -22,7 +22,8 @@ typedef struct MemEventQueue {
 
 void mem_events_init(MemEventQueue *q);
 void mem_events_destroy(MemEventQueue *q);
-void mem_events_add(MemEventQueue *q, mem_ps at_ps, uint32_t item);
+/* Returns the event's `order`, which no other event has. */
+uint64_t mem_events_add(MemEventQueue *q, mem_ps at_ps, uint32_t item);
 /* The queue must not be empty. */
 MemEvent mem_events_pop(MemEventQueue *q);
 

@@ -55,7 +55,6 @@ uint32_t memsys_l1_slots(const MemSys *m) { return mem_fifo_slots(&m->cpu.l1); }
 static mem_ps enter(MemSys *m, mem_ps now_ps) {
     m->now_ps = mem_later(m->now_ps, now_ps);
     if (m->device) {
-        mem_persist_capture(&m->device->persist);
         mem_persist_run(&m->device->persist, m->now_ps);
     }
     return m->now_ps;

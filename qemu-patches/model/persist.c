@@ -2,272 +2,261 @@
 #include "persist.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "mem_alloc.h"
-#include "mem_hash.h"
 #include "seeded_bug.h"
+#include "serial.h"
 
-#define FIRST_ROOM 256u
-#define NO_LINE UINT64_MAX
+void mem_persist_reconfigure(MemPersist *p, const MemDeviceConfig *config) {
+    uint64_t energy_uj = config->gpf_energy_uj < UINT64_MAX / 1000 ? config->gpf_energy_uj : UINT64_MAX / 1000;
 
-/* ---- Pools: records and versions are indices into arrays that only grow. ---- */
-
-static void add_free_records(MemPersist *p, uint32_t from) {
-    for (uint32_t i = p->record_room; i-- > from;) {
-        p->records[i].line = NO_LINE;
-        p->records[i].hash_next = p->free_record;
-        p->free_record = i;
-    }
-}
-
-static void add_free_versions(MemPersist *p, uint32_t from) {
-    for (uint32_t i = p->version_room; i-- > from;) {
-        p->versions[i].newer = p->free_version;
-        p->free_version = i;
-    }
-}
-
-static uint32_t *bucket_of(const MemPersist *p, uint64_t line) { return &p->buckets[mem_hash(line, p->bucket_shift)]; }
-
-static void hash_all_records(MemPersist *p) {
-    size_t buckets = (size_t)1 << (64 - p->bucket_shift);
-
-    p->buckets = mem_regrow(p->buckets, buckets, sizeof(*p->buckets));
-    memset(p->buckets, 0xff, buckets * sizeof(*p->buckets)); /* MEM_NO_INDEX */
-    for (uint32_t i = 0; i < p->record_room; i++) {
-        MemLineRecord *r = &p->records[i];
-        if (r->line != NO_LINE) {
-            uint32_t *bucket = bucket_of(p, r->line);
-            r->hash_next = *bucket;
-            *bucket = i;
-        }
-    }
-}
-
-static void grow_records(MemPersist *p) {
-    uint32_t old_room = p->record_room;
-
-    p->record_room = old_room ? old_room * 2 : FIRST_ROOM;
-    p->records = mem_regrow(p->records, p->record_room, sizeof(*p->records));
-    add_free_records(p, old_room);
-    p->bucket_shift = mem_hash_shift(p->record_room);
-    hash_all_records(p);
-}
-
-static void grow_versions(MemPersist *p) {
-    uint32_t old_room = p->version_room;
-
-    p->version_room = old_room ? old_room * 2 : FIRST_ROOM;
-    p->versions = mem_regrow(p->versions, p->version_room, sizeof(*p->versions));
-    add_free_versions(p, old_room);
-}
-
-void mem_persist_init(MemPersist *p, const MemDeviceConfig *config, uint8_t *media, const MemCallbacks *cb) {
-    *p = (MemPersist){
-        .media = media,
-        .cache_protected = config->cache_power_loss_protected || MEM_HAS_BUG(MEM_BUG_DURABLE_IN_CACHE),
-        .callbacks = *cb,
-        .free_record = MEM_NO_INDEX,
-        .free_version = MEM_NO_INDEX,
-        .uncaptured = MEM_NO_INDEX,
+    p->wbarrier_ps = config->wbarrier_latency_ps;
+    p->rules = (MemPowerRules){
+        .domain = (MemDomain)config->persist_domain,
+        .gpf_energy_nj = energy_uj * 1000,
+        .gpf_line_nj = config->gpf_line_nj,
+        .gpf_page_nj = config->gpf_page_nj,
+        .cut_lines = (MemCutLines)config->cut_lines,
+        .cut_seed = config->cut_seed,
     };
-    grow_records(p);
-    grow_versions(p);
+}
+
+void mem_persist_init(MemPersist *p, uint32_t device, const MemDeviceConfig *config, const MemMedia *media,
+                      const MemCallbacks *cb) {
+    *p = (MemPersist){
+        .media = media ? *media : (MemMedia){0},
+        .device = device,
+        .first_line = media && media->base ? config->volatile_bytes / MEMSYS_LINE_BYTES : MEM_NO_LINE,
+        .cache_protected =
+            config->cache_power_loss_protected || config->flash_channels == 0 || MEM_HAS_BUG(MEM_BUG_DURABLE_IN_CACHE),
+        .callbacks = *cb,
+        .cut_after = UINT64_MAX,
+    };
+    while ((MEMSYS_LINE_BYTES << p->page_line_shift) < config->cache_page_bytes) {
+        p->page_line_shift++;
+    }
+    mem_persist_reconfigure(p, config);
+    mem_pool_init(&p->pool);
     mem_events_init(&p->events);
 }
 
 void mem_persist_destroy(MemPersist *p) {
-    free(p->records);
-    free(p->versions);
-    free(p->buckets);
+    mem_pool_destroy(&p->pool);
     mem_events_destroy(&p->events);
 }
 
-static uint8_t *live_bytes(const MemPersist *p, uint64_t line) { return p->media + line * MEMSYS_LINE_BYTES; }
-
-static uint32_t find_record(const MemPersist *p, uint64_t line) {
-    uint32_t index = *bucket_of(p, line);
-    while (index != MEM_NO_INDEX && p->records[index].line != line) {
-        index = p->records[index].hash_next;
-    }
-    return index;
+void mem_persist_set_media(MemPersist *p, const MemMedia *media) {
+    assert(media->base && p->media.base);
+    p->media = *media;
 }
 
-static uint32_t new_record(MemPersist *p, uint64_t line) {
-    if (p->free_record == MEM_NO_INDEX) {
-        grow_records(p);
-    }
-    uint32_t index = p->free_record;
-    MemLineRecord *r = &p->records[index];
-    uint32_t *bucket = bucket_of(p, line);
-
-    p->free_record = r->hash_next;
-    p->record_count++;
-    r->line = line;
-    r->hash_next = *bucket;
-    r->oldest = MEM_NO_INDEX;
-    r->newest = MEM_NO_INDEX;
-    r->cpu_dirty = false;
-    *bucket = index;
-    return index;
+uint8_t *mem_persist_live(const MemPersist *p, uint64_t line) {
+    uint64_t offset_bytes = (line - p->first_line) * MEMSYS_LINE_BYTES;
+    return MEM_HAS_BUG(MEM_BUG_NO_INTERLEAVING) ? p->media.base + offset_bytes : mem_media_at(&p->media, offset_bytes);
 }
 
-static void free_record(MemPersist *p, uint32_t index) {
-    MemLineRecord *r = &p->records[index];
-    uint32_t *link = bucket_of(p, r->line);
-
-    while (*link != index) {
-        link = &p->records[*link].hash_next;
-    }
-    *link = r->hash_next;
-    r->line = NO_LINE;
-    r->hash_next = p->free_record;
-    p->free_record = index;
-    p->record_count--;
-}
-
-static uint32_t append_version(MemPersist *p, uint32_t record, mem_ps accepted_ps) {
-    if (p->free_version == MEM_NO_INDEX) {
-        grow_versions(p);
-    }
-    uint32_t index = p->free_version;
-    MemVersion *v = &p->versions[index];
-    MemLineRecord *r = &p->records[record];
-
-    p->free_version = v->newer;
-    p->version_count++;
-    v->record = record;
-    v->newer = MEM_NO_INDEX;
-    v->state = MEM_LINE_IN_FLIGHT;
-    v->accepted_ps = accepted_ps;
-    v->program_ps = MEM_NEVER;
-    v->programmed_ps = MEM_NEVER;
-    if (r->newest == MEM_NO_INDEX) {
-        r->oldest = index;
-    } else {
-        assert(p->versions[r->newest].accepted_ps <= accepted_ps);
-        p->versions[r->newest].newer = index;
-    }
-    r->newest = index;
-    return index;
-}
-
-static void free_oldest_version(MemPersist *p, MemLineRecord *r) {
-    uint32_t index = r->oldest;
-
-    r->oldest = p->versions[index].newer;
-    if (r->oldest == MEM_NO_INDEX) {
-        r->newest = MEM_NO_INDEX;
-    }
-    p->versions[index].newer = p->free_version;
-    p->free_version = index;
-    p->version_count--;
-}
-
-/* ---- States ---- */
-
-static MemLineState newest_state(const MemPersist *p, const MemLineRecord *r) {
+MemLineState mem_persist_newest_state(const MemPersist *p, const MemLineRecord *r) {
     if (r->cpu_dirty) {
         return MEM_LINE_CPU_DIRTY;
     }
-    return r->newest == MEM_NO_INDEX ? MEM_LINE_DURABLE : p->versions[r->newest].state;
+    return r->newest == MEM_NO_INDEX ? MEM_LINE_DURABLE : p->pool.versions[r->newest].state;
 }
 
-static void report(const MemPersist *p, uint64_t line, MemLineState from, MemLineState to, mem_ps at_ps) {
+void mem_persist_report(const MemPersist *p, uint64_t line, MemLineState from, MemLineState to, mem_ps at_ps) {
     if (p->callbacks.line_state && from != to) {
         p->callbacks.line_state(p->callbacks.opaque, line * MEMSYS_LINE_BYTES, from, to, at_ps);
     }
 }
 
+uint64_t mem_persist_events(const MemPersist *p) { return p->event_count; }
+
+void mem_persist_cut_after(MemPersist *p, uint64_t count) { p->cut_after = count; }
+
+bool mem_persist_power_is_gone(const MemPersist *p) { return p->event_count >= p->cut_after; }
+
+/* ---- Into the CPU and out of it ---- */
+
 void mem_persist_dirtied(MemPersist *p, uint64_t line, mem_ps at_ps) {
-    uint32_t index = find_record(p, line);
+    if (line < p->first_line || p->first_line == MEM_NO_LINE) {
+        return;
+    }
+    uint32_t index = mem_pool_find(&p->pool, line);
     bool tracked = index != MEM_NO_INDEX;
 
     if (!tracked) {
-        index = new_record(p, line);
+        index = mem_pool_add_record(&p->pool, line);
     }
-    MemLineRecord *r = &p->records[index];
-    MemLineState from = newest_state(p, r);
-    assert(!r->cpu_dirty);
+    MemLineRecord *r = &p->pool.records[index];
+    MemLineState from = mem_persist_newest_state(p, r);
+    if (r->cpu_dirty) {
+        assert(mem_persist_power_is_gone(p)); /* a write-back did not take place */
+        return;
+    }
     if ((!tracked && !MEM_HAS_BUG(MEM_BUG_NO_PREIMAGE)) || (tracked && MEM_HAS_BUG(MEM_BUG_RESAVED_PREIMAGE))) {
-        memcpy(r->durable, live_bytes(p, line), MEMSYS_LINE_BYTES);
+        memcpy(r->durable, mem_persist_live(p, line), MEMSYS_LINE_BYTES);
+    }
+    if (r->newest != MEM_NO_INDEX && !MEM_HAS_BUG(MEM_BUG_NO_CAPTURE)) {
+        memcpy(p->pool.versions[r->newest].bytes, mem_persist_live(p, line), MEMSYS_LINE_BYTES);
     }
     r->cpu_dirty = true;
     p->cpu_dirty_count++;
-    report(p, line, from, MEM_LINE_CPU_DIRTY, at_ps);
+    mem_persist_report(p, line, from, MEM_LINE_CPU_DIRTY, at_ps);
 }
 
-void mem_persist_written_back(MemPersist *p, uint64_t line, mem_ps at_ps, mem_ps accepted_ps, bool capture_later) {
-    uint32_t index = find_record(p, line);
-    assert(index != MEM_NO_INDEX && p->records[index].cpu_dirty);
-    MemLineRecord *r = &p->records[index];
+/* When a version's state changes next, as far as it is known. */
+static mem_ps next_change_ps(const MemVersion *v) {
+    switch (v->state) {
+    case MEM_LINE_IN_FLIGHT:
+        return v->accepted_ps;
+    case MEM_LINE_DEVICE_CACHE:
+        return v->program_ps;
+    default:
+        assert(v->state == MEM_LINE_PROGRAMMING);
+        return v->programmed_ps;
+    }
+}
+
+/* An event that was added before is void from now on. */
+static void schedule(MemPersist *p, uint32_t version) {
+    MemVersion *v = &p->pool.versions[version];
+    mem_ps at_ps = next_change_ps(v);
+
+    v->event = at_ps == MEM_NEVER ? MEM_NO_EVENT : mem_events_add(&p->events, at_ps, version);
+}
+
+static void send_version(MemPersist *p, uint32_t record, mem_ps accepted_ps) {
+    uint32_t version = mem_pool_add_version(&p->pool, record);
+    MemVersion *v = &p->pool.versions[version];
+
+    v->state = MEM_LINE_IN_FLIGHT;
+    v->accepted_ps = accepted_ps;
+    v->program_ps = MEM_NEVER;
+    v->programmed_ps = MEM_NEVER;
+    schedule(p, version);
+}
+
+void mem_persist_written_back(MemPersist *p, uint64_t line, mem_ps at_ps, mem_ps accepted_ps) {
+    if (line < p->first_line || p->first_line == MEM_NO_LINE || mem_persist_power_is_gone(p)) {
+        return;
+    }
+    uint32_t index = mem_pool_find(&p->pool, line);
+    assert(index != MEM_NO_INDEX && p->pool.records[index].cpu_dirty);
+    MemLineRecord *r = &p->pool.records[index];
 
     r->cpu_dirty = false;
     p->cpu_dirty_count--;
-    if (p->cache_protected && accepted_ps <= at_ps && r->newest == MEM_NO_INDEX) {
-        free_record(p, index); /* durable at once: the live bytes are the durable ones */
-        report(p, line, MEM_LINE_CPU_DIRTY, MEM_LINE_DURABLE, at_ps);
+    p->last_accepted_ps = mem_later(p->last_accepted_ps, accepted_ps);
+    p->event_count++;
+    if (p->cache_protected && accepted_ps <= at_ps && r->newest == MEM_NO_INDEX && !mem_persist_power_is_gone(p)) {
+        mem_pool_free_record(&p->pool, index); /* durable at once: the live bytes are the durable ones */
+        p->event_count++;
+        mem_persist_report(p, line, MEM_LINE_CPU_DIRTY, MEM_LINE_DURABLE, at_ps);
         return;
     }
-    uint32_t version = append_version(p, index, MEM_HAS_BUG(MEM_BUG_DURABLE_WHEN_SENT) ? at_ps : accepted_ps);
-    p->uncaptured = version;
-    if (!capture_later || MEM_HAS_BUG(MEM_BUG_EARLY_CAPTURE)) {
-        mem_persist_capture(p);
-    }
-    mem_events_add(&p->events, p->versions[version].accepted_ps, version);
-    report(p, line, MEM_LINE_CPU_DIRTY, MEM_LINE_IN_FLIGHT, at_ps);
+    send_version(p, index, MEM_HAS_BUG(MEM_BUG_DURABLE_WHEN_SENT) ? at_ps : accepted_ps);
+    mem_persist_report(p, line, MEM_LINE_CPU_DIRTY, MEM_LINE_IN_FLIGHT, at_ps);
 }
 
-void mem_persist_capture(MemPersist *p) {
-    if (p->uncaptured != MEM_NO_INDEX) {
-        MemVersion *v = &p->versions[p->uncaptured];
-        memcpy(v->bytes, live_bytes(p, p->records[v->record].line), MEMSYS_LINE_BYTES);
-        p->uncaptured = MEM_NO_INDEX;
+/* ---- Flash programs ---- */
+
+/* The version that a program starting then finds in the device cache, or MEM_NO_INDEX. */
+static uint32_t carried_version(const MemPersist *p, const MemLineRecord *r, mem_ps start_ps) {
+    uint32_t carried = MEM_NO_INDEX;
+
+    for (uint32_t i = r->oldest; i != MEM_NO_INDEX; i = p->pool.versions[i].newer) {
+        if (p->pool.versions[i].accepted_ps <= start_ps || MEM_HAS_BUG(MEM_BUG_PROGRAM_CARRIES_SENT)) {
+            carried = i;
+        }
+    }
+    return carried;
+}
+
+/* The version is programmed in this span, too: the first program to end makes it durable. */
+static void carry(MemPersist *p, uint32_t version, mem_ps start_ps, mem_ps end_ps) {
+    MemVersion *v = &p->pool.versions[version];
+    mem_ps change_ps = next_change_ps(v);
+
+    if (start_ps < v->program_ps) {
+        v->program_ps = start_ps;
+    }
+    if (end_ps < v->programmed_ps || MEM_HAS_BUG(MEM_BUG_LAST_PROGRAM_COUNTS)) {
+        v->programmed_ps = end_ps;
+    }
+    if (next_change_ps(v) != change_ps) {
+        schedule(p, version);
     }
 }
 
 void mem_persist_programmed(MemPersist *p, uint64_t first, uint64_t count, mem_ps start_ps, mem_ps end_ps) {
-    for (uint64_t line = first; !p->cache_protected && line < first + count; line++) {
-        uint32_t index = find_record(p, line);
-        if (index == MEM_NO_INDEX || p->records[index].newest == MEM_NO_INDEX) {
-            continue;
-        }
-        uint32_t version = p->records[index].newest;
-        MemVersion *v = &p->versions[version];
-        if (v->program_ps == MEM_NEVER) {
-            assert(v->accepted_ps <= start_ps);
-            v->program_ps = start_ps;
-            v->programmed_ps = end_ps;
-            mem_events_add(&p->events, start_ps, version);
-            mem_events_add(&p->events, end_ps, version);
+    if (p->cache_protected || p->pool.version_count == 0 || mem_persist_power_is_gone(p)) {
+        return;
+    }
+    for (uint64_t line = first; line < first + count; line++) {
+        uint32_t index = mem_pool_find(&p->pool, line);
+        if (index != MEM_NO_INDEX) {
+            uint32_t version = carried_version(p, &p->pool.records[index], start_ps);
+            if (version != MEM_NO_INDEX) {
+                carry(p, version, start_ps, end_ps);
+            }
         }
     }
 }
 
-/* The newest version's bytes reached the flash, or a protected cache. */
+void mem_persist_program_delayed(MemPersist *p, uint64_t first, uint64_t count, mem_ps end_ps, mem_ps new_end_ps) {
+    assert(new_end_ps >= end_ps);
+    if (p->pool.version_count == 0 || mem_persist_power_is_gone(p)) {
+        return;
+    }
+    for (uint64_t line = first; line < first + count; line++) {
+        uint32_t index = mem_pool_find(&p->pool, line);
+        uint32_t i = index == MEM_NO_INDEX ? MEM_NO_INDEX : p->pool.records[index].oldest;
+        for (; i != MEM_NO_INDEX; i = p->pool.versions[i].newer) {
+            MemVersion *v = &p->pool.versions[i];
+            if (v->programmed_ps == end_ps) {
+                v->programmed_ps = new_end_ps;
+                schedule(p, i);
+            }
+        }
+    }
+}
+
+/* ---- As time passes ---- */
+
+/* These bytes are on flash, or in a protected cache; what is older is of no consequence from now on. */
 static void make_durable(MemPersist *p, uint32_t version) {
-    MemVersion *v = &p->versions[version];
+    MemVersion *v = &p->pool.versions[version];
     uint32_t record = v->record;
-    MemLineRecord *r = &p->records[record];
+    MemLineRecord *r = &p->pool.records[record];
+    uint32_t before = MEM_NO_INDEX;
 
-    assert(r->oldest == version);
-    memcpy(r->durable, v->bytes, MEMSYS_LINE_BYTES);
-    free_oldest_version(p, r);
+    if (r->newest != version || r->cpu_dirty) {
+        memcpy(r->durable, v->bytes, MEMSYS_LINE_BYTES);
+    }
+    while (r->oldest != version && !MEM_HAS_BUG(MEM_BUG_LATE_PROGRAM_WINS)) {
+        mem_pool_free_version(&p->pool, r, MEM_NO_INDEX);
+    }
+    for (uint32_t i = r->oldest; i != version; i = p->pool.versions[i].newer) {
+        before = i;
+    }
+    mem_pool_free_version(&p->pool, r, before);
     if (r->newest == MEM_NO_INDEX && !r->cpu_dirty) {
-        free_record(p, record);
+        mem_pool_free_record(&p->pool, record);
     }
 }
 
-/*
- * In an unprotected cache a version replaces those before it. Programs of older
- * ones have ended: the page had to be read back through the same channel.
- */
-static void drop_overwritten(MemPersist *p, MemLineRecord *r, uint32_t version) {
-    while (r->oldest != version) {
-        assert(p->versions[r->oldest].program_ps == MEM_NEVER);
-        free_oldest_version(p, r);
+/* In the device cache a version takes the place of those before it; only programs that carry one can still save it. */
+static void drop_overwritten(MemPersist *p, uint32_t version) {
+    MemLineRecord *r = &p->pool.records[p->pool.versions[version].record];
+    uint32_t before = MEM_NO_INDEX;
+
+    for (uint32_t i = r->oldest; i != version;) {
+        uint32_t newer = p->pool.versions[i].newer;
+        if (p->pool.versions[i].program_ps == MEM_NEVER) {
+            mem_pool_free_version(&p->pool, r, before);
+        } else {
+            before = i;
+        }
+        i = newer;
     }
 }
 
@@ -284,59 +273,85 @@ static MemLineState state_after(const MemPersist *p, MemLineState state) {
 }
 
 /* Each event moves its version on by one state. */
-static void run_event(MemPersist *p, uint32_t version, mem_ps at_ps) {
-    MemVersion *v = &p->versions[version];
-    MemLineRecord *r = &p->records[v->record];
+static void run_event(MemPersist *p, const MemEvent *event, mem_ps at_ps) {
+    MemVersion *v = &p->pool.versions[event->item];
+    if (v->event != event->order) {
+        return; /* another one has taken its place, or the version is gone */
+    }
+    const MemLineRecord *r = &p->pool.records[v->record];
     MemLineState from = v->state;
     MemLineState to = state_after(p, from);
-    bool newest = r->newest == version && !r->cpu_dirty;
+    bool newest = r->newest == event->item && !r->cpu_dirty;
     uint64_t line = r->line;
 
     v->state = to;
-    if (to == MEM_LINE_DEVICE_CACHE) {
-        v->accepted_ps = at_ps;
-        drop_overwritten(p, r, version);
-    } else if (to == MEM_LINE_DURABLE) {
-        make_durable(p, version);
+    if (to == MEM_LINE_DURABLE) {
+        p->event_count++;
+        make_durable(p, event->item);
+    } else {
+        if (to == MEM_LINE_DEVICE_CACHE) {
+            v->accepted_ps = at_ps;
+            drop_overwritten(p, event->item);
+        }
+        schedule(p, event->item);
     }
     if (newest) {
-        report(p, line, from, to, at_ps);
+        mem_persist_report(p, line, from, to, at_ps);
     }
 }
 
 void mem_persist_run(MemPersist *p, mem_ps now_ps) {
-    while (mem_events_next_ps(&p->events) <= now_ps) {
+    while (mem_events_next_ps(&p->events) <= now_ps && !mem_persist_power_is_gone(p)) {
         MemEvent event = mem_events_pop(&p->events);
-        run_event(p, event.item, event.at_ps);
+        run_event(p, &event, event.at_ps);
     }
 }
 
 void mem_persist_settle(MemPersist *p, mem_ps now_ps) {
-    while (p->events.count) {
+    while (p->events.count && !mem_persist_power_is_gone(p)) {
         MemEvent event = mem_events_pop(&p->events);
-        run_event(p, event.item, event.at_ps < now_ps ? event.at_ps : now_ps);
+        run_event(p, &event, event.at_ps < now_ps ? event.at_ps : now_ps);
     }
+    p->last_accepted_ps = 0;
 }
 
+mem_ps mem_persist_barrier(MemPersist *p, mem_ps now_ps) {
+    mem_ps accepted_ps = MEM_HAS_BUG(MEM_BUG_BARRIER_EARLY) ? now_ps : mem_later(now_ps, p->last_accepted_ps);
+    mem_ps end_ps = accepted_ps + p->wbarrier_ps;
+
+    if (p->cache_protected || mem_persist_power_is_gone(p)) {
+        return end_ps;
+    }
+    for (uint32_t i = 0; i < p->pool.record_room; i++) {
+        const MemLineRecord *r = &p->pool.records[i];
+        if (r->line != MEM_NO_LINE && r->newest != MEM_NO_INDEX) {
+            carry(p, r->newest, mem_later(now_ps, p->pool.versions[r->newest].accepted_ps), end_ps);
+        }
+    }
+    return end_ps;
+}
+
+/* ---- Questions ---- */
+
 mem_ps mem_persist_in_flight_until(const MemPersist *p, uint64_t line, mem_ps now_ps) {
-    uint32_t index = find_record(p, line);
-    if (index == MEM_NO_INDEX || p->records[index].newest == MEM_NO_INDEX) {
+    uint32_t index = mem_pool_find(&p->pool, line);
+    if (index == MEM_NO_INDEX || p->pool.records[index].newest == MEM_NO_INDEX) {
         return 0;
     }
-    mem_ps accepted_ps = p->versions[p->records[index].newest].accepted_ps;
+    mem_ps accepted_ps = p->pool.versions[p->pool.records[index].newest].accepted_ps;
     return accepted_ps > now_ps ? accepted_ps : 0;
 }
 
 MemLineState mem_persist_state(const MemPersist *p, uint64_t line, mem_ps now_ps) {
-    uint32_t index = find_record(p, line);
+    uint32_t index = mem_pool_find(&p->pool, line);
     if (index == MEM_NO_INDEX) {
         return MEM_LINE_DURABLE;
     }
-    const MemLineRecord *r = &p->records[index];
+    const MemLineRecord *r = &p->pool.records[index];
     if (r->cpu_dirty) {
         return MEM_LINE_CPU_DIRTY;
     }
-    const MemVersion *v = &p->versions[r->newest];
+    const MemVersion *v = &p->pool.versions[r->newest];
     if (now_ps < v->accepted_ps) {
         return MEM_LINE_IN_FLIGHT;
     }
@@ -347,93 +362,15 @@ MemLineState mem_persist_state(const MemPersist *p, uint64_t line, mem_ps now_ps
 }
 
 bool mem_persist_is_cpu_dirty(const MemPersist *p, uint64_t line) {
-    uint32_t index = find_record(p, line);
-    return index != MEM_NO_INDEX && p->records[index].cpu_dirty;
-}
-
-/* ---- Power ---- */
-
-/* Forget all records; each line's state becomes durable. */
-static void forget_all(MemPersist *p, mem_ps now_ps) {
-    for (uint32_t i = 0; i < p->record_room; i++) {
-        if (p->records[i].line != NO_LINE) {
-            report(p, p->records[i].line, newest_state(p, &p->records[i]), MEM_LINE_DURABLE, now_ps);
-            p->records[i].line = NO_LINE;
-        }
-    }
-    p->free_record = MEM_NO_INDEX;
-    p->free_version = MEM_NO_INDEX;
-    add_free_records(p, 0);
-    add_free_versions(p, 0);
-    hash_all_records(p);
-    p->record_count = 0;
-    p->version_count = 0;
-    p->cpu_dirty_count = 0;
-    p->uncaptured = MEM_NO_INDEX;
-    p->events.count = 0;
-}
-
-uint64_t mem_persist_power_cut(MemPersist *p, mem_ps now_ps) {
-    uint64_t lost = 0;
-
-    mem_persist_run(p, now_ps);
-    for (uint32_t i = 0; i < p->record_room; i++) {
-        const MemLineRecord *r = &p->records[i];
-        if (r->line != NO_LINE && memcmp(live_bytes(p, r->line), r->durable, MEMSYS_LINE_BYTES) != 0) {
-            memcpy(live_bytes(p, r->line), r->durable, MEMSYS_LINE_BYTES);
-            lost++;
-        }
-    }
-    forget_all(p, now_ps);
-    return lost;
-}
-
-void mem_persist_power_off(MemPersist *p, mem_ps now_ps) { forget_all(p, now_ps); }
-
-/* ---- Invariants ---- */
-
-/* Number of versions of a record, or UINT32_MAX if their times or states are out of order. */
-static uint32_t sound_versions(const MemPersist *p, uint32_t record) {
-    const MemLineRecord *r = &p->records[record];
-    uint32_t count = 0;
-    uint32_t last = MEM_NO_INDEX;
-    mem_ps accepted_ps = 0;
-
-    for (uint32_t i = r->oldest; i != MEM_NO_INDEX; i = p->versions[i].newer) {
-        const MemVersion *v = &p->versions[i];
-        if (v->record != record || v->accepted_ps < accepted_ps || v->program_ps > v->programmed_ps) {
-            return UINT32_MAX;
-        }
-        accepted_ps = v->accepted_ps;
-        last = i;
-        count++;
-    }
-    return last == r->newest ? count : UINT32_MAX;
+    uint32_t index = mem_pool_find(&p->pool, line);
+    return index != MEM_NO_INDEX && p->pool.records[index].cpu_dirty;
 }
 
 const char *mem_persist_check(const MemPersist *p) {
-    uint64_t records = 0;
-    uint64_t versions = 0;
     uint64_t cpu_dirty = 0;
 
-    for (uint32_t i = 0; i < p->record_room; i++) {
-        const MemLineRecord *r = &p->records[i];
-        if (r->line == NO_LINE) {
-            continue;
-        }
-        uint32_t count = sound_versions(p, i);
-        if (count == UINT32_MAX) {
-            return "the versions of a line are accepted in the order they were sent";
-        }
-        if (find_record(p, r->line) != i || (count == 0 && !r->cpu_dirty)) {
-            return "a line has at most one record, and only while its newest bytes are not durable";
-        }
-        records++;
-        versions += count;
-        cpu_dirty += r->cpu_dirty;
+    for (uint32_t i = 0; i < p->pool.record_room; i++) {
+        cpu_dirty += p->pool.records[i].line != MEM_NO_LINE && p->pool.records[i].cpu_dirty;
     }
-    if (records != p->record_count || versions != p->version_count || cpu_dirty != p->cpu_dirty_count) {
-        return "records, versions and CPU-dirty lines are counted right";
-    }
-    return NULL;
+    return cpu_dirty == p->cpu_dirty_count ? mem_pool_check(&p->pool) : "CPU-dirty lines are counted right";
 }

@@ -6,70 +6,77 @@
  * newest bytes are not durable has a record: the bytes that are, whether a CPU
  * cache or write-combining buffer holds newer ones, and one version for every
  * write-back that is not durable yet. A version becomes durable when the device
- * accepts it, or, if the device cache is not protected, when the flash program
- * of its page ends. Lines are numbered from the start of the device.
+ * accepts it, or, if the device cache is not protected, at the first end of a
+ * flash program that carries it. Durable bytes are only ever replaced by newer
+ * ones, in whatever order programs end.
+ *
+ * Lines are numbered from DPA 0. Those of the volatile part, and all if there
+ * are no media, are ignored by every call.
  */
 #ifndef MODEL_PERSIST_H
 #define MODEL_PERSIST_H
 
 #include "event_queue.h"
+#include "media.h"
 #include "memsys.h"
+#include "persist_pool.h"
+#include "power.h"
 
-#define MEM_NO_INDEX UINT32_MAX
-
-typedef struct MemVersion {
-    uint32_t record;
-    uint32_t newer; /* next version of the line; next free one when unused */
-    MemLineState state;
-    mem_ps accepted_ps;
-    mem_ps program_ps; /* start of the flash program, MEM_NEVER until the page is evicted */
-    mem_ps programmed_ps;
-    uint8_t bytes[MEMSYS_LINE_BYTES];
-} MemVersion;
-
-typedef struct MemLineRecord {
-    uint64_t line;      /* UINT64_MAX: unused */
-    uint32_t hash_next; /* next free one when unused */
-    uint32_t oldest;    /* versions, by age */
-    uint32_t newest;
-    bool cpu_dirty;
-    uint8_t durable[MEMSYS_LINE_BYTES];
-} MemLineRecord;
+/* What a device does when power fails. */
+typedef struct MemPowerRules {
+    MemDomain domain;
+    uint64_t gpf_energy_nj;
+    uint64_t gpf_line_nj;
+    uint64_t gpf_page_nj;
+    MemCutLines cut_lines;
+    uint64_t cut_seed;
+} MemPowerRules;
 
 typedef struct MemPersist {
-    uint8_t *media;
-    bool cache_protected;
+    MemMedia media;
+    uint32_t device;
+    uint64_t first_line;      /* of the persistent part; MEM_NO_LINE: nothing is tracked */
+    bool cache_protected;     /* durable on acceptance */
+    unsigned page_line_shift; /* lines per page */
+    mem_ps wbarrier_ps;
+    MemPowerRules rules;
     MemCallbacks callbacks;
-    MemLineRecord *records;
-    uint32_t record_room;
-    uint32_t record_count;
-    uint32_t free_record;
-    MemVersion *versions;
-    uint32_t version_room;
-    uint32_t version_count;
-    uint32_t free_version;
-    uint32_t *buckets;
-    unsigned bucket_shift;
-    uint32_t uncaptured; /* version whose bytes are still to be saved, or MEM_NO_INDEX */
+    MemPersistPool pool;
     uint64_t cpu_dirty_count;
+    mem_ps last_accepted_ps; /* of all versions so far */
     MemEventQueue events;
+    uint64_t event_count;
+    uint64_t cut_after;
 } MemPersist;
 
-void mem_persist_init(MemPersist *p, const MemDeviceConfig *config, uint8_t *media, const MemCallbacks *cb);
+/* `device` is its number in the MemSys. `media` may be NULL. */
+void mem_persist_init(MemPersist *p, uint32_t device, const MemDeviceConfig *config, const MemMedia *media,
+                      const MemCallbacks *cb);
 void mem_persist_destroy(MemPersist *p);
+/* Take over what may change while the device runs: barrier latency and what happens at a power cut. */
+void mem_persist_reconfigure(MemPersist *p, const MemDeviceConfig *config);
+/* The same content is in another place now. There were media before. */
+void mem_persist_set_media(MemPersist *p, const MemMedia *media);
 
 /* A CPU is about to change a line it holds clean: its bytes now are the ones to fall back to. */
 void mem_persist_dirtied(MemPersist *p, uint64_t line, mem_ps at_ps);
 
 /*
- * The line leaves the CPU and is accepted at `accepted_ps`. With `capture_later`
- * its last bytes are still to be stored; mem_persist_capture() then saves them.
+ * The line leaves the CPU and is accepted at `accepted_ps`. The bytes that it
+ * takes along are those of `media` when the line is dirtied next, so the store
+ * that filled a WC buffer may change them after this call.
  */
-void mem_persist_written_back(MemPersist *p, uint64_t line, mem_ps at_ps, mem_ps accepted_ps, bool capture_later);
-void mem_persist_capture(MemPersist *p);
+void mem_persist_written_back(MemPersist *p, uint64_t line, mem_ps at_ps, mem_ps accepted_ps);
 
-/* The page of lines [first, first + count) leaves an unprotected cache by a flash program in this span. */
+/*
+ * A flash program of the page of lines [first, first + count) starts and ends
+ * then. Of each line it carries the newest version that was written back before
+ * this call and is accepted by `start_ps`. Programs of a page may overlap and
+ * end in any order, and need not follow a fetch.
+ */
 void mem_persist_programmed(MemPersist *p, uint64_t first, uint64_t count, mem_ps start_ps, mem_ps end_ps);
+/* The program of these lines that was to end at `end_ps`, which is not over yet, ends later: it was suspended. */
+void mem_persist_program_delayed(MemPersist *p, uint64_t first, uint64_t count, mem_ps end_ps, mem_ps new_end_ps);
 
 /* When the write-back under way for a line is accepted; 0 if none is at `now_ps`. */
 mem_ps mem_persist_in_flight_until(const MemPersist *p, uint64_t line, mem_ps now_ps);
@@ -80,8 +87,24 @@ MemLineState mem_persist_state(const MemPersist *p, uint64_t line, mem_ps now_ps
 void mem_persist_run(MemPersist *p, mem_ps now_ps);
 /* Let everything that is under way happen now at the latest. */
 void mem_persist_settle(MemPersist *p, mem_ps now_ps);
-/* Go back to what is durable; returns how many lines lost bytes. */
-uint64_t mem_persist_power_cut(MemPersist *p, mem_ps now_ps);
+
+/*
+ * pm_wbarrier at `now_ps`: when all that was written back so far is durable,
+ * which is the configured latency after the last of it is accepted.
+ */
+mem_ps mem_persist_barrier(MemPersist *p, mem_ps now_ps);
+
+/*
+ * Persistence events so far: each write-back that left the CPU, and each
+ * version that became durable. After the `count`-th power is gone: nothing
+ * happens any more but mem_persist_power_cut(), which the caller must call next.
+ */
+uint64_t mem_persist_events(const MemPersist *p);
+void mem_persist_cut_after(MemPersist *p, uint64_t count);
+bool mem_persist_power_is_gone(const MemPersist *p);
+
+/* persist_power.c: power fails, as the rules say; `media` then hold what survives. */
+MemPowerCut mem_persist_power_cut(MemPersist *p, mem_ps now_ps);
 /* Everything is durable as it is. */
 void mem_persist_power_off(MemPersist *p, mem_ps now_ps);
 
@@ -89,5 +112,10 @@ bool mem_persist_is_cpu_dirty(const MemPersist *p, uint64_t line);
 
 /* NULL, or the law that is broken. */
 const char *mem_persist_check(const MemPersist *p);
+
+/* For persist_power.c. */
+uint8_t *mem_persist_live(const MemPersist *p, uint64_t line);
+MemLineState mem_persist_newest_state(const MemPersist *p, const MemLineRecord *r);
+void mem_persist_report(const MemPersist *p, uint64_t line, MemLineState from, MemLineState to, mem_ps at_ps);
 
 #endif

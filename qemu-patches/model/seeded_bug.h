@@ -8,14 +8,25 @@
 
 enum {
     MEM_BUG_NONE,
-    MEM_BUG_NO_PREIMAGE,         /* the bytes to fall back to are not saved */
-    MEM_BUG_CLWB_KEEPS_DIRTY,    /* CLWB writes nothing back */
-    MEM_BUG_DURABLE_WHEN_SENT,   /* durable when it leaves the host, not when it arrives */
-    MEM_BUG_CUT_SPARES_WC,       /* a power cut leaves the WC buffers' bytes in the media */
-    MEM_BUG_FENCE_SKIPS_EVICTED, /* a flush of a line in flight promises nothing */
-    MEM_BUG_EARLY_CAPTURE,       /* a full WC buffer goes out without the bytes that filled it */
-    MEM_BUG_RESAVED_PREIMAGE,    /* a line dirtied again forgets what was durable */
-    MEM_BUG_DURABLE_IN_CACHE,    /* an unprotected device cache counts as durable */
+    MEM_BUG_NO_PREIMAGE,          /* the bytes to fall back to are not saved */
+    MEM_BUG_CLWB_KEEPS_DIRTY,     /* CLWB writes nothing back */
+    MEM_BUG_DURABLE_WHEN_SENT,    /* durable when it leaves the host, not when it arrives */
+    MEM_BUG_CUT_SPARES_WC,        /* a power cut leaves the WC buffers' bytes in the media */
+    MEM_BUG_FENCE_SKIPS_EVICTED,  /* a flush of a line in flight promises nothing */
+    MEM_BUG_NO_CAPTURE,           /* a line dirtied again does not save the bytes that are under way */
+    MEM_BUG_RESAVED_PREIMAGE,     /* a line dirtied again forgets what was durable */
+    MEM_BUG_DURABLE_IN_CACHE,     /* an unprotected device cache counts as durable */
+    MEM_BUG_LATE_PROGRAM_WINS,    /* old bytes come back when their program ends after a newer one's */
+    MEM_BUG_GPF_SKIPS_REDIRTIED,  /* GPF forgets lines of which older bytes are under way */
+    MEM_BUG_GPF_PAGES_FREE,       /* GPF programs pages without energy */
+    MEM_BUG_BARRIER_EARLY,        /* pm_wbarrier does not wait for what is in flight */
+    MEM_BUG_EADR_LOSES_CPU,       /* eADR keeps no more than ADR */
+    MEM_BUG_TOSS_BY_RECORD,       /* which lines had been evicted depends on the order of the tables */
+    MEM_BUG_ADR_LOSES_IN_FLIGHT,  /* ADR keeps no more than none */
+    MEM_BUG_GPF_LOSES_SILENTLY,   /* lost lines make no dirty shutdown */
+    MEM_BUG_PROGRAM_CARRIES_SENT, /* a program saves bytes that arrive after its start */
+    MEM_BUG_NO_INTERLEAVING,      /* interleaved media are taken for contiguous ones */
+    MEM_BUG_LAST_PROGRAM_COUNTS,  /* a version programmed twice is durable when the program asked for last ends */
 };
 
 #ifndef MODEL_SEEDED_BUG
