@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// calibrate [OPTIONS] TEST...: what the device does under the access patterns that published measurements use. One JSON
+// line a point to $TESTBED_RESULT (or stdout). Each point is a region of interest of its own, in the order of the
+// lines.
+#define _GNU_SOURCE
+#include "calibrate.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name;
+    void (*run)(struct setup *);
+} tests[] = {
+    {"chase", test_chase},     {"percentiles", test_percentiles},
+    {"random", test_random},   {"loaded", test_loaded},
+    {"mix", test_mix},         {"far", test_far},
+    {"persist", test_persist},
+};
+enum { TESTS = sizeof tests / sizeof *tests };
+
+static void usage(void) {
+    fail("usage: calibrate --size SIZE [--file PATH] [--cache SIZE] [--page SIZE] [--quick] TEST..., where a TEST is "
+         "chase, percentiles, random, loaded, mix, far or persist");
+}
+
+static struct setup parse(int argc, char **argv) {
+    static const struct option options[] = {
+        {"file", required_argument, NULL, 'f'},  {"size", required_argument, NULL, 's'},
+        {"cache", required_argument, NULL, 'c'}, {"page", required_argument, NULL, 'p'},
+        {"quick", no_argument, NULL, 'q'},       {NULL, 0, NULL, 0},
+    };
+    struct setup s = {.file = "/pmem/calibrate.bin", .page_bytes = 4096, .effort = 4};
+    for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        switch (option) {
+        case 'f':
+            s.file = optarg;
+            break;
+        case 's':
+            s.bytes = parse_bytes("--size", optarg);
+            break;
+        case 'c':
+            s.cache_bytes = strcmp(optarg, "0") ? parse_bytes("--cache", optarg) : 0;
+            break;
+        case 'p':
+            s.page_bytes = parse_bytes("--page", optarg);
+            break;
+        case 'q':
+            s.effort = 1;
+            break;
+        default:
+            usage();
+        }
+    }
+    return s;
+}
+
+static void check(const struct setup *s, int test_count) {
+    if (!test_count || !s->bytes)
+        usage();
+    if (s->bytes & (s->bytes - 1) || s->bytes < 1u << 20)
+        fail("--size must be a power of two of at least 1M");
+    if (s->cache_bytes && s->bytes < 2 * s->cache_bytes)
+        fail("--size must be at least twice --cache, so that reading all of it leaves no dirty page in the cache");
+    if (s->page_bytes < LINE_BYTES || s->page_bytes % LINE_BYTES)
+        fail("--page must be a multiple of %d", LINE_BYTES);
+}
+
+static void (*test_named(const char *name))(struct setup *) {
+    for (int i = 0; i < TESTS; i++) {
+        if (!strcmp(tests[i].name, name))
+            return tests[i].run;
+    }
+    fail("no test '%s'", name);
+}
+
+int main(int argc, char **argv) {
+    struct setup s = parse(argc, argv);
+    check(&s, argc - optind);
+    for (int i = optind; i < argc; i++)
+        test_named(argv[i]);
+    const char *path = getenv("TESTBED_RESULT");
+    s.result = path ? fopen(path, "a") : stdout;
+    if (!s.result)
+        fail("cannot open %s: %m", path);
+    s.base = map_file(s.file, s.bytes);
+    s.hot_bytes = s.cache_bytes ? s.cache_bytes / 2 : s.bytes / 2;
+    for (int i = optind; i < argc; i++)
+        test_named(argv[i])(&s);
+    unlink(s.file);
+    return 0;
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The bandwidth tests of `calibrate`, and the cost of persistent writes by size and fence interval.
+#include "calibrate.h"
+
+#include <emmintrin.h>
+#include <inttypes.h>
+#include <stdbool.h>
+
+static inline void store_line(char *at) {
+    for (int i = 0; i < LINE_BYTES; i += 16)
+        _mm_store_si128((__m128i *)(at + i), _mm_setzero_si128());
+}
+
+static inline void nt_store_line(char *at) {
+    for (int i = 0; i < LINE_BYTES; i += 16)
+        _mm_stream_si128((__m128i *)(at + i), _mm_setzero_si128());
+}
+
+static inline void clwb_line(char *at) { __asm__ volatile("clwb %0" : "+m"(*at)); }
+
+static void print_bandwidth(const struct setup *s, const char *test, unsigned reads, unsigned writes, uint64_t lines,
+                            uint64_t took_ns) {
+    fprintf(s->result, "{\"test\":\"%s\",\"reads\":%u,\"writes\":%u,\"lines\":%" PRIu64 ",\"bandwidth_mb_s\":%.1f}\n",
+            test, reads, writes, lines, (double)(lines * LINE_BYTES) * 1000.0 / (double)took_ns);
+    fflush(s->result);
+}
+
+// Sequential loads and full-line non-temporal stores in fixed proportions, in separate halves of what fits the device
+// cache. How many of the loads are under way at once is the CPU's affair.
+void test_mix(struct setup *s) {
+    static const unsigned mixes[][2] = {{1, 0}, {3, 1}, {2, 1}, {1, 1}, {0, 1}};
+    const uint64_t half = s->hot_bytes / 2 / LINE_BYTES * LINE_BYTES, wanted = 16384 * s->effort;
+    for (unsigned m = 0; m < sizeof mixes / sizeof *mixes; m++) {
+        uint64_t read_at = 0, write_at = 0, lines = 0;
+        settle(s, s->hot_bytes);
+        begin_point(s);
+        uint64_t begin_ns = now_ns();
+        for (; lines < wanted; lines += mixes[m][0] + mixes[m][1]) {
+            for (unsigned i = 0; i < mixes[m][0]; i++, read_at = read_at + LINE_BYTES < half ? read_at + LINE_BYTES : 0)
+                (void)*(volatile char *)(s->base + read_at);
+            for (unsigned i = 0; i < mixes[m][1];
+                 i++, write_at = write_at + LINE_BYTES < half ? write_at + LINE_BYTES : 0)
+                nt_store_line(s->base + half + write_at);
+        }
+        _mm_mfence();
+        uint64_t took_ns = now_ns() - begin_ns;
+        testbed_roi_end();
+        print_bandwidth(s, "mix", mixes[m][0], mixes[m][1], lines, took_ns);
+    }
+}
+
+// Sequential loads of the whole file, which is more than the device cache holds.
+void test_far(struct setup *s) {
+    settle(s, s->bytes);
+    begin_point(s);
+    uint64_t begin_ns = now_ns();
+    touch_range(s->base, s->bytes, LINE_BYTES);
+    _mm_mfence();
+    uint64_t took_ns = now_ns() - begin_ns;
+    testbed_roi_end();
+    print_bandwidth(s, "far", 1, 0, s->bytes / LINE_BYTES, took_ns);
+}
+
+static uint64_t time_writes(const struct setup *s, bool nt, uint64_t write_bytes, unsigned interval, uint64_t writes) {
+    uint64_t at = 0, begin_ns = now_ns();
+    for (uint64_t n = 1; n <= writes; n++) {
+        for (uint64_t end = at + write_bytes; at < end; at += LINE_BYTES) {
+            if (nt) {
+                nt_store_line(s->base + at);
+            } else {
+                store_line(s->base + at);
+                clwb_line(s->base + at);
+            }
+        }
+        at = at + write_bytes <= s->bytes / 2 ? at : 0;
+        if (n % interval == 0)
+            _mm_sfence();
+    }
+    return now_ns() - begin_ns;
+}
+
+// Store + clwb against non-temporal store: the mean time of one write of a size with a fence every so many of them.
+void test_persist(struct setup *s) {
+    static const unsigned sizes[] = {64, 128, 256, 512, 1024, 4096}, intervals[] = {1, 4, 16, 64, 256};
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes * (sizeof intervals / sizeof *intervals) * 2; i++) {
+        unsigned bytes = sizes[i / 10], interval = intervals[i / 2 % 5];
+        bool nt = i % 2;
+        uint64_t writes = 1024 * s->effort;
+        if (i % 10 == 0)
+            settle(s, 0);
+        begin_point(s);
+        uint64_t took_ns = time_writes(s, nt, bytes, interval, writes);
+        testbed_roi_end();
+        fprintf(s->result,
+                "{\"test\":\"persist\",\"method\":\"%s\",\"bytes\":%u,\"writes_per_fence\":%u,\"mean_ns\":%.3f}\n",
+                nt ? "ntstore" : "store_clwb", bytes, interval, (double)took_ns / (double)writes);
+        fflush(s->result);
+    }
+}

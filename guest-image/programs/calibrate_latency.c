@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The latency tests of `calibrate`, and the state and samples that all tests share.
+#include "calibrate.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { SETTLE_US = 500000 };
+
+static int by_value(const void *a, const void *b) {
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+struct samples samples_new(uint64_t capacity) {
+    return (struct samples){.ns = map_anonymous(capacity * sizeof(uint32_t)), .capacity = capacity};
+}
+
+void samples_print(const struct setup *s, struct samples *samples, const char *test, const char *fields) {
+    static const unsigned permille[] = {500, 900, 950, 990, 999};
+    uint64_t sum_ns = 0;
+    qsort(samples->ns, samples->count, sizeof *samples->ns, by_value);
+    for (uint64_t i = 0; i < samples->count; i++)
+        sum_ns += samples->ns[i];
+    fprintf(s->result, "{\"test\":\"%s\",%s,\"samples\":%" PRIu64 ",\"mean_ns\":%.3f", test, fields, samples->count,
+            (double)sum_ns / (double)samples->count);
+    for (unsigned i = 0; i < sizeof permille / sizeof *permille; i++)
+        fprintf(s->result, ",\"p%u_ns\":%" PRIu32, permille[i], samples->ns[(samples->count - 1) * permille[i] / 1000]);
+    fprintf(s->result, "}\n");
+    fflush(s->result);
+    munmap(samples->ns, samples->capacity * sizeof *samples->ns);
+}
+
+uint64_t tsc_overhead_ns(void) {
+    uint64_t least_ns = UINT64_MAX;
+    for (int i = 0; i < 64; i++) {
+        uint64_t begin_ns = read_tsc(), took_ns = read_tsc() - begin_ns;
+        least_ns = took_ns < least_ns ? took_ns : least_ns;
+    }
+    return least_ns;
+}
+
+void settle(const struct setup *s, uint64_t warm_bytes) {
+    flush_range(s->base, s->bytes);
+    touch_range(s->base, s->bytes, LINE_BYTES);
+    flush_range(s->base, s->bytes);
+    touch_range(s->base, warm_bytes, LINE_BYTES);
+    flush_range(s->base, warm_bytes);
+    usleep(SETTLE_US); // virtual time: what the device still does comes to its end
+}
+
+// Dependent loads over every line of a working set in random order, from 4 KiB to the whole file. CPU and device caches
+// hold what they can of it, as after many rounds.
+void test_chase(struct setup *s) {
+    for (uint64_t set_bytes = 4096; set_bytes <= s->bytes; set_bytes *= 2) {
+        uint64_t lines = set_bytes / LINE_BYTES, rounds = 256 * s->effort;
+        void *at = build_cycle(s->base, set_bytes, LINE_BYTES, set_bytes);
+        settle(s, set_bytes);
+        at = kernel_chase(at, lines / UNROLL);
+        begin_point(s);
+        uint64_t begin_ns = now_ns();
+        at = kernel_chase(at, rounds);
+        uint64_t took_ns = now_ns() - begin_ns;
+        testbed_roi_end();
+        fprintf(s->result, "{\"test\":\"chase\",\"set_bytes\":%" PRIu64 ",\"mean_ns\":%.3f}\n", set_bytes,
+                (double)(took_ns - clock_overhead_ns()) / (double)(rounds * UNROLL));
+        fflush(s->result);
+    }
+}
+
+// Four chases in turn, each through its own quarter of what fits the device cache, line by line, from pages that are
+// not in it yet: every 64th load of a 4 KiB page waits for flash.
+void test_percentiles(struct setup *s) {
+    enum { CHAINS = 4 };
+    const uint64_t part_bytes = s->hot_bytes / CHAINS / s->page_bytes * s->page_bytes;
+    const uint64_t lines = part_bytes / LINE_BYTES, wanted = 4096 * s->effort / CHAINS;
+    struct samples samples = samples_new(CHAINS * (lines < wanted ? lines : wanted));
+    char *end = s->base + s->bytes;
+    settle(s, 0);
+    touch_range(end - s->bytes / 2, s->bytes / 2, LINE_BYTES); // what was read last is at the other end of the file
+    flush_range(end - s->bytes / 2, s->bytes / 2);
+    begin_point(s);
+    uint64_t overhead_ns = tsc_overhead_ns();
+    for (uint64_t line = 0; line < samples.capacity / CHAINS; line++)
+        for (uint64_t chain = 0; chain < CHAINS; chain++)
+            (void)timed_load(s->base + chain * part_bytes + line * LINE_BYTES, &samples, overhead_ns);
+    testbed_roi_end();
+    samples_print(s, &samples, "percentiles", "\"pattern\":\"sequential, four chases, cold\"");
+}
+
+// Loads of random lines of working sets that miss the device cache at given rates: with uniform accesses the share of
+// hits is the share of the set that the cache holds. The line leaves the CPU's caches after each load.
+void test_random(struct setup *s) {
+    static const unsigned miss_permille[] = {0, 163, 500, 918};
+    for (unsigned i = 0; s->cache_bytes && i < sizeof miss_permille / sizeof *miss_permille; i++) {
+        uint64_t set_bytes = s->cache_bytes * 1000 / (1000 - miss_permille[i]), state = 1 + miss_permille[i];
+        uint64_t lines = (miss_permille[i] ? set_bytes : s->hot_bytes) / LINE_BYTES;
+        char fields[96];
+        if (set_bytes > s->bytes)
+            continue; // a larger --size asks for this one
+        struct samples samples = samples_new(4096 * s->effort);
+        settle(s, lines * LINE_BYTES);
+        for (uint64_t warm = 0; warm < 4 * s->cache_bytes / s->page_bytes; warm++) {
+            char *at = s->base + next_random(&state) % lines * LINE_BYTES;
+            touch_range(at, 1, LINE_BYTES);
+            flush_range(at, LINE_BYTES);
+        }
+        begin_point(s);
+        uint64_t overhead_ns = tsc_overhead_ns();
+        while (samples.count < samples.capacity) {
+            char *at = s->base + next_random(&state) % lines * LINE_BYTES;
+            (void)timed_load(at, &samples, overhead_ns);
+            flush_range(at, LINE_BYTES);
+        }
+        testbed_roi_end();
+        snprintf(fields, sizeof fields, "\"miss_permille\":%u,\"set_bytes\":%" PRIu64, miss_permille[i], set_bytes);
+        samples_print(s, &samples, "random", fields);
+    }
+}
+
+// The latency of a chase among the lines of a stream: from none to 64 of them before each of its loads.
+void test_loaded(struct setup *s) {
+    const uint64_t half = s->hot_bytes / 2 / LINE_BYTES * LINE_BYTES;
+    char *stream_base = s->base + half;
+    for (uint64_t between = 0; between <= 64; between = between ? 2 * between : 1) {
+        struct samples samples = samples_new(512 * s->effort);
+        void *at = build_cycle(s->base, half, LINE_BYTES, 7);
+        uint64_t offset = 0;
+        char fields[96];
+        settle(s, s->hot_bytes);
+        begin_point(s);
+        uint64_t overhead_ns = tsc_overhead_ns(), begin_ns = now_ns();
+        while (samples.count < samples.capacity) {
+            for (uint64_t i = 0; i < between; i++, offset = offset + LINE_BYTES < half ? offset + LINE_BYTES : 0)
+                (void)*(volatile char *)(stream_base + offset);
+            at = timed_load(at, &samples, overhead_ns);
+        }
+        uint64_t took_ns = now_ns() - begin_ns;
+        testbed_roi_end();
+        snprintf(fields, sizeof fields, "\"stream_lines\":%" PRIu64 ",\"bandwidth_mb_s\":%.1f", between,
+                 (double)(samples.count * (between + 1) * LINE_BYTES) * 1000.0 / (double)took_ns);
+        samples_print(s, &samples, "loaded", fields);
+    }
+}
