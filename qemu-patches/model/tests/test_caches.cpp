@@ -105,7 +105,7 @@ TEST(DeviceCache, LeastRecentlyUsedPageOfTheSetGoes) {
     for (uint64_t page = 0; page < 8; page++) {
         put_page(&c, page);
     }
-    mem_device_cache_use(&c, mem_device_cache_find(&c, 0));
+    mem_device_cache_hit(&c, mem_device_cache_find(&c, 0));
     put_page(&c, 8);
     EXPECT_EQ(mem_device_cache_find(&c, 2), MEM_NO_FRAME);
     EXPECT_NE(mem_device_cache_find(&c, 0), MEM_NO_FRAME);
@@ -123,7 +123,7 @@ TEST(DeviceCache, LeastRecentlyUsedPageOfTheSetGoes) {
     c.frames[0].dirty = true;
     EXPECT_NE(mem_device_cache_check(&c), nullptr);
     c.frames[0].dirty = false;
-    c.sets[0].newest = c.sets[1].newest;
+    c.frames[1].tag = 3; // a page where none was filled
     EXPECT_NE(mem_device_cache_check(&c), nullptr);
     mem_device_cache_destroy(&c);
 }
