@@ -2,6 +2,8 @@
 // The parts alone: replacement policies and the one dirty bit of a line.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "rig.h"
 
 extern "C" {
@@ -128,17 +130,18 @@ TEST(DeviceCache, LeastRecentlyUsedPageOfTheSetGoes) {
     mem_device_cache_destroy(&c);
 }
 
-TEST(Events, EarliestFirstAndEqualTimesInOrder) {
+TEST(Events, ByTimeThenRankThenInTheOrderAdded) {
     MemEventQueue q;
     mem_events_init(&q);
     EXPECT_EQ(mem_events_next_ps(&q), MEM_NEVER);
     for (uint32_t i = 0; i < 1000; i++) {
-        mem_events_add(&q, (i * 7919) % 100, i);
+        mem_events_add(&q, (i * 7919) % 100, (i * 31) % 3, i);
     }
+    auto key = [](const MemEvent &e) { return std::tuple(e.at_ps, e.rank, e.item); };
     MemEvent last = mem_events_pop(&q);
     while (q.count) {
         MemEvent e = mem_events_pop(&q);
-        EXPECT_TRUE(e.at_ps > last.at_ps || (e.at_ps == last.at_ps && e.item > last.item));
+        EXPECT_LT(key(last), key(e));
         last = e;
     }
     mem_events_destroy(&q);
