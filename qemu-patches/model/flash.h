@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Flash: what a page read or program waits for, and when it is done.
+ * Flash: channels of dies of planes. A plane reads, programs or erases one thing
+ * at a time; a channel moves one page at a time. With a translation layer
+ * (ftl.h) a program goes to the plane whose turn it is, and cleaning blocks
+ * takes the plane's time; without one, pages are programmed in place.
  */
 #ifndef MODEL_FLASH_H
 #define MODEL_FLASH_H
 
-#include "serial.h"
+#include "ftl.h"
+#include "timeline.h"
 
 typedef struct MemFlashTiming {
     mem_ps read_ps;
     mem_ps program_ps;
+    mem_ps erase_ps;
+    mem_ps transfer_ps; /* of a page over its channel; 0: free */
+    mem_ps suspend_ps;
+    bool suspend;
 } MemFlashTiming;
 
 /*
@@ -27,16 +35,39 @@ typedef struct MemFlashTimes {
 typedef struct MemFlash {
     MemFlashTiming configured;
     MemFlashTiming active;
-    MemSerial *channels;
-    uint32_t channel_count;
+    uint64_t channel_count;
+    uint64_t plane_count;
+    MemTimeline *channels;
+    MemTimeline *planes; /* plane p is on channel p mod channels */
+    MemFtlMap *ftl;      /* NULL: in place */
+    MemMoveListener listener;
 } MemFlash;
+
+/* NULL, or a static sentence that starts with the field. The page size and the capacity have passed their check. */
+const char *mem_flash_check(const MemDeviceConfig *config);
 
 void mem_flash_init(MemFlash *f, const MemDeviceConfig *config);
 void mem_flash_destroy(MemFlash *f);
+/* A change of mode ends all that is under way. Untimed, everything happens and takes no time. */
 void mem_flash_set_timed(MemFlash *f, bool timed);
+/* Take the times and the suspend rule from here on from a configuration that differs in nothing else. */
+void mem_flash_reconfigure(MemFlash *f, const MemDeviceConfig *config, bool timed);
 
-/* Count and time the read, or the program with what it sets off, of a page of the cache. */
+/*
+ * Count and time the read, or the program with what it sets off, of a page of
+ * the cache. Programs of one page end in the order they were asked for.
+ */
 MemFlashTimes mem_flash_read(MemFlash *f, MemCounters *count, uint64_t page, mem_ps at_ps);
 MemFlashTimes mem_flash_program(MemFlash *f, MemCounters *count, uint64_t page, mem_ps at_ps);
+
+/*
+ * With flash_suspend, a read can make a program that was reported start and end
+ * later. Whoever needs the true end listens; it is told within the
+ * mem_flash_read() that moves the program, before either time is past.
+ */
+void mem_flash_listen(MemFlash *f, const MemMoveListener *listener);
+
+/* NULL, or the law that is broken. */
+const char *mem_flash_check_state(const MemFlash *f);
 
 #endif

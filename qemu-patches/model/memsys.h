@@ -176,7 +176,9 @@ typedef struct MemCallbacks {
     X(cache_misses, "device-cache misses, reads and writes")                                                           \
     X(cache_writebacks, "dirty pages evicted from the device cache")                                                   \
     X(flash_reads, "pages read from flash")                                                                            \
-    X(flash_programs, "pages programmed into flash")                                                                   \
+    X(flash_programs, "pages programmed into flash, by the host and by garbage collection")                            \
+    X(flash_gc_moves, "pages that garbage collection moved: read and programmed")                                      \
+    X(flash_erases, "flash blocks erased")                                                                             \
     X(link_read_bytes, "payload bytes from device to host")                                                            \
     X(link_write_bytes, "payload bytes from host to device")                                                           \
     X(stall_cache_ps, "stall on L2 and LLC hits")                                                                      \

@@ -2,9 +2,9 @@
 /* Which configurations the model takes. One rule per line, the field first. */
 #include <stddef.h>
 
+#include "flash.h"
 #include "link.h"
 #include "memsys.h"
-#include "policies/policy.h"
 #include "serial.h"
 
 #define MAX_LATENCY_PS ((mem_ps)MEM_PS_PER_S)
@@ -58,9 +58,8 @@ static const char *check_cache(const MemDeviceConfig *d) {
     REQUIRE(d->cache_size_bytes <= d->capacity_bytes, "cache_size_bytes must not exceed capacity_bytes");
     uint64_t pages = d->cache_size_bytes / d->cache_page_bytes;
     REQUIRE(pages <= UINT64_C(1) << 30, "cache_size_bytes must not exceed 2^30 pages of cache_page_bytes");
-    REQUIRE(d->cache_ways == 0 || pages % d->cache_ways == 0,
-            "cache_ways must be 0 (fully associative) or divide the number of pages of the cache");
-    REQUIRE(mem_cache_policy(d->cache_policy), "cache_policy must be one of the choices");
+    REQUIRE(d->cache_ways == 0 || (pages % d->cache_ways == 0 && is_power_of_two(pages / d->cache_ways)),
+            "cache_ways must be 0 (fully associative) or divide the cache into a power-of-two number of sets");
     return NULL;
 }
 
@@ -71,8 +70,6 @@ const char *memsys_check_device(const MemDeviceConfig *d) {
     }
     REQUIRE(d->controller_latency_ps <= MAX_LATENCY_PS, "controller_latency_ps must not exceed 1 s");
     REQUIRE(d->cache_latency_ps <= MAX_LATENCY_PS, "cache_latency_ps must not exceed 1 s");
-    REQUIRE(d->flash_channels >= 1 && d->flash_channels <= 65536, "flash_channels must be from 1 to 65536");
-    REQUIRE(d->flash_read_ps <= MAX_LATENCY_PS, "flash_read_ps must not exceed 1 s");
-    REQUIRE(d->flash_program_ps <= MAX_LATENCY_PS, "flash_program_ps must not exceed 1 s");
-    return check_cache(d);
+    fault = check_cache(d);
+    return fault ? fault : mem_flash_check(d);
 }

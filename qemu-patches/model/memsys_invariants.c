@@ -16,8 +16,8 @@ static const char *check_device_counters(const MemCounters *n) {
     if (n->cache_hits + n->cache_misses != n->cxl_reads + n->cxl_writes) {
         return "device-cache hits + misses = device reads + writes";
     }
-    if (n->flash_reads != n->cache_misses || n->flash_programs != n->cache_writebacks) {
-        return "each device-cache miss reads a page and each write-back programs one";
+    if (n->flash_reads != n->cache_misses || n->flash_programs != n->cache_writebacks + n->flash_gc_moves) {
+        return "each device-cache miss reads a page and each write-back programs one, beside what cleaning moves";
     }
     if (n->link_read_bytes != n->cxl_reads * MEMSYS_LINE_BYTES ||
         n->link_write_bytes != n->cxl_writes * MEMSYS_LINE_BYTES) {
@@ -82,6 +82,7 @@ const char *memsys_check_invariants(const MemSys *m) {
     broken = broken ? broken : check_dirty_lines(m);
     if (m->device) {
         broken = broken ? broken : mem_device_cache_check(&m->device->cache);
+        broken = broken ? broken : mem_flash_check_state(&m->device->flash);
         broken = broken ? broken : mem_persist_check(&m->device->persist);
     }
     return broken;

@@ -27,8 +27,15 @@ enum {
     MEM_BUG_PROGRAM_CARRIES_SENT, /* a program saves bytes that arrive after its start */
     MEM_BUG_NO_INTERLEAVING,      /* interleaved media are taken for contiguous ones */
     MEM_BUG_LAST_PROGRAM_COUNTS,  /* a version programmed twice is durable when the program asked for last ends */
-    /* The device's are 20 and on. */
-    MEM_BUG_2Q_FORGETS = 20, /* a page that was in A1out comes back as a new one */
+
+    MEM_BUG_FLASH_SUSPEND_UNTOLD = 40, /* nobody hears that a suspended program ends later */
+    MEM_BUG_FLASH_BUS_SHARED,          /* two pages cross one channel at once */
+    MEM_BUG_GC_READS_FREE,             /* a move takes no time to read */
+    MEM_BUG_GC_BLAMED_ON_HOST,         /* waits for cleaning are charged to the host's programs */
+    MEM_BUG_GC_MOST_VALID,             /* greedy takes the block with the most valid pages */
+    MEM_BUG_FTL_STALE_STAYS,           /* the old copy of an overwritten page stays valid */
+    MEM_BUG_FTL_WEAR_IGNORED,          /* the next block is the lowest, not the least worn */
+    MEM_BUG_FLASH_LOAD_TRUSTS,         /* a saved state may map two pages to one place */
 };
 
 #ifndef MODEL_SEEDED_BUG
