@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed import parameters, profiles
+from testbed import latency, parameters, profiles
 from testbed.errors import TestbedError
+from testbed.manifest import GuestConfig
 from testbed.parameters import CHOICES, CpuProfile, DeviceProfile, Profile
 from testbed.paths import REPO
 
@@ -152,3 +153,41 @@ def test_scale_divides_logs_energy_and_partitions_but_no_time() -> None:
     assert (scaled.write_log_size, scaled.gpf_energy_uj, scaled.gpf_line_nj) == (1 << 20, 100, 7)
     assert scaled.volatile_size == 256 << 20
     assert scaled.capacity == 512 << 20
+
+
+def machine(device: str) -> GuestConfig:
+    cpu = profiles.load_cpu("xeon-6230-class", {}, ORIGIN)
+    return GuestConfig(cpu, profiles.load_device(device, {}, ORIGIN), 2**30, 8000, 60.0)
+
+
+@pytest.mark.parametrize(
+    ("device", "hit_ns", "source"),
+    [
+        ("cmm-h", 800, "Cylon FAST 2026, less one instruction"),
+        ("dram", 95 + 64 / 140.8, "the CPU's own DRAM, whose lines pass its channels and then the link's place"),
+        ("snapshot-paper-mss", 139.3, "remote-socket DRAM, Cylon FAST 2026 artefact"),
+        ("optane-dcpmm", 397 / 2.2, "LENS, MICRO 2020"),
+        ("cxl-dram", 23.81 + 100 + 40 + 70.735 + 64 / 26.88 + 85 / 23.453 + 17 / 32, "the sum of its parts"),
+        ("ull-nand", 23.81 + 100 + 40 + 70.735 + 64 / 26.88 + 85 / 32 + 17 / 32, "the sum of its parts"),
+    ],
+)
+def test_hit_latencies_follow_from_the_profiles(device: str, hit_ns: float, source: str) -> None:
+    assert float(latency.hit_ps(machine(device))) / 1000 == pytest.approx(hit_ns, abs=0.3), source
+
+
+@pytest.mark.parametrize(
+    ("device", "flash_ns"),
+    [("optane-dcpmm", (683 - 397) / 2.2), ("ull-nand", 3000 + 4096 / 1.2), ("tlc-nand", 40000 + 4096 / 1.2)],
+)
+def test_a_miss_adds_the_array_read_and_its_transfer(device: str, flash_ns: float) -> None:
+    guest = machine(device)
+    assert float(latency.miss_ps(guest) - latency.hit_ps(guest)) / 1000 == pytest.approx(flash_ns, abs=0.01)
+
+
+@pytest.mark.parametrize("path", sorted((profiles.PROFILES / "devices").glob("*.toml")), ids=lambda p: p.stem)
+def test_every_device_is_possible_at_any_scale(path: Path) -> None:
+    device = profiles.load_device(path.stem, {}, ORIGIN)
+    for scale in (1, 64, 4096):
+        scaled = profiles.scale_device(device, scale)
+        if not scaled.flash_channels or scaled.cache_size >= scaled.cache_page_size:
+            profiles.check_device(scaled, ORIGIN)

@@ -12,6 +12,7 @@ from typing import Any
 
 from .errors import RunFailed
 from .manifest import GuestConfig
+from .parameters import DeviceProfile
 from .profiles import LINE_BYTES
 from .results import Result
 from .units import TIME_PS
@@ -46,9 +47,26 @@ class Row:
         }
 
 
-def transfer_ps(bandwidth: int) -> Fraction:
-    """The time one line takes on a link or channel of `bandwidth` bytes a second."""
-    return Fraction(LINE_BYTES * TIME_PS["s"], bandwidth)
+HEADER_SLOTS, LINE_SLOTS = 1, 5  # of 16 bytes: a header, and a header with a line
+
+
+def transfer_ps(bandwidth: int, size_bytes: int = LINE_BYTES) -> Fraction:
+    """The time that many bytes, one line if not said, take on a link or channel of `bandwidth` bytes a second."""
+    return Fraction(size_bytes * TIME_PS["s"], bandwidth)
+
+
+def message_ps(device: DeviceProfile, slots: int, bandwidth: int) -> Fraction:
+    """A message's time on the wire: its slots' share of a flit, or without flits its line alone."""
+    if not device.link_flit_bytes:
+        return transfer_ps(bandwidth) if slots == LINE_SLOTS else Fraction(0)
+    flit_slots = 4 if device.link_flit_bytes == 68 else 15
+    return transfer_ps(bandwidth, slots * device.link_flit_bytes) / flit_slots
+
+
+def device_ps(device: DeviceProfile) -> Fraction:
+    """From a request's arrival at the device to its line's way through the device DRAM."""
+    line = transfer_ps(device.cache_bandwidth) if device.cache_bandwidth else 0
+    return Fraction(device.controller_latency_ps + device.cache_latency_ps) + line
 
 
 def dram_ps(guest: GuestConfig) -> Fraction:
@@ -58,19 +76,24 @@ def dram_ps(guest: GuestConfig) -> Fraction:
 
 def hit_ps(guest: GuestConfig) -> Fraction:
     device = guest.device
-    there_and_back = 2 * device.link_latency_ps + transfer_ps(device.link_read_bandwidth)
-    return guest.cpu.llc_latency_ps + there_and_back + device.controller_latency_ps + device.cache_latency_ps
+    request = message_ps(device, HEADER_SLOTS, device.link_write_bandwidth)
+    data = message_ps(device, LINE_SLOTS, device.link_read_bandwidth)
+    return guest.cpu.llc_latency_ps + 2 * device.link_latency_ps + request + data + device_ps(device)
 
 
 def miss_ps(guest: GuestConfig) -> Fraction:
-    return hit_ps(guest) + guest.device.flash_read_ps
+    device = guest.device
+    channel = device.flash_channel_bandwidth
+    page = transfer_ps(channel, device.cache_page_size) if channel else 0
+    return hit_ps(guest) + device.flash_read_ps + page
 
 
 def persist_ps(guest: GuestConfig) -> Fraction:
     """One line written to the device and accepted by its cache: what a fence waits for."""
     device = guest.device
-    there_and_back = 2 * device.link_latency_ps + transfer_ps(device.link_write_bandwidth)
-    return there_and_back + device.controller_latency_ps + device.cache_latency_ps
+    data = message_ps(device, LINE_SLOTS, device.link_write_bandwidth)
+    completion = message_ps(device, HEADER_SLOTS, device.link_read_bandwidth)
+    return 2 * device.link_latency_ps + data + completion + device_ps(device)
 
 
 STALLS: dict[str, tuple[str, Callable[[GuestConfig], Fraction]]] = {
