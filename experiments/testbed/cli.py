@@ -81,6 +81,33 @@ def latency(json: Json = None, manifest: ManifestName = "latency") -> None:
         raise RunFailed("a latency is off by more than 1 % from the model's closed form")
 
 
+@app.command()
+def calibrate(
+    devices: Annotated[
+        list[str] | None, typer.Argument(metavar="[DEVICE]...", help="device profiles; all that have a calibration")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="fewer samples: a look in a quarter of the time")] = False,
+    json: Json = None,
+) -> None:
+    """Measure the device profiles in guests and compare them with published figures.
+
+    Prints model against reference with the error, its bound and what the number depends on, and draws a figure a
+    profile. Fails (status 1) if a number that is said to agree is beyond its bound. Runs that were made are not
+    made again.
+
+    Examples:
+
+      testbed calibrate cxl-dram
+
+      testbed calibrate --quick --json calibration.json
+    """
+    verdicts = demo_module.show_calibration(open_session(), devices or [], quick)
+    tables.save_json(json, [verdict.as_data() for verdict in verdicts])
+    broken = [verdict.judged.what for verdict in verdicts if verdict.broken]
+    if broken:
+        raise RunFailed(f"beyond the bound: {'; '.join(broken)}")
+
+
 @app.command("exec", context_settings={"ignore_unknown_options": True})
 def exec_(
     program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM [ARGS]...", help="a program of this host")],

@@ -4,9 +4,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from analysis import calibration as calibration_figures
 from analysis import kv_speedup
 
-from . import latency, manifest, tables
+from . import calibrate, latency, manifest, tables
 from .errors import RunFailed
 from .paths import REPO, results_root
 from .results import Result
@@ -50,6 +51,23 @@ def draw_figures(session: Session) -> dict[str, Any]:
     for path in written:
         tables.out.print(f"written: {path}", soft_wrap=True)
     return {"kv": [row.as_data() for row in rows], "figures": [str(path) for path in written]}
+
+
+def show_calibration(session: Session, devices: Sequence[str], quick: bool) -> list[calibrate.Verdict]:
+    """The studies of these device profiles, measured, judged, printed and drawn."""
+    calibration = calibrate.load()
+    studies = calibrate.runs(calibration, devices, quick)
+    results = run_with_bar([run for _, run in studies], session.keys, session.executor, results_root())
+    measured = [calibrate.Measured(*study, result) for study, result in zip(studies, results, strict=True)]
+    verdicts = calibrate.verdicts(calibration, measured)
+    tables.show("model against published figures", calibrate.COLUMNS, [calibrate.cells(v) for v in verdicts])
+    for verdict in verdicts:
+        if verdict.word == "disagrees":
+            tables.out.print(f"{verdict.judged.what}: {verdict.judged.why}", soft_wrap=True)
+    tables.out.print(calibrate.scale_text(measured), soft_wrap=True)
+    for path in calibration_figures.write(measured, verdicts, FIGURES / "calibration"):
+        tables.out.print(f"written: {path}", soft_wrap=True)
+    return verdicts
 
 
 def run_demo(session: Session) -> dict[str, Any]:

@@ -122,16 +122,21 @@ def guest_config(manifest: Manifest, origin: Path) -> GuestConfig:
 
 def runs(path: Path) -> list[Run]:
     """Every run of the manifest in `path`, in the order of its matrix."""
-    manifest = load(path)
-    guest = guest_config(manifest, path)
+    return runs_of(load(path), path)
+
+
+def runs_of(manifest: Manifest, origin: Path) -> list[Run]:
+    """The same of a manifest that `origin` holds in another form."""
+    guest = guest_config(manifest, origin)
     axes = list(manifest.matrix)
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*manifest.matrix.values())]
-    return [Run(manifest.name, manifest.scale, p, _argv(manifest, p, guest, path), guest) for p in points]
+    return [Run(manifest.name, manifest.scale, p, _argv(manifest, p, guest, origin), guest) for p in points]
 
 
 def _argv(manifest: Manifest, point: dict[str, str | int], guest: GuestConfig, origin: Path) -> tuple[str, ...]:
     scaled = {k: math.ceil(v / manifest.scale) for k, v in manifest.workload.scaled.items()}
     machine = {"l1d_size": guest.cpu.l1d_size, "llc_size": guest.cpu.llc_size, "cache_size": guest.device.cache_size}
+    machine["cache_page_size"] = guest.device.cache_page_size
     names: dict[str, Any] = machine | scaled | manifest.workload.fixed | point
     unknown = set(re.findall(r"{(\w*)}", manifest.workload.command)) - set(names)
     if unknown:

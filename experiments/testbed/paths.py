@@ -7,7 +7,8 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 PROFILES = REPO / "experiments" / "profiles"
 KERNEL_CMDLINE = REPO / "guest-image" / "kernel-cmdline"
-MANIFESTS = REPO / "experiments" / "manifests"
+EXPERIMENTS = REPO / "experiments"
+MANIFESTS = EXPERIMENTS / "manifests"
 
 
 def cache_root() -> Path:

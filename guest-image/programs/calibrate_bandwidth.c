@@ -61,6 +61,19 @@ void test_far(struct setup *s) {
     print_bandwidth(s, "far", 1, 0, s->bytes / LINE_BYTES, took_ns);
 }
 
+// The same with full-line non-temporal stores. The fence at the end waits until the device has taken all of them.
+void test_far_write(struct setup *s) {
+    settle(s, s->bytes);
+    begin_point(s);
+    uint64_t begin_ns = now_ns();
+    for (uint64_t at = 0; at < s->bytes; at += LINE_BYTES)
+        nt_store_line(s->base + at);
+    _mm_mfence();
+    uint64_t took_ns = now_ns() - begin_ns;
+    testbed_roi_end();
+    print_bandwidth(s, "far-write", 0, 1, s->bytes / LINE_BYTES, took_ns);
+}
+
 static uint64_t time_writes(const struct setup *s, bool nt, uint64_t write_bytes, unsigned interval, uint64_t writes) {
     uint64_t at = 0, begin_ns = now_ns();
     for (uint64_t n = 1; n <= writes; n++) {

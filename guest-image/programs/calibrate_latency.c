@@ -90,34 +90,40 @@ void test_percentiles(struct setup *s) {
     samples_print(s, &samples, "percentiles", "\"pattern\":\"sequential, four chases, cold\"");
 }
 
-// Loads of random lines of working sets that miss the device cache at given rates: with uniform accesses the share of
-// hits is the share of the set that the cache holds. The line leaves the CPU's caches after each load.
-void test_random(struct setup *s) {
-    static const unsigned miss_permille[] = {0, 163, 500, 918};
-    for (unsigned i = 0; s->cache_bytes && i < sizeof miss_permille / sizeof *miss_permille; i++) {
-        uint64_t set_bytes = s->cache_bytes * 1000 / (1000 - miss_permille[i]), state = 1 + miss_permille[i];
-        uint64_t lines = (miss_permille[i] ? set_bytes : s->hot_bytes) / LINE_BYTES;
-        char fields[96];
-        if (set_bytes > s->bytes)
-            continue; // a larger --size asks for this one
-        struct samples samples = samples_new(4096 * s->effort);
-        settle(s, lines * LINE_BYTES);
-        for (uint64_t warm = 0; warm < 4 * s->cache_bytes / s->page_bytes; warm++) {
-            char *at = s->base + next_random(&state) % lines * LINE_BYTES;
-            touch_range(at, 1, LINE_BYTES);
-            flush_range(at, LINE_BYTES);
-        }
-        begin_point(s);
-        uint64_t overhead_ns = tsc_overhead_ns();
-        while (samples.count < samples.capacity) {
-            char *at = s->base + next_random(&state) % lines * LINE_BYTES;
-            (void)timed_load(at, &samples, overhead_ns);
-            flush_range(at, LINE_BYTES);
-        }
-        testbed_roi_end();
-        snprintf(fields, sizeof fields, "\"miss_permille\":%u,\"set_bytes\":%" PRIu64, miss_permille[i], set_bytes);
-        samples_print(s, &samples, "random", fields);
+static void random_loads(struct setup *s, unsigned miss_permille, uint64_t set_bytes) {
+    struct samples samples = samples_new(4096 * s->effort);
+    uint64_t lines = set_bytes / LINE_BYTES, state = 1 + miss_permille;
+    char fields[96];
+    settle(s, set_bytes);
+    for (uint64_t warm = 0; warm < 4 * s->cache_bytes / s->page_bytes; warm++) {
+        char *at = s->base + next_random(&state) % lines * LINE_BYTES;
+        touch_range(at, 1, LINE_BYTES);
+        flush_range(at, LINE_BYTES);
     }
+    begin_point(s);
+    uint64_t overhead_ns = tsc_overhead_ns();
+    while (samples.count < samples.capacity) {
+        char *at = s->base + next_random(&state) % lines * LINE_BYTES;
+        (void)timed_load(at, &samples, overhead_ns);
+        flush_range(at, LINE_BYTES);
+    }
+    testbed_roi_end();
+    snprintf(fields, sizeof fields, "\"miss_permille\":%u,\"set_bytes\":%" PRIu64, miss_permille, set_bytes);
+    samples_print(s, &samples, "random", fields);
+}
+
+// Loads of random lines of working sets that miss the device cache at given rates, and of the whole file: with uniform
+// accesses the share of hits is the share of the set that the cache holds. The line leaves the CPU's caches after each.
+void test_random(struct setup *s) {
+    static const unsigned miss_permille[] = {163, 500, 918};
+    random_loads(s, 0, s->hot_bytes);
+    for (unsigned i = 0; s->cache_bytes && i < sizeof miss_permille / sizeof *miss_permille; i++) {
+        uint64_t set_bytes = s->cache_bytes * 1000 / (1000 - miss_permille[i]);
+        if (set_bytes < s->bytes)
+            random_loads(s, miss_permille[i], set_bytes);
+    }
+    if (s->cache_bytes)
+        random_loads(s, (unsigned)(1000 - 1000 * s->cache_bytes / s->bytes), s->bytes);
 }
 
 // The latency of a chase among the lines of a stream: from none to 64 of them before each of its loads.

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A figure for each device profile: latency by working set, loaded latency, bandwidth by mix, persistent writes.
+
+Below them is how far the judged numbers are from the published ones.
+"""
+
+import csv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+
+from testbed.calibrate import Measured, Rows, Verdict
+
+from . import plotting
+
+PERSIST_REFERENCE = Path(__file__).parent / "reference" / "ntstore-vs-clwb-pm.csv"
+OURS, THEIRS = "#2b6cb0", "#cbd5e0"
+METHODS = {"store_clwb": "#2b6cb0", "ntstore": "#c05621"}
+Draw = Callable[[Any, Rows], None]
+
+
+def published_writes() -> dict[tuple[str, int, int], float]:
+    """(method, bytes, writes a fence) -> mean ns of one write on Optane, as the Snapshot paper measured it."""
+    lines = [line for line in PERSIST_REFERENCE.read_text().splitlines() if not line.startswith("#")]
+    return {
+        (method, int(row["bytes"]), int(row["writes_per_fence"])): float(row[f"{method}_ns"])
+        for row in csv.DictReader(lines)
+        for method in METHODS
+    }
+
+
+def _draw_chase(axes: Any, rows: Rows) -> None:
+    axes.plot([row["set_bytes"] / 1024 for row in rows], [row["mean_ns"] for row in rows], "o-", color=OURS, ms=3)
+    axes.set(xscale="log", yscale="log", xlabel="working set, KiB", ylabel="dependent load, ns", title="chase")
+
+
+def _draw_loaded(axes: Any, rows: Rows) -> None:
+    bandwidth = [row["bandwidth_mb_s"] / 1000 for row in rows]
+    for name, style in (("mean_ns", "o-"), ("p950_ns", "^:")):
+        axes.plot(bandwidth, [row[name] for row in rows], style, color=OURS, ms=3, label=name.partition("_")[0])
+    axes.set(xlabel="all traffic, GB/s", ylabel="dependent load, ns", title="loaded latency")
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
+
+
+def _draw_random(axes: Any, rows: Rows) -> None:
+    axes.plot([row["miss_permille"] / 10 for row in rows], [row["mean_ns"] for row in rows], "o", color=OURS, ms=4)
+    axes.set(yscale="log", xlabel="device-cache misses, %", ylabel="random load, ns", title="random access")
+
+
+def _draw_mix(axes: Any, rows: Rows) -> None:
+    bars = axes.bar(
+        [f"{r['reads']}:{r['writes']}" for r in rows], [r["bandwidth_mb_s"] / 1000 for r in rows], color=OURS
+    )
+    axes.bar_label(bars, fmt="%.1f", fontsize=7)
+    axes.set(xlabel="read:write", ylabel="GB/s", title="bandwidth by mix")
+
+
+def _draw_persist(axes: Any, rows: Rows) -> None:
+    published = published_writes()
+    for method, colour in METHODS.items():
+        ours = [row for row in rows if row["method"] == method and row["writes_per_fence"] == 1]
+        sizes = [row["bytes"] for row in ours]
+        axes.plot(sizes, [row["mean_ns"] for row in ours], "o-", color=colour, ms=3, label=method)
+        theirs = [published[method, size, 1] for size in sizes]
+        axes.plot(sizes, theirs, "x:", color=colour, ms=4, label=f"{method}, Optane (paper)")
+    axes.set(xscale="log", yscale="log", xlabel="bytes a write, a fence each", ylabel="ns", title="persistent writes")
+    axes.legend(frameon=False, fontsize=6)
+
+
+PANELS: dict[str, Draw] = {
+    "chase": _draw_chase,
+    "random": _draw_random,
+    "loaded": _draw_loaded,
+    "mix": _draw_mix,
+    "persist": _draw_persist,
+}
+
+
+def _draw_verdicts(axes: Any, verdicts: Sequence[Verdict]) -> None:
+    places = range(len(verdicts))
+    colours = [OURS if verdict.within else "#c53030" for verdict in verdicts]
+    shown = [max(-60.0, min(60.0, verdict.error_percent)) for verdict in verdicts]
+    bars = axes.barh(list(places), shown, color=colours)
+    axes.bar_label(bars, [f"{v.error_percent:+.1f} % ({v.judged.basis})" for v in verdicts], fontsize=6, padding=2)
+    axes.set_yticks(list(places), [v.judged.what for v in verdicts], fontsize=6)
+    axes.axvline(0, color="black", linewidth=0.6)
+    axes.set(xlim=(-100, 100), xlabel="model against published, %")
+    axes.invert_yaxis()
+
+
+def draw(device: str, measured: Sequence[Measured], verdicts: Sequence[Verdict]) -> Any:
+    """The figure of one device: a panel for each test that its studies made, and its verdicts."""
+    panels = [(t, m.rows(t)) for m in measured for t in PANELS if t in m.study.tests]
+    with plt.rc_context(plotting.STYLE):
+        columns = len(panels)
+        figure = plt.figure(figsize=(2.9 * columns, 5.2), layout="constrained")
+        grid = figure.add_gridspec(2, columns)
+        for place, (test, rows) in enumerate(panels):
+            PANELS[test](figure.add_subplot(grid[0, place]), rows)
+        if verdicts:
+            _draw_verdicts(figure.add_subplot(grid[1, :]), verdicts)
+        scales = ", ".join(f"{m.study.name} 1/{m.study.scale}" for m in measured)
+        figure.suptitle(f"{device} (scale: {scales})", fontsize=9)
+        return figure
+
+
+def write(measured: Sequence[Measured], verdicts: Sequence[Verdict], folder: Path) -> list[Path]:
+    """A figure for each device, in three formats; returns the paths."""
+    written = []
+    for device in dict.fromkeys(m.study.device for m in measured):
+        mine = [m for m in measured if m.study.device == device]
+        names = {m.study.name for m in mine}
+        figure = draw(device, mine, [v for v in verdicts if v.judged.study in names])
+        with plt.rc_context(plotting.STYLE):
+            written += plotting.save(figure, folder / device)
+        plt.close(figure)
+    return written

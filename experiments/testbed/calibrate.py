@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calibration: what the guest measures on each profile beside the published numbers, with the error and its bound.
+
+`experiments/calibration.toml` states the studies (one guest each) and the judged numbers with what they depend on. This
+module makes the runs, takes the values out of the program's rows and judges them; analysis/calibration.py draws them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from . import latency, units
+from .errors import RunFailed, TestbedError
+from .manifest import Bytes, GuestSection, Manifest, ProfileSection, Run, WorkloadSection, runs_of
+from .paths import EXPERIMENTS
+from .results import Result
+from .validation import Strict, check, load_toml
+
+CALIBRATION = EXPERIMENTS / "calibration.toml"
+CPU = "xeon-6230-class"
+WIDE_CORES = 16
+Rows = list[dict[str, Any]]
+Override = dict[str, str | int | float | bool]
+
+
+class Study(Strict):
+    """One guest: a device, and the tests of the program `calibrate` that run on it."""
+
+    name: str
+    device: str
+    tests: list[str]
+    size: Bytes
+    scale: Annotated[int, Field(ge=1)] = 1
+    wide: bool = False
+    cpu_override: Override = {}
+    device_override: Override = {}
+
+
+class Judged(Strict):
+    """One published number, and which of a study's values it judges."""
+
+    study: str
+    what: str
+    value: str
+    reference: float
+    unit: str
+    source: str
+    basis: Literal["independent", "partly", "input"]
+    inputs: str
+    tolerance_percent: float = 5
+    agrees: bool = True
+    why: str = ""  # if it does not
+
+
+class Calibration(Strict):
+    study: list[Study]
+    judged: list[Judged]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A judged number and what the model gave."""
+
+    judged: Judged
+    model: float
+
+    @property
+    def error_percent(self) -> float:
+        return 100 * (self.model / self.judged.reference - 1)
+
+    @property
+    def within(self) -> bool:
+        return abs(self.error_percent) <= self.judged.tolerance_percent
+
+    @property
+    def broken(self) -> bool:
+        """Said to agree, but it does not."""
+        return self.judged.agrees and not self.within
+
+    @property
+    def word(self) -> str:
+        if self.within:
+            return "ok"
+        return "OFF" if self.judged.agrees else "disagrees"
+
+    def as_data(self) -> dict[str, Any]:
+        stated = self.judged.model_dump()
+        return stated | {
+            "model": round(self.model, 4),
+            "error_percent": round(self.error_percent, 2),
+            "verdict": self.word,
+        }
+
+
+def load(path: Path = CALIBRATION) -> Calibration:
+    """The checked file. Judged numbers must name a study that exists and a value that is known."""
+    calibration = check(Calibration, load_toml(path), path)
+    names = [study.name for study in calibration.study]
+    for judged in calibration.judged:
+        if judged.study not in names:
+            raise TestbedError(
+                f"{path}: '{judged.what}' names no study: '{judged.study}'; there are: {', '.join(names)}"
+            )
+        if judged.value not in VALUES:
+            raise TestbedError(
+                f"{path}: '{judged.what}' names no value: '{judged.value}'; there are: {', '.join(VALUES)}"
+            )
+        if not judged.agrees and not judged.why:
+            raise TestbedError(f"{path}: '{judged.what}' does not agree; say why")
+    return calibration
+
+
+def wide_override() -> Override:
+    """One CPU in the place of many: as many instructions, buffers and loads under way as they have together."""
+    return {
+        "insn": f"5000/{21 * WIDE_CORES}",
+        "overlap": "all",
+        "overlap_window": "100us",
+        "fill_buffers": 10 * WIDE_CORES,
+        "store_buffer": 56 * WIDE_CORES,
+        "wc_buffers": 10 * WIDE_CORES,
+        "prefetch_streams": 0,
+    }
+
+
+def manifest_of(study: Study, quick: bool = False) -> Manifest:
+    """The study as a manifest, which makes its runs cached and resumable like all others."""
+    command = "calibrate --file /pmem/calibrate.bin --size {size} --cache {cache_size} --page {cache_page_size}"
+    words = [command, *(["--quick"] if quick else []), *study.tests]
+    return Manifest(
+        name=f"calibrate-{study.name}",
+        summary=f"Calibration of {study.device}",
+        scale=study.scale,
+        guest=GuestSection.model_validate({"memory": "1GiB"}),
+        cpu=ProfileSection(profile=CPU, override=(wide_override() if study.wide else {}) | study.cpu_override),
+        device=ProfileSection(profile=study.device, override=study.device_override),
+        workload=WorkloadSection(command=" ".join(words), fixed={"size": study.size}),
+    )
+
+
+def runs(calibration: Calibration, devices: Sequence[str], quick: bool = False) -> list[tuple[Study, Run]]:
+    """The studies of these devices, all if none is given, each with its run."""
+    known = list(dict.fromkeys(study.device for study in calibration.study))
+    for device in devices:
+        if device not in known:
+            raise TestbedError(f"no calibration of '{device}'; there are: {', '.join(known)}")
+    wanted = [study for study in calibration.study if not devices or study.device in devices]
+    return [(study, runs_of(manifest_of(study, quick), CALIBRATION)[0]) for study in wanted]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A study's result, with its run for what the profile states."""
+
+    study: Study
+    run: Run
+    result: Result
+
+    def rows(self, test: str) -> Rows:
+        found = [row for row in self.result.rows if row.get("test") == test]
+        if not found:
+            raise RunFailed(f"{self.result.path}: the guest reported no rows of the test '{test}'")
+        return found
+
+    def row(self, test: str, **fields: int) -> dict[str, Any]:
+        for row in self.rows(test):
+            if all(row.get(name) == value for name, value in fields.items()):
+                return row
+        raise RunFailed(f"{self.result.path}: the test '{test}' has no row with {fields}")
+
+
+def _random_ns(measured: Measured, miss_permille: int) -> float:
+    return float(measured.row("random", miss_permille=miss_permille)["mean_ns"])
+
+
+def _mix_gb_s(measured: Measured, reads: int, writes: int) -> float:
+    return float(measured.row("mix", reads=reads, writes=writes)["bandwidth_mb_s"]) / 1000
+
+
+def _percentile_ns(name: str) -> Callable[[Measured], float]:
+    return lambda measured: float(measured.row("percentiles")[name])
+
+
+def _array_read_us(measured: Measured) -> float:
+    """A miss less a hit less the page's way over its channel. Medians: nothing else is under way."""
+    device = measured.run.guest.device
+    miss_ns = float(measured.rows("random")[-1]["p900_ns"]) - float(measured.rows("random")[0]["p500_ns"])
+    channel = device.flash_channel_bandwidth
+    page_ns = float(latency.transfer_ps(channel, device.cache_page_size)) / 1000 if channel else 0.0
+    return (miss_ns - page_ns) / 1000
+
+
+# What a judged number may name: how it is read from a study's rows, in the unit that its name ends in.
+VALUES: dict[str, Callable[[Measured], float]] = {
+    "hit_ns": lambda m: _random_ns(m, 0),
+    "random_163_us": lambda m: _random_ns(m, 163) / 1000,
+    "random_918_us": lambda m: _random_ns(m, 918) / 1000,
+    "random_all_ns": lambda m: float(m.rows("random")[-1]["mean_ns"]),
+    "sequential_ns": _percentile_ns("mean_ns"),
+    "p500_ns": _percentile_ns("p500_ns"),
+    "p900_ns": _percentile_ns("p900_ns"),
+    "p950_ns": _percentile_ns("p950_ns"),
+    "p990_ns": _percentile_ns("p990_ns"),
+    "p999_ns": _percentile_ns("p999_ns"),
+    "read_gb_s": lambda m: _mix_gb_s(m, 1, 0),
+    "mix_3_1_gb_s": lambda m: _mix_gb_s(m, 3, 1),
+    "mix_2_1_gb_s": lambda m: _mix_gb_s(m, 2, 1),
+    "mix_1_1_gb_s": lambda m: _mix_gb_s(m, 1, 1),
+    "far_gb_s": lambda m: float(m.row("far")["bandwidth_mb_s"]) / 1000,
+    "far_write_gb_s": lambda m: float(m.row("far-write")["bandwidth_mb_s"]) / 1000,
+    "array_read_us": _array_read_us,
+}
+
+
+def verdicts(calibration: Calibration, measured: Sequence[Measured]) -> list[Verdict]:
+    """The judged numbers of the studies that were made, in the order of the file."""
+    by_name = {m.study.name: m for m in measured}
+    return [Verdict(j, VALUES[j.value](by_name[j.study])) for j in calibration.judged if j.study in by_name]
+
+
+COLUMNS = ("number", "published", "model", "error", "bound", "", "basis")
+
+
+def cells(verdict: Verdict) -> tuple[str, ...]:
+    j = verdict.judged
+    return (
+        j.what,
+        f"{j.reference:g} {j.unit}",
+        f"{verdict.model:.4g} {j.unit}",
+        f"{verdict.error_percent:+.1f} %",
+        f"{j.tolerance_percent:g} %",
+        verdict.word,
+        j.basis,
+    )
+
+
+def scale_text(measured: Sequence[Measured]) -> str:
+    """What was scaled, for below the table: ratios are kept, times are not scaled."""
+    parts = []
+    for m in measured:
+        device, cpu = m.run.guest.device, m.run.guest.cpu
+        cache = f"device cache {units.show_size(device.cache_size)}, " if device.flash_channels else ""
+        wide = f", one CPU for {WIDE_CORES}" if m.study.wide else ""
+        parts.append(f"{m.study.name}: 1/{m.study.scale}, {cache}LLC {units.show_size(cpu.llc_size)}{wide}")
+    return "; ".join(parts)

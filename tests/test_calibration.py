@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calibration: the file, what is read from a study's rows, the verdicts, and the real thing at a quick size."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import calibration as figures
+from testbed import calibrate, demo
+from testbed.calibrate import CALIBRATION, Judged, Measured, Verdict
+from testbed.errors import RunFailed, TestbedError
+from testbed.paths import PROFILES
+from testbed.results import Result
+from testbed.session import Session
+
+CHASE = [{"test": "chase", "set_bytes": 4096 << i, "mean_ns": 2.0**i} for i in range(6)]
+PERCENTILES = {"mean_ns": 10.0, "p500_ns": 10, "p900_ns": 40, "p950_ns": 40, "p990_ns": 50, "p999_ns": 60}
+
+
+def rows_of(test: str) -> list[dict[str, Any]]:
+    """Rows as the guest program prints them."""
+    match test:
+        case "chase":
+            return CHASE
+        case "random":
+            return [{"test": test, "miss_permille": m, **PERCENTILES} for m in (0, 163, 500, 918, 938)]
+        case "loaded":
+            return [{"test": test, "bandwidth_mb_s": 100.0 * i, **PERCENTILES} for i in range(1, 5)]
+        case "mix":
+            mixes = ((1, 0), (3, 1), (2, 1), (1, 1), (0, 1))
+            return [{"test": test, "reads": r, "writes": w, "bandwidth_mb_s": 1000.0 * r + w} for r, w in mixes]
+        case "persist":
+            grid = [(m, b, w) for m in figures.METHODS for b in (64, 128) for w in (1, 4)]
+            return [
+                {"test": test, "method": m, "bytes": b, "writes_per_fence": w, "mean_ns": 1.0 * b} for m, b, w in grid
+            ]
+        case "percentiles":
+            return [{"test": test, **PERCENTILES}]
+        case _:
+            return [{"test": test, "reads": 1, "writes": 0, "bandwidth_mb_s": 5000.0}]
+
+
+def measured(devices: list[str]) -> list[Measured]:
+    studies = calibrate.runs(calibrate.load(), devices)
+    return [
+        Measured(study, run, Result(Path("r.json"), {"rows": [row for t in study.tests for row in rows_of(t)]}))
+        for study, run in studies
+    ]
+
+
+def judged(**change: Any) -> Judged:
+    values = {"study": "s", "what": "w", "value": "hit_ns", "reference": 100.0, "unit": "ns", "source": "x"}
+    return Judged(**(values | {"basis": "input", "inputs": "y"} | change))
+
+
+def test_the_file_covers_every_device_profile() -> None:
+    devices = {path.stem for path in (PROFILES / "devices").glob("*.toml")}
+    assert {study.device for study in calibrate.load().study} == devices
+
+
+def test_every_judged_number_can_be_read_from_its_study() -> None:
+    """No value of the file names a test that its study does not run."""
+    everything = measured([])
+    assert len(calibrate.verdicts(calibrate.load(), everything)) == len(calibrate.load().judged)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('study = "dram"\nwhat', 'study = "drum"\nwhat', "names no study: 'drum'; there are: dram"),
+        ('value = "hit_ns"', 'value = "hit"', "names no value: 'hit'; there are: hit_ns"),
+        ("agrees = false\nwhy = ", "agrees = false\nwhy = ''#", "does not agree; say why"),
+        ('basis = "input"', 'basis = "guess"', "judged.0.basis"),
+    ],
+)
+def test_a_bad_file_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "calibration.toml"
+    text = CALIBRATION.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(TestbedError, match=message):
+        calibrate.load(path)
+
+
+def test_an_unknown_device_lists_those_there_are() -> None:
+    with pytest.raises(TestbedError, match="no calibration of 'optane'; there are: dram, cxl-dram"):
+        calibrate.runs(calibrate.load(), ["optane"])
+
+
+def test_a_wide_study_runs_on_many_cores_worth_of_one() -> None:
+    by_name = {study.name: run for study, run in calibrate.runs(calibrate.load(), ["cxl-dram"])}
+    narrow, wide = by_name["cxl-dram"].guest.cpu, by_name["cxl-dram-wide"].guest.cpu
+    assert narrow.insn_ps == calibrate.WIDE_CORES * wide.insn_ps
+    assert wide.fill_buffers == calibrate.WIDE_CORES * 10
+    assert (narrow.dram_latency_ps, narrow.llc_latency_ps) == (wide.dram_latency_ps, wide.llc_latency_ps)
+
+
+def test_quick_runs_are_other_runs() -> None:
+    full, quick = (calibrate.runs(calibrate.load(), ["dram"], quick=q)[0][1] for q in (False, True))
+    assert set(quick.argv) - set(full.argv) == {"--quick"}
+
+
+@pytest.mark.parametrize(
+    ("model", "agrees", "word", "broken"),
+    [
+        (104.9, True, "ok", False),
+        (105.1, True, "OFF", True),
+        (94.9, True, "OFF", True),
+        (120, False, "disagrees", False),
+    ],
+)
+def test_a_verdict_is_tight_around_its_bound(model: float, agrees: bool, word: str, broken: bool) -> None:
+    verdict = Verdict(judged(agrees=agrees, why="z"), model)
+    assert (verdict.word, verdict.broken) == (word, broken)
+
+
+def test_an_array_read_is_a_miss_less_a_hit_less_the_transfer() -> None:
+    study = next(m for m in measured(["tlc-nand"]))
+    assert calibrate.VALUES["array_read_us"](study) == pytest.approx((40 - 10 - 4096 / 1.2) / 1000)
+
+
+def test_a_missing_test_is_named() -> None:
+    study, run = calibrate.runs(calibrate.load(), ["dram"])[0]
+    with pytest.raises(RunFailed, match=r"r\.json: the guest reported no rows of the test 'mix'"):
+        Measured(study, run, Result(Path("r.json"), {"rows": CHASE})).rows("mix")
+
+
+def test_figures_are_a_function_of_the_data(tmp_path: Path) -> None:
+    everything = measured(["optane-dcpmm", "cxl-dram"])
+    verdicts = calibrate.verdicts(calibrate.load(), everything)
+    one, two = (figures.write(everything, verdicts, tmp_path / name) for name in "12")
+    assert [p.name for p in one][::3] == ["cxl-dram.pdf", "optane-dcpmm.pdf"]
+    assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
+
+
+def test_published_writes_are_those_of_the_paper() -> None:
+    published = figures.published_writes()
+    assert published["store_clwb", 64, 1] == 154.298
+    assert published["ntstore", 4096, 256] == 574.739
+
+
+@pytest.mark.guest
+def test_every_number_that_is_said_to_agree_is_within_its_bound(session: Session) -> None:
+    """The numeric bounds, on real guests at the quick size. Cached like all runs."""
+    verdicts = demo.show_calibration(session, [], quick=True)
+    assert [verdict.as_data() for verdict in verdicts if verdict.broken] == []
