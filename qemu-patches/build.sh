@@ -115,7 +115,7 @@ prepare_source() {
     if [ "${TESTBED_QEMU_STOCK:-0}" != 1 ]; then
         cp -R "$here/overlay/." "$tree/"
         mkdir -p "$tree/hw/mem/memsys"
-        cp "$here"/model/{*.[ch],sources.list} "$tree/hw/mem/memsys/"
+        (cd "$here/model" && cp --parents {.,policies}/*.[ch] sources.list "$tree/hw/mem/memsys/")
     fi
     mv "$tree" "$src"
 }
@@ -212,7 +212,7 @@ inputs() {
     if [ "${TESTBED_QEMU_STOCK:-0}" = 1 ]; then
         ls qemu-patches/patches/0001-*
     else
-        ls -d qemu-patches/{patches,overlay} qemu-patches/model/{*.[ch],sources.list}
+        ls -d qemu-patches/{patches,overlay} qemu-patches/model/{*.[ch],policies/*.[ch],sources.list}
     fi
 }
 

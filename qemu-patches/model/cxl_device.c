@@ -18,7 +18,8 @@ static void program_moved(void *opaque, const MemProgramMove *move) {
     MemDevice *d = opaque;
     uint64_t lines = UINT64_C(1) << d->page_line_shift;
 
-    mem_persist_program_delayed(&d->persist, move->page << d->page_line_shift, lines, move->old_end_ps, move->end_ps);
+    mem_persist_program_moved(&d->persist, move->page << d->page_line_shift, lines, move->old_end_ps, move->start_ps,
+                              move->end_ps);
 }
 
 void mem_device_init(MemDevice *d, const MemDeviceConfig *config, uint8_t *media, const MemCallbacks *cb) {
@@ -70,9 +71,9 @@ static uint32_t fetch_page(MemDevice *d, MemCounters *count, uint64_t page, mem_
     uint32_t frame = mem_device_cache_victim(&d->cache, page);
     MemFrame *f = &d->cache.frames[frame];
 
-    at_ps = mem_later(at_ps, f->settled_ps);
+    at_ps = mem_later(at_ps, mem_frame_settled(&d->cache, f));
     if (f->dirty) {
-        write_back_page(d, count, f->page, at_ps);
+        write_back_page(d, count, mem_frame_page(f), at_ps);
     }
     mem_device_cache_replace(&d->cache, frame, page);
     f->filled_ps = mem_flash_read(&d->flash, count, page, at_ps).end_ps;
@@ -88,7 +89,7 @@ static MemFrame *look_up(MemDevice *d, MemCounters *count, uint64_t line, mem_ps
     *hit = frame != MEM_NO_FRAME;
     if (*hit) {
         count->cache_hits++;
-        mem_device_cache_use(&d->cache, frame);
+        mem_device_cache_hit(&d->cache, frame);
     } else {
         count->cache_misses++;
         frame = fetch_page(d, count, page, at_ps);
@@ -118,7 +119,7 @@ MemReadTimes mem_device_read(MemDevice *d, MemCounters *count, uint64_t line, me
     MemReadTimes t = {0};
     mem_ps looked_up_ps = start_request(d, mem_link_request(&d->link, at_ps, &t.why), &t.why);
     const MemFrame *f = look_up(d, count, line, looked_up_ps, &t.hit);
-    mem_ps there_ps = mem_later(looked_up_ps, f->filled_ps);
+    mem_ps there_ps = mem_later(looked_up_ps, mem_frame_filled(&d->cache, f));
 
     t.why.flash_ps += there_ps - looked_up_ps;
     t.done_ps = mem_link_read_data(&d->link, move_line(d, there_ps, &t.why), &t.why);
@@ -138,9 +139,9 @@ MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, 
 
     assert(byte_mask);
     (void)byte_mask;
-    t.accepted_ps = move_line(d, mem_later(looked_up_ps, f->filled_ps), &why);
+    t.accepted_ps = move_line(d, mem_later(looked_up_ps, mem_frame_filled(&d->cache, f)), &why);
     t.completed_ps = mem_link_completion(&d->link, t.accepted_ps);
-    f->settled_ps = mem_later(f->settled_ps, t.accepted_ps);
+    mem_frame_accepted(&d->cache, f, t.accepted_ps);
     mem_device_cache_mark_dirty(&d->cache, (uint32_t)(f - d->cache.frames));
     mem_link_accepted(&d->link, t.accepted_ps);
     mem_persist_written_back(&d->persist, line, at_ps, t.accepted_ps);

@@ -14,11 +14,14 @@ void mem_events_init(MemEventQueue *q) {
 void mem_events_destroy(MemEventQueue *q) { free(q->heap); }
 
 static bool before(const MemEvent *a, const MemEvent *b) {
-    return a->at_ps != b->at_ps ? a->at_ps < b->at_ps : a->order < b->order;
+    if (a->at_ps != b->at_ps) {
+        return a->at_ps < b->at_ps;
+    }
+    return a->rank != b->rank ? a->rank < b->rank : a->order < b->order;
 }
 
-uint64_t mem_events_add(MemEventQueue *q, mem_ps at_ps, uint32_t item) {
-    MemEvent event = {.at_ps = at_ps, .order = q->added++, .item = item};
+uint64_t mem_events_add(MemEventQueue *q, mem_ps at_ps, uint64_t rank, uint32_t item) {
+    MemEvent event = {.at_ps = at_ps, .rank = rank, .order = q->added++, .item = item};
 
     if (q->count == q->room) {
         q->room *= 2;

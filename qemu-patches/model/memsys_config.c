@@ -5,6 +5,7 @@
 #include "flash.h"
 #include "link.h"
 #include "memsys.h"
+#include "policies/policy.h"
 #include "serial.h"
 
 #define MAX_LATENCY_PS ((mem_ps)MEM_PS_PER_S)
@@ -58,8 +59,9 @@ static const char *check_cache(const MemDeviceConfig *d) {
     REQUIRE(d->cache_size_bytes <= d->capacity_bytes, "cache_size_bytes must not exceed capacity_bytes");
     uint64_t pages = d->cache_size_bytes / d->cache_page_bytes;
     REQUIRE(pages <= UINT64_C(1) << 30, "cache_size_bytes must not exceed 2^30 pages of cache_page_bytes");
-    REQUIRE(d->cache_ways == 0 || (pages % d->cache_ways == 0 && is_power_of_two(pages / d->cache_ways)),
-            "cache_ways must be 0 (fully associative) or divide the cache into a power-of-two number of sets");
+    REQUIRE(d->cache_ways == 0 || pages % d->cache_ways == 0,
+            "cache_ways must be 0 (fully associative) or divide the number of pages of the cache");
+    REQUIRE(mem_cache_policy(d->cache_policy), "cache_policy must be one of the choices");
     return NULL;
 }
 

@@ -116,12 +116,16 @@ static mem_ps next_change_ps(const MemVersion *v) {
     }
 }
 
-/* An event that was added before is void from now on. */
+/* An event that was added before is void from now on. Lines that change at the same time do so by their number. */
 static void schedule(MemPersist *p, uint32_t version) {
     MemVersion *v = &p->pool.versions[version];
     mem_ps at_ps = next_change_ps(v);
 
-    v->event = at_ps == MEM_NEVER ? MEM_NO_EVENT : mem_events_add(&p->events, at_ps, version);
+    if (at_ps == MEM_NEVER) {
+        v->event = MEM_NO_EVENT;
+    } else {
+        v->event = mem_events_add(&p->events, at_ps, p->pool.records[v->record].line, version);
+    }
 }
 
 static void send_version(MemPersist *p, uint32_t record, mem_ps accepted_ps) {
@@ -171,19 +175,24 @@ static uint32_t carried_version(const MemPersist *p, const MemLineRecord *r, mem
     return carried;
 }
 
-/* The version is programmed in this span, too: the first program to end makes it durable. */
-static void carry(MemPersist *p, uint32_t version, mem_ps start_ps, mem_ps end_ps) {
+/* Let the version follow a program with these times. What has begun stays begun. */
+static void follow(MemPersist *p, uint32_t version, mem_ps start_ps, mem_ps end_ps) {
     MemVersion *v = &p->pool.versions[version];
     mem_ps change_ps = next_change_ps(v);
 
-    if (start_ps < v->program_ps) {
+    if (v->state != MEM_LINE_PROGRAMMING) {
         v->program_ps = start_ps;
     }
-    if (end_ps < v->programmed_ps || MEM_HAS_BUG(MEM_BUG_LAST_PROGRAM_COUNTS)) {
-        v->programmed_ps = end_ps;
-    }
+    v->programmed_ps = end_ps;
     if (next_change_ps(v) != change_ps) {
         schedule(p, version);
+    }
+}
+
+/* The version is in this program, too: it follows the one that is to end first. */
+static void carry(MemPersist *p, uint32_t version, mem_ps start_ps, mem_ps end_ps) {
+    if (end_ps < p->pool.versions[version].programmed_ps || MEM_HAS_BUG(MEM_BUG_LAST_PROGRAM_COUNTS)) {
+        follow(p, version, start_ps, end_ps);
     }
 }
 
@@ -202,19 +211,17 @@ void mem_persist_programmed(MemPersist *p, uint64_t first, uint64_t count, mem_p
     }
 }
 
-void mem_persist_program_delayed(MemPersist *p, uint64_t first, uint64_t count, mem_ps end_ps, mem_ps new_end_ps) {
-    assert(new_end_ps >= end_ps);
-    if (p->pool.version_count == 0 || mem_persist_power_is_gone(p)) {
+void mem_persist_program_moved(MemPersist *p, uint64_t first, uint64_t count, mem_ps old_end_ps, mem_ps start_ps,
+                               mem_ps end_ps) {
+    if (p->cache_protected || p->pool.version_count == 0 || mem_persist_power_is_gone(p)) {
         return;
     }
     for (uint64_t line = first; line < first + count; line++) {
         uint32_t index = mem_pool_find(&p->pool, line);
         uint32_t i = index == MEM_NO_INDEX ? MEM_NO_INDEX : p->pool.records[index].oldest;
         for (; i != MEM_NO_INDEX; i = p->pool.versions[i].newer) {
-            MemVersion *v = &p->pool.versions[i];
-            if (v->programmed_ps == end_ps) {
-                v->programmed_ps = new_end_ps;
-                schedule(p, i);
+            if (p->pool.versions[i].programmed_ps == old_end_ps) {
+                follow(p, i, start_ps, end_ps);
             }
         }
     }

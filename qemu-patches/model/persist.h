@@ -6,8 +6,8 @@
  * newest bytes are not durable has a record: the bytes that are, whether a CPU
  * cache or write-combining buffer holds newer ones, and one version for every
  * write-back that is not durable yet. A version becomes durable when the device
- * accepts it, or, if the device cache is not protected, at the first end of a
- * flash program that carries it. Durable bytes are only ever replaced by newer
+ * accepts it, or, if the device cache is not protected, at the end of the flash
+ * program that carries it. Durable bytes are only ever replaced by newer
  * ones, in whatever order programs end.
  *
  * Lines are numbered from DPA 0. Those of the volatile part, and all if there
@@ -75,8 +75,15 @@ void mem_persist_written_back(MemPersist *p, uint64_t line, mem_ps at_ps, mem_ps
  * end in any order, and need not follow a fetch.
  */
 void mem_persist_programmed(MemPersist *p, uint64_t first, uint64_t count, mem_ps start_ps, mem_ps end_ps);
-/* The program of these lines that was to end at `end_ps`, which is not over yet, ends later: it was suspended. */
-void mem_persist_program_delayed(MemPersist *p, uint64_t first, uint64_t count, mem_ps end_ps, mem_ps new_end_ps);
+
+/*
+ * The program of these lines that was to end at `old_end_ps`, which is still to
+ * come, was overtaken or suspended: it now has these times, no earlier ones. A
+ * line that several programs carry follows the one that was to end first, even
+ * if that is moved behind another one.
+ */
+void mem_persist_program_moved(MemPersist *p, uint64_t first, uint64_t count, mem_ps old_end_ps, mem_ps start_ps,
+                               mem_ps end_ps);
 
 /* When the write-back under way for a line is accepted; 0 if none is at `now_ps`. */
 mem_ps mem_persist_in_flight_until(const MemPersist *p, uint64_t line, mem_ps now_ps);

@@ -21,7 +21,7 @@ typedef struct MemVersion {
     MemLineState state;
     uint64_t event; /* the event that is still to change its state, MEM_NO_EVENT if none is known */
     mem_ps accepted_ps;
-    mem_ps program_ps; /* first start of a flash program that carries it, MEM_NEVER until there is one */
+    mem_ps program_ps; /* start of the flash program that it follows, MEM_NEVER until there is one */
     mem_ps programmed_ps;
     uint8_t bytes[MEMSYS_LINE_BYTES]; /* once the line is dirtied again */
 } MemVersion;

@@ -27,6 +27,8 @@ enum {
     MEM_BUG_PROGRAM_CARRIES_SENT, /* a program saves bytes that arrive after its start */
     MEM_BUG_NO_INTERLEAVING,      /* interleaved media are taken for contiguous ones */
     MEM_BUG_LAST_PROGRAM_COUNTS,  /* a version programmed twice is durable when the program asked for last ends */
+    /* The device's are 20 and on. */
+    MEM_BUG_2Q_FORGETS = 20, /* a page that was in A1out comes back as a new one */
 
     MEM_BUG_FLASH_SUSPEND_UNTOLD = 40, /* nobody hears that a suspended program ends later */
     MEM_BUG_FLASH_BUS_SHARED,          /* two pages cross one channel at once */

@@ -2,6 +2,8 @@
 // The parts alone: replacement policies and the one dirty bit of a line.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "rig.h"
 
 extern "C" {
@@ -105,7 +107,7 @@ TEST(DeviceCache, LeastRecentlyUsedPageOfTheSetGoes) {
     for (uint64_t page = 0; page < 8; page++) {
         put_page(&c, page);
     }
-    mem_device_cache_use(&c, mem_device_cache_find(&c, 0));
+    mem_device_cache_hit(&c, mem_device_cache_find(&c, 0));
     put_page(&c, 8);
     EXPECT_EQ(mem_device_cache_find(&c, 2), MEM_NO_FRAME);
     EXPECT_NE(mem_device_cache_find(&c, 0), MEM_NO_FRAME);
@@ -123,22 +125,23 @@ TEST(DeviceCache, LeastRecentlyUsedPageOfTheSetGoes) {
     c.frames[0].dirty = true;
     EXPECT_NE(mem_device_cache_check(&c), nullptr);
     c.frames[0].dirty = false;
-    c.sets[0].newest = c.sets[1].newest;
+    c.frames[1].tag = 3; // a page where none was filled
     EXPECT_NE(mem_device_cache_check(&c), nullptr);
     mem_device_cache_destroy(&c);
 }
 
-TEST(Events, EarliestFirstAndEqualTimesInOrder) {
+TEST(Events, ByTimeThenRankThenInTheOrderAdded) {
     MemEventQueue q;
     mem_events_init(&q);
     EXPECT_EQ(mem_events_next_ps(&q), MEM_NEVER);
     for (uint32_t i = 0; i < 1000; i++) {
-        mem_events_add(&q, (i * 7919) % 100, i);
+        mem_events_add(&q, (i * 7919) % 100, (i * 31) % 3, i);
     }
+    auto key = [](const MemEvent &e) { return std::tuple(e.at_ps, e.rank, e.item); };
     MemEvent last = mem_events_pop(&q);
     while (q.count) {
         MemEvent e = mem_events_pop(&q);
-        EXPECT_TRUE(e.at_ps > last.at_ps || (e.at_ps == last.at_ps && e.item > last.item));
+        EXPECT_LT(key(last), key(e));
         last = e;
     }
     mem_events_destroy(&q);
