@@ -92,7 +92,7 @@ def test_a_wide_study_runs_on_many_cores_worth_of_one() -> None:
     by_name = {study.name: run for study, run in calibrate.runs(calibrate.load(), ["cxl-dram"])}
     narrow, wide = by_name["cxl-dram"].guest.cpu, by_name["cxl-dram-wide"].guest.cpu
     assert narrow.insn_ps == calibrate.WIDE_CORES * wide.insn_ps
-    assert wide.fill_buffers == calibrate.WIDE_CORES * 10
+    assert wide.fill_buffers == calibrate.WIDE_CORES * 26
     assert (narrow.dram_latency_ps, narrow.llc_latency_ps) == (wide.dram_latency_ps, wide.llc_latency_ps)
 
 

@@ -92,6 +92,7 @@ int main(int argc, char **argv) {
         fail("cannot open %s: %m", path);
     s.base = map_file(s.file, s.bytes);
     s.hot_bytes = s.cache_bytes ? s.cache_bytes / 2 : s.bytes / 2;
+    s.stream_bytes = s.cache_bytes >= 1 << 20 ? s.hot_bytes : s.bytes / 2;
     for (int i = optind; i < argc; i++)
         test_named(argv[i])(&s);
     unlink(s.file);

@@ -29,10 +29,10 @@ static void print_bandwidth(const struct setup *s, const char *test, unsigned re
 // cache. How many of the loads are under way at once is the CPU's affair.
 void test_mix(struct setup *s) {
     static const unsigned mixes[][2] = {{1, 0}, {3, 1}, {2, 1}, {1, 1}, {0, 1}};
-    const uint64_t half = s->hot_bytes / 2 / LINE_BYTES * LINE_BYTES, wanted = 16384 * s->effort;
+    const uint64_t half = s->stream_bytes / 2 / LINE_BYTES * LINE_BYTES, wanted = 16384 * s->effort;
     for (unsigned m = 0; m < sizeof mixes / sizeof *mixes; m++) {
         uint64_t read_at = 0, write_at = 0, lines = 0;
-        settle(s, s->hot_bytes);
+        settle(s, s->stream_bytes);
         begin_point(s);
         uint64_t begin_ns = now_ns();
         for (; lines < wanted; lines += mixes[m][0] + mixes[m][1]) {
@@ -49,19 +49,25 @@ void test_mix(struct setup *s) {
     }
 }
 
-// Sequential loads of the whole file, which is more than the device cache holds.
+// Loads of the whole file, which is more than the device cache holds, by as many streams as a large host has cores:
+// each reads its own part in order. They start a page apart, or all would open pages of the same flash die at once.
 void test_far(struct setup *s) {
+    enum { STREAMS = 64 };
+    const uint64_t part_bytes = s->bytes / STREAMS;
     settle(s, s->bytes);
     begin_point(s);
     uint64_t begin_ns = now_ns();
-    touch_range(s->base, s->bytes, LINE_BYTES);
+    for (uint64_t at = 0; at < part_bytes; at += LINE_BYTES)
+        for (uint64_t stream = 0; stream < STREAMS; stream++)
+            (void)*(volatile char *)(s->base + stream * part_bytes + (at + stream * s->page_bytes) % part_bytes);
     _mm_mfence();
     uint64_t took_ns = now_ns() - begin_ns;
     testbed_roi_end();
     print_bandwidth(s, "far", 1, 0, s->bytes / LINE_BYTES, took_ns);
 }
 
-// The same with full-line non-temporal stores. The fence at the end waits until the device has taken all of them.
+// Full-line non-temporal stores of the whole file in order. The fence at the end waits until the device has taken all
+// of them.
 void test_far_write(struct setup *s) {
     settle(s, s->bytes);
     begin_point(s);
