@@ -24,10 +24,11 @@ typedef struct MemCpuCaches {
 #define MEM_MAX_VICTIMS 3 /* the LLC's own fill, L2's victim, L1's victim by way of L2 */
 
 typedef struct MemCpuAccess {
-    MemLevel level; /* where the line was found */
-    uint32_t slot;  /* where it is in L1 now */
-    bool displaced; /* the slot held another line */
-    bool dirtied;   /* a store found the line clean */
+    MemLevel level;  /* where the line was found */
+    uint32_t slot;   /* where it is in L1 now; of mem_cpu_access() only */
+    bool displaced;  /* the slot held another line */
+    bool dirtied;    /* a store found the line clean */
+    bool prefetched; /* the line was prefetched and not used before */
     uint32_t victim_count;
     uint64_t victims[MEM_MAX_VICTIMS]; /* dirty lines pushed out of the LLC, in order */
 } MemCpuAccess;
@@ -36,6 +37,8 @@ void mem_cpu_init(MemCpuCaches *c, const MemCpuConfig *config);
 void mem_cpu_destroy(MemCpuCaches *c);
 
 void mem_cpu_access(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access);
+/* Bring a line into L2; it comes from memory if `level` says so. */
+void mem_cpu_prefetch(MemCpuCaches *c, uint64_t line, MemCpuAccess *access);
 
 /*
  * Make a line clean, or remove it. Returns whether it was dirty; `*slot` is the

@@ -6,6 +6,7 @@
 /* Every queue is empty; a change of mode and a power cycle both need this. */
 static void reset_queues(MemDevice *d, bool timed) {
     d->timed = timed;
+    d->accepted_until_ps = 0;
     d->active = timed ? d->configured : (MemDeviceTiming){0};
     mem_calendar_clear(&d->controller);
     mem_calendar_clear(&d->dram);
@@ -22,7 +23,8 @@ static void program_moved(void *opaque, const MemProgramMove *move) {
                               move->end_ps);
 }
 
-void mem_device_init(MemDevice *d, const MemDeviceConfig *config, uint8_t *media, const MemCallbacks *cb) {
+void mem_device_init(MemDevice *d, uint32_t number, const MemDeviceConfig *config, const MemMedia *media,
+                     const MemCallbacks *cb) {
     d->configured = (MemDeviceTiming){
         .controller_ps = config->controller_latency_ps,
         .interval_ps = config->controller_interval_ps,
@@ -39,7 +41,7 @@ void mem_device_init(MemDevice *d, const MemDeviceConfig *config, uint8_t *media
     mem_device_cache_init(&d->cache, config);
     mem_flash_init(&d->flash, config);
     mem_flash_listen(&d->flash, &(MemMoveListener){program_moved, d});
-    mem_persist_init(&d->persist, 0, config, &(MemMedia){.base = media}, cb);
+    mem_persist_init(&d->persist, number, config, media, cb);
     reset_queues(d, false);
 }
 
@@ -129,8 +131,7 @@ MemReadTimes mem_device_read(MemDevice *d, MemCounters *count, uint64_t line, me
     return t;
 }
 
-MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, uint64_t byte_mask, mem_ps at_ps,
-                               bool capture_later) {
+MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, uint64_t byte_mask, mem_ps at_ps) {
     MemDelays why = {0}; /* nobody asks for those of a write */
     MemWriteTimes t = {.left_ps = mem_link_write_data(&d->link, at_ps)};
     mem_ps looked_up_ps = start_request(d, mem_link_arrival(&d->link, t.left_ps), &why);
@@ -144,15 +145,20 @@ MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, 
     mem_frame_accepted(&d->cache, f, t.accepted_ps);
     mem_device_cache_mark_dirty(&d->cache, (uint32_t)(f - d->cache.frames));
     mem_link_accepted(&d->link, t.accepted_ps);
+    d->accepted_until_ps = mem_later(d->accepted_until_ps, t.accepted_ps);
     mem_persist_written_back(&d->persist, line, at_ps, t.accepted_ps);
-    (void)capture_later;
     count->cxl_writes++;
     count->link_write_bytes += MEMSYS_LINE_BYTES;
     return t;
 }
 
-uint64_t mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
-    uint64_t lost = mem_persist_power_cut(&d->persist, now_ps).lines_lost;
+mem_ps mem_device_barrier(MemDevice *d, mem_ps at_ps) {
+    mem_persist_barrier(&d->persist, at_ps);
+    return mem_later(at_ps, d->accepted_until_ps) + d->persist.wbarrier_ps;
+}
+
+MemPowerCut mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
+    MemPowerCut outcome = mem_persist_power_cut(&d->persist, now_ps);
 
     if (d->cache_protected) {
         mem_device_cache_settle(&d->cache);
@@ -160,7 +166,7 @@ uint64_t mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
         mem_device_cache_clear(&d->cache);
     }
     reset_queues(d, d->timed);
-    return lost;
+    return outcome;
 }
 
 void mem_device_power_off(MemDevice *d, mem_ps now_ps) {

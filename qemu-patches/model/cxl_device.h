@@ -33,6 +33,7 @@ typedef struct MemDevice {
     MemDeviceCache cache;
     MemFlash flash;
     MemPersist persist;
+    mem_ps accepted_until_ps; /* when all writes so far have been accepted */
 } MemDevice;
 
 typedef struct MemReadTimes {
@@ -47,18 +48,22 @@ typedef struct MemWriteTimes {
     mem_ps completed_ps; /* the host knows */
 } MemWriteTimes;
 
-void mem_device_init(MemDevice *d, const MemDeviceConfig *config, uint8_t *media, const MemCallbacks *cb);
+/* `number`: of the device in its MemSys. */
+void mem_device_init(MemDevice *d, uint32_t number, const MemDeviceConfig *config, const MemMedia *media,
+                     const MemCallbacks *cb);
 void mem_device_destroy(MemDevice *d);
 /* Leaving timed mode lets all that is under way finish at `now_ps`. */
 void mem_device_set_timed(MemDevice *d, bool timed, mem_ps now_ps);
 
 /* Read a line, requested at `at_ps`. Requests come in the order of their times. */
 MemReadTimes mem_device_read(MemDevice *d, MemCounters *count, uint64_t line, mem_ps at_ps);
-/* Write these bytes of a line that the CPU held dirty. `capture_later`: see mem_persist_written_back(). */
-MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, uint64_t byte_mask, mem_ps at_ps,
-                               bool capture_later);
+/* Write these bytes of a line that the CPU held dirty. */
+MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, uint64_t byte_mask, mem_ps at_ps);
 
-uint64_t mem_device_power_cut(MemDevice *d, mem_ps now_ps);
+/* pm_wbarrier at `at_ps`: returns when all that was written so far is durable. */
+mem_ps mem_device_barrier(MemDevice *d, mem_ps at_ps);
+
+MemPowerCut mem_device_power_cut(MemDevice *d, mem_ps now_ps);
 void mem_device_power_off(MemDevice *d, mem_ps now_ps);
 
 #endif

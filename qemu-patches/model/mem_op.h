@@ -22,12 +22,13 @@ typedef enum MemOpKind {
     MEM_OP_EVICT,        /* write a dirty line that the LLC pushed out */
     MEM_OP_WRITE_BACK,   /* write a dirty line that was flushed: the next fence waits for it */
     MEM_OP_CLEAN_FLUSH,  /* flush of a clean line: the next fence waits if a write of it is under way */
-    MEM_OP_FLUSH_WAIT,   /* CLFLUSH: wait for the writes of the line */
+    MEM_OP_FLUSH_WAIT,   /* CLFLUSH: wait for what the flush before sent or found under way */
     MEM_OP_NT_OPEN,      /* take a write-combining buffer */
     MEM_OP_NT_SEND,      /* write what one holds: the next fence waits for it */
     MEM_OP_STORE_FENCE,  /* SFENCE */
     MEM_OP_LOAD_FENCE,   /* LFENCE */
     MEM_OP_FULL_FENCE,   /* MFENCE, locked instructions, the end of WBINVD */
+    MEM_OP_SERIALIZE,    /* the loads and stores so far, but not what flushes started */
     MEM_OP_BARRIER,      /* pm_wbarrier: the device makes durable what it has accepted */
     MEM_OP_KINDS,
 } MemOpKind;

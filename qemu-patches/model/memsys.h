@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The timed memory system: CPU caches, local DRAM, CXL link and one CXL-SSD.
+ * The timed memory system: CPU caches, local DRAM and CXL-SSDs.
  *
  * This is the only header a user of the model needs. A `MemSys` is told of
  * every line a CPU touches and answers how long the CPU stalls for it; it also
@@ -19,7 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "media.h"
+#include "power.h"
+
 #define MEMSYS_LINE_BYTES 64u
+#define MEMSYS_MAX_DEVICES 8u
+#define MEMSYS_MAX_WINDOWS 16u
+#define MEMSYS_MAX_WAYS 8u
 
 typedef uint64_t mem_ps; /* a point in, or a span of, virtual time */
 
@@ -141,6 +147,21 @@ typedef enum MemLineState {
 } MemLineState;
 
 typedef enum MemFlushKind { MEM_CLWB, MEM_CLFLUSHOPT, MEM_CLFLUSH } MemFlushKind;
+typedef enum MemFenceKind { MEM_SFENCE, MEM_LFENCE, MEM_MFENCE, MEM_SERIALIZE } MemFenceKind;
+
+/*
+ * A range of host physical addresses and what is behind it: a committed HDM
+ * decoder. With several ways, pieces of `granularity_bytes` go to the devices
+ * in turn, each device's part beginning at its `dpa`.
+ */
+typedef struct MemWindow {
+    uint64_t hpa;
+    uint64_t size_bytes;
+    uint64_t dpa;
+    uint32_t ways;
+    uint32_t granularity_bytes; /* unused with one way */
+    uint32_t devices[MEMSYS_MAX_WAYS];
+} MemWindow;
 
 typedef struct MemCallbacks {
     void *opaque;
@@ -151,7 +172,7 @@ typedef struct MemCallbacks {
      */
     void (*l1_slot_dropped)(void *opaque, uint32_t slot);
     /* A device line changed its persistence state. May be NULL. */
-    void (*line_state)(void *opaque, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps);
+    void (*line_state)(void *opaque, uint32_t device, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps);
 } MemCallbacks;
 
 /*
@@ -165,6 +186,9 @@ typedef struct MemCallbacks {
     X(nt_stores, "non-temporal line stores")                                                                           \
     X(flushes, "CLWB, CLFLUSHOPT and CLFLUSH executed")                                                                \
     X(fences, "SFENCE, MFENCE and locked instructions")                                                                \
+    X(stream_loads, "loads taken as independent of those under way")                                                   \
+    X(prefetches, "lines that the prefetcher asked memory for")                                                        \
+    X(prefetches_used, "of them, those used later")                                                                    \
     X(l1_misses, "accesses that missed L1D")                                                                           \
     X(l2_misses, "accesses that missed L2")                                                                            \
     X(llc_misses, "accesses that missed the LLC")                                                                      \
@@ -185,6 +209,8 @@ typedef struct MemCallbacks {
     X(stall_dram_ps, "stall on local DRAM")                                                                            \
     X(stall_cxl_hit_ps, "stall on device-cache hits")                                                                  \
     X(stall_cxl_miss_ps, "stall on device-cache misses")                                                               \
+    X(stall_overlap_ps, "stall at the end of the window for loads under way, and on prefetched lines")                 \
+    X(stall_store_ps, "stall for a place in the store buffer")                                                         \
     X(stall_fence_ps, "stall in fences, CLFLUSH and NT stores for writes under way")
 
 typedef struct MemCounters {
@@ -201,22 +227,29 @@ typedef struct MemCounters {
 const char *memsys_check_cpu(const MemCpuConfig *cpu);
 const char *memsys_check_device(const MemDeviceConfig *device);
 
-/*
- * Create a memory system. `device` may be NULL: local DRAM only. `media` is the
- * device's `capacity_bytes` of live content, which the caller keeps mapped for
- * the life of the MemSys and to which all stores of the CPU go directly; the
- * model reads it to save what is durable and writes it only in
- * memsys_power_cut(). The configurations must have passed their check.
- */
-MemSys *memsys_new(const MemCpuConfig *cpu, const MemDeviceConfig *device, uint8_t *media, const MemCallbacks *cb);
+/* Create a memory system of local DRAM only. The configuration must have passed its check. */
+MemSys *memsys_new(const MemCpuConfig *cpu, const MemCallbacks *cb);
 void memsys_free(MemSys *m);
 
 /*
- * Map [hpa, hpa + size_bytes) to the device at `dpa`: a committed HDM decoder.
- * Size 0 unmaps. All three are multiples of the line size. Everything else is
- * local DRAM. Cached lines of the device are written back before a change.
+ * Add a device, whose configuration has passed its check; returns its number,
+ * 0 and on. `media` is the live content of its persistent part, which the
+ * caller keeps mapped for the life of the MemSys and to which all stores of the
+ * CPU go directly; the model reads it to save what is durable and writes it
+ * only in memsys_power_cut(). NULL: its durability is not tracked.
  */
-void memsys_map_window(MemSys *m, uint64_t hpa, uint64_t dpa, uint64_t size_bytes, mem_ps now_ps);
+uint32_t memsys_add_device(MemSys *m, const MemDeviceConfig *config, const MemMedia *media);
+/* The same content is in another place from now on. */
+void memsys_set_media(MemSys *m, uint32_t device, const MemMedia *media);
+/* Change what may change at run time (params.h). Returns NULL, or a static sentence saying why nothing was changed. */
+const char *memsys_reconfigure_device(MemSys *m, uint32_t device, const MemDeviceConfig *config);
+
+/*
+ * Map a window; size 0 unmaps it. Addresses, sizes and granularity are
+ * multiples of the line size; windows do not overlap. Everything outside them
+ * is local DRAM. The CPU caches are written back before a change.
+ */
+void memsys_map_window(MemSys *m, uint32_t index, const MemWindow *window, mem_ps now_ps);
 
 /* The slot an access used, or MEM_NO_SLOT if the line is not in L1 after it. */
 #define MEM_NO_SLOT UINT32_MAX
@@ -237,9 +270,6 @@ mem_ps memsys_store(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
  * write-combining buffer, which goes out when all 64 bytes are written, when
  * another line needs the buffer, on a fence, or on any other access to the
  * line. Posted: the stall is 0 unless the buffer it needs must wait.
- *
- * "Goes out when full" happens at the next call of any kind, so that the bytes
- * of the store that filled it are in `media` by then.
  */
 mem_ps memsys_nt_store(MemSys *m, uint64_t hpa, uint32_t size_bytes, mem_ps now_ps);
 
@@ -247,12 +277,16 @@ mem_ps memsys_nt_store(MemSys *m, uint64_t hpa, uint32_t size_bytes, mem_ps now_
 mem_ps memsys_flush(MemSys *m, uint64_t hpa, MemFlushKind kind, mem_ps now_ps);
 
 /*
- * SFENCE, MFENCE or a locked instruction: drain the write-combining buffers and
- * stall until every flush and non-temporal store so far is accepted by
- * local DRAM or the device (the persistence domain if the device cache is
- * protected).
+ * MEM_SFENCE: drain the write-combining buffers and stall until every store,
+ * flush and non-temporal store so far is accepted by local DRAM or the device
+ * (the persistence domain if the device cache is protected). MEM_LFENCE: stall
+ * until every load is done. MEM_MFENCE, also for locked instructions: both.
+ * MEM_SERIALIZE: loads and stores, but not what flushes started.
  */
-mem_ps memsys_fence(MemSys *m, mem_ps now_ps);
+mem_ps memsys_fence(MemSys *m, MemFenceKind kind, mem_ps now_ps);
+
+/* pm_wbarrier: all that the devices have accepted, or are about to, is durable when it returns. */
+mem_ps memsys_barrier(MemSys *m, mem_ps now_ps);
 
 /* WBINVD: write back and drop everything in the CPU caches; then as a fence. */
 mem_ps memsys_wbinvd(MemSys *m, mem_ps now_ps);
@@ -267,17 +301,20 @@ void memsys_set_timed(MemSys *m, bool timed);
 
 void memsys_reset_counters(MemSys *m);
 MemCounters memsys_counters(const MemSys *m);
+/* Latencies since the last memsys_reset_counters(), by a MemCause; see histogram.h. */
+struct MemHistogram;
+const struct MemHistogram *memsys_histogram(const MemSys *m, unsigned cause);
 
 /* The persistence state of a device line at `now_ps`, without changing anything. */
-MemLineState memsys_line_state(const MemSys *m, uint64_t dpa, mem_ps now_ps);
+MemLineState memsys_line_state(const MemSys *m, uint32_t device, uint64_t dpa, mem_ps now_ps);
 
 /*
  * Power cut at `now_ps`: every device line's bytes in `media` become what was
  * durable then; the CPU caches, WC buffers and an unprotected device cache
  * lose their contents; a protected device cache and the flash keep theirs.
- * Returns how many lines lost newer bytes. Independent of hash order.
+ * Independent of hash order.
  */
-uint64_t memsys_power_cut(MemSys *m, mem_ps now_ps);
+MemPowerCut memsys_power_cut(MemSys *m, mem_ps now_ps);
 
 /*
  * Orderly power-off: everything is written back and durable at no time cost.

@@ -1,45 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a MemSys is made of; for memsys.c and memsys_invariants.c only. */
+/* What a MemSys is made of; for memsys*.c only. */
 #ifndef MODEL_MEMSYS_INTERNAL_H
 #define MODEL_MEMSYS_INTERNAL_H
 
 #include "cpu_caches.h"
-#include "cxl_device.h"
-#include "dram.h"
-#include "memsys.h"
+#include "memory.h"
+#include "streams.h"
 #include "wc_buffers.h"
 
-typedef struct MemLatencies {
-    mem_ps l2_ps;
-    mem_ps llc_ps;
-} MemLatencies;
+#define LINE_SHIFT 6
 
 struct MemSys {
     MemCpuCaches cpu;
+    MemStreams streams;
     MemWc wc;
-    MemDram dram;
-    MemDevice *device; /* NULL: local DRAM only */
-    MemLatencies configured;
-    MemLatencies active;
-    /* The window, in lines: [window_first, + window_count) is device_first and on. */
-    uint64_t window_first;
-    uint64_t window_count;
-    uint64_t device_first;
-    mem_ps now_ps;         /* of the latest call */
-    mem_ps resumes_ps;     /* when the CPU goes on after its latest wait for a WC buffer */
-    mem_ps fence_until_ps; /* when the last write-back or NT store that a fence waits for is complete */
-    bool timed;
-    MemCounters counters;
-    MemCounters ignored; /* where the counts outside the region of interest go */
-    MemCounters *count;  /* one of the two */
+    mem_ps l2_configured_ps, llc_configured_ps;
+    mem_ps l2_ps, llc_ps; /* stalls of hits now: 0 outside the region of interest */
+    MemOverlap overlap;
+    bool stores_posted;
+    bool clwb_keeps_line;
+    mem_ps now_ps;     /* of the latest call */
+    mem_ps resumes_ps; /* when the CPU goes on after its latest wait */
+    MemMemory memory;
+    MemWindow windows[MEMSYS_MAX_WINDOWS]; /* as mapped last */
     MemCallbacks callbacks;
 };
 
-/* Whether a line is the device's, and if so which of its lines. */
-static inline bool mem_to_device_line(const MemSys *m, uint64_t line, uint64_t *device_line) {
-    uint64_t offset = line - m->window_first;
-    *device_line = m->device_first + offset;
-    return offset < m->window_count;
-}
+/* Every call passes here first: what was due by now happens. Time does not go back. */
+mem_ps mem_sys_enter(MemSys *m, mem_ps now_ps);
+/* An operation on memory at `at_ps`; returns when the CPU goes on. */
+mem_ps mem_sys_op(MemSys *m, MemOpKind kind, uint64_t line, mem_ps at_ps);
+/* Send every WC buffer, oldest first; returns when the CPU goes on. */
+mem_ps mem_sys_send_wc_buffers(MemSys *m, mem_ps at_ps);
+/* A line left L1, or may not be written without telling the model any more. */
+void mem_sys_drop_slot(MemSys *m, uint32_t slot);
 
 #endif

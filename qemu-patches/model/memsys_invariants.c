@@ -6,8 +6,8 @@ static const char *check_host_counters(const MemCounters *n) {
     if (n->l1_misses > n->loads + n->stores || n->l2_misses > n->l1_misses || n->llc_misses > n->l2_misses) {
         return "no level misses more often than it is asked";
     }
-    if (n->llc_misses != n->dram_reads + n->cxl_reads) {
-        return "LLC misses = DRAM reads + device reads";
+    if (n->llc_misses + n->prefetches != n->dram_reads + n->cxl_reads) {
+        return "LLC misses + prefetches = DRAM reads + device reads";
     }
     return NULL;
 }
@@ -26,21 +26,25 @@ static const char *check_device_counters(const MemCounters *n) {
     return NULL;
 }
 
-/* Lines the CPU holds dirty that the device does, and does not, know to be so. */
+/* Device lines the CPU holds dirty, by whether their device knows. */
 typedef struct DirtyTally {
     const MemSys *m;
-    uint64_t known;
+    uint64_t known[MEMSYS_MAX_DEVICES];
     uint64_t unknown;
 } DirtyTally;
 
 static void tally_line(void *opaque, uint64_t line) {
     DirtyTally *tally = opaque;
+    const MemMemory *memory = &tally->m->memory;
     uint64_t device_line;
+    MemDevice *d = mem_memory_route(memory, line, &device_line);
 
-    if (mem_to_device_line(tally->m, line, &device_line)) {
-        bool known = mem_persist_is_cpu_dirty(&tally->m->device->persist, device_line);
-        tally->known += known;
-        tally->unknown += !known;
+    for (uint32_t i = 0; d && i < memory->device_count; i++) {
+        if (memory->devices[i] == d) {
+            bool known = mem_persist_is_cpu_dirty(&d->persist, device_line);
+            tally->known[i] += known;
+            tally->unknown += !known;
+        }
     }
 }
 
@@ -53,8 +57,10 @@ static const char *check_dirty_lines(const MemSys *m) {
             tally_line(&tally, m->wc.buffers[i].line);
         }
     }
-    if (m->device && (tally.unknown || tally.known != m->device->persist.cpu_dirty_count)) {
-        return "the device lines that are CPU-dirty are those dirty in a cache or gathered in a WC buffer";
+    for (uint32_t i = 0; i < m->memory.device_count; i++) {
+        if (tally.unknown || tally.known[i] != m->memory.devices[i]->persist.cpu_dirty_count) {
+            return "the device lines that are CPU-dirty are those dirty in a cache or gathered in a WC buffer";
+        }
     }
     return NULL;
 }
@@ -70,20 +76,24 @@ static const char *check_buffers(const MemSys *m) {
             return "a line gathered in a WC buffer is in no other buffer and in no cache";
         }
     }
-    return open == m->wc.open_count ? NULL : "open WC buffers are counted right";
+    if (open != m->wc.open_count || open + m->memory.core.wc_buffers.count != m->wc.count) {
+        return "open WC buffers are counted right";
+    }
+    return NULL;
 }
 
 const char *memsys_check_invariants(const MemSys *m) {
     const char *broken = mem_cpu_check(&m->cpu);
 
-    broken = broken ? broken : check_host_counters(&m->counters);
-    broken = broken ? broken : check_device_counters(&m->counters);
+    broken = broken ? broken : check_host_counters(&m->memory.counters);
+    broken = broken ? broken : check_device_counters(&m->memory.counters);
     broken = broken ? broken : check_buffers(m);
     broken = broken ? broken : check_dirty_lines(m);
-    if (m->device) {
-        broken = broken ? broken : mem_device_cache_check(&m->device->cache);
-        broken = broken ? broken : mem_flash_check_state(&m->device->flash);
-        broken = broken ? broken : mem_persist_check(&m->device->persist);
+    for (uint32_t i = 0; !broken && i < m->memory.device_count; i++) {
+        const MemDevice *d = m->memory.devices[i];
+        broken = mem_device_cache_check(&d->cache);
+        broken = broken ? broken : mem_flash_check_state(&d->flash);
+        broken = broken ? broken : mem_persist_check(&d->persist);
     }
     return broken;
 }

@@ -64,7 +64,7 @@ MemLineState mem_persist_newest_state(const MemPersist *p, const MemLineRecord *
 
 void mem_persist_report(const MemPersist *p, uint64_t line, MemLineState from, MemLineState to, mem_ps at_ps) {
     if (p->callbacks.line_state && from != to) {
-        p->callbacks.line_state(p->callbacks.opaque, line * MEMSYS_LINE_BYTES, from, to, at_ps);
+        p->callbacks.line_state(p->callbacks.opaque, p->device, line * MEMSYS_LINE_BYTES, from, to, at_ps);
     }
 }
 

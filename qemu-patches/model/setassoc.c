@@ -6,26 +6,36 @@
 
 #include "mem_alloc.h"
 
-static size_t config_sets(const MemCacheConfig *config) {
-    return config->size_bytes / MEMSYS_LINE_BYTES / config->ways;
+static const MemVictim nothing = {.line = MEM_NO_LINE, .dirty = false};
+
+static void init_sets(MemSets *s, const MemCacheConfig *config) {
+    s->ways = config->ways;
+    s->count = config->size_bytes / MEMSYS_LINE_BYTES / config->ways;
+    s->power_of_two = (s->count & (s->count - 1)) == 0;
+    s->shift = (unsigned)__builtin_ctzll(s->count);
+    s->magic = UINT64_MAX / s->count + 1; /* exact for lines below 2^64 / count; unused for powers of two */
 }
 
-static void fill_empty(uint64_t *tags, size_t count) {
-    for (size_t i = 0; i < count; i++) {
+static size_t tag_count(const MemSets *s) { return (size_t)s->count * s->ways; }
+
+static MemTag *new_tags(const MemSets *s) { return mem_calloc(tag_count(s), sizeof(MemTag)); }
+
+static void clear_tags(MemTag *tags, const MemSets *s) {
+    for (size_t i = 0; i < tag_count(s); i++) {
         tags[i] = MEM_TAG_NONE;
     }
 }
 
-void mem_fifo_init(MemFifoArray *a, const MemCacheConfig *config) {
-    size_t sets = config_sets(config);
-    size_t slots = sets * config->ways;
+static MemVictim victim_of(const MemSets *s, size_t first, MemTag tag) {
+    return tag == MEM_TAG_NONE ? nothing : (MemVictim){.line = mem_line_at(s, first, tag), .dirty = mem_tag_dirty(tag)};
+}
 
-    a->tags = mem_calloc(slots, sizeof(*a->tags));
-    a->filled = mem_calloc(slots, sizeof(*a->filled));
+void mem_fifo_init(MemFifoArray *a, const MemCacheConfig *config) {
+    init_sets(&a->sets, config);
+    a->tags = new_tags(&a->sets);
+    a->filled = mem_calloc(tag_count(&a->sets), sizeof(*a->filled));
     a->fills = 0;
-    a->set_mask = sets - 1;
-    a->ways = config->ways;
-    fill_empty(a->tags, slots);
+    mem_fifo_clear(a);
 }
 
 void mem_fifo_destroy(MemFifoArray *a) {
@@ -33,20 +43,21 @@ void mem_fifo_destroy(MemFifoArray *a) {
     free(a->filled);
 }
 
-uint32_t mem_fifo_slots(const MemFifoArray *a) { return (uint32_t)(a->set_mask + 1) * a->ways; }
+uint32_t mem_fifo_slots(const MemFifoArray *a) { return (uint32_t)tag_count(&a->sets); }
 
-uint64_t mem_fifo_put(MemFifoArray *a, uint64_t line, bool dirty, uint32_t *slot) {
-    uint32_t first = (uint32_t)(line & a->set_mask) * a->ways;
+MemVictim mem_fifo_put(MemFifoArray *a, uint64_t line, bool dirty, uint32_t *slot) {
+    MemPlace place = mem_place_of(&a->sets, line);
+    uint32_t first = (uint32_t)place.first;
     uint32_t oldest = first;
     uint64_t oldest_fill = a->filled[first];
 
-    for (uint32_t s = first + 1; s < first + a->ways; s++) { /* no branches: which slot wins is not predictable */
+    for (uint32_t s = first + 1; s < first + a->sets.ways; s++) { /* no branches: which slot wins is not predictable */
         uint64_t fill = a->filled[s];
         oldest = fill < oldest_fill ? s : oldest;
         oldest_fill = fill < oldest_fill ? fill : oldest_fill;
     }
-    uint64_t victim = a->tags[oldest];
-    a->tags[oldest] = line | (dirty ? MEM_TAG_DIRTY : 0);
+    MemVictim victim = victim_of(&a->sets, first, a->tags[oldest]);
+    a->tags[oldest] = place.tag | (dirty ? MEM_TAG_DIRTY : 0);
     a->filled[oldest] = ++a->fills;
     *slot = oldest;
     return victim;
@@ -58,104 +69,96 @@ void mem_fifo_drop(MemFifoArray *a, uint32_t slot) {
 }
 
 void mem_fifo_clear(MemFifoArray *a) {
-    fill_empty(a->tags, mem_fifo_slots(a));
-    memset(a->filled, 0, mem_fifo_slots(a) * sizeof(*a->filled));
+    clear_tags(a->tags, &a->sets);
+    memset(a->filled, 0, tag_count(&a->sets) * sizeof(*a->filled));
 }
 
 void mem_lru_init(MemLruArray *a, const MemCacheConfig *config) {
-    size_t sets = config_sets(config);
-
-    a->tags = mem_calloc(sets * config->ways, sizeof(*a->tags));
-    a->set_mask = sets - 1;
-    a->ways = config->ways;
-    fill_empty(a->tags, sets * config->ways);
+    init_sets(&a->sets, config);
+    a->tags = new_tags(&a->sets);
+    mem_lru_clear(a);
 }
 
 void mem_lru_destroy(MemLruArray *a) { free(a->tags); }
 
-size_t mem_lru_lines(const MemLruArray *a) { return (size_t)(a->set_mask + 1) * a->ways; }
+size_t mem_lru_lines(const MemLruArray *a) { return tag_count(&a->sets); }
 
-void mem_lru_clear(MemLruArray *a) { fill_empty(a->tags, mem_lru_lines(a)); }
-
-static uint64_t *set_of(const MemLruArray *a, uint64_t line) {
-    return a->tags + (size_t)(line & a->set_mask) * a->ways;
-}
-
-/* The way of a line, or `ways` if it is not there. */
-static uint32_t way_of(const MemLruArray *a, const uint64_t *set, uint64_t line) {
-    uint32_t way = 0;
-    while (way < a->ways && mem_tag_line(set[way]) != line) {
-        way++;
-    }
-    return way;
-}
+void mem_lru_clear(MemLruArray *a) { clear_tags(a->tags, &a->sets); }
 
 /* Open the front of a set by moving the tags before `way` over the one there. */
-static void put_front(uint64_t *set, uint32_t way, uint64_t tag) {
+static void put_front(MemTag *set, uint32_t way, MemTag tag) {
     memmove(set + 1, set, way * sizeof(*set));
     set[0] = tag;
 }
 
-bool mem_lru_hit(MemLruArray *a, uint64_t line, bool *dirty) {
-    uint64_t *set = set_of(a, line);
-    uint32_t way = way_of(a, set, line);
+bool mem_lru_hit(MemLruArray *a, uint64_t line, MemTag *flags) {
+    MemPlace place = mem_place_of(&a->sets, line);
+    MemTag *set = a->tags + place.first;
+    uint32_t way = mem_way_of(set, a->sets.ways, place.tag);
 
-    if (way == a->ways) {
+    if (way == a->sets.ways) {
         return false;
     }
-    *dirty = mem_tag_dirty(set[way]);
-    put_front(set, way, line);
+    *flags = set[way] & MEM_TAG_FLAGS;
+    put_front(set, way, place.tag);
     return true;
 }
 
-uint64_t mem_lru_fill(MemLruArray *a, uint64_t line) {
-    uint64_t *set = set_of(a, line);
-    uint64_t victim = set[a->ways - 1];
+MemVictim mem_lru_fill(MemLruArray *a, uint64_t line, MemTag flags) {
+    MemPlace place = mem_place_of(&a->sets, line);
+    MemTag *set = a->tags + place.first;
+    MemVictim victim = victim_of(&a->sets, place.first, set[a->sets.ways - 1]);
 
-    put_front(set, a->ways - 1, line);
+    put_front(set, a->sets.ways - 1, place.tag | flags);
     return victim;
 }
 
-uint64_t mem_lru_put(MemLruArray *a, uint64_t line, bool dirty) {
-    uint64_t *set = set_of(a, line);
-    uint32_t way = way_of(a, set, line);
-    uint64_t tag = line | (dirty ? MEM_TAG_DIRTY : 0);
-    uint64_t victim = MEM_TAG_NONE;
+MemVictim mem_lru_put(MemLruArray *a, uint64_t line, bool dirty) {
+    MemPlace place = mem_place_of(&a->sets, line);
+    MemTag *set = a->tags + place.first;
+    uint32_t way = mem_way_of(set, a->sets.ways, place.tag);
+    MemTag tag = place.tag | (dirty ? MEM_TAG_DIRTY : 0);
+    MemVictim victim = nothing;
 
-    if (way < a->ways) {
-        tag |= set[way];
+    if (way < a->sets.ways) {
+        tag |= set[way] & MEM_TAG_DIRTY;
     } else {
-        way = a->ways - 1;
-        victim = set[way];
+        way = a->sets.ways - 1;
+        victim = victim_of(&a->sets, place.first, set[way]);
     }
     put_front(set, way, tag);
     return victim;
 }
 
 bool mem_lru_clean(MemLruArray *a, uint64_t line) {
-    uint64_t *set = set_of(a, line);
-    uint32_t way = way_of(a, set, line);
+    MemPlace place = mem_place_of(&a->sets, line);
+    MemTag *set = a->tags + place.first;
+    uint32_t way = mem_way_of(set, a->sets.ways, place.tag);
 
-    if (way == a->ways || !mem_tag_dirty(set[way])) {
+    if (way == a->sets.ways || !mem_tag_dirty(set[way])) {
         return false;
     }
-    set[way] = line;
+    set[way] &= ~MEM_TAG_DIRTY;
     return true;
 }
 
 bool mem_lru_drop(MemLruArray *a, uint64_t line) {
-    uint64_t *set = set_of(a, line);
-    uint32_t way = way_of(a, set, line);
+    MemPlace place = mem_place_of(&a->sets, line);
+    MemTag *set = a->tags + place.first;
+    uint32_t way = mem_way_of(set, a->sets.ways, place.tag);
 
-    if (way == a->ways) {
+    if (way == a->sets.ways) {
         return false;
     }
     bool dirty = mem_tag_dirty(set[way]);
-    for (; way + 1 < a->ways; way++) {
+    for (; way + 1 < a->sets.ways; way++) {
         set[way] = set[way + 1];
     }
-    set[a->ways - 1] = MEM_TAG_NONE;
+    set[a->sets.ways - 1] = MEM_TAG_NONE;
     return dirty;
 }
 
-bool mem_lru_has(const MemLruArray *a, uint64_t line) { return way_of(a, set_of(a, line), line) < a->ways; }
+bool mem_lru_has(const MemLruArray *a, uint64_t line) {
+    MemPlace place = mem_place_of(&a->sets, line);
+    return mem_way_of(a->tags + place.first, a->sets.ways, place.tag) < a->sets.ways;
+}

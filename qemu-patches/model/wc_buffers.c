@@ -33,30 +33,16 @@ uint32_t mem_wc_oldest(const MemWc *w) {
     return oldest;
 }
 
-uint32_t mem_wc_free(const MemWc *w, mem_ps now_ps) {
-    for (uint32_t i = 0; i < w->count; i++) {
-        if (!w->buffers[i].open && w->buffers[i].busy_until_ps <= now_ps) {
-            return i;
-        }
-    }
-    return MEM_NO_BUFFER;
-}
+uint32_t mem_wc_open(MemWc *w, uint64_t line) {
+    uint32_t buffer = 0;
 
-uint32_t mem_wc_first_sent(const MemWc *w) {
-    uint32_t first = MEM_NO_BUFFER;
-    for (uint32_t i = 0; i < w->count; i++) {
-        const MemWcBuffer *b = &w->buffers[i];
-        if (!b->open && (first == MEM_NO_BUFFER || b->busy_until_ps < w->buffers[first].busy_until_ps)) {
-            first = i;
-        }
+    assert(w->open_count < w->count);
+    while (w->buffers[buffer].open) {
+        buffer++;
     }
-    return first;
-}
-
-void mem_wc_open(MemWc *w, uint32_t buffer, uint64_t line) {
-    assert(!w->buffers[buffer].open);
     w->buffers[buffer] = (MemWcBuffer){.line = line, .opened = w->openings++, .open = true};
     w->open_count++;
+    return buffer;
 }
 
 bool mem_wc_fill(MemWc *w, uint32_t buffer, uint32_t offset_bytes, uint32_t size_bytes) {
@@ -65,10 +51,9 @@ bool mem_wc_fill(MemWc *w, uint32_t buffer, uint32_t offset_bytes, uint32_t size
     return w->buffers[buffer].written == UINT64_MAX;
 }
 
-void mem_wc_sent(MemWc *w, uint32_t buffer, mem_ps busy_until_ps) {
+void mem_wc_sent(MemWc *w, uint32_t buffer) {
     assert(w->buffers[buffer].open);
     w->buffers[buffer].open = false;
-    w->buffers[buffer].busy_until_ps = busy_until_ps;
     w->open_count--;
 }
 

@@ -15,6 +15,7 @@ static const MemCpuConfig cpu = {
     .dram_latency_ps = 80000,
     .dram_bandwidth = UINT64_C(20000000000),
     .wc_buffers = 10,
+    .clwb_keeps_line = true,
 };
 
 static const MemDeviceConfig device = {
@@ -66,9 +67,12 @@ int main(int argc, char **argv) {
     long accesses = argc > 1 ? strtol(argv[1], NULL, 10) : 10000000;
     uint8_t *media = calloc(device.capacity_bytes, 1);
     MemCallbacks callbacks = {.l1_slot_dropped = ignore_drop};
-    MemSys *m = memsys_new(&cpu, &device, media, &callbacks);
+    MemMedia where = {.base = media};
+    MemWindow window = {.hpa = WINDOW, .size_bytes = device.capacity_bytes, .ways = 1};
+    MemSys *m = memsys_new(&cpu, &callbacks);
 
-    memsys_map_window(m, WINDOW, 0, device.capacity_bytes, 0);
+    memsys_add_device(m, &device, &where);
+    memsys_map_window(m, 0, &window, 0);
     memsys_set_timed(m, true);
     run(m, "L1 hit", 0, 16 << 10, 64, accesses, memsys_load);
     run(m, "L2 hit", 0, 512 << 10, 64, accesses, memsys_load);

@@ -16,7 +16,8 @@ class DeviceRig {
   public:
     explicit DeviceRig(const MemDeviceConfig &device_config) : config(device_config), media(config.capacity_bytes) {
         MemCallbacks callbacks = {};
-        mem_device_init(&d, &config, media.data(), &callbacks);
+        MemMedia where = {.base = media.data()};
+        mem_device_init(&d, 0, &config, &where, &callbacks);
         mem_device_set_timed(&d, true, 0);
     }
     ~DeviceRig() { mem_device_destroy(&d); }
@@ -28,7 +29,7 @@ class DeviceRig {
     MemWriteTimes write(uint64_t dpa, mem_ps at_ps, uint64_t mask = MEM_ALL_BYTES) {
         mem_persist_run(&d.persist, at_ps);
         mem_persist_dirtied(&d.persist, dpa / kLine, at_ps);
-        return mem_device_write(&d, &count, dpa / kLine, mask, at_ps, false);
+        return mem_device_write(&d, &count, dpa / kLine, mask, at_ps);
     }
 
     MemDeviceConfig config;

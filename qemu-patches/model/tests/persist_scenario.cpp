@@ -248,7 +248,7 @@ class PersistScenario {
     }
 
     // The transitions of each line form a chain, in time.
-    static void on_state(void *opaque, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps) {
+    static void on_state(void *opaque, uint32_t, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps) {
         auto *s = static_cast<PersistScenario *>(opaque);
         auto [at, first] = s->states_.try_emplace(dpa, MEM_LINE_DURABLE, 0);
         if (at->second.first != from || at_ps < at->second.second || from == to) {

@@ -23,7 +23,8 @@ inline MemCpuConfig small_cpu() {
             .llc = {16384, 4, 20 * kNs},
             .dram_latency_ps = 80 * kNs,
             .dram_bandwidth = UINT64_C(16000000000),
-            .wc_buffers = 4};
+            .wc_buffers = 4,
+            .clwb_keeps_line = true};
 }
 
 // 1 MiB behind a 64 KiB fully associative cache; a line takes 2 ns to the host and 4 ns to the device.
@@ -50,14 +51,21 @@ struct Transition {
     bool operator==(const Transition &) const = default;
 };
 
+inline void map_window(MemSys *m, uint64_t hpa, uint64_t dpa, uint64_t size, mem_ps now) {
+    MemWindow window = {.hpa = hpa, .size_bytes = size, .dpa = dpa, .ways = 1};
+    memsys_map_window(m, 0, &window, now);
+}
+
 class Rig {
   public:
     explicit Rig(bool cache_protected = true) : Rig(small_cpu(), small_device(cache_protected)) {}
     Rig(const MemCpuConfig &cpu_config, const MemDeviceConfig &device_config)
         : cpu(cpu_config), device(device_config), media(device_config.capacity_bytes) {
         MemCallbacks callbacks = {this, on_dropped, on_state};
-        m = memsys_new(&cpu, &device, media.data(), &callbacks);
-        memsys_map_window(m, kWindow, 0, device.capacity_bytes, 0);
+        MemMedia where = {.base = media.data()};
+        m = memsys_new(&cpu, &callbacks);
+        memsys_add_device(m, &device, &where);
+        map_window(m, kWindow, 0, device.capacity_bytes, 0);
         memsys_set_timed(m, true);
     }
     ~Rig() { memsys_free(m); }
@@ -77,9 +85,9 @@ class Rig {
         return stall;
     }
     mem_ps flush(uint64_t dpa, MemFlushKind kind = MEM_CLWB) { return pass(memsys_flush(m, kWindow + dpa, kind, now)); }
-    mem_ps fence() { return pass(memsys_fence(m, now)); }
-    MemLineState state(uint64_t dpa) const { return memsys_line_state(m, dpa, now); }
-    MemLineState state_at(uint64_t dpa, mem_ps at_ps) const { return memsys_line_state(m, dpa, at_ps); }
+    mem_ps fence() { return pass(memsys_fence(m, MEM_SFENCE, now)); }
+    MemLineState state(uint64_t dpa) const { return memsys_line_state(m, 0, dpa, now); }
+    MemLineState state_at(uint64_t dpa, mem_ps at_ps) const { return memsys_line_state(m, 0, dpa, at_ps); }
     MemCounters counters() const { return memsys_counters(m); }
 
     // Closed forms.
@@ -106,7 +114,7 @@ class Rig {
         return stall;
     }
     static void on_dropped(void *opaque, uint32_t slot) { static_cast<Rig *>(opaque)->dropped.push_back(slot); }
-    static void on_state(void *opaque, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps) {
+    static void on_state(void *opaque, uint32_t, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps) {
         static_cast<Rig *>(opaque)->transitions.push_back({dpa, from, to, at_ps});
     }
 };

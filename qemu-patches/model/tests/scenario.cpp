@@ -20,7 +20,8 @@ MemCpuConfig draw_cpu(Choices &c) {
             .llc = {1536, 3, 7700},
             .dram_latency_ps = 81000,
             .dram_bandwidth = UINT64_C(9700000000),
-            .wc_buffers = 1 + c.below(4)};
+            .wc_buffers = 1 + c.below(4),
+            .clwb_keeps_line = true};
 }
 
 MemDeviceConfig draw_device(Choices &c) {
@@ -46,7 +47,9 @@ class Scenario {
         : c_(choices), cpu_(draw_cpu(choices)), device_(draw_device(choices)), media_(kCapacity, 0x11),
           ref_(cpu_, device_, media_) {
         MemCallbacks callbacks = {this, on_dropped, on_state};
-        m_.reset(memsys_new(&cpu_, &device_, media_.data(), &callbacks));
+        MemMedia where = {.base = media_.data()};
+        m_.reset(memsys_new(&cpu_, &callbacks));
+        memsys_add_device(m_.get(), &device_, &where);
         slots_.resize(memsys_l1_slots(m_.get()));
         map(kWindow, 0, kCapacity);
         set_timed(c_.below(8) != 0);
@@ -139,7 +142,7 @@ class Scenario {
         stalled("flush", model, ref_.flush(hpa, kind, now_));
     }
     void fence() {
-        mem_ps model = memsys_fence(m_.get(), now_);
+        mem_ps model = memsys_fence(m_.get(), MEM_SFENCE, now_);
         stalled("fence", model, ref_.fence(now_));
     }
     // Untimed: the order of the write-backs does not show then, and the reference has another.
@@ -164,7 +167,7 @@ class Scenario {
     void map(uint64_t hpa, uint64_t dpa, uint64_t size) {
         bool timed = timed_;
         set_timed(false);
-        memsys_map_window(m_.get(), hpa, dpa, size, now_);
+        map_window(m_.get(), hpa, dpa, size, now_);
         if (hpa != window_ || dpa != window_dpa_ || size != window_size_) {
             ref_.map_window(hpa, dpa, size, now_);
         }
@@ -186,7 +189,7 @@ class Scenario {
     void power_cut() {
         std::vector<uint8_t> live = media_;
         std::vector<uint8_t> expected = ref_.survivors(now_);
-        uint64_t lost = memsys_power_cut(m_.get(), now_);
+        uint64_t lost = memsys_power_cut(m_.get(), now_).lines_lost;
         uint64_t expected_lost = 0;
         for (uint64_t at = 0; at < kCapacity; at += kLine) {
             expected_lost += !std::equal(&live[at], &live[at] + kLine, &expected[at]);
@@ -241,7 +244,7 @@ class Scenario {
 #undef X
         mem_ps later = now_ + draw_probe();
         for (uint64_t line = 0; line < kCapacity / kLine; line++) {
-            if (memsys_line_state(m_.get(), line * kLine, later) != ref_.state(line, later)) {
+            if (memsys_line_state(m_.get(), 0, line * kLine, later) != ref_.state(line, later)) {
                 fail("state of line " + std::to_string(line));
             }
         }
@@ -250,7 +253,7 @@ class Scenario {
 
     static void on_dropped(void *opaque, uint32_t slot) { static_cast<Scenario *>(opaque)->slots_.at(slot) = {}; }
     // Each line's transitions form a chain in time, and none is reported early.
-    static void on_state(void *opaque, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps) {
+    static void on_state(void *opaque, uint32_t, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps) {
         auto *s = static_cast<Scenario *>(opaque);
         auto [at, first] = s->ref_states_.try_emplace(dpa, MEM_LINE_DURABLE, 0);
         if (at->second.first != from || at_ps < at->second.second || from == to) {

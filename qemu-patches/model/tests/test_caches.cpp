@@ -18,32 +18,34 @@ TEST(Fifo, AHitDoesNotSaveALine) {
     uint32_t slot;
     mem_fifo_init(&a, &config);
     for (uint64_t line = 10; line < 14; line++) {
-        EXPECT_EQ(mem_fifo_put(&a, line, false, &slot), MEM_TAG_NONE);
+        EXPECT_EQ(mem_fifo_put(&a, line, false, &slot).line, MEM_NO_LINE);
     }
     EXPECT_NE(mem_fifo_find(&a, 10), MEM_NO_SLOT); // used again, and still the first to go
-    EXPECT_EQ(mem_fifo_put(&a, 14, true, &slot), 10u);
-    EXPECT_EQ(mem_fifo_put(&a, 15, false, &slot), 11u);
+    EXPECT_EQ(mem_fifo_put(&a, 14, true, &slot).line, 10u);
+    EXPECT_EQ(mem_fifo_put(&a, 15, false, &slot).line, 11u);
     mem_fifo_drop(&a, mem_fifo_find(&a, 14)); // an empty slot is filled before anything is pushed out
-    EXPECT_EQ(mem_fifo_put(&a, 16, false, &slot), MEM_TAG_NONE);
-    EXPECT_EQ(mem_fifo_put(&a, 17, false, &slot), 12u);
+    EXPECT_EQ(mem_fifo_put(&a, 16, false, &slot).line, MEM_NO_LINE);
+    EXPECT_EQ(mem_fifo_put(&a, 17, false, &slot).line, 12u);
     mem_fifo_destroy(&a);
 }
 
 TEST(Lru, AHitSavesALineAndTakesTheDirtyBit) {
     MemLruArray a;
     MemCacheConfig config = {3 * 64, 3, 0};
-    bool dirty = false;
+    MemTag flags = 0;
     mem_lru_init(&a, &config);
     mem_lru_put(&a, 1, true);
     mem_lru_put(&a, 2, true);
     mem_lru_put(&a, 3, false);
-    EXPECT_TRUE(mem_lru_hit(&a, 1, &dirty));
-    EXPECT_TRUE(dirty);
-    EXPECT_EQ(mem_lru_put(&a, 4, false), 2 | MEM_TAG_DIRTY);
-    EXPECT_EQ(mem_lru_put(&a, 1, false), MEM_TAG_NONE); // already there
+    EXPECT_TRUE(mem_lru_hit(&a, 1, &flags));
+    EXPECT_TRUE(mem_tag_dirty(flags));
+    MemVictim victim = mem_lru_put(&a, 4, false);
+    EXPECT_EQ(victim.line, 2u);
+    EXPECT_TRUE(victim.dirty);
+    EXPECT_EQ(mem_lru_put(&a, 1, false).line, MEM_NO_LINE); // already there
     EXPECT_FALSE(mem_lru_drop(&a, 4));
     EXPECT_FALSE(mem_lru_drop(&a, 4));
-    EXPECT_EQ(mem_lru_put(&a, 5, true), MEM_TAG_NONE);
+    EXPECT_EQ(mem_lru_put(&a, 5, true).line, MEM_NO_LINE);
     EXPECT_TRUE(mem_lru_clean(&a, 5));
     EXPECT_FALSE(mem_lru_clean(&a, 5));
     EXPECT_TRUE(mem_lru_has(&a, 5));
@@ -77,16 +79,14 @@ TEST(Hierarchy, DirtyBitIsHeldByTheInnermostLevel) {
     mem_cpu_destroy(&c);
 }
 
-TEST(Hierarchy, CheckFindsADoubleADisplacedAndATwiceDirtyLine) {
+TEST(Hierarchy, CheckFindsADoubleAndATwiceDirtyLine) {
     MemCpuConfig config = small_cpu();
     MemCpuCaches c;
     MemCpuAccess access;
     mem_cpu_init(&c, &config);
     mem_cpu_access(&c, 1, false, &access);
     EXPECT_EQ(mem_cpu_check(&c), nullptr);
-    c.l2.tags[1 * 4 + 1] = 1;
-    EXPECT_NE(mem_cpu_check(&c), nullptr);
-    c.l2.tags[1 * 4 + 1] = 2;
+    c.l2.tags[1 * 4 + 1] = c.l2.tags[1 * 4];
     EXPECT_NE(mem_cpu_check(&c), nullptr);
     c.l2.tags[1 * 4 + 1] = MEM_TAG_NONE;
     c.llc.tags[1 * 4] |= MEM_TAG_DIRTY;

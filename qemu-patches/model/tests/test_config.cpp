@@ -84,14 +84,13 @@ TEST(Config, EachDeviceRuleNamesItsField) {
 TEST(Config, WithoutADeviceEverythingIsDram) {
     MemCpuConfig cpu = small_cpu();
     MemCallbacks callbacks = {nullptr, [](void *, uint32_t) {}, nullptr};
-    MemSys *m = memsys_new(&cpu, nullptr, nullptr, &callbacks);
+    MemSys *m = memsys_new(&cpu, &callbacks);
     uint32_t slot;
     memsys_set_timed(m, true);
     EXPECT_EQ(memsys_load(m, kWindow, 0, &slot), 104 * kNs);
     EXPECT_EQ(memsys_store(m, 64, 200 * kNs, &slot), 104 * kNs);
-    EXPECT_EQ(memsys_line_state(m, 0, 0), MEM_LINE_DURABLE);
     EXPECT_EQ(memsys_check_invariants(m), nullptr);
-    EXPECT_EQ(memsys_power_cut(m, 400 * kNs), 0u);
+    EXPECT_EQ(memsys_power_cut(m, 400 * kNs).lines_lost, 0u);
     memsys_power_off(m, 400 * kNs);
     memsys_set_timed(m, false);
     EXPECT_EQ(memsys_load(m, kWindow, 500 * kNs, &slot), 0u);

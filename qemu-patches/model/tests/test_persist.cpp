@@ -99,8 +99,8 @@ TEST(PowerCut, CountsLinesThatLostBytesAndStartsClean) {
     r.store(0, 1);
     r.store(64, 0); // the bytes it had
     r.nt_store(128, 5, 16);
-    EXPECT_EQ(memsys_power_cut(r.m, r.now), 2u);
-    EXPECT_EQ(memsys_power_cut(r.m, r.now), 0u);
+    EXPECT_EQ(memsys_power_cut(r.m, r.now).lines_lost, 2u);
+    EXPECT_EQ(memsys_power_cut(r.m, r.now).lines_lost, 0u);
     EXPECT_EQ(r.media[0], 0);
     EXPECT_EQ(r.state(0), MEM_LINE_DURABLE);
     EXPECT_EQ(r.load(kWindow), r.hit_ps()); // the protected device cache kept its page, the CPU nothing
@@ -120,7 +120,7 @@ TEST(PowerOff, KeepsEverything) {
         r.nt_store(64, 2, 8);
         memsys_power_off(r.m, r.now);
         EXPECT_EQ(r.state(0), MEM_LINE_DURABLE);
-        EXPECT_EQ(memsys_power_cut(r.m, r.now), 0u);
+        EXPECT_EQ(memsys_power_cut(r.m, r.now).lines_lost, 0u);
         EXPECT_EQ(r.media[0], 1);
         EXPECT_EQ(r.media[64], 2);
         EXPECT_EQ(memsys_check_invariants(r.m), nullptr);
@@ -244,19 +244,19 @@ TEST(Wc, DirtyCachedLineIsWrittenBackFirst) {
 TEST(Window, ChangingItWritesTheLinesBack) {
     Rig r;
     r.store(0, 7);
-    memsys_map_window(r.m, kWindow, 0, r.device.capacity_bytes, r.now); // no change
+    map_window(r.m, kWindow, 0, r.device.capacity_bytes, r.now); // no change
     EXPECT_EQ(r.state(0), MEM_LINE_CPU_DIRTY);
-    memsys_map_window(r.m, 0, 0, 0, r.now);
+    map_window(r.m, 0, 0, 0, r.now);
     EXPECT_EQ(r.state(0), MEM_LINE_IN_FLIGHT);
     r.now += kUs;
     EXPECT_EQ(r.load(kWindow), 104 * kNs); // local DRAM now
-    EXPECT_EQ(memsys_power_cut(r.m, r.now), 0u);
+    EXPECT_EQ(memsys_power_cut(r.m, r.now).lines_lost, 0u);
     EXPECT_EQ(r.media[0], 7);
 }
 
 TEST(Window, MapsToAnOffsetInTheDevice) {
     Rig r;
-    memsys_map_window(r.m, kWindow, 8192, 4096, r.now);
+    map_window(r.m, kWindow, 8192, 4096, r.now);
     uint32_t slot;
     r.now += memsys_store(r.m, kWindow + 64, r.now, &slot);
     EXPECT_EQ(r.state(8192 + 64), MEM_LINE_CPU_DIRTY);

@@ -20,8 +20,7 @@ QEMU_BUILD_BUG_ON(TIMED_MEM_MMU_MODES + TIMED_MEM_DATA_MODES > NB_MMU_MODES);
 
 TimedMemMode timed_mem_mode;
 bool timed_mem_lines_in_use;
-hwaddr timed_mem_window_base;
-hwaddr timed_mem_window_size;
+TimedMemRange timed_mem_windows[MEMSYS_MAX_WINDOWS];
 TimedMemDoorbell *timed_mem_doorbell;
 
 static struct {
@@ -50,11 +49,12 @@ mem_ps timed_mem_now_ps(void)
     return icount_now_ps(current_cpu ? current_cpu : first_cpu);
 }
 
-void timed_mem_set_window(hwaddr base, uint64_t dpa, uint64_t size)
+void timed_mem_set_window(unsigned index, const MemWindow *window)
 {
-    memsys_map_window(tm.memsys, base, dpa, size, timed_mem_now_ps());
-    timed_mem_window_base = base;
-    timed_mem_window_size = size;
+    memsys_map_window(tm.memsys, index, window, timed_mem_now_ps());
+    timed_mem_windows[index] = (TimedMemRange) {
+        .base = window->hpa, .size = window->size_bytes,
+    };
 }
 
 /*
@@ -234,9 +234,9 @@ void timed_mem_flush(CPUState *cpu, hwaddr paddr, MemFlushKind kind)
     charge(cpu, memsys_flush(tm.memsys, paddr, kind, icount_now_ps(cpu)));
 }
 
-void timed_mem_fence(CPUState *cpu)
+void timed_mem_fence(CPUState *cpu, MemFenceKind kind)
 {
-    charge(cpu, memsys_fence(tm.memsys, icount_now_ps(cpu)));
+    charge(cpu, memsys_fence(tm.memsys, kind, icount_now_ps(cpu)));
 }
 
 void timed_mem_wbinvd(CPUState *cpu)

@@ -53,7 +53,7 @@ struct CXLSSDState {
 static void window_unmap(CXLSSDState *s)
 {
     if (memory_region_is_mapped(&s->window)) {
-        timed_mem_set_window(0, 0, 0);
+        timed_mem_set_window(0, &(MemWindow) { .ways = 1 });
         memory_region_del_subregion(get_system_memory(), &s->window);
         object_unparent(OBJECT(&s->window));
         trace_cxl_ssd_window(0, 0);
@@ -86,7 +86,9 @@ static void window_map(CXLSSDState *s)
                              dpa, size);
     memory_region_add_subregion_overlap(get_system_memory(), base,
                                         &s->window, 1);
-    timed_mem_set_window(base, dpa, size);
+    timed_mem_set_window(0, &(MemWindow) {
+        .hpa = base, .size_bytes = size, .dpa = dpa, .ways = 1,
+    });
     trace_cxl_ssd_window(base, size);
 }
 
@@ -121,7 +123,8 @@ static void cxl_ssd_hdm_decoder_changed(CXLType3Dev *ct3d, int which,
 void cxl_ssd_power_cut(void)
 {
     uint64_t now_ps = timed_mem_now_ps();
-    uint64_t lines_lost = memsys_power_cut(timed_mem_memsys(), now_ps);
+    uint64_t lines_lost = memsys_power_cut(timed_mem_memsys(),
+                                           now_ps).lines_lost;
     CPUState *cpu;
 
     /* No vCPU executes another instruction. */
@@ -151,8 +154,9 @@ static const char *const line_state_names[] = {
     [MEM_LINE_PROGRAMMING] = "programming",
 };
 
-static void line_state_changed(void *opaque, uint64_t dpa, MemLineState from,
-                               MemLineState to, mem_ps at_ps)
+static void line_state_changed(void *opaque, uint32_t device, uint64_t dpa,
+                               MemLineState from, MemLineState to,
+                               mem_ps at_ps)
 {
     trace_cxl_ssd_line_state(dpa, line_state_names[from],
                              line_state_names[to], at_ps);
@@ -205,8 +209,10 @@ static void cxl_ssd_realize(PCIDevice *dev, Error **errp)
     if (*errp) {
         return;
     }
-    timed_mem_attach(memsys_new(cpu_timing_config(), &s->config,
-                                memory_region_get_ram_ptr(media), &callbacks));
+    timed_mem_attach(memsys_new(cpu_timing_config(), &callbacks));
+    memsys_add_device(timed_mem_memsys(), &s->config, &(MemMedia) {
+        .base = memory_region_get_ram_ptr(media),
+    });
     cxl_ssd_roi_init();
     if (s->power_cut_at_ps) {
         s->power_cut_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL,

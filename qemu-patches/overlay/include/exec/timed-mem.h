@@ -50,8 +50,14 @@ typedef enum TimedMemMode {
 
 extern TimedMemMode timed_mem_mode;
 extern bool timed_mem_lines_in_use;
-extern hwaddr timed_mem_window_base;
-extern hwaddr timed_mem_window_size;
+
+/* The host physical addresses of the windows, size 0: unused. */
+typedef struct TimedMemRange {
+    hwaddr base;
+    hwaddr size;
+} TimedMemRange;
+
+extern TimedMemRange timed_mem_windows[MEMSYS_MAX_WINDOWS];
 
 /*
  * The model's side
@@ -62,8 +68,8 @@ void timed_mem_attach(MemSys *memsys);
 MemSys *timed_mem_memsys(void);
 void timed_mem_l1_slot_dropped(void *opaque, uint32_t slot);
 
-/* The device is now seen at @base; @size 0: not at all. */
-void timed_mem_set_window(hwaddr base, uint64_t dpa, uint64_t size);
+/* Window @index is now this one; of size 0: none. */
+void timed_mem_set_window(unsigned index, const MemWindow *window);
 
 /* Begin or end a region of interest; not while @cpu runs guest code. */
 void timed_mem_set_roi(CPUState *cpu, bool on);
@@ -88,10 +94,18 @@ extern TimedMemDoorbell *timed_mem_doorbell;
 
 static inline bool timed_mem_page_timed(hwaddr paddr, int mmu_idx)
 {
-    return mmu_idx < TIMED_MEM_DATA_MODES &&
-           (timed_mem_mode == TIMED_MEM_ALL ||
-            (timed_mem_mode == TIMED_MEM_DEVICE &&
-             paddr - timed_mem_window_base < timed_mem_window_size));
+    if (mmu_idx >= TIMED_MEM_DATA_MODES || timed_mem_mode == TIMED_MEM_OFF) {
+        return false;
+    }
+    if (timed_mem_mode == TIMED_MEM_ALL) {
+        return true;
+    }
+    for (int i = 0; i < MEMSYS_MAX_WINDOWS; i++) {
+        if (paddr - timed_mem_windows[i].base < timed_mem_windows[i].size) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* An access to RAM of @size bytes at @addr, about to happen. */
@@ -112,7 +126,7 @@ void timed_mem_forget_page(CPUState *cpu, vaddr page);
 /* Instructions other than loads and stores; the addresses are physical. */
 void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size);
 void timed_mem_flush(CPUState *cpu, hwaddr paddr, MemFlushKind kind);
-void timed_mem_fence(CPUState *cpu);
+void timed_mem_fence(CPUState *cpu, MemFenceKind kind);
 void timed_mem_wbinvd(CPUState *cpu);
 
 #endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Set-up, modes, power and what can be asked of a MemSys. */
+#include "memsys_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "seeded_bug.h"
+
+static void use_mode(MemSys *m, bool timed) {
+    m->l2_ps = timed ? m->l2_configured_ps : 0;
+    m->llc_ps = timed ? m->llc_configured_ps : 0;
+}
+
+MemSys *memsys_new(const MemCpuConfig *cpu, const MemCallbacks *cb) {
+    assert(!memsys_check_cpu(cpu));
+    MemSys *m = mem_calloc(1, sizeof(*m));
+
+    mem_cpu_init(&m->cpu, cpu);
+    mem_streams_init(&m->streams, cpu);
+    mem_wc_init(&m->wc, cpu->wc_buffers);
+    mem_memory_init(&m->memory, cpu);
+    m->l2_configured_ps = cpu->l2.latency_ps;
+    m->llc_configured_ps = cpu->llc.latency_ps;
+    m->overlap = (MemOverlap)cpu->overlap;
+    m->stores_posted = cpu->store_buffer != 0;
+    m->clwb_keeps_line = cpu->clwb_keeps_line;
+    m->callbacks = *cb;
+    use_mode(m, false);
+    return m;
+}
+
+void memsys_free(MemSys *m) {
+    if (!m) {
+        return;
+    }
+    mem_cpu_destroy(&m->cpu);
+    mem_streams_destroy(&m->streams);
+    mem_wc_destroy(&m->wc);
+    mem_memory_destroy(&m->memory);
+    free(m);
+}
+
+uint32_t memsys_add_device(MemSys *m, const MemDeviceConfig *config, const MemMedia *media) {
+    assert(!memsys_check_device(config));
+    return mem_memory_add_device(&m->memory, config, media, &m->callbacks);
+}
+
+void memsys_set_media(MemSys *m, uint32_t device, const MemMedia *media) {
+    assert(device < m->memory.device_count);
+    mem_persist_set_media(&m->memory.devices[device]->persist, media);
+}
+
+uint32_t memsys_l1_slots(const MemSys *m) { return mem_fifo_slots(&m->cpu.l1); }
+
+/* ---- What empties the caches ---- */
+
+static void write_back_visited(void *opaque, uint64_t line) {
+    MemSys *m = opaque;
+    m->resumes_ps = mem_sys_op(m, MEM_OP_WRITE_BACK, line, m->resumes_ps);
+}
+
+static void drop_all_lines(MemSys *m) {
+    for (uint32_t slot = 0; slot < memsys_l1_slots(m); slot++) {
+        if (m->cpu.l1.tags[slot] != MEM_TAG_NONE) {
+            mem_sys_drop_slot(m, slot);
+        }
+    }
+    mem_cpu_clear(&m->cpu);
+}
+
+static void empty_caches(MemSys *m) {
+    m->resumes_ps = mem_sys_send_wc_buffers(m, m->now_ps);
+    mem_cpu_visit_dirty(&m->cpu, write_back_visited, m);
+    drop_all_lines(m);
+}
+
+mem_ps memsys_wbinvd(MemSys *m, mem_ps now_ps) {
+    now_ps = mem_sys_enter(m, now_ps);
+    empty_caches(m);
+    m->memory.count->fences++;
+    return mem_sys_op(m, MEM_OP_FULL_FENCE, 0, m->resumes_ps) - now_ps;
+}
+
+void memsys_map_window(MemSys *m, uint32_t index, const MemWindow *window, mem_ps now_ps) {
+    assert(index < MEMSYS_MAX_WINDOWS && (window->hpa | window->dpa | window->size_bytes) % MEMSYS_LINE_BYTES == 0);
+    mem_sys_enter(m, now_ps);
+    if (memcmp(window, &m->windows[index], sizeof(*window)) == 0) {
+        return;
+    }
+    m->windows[index] = *window;
+    empty_caches(m);
+    mem_memory_map_window(&m->memory, index, window);
+}
+
+/* ---- Modes and counters ---- */
+
+void memsys_set_timed(MemSys *m, bool timed) {
+    if (timed == m->memory.timed) {
+        return;
+    }
+    mem_sys_enter(m, m->resumes_ps); /* it is the CPU that changes the mode, so it is past its wait */
+    mem_memory_set_timed(&m->memory, timed, m->now_ps);
+    use_mode(m, timed);
+}
+
+void memsys_reset_counters(MemSys *m) { mem_memory_reset_counters(&m->memory); }
+
+MemCounters memsys_counters(const MemSys *m) { return m->memory.counters; }
+
+const MemHistogram *memsys_histogram(const MemSys *m, unsigned cause) {
+    assert(cause < MEM_CAUSE_COUNT);
+    return &m->memory.histograms[cause];
+}
+
+MemLineState memsys_line_state(const MemSys *m, uint32_t device, uint64_t dpa, mem_ps now_ps) {
+    assert(device < m->memory.device_count);
+    return mem_persist_state(&m->memory.devices[device]->persist, dpa >> LINE_SHIFT, now_ps);
+}
+
+/* ---- Power ---- */
+
+/* The CPU and local DRAM after a loss of power; what the caches held is gone. */
+static void reset_host(MemSys *m) {
+    drop_all_lines(m);
+    mem_wc_clear(&m->wc);
+    mem_memory_reset_host(&m->memory);
+}
+
+MemPowerCut memsys_power_cut(MemSys *m, mem_ps now_ps) {
+    MemPowerCut outcome = {0};
+
+    now_ps = mem_sys_enter(m, now_ps);
+    if (MEM_HAS_BUG(MEM_BUG_CUT_SPARES_WC)) {
+        memsys_set_timed(m, false);
+        mem_sys_send_wc_buffers(m, now_ps);
+    }
+    reset_host(m);
+    for (uint32_t i = 0; i < m->memory.device_count; i++) {
+        MemPowerCut cut = mem_device_power_cut(m->memory.devices[i], now_ps);
+        outcome.lines_lost += cut.lines_lost;
+        outcome.lines_kept += cut.lines_kept;
+        outcome.energy_used_nj += cut.energy_used_nj;
+        outcome.dirty_shutdown |= cut.dirty_shutdown;
+    }
+    return outcome;
+}
+
+void memsys_power_off(MemSys *m, mem_ps now_ps) {
+    now_ps = mem_sys_enter(m, now_ps);
+    reset_host(m);
+    for (uint32_t i = 0; i < m->memory.device_count; i++) {
+        mem_device_power_off(m->memory.devices[i], now_ps);
+    }
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Streams of L1 misses, and the prefetcher that follows them, after the L2
+ * streamer of the Intel optimisation manual: one stream a 4 KiB page, up or
+ * down, recognised by two steps in one direction of at most MEM_STREAM_STEP
+ * lines; lines of the page are asked for ahead of it.
+ *
+ * A miss that continues a stream is *independent*: software could compute its
+ * address without the data of the misses before. So is the first miss of a page
+ * at the edge where a stream of another page has just run out: physical pages
+ * do not follow each other, the software's addresses do.
+ */
+#ifndef MODEL_STREAMS_H
+#define MODEL_STREAMS_H
+
+#include "memsys.h"
+
+#define MEM_STREAM_STEP 4
+
+typedef struct MemStream {
+    uint64_t page;
+    uint64_t used;   /* when, by the count of misses */
+    int16_t last;    /* line of the page */
+    int16_t ahead;   /* the last line asked for */
+    int8_t step;     /* +1 up, -1 down, 0 not known yet */
+    bool recognised; /* two steps in one direction */
+} MemStream;
+
+typedef struct MemStreams {
+    MemStream *streams;
+    uint32_t count;
+    uint32_t latest; /* the one used last */
+    uint64_t misses;
+    int distance;
+    int degree;
+    bool prefetches;
+} MemStreams;
+
+/* What follows from one miss. */
+typedef struct MemStreamStep {
+    bool independent;
+    uint64_t prefetch_line; /* the first line to ask for */
+    int prefetch_step;
+    int prefetch_count;
+} MemStreamStep;
+
+void mem_streams_init(MemStreams *s, const MemCpuConfig *config);
+void mem_streams_destroy(MemStreams *s);
+MemStreamStep mem_streams_miss(MemStreams *s, uint64_t line);
+
+#endif
