@@ -95,3 +95,12 @@ MemInFlightLine *mem_in_flight_unsent(MemInFlight *f) {
     }
     return f->next_unsent < f->end ? entry(f, f->next_unsent) : NULL;
 }
+
+uint64_t mem_in_flight_unsent_count(const MemInFlight *f) {
+    uint64_t count = 0;
+
+    for (uint64_t n = f->first; n < f->end; n++) {
+        count += entry(f, n)->arrives_ps == MEM_NOT_SENT;
+    }
+    return count;
+}

@@ -36,5 +36,6 @@ void mem_in_flight_add(MemInFlight *f, uint64_t line, mem_ps at_ps, mem_ps arriv
 MemInFlightLine *mem_in_flight_find(MemInFlight *f, uint64_t line);
 /* The oldest entry that waits to be sent, or NULL. */
 MemInFlightLine *mem_in_flight_unsent(MemInFlight *f);
+uint64_t mem_in_flight_unsent_count(const MemInFlight *f);
 
 #endif

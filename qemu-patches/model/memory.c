@@ -30,16 +30,6 @@ void mem_memory_destroy(MemMemory *m) {
     }
 }
 
-void mem_memory_set_timed(MemMemory *m, bool timed, mem_ps now_ps) {
-    mem_core_clear(&m->core);
-    mem_dram_set_timed(&m->dram, timed);
-    for (uint32_t i = 0; i < m->device_count; i++) {
-        mem_device_set_timed(m->devices[i], timed, now_ps);
-    }
-    m->issued_ps = now_ps;
-    use_mode(m, timed);
-}
-
 void mem_memory_reset_counters(MemMemory *m) {
     m->counters = (MemCounters){0};
     memset(m->histograms, 0, sizeof(m->histograms));
@@ -198,6 +188,14 @@ static void send_due_prefetches(MemMemory *m, mem_ps now_ps) {
     }
 }
 
+static void send_all_prefetches(MemMemory *m, mem_ps at_ps) {
+    MemInFlightLine *wanted;
+
+    while ((wanted = mem_in_flight_unsent(&m->core.arrivals))) {
+        wanted->arrives_ps = read_line(m, wanted->line, at_ps, false).done_ps;
+    }
+}
+
 static void prefetch(MemMemory *m, uint64_t line, mem_ps at_ps) {
     if (!m->timed) {
         read_line(m, line, at_ps, false);
@@ -219,6 +217,19 @@ static mem_ps arrival(MemMemory *m, uint64_t line, mem_ps at_ps) {
         wanted->arrives_ps = read_line(m, line, at_ps, false).done_ps;
     }
     return mem_later(wanted->arrives_ps, at_ps);
+}
+
+/* ---- Modes ---- */
+
+void mem_memory_set_timed(MemMemory *m, bool timed, mem_ps now_ps) {
+    send_all_prefetches(m, now_ps);
+    mem_core_clear(&m->core);
+    mem_dram_set_timed(&m->dram, timed);
+    for (uint32_t i = 0; i < m->device_count; i++) {
+        mem_device_set_timed(m->devices[i], timed, now_ps);
+    }
+    m->issued_ps = now_ps;
+    use_mode(m, timed);
 }
 
 /* ---- Operations; each returns when the core goes on ---- */

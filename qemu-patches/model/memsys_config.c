@@ -23,16 +23,29 @@
 
 static bool is_power_of_two(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
-/* A whole, power-of-two number of sets of 1 to 64 ways. */
+/* A whole number of sets of 1 to 64 ways. */
 static bool is_cache_geometry(const MemCacheConfig *c) {
-    if (c->ways < 1 || c->ways > 64 || c->size_bytes > MAX_CPU_CACHE_BYTES) {
-        return false;
-    }
     uint64_t set_bytes = (uint64_t)c->ways * MEMSYS_LINE_BYTES;
-    return c->size_bytes % set_bytes == 0 && is_power_of_two(c->size_bytes / set_bytes);
+    return c->ways >= 1 && c->ways <= 64 && c->size_bytes >= set_bytes && c->size_bytes <= MAX_CPU_CACHE_BYTES &&
+           c->size_bytes % set_bytes == 0;
 }
 
-#define GEOMETRY "size_bytes must be at most 4 GiB and a power-of-two number of sets of 1 to 64 ways of 64-byte lines"
+#define GEOMETRY "size_bytes must be at most 4 GiB and a whole number of sets of 1 to 64 ways of 64-byte lines"
+
+static const char *check_core(const MemCpuConfig *c) {
+    REQUIRE(c->wc_buffers >= 1 && c->wc_buffers <= 1024, "wc_buffers must be from 1 to 1024");
+    REQUIRE(c->fill_buffers <= 4096, "fill_buffers must not exceed 4096 (0: no limit)");
+    REQUIRE(c->store_buffer <= 4096, "store_buffer must not exceed 4096 (0: stores wait)");
+    REQUIRE(c->overlap <= MEM_OVERLAP_ALL, "overlap must be none, streams or all");
+    REQUIRE(c->overlap_window_ps <= MAX_LATENCY_PS, "overlap_window_ps must not exceed 1 s");
+    REQUIRE(c->prefetch_streams <= 1024, "prefetch_streams must not exceed 1024");
+    REQUIRE(!c->prefetch_streams || (c->prefetch_distance >= 1 && c->prefetch_distance <= 64),
+            "prefetch_distance must be from 1 to 64, the lines of a 4 KiB page");
+    REQUIRE(!c->prefetch_streams || (c->prefetch_degree >= 1 && c->prefetch_degree <= c->prefetch_distance),
+            "prefetch_degree must be from 1 to prefetch_distance");
+    REQUIRE(c->prefetch_buffers <= 4096, "prefetch_buffers must not exceed 4096 (0: no limit)");
+    return NULL;
+}
 
 const char *memsys_check_cpu(const MemCpuConfig *c) {
     REQUIRE(is_cache_geometry(&c->l1d), "l1d." GEOMETRY);
@@ -43,8 +56,7 @@ const char *memsys_check_cpu(const MemCpuConfig *c) {
     REQUIRE(c->l2.latency_ps <= c->llc.latency_ps, "l2.latency_ps must not exceed llc.latency_ps");
     REQUIRE(c->dram_latency_ps <= MAX_LATENCY_PS, "dram_latency_ps must not exceed 1 s");
     REQUIRE(c->dram_bandwidth >= MIN_BANDWIDTH, "dram_bandwidth must be at least 1000000 bytes per second");
-    REQUIRE(c->wc_buffers >= 1 && c->wc_buffers <= 1024, "wc_buffers must be from 1 to 1024");
-    return NULL;
+    return check_core(c);
 }
 
 static const char *check_cache(const MemDeviceConfig *d) {

@@ -19,7 +19,8 @@ typedef struct MemSlots {
 } MemSlots;
 
 static inline void mem_slots_init(MemSlots *s, uint32_t count) {
-    *s = (MemSlots){.until_ps = count ? mem_calloc(count, sizeof(mem_ps)) : NULL, .count = count, .room = count};
+    *s = (MemSlots){
+        .until_ps = count ? (mem_ps *)mem_calloc(count, sizeof(mem_ps)) : NULL, .count = count, .room = count};
 }
 
 static inline void mem_slots_destroy(MemSlots *s) { free(s->until_ps); }

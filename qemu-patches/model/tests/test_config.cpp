@@ -25,10 +25,23 @@ TEST(Config, EachCpuRuleNamesItsField) {
         {"l1d.size_bytes", [](auto &c) { c.l1d.ways = 0; }},
         {"l1d.size_bytes", [](auto &c) { c.l1d.ways = 65; }},
         {"l1d.latency_ps", [](auto &c) { c.l1d.latency_ps = 1; }},
-        {"l2.size_bytes", [](auto &c) { c.l2.size_bytes = 3 * 256; }},
+        {"l2.size_bytes", [](auto &c) { c.l2.size_bytes = 128; }},
         {"l2.size_bytes", [](auto &c) { c.l2.size_bytes = 4096 + 64; }},
         {"l2.latency_ps", [](auto &c) { c.l2.latency_ps = c.llc.latency_ps + 1; }},
         {"llc.size_bytes", [](auto &c) { c.llc.size_bytes = UINT64_C(8) << 30; }},
+        {"fill_buffers", [](auto &c) { c.fill_buffers = 4097; }},
+        {"store_buffer", [](auto &c) { c.store_buffer = 4097; }},
+        {"overlap must", [](auto &c) { c.overlap = 3; }},
+        {"overlap_window_ps", [](auto &c) { c.overlap_window_ps = UINT64_MAX; }},
+        {"prefetch_streams", [](auto &c) { c.prefetch_streams = 1025; }},
+        {"prefetch_distance", [](auto &c) { c.prefetch_streams = 1; }},
+        {"prefetch_degree",
+         [](auto &c) {
+             c.prefetch_streams = 1;
+             c.prefetch_distance = 4;
+             c.prefetch_degree = 5;
+         }},
+        {"prefetch_buffers", [](auto &c) { c.prefetch_buffers = 4097; }},
         {"llc.latency_ps", [](auto &c) { c.llc.latency_ps = UINT64_MAX; }},
         {"dram_latency_ps", [](auto &c) { c.dram_latency_ps = UINT64_C(1000000000001); }},
         {"dram_bandwidth", [](auto &c) { c.dram_bandwidth = 999999; }},
