@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`testbed top`: the views that two answers give, and a monitor that answers."""
+
+import asyncio
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from testbed import top
+from testbed.errors import TestbedError
+from testbed.top import Sample
+
+COUNTERS = ("cache-hits", "cache-misses", "cxl-reads", "dram-reads", "link-read-bytes", "link-write-bytes")
+FLASH = ("flash-reads", "flash-programs")
+
+
+def roi(end_ps: int, scale: int, begin_ps: int = 0, histogram: list[tuple[int, int]] | None = None) -> dict[str, Any]:
+    buckets = [{"upper-ps": upper, "count": count} for upper, count in histogram or []]
+    return {
+        "id": 1,
+        "begin-ps": begin_ps,
+        "end-ps": end_ps,
+        "instructions": 1000 * scale,
+        "counters": dict.fromkeys((*COUNTERS, *FLASH), 0)
+        | {"cache-hits": 3 * scale, "cache-misses": scale}
+        | {"link-read-bytes": 6400 * scale},
+        "histograms": [{"cause": "cxl-hit", "count": 0, "sum-ps": 0, "max-ps": 0, "buckets": buckets}],
+    }
+
+
+def sample(host_s: float, region: dict[str, Any] | None) -> Sample:
+    return Sample(host_s, {"time-ps": 5 * 10**9, "rois": [], **({"running": region} if region else {})})
+
+
+def text(shown: Any) -> str:
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(shown)
+    return console.export_text()
+
+
+def test_rates_are_those_of_the_virtual_time_between_two_samples() -> None:
+    values = dict(top.summary(sample(1.0, roi(10**9, 10)), sample(3.0, roi(2 * 10**9, 30))))
+    assert values["device-cache hits"] == "75.0 %"
+    assert values["read from the device"] == "0.13 GB/s"  # 128,000 bytes in 1 ms
+    assert values["guest speed"] == "0.0 MIPS"
+    assert values["virtual time a host second"] == "500 us"
+    assert values["LLC misses to the device"] == "-"
+
+
+@pytest.mark.parametrize("before", [roi(10**9, 10, begin_ps=7), roi(10**9, 40)])
+def test_another_region_and_one_counted_anew_are_not_subtracted(before: dict[str, Any]) -> None:
+    values = dict(top.summary(sample(1.0, before), sample(2.0, roi(2 * 10**9, 30))))
+    assert values["read from the device"] == "0.10 GB/s"  # 192,000 bytes in 2 ms
+
+
+@pytest.mark.parametrize(("permille", "expected"), [(1, 10), (500, 10), (501, 20), (990, 20), (991, 30), (999, 30)])
+def test_a_percentile_is_tight_around_its_rank(permille: int, expected: int) -> None:
+    assert top.percentile_ps([(10, 500), (20, 490), (30, 10)], permille) == expected
+
+
+def test_latencies_are_those_since_the_last_sample() -> None:
+    before = roi(10**9, 10, histogram=[(800_000, 100)])
+    after = roi(2 * 10**9, 30, histogram=[(800_000, 101), (28_000_000, 1)])
+    assert top.buckets(*top.between(before, after)) == {"cxl-hit": [(800_000, 1), (28_000_000, 1)]}
+    shown = text(top.view(sample(1.0, before), sample(2.0, after)))
+    assert "cxl-hit" in shown
+    assert "28 us" in shown
+
+
+def test_before_the_first_region_it_says_so() -> None:
+    assert "no region of interest yet, virtual time 5 ms" in text(top.view(sample(1, None), sample(2, None)))
+
+
+def test_without_a_guest_it_says_how_to_start_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    with pytest.raises(TestbedError, match="no guest is running; start one with"):
+        top.find_socket(None)
+    for name in ("testbed-guest-a", "testbed-guest-b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / top.SOCKET_NAME).touch()
+    assert top.find_socket(None).parent.name.startswith("testbed-guest-")
+    with pytest.raises(TestbedError, match=r"cannot watch .*: no guest listens there"):
+        asyncio.run(top.watch(tmp_path / "nothing", 0.01, print))
+
+
+def test_it_watches_a_monitor_until_the_guest_ends(tmp_path: Path) -> None:
+    """A monitor in QMP's manner that answers three queries and is gone."""
+    answers = [sample(0, roi(10**9 * n, 10 * n)).answer for n in (1, 2, 3)]
+
+    async def monitor(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b'{"QMP": {"version": {}, "capabilities": []}}\n')
+        while chunk := await reader.read(2**16):  # the client waits for each answer, so a chunk is a message
+            message = json.loads(chunk)
+            if message["execute"] == "query-cxl-ssd":
+                if not answers:
+                    break
+                reply: Any = answers.pop(0)
+            else:
+                reply = {}
+            writer.write(json.dumps({"return": reply, "id": message.get("id")}).encode() + b"\n")
+        writer.close()
+
+    async def both() -> list[Any]:
+        shown: list[Any] = []
+        server = await asyncio.start_unix_server(monitor, tmp_path / "qmp")
+        async with server:
+            await top.watch(tmp_path / "qmp", 0.01, shown.append)
+        return shown
+
+    views = asyncio.run(both())
+    assert len(views) == 2
+    assert all("75.0 %" in text(shown) for shown in views)
