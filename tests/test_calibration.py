@@ -31,9 +31,11 @@ def rows_of(test: str) -> list[dict[str, Any]]:
             mixes = ((1, 0), (3, 1), (2, 1), (1, 1), (0, 1))
             return [{"test": test, "reads": r, "writes": w, "bandwidth_mb_s": 1000.0 * r + w} for r, w in mixes]
         case "persist":
-            grid = [(m, b, w) for m in figures.METHODS for b in (64, 128) for w in (1, 4)]
             return [
-                {"test": test, "method": m, "bytes": b, "writes_per_fence": w, "mean_ns": 1.0 * b} for m, b, w in grid
+                {"test": test, "method": m, "bytes": b, "writes_per_fence": w, "mean_ns": slow * b}
+                for m, slow in (("store_clwb", 2.0), ("ntstore", 1.0))
+                for b in (64, 4096)
+                for w in (1, 256)
             ]
         case "percentiles":
             return [{"test": test, **PERCENTILES}]
@@ -118,6 +120,14 @@ def test_a_verdict_is_tight_around_its_bound(model: float, agrees: bool, word: s
 def test_an_array_read_is_a_miss_less_a_hit_less_the_transfer() -> None:
     study = next(m for m in measured(["tlc-nand"]))
     assert calibrate.VALUES["array_read_us"](study) == pytest.approx((40 - 10 - 4096 / 1.2) / 1000)
+
+
+def test_the_share_of_points_that_non_temporal_stores_win() -> None:
+    study = next(m for m in measured(["optane-dcpmm"]) if "persist" in m.study.tests)
+    assert calibrate.VALUES["nt_wins_percent"](study) == 100
+    study.result.data["rows"][-1]["mean_ns"] = 1e9
+    assert calibrate.VALUES["nt_wins_percent"](study) == 75
+    assert calibrate.VALUES["clwb_64_1_ns"](study) == 128
 
 
 def test_a_missing_test_is_named() -> None:

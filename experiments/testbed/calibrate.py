@@ -168,7 +168,7 @@ class Measured:
             raise RunFailed(f"{self.result.path}: the guest reported no rows of the test '{test}'")
         return found
 
-    def row(self, test: str, **fields: int) -> dict[str, Any]:
+    def row(self, test: str, **fields: int | str) -> dict[str, Any]:
         for row in self.rows(test):
             if all(row.get(name) == value for name, value in fields.items()):
                 return row
@@ -196,6 +196,22 @@ def _array_read_us(measured: Measured) -> float:
     return (miss_ns - page_ns) / 1000
 
 
+def _persist_ns(method: str, size_bytes: int, interval: int) -> Callable[[Measured], float]:
+    def read(measured: Measured) -> float:
+        row = measured.row("persist", method=method, bytes=size_bytes, writes_per_fence=interval)
+        return float(row["mean_ns"])
+
+    return read
+
+
+def _nt_wins_percent(measured: Measured) -> float:
+    """At how many of the sizes and intervals non-temporal stores are the faster way to persist."""
+    times = {(r["method"], r["bytes"], r["writes_per_fence"]): r["mean_ns"] for r in measured.rows("persist")}
+    points = [key[1:] for key in times if key[0] == "ntstore"]
+    won = sum(bool(times["ntstore", *p] < times["store_clwb", *p]) for p in points)
+    return 100 * won / len(points)
+
+
 # What a judged number may name: how it is read from a study's rows, in the unit that its name ends in.
 VALUES: dict[str, Callable[[Measured], float]] = {
     "hit_ns": lambda m: _random_ns(m, 0),
@@ -215,6 +231,11 @@ VALUES: dict[str, Callable[[Measured], float]] = {
     "far_gb_s": lambda m: float(m.row("far")["bandwidth_mb_s"]) / 1000,
     "far_write_gb_s": lambda m: float(m.row("far-write")["bandwidth_mb_s"]) / 1000,
     "array_read_us": _array_read_us,
+    "nt_64_1_ns": _persist_ns("ntstore", 64, 1),
+    "clwb_64_1_ns": _persist_ns("store_clwb", 64, 1),
+    "nt_4096_256_ns": _persist_ns("ntstore", 4096, 256),
+    "clwb_4096_256_ns": _persist_ns("store_clwb", 4096, 256),
+    "nt_wins_percent": _nt_wins_percent,
 }
 
 
