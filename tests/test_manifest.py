@@ -113,7 +113,12 @@ def test_times_parse_to_whole_picoseconds(value: int, unit: str) -> None:
 @given(st.integers(1, 1 << 36), st.sampled_from([1, 2, 8, 11, 12, 16, 20]), st.integers(1, 4096))
 def test_a_scaled_cache_is_one_the_model_accepts(size: int, ways: int, scale: int) -> None:
     scaled = profiles.scaled_cache(size, ways, scale, floor_bytes=0)
-    sets = scaled // (64 * ways)
-    assert scaled == sets * 64 * ways
-    assert sets & (sets - 1) == 0
-    assert scaled <= max(size // scale, 64 * ways)
+    assert scaled % (64 * ways) == 0
+    assert 0 < scaled <= max(size // scale, 64 * ways)
+    assert scaled > size // scale - 64 * ways
+
+
+def test_an_eleven_way_cache_keeps_its_size() -> None:
+    cpu = profiles.load_cpu("xeon-6230-class", {}, ORIGIN)
+    profiles.check_cpu(cpu, ORIGIN)
+    assert profiles.scale_cpu(cpu, 1).llc_size == cpu.llc_size == 27 * 2**20 + 2**19

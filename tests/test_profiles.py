@@ -120,6 +120,7 @@ def test_bad_values_are_refused(field: str, value: object, message: str) -> None
         ({"flash_read_ps": 0}, r"'flash_read' \(0\) is 0"),
         ({"cache_write_miss": "log"}, r"'write_log_size' \(0 B\) is too small"),
         ({"flash_ftl": "page"}, r"'flash_erase' \(0\) is 0, but flash_ftl"),
+        ({"cache_ways": 7}, r"'cache_ways' \(7\) does not divide the number of pages"),
         ({"volatile_size": 1 << 20}, r"'volatile_size' \(1 MiB\) is not a multiple of 256 MiB"),
         ({"volatile_size": 1 << 40}, r"'volatile_size' \(1 TiB\) exceeds capacity"),
     ],
@@ -131,14 +132,17 @@ def test_impossible_devices_are_refused(change: dict[str, object], message: str)
         profiles.check_device(replace(device, **change), ORIGIN)
 
 
-@pytest.mark.parametrize("key", ["fill_buffers", "store_buffer"])
+@pytest.mark.parametrize("key", ["dram_bandwidth", "wc_buffers"])
 def test_impossible_cpus_are_refused(key: str) -> None:
     cpu = profiles.scale_cpu(profiles.load_cpu("xeon-6230-class", {}, ORIGIN), 64)
     profiles.check_cpu(cpu, ORIGIN)
     with pytest.raises(TestbedError, match=f"'{key}' is 0"):
         profiles.check_cpu(replace(cpu, **{key: 0}), ORIGIN)
-    with pytest.raises(TestbedError, match="'prefetch_streams'"):
-        profiles.check_cpu(replace(cpu, prefetch_streams=32, prefetch_degree=0), ORIGIN)
+    for change in ({"prefetch_degree": 0}, {"prefetch_degree": 21}, {"prefetch_distance": 65}):
+        with pytest.raises(TestbedError, match=r"'prefetch_degree' \(\d+\) must be at least 1 and at most"):
+            profiles.check_cpu(replace(cpu, **change), ORIGIN)
+    with pytest.raises(TestbedError, match=r"'llc_size' \(\d+ B\) is not a whole number of sets of 11 lines"):
+        profiles.check_cpu(replace(cpu, llc_size=cpu.llc_size + 64), ORIGIN)
 
 
 def test_an_expander_needs_no_cache() -> None:
@@ -153,6 +157,16 @@ def test_scale_divides_logs_energy_and_partitions_but_no_time() -> None:
     assert (scaled.write_log_size, scaled.gpf_energy_uj, scaled.gpf_line_nj) == (1 << 20, 100, 7)
     assert scaled.volatile_size == 256 << 20
     assert scaled.capacity == 512 << 20
+
+
+def test_scale_keeps_blocks_enough_and_the_erase_time_of_a_page() -> None:
+    device = profiles.load_device("tlc-nand", {}, ORIGIN)
+    scaled = profiles.scale_device(device, 4096)
+    pages = scaled.capacity // scaled.cache_page_size // (8 * 8)
+    assert pages // scaled.flash_block_pages >= profiles.BLOCKS_OF_A_PLANE
+    per_page = device.flash_erase_ps / device.flash_block_pages
+    assert scaled.flash_erase_ps / scaled.flash_block_pages == pytest.approx(per_page)
+    assert profiles.scale_device(device, 1) == device
 
 
 def machine(device: str) -> GuestConfig:

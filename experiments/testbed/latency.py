@@ -96,17 +96,12 @@ def persist_ps(guest: GuestConfig) -> Fraction:
     return 2 * device.link_latency_ps + data + completion + device_ps(device)
 
 
-def store_persist_ps(guest: GuestConfig) -> Fraction:
-    """A store's line is written back; where CLWB drops it, the next store to it reads it again first."""
-    return persist_ps(guest) + (0 if guest.cpu.clwb_keeps_line else hit_ps(guest))
-
-
 STALLS: dict[str, tuple[str, Callable[[GuestConfig], Fraction]]] = {
     "l1": ("load, L1 hit", lambda _: Fraction(0)),
     "dram": ("load, local DRAM", dram_ps),
     "cxl_hit": ("load, device-cache hit", hit_ps),
     "cxl_miss": ("load, device-cache miss", miss_ps),
-    "store_clwb_sfence": ("store + clwb + sfence", store_persist_ps),
+    "store_clwb_sfence": ("store + clwb + sfence", persist_ps),
     "ntstore_sfence": ("non-temporal store + sfence", persist_ps),
 }
 

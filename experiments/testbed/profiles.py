@@ -19,6 +19,7 @@ from .paths import PROFILES
 from .validation import Strict, load_toml, unknown_key
 
 LINE_BYTES = 64
+BLOCKS_OF_A_PLANE = 64  # at least, so that a few per cent of over-provisioning are a few blocks
 EXTENT_BYTES = 256 * 2**20  # the unit of CXL decoders
 MIN_CAPACITY_BYTES = 512 * 2**20  # the smallest device that Linux makes a comfortable fsdax namespace on
 
@@ -97,10 +98,12 @@ def scale_cpu(cpu: CpuProfile, scale: int) -> CpuProfile:
 def scale_device(device: DeviceProfile, scale: int) -> DeviceProfile:
     """`device` for a 1/`scale` study: what holds data shrinks with it, down to what Linux can use.
 
-    So does the energy of a Global Persistent Flush, which is provided for the caches that it must empty.
+    So does the energy of a Global Persistent Flush, which is provided for the caches that it must empty, and so do
+    erase blocks, down to what leaves a translation layer enough of them; an erase takes the same time for a page.
     """
     capacity = max(device.capacity // scale, min(device.capacity, MIN_CAPACITY_BYTES))
     volatile = max(device.volatile_size // scale, min(device.volatile_size, EXTENT_BYTES))
+    block_pages = _scaled_block_pages(device, capacity)
     return replace(
         device,
         capacity=capacity,
@@ -108,17 +111,23 @@ def scale_device(device: DeviceProfile, scale: int) -> DeviceProfile:
         cache_size=device.cache_size // scale,
         write_log_size=device.write_log_size // scale,
         gpf_energy_uj=device.gpf_energy_uj // scale,
+        flash_block_pages=block_pages,
+        flash_erase_ps=device.flash_erase_ps * block_pages // max(device.flash_block_pages, 1),
     )
 
 
-def scaled_cache(size: int, ways: int, scale: int, floor_bytes: int) -> int:
-    """A cache of at most `size`/`scale` bytes whose number of sets is a power of two, as the model needs.
+def _scaled_block_pages(device: DeviceProfile, capacity: int) -> int:
+    planes = device.flash_channels * device.flash_dies * device.flash_planes
+    if device.flash_ftl == "none" or not planes or not device.cache_page_size:
+        return device.flash_block_pages
+    plane_pages = capacity // device.cache_page_size // planes
+    return min(device.flash_block_pages, max(plane_pages // BLOCKS_OF_A_PLANE, 1))
 
-    The floor keeps the levels of the hierarchy in order. An 11-way LLC of 27.5 MiB becomes one of 22 MiB.
-    """
-    wanted = max(size // scale, floor_bytes)
-    sets = max(wanted // (LINE_BYTES * ways), 1)
-    return int((1 << (sets.bit_length() - 1)) * LINE_BYTES * ways)
+
+def scaled_cache(size: int, ways: int, scale: int, floor_bytes: int) -> int:
+    """A cache of at most `size`/`scale` bytes in whole sets. The floor keeps the levels of the hierarchy in order."""
+    set_bytes = LINE_BYTES * ways
+    return max(max(size // scale, floor_bytes) // set_bytes, 1) * set_bytes
 
 
 def check_device(device: DeviceProfile, origin: Path) -> None:
@@ -152,6 +161,11 @@ def _cache_problems(device: DeviceProfile) -> tuple[tuple[bool, str, str], ...]:
         (page < LINE_BYTES, "cache_page_size", "is smaller than a 64-byte line; make it larger"),
         (device.cache_size % max(page, 1) != 0, "cache_size", "is not a multiple of cache_page_size"),
         (device.cache_size < page, "cache_size", "holds no page; make it larger"),
+        (
+            device.cache_ways > 0 and device.cache_size // max(page, 1) % device.cache_ways != 0,
+            "cache_ways",
+            "does not divide the number of pages of the cache",
+        ),
         (device.flash_read_ps < 1, "flash_read_ps", "is 0; state how long a page takes"),
         (device.flash_program_ps < 1, "flash_program_ps", "is 0; state how long a page takes"),
         (device.flash_dies < 1, "flash_dies", "is 0; at least one is needed"),
@@ -166,24 +180,23 @@ def _cache_problems(device: DeviceProfile) -> tuple[tuple[bool, str, str], ...]:
 
 
 def check_cpu(cpu: CpuProfile, origin: Path) -> None:
-    """Every level must have a power-of-two number of sets and be no smaller than the one before."""
+    """Every level must be whole sets and be no smaller than the one before."""
     for level in ("l1d", "l2", "llc"):
         size, ways = getattr(cpu, f"{level}_size"), getattr(cpu, f"{level}_ways")
-        sets = size // (LINE_BYTES * ways) if ways else 0
-        if sets < 1 or sets & (sets - 1) or size != sets * LINE_BYTES * ways:
+        if not ways or not size or size % (LINE_BYTES * ways):
             raise TestbedError(
-                f"{origin}: cpu key '{level}_size' ({units.show_size(size)}) is not {ways} ways of a power of two of "
-                "64-byte lines; change it or the ways"
+                f"{origin}: cpu key '{level}_size' ({units.show_size(size)}) is not a whole number of sets of {ways} "
+                "lines of 64 bytes; change it or the ways"
             )
     if not cpu.l1d_size <= cpu.l2_size <= cpu.llc_size:
         raise TestbedError(f"{origin}: cpu key 'llc_size': the caches must grow from L1D to L2 to LLC")
-    for key in ("dram_bandwidth", "wc_buffers", "fill_buffers", "store_buffer"):
+    for key in ("dram_bandwidth", "wc_buffers"):
         if getattr(cpu, key) < 1:
             raise TestbedError(f"{origin}: cpu key '{key}' is 0; it must be positive")
-    if cpu.prefetch_streams and not (cpu.prefetch_distance and cpu.prefetch_degree and cpu.prefetch_buffers):
+    if cpu.prefetch_streams and not 1 <= cpu.prefetch_degree <= cpu.prefetch_distance <= 64:
         raise TestbedError(
-            f"{origin}: cpu key 'prefetch_streams' ({cpu.prefetch_streams}) needs positive prefetch_distance, "
-            "prefetch_degree and prefetch_buffers"
+            f"{origin}: cpu key 'prefetch_degree' ({cpu.prefetch_degree}) must be at least 1 and at most "
+            f"prefetch_distance ({cpu.prefetch_distance}), and that at most 64"
         )
 
 
