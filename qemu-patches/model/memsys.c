@@ -20,6 +20,9 @@ mem_ps mem_sys_enter(MemSys *m, mem_ps now_ps) {
 static mem_ps issue(MemSys *m, const MemOp *op, mem_ps at_ps) {
     mem_ps stall_ps = mem_memory_op(&m->memory, op, at_ps);
 
+    if (m->trace) {
+        mem_trace_op(m->trace, op, at_ps, stall_ps);
+    }
     if (!op->with_previous) {
         m->resumes_ps = at_ps + stall_ps;
     }

@@ -30,6 +30,7 @@
 typedef uint64_t mem_ps; /* a point in, or a span of, virtual time */
 
 typedef struct MemSys MemSys;
+typedef struct MemTraceWriter MemTraceWriter; /* mem_trace.h */
 
 /* One set-associative cache level. `latency_ps` is added by a hit here. */
 typedef struct MemCacheConfig {
@@ -230,6 +231,12 @@ const char *memsys_check_device(const MemDeviceConfig *device);
 /* Create a memory system of local DRAM only. The configuration must have passed its check. */
 MemSys *memsys_new(const MemCpuConfig *cpu, const MemCallbacks *cb);
 void memsys_free(MemSys *m);
+
+/*
+ * Tell a trace of all that memory is asked and told from now on; NULL: no more.
+ * To replay exactly, set it before the first access, when all devices are there.
+ */
+void memsys_set_trace(MemSys *m, MemTraceWriter *trace);
 
 /*
  * Add a device, whose configuration has passed its check; returns its number,

@@ -4,6 +4,7 @@
 #define MODEL_MEMSYS_INTERNAL_H
 
 #include "cpu_caches.h"
+#include "mem_trace.h"
 #include "memory.h"
 #include "streams.h"
 #include "wc_buffers.h"
@@ -22,6 +23,7 @@ struct MemSys {
     mem_ps now_ps;     /* of the latest call */
     mem_ps resumes_ps; /* when the CPU goes on after its latest wait */
     MemMemory memory;
+    MemTraceWriter *trace;                 /* or NULL */
     MemWindow windows[MEMSYS_MAX_WINDOWS]; /* as mapped last */
     MemCallbacks callbacks;
 };

@@ -41,6 +41,8 @@ void memsys_free(MemSys *m) {
     free(m);
 }
 
+void memsys_set_trace(MemSys *m, MemTraceWriter *trace) { m->trace = trace; }
+
 uint32_t memsys_add_device(MemSys *m, const MemDeviceConfig *config, const MemMedia *media) {
     assert(!memsys_check_device(config));
     return mem_memory_add_device(&m->memory, config, media, &m->callbacks);
@@ -91,6 +93,9 @@ void memsys_map_window(MemSys *m, uint32_t index, const MemWindow *window, mem_p
     m->windows[index] = *window;
     empty_caches(m);
     mem_memory_map_window(&m->memory, index, window);
+    if (m->trace) {
+        mem_trace_window(m->trace, index, window, mem_later(m->now_ps, m->resumes_ps));
+    }
 }
 
 /* ---- Modes and counters ---- */
@@ -102,9 +107,17 @@ void memsys_set_timed(MemSys *m, bool timed) {
     mem_sys_enter(m, m->resumes_ps); /* it is the CPU that changes the mode, so it is past its wait */
     mem_memory_set_timed(&m->memory, timed, m->now_ps);
     use_mode(m, timed);
+    if (m->trace) {
+        mem_trace_timed(m->trace, timed, m->now_ps);
+    }
 }
 
-void memsys_reset_counters(MemSys *m) { mem_memory_reset_counters(&m->memory); }
+void memsys_reset_counters(MemSys *m) {
+    mem_memory_reset_counters(&m->memory);
+    if (m->trace) {
+        mem_trace_reset_counters(m->trace);
+    }
+}
 
 MemCounters memsys_counters(const MemSys *m) { return m->memory.counters; }
 

@@ -38,6 +38,9 @@ enum {
     MEM_BUG_FTL_STALE_STAYS,           /* the old copy of an overwritten page stays valid */
     MEM_BUG_FTL_WEAR_IGNORED,          /* the next block is the lowest, not the least worn */
     MEM_BUG_FLASH_LOAD_TRUSTS,         /* a saved state may map two pages to one place */
+
+    MEM_BUG_TRACE_UNCHECKED = 60, /* a block is believed whatever its checksum */
+    MEM_BUG_TRACE_KEEPS_STALLS,   /* gaps count from when an operation was issued, not from when it was done */
 };
 
 #ifndef MODEL_SEEDED_BUG

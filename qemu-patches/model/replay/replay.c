@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "replay.h"
+
+#include <stdlib.h>
+
+#include "memory.h"
+
+#define OPS_AT_A_TIME 4096u /* 128 KiB of them: they stay in a second-level cache while every memory takes them */
+
+const uint32_t replay_permilles[3] = {500, 900, 990};
+
+/* What only the CPU's caches count, which a replay does not have. */
+#define FRONT_COUNTERS(X)                                                                                              \
+    X(loads)                                                                                                           \
+    X(stores)                                                                                                          \
+    X(nt_stores)                                                                                                       \
+    X(flushes)                                                                                                         \
+    X(fences)                                                                                                          \
+    X(stream_loads)                                                                                                    \
+    X(l1_misses)                                                                                                       \
+    X(l2_misses)                                                                                                       \
+    X(llc_misses)                                                                                                      \
+    X(stall_cache_ps)
+
+static void override_device(MemDeviceConfig *device, uint32_t number, const ReplayConfig *config) {
+    for (size_t i = 0; i < config->count; i++) {
+        const ReplayOverride *o = &config->overrides[i];
+        if (o->device == number) {
+            const char *fault = mem_param_set(o->param, device, o->value);
+            assert(!fault);
+            (void)fault;
+        }
+    }
+}
+
+const char *replay_configure(MemTraceSetup *setup, const ReplayConfig *config) {
+    for (size_t i = 0; i < config->count; i++) {
+        if (config->overrides[i].device == REPLAY_CPU) {
+            mem_param_set(config->overrides[i].param, &setup->cpu, config->overrides[i].value);
+        }
+    }
+    const char *fault = memsys_check_cpu(&setup->cpu);
+    for (uint32_t i = 0; i < setup->device_count && !fault; i++) {
+        override_device(&setup->devices[i], i, config);
+        fault = memsys_check_device(&setup->devices[i]);
+    }
+    return fault;
+}
+
+static void ignore_state(void *opaque, uint32_t device, uint64_t dpa, MemLineState from, MemLineState to,
+                         mem_ps at_ps) {
+    (void)opaque, (void)device, (void)dpa, (void)from, (void)to, (void)at_ps;
+}
+
+void replay_init(Replay *r, const MemTraceSetup *setup, const ReplayConfig *config) {
+    static const MemCallbacks callbacks = {.line_state = ignore_state};
+
+    *r = (Replay){.memory = mem_calloc(1, sizeof(*r->memory)), .now_ps = setup->start_ps, .config = config};
+    mem_memory_init(r->memory, &setup->cpu);
+    for (uint32_t i = 0; i < setup->device_count; i++) {
+        mem_memory_add_device(r->memory, &setup->devices[i], NULL, &callbacks);
+    }
+}
+
+void replay_destroy(Replay *r) {
+    mem_memory_destroy(r->memory);
+    free(r->memory);
+    free(r->regions);
+}
+
+/* ---- Records ---- */
+
+static void begin_region(Replay *r, const MemTraceRecord *record) {
+    r->regions = mem_regrow(r->regions, r->region_count + 1, sizeof(*r->regions));
+    r->regions[r->region_count++] = (ReplayRegion){
+        .roi = record->roi,
+        .begin_ps = r->now_ps,
+        .captured_begin_ps = record->captured_ps,
+    };
+    r->in_region = true;
+}
+
+/* What is counted at the end of a region is what there was before the switch out of timed mode. */
+static void sample_region(Replay *r) {
+    if (!r->in_region || !r->memory->timed) {
+        return;
+    }
+    ReplayRegion *region = &r->regions[r->region_count - 1];
+    region->counters = r->memory->counters;
+    for (unsigned cause = 0; cause < MEM_CAUSE_COUNT; cause++) {
+        for (unsigned i = 0; i < 3; i++) {
+            region->percentiles_ps[cause][i] =
+                mem_histogram_percentile_ps(&r->memory->histograms[cause], replay_permilles[i]);
+        }
+    }
+}
+
+static void end_region(Replay *r, const MemTraceRecord *record) {
+    if (!r->in_region) {
+        return;
+    }
+    sample_region(r);
+    ReplayRegion *region = &r->regions[r->region_count - 1];
+    r->in_region = false;
+    region->end_ps = r->now_ps;
+    region->captured_end_ps = record->captured_ps;
+    region->captured = record->counters;
+#define X(field) region->counters.field = record->counters.field;
+    FRONT_COUNTERS(X)
+#undef X
+}
+
+static void play_record(Replay *r, const MemTraceRecord *record) {
+    r->now_ps += record->gap_ps;
+    switch (record->kind) {
+    case MEM_TRACE_WINDOW:
+        mem_memory_map_window(r->memory, record->index, &record->window);
+        break;
+    case MEM_TRACE_TIMED:
+        sample_region(r);
+        mem_memory_set_timed(r->memory, record->on, r->now_ps);
+        break;
+    case MEM_TRACE_RESET_COUNTERS:
+        mem_memory_reset_counters(r->memory);
+        break;
+    case MEM_TRACE_ROI:
+        (record->on ? begin_region : end_region)(r, record);
+        break;
+    case MEM_TRACE_RECONFIGURE:
+        r->reconfigured = true;
+        break;
+    default:
+        assert(record->kind == MEM_TRACE_END);
+        r->ended = true;
+        r->end_ps = r->now_ps;
+        r->captured_end_ps = record->captured_ps;
+    }
+}
+
+/* ---- Operations ---- */
+
+static void play_ops(Replay *r, const MemTraceOp *ops, size_t count) {
+    mem_ps now_ps = r->now_ps;
+
+    for (size_t i = 0; i < count; i++) {
+        now_ps += ops[i].gap_ps;
+        now_ps += mem_memory_op(r->memory, &ops[i].op, now_ps);
+    }
+    r->now_ps = now_ps;
+}
+
+MemTraceStatus replay_run(MemTraceReader *reader, Replay *replays, size_t count, uint64_t *operations) {
+    MemTraceOp *ops = mem_calloc(OPS_AT_A_TIME, sizeof(*ops));
+    MemTraceStatus status;
+
+    *operations = 0;
+    do {
+        MemTraceRecord record;
+        size_t op_count;
+        status = mem_trace_read(reader, ops, OPS_AT_A_TIME, &op_count, &record);
+        *operations += op_count;
+        for (size_t i = 0; i < count; i++) {
+            play_ops(&replays[i], ops, op_count);
+            if (status == MEM_TRACE_GOT_RECORD || status == MEM_TRACE_DONE) {
+                play_record(&replays[i], &record);
+            }
+        }
+    } while (status == MEM_TRACE_GOT_OPS || status == MEM_TRACE_GOT_RECORD);
+    free(ops);
+    return status;
+}

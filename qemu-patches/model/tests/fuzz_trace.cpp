@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// libFuzzer: bytes as a trace, or as the content of a block whose checksum is right. Whatever they say, the reader
+// takes no harm, gives no operation that a memory could not take, and what it gives reads the same when written again.
+#include <cstdio>
+#include <cstdlib>
+
+#include "trace_rig.h"
+
+extern "C" {
+#include "crc32c.h"
+#include "replay/replay.h"
+}
+
+namespace {
+
+void put(Bytes &to, uint64_t value, int count) {
+    for (int i = 0; i < count; i++) {
+        to.push_back(uint8_t(value >> 8 * i));
+    }
+}
+
+// A trace of one block with this payload, without an end.
+Bytes wrap(const uint8_t *payload, size_t size) {
+    static const MemTraceSetup setup = small_setup();
+    static const Bytes header = [] {
+        Bytes bytes;
+        mem_trace_writer_end(mem_trace_writer_new(&setup, append, &bytes), setup.start_ps);
+        size_t text = bytes[16] + bytes[17] * 256u + bytes[18] * 65536u;
+        bytes.resize(20 + text);
+        return bytes;
+    }();
+    Bytes checked;
+    put(checked, size, 4);
+    put(checked, 0, 4);
+    put(checked, setup.start_ps, 8);
+    checked.insert(checked.end(), payload, payload + size);
+    Bytes trace = header;
+    put(trace, 0x4b4c4254, 4);
+    put(trace, mem_crc32c(0, checked.data(), checked.size()), 4);
+    trace.insert(trace.end(), checked.begin(), checked.end());
+    return trace;
+}
+
+void fail(const char *what) {
+    std::fprintf(stderr, "%s\n", what);
+    std::abort();
+}
+
+// Write what was read, as if nothing had stalled, and read that.
+void round_trip(const Bytes &trace) {
+    MemTraceSetup setup;
+    Bytes copy;
+    MemTraceReader *r = mem_trace_reader_of_memory(trace.data(), trace.size(), &setup);
+    MemTraceWriter *w = mem_trace_writer_new(&setup, append, &copy);
+    mem_ps now = setup.start_ps;
+    std::vector<Item> items;
+    std::vector<MemTraceOp> ops(64);
+    MemTraceStatus status;
+
+    do {
+        size_t count;
+        MemTraceRecord record;
+        status = mem_trace_read(r, ops.data(), ops.size(), &count, &record);
+        for (size_t i = 0; i < count; i++) {
+            mem_trace_op(w, &ops[i].op, now += ops[i].gap_ps, 0);
+            items.push_back(item_of(ops[i]));
+        }
+    } while (status == MEM_TRACE_GOT_OPS);
+    mem_trace_writer_end(w, now);
+    mem_trace_reader_free(r);
+    ReadBack back = read_back(copy, 1000);
+    if (back.status != MEM_TRACE_DONE || back.items.size() != items.size() + 1 ||
+        !std::equal(items.begin(), items.end(), back.items.begin())) {
+        fail("what was read is not what is written");
+    }
+}
+
+void play(const Bytes &trace) {
+    MemTraceSetup setup;
+    MemTraceReader *r = mem_trace_reader_of_memory(trace.data(), trace.size(), &setup);
+    if (setup.device_count) {
+        ReplayConfig config = {};
+        Replay replay;
+        uint64_t operations;
+        replay_init(&replay, &setup, &config);
+        replay_run(r, &replay, 1, &operations);
+        if (operations != mem_trace_fault(r).operations) {
+            fail("operations were not counted");
+        }
+        replay_destroy(&replay);
+    }
+    mem_trace_reader_free(r);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size == 0 || size > 1 << 16) {
+        return 0;
+    }
+    Bytes trace = data[0] % 4 == 0 ? Bytes(data + 1, data + size) : wrap(data + 1, size - 1);
+    read_back(trace, 1 + data[0]);
+    if (data[0] % 4) {
+        round_trip(trace);
+        play(trace);
+    }
+    return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The parts of a trace that are text, NAME=VALUE lines: configurations and
+ * counters. They stay readable when parameters or counters are added.
+ */
+#ifndef MODEL_TRACE_TEXT_H
+#define MODEL_TRACE_TEXT_H
+
+#include "mem_trace.h"
+
+#define TRACE_TEXT_BYTES_MAX (1u << 16)
+
+typedef struct TraceText {
+    char bytes[TRACE_TEXT_BYTES_MAX];
+    size_t count;
+} TraceText;
+
+void trace_text_setup(TraceText *text, const MemTraceSetup *setup);
+void trace_text_device(TraceText *text, const MemDeviceConfig *device);
+void trace_text_counters(TraceText *text, const MemCounters *counters);
+
+typedef struct TraceTextFault {
+    const char *what; /* NULL: none */
+    char subject[64];
+} TraceTextFault;
+
+/* Each takes `text` apart in place. False with a fault if it does not say what it must. */
+bool trace_parse_setup(char *text, MemTraceSetup *setup, TraceTextFault *fault);
+bool trace_parse_device(char *text, MemDeviceConfig *device, TraceTextFault *fault);
+/* A counter of another version of the model is nobody's. */
+void trace_parse_counters(char *text, MemCounters *counters);
+
+#endif
