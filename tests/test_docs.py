@@ -15,9 +15,9 @@ DOCUMENTS = sorted([REPO / "README.md", *(REPO / "docs").glob("*.md")])
 
 
 def commands() -> list[str]:
-    """Every `$ ` line of a console block of the README and of running.md."""
+    """Every `$ ` line of a console block of the README, running.md and replay.md."""
     found = []
-    for path in (REPO / "README.md", REPO / "docs" / "running.md"):
+    for path in (REPO / "README.md", REPO / "docs" / "running.md", REPO / "docs" / "replay.md"):
         for block in re.findall(r"```console\n(.*?)```", path.read_text(), re.DOTALL):
             found += [line[2:].partition("  #")[0].strip() for line in block.splitlines() if line.startswith("$ ")]
     return sorted(set(found))
@@ -39,7 +39,7 @@ def test_testbed_commands_work(command: str) -> None:
     words = shlex.split(command)[1:]
     if words[0] == "shell":  # needs a terminal, and says so
         assert run(words).returncode == 2
-    elif words[0] == "run":  # its runs take minutes; that they can be made is what the manifest promises
+    elif words[0] in ("run", "sweep"):  # they take minutes; that they can be made is what the manifest promises
         assert run([*words, "--dry-run"]).returncode == 0
     else:
         done = run(words)

@@ -44,6 +44,7 @@ COMPONENTS = {
     for c in (
         Component("qemu", "qemu-patches/build.sh", cold_minutes=7),
         Component("qemu-stock", "qemu-patches/build.sh", environment=(("TESTBED_QEMU_STOCK", "1"),), cold_minutes=7),
+        Component("replay", "qemu-patches/model/replay/build.sh"),
         Component("buildroot", "guest-image/build.sh", "buildroot", cold_minutes=3),
         Component("base", "guest-image/build.sh", "base", cold_minutes=2),
         Component("software", "guest-image/build.sh", "software", needs=("buildroot",), cold_minutes=2),

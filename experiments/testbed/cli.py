@@ -9,22 +9,24 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from . import canonical, tables
 from . import demo as demo_module
 from . import doctor as doctor_module
 from . import manifest as manifests
 from . import results as results_module
-from . import tables
+from . import sweep as sweep_module
 from .bench import run_bench
 from .build import COMPONENTS, TESTBED, build
 from .cache import Cache
 from .errors import RunFailed, TestbedError
 from .executor import GuestSpec
+from .grid import configurations
 from .paths import cache_root, results_root
 from .programs import program_job
+from .replay import open_replayer
 from .runner import drive, run_with_bar
 from .session import open_session
 from .shell import check_terminal, run_shell
-from .top import run_top
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -34,6 +36,7 @@ app = typer.Typer(
     "A first look:\n\n"
     "  testbed latency                       what the device costs, configured and measured\n\n"
     "  testbed run kv-ycsb                   Snapshot against PMDK, YCSB A-G\n\n"
+    "  testbed sweep kv-grid --replay        one capture, a thousand devices\n\n"
     "  testbed exec -- ls -l /pmem           any program of this host, on the device\n\n"
     "  testbed shell                         a guest to look around in",
 )
@@ -68,6 +71,60 @@ def run(
     done = run_with_bar(runs, session.keys, session.executor, results_root())
     demo_module.show_manifest(done)
     tables.save_json(json, [result.data for result in done])
+
+
+@app.command()
+def sweep(
+    manifest: Annotated[str, typer.Argument(help="a manifest with a [replay.grid] (kv-grid)")],
+    replay: Annotated[bool, typer.Option("--replay", help="run each point once, replay its trace on the grid")] = False,
+    trace: Annotated[Path | None, typer.Option(help="replay this trace instead of runs of the manifest")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only list the configurations")] = False,
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="PATH", help="also write every replay to PATH")] = None,
+    json: Json = None,
+) -> None:
+    """Every point of a manifest on every device configuration of its grid, from one capture a point.
+
+    Finished captures and replays are kept, so an interrupted sweep goes on where it stopped.
+
+    Examples:
+
+      testbed sweep kv-grid --replay --csv grid.csv
+
+      testbed sweep my.toml --replay --trace captured.trace
+    """
+    if not replay:
+        raise TestbedError(
+            "testbed sweep works by --replay; a manifest can run a configuration in a guest: testbed run"
+        )
+    path = manifests.find(manifest)
+    grid = configurations(path)
+    if dry_run:
+        tables.show(f"configurations of {path.stem}", ("configuration",), [(c.label,) for c in grid])
+        tables.save_json(json, [c.values for c in grid])
+        return
+    rows = sweep_module.run_sweep(path, grid, trace)
+    tables.show_sweep(rows, path.stem)
+    tables.save_json(json, [row.row() for row in rows])
+    if csv:
+        canonical.write_atomically(csv, sweep_module.csv_text(rows))
+        tables.out.print(f"written: {csv}", soft_wrap=True)
+
+
+@app.command("replay", context_settings={"ignore_unknown_options": True})
+def replay_(
+    arguments: Annotated[
+        list[str], typer.Argument(metavar="-- [OPTION]... TRACE", help="as memsys-replay --help says")
+    ],
+) -> None:
+    """Replay one captured trace on its device or another one: memsys-replay, built if need be.
+
+    Examples:
+
+      testbed replay -- --help
+
+      testbed replay -- --set device.cache-size=64M --set device.flash-read=3us captured.trace
+    """
+    raise typer.Exit(open_replayer().pass_through(arguments))
 
 
 @app.command()
@@ -156,18 +213,6 @@ def shell(
     path = manifests.find(manifest)
     guest = manifests.guest_config(manifests.load(path), path)
     raise typer.Exit(run_shell(open_session().images, guest, _media_folder(media)))
-
-
-@app.command()
-def top(
-    socket: Annotated[
-        Path | None, typer.Argument(help="a guest's watch.qmp; the guest that started last if not given")
-    ] = None,
-    interval: Annotated[float, typer.Option(help="host seconds between two looks")] = 1.0,
-    views: Annotated[int, typer.Option(help="end after this many; 0 is when the guest ends")] = 0,
-) -> None:
-    """Watch a running guest: hit rate, bandwidth and latency percentiles, in virtual time. Ctrl-C ends it."""
-    run_top(socket, interval, views)
 
 
 @app.command()

@@ -34,13 +34,17 @@ END_EVENTS = ("SHUTDOWN", "GUEST_PANICKED", "CXL_SSD_POWER_CUT")
 
 @dataclass(frozen=True)
 class GuestSpec:
-    """One guest to run. With a `media_folder`, the device's content is found there and stays there."""
+    """One guest to run. With a `media_folder`, the device's content is found there and stays there.
+
+    With a `trace`, what its CPU asks of memory is captured into that file.
+    """
 
     guest: GuestConfig
     job: Job | None  # without one the guest starts a shell on its console
     cut: PowerCut = PowerCut()
     media_folder: Path | None = None
     timed: bool = True
+    trace: Path | None = None
 
 
 @dataclass
@@ -89,7 +93,7 @@ class QemuExecutor:
         """Start QEMU, follow it to its end, and make sure that it is gone."""
         ours, theirs = socket.socketpair()
         ports = batch_ports(folder / "console", results, theirs.fileno())
-        line = command_line(self.images, spec.guest, files, spec.cut, ports, spec.timed)
+        line = command_line(self.images, spec.guest, files, spec.cut, ports, spec.timed, spec.trace)
         with ours, theirs, (folder / "qemu.log").open("wb") as log:
             # pdeathsig: even if this process is killed outright, QEMU goes with it.
             process = await asyncio.create_subprocess_exec(

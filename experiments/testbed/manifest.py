@@ -45,6 +45,12 @@ class WorkloadSection(Strict):
     fixed: dict[str, str | int] = {}
 
 
+class ReplaySection(Strict):
+    """`grid` lists values of device parameters; every combination is one configuration to replay a capture on."""
+
+    grid: dict[str, list[str | int | float | bool]] = {}
+
+
 class Manifest(Strict):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     summary: str
@@ -54,6 +60,7 @@ class Manifest(Strict):
     device: ProfileSection
     workload: WorkloadSection
     matrix: dict[str, Axis] = {}
+    replay: ReplaySection = ReplaySection()
 
     @field_validator("matrix")
     @classmethod

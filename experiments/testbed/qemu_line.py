@@ -13,7 +13,6 @@ from .paths import KERNEL_CMDLINE
 CPU = "max,-hypervisor,-la57,-erms,-fsrm"
 
 LSA_BYTES = 256 * 2**10
-WATCH_SOCKET = "watch.qmp"  # in the guest's folder
 
 
 def kernel_arguments() -> str:
@@ -64,17 +63,29 @@ def cxl_ssd(device: DeviceProfile, cut: PowerCut) -> str:
     return f"cxl-ssd,bus=rp0,id=ssd0,persistent-memdev=media0,lsa=lsa0,sn=1{properties(device)}{cut.properties()}"
 
 
+def mem_trace(trace: Path) -> str:
+    """The capture of a trace. A comma in an option is written twice."""
+    return f"mem-trace,id=trace0,file={str(trace).replace(',', ',,')}"
+
+
 def stock_ssd() -> str:
     """Upstream's untimed type-3 device in place of ours, for comparison."""
     return "cxl-type3,bus=rp0,id=ssd0,persistent-memdev=media0,lsa=lsa0,sn=1"
 
 
 def command_line(
-    images: Images, guest: GuestConfig, files: GuestFiles, cut: PowerCut, ports: list[str], timed: bool = True
+    images: Images,
+    guest: GuestConfig,
+    files: GuestFiles,
+    cut: PowerCut,
+    ports: list[str],
+    timed: bool = True,
+    trace: Path | None = None,
 ) -> list[str]:
     """The line for one guest. `ports` are the options of the serial ports and the monitor.
 
-    Not `timed` is the line for an unpatched QEMU: one nanosecond an instruction and upstream's device.
+    With a `trace`, that file takes what the CPU's caches ask of memory. Not `timed` is the line for an unpatched QEMU:
+    one nanosecond an instruction and upstream's device.
     """
     device = guest.device
     insn = f",insn-ps={guest.cpu.insn_ps},boot-insn-ps={guest.boot_insn_ps}" if timed else ""
@@ -101,13 +112,8 @@ def command_line(
         *("-device", "pxb-cxl,bus_nr=12,bus=pcie.0,id=cxl.1"),
         *("-device", "cxl-rp,port=0,bus=cxl.1,id=rp0,chassis=0,slot=2"),
         *("-device", cxl_ssd(device, cut) if timed else stock_ssd()),
+        *(("-object", mem_trace(trace)) if trace else ()),
     ]
-
-
-def watch_port(folder: Path) -> list[str]:
-    """A second monitor, for `testbed top`; nothing waits for it."""
-    chardev = f"socket,id=watch,path={folder / WATCH_SOCKET},server=on,wait=off"
-    return ["-chardev", chardev, "-mon", "chardev=watch,mode=control"]
 
 
 def batch_ports(console: Path, results: Path, monitor_fd: int) -> list[str]:
@@ -119,7 +125,6 @@ def batch_ports(console: Path, results: Path, monitor_fd: int) -> list[str]:
         *("-chardev", f"file,id=console,path={console}", "-serial", "chardev:console"),
         *("-chardev", f"file,id=results,path={results}", "-serial", "chardev:results"),
         *("-chardev", f"socket,id=qmp,fd={monitor_fd}", "-mon", "chardev=qmp,mode=control"),
-        *watch_port(console.parent),
     ]
 
 
@@ -129,5 +134,4 @@ def terminal_ports(results: Path) -> list[str]:
         *("-chardev", "stdio,id=console,mux=on,signal=off", "-serial", "chardev:console"),
         *("-chardev", f"file,id=results,path={results}", "-serial", "chardev:results"),
         *("-mon", "chardev=console,mode=readline"),
-        *watch_port(results.parent),
     ]

@@ -11,6 +11,7 @@ from rich.table import Table
 from . import canonical
 from .latency import Row
 from .results import Result
+from .sweep import Replayed, summary
 from .units import show_time
 
 out = Console()
@@ -62,3 +63,15 @@ def show_results(results: Sequence[Result]) -> None:
         point = " ".join(f"{k}={v}" for k, v in result.point.items()) or "-"
         cells.append((result.data["manifest"], point, f"1/{result.data['scale']}", result.outcome, result.path.name))
     show("results", ("manifest", "point", "scale", "outcome", "file"), cells)
+
+
+def show_sweep(rows: Sequence[Replayed], title: str) -> None:
+    """The fastest, the middle and the slowest configuration of each point, and where they are in the grid."""
+    cells = []
+    for point, which, row in summary(rows):
+        where = " ".join(f"{key}={value}" for key, value in row.values.items())
+        speed = f"{row.captured_ps / row.roi_ps:.3g}x" if row.roi_ps else "-"
+        cells.append((point, which, show_time(row.roi_ps), speed, f"{100 * row.hit_rate:.2f} %", where))
+    count = len(rows) // max(len({row.point for row in rows}), 1)
+    columns = ("point", "", "time", "speed", "hits", "where")
+    show(f"{title}: {count} configurations a point; speed is against the captured device", columns, cells)
