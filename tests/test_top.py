@@ -12,6 +12,7 @@ from rich.console import Console
 
 from testbed import top
 from testbed.errors import TestbedError
+from testbed.qemu_line import WATCH_SOCKET
 from testbed.top import Sample
 
 COUNTERS = ("cache-hits", "cache-misses", "cxl-reads", "dram-reads", "link-read-bytes", "link-write-bytes")
@@ -81,7 +82,7 @@ def test_without_a_guest_it_says_how_to_start_one(tmp_path: Path, monkeypatch: p
         top.find_socket(None)
     for name in ("testbed-guest-a", "testbed-guest-b"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / top.SOCKET_NAME).touch()
+        (tmp_path / name / WATCH_SOCKET).touch()
     assert top.find_socket(None).parent.name.startswith("testbed-guest-")
     with pytest.raises(TestbedError, match=r"cannot watch .*: no guest listens there"):
         asyncio.run(top.watch(tmp_path / "nothing", 0.01, print))

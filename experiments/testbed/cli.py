@@ -27,6 +27,7 @@ from .replay import open_replayer
 from .runner import drive, run_with_bar
 from .session import open_session
 from .shell import check_terminal, run_shell
+from .top import run_top
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -213,6 +214,18 @@ def shell(
     path = manifests.find(manifest)
     guest = manifests.guest_config(manifests.load(path), path)
     raise typer.Exit(run_shell(open_session().images, guest, _media_folder(media)))
+
+
+@app.command()
+def top(
+    socket: Annotated[
+        Path | None, typer.Argument(help="a guest's watch.qmp; the guest that started last if not given")
+    ] = None,
+    interval: Annotated[float, typer.Option(help="host seconds between two looks")] = 1.0,
+    views: Annotated[int, typer.Option(help="end after this many; 0 is when the guest ends")] = 0,
+) -> None:
+    """Watch a running guest: hit rate, bandwidth and latency percentiles, in virtual time. Ctrl-C ends it."""
+    run_top(socket, interval, views)
 
 
 @app.command()

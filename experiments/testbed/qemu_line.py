@@ -13,6 +13,7 @@ from .paths import KERNEL_CMDLINE
 CPU = "max,-hypervisor,-la57,-erms,-fsrm"
 
 LSA_BYTES = 256 * 2**10
+WATCH_SOCKET = "watch.qmp"  # in the guest's folder
 
 
 def kernel_arguments() -> str:
@@ -116,6 +117,12 @@ def command_line(
     ]
 
 
+def watch_port(folder: Path) -> list[str]:
+    """A second monitor, for `testbed top`; nothing waits for it."""
+    chardev = f"socket,id=watch,path={folder / WATCH_SOCKET},server=on,wait=off"
+    return ["-chardev", chardev, "-mon", "chardev=watch,mode=control"]
+
+
 def batch_ports(console: Path, results: Path, monitor_fd: int) -> list[str]:
     """Serial ports that only write to files, so that no host timing reaches the guest, and QMP on a socket."""
     return [
@@ -125,6 +132,7 @@ def batch_ports(console: Path, results: Path, monitor_fd: int) -> list[str]:
         *("-chardev", f"file,id=console,path={console}", "-serial", "chardev:console"),
         *("-chardev", f"file,id=results,path={results}", "-serial", "chardev:results"),
         *("-chardev", f"socket,id=qmp,fd={monitor_fd}", "-mon", "chardev=qmp,mode=control"),
+        *watch_port(console.parent),
     ]
 
 
@@ -134,4 +142,5 @@ def terminal_ports(results: Path) -> list[str]:
         *("-chardev", "stdio,id=console,mux=on,signal=off", "-serial", "chardev:console"),
         *("-chardev", f"file,id=results,path={results}", "-serial", "chardev:results"),
         *("-mon", "chardev=console,mode=readline"),
+        *watch_port(results.parent),
     ]

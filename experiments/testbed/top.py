@@ -21,17 +21,11 @@ from rich.table import Table
 from rich.text import Text
 
 from .errors import TestbedError
+from .qemu_line import WATCH_SOCKET
 from .units import TIME_PS, show_time
 
-SOCKET_NAME = "top.qmp"
 PERMILLE = (500, 900, 990, 999)
 Answer = dict[str, Any]
-
-
-def watch_port(folder: Path) -> list[str]:
-    """QEMU's options for a monitor that `testbed top` finds; QEMU does not wait for it."""
-    chardev = f"socket,id=top,path={folder / SOCKET_NAME},server=on,wait=off"
-    return ["-chardev", chardev, "-mon", "chardev=top,mode=control"]
 
 
 def find_socket(given: Path | None) -> Path:
@@ -39,7 +33,7 @@ def find_socket(given: Path | None) -> Path:
     if given:
         return given
     root = Path(tempfile.gettempdir())
-    found = sorted(root.glob(f"testbed-guest-*/{SOCKET_NAME}"), key=lambda path: path.stat().st_mtime)
+    found = sorted(root.glob(f"testbed-guest-*/{WATCH_SOCKET}"), key=lambda path: path.stat().st_mtime)
     if not found:
         raise TestbedError("no guest is running; start one with testbed run, exec or shell, then watch it from here")
     return found[-1]
