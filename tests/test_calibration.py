@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Calibration: the file, what is read from a study's rows, the verdicts, and the real thing at a quick size."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from analysis import calibration as figures
-from testbed import calibrate, demo
+from testbed import calibrate, demo, latency
 from testbed.calibrate import CALIBRATION, Judged, Measured, Verdict
 from testbed.errors import RunFailed, TestbedError
+from testbed.manifest import GuestConfig
 from testbed.paths import PROFILES
 from testbed.results import Result
 from testbed.session import Session
@@ -128,6 +130,36 @@ def test_the_share_of_points_that_non_temporal_stores_win() -> None:
     study.result.data["rows"][-1]["mean_ns"] = 1e9
     assert calibrate.VALUES["nt_wins_percent"](study) == 75
     assert calibrate.VALUES["clwb_64_1_ns"](study) == 128
+
+
+# What the guest should find, in closed form. Loads and stores have an instruction's time besides.
+CLOSED_FORMS: dict[str, Callable[[GuestConfig], float]] = {
+    "hit_ns": lambda g: float(latency.hit_ps(g)) / 1e3,
+    "random_163_us": lambda g: float(0.163 * latency.miss_ps(g) + 0.837 * latency.hit_ps(g)) / 1e6,
+    "random_918_us": lambda g: float(0.918 * latency.miss_ps(g) + 0.082 * latency.hit_ps(g)) / 1e6,
+    "random_all_ns": lambda g: float(latency.miss_ps(g)) / 1e3,
+    "sequential_ns": lambda g: float(latency.miss_ps(g) + 3 * latency.hit_ps(g)) / 4e3,
+    "p500_ns": lambda g: float(latency.hit_ps(g)) / 1e3,
+    "p900_ns": lambda g: float(latency.hit_ps(g)) / 1e3,
+    "p950_ns": lambda g: float(latency.hit_ps(g)) / 1e3,
+    "p990_ns": lambda g: float(latency.miss_ps(g)) / 1e3,
+    "read_gb_s": lambda g: latency.mix_bandwidth(g.device, 1, 0) / 1e9,
+    "mix_3_1_gb_s": lambda g: latency.mix_bandwidth(g.device, 3, 1) / 1e9,
+    "mix_2_1_gb_s": lambda g: latency.mix_bandwidth(g.device, 2, 1) / 1e9,
+    "mix_1_1_gb_s": lambda g: latency.mix_bandwidth(g.device, 1, 1) / 1e9,
+    "far_gb_s": lambda g: latency.page_bandwidth(g.device, g.device.flash_read_ps) / 1e9,
+    "far_write_gb_s": lambda g: latency.page_bandwidth(g.device, g.device.flash_program_ps) / 1e9,
+    "array_read_us": lambda g: g.device.flash_read_ps / 1e6,
+}
+JUDGED = [judged for judged in calibrate.load().judged if judged.value in CLOSED_FORMS]
+
+
+@pytest.mark.parametrize("number", JUDGED, ids=lambda number: number.what)
+def test_closed_forms_keep_the_bounds_that_the_file_states(number: Judged) -> None:
+    """What is said to agree does so before any guest has run, and what is not said to does not."""
+    run = next(run for study, run in calibrate.runs(calibrate.load(), []) if study.name == number.study)
+    verdict = Verdict(number, CLOSED_FORMS[number.value](run.guest))
+    assert verdict.within == number.agrees, f"{verdict.model:.4g} {number.unit}, {verdict.error_percent:+.1f} %"
 
 
 def test_a_missing_test_is_named() -> None:

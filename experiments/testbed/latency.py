@@ -96,6 +96,27 @@ def persist_ps(guest: GuestConfig) -> Fraction:
     return 2 * device.link_latency_ps + data + completion + device_ps(device)
 
 
+def mix_bandwidth(device: DeviceProfile, reads: int, writes: int) -> float:
+    """Bytes a second of a mix of line reads and writes that hit: the busiest of wires, controller and device DRAM."""
+    to_host = reads * message_ps(device, LINE_SLOTS, device.link_read_bandwidth)
+    to_host += writes * message_ps(device, HEADER_SLOTS, device.link_read_bandwidth)
+    to_device = reads * message_ps(device, HEADER_SLOTS, device.link_write_bandwidth)
+    to_device += writes * message_ps(device, LINE_SLOTS, device.link_write_bandwidth)
+    lines = reads + writes
+    dram = lines * transfer_ps(device.cache_bandwidth) if device.cache_bandwidth else Fraction(0)
+    return float(
+        lines * LINE_BYTES * TIME_PS["s"] / max(to_host, to_device, dram, lines * device.controller_interval_ps)
+    )
+
+
+def page_bandwidth(device: DeviceProfile, array_ps: int) -> float:
+    """Bytes a second of pages that flash reads or programs: the busier of channels and planes."""
+    bandwidth = device.flash_channel_bandwidth
+    channel = transfer_ps(bandwidth, device.cache_page_size) if bandwidth else Fraction(0)
+    plane = Fraction(array_ps, device.flash_dies * device.flash_planes)
+    return float(device.flash_channels * device.cache_page_size * TIME_PS["s"] / max(channel, plane))
+
+
 STALLS: dict[str, tuple[str, Callable[[GuestConfig], Fraction]]] = {
     "l1": ("load, L1 hit", lambda _: Fraction(0)),
     "dram": ("load, local DRAM", dram_ps),
