@@ -104,9 +104,8 @@ def mix_bandwidth(device: DeviceProfile, reads: int, writes: int) -> float:
     to_device += writes * message_ps(device, LINE_SLOTS, device.link_write_bandwidth)
     lines = reads + writes
     dram = lines * transfer_ps(device.cache_bandwidth) if device.cache_bandwidth else Fraction(0)
-    return float(
-        lines * LINE_BYTES * TIME_PS["s"] / max(to_host, to_device, dram, lines * device.controller_interval_ps)
-    )
+    controller = Fraction(lines * device.controller_interval_ps)
+    return float(lines * LINE_BYTES * TIME_PS["s"] / max(to_host, to_device, dram, controller))
 
 
 def page_bandwidth(device: DeviceProfile, array_ps: int) -> float:
