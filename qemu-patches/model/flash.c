@@ -109,6 +109,13 @@ static mem_ps transfer(MemFlash *f, uint64_t plane, MemBusyWith with, mem_ps rea
     return mem_timeline_fit(channel, ready_ps, with, f->active.transfer_ps, waits) + f->active.transfer_ps;
 }
 
+/* A request for a plane is made now. Its later steps have later times, which nothing may be forgotten by. */
+static MemTimeline *enter_plane(MemFlash *f, uint64_t plane, mem_ps at_ps) {
+    mem_timeline_forget(&f->channels[plane % f->channel_count], at_ps);
+    mem_timeline_forget(&f->planes[plane], at_ps);
+    return &f->planes[plane];
+}
+
 static MemFlashTimes times_of(mem_ps start_ps, mem_ps end_ps, const MemBusyWaits *waits) {
     return (MemFlashTimes){
         .start_ps = start_ps,
@@ -121,7 +128,7 @@ static MemFlashTimes times_of(mem_ps start_ps, mem_ps end_ps, const MemBusyWaits
 
 MemFlashTimes mem_flash_read(MemFlash *f, MemCounters *count, uint64_t page, mem_ps at_ps) {
     uint64_t plane = f->ftl ? mem_ftl_plane_of(f->ftl, page) : page % f->plane_count;
-    MemTimeline *t = &f->planes[plane];
+    MemTimeline *t = enter_plane(f, plane, at_ps);
     MemBusyWaits waits = {0};
     mem_ps start_ps;
 
@@ -167,6 +174,7 @@ MemFlashTimes mem_flash_program(MemFlash *f, MemCounters *count, uint64_t page, 
     if (f->ftl) {
         p = mem_ftl_program(f->ftl, page);
     }
+    MemTimeline *t = enter_plane(f, p.plane, at_ps);
     mem_ps sent_ps = transfer(f, p.plane, MEM_BUSY_PROGRAM, at_ps, &waits);
     mem_ps ready_ps = f->ftl ? await_older_program(f, p.old_plane, page, sent_ps) : sent_ps;
     if (p.erases) {
@@ -176,7 +184,7 @@ MemFlashTimes mem_flash_program(MemFlash *f, MemCounters *count, uint64_t page, 
         program.page = page;
     }
     waits.for_ps[MEM_BUSY_PROGRAM] += ready_ps - sent_ps;
-    mem_ps start_ps = mem_timeline_append(&f->planes[p.plane], ready_ps, &program, f->active.program_ps, &waits);
+    mem_ps start_ps = mem_timeline_append(t, ready_ps, &program, f->active.program_ps, &waits);
     count->flash_programs += 1 + p.moves;
     count->flash_gc_moves += p.moves;
     count->flash_erases += p.erases;

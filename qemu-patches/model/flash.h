@@ -67,6 +67,15 @@ MemFlashTimes mem_flash_program(MemFlash *f, MemCounters *count, uint64_t page, 
  */
 void mem_flash_listen(MemFlash *f, const MemMoveListener *listener);
 
+/*
+ * flash_state.c: the mapping and the wear, for a device that goes on where it
+ * stopped. The string is versioned and checksummed. Loading returns NULL, or a
+ * static sentence and changes nothing; it takes any bytes.
+ */
+typedef void MemFlashSink(void *opaque, const void *bytes, size_t count);
+void mem_flash_save(const MemFlash *f, MemFlashSink *sink, void *opaque);
+const char *mem_flash_load(MemFlash *f, const void *bytes, size_t count);
+
 /* NULL, or the law that is broken. */
 const char *mem_flash_check_state(const MemFlash *f);
 

@@ -90,11 +90,16 @@ static void init_plane(const MemFlashGeometry *g, uint64_t plane, MemFlashPlane 
 }
 
 MemFtlMap *mem_ftl_new(const MemDeviceConfig *config) {
+    MemFlashGeometry g = mem_ftl_geometry(config);
+    return mem_ftl_make(&g, config->flash_gc);
+}
+
+MemFtlMap *mem_ftl_make(const MemFlashGeometry *g, uint32_t policy) {
     MemFtlMap *ftl = mem_calloc(1, sizeof(*ftl));
 
-    ftl->geometry = mem_ftl_geometry(config);
-    assert(!mem_ftl_check_geometry(&ftl->geometry));
-    ftl->policy = config->flash_gc;
+    assert(!mem_ftl_check_geometry(g));
+    ftl->geometry = *g;
+    ftl->policy = policy;
     ftl->leaves = mem_calloc(mem_ftl_leaf_count(&ftl->geometry), sizeof(*ftl->leaves));
     ftl->chunks = mem_calloc(mem_ftl_chunk_count(&ftl->geometry), sizeof(*ftl->chunks));
     ftl->planes = mem_calloc(ftl->geometry.planes, sizeof(*ftl->planes));
@@ -157,6 +162,22 @@ const MemFlashBlock *mem_ftl_peek(const MemFtlMap *ftl, uint64_t plane, uint32_t
     const MemFlashBlock *b = chunk ? &chunk[id % MEM_FTL_CHUNK_BLOCKS] : NULL;
 
     return b && b->pages ? b : NULL;
+}
+
+const MemFlashBlock *mem_ftl_next_changed(const MemFtlMap *ftl, uint64_t *id) {
+    uint64_t end = ftl->geometry.planes * ftl->geometry.blocks;
+
+    for (; *id < end; ++*id) {
+        const MemFlashBlock *chunk = ftl->chunks[*id / MEM_FTL_CHUNK_BLOCKS];
+        const MemFlashBlock *b = chunk ? &chunk[*id % MEM_FTL_CHUNK_BLOCKS] : NULL;
+        if (b && b->pages) {
+            return b;
+        }
+        if (!chunk) {
+            *id |= MEM_FTL_CHUNK_BLOCKS - 1; /* none in this table */
+        }
+    }
+    return NULL;
 }
 
 /* Give a block memory for its pages, holding what it does at the start. */
@@ -299,8 +320,10 @@ static void invalidate(MemFtlMap *ftl, MemFlashPlace place) {
     if (full) {
         mem_ftl_unlink(ftl, place.plane, place.block);
     }
-    b->pages[place.index] = MEM_FTL_NO_PAGE;
-    b->valid--;
+    if (!MEM_HAS_BUG(MEM_BUG_FTL_STALE_STAYS)) {
+        b->pages[place.index] = MEM_FTL_NO_PAGE;
+        b->valid--;
+    }
     b->modified = ++p->clock;
     p->live--;
     if (full) {
@@ -329,9 +352,7 @@ MemFtlProgram mem_ftl_program(MemFtlMap *ftl, uint64_t page) {
     MemFtlProgram p = {.old_plane = old.plane};
 
     assert(page < ftl->geometry.logical_pages);
-    if (!MEM_HAS_BUG(MEM_BUG_FTL_STALE_STAYS)) {
-        invalidate(ftl, old);
-    }
+    invalidate(ftl, old);
     p.plane = choose_plane(ftl);
     while (mem_ftl_free_blocks(ftl, p.plane) < ftl->geometry.gc_free_blocks) {
         p.moves += mem_gc_clean(ftl, p.plane);

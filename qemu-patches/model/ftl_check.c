@@ -83,22 +83,22 @@ static const char *check_lists(const MemFtlMap *ftl, uint64_t plane, uint64_t li
 static const char *check_plane(const MemFtlMap *ftl, uint64_t plane, Tally *all) {
     const MemFlashGeometry *g = &ftl->geometry;
     const MemFlashPlane *p = &ftl->planes[plane];
+    uint64_t id = plane * g->blocks;
+    uint64_t end = id + g->blocks;
     Tally t = {0};
 
-    for (uint32_t block = 0; block < g->blocks; block++) {
-        const MemFlashBlock *b = mem_ftl_peek(ftl, plane, block);
-        const char *broken = b ? check_block(ftl, plane, block, b) : NULL;
+    for (const MemFlashBlock *b; (b = mem_ftl_next_changed(ftl, &id)) && id < end; id++) {
+        uint32_t block = (uint32_t)(id - plane * g->blocks);
+        const char *broken = check_block(ftl, plane, block, b);
         if (broken) {
             return broken;
         }
-        if (b) {
-            t.valid += b->valid;
-            t.first += mem_ftl_first_written(g, plane, block);
-            t.written += b->written;
-            t.erases += b->wear;
-            t.listed += b->written == g->block_pages && b->valid < g->block_pages;
-            t.erased += b->written == 0 && block < p->fresh;
-        }
+        t.valid += b->valid;
+        t.first += mem_ftl_first_written(g, plane, block);
+        t.written += b->written;
+        t.erases += b->wear;
+        t.listed += b->written == g->block_pages && b->valid < g->block_pages;
+        t.erased += b->written == 0 && block < p->fresh;
     }
     if (p->live + t.first != mem_ftl_share(g, plane) + t.valid || p->live > mem_ftl_most_live(g)) {
         return "the live pages of a flash plane are counted right and leave it room to clean";

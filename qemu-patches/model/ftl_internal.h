@@ -12,6 +12,7 @@ typedef struct MemFlashPlace {
     uint32_t index;
 } MemFlashPlace;
 
+MemFtlMap *mem_ftl_make(const MemFlashGeometry *g, uint32_t policy);
 uint64_t mem_ftl_leaf_count(const MemFlashGeometry *g);
 uint64_t mem_ftl_chunk_count(const MemFlashGeometry *g);
 /* Logical pages that a plane has at the start, and the most it may have ever. */
@@ -34,6 +35,9 @@ uint64_t *mem_ftl_leaf(MemFtlMap *ftl, uint64_t page);
 /* A block with memory of its own, made if it must be; NULL from peek if it is as at the start. */
 MemFlashBlock *mem_ftl_block(MemFtlMap *ftl, uint64_t plane, uint32_t block);
 const MemFlashBlock *mem_ftl_peek(const MemFtlMap *ftl, uint64_t plane, uint32_t block);
+
+/* The first block from number `*id` on that is not as at the start, and its number; NULL: none. */
+const MemFlashBlock *mem_ftl_next_changed(const MemFtlMap *ftl, uint64_t *id);
 
 /* A full block enters or leaves the list of those with as many valid pages. */
 void mem_ftl_link(MemFtlMap *ftl, uint64_t plane, uint32_t block);

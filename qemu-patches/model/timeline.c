@@ -30,8 +30,8 @@ static uint32_t first_after(const MemTimeline *t, mem_ps at_ps) {
     return i;
 }
 
-static void forget_past(MemTimeline *t, mem_ps at_ps) {
-    uint32_t past = first_after(t, at_ps);
+void mem_timeline_forget(MemTimeline *t, mem_ps at_ps) {
+    uint32_t past = t->count + 2 > t->room ? first_after(t, at_ps) : 0;
 
     if (past > KEPT_PAST) {
         uint32_t gone = past - KEPT_PAST;
@@ -39,15 +39,15 @@ static void forget_past(MemTimeline *t, mem_ps at_ps) {
         t->count -= gone;
         memmove(t->spans, t->spans + gone, t->count * sizeof(*t->spans));
     }
+    if (past && t->count > t->room / 2) {
+        t->room *= 2; /* so that it does not look again soon */
+        t->spans = mem_regrow(t->spans, t->room, sizeof(*t->spans));
+    }
 }
 
-/* Room for two more spans, the most that one request adds. `at_ps` is the request's time. */
-static void make_room(MemTimeline *t, mem_ps at_ps) {
-    if (t->count + 2 <= t->room) {
-        return;
-    }
-    forget_past(t, at_ps);
-    if (t->count > t->room / 2 || t->room == 0) {
+/* Room for two more spans, the most that one request adds. */
+static void make_room(MemTimeline *t) {
+    if (t->count + 2 > t->room) {
         t->room = t->room ? t->room * 2 : FIRST_ROOM;
         t->spans = mem_regrow(t->spans, t->room, sizeof(*t->spans));
     }
@@ -88,7 +88,7 @@ mem_ps mem_timeline_append(MemTimeline *t, mem_ps at_ps, const MemBusySpan *what
     mem_ps start_ps = mem_later(at_ps, mem_timeline_end(t));
     MemBusySpan span = *what;
 
-    make_room(t, at_ps);
+    make_room(t);
     if (waits) {
         charge(t, first_after(t, at_ps), at_ps, start_ps, waits);
     }
@@ -100,7 +100,7 @@ mem_ps mem_timeline_append(MemTimeline *t, mem_ps at_ps, const MemBusySpan *what
 }
 
 mem_ps mem_timeline_fit(MemTimeline *t, mem_ps at_ps, MemBusyWith with, mem_ps span_ps, MemBusyWaits *waits) {
-    make_room(t, at_ps);
+    make_room(t);
     uint32_t first = first_after(t, at_ps);
     uint32_t at = first;
     mem_ps start_ps = mem_later(at_ps, t->settled_ps);
@@ -154,7 +154,7 @@ static mem_ps overtake(const MemTimeline *t, uint32_t *at, mem_ps start_ps) {
 
 mem_ps mem_timeline_preempt(MemTimeline *t, mem_ps at_ps, mem_ps after_ps, mem_ps span_ps, mem_ps suspend_ps,
                             MemBusyWaits *waits, const MemMoveListener *listener) {
-    make_room(t, at_ps);
+    make_room(t);
     uint32_t at = first_after(t, at_ps);
     uint32_t first = at;
     mem_ps start_ps = overtake(t, &at, mem_later(at_ps, mem_later(after_ps, t->settled_ps)));

@@ -59,6 +59,9 @@ void mem_timeline_destroy(MemTimeline *t);
 /* Free at all times from 0. */
 void mem_timeline_clear(MemTimeline *t);
 
+/* A request is made at `at_ps`: when memory runs short, most of what has ended by then is forgotten. */
+void mem_timeline_forget(MemTimeline *t, mem_ps at_ps);
+
 /* Take `span_ps` after everything so far and from `at_ps` at the earliest; returns its start. */
 mem_ps mem_timeline_append(MemTimeline *t, mem_ps at_ps, const MemBusySpan *what, mem_ps span_ps, MemBusyWaits *waits);
 
