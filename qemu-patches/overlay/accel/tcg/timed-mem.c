@@ -29,6 +29,7 @@ static struct {
     uint32_t last_slot;         /* of the last access, or MEM_NO_SLOT */
     uint32_t tables_used;       /* bit i: the table of MMU index i has lines */
     int nt_bytes;               /* of a non-temporal store still to come */
+    int rep_bytes;              /* moved since an iteration took its time */
 } tm = { .last_slot = MEM_NO_SLOT };
 
 void timed_mem_attach(MemSys *memsys)
@@ -242,4 +243,14 @@ void timed_mem_fence(CPUState *cpu, MemFenceKind kind)
 void timed_mem_wbinvd(CPUState *cpu)
 {
     charge(cpu, memsys_wbinvd(tm.memsys, icount_now_ps(cpu)));
+}
+
+void timed_mem_repeat(int size)
+{
+    tm.rep_bytes += size;
+    if (tm.rep_bytes >= TIMED_MEM_REP_BYTES) {
+        tm.rep_bytes = 0;
+    } else {
+        icount_free_insn();
+    }
 }
