@@ -40,7 +40,7 @@ def _draw_loaded(axes: Any, rows: Rows) -> None:
     bandwidth = [row["bandwidth_mb_s"] / 1000 for row in rows]
     for name, style in (("mean_ns", "o-"), ("p950_ns", "^:")):
         axes.plot(bandwidth, [row[name] for row in rows], style, color=OURS, ms=3, label=name.partition("_")[0])
-    axes.set(xlabel="all traffic, GB/s", ylabel="dependent load, ns", title="loaded latency")
+    axes.set(xlabel="all traffic, GB/s", ylabel="load, ns", title="loaded latency")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
 
@@ -75,6 +75,7 @@ PANELS: dict[str, Draw] = {
     "random": _draw_random,
     "loaded": _draw_loaded,
     "mix": _draw_mix,
+    "paced": _draw_loaded,
     "persist": _draw_persist,
 }
 
@@ -93,7 +94,7 @@ def _draw_verdicts(axes: Any, verdicts: Sequence[Verdict]) -> None:
 
 def draw(device: str, measured: Sequence[Measured], verdicts: Sequence[Verdict]) -> Any:
     """The figure of one device: a panel for each test that its studies made, and its verdicts."""
-    panels = [(t, m.rows(t)) for m in measured for t in PANELS if t in m.study.tests]
+    panels = [(t, m.paced() if t == "paced" else m.rows(t)) for m in measured for t in PANELS if t in m.study.tests]
     with plt.rc_context(plotting.STYLE):
         columns = len(panels)
         figure = plt.figure(figsize=(2.9 * columns, 5.2), layout="constrained")

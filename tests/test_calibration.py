@@ -20,6 +20,18 @@ CHASE = [{"test": "chase", "set_bytes": 4096 << i, "mean_ns": 2.0**i} for i in r
 PERCENTILES = {"mean_ns": 10.0, "p500_ns": 10, "p900_ns": 40, "p950_ns": 40, "p990_ns": 50, "p999_ns": 60}
 
 
+HISTOGRAM = {
+    "cause": "cxl-hit",
+    "count": 100,
+    "sum-ps": 24_000_000,
+    "buckets": [{"upper-ps": 230_000, "count": 95}, {"upper-ps": 430_000, "count": 5}],
+}
+ROIS = [
+    {"id": i, "begin-ps": 10, "end-ps": 10 + 10**9, "counters": {"link-read-bytes": 6400}, "histograms": [HISTOGRAM]}
+    for i in (1, 2)
+]
+
+
 def rows_of(test: str) -> list[dict[str, Any]]:
     """Rows as the guest program prints them."""
     match test:
@@ -32,6 +44,8 @@ def rows_of(test: str) -> list[dict[str, Any]]:
         case "mix":
             mixes = ((1, 0), (3, 1), (2, 1), (1, 1), (0, 1))
             return [{"test": test, "reads": r, "writes": w, "bandwidth_mb_s": 1000.0 * r + w} for r, w in mixes]
+        case "paced":
+            return [{"test": test, "roi": i, "mean_rounds": 9} for i in (1, 2)]
         case "persist":
             return [
                 {"test": test, "method": m, "bytes": b, "writes_per_fence": w, "mean_ns": slow * b}
@@ -48,7 +62,9 @@ def rows_of(test: str) -> list[dict[str, Any]]:
 def measured(devices: list[str]) -> list[Measured]:
     studies = calibrate.runs(calibrate.load(), devices)
     return [
-        Measured(study, run, Result(Path("r.json"), {"rows": [row for t in study.tests for row in rows_of(t)]}))
+        Measured(
+            study, run, Result(Path("r.json"), {"rows": [row for t in study.tests for row in rows_of(t)], "rois": ROIS})
+        )
         for study, run in studies
     ]
 
@@ -160,6 +176,20 @@ def test_closed_forms_keep_the_bounds_that_the_file_states(number: Judged) -> No
     run = next(run for study, run in calibrate.runs(calibrate.load(), []) if study.name == number.study)
     verdict = Verdict(number, CLOSED_FORMS[number.value](run.guest))
     assert verdict.within == number.agrees, f"{verdict.model:.4g} {number.unit}, {verdict.error_percent:+.1f} %"
+
+
+def test_a_paced_point_takes_its_numbers_from_its_region() -> None:
+    study = next(m for m in measured(["cxl-dram"]) if "paced" in m.study.tests)
+    llc_ns = study.run.guest.cpu.llc_latency_ps / 1000
+    assert study.paced()[0] == {
+        "test": "paced",
+        "bandwidth_mb_s": 6.4,
+        "mean_ns": pytest.approx(240 + llc_ns),
+        "p950_ns": pytest.approx(230 + llc_ns),
+    }
+    study.result.data["rois"] = ROIS[:1]
+    with pytest.raises(RunFailed, match="there is no region of interest 2"):
+        study.paced()
 
 
 def test_a_missing_test_is_named() -> None:

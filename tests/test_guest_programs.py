@@ -55,6 +55,10 @@ def test_latencies_come_as_ordered_percentiles(calibrate: Path, tmp_path: Path) 
         assert row["mean_ns"]
 
 
+def test_paced_loads_name_their_region(calibrate: Path, tmp_path: Path) -> None:
+    assert [row["roi"] for row in rows(calibrate, tmp_path, "mix", "paced")[5:]] == list(range(6, 20))
+
+
 def test_bandwidth_and_writes_cover_their_grids(calibrate: Path, tmp_path: Path) -> None:
     got = rows(calibrate, tmp_path, "mix", "far", "far-write")
     assert [(row["reads"], row["writes"]) for row in got] == [(1, 0), (3, 1), (2, 1), (1, 1), (0, 1), (1, 0), (0, 1)]

@@ -17,6 +17,7 @@ from .errors import RunFailed, TestbedError
 from .manifest import Bytes, GuestSection, Manifest, ProfileSection, Run, WorkloadSection, runs_of
 from .paths import EXPERIMENTS
 from .results import Result
+from .top import percentile_ps
 from .validation import Strict, check, load_toml
 
 CALIBRATION = EXPERIMENTS / "calibration.toml"
@@ -168,11 +169,33 @@ class Measured:
             raise RunFailed(f"{self.result.path}: the guest reported no rows of the test '{test}'")
         return found
 
+    def paced(self) -> Rows:
+        """The points of the test `paced`: what crossed the link in its region, and the latencies of its loads."""
+        rois = {roi["id"]: roi for roi in self.result.data["rois"]}
+        points = []
+        for row in self.rows("paced"):
+            if row["roi"] not in rois:
+                raise RunFailed(f"{self.result.path}: there is no region of interest {row['roi']}")
+            points.append(_paced_point(rois[row["roi"]], self.run.guest.cpu.llc_latency_ps))
+        return points
+
     def row(self, test: str, **fields: int | str) -> dict[str, Any]:
         for row in self.rows(test):
             if all(row.get(name) == value for name, value in fields.items()):
                 return row
         raise RunFailed(f"{self.result.path}: the test '{test}' has no row with {fields}")
+
+
+def _paced_point(roi: dict[str, Any], llc_ps: int) -> dict[str, Any]:
+    histogram = next(h for h in roi["histograms"] if h["cause"] == "cxl-hit")
+    bounds = [(bucket["upper-ps"], bucket["count"]) for bucket in histogram["buckets"]]
+    span_ps = roi["end-ps"] - roi["begin-ps"]
+    return {
+        "test": "paced",
+        "bandwidth_mb_s": roi["counters"]["link-read-bytes"] * 1e6 / span_ps,
+        "mean_ns": (histogram["sum-ps"] / histogram["count"] + llc_ps) / 1000,
+        "p950_ns": (percentile_ps(bounds, 950) + llc_ps) / 1000,
+    }
 
 
 def _random_ns(measured: Measured, miss_permille: int) -> float:

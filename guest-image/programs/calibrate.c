@@ -15,20 +15,17 @@ static const struct {
     const char *name;
     void (*run)(struct setup *);
 } tests[] = {
-    {"chase", test_chase},
-    {"percentiles", test_percentiles},
-    {"random", test_random},
-    {"loaded", test_loaded},
-    {"mix", test_mix},
-    {"far", test_far},
-    {"far-write", test_far_write},
+    {"chase", test_chase},     {"percentiles", test_percentiles},
+    {"random", test_random},   {"loaded", test_loaded},
+    {"mix", test_mix},         {"paced", test_paced},
+    {"far", test_far},         {"far-write", test_far_write},
     {"persist", test_persist},
 };
 enum { TESTS = sizeof tests / sizeof *tests };
 
 static void usage(void) {
     fail("usage: calibrate --size SIZE [--file PATH] [--cache SIZE] [--page SIZE] [--quick] TEST..., where a TEST is "
-         "chase, percentiles, random, loaded, mix, far, far-write or persist");
+         "chase, percentiles, random, loaded, mix, paced, far, far-write or persist");
 }
 
 static struct setup parse(int argc, char **argv) {

@@ -49,6 +49,31 @@ void test_mix(struct setup *s) {
     }
 }
 
+static inline void spin(uint64_t rounds) {
+    if (rounds)
+        __asm__ volatile("1:\n\tdec %0\n\tjnz 1b" : "+r"(rounds) : : "cc");
+}
+
+// Loads of random lines at random intervals, closer and closer until the device is the limit. Nothing waits for them (a
+// study of many cores sees to that), so their latencies are those that the device reports for the point's region.
+void test_paced(struct setup *s) {
+    static const unsigned mean_rounds[] = {1600, 800, 400, 267, 200, 160, 133, 114, 100, 94, 89, 84, 80, 70};
+    const uint64_t lines = s->stream_bytes / LINE_BYTES, loads = 4096 * s->effort;
+    for (unsigned i = 0; i < sizeof mean_rounds / sizeof *mean_rounds; i++) {
+        uint64_t state = 1 + i;
+        settle(s, s->stream_bytes);
+        begin_point(s);
+        for (uint64_t n = 0; n < loads; n++) {
+            spin(next_random(&state) % (2 * mean_rounds[i]));
+            (void)*(volatile char *)(s->base + next_random(&state) % lines * LINE_BYTES);
+        }
+        _mm_mfence();
+        testbed_roi_end();
+        fprintf(s->result, "{\"test\":\"paced\",\"roi\":%u,\"mean_rounds\":%u}\n", s->points, mean_rounds[i]);
+        fflush(s->result);
+    }
+}
+
 // One load of every page of the file, which is more than the device cache holds: what the medium behind it delivers,
 // counted in whole pages. A CPU that had to read all of their lines could not ask for pages enough at once.
 void test_far(struct setup *s) {
