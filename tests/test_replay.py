@@ -199,7 +199,16 @@ def test_what_is_before_the_cut_can_be_replayed(tmp_path: Path) -> None:
     done = testbed("replay", "--", "--partial", "--json", str(path))
     assert done.returncode == 0
     data = json.loads(done.stdout)
-    assert (data["complete"], len(data["regions"])) == (False, 1)
+    assert (data["complete"], len(data["regions"]), data["regions"][0]["whole"]) == (False, 1, True)
+
+
+def test_a_region_that_is_cut_is_reported_as_such(replayer: Replayer, tmp_path: Path) -> None:
+    cut = small_trace(end_region=False)
+    (tmp_path / "cut.trace").write_bytes(cut.bytes(end=False))
+    done = play(replayer, "--partial", "--json", tmp_path / "cut.trace")
+    region = json.loads(done.stdout)["regions"][0]
+    assert (region["whole"], region["counters"]["cxl-reads"]) == (False, 1000)
+    assert "the trace ends within it" in play(replayer, "--partial", tmp_path / "cut.trace").stdout
 
 
 BAD_OPTIONS: list[tuple[list[str], str]] = [

@@ -80,7 +80,7 @@ class Trace:
         return self.header() + struct.pack("<II", 0x4B4C4254, crc32c(rest)) + rest
 
 
-def small_trace(loads: int = 2000) -> Trace:
+def small_trace(loads: int = 2000, end_region: bool = True) -> Trace:
     """Loads all over 4 MiB of the device, the second half in a region of interest."""
     trace = Trace()
     trace.map_device(1 << 32, 1 << 29)
@@ -90,6 +90,7 @@ def small_trace(loads: int = 2000) -> Trace:
             trace.record(RESET)
             trace.record(ROI, 1, 7)
         trace.op(LOAD, (1 << 26) + step * 7919 % 65536, 100_000)
-    trace.record(TIMED, 0)
-    trace.record(ROI, 0, 7, text=b"loads=1000\n")
+    if end_region:
+        trace.record(TIMED, 0)
+        trace.record(ROI, 0, 7, text=b"loads=1000\n")
     return trace

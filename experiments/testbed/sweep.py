@@ -66,7 +66,7 @@ class Replayed:
 
     @property
     def _last(self) -> dict[str, Any]:
-        return dict(self.data["regions"][-1])
+        return dict([region for region in self.data["regions"] if region["whole"]][-1])
 
     def row(self) -> dict[str, Any]:
         """For JSON and CSV: what was set, then what came of it."""
@@ -214,7 +214,7 @@ def _name_line(message: str, grid: Sequence[Configuration]) -> str:
 
 
 def _store(path: Path, point: Point, configuration: Configuration, data: dict[str, Any]) -> None:
-    if not data["regions"]:
+    if not any(region["whole"] for region in data["regions"]):
         raise RunFailed(f"{point.trace} holds no whole region of interest; mark one in the program (testbed_roi.h)")
     whole = {"point": point.label, "values": configuration.values, "replay": data}
     canonical.write_atomically(path, canonical.dumps(whole | {"checksum": canonical.digest(whole)}))

@@ -110,6 +110,16 @@ static void end_region(Replay *r, const MemTraceRecord *record) {
 #undef X
 }
 
+/* The trace ends within a region: what there is of it counts. */
+static void leave_region(Replay *r) {
+    if (r->in_region) {
+        sample_region(r);
+        r->regions[r->region_count - 1].end_ps = r->now_ps;
+        r->regions[r->region_count - 1].open = true;
+        r->in_region = false;
+    }
+}
+
 static void play_record(Replay *r, const MemTraceRecord *record) {
     r->now_ps += record->gap_ps;
     switch (record->kind) {
@@ -166,6 +176,9 @@ MemTraceStatus replay_run(MemTraceReader *reader, Replay *replays, size_t count,
             }
         }
     } while (status == MEM_TRACE_GOT_OPS || status == MEM_TRACE_GOT_RECORD);
+    for (size_t i = 0; i < count; i++) {
+        leave_region(&replays[i]);
+    }
     free(ops);
     return status;
 }

@@ -17,6 +17,7 @@ typedef struct ReplayRegion {
     mem_ps end_ps;
     mem_ps captured_begin_ps;
     mem_ps captured_end_ps;
+    bool open;            /* the trace ends within it: nothing is known of its captured end */
     MemCounters counters; /* those that only the CPU's caches see are as captured */
     MemCounters captured;
     mem_ps percentiles_ps[MEM_CAUSE_COUNT][3]; /* of REPLAY_PERMILLES */

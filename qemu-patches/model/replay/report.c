@@ -74,12 +74,12 @@ void report_json(FILE *out, const Replay *r, size_t index) {
     json_config(out, r->config);
     fprintf(out, "\"complete\":%s,\"end-ps\":%" PRIu64 ",\"captured-end-ps\":%" PRIu64 ",\"regions\":[",
             r->ended ? "true" : "false", r->end_ps, r->captured_end_ps);
-    for (size_t i = 0; i < r->region_count - r->in_region; i++) {
+    for (size_t i = 0; i < r->region_count; i++) {
         const ReplayRegion *region = &r->regions[i];
         fprintf(out, "%s{\"id\":%" PRIu64 ",\"begin-ps\":%" PRIu64 ",\"end-ps\":%" PRIu64 ",", i ? "," : "",
                 region->roi, region->begin_ps, region->end_ps);
-        fprintf(out, "\"captured-begin-ps\":%" PRIu64 ",\"captured-end-ps\":%" PRIu64 ",", region->captured_begin_ps,
-                region->captured_end_ps);
+        fprintf(out, "\"whole\":%s,\"captured-begin-ps\":%" PRIu64 ",\"captured-end-ps\":%" PRIu64 ",",
+                region->open ? "false" : "true", region->captured_begin_ps, region->captured_end_ps);
         json_counters(out, &region->counters);
         fputc(',', out);
         json_percentiles(out, region);
@@ -90,8 +90,13 @@ void report_json(FILE *out, const Replay *r, size_t index) {
 }
 
 static void text_region(FILE *out, const ReplayRegion *region) {
-    fprintf(out, "region of interest %" PRIu64 ": %" PRIu64 " ns (captured: %" PRIu64 " ns)\n", region->roi,
-            (region->end_ps - region->begin_ps) / 1000, (region->captured_end_ps - region->captured_begin_ps) / 1000);
+    fprintf(out, "region of interest %" PRIu64 ": %" PRIu64 " ns", region->roi,
+            (region->end_ps - region->begin_ps) / 1000);
+    if (region->open) {
+        fputs(" (and more: the trace ends within it)\n", out);
+    } else {
+        fprintf(out, " (captured: %" PRIu64 " ns)\n", (region->captured_end_ps - region->captured_begin_ps) / 1000);
+    }
 #define X(field, what)                                                                                                 \
     if (region->counters.field) {                                                                                      \
         fprintf(out, "  %-24s %20" PRIu64 "  %s\n", #field, region->counters.field, what);                             \
@@ -109,11 +114,11 @@ static void text_region(FILE *out, const ReplayRegion *region) {
 }
 
 void report_text(FILE *out, const Replay *r) {
-    for (size_t i = 0; i < r->region_count - r->in_region; i++) {
+    for (size_t i = 0; i < r->region_count; i++) {
         text_region(out, &r->regions[i]);
     }
-    if (r->region_count == r->in_region) {
-        fputs("the trace holds no whole region of interest\n", out);
+    if (r->region_count == 0) {
+        fputs("the trace holds no region of interest\n", out);
     }
 }
 
@@ -128,9 +133,12 @@ static size_t differs(FILE *out, uint64_t roi, const char *name, uint64_t captur
 size_t report_differences(FILE *out, const Replay *r) {
     size_t found = 0;
 
-    for (size_t i = 0; i < r->region_count - r->in_region; i++) {
+    for (size_t i = 0; i < r->region_count; i++) {
         const ReplayRegion *region = &r->regions[i];
         found += differs(out, region->roi, "begin_ps", region->captured_begin_ps, region->begin_ps);
+        if (region->open) {
+            continue;
+        }
         found += differs(out, region->roi, "end_ps", region->captured_end_ps, region->end_ps);
 #define X(field, what) found += differs(out, region->roi, #field, region->captured.field, region->counters.field);
         MEM_COUNTERS(X)
