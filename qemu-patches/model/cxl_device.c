@@ -1,53 +1,95 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a request passes on its way through the device. */
 #include "cxl_device.h"
 
 #include <assert.h>
+#include <string.h>
+
+#include "device_internal.h"
+#include "seeded_bug.h"
+
+MemDeviceTiming mem_device_timing(const MemDeviceConfig *c) {
+    return (MemDeviceTiming){
+        .controller_ps = c->controller_latency_ps,
+        .interval_ps = c->controller_interval_ps,
+        .cache_ps = c->cache_latency_ps,
+        .line_ps = c->cache_bandwidth ? mem_line_transfer_ps(c->cache_bandwidth) : 0,
+    };
+}
+
+/* ---- Creation and modes ---- */
 
 /* Every queue is empty; a change of mode and a power cycle both need this. */
 static void reset_queues(MemDevice *d, bool timed) {
     d->timed = timed;
+    d->active = timed ? mem_device_timing(&d->config) : (MemDeviceTiming){0};
     d->accepted_until_ps = 0;
-    d->active = timed ? d->configured : (MemDeviceTiming){0};
+    d->accept_from_ps = 0;
+    d->placed_until_ps = 0;
+    memset(d->early_evictions, 0, sizeof(d->early_evictions));
     mem_calendar_clear(&d->controller);
     mem_calendar_clear(&d->dram);
     mem_link_set_timed(&d->link, timed);
-    mem_flash_set_timed(&d->flash, timed);
+    if (d->has_flash) {
+        mem_flash_set_timed(&d->flash, timed);
+        mem_slots_clear(&d->mshrs);
+        mem_slots_clear(&d->log_times.lanes);
+        d->log_times = (MemLogTimes){.lanes = d->log_times.lanes};
+    }
 }
 
-/* A read suspended a program: its bytes are durable later than was said. */
+/* A read overtook or suspended a program: it is later than was said. */
 static void program_moved(void *opaque, const MemProgramMove *move) {
     MemDevice *d = opaque;
     uint64_t lines = UINT64_C(1) << d->page_line_shift;
+    uint32_t frame = mem_device_cache_find(&d->cache, move->page);
 
+    if (frame != MEM_NO_FRAME && d->cache.frames[frame].program_end_ps == move->old_end_ps) {
+        d->cache.frames[frame].program_ps = move->start_ps;
+        d->cache.frames[frame].program_end_ps = move->end_ps;
+    }
     mem_persist_program_moved(&d->persist, move->page << d->page_line_shift, lines, move->old_end_ps, move->start_ps,
                               move->end_ps);
 }
 
-void mem_device_init(MemDevice *d, uint32_t number, const MemDeviceConfig *config, const MemMedia *media,
-                     const MemCallbacks *cb) {
-    d->configured = (MemDeviceTiming){
-        .controller_ps = config->controller_latency_ps,
-        .interval_ps = config->controller_interval_ps,
-        .cache_ps = config->cache_latency_ps,
-        .line_ps = config->cache_bandwidth ? mem_line_transfer_ps(config->cache_bandwidth) : 0,
-    };
-    d->line_count = config->capacity_bytes / MEMSYS_LINE_BYTES;
-    d->page_line_shift = 0;
-    while ((MEMSYS_LINE_BYTES << d->page_line_shift) < config->cache_page_bytes) {
+static void init_cache(MemDevice *d) {
+    const MemDeviceConfig *c = &d->config;
+
+    while ((MEMSYS_LINE_BYTES << d->page_line_shift) < c->cache_page_bytes) {
         d->page_line_shift++;
     }
-    d->cache_protected = config->cache_power_loss_protected;
-    mem_link_init(&d->link, config);
-    mem_device_cache_init(&d->cache, config);
-    mem_flash_init(&d->flash, config);
+    mem_device_cache_init(&d->cache, c);
+    mem_masks_init(&d->masks, 1u << d->page_line_shift);
+    mem_slots_init(&d->mshrs, c->cache_mshrs);
+    mem_log_init(&d->log, c->write_log_bytes, d->page_line_shift);
+    mem_slots_init(&d->log_times.lanes, c->flash_channels);
+    mem_flash_init(&d->flash, c);
     mem_flash_listen(&d->flash, &(MemMoveListener){program_moved, d});
+}
+
+void mem_device_init(MemDevice *d, uint32_t number, const MemDeviceConfig *config, const MemMedia *media,
+                     const MemCallbacks *cb) {
+    memset(d, 0, sizeof(*d));
+    d->config = *config;
+    d->line_count = config->capacity_bytes / MEMSYS_LINE_BYTES;
+    d->has_flash = config->flash_channels != 0;
+    mem_link_init(&d->link, config);
     mem_persist_init(&d->persist, number, config, media, cb);
+    if (d->has_flash) {
+        init_cache(d);
+    }
     reset_queues(d, false);
 }
 
 void mem_device_destroy(MemDevice *d) {
     mem_device_cache_destroy(&d->cache);
-    mem_flash_destroy(&d->flash);
+    mem_masks_destroy(&d->masks);
+    mem_slots_destroy(&d->mshrs);
+    mem_log_destroy(&d->log);
+    mem_slots_destroy(&d->log_times.lanes);
+    if (d->has_flash) {
+        mem_flash_destroy(&d->flash);
+    }
     mem_persist_destroy(&d->persist);
 }
 
@@ -59,45 +101,7 @@ void mem_device_set_timed(MemDevice *d, bool timed, mem_ps now_ps) {
     reset_queues(d, timed);
 }
 
-/* Program a dirty victim; the CPU does not wait, but the page's channel is taken. */
-static void write_back_page(MemDevice *d, MemCounters *count, uint64_t page, mem_ps at_ps) {
-    MemFlashTimes t = mem_flash_program(&d->flash, count, page, at_ps);
-    uint64_t lines = UINT64_C(1) << d->page_line_shift;
-
-    mem_persist_programmed(&d->persist, page << d->page_line_shift, lines, t.start_ps, t.end_ps);
-    count->cache_writebacks++;
-}
-
-/* Bring an absent page in from flash; returns its frame, which is filled later. */
-static uint32_t fetch_page(MemDevice *d, MemCounters *count, uint64_t page, mem_ps at_ps) {
-    uint32_t frame = mem_device_cache_victim(&d->cache, page);
-    MemFrame *f = &d->cache.frames[frame];
-
-    at_ps = mem_later(at_ps, mem_frame_settled(&d->cache, f));
-    if (f->dirty) {
-        write_back_page(d, count, mem_frame_page(f), at_ps);
-    }
-    mem_device_cache_replace(&d->cache, frame, page);
-    f->filled_ps = mem_flash_read(&d->flash, count, page, at_ps).end_ps;
-    f->settled_ps = f->filled_ps;
-    return frame;
-}
-
-/* The frame of a line's page, fetched if it must be. */
-static MemFrame *look_up(MemDevice *d, MemCounters *count, uint64_t line, mem_ps at_ps, bool *hit) {
-    uint64_t page = line >> d->page_line_shift;
-    uint32_t frame = mem_device_cache_find(&d->cache, page);
-
-    *hit = frame != MEM_NO_FRAME;
-    if (*hit) {
-        count->cache_hits++;
-        mem_device_cache_hit(&d->cache, frame);
-    } else {
-        count->cache_misses++;
-        frame = fetch_page(d, count, page, at_ps);
-    }
-    return &d->cache.frames[frame];
-}
+/* ---- Requests ---- */
 
 /* A request that arrives at `at_ps` passes the controller and the look-up; returns when it has. */
 static mem_ps start_request(MemDevice *d, mem_ps at_ps, MemDelays *why) {
@@ -117,36 +121,84 @@ static mem_ps move_line(MemDevice *d, mem_ps at_ps, MemDelays *why) {
     return start_ps + d->active.line_ps;
 }
 
+/* A memory expander has every line. */
+static MemLookUp expander_line(MemCounters *count, mem_ps at_ps) {
+    count->cache_hits++;
+    return (MemLookUp){.frame = MEM_NO_FRAME, .ready_ps = at_ps, .hit = true};
+}
+
+static MemLookUp look_up_read(MemDevice *d, MemCounters *count, uint64_t line, mem_ps at_ps, MemDelays *why) {
+    if (!d->has_flash) {
+        return expander_line(count, at_ps);
+    }
+    if (mem_device_log_is_busy(d)) {
+        mem_device_run_log(d, count, at_ps);
+    }
+    return mem_device_look_up_read(d, count, line, at_ps, why);
+}
+
 MemReadTimes mem_device_read(MemDevice *d, MemCounters *count, uint64_t line, mem_ps at_ps) {
     MemReadTimes t = {0};
     mem_ps looked_up_ps = start_request(d, mem_link_request(&d->link, at_ps, &t.why), &t.why);
-    const MemFrame *f = look_up(d, count, line, looked_up_ps, &t.hit);
-    mem_ps there_ps = mem_later(looked_up_ps, mem_frame_filled(&d->cache, f));
+    MemLookUp l = look_up_read(d, count, line, looked_up_ps, &t.why);
 
-    t.why.flash_ps += there_ps - looked_up_ps;
-    t.done_ps = mem_link_read_data(&d->link, move_line(d, there_ps, &t.why), &t.why);
+    t.hit = l.hit;
+    t.done_ps = mem_link_read_data(&d->link, move_line(d, l.ready_ps, &t.why), &t.why);
+    if (l.teaches) {
+        mem_device_prefetch(d, count, line >> d->page_line_shift, looked_up_ps);
+    }
     count->cxl_reads++;
     count->link_read_bytes += MEMSYS_LINE_BYTES;
     assert(mem_delays_sum(&t.why) == t.done_ps - at_ps);
     return t;
 }
 
+static MemLookUp look_up_write(MemDevice *d, MemCounters *count, uint64_t line, uint64_t bytes, mem_ps at_ps,
+                               MemDelays *why) {
+    if (!d->has_flash) {
+        return expander_line(count, at_ps);
+    }
+    if (mem_device_log_is_busy(d)) {
+        mem_device_run_log(d, count, at_ps);
+    }
+    return mem_device_logs(d) ? mem_device_log_write(d, count, line, at_ps)
+                              : mem_device_look_up_write(d, count, line, bytes, at_ps, why);
+}
+
+/* What follows from a write that has been accepted. */
+static void written(MemDevice *d, MemCounters *count, const MemLookUp *l, uint64_t line, uint64_t bytes,
+                    mem_ps accepted_ps) {
+    if (!d->has_flash) {
+        return;
+    }
+    if (mem_device_logs(d)) {
+        mem_device_logged(d, l->frame, line, bytes, accepted_ps);
+        return;
+    }
+    mem_frame_accepted(&d->cache, &d->cache.frames[l->frame], accepted_ps);
+    if (d->config.cache_write == MEM_WRITE_THROUGH) {
+        mem_device_write_through(d, count, l->frame, line, accepted_ps);
+    } else {
+        mem_device_cache_mark_dirty(&d->cache, l->frame);
+    }
+}
+
 MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, uint64_t byte_mask, mem_ps at_ps) {
     MemDelays why = {0}; /* nobody asks for those of a write */
     MemWriteTimes t = {.left_ps = mem_link_write_data(&d->link, at_ps)};
     mem_ps looked_up_ps = start_request(d, mem_link_arrival(&d->link, t.left_ps), &why);
-    bool hit;
-    MemFrame *f = look_up(d, count, line, looked_up_ps, &hit);
+    MemLookUp l = look_up_write(d, count, line, byte_mask, looked_up_ps, &why);
 
     assert(byte_mask);
-    (void)byte_mask;
-    t.accepted_ps = move_line(d, mem_later(looked_up_ps, mem_frame_filled(&d->cache, f)), &why);
+    t.accepted_ps = mem_later(move_line(d, l.ready_ps, &why), d->accept_from_ps);
     t.completed_ps = mem_link_completion(&d->link, t.accepted_ps);
-    mem_frame_accepted(&d->cache, f, t.accepted_ps);
-    mem_device_cache_mark_dirty(&d->cache, (uint32_t)(f - d->cache.frames));
-    mem_link_accepted(&d->link, t.accepted_ps);
     d->accepted_until_ps = mem_later(d->accepted_until_ps, t.accepted_ps);
+    mem_link_accepted(&d->link, t.accepted_ps);
     mem_persist_written_back(&d->persist, line, at_ps, t.accepted_ps);
+    written(d, count, &l, line, byte_mask, t.accepted_ps);
+    if (l.teaches) {
+        mem_device_prefetch(d, count, line >> d->page_line_shift, looked_up_ps);
+    }
     count->cxl_writes++;
     count->link_write_bytes += MEMSYS_LINE_BYTES;
     return t;
@@ -157,14 +209,17 @@ mem_ps mem_device_barrier(MemDevice *d, mem_ps at_ps) {
     return mem_later(at_ps, d->accepted_until_ps) + d->persist.wbarrier_ps;
 }
 
+/* ---- Power ---- */
+
 MemPowerCut mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
     MemPowerCut outcome = mem_persist_power_cut(&d->persist, now_ps);
 
-    if (d->cache_protected) {
-        mem_device_cache_settle(&d->cache);
-    } else {
+    if (!d->config.cache_power_loss_protected && d->has_flash) {
         mem_device_cache_clear(&d->cache);
+        mem_masks_clear(&d->masks);
+        mem_log_clear(&d->log);
     }
+    mem_device_cache_settle(&d->cache);
     reset_queues(d, d->timed);
     return outcome;
 }
@@ -172,6 +227,31 @@ MemPowerCut mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
 void mem_device_power_off(MemDevice *d, mem_ps now_ps) {
     mem_persist_power_off(&d->persist, now_ps);
     mem_device_cache_clean(&d->cache);
+    mem_masks_clear(&d->masks);
+    mem_log_clear(&d->log);
     mem_device_cache_settle(&d->cache);
     reset_queues(d, d->timed);
+}
+
+/* ---- Invariants ---- */
+
+static uint32_t masks_in_use(const MemDevice *d) {
+    uint32_t masks = 0;
+    for (uint32_t frame = 0; frame < d->cache.frame_count; frame++) {
+        masks += d->cache.frames[frame].mask != MEM_NO_MASK;
+    }
+    return masks;
+}
+
+const char *mem_device_check_state(const MemDevice *d) {
+    if (!d->has_flash) {
+        return d->cache.frames ? "a memory expander has no cache" : NULL;
+    }
+    const char *broken = mem_device_cache_check(&d->cache);
+    broken = broken ? broken : mem_log_check(&d->log);
+    broken = broken ? broken : mem_flash_check_state(&d->flash);
+    if (!broken && masks_in_use(d) != mem_masks_count(&d->masks)) {
+        broken = "each mask in use is that of one page";
+    }
+    return broken;
 }

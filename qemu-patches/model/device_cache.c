@@ -113,6 +113,11 @@ void mem_device_cache_mark_dirty(MemDeviceCache *c, uint32_t frame) {
     c->frames[frame].dirty = true;
 }
 
+void mem_device_cache_mark_clean(MemDeviceCache *c, uint32_t frame) {
+    c->pages_cleaned += c->frames[frame].dirty;
+    c->frames[frame].dirty = false;
+}
+
 void mem_device_cache_set_policy(MemDeviceCache *c, uint32_t policy) {
     c->policy->destroy(c->policy_state);
     c->policy = mem_cache_policy(policy);
@@ -129,8 +134,8 @@ void mem_device_cache_settle(MemDeviceCache *c) { c->epoch++; }
 void mem_device_cache_clean(MemDeviceCache *c) {
     for (uint32_t frame = 0; frame < c->frame_count; frame++) {
         if (c->frames[frame].dirty) {
-            c->pages_cleaned++;
-            c->frames[frame].dirty = false;
+            mem_device_cache_mark_clean(c, frame);
+            c->frames[frame].mask = 0;
         }
     }
 }
@@ -152,6 +157,9 @@ static const char *check_set(const MemDeviceCache *c, uint32_t set) {
         }
         if (f->tag == 0 ? f->dirty : *find_link(c, mem_frame_page(f)) != frame + 1) {
             return "a page is in at most one frame of the device cache, and an empty frame is clean";
+        }
+        if (f->mask != 0 && !f->dirty) {
+            return "a page that is valid in part only is dirty";
         }
         if (f->tag != 0 && set_of(c, mem_frame_page(f)) != set) {
             return "a page is in the set of its number";

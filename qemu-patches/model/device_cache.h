@@ -15,12 +15,17 @@
 #define MEM_NO_FRAME UINT32_MAX
 
 typedef struct MemFrame {
-    uint64_t tag;       /* the page's number + 1; 0: empty */
-    mem_ps filled_ps;   /* its bytes are there: reads may be served */
-    mem_ps settled_ps;  /* every write to it has been accepted: it may be evicted */
+    uint64_t tag;      /* the page's number + 1; 0: empty */
+    mem_ps filled_ps;  /* its bytes are there: reads may be served */
+    mem_ps settled_ps; /* every write to it has been accepted: it may be evicted */
+    mem_ps program_ps; /* start and end of the last program by write-through, if `programmed` */
+    mem_ps program_end_ps;
     uint32_t hash_next; /* frame + 1 */
     uint32_t epoch;     /* the times are of this epoch; those of earlier ones are past */
+    uint32_t mask;      /* of its valid bytes, while they are not all (valid_masks.h) */
     bool dirty;
+    bool programmed;
+    bool prefetched; /* and not used yet */
 } MemFrame;
 
 typedef struct MemDeviceCache {
@@ -60,6 +65,7 @@ static inline void mem_frame_accepted(const MemDeviceCache *c, MemFrame *f, mem_
         f->epoch = c->epoch;
         f->filled_ps = 0;
         f->settled_ps = 0;
+        f->programmed = false;
     }
     f->settled_ps = f->settled_ps > accepted_ps ? f->settled_ps : accepted_ps;
 }
@@ -80,13 +86,14 @@ uint32_t mem_device_cache_victim(MemDeviceCache *c, uint64_t page);
 /* Let that frame hold the page, clean, its times past. */
 void mem_device_cache_replace(MemDeviceCache *c, uint32_t frame, uint64_t page);
 void mem_device_cache_mark_dirty(MemDeviceCache *c, uint32_t frame);
+void mem_device_cache_mark_clean(MemDeviceCache *c, uint32_t frame);
 
 /* Another policy from now on, which sees the pages there as filled in the order of their frames. */
 void mem_device_cache_set_policy(MemDeviceCache *c, uint32_t policy);
 
 /* Nothing is under way any more: every time that a frame waits for is past. */
 void mem_device_cache_settle(MemDeviceCache *c);
-/* Every page is clean: written to flash. */
+/* Every page is whole and clean: written to flash. Masks are the caller's. */
 void mem_device_cache_clean(MemDeviceCache *c);
 /* Every page is gone. */
 void mem_device_cache_clear(MemDeviceCache *c);

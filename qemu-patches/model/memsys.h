@@ -200,6 +200,18 @@ typedef struct MemCallbacks {
     X(cache_hits, "device-cache hits, reads and writes")                                                               \
     X(cache_misses, "device-cache misses, reads and writes")                                                           \
     X(cache_writebacks, "dirty pages evicted from the device cache")                                                   \
+    X(cache_merges, "of the hits, those that waited for a page under way")                                             \
+    X(cache_unfetched, "of the misses, writes that fetched no page")                                                   \
+    X(cache_completions, "pages read to complete what was written of them without a fetch")                            \
+    X(cache_through_programs, "pages programmed by write-through")                                                     \
+    X(cache_through_joins, "writes that joined a program which had not started")                                       \
+    X(cache_prefetches, "pages prefetched")                                                                            \
+    X(cache_prefetches_useful, "of them, those used later")                                                            \
+    X(cache_prefetches_useless, "of them, those evicted unused")                                                       \
+    X(log_writes, "lines appended to the write log")                                                                   \
+    X(log_hits, "of the hits, reads that the write log served")                                                        \
+    X(log_compactions, "pages programmed by compaction of the write log")                                              \
+    X(log_wait_ps, "time that writes waited for room in the write log")                                                \
     X(flash_reads, "pages read from flash")                                                                            \
     X(flash_programs, "pages programmed into flash, by the host and by garbage collection")                            \
     X(flash_gc_moves, "pages that garbage collection moved: read and programmed")                                      \

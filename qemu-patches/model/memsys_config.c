@@ -2,17 +2,12 @@
 /* Which configurations the model takes. One rule per line, the field first. */
 #include <stddef.h>
 
-#include "flash.h"
-#include "link.h"
+#include "cxl_device.h"
 #include "memsys.h"
-#include "policies/policy.h"
-#include "serial.h"
 
 #define MAX_LATENCY_PS ((mem_ps)MEM_PS_PER_S)
 #define MIN_BANDWIDTH 1000000u
 #define MAX_CPU_CACHE_BYTES (UINT64_C(4) << 30)
-#define MAX_PAGE_BYTES (2u << 20)
-#define MAX_CAPACITY_BYTES (UINT64_C(1) << 50)
 
 #define REQUIRE(rule, sentence)                                                                                        \
     do {                                                                                                               \
@@ -20,8 +15,6 @@
             return sentence;                                                                                           \
         }                                                                                                              \
     } while (0)
-
-static bool is_power_of_two(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
 /* A whole number of sets of 1 to 64 ways. */
 static bool is_cache_geometry(const MemCacheConfig *c) {
@@ -59,31 +52,9 @@ const char *memsys_check_cpu(const MemCpuConfig *c) {
     return check_core(c);
 }
 
-static const char *check_cache(const MemDeviceConfig *d) {
-    REQUIRE(d->cache_page_bytes >= MEMSYS_LINE_BYTES && d->cache_page_bytes <= MAX_PAGE_BYTES &&
-                is_power_of_two(d->cache_page_bytes),
-            "cache_page_bytes must be a power of two from 64 to 2 MiB");
-    REQUIRE(d->capacity_bytes > 0 && d->capacity_bytes % d->cache_page_bytes == 0,
-            "capacity_bytes must be a positive multiple of cache_page_bytes");
-    REQUIRE(d->capacity_bytes <= MAX_CAPACITY_BYTES, "capacity_bytes must not exceed 1 PiB");
-    REQUIRE(d->cache_size_bytes > 0 && d->cache_size_bytes % d->cache_page_bytes == 0,
-            "cache_size_bytes must be a positive multiple of cache_page_bytes");
-    REQUIRE(d->cache_size_bytes <= d->capacity_bytes, "cache_size_bytes must not exceed capacity_bytes");
-    uint64_t pages = d->cache_size_bytes / d->cache_page_bytes;
-    REQUIRE(pages <= UINT64_C(1) << 30, "cache_size_bytes must not exceed 2^30 pages of cache_page_bytes");
-    REQUIRE(d->cache_ways == 0 || pages % d->cache_ways == 0,
-            "cache_ways must be 0 (fully associative) or divide the number of pages of the cache");
-    REQUIRE(mem_cache_policy(d->cache_policy), "cache_policy must be one of the choices");
-    return NULL;
-}
-
 const char *memsys_check_device(const MemDeviceConfig *d) {
     const char *fault = mem_link_check(d);
-    if (fault) {
-        return fault;
-    }
-    REQUIRE(d->controller_latency_ps <= MAX_LATENCY_PS, "controller_latency_ps must not exceed 1 s");
-    REQUIRE(d->cache_latency_ps <= MAX_LATENCY_PS, "cache_latency_ps must not exceed 1 s");
-    fault = check_cache(d);
-    return fault ? fault : mem_flash_check(d);
+
+    fault = fault ? fault : mem_device_check(d);
+    return fault || d->flash_channels == 0 ? fault : mem_flash_check(d);
 }

@@ -16,8 +16,11 @@ static const char *check_device_counters(const MemCounters *n) {
     if (n->cache_hits + n->cache_misses != n->cxl_reads + n->cxl_writes) {
         return "device-cache hits + misses = device reads + writes";
     }
-    if (n->flash_reads != n->cache_misses || n->flash_programs != n->cache_writebacks + n->flash_gc_moves) {
-        return "each device-cache miss reads a page and each write-back programs one, beside what cleaning moves";
+    if (n->flash_reads + n->cache_unfetched != n->cache_misses + n->cache_prefetches + n->cache_completions) {
+        return "pages read = device-cache misses that fetch + prefetches + completions";
+    }
+    if (n->flash_programs != n->cache_writebacks + n->cache_through_programs + n->log_compactions + n->flash_gc_moves) {
+        return "pages programmed = write-backs + write-throughs + compactions + moves of garbage collection";
     }
     if (n->link_read_bytes != n->cxl_reads * MEMSYS_LINE_BYTES ||
         n->link_write_bytes != n->cxl_writes * MEMSYS_LINE_BYTES) {
@@ -92,8 +95,7 @@ const char *memsys_check_invariants(const MemSys *m) {
     broken = broken ? broken : check_dirty_lines(m);
     for (uint32_t i = 0; !broken && i < m->memory.device_count; i++) {
         const MemDevice *d = m->memory.devices[i];
-        broken = mem_device_cache_check(&d->cache);
-        broken = broken ? broken : mem_flash_check_state(&d->flash);
+        broken = mem_device_check_state(d);
         broken = broken ? broken : mem_persist_check(&d->persist);
     }
     return broken;

@@ -53,6 +53,11 @@ void memsys_set_media(MemSys *m, uint32_t device, const MemMedia *media) {
     mem_persist_set_media(&m->memory.devices[device]->persist, media);
 }
 
+const char *memsys_reconfigure_device(MemSys *m, uint32_t device, const MemDeviceConfig *config) {
+    assert(device < m->memory.device_count);
+    return mem_device_reconfigure(m->memory.devices[device], config);
+}
+
 uint32_t memsys_l1_slots(const MemSys *m) { return mem_fifo_slots(&m->cpu.l1); }
 
 /* ---- What empties the caches ---- */

@@ -28,7 +28,11 @@ enum {
     MEM_BUG_NO_INTERLEAVING,      /* interleaved media are taken for contiguous ones */
     MEM_BUG_LAST_PROGRAM_COUNTS,  /* a version programmed twice is durable when the program asked for last ends */
     /* The device's are 20 and on. */
-    MEM_BUG_2Q_FORGETS = 20, /* a page that was in A1out comes back as a new one */
+    MEM_BUG_2Q_FORGETS = 20,  /* a page that was in A1out comes back as a new one */
+    MEM_BUG_NO_MSHR_LIMIT,    /* any number of pages is fetched at once */
+    MEM_BUG_READS_INVALID,    /* a read takes bytes of a page that were never fetched */
+    MEM_BUG_PROGRAMS_INVALID, /* a page is programmed without the bytes that were not fetched */
+    MEM_BUG_COMPACTS_HALF,    /* compaction leaves lines of its page in the other half for later */
 
     MEM_BUG_FLASH_SUSPEND_UNTOLD = 40, /* nobody hears that a suspended program ends later */
     MEM_BUG_FLASH_BUS_SHARED,          /* two pages cross one channel at once */

@@ -2,6 +2,7 @@
 // Built with one seeded bug in the device: exit status 0 if a reference tells the two apart.
 #include <cstdio>
 
+#include "device_scenario.h"
 #include "policy_trace.h"
 
 static bool policies_differ() {
@@ -15,8 +16,41 @@ static bool policies_differ() {
     return false;
 }
 
+static bool bytes_differ() {
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        std::string difference = DeviceScenario(seed).run(600);
+        if (!difference.empty()) {
+            std::printf("found with seed %llu, %s\n", (unsigned long long)seed, difference.c_str());
+            return true;
+        }
+    }
+    return false;
+}
+
+// More pages at once than MSHRs; a line of a page whose compaction is due, in the half that fills.
+static bool times_differ() {
+    MemDeviceConfig c = small_device(true);
+    c.cache_mshrs = 1;
+    c.flash_channels = 1;
+    c.cache_write_miss = MEM_WRITE_LOG;
+    c.write_log_bytes = 4 * kLine;
+    DeviceRig r(c);
+    mem_ps first = r.read(0, 0).done_ps;
+    c.flash_channels = 8;
+    DeviceRig wide(c);
+    wide.read(0, 0);
+    bool early = wide.read(4096, 0).done_ps < first + c.flash_read_ps;
+    r.write(8 * 4096, 100 * kUs);
+    r.write(9 * 4096, 100 * kUs);
+    r.write(9 * 4096 + 64, 110 * kUs);
+    r.read(8 * 4096, 210 * kUs);
+    std::printf("second of two misses %s, %llu lines of the log clean\n", early ? "early" : "on time",
+                (unsigned long long)r.d.log.lines_cleaned);
+    return early || r.d.log.lines_cleaned != 3;
+}
+
 int main() {
-    if (policies_differ()) {
+    if (policies_differ() || bytes_differ() || times_differ()) {
         return 0;
     }
     std::printf("not found\n");

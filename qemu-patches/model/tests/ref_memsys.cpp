@@ -217,6 +217,7 @@ RefMemSys::Page &RefMemSys::look_up(uint64_t page, mem_ps at, bool *hit) {
     *hit = found != set.end();
     if (*hit) {
         count_->cache_hits++;
+        count_->cache_merges += found->filled > at;
         set.splice(set.begin(), set, found);
         return set.front();
     }

@@ -79,8 +79,28 @@ TEST(Config, EachDeviceRuleNamesItsField) {
         {"cache_page_bytes", [](auto &c) { c.cache_page_bytes = 3000; }},
         {"cache_page_bytes", [](auto &c) { c.cache_page_bytes = 4 << 20; }},
         {"cache_ways", [](auto &c) { c.cache_ways = 3; }},
+        {"controller_interval_ps", [](auto &c) { c.controller_interval_ps = UINT64_MAX; }},
+        {"cache_bandwidth", [](auto &c) { c.cache_bandwidth = 999999; }},
+        {"cache_policy", [](auto &c) { c.cache_policy = 6; }},
+        {"cache_write ", [](auto &c) { c.cache_write = 2; }},
+        {"cache_write_miss", [](auto &c) { c.cache_write_miss = 3; }},
+        {"write_log_bytes", [](auto &c) { c.write_log_bytes = 64; }},
+        {"write_log_bytes", [](auto &c) { c.write_log_bytes = UINT64_C(1) << 37; }},
+        {"write_log_bytes", [](auto &c) { c.cache_write_miss = MEM_WRITE_LOG; }},
+        {"cache_write ",
+         [](auto &c) {
+             c.write_log_bytes = 128;
+             c.cache_write_miss = MEM_WRITE_LOG;
+             c.cache_write = MEM_WRITE_THROUGH;
+         }},
+        {"cache_mshrs", [](auto &c) { c.cache_mshrs = 65537; }},
+        {"cache_prefetch ", [](auto &c) { c.cache_prefetch = 3; }},
+        {"cache_prefetch_pages",
+         [](auto &c) {
+             c.cache_prefetch = MEM_PREFETCH_NEXT;
+             c.cache_prefetch_pages = 0;
+         }},
         {"cache_latency_ps", [](auto &c) { c.cache_latency_ps = UINT64_MAX; }},
-        {"flash_channels", [](auto &c) { c.flash_channels = 0; }},
         {"flash_channels", [](auto &c) { c.flash_channels = 65537; }},
         {"flash_read_ps", [](auto &c) { c.flash_read_ps = UINT64_MAX; }},
         {"flash_program_ps", [](auto &c) { c.flash_program_ps = UINT64_MAX; }},
