@@ -55,7 +55,11 @@ void memsys_set_media(MemSys *m, uint32_t device, const MemMedia *media) {
 
 const char *memsys_reconfigure_device(MemSys *m, uint32_t device, const MemDeviceConfig *config) {
     assert(device < m->memory.device_count);
-    return mem_device_reconfigure(m->memory.devices[device], config);
+    const char *fault = mem_device_reconfigure(m->memory.devices[device], config);
+    if (!fault && m->trace) {
+        mem_trace_reconfigure(m->trace, device, config, mem_later(m->now_ps, m->resumes_ps));
+    }
+    return fault;
 }
 
 uint32_t memsys_l1_slots(const MemSys *m) { return mem_fifo_slots(&m->cpu.l1); }

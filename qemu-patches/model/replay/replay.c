@@ -110,6 +110,14 @@ static void end_region(Replay *r, const MemTraceRecord *record) {
 #undef X
 }
 
+/* A change at run time; what the configuration states goes before it. A change that this device refuses is none. */
+static void reconfigure(Replay *r, const MemTraceRecord *record) {
+    MemDeviceConfig device = record->device;
+
+    override_device(&device, record->index, r->config);
+    mem_device_reconfigure(r->memory->devices[record->index], &device);
+}
+
 /* The trace ends within a region: what there is of it counts. */
 static void leave_region(Replay *r) {
     if (r->in_region) {
@@ -137,7 +145,7 @@ static void play_record(Replay *r, const MemTraceRecord *record) {
         (record->on ? begin_region : end_region)(r, record);
         break;
     case MEM_TRACE_RECONFIGURE:
-        r->reconfigured = true;
+        reconfigure(r, record);
         break;
     default:
         assert(record->kind == MEM_TRACE_END);

@@ -48,8 +48,7 @@ typedef struct Replay {
     bool in_region;
     mem_ps end_ps; /* when the trace ended */
     mem_ps captured_end_ps;
-    bool ended;        /* false: the trace was cut short */
-    bool reconfigured; /* the capture changed a device at run time, which a replay does not do */
+    bool ended; /* false: the trace was cut short */
 } Replay;
 
 /*

@@ -138,6 +138,18 @@ const Other kOthers[] = {
      [](MemDeviceConfig &d) {
          d.link_latency_ps = 1000000, d.link_read_bandwidth = 1000000000, d.link_flit_bytes = 68;
      }},
+    {"device.flash-channels=0", [](MemDeviceConfig &d) { d.flash_channels = 0; }},
+    {"device.cache-mshrs=2 device.cache-prefetch=next",
+     [](MemDeviceConfig &d) { d.cache_mshrs = 2, d.cache_prefetch = MEM_PREFETCH_NEXT; }},
+    {"device.cache-write=through", [](MemDeviceConfig &d) { d.cache_write = MEM_WRITE_THROUGH; }},
+    {"device.cache-write-miss=log device.write-log-size=8K",
+     [](MemDeviceConfig &d) { d.cache_write_miss = MEM_WRITE_LOG, d.write_log_bytes = 8192; }},
+    {"device.flash-ftl=page device.flash-erase=1ms device.flash-block-pages=4 device.flash-dies=2 "
+     "device.flash-over-provisioning-permille=500",
+     [](MemDeviceConfig &d) {
+         d.flash_ftl = MEM_FTL_PAGE, d.flash_erase_ps = 1000000000, d.flash_block_pages = 4, d.flash_dies = 2;
+         d.flash_over_provisioning_permille = 500;
+     }},
     {"device.flash-channels=1 device.controller-interval=20ns device.cache-bandwidth=2G",
      [](MemDeviceConfig &d) {
          d.flash_channels = 1, d.controller_interval_ps = 20000, d.cache_bandwidth = 2000000000;
@@ -170,6 +182,34 @@ TEST(Replay, knows_several_devices_by_their_number) {
     run_program(full, kPrograms[5], 2 * kSpan, kCount);
     expect_same(full, Replayed(captured.trace, "device1.flash_read=40us"), "device1");
     EXPECT_NE(full.end, captured.end);
+}
+
+// The program runs, the device changes, the program runs again.
+void run_with_change(Machine &m, MemDeviceConfig changed) {
+    m.roi_begin(1);
+    m.roi_end(1);
+    m.roi_begin(2);
+    kPrograms[5].run(m, kSpan, kCount / 2);
+    ASSERT_EQ(memsys_reconfigure_device(m.m, 0, &changed), nullptr);
+    m.compute(1000);
+    kPrograms[5].run(m, kSpan, kCount / 2);
+    m.roi_end(2);
+    m.finish();
+}
+
+TEST(Replay, changes_the_device_when_the_capture_did) {
+    MemDeviceConfig changed = device();
+    changed.flash_read_ps = 1000000;
+    changed.link_latency_ps = 300000;
+    Machine captured(kCpus[1], {device()}, true);
+    run_with_change(captured, changed);
+    expect_same(captured, Replayed(captured.trace, ""), "as captured");
+    // What is set stays: the change concerns the rest.
+    MemDeviceConfig slow = device();
+    slow.flash_read_ps = changed.flash_read_ps = 40000000;
+    Machine full(kCpus[1], {slow}, false);
+    run_with_change(full, changed);
+    expect_same(full, Replayed(captured.trace, "device.flash-read=40us"), "with another flash");
 }
 
 TEST(Replay, several_memories_share_one_decoding) {
