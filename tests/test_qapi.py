@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""QEMU's schema lists what the model's tables list: CPU parameters and counters.
+"""QEMU's schema lists what the model's tables list: CPU parameters, counters, causes of latency.
 
 A parameter or counter is added to the model first; this says which line of the schema is then missing.
 """
@@ -49,3 +49,12 @@ def test_cpu_timing_takes_every_cpu_parameter() -> None:
 def test_the_counters_are_those_of_the_model() -> None:
     assert len(counters()) > 20
     assert struct_members(SCHEMA.read_text(), "CxlSsdCounters") == counters()
+
+
+def test_the_causes_are_those_of_the_model() -> None:
+    text = (MODEL / "histogram.h").read_text()
+    body = re.search(r"#define MEM_CAUSES\(X\)(.*?)\n\n", text, re.DOTALL)
+    listed = re.search(r"'enum': 'CxlSsdCause',\s*'data': \[(.*?)\]", SCHEMA.read_text(), re.DOTALL)
+    assert body and listed
+    causes = [name.replace("_", "-") for name in re.findall(r"X\((\w+), \"", body[1])]
+    assert re.findall(r"'([\w-]+)'", listed[1]) == causes

@@ -28,6 +28,7 @@ enum testbed_doorbell_op {
     TESTBED_OP_RESET_COUNTERS = 3,
     TESTBED_OP_POWER_CUT = 4,
     TESTBED_OP_MARK = 5,
+    TESTBED_OP_WBARRIER = 6,
 };
 
 struct testbed_reply {
@@ -73,6 +74,9 @@ static inline void testbed_reset_counters(void) { testbed_ring(TESTBED_OP_RESET_
 
 /* Acknowledge progress: the host reads the last number, also after a power cut. */
 static inline void testbed_mark(uint32_t number) { testbed_ring(TESTBED_OP_MARK, number); }
+
+/* The pm_wbarrier of PMFS: every store that the device has accepted is durable when this returns. Fence before it. */
+static inline void testbed_wbarrier(void) { testbed_ring(TESTBED_OP_WBARRIER, 0); }
 
 /* Cut the power of the whole guest now: does not return in the testbed. */
 static inline void testbed_power_cut(void) { testbed_ring(TESTBED_OP_POWER_CUT, 0); }

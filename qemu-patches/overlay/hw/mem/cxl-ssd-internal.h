@@ -6,13 +6,101 @@
 #ifndef HW_MEM_CXL_SSD_INTERNAL_H
 #define HW_MEM_CXL_SSD_INTERNAL_H
 
-/* Listen to the doorbell of regions of interest, marks and power cuts. */
+#include "hw/cxl/cxl.h"
+#include "hw/mem/memsys/memsys.h"
+#include "hw/mem/memsys/power.h"
+#include "qapi/qapi-types-cxl-ssd.h"
+
+#define TYPE_CXL_SSD "cxl-ssd"
+OBJECT_DECLARE_TYPE(CXLSSDState, CXLSSDClass, CXL_SSD)
+
+struct CXLSSDClass {
+    CXLType3Class parent_class;
+    void (*parent_realize)(PCIDevice *dev, Error **errp);
+    DeviceReset parent_reset;
+    bool (*parent_set_cacheline)(CXLType3Dev *ct3d, uint64_t dpa,
+                                 uint8_t *data);
+};
+
+struct CXLSSDState {
+    CXLType3Dev parent_obj;
+
+    MemDeviceConfig config;
+    uint64_t power_cut_at_ps;       /* 0: never */
+    uint64_t power_cut_at_event;    /* 0: never */
+
+    uint32_t number;                /* of the device in the model */
+    MemMedia media;                 /* where its persistent part is now */
+
+    MemShutdown shutdown;           /* kept with the media */
+    bool to_report;                 /* a dirty shutdown, in the event log */
+
+    /* What the host set: see cxl-ssd-mailbox.c. */
+    struct {
+        uint8_t enabled;
+        uint8_t life_used;
+        uint16_t over_temperature;
+        uint16_t under_temperature;
+        uint16_t volatile_errors;
+        uint16_t persistent_errors;
+    } alerts;
+};
+
+/* The devices by their number in the model. */
+extern CXLSSDState *cxl_ssds[MEMSYS_MAX_DEVICES];
+extern unsigned cxl_ssd_count;
+
+/*
+ * Windows
+ */
+
+/* HDM decoder @which of @s was committed or uncommitted. */
+void cxl_ssd_decoder_changed(CXLSSDState *s, int which, bool committed);
+/* No window reaches @s any more. */
+void cxl_ssd_windows_unmap(CXLSSDState *s);
+/* Bring what interleaved windows hold into the devices' own memory. */
+void cxl_ssd_windows_gather(void);
+CxlSsdWindowList *cxl_ssd_windows_to_qapi(const CXLSSDState *s);
+
+/* The bytes of @s from @dpa on, in its own memory. */
+uint8_t *cxl_ssd_backing(CXLSSDState *s, uint64_t dpa);
+
+/*
+ * Regions of interest and marks
+ */
+
+/* Listen to the doorbell. */
 void cxl_ssd_roi_init(void);
-
-/* The power fails now; the VM stops for good. In the vCPU thread. */
-void cxl_ssd_power_cut(void);
-
+/* Fill in what was recorded so far. In the vCPU thread. */
+void cxl_ssd_roi_info(CxlSsdInfo *info);
 /* The last progress mark of the guest. */
 uint32_t cxl_ssd_last_mark(void);
+
+/*
+ * Power
+ */
+
+/* The power supply that all devices and the guest share. */
+void cxl_ssd_power_init(void);
+/* Arrange the power cuts that the properties of @s ask for. */
+void cxl_ssd_power_schedule(CXLSSDState *s);
+/* The power fails now; the VM stops for good. In the vCPU thread. */
+void cxl_ssd_power_cut(void);
+/* The state of a device line changed: MemCallbacks. */
+void cxl_ssd_line_state(void *opaque, uint32_t device, uint64_t dpa,
+                        MemLineState from, MemLineState to, mem_ps at_ps);
+uint64_t cxl_ssd_persistence_events(void);
+
+/*
+ * Metadata and mailbox
+ */
+
+/* Read what was kept behind the capacity of the backing file. */
+bool cxl_ssd_metadata_load(CXLSSDState *s, Error **errp);
+/* Keep it. */
+void cxl_ssd_metadata_store(CXLSSDState *s);
+
+/* Add the commands that upstream's device lacks; after each reset. */
+void cxl_ssd_mailbox_init(CXLSSDState *s);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * CXL memory-semantic SSD: the guest's doorbell and what it records: regions
- * of interest with their counters, progress marks, power cuts; and their query.
+ * of interest with their counters and histograms, progress marks.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -8,8 +8,9 @@
 #include "qemu/osdep.h"
 #include "exec/timed-mem.h"
 #include "cxl-ssd-internal.h"
-#include "qapi/error.h"
-#include "qapi/qapi-commands-cxl-ssd.h"
+#include "hw/mem/memsys/histogram.h"
+#include "qapi/clone-visitor.h"
+#include "qapi/qapi-visit-cxl-ssd.h"
 #include "system/cpu-timers.h"
 #include "trace.h"
 
@@ -21,24 +22,18 @@ enum {
     DOORBELL_RESET_COUNTERS,
     DOORBELL_POWER_CUT,
     DOORBELL_MARK,
+    DOORBELL_WBARRIER,
 };
 
 static const uint32_t doorbell_signature[3] = {
     0x2d4c5843, 0x54445353, 1   /* "CXL-", "SSDT", version */
 };
 
-typedef struct Roi {
-    uint32_t id;
-    uint64_t begin_ps;
-    uint64_t end_ps;
-    uint64_t instructions;
-    MemCounters counters;
-} Roi;
-
 static struct {
-    GArray *rois;               /* of Roi, those that have ended */
-    Roi open;
-    bool is_open;
+    CxlSsdRoiList *ended;
+    CxlSsdRoiList **ended_tail;
+    CxlSsdRoi *open;            /* NULL outside a region of interest */
+    MemCounters before;         /* the counters' last zero, since the start */
     uint32_t last_mark;
     uint64_t last_mark_ps;
 } state;
@@ -48,32 +43,118 @@ uint32_t cxl_ssd_last_mark(void)
     return state.last_mark;
 }
 
+/*
+ * What was counted
+ */
+
+static CxlSsdCounters *counters_to_qapi(const MemCounters *counters)
+{
+    CxlSsdCounters *q = g_new0(CxlSsdCounters, 1);
+
+#define X(field, what) q->field = counters->field;
+    MEM_COUNTERS(X)
+#undef X
+    return q;
+}
+
+static void counters_add(MemCounters *sum, const MemCounters *counters)
+{
+#define X(field, what) sum->field += counters->field;
+    MEM_COUNTERS(X)
+#undef X
+}
+
+static void counters_reset(void)
+{
+    MemCounters counters = memsys_counters(timed_mem_memsys());
+
+    counters_add(&state.before, &counters);
+    memsys_reset_counters(timed_mem_memsys());
+}
+
+static CxlSsdHistogram *histogram_to_qapi(CxlSsdCause cause,
+                                          const MemHistogram *histogram)
+{
+    CxlSsdHistogram *q = g_new0(CxlSsdHistogram, 1);
+    CxlSsdBucketList **tail = &q->buckets;
+
+    q->cause = cause;
+    q->count = histogram->count;
+    q->sum_ps = histogram->sum_ps;
+    q->max_ps = histogram->max_ps;
+    for (uint32_t i = 0; i < MEM_BUCKETS; i++) {
+        if (histogram->buckets[i]) {
+            CxlSsdBucket *bucket = g_new0(CxlSsdBucket, 1);
+
+            bucket->upper_ps = mem_bucket_upper_ps(i);
+            bucket->count = histogram->buckets[i];
+            QAPI_LIST_APPEND(tail, bucket);
+        }
+    }
+    return q;
+}
+
+/* The schema lists the model's causes in the model's order. */
+QEMU_BUILD_BUG_ON((int)CXL_SSD_CAUSE__MAX != (int)MEM_CAUSE_COUNT);
+
+static CxlSsdHistogramList *histograms_to_qapi(void)
+{
+    CxlSsdHistogramList *list = NULL, **tail = &list;
+
+    for (int cause = 0; cause < CXL_SSD_CAUSE__MAX; cause++) {
+        const MemHistogram *histogram =
+            memsys_histogram(timed_mem_memsys(), cause);
+
+        if (histogram->count) {
+            QAPI_LIST_APPEND(tail, histogram_to_qapi(cause, histogram));
+        }
+    }
+    return list;
+}
+
+/*
+ * Regions of interest
+ */
+
+/* The open region as it is now. Its begin holds what differences need. */
+static CxlSsdRoi *roi_now(void)
+{
+    MemCounters counters = memsys_counters(timed_mem_memsys());
+    CxlSsdRoi *roi = g_new0(CxlSsdRoi, 1);
+
+    roi->id = state.open->id;
+    roi->begin_ps = state.open->begin_ps;
+    roi->end_ps = timed_mem_now_ps();
+    roi->instructions = icount_get_raw() - state.open->instructions;
+    roi->counters = counters_to_qapi(&counters);
+    roi->histograms = histograms_to_qapi();
+    return roi;
+}
+
 static void roi_end(CPUState *cpu)
 {
-    if (!state.is_open) {
+    CxlSsdRoi *roi;
+
+    if (!state.open) {
         return;
     }
-    state.is_open = false;
-    state.open.end_ps = timed_mem_now_ps();
-    state.open.instructions = icount_get_raw() - state.open.instructions;
-    state.open.counters = memsys_counters(timed_mem_memsys());
-    g_array_append_val(state.rois, state.open);
+    roi = roi_now();
     timed_mem_set_roi(cpu, false);
-    trace_cxl_ssd_roi(state.open.id, "end", state.open.end_ps);
+    QAPI_LIST_APPEND(state.ended_tail, roi);
+    g_clear_pointer(&state.open, g_free);
+    trace_cxl_ssd_roi(roi->id, "end", roi->end_ps);
 }
 
 static void roi_begin(CPUState *cpu, uint32_t id)
 {
     roi_end(cpu);
     timed_mem_set_roi(cpu, true);
-    memsys_reset_counters(timed_mem_memsys());
-    state.is_open = true;
-    state.open = (Roi) {
-        .id = id,
-        .begin_ps = timed_mem_now_ps(),
-        .instructions = icount_get_raw(),
-    };
-    trace_cxl_ssd_roi(id, "begin", state.open.begin_ps);
+    counters_reset();
+    state.open = g_new0(CxlSsdRoi, 1);
+    state.open->id = id;
+    state.open->begin_ps = timed_mem_now_ps();
+    state.open->instructions = icount_get_raw();
+    trace_cxl_ssd_roi(id, "begin", state.open->begin_ps);
 }
 
 /*
@@ -110,7 +191,7 @@ static void doorbell(CPUState *cpu, uint32_t op, uint32_t arg,
         async_run_on_cpu(cpu, roi_end_work, RUN_ON_CPU_NULL);
         break;
     case DOORBELL_RESET_COUNTERS:
-        memsys_reset_counters(timed_mem_memsys());
+        counters_reset();
         break;
     case DOORBELL_POWER_CUT:
         async_run_on_cpu(cpu, power_cut_work, RUN_ON_CPU_NULL);
@@ -120,53 +201,34 @@ static void doorbell(CPUState *cpu, uint32_t op, uint32_t arg,
         state.last_mark_ps = icount_now_ps(cpu);
         trace_cxl_ssd_mark(arg, state.last_mark_ps);
         break;
+    case DOORBELL_WBARRIER:
+        icount_charge_ps(cpu, memsys_barrier(timed_mem_memsys(),
+                                             icount_now_ps(cpu)));
+        break;
     }
 }
 
 void cxl_ssd_roi_init(void)
 {
-    state.rois = g_array_new(false, false, sizeof(Roi));
+    state.ended_tail = &state.ended;
     timed_mem_doorbell = doorbell;
 }
 
-static CxlSsdCounters *counters_to_qapi(const MemCounters *counters)
+/*
+ * Query
+ */
+
+void cxl_ssd_roi_info(CxlSsdInfo *info)
 {
-    CxlSsdCounters *q = g_new0(CxlSsdCounters, 1);
+    MemCounters totals = memsys_counters(timed_mem_memsys());
 
-#define X(field, what) q->field = counters->field;
-    MEM_COUNTERS(X)
-#undef X
-    return q;
-}
-
-static CxlSsdRoi *roi_to_qapi(const Roi *roi)
-{
-    CxlSsdRoi *q = g_new0(CxlSsdRoi, 1);
-
-    q->id = roi->id;
-    q->begin_ps = roi->begin_ps;
-    q->end_ps = roi->end_ps;
-    q->instructions = roi->instructions;
-    q->counters = counters_to_qapi(&roi->counters);
-    return q;
-}
-
-CxlSsdInfo *qmp_query_cxl_ssd(Error **errp)
-{
-    CxlSsdInfo *info;
-    CxlSsdRoiList **tail;
-
-    if (!state.rois) {
-        error_setg(errp, "the machine has no cxl-ssd");
-        return NULL;
-    }
-    info = g_new0(CxlSsdInfo, 1);
+    counters_add(&totals, &state.before);
     info->time_ps = timed_mem_now_ps();
     info->last_mark = state.last_mark;
     info->last_mark_ps = state.last_mark_ps;
-    tail = &info->rois;
-    for (guint i = 0; i < state.rois->len; i++) {
-        QAPI_LIST_APPEND(tail, roi_to_qapi(&g_array_index(state.rois, Roi, i)));
+    info->totals = counters_to_qapi(&totals);
+    info->rois = QAPI_CLONE(CxlSsdRoiList, state.ended);
+    if (state.open) {
+        info->running = roi_now();
     }
-    return info;
 }

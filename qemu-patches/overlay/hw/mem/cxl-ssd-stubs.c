@@ -13,3 +13,15 @@ CxlSsdInfo *qmp_query_cxl_ssd(Error **errp)
     error_setg(errp, "this emulator has no cxl-ssd");
     return NULL;
 }
+
+void qmp_cxl_ssd_set(const char *device, const char *name, QObject *value,
+                     Error **errp)
+{
+    error_setg(errp, "this emulator has no cxl-ssd");
+}
+
+void qmp_cxl_ssd_power_cut(bool has_at_ps, uint64_t at_ps, bool has_at_event,
+                           uint64_t at_event, Error **errp)
+{
+    error_setg(errp, "this emulator has no cxl-ssd");
+}

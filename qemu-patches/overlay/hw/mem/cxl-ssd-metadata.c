@@ -1,0 +1,162 @@
+/*
+ * CXL memory-semantic SSD: what the device remembers besides its content,
+ * kept in the backing file behind the capacity:
+ *
+ *     capacity         header, in a block of its own
+ *     + 4096           state of the flash, as the model saves it
+ *
+ * A memory backend that is not a shared file remembers nothing.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/bswap.h"
+#include "qemu/crc32c.h"
+#include "qemu/cutils.h"
+#include "qemu/error-report.h"
+#include "exec/cpu-common.h"
+#include "exec/ramblock.h"
+#include "cxl-ssd-internal.h"
+#include "qapi/error.h"
+#include "system/hostmem.h"
+
+#define METADATA_VERSION 1
+#define METADATA_BLOCK_BYTES 4096
+
+static const char metadata_magic[8] = "CXLSSDMD";
+
+/* Little-endian. */
+typedef struct MetadataHeader {
+    char magic[8];
+    uint32_t version;
+    uint32_t dirty;             /* the shutdown state */
+    uint64_t capacity_bytes;    /* of the persistent part */
+    uint32_t dirty_shutdowns;
+    uint32_t flash_crc;
+    uint64_t flash_bytes;       /* 0: none */
+    uint32_t zero;
+    uint32_t crc;               /* of all before */
+} QEMU_PACKED MetadataHeader;
+
+/* Where the metadata is; false if the backend is not a shared file. */
+static bool metadata_file(CXLSSDState *s, int *fd, uint64_t *offset)
+{
+    HostMemoryBackend *backend = CXL_TYPE3(s)->hostpmem;
+    RAMBlock *block;
+
+    if (!backend || !backend->share) {
+        return false;
+    }
+    block = host_memory_backend_get_memory(backend)->ram_block;
+    *fd = qemu_ram_get_fd(block);
+    *offset = block->fd_offset + s->config.capacity_bytes -
+              s->config.volatile_bytes;
+    return *fd >= 0;
+}
+
+static char *file_name(CXLSSDState *s)
+{
+    char *name = object_property_get_str(OBJECT(CXL_TYPE3(s)->hostpmem),
+                                         "mem-path", NULL);
+
+    return name ? name : g_strdup("the persistent memory");
+}
+
+static uint32_t header_crc(const MetadataHeader *header)
+{
+    return crc32c(0xffffffff, (const uint8_t *)header,
+                  offsetof(MetadataHeader, crc));
+}
+
+/* NULL, or what is wrong with it. */
+static const char *header_fault(CXLSSDState *s, const MetadataHeader *header)
+{
+    if (memcmp(header->magic, metadata_magic, sizeof(metadata_magic))) {
+        return "is none of this device";
+    }
+    if (le32_to_cpu(header->crc) != header_crc(header)) {
+        return "does not have its checksum";
+    }
+    if (le32_to_cpu(header->version) != METADATA_VERSION) {
+        return "is of a version that this QEMU does not know";
+    }
+    if (le64_to_cpu(header->capacity_bytes) !=
+        s->config.capacity_bytes - s->config.volatile_bytes) {
+        return "is of a device of another capacity";
+    }
+    return NULL;
+}
+
+/* Read the header; one of zeros if there is none yet. */
+static bool header_read(CXLSSDState *s, int fd, uint64_t offset,
+                        MetadataHeader *header, Error **errp)
+{
+    g_autofree char *name = file_name(s);
+    const char *fault = NULL;
+    struct stat st;
+    ssize_t length = pread(fd, header, sizeof(*header), offset);
+
+    if (length < 0 || fstat(fd, &st)) {
+        error_setg_errno(errp, errno, "cxl-ssd: cannot read %s", name);
+        return false;
+    }
+    if (!buffer_is_zero(header, length)) {
+        fault = length < sizeof(*header) ? "is cut short"
+                                         : header_fault(s, header);
+    } else if (st.st_size > offset + METADATA_BLOCK_BYTES) {
+        fault = "is none of this device";
+    }
+    if (fault) {
+        error_setg(errp, "cxl-ssd: %s: what follows byte %" PRIu64 " %s; if "
+                   "that is the device's capacity, 'truncate -s %" PRIu64
+                   " %s' forgets its dirty shutdowns and flash state, and "
+                   "keeps the content", name, offset, fault, offset, name);
+        return false;
+    }
+    return true;
+}
+
+bool cxl_ssd_metadata_load(CXLSSDState *s, Error **errp)
+{
+    MetadataHeader header = { };
+    uint64_t offset;
+    int fd;
+
+    if (!metadata_file(s, &fd, &offset)) {
+        return true;
+    }
+    if (!header_read(s, fd, offset, &header, errp)) {
+        return false;
+    }
+    s->shutdown.dirty = header.dirty;
+    s->shutdown.dirty_count = le32_to_cpu(header.dirty_shutdowns);
+    return true;
+}
+
+void cxl_ssd_metadata_store(CXLSSDState *s)
+{
+    uint8_t block[METADATA_BLOCK_BYTES] = { };
+    MetadataHeader *header = (MetadataHeader *)block;
+    uint64_t offset;
+    int fd;
+
+    if (!metadata_file(s, &fd, &offset)) {
+        return;
+    }
+    *header = (MetadataHeader) {
+        .version = cpu_to_le32(METADATA_VERSION),
+        .dirty = cpu_to_le32(s->shutdown.dirty),
+        .capacity_bytes = cpu_to_le64(s->config.capacity_bytes -
+                                      s->config.volatile_bytes),
+        .dirty_shutdowns = cpu_to_le32(s->shutdown.dirty_count),
+    };
+    memcpy(header->magic, metadata_magic, sizeof(metadata_magic));
+    header->crc = cpu_to_le32(header_crc(header));
+    if (pwrite(fd, block, sizeof(block), offset) != sizeof(block)) {
+        g_autofree char *name = file_name(s);
+
+        error_report("cxl-ssd: cannot write the metadata of %s: %s", name,
+                     strerror(errno));
+    }
+}

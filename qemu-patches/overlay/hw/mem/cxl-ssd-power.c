@@ -1,0 +1,210 @@
+/*
+ * CXL memory-semantic SSD: the power that guest and devices share. It fails
+ * at a virtual time, at a persistence event, or when told to; or it is turned
+ * off in order.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/notify.h"
+#include "qemu/timer.h"
+#include "exec/timed-mem.h"
+#include "cxl-ssd-internal.h"
+#include "qapi/error.h"
+#include "qapi/qapi-commands-cxl-ssd.h"
+#include "qapi/qapi-events-cxl-ssd.h"
+#include "system/runstate.h"
+#include "system/system.h"
+#include "trace.h"
+
+static struct {
+    bool is_cut;
+    QEMUTimer *timer;
+    uint64_t events;            /* changes of a line's persistence state */
+    uint64_t cut_at_event;      /* 0: never */
+    Notifier shutdown;
+    Notifier exit;
+} power;
+
+/*
+ * Off, in order or not
+ */
+
+void cxl_ssd_power_cut(void)
+{
+    uint64_t now_ps = timed_mem_now_ps();
+    MemPowerCut cut;
+    CPUState *cpu;
+
+    if (power.is_cut) {
+        return;
+    }
+    power.is_cut = true;
+    cut = memsys_power_cut(timed_mem_memsys(), now_ps);
+    cxl_ssd_windows_gather();
+    for (unsigned i = 0; i < cxl_ssd_count; i++) {
+        mem_shutdown_cut(&cxl_ssds[i]->shutdown, &cut);
+        cxl_ssd_metadata_store(cxl_ssds[i]);
+    }
+    /* No vCPU executes another instruction. */
+    CPU_FOREACH(cpu) {
+        cpu->stop = true;
+        cpu_exit(cpu);
+    }
+    trace_cxl_ssd_power_cut(now_ps, cut.lines_lost);
+    qapi_event_send_cxl_ssd_power_cut(now_ps, cut.lines_lost, cut.lines_kept,
+                                      cut.energy_used_nj, cut.dirty_shutdown,
+                                      power.events, cxl_ssd_last_mark());
+    qemu_system_shutdown_request(SHUTDOWN_CAUSE_GUEST_SHUTDOWN);
+}
+
+static void power_off(void)
+{
+    if (power.is_cut) {
+        return;
+    }
+    memsys_power_off(timed_mem_memsys(), timed_mem_now_ps());
+    cxl_ssd_windows_gather();
+    for (unsigned i = 0; i < cxl_ssd_count; i++) {
+        mem_shutdown_orderly(&cxl_ssds[i]->shutdown);
+        cxl_ssd_metadata_store(cxl_ssds[i]);
+    }
+}
+
+static void power_off_work(CPUState *cpu, run_on_cpu_data unused)
+{
+    power_off();
+}
+
+static void power_shutdown(Notifier *notifier, void *cause)
+{
+    run_on_cpu(first_cpu, power_off_work, RUN_ON_CPU_NULL);
+}
+
+/* QEMU ends: the vCPU has stopped. What the guest did since is kept too. */
+static void power_exit(Notifier *notifier, void *unused)
+{
+    power_off();
+}
+
+/*
+ * When to cut
+ */
+
+static void cut_work(CPUState *cpu, run_on_cpu_data unused)
+{
+    cxl_ssd_power_cut();
+}
+
+static void cut_timer_expired(void *opaque)
+{
+    cxl_ssd_power_cut();
+}
+
+static void cut_at_ps(uint64_t at_ps)
+{
+    if (!power.timer) {
+        power.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, cut_timer_expired,
+                                   NULL);
+    }
+    timer_mod(power.timer, at_ps / 1000);
+}
+
+static const char *const line_state_names[] = {
+    [MEM_LINE_DURABLE] = "durable",
+    [MEM_LINE_CPU_DIRTY] = "cpu-dirty",
+    [MEM_LINE_IN_FLIGHT] = "in-flight",
+    [MEM_LINE_DEVICE_CACHE] = "device-cache",
+    [MEM_LINE_PROGRAMMING] = "programming",
+};
+
+void cxl_ssd_line_state(void *opaque, uint32_t device, uint64_t dpa,
+                        MemLineState from, MemLineState to, mem_ps at_ps)
+{
+    if (power.is_cut) {
+        return;
+    }
+    trace_cxl_ssd_line_state(device, dpa, line_state_names[from],
+                             line_state_names[to], at_ps);
+    if (!cxl_ssds[device]->shutdown.dirty) {
+        mem_shutdown_written(&cxl_ssds[device]->shutdown);
+        cxl_ssd_metadata_store(cxl_ssds[device]);
+    }
+    if (++power.events == power.cut_at_event) {
+        /* The block that brought it about ends first. */
+        async_run_on_cpu(first_cpu, cut_work, RUN_ON_CPU_NULL);
+    }
+}
+
+uint64_t cxl_ssd_persistence_events(void)
+{
+    return power.events;
+}
+
+void cxl_ssd_power_schedule(CXLSSDState *s)
+{
+    if (s->power_cut_at_ps) {
+        cut_at_ps(s->power_cut_at_ps);
+    }
+    if (s->power_cut_at_event) {
+        power.cut_at_event = s->power_cut_at_event;
+    }
+}
+
+void cxl_ssd_power_init(void)
+{
+    power.shutdown.notify = power_shutdown;
+    qemu_register_shutdown_notifier(&power.shutdown);
+    power.exit.notify = power_exit;
+    qemu_add_exit_notifier(&power.exit);
+}
+
+/*
+ * QMP
+ */
+
+typedef struct CutRequest {
+    bool has_at_ps;
+    uint64_t at_ps;
+    bool has_at_event;
+    uint64_t at_event;
+    Error **errp;
+} CutRequest;
+
+static void request_work(CPUState *cpu, run_on_cpu_data data)
+{
+    const CutRequest *request = data.host_ptr;
+
+    if (request->has_at_ps && request->at_ps < timed_mem_now_ps()) {
+        error_setg(request->errp, "it is %" PRIu64 " ps already",
+                   timed_mem_now_ps());
+    } else if (request->has_at_event && request->at_event <= power.events) {
+        error_setg(request->errp, "there were %" PRIu64
+                   " persistence events already", power.events);
+    } else if (request->has_at_ps) {
+        cut_at_ps(request->at_ps);
+    } else if (request->has_at_event) {
+        power.cut_at_event = request->at_event;
+    } else {
+        cxl_ssd_power_cut();
+    }
+}
+
+void qmp_cxl_ssd_power_cut(bool has_at_ps, uint64_t at_ps, bool has_at_event,
+                           uint64_t at_event, Error **errp)
+{
+    CutRequest request = {
+        has_at_ps, at_ps, has_at_event, at_event, errp
+    };
+
+    if (!cxl_ssd_count) {
+        error_setg(errp, "the machine has no cxl-ssd");
+    } else if (has_at_ps && has_at_event) {
+        error_setg(errp, "either at-ps or at-event");
+    } else if (power.is_cut) {
+        error_setg(errp, "the power has been cut");
+    } else {
+        run_on_cpu(first_cpu, request_work, RUN_ON_CPU_HOST_PTR(&request));
+    }
+}

@@ -1,0 +1,421 @@
+/*
+ * CXL memory-semantic SSD: committed HDM decoders as windows of RAM.
+ *
+ * A decoder that reaches one device is an alias of the device's own memory.
+ * Several devices that are interleaved share RAM of the window's own, filled
+ * from theirs when the last of them is committed and brought back when the
+ * first of them goes, or the power does.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/error-report.h"
+#include "qemu/host-utils.h"
+#include "exec/address-spaces.h"
+#include "exec/timed-mem.h"
+#include "cxl-ssd-internal.h"
+#include "hw/cxl/cxl_host.h"
+#include "qapi/error.h"
+#include "system/hostmem.h"
+#include "trace.h"
+
+#define DECODERS 4
+#define DECODER_REGS (R_CXL_HDM_DECODER1_BASE_LO - R_CXL_HDM_DECODER0_BASE_LO)
+
+typedef struct Window {
+    MemWindow map;              /* size 0: free */
+    MemoryRegion region;        /* of one device: holds the two parts */
+    MemoryRegion parts[2];      /* volatile and persistent */
+} Window;
+
+static Window windows[MEMSYS_MAX_WINDOWS];
+
+/*
+ * Decoders
+ */
+
+static uint64_t register_pair(const uint32_t *low)
+{
+    /* The high half follows; bases and sizes are multiples of 256 MiB. */
+    return (uint64_t)ldl_le_p(low + 1) << 32 | (ldl_le_p(low) & 0xf0000000);
+}
+
+static const uint32_t *decoder_regs(CXLSSDState *s, int which)
+{
+    return CXL_TYPE3(s)->cxl_cstate.crb.cache_mem_registers +
+           which * DECODER_REGS;
+}
+
+/* Each decoder's share of DPA follows the one before it, after a gap. */
+static bool decoder_read(CXLSSDState *s, int which, MemWindow *map)
+{
+    uint64_t dpa = 0;
+
+    for (int i = 0; i <= which; i++) {
+        const uint32_t *regs = decoder_regs(s, i);
+        uint32_t ctrl = ldl_le_p(regs + R_CXL_HDM_DECODER0_CTRL);
+        uint8_t ways = FIELD_EX32(ctrl, CXL_HDM_DECODER0_CTRL, IW);
+        uint8_t piece = FIELD_EX32(ctrl, CXL_HDM_DECODER0_CTRL, IG);
+
+        if (!FIELD_EX32(ctrl, CXL_HDM_DECODER0_CTRL, COMMITTED) ||
+            ways > ctz32(MEMSYS_MAX_WAYS)) {
+            return false;
+        }
+        *map = (MemWindow) {
+            .hpa = register_pair(regs + R_CXL_HDM_DECODER0_BASE_LO),
+            .size_bytes = register_pair(regs + R_CXL_HDM_DECODER0_SIZE_LO),
+            .dpa = dpa + register_pair(regs + R_CXL_HDM_DECODER0_DPA_SKIP_LO),
+            .ways = 1 << ways,
+            .granularity_bytes = cxl_decode_ig(piece),
+            .devices[0] = s->number,
+        };
+        dpa = map->dpa + map->size_bytes / map->ways;
+    }
+    return dpa <= s->config.capacity_bytes;
+}
+
+static bool same_interleaving(const MemWindow *a, const MemWindow *b)
+{
+    return a->hpa == b->hpa && a->size_bytes == b->size_bytes &&
+           a->dpa == b->dpa && a->ways == b->ways &&
+           a->granularity_bytes == b->granularity_bytes;
+}
+
+static bool has_decoder_for(CXLSSDState *s, const MemWindow *map)
+{
+    MemWindow own;
+
+    for (int i = 0; i < DECODERS && decoder_read(s, i, &own); i++) {
+        if (same_interleaving(&own, map)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The device to which the host sends an address, if it is one of ours. */
+static CXLSSDState *device_at(hwaddr hpa)
+{
+    MemoryRegionSection section =
+        memory_region_find(get_system_memory(), hpa, 1);
+    CXLSSDState *s = NULL;
+
+    if (section.mr && section.mr->ops == &cfmws_ops) {
+        PCIDevice *d = cxl_cfmws_find_device(section.mr->opaque,
+                                             section.offset_within_region);
+
+        s = (CXLSSDState *)object_dynamic_cast((Object *)d, TYPE_CXL_SSD);
+    }
+    if (section.mr) {
+        memory_region_unref(section.mr);
+    }
+    return s;
+}
+
+/* Fill in which device is at which place; false until all are committed. */
+static bool interleaving_complete(MemWindow *map)
+{
+    for (uint32_t way = 0; way < map->ways; way++) {
+        CXLSSDState *s = device_at(map->hpa + way * map->granularity_bytes);
+
+        if (!s || !has_decoder_for(s, map)) {
+            return false;
+        }
+        map->devices[way] = s->number;
+    }
+    return true;
+}
+
+/*
+ * Memory
+ */
+
+static MemoryRegion *backend_memory(HostMemoryBackend *backend)
+{
+    return backend ? host_memory_backend_get_memory(backend) : NULL;
+}
+
+uint8_t *cxl_ssd_backing(CXLSSDState *s, uint64_t dpa)
+{
+    uint64_t boundary = s->config.volatile_bytes;
+
+    if (dpa < boundary) {
+        MemoryRegion *mr = backend_memory(CXL_TYPE3(s)->hostvmem);
+
+        return memory_region_get_ram_ptr(mr) + dpa;
+    } else {
+        MemoryRegion *mr = backend_memory(CXL_TYPE3(s)->hostpmem);
+
+        return memory_region_get_ram_ptr(mr) + (dpa - boundary);
+    }
+}
+
+static void part_add(Window *w, int part, MemoryRegion *memory,
+                     uint64_t first, uint64_t last)
+{
+    uint64_t begin = MAX(first, w->map.dpa);
+    uint64_t end = MIN(last, w->map.dpa + w->map.size_bytes);
+
+    if (begin < end) {
+        memory_region_init_alias(&w->parts[part], w->region.owner,
+                                 "cxl-ssd-part", memory, begin - first,
+                                 end - begin);
+        memory_region_add_subregion(&w->region, begin - w->map.dpa,
+                                    &w->parts[part]);
+    }
+}
+
+static void region_init_single(Window *w, CXLSSDState *s)
+{
+    CXLType3Dev *ct3d = CXL_TYPE3(s);
+    uint64_t boundary = s->config.volatile_bytes;
+
+    memory_region_init(&w->region, OBJECT(s), "cxl-ssd-window",
+                       w->map.size_bytes);
+    part_add(w, 0, backend_memory(ct3d->hostvmem), 0, boundary);
+    part_add(w, 1, backend_memory(ct3d->hostpmem), boundary,
+             s->config.capacity_bytes);
+}
+
+static void copy_if_different(uint8_t *to, const uint8_t *from, size_t bytes)
+{
+    /* Pages that nobody wrote stay unallocated on either side. */
+    if (memcmp(to, from, bytes)) {
+        memcpy(to, from, bytes);
+    }
+}
+
+static void interleaved_copy(const Window *w, bool to_window)
+{
+    uint8_t *window = memory_region_get_ram_ptr((MemoryRegion *)&w->region);
+    uint32_t piece_bytes = w->map.granularity_bytes;
+    uint64_t pieces = w->map.size_bytes / piece_bytes;
+
+    for (uint64_t i = 0; i < pieces; i++) {
+        CXLSSDState *s = cxl_ssds[w->map.devices[i % w->map.ways]];
+        uint64_t dpa = w->map.dpa + i / w->map.ways * piece_bytes;
+        uint8_t *there = window + i * piece_bytes;
+        uint8_t *here = cxl_ssd_backing(s, dpa);
+
+        copy_if_different(to_window ? there : here, to_window ? here : there,
+                          piece_bytes);
+    }
+}
+
+static bool is_persistent(const Window *w)
+{
+    CXLSSDState *s = cxl_ssds[w->map.devices[0]];
+
+    return w->map.dpa >= s->config.volatile_bytes;
+}
+
+static void media_move_to_window(Window *w)
+{
+    uint8_t *base = memory_region_get_ram_ptr(&w->region);
+
+    for (uint32_t way = 0; is_persistent(w) && way < w->map.ways; way++) {
+        CXLSSDState *s = cxl_ssds[w->map.devices[way]];
+
+        s->media = (MemMedia) {
+            .base = base,
+            .interleaved_bytes = w->map.size_bytes / w->map.ways,
+            .ways = w->map.ways,
+            .position = way,
+            .granularity_bytes = w->map.granularity_bytes,
+        };
+        memsys_set_media(timed_mem_memsys(), s->number, &s->media);
+    }
+}
+
+static void media_move_back(Window *w)
+{
+    for (uint32_t way = 0; is_persistent(w) && way < w->map.ways; way++) {
+        CXLSSDState *s = cxl_ssds[w->map.devices[way]];
+
+        s->media = (MemMedia) {
+            .base = cxl_ssd_backing(s, s->config.volatile_bytes),
+        };
+        memsys_set_media(timed_mem_memsys(), s->number, &s->media);
+    }
+}
+
+static bool region_init_interleaved(Window *w)
+{
+    CXLSSDState *s = cxl_ssds[w->map.devices[0]];
+    Error *error = NULL;
+
+    if (!memory_region_init_ram_nomigrate(&w->region, OBJECT(s),
+                                          "cxl-ssd-interleaved",
+                                          w->map.size_bytes, &error)) {
+        warn_report_err(error);
+        return false;
+    }
+    interleaved_copy(w, true);
+    media_move_to_window(w);
+    return true;
+}
+
+/*
+ * Windows
+ */
+
+static bool uses(const Window *w, const CXLSSDState *s)
+{
+    for (uint32_t way = 0; way < w->map.ways; way++) {
+        if (w->map.devices[way] == s->number) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void window_unmap(Window *w)
+{
+    timed_mem_set_window(w - windows, &(MemWindow) { });
+    memory_region_del_subregion(get_system_memory(), &w->region);
+    if (w->map.ways > 1) {
+        interleaved_copy(w, false);
+        media_move_back(w);
+    }
+    for (int i = 0; i < ARRAY_SIZE(w->parts); i++) {
+        if (memory_region_is_mapped(&w->parts[i])) {
+            memory_region_del_subregion(&w->region, &w->parts[i]);
+            object_unparent(OBJECT(&w->parts[i]));
+        }
+    }
+    object_unparent(OBJECT(&w->region));
+    w->map.size_bytes = 0;
+    trace_cxl_ssd_window(w->map.hpa, 0);
+}
+
+/* What an interleaved window cannot do; NULL if it can be mapped. */
+static const char *interleaving_fault(const MemWindow *map)
+{
+    CXLSSDState *first = cxl_ssds[map->devices[0]];
+
+    for (uint32_t way = 0; way < map->ways; way++) {
+        CXLSSDState *s = cxl_ssds[map->devices[way]];
+
+        if (s->config.volatile_bytes != first->config.volatile_bytes) {
+            return "it interleaves devices of different volatile sizes";
+        }
+        if (map->dpa < s->config.volatile_bytes) {
+            if (map->dpa + map->size_bytes / map->ways >
+                s->config.volatile_bytes) {
+                return "it interleaves volatile and persistent memory";
+            }
+        } else if (map->dpa != s->config.volatile_bytes ||
+                   map->size_bytes / map->ways !=
+                   s->config.capacity_bytes - s->config.volatile_bytes) {
+            return "it interleaves a part of the persistent memory";
+        }
+    }
+    return NULL;
+}
+
+static Window *window_free(void)
+{
+    for (int i = 0; i < ARRAY_SIZE(windows); i++) {
+        if (!windows[i].map.size_bytes) {
+            return &windows[i];
+        }
+    }
+    return NULL;
+}
+
+static void window_map(const MemWindow *map)
+{
+    const char *fault = map->ways > 1 ? interleaving_fault(map) : NULL;
+    Window *w = window_free();
+
+    if (!w || fault) {
+        warn_report("cxl-ssd: the region at 0x%" PRIx64 " is not timed: %s",
+                    map->hpa, fault ? fault : "there are too many");
+        return;
+    }
+    w->map = *map;
+    if (map->ways == 1) {
+        region_init_single(w, cxl_ssds[map->devices[0]]);
+    } else if (!region_init_interleaved(w)) {
+        w->map.size_bytes = 0;
+        return;
+    }
+    memory_region_add_subregion_overlap(get_system_memory(), map->hpa,
+                                        &w->region, 1);
+    timed_mem_set_window(w - windows, map);
+    trace_cxl_ssd_window(map->hpa, map->size_bytes);
+}
+
+static bool is_mapped(const MemWindow *map)
+{
+    for (int i = 0; i < ARRAY_SIZE(windows); i++) {
+        if (windows[i].map.size_bytes && windows[i].map.hpa == map->hpa) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void cxl_ssd_decoder_changed(CXLSSDState *s, int which, bool committed)
+{
+    MemWindow map;
+
+    for (int i = 0; i < ARRAY_SIZE(windows); i++) {
+        Window *w = &windows[i];
+
+        if (w->map.size_bytes && uses(w, s) && !has_decoder_for(s, &w->map)) {
+            window_unmap(w);
+        }
+    }
+    if (!committed) {
+        return;
+    }
+    if (!decoder_read(s, which, &map)) {
+        warn_report("cxl-ssd: HDM decoder %d is not one that can be timed",
+                    which);
+    } else if (!is_mapped(&map) &&
+               (map.ways == 1 || interleaving_complete(&map))) {
+        window_map(&map);
+    }
+}
+
+void cxl_ssd_windows_unmap(CXLSSDState *s)
+{
+    for (int i = 0; i < ARRAY_SIZE(windows); i++) {
+        if (windows[i].map.size_bytes && uses(&windows[i], s)) {
+            window_unmap(&windows[i]);
+        }
+    }
+}
+
+void cxl_ssd_windows_gather(void)
+{
+    for (int i = 0; i < ARRAY_SIZE(windows); i++) {
+        if (windows[i].map.size_bytes && windows[i].map.ways > 1) {
+            interleaved_copy(&windows[i], false);
+        }
+    }
+}
+
+CxlSsdWindowList *cxl_ssd_windows_to_qapi(const CXLSSDState *s)
+{
+    CxlSsdWindowList *list = NULL, **tail = &list;
+
+    for (int i = 0; i < ARRAY_SIZE(windows); i++) {
+        const MemWindow *map = &windows[i].map;
+        CxlSsdWindow *q;
+
+        if (!map->size_bytes || !uses(&windows[i], s)) {
+            continue;
+        }
+        q = g_new0(CxlSsdWindow, 1);
+        q->address = map->hpa;
+        q->size = map->size_bytes;
+        q->dpa = map->dpa;
+        q->ways = map->ways;
+        q->granularity = map->ways > 1 ? map->granularity_bytes : 0;
+        QAPI_LIST_APPEND(tail, q);
+    }
+    return list;
+}
