@@ -27,7 +27,7 @@ from qemu.qmp import EventListener, QMPClient, QMPError
 from .errors import RunFailed, TestbedError
 from .job import Job
 from .manifest import GuestConfig
-from .qemu_line import LSA_BYTES, GuestFiles, Images, PowerCut, batch_ports, command_line
+from .qemu_line import LSA_BYTES, ONE_DEVICE, GuestFiles, Images, Layout, PowerCut, batch_ports, command_line
 
 END_EVENTS = ("SHUTDOWN", "GUEST_PANICKED", "CXL_SSD_POWER_CUT")
 
@@ -45,6 +45,7 @@ class GuestSpec:
     media_folder: Path | None = None
     timed: bool = True
     trace: Path | None = None
+    layout: Layout = ONE_DEVICE
 
 
 @dataclass
@@ -93,7 +94,7 @@ class QemuExecutor:
         """Start QEMU, follow it to its end, and make sure that it is gone."""
         ours, theirs = socket.socketpair()
         ports = batch_ports(folder / "console", results, theirs.fileno())
-        line = command_line(self.images, spec.guest, files, spec.cut, ports, spec.timed, spec.trace)
+        line = command_line(self.images, spec.guest, files, spec.cut, ports, spec.timed, spec.trace, spec.layout)
         with ours, theirs, (folder / "qemu.log").open("wb") as log:
             # pdeathsig: even if this process is killed outright, QEMU goes with it.
             process = await asyncio.create_subprocess_exec(
@@ -137,14 +138,28 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
         if spec.job:
             out.write(spec.job.archive())
     home = spec.media_folder or folder
-    files = GuestFiles(initrd, home / "media.raw", home / "lsa.raw")
-    for path, size in ((files.media, spec.guest.device.capacity), (files.lsa, LSA_BYTES)):
-        if not path.exists():
-            with path.open("wb") as file:
-                file.truncate(size)
-        elif path.stat().st_size != size:
-            raise TestbedError(f"{path} is {path.stat().st_size} bytes but the device has {size}; use its own profile")
-    return files
+    device = spec.guest.device
+    media = tuple(home / device_file("media", n) for n in range(spec.layout.devices))
+    lsa = tuple(home / device_file("lsa", n) for n in range(spec.layout.devices))
+    for path in media:
+        _prepare_memory(path, device.capacity - device.volatile_size)
+    for path in lsa:
+        _prepare_memory(path, LSA_BYTES)
+    return GuestFiles(initrd, media, lsa)
+
+
+def device_file(kind: str, n: int) -> str:
+    """The name of a device's `media` or `lsa` file in a media folder: the first device's has no number."""
+    return f"{kind}{n or ''}.raw"
+
+
+def _prepare_memory(path: Path, size: int) -> None:
+    """A sparse file, unless it is there already. What the device keeps behind its capacity is checked by the device."""
+    if not path.exists():
+        with path.open("wb") as file:
+            file.truncate(size)
+    elif path.stat().st_size < size:
+        raise TestbedError(f"{path} is {path.stat().st_size} bytes but the device has {size}; use its own profile")
 
 
 async def _follow(process: asyncio.subprocess.Process, monitor: socket.socket, timed: bool, log: Path) -> _End:

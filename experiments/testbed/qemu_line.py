@@ -34,24 +34,39 @@ class Images:
 
 @dataclass(frozen=True)
 class GuestFiles:
-    """The files of one guest. Media and LSA outlive it when a later guest is to start on them."""
+    """The files of one guest. Media and LSA, one for each device, outlive it when a later guest is to start on them."""
 
     initrd: Path
-    media: Path
-    lsa: Path
+    media: tuple[Path, ...]
+    lsa: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How many devices the guest has, of one profile and behind one host bridge, and more for its kernel's line.
+
+    `testbed.nopmem` leaves regions, namespaces and file systems to the job.
+    """
+
+    devices: int = 1
+    kernel: str = ""
+    window_bytes: int = 4 * 2**30
+
+
+ONE_DEVICE = Layout()
 
 
 @dataclass(frozen=True)
 class PowerCut:
-    """When to cut the power: at a virtual time or when the guest reports its n-th mark."""
+    """When to cut the power: at a virtual time or at the n-th change of a line's persistence state."""
 
     at_ps: int | None = None
-    at_mark: int | None = None
+    at_event: int | None = None
 
     def properties(self) -> str:
         time = f",power-cut-at-ps={self.at_ps}" if self.at_ps is not None else ""
-        mark = f",power-cut-at-mark={self.at_mark}" if self.at_mark is not None else ""
-        return time + mark
+        event = f",power-cut-at-event={self.at_event}" if self.at_event is not None else ""
+        return time + event
 
 
 def cpu_timing(cpu: CpuProfile) -> str:
@@ -59,19 +74,40 @@ def cpu_timing(cpu: CpuProfile) -> str:
     return f"cpu-timing,id=cpu0{properties(cpu)}"
 
 
-def cxl_ssd(device: DeviceProfile, cut: PowerCut) -> str:
-    """The device under test."""
-    return f"cxl-ssd,bus=rp0,id=ssd0,persistent-memdev=media0,lsa=lsa0,sn=1{properties(device)}{cut.properties()}"
-
-
 def mem_trace(trace: Path) -> str:
     """The capture of a trace. A comma in an option is written twice."""
     return f"mem-trace,id=trace0,file={str(trace).replace(',', ',,')}"
 
 
-def stock_ssd() -> str:
-    """Upstream's untimed type-3 device in place of ours, for comparison."""
-    return "cxl-type3,bus=rp0,id=ssd0,persistent-memdev=media0,lsa=lsa0,sn=1"
+def local_node(memory_bytes: int) -> list[str]:
+    """Local memory as a NUMA node, so that the kernel makes the device's volatile memory another one."""
+    return ["-object", f"memory-backend-ram,id=local,size={memory_bytes}", "-numa", "node,memdev=local"]
+
+
+def memory_devices(device: DeviceProfile, files: GuestFiles, layout: Layout, cut: PowerCut, timed: bool) -> list[str]:
+    """The devices under test, each with its memory, behind root ports of one host bridge."""
+    # The bridge has decoders of its own even for one port: without, there could be one region only.
+    words = ["-device", "pxb-cxl,bus_nr=12,bus=pcie.0,id=cxl.1,hdm_for_passthrough=on"]
+    for n in range(layout.devices):
+        words += memory_device(n, device, files, cut, timed)
+    return words
+
+
+def memory_device(n: int, device: DeviceProfile, files: GuestFiles, cut: PowerCut, timed: bool) -> list[str]:
+    """One of them. Not `timed` is upstream's type-3 device in place of ours, for comparison."""
+    memory_file = "memory-backend-file,share=on"
+    persistent_bytes = device.capacity - device.volatile_size
+    options = f"bus=rp{n},id=ssd{n},sn={n + 1}"
+    words = []
+    if persistent_bytes:
+        words += ["-object", f"{memory_file},id=media{n},mem-path={files.media[n]},size={persistent_bytes}"]
+        words += ["-object", f"{memory_file},id=lsa{n},mem-path={files.lsa[n]},size={LSA_BYTES}"]
+        options += f",persistent-memdev=media{n},lsa=lsa{n}"
+    if device.volatile_size:
+        words += ["-object", f"memory-backend-ram,id=volatile{n},size={device.volatile_size}"]
+        options += f",volatile-memdev=volatile{n}"
+    kind = f"cxl-ssd,{options}{properties(device)}{cut.properties()}" if timed else f"cxl-type3,{options}"
+    return [*words, "-device", f"cxl-rp,port={n},bus=cxl.1,id=rp{n},chassis=0,slot={2 + n}", "-device", kind]
 
 
 def command_line(
@@ -82,15 +118,15 @@ def command_line(
     ports: list[str],
     timed: bool = True,
     trace: Path | None = None,
+    layout: Layout = ONE_DEVICE,
 ) -> list[str]:
     """The line for one guest. `ports` are the options of the serial ports and the monitor.
 
     With a `trace`, that file takes what the CPU's caches ask of memory. Not `timed` is the line for an unpatched QEMU:
     one nanosecond an instruction and upstream's device.
     """
-    device = guest.device
     insn = f",insn-ps={guest.cpu.insn_ps},boot-insn-ps={guest.boot_insn_ps}" if timed else ""
-    memory_file = "memory-backend-file,share=on"
+    window = f"cxl-fmw.0.targets.0=cxl.1,cxl-fmw.0.size={layout.window_bytes}"
     return [
         str(images.qemu),
         *("-L", str(images.firmware)),
@@ -100,27 +136,19 @@ def command_line(
         # Virtual time is a function of instructions and modelled stalls; idle time is skipped.
         *("-accel", "tcg,thread=single"),
         *("-icount", f"shift=0,sleep=off{insn}"),
-        *("-machine", "q35,cxl=on,cxl-fmw.0.targets.0=cxl.1,cxl-fmw.0.size=4G,hpet=off"),
+        *("-machine", f"q35,cxl=on,{window},hpet=off"),
         *("-cpu", CPU, "-smp", "1", "-m", f"{guest.memory_bytes >> 20}M"),
+        *(local_node(guest.memory_bytes) if guest.device.volatile_size else ()),
         # Random numbers and the wall clock are inputs too.
         *("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),
         # Kernel and initramfs only: completions of a real disk arrive in host time.
-        *("-kernel", str(images.kernel), "-initrd", str(files.initrd), "-append", kernel_arguments()),
+        *("-kernel", str(images.kernel), "-initrd", str(files.initrd)),
+        *("-append", f"{kernel_arguments()} {layout.kernel}".strip()),
         *ports,
         *(("-object", cpu_timing(guest.cpu)) if timed else ()),
-        *("-object", f"{memory_file},id=media0,mem-path={files.media},size={device.capacity}"),
-        *("-object", f"{memory_file},id=lsa0,mem-path={files.lsa},size={LSA_BYTES}"),
-        *("-device", "pxb-cxl,bus_nr=12,bus=pcie.0,id=cxl.1"),
-        *("-device", "cxl-rp,port=0,bus=cxl.1,id=rp0,chassis=0,slot=2"),
-        *("-device", cxl_ssd(device, cut) if timed else stock_ssd()),
+        *memory_devices(guest.device, files, layout, cut, timed),
         *(("-object", mem_trace(trace)) if trace else ()),
     ]
-
-
-def watch_port(folder: Path) -> list[str]:
-    """A second monitor, for `testbed top`; nothing waits for it."""
-    chardev = f"socket,id=watch,path={folder / WATCH_SOCKET},server=on,wait=off"
-    return ["-chardev", chardev, "-mon", "chardev=watch,mode=control"]
 
 
 def batch_ports(console: Path, results: Path, monitor_fd: int) -> list[str]:
@@ -144,3 +172,9 @@ def terminal_ports(results: Path) -> list[str]:
         *("-mon", "chardev=console,mode=readline"),
         *watch_port(results.parent),
     ]
+
+
+def watch_port(folder: Path) -> list[str]:
+    """A second monitor, for `testbed top`; nothing waits for it."""
+    chardev = f"socket,id=watch,path={folder / WATCH_SOCKET},server=on,wait=off"
+    return ["-chardev", chardev, "-mon", "chardev=watch,mode=control"]
