@@ -66,7 +66,8 @@ static void set_work(CPUState *cpu, run_on_cpu_data data)
     SetRequest *request = data.host_ptr;
     CXLSSDState *s = request->device;
 
-    request->fault = "the model does not change at run time yet";
+    request->fault = memsys_reconfigure_device(timed_mem_memsys(), s->number,
+                                               &request->config);
     if (!request->fault) {
         s->config = request->config;
     }
