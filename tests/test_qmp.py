@@ -119,12 +119,12 @@ def test_what_was_not_written_is_not_lost(paused: Paused) -> None:
     assert paused.dirty_shutdowns() == 0
 
 
-@pytest.mark.parametrize("damage", ["magic", "count", "cut short"])
+@pytest.mark.parametrize("damage", ["magic", "count", "flash", "cut short"])
 def test_damaged_metadata_is_refused_with_the_way_out(paused: Paused, damage: str) -> None:
     capacity = paused.media.stat().st_size
     assert paused.dirty_shutdowns() == 0
     with paused.media.open("r+b") as file:
-        file.seek(capacity + {"magic": 2, "count": 24, "cut short": 0}[damage])
+        file.seek(capacity + {"magic": 2, "count": 24, "flash": 4096 + 5, "cut short": 0}[damage])
         file.write(b"x") if damage != "cut short" else file.truncate(capacity + 20)
     before = paused.media.read_bytes()
     said = paused.failure()

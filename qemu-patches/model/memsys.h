@@ -264,6 +264,15 @@ void memsys_set_media(MemSys *m, uint32_t device, const MemMedia *media);
 const char *memsys_reconfigure_device(MemSys *m, uint32_t device, const MemDeviceConfig *config);
 
 /*
+ * What a device's flash remembers over power cycles, its mapping and wear, as
+ * bytes given to `sink` piece by piece; none without flash. Loading takes any
+ * bytes; it returns NULL, or a static sentence and changes nothing.
+ */
+void memsys_flash_save(const MemSys *m, uint32_t device, void (*sink)(void *opaque, const void *bytes, size_t count),
+                       void *opaque);
+const char *memsys_flash_load(MemSys *m, uint32_t device, const void *bytes, size_t count);
+
+/*
  * Map a window; size 0 unmaps it. Addresses, sizes and granularity are
  * multiples of the line size; windows do not overlap. Everything outside them
  * is local DRAM. The CPU caches are written back before a change.

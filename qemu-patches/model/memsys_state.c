@@ -62,6 +62,22 @@ const char *memsys_reconfigure_device(MemSys *m, uint32_t device, const MemDevic
     return fault;
 }
 
+void memsys_flash_save(const MemSys *m, uint32_t device, void (*sink)(void *opaque, const void *bytes, size_t count),
+                       void *opaque) {
+    assert(device < m->memory.device_count);
+    if (m->memory.devices[device]->has_flash) {
+        mem_flash_save(&m->memory.devices[device]->flash, sink, opaque);
+    }
+}
+
+const char *memsys_flash_load(MemSys *m, uint32_t device, const void *bytes, size_t count) {
+    assert(device < m->memory.device_count);
+    if (!m->memory.devices[device]->has_flash) {
+        return "the device has no flash";
+    }
+    return mem_flash_load(&m->memory.devices[device]->flash, bytes, count);
+}
+
 uint32_t memsys_l1_slots(const MemSys *m) { return mem_fifo_slots(&m->cpu.l1); }
 
 /* ---- What empties the caches ---- */

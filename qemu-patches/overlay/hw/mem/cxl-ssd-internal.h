@@ -34,6 +34,7 @@ struct CXLSSDState {
 
     MemShutdown shutdown;           /* kept with the media */
     bool to_report;                 /* a dirty shutdown, in the event log */
+    GByteArray *flash;              /* its state, as kept with the media */
 
     /* What the host set: see cxl-ssd-mailbox.c. */
     struct {
@@ -97,8 +98,12 @@ uint64_t cxl_ssd_persistence_events(void);
 
 /* Read what was kept behind the capacity of the backing file. */
 bool cxl_ssd_metadata_load(CXLSSDState *s, Error **errp);
-/* Keep it. */
+/* Give the model what was read, once it knows the device. */
+void cxl_ssd_metadata_apply(CXLSSDState *s);
+/* Keep it, but for the state of the flash. */
 void cxl_ssd_metadata_store(CXLSSDState *s);
+/* Keep all of it: power goes off. */
+void cxl_ssd_metadata_store_all(CXLSSDState *s);
 
 /* Add the commands that upstream's device lacks; after each reset. */
 void cxl_ssd_mailbox_init(CXLSSDState *s);

@@ -17,6 +17,7 @@
 #include "qemu/error-report.h"
 #include "exec/cpu-common.h"
 #include "exec/ramblock.h"
+#include "exec/timed-mem.h"
 #include "cxl-ssd-internal.h"
 #include "qapi/error.h"
 #include "system/hostmem.h"
@@ -69,6 +70,11 @@ static uint32_t header_crc(const MetadataHeader *header)
                   offsetof(MetadataHeader, crc));
 }
 
+static uint32_t flash_crc(CXLSSDState *s)
+{
+    return crc32c(0xffffffff, s->flash->data, s->flash->len);
+}
+
 /* NULL, or what is wrong with it. */
 static const char *header_fault(CXLSSDState *s, const MetadataHeader *header)
 {
@@ -84,6 +90,25 @@ static const char *header_fault(CXLSSDState *s, const MetadataHeader *header)
     if (le64_to_cpu(header->capacity_bytes) !=
         s->config.capacity_bytes - s->config.volatile_bytes) {
         return "is of a device of another capacity";
+    }
+    return NULL;
+}
+
+/* Read the state of the flash that the header tells of. */
+static const char *flash_read(CXLSSDState *s, int fd, uint64_t offset,
+                              uint64_t file_bytes,
+                              const MetadataHeader *header)
+{
+    uint64_t bytes = le64_to_cpu(header->flash_bytes);
+
+    if (bytes > UINT32_MAX ||
+        offset + METADATA_BLOCK_BYTES + bytes > file_bytes) {
+        return "is cut short";
+    }
+    g_byte_array_set_size(s->flash, bytes);
+    if (pread(fd, s->flash->data, bytes, offset + METADATA_BLOCK_BYTES) !=
+        bytes || flash_crc(s) != le32_to_cpu(header->flash_crc)) {
+        return "does not have the checksum of the flash's state";
     }
     return NULL;
 }
@@ -104,6 +129,9 @@ static bool header_read(CXLSSDState *s, int fd, uint64_t offset,
     if (!buffer_is_zero(header, length)) {
         fault = length < sizeof(*header) ? "is cut short"
                                          : header_fault(s, header);
+        if (!fault) {
+            fault = flash_read(s, fd, offset, st.st_size, header);
+        }
     } else if (st.st_size > offset + METADATA_BLOCK_BYTES) {
         fault = "is none of this device";
     }
@@ -123,6 +151,7 @@ bool cxl_ssd_metadata_load(CXLSSDState *s, Error **errp)
     uint64_t offset;
     int fd;
 
+    s->flash = g_byte_array_new();
     if (!metadata_file(s, &fd, &offset)) {
         return true;
     }
@@ -132,6 +161,20 @@ bool cxl_ssd_metadata_load(CXLSSDState *s, Error **errp)
     s->shutdown.dirty = header.dirty;
     s->shutdown.dirty_count = le32_to_cpu(header.dirty_shutdowns);
     return true;
+}
+
+void cxl_ssd_metadata_apply(CXLSSDState *s)
+{
+    const char *fault;
+
+    if (s->flash->len) {
+        fault = memsys_flash_load(timed_mem_memsys(), s->number,
+                                  s->flash->data, s->flash->len);
+        if (fault) {
+            warn_report("cxl-ssd: the state of the flash kept with the media "
+                        "does not fit: %s; the flash is as new", fault);
+        }
+    }
 }
 
 void cxl_ssd_metadata_store(CXLSSDState *s)
@@ -150,6 +193,8 @@ void cxl_ssd_metadata_store(CXLSSDState *s)
         .capacity_bytes = cpu_to_le64(s->config.capacity_bytes -
                                       s->config.volatile_bytes),
         .dirty_shutdowns = cpu_to_le32(s->shutdown.dirty_count),
+        .flash_crc = cpu_to_le32(flash_crc(s)),
+        .flash_bytes = cpu_to_le64(s->flash->len),
     };
     memcpy(header->magic, metadata_magic, sizeof(metadata_magic));
     header->crc = cpu_to_le32(header_crc(header));
@@ -157,6 +202,32 @@ void cxl_ssd_metadata_store(CXLSSDState *s)
         g_autofree char *name = file_name(s);
 
         error_report("cxl-ssd: cannot write the metadata of %s: %s", name,
+                     strerror(errno));
+    }
+}
+
+static void flash_sink(void *opaque, const void *bytes, size_t count)
+{
+    g_byte_array_append(opaque, bytes, count);
+}
+
+void cxl_ssd_metadata_store_all(CXLSSDState *s)
+{
+    uint64_t offset;
+    int fd;
+
+    if (!metadata_file(s, &fd, &offset)) {
+        return;
+    }
+    /* Valid at every instant: first a header that tells of no flash. */
+    g_byte_array_set_size(s->flash, 0);
+    cxl_ssd_metadata_store(s);
+    memsys_flash_save(timed_mem_memsys(), s->number, flash_sink, s->flash);
+    if (pwrite(fd, s->flash->data, s->flash->len,
+               offset + METADATA_BLOCK_BYTES) == s->flash->len) {
+        cxl_ssd_metadata_store(s);
+    } else {
+        error_report("cxl-ssd: cannot write the state of the flash: %s",
                      strerror(errno));
     }
 }

@@ -45,7 +45,7 @@ void cxl_ssd_power_cut(void)
     cxl_ssd_windows_gather();
     for (unsigned i = 0; i < cxl_ssd_count; i++) {
         mem_shutdown_cut(&cxl_ssds[i]->shutdown, &cut);
-        cxl_ssd_metadata_store(cxl_ssds[i]);
+        cxl_ssd_metadata_store_all(cxl_ssds[i]);
     }
     /* No vCPU executes another instruction. */
     CPU_FOREACH(cpu) {
@@ -68,7 +68,7 @@ static void power_off(void)
     cxl_ssd_windows_gather();
     for (unsigned i = 0; i < cxl_ssd_count; i++) {
         mem_shutdown_orderly(&cxl_ssds[i]->shutdown);
-        cxl_ssd_metadata_store(cxl_ssds[i]);
+        cxl_ssd_metadata_store_all(cxl_ssds[i]);
     }
 }
 

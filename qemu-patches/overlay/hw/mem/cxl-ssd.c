@@ -114,6 +114,7 @@ static void cxl_ssd_realize(PCIDevice *dev, Error **errp)
         memsys_start();
     }
     memsys_join(s);
+    cxl_ssd_metadata_apply(s);
     s->to_report = s->shutdown.dirty;
     mem_shutdown_power_on(&s->shutdown);
     cxl_ssd_metadata_store(s);
