@@ -176,7 +176,7 @@ class Measured:
         for row in self.rows("paced"):
             if row["roi"] not in rois:
                 raise RunFailed(f"{self.result.path}: there is no region of interest {row['roi']}")
-            points.append(_paced_point(rois[row["roi"]], self.run.guest.cpu.llc_latency_ps))
+            points.append(_paced_point(rois[row["roi"]]))
         return points
 
     def row(self, test: str, **fields: int | str) -> dict[str, Any]:
@@ -186,15 +186,15 @@ class Measured:
         raise RunFailed(f"{self.result.path}: the test '{test}' has no row with {fields}")
 
 
-def _paced_point(roi: dict[str, Any], llc_ps: int) -> dict[str, Any]:
+def _paced_point(roi: dict[str, Any]) -> dict[str, Any]:
     histogram = next(h for h in roi["histograms"] if h["cause"] == "cxl-hit")
     bounds = [(bucket["upper-ps"], bucket["count"]) for bucket in histogram["buckets"]]
     span_ps = roi["end-ps"] - roi["begin-ps"]
     return {
         "test": "paced",
         "bandwidth_mb_s": roi["counters"]["link-read-bytes"] * 1e6 / span_ps,
-        "mean_ns": (histogram["sum-ps"] / histogram["count"] + llc_ps) / 1000,
-        "p950_ns": (percentile_ps(bounds, 950) + llc_ps) / 1000,
+        "mean_ns": histogram["sum-ps"] / histogram["count"] / 1000,
+        "p950_ns": percentile_ps(bounds, 950) / 1000,
     }
 
 
