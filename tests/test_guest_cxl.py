@@ -145,3 +145,32 @@ def test_a_dirty_shutdown_is_counted_and_an_orderly_one_is_not(
         for _ in range(2):
             health = said(run(session, guest, "cxl list -m mem0 -H\n", media_folder=home))
             assert f'"dirty_shutdowns":{counted}' in health
+
+
+def test_poison_and_the_event_of_a_dirty_shutdown_reach_linux(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path
+) -> None:
+    """`cxl monitor` runs beside them without complaint; its own output it keeps until the log is long."""
+    guest = replace(quick_guest, device=replace(quick_guest.device, cache_power_loss_protected=False))
+    write = region("pmem", "mem0") + NAMESPACE + "while :; do head -c 30000000 /dev/urandom > /dev/pmem0; sync; done\n"
+    run(session, guest, write, cut=PowerCut(at_event=400_000), media_folder=tmp_path)
+    script = """
+mount -t tracefs none /sys/kernel/tracing; mount -t debugfs none /sys/kernel/debug
+modprobe -a cxl_acpi cxl_mem cxl_pmem
+echo 1 > /sys/kernel/tracing/events/cxl/enable
+cxl monitor -l standard & sleep 2
+modprobe cxl_pci; sleep 2
+grep -o 'cxl_memory_module.*' /sys/kernel/tracing/trace
+kill -0 $! && kill $!
+for change in inject clear; do
+    echo 0x1000 > /sys/kernel/debug/cxl/mem0/${change}_poison
+    echo $change ended with $?; cxl list -L -m mem0
+done
+"""
+    job = script_job(script)
+    outcome = drive(session.executor.run(GuestSpec(guest, job, media_folder=tmp_path, layout=BY_HAND)))
+    event, injected, cleared = re.split("(?:inject|clear) ended with 0", said(outcome))
+    assert "log=Warning" in event and "dirty_shutdown_cnt=1" in event
+    assert '"offset":4096' in injected and '"source":"Injected"' in injected
+    assert "media_errors" not in cleared
+    assert outcome.stderr == b""
