@@ -30,7 +30,7 @@ void mem_in_flight_destroy(MemInFlight *f) {
 }
 
 void mem_in_flight_clear(MemInFlight *f) {
-    f->first = f->end = f->next_unsent = 0;
+    f->first = f->end = f->next_unsent = f->unsent_count = 0;
     memset(f->buckets, 0xff, f->room * sizeof(*f->buckets)); /* NO_ENTRY */
 }
 
@@ -76,6 +76,7 @@ void mem_in_flight_add(MemInFlight *f, uint64_t line, mem_ps at_ps, mem_ps arriv
     *entry(f, f->end) = (MemInFlightLine){.line = line, .arrives_ps = arrives_ps, .asked_ps = at_ps};
     link_entry(f, f->end);
     f->end++;
+    f->unsent_count += arrives_ps == MEM_NOT_SENT;
 }
 
 MemInFlightLine *mem_in_flight_find(MemInFlight *f, uint64_t line) {
@@ -87,20 +88,19 @@ MemInFlightLine *mem_in_flight_find(MemInFlight *f, uint64_t line) {
 }
 
 MemInFlightLine *mem_in_flight_unsent(MemInFlight *f) {
+    if (!f->unsent_count) {
+        return NULL;
+    }
     if (f->next_unsent < f->first) {
         f->next_unsent = f->first;
     }
-    while (f->next_unsent < f->end && entry(f, f->next_unsent)->arrives_ps != MEM_NOT_SENT) {
+    while (entry(f, f->next_unsent)->arrives_ps != MEM_NOT_SENT) {
         f->next_unsent++;
     }
-    return f->next_unsent < f->end ? entry(f, f->next_unsent) : NULL;
+    return entry(f, f->next_unsent);
 }
 
-uint64_t mem_in_flight_unsent_count(const MemInFlight *f) {
-    uint64_t count = 0;
-
-    for (uint64_t n = f->first; n < f->end; n++) {
-        count += entry(f, n)->arrives_ps == MEM_NOT_SENT;
-    }
-    return count;
+void mem_in_flight_sent(MemInFlight *f, MemInFlightLine *line, mem_ps arrives_ps) {
+    line->arrives_ps = arrives_ps;
+    f->unsent_count--;
 }

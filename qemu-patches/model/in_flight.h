@@ -23,6 +23,7 @@ typedef struct MemInFlight {
     uint64_t first; /* entries are numbered from the beginning of time */
     uint64_t end;
     uint64_t next_unsent; /* no entry before it waits to be sent */
+    uint64_t unsent_count;
     uint32_t room;
 } MemInFlight;
 
@@ -34,8 +35,7 @@ void mem_in_flight_clear(MemInFlight *f);
 void mem_in_flight_add(MemInFlight *f, uint64_t line, mem_ps at_ps, mem_ps arrives_ps);
 /* The newest entry of a line, or NULL. */
 MemInFlightLine *mem_in_flight_find(MemInFlight *f, uint64_t line);
-/* The oldest entry that waits to be sent, or NULL. */
+/* The oldest entry that waits to be sent, or NULL; and it has been sent, or another that waited. */
 MemInFlightLine *mem_in_flight_unsent(MemInFlight *f);
-uint64_t mem_in_flight_unsent_count(const MemInFlight *f);
-
+void mem_in_flight_sent(MemInFlight *f, MemInFlightLine *line, mem_ps arrives_ps);
 #endif

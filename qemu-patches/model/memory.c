@@ -172,7 +172,7 @@ static MemWriteTimes write_ordered(MemMemory *m, const MemOp *op, mem_ps at_ps) 
 /* ---- Prefetches: those that find no buffer wait for one, in order ---- */
 
 static void send_prefetch(MemMemory *m, MemInFlightLine *wanted, mem_ps at_ps) {
-    wanted->arrives_ps = read_line(m, wanted->line, at_ps, false).done_ps;
+    mem_in_flight_sent(&m->core.arrivals, wanted, read_line(m, wanted->line, at_ps, false).done_ps);
     mem_slots_take(&m->core.prefetch_buffers, mem_later(wanted->arrives_ps, at_ps));
 }
 
@@ -192,7 +192,7 @@ static void send_all_prefetches(MemMemory *m, mem_ps at_ps) {
     MemInFlightLine *wanted;
 
     while ((wanted = mem_in_flight_unsent(&m->core.arrivals))) {
-        wanted->arrives_ps = read_line(m, wanted->line, at_ps, false).done_ps;
+        mem_in_flight_sent(&m->core.arrivals, wanted, read_line(m, wanted->line, at_ps, false).done_ps);
     }
 }
 
@@ -214,7 +214,7 @@ static mem_ps arrival(MemMemory *m, uint64_t line, mem_ps at_ps) {
         return at_ps;
     }
     if (wanted->arrives_ps == MEM_NOT_SENT) {
-        wanted->arrives_ps = read_line(m, line, at_ps, false).done_ps;
+        mem_in_flight_sent(&m->core.arrivals, wanted, read_line(m, line, at_ps, false).done_ps);
     }
     return mem_later(wanted->arrives_ps, at_ps);
 }

@@ -88,8 +88,7 @@ static const char *check_buffers(const MemSys *m) {
 const char *memsys_check_invariants(const MemSys *m) {
     const char *broken = mem_cpu_check(&m->cpu);
 
-    broken = broken ? broken
-                    : check_host_counters(&m->memory.counters, mem_in_flight_unsent_count(&m->memory.core.arrivals));
+    broken = broken ? broken : check_host_counters(&m->memory.counters, m->memory.core.arrivals.unsent_count);
     broken = broken ? broken : check_device_counters(&m->memory.counters);
     broken = broken ? broken : check_buffers(m);
     broken = broken ? broken : check_dirty_lines(m);

@@ -11,6 +11,7 @@
 #define MODEL_SETASSOC_H
 
 #include <assert.h>
+#include <string.h>
 
 #include "memsys.h"
 
@@ -52,9 +53,21 @@ static inline uint64_t mem_line_at(const MemSets *s, size_t slot, MemTag tag) {
     return (uint64_t)mem_tag_plain(tag) * s->count + slot / s->ways;
 }
 
+/* Four tags at a time: every miss of the host looks at every tag of three sets. */
+typedef MemTag MemTags4 __attribute__((vector_size(16), aligned(4), may_alias));
+
 /* The way of a tag, whatever its flags, or `ways`. */
 static inline uint32_t mem_way_of(const MemTag *set, uint32_t ways, MemTag tag) {
     uint32_t way = 0;
+
+    for (; way + 4 <= ways; way += 4) {
+        uint64_t equal[2];
+        MemTags4 same = (MemTags4)((*(const MemTags4 *)(set + way) & ~MEM_TAG_FLAGS) == tag);
+        memcpy(equal, &same, sizeof(equal));
+        if (equal[0] | equal[1]) {
+            break;
+        }
+    }
     while (way < ways && mem_tag_plain(set[way]) != tag) {
         way++;
     }

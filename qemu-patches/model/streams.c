@@ -28,23 +28,32 @@ void mem_streams_init(MemStreams *s, const MemCpuConfig *config) {
 
 void mem_streams_destroy(MemStreams *s) { free(s->streams); }
 
+/* Make `index` the first of the recent ones, in the place of the one at `rank`. */
+static MemStream *use_stream(MemStreams *s, uint32_t rank, uint32_t index) {
+    for (; rank > 0; rank--) {
+        s->recent[rank] = s->recent[rank - 1];
+    }
+    s->recent[0] = index;
+    return &s->streams[index];
+}
+
 /* The stream of a page, or the one used longest ago, made empty. */
 static MemStream *stream_of(MemStreams *s, uint64_t page) {
     uint32_t oldest = 0;
 
-    if (s->streams[s->latest].page == page) {
-        return &s->streams[s->latest];
+    for (uint32_t rank = 0; rank < MEM_RECENT_STREAMS; rank++) {
+        if (s->streams[s->recent[rank]].page == page) {
+            return use_stream(s, rank, s->recent[rank]);
+        }
     }
     for (uint32_t i = 0; i < s->count; i++) {
         if (s->streams[i].page == page) {
-            s->latest = i;
-            return &s->streams[i];
+            return use_stream(s, MEM_RECENT_STREAMS - 1, i);
         }
         oldest = s->streams[i].used < s->streams[oldest].used ? i : oldest;
     }
-    s->latest = oldest;
     s->streams[oldest].page = NO_PAGE;
-    return &s->streams[oldest];
+    return use_stream(s, MEM_RECENT_STREAMS - 1, oldest);
 }
 
 /* Whether a stream has just run out of its page at the edge that `line` of a new page continues. */

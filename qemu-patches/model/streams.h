@@ -16,6 +16,7 @@
 #include "memsys.h"
 
 #define MEM_STREAM_STEP 4
+#define MEM_RECENT_STREAMS 4
 
 typedef struct MemStream {
     uint64_t page;
@@ -29,7 +30,7 @@ typedef struct MemStream {
 typedef struct MemStreams {
     MemStream *streams;
     uint32_t count;
-    uint32_t latest; /* the one used last */
+    uint32_t recent[MEM_RECENT_STREAMS]; /* used last, newest first: a copy has two, few programs more */
     uint64_t misses;
     int distance;
     int degree;
