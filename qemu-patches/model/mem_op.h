@@ -33,11 +33,11 @@ typedef enum MemOpKind {
     MEM_OP_KINDS,
 } MemOpKind;
 
-typedef struct MemOp {
+typedef struct MemOperation {
     MemOpKind kind;
     bool with_previous; /* issued at the same time as the operation before, whatever that one waits for */
     uint64_t line;      /* host physical address / 64; 0 for fences and the barrier */
     uint64_t byte_mask; /* bytes written by EVICT, WRITE_BACK, NT_SEND; else 0 */
-} MemOp;
+} MemOperation;
 
 #endif

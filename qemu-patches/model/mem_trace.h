@@ -60,7 +60,7 @@ MemTraceWriter *mem_trace_writer_new(const MemTraceSetup *setup, MemTraceSink si
  * `with_previous` neither counts. A time before the end of the operation before
  * counts as that end, here and below.
  */
-void mem_trace_op(MemTraceWriter *w, const MemOp *op, mem_ps at_ps, mem_ps stall_ps);
+void mem_trace_op(MemTraceWriter *w, const MemOperation *op, mem_ps at_ps, mem_ps stall_ps);
 
 /* A change of the window, after the operations that it causes (lines written back). */
 void mem_trace_window(MemTraceWriter *w, uint32_t index, const MemWindow *window, mem_ps now_ps);
@@ -94,7 +94,7 @@ typedef struct MemTraceReader MemTraceReader;
 typedef size_t (*MemTraceSource)(void *opaque, void *bytes, size_t count);
 
 typedef struct MemTraceOp {
-    MemOp op;
+    MemOperation op;
     mem_ps gap_ps; /* computed since the operation or record before was done; 0 if `with_previous` */
 } MemTraceOp;
 

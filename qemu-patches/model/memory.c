@@ -147,7 +147,7 @@ static Read read_line(MemMemory *m, uint64_t line, mem_ps at_ps, bool demand) {
 }
 
 /* Send a line to where it lives. */
-static MemWriteTimes write_line(MemMemory *m, const MemOp *op, mem_ps at_ps) {
+static MemWriteTimes write_line(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
     uint64_t device_line;
     MemDevice *d = mem_memory_route(m, op->line, &device_line);
 
@@ -163,7 +163,7 @@ static MemWriteTimes write_line(MemMemory *m, const MemOp *op, mem_ps at_ps) {
     return t;
 }
 
-static MemWriteTimes write_ordered(MemMemory *m, const MemOp *op, mem_ps at_ps) {
+static MemWriteTimes write_ordered(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
     MemWriteTimes t = write_line(m, op, at_ps);
     m->core.fence_until_ps = mem_later(m->core.fence_until_ps, t.completed_ps);
     return t;
@@ -280,7 +280,7 @@ static mem_ps store(MemMemory *m, uint64_t line, mem_ps at_ps) {
     return post_store(m, line, at_ps, r.done_ps, r.stall_counter);
 }
 
-static mem_ps touch(MemMemory *m, const MemOp *op, mem_ps at_ps) {
+static mem_ps touch(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
     MemCore *c = &m->core;
 
     m->count->prefetches_used++;
@@ -330,7 +330,7 @@ static mem_ps barrier(MemMemory *m, mem_ps at_ps) {
 }
 
 /* What the core does not wait for; it may come `with_previous`. */
-static bool post(MemMemory *m, const MemOp *op, mem_ps at_ps) {
+static bool post(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
     switch (op->kind) {
     case MEM_OP_PREFETCH:
         prefetch(m, op->line, at_ps);
@@ -354,7 +354,7 @@ static bool post(MemMemory *m, const MemOp *op, mem_ps at_ps) {
     }
 }
 
-static mem_ps run(MemMemory *m, const MemOp *op, mem_ps at_ps) {
+static mem_ps run(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
     MemCore *c = &m->core;
 
     switch (op->kind) {
@@ -385,7 +385,7 @@ static mem_ps run(MemMemory *m, const MemOp *op, mem_ps at_ps) {
     }
 }
 
-mem_ps mem_memory_op(MemMemory *m, const MemOp *op, mem_ps at_ps) {
+mem_ps mem_memory_op(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
     if (op->with_previous) {
         bool posted = post(m, op, m->issued_ps);
         assert(posted);

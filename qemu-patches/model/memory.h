@@ -56,7 +56,7 @@ void mem_memory_map_window(MemMemory *m, uint32_t index, const MemWindow *window
  * One operation. Returns for how long the core waits from `at_ps` on; for one
  * `with_previous`, `at_ps` is ignored and the answer 0.
  */
-mem_ps mem_memory_op(MemMemory *m, const MemOp *op, mem_ps at_ps);
+mem_ps mem_memory_op(MemMemory *m, const MemOperation *op, mem_ps at_ps);
 
 /* The device of a line, or NULL: local DRAM. */
 MemDevice *mem_memory_route(const MemMemory *m, uint64_t line, uint64_t *device_line);

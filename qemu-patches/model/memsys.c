@@ -17,7 +17,7 @@ mem_ps mem_sys_enter(MemSys *m, mem_ps now_ps) {
     return m->now_ps;
 }
 
-static mem_ps issue(MemSys *m, const MemOp *op, mem_ps at_ps) {
+static mem_ps issue(MemSys *m, const MemOperation *op, mem_ps at_ps) {
     mem_ps stall_ps = mem_memory_op(&m->memory, op, at_ps);
 
     if (m->trace) {
@@ -30,7 +30,7 @@ static mem_ps issue(MemSys *m, const MemOp *op, mem_ps at_ps) {
 }
 
 mem_ps mem_sys_op(MemSys *m, MemOpKind kind, uint64_t line, mem_ps at_ps) {
-    return issue(m, &(MemOp){.kind = kind, .line = line, .byte_mask = UINT64_MAX}, at_ps);
+    return issue(m, &(MemOperation){.kind = kind, .line = line, .byte_mask = UINT64_MAX}, at_ps);
 }
 
 void mem_sys_drop_slot(MemSys *m, uint32_t slot) {
@@ -41,7 +41,7 @@ void mem_sys_drop_slot(MemSys *m, uint32_t slot) {
 
 static mem_ps send_buffer(MemSys *m, uint32_t buffer, mem_ps at_ps) {
     const MemWcBuffer *b = &m->wc.buffers[buffer];
-    MemOp op = {.kind = MEM_OP_NT_SEND, .line = b->line, .byte_mask = b->written};
+    MemOperation op = {.kind = MEM_OP_NT_SEND, .line = b->line, .byte_mask = b->written};
 
     mem_wc_sent(&m->wc, buffer);
     return issue(m, &op, at_ps);
@@ -69,7 +69,7 @@ typedef struct Chain {
 } Chain;
 
 static void chain_op(MemSys *m, Chain *chain, MemOpKind kind, uint64_t line) {
-    MemOp op = {.kind = kind, .with_previous = chain->begun, .line = line, .byte_mask = UINT64_MAX};
+    MemOperation op = {.kind = kind, .with_previous = chain->begun, .line = line, .byte_mask = UINT64_MAX};
 
     chain->at_ps = issue(m, &op, chain->at_ps);
     chain->begun = true;

@@ -73,7 +73,7 @@ static inline TraceFollower *trace_follower(TracePredictor *p, MemOpKind kind, b
     return &p->followers[mem_hash(context << 5 | kind, TRACE_FOLLOWER_SHIFT)];
 }
 
-static inline void trace_learn(TracePredictor *p, TraceFollower *follower, const MemOp *op, mem_ps gap_ps) {
+static inline void trace_learn(TracePredictor *p, TraceFollower *follower, const MemOperation *op, mem_ps gap_ps) {
     *follower = (TraceFollower){.line = op->line, .gap_ps = gap_ps};
     if (!op->with_previous) {
         p->last_gap_ps[op->kind] = gap_ps;

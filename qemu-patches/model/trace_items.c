@@ -73,7 +73,7 @@ static bool within_block(MemTraceReader *r) {
 
 /* What a memory takes for granted of an operation. */
 static bool sensible(MemTraceReader *r, const MemTraceOp *traced) {
-    const MemOp *op = &traced->op;
+    const MemOperation *op = &traced->op;
 
     if (op->line >> 58 || (op->with_previous && !trace_kind_posted(op->kind))) {
         return trace_bad(r, "is damaged: it holds an impossible operation", NULL);

@@ -86,7 +86,7 @@ MemTraceWriter *mem_trace_writer_new(const MemTraceSetup *setup, MemTraceSink si
 /* ---- Operations ---- */
 
 /* A victim has the set of the line whose arrival pushed it out: if so, its tag alone tells it. */
-static uint8_t *put_line(const TracePredictor *p, uint8_t *at, const MemOp *op) {
+static uint8_t *put_line(const TracePredictor *p, uint8_t *at, const MemOperation *op) {
     uint64_t distance = op->line - p->last_line[op->kind];
 
     if (op->kind != MEM_OP_EVICT) {
@@ -111,7 +111,7 @@ static uint8_t *put_gap(uint8_t *at, uint8_t *tag, mem_ps gap_ps, mem_ps predict
     return trace_put_varint(at, difference < gap_ps ? difference : gap_ps);
 }
 
-static void put_op(MemTraceWriter *w, const MemOp *op, mem_ps gap_ps) {
+static void put_op(MemTraceWriter *w, const MemOperation *op, mem_ps gap_ps) {
     TracePredictor *p = &w->predictor;
     TraceFollower *follower = trace_follower(p, op->kind, op->with_previous);
     uint8_t *at = room_for_item(w);
@@ -133,7 +133,7 @@ static void put_op(MemTraceWriter *w, const MemOp *op, mem_ps gap_ps) {
     w->at = at;
 }
 
-void mem_trace_op(MemTraceWriter *w, const MemOp *op, mem_ps at_ps, mem_ps stall_ps) {
+void mem_trace_op(MemTraceWriter *w, const MemOperation *op, mem_ps at_ps, mem_ps stall_ps) {
     at_ps = at_ps > w->done_ps ? at_ps : w->done_ps;
     assert(op->kind < MEM_OP_KINDS && (trace_kind_has_line(op->kind) || op->line == 0));
     put_op(w, op, op->with_previous ? 0 : at_ps - w->done_ps);

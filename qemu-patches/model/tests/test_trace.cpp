@@ -22,14 +22,14 @@ class Recorder {
     Recorder() : w(mem_trace_writer_new(&setup, append, &bytes)), now(setup.start_ps) {}
 
     void op(MemOpKind kind, uint64_t line, mem_ps gap_ps, mem_ps stall_ps, uint64_t mask = UINT64_MAX) {
-        MemOp op = {.kind = kind, .with_previous = false, .line = line, .byte_mask = mask};
+        MemOperation op = {.kind = kind, .with_previous = false, .line = line, .byte_mask = mask};
         now += gap_ps;
         mem_trace_op(w, &op, now, stall_ps);
         now += stall_ps;
         expect(op, gap_ps);
     }
     void op_with_previous(MemOpKind kind, uint64_t line, uint64_t mask = UINT64_MAX) {
-        MemOp op = {.kind = kind, .with_previous = true, .line = line, .byte_mask = mask};
+        MemOperation op = {.kind = kind, .with_previous = true, .line = line, .byte_mask = mask};
         mem_trace_op(w, &op, 0, 0);
         expect(op, 0);
     }
@@ -85,7 +85,7 @@ class Recorder {
     std::vector<Item> expected;
 
   private:
-    void expect(MemOp op, mem_ps gap_ps) {
+    void expect(MemOperation op, mem_ps gap_ps) {
         bool writes = op.kind == MEM_OP_EVICT || op.kind == MEM_OP_WRITE_BACK || op.kind == MEM_OP_NT_SEND;
         expected.push_back(
             {uint32_t(op.kind), op.with_previous, op.line, writes ? op.byte_mask : 0, op.with_previous ? 0 : gap_ps});

@@ -9,6 +9,7 @@
 #include "exec/timed-mem.h"
 #include "cxl-ssd-internal.h"
 #include "hw/mem/memsys/histogram.h"
+#include "mem-trace.h"
 #include "qapi/clone-visitor.h"
 #include "qapi/qapi-visit-cxl-ssd.h"
 #include "system/cpu-timers.h"
@@ -133,13 +134,16 @@ static CxlSsdRoi *roi_now(void)
 
 static void roi_end(CPUState *cpu)
 {
+    MemCounters counters;
     CxlSsdRoi *roi;
 
     if (!state.open) {
         return;
     }
     roi = roi_now();
+    counters = memsys_counters(timed_mem_memsys());
     timed_mem_set_roi(cpu, false);
+    mem_trace_roi(roi->id, &counters);
     QAPI_LIST_APPEND(state.ended_tail, roi);
     g_clear_pointer(&state.open, g_free);
     trace_cxl_ssd_roi(roi->id, "end", roi->end_ps);
@@ -150,6 +154,7 @@ static void roi_begin(CPUState *cpu, uint32_t id)
     roi_end(cpu);
     timed_mem_set_roi(cpu, true);
     counters_reset();
+    mem_trace_roi(id, NULL);
     state.open = g_new0(CxlSsdRoi, 1);
     state.open->id = id;
     state.open->begin_ps = timed_mem_now_ps();
