@@ -206,6 +206,9 @@ MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, 
 
 mem_ps mem_device_barrier(MemDevice *d, mem_ps at_ps) {
     mem_persist_barrier(&d->persist, at_ps);
+    if (!d->timed) {
+        mem_persist_settle(&d->persist, at_ps); /* it takes no time */
+    }
     return mem_later(at_ps, d->accepted_until_ps) + d->persist.wbarrier_ps;
 }
 

@@ -220,6 +220,24 @@ TEST(Fences, EachWaitsForWhatItsNameSays) {
     EXPECT_EQ(stall(MEM_MFENCE), r.fence_ps());
 }
 
+TEST(Fences, ABarrierMakesDurableWhatTheDeviceHasAccepted) {
+    MemDeviceConfig device = small_device(false);
+    device.wbarrier_latency_ps = 700 * kNs;
+    for (bool timed : {true, false}) {
+        Rig r(core_cpu(), device);
+        memsys_set_timed(r.m, timed);
+        r.store(0, 1);
+        r.flush(0);
+        r.store(4096, 2); // stays in the CPU
+        r.fence();
+        EXPECT_EQ(r.state(0), MEM_LINE_DEVICE_CACHE);
+        mem_ps stall = memsys_barrier(r.m, r.now);
+        EXPECT_EQ(stall, timed ? 700 * kNs : 0);
+        EXPECT_EQ(r.state_at(0, r.now + stall), MEM_LINE_DURABLE);
+        EXPECT_EQ(r.state_at(4096, r.now + stall), MEM_LINE_CPU_DIRTY);
+    }
+}
+
 TEST(Windows, InterleavedLinesGoToTheDevicesInTurn) {
     MemCpuConfig cpu = small_cpu();
     MemDeviceConfig device = small_device(true);
