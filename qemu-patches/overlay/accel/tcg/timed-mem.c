@@ -245,12 +245,12 @@ void timed_mem_wbinvd(CPUState *cpu)
     charge(cpu, memsys_wbinvd(tm.memsys, icount_now_ps(cpu)));
 }
 
-void timed_mem_repeat(int size)
+void timed_mem_repeat(CPUState *cpu, int size)
 {
     tm.rep_bytes += size;
     if (tm.rep_bytes >= TIMED_MEM_REP_BYTES) {
         tm.rep_bytes = 0;
     } else {
-        icount_free_insn();
+        icount_free_insn(cpu);
     }
 }

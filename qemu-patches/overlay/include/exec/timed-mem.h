@@ -136,6 +136,6 @@ void timed_mem_wbinvd(CPUState *cpu);
  */
 #define TIMED_MEM_REP_BYTES 16
 
-void timed_mem_repeat(int size);
+void timed_mem_repeat(CPUState *cpu, int size);
 
 #endif
