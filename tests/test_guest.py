@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The real thing: guests on the testbed's QEMU. Outcomes, latencies, determinism, time, programs."""
 
+import asyncio
 import json
 import multiprocessing
 import os
@@ -8,18 +9,21 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from qemu.qmp import QMPClient, QMPError
 
 from testbed import latency, manifest, results
-from testbed.errors import RunFailed
+from testbed.errors import RunFailed, TestbedError
 from testbed.executor import GuestOutcome, GuestSpec, QemuExecutor
 from testbed.job import script_job
 from testbed.manifest import GuestConfig
 from testbed.runner import drive, run_with_bar
 from testbed.session import Session
+from testbed.top import find_socket
 
 pytestmark = pytest.mark.guest
 
@@ -186,3 +190,30 @@ def test_an_interrupted_run_leaves_no_qemu(tmp_path: Path, session: Session, end
 def test_the_interface_is_the_one_the_mock_has(session: Session) -> None:
     assert isinstance(session.executor, QemuExecutor)
     assert results.FORMAT == 1
+
+
+async def _watched(session: Session, spec: GuestSpec) -> tuple[GuestOutcome, int]:
+    """Run a guest and query it without a pause; also how many answers there were."""
+    guest, answers = asyncio.create_task(session.executor.run(spec)), 0
+    while not guest.done():
+        qmp = QMPClient("watcher")
+        with suppress(TestbedError, QMPError, EOFError, OSError):
+            await qmp.connect(str(find_socket(None)))
+            while not guest.done():
+                await qmp.execute("query-cxl-ssd")
+                answers += 1
+        with suppress(QMPError, EOFError, OSError):
+            await qmp.disconnect()
+        await asyncio.sleep(0.05)
+    return guest.result(), answers
+
+
+def test_watching_a_guest_changes_nothing(session: Session, quick_guest: GuestConfig) -> None:
+    kv = "kv --records 2000 --operations 2000 --buckets 20 --file /pmem/kv.pool --seed 1 --workload A --engine"
+    spec = GuestSpec(quick_guest, script_job(f"{kv} snapshot && {kv} pmdk"))
+    alone = drive(session.executor.run(spec))
+    watched, answers = drive(_watched(session, spec))
+    assert alone.outcome == watched.outcome == "ok", describe(watched)
+    assert answers > 100
+    assert watched.rois == alone.rois
+    assert watched.rows == alone.rows
