@@ -38,8 +38,8 @@ def _draw_chase(axes: Any, rows: Rows) -> None:
 
 def _draw_loaded(axes: Any, rows: Rows) -> None:
     bandwidth = [row["bandwidth_mb_s"] / 1000 for row in rows]
-    for name, style in (("mean_ns", "o-"), ("p950_ns", "^:")):
-        axes.plot(bandwidth, [row[name] for row in rows], style, color=OURS, ms=3, label=name.partition("_")[0])
+    for name, label, style in (("mean_ns", "mean", "o-"), ("p950_ns", "p95", "^:")):
+        axes.plot(bandwidth, [row[name] for row in rows], style, color=OURS, ms=3, label=label)
     axes.set(xlabel="all traffic, GB/s", ylabel="load, ns", title="loaded latency")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)

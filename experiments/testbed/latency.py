@@ -63,10 +63,19 @@ def message_ps(device: DeviceProfile, slots: int, bandwidth: int) -> Fraction:
     return transfer_ps(bandwidth, slots * device.link_flit_bytes) / flit_slots
 
 
+def refresh_ps(device: DeviceProfile) -> Fraction:
+    """What an access of the device DRAM waits for refresh, in the mean over all times that it may come."""
+    if not device.cache_refresh_ps:
+        return Fraction(0)
+    return Fraction(device.cache_refresh_ps**2, 2 * device.cache_refresh_interval_ps)
+
+
 def device_ps(device: DeviceProfile) -> Fraction:
-    """From a request's arrival at the device to its line's way through the device DRAM."""
+    """From a request's arrival at the device to its line's way through the device DRAM, in the mean."""
     line = transfer_ps(device.cache_bandwidth) if device.cache_bandwidth else 0
-    return Fraction(device.controller_latency_ps + device.cache_latency_ps) + line
+    accesses = 2 if device.cache_tag_ps else 1
+    look_up = device.cache_tag_ps + device.cache_latency_ps + accesses * refresh_ps(device)
+    return device.controller_latency_ps + look_up + line
 
 
 def dram_ps(guest: GuestConfig) -> Fraction:
@@ -99,7 +108,8 @@ def persist_ps(guest: GuestConfig) -> Fraction:
 def mix_bandwidth(device: DeviceProfile, reads: int, writes: int) -> float:
     """Bytes a second of a mix of line reads and writes that hit: the busiest of wires, controller and device DRAM."""
     to_host = reads * message_ps(device, LINE_SLOTS, device.link_read_bandwidth)
-    to_host += writes * message_ps(device, HEADER_SLOTS, device.link_read_bandwidth)
+    alone = max(0, writes - reads)  # completions that find no header of a line to go with
+    to_host += alone * message_ps(device, HEADER_SLOTS, device.link_read_bandwidth)
     to_device = reads * message_ps(device, HEADER_SLOTS, device.link_write_bandwidth)
     to_device += writes * message_ps(device, LINE_SLOTS, device.link_write_bandwidth)
     lines = reads + writes

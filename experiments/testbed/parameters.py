@@ -72,6 +72,10 @@ class DeviceProfile:
     cache_size: int = 0
     cache_page_size: int = 4096
     cache_ways: int = 0
+    cache_tag_ps: int = 0
+    cache_refresh_ps: int = 0
+    cache_refresh_interval_ps: int = 0
+    cache_refresh_groups: int = 1
     cache_bandwidth: int = 0
     cache_policy: str = "lru"
     cache_seed: int = 1

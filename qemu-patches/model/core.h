@@ -15,7 +15,7 @@
 #include "in_flight.h"
 #include "slots.h"
 
-#define MEM_LOADS_UNDER_WAY 256u /* a power of two, above any sensible number of fill buffers and touches */
+#define MEM_LOADS_UNDER_WAY 512u /* a power of two; one CPU in the place of 16 cores has 16 x 26 reads under way */
 
 typedef struct MemLoadUnderWay {
     mem_ps done_ps;

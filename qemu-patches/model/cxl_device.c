@@ -6,13 +6,16 @@
 #include <string.h>
 
 #include "device_internal.h"
+#include "mem_hash.h"
 #include "seeded_bug.h"
 
 MemDeviceTiming mem_device_timing(const MemDeviceConfig *c) {
     return (MemDeviceTiming){
         .controller_ps = c->controller_latency_ps,
         .interval_ps = c->controller_interval_ps,
+        .tag_ps = c->cache_tag_ps,
         .cache_ps = c->cache_latency_ps,
+        .refresh_ps = c->cache_refresh_ps,
         .line_ps = c->cache_bandwidth ? mem_line_transfer_ps(c->cache_bandwidth) : 0,
     };
 }
@@ -103,13 +106,39 @@ void mem_device_set_timed(MemDevice *d, bool timed, mem_ps now_ps) {
 
 /* ---- Requests ---- */
 
+/*
+ * How long from `at_ps` the group of banks that holds `address` is still being refreshed. Groups take turns, evenly
+ * over the interval, and neighbours are in any of them: with one group a chase would fall into step with its refreshes.
+ */
+static mem_ps refresh_wait(const MemDevice *d, uint64_t address, mem_ps at_ps) {
+    const MemDeviceConfig *c = &d->config;
+    uint64_t group = MEM_HAS_BUG(MEM_BUG_REFRESH_AT_ONCE) ? 0 : mem_hash_mix(address) % c->cache_refresh_groups;
+    mem_ps turn_ps = group * (c->cache_refresh_interval_ps / c->cache_refresh_groups);
+    mem_ps since_ps = (at_ps + c->cache_refresh_interval_ps - turn_ps) % c->cache_refresh_interval_ps;
+
+    return since_ps < c->cache_refresh_ps ? c->cache_refresh_ps - since_ps : 0;
+}
+
+/* An access of the device DRAM; returns when it is done. */
+static mem_ps access_dram(const MemDevice *d, uint64_t address, mem_ps at_ps, mem_ps access_ps, MemDelays *why) {
+    mem_ps wait_ps = d->active.refresh_ps ? refresh_wait(d, address, at_ps) : 0;
+
+    why->queue_ps += wait_ps;
+    why->cache_ps += access_ps;
+    return at_ps + wait_ps + access_ps;
+}
+
 /* A request that arrives at `at_ps` passes the controller and the look-up; returns when it has. */
-static mem_ps start_request(MemDevice *d, mem_ps at_ps, MemDelays *why) {
+static mem_ps start_request(MemDevice *d, uint64_t line, mem_ps at_ps, MemDelays *why) {
     mem_ps start_ps = mem_calendar_reserve(&d->controller, at_ps, d->active.interval_ps);
 
     why->queue_ps += start_ps - at_ps;
-    why->cache_ps += d->active.controller_ps + d->active.cache_ps;
-    return start_ps + d->active.controller_ps + d->active.cache_ps;
+    why->cache_ps += d->active.controller_ps;
+    at_ps = start_ps + d->active.controller_ps;
+    if (d->active.tag_ps) {
+        at_ps = access_dram(d, ~(line >> d->page_line_shift), at_ps, d->active.tag_ps, why); /* a page's is elsewhere */
+    }
+    return access_dram(d, line, at_ps, d->active.cache_ps, why);
 }
 
 /* A line passes the device DRAM from `at_ps` on; returns when it has. */
@@ -139,7 +168,7 @@ static MemLookUp look_up_read(MemDevice *d, MemCounters *count, uint64_t line, m
 
 MemReadTimes mem_device_read(MemDevice *d, MemCounters *count, uint64_t line, mem_ps at_ps) {
     MemReadTimes t = {0};
-    mem_ps looked_up_ps = start_request(d, mem_link_request(&d->link, at_ps, &t.why), &t.why);
+    mem_ps looked_up_ps = start_request(d, line, mem_link_request(&d->link, at_ps, &t.why), &t.why);
     MemLookUp l = look_up_read(d, count, line, looked_up_ps, &t.why);
 
     t.hit = l.hit;
@@ -186,7 +215,7 @@ static void written(MemDevice *d, MemCounters *count, const MemLookUp *l, uint64
 MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, uint64_t byte_mask, mem_ps at_ps) {
     MemDelays why = {0}; /* nobody asks for those of a write */
     MemWriteTimes t = {.left_ps = mem_link_write_data(&d->link, at_ps)};
-    mem_ps looked_up_ps = start_request(d, mem_link_arrival(&d->link, t.left_ps), &why);
+    mem_ps looked_up_ps = start_request(d, line, mem_link_arrival(&d->link, t.left_ps), &why);
     MemLookUp l = look_up_write(d, count, line, byte_mask, looked_up_ps, &why);
 
     assert(byte_mask);

@@ -26,7 +26,9 @@
 typedef struct MemDeviceTiming {
     mem_ps controller_ps; /* the latency of a request */
     mem_ps interval_ps;   /* from the start of one to the next */
+    mem_ps tag_ps;
     mem_ps cache_ps;
+    mem_ps refresh_ps;
     mem_ps line_ps; /* of a line in the device DRAM */
 } MemDeviceTiming;
 

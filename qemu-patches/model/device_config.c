@@ -11,6 +11,7 @@
 #define MAX_CAPACITY_BYTES (UINT64_C(1) << 50)
 #define LOG_UNIT_BYTES (2 * MEMSYS_LINE_BYTES)
 #define MAX_LOG_BYTES (UINT64_C(1) << 36)
+#define MAX_REFRESH_GROUPS 1024u
 
 #define REQUIRE(rule, sentence)                                                                                        \
     do {                                                                                                               \
@@ -54,6 +55,15 @@ static const char *check_rules(const MemDeviceConfig *d) {
     return NULL;
 }
 
+static const char *check_refresh(const MemDeviceConfig *d) {
+    REQUIRE(d->cache_refresh_interval_ps <= MAX_LATENCY_PS, "cache_refresh_interval_ps must not exceed 1 s");
+    REQUIRE(d->cache_refresh_ps == 0 || d->cache_refresh_ps < d->cache_refresh_interval_ps,
+            "cache_refresh_ps must be below cache_refresh_interval_ps");
+    REQUIRE(d->cache_refresh_ps == 0 || (d->cache_refresh_groups >= 1 && d->cache_refresh_groups <= MAX_REFRESH_GROUPS),
+            "cache_refresh_groups must be from 1 to 1024");
+    return NULL;
+}
+
 const char *mem_device_check(const MemDeviceConfig *d) {
     REQUIRE(d->capacity_bytes > 0 && d->capacity_bytes % MEMSYS_LINE_BYTES == 0,
             "capacity_bytes must be a positive multiple of 64");
@@ -61,6 +71,11 @@ const char *mem_device_check(const MemDeviceConfig *d) {
     REQUIRE(d->controller_latency_ps <= MAX_LATENCY_PS, "controller_latency_ps must not exceed 1 s");
     REQUIRE(d->controller_interval_ps <= MAX_LATENCY_PS, "controller_interval_ps must not exceed 1 s");
     REQUIRE(d->cache_latency_ps <= MAX_LATENCY_PS, "cache_latency_ps must not exceed 1 s");
+    REQUIRE(d->cache_tag_ps <= MAX_LATENCY_PS, "cache_tag_ps must not exceed 1 s");
+    const char *refresh_fault = check_refresh(d);
+    if (refresh_fault) {
+        return refresh_fault;
+    }
     REQUIRE(d->cache_bandwidth == 0 || d->cache_bandwidth >= MIN_BANDWIDTH,
             "cache_bandwidth must be 0 (no limit) or at least 1000000 bytes per second");
     if (d->flash_channels == 0) {

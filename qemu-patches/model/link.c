@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "seeded_bug.h"
+
 #define SLOT_BYTES 16u
 #define HEADER_SLOTS 1u
 #define LINE_SLOTS (HEADER_SLOTS + MEMSYS_LINE_BYTES / SLOT_BYTES)
@@ -58,6 +60,8 @@ void mem_link_set_timed(MemLink *l, bool timed) {
     l->active = timed ? l->configured : (MemLinkTiming){0};
     mem_calendar_clear(&l->to_host);
     mem_calendar_clear(&l->to_device);
+    l->last_line_ps = 0;
+    l->header_taken_ps = 0;
     l->write_left_ps = 0;
     l->next_credit = 0;
     memset(l->accepted_ps, 0, sizeof(l->accepted_ps));
@@ -82,7 +86,10 @@ mem_ps mem_link_request(MemLink *l, mem_ps at_ps, MemDelays *why) {
 }
 
 mem_ps mem_link_read_data(MemLink *l, mem_ps at_ps, MemDelays *why) {
-    return send(l, &l->to_host, at_ps, l->active.read_data_ps, why);
+    mem_ps there_ps = send(l, &l->to_host, at_ps, l->active.read_data_ps, why);
+
+    l->last_line_ps = mem_later(l->last_line_ps, there_ps - l->active.latency_ps - l->active.read_data_ps);
+    return there_ps;
 }
 
 mem_ps mem_link_write_data(MemLink *l, mem_ps at_ps) {
@@ -98,6 +105,13 @@ void mem_link_accepted(MemLink *l, mem_ps accepted_ps) {
 }
 
 mem_ps mem_link_completion(MemLink *l, mem_ps at_ps) {
-    return mem_calendar_reserve(&l->to_host, at_ps, l->active.completion_ps) + l->active.completion_ps +
-           l->active.latency_ps;
+    mem_ps idle_ps = mem_calendar_probe(&l->to_host, at_ps, l->active.completion_ps);
+    mem_ps start_ps = mem_later(at_ps, l->header_taken_ps) + l->active.read_data_ps;
+
+    if (start_ps < idle_ps && start_ps <= l->last_line_ps) {
+        l->header_taken_ps = MEM_HAS_BUG(MEM_BUG_COMPLETIONS_FREE) ? 0 : start_ps;
+    } else {
+        start_ps = mem_calendar_reserve(&l->to_host, at_ps, l->active.completion_ps);
+    }
+    return start_ps + l->active.completion_ps + l->active.latency_ps;
 }

@@ -5,6 +5,11 @@
  * a request or a completion one, a line with its header five. Without, only the
  * 64 bytes of a line take wire time.
  *
+ * The header of a line to the host has room for a completion (CXL 2.0, slot format
+ * H3). While lines flow one starts at least once in the time that a line takes, so
+ * a completion that would wait for longer goes with it, one each, and takes no wire
+ * time of its own.
+ *
  * A message is sent in the first gap after it is ready, but lines to the device
  * keep their order. The device returns write credits in the order it accepts
  * writes for sending: a write waits until the one MEM_LINK_WRITE_CREDITS before
@@ -32,7 +37,9 @@ typedef struct MemLink {
     MemLinkTiming active;
     MemCalendar to_host;
     MemCalendar to_device;
-    mem_ps write_left_ps; /* when the last line to the device had left */
+    mem_ps last_line_ps;    /* when the latest of the lines to the host starts */
+    mem_ps header_taken_ps; /* when the latest completion went with one */
+    mem_ps write_left_ps;   /* when the last line to the device had left */
     uint32_t next_credit;
     mem_ps accepted_ps[MEM_LINK_WRITE_CREDITS]; /* of the last writes, a ring */
 } MemLink;

@@ -102,16 +102,20 @@ typedef struct MemDeviceConfig {
     uint32_t cache_page_bytes;
     uint32_t cache_ways; /* 0: fully associative */
     mem_ps cache_latency_ps;
-    uint64_t cache_bandwidth;        /* of the device DRAM for lines; 0: not a limit */
-    uint32_t cache_policy;           /* MemCachePolicyId */
-    uint64_t cache_seed;             /* of the random policy */
-    uint32_t cache_write;            /* MemCacheWrite */
-    uint32_t cache_write_miss;       /* MemWriteMiss */
-    uint64_t write_log_bytes;        /* of MEM_WRITE_LOG */
-    uint32_t cache_mshrs;            /* page fetches under way at once; 0: not a limit */
-    uint32_t cache_prefetch;         /* MemPagePrefetch */
-    uint32_t cache_prefetch_pages;   /* how many at a time */
-    bool cache_power_loss_protected; /* true: a line is durable on arrival (ADR reaches the device cache) */
+    mem_ps cache_tag_ps;              /* tags in device DRAM: an access of their own before; 0: none */
+    mem_ps cache_refresh_ps;          /* device DRAM: how long a refresh blocks its group of banks; 0: none */
+    mem_ps cache_refresh_interval_ps; /* from one refresh of a group to its next */
+    uint32_t cache_refresh_groups;    /* refreshed in turn */
+    uint64_t cache_bandwidth;         /* of the device DRAM for lines; 0: not a limit */
+    uint32_t cache_policy;            /* MemCachePolicyId */
+    uint64_t cache_seed;              /* of the random policy */
+    uint32_t cache_write;             /* MemCacheWrite */
+    uint32_t cache_write_miss;        /* MemWriteMiss */
+    uint64_t write_log_bytes;         /* of MEM_WRITE_LOG */
+    uint32_t cache_mshrs;             /* page fetches under way at once; 0: not a limit */
+    uint32_t cache_prefetch;          /* MemPagePrefetch */
+    uint32_t cache_prefetch_pages;    /* how many at a time */
+    bool cache_power_loss_protected;  /* true: a line is durable on arrival (ADR reaches the device cache) */
     /* Flash. */
     uint32_t
         flash_channels;    /* 0: none; the device is a memory expander and the fields from cache_size_bytes on unused */

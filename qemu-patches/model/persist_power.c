@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "mem_alloc.h"
+#include "mem_hash.h"
 #include "persist.h"
 #include "seeded_bug.h"
 
@@ -59,12 +60,9 @@ static bool spend(PowerFailure *f, uint64_t cost_nj) {
     return true;
 }
 
-/* One toss for each line: a mixture of seed and line number in which every bit counts (the finalizer of SplitMix64). */
+/* One toss for each line, from seed and line number. */
 static bool toss(uint64_t seed, uint64_t line) {
-    uint64_t x = seed + (line + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (x ^ (x >> 31)) & 1;
+    return mem_hash_mix(seed + (line + 1) * UINT64_C(0x9e3779b97f4a7c15)) & 1;
 }
 
 /* Whether the CPU had evicted a line that the model holds dirty in a cache or WC buffer. */

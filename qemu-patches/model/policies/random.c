@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "../mem_alloc.h"
+#include "../mem_hash.h"
 #include "policy.h"
 
 typedef struct Random {
@@ -24,15 +25,9 @@ static void random_hit(void *state, uint32_t set, uint32_t frame) {
 }
 
 /* SplitMix64: each step of the golden ratio, mixed. */
-static uint64_t mix(uint64_t x) {
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 static uint32_t random_victim(void *state, uint32_t set, uint64_t page) {
     Random *s = state;
-    uint64_t draw = mix(s->seed + ++s->draws * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+    uint64_t draw = mem_hash_mix(s->seed + ++s->draws * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
 
     (void)page;
     return set * s->ways + (uint32_t)((draw * s->ways) >> 32);

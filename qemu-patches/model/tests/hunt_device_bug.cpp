@@ -49,8 +49,30 @@ static bool times_differ() {
     return early || r.d.log.lines_cleaned != 3;
 }
 
+// Lines of all groups in refresh at once; completions that go with one line to the host.
+static bool laws_differ() {
+    MemDeviceConfig c = small_device(true);
+    c.cache_refresh_ps = kUs;
+    c.cache_refresh_interval_ps = 1000 * kUs;
+    c.cache_refresh_groups = 16;
+    c.link_flit_bytes = 68;
+    c.link_read_bandwidth = UINT64_C(1000000000);
+    int in_refresh = 0;
+    for (uint64_t line = 0; line < 64; line++) {
+        in_refresh += DeviceRig(c).read(line * kLine, c.cache_refresh_interval_ps).why.queue_ps > 0;
+    }
+    DeviceRig linked(c);
+    for (int i = 0; i < 64; i++) {
+        linked.read(0, 2 * kUs);
+    }
+    mem_ps gap = linked.write(0, 13 * kUs).completed_ps;
+    gap = linked.write(0, 13 * kUs).completed_ps - gap;
+    std::printf("%d of 64 lines in refresh at once, completions %llu ps apart\n", in_refresh, (unsigned long long)gap);
+    return in_refresh > 32 || gap < 85 * kNs;
+}
+
 int main() {
-    if (policies_differ() || bytes_differ() || times_differ()) {
+    if (policies_differ() || bytes_differ() || times_differ() || laws_differ()) {
         return 0;
     }
     std::printf("not found\n");

@@ -74,6 +74,7 @@ void RefMemSys::set_timed(bool timed) {
     if (!timed) {
         cpu_now_.l2.latency_ps = cpu_now_.llc.latency_ps = cpu_now_.dram_latency_ps = 0;
         device_now_.link_latency_ps = device_now_.controller_latency_ps = device_now_.cache_latency_ps = 0;
+        device_now_.cache_tag_ps = device_now_.cache_refresh_ps = 0;
         device_now_.flash_read_ps = device_now_.flash_program_ps = 0;
         for (auto &[line, versions] : history_) {
             for (RefVersion &v : versions) {
@@ -201,13 +202,25 @@ mem_ps RefMemSys::read_memory(uint64_t line, mem_ps now) {
         return stall;
     }
     bool hit;
-    mem_ps ready = at + device_now_.link_latency_ps + device_now_.controller_latency_ps + device_now_.cache_latency_ps;
+    mem_ps ready = look_up_done(at + device_now_.link_latency_ps);
     ready = std::max(ready, look_up(device_line * kLine / device_.cache_page_bytes, ready, &hit).filled);
     mem_ps stall = occupy(to_host_, ready, read_transfer_) + device_now_.link_latency_ps - now;
     count_->cxl_reads++;
     count_->link_read_bytes += kLine;
     (hit ? count_->stall_cxl_hit_ps : count_->stall_cxl_miss_ps) += stall;
     return stall;
+}
+
+// All banks are one group here: every interval they start with a refresh.
+mem_ps RefMemSys::look_up_done(mem_ps arrived) const {
+    mem_ps at = arrived + device_now_.controller_latency_ps;
+    for (mem_ps access : {device_now_.cache_tag_ps, device_now_.cache_latency_ps}) {
+        mem_ps start = device_now_.cache_refresh_ps
+                           ? at / device_.cache_refresh_interval_ps * device_.cache_refresh_interval_ps
+                           : 0;
+        at = access ? std::max(at, start + device_now_.cache_refresh_ps) + access : at;
+    }
+    return at;
 }
 
 RefMemSys::Page &RefMemSys::look_up(uint64_t page, mem_ps at, bool *hit) {
@@ -261,8 +274,7 @@ RefMemSys::Sent RefMemSys::write_back(uint64_t line, mem_ps at, bool capture_lat
     bool hit;
     mem_ps credit = accepted_[accepted_.size() - kCredits];
     mem_ps left = occupy(to_device_, std::max(at, credit), write_transfer_);
-    mem_ps arrived = left + device_now_.link_latency_ps + device_now_.controller_latency_ps;
-    mem_ps in_cache = arrived + device_now_.cache_latency_ps;
+    mem_ps in_cache = look_up_done(left + device_now_.link_latency_ps);
     Page &page = look_up(device_line * kLine / device_.cache_page_bytes, in_cache, &hit);
     mem_ps accepted = std::max(in_cache, page.filled);
     page.settled = std::max(page.settled, accepted);

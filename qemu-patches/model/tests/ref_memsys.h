@@ -71,6 +71,7 @@ class RefMemSys {
     void put(Level &level, uint64_t line, bool dirty, std::vector<uint64_t> &victims);
     void dirtied(uint64_t line);
     mem_ps read_memory(uint64_t line, mem_ps now);
+    mem_ps look_up_done(mem_ps arrived) const;
     Page &look_up(uint64_t page, mem_ps at, bool *hit);
     void program(uint64_t page, mem_ps at);
     Sent write_back(uint64_t line, mem_ps at, bool capture_later = false);

@@ -101,6 +101,14 @@ TEST(Config, EachDeviceRuleNamesItsField) {
              c.cache_prefetch_pages = 0;
          }},
         {"cache_latency_ps", [](auto &c) { c.cache_latency_ps = UINT64_MAX; }},
+        {"cache_tag_ps", [](auto &c) { c.cache_tag_ps = UINT64_MAX; }},
+        {"cache_refresh_interval_ps", [](auto &c) { c.cache_refresh_interval_ps = UINT64_MAX; }},
+        {"cache_refresh_ps must be below", [](auto &c) { c.cache_refresh_ps = c.cache_refresh_interval_ps = 1000; }},
+        {"cache_refresh_groups",
+         [](auto &c) {
+             c.cache_refresh_ps = 1;
+             c.cache_refresh_interval_ps = 1000;
+         }},
         {"flash_channels", [](auto &c) { c.flash_channels = 65537; }},
         {"flash_read_ps", [](auto &c) { c.flash_read_ps = UINT64_MAX; }},
         {"flash_program_ps", [](auto &c) { c.flash_program_ps = UINT64_MAX; }},

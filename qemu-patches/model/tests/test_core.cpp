@@ -108,6 +108,21 @@ TEST(Core, FillBuffersBoundWhatIsUnderWay) {
     EXPECT_EQ(r.load(4 * 4096), kDram); // the fifth waits for the first
 }
 
+// One CPU in the place of 16 cores, each with ten fill buffers and the 16 entries through which its L2 prefetches.
+TEST(Core, ManyCoresWorthOfLoadsAreUnderWay) {
+    MemCpuConfig cpu = core_cpu();
+    cpu.fill_buffers = 16 * 26;
+    cpu.overlap = MEM_OVERLAP_ALL;
+    cpu.overlap_window_ps = 100 * kUs;
+    cpu.dram_latency_ps = 780 * kNs - 1;
+    cpu.dram_bandwidth = UINT64_C(64000000000000); // 1 ps a line
+    Rig r(cpu, small_device(true));
+    for (uint64_t i = 0; i < 11 * cpu.fill_buffers; i++) {
+        r.load(i * 4096);
+    }
+    EXPECT_NEAR(double(r.now), 10.0 * 800 * kNs, kNs) << "the eleventh round leaves as the tenth is there";
+}
+
 TEST(Core, OverlappedLoadsReachTheBandwidthOfTheirBuffers) {
     MemCpuConfig cpu = core_cpu();
     cpu.overlap = MEM_OVERLAP_ALL;

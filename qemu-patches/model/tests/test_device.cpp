@@ -95,6 +95,40 @@ TEST(Link, CompletionsTakeTurnsWithData) {
     expect_form("completion behind data", data_at + 2657 + 532 + 100 * kNs, w.completed_ps);
 }
 
+// 20 lines are on their way to the host, one behind the other, when a write is accepted.
+TEST(Link, CompletionsGoWithTheHeadersOfLines) {
+    constexpr mem_ps kWire = 21250, kSlot = 4250, kWriteWire = 5313; // a line and a completion at 4 GB/s
+    MemDeviceConfig c = flit_device(68);
+    c.link_read_bandwidth = UINT64_C(4000000000);
+    auto with_lines = [&] {
+        auto r = std::make_unique<DeviceRig>(c);
+        for (int i = 0; i < 20; i++) {
+            r->read(0, 0);
+        }
+        return r;
+    };
+    auto completion_starts = [&](DeviceRig &r, mem_ps accepted) {
+        MemWriteTimes w = r.write(0, accepted - 100 * kNs - kWriteWire);
+        EXPECT_EQ(w.accepted_ps, accepted);
+        return w.completed_ps - 100 * kNs - kSlot;
+    };
+    DeviceRig idle(c);
+    mem_ps first = idle.read(0, 0).done_ps - 100 * kNs - kWire; // when the first of the lines starts
+    mem_ps last = first + 19 * kWire, behind = last + 2 * kWire + 100 * kNs;
+
+    auto r = with_lines();
+    expect_form("completion while lines flow", first + 5 * kWire, completion_starts(*r, first + 4 * kWire));
+    expect_form("the next goes with the next line", first + 6 * kWire,
+                completion_starts(*r, first + 4 * kWire + kWriteWire));
+    expect_form("they take no time of the wire", behind, r->read(0, 0).done_ps);
+    r = with_lines();
+    expect_form("with the last line", last, completion_starts(*r, last - kWire));
+    expect_form("no time of the wire", behind, r->read(0, 0).done_ps);
+    r = with_lines();
+    expect_form("1 ps later: behind it", last + kWire, completion_starts(*r, last - kWire + 1));
+    expect_form("where it takes a slot", behind + kSlot, r->read(0, 0).done_ps);
+}
+
 TEST(Link, DataOfAHitPassDataThatAreNotThereYet) {
     MemDeviceConfig c = flit_device(0);
     c.flash_read_ps = 10 * kUs;
@@ -155,11 +189,92 @@ TEST(DeviceDram, MovesALineAtATime) {
     expect_form("a write takes it too", 60 * kNs + 80 * kNs, r.write(0, 20 * kNs).accepted_ps);
 }
 
+namespace {
+
+constexpr mem_ps kRefresh = 350 * kNs, kInterval = 7800 * kNs;
+
+MemDeviceConfig refreshed_device(uint32_t groups) {
+    MemDeviceConfig c = plain_device();
+    c.cache_latency_ps = 60 * kNs;
+    c.cache_refresh_ps = kRefresh;
+    c.cache_refresh_interval_ps = kInterval;
+    c.cache_refresh_groups = groups;
+    return c;
+}
+
+} // namespace
+
+TEST(Refresh, AnAccessWaitsForItsEnd) {
+    auto wait_ps = [](mem_ps at_ps) { return DeviceRig(refreshed_device(1)).read(0, at_ps).why.queue_ps; };
+    for (mem_ps turn : {mem_ps(0), kInterval, 100 * kInterval}) {
+        DeviceRig r(refreshed_device(1));
+        expect_form("read as it starts", turn + kRefresh + 60 * kNs + kLinePs, r.read(0, turn).done_ps);
+        expect_form("write as it starts", turn + kRefresh + 60 * kNs, r.write(0, turn).accepted_ps);
+        EXPECT_EQ(wait_ps(turn + kRefresh - 1), 1u) << "1 ps before it ends";
+        EXPECT_EQ(wait_ps(turn + kRefresh), 0u) << "as it ends";
+        EXPECT_EQ(wait_ps(turn + kInterval - 1), 0u) << "1 ps before the next";
+    }
+}
+
+TEST(Refresh, GroupsTakeTurns) {
+    constexpr uint32_t kGroups = 4;
+    DeviceRig r(refreshed_device(kGroups));
+    int waits[kGroups] = {};
+    for (uint64_t line = 0; line < 1000; line++) {
+        int waited = 0;
+        for (uint32_t turn = 0; turn < kGroups; turn++) {
+            mem_ps start = (line * kGroups + turn) * kInterval + turn * (kInterval / kGroups);
+            bool mine = r.read(line * kLine, start + 10 * kNs).why.queue_ps == kRefresh - 10 * kNs;
+            waited += mine;
+            waits[turn] += mine;
+        }
+        ASSERT_EQ(waited, 1) << "line " << line << " is in one group";
+    }
+    for (int lines : waits) {
+        EXPECT_NEAR(lines, 250, 60) << "as many lines in each";
+    }
+}
+
+TEST(Refresh, TagsInDramAreAnAccessOfTheirOwn) {
+    MemDeviceConfig c = refreshed_device(1);
+    c.cache_tag_ps = 40 * kNs;
+    DeviceRig r(c);
+    MemReadTimes t = r.read(0, kRefresh);
+    expect_form("tags, then data", kRefresh + 40 * kNs + 60 * kNs + kLinePs, t.done_ps);
+    EXPECT_EQ(t.why.cache_ps, 100 * kNs);
+    t = r.read(0, kInterval - 40 * kNs);
+    expect_form("the data find a refresh", kInterval + kRefresh + 60 * kNs + kLinePs, t.done_ps);
+    t = r.read(0, 2 * kInterval - 40 * kNs - 1);
+    expect_form("1 ps earlier they do not", 2 * kInterval - 1 + 60 * kNs + kLinePs, t.done_ps);
+    c.cache_refresh_ps = 0;
+    DeviceRig plain(c);
+    expect_form("without refresh", 100 * kNs + kLinePs, plain.read(0, 0).done_ps);
+}
+
+// The mean of tRFC^2 / 2 tREFI for an access at any time; a chase, too, if it does not fall into step.
+TEST(Refresh, AChaseWaitsAsOftenAsAnyAccess) {
+    DeviceRig r(refreshed_device(16));
+    mem_ps now = 0, waited = 0;
+    constexpr int kLoads = 100000;
+    for (int i = 0; i < kLoads; i++) {
+        MemReadTimes t = r.read(uint64_t(i) * kLine % r.config.capacity_bytes, now);
+        waited += t.why.queue_ps;
+        now = t.done_ps + 700 * kNs;
+    }
+    double mean = double(waited) / kLoads, expected = double(kRefresh) * kRefresh / 2 / kInterval;
+    std::printf("mean wait of a chase: expected %.0f ps, measured %.0f ps\n", expected, mean);
+    EXPECT_NEAR(mean / expected, 1, 0.1);
+}
+
 TEST(Delays, AddUpUnderLoad) {
     MemDeviceConfig c = flit_device(256);
     c.controller_latency_ps = 33 * kNs;
     c.controller_interval_ps = 7 * kNs;
     c.cache_latency_ps = 51 * kNs;
+    c.cache_tag_ps = 23 * kNs;
+    c.cache_refresh_ps = 295 * kNs;
+    c.cache_refresh_interval_ps = 3900 * kNs;
+    c.cache_refresh_groups = 7;
     c.cache_bandwidth = UINT64_C(9700000000);
     c.flash_read_ps = 3 * kUs;
     c.flash_program_ps = 11 * kUs;
