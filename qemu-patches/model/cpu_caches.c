@@ -2,167 +2,287 @@
 #include "cpu_caches.h"
 
 void mem_cpu_init(MemCpuCaches *c, const MemCpuConfig *config) {
-    mem_fifo_init(&c->l1, &config->l1d);
-    mem_lru_init(&c->l2, &config->l2);
-    mem_lru_init(&c->llc, &config->llc);
+    mem_sets_init(&c->l1, &config->l1d);
+    mem_sets_init(&c->l2, &config->l2);
+    mem_sets_init(&c->llc, &config->llc);
 }
 
 void mem_cpu_destroy(MemCpuCaches *c) {
-    mem_fifo_destroy(&c->l1);
-    mem_lru_destroy(&c->l2);
-    mem_lru_destroy(&c->llc);
+    mem_sets_destroy(&c->l1);
+    mem_sets_destroy(&c->l2);
+    mem_sets_destroy(&c->llc);
+}
+
+uint32_t mem_cpu_l1_slots(const MemCpuCaches *c) { return (uint32_t)c->l1.count * c->l1.ways; }
+
+bool mem_cpu_l1_slot_holds_line(const MemCpuCaches *c, uint32_t slot) {
+    return mem_set_at(&c->l1, slot / c->l1.ways)->tags[slot % c->l1.ways] != MEM_NO_TAG;
+}
+
+static uint32_t l1_slot(const MemCpuCaches *c, MemPlace p, uint32_t way) {
+    return (uint32_t)p.number * c->l1.ways + way;
+}
+
+uint32_t mem_cpu_l1_slot(const MemCpuCaches *c, uint64_t line) {
+    MemPlace p = mem_place_of(&c->l1, line);
+    uint32_t way = mem_set_find(&c->l1, p);
+    return way == MEM_NO_WAY ? MEM_NO_SLOT : l1_slot(c, p, way);
+}
+
+bool mem_cpu_has(const MemCpuCaches *c, uint64_t line) {
+    return mem_sets_have(&c->l1, line) || mem_sets_have(&c->l2, line) || mem_sets_have(&c->llc, line);
+}
+
+/* ---- Accesses ---- */
+
+/* A dirty line comes from the level within. */
+static inline MemVictim put_dirty(const MemSets *a, MemPlace p) {
+    uint32_t way = mem_set_find(a, p);
+
+    if (way == MEM_NO_WAY) {
+        return mem_set_fill(a, p, true, false, &way);
+    }
+    p.set->dirty |= (uint16_t)(1u << way);
+    p.set->prefetched &= (uint16_t)~(1u << way);
+    mem_set_use(p.set, way);
+    return (MemVictim){.tag = MEM_NO_TAG};
 }
 
 /* What a level pushed out goes on to the next if it is dirty, and is forgotten if not. */
-static void spill_llc(MemVictim victim, MemCpuAccess *access) {
+static void spill_llc(const MemCpuCaches *c, uint64_t set, MemVictim victim, MemCpuAccess *access) {
     if (victim.dirty) {
-        access->victims[access->victim_count++] = victim.line;
+        access->victims[access->victim_count++] = mem_line_of(&c->llc, set, victim.tag);
     }
 }
 
-static void spill_l2(MemCpuCaches *c, MemVictim victim, MemCpuAccess *access) {
+static inline void spill_l2(const MemCpuCaches *c, uint64_t set, MemVictim victim, MemCpuAccess *access) {
     if (victim.dirty) {
-        spill_llc(mem_lru_put(&c->llc, victim.line, true), access);
+        MemPlace p = mem_place_of(&c->llc, mem_line_of(&c->l2, set, victim.tag));
+        spill_llc(c, p.number, put_dirty(&c->llc, p), access);
     }
 }
 
-static void spill_l1(MemCpuCaches *c, MemVictim victim, MemCpuAccess *access) {
+/* The host's caches may have to fetch the set that spill_l2() will need. */
+static inline void prefetch_spilled(const MemCpuCaches *c, uint64_t set, MemVictim victim) {
     if (victim.dirty) {
-        spill_l2(c, mem_lru_put(&c->l2, victim.line, true), access);
+        __builtin_prefetch(mem_place_of(&c->llc, mem_line_of(&c->l2, set, victim.tag)).set, 1);
     }
 }
 
-static void fill_from_below(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access) {
-    MemTag flags = 0;
-
-    if (mem_lru_hit(&c->l2, line, &flags)) {
-        access->level = MEM_LEVEL_L2;
-    } else if (mem_lru_hit(&c->llc, line, &flags)) {
-        access->level = MEM_LEVEL_LLC;
-        spill_l2(c, mem_lru_fill(&c->l2, line, 0), access);
-    } else {
-        access->level = MEM_LEVEL_MEMORY;
-        spill_llc(mem_lru_fill(&c->llc, line, 0), access);
-        spill_l2(c, mem_lru_fill(&c->l2, line, 0), access);
+static inline void spill_l1(const MemCpuCaches *c, uint64_t set, MemVictim victim, MemCpuAccess *access) {
+    if (victim.dirty) {
+        MemPlace p = mem_place_of(&c->l2, mem_line_of(&c->l1, set, victim.tag));
+        spill_l2(c, p.number, put_dirty(&c->l2, p), access);
     }
-    bool dirty = mem_tag_dirty(flags);
-    MemVictim victim = mem_fifo_put(&c->l1, line, dirty || store, &access->slot);
-    access->displaced = victim.line != MEM_NO_LINE;
-    access->dirtied = store && !dirty;
-    access->prefetched = mem_tag_prefetched(flags);
-    spill_l1(c, victim, access);
 }
 
-void mem_cpu_access(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access) {
+static inline void fill_llc(const MemCpuCaches *c, MemPlace p, MemCpuAccess *access) {
+    uint32_t way;
+    spill_llc(c, p.number, mem_set_fill(&c->llc, p, false, false, &way), access);
+}
+
+static inline void fill_l2(const MemCpuCaches *c, MemPlace p, bool dirty, bool prefetched, MemCpuAccess *access) {
+    uint32_t way;
+    spill_l2(c, p.number, mem_set_fill(&c->l2, p, dirty, prefetched, &way), access);
+}
+
+/* What a hit takes along to the level within. */
+typedef struct Taken {
+    bool hit, dirty, prefetched;
+} Taken;
+
+static inline Taken take(const MemSets *a, MemPlace p) {
+    uint32_t way = mem_set_find(a, p);
+
+    if (way == MEM_NO_WAY) {
+        return (Taken){.hit = false};
+    }
+    uint32_t bit = 1u << way;
+    Taken t = {.hit = true, .dirty = (p.set->dirty & bit) != 0, .prefetched = (p.set->prefetched & bit) != 0};
+    p.set->dirty &= (uint16_t)~bit;
+    p.set->prefetched &= (uint16_t)~bit;
+    mem_set_use(p.set, way);
+    return t;
+}
+
+bool mem_cpu_hit(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access) {
+    MemPlace l1 = mem_place_of(&c->l1, line);
+    uint32_t way = mem_set_find(&c->l1, l1);
+
+    if (way == MEM_NO_WAY) {
+        /* The one array that the host's own caches may not hold. */
+        __builtin_prefetch(mem_place_of(&c->llc, line).set);
+        return false;
+    }
+    *access = (MemCpuAccess){
+        .level = MEM_LEVEL_L1,
+        .slot = l1_slot(c, l1, way),
+        .dirtied = store && !(l1.set->dirty >> way & 1),
+    };
+    l1.set->dirty |= (uint16_t)((uint32_t)store << way);
+    return true;
+}
+
+void mem_cpu_fill(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access) {
+    MemPlace l1 = mem_place_of(&c->l1, line), l2 = mem_place_of(&c->l2, line);
+    MemVictim l2_victim = {.tag = MEM_NO_TAG};
+    uint32_t way;
+
+    Taken t = take(&c->l2, l2);
     access->victim_count = 0;
-    access->slot = mem_fifo_find(&c->l1, line);
-    if (access->slot == MEM_NO_SLOT) {
-        fill_from_below(c, line, store, access);
-        return;
+    access->level = MEM_LEVEL_L2;
+    if (!t.hit) {
+        MemPlace llc = mem_place_of(&c->llc, line);
+        l2_victim = mem_set_fill(&c->l2, l2, false, false, &way);
+        prefetch_spilled(c, l2.number, l2_victim);
+        t = take(&c->llc, llc);
+        access->level = MEM_LEVEL_LLC;
+        if (!t.hit) {
+            access->level = MEM_LEVEL_MEMORY;
+            fill_llc(c, llc, access);
+        }
     }
-    access->level = MEM_LEVEL_L1;
-    access->displaced = false;
-    access->prefetched = false;
-    access->dirtied = store && !mem_tag_dirty(c->l1.tags[access->slot]);
-    if (store) {
-        c->l1.tags[access->slot] |= MEM_TAG_DIRTY;
-    }
+    MemVictim victim = mem_set_fill(&c->l1, l1, t.dirty || store, false, &way);
+    access->slot = l1_slot(c, l1, way);
+    access->displaced = victim.tag != MEM_NO_TAG;
+    access->dirtied = store && !t.dirty;
+    access->prefetched = t.prefetched;
+    spill_l2(c, l2.number, l2_victim, access);
+    spill_l1(c, l1.number, victim, access);
 }
 
 void mem_cpu_prefetch(MemCpuCaches *c, uint64_t line, MemCpuAccess *access) {
-    MemTag flags = 0;
+    MemPlace l2 = mem_place_of(&c->l2, line);
 
     access->victim_count = 0;
-    if (mem_fifo_find(&c->l1, line) != MEM_NO_SLOT) {
-        access->level = MEM_LEVEL_L1;
-    } else if (mem_lru_has(&c->l2, line)) {
+    if (mem_set_find(&c->l2, l2) != MEM_NO_WAY) {
         access->level = MEM_LEVEL_L2;
-    } else if (mem_lru_hit(&c->llc, line, &flags)) {
-        access->level = MEM_LEVEL_LLC;
-        spill_l2(c, mem_lru_fill(&c->l2, line, flags), access);
-    } else {
+        return;
+    }
+    if (mem_sets_have(&c->l1, line)) {
+        access->level = MEM_LEVEL_L1;
+        return;
+    }
+    MemPlace llc = mem_place_of(&c->llc, line);
+    Taken t = take(&c->llc, llc);
+    access->level = MEM_LEVEL_LLC;
+    if (!t.hit) {
         access->level = MEM_LEVEL_MEMORY;
-        spill_llc(mem_lru_fill(&c->llc, line, 0), access);
-        spill_l2(c, mem_lru_fill(&c->l2, line, MEM_TAG_PREFETCHED), access);
+        fill_llc(c, llc, access);
     }
+    fill_l2(c, l2, t.dirty, !t.hit, access);
 }
 
-bool mem_cpu_clean(MemCpuCaches *c, uint64_t line, uint32_t *slot) {
-    *slot = mem_fifo_find(&c->l1, line);
-    if (*slot != MEM_NO_SLOT && mem_tag_dirty(c->l1.tags[*slot])) {
-        c->l1.tags[*slot] &= ~MEM_TAG_DIRTY;
-        return true;
-    }
-    *slot = MEM_NO_SLOT;
-    return mem_lru_clean(&c->l2, line) || mem_lru_clean(&c->llc, line);
-}
+/* ---- Flushes ---- */
 
-bool mem_cpu_drop(MemCpuCaches *c, uint64_t line, uint32_t *slot) {
-    bool dirty = mem_lru_drop(&c->l2, line);
-    dirty |= mem_lru_drop(&c->llc, line);
+/* Clear the dirty bit where the line stands; returns what it was. */
+static bool clean(const MemSets *a, uint64_t line) {
+    MemPlace p = mem_place_of(a, line);
+    uint32_t way = mem_set_find(a, p);
+    bool dirty = way != MEM_NO_WAY && (p.set->dirty >> way & 1);
 
-    *slot = mem_fifo_find(&c->l1, line);
-    if (*slot != MEM_NO_SLOT) {
-        dirty |= mem_tag_dirty(c->l1.tags[*slot]);
-        mem_fifo_drop(&c->l1, *slot);
-    }
+    p.set->dirty &= (uint16_t)~(1u << way);
     return dirty;
 }
 
-static void visit_dirty_tags(const MemTag *tags, const MemSets *sets, void (*visit)(void *, uint64_t), void *opaque) {
-    for (size_t i = 0; i < sets->count * sets->ways; i++) {
-        if (mem_tag_dirty(tags[i])) {
-            visit(opaque, mem_line_at(sets, i, tags[i]));
+bool mem_cpu_clean(MemCpuCaches *c, uint64_t line, uint32_t *slot) {
+    if (clean(&c->l1, line)) {
+        *slot = mem_cpu_l1_slot(c, line);
+        return true;
+    }
+    *slot = MEM_NO_SLOT;
+    return clean(&c->l2, line) || clean(&c->llc, line);
+}
+
+/* Remove the line; returns whether it was dirty. */
+static bool drop(const MemSets *a, uint64_t line) {
+    MemPlace p = mem_place_of(a, line);
+    uint32_t way = mem_set_find(a, p);
+
+    if (way == MEM_NO_WAY) {
+        return false;
+    }
+    bool dirty = p.set->dirty >> way & 1;
+    mem_set_drop(a, p.set, way);
+    return dirty;
+}
+
+bool mem_cpu_drop(MemCpuCaches *c, uint64_t line, uint32_t *slot) {
+    *slot = mem_cpu_l1_slot(c, line);
+    bool dirty = drop(&c->l1, line);
+    dirty |= drop(&c->l2, line);
+    return drop(&c->llc, line) || dirty;
+}
+
+typedef void VisitLine(void *opaque, uint64_t line);
+
+static void visit_dirty(const MemSets *a, VisitLine *visit, void *opaque) {
+    for (uint64_t number = 0; number < a->count; number++) {
+        const MemSet *s = mem_set_at(a, number);
+        for (uint32_t dirty = s->dirty; dirty; dirty &= dirty - 1) {
+            visit(opaque, mem_line_of(a, number, s->tags[__builtin_ctz(dirty)]));
         }
     }
 }
 
 void mem_cpu_visit_dirty(const MemCpuCaches *c, void (*visit)(void *opaque, uint64_t line), void *opaque) {
-    visit_dirty_tags(c->l1.tags, &c->l1.sets, visit, opaque);
-    visit_dirty_tags(c->l2.tags, &c->l2.sets, visit, opaque);
-    visit_dirty_tags(c->llc.tags, &c->llc.sets, visit, opaque);
+    visit_dirty(&c->l1, visit, opaque);
+    visit_dirty(&c->l2, visit, opaque);
+    visit_dirty(&c->llc, visit, opaque);
 }
 
 void mem_cpu_clear(MemCpuCaches *c) {
-    mem_fifo_clear(&c->l1);
-    mem_lru_clear(&c->l2);
-    mem_lru_clear(&c->llc);
+    mem_sets_clear(&c->l1);
+    mem_sets_clear(&c->l2);
+    mem_sets_clear(&c->llc);
 }
 
-/* Each tag of a set is there once. */
-static bool sets_are_sound(const MemTag *tags, const MemSets *sets) {
-    for (uint64_t set = 0; set < sets->count; set++) {
-        const MemTag *first = tags + set * sets->ways;
-        for (uint32_t way = 0; way < sets->ways; way++) {
-            MemTag tag = mem_tag_plain(first[way]);
-            if (tag != MEM_TAG_NONE && mem_way_of(first, way, tag) != way) {
+/* ---- Laws ---- */
+
+/* Each way of a set has one place in the order of use, and each line is there once. */
+static bool sets_are_sound(const MemSets *a) {
+    for (uint64_t number = 0; number < a->count; number++) {
+        const MemSet *s = mem_set_at(a, number);
+        uint32_t ordered = 0;
+        for (uint32_t way = 0; way < a->ways; way++) {
+            ordered |= 1u << (s->order >> 4 * way & 15);
+            if (s->tags[way] != MEM_NO_TAG && mem_equal_tags(s->tags, a->ways, s->tags[way]) != 1u << way) {
                 return false;
             }
         }
-    }
-    return true;
-}
-
-/* No line that is dirty in `level` is also in L1, or (`past_l2`) in L2. */
-static bool dirty_only_innermost(const MemCpuCaches *c, const MemLruArray *level, bool past_l2) {
-    for (size_t i = 0; i < mem_lru_lines(level); i++) {
-        if (!mem_tag_dirty(level->tags[i])) {
-            continue;
-        }
-        uint64_t line = mem_line_at(&level->sets, i, level->tags[i]);
-        if (mem_fifo_find(&c->l1, line) != MEM_NO_SLOT || (past_l2 && mem_lru_has(&c->l2, line))) {
+        if (ordered != (1u << a->ways) - 1) {
             return false;
         }
     }
     return true;
 }
 
+typedef struct Outward {
+    const MemCpuCaches *caches;
+    bool past_l2;
+    bool broken;
+} Outward;
+
+static void look_within(void *opaque, uint64_t line) {
+    Outward *o = opaque;
+    o->broken |= mem_sets_have(&o->caches->l1, line) || (o->past_l2 && mem_sets_have(&o->caches->l2, line));
+}
+
+/* No line that is dirty in L2 is also in L1; none that is dirty in the LLC is in L1 or L2. */
+static bool dirty_only_innermost(const MemCpuCaches *c) {
+    Outward o = {.caches = c};
+
+    visit_dirty(&c->l2, look_within, &o);
+    o.past_l2 = true;
+    visit_dirty(&c->llc, look_within, &o);
+    return !o.broken;
+}
+
 const char *mem_cpu_check(const MemCpuCaches *c) {
-    if (!sets_are_sound(c->l1.tags, &c->l1.sets) || !sets_are_sound(c->l2.tags, &c->l2.sets) ||
-        !sets_are_sound(c->llc.tags, &c->llc.sets)) {
-        return "a line is in at most one place per cache level";
+    if (!sets_are_sound(&c->l1) || !sets_are_sound(&c->l2) || !sets_are_sound(&c->llc)) {
+        return "a line is in at most one place per cache level, and each way in one place of the order of use";
     }
-    if (!dirty_only_innermost(c, &c->l2, false) || !dirty_only_innermost(c, &c->llc, true)) {
+    if (!dirty_only_innermost(c)) {
         return "only the innermost level that holds a line may hold it dirty";
     }
     return NULL;

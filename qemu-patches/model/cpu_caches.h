@@ -16,16 +16,16 @@
 typedef enum MemLevel { MEM_LEVEL_L1, MEM_LEVEL_L2, MEM_LEVEL_LLC, MEM_LEVEL_MEMORY } MemLevel;
 
 typedef struct MemCpuCaches {
-    MemFifoArray l1;
-    MemLruArray l2;
-    MemLruArray llc;
+    MemSets l1;  /* FIFO */
+    MemSets l2;  /* LRU */
+    MemSets llc; /* LRU */
 } MemCpuCaches;
 
 #define MEM_MAX_VICTIMS 3 /* the LLC's own fill, L2's victim, L1's victim by way of L2 */
 
 typedef struct MemCpuAccess {
     MemLevel level;  /* where the line was found */
-    uint32_t slot;   /* where it is in L1 now; of mem_cpu_access() only */
+    uint32_t slot;   /* where it is in L1 now; of an access only */
     bool displaced;  /* the slot held another line */
     bool dirtied;    /* a store found the line clean */
     bool prefetched; /* the line was prefetched and not used before */
@@ -36,7 +36,17 @@ typedef struct MemCpuAccess {
 void mem_cpu_init(MemCpuCaches *c, const MemCpuConfig *config);
 void mem_cpu_destroy(MemCpuCaches *c);
 
-void mem_cpu_access(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access);
+/* L1 slots are numbered set by set. */
+uint32_t mem_cpu_l1_slots(const MemCpuCaches *c);
+bool mem_cpu_l1_slot_holds_line(const MemCpuCaches *c, uint32_t slot);
+/* The slot of a line, or MEM_NO_SLOT. */
+uint32_t mem_cpu_l1_slot(const MemCpuCaches *c, uint64_t line);
+/* Whether any level holds the line. */
+bool mem_cpu_has(const MemCpuCaches *c, uint64_t line);
+
+/* An access that hits L1, or nothing: whoever gets false goes on with mem_cpu_fill(). */
+bool mem_cpu_hit(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access);
+void mem_cpu_fill(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access);
 /* Bring a line into L2; it comes from memory if `level` says so. */
 void mem_cpu_prefetch(MemCpuCaches *c, uint64_t line, MemCpuAccess *access);
 

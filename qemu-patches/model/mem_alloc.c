@@ -21,3 +21,7 @@ void *mem_regrow(void *items, size_t count, size_t item_bytes) {
     }
     return checked(realloc(items, count * item_bytes), count, item_bytes);
 }
+
+void *mem_aligned_alloc(size_t alignment, size_t bytes) {
+    return checked(aligned_alloc(alignment, (bytes + alignment - 1) & ~(alignment - 1)), 1, bytes);
+}

@@ -11,4 +11,7 @@ void *mem_calloc(size_t count, size_t item_bytes);
 /* Grow `items` to `count` items, as realloc() does. Aborts if there is no memory. */
 void *mem_regrow(void *items, size_t count, size_t item_bytes);
 
+/* Memory that begins at a multiple of `alignment`, a power of two; not zeroed. Release it with free(). */
+void *mem_aligned_alloc(size_t alignment, size_t bytes);
+
 #endif

@@ -121,17 +121,21 @@ static MemOpKind fetch_op(const MemCpuAccess *access, bool store, Waits waits) {
 }
 
 /* Returns when the CPU goes on. */
-static mem_ps miss(MemSys *m, uint64_t line, const MemCpuAccess *access, bool store, mem_ps at_ps) {
+static mem_ps miss(MemSys *m, uint64_t line, bool store, MemCpuAccess *access, mem_ps at_ps) {
     MemCounters *count = m->memory.count;
     MemStreamStep step = mem_streams_miss(&m->streams, line);
     Waits waits = waits_of(m, store, step.independent);
-    MemOpKind fetch = fetch_op(access, store, waits);
     Chain chain = {.at_ps = at_ps};
 
+    mem_cpu_fill(&m->cpu, line, store, access);
+    if (access->displaced) {
+        mem_sys_drop_slot(m, access->slot);
+    }
     count->l1_misses++;
     count->l2_misses += access->level != MEM_LEVEL_L2;
     count->llc_misses += access->level == MEM_LEVEL_MEMORY;
     count->stream_loads += waits == STREAMS;
+    MemOpKind fetch = fetch_op(access, store, waits);
     if (fetch != MEM_OP_KINDS) {
         chain_op(m, &chain, fetch, line);
     }
@@ -160,14 +164,10 @@ static mem_ps access_line(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, ui
 
     now_ps = mem_sys_enter(m, now_ps);
     mem_ps at_ps = m->wc.open_count ? send_buffer_of(m, line, now_ps) : now_ps;
-    mem_cpu_access(&m->cpu, line, store, &access);
-    *slot = access.slot;
-    if (access.level != MEM_LEVEL_L1) {
-        if (access.displaced) {
-            mem_sys_drop_slot(m, access.slot);
-        }
-        at_ps = miss(m, line, &access, store, at_ps);
+    if (!mem_cpu_hit(&m->cpu, line, store, &access)) {
+        at_ps = miss(m, line, store, &access, at_ps);
     }
+    *slot = access.slot;
     if (access.dirtied) {
         save_preimage(m, line, now_ps);
     }

@@ -4,6 +4,7 @@
 
 #include "cxl_device.h"
 #include "memsys.h"
+#include "setassoc.h"
 
 #define MAX_LATENCY_PS ((mem_ps)MEM_PS_PER_S)
 #define MIN_BANDWIDTH 1000000u
@@ -16,14 +17,14 @@
         }                                                                                                              \
     } while (0)
 
-/* A whole number of sets of 1 to 64 ways. */
+/* A whole number of sets of 1 to 16 ways: what setassoc.h can keep in order. */
 static bool is_cache_geometry(const MemCacheConfig *c) {
     uint64_t set_bytes = (uint64_t)c->ways * MEMSYS_LINE_BYTES;
-    return c->ways >= 1 && c->ways <= 64 && c->size_bytes >= set_bytes && c->size_bytes <= MAX_CPU_CACHE_BYTES &&
+    return c->ways >= 1 && c->ways <= MEM_MAX_CPU_WAYS && c->size_bytes >= set_bytes && c->size_bytes <= MAX_CPU_CACHE_BYTES &&
            c->size_bytes % set_bytes == 0;
 }
 
-#define GEOMETRY "size_bytes must be at most 4 GiB and a whole number of sets of 1 to 64 ways of 64-byte lines"
+#define GEOMETRY "size_bytes must be at most 4 GiB and a whole number of sets of 1 to 16 ways of 64-byte lines"
 
 static const char *check_core(const MemCpuConfig *c) {
     REQUIRE(c->wc_buffers >= 1 && c->wc_buffers <= 1024, "wc_buffers must be from 1 to 1024");

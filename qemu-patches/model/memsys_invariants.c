@@ -74,8 +74,7 @@ static const char *check_buffers(const MemSys *m) {
     for (uint32_t i = 0; i < m->wc.count; i++) {
         const MemWcBuffer *b = &m->wc.buffers[i];
         open += b->open;
-        if (b->open && (mem_fifo_find(&m->cpu.l1, b->line) != MEM_NO_SLOT || mem_lru_has(&m->cpu.l2, b->line) ||
-                        mem_lru_has(&m->cpu.llc, b->line) || mem_wc_find(&m->wc, b->line) != i)) {
+        if (b->open && (mem_cpu_has(&m->cpu, b->line) || mem_wc_find(&m->wc, b->line) != i)) {
             return "a line gathered in a WC buffer is in no other buffer and in no cache";
         }
     }

@@ -78,7 +78,7 @@ const char *memsys_flash_load(MemSys *m, uint32_t device, const void *bytes, siz
     return mem_flash_load(&m->memory.devices[device]->flash, bytes, count);
 }
 
-uint32_t memsys_l1_slots(const MemSys *m) { return mem_fifo_slots(&m->cpu.l1); }
+uint32_t memsys_l1_slots(const MemSys *m) { return mem_cpu_l1_slots(&m->cpu); }
 
 /* ---- What empties the caches ---- */
 
@@ -89,7 +89,7 @@ static void write_back_visited(void *opaque, uint64_t line) {
 
 static void drop_all_lines(MemSys *m) {
     for (uint32_t slot = 0; slot < memsys_l1_slots(m); slot++) {
-        if (m->cpu.l1.tags[slot] != MEM_TAG_NONE) {
+        if (mem_cpu_l1_slot_holds_line(&m->cpu, slot)) {
             mem_sys_drop_slot(m, slot);
         }
     }

@@ -6,159 +6,46 @@
 
 #include "mem_alloc.h"
 
-static const MemVictim nothing = {.line = MEM_NO_LINE, .dirty = false};
+#define HOST_LINE_BYTES 64u
 
-static void init_sets(MemSets *s, const MemCacheConfig *config) {
-    s->ways = config->ways;
-    s->count = config->size_bytes / MEMSYS_LINE_BYTES / config->ways;
-    s->power_of_two = (s->count & (s->count - 1)) == 0;
-    s->shift = (unsigned)__builtin_ctzll(s->count);
-    s->magic = UINT64_MAX / s->count + 1; /* exact for lines below 2^64 / count; unused for powers of two */
+void mem_sets_init(MemSets *a, const MemCacheConfig *config) {
+    uint64_t count = config->size_bytes / MEMSYS_LINE_BYTES / config->ways;
+    size_t set_bytes = sizeof(MemSet) + (config->ways + 3) / 4 * 4 * sizeof(MemTag);
+
+    *a = (MemSets){
+        .count = count,
+        .magic = UINT64_MAX / count + 1, /* exact for lines below 2^64 / count; unused for powers of two */
+        .power_of_two = (count & (count - 1)) == 0,
+        .shift = (unsigned)__builtin_ctzll(count),
+        .ways = config->ways,
+        .order_mask = UINT64_MAX >> (64 - 4 * config->ways),
+        .order_top = 4 * (config->ways - 1),
+        .set_bytes = set_bytes < HOST_LINE_BYTES ? HOST_LINE_BYTES : set_bytes,
+    };
+    /* A line more: mem_equal_tags() may look past the last set. */
+    a->sets = mem_aligned_alloc(HOST_LINE_BYTES, count * a->set_bytes + HOST_LINE_BYTES);
+    mem_sets_clear(a);
 }
 
-static size_t tag_count(const MemSets *s) { return (size_t)s->count * s->ways; }
+void mem_sets_destroy(MemSets *a) { free(a->sets); }
 
-static MemTag *new_tags(const MemSets *s) { return mem_calloc(tag_count(s), sizeof(MemTag)); }
-
-static void clear_tags(MemTag *tags, const MemSets *s) {
-    for (size_t i = 0; i < tag_count(s); i++) {
-        tags[i] = MEM_TAG_NONE;
+void mem_sets_clear(MemSets *a) {
+    memset(a->sets, 0, a->count * a->set_bytes + HOST_LINE_BYTES);
+    for (uint64_t number = 0; number < a->count; number++) {
+        MemSet *s = mem_set_at(a, number);
+        for (uint32_t way = 0; way < a->ways; way++) {
+            s->order = s->order << 4 | way; /* way 0 is filled first */
+            s->tags[way] = MEM_NO_TAG;
+        }
     }
 }
 
-static MemVictim victim_of(const MemSets *s, size_t first, MemTag tag) {
-    return tag == MEM_TAG_NONE ? nothing : (MemVictim){.line = mem_line_at(s, first, tag), .dirty = mem_tag_dirty(tag)};
-}
+void mem_set_drop(const MemSets *a, MemSet *s, uint32_t way) {
+    unsigned shift = mem_order_shift(s->order, way);
+    uint64_t newer = (UINT64_C(1) << shift) - 1;
 
-void mem_fifo_init(MemFifoArray *a, const MemCacheConfig *config) {
-    init_sets(&a->sets, config);
-    a->tags = new_tags(&a->sets);
-    a->filled = mem_calloc(tag_count(&a->sets), sizeof(*a->filled));
-    a->fills = 0;
-    mem_fifo_clear(a);
-}
-
-void mem_fifo_destroy(MemFifoArray *a) {
-    free(a->tags);
-    free(a->filled);
-}
-
-uint32_t mem_fifo_slots(const MemFifoArray *a) { return (uint32_t)tag_count(&a->sets); }
-
-MemVictim mem_fifo_put(MemFifoArray *a, uint64_t line, bool dirty, uint32_t *slot) {
-    MemPlace place = mem_place_of(&a->sets, line);
-    uint32_t first = (uint32_t)place.first;
-    uint32_t oldest = first;
-    uint64_t oldest_fill = a->filled[first];
-
-    for (uint32_t s = first + 1; s < first + a->sets.ways; s++) { /* no branches: which slot wins is not predictable */
-        uint64_t fill = a->filled[s];
-        oldest = fill < oldest_fill ? s : oldest;
-        oldest_fill = fill < oldest_fill ? fill : oldest_fill;
-    }
-    MemVictim victim = victim_of(&a->sets, first, a->tags[oldest]);
-    a->tags[oldest] = place.tag | (dirty ? MEM_TAG_DIRTY : 0);
-    a->filled[oldest] = ++a->fills;
-    *slot = oldest;
-    return victim;
-}
-
-void mem_fifo_drop(MemFifoArray *a, uint32_t slot) {
-    a->tags[slot] = MEM_TAG_NONE;
-    a->filled[slot] = 0;
-}
-
-void mem_fifo_clear(MemFifoArray *a) {
-    clear_tags(a->tags, &a->sets);
-    memset(a->filled, 0, tag_count(&a->sets) * sizeof(*a->filled));
-}
-
-void mem_lru_init(MemLruArray *a, const MemCacheConfig *config) {
-    init_sets(&a->sets, config);
-    a->tags = new_tags(&a->sets);
-    mem_lru_clear(a);
-}
-
-void mem_lru_destroy(MemLruArray *a) { free(a->tags); }
-
-size_t mem_lru_lines(const MemLruArray *a) { return tag_count(&a->sets); }
-
-void mem_lru_clear(MemLruArray *a) { clear_tags(a->tags, &a->sets); }
-
-/* Open the front of a set by moving the tags before `way` over the one there. */
-static void put_front(MemTag *set, uint32_t way, MemTag tag) {
-    memmove(set + 1, set, way * sizeof(*set));
-    set[0] = tag;
-}
-
-bool mem_lru_hit(MemLruArray *a, uint64_t line, MemTag *flags) {
-    MemPlace place = mem_place_of(&a->sets, line);
-    MemTag *set = a->tags + place.first;
-    uint32_t way = mem_way_of(set, a->sets.ways, place.tag);
-
-    if (way == a->sets.ways) {
-        return false;
-    }
-    *flags = set[way] & MEM_TAG_FLAGS;
-    put_front(set, way, place.tag);
-    return true;
-}
-
-MemVictim mem_lru_fill(MemLruArray *a, uint64_t line, MemTag flags) {
-    MemPlace place = mem_place_of(&a->sets, line);
-    MemTag *set = a->tags + place.first;
-    MemVictim victim = victim_of(&a->sets, place.first, set[a->sets.ways - 1]);
-
-    put_front(set, a->sets.ways - 1, place.tag | flags);
-    return victim;
-}
-
-MemVictim mem_lru_put(MemLruArray *a, uint64_t line, bool dirty) {
-    MemPlace place = mem_place_of(&a->sets, line);
-    MemTag *set = a->tags + place.first;
-    uint32_t way = mem_way_of(set, a->sets.ways, place.tag);
-    MemTag tag = place.tag | (dirty ? MEM_TAG_DIRTY : 0);
-    MemVictim victim = nothing;
-
-    if (way < a->sets.ways) {
-        tag |= set[way] & MEM_TAG_DIRTY;
-    } else {
-        way = a->sets.ways - 1;
-        victim = victim_of(&a->sets, place.first, set[way]);
-    }
-    put_front(set, way, tag);
-    return victim;
-}
-
-bool mem_lru_clean(MemLruArray *a, uint64_t line) {
-    MemPlace place = mem_place_of(&a->sets, line);
-    MemTag *set = a->tags + place.first;
-    uint32_t way = mem_way_of(set, a->sets.ways, place.tag);
-
-    if (way == a->sets.ways || !mem_tag_dirty(set[way])) {
-        return false;
-    }
-    set[way] &= ~MEM_TAG_DIRTY;
-    return true;
-}
-
-bool mem_lru_drop(MemLruArray *a, uint64_t line) {
-    MemPlace place = mem_place_of(&a->sets, line);
-    MemTag *set = a->tags + place.first;
-    uint32_t way = mem_way_of(set, a->sets.ways, place.tag);
-
-    if (way == a->sets.ways) {
-        return false;
-    }
-    bool dirty = mem_tag_dirty(set[way]);
-    for (; way + 1 < a->sets.ways; way++) {
-        set[way] = set[way + 1];
-    }
-    set[a->sets.ways - 1] = MEM_TAG_NONE;
-    return dirty;
-}
-
-bool mem_lru_has(const MemLruArray *a, uint64_t line) {
-    MemPlace place = mem_place_of(&a->sets, line);
-    return mem_way_of(a->tags + place.first, a->sets.ways, place.tag) < a->sets.ways;
+    s->order = (s->order & newer) | (s->order >> 4 & ~newer) | (uint64_t)way << a->order_top;
+    s->tags[way] = MEM_NO_TAG;
+    s->dirty &= (uint16_t)~(1u << way);
+    s->prefetched &= (uint16_t)~(1u << way);
 }

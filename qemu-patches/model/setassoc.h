@@ -1,130 +1,163 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tag arrays of the CPU caches. A tag is what tells a line from the others of
- * its set, a dirty bit and a prefetched bit; no bytes are kept. Two kinds,
- * because the L1 hands out stable slots and must not care about hits (FIFO),
- * while L2 and LLC keep each set in order of use (LRU). The number of sets need
- * not be a power of two. Tags have 32 bits: the arrays of a large LLC are what
- * the model's own speed depends on.
+ * Tag arrays of the CPU caches: sets of ways, and the order in which the ways of
+ * a set were put to use. A tag is what tells a line from the others of its set;
+ * no bytes are kept. Tags do not move, so that the L1 can hand out stable slots.
+ * Who calls mem_set_use() on a hit gets LRU, who does not gets FIFO.
+ *
+ * Every miss of the guest looks through some ten sets here, so instructions
+ * count: a set of up to 12 ways is one line of the host, its tags are compared
+ * all at once, and the order of use is a list of ways in the nibbles of a word.
  */
 #ifndef MODEL_SETASSOC_H
 #define MODEL_SETASSOC_H
 
 #include <assert.h>
-#include <string.h>
 
 #include "memsys.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 typedef uint32_t MemTag;
 
-#define MEM_TAG_DIRTY (UINT32_C(1) << 31)
-#define MEM_TAG_PREFETCHED (UINT32_C(1) << 30) /* not used yet */
-#define MEM_TAG_FLAGS (MEM_TAG_DIRTY | MEM_TAG_PREFETCHED)
-#define MEM_TAG_NONE (~MEM_TAG_FLAGS) /* no line: clean, and no line's tag */
+#define MEM_NO_TAG UINT32_MAX
+#define MEM_MAX_CPU_WAYS 16u
+#define MEM_NO_WAY MEM_MAX_CPU_WAYS
 
-#define MEM_NO_LINE UINT64_MAX
+typedef struct MemSet {
+    uint64_t order;      /* nibbles: the way put to use last is the lowest, the one to go next the highest in use */
+    uint16_t dirty;      /* bit i: of way i */
+    uint16_t prefetched; /* and not used yet */
+    MemTag tags[];
+} MemSet;
 
-static inline MemTag mem_tag_plain(MemTag tag) { return tag & ~MEM_TAG_FLAGS; }
-static inline bool mem_tag_dirty(MemTag tag) { return (tag & MEM_TAG_DIRTY) != 0; }
-static inline bool mem_tag_prefetched(MemTag tag) { return (tag & MEM_TAG_PREFETCHED) != 0; }
+static_assert(sizeof(MemSet) == 16, "12 tags and this are 64 bytes");
 
-/* How lines spread over sets. */
+/* The number of sets need not be a power of two. */
 typedef struct MemSets {
-    uint64_t magic; /* 2^64 / count, rounded up: a multiplication in place of the division */
+    uint8_t *sets;
+    size_t set_bytes;
     uint64_t count;
+    uint64_t magic;      /* 2^64 / count, rounded up: a multiplication in place of the division */
+    uint64_t order_mask; /* the nibbles in use */
     uint32_t ways;
-    unsigned shift; /* log2 of count, if it is a power of two */
+    unsigned order_top; /* shift to the nibble of the way that goes next */
+    unsigned shift;     /* log2 of count, if it is a power of two */
     bool power_of_two;
 } MemSets;
 
+/* Where a line is, or would be. */
 typedef struct MemPlace {
-    size_t first; /* of the set, in the array of tags */
+    MemSet *set;
+    uint64_t number; /* of the set */
     MemTag tag;
 } MemPlace;
 
-static inline MemPlace mem_place_of(const MemSets *s, uint64_t line) {
-    uint64_t tag = s->power_of_two ? line >> s->shift : (uint64_t)(((unsigned __int128)line * s->magic) >> 64);
-    assert(tag < MEM_TAG_NONE); /* memsys_check_cpu() and the size of an address space see to it */
-    return (MemPlace){.first = (size_t)(line - tag * s->count) * s->ways, .tag = (MemTag)tag};
+void mem_sets_init(MemSets *a, const MemCacheConfig *config);
+void mem_sets_destroy(MemSets *a);
+void mem_sets_clear(MemSets *a);
+
+static inline MemSet *mem_set_at(const MemSets *a, uint64_t number) {
+    return (MemSet *)(void *)(a->sets + number * a->set_bytes);
 }
 
-/* The line of a tag in the set of `slot`. */
-static inline uint64_t mem_line_at(const MemSets *s, size_t slot, MemTag tag) {
-    return (uint64_t)mem_tag_plain(tag) * s->count + slot / s->ways;
-}
+static inline MemPlace mem_place_of(const MemSets *a, uint64_t line) {
+    uint64_t tag, number;
 
-/* Four tags at a time: every miss of the host looks at every tag of three sets. */
-typedef MemTag MemTags4 __attribute__((vector_size(16), aligned(4), may_alias));
-
-/* The way of a tag, whatever its flags, or `ways`. */
-static inline uint32_t mem_way_of(const MemTag *set, uint32_t ways, MemTag tag) {
-    uint32_t way = 0;
-
-    for (; way + 4 <= ways; way += 4) {
-        uint64_t equal[2];
-        MemTags4 same = (MemTags4)((*(const MemTags4 *)(set + way) & ~MEM_TAG_FLAGS) == tag);
-        memcpy(equal, &same, sizeof(equal));
-        if (equal[0] | equal[1]) {
-            break;
-        }
+    if (a->power_of_two) {
+        tag = line >> a->shift;
+        number = line & (a->count - 1);
+    } else {
+        tag = (uint64_t)(((unsigned __int128)line * a->magic) >> 64);
+        number = line - tag * a->count;
     }
-    while (way < ways && mem_tag_plain(set[way]) != tag) {
-        way++;
-    }
-    return way;
+    assert(tag < MEM_NO_TAG); /* memsys_check_cpu() and the size of an address space see to it */
+    return (MemPlace){.set = mem_set_at(a, number), .number = number, .tag = (MemTag)tag};
 }
 
-/* What an array pushed out: a line, or MEM_NO_LINE. */
+/* The line of a tag in set `number`. */
+static inline uint64_t mem_line_of(const MemSets *a, uint64_t number, MemTag tag) {
+    return (uint64_t)tag * a->count + number;
+}
+
+/* Bit i: tag i of `count`, at most 16, is this one. */
+static inline uint32_t mem_equal_tags_plain(const MemTag *tags, uint32_t count, MemTag tag) {
+    uint32_t equal = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        equal |= (uint32_t)(tags[i] == tag) << i;
+    }
+    return equal;
+}
+
+#ifdef __SSE2__
+/* Of 8 tags, as eight words. */
+static inline __m128i mem_equal_8_tags(const MemTag *tags, __m128i wanted) {
+    __m128i low = _mm_cmpeq_epi32(_mm_loadu_si128((const __m128i *)(const void *)tags), wanted);
+    __m128i high = _mm_cmpeq_epi32(_mm_loadu_si128((const __m128i *)(const void *)(tags + 4)), wanted);
+    return _mm_packs_epi32(low, high);
+}
+#endif
+
+/* As above; it may read, but does not mind, tags up to the next multiple of 8. */
+static inline uint32_t mem_equal_tags(const MemTag *tags, uint32_t count, MemTag tag) {
+#ifdef __SSE2__
+    __m128i wanted = _mm_set1_epi32((int)tag);
+    __m128i low = mem_equal_8_tags(tags, wanted);
+    __m128i high = count > 8 ? mem_equal_8_tags(tags + 8, wanted) : _mm_setzero_si128();
+    return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(low, high)) & ((1u << count) - 1);
+#else
+    return mem_equal_tags_plain(tags, count, tag);
+#endif
+}
+
+/* The way that holds the line, or MEM_NO_WAY. */
+static inline uint32_t mem_set_find(const MemSets *a, MemPlace p) {
+    return (uint32_t)__builtin_ctz(mem_equal_tags(p.set->tags, a->ways, p.tag) | 1u << MEM_NO_WAY);
+}
+
+/* The shift to the nibble of a way. */
+static inline unsigned mem_order_shift(uint64_t order, uint32_t way) {
+    const uint64_t ones = UINT64_C(0x1111111111111111);
+    uint64_t other = order ^ way * ones;
+    return (unsigned)__builtin_ctzll((other - ones) & ~other & ones << 3) - 3; /* the lowest nibble that is 0 */
+}
+
+/* The way becomes the last to go. */
+static inline void mem_set_use(MemSet *s, uint32_t way) {
+    unsigned shift = mem_order_shift(s->order, way);
+    uint64_t newer = (UINT64_C(1) << shift) - 1;
+    uint64_t older = ~((UINT64_C(16) << shift) - 1);
+    s->order = (s->order & older) | (s->order & newer) << 4 | way;
+}
+
+/* What was pushed out of a set. */
 typedef struct MemVictim {
-    uint64_t line;
+    MemTag tag; /* or MEM_NO_TAG */
     bool dirty;
 } MemVictim;
 
-/* First in, first out. slot = set * ways + way. */
-typedef struct MemFifoArray {
-    MemTag *tags;
-    uint64_t *filled; /* when the slot was filled, by `fills`; 0 for an empty slot */
-    uint64_t fills;
-    MemSets sets;
-} MemFifoArray;
+/* Put an absent line in the place of the one that goes next. */
+static inline MemVictim mem_set_fill(const MemSets *a, MemPlace p, bool dirty, bool prefetched, uint32_t *way) {
+    MemSet *s = p.set;
+    uint32_t w = (uint32_t)(s->order >> a->order_top) & 15;
+    MemVictim victim = {.tag = s->tags[w], .dirty = (s->dirty >> w & 1) != 0};
 
-void mem_fifo_init(MemFifoArray *a, const MemCacheConfig *config);
-void mem_fifo_destroy(MemFifoArray *a);
-uint32_t mem_fifo_slots(const MemFifoArray *a);
-
-/* Put an absent line into an empty slot of its set, else the one filled first; returns what was there. */
-MemVictim mem_fifo_put(MemFifoArray *a, uint64_t line, bool dirty, uint32_t *slot);
-void mem_fifo_drop(MemFifoArray *a, uint32_t slot);
-void mem_fifo_clear(MemFifoArray *a);
-
-/* The slot of a line or MEM_NO_SLOT. Inline: the hot path of every access. */
-static inline uint32_t mem_fifo_find(const MemFifoArray *a, uint64_t line) {
-    MemPlace place = mem_place_of(&a->sets, line);
-    uint32_t way = mem_way_of(a->tags + place.first, a->sets.ways, place.tag);
-    return way < a->sets.ways ? (uint32_t)place.first + way : MEM_NO_SLOT;
+    s->order = (s->order << 4 | w) & a->order_mask;
+    s->tags[w] = p.tag;
+    s->dirty = (uint16_t)((s->dirty & ~(1u << w)) | (uint32_t)dirty << w);
+    s->prefetched = (uint16_t)((s->prefetched & ~(1u << w)) | (uint32_t)prefetched << w);
+    *way = w;
+    return victim;
 }
 
-/* Least recently used. Each set's tags stand in order of use, the newest first, empty ones last. */
-typedef struct MemLruArray {
-    MemTag *tags;
-    MemSets sets;
-} MemLruArray;
+/* Empty the way: it is filled before anything is pushed out. */
+void mem_set_drop(const MemSets *a, MemSet *s, uint32_t way);
 
-void mem_lru_init(MemLruArray *a, const MemCacheConfig *config);
-void mem_lru_destroy(MemLruArray *a);
-size_t mem_lru_lines(const MemLruArray *a);
-
-/* A hit moves the line to the front, plain; `*flags` is what it carried. */
-bool mem_lru_hit(MemLruArray *a, uint64_t line, MemTag *flags);
-/* Put a line that is known to be absent in front, with these flags; returns what was pushed out. */
-MemVictim mem_lru_fill(MemLruArray *a, uint64_t line, MemTag flags);
-/* Put a line in front, dirty if it was or is to be; returns what was pushed out. */
-MemVictim mem_lru_put(MemLruArray *a, uint64_t line, bool dirty);
-/* Clear the dirty bit where the line stands; returns what it was. */
-bool mem_lru_clean(MemLruArray *a, uint64_t line);
-/* Remove the line; returns whether it was dirty. */
-bool mem_lru_drop(MemLruArray *a, uint64_t line);
-bool mem_lru_has(const MemLruArray *a, uint64_t line);
-void mem_lru_clear(MemLruArray *a);
+static inline bool mem_sets_have(const MemSets *a, uint64_t line) {
+    return mem_set_find(a, mem_place_of(a, line)) != MEM_NO_WAY;
+}
 
 #endif

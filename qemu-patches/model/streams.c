@@ -11,6 +11,7 @@
 
 void mem_streams_init(MemStreams *s, const MemCpuConfig *config) {
     bool wanted = config->prefetch_streams || config->overlap == MEM_OVERLAP_STREAMS;
+    uint32_t buckets = 64;
 
     *s = (MemStreams){
         .count = config->prefetch_streams ? config->prefetch_streams
@@ -20,87 +21,123 @@ void mem_streams_init(MemStreams *s, const MemCpuConfig *config) {
         .degree = (int)config->prefetch_degree,
         .prefetches = config->prefetch_streams != 0,
     };
+    while (buckets < 2 * s->count) {
+        buckets *= 2;
+    }
+    s->bucket_mask = buckets - 1;
+    s->buckets = mem_calloc(buckets, sizeof(*s->buckets));
+    for (uint32_t i = 0; i < buckets; i++) {
+        s->buckets[i] = MEM_NO_STREAM;
+    }
     s->streams = mem_calloc(s->count + 1, sizeof(*s->streams));
     for (uint32_t i = 0; i < s->count; i++) {
-        s->streams[i].page = NO_PAGE;
+        s->streams[i] = (MemStream){
+            .page = NO_PAGE,
+            .newer = (uint16_t)(i + 1 < s->count ? i + 1 : 0),
+            .older = (uint16_t)(i > 0 ? i - 1 : s->count - 1),
+        };
     }
+    s->newest = (uint16_t)(s->count - 1);
 }
 
-void mem_streams_destroy(MemStreams *s) { free(s->streams); }
-
-/* Make `index` the first of the recent ones, in the place of the one at `rank`. */
-static MemStream *use_stream(MemStreams *s, uint32_t rank, uint32_t index) {
-    for (; rank > 0; rank--) {
-        s->recent[rank] = s->recent[rank - 1];
-    }
-    s->recent[0] = index;
-    return &s->streams[index];
+void mem_streams_destroy(MemStreams *s) {
+    free(s->streams);
+    free(s->buckets);
 }
 
-/* The stream of a page, or the one used longest ago, made empty. */
-static MemStream *stream_of(MemStreams *s, uint64_t page) {
-    uint32_t oldest = 0;
+static uint16_t *bucket_of(const MemStreams *s, uint64_t page) {
+    return &s->buckets[(page ^ page >> 9) & s->bucket_mask];
+}
 
-    for (uint32_t rank = 0; rank < MEM_RECENT_STREAMS; rank++) {
-        if (s->streams[s->recent[rank]].page == page) {
-            return use_stream(s, rank, s->recent[rank]);
-        }
+static void use_stream(MemStreams *s, uint16_t index) {
+    MemStream *stream = &s->streams[index], *newest = &s->streams[s->newest];
+
+    if (index == s->newest) {
+        return;
     }
-    for (uint32_t i = 0; i < s->count; i++) {
-        if (s->streams[i].page == page) {
-            return use_stream(s, MEM_RECENT_STREAMS - 1, i);
+    s->streams[stream->newer].older = stream->older;
+    s->streams[stream->older].newer = stream->newer;
+    stream->older = s->newest;
+    stream->newer = newest->newer; /* the oldest one: it is a ring */
+    s->streams[stream->newer].older = index;
+    newest->newer = index;
+    s->newest = index;
+}
+
+static void set_recognised(MemStreams *s, MemStream *stream, bool recognised) {
+    int left = stream->step > 0 ? PAGE_LINES - 1 - stream->last : stream->last;
+    bool at_edge = recognised && left < MEM_STREAM_STEP;
+
+    s->edge_count += (uint32_t)at_edge - (uint32_t)stream->at_edge;
+    stream->recognised = recognised;
+    stream->at_edge = at_edge;
+}
+
+/* The stream used longest ago becomes that of the page. */
+static MemStream *replace_oldest(MemStreams *s, uint64_t page) {
+    uint16_t index = s->streams[s->newest].newer;
+    MemStream *stream = &s->streams[index];
+
+    set_recognised(s, stream, false);
+    if (stream->page != NO_PAGE) {
+        uint16_t *link = bucket_of(s, stream->page);
+        while (*link != index) {
+            link = &s->streams[*link].next_in_bucket;
         }
-        oldest = s->streams[i].used < s->streams[oldest].used ? i : oldest;
+        *link = stream->next_in_bucket;
     }
-    s->streams[oldest].page = NO_PAGE;
-    return use_stream(s, MEM_RECENT_STREAMS - 1, oldest);
+    uint16_t *bucket = bucket_of(s, page);
+    stream->page = page;
+    stream->next_in_bucket = *bucket;
+    *bucket = index;
+    s->newest = index; /* the ring turns by one */
+    return stream;
 }
 
 /* Whether a stream has just run out of its page at the edge that `line` of a new page continues. */
 static MemStream *continued_by(MemStreams *s, int line) {
     int step = line < MEM_STREAM_STEP ? 1 : line >= PAGE_LINES - MEM_STREAM_STEP ? -1 : 0;
 
-    for (uint32_t i = 0; step && i < s->count; i++) {
+    for (uint32_t i = 0; s->edge_count && step && i < s->count; i++) {
         MemStream *old = &s->streams[i];
-        int edge = step > 0 ? PAGE_LINES - 1 - old->last : old->last;
-        int gap = edge + (step > 0 ? line : PAGE_LINES - 1 - line) + 1;
-        if (old->page != NO_PAGE && old->recognised && old->step == step && gap <= MEM_STREAM_STEP) {
+        int left = step > 0 ? PAGE_LINES - 1 - old->last : old->last;
+        int gap = left + (step > 0 ? line : PAGE_LINES - 1 - line) + 1;
+        if (old->at_edge && old->step == step && gap <= MEM_STREAM_STEP) {
             return old;
         }
     }
     return NULL;
 }
 
-static void begin(MemStreams *s, MemStream *stream, uint64_t page, int line) {
+static MemStream *begin(MemStreams *s, uint64_t page, int line) {
+    MemStream *stream = replace_oldest(s, page);
     MemStream *old = continued_by(s, line);
-    int step = old ? old->step : 0;
 
+    stream->last = stream->ahead = (int8_t)line;
+    stream->step = old ? old->step : 0;
     if (old) {
-        old->recognised = false; /* it ends here, and only once */
+        set_recognised(s, old, false); /* it ends here, and only once */
+        set_recognised(s, stream, true);
     }
-    *stream = (MemStream){
-        .page = page, .last = (int16_t)line, .ahead = (int16_t)line, .step = (int8_t)step, .recognised = old != NULL};
+    return stream;
 }
 
-/* Returns whether the miss continues the stream. */
-static bool advance(MemStream *stream, int line) {
+/* The miss continues the stream, or does not. */
+static void advance(MemStreams *s, MemStream *stream, int line) {
     int way = line - stream->last;
     int step = way > 0 ? 1 : -1;
 
     if (way == 0) {
-        return stream->recognised;
+        return;
     }
-    if (step == stream->step && way * step <= MEM_STREAM_STEP) {
-        stream->recognised = true;
-    } else {
-        stream->recognised = false;
-        stream->step = (int8_t)(way * step <= MEM_STREAM_STEP ? step : 0);
+    bool near = way * step <= MEM_STREAM_STEP;
+    bool continues = near && step == stream->step;
+    stream->last = (int8_t)line;
+    stream->step = (int8_t)(near ? step : 0);
+    if (!continues || (line - stream->ahead) * step > 0) {
+        stream->ahead = (int8_t)line;
     }
-    if (!stream->recognised || (line - stream->ahead) * step > 0) {
-        stream->ahead = (int16_t)line;
-    }
-    stream->last = (int16_t)line;
-    return stream->recognised;
+    set_recognised(s, stream, continues);
 }
 
 /* The next lines of the page, up to `degree`, none further ahead than `distance`. */
@@ -119,25 +156,30 @@ static void look_ahead(const MemStreams *s, MemStream *stream, MemStreamStep *re
     }
     result->prefetch_line = stream->page * PAGE_LINES + (uint64_t)(stream->ahead + stream->step);
     result->prefetch_step = stream->step;
-    stream->ahead = (int16_t)last;
+    stream->ahead = (int8_t)last;
 }
 
 MemStreamStep mem_streams_miss(MemStreams *s, uint64_t line) {
     MemStreamStep result = {.independent = false};
     uint64_t page = line / PAGE_LINES;
     int line_of_page = (int)(line % PAGE_LINES);
+    MemStream *stream;
 
     if (!s->count) {
         return result;
     }
-    MemStream *stream = stream_of(s, page);
-    if (stream->page == page) {
-        result.independent = advance(stream, line_of_page);
-    } else {
-        begin(s, stream, page, line_of_page);
-        result.independent = stream->recognised;
+    uint16_t index = *bucket_of(s, page);
+    while (index != MEM_NO_STREAM && s->streams[index].page != page) {
+        index = s->streams[index].next_in_bucket;
     }
-    stream->used = ++s->misses;
+    if (index == MEM_NO_STREAM) {
+        stream = begin(s, page, line_of_page);
+    } else {
+        stream = &s->streams[index];
+        advance(s, stream, line_of_page);
+        use_stream(s, index);
+    }
+    result.independent = stream->recognised;
     if (s->prefetches && stream->recognised) {
         look_ahead(s, stream, &result);
     }

@@ -16,22 +16,26 @@
 #include "memsys.h"
 
 #define MEM_STREAM_STEP 4
-#define MEM_RECENT_STREAMS 4
+#define MEM_NO_STREAM UINT16_MAX
 
 typedef struct MemStream {
     uint64_t page;
-    uint64_t used;   /* when, by the count of misses */
-    int16_t last;    /* line of the page */
-    int16_t ahead;   /* the last line asked for */
-    int8_t step;     /* +1 up, -1 down, 0 not known yet */
-    bool recognised; /* two steps in one direction */
+    uint16_t newer, older;   /* streams in order of use: a ring through MemStreams::newest */
+    uint16_t next_in_bucket; /* of the pages with one hash */
+    int8_t last;             /* line of the page */
+    int8_t ahead;            /* the last line asked for */
+    int8_t step;             /* +1 up, -1 down, 0 not known yet */
+    bool recognised;         /* two steps in one direction */
+    bool at_edge;            /* recognised and about to leave its page */
 } MemStream;
 
 typedef struct MemStreams {
     MemStream *streams;
+    uint16_t *buckets; /* of streams by page */
+    uint32_t bucket_mask;
     uint32_t count;
-    uint32_t recent[MEM_RECENT_STREAMS]; /* used last, newest first: a copy has two, few programs more */
-    uint64_t misses;
+    uint16_t newest;
+    uint32_t edge_count; /* streams at an edge */
     int distance;
     int degree;
     bool prefetches;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The parts alone: replacement policies and the one dirty bit of a line.
+// The parts alone: sets and their order of use, and the one dirty bit of a line.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <list>
+#include <random>
 #include <tuple>
+#include <vector>
 
 #include "rig.h"
 
@@ -12,45 +16,121 @@ extern "C" {
 #include "event_queue.h"
 }
 
-TEST(Fifo, AHitDoesNotSaveALine) {
-    MemFifoArray a;
-    MemCacheConfig config = {4 * 64, 4, 0}; // one set
-    uint32_t slot;
-    mem_fifo_init(&a, &config);
-    for (uint64_t line = 10; line < 14; line++) {
-        EXPECT_EQ(mem_fifo_put(&a, line, false, &slot).line, MEM_NO_LINE);
+namespace {
+
+// An array of the CPU's caches, and what the tests ask of it.
+class Sets {
+  public:
+    explicit Sets(MemCacheConfig config) { mem_sets_init(&sets_, &config); }
+    ~Sets() { mem_sets_destroy(&sets_); }
+    Sets(const Sets &) = delete;
+    Sets &operator=(const Sets &) = delete;
+
+    uint32_t way(uint64_t line) const { return mem_set_find(&sets_, mem_place_of(&sets_, line)); }
+    bool has(uint64_t line) const { return mem_sets_have(&sets_, line); }
+    void use(uint64_t line) { mem_set_use(mem_place_of(&sets_, line).set, way(line)); }
+    void drop(uint64_t line) { mem_set_drop(&sets_, mem_place_of(&sets_, line).set, way(line)); }
+    // The line that was pushed out, or -1.
+    int64_t fill(uint64_t line, bool dirty = false) {
+        uint32_t way;
+        MemPlace p = mem_place_of(&sets_, line);
+        MemVictim victim = mem_set_fill(&sets_, p, dirty, false, &way);
+        victim_dirty = victim.dirty;
+        return victim.tag == MEM_NO_TAG ? -1 : int64_t(mem_line_of(&sets_, p.number, victim.tag));
     }
-    EXPECT_NE(mem_fifo_find(&a, 10), MEM_NO_SLOT); // used again, and still the first to go
-    EXPECT_EQ(mem_fifo_put(&a, 14, true, &slot).line, 10u);
-    EXPECT_EQ(mem_fifo_put(&a, 15, false, &slot).line, 11u);
-    mem_fifo_drop(&a, mem_fifo_find(&a, 14)); // an empty slot is filled before anything is pushed out
-    EXPECT_EQ(mem_fifo_put(&a, 16, false, &slot).line, MEM_NO_LINE);
-    EXPECT_EQ(mem_fifo_put(&a, 17, false, &slot).line, 12u);
-    mem_fifo_destroy(&a);
+    bool victim_dirty = false;
+
+  private:
+    MemSets sets_;
+};
+
+} // namespace
+
+TEST(Sets, WhatIsNotUsedAgainGoesInTheOrderItCame) {
+    Sets sets({4 * 64, 4, 0}); // one set
+    for (uint64_t line = 10; line < 14; line++) {
+        EXPECT_EQ(sets.fill(line), -1);
+    }
+    EXPECT_TRUE(sets.has(10)); // looked up, and still the first to go
+    EXPECT_EQ(sets.fill(14, true), 10);
+    EXPECT_EQ(sets.fill(15), 11);
+    EXPECT_FALSE(sets.victim_dirty);
+    sets.drop(14); // an empty way is filled before anything is pushed out
+    EXPECT_EQ(sets.fill(16), -1);
+    EXPECT_EQ(sets.fill(17), 12);
 }
 
-TEST(Lru, AHitSavesALineAndTakesTheDirtyBit) {
-    MemLruArray a;
-    MemCacheConfig config = {3 * 64, 3, 0};
-    MemTag flags = 0;
-    mem_lru_init(&a, &config);
-    mem_lru_put(&a, 1, true);
-    mem_lru_put(&a, 2, true);
-    mem_lru_put(&a, 3, false);
-    EXPECT_TRUE(mem_lru_hit(&a, 1, &flags));
-    EXPECT_TRUE(mem_tag_dirty(flags));
-    MemVictim victim = mem_lru_put(&a, 4, false);
-    EXPECT_EQ(victim.line, 2u);
-    EXPECT_TRUE(victim.dirty);
-    EXPECT_EQ(mem_lru_put(&a, 1, false).line, MEM_NO_LINE); // already there
-    EXPECT_FALSE(mem_lru_drop(&a, 4));
-    EXPECT_FALSE(mem_lru_drop(&a, 4));
-    EXPECT_EQ(mem_lru_put(&a, 5, true).line, MEM_NO_LINE);
-    EXPECT_TRUE(mem_lru_clean(&a, 5));
-    EXPECT_FALSE(mem_lru_clean(&a, 5));
-    EXPECT_TRUE(mem_lru_has(&a, 5));
-    EXPECT_FALSE(mem_lru_has(&a, 2));
-    mem_lru_destroy(&a);
+TEST(Sets, UseSavesALine) {
+    Sets sets({3 * 64, 3, 0});
+    sets.fill(1);
+    sets.fill(2, true);
+    sets.fill(3);
+    sets.use(1);
+    EXPECT_EQ(sets.fill(4), 2);
+    EXPECT_TRUE(sets.victim_dirty);
+    sets.use(4); // the newest already
+    EXPECT_EQ(sets.fill(5), 3);
+    EXPECT_EQ(sets.fill(6), 1);
+    EXPECT_EQ(sets.fill(7), 4);
+}
+
+// Against a list, for every number of ways.
+TEST(Sets, OrderOfUseIsThatOfAList) {
+    for (uint32_t ways = 1; ways <= MEM_MAX_CPU_WAYS; ways++) {
+        Sets sets({uint64_t(ways) * 3 * 64, ways, 0}); // three sets: the set of a line is its number modulo 3
+        std::vector<std::list<uint64_t>> lists(3);     // newest first
+        std::mt19937 random(ways);
+        for (int i = 0; i < 20000; i++) {
+            uint64_t line = random() % (6 * ways);
+            std::list<uint64_t> &list = lists[line % 3];
+            auto at = std::find(list.begin(), list.end(), line);
+            ASSERT_EQ(sets.has(line), at != list.end());
+            if (at != list.end()) {
+                list.erase(at);
+                if (random() % 4 == 0) {
+                    sets.drop(line);
+                    continue;
+                }
+                sets.use(line);
+            } else {
+                bool full = list.size() == ways;
+                ASSERT_EQ(sets.fill(line), full ? int64_t(list.back()) : -1);
+                list.resize(list.size() - full);
+            }
+            list.push_front(line);
+        }
+    }
+}
+
+TEST(Sets, ComparingAllTagsAtOnceIsAsOneByOne) {
+    std::mt19937 random(1);
+    MemTag tags[16];
+    for (int i = 0; i < 100000; i++) {
+        for (MemTag &tag : tags) {
+            tag = random() % 8 ? random() % 5 : MEM_NO_TAG;
+        }
+        uint32_t count = 1 + random() % 16;
+        MemTag wanted = random() % 5;
+        ASSERT_EQ(mem_equal_tags(tags, count, wanted), mem_equal_tags_plain(tags, count, wanted));
+    }
+}
+
+TEST(Sets, AnyNumberOfThemHoldsWhatItShould) {
+    MemCacheConfig config = {.size_bytes = 11 * 5 * 64, .ways = 11, .latency_ps = 0};
+    Sets sets(config);
+    for (uint64_t line = 1000000; line < 1000000 + 55; line++) {
+        EXPECT_EQ(sets.fill(line), -1);
+    }
+    for (uint64_t line = 1000000; line < 1000000 + 55; line++) {
+        EXPECT_TRUE(sets.has(line));
+    }
+    EXPECT_EQ(sets.fill(1000055), 1000000);
+}
+
+static void access_caches(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access) {
+    if (!mem_cpu_hit(c, line, store, access)) {
+        mem_cpu_fill(c, line, store, access);
+    }
 }
 
 TEST(Hierarchy, DirtyBitIsHeldByTheInnermostLevel) {
@@ -58,18 +138,17 @@ TEST(Hierarchy, DirtyBitIsHeldByTheInnermostLevel) {
     MemCpuCaches c;
     MemCpuAccess access;
     mem_cpu_init(&c, &config);
-    mem_cpu_access(&c, 0, true, &access);
+    access_caches(&c, 0, true, &access);
     EXPECT_TRUE(access.dirtied);
-    mem_cpu_access(&c, 8, false, &access);
-    mem_cpu_access(&c, 16, false, &access); // pushes line 0 to L2
+    access_caches(&c, 8, false, &access);
+    access_caches(&c, 16, false, &access); // pushes line 0 to L2
     EXPECT_TRUE(access.displaced);
-    EXPECT_EQ(mem_fifo_find(&c.l1, 0), MEM_NO_SLOT);
-    mem_cpu_access(&c, 0, false, &access);
+    EXPECT_EQ(mem_cpu_l1_slot(&c, 0), MEM_NO_SLOT);
+    access_caches(&c, 0, false, &access);
     EXPECT_EQ(access.level, MEM_LEVEL_L2);
     EXPECT_EQ(mem_cpu_check(&c), nullptr);
     uint32_t slot = access.slot;
-    EXPECT_TRUE(mem_tag_dirty(c.l1.tags[slot]));
-    mem_cpu_access(&c, 0, true, &access);
+    access_caches(&c, 0, true, &access);
     EXPECT_FALSE(access.dirtied); // it was dirty all along
     EXPECT_TRUE(mem_cpu_clean(&c, 0, &slot));
     EXPECT_EQ(slot, access.slot);
@@ -79,17 +158,22 @@ TEST(Hierarchy, DirtyBitIsHeldByTheInnermostLevel) {
     mem_cpu_destroy(&c);
 }
 
-TEST(Hierarchy, CheckFindsADoubleAndATwiceDirtyLine) {
+TEST(Hierarchy, CheckFindsADoubleATwiceDirtyLineAndABrokenOrder) {
     MemCpuConfig config = small_cpu();
     MemCpuCaches c;
     MemCpuAccess access;
     mem_cpu_init(&c, &config);
-    mem_cpu_access(&c, 1, false, &access);
+    access_caches(&c, 1, false, &access);
     EXPECT_EQ(mem_cpu_check(&c), nullptr);
-    c.l2.tags[1 * 4 + 1] = c.l2.tags[1 * 4];
+    MemSet *l2 = mem_place_of(&c.l2, 1).set;
+    l2->tags[1] = l2->tags[0];
     EXPECT_NE(mem_cpu_check(&c), nullptr);
-    c.l2.tags[1 * 4 + 1] = MEM_TAG_NONE;
-    c.llc.tags[1 * 4] |= MEM_TAG_DIRTY;
+    l2->tags[1] = MEM_NO_TAG;
+    mem_place_of(&c.llc, 1).set->dirty |= 1;
+    EXPECT_NE(mem_cpu_check(&c), nullptr);
+    mem_place_of(&c.llc, 1).set->dirty = 0;
+    EXPECT_EQ(mem_cpu_check(&c), nullptr);
+    l2->order = 0;
     EXPECT_NE(mem_cpu_check(&c), nullptr);
     mem_cpu_destroy(&c);
 }

@@ -23,7 +23,7 @@ TEST(Config, EachCpuRuleNamesItsField) {
     const Case<MemCpuConfig> cases[] = {
         {"l1d.size_bytes", [](auto &c) { c.l1d.size_bytes = 0; }},
         {"l1d.size_bytes", [](auto &c) { c.l1d.ways = 0; }},
-        {"l1d.size_bytes", [](auto &c) { c.l1d.ways = 65; }},
+        {"l1d.size_bytes", [](auto &c) { c.l1d.ways = 17; }},
         {"l1d.latency_ps", [](auto &c) { c.l1d.latency_ps = 1; }},
         {"l2.size_bytes", [](auto &c) { c.l2.size_bytes = 128; }},
         {"l2.size_bytes", [](auto &c) { c.l2.size_bytes = 4096 + 64; }},

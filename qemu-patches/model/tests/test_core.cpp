@@ -284,21 +284,6 @@ TEST(Windows, InterleavedLinesGoToTheDevicesInTurn) {
     memsys_free(m);
 }
 
-TEST(Sets, AnyNumberOfSetsHoldsWhatItShould) {
-    MemCacheConfig config = {.size_bytes = 11 * 5 * 64, .ways = 11, .latency_ps = 0};
-    MemLruArray a;
-    mem_lru_init(&a, &config);
-    for (uint64_t line = 1000000; line < 1000000 + 55; line++) {
-        EXPECT_EQ(mem_lru_fill(&a, line, 0).line, MEM_NO_LINE);
-    }
-    for (uint64_t line = 1000000; line < 1000000 + 55; line++) {
-        EXPECT_TRUE(mem_lru_has(&a, line));
-        EXPECT_EQ(mem_line_at(&a.sets, mem_place_of(&a.sets, line).first, mem_place_of(&a.sets, line).tag), line);
-    }
-    EXPECT_EQ(mem_lru_fill(&a, 1000055, 0).line, 1000000u);
-    mem_lru_destroy(&a);
-}
-
 TEST(InFlight, FindsTheNewestAndForgetsWhatHasArrived) {
     MemInFlight f;
     mem_in_flight_init(&f);
