@@ -107,7 +107,7 @@ def ratios(stock: list[Timing], ours: list[Timing]) -> dict[str, float]:
 
 async def alternate(stock: Session, ours: Session) -> tuple[list[Timing], list[Timing]]:
     """ROUNDS guests of each QEMU, in turn and one at a time."""
-    path = manifest.find("kv-ycsb")
+    path = manifest.find("speed")
     guest = manifest.guest_config(manifest.load(path), path)
     job = script_job(JOB)
     timings: tuple[list[Timing], list[Timing]] = ([], [])
