@@ -171,13 +171,14 @@ class Measured:
 
     def paced(self) -> Rows:
         """The points of the test `paced`: what crossed the link in its region, and the latencies of its loads."""
-        rois = {roi["id"]: roi for roi in self.result.data["rois"]}
-        points = []
-        for row in self.rows("paced"):
-            if row["roi"] not in rois:
-                raise RunFailed(f"{self.result.path}: there is no region of interest {row['roi']}")
-            points.append(_paced_point(rois[row["roi"]]))
-        return points
+        return [_paced_point(self.roi(row)) for row in self.rows("paced")]
+
+    def roi(self, row: dict[str, Any]) -> dict[str, Any]:
+        """The region of interest that a row names as its own."""
+        for roi in self.result.data["rois"]:
+            if roi["id"] == row["roi"]:
+                return dict(roi)
+        raise RunFailed(f"{self.result.path}: there is no region of interest {row['roi']}")
 
     def row(self, test: str, **fields: int | str) -> dict[str, Any]:
         for row in self.rows(test):
@@ -200,6 +201,18 @@ def _paced_point(roi: dict[str, Any]) -> dict[str, Any]:
 
 def _random_ns(measured: Measured, miss_permille: int) -> float:
     return float(measured.row("random", miss_permille=miss_permille)["mean_ns"])
+
+
+def _random_us(miss_permille: int) -> Callable[[Measured], float]:
+    """The mean of random loads at the stated share of misses: those of one run miss a little more or less often."""
+
+    def read(measured: Measured) -> float:
+        row, hit_ns = measured.row("random", miss_permille=miss_permille), _random_ns(measured, 0)
+        counters = measured.roi(row)["counters"]
+        missed = float(counters["cache-misses"] / (counters["cache-hits"] + counters["cache-misses"]))
+        return (hit_ns + (float(row["mean_ns"]) - hit_ns) * miss_permille / 1000 / missed) / 1000
+
+    return read
 
 
 def _mix_gb_s(measured: Measured, reads: int, writes: int) -> float:
@@ -238,8 +251,8 @@ def _nt_wins_percent(measured: Measured) -> float:
 # What a judged number may name: how it is read from a study's rows, in the unit that its name ends in.
 VALUES: dict[str, Callable[[Measured], float]] = {
     "hit_ns": lambda m: _random_ns(m, 0),
-    "random_163_us": lambda m: _random_ns(m, 163) / 1000,
-    "random_918_us": lambda m: _random_ns(m, 918) / 1000,
+    "random_163_us": _random_us(163),
+    "random_918_us": _random_us(918),
     "random_all_ns": lambda m: float(m.rows("random")[-1]["mean_ns"]),
     "sequential_ns": _percentile_ns("mean_ns"),
     "p500_ns": _percentile_ns("p500_ns"),

@@ -98,8 +98,10 @@ def miss_ps(guest: GuestConfig) -> Fraction:
 
 
 def persist_ps(guest: GuestConfig) -> Fraction:
-    """One line written to the device and accepted by its cache: what a fence waits for."""
+    """One line written and accepted by the device's cache or the host's write queue: what a fence waits for."""
     device = guest.device
+    if device.write_queue:
+        return Fraction(2 * device.link_latency_ps)
     data = message_ps(device, LINE_SLOTS, device.link_write_bandwidth)
     completion = message_ps(device, HEADER_SLOTS, device.link_read_bandwidth)
     return 2 * device.link_latency_ps + data + completion + device_ps(device)

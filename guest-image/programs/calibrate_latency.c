@@ -108,7 +108,8 @@ static void random_loads(struct setup *s, unsigned miss_permille, uint64_t set_b
         flush_range(at, LINE_BYTES);
     }
     testbed_roi_end();
-    snprintf(fields, sizeof fields, "\"miss_permille\":%u,\"set_bytes\":%" PRIu64, miss_permille, set_bytes);
+    snprintf(fields, sizeof fields, "\"roi\":%u,\"miss_permille\":%u,\"set_bytes\":%" PRIu64, s->points, miss_permille,
+             set_bytes);
     samples_print(s, &samples, "random", fields);
 }
 

@@ -30,6 +30,7 @@ static void reset_queues(MemDevice *d, bool timed) {
     d->accept_from_ps = 0;
     d->placed_until_ps = 0;
     memset(d->early_evictions, 0, sizeof(d->early_evictions));
+    mem_slots_clear(&d->write_queue);
     mem_calendar_clear(&d->controller);
     mem_calendar_clear(&d->dram);
     mem_link_set_timed(&d->link, timed);
@@ -77,6 +78,7 @@ void mem_device_init(MemDevice *d, uint32_t number, const MemDeviceConfig *confi
     d->line_count = config->capacity_bytes / MEMSYS_LINE_BYTES;
     d->has_flash = config->flash_channels != 0;
     mem_link_init(&d->link, config);
+    mem_slots_init(&d->write_queue, config->write_queue);
     mem_persist_init(&d->persist, number, config, media, cb);
     if (d->has_flash) {
         init_cache(d);
@@ -85,6 +87,7 @@ void mem_device_init(MemDevice *d, uint32_t number, const MemDeviceConfig *confi
 }
 
 void mem_device_destroy(MemDevice *d) {
+    mem_slots_destroy(&d->write_queue);
     mem_device_cache_destroy(&d->cache);
     mem_masks_destroy(&d->masks);
     mem_slots_destroy(&d->mshrs);
@@ -212,19 +215,35 @@ static void written(MemDevice *d, MemCounters *count, const MemLookUp *l, uint64
     }
 }
 
+/*
+ * The device has a line that the host sent, or its write queue took, at `sent_ps`. The queue has accepted it when it is
+ * there, the host knows as soon as that answers.
+ */
+static void accept_write(MemDevice *d, MemWriteTimes *t, mem_ps sent_ps, mem_ps in_device_ps) {
+    if (d->config.write_queue) {
+        mem_slots_take(&d->write_queue, in_device_ps);
+        t->accepted_ps = mem_link_arrival(&d->link, sent_ps);
+        t->completed_ps = mem_link_arrival(&d->link, t->accepted_ps);
+    } else {
+        t->accepted_ps = in_device_ps;
+        t->completed_ps = mem_link_completion(&d->link, in_device_ps);
+    }
+    d->accepted_until_ps = mem_later(d->accepted_until_ps, in_device_ps);
+    mem_link_accepted(&d->link, in_device_ps);
+}
+
 MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, uint64_t byte_mask, mem_ps at_ps) {
     MemDelays why = {0}; /* nobody asks for those of a write */
-    MemWriteTimes t = {.left_ps = mem_link_write_data(&d->link, at_ps)};
+    mem_ps sent_ps = MEM_HAS_BUG(MEM_BUG_QUEUE_UNBOUNDED) ? at_ps : mem_slots_ready(&d->write_queue, at_ps);
+    MemWriteTimes t = {.left_ps = mem_link_write_data(&d->link, sent_ps)};
     mem_ps looked_up_ps = start_request(d, line, mem_link_arrival(&d->link, t.left_ps), &why);
     MemLookUp l = look_up_write(d, count, line, byte_mask, looked_up_ps, &why);
 
     assert(byte_mask);
-    t.accepted_ps = mem_later(move_line(d, l.ready_ps, &why), d->accept_from_ps);
-    t.completed_ps = mem_link_completion(&d->link, t.accepted_ps);
-    d->accepted_until_ps = mem_later(d->accepted_until_ps, t.accepted_ps);
-    mem_link_accepted(&d->link, t.accepted_ps);
+    mem_ps in_device_ps = mem_later(move_line(d, l.ready_ps, &why), d->accept_from_ps);
+    accept_write(d, &t, sent_ps, in_device_ps);
     mem_persist_written_back(&d->persist, line, at_ps, t.accepted_ps);
-    written(d, count, &l, line, byte_mask, t.accepted_ps);
+    written(d, count, &l, line, byte_mask, in_device_ps);
     if (l.teaches) {
         mem_device_prefetch(d, count, line >> d->page_line_shift, looked_up_ps);
     }

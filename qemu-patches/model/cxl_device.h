@@ -56,6 +56,7 @@ typedef struct MemDevice {
     uint64_t line_count;
     MemDeviceCache cache;
     MemLink link;
+    MemSlots write_queue; /* each taken until the device has its line */
     MemCalendar controller;
     MemCalendar dram;
     MemSlots mshrs;

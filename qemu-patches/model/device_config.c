@@ -68,6 +68,9 @@ const char *mem_device_check(const MemDeviceConfig *d) {
     REQUIRE(d->capacity_bytes > 0 && d->capacity_bytes % MEMSYS_LINE_BYTES == 0,
             "capacity_bytes must be a positive multiple of 64");
     REQUIRE(d->capacity_bytes <= MAX_CAPACITY_BYTES, "capacity_bytes must not exceed 1 PiB");
+    REQUIRE(d->write_queue <= 65536, "write_queue must not exceed 65536");
+    REQUIRE(d->write_queue == 0 || d->cache_power_loss_protected || d->flash_channels == 0,
+            "write_queue must be 0 if cache_power_loss_protected is off: what it accepts is durable");
     REQUIRE(d->controller_latency_ps <= MAX_LATENCY_PS, "controller_latency_ps must not exceed 1 s");
     REQUIRE(d->controller_interval_ps <= MAX_LATENCY_PS, "controller_interval_ps must not exceed 1 s");
     REQUIRE(d->cache_latency_ps <= MAX_LATENCY_PS, "cache_latency_ps must not exceed 1 s");

@@ -35,6 +35,7 @@ enum {
     MEM_BUG_COMPACTS_HALF,    /* compaction leaves lines of its page in the other half for later */
     MEM_BUG_REFRESH_AT_ONCE,  /* all banks of the device DRAM are refreshed at once */
     MEM_BUG_COMPLETIONS_FREE, /* any number of completions goes with one line */
+    MEM_BUG_QUEUE_UNBOUNDED,  /* the host's write queue has room for any number of lines */
 
     MEM_BUG_FLASH_SUSPEND_UNTOLD = 40, /* nobody hears that a suspended program ends later */
     MEM_BUG_FLASH_BUS_SHARED,          /* two pages cross one channel at once */

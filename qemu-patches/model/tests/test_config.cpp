@@ -109,6 +109,12 @@ TEST(Config, EachDeviceRuleNamesItsField) {
              c.cache_refresh_ps = 1;
              c.cache_refresh_interval_ps = 1000;
          }},
+        {"write_queue must not", [](auto &c) { c.write_queue = 65537; }},
+        {"write_queue must be 0",
+         [](auto &c) {
+             c.write_queue = 1;
+             c.cache_power_loss_protected = false;
+         }},
         {"flash_channels", [](auto &c) { c.flash_channels = 65537; }},
         {"flash_read_ps", [](auto &c) { c.flash_read_ps = UINT64_MAX; }},
         {"flash_program_ps", [](auto &c) { c.flash_program_ps = UINT64_MAX; }},

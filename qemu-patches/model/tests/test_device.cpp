@@ -189,6 +189,28 @@ TEST(DeviceDram, MovesALineAtATime) {
     expect_form("a write takes it too", 60 * kNs + 80 * kNs, r.write(0, 20 * kNs).accepted_ps);
 }
 
+// A queue in the host accepts writes before the device has them, and no more of them than it has room for.
+TEST(WriteQueue, AcceptsWhatItHasRoomFor) {
+    MemDeviceConfig c = plain_device();
+    c.link_latency_ps = 20 * kNs;
+    c.controller_latency_ps = 500 * kNs;
+    c.write_queue = 2;
+    mem_ps in_device = kLinePs + 20 * kNs + 500 * kNs;
+    for (mem_ps early : {mem_ps(1), mem_ps(0)}) {
+        DeviceRig r(c);
+        MemWriteTimes t = r.write(0, 0);
+        expect_form("accepted as it is in the queue", 20 * kNs, t.accepted_ps);
+        expect_form("the host knows", 40 * kNs, t.completed_ps);
+        EXPECT_EQ(mem_persist_state(&r.d.persist, 0, 20 * kNs - 1), MEM_LINE_IN_FLIGHT);
+        EXPECT_EQ(mem_persist_state(&r.d.persist, 0, 20 * kNs), MEM_LINE_DURABLE);
+        r.write(kLine, 100 * kNs);
+        t = r.write(2 * kLine, in_device - early);
+        expect_form("the third waits for the first", in_device + 20 * kNs, t.accepted_ps);
+        t = r.write(3 * kLine, in_device);
+        expect_form("the fourth for the second", 100 * kNs + in_device + 20 * kNs, t.accepted_ps);
+    }
+}
+
 namespace {
 
 constexpr mem_ps kRefresh = 350 * kNs, kInterval = 7800 * kNs;
