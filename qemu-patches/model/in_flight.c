@@ -66,14 +66,14 @@ static void grow(MemInFlight *f) {
     *f = bigger;
 }
 
-void mem_in_flight_add(MemInFlight *f, uint64_t line, mem_ps at_ps, mem_ps arrives_ps) {
-    while (f->first < f->end && entry(f, f->first)->arrives_ps <= at_ps) {
+void mem_in_flight_add(MemInFlight *f, uint64_t line, mem_ps asked_ps, mem_ps arrives_ps, mem_ps now_ps) {
+    while (f->first < f->end && entry(f, f->first)->arrives_ps <= now_ps) {
         unlink_first(f);
     }
     if (f->end - f->first == f->room) {
         grow(f);
     }
-    *entry(f, f->end) = (MemInFlightLine){.line = line, .arrives_ps = arrives_ps, .asked_ps = at_ps};
+    *entry(f, f->end) = (MemInFlightLine){.line = line, .arrives_ps = arrives_ps, .asked_ps = asked_ps};
     link_entry(f, f->end);
     f->end++;
     f->unsent_count += arrives_ps == MEM_NOT_SENT;

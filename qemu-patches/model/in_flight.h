@@ -31,8 +31,11 @@ void mem_in_flight_init(MemInFlight *f);
 void mem_in_flight_destroy(MemInFlight *f);
 void mem_in_flight_clear(MemInFlight *f);
 
-/* Add one; forgets those at the head of the queue that have arrived by `at_ps`. */
-void mem_in_flight_add(MemInFlight *f, uint64_t line, mem_ps at_ps, mem_ps arrives_ps);
+/*
+ * Add one, asked for at `asked_ps`, which may be later than now; forgets those
+ * at the head of the queue that have arrived by now.
+ */
+void mem_in_flight_add(MemInFlight *f, uint64_t line, mem_ps asked_ps, mem_ps arrives_ps, mem_ps now_ps);
 /* The newest entry of a line, or NULL. */
 MemInFlightLine *mem_in_flight_find(MemInFlight *f, uint64_t line);
 /* The oldest entry that waits to be sent, or NULL; and it has been sent, or another that waited. */

@@ -32,10 +32,13 @@ void mem_memory_destroy(MemMemory *m) {
 
 void mem_memory_reset_counters(MemMemory *m) {
     m->counters = (MemCounters){0};
+    m->prefetches_before = m->core.arrivals.unsent_count;
+    m->prefetches_lost = 0;
     memset(m->histograms, 0, sizeof(m->histograms));
 }
 
 void mem_memory_reset_host(MemMemory *m) {
+    m->prefetches_lost += m->core.arrivals.unsent_count;
     mem_core_clear(&m->core);
     m->core.wc_buffers.count = m->core.wc_buffers.room;
     mem_dram_set_timed(&m->dram, m->timed);
@@ -90,7 +93,7 @@ MemDevice *mem_memory_route(const MemMemory *m, uint64_t line, uint64_t *device_
         }
         uint64_t piece = offset / map->piece_lines;
         *device_line = map->device_first + piece / map->ways * map->piece_lines + offset % map->piece_lines;
-        return map->devices[piece % map->ways];
+        return map->devices[MEM_HAS_BUG(MEM_BUG_ONE_WAY) ? 0 : piece % map->ways];
     }
     return NULL;
 }
@@ -158,7 +161,7 @@ static MemWriteTimes write_line(MemMemory *m, const MemOperation *op, mem_ps at_
     }
     MemWriteTimes t = mem_device_write(d, m->count, device_line, op->byte_mask, at_ps);
     if (m->timed) {
-        mem_in_flight_add(&m->core.writes, op->line, at_ps, t.completed_ps);
+        mem_in_flight_add(&m->core.writes, op->line, at_ps, t.completed_ps, m->reached_ps);
     }
     return t;
 }
@@ -202,7 +205,7 @@ static void prefetch(MemMemory *m, uint64_t line, mem_ps at_ps) {
         return;
     }
     m->count->prefetches++;
-    mem_in_flight_add(&m->core.arrivals, line, at_ps, MEM_NOT_SENT);
+    mem_in_flight_add(&m->core.arrivals, line, at_ps, MEM_NOT_SENT, m->reached_ps);
     send_due_prefetches(m, at_ps);
 }
 
@@ -394,7 +397,7 @@ mem_ps mem_memory_op(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
     }
     mem_ps caught_up_ps = mem_core_catch_up(&m->core, at_ps);
     m->count->stall_overlap_ps += caught_up_ps - at_ps;
-    m->issued_ps = caught_up_ps;
+    m->issued_ps = m->reached_ps = caught_up_ps;
     send_due_prefetches(m, caught_up_ps);
     if (post(m, op, caught_up_ps)) {
         return caught_up_ps - at_ps;

@@ -31,12 +31,16 @@ typedef struct MemMemory {
     uint32_t window_count; /* in use, the first so many */
     MemCore core;
     mem_ps llc_configured_ps;
-    mem_ps llc_ps;    /* a miss is known only after the look-up */
-    mem_ps issued_ps; /* when the latest operation was issued */
+    mem_ps llc_ps;     /* a miss is known only after the look-up */
+    mem_ps issued_ps;  /* when the latest operation was issued: it may have to wait for a buffer */
+    mem_ps reached_ps; /* where the core was then; it has passed nothing later */
     bool timed;
     MemCounters counters;
     MemCounters ignored; /* where the counts outside the region of interest go */
     MemCounters *count;  /* one of the two */
+    /* Of the prefetches: asked for before the counters were reset and not sent then; never sent, since power failed. */
+    uint64_t prefetches_before;
+    uint64_t prefetches_lost;
     MemHistogram histograms[MEM_CAUSE_COUNT];
 } MemMemory;
 

@@ -86,6 +86,9 @@ static void prefetch_ahead(MemSys *m, Chain *chain, const MemStreamStep *step) {
 
     for (int i = 0; i < step->prefetch_count; i++, line += (uint64_t)(int64_t)step->prefetch_step) {
         MemCpuAccess access;
+        if (mem_wc_find(&m->wc, line) != MEM_NO_BUFFER) {
+            continue; /* its newest bytes are on their way out */
+        }
         mem_cpu_prefetch(&m->cpu, line, &access);
         if (access.level == MEM_LEVEL_MEMORY) {
             chain_op(m, chain, MEM_OP_PREFETCH, line);

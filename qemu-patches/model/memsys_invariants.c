@@ -2,12 +2,15 @@
 /* The conservation laws that hold between calls, whatever the calls were. */
 #include "memsys_internal.h"
 
-static const char *check_host_counters(const MemCounters *n, uint64_t unsent_prefetches) {
+static const char *check_host_counters(const MemMemory *m) {
+    const MemCounters *n = &m->counters;
+    uint64_t unsent = m->core.arrivals.unsent_count + m->prefetches_lost;
+
     if (n->l1_misses > n->loads + n->stores || n->l2_misses > n->l1_misses || n->llc_misses > n->l2_misses) {
         return "no level misses more often than it is asked";
     }
-    if (n->llc_misses + n->prefetches != n->dram_reads + n->cxl_reads + unsent_prefetches) {
-        return "LLC misses + prefetches = DRAM reads + device reads + prefetches still to be sent";
+    if (n->llc_misses + n->prefetches + m->prefetches_before != n->dram_reads + n->cxl_reads + unsent) {
+        return "LLC misses + prefetches = DRAM reads + device reads + prefetches not sent";
     }
     return NULL;
 }
@@ -87,7 +90,7 @@ static const char *check_buffers(const MemSys *m) {
 const char *memsys_check_invariants(const MemSys *m) {
     const char *broken = mem_cpu_check(&m->cpu);
 
-    broken = broken ? broken : check_host_counters(&m->memory.counters, m->memory.core.arrivals.unsent_count);
+    broken = broken ? broken : check_host_counters(&m->memory);
     broken = broken ? broken : check_device_counters(&m->memory.counters);
     broken = broken ? broken : check_buffers(m);
     broken = broken ? broken : check_dirty_lines(m);

@@ -235,6 +235,22 @@ TEST(Fences, EachWaitsForWhatItsNameSays) {
     EXPECT_EQ(stall(MEM_MFENCE), r.fence_ps());
 }
 
+// A write-back that starts late must not make the model forget what is under way until then.
+TEST(Fences, AFlushThatWaitsForItsStoreForgetsNoEarlierWrite) {
+    Rig r(core_cpu(), small_device(true));
+    uint32_t slot;
+    r.load(kWindow + 64 * kLine); // the pages are in the device cache
+    r.load(kWindow);
+    EXPECT_EQ(r.nt_store(0, 1), 0u);
+    mem_ps sent = r.now;
+    EXPECT_EQ(memsys_store(r.m, kWindow + 65 * kLine, r.now, &slot), 0u); // its line comes after r.hit_ps()
+    r.now += r.hit_ps() - 50 * kNs;
+    EXPECT_EQ(r.flush(65 * kLine), 0u);
+    mem_ps left = sent + r.fence_ps() - r.now;
+    EXPECT_EQ(left, 32 * kNs);
+    EXPECT_EQ(r.flush(0, MEM_CLFLUSH), left);
+}
+
 TEST(Fences, ABarrierMakesDurableWhatTheDeviceHasAccepted) {
     MemDeviceConfig device = small_device(false);
     device.wbarrier_latency_ps = 700 * kNs;
@@ -288,12 +304,12 @@ TEST(InFlight, FindsTheNewestAndForgetsWhatHasArrived) {
     MemInFlight f;
     mem_in_flight_init(&f);
     for (uint64_t i = 0; i < 5000; i++) {
-        mem_in_flight_add(&f, i % 300, i, i < 4000 ? 10000 + i : i + 2); // grows
+        mem_in_flight_add(&f, i % 300, i, i < 4000 ? 10000 + i : i + 2, i); // grows
     }
     ASSERT_NE(mem_in_flight_find(&f, 7), nullptr);
     EXPECT_EQ(mem_in_flight_find(&f, 7)->asked_ps, 4807u);
     EXPECT_EQ(mem_in_flight_find(&f, 300), nullptr);
-    mem_in_flight_add(&f, 1, 100000, MEM_NOT_SENT); // all others have arrived
+    mem_in_flight_add(&f, 1, 100000, MEM_NOT_SENT, 100000); // all others have arrived
     EXPECT_EQ(mem_in_flight_find(&f, 7), nullptr);
     EXPECT_EQ(mem_in_flight_unsent(&f), mem_in_flight_find(&f, 1));
     mem_in_flight_clear(&f);
