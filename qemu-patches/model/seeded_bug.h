@@ -36,6 +36,12 @@ enum {
     MEM_BUG_REFRESH_AT_ONCE,  /* all banks of the device DRAM are refreshed at once */
     MEM_BUG_COMPLETIONS_FREE, /* any number of completions goes with one line */
     MEM_BUG_QUEUE_UNBOUNDED,  /* the host's write queue has room for any number of lines */
+    /* The core's and the windows' are 30 and on. */
+    MEM_BUG_WINDOW_UNBOUNDED = 30, /* the core computes on however long a load is under way */
+    MEM_BUG_STORES_COMMIT_EARLY,   /* a store commits though an earlier one still waits */
+    MEM_BUG_FLUSH_BEFORE_STORE,    /* a flush does not wait for the stores to its line */
+    MEM_BUG_NO_FILL_BUFFERS,       /* any number of misses is under way at once */
+    MEM_BUG_ONE_WAY,               /* every piece of an interleaved window goes to its first device */
 
     MEM_BUG_FLASH_SUSPEND_UNTOLD = 40, /* nobody hears that a suspended program ends later */
     MEM_BUG_FLASH_BUS_SHARED,          /* two pages cross one channel at once */

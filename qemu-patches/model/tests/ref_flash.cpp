@@ -32,12 +32,27 @@ RefFlash::RefFlash(const MemDeviceConfig &config) : config_(config) {
     }
 }
 
-void RefFlash::set_timed(bool timed) {
+void RefFlash::use_times(bool timed) {
     now_ = config_;
     if (!timed) {
         now_.flash_read_ps = now_.flash_program_ps = now_.flash_erase_ps = now_.flash_channel_bandwidth = 0;
         now_.flash_suspend = false;
     }
+}
+
+// Programs reported while nothing could suspend them do not move.
+void RefFlash::reconfigure(const MemDeviceConfig &config, bool timed) {
+    for (Server &plane : planes_) {
+        if (config.flash_suspend && !config_.flash_suspend && !plane.uses.empty()) {
+            plane.settled = std::max(plane.settled, plane.uses.back().end);
+        }
+    }
+    config_ = config;
+    use_times(timed);
+}
+
+void RefFlash::set_timed(bool timed) {
+    use_times(timed);
     planes_.assign(planes_.size(), {});
     channels_.assign(channels_.size(), {});
 }

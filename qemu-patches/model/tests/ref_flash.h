@@ -26,6 +26,7 @@ class RefFlash {
 
     explicit RefFlash(const MemDeviceConfig &config);
     void set_timed(bool timed);
+    void reconfigure(const MemDeviceConfig &config, bool timed);
     MemFlashTimes read(uint64_t page, mem_ps at);
     MemFlashTimes program(uint64_t page, mem_ps at);
 
@@ -47,6 +48,7 @@ class RefFlash {
     };
     using Waits = std::vector<mem_ps>;
 
+    void use_times(bool timed);
     static void divide(const Server &s, mem_ps from, mem_ps to, Waits &waits);
     mem_ps append(Server &s, mem_ps at, mem_ps span, MemBusyWith with, std::optional<uint64_t> page, Waits &waits);
     mem_ps cross(uint64_t plane, mem_ps ready, MemBusyWith with, Waits &waits);

@@ -19,6 +19,7 @@ class RefPolicy {
     explicit RefPolicy(size_t ways) : ways_(ways) {}
     virtual ~RefPolicy() = default;
     virtual bool access(Page page) = 0; // whether it was there
+    virtual bool has(Page page) const = 0;
 
   protected:
     static bool holds(const std::deque<Page> &q, Page page) { return std::find(q.begin(), q.end(), page) != q.end(); }
@@ -34,6 +35,7 @@ class RefPolicy {
 class RefLru : public RefPolicy {
   public:
     using RefPolicy::RefPolicy;
+    bool has(Page page) const override { return holds(pages_, page); }
     bool access(Page page) override {
         bool hit = holds(pages_, page);
         drop(pages_, page);
@@ -51,6 +53,7 @@ class RefLru : public RefPolicy {
 class RefFifo : public RefPolicy {
   public:
     using RefPolicy::RefPolicy;
+    bool has(Page page) const override { return holds(pages_, page); }
     bool access(Page page) override {
         if (holds(pages_, page)) {
             return true;
@@ -70,6 +73,7 @@ class RefFifo : public RefPolicy {
 class RefClock : public RefPolicy {
   public:
     using RefPolicy::RefPolicy;
+    bool has(Page page) const override { return holds(pages_, page); }
     bool access(Page page) override {
         if (holds(pages_, page)) {
             used_[page] = true;
@@ -96,6 +100,7 @@ class RefClock : public RefPolicy {
 class Ref2Q : public RefPolicy {
   public:
     using RefPolicy::RefPolicy;
+    bool has(Page page) const override { return holds(a1in_, page) || holds(am_, page); }
     bool access(Page page) override {
         if (holds(am_, page)) {
             drop(am_, page);
@@ -132,6 +137,7 @@ class Ref2Q : public RefPolicy {
 class RefS3Fifo : public RefPolicy {
   public:
     explicit RefS3Fifo(size_t ways) : RefPolicy(ways), small_room_(std::max<size_t>(1, ways / 10)) {}
+    bool has(Page page) const override { return holds(small_, page) || holds(main_, page); }
     bool access(Page page) override {
         if (holds(small_, page) || holds(main_, page)) {
             hits_[page] = std::min(hits_[page] + 1, 3);

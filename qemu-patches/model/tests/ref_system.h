@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The whole memory system with its core, written from docs/model.md the obvious way: caches are lists, what was once
+// under way stays in a list for ever, and every question is a search through all of it. What survives a power cut is
+// ref_memsys.h and ref_persist.h.
+#pragma once
+
+#include "ref_timed_device.h"
+
+class RefSystem {
+  public:
+    RefSystem(const MemCpuConfig &cpu, const std::vector<MemDeviceConfig> &devices);
+
+    mem_ps access(uint64_t hpa, bool store, mem_ps now, uint32_t *slot);
+    mem_ps nt_store(uint64_t hpa, uint32_t size, mem_ps now);
+    mem_ps flush(uint64_t hpa, MemFlushKind kind, mem_ps now);
+    mem_ps fence(MemFenceKind kind, mem_ps now);
+    mem_ps barrier(mem_ps now);
+    mem_ps wbinvd(mem_ps now);
+    void map_window(uint32_t index, const MemWindow &window, mem_ps now);
+    void set_timed(bool timed);
+    void reconfigure(uint32_t device, const MemDeviceConfig &config) { devices_[device].reconfigure(config); }
+    void power(bool cut, mem_ps now);
+    void reset_counters();
+
+    mem_ps resumes() const { return at_; } // when the core goes on after the latest call
+    const MemCounters &counters() const { return counters_; }
+    const RefSpans &spans(unsigned cause) const { return spans_[cause]; }
+    std::vector<uint32_t> dropped; // slots, since the caller cleared it
+
+  private:
+    // ---- Caches ----
+    struct Way {
+        bool used = false, dirty = false, prefetched = false;
+        uint64_t line = 0;
+    };
+    struct Set {
+        std::vector<Way> ways;
+        std::list<size_t> order; // of the ways: the one that goes next is the last
+    };
+    class Level {
+      public:
+        explicit Level(const MemCacheConfig &config);
+        Way *find(uint64_t line);
+        void use(uint64_t line); // it goes last
+        // Put a line in the place of the way that goes next; returns what was there. The place is `*slot`.
+        Way fill(uint64_t line, bool dirty, bool prefetched, uint32_t *slot = nullptr);
+        Way drop(uint64_t line); // what was there; its way goes next
+        uint32_t slot(uint64_t line);
+        std::vector<Set> sets;
+
+      private:
+        Set &set(uint64_t line) { return sets[line % sets.size()]; }
+        void move(uint64_t line, bool to_front);
+    };
+    struct Found {
+        enum { kL1, kL2, kLlc, kMemory } where;
+        bool prefetched;
+    };
+    // ---- Streams ----
+    struct Stream {
+        bool used = false, recognised = false;
+        uint64_t page = 0, last_use = 0;
+        int last = 0, ahead = 0, step = 0;
+    };
+    // ---- The core ----
+    struct Load {
+        mem_ps done, full; // `full`: how much the core has computed when it must wait
+    };
+    struct Store {
+        uint64_t line;
+        mem_ps commits;
+    };
+    struct Wanted { // a line prefetched
+        uint64_t line;
+        mem_ps asked;
+        std::optional<mem_ps> arrives;
+    };
+    struct Written {
+        uint64_t line;
+        mem_ps completed;
+    };
+    struct Buffer {
+        uint64_t line;
+        RefTimedDevice::LineBytes bytes;
+    };
+    struct MemoryRead {
+        mem_ps done;
+        uint64_t *stall;
+    };
+
+    mem_ps enter(mem_ps now);
+    void wait(mem_ps until, uint64_t &counter);
+    void catch_up();
+    void begin_operation();
+
+    void spill(Level &level, const Way &victim, std::vector<uint64_t> &victims);
+    void spill_llc(const Way &victim, std::vector<uint64_t> &victims);
+    Way take(Level &level, uint64_t line);
+    void drop_slot(uint32_t slot) { dropped.push_back(slot); }
+    bool drop(uint64_t line);
+
+    bool train(uint64_t line, std::vector<uint64_t> &ahead);
+    bool continues_another(Stream &stream, int line);
+
+    std::pair<RefTimedDevice *, uint64_t> route(uint64_t line);
+    MemoryRead read_memory(uint64_t line, mem_ps at, bool demand);
+    mem_ps write_memory(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at, mem_ps *left);
+    mem_ps write_ordered(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at, mem_ps *left);
+
+    void miss(uint64_t line, bool store, const Found &found, const std::vector<uint64_t> &victims);
+    void load(uint64_t line, bool independent);
+    void store(uint64_t line);
+    void touch(uint64_t line, bool store, bool independent);
+    void load_under_way(mem_ps done);
+    void wait_for_store_buffer();
+    void post_store(uint64_t line, mem_ps there, uint64_t &counter);
+    void evict(const std::vector<uint64_t> &victims);
+    void prefetch(uint64_t line);
+    void send_prefetches(mem_ps until);
+    mem_ps arrival(uint64_t line);
+    void write_back(uint64_t line);
+    void send_buffer(std::list<Buffer>::iterator buffer);
+    void send_all_buffers();
+    std::list<Buffer>::iterator find_buffer(uint64_t line);
+    void wait_fence(mem_ps until);
+    mem_ps loads_done() const;
+    mem_ps stores_done() const;
+    void empty_caches();
+    void forget_all();
+
+    MemCpuConfig cpu_;
+    bool timed_ = false;
+    std::deque<RefTimedDevice> devices_;
+    std::vector<MemWindow> windows_;
+
+    Level l1_, l2_, llc_;
+    std::vector<Stream> streams_;
+    uint64_t misses_ = 0;
+
+    mem_ps now_ = 0;     // of the latest call
+    mem_ps at_ = 0;      // where the core is, within a call and after it
+    mem_ps issued_ = 0;  // when what comes with the latest operation is issued
+    bool begun_ = false; // an access has asked something of memory
+    mem_ps stalled_ = 0; // all waits so far
+    std::vector<Load> loads_;
+    std::vector<Store> stores_;
+    std::vector<Wanted> wanted_;
+    std::vector<Written> written_;
+    RefPlaces fill_buffers_, prefetch_buffers_;
+    std::list<Buffer> open_;         // oldest first
+    std::vector<mem_ps> sent_until_; // of the WC buffers that are not open
+    mem_ps dram_free_ = 0, flushed_ = 0, fence_until_ = 0;
+
+    MemCounters counters_ = {}, ignored_ = {};
+    MemCounters *count_ = &ignored_;
+    RefSpans spans_[MEM_CAUSE_COUNT];
+};

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "system_scenario.h"
+
+#include <array>
+
+#include "ref_system.h"
+
+namespace {
+
+constexpr uint64_t kCapacity = 1 << 15;
+constexpr uint64_t kDramLines = 320; // five 4 KiB pages
+constexpr uint64_t kWindowStep = 1 << 20;
+constexpr uint32_t kWindows = 4;
+constexpr uint64_t kSlice = kCapacity / kWindows; // of each device: no line is in two windows
+
+template <typename T, size_t n> T one_of(Choices &c, const T (&values)[n]) { return values[c.below(n)]; }
+
+// Caches so small that everything is evicted often, few buffers of each kind, and numbers that do not divide each
+// other.
+MemCpuConfig draw_cpu(Choices &c) {
+    static constexpr mem_ps kSpans[] = {0, 9001, 150001, 4000001};
+    uint32_t distance = 1 + c.below(20);
+    return {.l1d = {kLine * 2 * (1 + c.below(4)), 2, 0},
+            .l2 = {kLine * 12, 1u + c.below(3), 1300},
+            .llc = {kLine * 24, 3u + c.below(2), 7700},
+            .dram_latency_ps = 81000,
+            .dram_bandwidth = UINT64_C(9700000000),
+            .wc_buffers = 1 + c.below(4),
+            .fill_buffers = c.below(5),
+            .store_buffer = c.below(5),
+            .overlap = c.below(3),
+            .overlap_window_ps = one_of(c, kSpans),
+            .prefetch_streams = c.below(4),
+            .prefetch_distance = distance,
+            .prefetch_degree = 1 + c.below(distance),
+            .prefetch_buffers = c.below(4),
+            .clwb_keeps_line = c.below(2) == 1};
+}
+
+// What may change at run time.
+void draw_live(Choices &c, MemDeviceConfig &d) {
+    static constexpr uint32_t kFlits[] = {0, 68, 256};
+    d.link_latency_ps = 35001 * c.below(3);
+    d.link_read_bandwidth = c.below(2) ? UINT64_C(31000000000) : UINT64_C(900000000);
+    d.link_write_bandwidth = c.below(2) ? UINT64_C(23000000000) : UINT64_C(300000000);
+    d.link_flit_bytes = one_of(c, kFlits);
+    d.controller_latency_ps = 33000;
+    d.controller_interval_ps = 2300 * c.below(3);
+    d.cache_tag_ps = 21000 * c.below(2);
+    d.cache_latency_ps = 47000;
+    d.cache_refresh_ps = 90001 * c.below(2);
+    d.cache_refresh_interval_ps = 400003;
+    d.cache_refresh_groups = 1 + c.below(5);
+    d.cache_bandwidth = c.below(2) ? UINT64_C(19000000000) : 0;
+    d.cache_policy = c.below(6);
+    d.cache_write_miss = c.below(d.write_log_bytes ? 3 : 2);
+    d.cache_write = d.cache_write_miss == MEM_WRITE_LOG ? 0 : c.below(2);
+    d.cache_mshrs = c.below(4);
+    d.cache_prefetch = c.below(3);
+    d.cache_prefetch_pages = 1 + c.below(3);
+    d.flash_read_ps = 1500001;
+    d.flash_program_ps = 4100003 * c.below(2);
+    d.flash_erase_ps = 9000007;
+    d.flash_channel_bandwidth = c.below(2) ? UINT64_C(1000000000) : 0;
+    d.flash_suspend = c.below(2) == 1;
+    d.flash_suspend_ps = 300001;
+    d.wbarrier_latency_ps = 700003 * c.below(2);
+}
+
+MemDeviceConfig draw_device(Choices &c) {
+    static constexpr uint32_t kWays[] = {0, 1, 2, 3, 6};
+    uint32_t page = 128u << c.below(4);
+    MemDeviceConfig d = {.capacity_bytes = kCapacity,
+                         .cache_size_bytes = page * 6,
+                         .cache_page_bytes = page,
+                         .cache_ways = one_of(c, kWays),
+                         .cache_seed = c.below(1000),
+                         .write_log_bytes = 2 * kLine * c.below(8),
+                         .cache_power_loss_protected = c.below(2) == 0,
+                         .flash_channels = c.below(4),
+                         .flash_dies = 1 + c.below(2),
+                         .flash_planes = 1,
+                         .flash_ftl = c.below(2),
+                         .flash_block_pages = 4,
+                         .flash_over_provisioning_permille = 1000,
+                         .flash_gc = c.below(2),
+                         .flash_gc_free_blocks = 1 + c.below(2)};
+    d.write_queue = d.cache_power_loss_protected || !d.flash_channels ? c.below(4) : 0;
+    draw_live(c, d);
+    if (d.flash_channels && mem_flash_check(&d)) { // too few blocks for so many planes
+        d.flash_ftl = MEM_FTL_NONE;
+    }
+    return d;
+}
+
+std::vector<MemDeviceConfig> draw_devices(Choices &c) {
+    std::vector<MemDeviceConfig> devices(1 + c.below(3));
+    for (MemDeviceConfig &d : devices) {
+        d = draw_device(c);
+    }
+    return devices;
+}
+
+class Scenario {
+  public:
+    explicit Scenario(Choices &choices)
+        : c_(choices), cpu_(draw_cpu(choices)), devices_(draw_devices(choices)), ref_(cpu_, devices_) {
+        MemCallbacks callbacks = {this, on_dropped, nullptr};
+        m_.reset(memsys_new(&cpu_, &callbacks));
+        for (size_t i = 0; i < devices_.size(); i++) {
+            media_.emplace_back(kCapacity);
+            MemMedia where = {.base = media_.back().data()};
+            memsys_add_device(m_.get(), &devices_[i], &where);
+        }
+        for (uint32_t i = 0; i < kWindows; i++) {
+            map(i);
+        }
+        set_timed(c_.below(8) != 0);
+    }
+
+    std::string run() {
+        while (difference_.empty() && c_.more()) {
+            now_ += draw_span();
+            if (!timed_ && c_.below(16) == 0) {
+                set_timed(true);
+            }
+            dropped_.clear();
+            ref_.dropped.clear();
+            step();
+            check_step();
+        }
+        return difference_;
+    }
+    MemCounters counters() const { return memsys_counters(m_.get()); }
+
+  private:
+    // Software that walks through memory.
+    struct Cursor {
+        uint64_t hpa = 0;
+        int64_t stride = kLine;
+    };
+
+    mem_ps draw_span() {
+        static constexpr uint32_t kSpans[] = {1, 2000, 2000, 40000, 300000, 20000000};
+        return c_.below(one_of(c_, kSpans));
+    }
+    uint64_t draw_line() {
+        if (c_.below(4) == 0) {
+            return c_.below(kDramLines) * kLine;
+        }
+        uint32_t window = c_.below(kWindows);
+        uint64_t bytes = windows_[window].size_bytes ? windows_[window].size_bytes : kSlice;
+        uint32_t lines = c_.below(2) ? 12 : uint32_t(bytes / kLine);
+        return kWindow + window * kWindowStep + c_.below(lines) * kLine;
+    }
+    // What was used lately, a few hot lines, the rest, and steps of walks, which go on at the edge of another page.
+    uint64_t draw_hpa() {
+        uint32_t draw = c_.below(10);
+        uint64_t hpa = draw < 3 ? recent_[c_.below(uint32_t(recent_.size()))] : draw < 6 ? draw_line() : walk();
+        recent_[steps_ % recent_.size()] = hpa;
+        return hpa;
+    }
+    uint64_t walk() {
+        static constexpr int64_t kStrides[] = {1, -1, 2, 3, -3, 4, 5, -4};
+        Cursor &cursor = cursors_[c_.below(uint32_t(cursors_.size()))];
+        uint64_t next = cursor.hpa + uint64_t(cursor.stride);
+        if (c_.below(40) == 0) {
+            next = draw_line();
+            cursor.stride = one_of(c_, kStrides) * int64_t(kLine);
+        } else if (next / 4096 != cursor.hpa / 4096) {
+            next = draw_line() / 4096 * 4096 + next % 4096;
+        }
+        cursor.hpa = next;
+        return next;
+    }
+    void fail(const std::string &what) {
+        if (difference_.empty()) {
+            difference_ = "step " + std::to_string(steps_) + " (" + what_ + "): " + what;
+        }
+    }
+    void same(const std::string &what, uint64_t model, uint64_t reference) {
+        if (model != reference) {
+            fail(what + ": model " + std::to_string(model) + ", reference " + std::to_string(reference));
+        }
+    }
+    // The guest's clock passes the stall.
+    void stalled(mem_ps model, mem_ps reference) {
+        same("stall", model, reference);
+        now_ += model;
+    }
+
+    void access(bool store) {
+        uint64_t hpa = draw_hpa();
+        uint32_t slot, ref_slot;
+        mem_ps stall = (store ? memsys_store : memsys_load)(m_.get(), hpa, now_, &slot);
+        mem_ps ref_stall = ref_.access(hpa, store, now_, &ref_slot);
+        same("slot", slot, ref_slot);
+        stalled(stall, ref_stall);
+    }
+    void nt_store() {
+        uint32_t size = 8u << c_.below(4);
+        uint64_t hpa = draw_hpa() + c_.below(uint32_t(kLine) / size) * size;
+        mem_ps stall = memsys_nt_store(m_.get(), hpa, size, now_);
+        stalled(stall, ref_.nt_store(hpa, size, now_));
+    }
+    void flush() {
+        uint64_t hpa = draw_hpa();
+        auto kind = MemFlushKind(c_.below(3));
+        mem_ps stall = memsys_flush(m_.get(), hpa, kind, now_);
+        stalled(stall, ref_.flush(hpa, kind, now_));
+    }
+    void fence() {
+        auto kind = MemFenceKind(c_.below(4));
+        mem_ps stall = memsys_fence(m_.get(), kind, now_);
+        stalled(stall, ref_.fence(kind, now_));
+    }
+    void barrier() {
+        mem_ps stall = memsys_barrier(m_.get(), now_);
+        stalled(stall, ref_.barrier(now_));
+    }
+    void wbinvd() {
+        mem_ps stall = memsys_wbinvd(m_.get(), now_);
+        stalled(stall, ref_.wbinvd(now_));
+    }
+    // Another place, other devices, or nothing behind a window.
+    void map(uint32_t index) {
+        static constexpr uint32_t kGranularities[] = {64, 192, 256, 4096};
+        MemWindow w = {.hpa = kWindow + index * kWindowStep, .ways = 1 + c_.below(uint32_t(devices_.size()))};
+        uint32_t first = c_.below(w.ways);
+        w.granularity_bytes = one_of(c_, kGranularities);
+        uint32_t whole = uint32_t(kSlice / w.granularity_bytes);
+        uint32_t pieces = c_.below(2) ? whole : c_.below(whole + 1);
+        w.size_bytes = uint64_t(w.granularity_bytes) * pieces * w.ways;
+        w.dpa = index * kSlice + c_.below(uint32_t((kSlice - w.granularity_bytes * pieces) / kLine + 1)) * kLine;
+        for (uint32_t i = 0; i < w.ways; i++) {
+            w.devices[i] = (first + i) % uint32_t(devices_.size());
+        }
+        bool changes = std::memcmp(&w, &windows_[index], sizeof(w)) != 0;
+        windows_[index] = w;
+        memsys_map_window(m_.get(), index, &w, now_);
+        if (changes) {
+            ref_.map_window(index, w, now_);
+            now_ = std::max(now_, ref_.resumes()); // the call does not say how long it took
+        }
+    }
+    void set_timed(bool timed) {
+        timed_ = timed;
+        memsys_set_timed(m_.get(), timed);
+        ref_.set_timed(timed);
+    }
+    void reconfigure() {
+        uint32_t device = c_.below(uint32_t(devices_.size()));
+        MemDeviceConfig &d = devices_[device];
+        draw_live(c_, d);
+        if (const char *fault = memsys_reconfigure_device(m_.get(), device, &d)) {
+            fail(fault);
+        }
+        ref_.reconfigure(device, d);
+    }
+    void power() {
+        bool cut = c_.below(2);
+        if (cut) {
+            memsys_power_cut(m_.get(), now_);
+        } else {
+            memsys_power_off(m_.get(), now_);
+        }
+        ref_.power(cut, now_);
+    }
+    void reset_counters() {
+        memsys_reset_counters(m_.get());
+        ref_.reset_counters();
+    }
+
+    void step() {
+        struct Kind {
+            uint32_t weight;
+            const char *name;
+            void (*run)(Scenario &);
+        };
+        static constexpr Kind kKinds[] = {
+            {90, "load", [](Scenario &s) { s.access(false); }},
+            {70, "store", [](Scenario &s) { s.access(true); }},
+            {20, "flush", [](Scenario &s) { s.flush(); }},
+            {30, "nt_store", [](Scenario &s) { s.nt_store(); }},
+            {16, "fence", [](Scenario &s) { s.fence(); }},
+            {3, "barrier", [](Scenario &s) { s.barrier(); }},
+            {2, "wbinvd", [](Scenario &s) { s.wbinvd(); }},
+            {2, "map", [](Scenario &s) { s.map(s.c_.below(kWindows)); }},
+            {2, "set_timed", [](Scenario &s) { s.set_timed(!s.timed_); }},
+            {3, "reconfigure", [](Scenario &s) { s.reconfigure(); }},
+            {1, "power", [](Scenario &s) { s.power(); }},
+            {1, "reset_counters", [](Scenario &s) { s.reset_counters(); }},
+        };
+        uint32_t draw = c_.below(240);
+        const Kind *kind = kKinds;
+        while (draw >= kind->weight) {
+            draw -= kind++->weight;
+        }
+        steps_++;
+        what_ = kind->name;
+        kind->run(*this);
+    }
+
+    void check_step() {
+        if (const char *broken = memsys_check_invariants(m_.get())) {
+            fail(std::string("invariant: ") + broken);
+        }
+        if (dropped_ != ref_.dropped) {
+            fail("other slots were dropped, or in another order");
+        }
+        MemCounters model = memsys_counters(m_.get());
+        const MemCounters &reference = ref_.counters();
+#define X(field, what) same(#field, model.field, reference.field);
+        MEM_COUNTERS(X)
+#undef X
+        for (MemCause cause : {MEM_CAUSE_dram, MEM_CAUSE_cxl_hit, MEM_CAUSE_cxl_miss, MEM_CAUSE_link,
+                               MEM_CAUSE_device_cache, MEM_CAUSE_fence}) {
+            same_histogram(cause);
+        }
+        same_waits();
+    }
+    void same_histogram(MemCause cause) {
+        const MemHistogram *h = memsys_histogram(m_.get(), cause);
+        const RefSpans &r = ref_.spans(cause);
+        std::string name = "spans of cause " + std::to_string(cause);
+        same(name, h->count, r.count);
+        same(name + ", sum", h->sum_ps, r.sum);
+        same(name + ", longest", h->max_ps, r.longest);
+    }
+    // Together: what a wait was for may be forgotten (docs/model.md, Flash). test_ftl compares each.
+    void same_waits() {
+        mem_ps model = 0, reference = 0;
+        for (MemCause cause : {MEM_CAUSE_queue, MEM_CAUSE_flash_read, MEM_CAUSE_program, MEM_CAUSE_gc}) {
+            model += memsys_histogram(m_.get(), cause)->sum_ps;
+            reference += ref_.spans(cause).sum;
+        }
+        same("waits and flash reads", model, reference);
+    }
+
+    static void on_dropped(void *opaque, uint32_t slot) { static_cast<Scenario *>(opaque)->dropped_.push_back(slot); }
+
+    struct Free {
+        void operator()(MemSys *m) const { memsys_free(m); }
+    };
+
+    Choices &c_;
+    MemCpuConfig cpu_;
+    std::vector<MemDeviceConfig> devices_;
+    std::vector<std::vector<uint8_t>> media_;
+    RefSystem ref_;
+    std::unique_ptr<MemSys, Free> m_;
+    std::array<MemWindow, kWindows> windows_ = {};
+    std::array<Cursor, 3> cursors_ = {};
+    std::array<uint64_t, 5> recent_ = {};
+    std::vector<uint32_t> dropped_;
+    mem_ps now_ = 0;
+    bool timed_ = false;
+    uint64_t steps_ = 0;
+    const char *what_ = "";
+    std::string difference_;
+};
+
+} // namespace
+
+std::string run_system_scenario(Choices &choices, MemCounters *counters) {
+    Scenario scenario(choices);
+    std::string difference = scenario.run();
+    if (counters) {
+        *counters = scenario.counters();
+    }
+    return difference;
+}
