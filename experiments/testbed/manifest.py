@@ -117,6 +117,7 @@ def load(path: Path) -> Manifest:
 def guest_config(manifest: Manifest, origin: Path) -> GuestConfig:
     """The scaled and checked machine that the manifest describes. Overrides state full-size values."""
     cpu = profiles.load_cpu(manifest.cpu.profile, manifest.cpu.override, origin)
+    profiles.check_cpu(cpu, origin)
     cpu = profiles.scale_cpu(cpu, manifest.scale)
     profiles.check_cpu(cpu, origin)
     device = profiles.load_device(manifest.device.profile, manifest.device.override, origin)
@@ -151,4 +152,11 @@ def _argv(manifest: Manifest, point: dict[str, str | int], guest: GuestConfig, o
             f"{origin}: key 'workload.command' uses {{{min(unknown)}}}, which is neither in the matrix nor in "
             f"workload.scaled or workload.fixed; known: {', '.join(sorted(names))}"
         )
-    return tuple(word.format(**names) for word in shlex.split(manifest.workload.command))
+    try:
+        return tuple(word.format(**names) for word in shlex.split(manifest.workload.command))
+    except (
+        ValueError,
+        LookupError,
+        AttributeError,
+    ) as error:  # quotes and braces that do not close, {seed.x}, {seed[0]}
+        raise TestbedError(f"{origin}: key 'workload.command': {error}; write {{{{ for a brace") from error

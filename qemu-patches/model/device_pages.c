@@ -80,7 +80,7 @@ static mem_ps evict_page(MemDevice *d, MemCounters *count, uint32_t frame, mem_p
     if (!f->dirty) {
         return at_ps;
     }
-    count->cache_writebacks++;
+    count->cache_writebacks += !MEM_HAS_BUG(MEM_BUG_WRITE_BACK_UNCOUNTED);
     return program_page(d, count, f, at_ps).start_ps;
 }
 

@@ -42,6 +42,7 @@ enum {
     MEM_BUG_FLUSH_BEFORE_STORE,    /* a flush does not wait for the stores to its line */
     MEM_BUG_NO_FILL_BUFFERS,       /* any number of misses is under way at once */
     MEM_BUG_ONE_WAY,               /* every piece of an interleaved window goes to its first device */
+    MEM_BUG_WRITE_BACK_UNCOUNTED,  /* a page is programmed that no counter accounts for */
 
     MEM_BUG_FLASH_SUSPEND_UNTOLD = 40, /* nobody hears that a suspended program ends later */
     MEM_BUG_FLASH_BUS_SHARED,          /* two pages cross one channel at once */

@@ -20,7 +20,11 @@ class DeviceRig {
         mem_device_init(&d, 0, &config, &where, &callbacks);
         mem_device_set_timed(&d, true, 0);
     }
-    ~DeviceRig() { mem_device_destroy(&d); }
+    ~DeviceRig() {
+        EXPECT_STREQ(mem_device_check_state(&d), nullptr);
+        EXPECT_STREQ(mem_persist_check(&d.persist), nullptr);
+        mem_device_destroy(&d);
+    }
     DeviceRig(const DeviceRig &) = delete;
     DeviceRig &operator=(const DeviceRig &) = delete;
 

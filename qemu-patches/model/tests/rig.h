@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <gtest/gtest.h>
 #include <utility>
 #include <vector>
 
@@ -68,7 +69,10 @@ class Rig {
         map_window(m, kWindow, 0, device.capacity_bytes, 0);
         memsys_set_timed(m, true);
     }
-    ~Rig() { memsys_free(m); }
+    ~Rig() { // the conservation laws hold after whatever a test did
+        EXPECT_STREQ(memsys_check_invariants(m), nullptr);
+        memsys_free(m);
+    }
     Rig(const Rig &) = delete;
     Rig &operator=(const Rig &) = delete;
 

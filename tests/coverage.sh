@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Line coverage of the timing model by its native tests (clang's source-based coverage), a line a file and the whole;
+# fails below 95 %. Lines that no test reaches: tests/coverage.sh FILE.c
+set -euo pipefail
+cd "$(dirname "$0")/.."
+model=$PWD/qemu-patches/model
+build=build/coverage
+least=95
+
+mkdir -p "$build"
+cmake -G Ninja -S "$model" -B "$build" -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
+    -DTESTBED_COVERAGE=ON -DTESTBED_SANITIZE= >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
+ninja --quiet -C "$build" model_tests
+rm -f "$build"/*.profraw
+objects=()
+for test in "$build"/test_*; do
+    if [[ -x $test && -f $test ]]; then
+        LLVM_PROFILE_FILE=$test.profraw "$test" >"$test.log" 2>&1 || { cat "$test.log" >&2; exit 1; }
+        objects+=(-object "$test")
+    fi
+done
+llvm-profdata-19 merge -o "$build/all.profdata" "$build"/*.profraw
+covered() { llvm-cov-19 "$1" -instr-profile="$build/all.profdata" "${objects[@]}" "${@:2}"; }
+if [[ $# -gt 0 ]]; then
+    covered show --show-line-counts-or-regions=false "$model/$1" | grep -E '^ +[0-9]+\| +0\|' || echo "$1: every line"
+    exit
+fi
+covered report -ignore-filename-regex="$model/tests/|/usr/" -show-region-summary=false -show-branch-summary=false 2>/dev/null |
+    awk -v least=$least '
+        $NF !~ /%$/ { next }
+        { percent = $NF; sub("%", "", percent); printf "%-28s %s\n", $1, $NF }
+        $1 == "TOTAL" { exit percent < least }'

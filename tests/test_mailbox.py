@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The device's mailbox beside a model of its health commands, over QEMU's test interface: no guest software runs.
+
+Seeded random commands: ours (42h) with right and wrong lengths and any payload, read-only ones of upstream, and opcodes
+nobody has. TESTBED_FUZZ_SECONDS=n goes on for so long; TESTBED_FUZZ_SEED=n replays one series.
+"""
+
+import os
+import random
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from test_qmp import Paused
+
+from testbed.manifest import GuestConfig
+from testbed.qemu_line import ONE_DEVICE
+from testbed.session import Session
+
+pytestmark = pytest.mark.guest
+
+ROOT_PORT, ENDPOINT = (12, 0), (13, 0)  # bus and slot: what firmware would have set up
+MEMORY_BASE, DEVICE_REGISTERS = 0xE0000000, 0xE0100000
+MAILBOX = 2  # capability of the device registers
+
+SUCCESS, INVALID_INPUT, UNSUPPORTED, INVALID_LENGTH = 0, 2, 3, 0x16
+GET_HEALTH, GET_ALERTS, SET_ALERTS, GET_SHUTDOWN, SET_SHUTDOWN = range(0x4200, 0x4205)
+LENGTHS = {GET_HEALTH: 0, GET_ALERTS: 0, SET_ALERTS: 12, GET_SHUTDOWN: 0, SET_SHUTDOWN: 1}
+READ_ONLY = (0x0100, 0x0102, 0x0200, 0x0300, 0x0400, 0x0401, 0x4000, 0x4100, 0x4102, 0x4300)  # of upstream
+# What erases media, transfers firmware or runs in the background is upstream's and not meant here.
+HARMFUL = (0x0101, 0x0103, 0x0201, 0x0202, 0x0301, 0x0303, 0x0500, 0x4101, 0x4103, 0x4301, 0x4302, 0x4303)
+HARMFUL_SETS = (0x44, 0x45, 0x46, 0x48, 0x51, 0x53)
+COMMANDS_QUICK = 3000
+
+
+class QTest:
+    """QEMU's test protocol: port and memory accesses, a line each."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.stream = connection.makefile("rwb", buffering=0)
+
+    def ask(self, command: str) -> str:
+        self.stream.write(command.encode() + b"\n")
+        answer = self.stream.readline().decode().strip()
+        assert answer.startswith("OK"), f"{command}: {answer or 'QEMU is gone'}"
+        return answer[3:]
+
+    def config_write(self, function: tuple[int, int], register: int, value: int) -> None:
+        self.ask(f"outl 0xcf8 {0x80000000 | function[0] << 16 | function[1] << 11 | register:#x}")
+        self.ask(f"outl 0xcfc {value:#x}")
+
+    def config_read(self, function: tuple[int, int], register: int) -> int:
+        self.ask(f"outl 0xcf8 {0x80000000 | function[0] << 16 | function[1] << 11 | register:#x}")
+        return int(self.ask("inl 0xcfc"), 16)
+
+    def read(self, address: int) -> int:
+        return int(self.ask(f"readq {address:#x}"), 16)
+
+
+class Mailbox:
+    def __init__(self, qtest: QTest) -> None:
+        self.qtest = qtest
+        qtest.config_write(ROOT_PORT, 0x18, 0x000D0D0C)  # its buses
+        qtest.config_write(ROOT_PORT, 0x20, 0xE0F0E000)  # its memory
+        qtest.config_write(ROOT_PORT, 0x04, 0x0006)
+        for register, value in ((0x10, MEMORY_BASE), (0x14, 0), (0x18, DEVICE_REGISTERS), (0x1C, 0)):
+            qtest.config_write(ENDPOINT, register, value)
+        qtest.config_write(ENDPOINT, 0x04, 0x0006)
+        capabilities = qtest.read(DEVICE_REGISTERS) >> 32 & 0xFFFF
+        headers = [(i, qtest.read(DEVICE_REGISTERS + 16 * i)) for i in range(1, capabilities + 1)]
+        self.base = DEVICE_REGISTERS + next(h >> 32 for i, h in headers if h & 0xFFFF == MAILBOX)
+
+    def run(self, opcode: int, payload: bytes, length: int) -> tuple[int, bytes]:
+        """The return code and what came back, for a command that says its payload has `length` bytes."""
+        if payload:
+            self.qtest.ask(f"write {self.base + 0x20:#x} {len(payload)} 0x{payload.hex()}")
+        self.qtest.ask(f"writeq {self.base + 0x08:#x} {opcode | length << 16:#x}")
+        self.qtest.ask(f"writel {self.base + 0x04:#x} 1")
+        status = self.qtest.read(self.base + 0x10)
+        answered = self.qtest.read(self.base + 0x08) >> 16 & 0x1FFFFF
+        assert int(self.qtest.ask(f"readl {self.base + 0x04:#x}"), 16) & 1 == 0, "the doorbell is still set"
+        answer = self.qtest.ask(f"read {self.base + 0x20:#x} {answered}") if answered else "0x"
+        return status >> 32 & 0xFFFF, bytes.fromhex(answer[2:])
+
+
+@dataclass
+class Health:
+    """What the health commands must answer (CXL 3.1, 8.2.9.9.3)."""
+
+    dirty_shutdowns: int
+    enabled: int = 0
+    life_used: int = 0
+    levels: list[int] = field(default_factory=lambda: [0, 0, 0, 0])  # over, under, volatile and persistent errors
+    dirty: int = 0
+
+    def expect(self, opcode: int, payload: bytes, length: int) -> tuple[int, bytes]:
+        if length != LENGTHS[opcode]:
+            return INVALID_LENGTH, b""
+        if opcode == GET_HEALTH:
+            return SUCCESS, struct.pack("<4BH3I", 0, 0, 0, 0, 25, self.dirty_shutdowns, 0, 0)
+        if opcode == GET_ALERTS:
+            over, under, *errors = self.levels
+            return SUCCESS, struct.pack("<4B6H", self.enabled, 31, 90, self.life_used, 85, 0, over, under, *errors)
+        if opcode == SET_ALERTS:
+            return self.set_alerts(payload), b""
+        if opcode == GET_SHUTDOWN:
+            return SUCCESS, bytes([self.dirty])
+        self.dirty = payload[0] & 1
+        return SUCCESS, b""
+
+    def set_alerts(self, payload: bytes) -> int:
+        valid, enable, life_used, _, *levels = struct.unpack("<4B4H", payload[:12])
+        if valid > 31 or (valid & enable & 1 and life_used >= 90):
+            return INVALID_INPUT
+        self.enabled = (self.enabled & ~valid) | (enable & valid)
+        self.life_used = life_used if valid & 1 else self.life_used
+        self.levels = [
+            new if valid >> i & 2 else old for i, (new, old) in enumerate(zip(levels, self.levels, strict=True))
+        ]
+        return SUCCESS
+
+
+@contextmanager
+def mailbox(session: Session, guest: GuestConfig, folder: Path) -> Iterator[Mailbox]:
+    line = Paused(session, guest, folder, ONE_DEVICE).line
+    ours, theirs = socket.socketpair()
+    test = ["-chardev", f"socket,id=qtest,fd={theirs.fileno()}", "-qtest", "chardev:qtest", "-qtest-log", "none"]
+    with ours, theirs:
+        qemu = subprocess.Popen([*line, *test], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        theirs.close()
+        try:
+            yield Mailbox(QTest(ours))
+            assert qemu.poll() is None, "QEMU has ended"
+        finally:
+            qemu.kill()
+            qemu.wait(20)
+
+
+def any_payload(dice: random.Random, opcode: int) -> tuple[bytes, int]:
+    """Bytes, and how many the command says they are."""
+    length = LENGTHS.get(opcode, 0)
+    if dice.randrange(8) == 0:
+        length = dice.choice((0, 1, 2, 11, 12, 13, 64, 511, 512, 2048, dice.randrange(2049)))
+    payload = dice.randbytes(max(length, 1))
+    if opcode == SET_ALERTS and dice.randrange(4):
+        payload = bytes([payload[0] & 31]) + payload[1:]
+    return payload, length
+
+
+def test_random_commands_do_what_the_model_of_them_says(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path
+) -> None:
+    seed = int(os.environ.get("TESTBED_FUZZ_SEED", "1"))
+    end = time.monotonic() + float(os.environ.get("TESTBED_FUZZ_SECONDS", "0"))
+    dice = random.Random(seed)
+    done = dict.fromkeys((SUCCESS, INVALID_INPUT, UNSUPPORTED, INVALID_LENGTH), 0)
+    count = 0
+    with mailbox(session, quick_guest, tmp_path) as box:
+        health = Health(dirty_shutdowns=0)
+        while count < COMMANDS_QUICK or time.monotonic() < end:
+            count += 1
+            opcode = dice.choice(
+                (*LENGTHS, *LENGTHS, GET_ALERTS, SET_ALERTS, SET_ALERTS, *READ_ONLY, dice.randrange(1 << 16))
+            )
+            if opcode in HARMFUL or opcode >> 8 in HARMFUL_SETS:
+                continue
+            payload, length = any_payload(dice, opcode)
+            code, answer = box.run(opcode, payload, length)
+            done[code] = done.get(code, 0) + 1
+            if opcode in LENGTHS:
+                where = f"seed {seed}, command {count}: {opcode:04x}h, {length} bytes {payload.hex()}"
+                assert (code, answer) == health.expect(opcode, payload, length), where
+    print(f"{count} commands: " + ", ".join(f"{n} answered {code:#x}" for code, n in sorted(done.items())))
+    assert all(done[code] > 20 for code in (SUCCESS, INVALID_INPUT, UNSUPPORTED, INVALID_LENGTH))
