@@ -20,8 +20,8 @@
 /* A whole number of sets of 1 to 16 ways: what setassoc.h can keep in order. */
 static bool is_cache_geometry(const MemCacheConfig *c) {
     uint64_t set_bytes = (uint64_t)c->ways * MEMSYS_LINE_BYTES;
-    return c->ways >= 1 && c->ways <= MEM_MAX_CPU_WAYS && c->size_bytes >= set_bytes && c->size_bytes <= MAX_CPU_CACHE_BYTES &&
-           c->size_bytes % set_bytes == 0;
+    return c->ways >= 1 && c->ways <= MEM_MAX_CPU_WAYS && c->size_bytes >= set_bytes &&
+           c->size_bytes <= MAX_CPU_CACHE_BYTES && c->size_bytes % set_bytes == 0;
 }
 
 #define GEOMETRY "size_bytes must be at most 4 GiB and a whole number of sets of 1 to 16 ways of 64-byte lines"
