@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from test_qmp import Paused
+from guest_rig import Paused
 
 from testbed.manifest import GuestConfig
 from testbed.qemu_line import ONE_DEVICE

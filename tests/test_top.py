@@ -19,7 +19,13 @@ COUNTERS = ("cache-hits", "cache-misses", "cxl-reads", "dram-reads", "link-read-
 FLASH = ("flash-reads", "flash-programs")
 
 
-def roi(end_ps: int, scale: int, begin_ps: int = 0, histogram: list[tuple[int, int]] | None = None) -> dict[str, Any]:
+def roi(
+    end_ps: int,
+    scale: int,
+    begin_ps: int = 0,
+    histogram: list[tuple[int, int]] | None = None,
+    two_devices: bool = False,
+) -> dict[str, Any]:
     buckets = [{"upper-ps": upper, "count": count} for upper, count in histogram or []]
     return {
         "id": 1,
@@ -29,12 +35,21 @@ def roi(end_ps: int, scale: int, begin_ps: int = 0, histogram: list[tuple[int, i
         "counters": dict.fromkeys((*COUNTERS, *FLASH), 0)
         | {"cache-hits": 3 * scale, "cache-misses": scale}
         | {"link-read-bytes": 6400 * scale},
+        "devices": [
+            {"cache-hits": 3 * scale, "cache-misses": 0, "link-read-bytes": 6400 * scale}
+            | {"link-write-bytes": 0, "flash-reads": 0, "flash-programs": 0},
+            {"cache-hits": 0, "cache-misses": scale, "link-read-bytes": 0}
+            | {"link-write-bytes": 0, "flash-reads": scale, "flash-programs": 7 * scale},
+        ][: 2 if two_devices else 1],
         "histograms": [{"cause": "cxl-hit", "count": 0, "sum-ps": 0, "max-ps": 0, "buckets": buckets}],
     }
 
 
 def sample(host_s: float, region: dict[str, Any] | None) -> Sample:
-    return Sample(host_s, {"time-ps": 5 * 10**9, "rois": [], **({"running": region} if region else {})})
+    count = len(region["devices"]) if region else 1
+    devices = [{"path": f"/machine/peripheral/ssd{n}"} for n in range(count)]
+    answer = {"time-ps": 5 * 10**9, "rois": [], "devices": devices, **({"running": region} if region else {})}
+    return Sample(host_s, answer)
 
 
 def text(shown: Any) -> str:
@@ -70,6 +85,23 @@ def test_latencies_are_those_since_the_last_sample() -> None:
     shown = text(top.view(sample(1.0, before), sample(2.0, after)))
     assert "cxl-hit" in shown
     assert "28 us" in shown
+
+
+def test_each_of_several_devices_has_its_row() -> None:
+    before, after = roi(10**9, 10, two_devices=True), roi(2 * 10**9, 30, two_devices=True)
+    assert top.by_device(sample(1, before), sample(2, after)) == [
+        (
+            "device",
+            "device-cache hits",
+            "read from the device",
+            "written to the device",
+            "flash pages read, programmed",
+        ),
+        ("ssd0", "100.0 %", "0.13 GB/s", "0.00 GB/s", "0, 0"),
+        ("ssd1", "0.0 %", "0.00 GB/s", "0.00 GB/s", "20, 140"),
+    ]
+    assert "ssd1" in text(top.view(sample(1, before), sample(2, after)))
+    assert top.by_device(sample(1, roi(10**9, 10)), sample(2, roi(2 * 10**9, 30))) == []
 
 
 def test_before_the_first_region_it_says_so() -> None:

@@ -100,6 +100,7 @@ class DeviceProfile:
     flash_over_provisioning_permille: int = 70
     flash_gc: str = "greedy"
     flash_gc_free_blocks: int = 2
+    flash_endurance_cycles: int = 0
     persist_domain: str = "adr"
     gpf_energy_uj: int = 0
     gpf_line_nj: int = 0

@@ -43,12 +43,14 @@ class GuestFiles:
 
 @dataclass(frozen=True)
 class Layout:
-    """How many devices the guest has, of one profile and behind one host bridge, and more for its kernel's line.
+    """How many devices the guest has, of one profile and behind host bridges in turn, and more for its kernel's line.
 
-    `testbed.nopmem` leaves regions, namespaces and file systems to the job.
+    The host interleaves the window over all bridges. `testbed.nopmem` leaves regions, namespaces and file systems to
+    the job.
     """
 
     devices: int = 1
+    bridges: int = 1
     kernel: str = ""
     window_bytes: int = 4 * 2**30
 
@@ -58,7 +60,7 @@ ONE_DEVICE = Layout()
 
 @dataclass(frozen=True)
 class PowerCut:
-    """When to cut the power: at a virtual time or at the n-th change of a line's persistence state."""
+    """When to cut the power: at a virtual time, or right after a line left the CPU or became durable the n-th time."""
 
     at_ps: int | None = None
     at_event: int | None = None
@@ -85,15 +87,30 @@ def local_node(memory_bytes: int) -> list[str]:
 
 
 def memory_devices(device: DeviceProfile, files: GuestFiles, layout: Layout, cut: PowerCut, timed: bool) -> list[str]:
-    """The devices under test, each with its memory, behind root ports of one host bridge."""
-    # The bridge has decoders of its own even for one port: without, there could be one region only.
-    words = ["-device", "pxb-cxl,bus_nr=12,bus=pcie.0,id=cxl.1,hdm_for_passthrough=on"]
+    """The devices under test, each with its memory, behind root ports of the host bridges."""
+    words: list[str] = []
+    for n, bridge in enumerate(bridges(layout)):
+        # It has decoders of its own even for one port: without, there could be one region only.
+        words += ["-device", f"pxb-cxl,bus_nr={12 + 20 * n},bus=pcie.0,id={bridge},hdm_for_passthrough=on"]
     for n in range(layout.devices):
-        words += memory_device(n, device, files, cut, timed)
+        words += memory_device(n, bridges(layout)[n % layout.bridges], device, files, cut, timed)
     return words
 
 
-def memory_device(n: int, device: DeviceProfile, files: GuestFiles, cut: PowerCut, timed: bool) -> list[str]:
+def bridges(layout: Layout) -> list[str]:
+    """The host bridges' names."""
+    return [f"cxl.{n + 1}" for n in range(layout.bridges)]
+
+
+def memory_window(layout: Layout) -> str:
+    """The host's window for CXL memory, interleaved over the bridges."""
+    targets = "".join(f"cxl-fmw.0.targets.{n}={bridge}," for n, bridge in enumerate(bridges(layout)))
+    return f"{targets}cxl-fmw.0.size={layout.window_bytes}"
+
+
+def memory_device(
+    n: int, bridge: str, device: DeviceProfile, files: GuestFiles, cut: PowerCut, timed: bool
+) -> list[str]:
     """One of them. Not `timed` is upstream's type-3 device in place of ours, for comparison."""
     memory_file = "memory-backend-file,share=on"
     persistent_bytes = device.capacity - device.volatile_size
@@ -107,7 +124,7 @@ def memory_device(n: int, device: DeviceProfile, files: GuestFiles, cut: PowerCu
         words += ["-object", f"memory-backend-ram,id=volatile{n},size={device.volatile_size}"]
         options += f",volatile-memdev=volatile{n}"
     kind = f"cxl-ssd,{options}{properties(device)}{cut.properties()}" if timed else f"cxl-type3,{options}"
-    return [*words, "-device", f"cxl-rp,port={n},bus=cxl.1,id=rp{n},chassis=0,slot={2 + n}", "-device", kind]
+    return [*words, "-device", f"cxl-rp,port={n},bus={bridge},id=rp{n},chassis=0,slot={2 + n}", "-device", kind]
 
 
 def command_line(
@@ -126,7 +143,6 @@ def command_line(
     one nanosecond an instruction and upstream's device.
     """
     insn = f",insn-ps={guest.cpu.insn_ps},boot-insn-ps={guest.boot_insn_ps}" if timed else ""
-    window = f"cxl-fmw.0.targets.0=cxl.1,cxl-fmw.0.size={layout.window_bytes}"
     return [
         str(images.qemu),
         *("-L", str(images.firmware)),
@@ -136,7 +152,7 @@ def command_line(
         # Virtual time is a function of instructions and modelled stalls; idle time is skipped.
         *("-accel", "tcg,thread=single"),
         *("-icount", f"shift=0,sleep=off{insn}"),
-        *("-machine", f"q35,cxl=on,{window},hpet=off"),
+        *("-machine", f"q35,cxl=on,{memory_window(layout)},hpet=off"),
         *("-cpu", CPU, "-smp", "1", "-m", f"{guest.memory_bytes >> 20}M"),
         *(local_node(guest.memory_bytes) if guest.device.volatile_size else ()),
         # Random numbers and the wall clock are inputs too.

@@ -63,8 +63,17 @@ def between(before: Answer, after: Answer) -> tuple[Answer, Answer]:
 
 def counted(before: Answer, after: Answer) -> dict[str, int]:
     """The counters' differences."""
-    old = before.get("counters", {})
-    return {name: int(value) - int(old.get(name, 0)) for name, value in after["counters"].items()}
+    return _difference(before.get("counters", {}), after["counters"])
+
+
+def counted_by_device(before: Answer, after: Answer) -> list[dict[str, int]]:
+    """The same of each device."""
+    old: list[Answer] = before.get("devices") or [{}] * len(after["devices"])
+    return [_difference(*pair) for pair in zip(old, after["devices"], strict=True)]
+
+
+def _difference(old: Answer, new: Answer) -> dict[str, int]:
+    return {name: int(value) - int(old.get(name, 0)) for name, value in new.items()}
 
 
 def buckets(before: Answer, after: Answer) -> dict[str, list[tuple[int, int]]]:
@@ -102,23 +111,47 @@ def summary(before: Sample, after: Sample) -> list[tuple[str, str]]:
     assert after.roi, "the caller has looked"
     old, new = between(before.roi or after.roi, after.roi)
     count, host_s = counted(old, new), after.host_s - before.host_s
-    span_ps: int = new["end-ps"] - (old or {"end-ps": new["begin-ps"]})["end-ps"]
+    span_ps = elapsed_ps(old, new)
     instructions: int = new["instructions"] - (old or {"instructions": 0})["instructions"]
     speed = f"{instructions / host_s / 1e6:.1f} MIPS" if host_s > 0 else "-"
     return [
         ("region of interest", f"{new['id']}, {show_time(int(new['end-ps']) - int(new['begin-ps']))} so far"),
         ("guest speed", speed),
         ("virtual time a host second", show_time(span_ps / host_s) if host_s > 0 else "-"),
-        ("device-cache hits", share(count["cache-hits"], count["cache-misses"])),
         ("LLC misses to the device", share(count["cxl-reads"], count["dram-reads"])),
+        *traffic(count, span_ps),
+    ]
+
+
+def traffic(count: dict[str, int], span_ps: int) -> list[tuple[str, str]]:
+    """What one device did, or all of them together."""
+    return [
+        ("device-cache hits", share(count["cache-hits"], count["cache-misses"])),
         ("read from the device", rate(count["link-read-bytes"], span_ps)),
         ("written to the device", rate(count["link-write-bytes"], span_ps)),
         ("flash pages read, programmed", f"{count['flash-reads']:,}, {count['flash-programs']:,}"),
     ]
 
 
+def by_device(before: Sample, after: Sample) -> list[tuple[str, ...]]:
+    """A row of names, then one for each device; nothing if there is only one."""
+    assert after.roi, "the caller has looked"
+    old, new = between(before.roi or after.roi, after.roi)
+    names = [str(device["path"]).rpartition("/")[2] for device in after.answer["devices"]]
+    if len(names) < 2:
+        return []
+    found = [traffic(count, elapsed_ps(old, new)) for count in counted_by_device(old, new)]
+    head = ("device", *(what for what, _ in found[0]))
+    return [head, *((name, *(value for _, value in values)) for name, values in zip(names, found, strict=True))]
+
+
+def elapsed_ps(before: Answer, after: Answer) -> int:
+    """Virtual time between two answers about one region of interest; `before` may be nothing."""
+    return int(after["end-ps"]) - int(before["end-ps"] if before else after["begin-ps"])
+
+
 def view(before: Sample, after: Sample) -> Group | Text:
-    """Two tables, or why there are none."""
+    """Tables, or why there are none."""
     if not after.roi:
         return Text(f"no region of interest yet, virtual time {show_time(int(after.answer['time-ps']))}")
     rates = Table(show_header=False, show_edge=False)
@@ -130,7 +163,13 @@ def view(before: Sample, after: Sample) -> Group | Text:
     for cause, histogram in buckets(*between(before.roi or after.roi, after.roi)).items():
         shown = [show_time(percentile_ps(histogram, permille)) for permille in PERMILLE]
         latencies.add_row(cause, f"{sum(count for _, count in histogram):,}", *shown)
-    return Group(rates, latencies)
+    tables = [rates, latencies]
+    if rows := by_device(before, after):
+        devices = Table(*rows[0], title="devices", title_justify="left", show_edge=False)
+        for row in rows[1:]:
+            devices.add_row(*row)
+        tables.insert(1, devices)
+    return Group(*tables)
 
 
 async def watch(socket: Path, interval_s: float, show: Callable[[Group | Text], None], views: int = 0) -> None:

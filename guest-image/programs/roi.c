@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// roi query|begin [ID]|end|reset|mark N|power-cut: the doorbell for shell scripts.
+// roi query|begin [ID]|end|reset|mark N|wbarrier|power-cut: the doorbell for shell scripts.
 #include "testbed_roi.h"
 
 #include <stdio.h>
@@ -26,10 +26,12 @@ int main(int argc, char **argv) {
         testbed_reset_counters();
     else if (!strcmp(verb, "mark") && argc > 2)
         testbed_mark(number);
+    else if (!strcmp(verb, "wbarrier"))
+        testbed_wbarrier();
     else if (!strcmp(verb, "power-cut"))
         testbed_power_cut();
     else {
-        fprintf(stderr, "usage: roi query | begin [ID] | end | reset | mark NUMBER | power-cut\n");
+        fprintf(stderr, "usage: roi query | begin [ID] | end | reset | mark NUMBER | wbarrier | power-cut\n");
         return 2;
     }
     return 0;

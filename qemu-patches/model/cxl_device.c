@@ -56,6 +56,15 @@ static void program_moved(void *opaque, const MemProgramMove *move) {
                               move->end_ps);
 }
 
+/* A page is programmed while power goes off: that takes no time here, and wears the flash. */
+static void program_untimed(void *opaque, uint64_t page) {
+    MemDevice *d = opaque;
+
+    if (d->flash.ftl) {
+        mem_ftl_program(d->flash.ftl, page);
+    }
+}
+
 static void init_cache(MemDevice *d) {
     const MemDeviceConfig *c = &d->config;
 
@@ -69,17 +78,18 @@ static void init_cache(MemDevice *d) {
     mem_slots_init(&d->log_times.lanes, c->flash_channels);
     mem_flash_init(&d->flash, c);
     mem_flash_listen(&d->flash, &(MemMoveListener){program_moved, d});
+    mem_persist_listen(&d->persist, &(MemPageSaved){program_untimed, d});
 }
 
 void mem_device_init(MemDevice *d, uint32_t number, const MemDeviceConfig *config, const MemMedia *media,
-                     const MemCallbacks *cb) {
+                     const MemCallbacks *cb, MemPowerSupply *supply) {
     memset(d, 0, sizeof(*d));
     d->config = *config;
     d->line_count = config->capacity_bytes / MEMSYS_LINE_BYTES;
     d->has_flash = config->flash_channels != 0;
     mem_link_init(&d->link, config);
     mem_slots_init(&d->write_queue, config->write_queue);
-    mem_persist_init(&d->persist, number, config, media, cb);
+    mem_persist_init(&d->persist, number, config, media, cb, supply);
     if (d->has_flash) {
         init_cache(d);
     }
@@ -99,8 +109,18 @@ void mem_device_destroy(MemDevice *d) {
     mem_persist_destroy(&d->persist);
 }
 
+static MemCounters *counters_now(MemDevice *d) { return d->timed ? &d->counters : &d->ignored; }
+
+/* The log is compacted as time passes, but by code that runs when something asks for it. */
+static void run_log(MemDevice *d, mem_ps now_ps) {
+    if (d->has_flash && mem_device_log_is_busy(d)) {
+        mem_device_run_log(d, counters_now(d), now_ps);
+    }
+}
+
 void mem_device_set_timed(MemDevice *d, bool timed, mem_ps now_ps) {
     if (!timed) {
+        run_log(d, now_ps);
         mem_persist_settle(&d->persist, now_ps);
         mem_device_cache_settle(&d->cache);
     }
@@ -163,13 +183,12 @@ static MemLookUp look_up_read(MemDevice *d, MemCounters *count, uint64_t line, m
     if (!d->has_flash) {
         return expander_line(count, at_ps);
     }
-    if (mem_device_log_is_busy(d)) {
-        mem_device_run_log(d, count, at_ps);
-    }
+    run_log(d, at_ps);
     return mem_device_look_up_read(d, count, line, at_ps, why);
 }
 
-MemReadTimes mem_device_read(MemDevice *d, MemCounters *count, uint64_t line, mem_ps at_ps) {
+MemReadTimes mem_device_read(MemDevice *d, uint64_t line, mem_ps at_ps) {
+    MemCounters *count = counters_now(d);
     MemReadTimes t = {0};
     mem_ps looked_up_ps = start_request(d, line, mem_link_request(&d->link, at_ps, &t.why), &t.why);
     MemLookUp l = look_up_read(d, count, line, looked_up_ps, &t.why);
@@ -190,9 +209,7 @@ static MemLookUp look_up_write(MemDevice *d, MemCounters *count, uint64_t line, 
     if (!d->has_flash) {
         return expander_line(count, at_ps);
     }
-    if (mem_device_log_is_busy(d)) {
-        mem_device_run_log(d, count, at_ps);
-    }
+    run_log(d, at_ps);
     return mem_device_logs(d) ? mem_device_log_write(d, count, line, at_ps)
                               : mem_device_look_up_write(d, count, line, bytes, at_ps, why);
 }
@@ -232,7 +249,8 @@ static void accept_write(MemDevice *d, MemWriteTimes *t, mem_ps sent_ps, mem_ps 
     mem_link_accepted(&d->link, in_device_ps);
 }
 
-MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, uint64_t byte_mask, mem_ps at_ps) {
+MemWriteTimes mem_device_write(MemDevice *d, uint64_t line, uint64_t byte_mask, mem_ps at_ps) {
+    MemCounters *count = counters_now(d);
     MemDelays why = {0}; /* nobody asks for those of a write */
     mem_ps sent_ps = MEM_HAS_BUG(MEM_BUG_QUEUE_UNBOUNDED) ? at_ps : mem_slots_ready(&d->write_queue, at_ps);
     MemWriteTimes t = {.left_ps = mem_link_write_data(&d->link, sent_ps)};
@@ -253,6 +271,7 @@ MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, 
 }
 
 mem_ps mem_device_barrier(MemDevice *d, mem_ps at_ps) {
+    run_log(d, at_ps);
     mem_persist_barrier(&d->persist, at_ps);
     if (!d->timed) {
         mem_persist_settle(&d->persist, at_ps); /* it takes no time */
@@ -263,6 +282,7 @@ mem_ps mem_device_barrier(MemDevice *d, mem_ps at_ps) {
 /* ---- Power ---- */
 
 MemPowerCut mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
+    run_log(d, now_ps);
     MemPowerCut outcome = mem_persist_power_cut(&d->persist, now_ps);
 
     if (!d->config.cache_power_loss_protected && d->has_flash) {
@@ -275,7 +295,27 @@ MemPowerCut mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
     return outcome;
 }
 
+/* Everything that is newer in the cache or the log than in flash goes there, the log's lines first. */
+static void program_all(MemDevice *d) {
+    for (int half = 0; d->log.room && half < 2; half++) {
+        while (mem_log_is_compacting(&d->log)) {
+            MemLogCompaction c = mem_log_compact_next(&d->log);
+            if (c.dirty) {
+                program_untimed(d, c.page);
+            }
+        }
+        mem_log_turn(&d->log);
+    }
+    for (uint32_t i = 0; i < d->cache.frame_count; i++) {
+        if (d->cache.frames[i].dirty) {
+            program_untimed(d, mem_frame_page(&d->cache.frames[i]));
+        }
+    }
+}
+
 void mem_device_power_off(MemDevice *d, mem_ps now_ps) {
+    run_log(d, now_ps);
+    program_all(d);
     mem_persist_power_off(&d->persist, now_ps);
     mem_device_cache_clean(&d->cache);
     mem_masks_clear(&d->masks);

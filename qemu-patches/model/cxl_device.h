@@ -70,6 +70,8 @@ typedef struct MemDevice {
     mem_ps accept_from_ps;    /* no write is accepted before: those sent before a change of times come first */
     MemEarlyEviction early_evictions[MEM_EARLY_EVICTIONS]; /* by page */
     mem_ps placed_until_ps; /* a write that fetches nothing gets no frame before: the latest of all those, and more */
+    MemCounters counters;
+    MemCounters ignored; /* where the counts outside the region of interest go */
     MemDeviceConfig config;
     char fault[96]; /* of mem_device_reconfigure() */
 } MemDevice;
@@ -89,9 +91,9 @@ typedef struct MemWriteTimes {
 /* NULL, or the rule that the controller's and cache's part of a configuration breaks. */
 const char *mem_device_check(const MemDeviceConfig *config);
 
-/* `number`: of the device in its MemSys. */
+/* `number`: of the device in its MemSys. The power supply is the caller's, and outlives the device. */
 void mem_device_init(MemDevice *d, uint32_t number, const MemDeviceConfig *config, const MemMedia *media,
-                     const MemCallbacks *cb);
+                     const MemCallbacks *cb, MemPowerSupply *supply);
 void mem_device_destroy(MemDevice *d);
 /* Leaving timed mode lets all that is under way finish at `now_ps`. */
 void mem_device_set_timed(MemDevice *d, bool timed, mem_ps now_ps);
@@ -104,9 +106,9 @@ void mem_device_set_timed(MemDevice *d, bool timed, mem_ps now_ps);
 const char *mem_device_reconfigure(MemDevice *d, const MemDeviceConfig *config);
 
 /* Read a line, requested at `at_ps`. Requests come in the order of their times. */
-MemReadTimes mem_device_read(MemDevice *d, MemCounters *count, uint64_t line, mem_ps at_ps);
+MemReadTimes mem_device_read(MemDevice *d, uint64_t line, mem_ps at_ps);
 /* Write these bytes of a line that the CPU held dirty. */
-MemWriteTimes mem_device_write(MemDevice *d, MemCounters *count, uint64_t line, uint64_t byte_mask, mem_ps at_ps);
+MemWriteTimes mem_device_write(MemDevice *d, uint64_t line, uint64_t byte_mask, mem_ps at_ps);
 
 /* pm_wbarrier at `at_ps`: returns when all that was written so far is durable. */
 mem_ps mem_device_barrier(MemDevice *d, mem_ps at_ps);

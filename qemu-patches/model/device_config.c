@@ -2,23 +2,15 @@
 /* Which configurations of controller and cache there can be, and which can follow which at run time. */
 #include <stdio.h>
 
+#include "config_rules.h"
 #include "device_internal.h"
 #include "params.h"
 
-#define MAX_LATENCY_PS ((mem_ps)MEM_PS_PER_S)
-#define MIN_BANDWIDTH 1000000u
 #define MAX_PAGE_BYTES (2u << 20)
 #define MAX_CAPACITY_BYTES (UINT64_C(1) << 50)
 #define LOG_UNIT_BYTES (2 * MEMSYS_LINE_BYTES)
 #define MAX_LOG_BYTES (UINT64_C(1) << 36)
 #define MAX_REFRESH_GROUPS 1024u
-
-#define REQUIRE(rule, sentence)                                                                                        \
-    do {                                                                                                               \
-        if (!(rule)) {                                                                                                 \
-            return sentence;                                                                                           \
-        }                                                                                                              \
-    } while (0)
 
 static bool is_power_of_two(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 

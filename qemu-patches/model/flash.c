@@ -3,24 +3,16 @@
 
 #include <stdlib.h>
 
+#include "config_rules.h"
 #include "mem_alloc.h"
 #include "seeded_bug.h"
 
-#define MAX_LATENCY_PS ((mem_ps)MEM_PS_PER_S)
-#define MIN_BANDWIDTH 1000000u
 #define MAX_SIDE 65536u /* channels, dies, planes, and all planes together */
-
-#define REQUIRE(rule, sentence)                                                                                        \
-    do {                                                                                                               \
-        if (!(rule)) {                                                                                                 \
-            return sentence;                                                                                           \
-        }                                                                                                              \
-    } while (0)
 
 const char *mem_flash_check(const MemDeviceConfig *c) {
     REQUIRE(c->flash_channels >= 1 && c->flash_channels <= MAX_SIDE, "flash_channels must be from 1 to 65536");
-    REQUIRE(c->flash_dies <= MAX_SIDE, "flash_dies must be at most 65536");
-    REQUIRE(c->flash_planes <= MAX_SIDE, "flash_planes must be at most 65536");
+    REQUIRE(c->flash_dies >= 1 && c->flash_dies <= MAX_SIDE, "flash_dies must be from 1 to 65536");
+    REQUIRE(c->flash_planes >= 1 && c->flash_planes <= MAX_SIDE, "flash_planes must be from 1 to 65536");
     REQUIRE(mem_flash_plane_count(c) <= MAX_SIDE, "flash_channels * flash_dies * flash_planes must be at most 65536");
     REQUIRE(c->flash_read_ps <= MAX_LATENCY_PS, "flash_read_ps must not exceed 1 s");
     REQUIRE(c->flash_program_ps <= MAX_LATENCY_PS, "flash_program_ps must not exceed 1 s");

@@ -12,10 +12,7 @@
 static uint64_t divide_up(uint64_t n, uint64_t by) { return n / by + (n % by != 0); }
 
 uint64_t mem_flash_plane_count(const MemDeviceConfig *c) {
-    uint64_t dies = c->flash_dies ? c->flash_dies : 1;
-    uint64_t planes = c->flash_planes ? c->flash_planes : 1;
-
-    return c->flash_channels * dies * planes;
+    return (uint64_t)c->flash_channels * c->flash_dies * c->flash_planes;
 }
 
 MemFlashGeometry mem_ftl_geometry(const MemDeviceConfig *c) {
@@ -363,4 +360,9 @@ MemFtlProgram mem_ftl_program(MemFtlMap *ftl, uint64_t page) {
     ftl->totals.gc_moves += p.moves;
     ftl->totals.erases += p.erases;
     return p;
+}
+
+uint64_t mem_ftl_life_used_percent(const MemFtlMap *ftl, uint32_t endurance_cycles) {
+    unsigned __int128 rated_erases = (unsigned __int128)endurance_cycles * ftl->geometry.planes * ftl->geometry.blocks;
+    return rated_erases ? (uint64_t)((unsigned __int128)ftl->totals.erases * 100 / rated_erases) : MEM_LIFE_UNKNOWN;
 }

@@ -79,7 +79,7 @@ typedef struct MemFtlProgram {
     uint64_t erases;
 } MemFtlProgram;
 
-/* All planes of a device; dies and planes that are not given are one. */
+/* All planes of a device. */
 uint64_t mem_flash_plane_count(const MemDeviceConfig *config);
 /* The geometry that a configuration asks for, and NULL or why it is impossible. */
 MemFlashGeometry mem_ftl_geometry(const MemDeviceConfig *config);
@@ -92,6 +92,9 @@ void mem_ftl_free(MemFtlMap *ftl); /* may be NULL */
 uint64_t mem_ftl_plane_of(const MemFtlMap *ftl, uint64_t page);
 /* Write a logical page elsewhere. */
 MemFtlProgram mem_ftl_program(MemFtlMap *ftl, uint64_t page);
+
+/* The erases of a block, on average, in per cent of those it is rated for; MEM_LIFE_UNKNOWN if that is 0. */
+uint64_t mem_ftl_life_used_percent(const MemFtlMap *ftl, uint32_t endurance_cycles);
 
 /* NULL, or the law that is broken. Linear in what has memory. */
 const char *mem_ftl_check(const MemFtlMap *ftl);

@@ -3,28 +3,19 @@
 
 #include <string.h>
 
+#include "config_rules.h"
 #include "seeded_bug.h"
 
 #define SLOT_BYTES 16u
 #define HEADER_SLOTS 1u
 #define LINE_SLOTS (HEADER_SLOTS + MEMSYS_LINE_BYTES / SLOT_BYTES)
 
-#define MAX_LATENCY_PS ((mem_ps)MEM_PS_PER_S)
-#define MIN_BANDWIDTH 1000000u
-
 const char *mem_link_check(const MemDeviceConfig *c) {
-    if (c->link_latency_ps > MAX_LATENCY_PS) {
-        return "link_latency_ps must not exceed 1 s";
-    }
-    if (c->link_read_bandwidth < MIN_BANDWIDTH) {
-        return "link_read_bandwidth must be at least 1000000 bytes per second";
-    }
-    if (c->link_write_bandwidth < MIN_BANDWIDTH) {
-        return "link_write_bandwidth must be at least 1000000 bytes per second";
-    }
-    if (c->link_flit_bytes != 0 && c->link_flit_bytes != 68 && c->link_flit_bytes != 256) {
-        return "link_flit_bytes must be 0, 68 or 256";
-    }
+    REQUIRE(c->link_latency_ps <= MAX_LATENCY_PS, "link_latency_ps must not exceed 1 s");
+    REQUIRE(c->link_read_bandwidth >= MIN_BANDWIDTH, "link_read_bandwidth must be at least 1000000 bytes per second");
+    REQUIRE(c->link_write_bandwidth >= MIN_BANDWIDTH, "link_write_bandwidth must be at least 1000000 bytes per second");
+    REQUIRE(c->link_flit_bytes == 0 || c->link_flit_bytes == 68 || c->link_flit_bytes == 256,
+            "link_flit_bytes must be 0, 68 or 256");
     return NULL;
 }
 

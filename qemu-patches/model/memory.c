@@ -19,6 +19,7 @@ void mem_memory_init(MemMemory *m, const MemCpuConfig *cpu) {
     mem_dram_init(&m->dram, cpu);
     mem_core_init(&m->core, cpu);
     m->llc_configured_ps = cpu->llc.latency_ps;
+    m->supply.cut_after = UINT64_MAX;
     use_mode(m, false);
 }
 
@@ -34,7 +35,25 @@ void mem_memory_reset_counters(MemMemory *m) {
     m->counters = (MemCounters){0};
     m->prefetches_before = m->core.arrivals.unsent_count;
     m->prefetches_lost = 0;
+    for (uint32_t i = 0; i < m->device_count; i++) {
+        m->devices[i]->counters = (MemCounters){0};
+    }
     memset(m->histograms, 0, sizeof(m->histograms));
+}
+
+MemCounters mem_memory_counters(const MemMemory *m) {
+    MemCounters sum = m->counters;
+
+    for (uint32_t i = 0; i < m->device_count; i++) {
+        memsys_add_counters(&sum, &m->devices[i]->counters);
+    }
+    return sum;
+}
+
+void memsys_add_counters(MemCounters *sum, const MemCounters *more) {
+#define X(field, what) sum->field += more->field;
+    MEM_COUNTERS(X)
+#undef X
 }
 
 void mem_memory_reset_host(MemMemory *m) {
@@ -50,7 +69,7 @@ uint32_t mem_memory_add_device(MemMemory *m, const MemDeviceConfig *config, cons
     uint32_t number = m->device_count++;
     MemDevice *d = mem_calloc(1, sizeof(*d));
 
-    mem_device_init(d, number, config, media, cb);
+    mem_device_init(d, number, config, media, cb, &m->supply);
     mem_device_set_timed(d, m->timed, m->issued_ps);
     m->devices[number] = d;
     return number;
@@ -141,7 +160,7 @@ static Read read_line(MemMemory *m, uint64_t line, mem_ps at_ps, bool demand) {
         }
         return r;
     }
-    MemReadTimes t = mem_device_read(d, m->count, device_line, looked_up_ps);
+    MemReadTimes t = mem_device_read(d, device_line, looked_up_ps);
     r = (Read){t.done_ps, t.hit ? &m->count->stall_cxl_hit_ps : &m->count->stall_cxl_miss_ps};
     if (demand && m->timed) {
         note_device_read(m, &t, r.done_ps - at_ps);
@@ -159,7 +178,7 @@ static MemWriteTimes write_line(MemMemory *m, const MemOperation *op, mem_ps at_
         m->count->dram_writes++;
         return (MemWriteTimes){.left_ps = accepted_ps, .accepted_ps = accepted_ps, .completed_ps = accepted_ps};
     }
-    MemWriteTimes t = mem_device_write(d, m->count, device_line, op->byte_mask, at_ps);
+    MemWriteTimes t = mem_device_write(d, device_line, op->byte_mask, at_ps);
     if (m->timed) {
         mem_in_flight_add(&m->core.writes, op->line, at_ps, t.completed_ps, m->reached_ps);
     }

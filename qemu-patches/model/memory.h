@@ -29,15 +29,16 @@ typedef struct MemMemory {
     uint32_t device_count;
     MemMapping windows[MEMSYS_MAX_WINDOWS];
     uint32_t window_count; /* in use, the first so many */
+    MemPowerSupply supply;
     MemCore core;
     mem_ps llc_configured_ps;
     mem_ps llc_ps;     /* a miss is known only after the look-up */
     mem_ps issued_ps;  /* when the latest operation was issued: it may have to wait for a buffer */
     mem_ps reached_ps; /* where the core was then; it has passed nothing later */
     bool timed;
-    MemCounters counters;
-    MemCounters ignored; /* where the counts outside the region of interest go */
-    MemCounters *count;  /* one of the two */
+    MemCounters counters; /* but for those that each device counts itself */
+    MemCounters ignored;  /* where the counts outside the region of interest go */
+    MemCounters *count;   /* one of the two */
     /* Of the prefetches: asked for before the counters were reset and not sent then; never sent, since power failed. */
     uint64_t prefetches_before;
     uint64_t prefetches_lost;
@@ -48,6 +49,8 @@ void mem_memory_init(MemMemory *m, const MemCpuConfig *cpu);
 void mem_memory_destroy(MemMemory *m);
 void mem_memory_set_timed(MemMemory *m, bool timed, mem_ps now_ps);
 void mem_memory_reset_counters(MemMemory *m);
+/* Those of the host and of all devices. */
+MemCounters mem_memory_counters(const MemMemory *m);
 /* Host power is gone: nothing is under way. */
 void mem_memory_reset_host(MemMemory *m);
 

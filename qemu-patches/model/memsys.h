@@ -133,6 +133,7 @@ typedef struct MemDeviceConfig {
     uint32_t flash_over_provisioning_permille; /* flash beyond the capacity */
     uint32_t flash_gc;                         /* MemGc */
     uint32_t flash_gc_free_blocks;             /* of a plane: GC starts below this */
+    uint32_t flash_endurance_cycles;           /* erases that a block is rated for; 0: not stated */
     /* Power. */
     uint32_t persist_domain; /* MemDomain */
     uint64_t gpf_energy_uj;  /* what is left for a Global Persistent Flush */
@@ -179,14 +180,16 @@ typedef struct MemCallbacks {
     void (*l1_slot_dropped)(void *opaque, uint32_t slot);
     /* A device line changed its persistence state. May be NULL. */
     void (*line_state)(void *opaque, uint32_t device, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps);
+    /* The persistence event of memsys_cut_after() has happened: call memsys_power_cut(). May be NULL. */
+    void (*power_gone)(void *opaque, mem_ps at_ps);
 } MemCallbacks;
 
 /*
  * Everything counted since the last memsys_reset_counters(), in the order it is
- * reported. X-macro so that the QAPI adapter, JSON and tests cannot drift apart.
- * Each: field, what it counts.
+ * reported. X-macros so that the QAPI adapter, JSON and tests cannot drift apart.
+ * Each: field, what it counts. Those of the devices are counted by each device.
  */
-#define MEM_COUNTERS(X)                                                                                                \
+#define MEM_CPU_COUNTERS(X)                                                                                            \
     X(loads, "line loads that reached the model")                                                                      \
     X(stores, "line stores that reached the model")                                                                    \
     X(nt_stores, "non-temporal line stores")                                                                           \
@@ -199,7 +202,9 @@ typedef struct MemCallbacks {
     X(l2_misses, "accesses that missed L2")                                                                            \
     X(llc_misses, "accesses that missed the LLC")                                                                      \
     X(dram_reads, "lines read from local DRAM")                                                                        \
-    X(dram_writes, "lines written to local DRAM")                                                                      \
+    X(dram_writes, "lines written to local DRAM")
+
+#define MEM_DEVICE_COUNTERS(X)                                                                                         \
     X(cxl_reads, "lines read from the device")                                                                         \
     X(cxl_writes, "lines written to the device")                                                                       \
     X(cache_hits, "device-cache hits, reads and writes")                                                               \
@@ -222,7 +227,9 @@ typedef struct MemCallbacks {
     X(flash_gc_moves, "pages that garbage collection moved: read and programmed")                                      \
     X(flash_erases, "flash blocks erased")                                                                             \
     X(link_read_bytes, "payload bytes from device to host")                                                            \
-    X(link_write_bytes, "payload bytes from host to device")                                                           \
+    X(link_write_bytes, "payload bytes from host to device")
+
+#define MEM_STALL_COUNTERS(X)                                                                                          \
     X(stall_cache_ps, "stall on L2 and LLC hits")                                                                      \
     X(stall_dram_ps, "stall on local DRAM")                                                                            \
     X(stall_cxl_hit_ps, "stall on device-cache hits")                                                                  \
@@ -230,6 +237,11 @@ typedef struct MemCallbacks {
     X(stall_overlap_ps, "stall at the end of the window for loads under way, and on prefetched lines")                 \
     X(stall_store_ps, "stall for a place in the store buffer")                                                         \
     X(stall_fence_ps, "stall in fences, CLFLUSH and NT stores for writes under way")
+
+#define MEM_COUNTERS(X)                                                                                                \
+    MEM_CPU_COUNTERS(X)                                                                                                \
+    MEM_DEVICE_COUNTERS(X)                                                                                             \
+    MEM_STALL_COUNTERS(X)
 
 typedef struct MemCounters {
 #define X(field, what) uint64_t field;
@@ -276,6 +288,10 @@ const char *memsys_reconfigure_device(MemSys *m, uint32_t device, const MemDevic
 void memsys_flash_save(const MemSys *m, uint32_t device, void (*sink)(void *opaque, const void *bytes, size_t count),
                        void *opaque);
 const char *memsys_flash_load(MemSys *m, uint32_t device, const void *bytes, size_t count);
+
+/* Life used: the erases of a block so far, on average, in per cent of its endurance. */
+#define MEM_LIFE_UNKNOWN UINT64_MAX /* no flash that wears, or its endurance is not stated */
+uint64_t memsys_life_used_percent(const MemSys *m, uint32_t device);
 
 /*
  * Map a window; size 0 unmaps it. Addresses, sizes and granularity are
@@ -334,12 +350,24 @@ void memsys_set_timed(MemSys *m, bool timed);
 
 void memsys_reset_counters(MemSys *m);
 MemCounters memsys_counters(const MemSys *m);
+/* Of them, what this device counted: the sum over the devices is what memsys_counters() says. Others are 0. */
+MemCounters memsys_device_counters(const MemSys *m, uint32_t device);
+void memsys_add_counters(MemCounters *sum, const MemCounters *more);
 /* Latencies since the last memsys_reset_counters(), by a MemCause; see histogram.h. */
 struct MemHistogram;
 const struct MemHistogram *memsys_histogram(const MemSys *m, unsigned cause);
 
 /* The persistence state of a device line at `now_ps`, without changing anything. */
 MemLineState memsys_line_state(const MemSys *m, uint32_t device, uint64_t dpa, mem_ps now_ps);
+
+/*
+ * Persistence events so far, of all devices: each write-back that left the CPU,
+ * and each version of a line that became durable. After the `count`-th the power
+ * is gone: no line gets any further, and the caller, whom `power_gone` tells,
+ * cuts the power as soon as it can. UINT64_MAX: never.
+ */
+uint64_t memsys_persistence_events(const MemSys *m);
+void memsys_cut_after(MemSys *m, uint64_t count);
 
 /*
  * Power cut at `now_ps`: every device line's bytes in `media` become what was

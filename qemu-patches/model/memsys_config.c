@@ -2,20 +2,12 @@
 /* Which configurations the model takes. One rule per line, the field first. */
 #include <stddef.h>
 
+#include "config_rules.h"
 #include "cxl_device.h"
 #include "memsys.h"
 #include "setassoc.h"
 
-#define MAX_LATENCY_PS ((mem_ps)MEM_PS_PER_S)
-#define MIN_BANDWIDTH 1000000u
 #define MAX_CPU_CACHE_BYTES (UINT64_C(4) << 30)
-
-#define REQUIRE(rule, sentence)                                                                                        \
-    do {                                                                                                               \
-        if (!(rule)) {                                                                                                 \
-            return sentence;                                                                                           \
-        }                                                                                                              \
-    } while (0)
 
 /* A whole number of sets of 1 to 16 ways: what setassoc.h can keep in order. */
 static bool is_cache_geometry(const MemCacheConfig *c) {

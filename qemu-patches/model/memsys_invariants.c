@@ -3,7 +3,8 @@
 #include "memsys_internal.h"
 
 static const char *check_host_counters(const MemMemory *m) {
-    const MemCounters *n = &m->counters;
+    const MemCounters sum = mem_memory_counters(m);
+    const MemCounters *n = &sum;
     uint64_t unsent = m->core.arrivals.unsent_count + m->prefetches_lost;
 
     if (n->l1_misses > n->loads + n->stores || n->l2_misses > n->l1_misses || n->llc_misses > n->l2_misses) {
@@ -91,12 +92,12 @@ const char *memsys_check_invariants(const MemSys *m) {
     const char *broken = mem_cpu_check(&m->cpu);
 
     broken = broken ? broken : check_host_counters(&m->memory);
-    broken = broken ? broken : check_device_counters(&m->memory.counters);
     broken = broken ? broken : check_buffers(m);
     broken = broken ? broken : check_dirty_lines(m);
     for (uint32_t i = 0; !broken && i < m->memory.device_count; i++) {
         const MemDevice *d = m->memory.devices[i];
-        broken = mem_device_check_state(d);
+        broken = check_device_counters(&d->counters);
+        broken = broken ? broken : mem_device_check_state(d);
         broken = broken ? broken : mem_persist_check(&d->persist);
     }
     return broken;

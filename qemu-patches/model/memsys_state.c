@@ -78,6 +78,13 @@ const char *memsys_flash_load(MemSys *m, uint32_t device, const void *bytes, siz
     return mem_flash_load(&m->memory.devices[device]->flash, bytes, count);
 }
 
+uint64_t memsys_life_used_percent(const MemSys *m, uint32_t device) {
+    assert(device < m->memory.device_count);
+    const MemDevice *d = m->memory.devices[device];
+    return d->has_flash && d->flash.ftl ? mem_ftl_life_used_percent(d->flash.ftl, d->config.flash_endurance_cycles)
+                                        : MEM_LIFE_UNKNOWN;
+}
+
 uint32_t memsys_l1_slots(const MemSys *m) { return mem_cpu_l1_slots(&m->cpu); }
 
 /* ---- What empties the caches ---- */
@@ -144,7 +151,12 @@ void memsys_reset_counters(MemSys *m) {
     }
 }
 
-MemCounters memsys_counters(const MemSys *m) { return m->memory.counters; }
+MemCounters memsys_counters(const MemSys *m) { return mem_memory_counters(&m->memory); }
+
+MemCounters memsys_device_counters(const MemSys *m, uint32_t device) {
+    assert(device < m->memory.device_count);
+    return m->memory.devices[device]->counters;
+}
 
 const MemHistogram *memsys_histogram(const MemSys *m, unsigned cause) {
     assert(cause < MEM_CAUSE_COUNT);
@@ -157,6 +169,10 @@ MemLineState memsys_line_state(const MemSys *m, uint32_t device, uint64_t dpa, m
 }
 
 /* ---- Power ---- */
+
+uint64_t memsys_persistence_events(const MemSys *m) { return m->memory.supply.event_count; }
+
+void memsys_cut_after(MemSys *m, uint64_t count) { m->memory.supply.cut_after = count; }
 
 /* The CPU and local DRAM after a loss of power; what the caches held is gone. */
 static void reset_host(MemSys *m) {
@@ -181,6 +197,7 @@ MemPowerCut memsys_power_cut(MemSys *m, mem_ps now_ps) {
         outcome.energy_used_nj += cut.energy_used_nj;
         outcome.dirty_shutdown |= cut.dirty_shutdown;
     }
+    m->memory.supply.cut_after = UINT64_MAX;
     return outcome;
 }
 
@@ -190,4 +207,5 @@ void memsys_power_off(MemSys *m, mem_ps now_ps) {
     for (uint32_t i = 0; i < m->memory.device_count; i++) {
         mem_device_power_off(m->memory.devices[i], now_ps);
     }
+    m->memory.supply.cut_after = UINT64_MAX;
 }

@@ -86,6 +86,7 @@ static const MemParam device_params[] = {
     P(COUNT, flash_over_provisioning_permille, "flash-over-provisioning-permille", false, NULL, 70, "flash beyond the capacity"),
     P(CHOICE, flash_gc, "flash-gc", false, gc_names, MEM_GC_GREEDY, "choice of the block to clean"),
     P(COUNT, flash_gc_free_blocks, "flash-gc-free-blocks", false, NULL, 2, "of a plane: cleaning starts below this"),
+    P(COUNT, flash_endurance_cycles, "flash-endurance-cycles", false, NULL, 0, "erases that a block is rated for, 0: not stated"),
     P(CHOICE, persist_domain, "persist-domain", false, domain_names, MEM_DOMAIN_ADR, "how far power reaches when it fails"),
     P(ENERGY, gpf_energy_uj, "gpf-energy-uj", false, NULL, 0, "left for a Global Persistent Flush, microjoules"),
     P(ENERGY, gpf_line_nj, "gpf-line-nj", false, NULL, 0, "to move a line to the device, nanojoules"),

@@ -22,7 +22,7 @@ void mem_persist_reconfigure(MemPersist *p, const MemDeviceConfig *config) {
 }
 
 void mem_persist_init(MemPersist *p, uint32_t device, const MemDeviceConfig *config, const MemMedia *media,
-                      const MemCallbacks *cb) {
+                      const MemCallbacks *cb, MemPowerSupply *supply) {
     *p = (MemPersist){
         .media = media ? *media : (MemMedia){0},
         .device = device,
@@ -30,7 +30,7 @@ void mem_persist_init(MemPersist *p, uint32_t device, const MemDeviceConfig *con
         .cache_protected =
             config->cache_power_loss_protected || config->flash_channels == 0 || MEM_HAS_BUG(MEM_BUG_DURABLE_IN_CACHE),
         .callbacks = *cb,
-        .cut_after = UINT64_MAX,
+        .supply = supply,
     };
     while ((MEMSYS_LINE_BYTES << p->page_line_shift) < config->cache_page_bytes) {
         p->page_line_shift++;
@@ -52,7 +52,8 @@ void mem_persist_set_media(MemPersist *p, const MemMedia *media) {
 
 uint8_t *mem_persist_live(const MemPersist *p, uint64_t line) {
     uint64_t offset_bytes = (line - p->first_line) * MEMSYS_LINE_BYTES;
-    return MEM_HAS_BUG(MEM_BUG_NO_INTERLEAVING) ? p->media.base + offset_bytes : mem_media_at(&p->media, offset_bytes);
+    return MEM_HAS_BUG(MEM_BUG_NO_INTERLEAVING) && p->media.ways > 1 ? p->media.interleaved_base + offset_bytes
+                                                                     : mem_media_at(&p->media, offset_bytes);
 }
 
 MemLineState mem_persist_newest_state(const MemPersist *p, const MemLineRecord *r) {
@@ -68,11 +69,13 @@ void mem_persist_report(const MemPersist *p, uint64_t line, MemLineState from, M
     }
 }
 
-uint64_t mem_persist_events(const MemPersist *p) { return p->event_count; }
+void mem_persist_listen(MemPersist *p, const MemPageSaved *saved) { p->saved = *saved; }
 
-void mem_persist_cut_after(MemPersist *p, uint64_t count) { p->cut_after = count; }
-
-bool mem_persist_power_is_gone(const MemPersist *p) { return p->event_count >= p->cut_after; }
+static void count_event(const MemPersist *p, mem_ps at_ps) {
+    if (++p->supply->event_count == p->supply->cut_after && p->callbacks.power_gone) {
+        p->callbacks.power_gone(p->callbacks.opaque, at_ps);
+    }
+}
 
 /* ---- Into the CPU and out of it ---- */
 
@@ -150,10 +153,10 @@ void mem_persist_written_back(MemPersist *p, uint64_t line, mem_ps at_ps, mem_ps
     r->cpu_dirty = false;
     p->cpu_dirty_count--;
     p->last_accepted_ps = mem_later(p->last_accepted_ps, accepted_ps);
-    p->event_count++;
+    count_event(p, at_ps);
     if (p->cache_protected && accepted_ps <= at_ps && r->newest == MEM_NO_INDEX && !mem_persist_power_is_gone(p)) {
         mem_pool_free_record(&p->pool, index); /* durable at once: the live bytes are the durable ones */
-        p->event_count++;
+        count_event(p, at_ps);
         mem_persist_report(p, line, MEM_LINE_CPU_DIRTY, MEM_LINE_DURABLE, at_ps);
         return;
     }
@@ -293,7 +296,7 @@ static void run_event(MemPersist *p, const MemEvent *event, mem_ps at_ps) {
 
     v->state = to;
     if (to == MEM_LINE_DURABLE) {
-        p->event_count++;
+        count_event(p, at_ps);
         make_durable(p, event->item);
     } else {
         if (to == MEM_LINE_DEVICE_CACHE) {

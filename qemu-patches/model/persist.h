@@ -22,6 +22,12 @@
 #include "persist_pool.h"
 #include "power.h"
 
+/* Told of each page that is programmed as power fails, by ascending number. */
+typedef struct MemPageSaved {
+    void (*saved)(void *opaque, uint64_t page);
+    void *opaque;
+} MemPageSaved;
+
 /* What a device does when power fails. */
 typedef struct MemPowerRules {
     MemDomain domain;
@@ -31,6 +37,12 @@ typedef struct MemPowerRules {
     MemCutLines cut_lines;
     uint64_t cut_seed;
 } MemPowerRules;
+
+/* The power that all devices of a host share, and how many of its events there were. */
+typedef struct MemPowerSupply {
+    uint64_t event_count;
+    uint64_t cut_after; /* power is gone after so many; UINT64_MAX: never */
+} MemPowerSupply;
 
 typedef struct MemPersist {
     MemMedia media;
@@ -45,13 +57,13 @@ typedef struct MemPersist {
     uint64_t cpu_dirty_count;
     mem_ps last_accepted_ps; /* of all versions so far */
     MemEventQueue events;
-    uint64_t event_count;
-    uint64_t cut_after;
+    MemPowerSupply *supply;
+    MemPageSaved saved;
 } MemPersist;
 
-/* `device` is its number in the MemSys. `media` may be NULL. */
+/* `device` is its number in the MemSys. `media` may be NULL. The power supply outlives this. */
 void mem_persist_init(MemPersist *p, uint32_t device, const MemDeviceConfig *config, const MemMedia *media,
-                      const MemCallbacks *cb);
+                      const MemCallbacks *cb, MemPowerSupply *supply);
 void mem_persist_destroy(MemPersist *p);
 /* Take over what may change while the device runs: barrier latency and what happens at a power cut. */
 void mem_persist_reconfigure(MemPersist *p, const MemDeviceConfig *config);
@@ -102,16 +114,16 @@ void mem_persist_settle(MemPersist *p, mem_ps now_ps);
 mem_ps mem_persist_barrier(MemPersist *p, mem_ps now_ps);
 
 /*
- * Persistence events so far: each write-back that left the CPU, and each
- * version that became durable. After the `count`-th power is gone: nothing
- * happens any more but mem_persist_power_cut(), which the caller must call next.
+ * Whether the power supply's last event has happened: nothing happens any more
+ * but mem_persist_power_cut(), which the caller must call next.
  */
-uint64_t mem_persist_events(const MemPersist *p);
-void mem_persist_cut_after(MemPersist *p, uint64_t count);
-bool mem_persist_power_is_gone(const MemPersist *p);
+static inline bool mem_persist_power_is_gone(const MemPersist *p) {
+    return p->supply->event_count >= p->supply->cut_after;
+}
 
 /* persist_power.c: power fails, as the rules say; `media` then hold what survives. */
 MemPowerCut mem_persist_power_cut(MemPersist *p, mem_ps now_ps);
+void mem_persist_listen(MemPersist *p, const MemPageSaved *saved);
 /* Everything is durable as it is. */
 void mem_persist_power_off(MemPersist *p, mem_ps now_ps);
 

@@ -131,6 +131,9 @@ static void save_pages(PowerFailure *f) {
             page = fate->line >> f->p->page_line_shift;
             saved = f->p->rules.domain == MEM_DOMAIN_GPF &&
                     (MEM_HAS_BUG(MEM_BUG_GPF_PAGES_FREE) || spend(f, f->p->rules.gpf_page_nj));
+            if (saved && f->p->saved.saved) {
+                f->p->saved.saved(f->p->saved.opaque, page);
+            }
         }
         if (!saved) {
             fate->kept = KEPT_DURABLE;
@@ -166,7 +169,6 @@ static void forget_all(MemPersist *p, const LineFate *fates, uint32_t count, mem
     p->cpu_dirty_count = 0;
     p->last_accepted_ps = 0;
     p->events.count = 0;
-    p->cut_after = UINT64_MAX;
 }
 
 MemPowerCut mem_persist_power_cut(MemPersist *p, mem_ps now_ps) {

@@ -86,7 +86,7 @@ static void sample_region(Replay *r) {
         return;
     }
     ReplayRegion *region = &r->regions[r->region_count - 1];
-    region->counters = r->memory->counters;
+    region->counters = mem_memory_counters(r->memory);
     for (unsigned cause = 0; cause < MEM_CAUSE_COUNT; cause++) {
         for (unsigned i = 0; i < 3; i++) {
             region->percentiles_ps[cause][i] =

@@ -30,6 +30,8 @@ static const MemDeviceConfig device = {
     .cache_latency_ps = 50000,
     .cache_power_loss_protected = true,
     .flash_channels = 8,
+    .flash_dies = 1,
+    .flash_planes = 1,
     .flash_read_ps = 10000000,
     .flash_program_ps = 70000000,
 };

@@ -17,7 +17,7 @@ class DeviceRig {
     explicit DeviceRig(const MemDeviceConfig &device_config) : config(device_config), media(config.capacity_bytes) {
         MemCallbacks callbacks = {};
         MemMedia where = {.base = media.data()};
-        mem_device_init(&d, 0, &config, &where, &callbacks);
+        mem_device_init(&d, 0, &config, &where, &callbacks, &supply);
         mem_device_set_timed(&d, true, 0);
     }
     ~DeviceRig() {
@@ -28,18 +28,19 @@ class DeviceRig {
     DeviceRig(const DeviceRig &) = delete;
     DeviceRig &operator=(const DeviceRig &) = delete;
 
-    MemReadTimes read(uint64_t dpa, mem_ps at_ps) { return mem_device_read(&d, &count, dpa / kLine, at_ps); }
+    MemReadTimes read(uint64_t dpa, mem_ps at_ps) { return mem_device_read(&d, dpa / kLine, at_ps); }
     // A write as persistence wants it: the CPU dirtied the line before.
     MemWriteTimes write(uint64_t dpa, mem_ps at_ps, uint64_t mask = MEM_ALL_BYTES) {
         mem_persist_run(&d.persist, at_ps);
         mem_persist_dirtied(&d.persist, dpa / kLine, at_ps);
-        return mem_device_write(&d, &count, dpa / kLine, mask, at_ps);
+        return mem_device_write(&d, dpa / kLine, mask, at_ps);
     }
 
     MemDeviceConfig config;
     std::vector<uint8_t> media;
+    MemPowerSupply supply = {.event_count = 0, .cut_after = UINT64_MAX};
     MemDevice d;
-    MemCounters count = {};
+    const MemCounters &count = d.counters;
 };
 
 // Measured against a closed form; the deviation is printed and must be nil.

@@ -41,12 +41,14 @@ class PersistScenario {
     explicit PersistScenario(Choices &choices)
         : c_(choices), config_(draw_device(choices)), page_lines_(config_.cache_page_bytes / MEMSYS_LINE_BYTES),
           first_(config_.volatile_bytes / MEMSYS_LINE_BYTES), ways_(1 + c_.below(3)), position_(c_.below(ways_)),
-          ram_(kLines * MEMSYS_LINE_BYTES * ways_, kOthers), ref_(config_, initial_media()) {
+          shared_from_(c_.below(3) * kGranule), shared_bytes_((1 + c_.below(6)) * kGranule),
+          ram_(kLines * MEMSYS_LINE_BYTES * ways_, kOthers), plain_(kLines * MEMSYS_LINE_BYTES),
+          ref_(config_, initial_media()) {
         draw_rules(c_, &config_);
         ref_.config = config_;
-        MemMedia media = {ram_.data(), (kLines - first_) * MEMSYS_LINE_BYTES, ways_, position_, kGranule};
-        MemCallbacks callbacks = {this, nullptr, on_state};
-        mem_persist_init(&p_, 0, &config_, &media, &callbacks);
+        MemMedia media = {plain_.data(), shared_from_, shared_bytes_, ram_.data(), ways_, position_, kGranule};
+        MemCallbacks callbacks = {this, nullptr, on_state, nullptr};
+        mem_persist_init(&p_, 0, &config_, &media, &callbacks, &supply_);
     }
     ~PersistScenario() { mem_persist_destroy(&p_); }
 
@@ -67,9 +69,13 @@ class PersistScenario {
     }
 
   private:
-    // Where a line's bytes are in the RAM of the interleave set, granule by granule.
+    // Where a line's bytes are: beside the interleave set, or in its RAM, granule by granule.
     uint8_t *ram_of(uint64_t line) {
         uint64_t at = (line - first_) * MEMSYS_LINE_BYTES, granule = 0;
+        if (at < shared_from_ || at >= shared_from_ + shared_bytes_ || ways_ == 1) {
+            return &plain_[at];
+        }
+        at -= shared_from_;
         for (; at >= kGranule; at -= kGranule) {
             granule++;
         }
@@ -165,15 +171,17 @@ class PersistScenario {
         mem_persist_reconfigure(&p_, &config_);
     }
     void move_media() {
-        std::vector<uint8_t> moved(ram_);
+        std::vector<uint8_t> moved(ram_), plain(plain_);
         MemMedia media = p_.media;
-        media.base = moved.data();
+        media.base = plain.data();
+        media.interleaved_base = moved.data();
         mem_persist_set_media(&p_, &media);
         ram_ = std::move(moved);
+        plain_ = std::move(plain);
     }
     void arm() {
         uint64_t count = ref_.events() + 1 + c_.below(12);
-        mem_persist_cut_after(&p_, count);
+        supply_.cut_after = count;
         ref_.cut_after(count);
         armed_ = true;
     }
@@ -192,11 +200,12 @@ class PersistScenario {
         lights_out();
     }
     void lights_out() {
+        supply_.cut_after = UINT64_MAX;
         armed_ = false;
         programs_.clear();
         states_.clear();
         uint64_t others = uint64_t(std::count(ram_.begin(), ram_.end(), kOthers));
-        same("bytes of other devices", others, ram_.size() - (kLines - first_) * MEMSYS_LINE_BYTES);
+        same("bytes of other devices", others, ram_.size() - (ways_ > 1 ? shared_bytes_ : 0));
         for (uint64_t line = first_; line < kLines; line++) {
             if (!std::equal(live_[line].begin(), live_[line].end(), ram_of(line))) {
                 fail("line " + std::to_string(line) + " holds other bytes than what survived");
@@ -236,7 +245,7 @@ class PersistScenario {
         if (const char *broken = mem_persist_check(&p_)) {
             fail(std::string("invariant: ") + broken);
         }
-        same("events", mem_persist_events(&p_), ref_.events());
+        same("events", supply_.event_count, ref_.events());
         mem_ps probe = now_ + c_.below(4000);
         for (uint64_t line = 0; line < kLines; line++) {
             MemLineState expected = line < first_ ? MEM_LINE_DURABLE : ref_.state(line, probe);
@@ -261,10 +270,12 @@ class PersistScenario {
     MemDeviceConfig config_;
     uint64_t page_lines_, first_;
     uint32_t ways_, position_;
-    std::vector<uint8_t> ram_;
+    uint64_t shared_from_, shared_bytes_; // what is in the RAM of an interleave set; the rest is plain
+    std::vector<uint8_t> ram_, plain_;
     std::map<uint64_t, LineBytes> live_;
     std::map<uint64_t, std::pair<MemLineState, mem_ps>> states_;
     std::vector<Program> programs_;
+    MemPowerSupply supply_ = {.event_count = 0, .cut_after = UINT64_MAX};
     MemPersist p_;
     mem_ps now_ = 0;
     bool armed_ = false;

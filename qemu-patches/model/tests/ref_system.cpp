@@ -637,7 +637,7 @@ mem_ps RefSystem::barrier(mem_ps now) {
     enter(now);
     begin_operation();
     mem_ps until = at_;
-    for (const RefTimedDevice &device : devices_) {
+    for (RefTimedDevice &device : devices_) {
         until = std::max(until, device.barrier(at_));
     }
     wait(timed_ ? until : at_, count_->stall_fence_ps);
@@ -699,6 +699,9 @@ void RefSystem::set_timed(bool timed) {
             w.arrives = read_memory(w.line, now_, false).done;
         }
     }
+    for (RefTimedDevice &device : devices_) {
+        device.set_timed(timed, now_);
+    }
     timed_ = timed;
     count_ = timed ? &counters_ : &ignored_;
     loads_.clear();
@@ -709,9 +712,6 @@ void RefSystem::set_timed(bool timed) {
     prefetch_buffers_ = RefPlaces(cpu_.prefetch_buffers);
     sent_until_.assign(sent_until_.size(), 0);
     dram_free_ = flushed_ = fence_until_ = 0;
-    for (RefTimedDevice &device : devices_) {
-        device.set_timed(timed);
-    }
 }
 
 void RefSystem::power(bool cut, mem_ps now) {
@@ -727,7 +727,7 @@ void RefSystem::power(bool cut, mem_ps now) {
     prefetch_buffers_ = RefPlaces(cpu_.prefetch_buffers);
     dram_free_ = flushed_ = fence_until_ = 0;
     for (RefTimedDevice &device : devices_) {
-        cut ? device.power_cut() : device.power_off();
+        cut ? device.power_cut(now_) : device.power_off(now_);
     }
 }
 

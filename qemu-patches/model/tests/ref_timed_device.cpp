@@ -146,8 +146,9 @@ void RefTimedDevice::settle() {
     }
 }
 
-void RefTimedDevice::set_timed(bool timed) {
+void RefTimedDevice::set_timed(bool timed, mem_ps now) {
     if (!timed) {
+        run_log(now);
         settle();
     }
     timed_ = timed;
@@ -173,7 +174,8 @@ void RefTimedDevice::reconfigure(const MemDeviceConfig &config) {
     }
 }
 
-void RefTimedDevice::power_cut() {
+void RefTimedDevice::power_cut(mem_ps now) {
+    run_log(now);
     if (flash_ && !config_.cache_power_loss_protected) {
         reset_cache();
         halves_[0] = halves_[1] = {};
@@ -183,10 +185,22 @@ void RefTimedDevice::power_cut() {
     empty_queues();
 }
 
-// Everything is in flash.
-void RefTimedDevice::power_off() {
+// Everything is programmed: what the log holds, half by half, then the pages of the cache by their frames.
+void RefTimedDevice::power_off(mem_ps now) {
+    run_log(now);
+    MemCounters before = count(); // the host waits for none of it
+    for (int half = 0; flash_ && half < 2; half++) {
+        while (compacted_ < full_->pages.size()) {
+            compact_next();
+        }
+        turn_log(now);
+    }
+    count() = before;
     for (auto &set : sets_) {
         for (auto &p : set) {
+            if (p->dirty) {
+                flash_->program(p->page, now);
+            }
             p->dirty = false;
             p->valid.assign(p->valid.size(), true);
         }
@@ -301,7 +315,8 @@ RefTimedDevice::Write RefTimedDevice::write(uint64_t line, const LineBytes &byte
     return {left, completed};
 }
 
-mem_ps RefTimedDevice::barrier(mem_ps at) const {
+mem_ps RefTimedDevice::barrier(mem_ps at) {
+    run_log(at);
     return std::max(at, accepted_until_) + (timed_ ? config_.wbarrier_latency_ps : 0);
 }
 

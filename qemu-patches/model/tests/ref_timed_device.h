@@ -63,13 +63,13 @@ class RefTimedDevice {
     };
 
     RefTimedDevice(const MemDeviceConfig &config, MemCounters *const *count);
-    void set_timed(bool timed);
+    void set_timed(bool timed, mem_ps now);
     void reconfigure(const MemDeviceConfig &config);
     Read read(uint64_t line, mem_ps at);
     Write write(uint64_t line, const LineBytes &bytes, mem_ps at);
-    mem_ps barrier(mem_ps at) const;
-    void power_cut();
-    void power_off();
+    mem_ps barrier(mem_ps at);
+    void power_cut(mem_ps now);
+    void power_off(mem_ps now);
 
   private:
     struct Page {

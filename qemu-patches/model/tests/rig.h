@@ -41,6 +41,8 @@ inline MemDeviceConfig small_device(bool cache_protected) {
             .cache_latency_ps = 50 * kNs,
             .cache_power_loss_protected = cache_protected,
             .flash_channels = 4,
+            .flash_dies = 1,
+            .flash_planes = 1,
             .flash_read_ps = 10 * kUs,
             .flash_program_ps = 70 * kUs};
 }
@@ -62,7 +64,7 @@ class Rig {
     explicit Rig(bool cache_protected = true) : Rig(small_cpu(), small_device(cache_protected)) {}
     Rig(const MemCpuConfig &cpu_config, const MemDeviceConfig &device_config)
         : cpu(cpu_config), device(device_config), media(device_config.capacity_bytes) {
-        MemCallbacks callbacks = {this, on_dropped, on_state};
+        MemCallbacks callbacks = {this, on_dropped, on_state, on_power_gone};
         MemMedia where = {.base = media.data()};
         m = memsys_new(&cpu, &callbacks);
         memsys_add_device(m, &device, &where);
@@ -111,6 +113,7 @@ class Rig {
     uint32_t slot = 0;
     std::vector<uint32_t> dropped;
     std::vector<Transition> transitions;
+    std::vector<mem_ps> power_gone; // when
 
   private:
     mem_ps pass(mem_ps stall) {
@@ -121,4 +124,5 @@ class Rig {
     static void on_state(void *opaque, uint32_t, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps) {
         static_cast<Rig *>(opaque)->transitions.push_back({dpa, from, to, at_ps});
     }
+    static void on_power_gone(void *opaque, mem_ps at_ps) { static_cast<Rig *>(opaque)->power_gone.push_back(at_ps); }
 };

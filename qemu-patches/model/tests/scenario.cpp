@@ -41,6 +41,8 @@ MemDeviceConfig draw_device(Choices &c) {
             .cache_refresh_groups = 1,
             .cache_power_loss_protected = c.below(2) == 0,
             .flash_channels = 1 + c.below(3),
+            .flash_dies = 1,
+            .flash_planes = 1,
             .flash_read_ps = 1500001,
             .flash_program_ps = 4100003 * c.below(2)};
 }

@@ -105,7 +105,7 @@ class Scenario {
   public:
     explicit Scenario(Choices &choices)
         : c_(choices), cpu_(draw_cpu(choices)), devices_(draw_devices(choices)), ref_(cpu_, devices_) {
-        MemCallbacks callbacks = {this, on_dropped, nullptr};
+        MemCallbacks callbacks = {this, on_dropped, nullptr, nullptr};
         m_.reset(memsys_new(&cpu_, &callbacks));
         for (size_t i = 0; i < devices_.size(); i++) {
             media_.emplace_back(kCapacity);

@@ -269,35 +269,91 @@ TEST(Fences, ABarrierMakesDurableWhatTheDeviceHasAccepted) {
     }
 }
 
-TEST(Windows, InterleavedLinesGoToTheDevicesInTurn) {
-    MemCpuConfig cpu = small_cpu();
-    MemDeviceConfig device = small_device(true);
-    MemCallbacks callbacks = {nullptr, [](void *, uint32_t) {}, nullptr};
-    std::vector<uint8_t> media[2] = {std::vector<uint8_t>(device.capacity_bytes),
-                                     std::vector<uint8_t>(device.capacity_bytes)};
-    MemSys *m = memsys_new(&cpu, &callbacks);
-    MemWindow window = {
-        .hpa = kWindow, .size_bytes = 2 << 20, .dpa = 0, .ways = 2, .granularity_bytes = 256, .devices = {1, 0}};
-    for (auto &bytes : media) {
-        MemMedia where = {.base = bytes.data()};
-        memsys_add_device(m, &device, &where);
+// So many devices of 1 MiB, with one window over all of them in turn.
+class InterleavedRig {
+  public:
+    explicit InterleavedRig(uint32_t ways) : ways_(ways), media_(uint64_t(ways) << 20) {
+        MemCallbacks callbacks = {};
+        callbacks.l1_slot_dropped = [](void *, uint32_t) {};
+        m = memsys_new(&cpu_, &callbacks);
+        window = {.hpa = kWindow, .size_bytes = uint64_t(ways) << 20, .dpa = 0, .ways = ways, .granularity_bytes = 256};
+        for (uint32_t i = 0; i < ways; i++) {
+            MemMedia where = {.base = media_.data() + (uint64_t(i) << 20)};
+            memsys_add_device(m, &device_, &where);
+            window.devices[i] = ways - 1 - i; // the last one first
+        }
+        memsys_map_window(m, 0, &window, 0);
     }
-    memsys_map_window(m, 0, &window, 0);
-    auto owner = [&](uint64_t hpa) {
-        uint64_t line;
+    ~InterleavedRig() { memsys_free(m); }
+    InterleavedRig(const InterleavedRig &) = delete;
+    InterleavedRig &operator=(const InterleavedRig &) = delete;
+
+    // Device and DPA; -1: local DRAM.
+    std::pair<int, uint64_t> owner(uint64_t hpa) const {
+        uint64_t line = 0;
         MemDevice *d = mem_memory_route(&m->memory, hpa / kLine, &line);
-        return std::pair{d == m->memory.devices[1] ? 1 : d == m->memory.devices[0] ? 0 : -1, line * kLine};
-    };
-    EXPECT_EQ(owner(kWindow), (std::pair{1, uint64_t(0)}));
-    EXPECT_EQ(owner(kWindow + 255), (std::pair{1, uint64_t(192)}));
-    EXPECT_EQ(owner(kWindow + 256), (std::pair{0, uint64_t(0)}));
-    EXPECT_EQ(owner(kWindow + 512 + 64), (std::pair{1, uint64_t(256 + 64)}));
-    EXPECT_EQ(owner(kWindow + (2 << 20) - 64), (std::pair{0, uint64_t((1 << 20) - 64)}));
-    EXPECT_EQ(owner(kWindow + (2 << 20)).first, -1);
-    window.size_bytes = 0;
-    memsys_map_window(m, 0, &window, 0);
-    EXPECT_EQ(owner(kWindow).first, -1);
-    memsys_free(m);
+        for (uint32_t i = 0; i < ways_; i++) {
+            if (m->memory.devices[i] == d) {
+                return {int(i), line * kLine};
+            }
+        }
+        return {-1, 0};
+    }
+
+    MemSys *m;
+    MemWindow window = {};
+
+  private:
+    MemCpuConfig cpu_ = small_cpu();
+    MemDeviceConfig device_ = small_device(true);
+    uint32_t ways_;
+    std::vector<uint8_t> media_;
+};
+
+using Place = std::pair<int, uint64_t>;
+
+TEST(Windows, InterleavedLinesGoToTheDevicesInTurn) {
+    for (uint32_t ways : {2u, 3u, 6u}) {
+        InterleavedRig r(ways);
+        int first = int(ways) - 1;
+        EXPECT_EQ(r.owner(kWindow), Place(first, 0));
+        EXPECT_EQ(r.owner(kWindow + 255), Place(first, 192));
+        EXPECT_EQ(r.owner(kWindow + 256), Place(first - 1, 0));
+        EXPECT_EQ(r.owner(kWindow + 256 * ways + 64), Place(first, 256 + 64));
+        EXPECT_EQ(r.owner(kWindow + (uint64_t(ways) << 20) - 64), Place(0, (1 << 20) - 64));
+        EXPECT_EQ(r.owner(kWindow + (uint64_t(ways) << 20)).first, -1);
+        r.window.size_bytes = 0;
+        memsys_map_window(r.m, 0, &r.window, 0);
+        EXPECT_EQ(r.owner(kWindow).first, -1);
+    }
+}
+
+TEST(Counters, OfTheDevicesAddUpToTheTotal) {
+    InterleavedRig r(3);
+    uint32_t slot;
+    mem_ps now = 0;
+    memsys_set_timed(r.m, true);
+    for (uint64_t i = 0; i < 3000; i++) {
+        uint64_t hpa = kWindow + i * 7 % 1000 * 256 + (i % 3 == 0 ? 64 : 0);
+        now += i % 5 ? memsys_load(r.m, hpa, now, &slot) : memsys_store(r.m, hpa, now, &slot);
+    }
+    ASSERT_STREQ(memsys_check_invariants(r.m), nullptr);
+    MemCounters total = memsys_counters(r.m), sum = {};
+    for (uint32_t device = 0; device < 3; device++) {
+        MemCounters n = memsys_device_counters(r.m, device);
+        EXPECT_GT(n.cxl_reads, 300u) << device;
+        EXPECT_EQ(n.loads + n.stores + n.stall_cxl_miss_ps, 0u) << "those are the CPU's";
+        memsys_add_counters(&sum, &n);
+    }
+#define X(field, what) EXPECT_EQ(sum.field, total.field) << #field;
+    MEM_DEVICE_COUNTERS(X)
+#undef X
+    EXPECT_EQ(total.llc_misses, total.cxl_reads);
+    r.m->memory.devices[1]->counters.cache_hits++; // the sum would hide it if another one were one less
+    r.m->memory.devices[2]->counters.cache_hits--;
+    EXPECT_NE(memsys_check_invariants(r.m), nullptr);
+    memsys_reset_counters(r.m);
+    EXPECT_EQ(memsys_counters(r.m).cxl_reads, 0u);
 }
 
 TEST(InFlight, FindsTheNewestAndForgetsWhatHasArrived) {

@@ -12,7 +12,9 @@ MemDeviceConfig plain_device() {
             .cache_size_bytes = 1 << 16,
             .cache_page_bytes = 4096,
             .cache_power_loss_protected = true,
-            .flash_channels = 4};
+            .flash_channels = 4,
+            .flash_dies = 1,
+            .flash_planes = 1};
 }
 
 MemDeviceConfig flit_device(uint32_t flit_bytes) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What misses, writes, prefetches and changes at run time do, to the picosecond.
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "device_rig.h"
 
@@ -376,6 +378,98 @@ TEST(Prefetch, AnUnusedPageThatLeavesWasUseless) {
 }
 
 // ---- Without flash ----
+
+// Nobody asks the device for anything while its log is compacted, one page after the other.
+TEST(WriteLog, CompactionGoesOnWithoutAccesses) {
+    MemDeviceConfig c = log_device(2);
+    c.cache_power_loss_protected = false;
+    c.flash_channels = 1;
+    // The halves change places at 100 us. Of each page 10 us are for the read, 70 us for the program.
+    constexpr mem_ps kFirst = 180 * kUs + kLinePs, kSecond = kFirst + 80 * kUs;
+    for (auto [cut_ps, lost] : {std::pair{kFirst - 1, 3u}, {kFirst, 2u}, {kSecond - 1, 2u}, {kSecond, 1u}}) {
+        DeviceRig r(c);
+        for (uint64_t page = 0; page < 3; page++) {
+            r.write(page * kPage, page == 2 ? 100 * kUs : 0);
+            r.media[page * kPage] = 1;
+        }
+        EXPECT_EQ(mem_device_power_cut(&r.d, cut_ps).lines_lost, lost) << cut_ps;
+        EXPECT_EQ(r.media[kPage], cut_ps >= kSecond);
+        EXPECT_EQ(r.media[2 * kPage], 0) << "it was in the half that fills";
+        sound(r);
+    }
+}
+
+// ---- Wear by what is programmed as power goes ----
+
+static MemDeviceConfig wearing_device() {
+    MemDeviceConfig c = flash_device();
+    c.capacity_bytes = 64 * kPage;
+    c.flash_channels = 1;
+    c.flash_ftl = MEM_FTL_PAGE;
+    c.flash_block_pages = 4;
+    c.flash_over_provisioning_permille = 1000;
+    c.flash_gc_free_blocks = 1;
+    return c;
+}
+
+TEST(Power, AGlobalPersistentFlushProgramsFlash) {
+    MemDeviceConfig c = wearing_device();
+    c.cache_power_loss_protected = false;
+    c.persist_domain = MEM_DOMAIN_GPF;
+    c.gpf_page_nj = 1000;
+    for (uint64_t energy_uj : {0, 2, 9}) {
+        c.gpf_energy_uj = energy_uj;
+        DeviceRig r(c);
+        for (uint64_t page = 0; page < 5; page++) {
+            r.write(page * kPage, page);
+            r.media[page * kPage] = 1;
+        }
+        EXPECT_EQ(r.d.flash.ftl->totals.host_programs, 0u);
+        MemPowerCut cut = mem_device_power_cut(&r.d, kUs * 1000);
+        EXPECT_EQ(cut.lines_lost, 5 - std::min<uint64_t>(energy_uj, 5));
+        EXPECT_EQ(r.d.flash.ftl->totals.host_programs, std::min<uint64_t>(energy_uj, 5)) << "one a microjoule";
+        EXPECT_EQ(r.count.flash_programs, 0u) << "counters are about what the host waited for";
+        sound(r);
+    }
+}
+
+TEST(Power, AnOrderlyPowerOffProgramsWhatIsDirty) {
+    for (bool logs : {false, true}) {
+        MemDeviceConfig c = wearing_device();
+        c.cache_write_miss = logs ? MEM_WRITE_LOG : MEM_WRITE_FETCH;
+        c.write_log_bytes = logs ? 16 * kLine : 0;
+        DeviceRig r(c);
+        for (uint64_t page = 0; page < 5; page++) {
+            r.write(page * kPage, page * kUs);
+            r.write(page * kPage + 64, page * kUs);
+        }
+        r.read(6 * kPage, 100 * kUs);
+        mem_device_power_off(&r.d, 200 * kUs);
+        EXPECT_EQ(r.d.flash.ftl->totals.host_programs, 5u) << logs;
+        mem_device_power_off(&r.d, 300 * kUs);
+        EXPECT_EQ(r.d.flash.ftl->totals.host_programs, 5u) << "nothing is dirty any more";
+        sound(r);
+    }
+}
+
+TEST(Life, IsTheMeanOfTheErasesInPerCentOfTheEndurance) {
+    DeviceRig r(wearing_device());
+    MemFtlMap *ftl = r.d.flash.ftl;
+    EXPECT_EQ(mem_ftl_life_used_percent(ftl, 0), MEM_LIFE_UNKNOWN);
+    EXPECT_EQ(mem_ftl_life_used_percent(ftl, 10), 0u);
+    ASSERT_EQ(ftl->geometry.blocks, 32u);
+    while (ftl->totals.erases < 16) {
+        mem_ftl_program(ftl, ftl->totals.host_programs % 64);
+    }
+    EXPECT_EQ(mem_ftl_life_used_percent(ftl, 1), 50u);
+    EXPECT_EQ(mem_ftl_life_used_percent(ftl, 50), 1u);
+    EXPECT_EQ(mem_ftl_life_used_percent(ftl, 51), 0u) << "rounded down";
+    while (ftl->totals.erases < 64) {
+        mem_ftl_program(ftl, ftl->totals.host_programs % 64);
+    }
+    EXPECT_EQ(mem_ftl_life_used_percent(ftl, 1), 200u) << "a device may outlive its rating";
+    EXPECT_EQ(mem_ftl_life_used_percent(ftl, UINT32_MAX), 0u);
+}
 
 TEST(Expander, EveryAccessIsAHit) {
     MemDeviceConfig c = flash_device();

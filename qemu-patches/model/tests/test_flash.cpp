@@ -263,6 +263,8 @@ TEST(FlashConfig, EachRuleNamesItsField) {
         {"flash_channels must", [](auto &c) { c.flash_channels = 0; }},
         {"flash_channels must", [](auto &c) { c.flash_channels = 65537; }},
         {"flash_dies", [](auto &c) { c.flash_dies = UINT32_MAX; }},
+        {"flash_dies", [](auto &c) { c.flash_dies = 0; }},
+        {"flash_planes", [](auto &c) { c.flash_planes = 0; }},
         {"flash_planes", [](auto &c) { c.flash_planes = UINT32_MAX; }},
         {"flash_channels * ", [](auto &c) { c.flash_channels = c.flash_dies = c.flash_planes = 65536; }},
         {"flash_read_ps", [](auto &c) { c.flash_read_ps = UINT64_MAX; }},

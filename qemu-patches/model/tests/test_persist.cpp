@@ -113,6 +113,39 @@ TEST(PowerCut, UnprotectedDeviceCacheIsEmptyAfterwards) {
     EXPECT_EQ(r.load(kWindow), r.miss_ps());
 }
 
+TEST(PowerCut, ComesRightAfterTheEventAskedFor) {
+    // Each line leaves the CPU when it is flushed and is durable when it is accepted: two events a line.
+    for (uint64_t n = 1; n <= 6; n++) {
+        MemDeviceConfig adr = small_device(true);
+        adr.persist_domain = MEM_DOMAIN_ADR;
+        Rig r(small_cpu(), adr);
+        memsys_cut_after(r.m, n);
+        mem_ps flushed_ps[3];
+        for (uint64_t i = 0; i < 3; i++) {
+            r.store(i * 4096, 7);
+            flushed_ps[i] = r.now;
+            r.flush(i * 4096);
+            r.fence();
+        }
+        r.fence();
+        ASSERT_EQ(memsys_persistence_events(r.m), n);
+        ASSERT_EQ(r.power_gone.size(), 1u) << "told once";
+        if (n % 2) {
+            EXPECT_EQ(r.power_gone[0], flushed_ps[n / 2]);
+        } else {
+            EXPECT_GT(r.power_gone[0], flushed_ps[n / 2 - 1]);
+        }
+        memsys_power_cut(r.m, r.now);
+        for (uint64_t i = 0; i < 3; i++) {
+            EXPECT_EQ(r.media[i * 4096], i < (n + 1) / 2 ? 7 : 0) << n << ": what was sent arrives";
+        }
+        r.store(0, 9); // power is back
+        r.flush(0);
+        r.fence();
+        EXPECT_EQ(r.power_gone.size(), 1u);
+    }
+}
+
 TEST(PowerOff, KeepsEverything) {
     for (bool cache_protected : {false, true}) {
         Rig r(cache_protected);

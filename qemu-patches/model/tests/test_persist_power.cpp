@@ -24,7 +24,8 @@ class Lines {
     explicit Lines(const MemDeviceConfig &config = unprotected()) : media_(64 * kLine) {
         MemMedia media = {.base = media_.data()};
         MemCallbacks callbacks = {};
-        mem_persist_init(&p, 0, &config, &media, &callbacks);
+        mem_persist_init(&p, 0, &config, &media, &callbacks, &supply);
+        mem_persist_listen(&p, &page_saved);
     }
     ~Lines() { mem_persist_destroy(&p); }
 
@@ -38,13 +39,21 @@ class Lines {
         store(line, value, at);
         mem_persist_written_back(&p, line, at, accepted);
     }
-    MemPowerCut cut(mem_ps at) { return mem_persist_power_cut(&p, at); }
+    MemPowerCut cut(mem_ps at) {
+        MemPowerCut outcome = mem_persist_power_cut(&p, at);
+        supply.cut_after = UINT64_MAX;
+        return outcome;
+    }
     int byte(uint64_t line) const { return media_[(line - first()) * kLine]; }
     uint64_t first() const { return p.first_line == MEM_NO_LINE ? 0 : p.first_line; }
 
+    MemPowerSupply supply = {.event_count = 0, .cut_after = UINT64_MAX};
     MemPersist p;
+    std::vector<uint64_t> pages_saved;
 
   private:
+    MemPageSaved page_saved = {
+        [](void *opaque, uint64_t page) { static_cast<Lines *>(opaque)->pages_saved.push_back(page); }, this};
     std::vector<uint8_t> media_;
 };
 
@@ -122,8 +131,9 @@ TEST(Ignored, VolatileLinesAndDevicesWithoutMedia) {
     EXPECT_EQ(l.cut(1).lines_lost, 1u);
 
     MemPersist none;
+    MemPowerSupply supply = {.event_count = 0, .cut_after = UINT64_MAX};
     MemCallbacks callbacks = {};
-    mem_persist_init(&none, 0, &config, nullptr, &callbacks);
+    mem_persist_init(&none, 0, &config, nullptr, &callbacks, &supply);
     mem_persist_dirtied(&none, 9, 0);
     mem_persist_written_back(&none, 9, 0, 10);
     mem_persist_programmed(&none, 8, 4, 20, 30);
@@ -131,7 +141,7 @@ TEST(Ignored, VolatileLinesAndDevicesWithoutMedia) {
     EXPECT_EQ(mem_persist_state(&none, 9, 5), MEM_LINE_DURABLE);
     EXPECT_EQ(mem_persist_in_flight_until(&none, 9, 5), 0u);
     EXPECT_EQ(mem_persist_power_cut(&none, 5).lines_lost, 0u);
-    EXPECT_EQ(mem_persist_events(&none), 0u);
+    EXPECT_EQ(supply.event_count, 0u);
     mem_persist_destroy(&none);
 }
 
@@ -265,16 +275,29 @@ TEST(Barrier, EndsItsLatencyAfterTheLastAcceptance) {
     EXPECT_EQ(l.byte(2), 0);
 }
 
+TEST(Gpf, TellsOfEachPageItPrograms) {
+    MemDeviceConfig config = unprotected();
+    config.persist_domain = MEM_DOMAIN_GPF;
+    config.gpf_energy_uj = 2;
+    config.gpf_page_nj = 1000;
+    Lines l(config);
+    for (uint64_t line : {9, 1, 8, 5}) { // four lines a page
+        l.write(line, 1, 0, 10);
+    }
+    l.cut(20);
+    EXPECT_EQ(l.pages_saved, (std::vector<uint64_t>{0, 1})) << "by number, as far as the energy goes";
+}
+
 TEST(Events, PowerIsGoneRightAfterTheNth) {
     // Leaves at 0 (event 1), durable at 200 (2); the other leaves at 50, durable at 100 (events in between).
     for (uint64_t n = 1; n <= 4; n++) {
         Lines l(small_device(true));
-        mem_persist_cut_after(&l.p, n);
+        l.supply.cut_after = n;
         l.write(0, 1, 0, 200);
         l.write(1, 2, 50, 100);
         mem_persist_run(&l.p, 1000);
         EXPECT_TRUE(mem_persist_power_is_gone(&l.p));
-        EXPECT_EQ(mem_persist_events(&l.p), n);
+        EXPECT_EQ(l.supply.event_count, n);
         l.store(1, 3, 1000); // the store of the call that found it out
         MemPowerCut cut = l.cut(1000);
         EXPECT_EQ(l.byte(0), n >= 4 ? 1 : 0);

@@ -90,6 +90,8 @@ inline MemTraceSetup small_setup() {
     d.cache_size_bytes = 1 << 16;
     d.cache_latency_ps = 50000;
     d.flash_channels = 4;
+    d.flash_dies = 1;
+    d.flash_planes = 1;
     d.flash_read_ps = 10000000;
     d.flash_program_ps = 70000000;
     setup.devices[1] = d;

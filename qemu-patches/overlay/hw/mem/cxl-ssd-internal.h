@@ -74,6 +74,8 @@ uint8_t *cxl_ssd_backing(CXLSSDState *s, uint64_t dpa);
 void cxl_ssd_roi_init(void);
 /* Fill in what was recorded so far. In the vCPU thread. */
 void cxl_ssd_roi_info(CxlSsdInfo *info);
+/* What @s counted since the start. In the vCPU thread. */
+CxlSsdDeviceCounters *cxl_ssd_device_counters(const CXLSSDState *s);
 /* The last progress mark of the guest. */
 uint32_t cxl_ssd_last_mark(void);
 
@@ -90,6 +92,8 @@ void cxl_ssd_power_cut(void);
 /* The state of a device line changed: MemCallbacks. */
 void cxl_ssd_line_state(void *opaque, uint32_t device, uint64_t dpa,
                         MemLineState from, MemLineState to, mem_ps at_ps);
+/* The event of memsys_cut_after() has happened: MemCallbacks. */
+void cxl_ssd_power_gone(void *opaque, mem_ps at_ps);
 uint64_t cxl_ssd_persistence_events(void);
 
 /*

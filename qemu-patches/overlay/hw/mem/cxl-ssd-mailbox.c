@@ -7,6 +7,7 @@
 
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
+#include "exec/timed-mem.h"
 #include "cxl-ssd-internal.h"
 #include "hw/cxl/cxl_mailbox.h"
 #include "qapi/error.h"
@@ -70,6 +71,33 @@ enum {
     ALERTS_ALL = 0x1f,
 };
 
+/* Additional Status, bits 1:0 */
+enum {
+    LIFE_USED_NORMAL,
+    LIFE_USED_WARNING,
+    LIFE_USED_CRITICAL,
+};
+
+/* Flash of which nobody says how often it can be erased does not wear out. */
+static uint8_t life_used_percent(CXLSSDState *s)
+{
+    uint64_t percent = memsys_life_used_percent(timed_mem_memsys(), s->number);
+
+    return percent == MEM_LIFE_UNKNOWN ? 0 : MIN(percent, 100);
+}
+
+static uint8_t life_used_status(CXLSSDState *s)
+{
+    uint8_t percent = life_used_percent(s);
+
+    if (percent >= LIFE_USED_CRITICAL_PERCENT) {
+        return LIFE_USED_CRITICAL;
+    }
+    return s->alerts.enabled & ALERT_LIFE_USED &&
+           percent >= s->alerts.life_used ? LIFE_USED_WARNING
+                                          : LIFE_USED_NORMAL;
+}
+
 static CXLRetCode get_health_info(const struct cxl_cmd *cmd, uint8_t *in,
                                   size_t len_in, uint8_t *out, size_t *len_out,
                                   CXLCCI *cci)
@@ -78,6 +106,8 @@ static CXLRetCode get_health_info(const struct cxl_cmd *cmd, uint8_t *in,
     HealthInfo *info = (HealthInfo *)out;
 
     *info = (HealthInfo) {
+        .additional_status = life_used_status(s),
+        .life_used = life_used_percent(s),
         .temperature = cpu_to_le16(TEMPERATURE_C),
         .dirty_shutdowns = cpu_to_le32(s->shutdown.dirty_count),
     };

@@ -21,8 +21,7 @@
 static struct {
     bool is_cut;
     QEMUTimer *timer;
-    uint64_t events;            /* changes of a line's persistence state */
-    uint64_t cut_at_event;      /* 0: never */
+    uint64_t cut_at_ps;         /* what the timer, or work on its way, is for */
     Notifier shutdown;
     Notifier exit;
 } power;
@@ -31,9 +30,8 @@ static struct {
  * Off, in order or not
  */
 
-void cxl_ssd_power_cut(void)
+static void power_cut_at(uint64_t at_ps)
 {
-    uint64_t now_ps = timed_mem_now_ps();
     MemPowerCut cut;
     CPUState *cpu;
 
@@ -41,7 +39,7 @@ void cxl_ssd_power_cut(void)
         return;
     }
     power.is_cut = true;
-    cut = memsys_power_cut(timed_mem_memsys(), now_ps);
+    cut = memsys_power_cut(timed_mem_memsys(), at_ps);
     cxl_ssd_windows_gather();
     for (unsigned i = 0; i < cxl_ssd_count; i++) {
         mem_shutdown_cut(&cxl_ssds[i]->shutdown, &cut);
@@ -52,11 +50,17 @@ void cxl_ssd_power_cut(void)
         cpu->stop = true;
         cpu_exit(cpu);
     }
-    trace_cxl_ssd_power_cut(now_ps, cut.lines_lost);
-    qapi_event_send_cxl_ssd_power_cut(now_ps, cut.lines_lost, cut.lines_kept,
+    trace_cxl_ssd_power_cut(at_ps, cut.lines_lost);
+    qapi_event_send_cxl_ssd_power_cut(at_ps, cut.lines_lost, cut.lines_kept,
                                       cut.energy_used_nj, cut.dirty_shutdown,
-                                      power.events, cxl_ssd_last_mark());
+                                      cxl_ssd_persistence_events(),
+                                      cxl_ssd_last_mark());
     qemu_system_shutdown_request(SHUTDOWN_CAUSE_GUEST_SHUTDOWN);
+}
+
+void cxl_ssd_power_cut(void)
+{
+    power_cut_at(timed_mem_now_ps());
 }
 
 static void power_off(void)
@@ -94,16 +98,21 @@ static void power_exit(Notifier *notifier, void *unused)
 
 static void cut_work(CPUState *cpu, run_on_cpu_data unused)
 {
-    cxl_ssd_power_cut();
+    power_cut_at(power.cut_at_ps);
 }
 
+/*
+ * The last instruction may have waited beyond the instant asked for. What its
+ * access set off is known to the model, with its times, so the cut is exact.
+ */
 static void cut_timer_expired(void *opaque)
 {
-    cxl_ssd_power_cut();
+    power_cut_at(power.cut_at_ps);
 }
 
 static void cut_at_ps(uint64_t at_ps)
 {
+    power.cut_at_ps = at_ps;
     if (!power.timer) {
         power.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, cut_timer_expired,
                                    NULL);
@@ -131,15 +140,22 @@ void cxl_ssd_line_state(void *opaque, uint32_t device, uint64_t dpa,
         mem_shutdown_written(&cxl_ssds[device]->shutdown);
         cxl_ssd_metadata_store(cxl_ssds[device]);
     }
-    if (++power.events == power.cut_at_event) {
-        /* The block that brought it about ends first. */
-        async_run_on_cpu(first_cpu, cut_work, RUN_ON_CPU_NULL);
-    }
+}
+
+/*
+ * The model lets nothing more get to the devices. The block of instructions
+ * that brought the event about ends first; what it stores is lost, but in lines
+ * that were dirty before and that the cut keeps.
+ */
+void cxl_ssd_power_gone(void *opaque, mem_ps at_ps)
+{
+    power.cut_at_ps = at_ps;
+    async_run_on_cpu(first_cpu, cut_work, RUN_ON_CPU_NULL);
 }
 
 uint64_t cxl_ssd_persistence_events(void)
 {
-    return power.events;
+    return memsys_persistence_events(timed_mem_memsys());
 }
 
 void cxl_ssd_power_schedule(CXLSSDState *s)
@@ -148,7 +164,7 @@ void cxl_ssd_power_schedule(CXLSSDState *s)
         cut_at_ps(s->power_cut_at_ps);
     }
     if (s->power_cut_at_event) {
-        power.cut_at_event = s->power_cut_at_event;
+        memsys_cut_after(timed_mem_memsys(), s->power_cut_at_event);
     }
 }
 
@@ -179,13 +195,15 @@ static void request_work(CPUState *cpu, run_on_cpu_data data)
     if (request->has_at_ps && request->at_ps < timed_mem_now_ps()) {
         error_setg(request->errp, "it is %" PRIu64 " ps already",
                    timed_mem_now_ps());
-    } else if (request->has_at_event && request->at_event <= power.events) {
+    } else if (request->has_at_event &&
+               request->at_event <= cxl_ssd_persistence_events()) {
         error_setg(request->errp, "there were %" PRIu64
-                   " persistence events already", power.events);
+                   " persistence events already",
+                   cxl_ssd_persistence_events());
     } else if (request->has_at_ps) {
         cut_at_ps(request->at_ps);
     } else if (request->has_at_event) {
-        power.cut_at_event = request->at_event;
+        memsys_cut_after(timed_mem_memsys(), request->at_event);
     } else {
         cxl_ssd_power_cut();
     }

@@ -21,11 +21,16 @@
 static CxlSsdDevice *device_to_qapi(CXLSSDState *s)
 {
     CxlSsdDevice *q = g_new0(CxlSsdDevice, 1);
+    uint64_t life_used = memsys_life_used_percent(timed_mem_memsys(),
+                                                  s->number);
 
     q->path = object_get_canonical_path(OBJECT(s));
     q->persistent_size = s->config.capacity_bytes - s->config.volatile_bytes;
     q->volatile_size = s->config.volatile_bytes;
     q->dirty_shutdowns = s->shutdown.dirty_count;
+    q->has_life_used = life_used != MEM_LIFE_UNKNOWN;
+    q->life_used = q->has_life_used ? life_used : 0;
+    q->counters = cxl_ssd_device_counters(s);
     q->windows = cxl_ssd_windows_to_qapi(s);
     return q;
 }

@@ -34,7 +34,9 @@ static struct {
     CxlSsdRoiList *ended;
     CxlSsdRoiList **ended_tail;
     CxlSsdRoi *open;            /* NULL outside a region of interest */
-    MemCounters before;         /* the counters' last zero, since the start */
+    /* What was counted before the counters were last zeroed. */
+    MemCounters before;
+    MemCounters before_devices[MEMSYS_MAX_DEVICES];
     uint32_t last_mark;
     uint64_t last_mark_ps;
 } state;
@@ -58,18 +60,46 @@ static CxlSsdCounters *counters_to_qapi(const MemCounters *counters)
     return q;
 }
 
-static void counters_add(MemCounters *sum, const MemCounters *counters)
+static CxlSsdDeviceCounters *
+device_counters_to_qapi(const MemCounters *counters)
 {
-#define X(field, what) sum->field += counters->field;
-    MEM_COUNTERS(X)
+    CxlSsdDeviceCounters *q = g_new0(CxlSsdDeviceCounters, 1);
+
+#define X(field, what) q->field = counters->field;
+    MEM_DEVICE_COUNTERS(X)
 #undef X
+    return q;
+}
+
+static CxlSsdDeviceCountersList *devices_to_qapi(void)
+{
+    CxlSsdDeviceCountersList *list = NULL, **tail = &list;
+
+    for (unsigned i = 0; i < cxl_ssd_count; i++) {
+        MemCounters counters = memsys_device_counters(timed_mem_memsys(), i);
+
+        QAPI_LIST_APPEND(tail, device_counters_to_qapi(&counters));
+    }
+    return list;
+}
+
+CxlSsdDeviceCounters *cxl_ssd_device_counters(const CXLSSDState *s)
+{
+    MemCounters sum = memsys_device_counters(timed_mem_memsys(), s->number);
+
+    memsys_add_counters(&sum, &state.before_devices[s->number]);
+    return device_counters_to_qapi(&sum);
 }
 
 static void counters_reset(void)
 {
     MemCounters counters = memsys_counters(timed_mem_memsys());
 
-    counters_add(&state.before, &counters);
+    memsys_add_counters(&state.before, &counters);
+    for (unsigned i = 0; i < cxl_ssd_count; i++) {
+        counters = memsys_device_counters(timed_mem_memsys(), i);
+        memsys_add_counters(&state.before_devices[i], &counters);
+    }
     memsys_reset_counters(timed_mem_memsys());
 }
 
@@ -128,6 +158,7 @@ static CxlSsdRoi *roi_now(void)
     roi->end_ps = timed_mem_now_ps();
     roi->instructions = icount_get_raw() - state.open->instructions;
     roi->counters = counters_to_qapi(&counters);
+    roi->devices = devices_to_qapi();
     roi->histograms = histograms_to_qapi();
     return roi;
 }
@@ -227,7 +258,7 @@ void cxl_ssd_roi_info(CxlSsdInfo *info)
 {
     MemCounters totals = memsys_counters(timed_mem_memsys());
 
-    counters_add(&totals, &state.before);
+    memsys_add_counters(&totals, &state.before);
     info->time_ps = timed_mem_now_ps();
     info->last_mark = state.last_mark;
     info->last_mark_ps = state.last_mark_ps;

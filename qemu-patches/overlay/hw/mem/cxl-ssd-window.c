@@ -11,7 +11,7 @@
 
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
-#include "qemu/host-utils.h"
+#include "qemu/timer.h"
 #include "exec/address-spaces.h"
 #include "exec/timed-mem.h"
 #include "cxl-ssd-internal.h"
@@ -55,18 +55,19 @@ static bool decoder_read(CXLSSDState *s, int which, MemWindow *map)
     for (int i = 0; i <= which; i++) {
         const uint32_t *regs = decoder_regs(s, i);
         uint32_t ctrl = ldl_le_p(regs + R_CXL_HDM_DECODER0_CTRL);
-        uint8_t ways = FIELD_EX32(ctrl, CXL_HDM_DECODER0_CTRL, IW);
         uint8_t piece = FIELD_EX32(ctrl, CXL_HDM_DECODER0_CTRL, IG);
+        int ways = cxl_interleave_ways_dec(
+            FIELD_EX32(ctrl, CXL_HDM_DECODER0_CTRL, IW), NULL);
 
         if (!FIELD_EX32(ctrl, CXL_HDM_DECODER0_CTRL, COMMITTED) ||
-            ways > ctz32(MEMSYS_MAX_WAYS)) {
+            ways < 1 || ways > MEMSYS_MAX_WAYS) {
             return false;
         }
         *map = (MemWindow) {
             .hpa = register_pair(regs + R_CXL_HDM_DECODER0_BASE_LO),
             .size_bytes = register_pair(regs + R_CXL_HDM_DECODER0_SIZE_LO),
             .dpa = dpa + register_pair(regs + R_CXL_HDM_DECODER0_DPA_SKIP_LO),
-            .ways = 1 << ways,
+            .ways = ways,
             .granularity_bytes = cxl_decode_ig(piece),
             .devices[0] = s->number,
         };
@@ -78,20 +79,27 @@ static bool decoder_read(CXLSSDState *s, int which, MemWindow *map)
 static bool same_interleaving(const MemWindow *a, const MemWindow *b)
 {
     return a->hpa == b->hpa && a->size_bytes == b->size_bytes &&
-           a->dpa == b->dpa && a->ways == b->ways &&
+           a->ways == b->ways &&
            a->granularity_bytes == b->granularity_bytes;
+}
+
+/* The decoder of @s for a region, which may begin at another DPA there. */
+static bool decoder_of_region(CXLSSDState *s, const MemWindow *map,
+                              MemWindow *own)
+{
+    for (int i = 0; i < DECODERS && decoder_read(s, i, own); i++) {
+        if (same_interleaving(own, map)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool has_decoder_for(CXLSSDState *s, const MemWindow *map)
 {
     MemWindow own;
 
-    for (int i = 0; i < DECODERS && decoder_read(s, i, &own); i++) {
-        if (same_interleaving(&own, map)) {
-            return true;
-        }
-    }
-    return false;
+    return decoder_of_region(s, map, &own) && own.dpa == map->dpa;
 }
 
 /* The device to which the host sends an address, if it is one of ours. */
@@ -118,8 +126,9 @@ static bool interleaving_complete(MemWindow *map)
 {
     for (uint32_t way = 0; way < map->ways; way++) {
         CXLSSDState *s = device_at(map->hpa + way * map->granularity_bytes);
+        MemWindow own;
 
-        if (!s || !has_decoder_for(s, map)) {
+        if (!s || !decoder_of_region(s, map, &own)) {
             return false;
         }
         map->devices[way] = s->number;
@@ -218,8 +227,10 @@ static void media_move_to_window(Window *w)
         CXLSSDState *s = cxl_ssds[w->map.devices[way]];
 
         s->media = (MemMedia) {
-            .base = base,
+            .base = cxl_ssd_backing(s, s->config.volatile_bytes),
+            .interleaved_first = w->map.dpa - s->config.volatile_bytes,
             .interleaved_bytes = w->map.size_bytes / w->map.ways,
+            .interleaved_base = base,
             .ways = w->map.ways,
             .position = way,
             .granularity_bytes = w->map.granularity_bytes,
@@ -297,6 +308,9 @@ static const char *interleaving_fault(const MemWindow *map)
     for (uint32_t way = 0; way < map->ways; way++) {
         CXLSSDState *s = cxl_ssds[map->devices[way]];
 
+        if (!has_decoder_for(s, map)) {
+            return "its devices have it at different DPAs";
+        }
         if (s->config.volatile_bytes != first->config.volatile_bytes) {
             return "it interleaves devices of different volatile sizes";
         }
@@ -305,10 +319,8 @@ static const char *interleaving_fault(const MemWindow *map)
                 s->config.volatile_bytes) {
                 return "it interleaves volatile and persistent memory";
             }
-        } else if (map->dpa != s->config.volatile_bytes ||
-                   map->size_bytes / map->ways !=
-                   s->config.capacity_bytes - s->config.volatile_bytes) {
-            return "it interleaves a part of the persistent memory";
+        } else if (s->media.ways > 1) {
+            return "a device interleaves other persistent memory already";
         }
     }
     return NULL;
@@ -357,10 +369,72 @@ static bool is_mapped(const MemWindow *map)
     return false;
 }
 
-void cxl_ssd_decoder_changed(CXLSSDState *s, int which, bool committed)
+/* Map what decoder @which of @s asks for, if it leads to all devices yet. */
+static bool decoder_map(CXLSSDState *s, int which)
 {
     MemWindow map;
 
+    if (!decoder_read(s, which, &map)) {
+        warn_report("cxl-ssd: HDM decoder %d is not one that can be timed",
+                    which);
+        return true;
+    }
+    if (is_mapped(&map)) {
+        return true;
+    }
+    if (map.ways > 1 && !interleaving_complete(&map)) {
+        return false;
+    }
+    window_map(&map);
+    return true;
+}
+
+/*
+ * A host commits the decoders of its bridges after those of the devices behind
+ * them, and nobody tells us. So the device that was committed last looks again,
+ * at virtual times, for as long as a host may need.
+ */
+#define LOOK_INTERVAL_NS 100000
+#define LOOKS 1000
+
+static struct {
+    QEMUTimer *timer;
+    CXLSSDState *device;
+    int decoder;
+    int looks_left;
+} awaited;
+
+static void look_again(void *opaque)
+{
+    if (decoder_map(awaited.device, awaited.decoder)) {
+        return;
+    }
+    if (awaited.looks_left-- > 0) {
+        timer_mod(awaited.timer, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
+                  LOOK_INTERVAL_NS);
+    } else {
+        warn_report("cxl-ssd: HDM decoder %d is not timed: the host does not "
+                    "reach all devices of its region", awaited.decoder);
+    }
+}
+
+static void await_others(CXLSSDState *s, int which)
+{
+    if (!awaited.timer) {
+        awaited.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, look_again, NULL);
+    }
+    awaited.device = s;
+    awaited.decoder = which;
+    awaited.looks_left = LOOKS;
+    timer_mod(awaited.timer, qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
+              LOOK_INTERVAL_NS);
+}
+
+void cxl_ssd_decoder_changed(CXLSSDState *s, int which, bool committed)
+{
+    if (awaited.timer) {
+        timer_del(awaited.timer);
+    }
     for (int i = 0; i < ARRAY_SIZE(windows); i++) {
         Window *w = &windows[i];
 
@@ -368,20 +442,16 @@ void cxl_ssd_decoder_changed(CXLSSDState *s, int which, bool committed)
             window_unmap(w);
         }
     }
-    if (!committed) {
-        return;
-    }
-    if (!decoder_read(s, which, &map)) {
-        warn_report("cxl-ssd: HDM decoder %d is not one that can be timed",
-                    which);
-    } else if (!is_mapped(&map) &&
-               (map.ways == 1 || interleaving_complete(&map))) {
-        window_map(&map);
+    if (committed && !decoder_map(s, which)) {
+        await_others(s, which);
     }
 }
 
 void cxl_ssd_windows_unmap(CXLSSDState *s)
 {
+    if (awaited.device == s) {
+        timer_del(awaited.timer);
+    }
     for (int i = 0; i < ARRAY_SIZE(windows); i++) {
         if (windows[i].map.size_bytes && uses(&windows[i], s)) {
             window_unmap(&windows[i]);

@@ -79,6 +79,7 @@ static void memsys_start(void)
     static const MemCallbacks callbacks = {
         .l1_slot_dropped = timed_mem_l1_slot_dropped,
         .line_state = cxl_ssd_line_state,
+        .power_gone = cxl_ssd_power_gone,
     };
 
     timed_mem_attach(memsys_new(cpu_timing_config(), &callbacks));
