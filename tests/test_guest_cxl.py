@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What stock Linux tools make of the device: partitions, file systems, memory of a NUMA node, interleaving, health."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from guest_rig import BY_HAND, EXT4, MOUNT, NAMESPACE, region, run, said
 
-from testbed.executor import GuestOutcome, GuestSpec
+from testbed.executor import GuestSpec
 from testbed.job import script_job
 from testbed.manifest import GuestConfig
 from testbed.qemu_line import Layout, PowerCut
@@ -15,31 +17,6 @@ from testbed.runner import drive
 from testbed.session import Session
 
 pytestmark = pytest.mark.guest
-
-DRIVERS = "set -e\nmodprobe -a cxl_acpi cxl_pci cxl_mem cxl_pmem nd_pmem dax_cxl device_dax kmem\n"
-BY_HAND = Layout(kernel="testbed.nopmem memhp_default_state=offline")
-REGION = "cxl create-region -m -d decoder0.0 -t {kind} {options} > /dev/null\n"
-SETTLE = "for i in $(seq 50); do test -e {path} || sleep 0.1; done\n"
-NAMESPACE = "ndctl create-namespace --mode=fsdax --map=mem > /dev/null\n" + SETTLE.format(path="/dev/pmem0")
-MOUNT = SETTLE.format(path="/dev/pmem0") + "mkdir -p /pmem; mount -o dax=always /dev/pmem0 /pmem\n"
-EXT4 = "mke2fs -q -t ext4 -b 4096 -O ^metadata_csum /dev/pmem0\n" + MOUNT
-
-
-def region(kind: str, options: str) -> str:
-    """Make a region and wait until what stands on it is there."""
-    path = {"pmem": "/sys/bus/nd/devices/region0", "ram": "/sys/bus/dax/devices/dax0.0"}[kind]
-    return REGION.format(kind=kind, options=options) + SETTLE.format(path=path)
-
-
-def run(session: Session, guest: GuestConfig, script: str, **more: object) -> GuestOutcome:
-    spec = GuestSpec(guest, script_job(DRIVERS + script), layout=BY_HAND)
-    return drive(session.executor.run(replace(spec, **more)))  # type: ignore[arg-type]
-
-
-def said(outcome: GuestOutcome) -> str:
-    errors = outcome.stderr.decode()
-    assert outcome.outcome == "ok", f"{outcome.outcome}: {errors} {outcome.error} {outcome.console[-500:]}"
-    return outcome.stdout.decode()
 
 
 def both_partitions(guest: GuestConfig) -> GuestConfig:
@@ -89,26 +66,43 @@ def test_xfs_and_devdax(session: Session, quick_guest: GuestConfig) -> None:
     assert outcome.rois[-1]["counters"]["cxl-reads"] > 10**7 // 64
 
 
-@pytest.mark.parametrize("granularity", [256, 16384])
+@pytest.mark.parametrize(
+    ("ways", "granularity", "part"),
+    [(2, 256, ""), (2, 16384, "-s 512M"), (3, 256, "")],
+    ids=["2 ways", "half of 2 devices", "3 ways"],
+)
 def test_an_interleaved_region_keeps_its_content(
-    session: Session, quick_guest: GuestConfig, tmp_path: Path, granularity: int
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, ways: int, granularity: int, part: str
 ) -> None:
-    """Over an orderly power-off and, what had been flushed, over a power cut; seen through two devices each time."""
-    two = Layout(devices=2, kernel="testbed.nopmem")
-    both = region("pmem", f"-w 2 -g {granularity} mem0 mem1")
+    """Over an orderly power-off and, what had been flushed, over a power cut; seen through all devices each time.
+
+    Three ways need three host bridges, since one interleaves over powers of two only.
+    """
+    bridges, window_bytes = (3, 3 * 2**30) if ways == 3 else (1, Layout.window_bytes)
+    layout = Layout(devices=ways, bridges=bridges, window_bytes=window_bytes, kernel="testbed.nopmem")
+    # Linux numbers the devices as it finds them; their order in the region goes by their serial numbers.
+    devices = f"$(for n in $(seq {ways}); do grep -lx 0x$n /sys/bus/cxl/devices/mem*/serial | cut -d/ -f6; done)"
+    create = region("pmem", f"-w {ways} -g {granularity} {part} {devices}")
     fill = "head -c 20000000 /dev/urandom > /pmem/a; md5sum < /pmem/a; umount /pmem\n"
     write = "sync; cp /pmem/a /pmem/b; sync; md5sum < /pmem/b; while :; do cp /pmem/a /pmem/c; rm /pmem/c; done\n"
     check = "cat /pmem/a | md5sum; cat /pmem/b | md5sum; roi-run md5sum /pmem/a; cxl list -M | grep -c memdev\n"
-    first = said(run(session, quick_guest, both + NAMESPACE + EXT4 + fill, layout=two, media_folder=tmp_path))
+    first = said(run(session, quick_guest, create + NAMESPACE + EXT4 + fill, layout=layout, media_folder=tmp_path))
     cut = PowerCut(at_event=2_000_000)
-    lost = run(session, quick_guest, both + MOUNT + write, layout=two, media_folder=tmp_path, cut=cut)
-    assert lost.outcome == "power-cut"
+    lost = run(session, quick_guest, create + MOUNT + write, layout=layout, media_folder=tmp_path, cut=cut)
+    assert lost.outcome == "power-cut", lost.stderr.decode() + lost.console[-500:]
     assert lost.power_cut is not None and lost.power_cut["event"] == 2_000_000
-    outcome = run(session, quick_guest, both + MOUNT + check, layout=two, media_folder=tmp_path)
+    outcome = run(session, quick_guest, create + MOUNT + check, layout=layout, media_folder=tmp_path)
     last = said(outcome).splitlines()
     assert [line.split()[0] for line in last[:3]] == [first.split()[0]] * 3
-    assert last[3] == "2"
-    assert outcome.rois[-1]["counters"]["cxl-reads"] > 10**7 // 64
+    assert last[3] == str(ways)
+    roi = outcome.rois[-1]
+    assert roi["counters"]["cxl-reads"] > 10**7 // 64
+    assert len(roi["devices"]) == ways
+    for name in roi["devices"][0]:
+        counts = [device[name] for device in roi["devices"]]
+        assert sum(counts) == roi["counters"][name], name
+        if name == "cxl-reads":
+            assert min(counts) > 0.9 * max(counts), "in turn, so evenly"
 
 
 def test_the_tools_list_and_watch_without_complaint(session: Session, quick_guest: GuestConfig) -> None:
@@ -125,32 +119,10 @@ def test_the_tools_list_and_watch_without_complaint(session: Session, quick_gues
     assert [line.rsplit(" ", 1)[1] for line in lines] == ["0"] * 5, lines
 
 
-def test_a_dirty_shutdown_is_counted_and_an_orderly_one_is_not(
-    session: Session, quick_guest: GuestConfig, tmp_path: Path
-) -> None:
-    """A device cache that does not survive a power cut loses what it had accepted; one that does loses nothing."""
-    write = (
-        region("pmem", "mem0") + NAMESPACE + EXT4 + "while :; do head -c 1000000 /dev/urandom > /pmem/a; sync; done\n"
-    )
-    cut = PowerCut(at_event=6_000_000)  # what comes before are the zeros of a new file system
-    for protected, counted in ((True, 0), (False, 1)):
-        device = replace(quick_guest.device, cache_power_loss_protected=protected)
-        guest = replace(quick_guest, device=device)
-        home = tmp_path / str(protected)
-        home.mkdir()
-        lost = run(session, guest, write, cut=cut, media_folder=home)
-        assert lost.power_cut is not None, lost.console[-500:]
-        assert protected or lost.power_cut["lines-lost"] > 0
-        assert lost.power_cut["dirty-shutdown"] == (not protected)
-        for _ in range(2):
-            health = said(run(session, guest, "cxl list -m mem0 -H\n", media_folder=home))
-            assert f'"dirty_shutdowns":{counted}' in health
-
-
 def test_poison_and_the_event_of_a_dirty_shutdown_reach_linux(
     session: Session, quick_guest: GuestConfig, tmp_path: Path
 ) -> None:
-    """`cxl monitor` runs beside them without complaint; its own output it keeps until the log is long."""
+    """By the kernel's own trace events, and as `cxl monitor` writes them down."""
     guest = replace(quick_guest, device=replace(quick_guest.device, cache_power_loss_protected=False))
     write = region("pmem", "mem0") + NAMESPACE + "while :; do head -c 30000000 /dev/urandom > /dev/pmem0; sync; done\n"
     run(session, guest, write, cut=PowerCut(at_event=400_000), media_folder=tmp_path)
@@ -158,19 +130,27 @@ def test_poison_and_the_event_of_a_dirty_shutdown_reach_linux(
 mount -t tracefs none /sys/kernel/tracing; mount -t debugfs none /sys/kernel/debug
 modprobe -a cxl_acpi cxl_mem cxl_pmem
 echo 1 > /sys/kernel/tracing/events/cxl/enable
-cxl monitor -l standard & sleep 2
+cxl monitor -l /run/monitor.log & sleep 2
 modprobe cxl_pci; sleep 2
 grep -o 'cxl_memory_module.*' /sys/kernel/tracing/trace
-kill -0 $! && kill $!
 for change in inject clear; do
     echo 0x1000 > /sys/kernel/debug/cxl/mem0/${change}_poison
     echo $change ended with $?; cxl list -L -m mem0
 done
+sleep 2
+kill -0 $! && kill $!
+echo monitor; cat /run/monitor.log
 """
     job = script_job(script)
     outcome = drive(session.executor.run(GuestSpec(guest, job, media_folder=tmp_path, layout=BY_HAND)))
-    event, injected, cleared = re.split("(?:inject|clear) ended with 0", said(outcome))
+    event, injected, cleared, log = re.split("(?:inject|clear) ended with 0|monitor\n", said(outcome))
     assert "log=Warning" in event and "dirty_shutdown_cnt=1" in event
     assert '"offset":4096' in injected and '"source":"Injected"' in injected
     assert "media_errors" not in cleared
+    watched = [json.loads(line) for line in log.splitlines()]
+    assert {(row["system"], row["memdev"], row["serial"]) for row in watched} == {("cxl", "mem0", 1)}
+    shutdowns = [row["dirty_shutdown_cnt"] for row in watched if row["event"] == "cxl_memory_module"]
+    assert shutdowns == [1]
+    poison = [(row["dpa"], row["dpa_length"]) for row in watched if row["event"] == "cxl_poison"]
+    assert set(poison) == {(4096, 64)} and len(poison) == 3, "injected, listed, cleared"
     assert outcome.stderr == b""

@@ -1,73 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The device over QMP, with a guest that executes nothing: what it keeps, run-time changes, requests it refuses."""
 
-import asyncio
-import socket
-import subprocess
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from qemu.qmp import ExecuteError, QMPClient, QMPError
+from guest_rig import Paused, query
+from qemu.qmp import ExecuteError, QMPClient
 
-from testbed.executor import GuestSpec, prepare_files
 from testbed.manifest import GuestConfig
-from testbed.qemu_line import Layout, PowerCut, command_line
+from testbed.qemu_line import Layout
 from testbed.runner import drive
 from testbed.session import Session
 
 pytestmark = pytest.mark.guest
-
-
-class Paused:
-    """Starts QEMU on the media of one folder, with the vCPU stopped before its first instruction."""
-
-    def __init__(self, session: Session, guest: GuestConfig, folder: Path, layout: Layout) -> None:
-        spec = GuestSpec(guest, None, media_folder=folder, layout=layout)
-        self.files = prepare_files(replace(session.images, initrds=()), spec, folder)
-        ports = ["-S", "-action", "shutdown=pause"]
-        self.line = command_line(session.images, guest, self.files, PowerCut(), ports, layout=layout)
-        self.media = self.files.media[0]
-
-    @asynccontextmanager
-    async def running(self, killed: bool = False) -> AsyncIterator[QMPClient]:
-        ours, theirs = socket.socketpair()
-        monitor = ["-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control"]
-        with ours, theirs:
-            qemu = subprocess.Popen([*self.line, *monitor], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
-            theirs.close()
-            qmp = QMPClient()
-            try:
-                await qmp.connect(ours)
-                yield qmp
-            finally:
-                with suppress(QMPError, EOFError):
-                    await (asyncio.to_thread(qemu.kill) if killed else qmp.execute("quit"))
-                await asyncio.to_thread(qemu.wait, 20)
-                with suppress(QMPError, EOFError, OSError):
-                    await qmp.disconnect()
-
-    def failure(self) -> str:
-        """What a QEMU that does not start says."""
-        done = subprocess.run(self.line, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
-        assert done.returncode == 1
-        return done.stderr
-
-    def dirty_shutdowns(self) -> int:
-        async def ask() -> int:
-            async with self.running() as qmp:
-                return int((await query(qmp))["devices"][0]["dirty-shutdowns"])
-
-        return drive(ask())
-
-
-async def query(qmp: QMPClient) -> dict[str, Any]:
-    answer = await qmp.execute("query-cxl-ssd")
-    assert isinstance(answer, dict)
-    return answer
 
 
 async def refusal(qmp: QMPClient, command: str, **arguments: object) -> str:
@@ -86,15 +33,12 @@ def paused(session: Session, quick_guest: GuestConfig, tmp_path: Path) -> Paused
 
 
 def test_a_query_lists_devices_totals_and_no_region(session: Session, quick_guest: GuestConfig, tmp_path: Path) -> None:
-    async def ask() -> dict[str, Any]:
-        async with Paused(session, quick_guest, tmp_path, Layout(devices=2)).running() as qmp:
-            return await query(qmp)
-
-    info = drive(ask())
+    info = Paused(session, quick_guest, tmp_path, Layout(devices=2)).info()
     assert [device["path"] for device in info["devices"]] == ["/machine/peripheral/ssd0", "/machine/peripheral/ssd1"]
     assert info["devices"][1]["persistent-size"] == quick_guest.device.capacity
     assert info["rois"] == info["devices"][0]["windows"] == [] and "running" not in info
-    assert set(info["totals"].values()) == {0}
+    assert set(info["totals"].values()) == set(info["devices"][1]["counters"].values()) == {0}
+    assert "life-used" not in info["devices"][0], "no profile states an endurance"
 
 
 def test_what_was_not_written_is_not_lost(paused: Paused) -> None:
@@ -163,9 +107,43 @@ def test_parameters_change_at_run_time_or_say_why_not(paused: Paused) -> None:
                 said = await refusal(qmp, "cxl-ssd-set", device="ssd0", name=name, value=value)
                 assert reason in said, said
             assert "is not a cxl-ssd" in await refusal(qmp, "cxl-ssd-set", device="rp0", name="x", value=1)
+            direct = {"path": "/machine/peripheral/ssd0", "value": 1}
+            assert "changes by cxl-ssd-set" in await refusal(qmp, "qom-set", property="flash-read-ps", **direct)
+            assert "realized" in await refusal(qmp, "qom-set", property="power-cut-at-ps", **direct)
             assert await qmp.execute("qom-get", read) == 5_000_000
 
     drive(change())
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"cache_size": 2**40}, "cache_size_bytes must not exceed capacity_bytes"),
+        ({"cache_size": 2**64}, "cache-size"),
+        ({"cache_size": 2**20 + 1}, "cache_size_bytes must be a positive multiple"),
+        ({"cache_page_size": 100}, "cache_page_bytes must be a power of two"),
+        ({"cache_page_size": 2**33}, "cache-page-size"),
+        ({"cache_ways": 7}, "cache_ways must be 0 (fully associative) or divide"),
+        ({"cache_mshrs": 2**32 - 1}, "cache_mshrs must not exceed 65536"),
+        ({"cache_write_miss": "log", "write_log_size": 2**50}, "write_log_bytes must be"),
+        ({"cache_policy": "best"}, "is one of: lru, fifo"),
+        ({"link_flit_bytes": 128}, "link_flit_bytes must be 0, 68 or 256"),
+        ({"link_latency_ps": 2**63}, "link_latency_ps must not exceed 1 s"),
+        ({"flash_dies": 0}, "flash_dies must be from 1 to 65536"),
+        ({"flash_planes": 0}, "flash_planes must be from 1 to 65536"),
+        ({"flash_channels": 65536, "flash_dies": 65536, "flash_planes": 65536}, "flash_channels * flash_dies"),
+        ({"flash_ftl": "page", "flash_block_pages": 65536}, "flash_"),
+        ({"flash_ftl": "page", "flash_over_provisioning_permille": 0}, "flash_over_provisioning_permille"),
+    ],
+    ids=lambda value: ",".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else "",
+)
+def test_an_impossible_device_is_refused_in_a_sentence(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, change: dict[str, Any], reason: str
+) -> None:
+    device = replace(quick_guest.device, **change)
+    said = Paused(session, replace(quick_guest, device=device), tmp_path, Layout()).failure()
+    assert reason in said
+    assert len(said.splitlines()) <= 2, said
 
 
 def test_a_cut_in_the_past_is_refused(paused: Paused) -> None:

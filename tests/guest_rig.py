@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Guests that set up their CXL memory by hand, and machines whose guest executes nothing."""
+
+import asyncio
+import socket
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from qemu.qmp import QMPClient, QMPError
+
+from testbed.executor import GuestOutcome, GuestSpec, prepare_files
+from testbed.job import script_job
+from testbed.manifest import GuestConfig
+from testbed.qemu_line import Layout, PowerCut, command_line
+from testbed.runner import drive
+from testbed.session import Session
+
+DRIVERS = "set -e\nmodprobe -a cxl_acpi cxl_pci cxl_mem cxl_pmem nd_pmem dax_cxl device_dax kmem\n"
+BY_HAND = Layout(kernel="testbed.nopmem memhp_default_state=offline")
+REGION = "cxl create-region -m -d decoder0.0 -t {kind} {options} > /dev/null\n"
+SETTLE = "for i in $(seq 50); do test -e {path} || sleep 0.1; done\n"
+NAMESPACE = "ndctl create-namespace --mode=fsdax --map=mem > /dev/null\n" + SETTLE.format(path="/dev/pmem0")
+MOUNT = SETTLE.format(path="/dev/pmem0") + "mkdir -p /pmem; mount -o dax=always /dev/pmem0 /pmem\n"
+EXT4 = "mke2fs -q -t ext4 -b 4096 -O ^metadata_csum /dev/pmem0\n" + MOUNT
+
+
+def region(kind: str, options: str) -> str:
+    """Make a region and wait until what stands on it is there."""
+    path = {"pmem": "/sys/bus/nd/devices/region0", "ram": "/sys/bus/dax/devices/dax0.0"}[kind]
+    return REGION.format(kind=kind, options=options) + SETTLE.format(path=path)
+
+
+def run(session: Session, guest: GuestConfig, script: str, **more: object) -> GuestOutcome:
+    spec = GuestSpec(guest, script_job(DRIVERS + script), layout=BY_HAND)
+    return drive(session.executor.run(replace(spec, **more)))  # type: ignore[arg-type]
+
+
+def said(outcome: GuestOutcome) -> str:
+    errors = outcome.stderr.decode()
+    assert outcome.outcome == "ok", f"{outcome.outcome}: {errors} {outcome.error} {outcome.console[-500:]}"
+    return outcome.stdout.decode()
+
+
+async def query(qmp: QMPClient) -> dict[str, Any]:
+    answer = await qmp.execute("query-cxl-ssd")
+    assert isinstance(answer, dict)
+    return answer
+
+
+class Paused:
+    """Starts QEMU on the media of one folder, with the vCPU stopped before its first instruction."""
+
+    def __init__(self, session: Session, guest: GuestConfig, folder: Path, layout: Layout) -> None:
+        spec = GuestSpec(guest, None, media_folder=folder, layout=layout)
+        self.files = prepare_files(replace(session.images, initrds=()), spec, folder)
+        ports = ["-S", "-action", "shutdown=pause"]
+        self.line = command_line(session.images, guest, self.files, PowerCut(), ports, layout=layout)
+        self.media = self.files.media[0]
+
+    @asynccontextmanager
+    async def running(self, killed: bool = False) -> AsyncIterator[QMPClient]:
+        ours, theirs = socket.socketpair()
+        monitor = ["-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control"]
+        with ours, theirs:
+            qemu = subprocess.Popen([*self.line, *monitor], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+            theirs.close()
+            qmp = QMPClient()
+            try:
+                await qmp.connect(ours)
+                yield qmp
+            finally:
+                with suppress(QMPError, EOFError):
+                    await (asyncio.to_thread(qemu.kill) if killed else qmp.execute("quit"))
+                await asyncio.to_thread(qemu.wait, 20)
+                with suppress(QMPError, EOFError, OSError):
+                    await qmp.disconnect()
+
+    def failure(self) -> str:
+        """What a QEMU that does not start says."""
+        done = subprocess.run(self.line, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+        assert done.returncode == 1
+        return done.stderr
+
+    def info(self) -> dict[str, Any]:
+        """What `query-cxl-ssd` says of a machine that is switched on and off again."""
+
+        async def ask() -> dict[str, Any]:
+            async with self.running() as qmp:
+                return await query(qmp)
+
+        return drive(ask())
+
+    def dirty_shutdowns(self) -> int:
+        return int(self.info()["devices"][0]["dirty-shutdowns"])
