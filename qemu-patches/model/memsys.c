@@ -84,7 +84,7 @@ static void evict_victims(MemSys *m, Chain *chain, const MemCpuAccess *access) {
 static void prefetch_ahead(MemSys *m, Chain *chain, const MemStreamStep *step) {
     uint64_t line = step->prefetch_line;
 
-    for (int i = 0; i < step->prefetch_count; i++, line += (uint64_t)(int64_t)step->prefetch_step) {
+    for (uint32_t i = 0; i < step->prefetch_count; i++, line += (uint64_t)(int64_t)step->prefetch_step) {
         MemCpuAccess access;
         if (mem_wc_find(&m->wc, line) != MEM_NO_BUFFER) {
             continue; /* its newest bytes are on their way out */

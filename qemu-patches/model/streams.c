@@ -5,7 +5,7 @@
 
 #include "mem_alloc.h"
 
-#define PAGE_LINES 64
+#define PAGE_LINES 64u
 #define NO_PAGE UINT64_MAX
 #define STREAMS_WITHOUT_PREFETCHER 32u /* overlap needs to know streams even if nothing is prefetched */
 
@@ -17,8 +17,8 @@ void mem_streams_init(MemStreams *s, const MemCpuConfig *config) {
         .count = config->prefetch_streams ? config->prefetch_streams
                  : wanted                 ? STREAMS_WITHOUT_PREFETCHER
                                           : 0,
-        .distance = (int)config->prefetch_distance,
-        .degree = (int)config->prefetch_degree,
+        .distance = config->prefetch_distance,
+        .degree = config->prefetch_degree,
         .prefetches = config->prefetch_streams != 0,
     };
     while (buckets < 2 * s->count) {
@@ -65,12 +65,13 @@ static void use_stream(MemStreams *s, uint16_t index) {
 }
 
 static void set_recognised(MemStreams *s, MemStream *stream, bool recognised) {
-    int left = stream->step > 0 ? PAGE_LINES - 1 - stream->last : stream->last;
-    bool at_edge = recognised && left < MEM_STREAM_STEP;
+    bool at_edge = recognised && stream->last >= PAGE_LINES - MEM_STREAM_STEP;
 
-    s->edge_count += (uint32_t)at_edge - (uint32_t)stream->at_edge;
     stream->recognised = recognised;
-    stream->at_edge = at_edge;
+    if (at_edge != stream->at_edge) {
+        s->edge_count += at_edge ? 1 : UINT32_MAX;
+        stream->at_edge = at_edge;
+    }
 }
 
 /* The stream used longest ago becomes that of the page. */
@@ -95,26 +96,27 @@ static MemStream *replace_oldest(MemStreams *s, uint64_t page) {
 }
 
 /* Whether a stream has just run out of its page at the edge that `line` of a new page continues. */
-static MemStream *continued_by(MemStreams *s, int line) {
-    int step = line < MEM_STREAM_STEP ? 1 : line >= PAGE_LINES - MEM_STREAM_STEP ? -1 : 0;
-
-    for (uint32_t i = 0; s->edge_count && step && i < s->count; i++) {
+static MemStream *continued_by(MemStreams *s, unsigned line) {
+    for (uint32_t i = 0; s->edge_count && i < s->count; i++) {
         MemStream *old = &s->streams[i];
-        int left = step > 0 ? PAGE_LINES - 1 - old->last : old->last;
-        int gap = left + (step > 0 ? line : PAGE_LINES - 1 - line) + 1;
-        if (old->at_edge && old->step == step && gap <= MEM_STREAM_STEP) {
+        if (old->at_edge && (line ^ old->mirror) + PAGE_LINES - old->last <= MEM_STREAM_STEP) {
             return old;
         }
     }
     return NULL;
 }
 
-static MemStream *begin(MemStreams *s, uint64_t page, int line) {
+static void turn(MemStream *stream, unsigned line, uint8_t mirror, bool directed) {
+    stream->mirror = mirror;
+    stream->last = stream->ahead = (uint8_t)(line ^ mirror);
+    stream->directed = directed;
+}
+
+static MemStream *begin(MemStreams *s, uint64_t page, unsigned line) {
     MemStream *stream = replace_oldest(s, page);
     MemStream *old = continued_by(s, line);
 
-    stream->last = stream->ahead = (int8_t)line;
-    stream->step = old ? old->step : 0;
+    turn(stream, line, old ? old->mirror : 0, old != NULL);
     if (old) {
         set_recognised(s, old, false); /* it ends here, and only once */
         set_recognised(s, stream, true);
@@ -123,46 +125,44 @@ static MemStream *begin(MemStreams *s, uint64_t page, int line) {
 }
 
 /* The miss continues the stream, or does not. */
-static void advance(MemStreams *s, MemStream *stream, int line) {
-    int way = line - stream->last;
-    int step = way > 0 ? 1 : -1;
+static void advance(MemStreams *s, MemStream *stream, unsigned line) {
+    unsigned at = line ^ stream->mirror;
+    unsigned step = at - stream->last; /* a huge one if it goes back */
 
-    if (way == 0) {
+    if (step == 0) {
         return;
     }
-    bool near = way * step <= MEM_STREAM_STEP;
-    bool continues = near && step == stream->step;
-    stream->last = (int8_t)line;
-    stream->step = (int8_t)(near ? step : 0);
-    if (!continues || (line - stream->ahead) * step > 0) {
-        stream->ahead = (int8_t)line;
+    if (stream->directed && step <= MEM_STREAM_STEP) {
+        stream->last = (uint8_t)at;
+        stream->ahead = at > stream->ahead ? (uint8_t)at : stream->ahead;
+        set_recognised(s, stream, true);
+        return;
     }
-    set_recognised(s, stream, continues);
+    bool back = at < stream->last;
+    bool near = step <= MEM_STREAM_STEP || -step <= MEM_STREAM_STEP;
+    set_recognised(s, stream, false);
+    turn(stream, line, back ? stream->mirror ^ (PAGE_LINES - 1) : stream->mirror, near);
 }
 
 /* The next lines of the page, up to `degree`, none further ahead than `distance`. */
 static void look_ahead(const MemStreams *s, MemStream *stream, MemStreamStep *result) {
-    int limit = stream->last + stream->step * s->distance;
-    int last = stream->ahead + stream->step * s->degree;
+    unsigned limit = stream->last + s->distance;
+    unsigned end = stream->ahead + s->degree;
 
-    limit = limit < 0 ? 0 : limit >= PAGE_LINES ? PAGE_LINES - 1 : limit;
-    if ((last - limit) * stream->step > 0) {
-        last = limit;
+    limit = limit < PAGE_LINES ? limit : PAGE_LINES - 1;
+    end = end < limit ? end : limit;
+    if (end > stream->ahead) {
+        result->prefetch_count = end - stream->ahead;
+        result->prefetch_line = stream->page * PAGE_LINES + ((stream->ahead + 1u) ^ stream->mirror);
+        result->prefetch_step = stream->mirror ? -1 : 1;
+        stream->ahead = (uint8_t)end;
     }
-    result->prefetch_count = (last - stream->ahead) * stream->step;
-    if (result->prefetch_count <= 0) {
-        result->prefetch_count = 0;
-        return;
-    }
-    result->prefetch_line = stream->page * PAGE_LINES + (uint64_t)(stream->ahead + stream->step);
-    result->prefetch_step = stream->step;
-    stream->ahead = (int8_t)last;
 }
 
 MemStreamStep mem_streams_miss(MemStreams *s, uint64_t line) {
     MemStreamStep result = {.independent = false};
     uint64_t page = line / PAGE_LINES;
-    int line_of_page = (int)(line % PAGE_LINES);
+    unsigned line_of_page = line % PAGE_LINES;
     MemStream *stream;
 
     if (!s->count) {

@@ -15,16 +15,17 @@
 
 #include "memsys.h"
 
-#define MEM_STREAM_STEP 4
+#define MEM_STREAM_STEP 4u
 #define MEM_NO_STREAM UINT16_MAX
 
 typedef struct MemStream {
     uint64_t page;
     uint16_t newer, older;   /* streams in order of use: a ring through MemStreams::newest */
     uint16_t next_in_bucket; /* of the pages with one hash */
-    int8_t last;             /* line of the page */
-    int8_t ahead;            /* the last line asked for */
-    int8_t step;             /* +1 up, -1 down, 0 not known yet */
+    uint8_t mirror;          /* 0 up, 63 down: a stream counts up in lines of the page ^ mirror, as these two do */
+    uint8_t last;            /* line of the latest miss */
+    uint8_t ahead;           /* the last line asked for */
+    bool directed;           /* one step was taken that way */
     bool recognised;         /* two steps in one direction */
     bool at_edge;            /* recognised and about to leave its page */
 } MemStream;
@@ -36,8 +37,8 @@ typedef struct MemStreams {
     uint32_t count;
     uint16_t newest;
     uint32_t edge_count; /* streams at an edge */
-    int distance;
-    int degree;
+    uint32_t distance;
+    uint32_t degree;
     bool prefetches;
 } MemStreams;
 
@@ -45,8 +46,8 @@ typedef struct MemStreams {
 typedef struct MemStreamStep {
     bool independent;
     uint64_t prefetch_line; /* the first line to ask for */
-    int prefetch_step;
-    int prefetch_count;
+    int prefetch_step;      /* 1 or -1 */
+    uint32_t prefetch_count;
 } MemStreamStep;
 
 void mem_streams_init(MemStreams *s, const MemCpuConfig *config);
