@@ -129,3 +129,7 @@ mem_ps mem_core_committed(const MemCore *c, uint64_t line, mem_ps at_ps) {
 }
 
 mem_ps mem_core_stores_done(const MemCore *c, mem_ps at_ps) { return mem_later(at_ps, c->last_commit_ps); }
+
+mem_ps mem_core_all_done(const MemCore *c, mem_ps at_ps) {
+    return mem_slots_all_free(&c->fill_buffers, mem_core_stores_done(c, mem_core_loads_done(c, at_ps)));
+}

@@ -71,5 +71,7 @@ mem_ps mem_core_committed(const MemCore *c, uint64_t line, mem_ps at_ps);
 /* When the loads, and the stores, so far are done; at least `at_ps`. */
 mem_ps mem_core_loads_done(const MemCore *c, mem_ps at_ps);
 mem_ps mem_core_stores_done(const MemCore *c, mem_ps at_ps);
+/* When both are, and all fill buffers are free. */
+mem_ps mem_core_all_done(const MemCore *c, mem_ps at_ps);
 
 #endif

@@ -49,16 +49,16 @@ static inline MemVictim put_dirty(const MemSets *a, MemPlace p) {
 }
 
 /* What a level pushed out goes on to the next if it is dirty, and is forgotten if not. */
-static void spill_llc(const MemCpuCaches *c, uint64_t set, MemVictim victim, MemCpuAccess *access) {
+static void spill_llc(const MemCpuCaches *c, uint64_t set, MemVictim victim, MemCpuFetch *fetch) {
     if (victim.dirty) {
-        access->victims[access->victim_count++] = mem_line_of(&c->llc, set, victim.tag);
+        fetch->victims[fetch->victim_count++] = mem_line_of(&c->llc, set, victim.tag);
     }
 }
 
-static inline void spill_l2(const MemCpuCaches *c, uint64_t set, MemVictim victim, MemCpuAccess *access) {
+static inline void spill_l2(const MemCpuCaches *c, uint64_t set, MemVictim victim, MemCpuFetch *fetch) {
     if (victim.dirty) {
         MemPlace p = mem_place_of(&c->llc, mem_line_of(&c->l2, set, victim.tag));
-        spill_llc(c, p.number, put_dirty(&c->llc, p), access);
+        spill_llc(c, p.number, put_dirty(&c->llc, p), fetch);
     }
 }
 
@@ -69,21 +69,14 @@ static inline void prefetch_spilled(const MemCpuCaches *c, uint64_t set, MemVict
     }
 }
 
-static inline void spill_l1(const MemCpuCaches *c, uint64_t set, MemVictim victim, MemCpuAccess *access) {
-    if (victim.dirty) {
-        MemPlace p = mem_place_of(&c->l2, mem_line_of(&c->l1, set, victim.tag));
-        spill_l2(c, p.number, put_dirty(&c->l2, p), access);
-    }
+static inline void fill_llc(const MemCpuCaches *c, MemPlace p, MemCpuFetch *fetch) {
+    uint32_t way;
+    spill_llc(c, p.number, mem_set_fill(&c->llc, p, false, false, &way), fetch);
 }
 
-static inline void fill_llc(const MemCpuCaches *c, MemPlace p, MemCpuAccess *access) {
+static inline void fill_l2(const MemCpuCaches *c, MemPlace p, bool dirty, bool prefetched, MemCpuFetch *fetch) {
     uint32_t way;
-    spill_llc(c, p.number, mem_set_fill(&c->llc, p, false, false, &way), access);
-}
-
-static inline void fill_l2(const MemCpuCaches *c, MemPlace p, bool dirty, bool prefetched, MemCpuAccess *access) {
-    uint32_t way;
-    spill_l2(c, p.number, mem_set_fill(&c->l2, p, dirty, prefetched, &way), access);
+    spill_l2(c, p.number, mem_set_fill(&c->l2, p, dirty, prefetched, &way), fetch);
 }
 
 /* What a hit takes along to the level within. */
@@ -105,72 +98,74 @@ static inline Taken take(const MemSets *a, MemPlace p) {
     return t;
 }
 
-bool mem_cpu_hit(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access) {
+MemL1Access mem_cpu_access_l1(MemCpuCaches *c, uint64_t line, bool store) {
     MemPlace l1 = mem_place_of(&c->l1, line);
     uint32_t way = mem_set_find(&c->l1, l1);
+    MemL1Access access = {.hit = way != MEM_NO_WAY};
 
-    if (way == MEM_NO_WAY) {
-        /* The one array that the host's own caches may not hold. */
-        __builtin_prefetch(mem_place_of(&c->llc, line).set);
-        return false;
+    if (access.hit) {
+        access.dirtied = store && !(l1.set->dirty >> way & 1);
+        l1.set->dirty |= (uint16_t)((uint32_t)store << way);
+    } else {
+        __builtin_prefetch(mem_place_of(&c->llc, line).set); /* the array that the host's own caches may not hold */
+        access.victim = mem_set_fill(&c->l1, l1, store, false, &way);
     }
-    *access = (MemCpuAccess){
-        .level = MEM_LEVEL_L1,
-        .slot = l1_slot(c, l1, way),
-        .dirtied = store && !(l1.set->dirty >> way & 1),
-    };
-    l1.set->dirty |= (uint16_t)((uint32_t)store << way);
-    return true;
+    access.slot = l1_slot(c, l1, way);
+    return access;
 }
 
-void mem_cpu_fill(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access) {
-    MemPlace l1 = mem_place_of(&c->l1, line), l2 = mem_place_of(&c->l2, line);
+uint64_t mem_cpu_l1_victim(const MemCpuCaches *c, uint64_t line, MemVictim victim) {
+    return mem_line_of(&c->l1, mem_place_of(&c->l1, line).number, victim.tag);
+}
+
+void mem_cpu_l1_dirty(MemCpuCaches *c, uint32_t slot) {
+    mem_set_at(&c->l1, slot / c->l1.ways)->dirty |= (uint16_t)(1u << slot % c->l1.ways);
+}
+
+void mem_cpu_fetch(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch *fetch) {
+    MemPlace l2 = mem_place_of(&c->l2, line);
     MemVictim l2_victim = {.tag = MEM_NO_TAG};
     uint32_t way;
 
     Taken t = take(&c->l2, l2);
-    access->victim_count = 0;
-    access->level = MEM_LEVEL_L2;
+    fetch->victim_count = 0;
+    fetch->level = MEM_LEVEL_L2;
     if (!t.hit) {
         MemPlace llc = mem_place_of(&c->llc, line);
         l2_victim = mem_set_fill(&c->l2, l2, false, false, &way);
         prefetch_spilled(c, l2.number, l2_victim);
         t = take(&c->llc, llc);
-        access->level = MEM_LEVEL_LLC;
+        fetch->level = MEM_LEVEL_LLC;
         if (!t.hit) {
-            access->level = MEM_LEVEL_MEMORY;
-            fill_llc(c, llc, access);
+            fetch->level = MEM_LEVEL_MEMORY;
+            fill_llc(c, llc, fetch);
         }
+        spill_l2(c, l2.number, l2_victim, fetch);
     }
-    MemVictim victim = mem_set_fill(&c->l1, l1, t.dirty || store, false, &way);
-    access->slot = l1_slot(c, l1, way);
-    access->displaced = victim.tag != MEM_NO_TAG;
-    access->dirtied = store && !t.dirty;
-    access->prefetched = t.prefetched;
-    spill_l2(c, l2.number, l2_victim, access);
-    spill_l1(c, l1.number, victim, access);
+    fetch->dirty = t.dirty;
+    fetch->prefetched = t.prefetched;
+    if (victim != MEM_NO_LINE) {
+        MemPlace p = mem_place_of(&c->l2, victim);
+        spill_l2(c, p.number, put_dirty(&c->l2, p), fetch);
+    }
 }
 
-void mem_cpu_prefetch(MemCpuCaches *c, uint64_t line, MemCpuAccess *access) {
+void mem_cpu_prefetch(MemCpuCaches *c, uint64_t line, MemCpuFetch *fetch) {
     MemPlace l2 = mem_place_of(&c->l2, line);
 
-    access->victim_count = 0;
+    fetch->victim_count = 0;
+    fetch->level = MEM_LEVEL_L2;
     if (mem_set_find(&c->l2, l2) != MEM_NO_WAY) {
-        access->level = MEM_LEVEL_L2;
-        return;
-    }
-    if (mem_sets_have(&c->l1, line)) {
-        access->level = MEM_LEVEL_L1;
         return;
     }
     MemPlace llc = mem_place_of(&c->llc, line);
     Taken t = take(&c->llc, llc);
-    access->level = MEM_LEVEL_LLC;
+    fetch->level = MEM_LEVEL_LLC;
     if (!t.hit) {
-        access->level = MEM_LEVEL_MEMORY;
-        fill_llc(c, llc, access);
+        fetch->level = MEM_LEVEL_MEMORY;
+        fill_llc(c, llc, fetch);
     }
-    fill_l2(c, l2, t.dirty, !t.hit, access);
+    fill_l2(c, l2, t.dirty, !t.hit, fetch);
 }
 
 /* ---- Flushes ---- */

@@ -21,17 +21,24 @@ typedef struct MemCpuCaches {
     MemSets llc; /* LRU */
 } MemCpuCaches;
 
+/* What an access does in L1. */
+typedef struct MemL1Access {
+    uint32_t slot;    /* where the line is now */
+    bool hit;         /* else it was put there, and mem_cpu_fetch() must bring it */
+    bool dirtied;     /* a store found the line clean; of a hit */
+    MemVictim victim; /* what the slot held before; of a miss */
+} MemL1Access;
+
 #define MEM_MAX_VICTIMS 3 /* the LLC's own fill, L2's victim, L1's victim by way of L2 */
 
-typedef struct MemCpuAccess {
+/* What it does beyond L1. */
+typedef struct MemCpuFetch {
     MemLevel level;  /* where the line was found */
-    uint32_t slot;   /* where it is in L1 now; of an access only */
-    bool displaced;  /* the slot held another line */
-    bool dirtied;    /* a store found the line clean */
+    bool dirty;      /* and was dirty there: it is now in L1, once mem_cpu_l1_dirty() says so */
     bool prefetched; /* the line was prefetched and not used before */
     uint32_t victim_count;
     uint64_t victims[MEM_MAX_VICTIMS]; /* dirty lines pushed out of the LLC, in order */
-} MemCpuAccess;
+} MemCpuFetch;
 
 void mem_cpu_init(MemCpuCaches *c, const MemCpuConfig *config);
 void mem_cpu_destroy(MemCpuCaches *c);
@@ -44,11 +51,20 @@ uint32_t mem_cpu_l1_slot(const MemCpuCaches *c, uint64_t line);
 /* Whether any level holds the line. */
 bool mem_cpu_has(const MemCpuCaches *c, uint64_t line);
 
-/* An access that hits L1, or nothing: whoever gets false goes on with mem_cpu_fill(). */
-bool mem_cpu_hit(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access);
-void mem_cpu_fill(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access);
-/* Bring a line into L2; it comes from memory if `level` says so. */
-void mem_cpu_prefetch(MemCpuCaches *c, uint64_t line, MemCpuAccess *access);
+/*
+ * An access is two steps that share no data, so that the second may be taken
+ * later, by another thread: L1, which knows whether the CPU must wait at all,
+ * and the levels beyond it. The second steps are taken in the order of the first.
+ */
+MemL1Access mem_cpu_access_l1(MemCpuCaches *c, uint64_t line, bool store);
+/* `victim` is the line that L1 pushed out if that was dirty, else MEM_NO_LINE. */
+void mem_cpu_fetch(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch *fetch);
+/* The line in this slot came dirty. */
+void mem_cpu_l1_dirty(MemCpuCaches *c, uint32_t slot);
+/* The line that an access to `line` pushed out of L1. */
+uint64_t mem_cpu_l1_victim(const MemCpuCaches *c, uint64_t line, MemVictim victim);
+/* Bring a line into L2, unless it is there; it comes from memory if `level` says so. */
+void mem_cpu_prefetch(MemCpuCaches *c, uint64_t line, MemCpuFetch *fetch);
 
 /*
  * Make a line clean, or remove it. Returns whether it was dirty; `*slot` is the

@@ -241,6 +241,19 @@ static mem_ps arrival(MemMemory *m, uint64_t line, mem_ps at_ps) {
     return mem_later(wanted->arrives_ps, at_ps);
 }
 
+/* ---- What local accesses can cost at most ---- */
+
+#define VICTIMS 3u /* dirty lines that a fetch, or a prefetch, pushes out of the LLC at most */
+
+mem_ps mem_memory_local_bound(const MemMemory *m, mem_ps now_ps, uint32_t accesses, uint32_t prefetches) {
+    const MemDramTiming *dram = &m->dram.active;
+    mem_ps busy_ps = m->dram.channel.free_at_ps + m->core.arrivals.unsent_count * dram->transfer_ps;
+    mem_ps all_done_ps = mem_later(busy_ps + dram->latency_ps, mem_core_all_done(&m->core, now_ps));
+    mem_ps each_ps = m->llc_ps + dram->latency_ps + (1 + VICTIMS) * (1 + prefetches) * dram->transfer_ps;
+
+    return mem_later(all_done_ps, now_ps) - now_ps + accesses * each_ps;
+}
+
 /* ---- Modes ---- */
 
 void mem_memory_set_timed(MemMemory *m, bool timed, mem_ps now_ps) {

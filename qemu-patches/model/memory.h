@@ -65,6 +65,13 @@ void mem_memory_map_window(MemMemory *m, uint32_t index, const MemWindow *window
  */
 mem_ps mem_memory_op(MemMemory *m, const MemOperation *op, mem_ps at_ps);
 
+/*
+ * For how long the core can be made to wait at most, from `now_ps` on, by so
+ * many loads or stores of local DRAM, each with its evictions and `prefetches`:
+ * until all under way is done, and then one after the other.
+ */
+mem_ps mem_memory_local_bound(const MemMemory *m, mem_ps now_ps, uint32_t accesses, uint32_t prefetches);
+
 /* The device of a line, or NULL: local DRAM. */
 MemDevice *mem_memory_route(const MemMemory *m, uint64_t line, uint64_t *device_line);
 

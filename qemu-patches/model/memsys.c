@@ -75,9 +75,9 @@ static void chain_op(MemSys *m, Chain *chain, MemOpKind kind, uint64_t line) {
     chain->begun = true;
 }
 
-static void evict_victims(MemSys *m, Chain *chain, const MemCpuAccess *access) {
-    for (uint32_t i = 0; i < access->victim_count; i++) {
-        chain_op(m, chain, MEM_OP_EVICT, access->victims[i]);
+static void evict_victims(MemSys *m, Chain *chain, const MemCpuFetch *fetch) {
+    for (uint32_t i = 0; i < fetch->victim_count; i++) {
+        chain_op(m, chain, MEM_OP_EVICT, fetch->victims[i]);
     }
 }
 
@@ -85,15 +85,15 @@ static void prefetch_ahead(MemSys *m, Chain *chain, const MemStreamStep *step) {
     uint64_t line = step->prefetch_line;
 
     for (uint32_t i = 0; i < step->prefetch_count; i++, line += (uint64_t)(int64_t)step->prefetch_step) {
-        MemCpuAccess access;
-        if (mem_wc_find(&m->wc, line) != MEM_NO_BUFFER) {
+        MemCpuFetch fetch;
+        if (m->wc.open_count && mem_wc_find(&m->wc, line) != MEM_NO_BUFFER) {
             continue; /* its newest bytes are on their way out */
         }
-        mem_cpu_prefetch(&m->cpu, line, &access);
-        if (access.level == MEM_LEVEL_MEMORY) {
+        mem_cpu_prefetch(&m->cpu, line, &fetch);
+        if (fetch.level == MEM_LEVEL_MEMORY) {
             chain_op(m, chain, MEM_OP_PREFETCH, line);
         }
-        evict_victims(m, chain, &access);
+        evict_victims(m, chain, &fetch);
     }
 }
 
@@ -108,10 +108,10 @@ static Waits waits_of(const MemSys *m, bool store, bool independent) {
 }
 
 /* The operation that brings the line, by where it is and who waits for it; MEM_OP_KINDS: none. */
-static MemOpKind fetch_op(const MemCpuAccess *access, bool store, Waits waits) {
-    bool touch = access->level != MEM_LEVEL_MEMORY;
+static MemOpKind fetch_op(const MemCpuFetch *fetch, bool store, Waits waits) {
+    bool touch = fetch->level != MEM_LEVEL_MEMORY;
 
-    if (touch && !access->prefetched) {
+    if (touch && !fetch->prefetched) {
         return MEM_OP_KINDS;
     }
     if (store) {
@@ -123,29 +123,27 @@ static MemOpKind fetch_op(const MemCpuAccess *access, bool store, Waits waits) {
     return touch ? MEM_OP_TOUCH : MEM_OP_LOAD;
 }
 
-/* Returns when the CPU goes on. */
-static mem_ps miss(MemSys *m, uint64_t line, bool store, MemCpuAccess *access, mem_ps at_ps) {
+mem_ps mem_sys_beyond_l1(MemSys *m, const MemL1Miss *miss, mem_ps at_ps, bool *dirty) {
     MemCounters *count = m->memory.count;
-    MemStreamStep step = mem_streams_miss(&m->streams, line);
-    Waits waits = waits_of(m, store, step.independent);
+    MemStreamStep step = mem_streams_miss(&m->streams, miss->line);
+    Waits waits = waits_of(m, miss->store, step.independent);
     Chain chain = {.at_ps = at_ps};
+    MemCpuFetch fetch;
 
-    mem_cpu_fill(&m->cpu, line, store, access);
-    if (access->displaced) {
-        mem_sys_drop_slot(m, access->slot);
-    }
+    mem_cpu_fetch(&m->cpu, miss->line, miss->victim_dirty ? miss->victim : MEM_NO_LINE, &fetch);
+    *dirty = fetch.dirty;
     count->l1_misses++;
-    count->l2_misses += access->level != MEM_LEVEL_L2;
-    count->llc_misses += access->level == MEM_LEVEL_MEMORY;
+    count->l2_misses += fetch.level != MEM_LEVEL_L2;
+    count->llc_misses += fetch.level == MEM_LEVEL_MEMORY;
     count->stream_loads += waits == STREAMS;
-    MemOpKind fetch = fetch_op(access, store, waits);
-    if (fetch != MEM_OP_KINDS) {
-        chain_op(m, &chain, fetch, line);
+    MemOpKind op = fetch_op(&fetch, miss->store, waits);
+    if (op != MEM_OP_KINDS) {
+        chain_op(m, &chain, op, miss->line);
     }
-    evict_victims(m, &chain, access);
+    evict_victims(m, &chain, &fetch);
     prefetch_ahead(m, &chain, &step);
-    if (access->level != MEM_LEVEL_MEMORY && waits == WAITS) {
-        mem_ps latency_ps = access->level == MEM_LEVEL_L2 ? m->l2_ps : m->llc_ps;
+    if (fetch.level != MEM_LEVEL_MEMORY && waits == WAITS) {
+        mem_ps latency_ps = fetch.level == MEM_LEVEL_L2 ? m->l2_ps : m->llc_ps;
         count->stall_cache_ps += latency_ps;
         chain.at_ps += latency_ps;
     }
@@ -161,17 +159,41 @@ static void save_preimage(MemSys *m, uint64_t line, mem_ps now_ps) {
     }
 }
 
+bool mem_sys_access_l1(MemSys *m, uint64_t line, bool store, MemL1Miss *miss, bool *dirtied) {
+    MemL1Access access = mem_cpu_access_l1(&m->cpu, line, store);
+
+    miss->slot = access.slot;
+    *dirtied = access.dirtied;
+    if (access.hit) {
+        return false;
+    }
+    miss->line = line;
+    miss->store = store;
+    miss->victim = mem_cpu_l1_victim(&m->cpu, line, access.victim);
+    miss->victim_dirty = access.victim.dirty;
+    if (access.victim.tag != MEM_NO_TAG) {
+        mem_sys_drop_slot(m, access.slot);
+    }
+    return true;
+}
+
 static mem_ps access_line(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot) {
     uint64_t line = hpa >> LINE_SHIFT;
-    MemCpuAccess access;
+    MemL1Miss miss;
+    bool dirtied;
 
     now_ps = mem_sys_enter(m, now_ps);
     mem_ps at_ps = m->wc.open_count ? send_buffer_of(m, line, now_ps) : now_ps;
-    if (!mem_cpu_hit(&m->cpu, line, store, &access)) {
-        at_ps = miss(m, line, store, &access, at_ps);
+    if (mem_sys_access_l1(m, line, store, &miss, &dirtied)) {
+        bool dirty;
+        at_ps = mem_sys_beyond_l1(m, &miss, at_ps, &dirty);
+        dirtied = store && !dirty;
+        if (dirty) {
+            mem_cpu_l1_dirty(&m->cpu, miss.slot);
+        }
     }
-    *slot = access.slot;
-    if (access.dirtied) {
+    *slot = miss.slot;
+    if (dirtied) {
         save_preimage(m, line, now_ps);
     }
     return at_ps - now_ps;

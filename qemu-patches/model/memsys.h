@@ -314,6 +314,30 @@ mem_ps memsys_load(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
 mem_ps memsys_store(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
 
 /*
+ * Posted accesses: loads and stores of local DRAM whose stalls the caller asks
+ * for later, all at once, so that another thread can find them out meanwhile.
+ * The answers are the same. While any are posted, nothing but the functions
+ * here may be called, and memsys_settle() comes before the clock is read.
+ *
+ *     if (memsys_may_post(m) && now + memsys_post_bound(m, now) is before any event)
+ *         for each access: if (!memsys_post(m, hpa, store, now less stalls posted, &slot)) settle
+ */
+#define MEMSYS_POSTED_MAX 256u
+
+/* Whether posting may begin: in the region of interest, with no WC buffer open and nobody told of line states. */
+bool memsys_may_post(const MemSys *m);
+/* Whether the line is local DRAM, the only one that can be posted. */
+bool memsys_is_local(const MemSys *m, uint64_t hpa);
+/* No MEMSYS_POSTED_MAX accesses posted from now on can stall the CPU for longer. */
+mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps);
+/* As memsys_load() or memsys_store(), at `now_ps` plus the stalls posted. Returns false when no more can be posted. */
+bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot);
+/* In another thread, at any time: work on what is posted. Returns whether there was anything to do. */
+bool memsys_run_posted(MemSys *m);
+/* The stalls of all that was posted, or false while another thread works on it: try again. */
+bool memsys_settle(MemSys *m, mem_ps *stall_ps);
+
+/*
  * A non-temporal store of `size_bytes` at `hpa` (within one line), before its
  * bytes change. The line leaves the CPU caches; the store gathers in a
  * write-combining buffer, which goes out when all 64 bytes are written, when

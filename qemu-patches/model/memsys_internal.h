@@ -11,6 +11,15 @@
 
 #define LINE_SHIFT 6
 
+/* An access that the L1 could not serve: what the levels beyond it have to know. */
+typedef struct MemL1Miss {
+    uint64_t line;
+    uint64_t victim; /* the line that left the slot; of no interest if clean */
+    uint32_t slot;
+    bool victim_dirty;
+    bool store;
+} MemL1Miss;
+
 struct MemSys {
     MemCpuCaches cpu;
     MemStreams streams;
@@ -26,6 +35,7 @@ struct MemSys {
     MemTraceWriter *trace;                 /* or NULL */
     MemWindow windows[MEMSYS_MAX_WINDOWS]; /* as mapped last */
     MemCallbacks callbacks;
+    struct MemPosted *posted; /* memsys_posted.c */
 };
 
 /* Every call passes here first: what was due by now happens. Time does not go back. */
@@ -34,6 +44,12 @@ mem_ps mem_sys_enter(MemSys *m, mem_ps now_ps);
 mem_ps mem_sys_op(MemSys *m, MemOpKind kind, uint64_t line, mem_ps at_ps);
 /* Send every WC buffer, oldest first; returns when the CPU goes on. */
 mem_ps mem_sys_send_wc_buffers(MemSys *m, mem_ps at_ps);
+/* The L1's part of an access; returns whether it missed. `*dirtied`: a store hit a clean line. */
+bool mem_sys_access_l1(MemSys *m, uint64_t line, bool store, MemL1Miss *miss, bool *dirtied);
+/* The rest of one that missed; returns when the CPU goes on, and whether the line was dirty. */
+mem_ps mem_sys_beyond_l1(MemSys *m, const MemL1Miss *miss, mem_ps at_ps, bool *dirty);
+struct MemPosted *mem_sys_posted_new(uint32_t l1_slots);
+void mem_sys_posted_free(struct MemPosted *p);
 /* A line left L1, or may not be written without telling the model any more. */
 void mem_sys_drop_slot(MemSys *m, uint32_t slot);
 

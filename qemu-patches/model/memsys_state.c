@@ -26,6 +26,7 @@ MemSys *memsys_new(const MemCpuConfig *cpu, const MemCallbacks *cb) {
     m->stores_posted = cpu->store_buffer != 0;
     m->clwb_keeps_line = cpu->clwb_keeps_line;
     m->callbacks = *cb;
+    m->posted = mem_sys_posted_new(memsys_l1_slots(m));
     use_mode(m, false);
     return m;
 }
@@ -38,6 +39,7 @@ void memsys_free(MemSys *m) {
     mem_streams_destroy(&m->streams);
     mem_wc_destroy(&m->wc);
     mem_memory_destroy(&m->memory);
+    mem_sys_posted_free(m->posted);
     free(m);
 }
 

@@ -25,6 +25,7 @@ typedef uint32_t MemTag;
 #define MEM_NO_TAG UINT32_MAX
 #define MEM_MAX_CPU_WAYS 16u
 #define MEM_NO_WAY MEM_MAX_CPU_WAYS
+#define MEM_NO_LINE UINT64_MAX
 
 typedef struct MemSet {
     uint64_t order;      /* nibbles: the way put to use last is the lowest, the one to go next the highest in use */

@@ -38,6 +38,14 @@ static inline mem_ps mem_slots_ready(const MemSlots *s, mem_ps at_ps) {
     return s->room ? mem_later(s->until_ps[0], at_ps) : at_ps;
 }
 
+/* When all are free; at least `at_ps`. */
+static inline mem_ps mem_slots_all_free(const MemSlots *s, mem_ps at_ps) {
+    for (uint32_t i = 0; i < s->count; i++) {
+        at_ps = mem_later(at_ps, s->until_ps[i]);
+    }
+    return at_ps;
+}
+
 /* The place that is free first is taken until then: `until_ps` is not before it is free. */
 static inline void mem_slots_take(MemSlots *s, mem_ps until_ps) {
     uint32_t hole = 0;

@@ -127,43 +127,48 @@ TEST(Sets, AnyNumberOfThemHoldsWhatItShould) {
     EXPECT_EQ(sets.fill(1000055), 1000000);
 }
 
-static void access_caches(MemCpuCaches *c, uint64_t line, bool store, MemCpuAccess *access) {
-    if (!mem_cpu_hit(c, line, store, access)) {
-        mem_cpu_fill(c, line, store, access);
+// Both steps of an access.
+struct Access {
+    Access(MemCpuCaches *c, uint64_t line, bool store) : l1(mem_cpu_access_l1(c, line, store)) {
+        if (!l1.hit) {
+            mem_cpu_fetch(c, line, l1.victim.dirty ? mem_cpu_l1_victim(c, line, l1.victim) : MEM_NO_LINE, &beyond);
+            l1.dirtied = store && !beyond.dirty;
+            if (beyond.dirty) {
+                mem_cpu_l1_dirty(c, l1.slot);
+            }
+        }
     }
-}
+    MemL1Access l1;
+    MemCpuFetch beyond{};
+};
 
 TEST(Hierarchy, DirtyBitIsHeldByTheInnermostLevel) {
     MemCpuConfig config = small_cpu();
     MemCpuCaches c;
-    MemCpuAccess access;
+    uint32_t slot;
     mem_cpu_init(&c, &config);
-    access_caches(&c, 0, true, &access);
-    EXPECT_TRUE(access.dirtied);
-    access_caches(&c, 8, false, &access);
-    access_caches(&c, 16, false, &access); // pushes line 0 to L2
-    EXPECT_TRUE(access.displaced);
+    EXPECT_TRUE(Access(&c, 0, true).l1.dirtied);
+    EXPECT_EQ(Access(&c, 8, false).l1.victim.tag, MEM_NO_TAG);
+    EXPECT_TRUE(Access(&c, 16, false).l1.victim.dirty); // pushes line 0 to L2
     EXPECT_EQ(mem_cpu_l1_slot(&c, 0), MEM_NO_SLOT);
-    access_caches(&c, 0, false, &access);
-    EXPECT_EQ(access.level, MEM_LEVEL_L2);
+    Access again(&c, 0, false);
+    EXPECT_EQ(again.beyond.level, MEM_LEVEL_L2);
+    EXPECT_TRUE(again.beyond.dirty);
     EXPECT_EQ(mem_cpu_check(&c), nullptr);
-    uint32_t slot = access.slot;
-    access_caches(&c, 0, true, &access);
-    EXPECT_FALSE(access.dirtied); // it was dirty all along
+    EXPECT_FALSE(Access(&c, 0, true).l1.dirtied); // it was dirty all along
     EXPECT_TRUE(mem_cpu_clean(&c, 0, &slot));
-    EXPECT_EQ(slot, access.slot);
+    EXPECT_EQ(slot, again.l1.slot);
     EXPECT_FALSE(mem_cpu_clean(&c, 0, &slot));
     EXPECT_FALSE(mem_cpu_drop(&c, 0, &slot));
-    EXPECT_EQ(slot, access.slot);
+    EXPECT_EQ(slot, again.l1.slot);
     mem_cpu_destroy(&c);
 }
 
 TEST(Hierarchy, CheckFindsADoubleATwiceDirtyLineAndABrokenOrder) {
     MemCpuConfig config = small_cpu();
     MemCpuCaches c;
-    MemCpuAccess access;
     mem_cpu_init(&c, &config);
-    access_caches(&c, 1, false, &access);
+    Access(&c, 1, false);
     EXPECT_EQ(mem_cpu_check(&c), nullptr);
     MemSet *l2 = mem_place_of(&c.l2, 1).set;
     l2->tags[1] = l2->tags[0];
