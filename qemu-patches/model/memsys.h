@@ -178,7 +178,7 @@ typedef struct MemCallbacks {
      * caller must forget any short cut it holds for the slot.
      */
     void (*l1_slot_dropped)(void *opaque, uint32_t slot);
-    /* A device line changed its persistence state. May be NULL. */
+    /* A device line changed its persistence state. May be NULL. By whichever thread works on posted accesses. */
     void (*line_state)(void *opaque, uint32_t device, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps);
     /* The persistence event of memsys_cut_after() has happened: call memsys_power_cut(). May be NULL. */
     void (*power_gone)(void *opaque, mem_ps at_ps);
@@ -324,7 +324,7 @@ mem_ps memsys_store(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
  */
 #define MEMSYS_POSTED_MAX 256u
 
-/* Whether posting may begin: in the region of interest, with no WC buffer open and nobody told of line states. */
+/* Whether posting may begin: in the region of interest, with no WC buffer open and no power cut after an event due. */
 bool memsys_may_post(const MemSys *m);
 /* Whether the line is local DRAM, the only one that can be posted. */
 bool memsys_is_local(const MemSys *m, uint64_t hpa);

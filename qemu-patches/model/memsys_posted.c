@@ -63,7 +63,9 @@ static void run_all(MemSys *m, MemPosted *p) {
     }
 }
 
-bool memsys_may_post(const MemSys *m) { return m->memory.timed && !m->wc.open_count && !m->callbacks.line_state; }
+bool memsys_may_post(const MemSys *m) {
+    return m->memory.timed && !m->wc.open_count && m->memory.supply.cut_after == UINT64_MAX;
+}
 
 bool memsys_is_local(const MemSys *m, uint64_t hpa) {
     uint64_t device_line;

@@ -10,6 +10,10 @@
 
 #include "rig.h"
 
+extern "C" {
+#include "memsys_internal.h"
+}
+
 namespace {
 
 MemCpuConfig posted_cpu(uint32_t seed) {
@@ -25,7 +29,7 @@ MemCpuConfig posted_cpu(uint32_t seed) {
     return cpu;
 }
 
-// A memory system and a CPU that walks through it; the lines' states are not reported, or nothing could be posted.
+// A memory system and a CPU that walks through it.
 struct Machine {
     explicit Machine(const MemCpuConfig &cpu_config)
         : cpu(cpu_config), device(small_device(true)), media(device.capacity_bytes) {
@@ -222,7 +226,7 @@ TEST(Posted, AnotherThreadChangesNothing) {
     }
 }
 
-TEST(Posted, NothingIsPostedOutsideTheRegionOrBesideAnOpenBuffer) {
+TEST(Posted, NothingIsPostedOutsideTheRegionBesideAnOpenBufferOrBeforeACut) {
     Machine machine(posted_cpu(1));
     EXPECT_TRUE(memsys_may_post(machine.m));
     memsys_nt_store(machine.m, 0, 8, 0);
@@ -231,6 +235,8 @@ TEST(Posted, NothingIsPostedOutsideTheRegionOrBesideAnOpenBuffer) {
     EXPECT_TRUE(memsys_may_post(machine.m));
     memsys_set_timed(machine.m, false);
     EXPECT_FALSE(memsys_may_post(machine.m));
-    Rig watched;
-    EXPECT_FALSE(memsys_may_post(watched.m));
+    memsys_set_timed(machine.m, true);
+    EXPECT_TRUE(memsys_may_post(machine.m));
+    memsys_cut_after(machine.m, 5); // the one after which nothing may happen
+    EXPECT_FALSE(memsys_may_post(machine.m));
 }

@@ -30,23 +30,112 @@ static struct {
     uint32_t tables_used;       /* bit i: the table of MMU index i has lines */
     int nt_bytes;               /* of a non-temporal store still to come */
     int rep_bytes;              /* moved since an iteration took its time */
+    bool posting;               /* accesses are posted, their stalls owed */
+    int posts;                  /* since posting began */
+    int direct;                 /* accesses before posting may begin again */
 } tm = { .last_slot = MEM_NO_SLOT };
 
-void timed_mem_attach(MemSys *memsys)
+/*
+ * Posting: the model's work on accesses to local DRAM is left to a thread of
+ * its own while the vCPU goes on. What they stall is charged when the clock is
+ * read, and until then kept from the budget, so that no event comes late: the
+ * guest cannot tell.
+ */
+
+/* After so few posts it was not worth it: answer the next ones directly. */
+#define WORTHWHILE_POSTS 16
+#define DIRECT_ACCESSES  64
+/* Looks for work before the helper goes to sleep. */
+#define HELPER_LOOKS     20000
+
+static struct {
+    QemuThread thread;
+    QemuEvent work;
+    bool asleep;
+} helper;
+
+static void *helper_run(void *unused)
+{
+    int looks = 0;
+
+    for (;;) {
+        if (memsys_run_posted(tm.memsys)) {
+            looks = 0;
+        } else if (++looks < HELPER_LOOKS) {
+            cpu_relax();
+        } else {
+            qemu_event_reset(&helper.work);
+            qatomic_set(&helper.asleep, true);
+            qemu_event_wait(&helper.work);
+            qatomic_set(&helper.asleep, false);
+            looks = 0;
+        }
+    }
+    return NULL;
+}
+
+static void settle(CPUState *cpu)
+{
+    mem_ps stall_ps;
+
+    if (!tm.posting) {
+        return;
+    }
+    while (!memsys_settle(tm.memsys, &stall_ps)) {
+        cpu_relax();
+    }
+    tm.posting = false;
+    tm.direct = tm.posts < WORTHWHILE_POSTS ? DIRECT_ACCESSES : 0;
+    icount_charge_ps(cpu, stall_ps);
+}
+
+static bool begin_posting(CPUState *cpu)
+{
+    if (tm.direct > 0) {
+        tm.direct--;
+        return false;
+    }
+    if (!icount_settle_stalls || !memsys_may_post(tm.memsys) ||
+        !icount_reserve_ps(cpu, memsys_post_bound(tm.memsys,
+                                                  icount_now_ps(cpu)))) {
+        return false;
+    }
+    tm.posting = true;
+    tm.posts = 0;
+    if (qatomic_read(&helper.asleep)) {
+        qemu_event_set(&helper.work);
+    }
+    return true;
+}
+
+void timed_mem_attach(MemSys *memsys, bool posted)
 {
     tm.memsys = memsys;
     tm.line_of_slot = g_malloc0_n(memsys_l1_slots(memsys),
                                   sizeof(*tm.line_of_slot));
     timed_mem_mode = TIMED_MEM_DEVICE;
+    if (posted) {
+        icount_settle_stalls = settle;
+        qemu_event_init(&helper.work, false);
+        qemu_thread_create(&helper.thread, "memsys", helper_run, NULL,
+                           QEMU_THREAD_DETACHED);
+    }
 }
 
+/* Whoever is given it, or the time, in the vCPU thread is to find all done. */
 MemSys *timed_mem_memsys(void)
 {
+    if (current_cpu) {
+        settle(current_cpu);
+    }
     return tm.memsys;
 }
 
 mem_ps timed_mem_now_ps(void)
 {
+    if (current_cpu) {
+        settle(current_cpu);
+    }
     return icount_now_ps(current_cpu ? current_cpu : first_cpu);
 }
 
@@ -191,11 +280,34 @@ static void charge(CPUState *cpu, mem_ps stall_ps)
     }
 }
 
+/* Time for a call of the model. */
+static mem_ps call_time(CPUState *cpu)
+{
+    settle(cpu);
+    return icount_now_ps(cpu);
+}
+
+static void post(CPUState *cpu, hwaddr paddr, bool store)
+{
+    tm.posts++;
+    if (!memsys_post(tm.memsys, paddr, store, icount_now_ps(cpu),
+                     &tm.last_slot)) {
+        settle(cpu);
+    }
+}
+
 static void access_line(CPUState *cpu, hwaddr paddr, MMUAccessType type)
 {
-    mem_ps now_ps = icount_now_ps(cpu);
+    bool store = type == MMU_DATA_STORE;
+    mem_ps now_ps;
 
-    charge(cpu, type == MMU_DATA_STORE
+    if (icount_settle_stalls && memsys_is_local(tm.memsys, paddr) &&
+        (tm.posting || begin_posting(cpu))) {
+        post(cpu, paddr, store);
+        return;
+    }
+    now_ps = call_time(cpu);
+    charge(cpu, store
            ? memsys_store(tm.memsys, paddr, now_ps, &tm.last_slot)
            : memsys_load(tm.memsys, paddr, now_ps, &tm.last_slot));
 }
@@ -223,26 +335,26 @@ void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size)
     int part = MIN(size, -(int)(paddr | TIMED_MEM_LINE_MASK));
 
     tm.nt_bytes = size;
-    charge(cpu, memsys_nt_store(tm.memsys, paddr, part, icount_now_ps(cpu)));
+    charge(cpu, memsys_nt_store(tm.memsys, paddr, part, call_time(cpu)));
     if (part < size) {
         charge(cpu, memsys_nt_store(tm.memsys, paddr + part, size - part,
-                                    icount_now_ps(cpu)));
+                                    call_time(cpu)));
     }
 }
 
 void timed_mem_flush(CPUState *cpu, hwaddr paddr, MemFlushKind kind)
 {
-    charge(cpu, memsys_flush(tm.memsys, paddr, kind, icount_now_ps(cpu)));
+    charge(cpu, memsys_flush(tm.memsys, paddr, kind, call_time(cpu)));
 }
 
 void timed_mem_fence(CPUState *cpu, MemFenceKind kind)
 {
-    charge(cpu, memsys_fence(tm.memsys, kind, icount_now_ps(cpu)));
+    charge(cpu, memsys_fence(tm.memsys, kind, call_time(cpu)));
 }
 
 void timed_mem_wbinvd(CPUState *cpu)
 {
-    charge(cpu, memsys_wbinvd(tm.memsys, icount_now_ps(cpu)));
+    charge(cpu, memsys_wbinvd(tm.memsys, call_time(cpu)));
 }
 
 void timed_mem_repeat(CPUState *cpu, int size)

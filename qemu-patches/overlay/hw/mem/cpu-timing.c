@@ -16,6 +16,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(CpuTiming, CPU_TIMING)
 struct CpuTiming {
     Object parent_obj;
     MemCpuConfig config;
+    bool helper_thread;
 };
 
 static CpuTiming *the_cpu_timing;
@@ -23,6 +24,21 @@ static CpuTiming *the_cpu_timing;
 const MemCpuConfig *cpu_timing_config(void)
 {
     return the_cpu_timing ? &the_cpu_timing->config : NULL;
+}
+
+bool cpu_timing_helper_thread(void)
+{
+    return the_cpu_timing && the_cpu_timing->helper_thread;
+}
+
+static bool cpu_timing_get_helper_thread(Object *obj, Error **errp)
+{
+    return CPU_TIMING(obj)->helper_thread;
+}
+
+static void cpu_timing_set_helper_thread(Object *obj, bool value, Error **errp)
+{
+    CPU_TIMING(obj)->helper_thread = value;
 }
 
 static void cpu_timing_get(Object *obj, Visitor *v, const char *name,
@@ -62,6 +78,12 @@ static void cpu_timing_class_init(ObjectClass *oc, void *data)
 
     ucc->complete = cpu_timing_complete;
     memsys_props_add(oc, &mem_cpu_params, cpu_timing_get, cpu_timing_set);
+    object_class_property_add_bool(oc, "helper-thread",
+                                   cpu_timing_get_helper_thread,
+                                   cpu_timing_set_helper_thread);
+    object_class_property_set_description(oc, "helper-thread",
+        "work on accesses to local DRAM in a thread of its own: faster on an "
+        "idle host, and no result depends on it");
 }
 
 static const TypeInfo cpu_timing_info = {

@@ -82,7 +82,8 @@ static void memsys_start(void)
         .power_gone = cxl_ssd_power_gone,
     };
 
-    timed_mem_attach(memsys_new(cpu_timing_config(), &callbacks));
+    timed_mem_attach(memsys_new(cpu_timing_config(), &callbacks),
+                     cpu_timing_helper_thread());
     cxl_ssd_roi_init();
     cxl_ssd_power_init();
 }

@@ -63,8 +63,11 @@ extern TimedMemRange timed_mem_windows[MEMSYS_MAX_WINDOWS];
  * The model's side
  */
 
-/* Use @memsys, whose callbacks must be those of timed_mem_callbacks(). */
-void timed_mem_attach(MemSys *memsys);
+/*
+ * Use @memsys, whose callbacks must be those of timed_mem_callbacks(); @posted:
+ * with a thread of its own for accesses to local DRAM.
+ */
+void timed_mem_attach(MemSys *memsys, bool posted);
 MemSys *timed_mem_memsys(void);
 void timed_mem_l1_slot_dropped(void *opaque, uint32_t slot);
 

@@ -13,4 +13,7 @@
 /* The configuration of the one -object cpu-timing, or NULL without one. */
 const MemCpuConfig *cpu_timing_config(void);
 
+/* Whether a thread of its own works on accesses to local DRAM. */
+bool cpu_timing_helper_thread(void);
+
 #endif
