@@ -217,3 +217,20 @@ def test_watching_a_guest_changes_nothing(session: Session, quick_guest: GuestCo
     assert answers > 100
     assert watched.rois == alone.rois
     assert watched.rows == alone.rows
+
+
+def test_a_helper_thread_changes_nothing(session: Session, quick_guest: GuestConfig) -> None:
+    """The model's work on local DRAM in a thread of its own: the same instants, stalls and counters."""
+    kv = "kv --records 2000 --operations 2000 --buckets 20 --file /pmem/kv.pool --seed 1 --workload A --engine"
+    programs = [
+        f"{kv} snapshot",
+        f"{kv} pmdk",
+        "bench_guest copy_8b --ops 2000000",
+        "bench_guest hash_map --ops 200000",
+    ]
+    spec = GuestSpec(quick_guest, script_job(" && ".join(programs)))
+    alone = drive(session.executor.run(spec))
+    helped = drive(session.executor.run(replace(spec, helper_thread=True)))
+    assert alone.outcome == helped.outcome == "ok", describe(helped)
+    assert helped.rois == alone.rois
+    assert helped.rows == alone.rows

@@ -190,7 +190,7 @@ def exec_(
     path = manifests.find(manifest)
     guest = manifests.guest_config(manifests.load(path), path)
     folder = _media_folder(media)
-    outcome = drive(open_session().executor.run(GuestSpec(guest, job, media_folder=folder)))
+    outcome = drive(open_session().executor.run(GuestSpec(guest, job, media_folder=folder, helper_thread=True)))
     sys.stdout.buffer.write(outcome.stdout)
     sys.stdout.flush()
     sys.stderr.buffer.write(outcome.stderr)

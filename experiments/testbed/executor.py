@@ -36,7 +36,8 @@ END_EVENTS = ("SHUTDOWN", "GUEST_PANICKED", "CXL_SSD_POWER_CUT")
 class GuestSpec:
     """One guest to run. With a `media_folder`, the device's content is found there and stays there.
 
-    With a `trace`, what its CPU asks of memory is captured into that file.
+    With a `trace`, what its CPU asks of memory is captured into that file. A `helper_thread` takes a second core of the
+    host and changes no result.
     """
 
     guest: GuestConfig
@@ -46,6 +47,7 @@ class GuestSpec:
     timed: bool = True
     trace: Path | None = None
     layout: Layout = ONE_DEVICE
+    helper_thread: bool = False
 
 
 @dataclass
@@ -94,7 +96,9 @@ class QemuExecutor:
         """Start QEMU, follow it to its end, and make sure that it is gone."""
         ours, theirs = socket.socketpair()
         ports = batch_ports(folder / "console", results, theirs.fileno())
-        line = command_line(self.images, spec.guest, files, spec.cut, ports, spec.timed, spec.trace, spec.layout)
+        line = command_line(
+            self.images, spec.guest, files, spec.cut, ports, spec.timed, spec.trace, spec.layout, spec.helper_thread
+        )
         with ours, theirs, (folder / "qemu.log").open("wb") as log:
             # pdeathsig: even if this process is killed outright, QEMU goes with it.
             process = await asyncio.create_subprocess_exec(

@@ -107,7 +107,6 @@ MemL1Access mem_cpu_access_l1(MemCpuCaches *c, uint64_t line, bool store) {
         access.dirtied = store && !(l1.set->dirty >> way & 1);
         l1.set->dirty |= (uint16_t)((uint32_t)store << way);
     } else {
-        __builtin_prefetch(mem_place_of(&c->llc, line).set); /* the array that the host's own caches may not hold */
         access.victim = mem_set_fill(&c->l1, l1, store, false, &way);
     }
     access.slot = l1_slot(c, l1, way);
@@ -117,6 +116,8 @@ MemL1Access mem_cpu_access_l1(MemCpuCaches *c, uint64_t line, bool store) {
 uint64_t mem_cpu_l1_victim(const MemCpuCaches *c, uint64_t line, MemVictim victim) {
     return mem_line_of(&c->l1, mem_place_of(&c->l1, line).number, victim.tag);
 }
+
+void mem_cpu_expect(const MemCpuCaches *c, uint64_t line) { __builtin_prefetch(mem_place_of(&c->llc, line).set, 1); }
 
 void mem_cpu_l1_dirty(MemCpuCaches *c, uint32_t slot) {
     mem_set_at(&c->l1, slot / c->l1.ways)->dirty |= (uint16_t)(1u << slot % c->l1.ways);

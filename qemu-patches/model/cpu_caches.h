@@ -59,6 +59,8 @@ bool mem_cpu_has(const MemCpuCaches *c, uint64_t line);
 MemL1Access mem_cpu_access_l1(MemCpuCaches *c, uint64_t line, bool store);
 /* `victim` is the line that L1 pushed out if that was dirty, else MEM_NO_LINE. */
 void mem_cpu_fetch(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch *fetch);
+/* It will soon be asked for this line: let the host fetch the one array that its own caches may not hold. */
+void mem_cpu_expect(const MemCpuCaches *c, uint64_t line);
 /* The line in this slot came dirty. */
 void mem_cpu_l1_dirty(MemCpuCaches *c, uint32_t slot);
 /* The line that an access to `line` pushed out of L1. */

@@ -251,6 +251,9 @@ mem_ps mem_memory_local_bound(const MemMemory *m, mem_ps now_ps, uint32_t access
     mem_ps all_done_ps = mem_later(busy_ps + dram->latency_ps, mem_core_all_done(&m->core, now_ps));
     mem_ps each_ps = m->llc_ps + dram->latency_ps + (1 + VICTIMS) * (1 + prefetches) * dram->transfer_ps;
 
+    if (MEM_HAS_BUG(MEM_BUG_POSTED_BOUND_FROM_NOW)) {
+        all_done_ps = now_ps;
+    }
     return mem_later(all_done_ps, now_ps) - now_ps + accesses * each_ps;
 }
 

@@ -7,6 +7,8 @@
 #ifndef MODEL_MEMORY_H
 #define MODEL_MEMORY_H
 
+#include <stdalign.h>
+
 #include "core.h"
 #include "cxl_device.h"
 #include "dram.h"
@@ -24,11 +26,11 @@ typedef struct MemMapping {
 } MemMapping;
 
 typedef struct MemMemory {
-    MemDram dram;
-    MemDevice *devices[MEMSYS_MAX_DEVICES];
+    alignas(64) MemDevice *devices[MEMSYS_MAX_DEVICES];
     uint32_t device_count;
     MemMapping windows[MEMSYS_MAX_WINDOWS];
-    uint32_t window_count; /* in use, the first so many */
+    uint32_t window_count;    /* in use, the first so many */
+    alignas(64) MemDram dram; /* and what else changes all the time: see memsys_internal.h */
     MemPowerSupply supply;
     MemCore core;
     mem_ps llc_configured_ps;

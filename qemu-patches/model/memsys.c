@@ -124,6 +124,7 @@ static MemOpKind fetch_op(const MemCpuFetch *fetch, bool store, Waits waits) {
 }
 
 mem_ps mem_sys_beyond_l1(MemSys *m, const MemL1Miss *miss, mem_ps at_ps, bool *dirty) {
+    mem_cpu_expect(&m->cpu, miss->line);
     MemCounters *count = m->memory.count;
     MemStreamStep step = mem_streams_miss(&m->streams, miss->line);
     Waits waits = waits_of(m, miss->store, step.independent);

@@ -322,7 +322,7 @@ mem_ps memsys_store(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
  *     if (memsys_may_post(m) && now + memsys_post_bound(m, now) is before any event)
  *         for each access: if (!memsys_post(m, hpa, store, now less stalls posted, &slot)) settle
  */
-#define MEMSYS_POSTED_MAX 256u
+#define MEMSYS_POSTED_MAX 1024u
 
 /* Whether posting may begin: in the region of interest, with no WC buffer open and no power cut after an event due. */
 bool memsys_may_post(const MemSys *m);

@@ -3,6 +3,8 @@
 #ifndef MODEL_MEMSYS_INTERNAL_H
 #define MODEL_MEMSYS_INTERNAL_H
 
+#include <stdalign.h>
+
 #include "cpu_caches.h"
 #include "mem_trace.h"
 #include "memory.h"
@@ -21,21 +23,23 @@ typedef struct MemL1Miss {
 } MemL1Miss;
 
 struct MemSys {
-    MemCpuCaches cpu;
-    MemStreams streams;
-    MemWc wc;
+    /* Of whoever posts accesses, or never changed. */
+    MemCpuCaches cpu; /* the L1; L2 and LLC are of whoever runs what was posted */
+    MemCallbacks callbacks;
+    struct MemPosted *posted; /* memsys_posted.c */
     mem_ps l2_configured_ps, llc_configured_ps;
     mem_ps l2_ps, llc_ps; /* stalls of hits now: 0 outside the region of interest */
     MemOverlap overlap;
     bool stores_posted;
     bool clwb_keeps_line;
-    mem_ps now_ps;     /* of the latest call */
-    mem_ps resumes_ps; /* when the CPU goes on after its latest wait */
-    MemMemory memory;
     MemTraceWriter *trace;                 /* or NULL */
     MemWindow windows[MEMSYS_MAX_WINDOWS]; /* as mapped last */
-    MemCallbacks callbacks;
-    struct MemPosted *posted; /* memsys_posted.c */
+    /* Changed by every miss: on other lines of the host, which may be two cores far apart. */
+    alignas(64) mem_ps now_ps; /* of the latest call */
+    mem_ps resumes_ps;         /* when the CPU goes on after its latest wait */
+    MemStreams streams;
+    MemWc wc;
+    MemMemory memory;
 };
 
 /* Every call passes here first: what was due by now happens. Time does not go back. */

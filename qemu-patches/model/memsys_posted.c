@@ -12,6 +12,7 @@
 
 #include "mem_alloc.h"
 #include "memsys_internal.h"
+#include "seeded_bug.h"
 
 typedef struct MemPostedMiss {
     MemL1Miss miss;
@@ -21,9 +22,11 @@ typedef struct MemPostedMiss {
 typedef struct MemPosted {
     MemPostedMiss misses[MEMSYS_POSTED_MAX];
     /* Of whoever posts. */
-    alignas(64) _Atomic uint32_t end; /* of the misses */
+    alignas(64) uint32_t count; /* of the misses */
     uint64_t loads;
     uint64_t stores;
+    /* What it tells whoever runs them, now and then: the hosts' cores are far apart. */
+    alignas(64) _Atomic uint32_t end;
     /* Of whoever runs them. */
     alignas(64) _Atomic bool running;
     _Atomic uint32_t done;
@@ -32,6 +35,10 @@ typedef struct MemPosted {
     uint32_t dirty_slots[MEMSYS_POSTED_MAX];
     uint32_t dirty_count;
 } MemPosted;
+
+#define TOLD_AT_ONCE 16u
+
+static void tell(MemPosted *p) { atomic_store_explicit(&p->end, p->count, memory_order_release); }
 
 static bool begin_run(MemPosted *p) { return !atomic_exchange_explicit(&p->running, true, memory_order_acquire); }
 
@@ -45,7 +52,7 @@ static void run(MemSys *m, MemPosted *p, MemPostedMiss *posted) {
 
     if (p->came_dirty[miss->slot]) {
         p->came_dirty[miss->slot] = false;
-        miss->victim_dirty = true;
+        miss->victim_dirty |= !MEM_HAS_BUG(MEM_BUG_POSTED_CAME_CLEAN);
     }
     p->stall_ps += mem_sys_beyond_l1(m, miss, at_ps, &came_dirty) - at_ps;
     if (came_dirty) {
@@ -57,10 +64,17 @@ static void run(MemSys *m, MemPosted *p, MemPostedMiss *posted) {
 static void run_all(MemSys *m, MemPosted *p) {
     uint32_t done = atomic_load_explicit(&p->done, memory_order_relaxed);
 
-    while (done < atomic_load_explicit(&p->end, memory_order_acquire)) {
-        run(m, p, &p->misses[done]);
-        atomic_store_explicit(&p->done, ++done, memory_order_relaxed);
+    uint32_t end;
+
+    while (done < (end = atomic_load_explicit(&p->end, memory_order_acquire))) {
+        for (uint32_t i = done; i < end; i++) {
+            mem_cpu_expect(&m->cpu, p->misses[i].miss.line);
+        }
+        while (done < end) {
+            run(m, p, &p->misses[done++]);
+        }
     }
+    atomic_store_explicit(&p->done, done, memory_order_relaxed);
 }
 
 bool memsys_may_post(const MemSys *m) {
@@ -78,8 +92,7 @@ mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps) {
 
 bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot) {
     MemPosted *p = m->posted;
-    uint32_t end = atomic_load_explicit(&p->end, memory_order_relaxed);
-    MemPostedMiss *posted = &p->misses[end];
+    MemPostedMiss *posted = &p->misses[p->count];
     bool dirtied; /* of no interest: local DRAM has no old bytes to keep */
 
     p->loads += !store;
@@ -88,9 +101,11 @@ bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *s
     *slot = posted->miss.slot;
     if (missed) {
         posted->at_ps = now_ps;
-        atomic_store_explicit(&p->end, ++end, memory_order_release);
+        if (++p->count % TOLD_AT_ONCE == 0) {
+            tell(p);
+        }
     }
-    return end < MEMSYS_POSTED_MAX;
+    return p->count < MEMSYS_POSTED_MAX;
 }
 
 bool memsys_run_posted(MemSys *m) {
@@ -119,12 +134,14 @@ static void fold(MemSys *m, MemPosted *p) {
     p->loads = p->stores = 0;
     p->dirty_count = 0;
     atomic_store_explicit(&p->done, 0, memory_order_relaxed);
-    atomic_store_explicit(&p->end, 0, memory_order_relaxed);
+    p->count = 0;
+    tell(p);
 }
 
 bool memsys_settle(MemSys *m, mem_ps *stall_ps) {
     MemPosted *p = m->posted;
 
+    tell(p);
     if (!begin_run(p)) {
         return false;
     }

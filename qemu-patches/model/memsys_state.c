@@ -14,8 +14,9 @@ static void use_mode(MemSys *m, bool timed) {
 
 MemSys *memsys_new(const MemCpuConfig *cpu, const MemCallbacks *cb) {
     assert(!memsys_check_cpu(cpu));
-    MemSys *m = mem_calloc(1, sizeof(*m));
+    MemSys *m = mem_aligned_alloc(alignof(MemSys), sizeof(*m));
 
+    memset(m, 0, sizeof(*m));
     mem_cpu_init(&m->cpu, cpu);
     mem_streams_init(&m->streams, cpu);
     mem_wc_init(&m->wc, cpu->wc_buffers);

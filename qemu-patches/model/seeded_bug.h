@@ -55,6 +55,9 @@ enum {
 
     MEM_BUG_TRACE_UNCHECKED = 60, /* a block is believed whatever its checksum */
     MEM_BUG_TRACE_KEEPS_STALLS,   /* gaps count from when an operation was issued, not from when it was done */
+
+    MEM_BUG_POSTED_CAME_CLEAN = 70, /* a line that came dirty and left L1 before it was told is dropped */
+    MEM_BUG_POSTED_BOUND_FROM_NOW,  /* the bound of posted stalls forgets what is under way */
 };
 
 #ifndef MODEL_SEEDED_BUG

@@ -453,7 +453,7 @@ void RefSystem::miss(uint64_t line, bool store, const Found &found, const std::v
     }
     evict(victims);
     for (uint64_t next : ahead) {
-        if (l1_.find(next) || l2_.find(next) || find_buffer(next) != open_.end()) {
+        if (l2_.find(next) || find_buffer(next) != open_.end()) {
             continue;
         }
         std::vector<uint64_t> pushed_out;

@@ -47,6 +47,9 @@ static struct {
 #define DIRECT_ACCESSES  64
 /* Looks for work before the helper goes to sleep. */
 #define HELPER_LOOKS     20000
+/* After so many looks at a helper that does not end, others need the host. */
+#define SETTLE_LOOKS     20000
+#define BACK_OFF_ACCESSES (1 << 20)
 
 static struct {
     QemuThread thread;
@@ -77,15 +80,21 @@ static void *helper_run(void *unused)
 static void settle(CPUState *cpu)
 {
     mem_ps stall_ps;
+    int looks = 0;
 
     if (!tm.posting) {
         return;
     }
     while (!memsys_settle(tm.memsys, &stall_ps)) {
-        cpu_relax();
+        if (++looks < SETTLE_LOOKS) {
+            cpu_relax();
+        } else {
+            sched_yield();
+        }
     }
     tm.posting = false;
-    tm.direct = tm.posts < WORTHWHILE_POSTS ? DIRECT_ACCESSES : 0;
+    tm.direct = looks >= SETTLE_LOOKS ? BACK_OFF_ACCESSES
+        : tm.posts < WORTHWHILE_POSTS ? DIRECT_ACCESSES : 0;
     icount_charge_ps(cpu, stall_ps);
 }
 
