@@ -5,6 +5,7 @@
 #include "flash_bytes.h"
 #include "flash_rig.h"
 #include "flash_scenario.h"
+#include "hunt.h"
 
 // A state in which one page is mapped where another is must be refused.
 static bool takes_a_page_mapped_twice() {
@@ -27,14 +28,5 @@ int main() {
         std::printf("found: two pages share a place\n");
         return 0;
     }
-    for (uint64_t seed = 1; seed <= 400; seed++) {
-        SeededChoices choices(seed, 400);
-        std::string difference = run_flash_scenario(choices);
-        if (!difference.empty()) {
-            std::printf("found with seed %llu, %s\n", (unsigned long long)seed, difference.c_str());
-            return 0;
-        }
-    }
-    std::printf("not found by 400 seeds\n");
-    return 1;
+    return hunt(run_flash_scenario, 400, 400);
 }

@@ -689,6 +689,16 @@ void RefSystem::map_window(uint32_t index, const MemWindow &window, mem_ps now) 
 
 // ---- Modes ----
 
+void RefSystem::nothing_under_way() {
+    loads_.clear();
+    stores_.clear();
+    wanted_.clear();
+    written_.clear();
+    fill_buffers_ = RefPlaces(cpu_.fill_buffers);
+    prefetch_buffers_ = RefPlaces(cpu_.prefetch_buffers);
+    dram_free_ = flushed_ = fence_until_ = 0;
+}
+
 void RefSystem::set_timed(bool timed) {
     if (timed == timed_) {
         return;
@@ -704,28 +714,16 @@ void RefSystem::set_timed(bool timed) {
     }
     timed_ = timed;
     count_ = timed ? &counters_ : &ignored_;
-    loads_.clear();
-    stores_.clear();
-    wanted_.clear();
-    written_.clear();
-    fill_buffers_ = RefPlaces(cpu_.fill_buffers);
-    prefetch_buffers_ = RefPlaces(cpu_.prefetch_buffers);
+    nothing_under_way();
     sent_until_.assign(sent_until_.size(), 0);
-    dram_free_ = flushed_ = fence_until_ = 0;
 }
 
 void RefSystem::power(bool cut, mem_ps now) {
     enter(now);
     forget_all();
     open_.clear();
+    nothing_under_way();
     sent_until_.assign(cpu_.wc_buffers, 0);
-    loads_.clear();
-    stores_.clear();
-    wanted_.clear();
-    written_.clear();
-    fill_buffers_ = RefPlaces(cpu_.fill_buffers);
-    prefetch_buffers_ = RefPlaces(cpu_.prefetch_buffers);
-    dram_free_ = flushed_ = fence_until_ = 0;
     for (RefTimedDevice &device : devices_) {
         cut ? device.power_cut(now_) : device.power_off(now_);
     }

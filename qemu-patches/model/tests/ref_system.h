@@ -127,6 +127,7 @@ class RefSystem {
     mem_ps stores_done() const;
     void empty_caches();
     void forget_all();
+    void nothing_under_way();
 
     MemCpuConfig cpu_;
     bool timed_ = false;
