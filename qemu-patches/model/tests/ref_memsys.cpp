@@ -96,6 +96,7 @@ void RefMemSys::restart(bool cache_lost) {
     dram_ = to_host_ = to_device_ = fence_until_ = 0;
     channels_.assign(device_.flash_channels, 0);
     accepted_.assign(kCredits, 0);
+    completed_.clear();
     std::fill(sent_until_.begin(), sent_until_.end(), 0);
     for (auto &set : pages_) {
         if (cache_lost) {
@@ -285,7 +286,8 @@ RefMemSys::Sent RefMemSys::write_back(uint64_t line, mem_ps at, bool capture_lat
     cpu_dirty_.erase(device_line);
     history_[device_line].push_back({live(device_line), accepted, kNever, kNever});
     uncaptured_ = capture_later ? int64_t(device_line) : uncaptured_;
-    return {left, accepted + device_now_.link_latency_ps};
+    completed_[line] = accepted + device_now_.link_latency_ps;
+    return {left, completed_[line]};
 }
 
 RefMemSys::Sent RefMemSys::write_ordered(uint64_t line, mem_ps at, bool capture_later) {
@@ -335,7 +337,7 @@ mem_ps RefMemSys::nt_store(uint64_t hpa, uint32_t size, mem_ps now) {
 }
 
 mem_ps RefMemSys::flush(uint64_t hpa, MemFlushKind kind, mem_ps now) {
-    uint64_t line = hpa / kLine, device_line;
+    uint64_t line = hpa / kLine;
     enter(now);
     count_->flushes++;
     if (auto buffer = find_buffer(line); buffer != open_.end()) {
@@ -355,9 +357,8 @@ mem_ps RefMemSys::flush(uint64_t hpa, MemFlushKind kind, mem_ps now) {
     mem_ps until = 0;
     if (dirty) {
         until = write_ordered(line, now_).completed;
-    } else if (on_device(line, &device_line) && !history_[device_line].empty() &&
-               history_[device_line].back().accepted > now_) {
-        until = history_[device_line].back().accepted + device_now_.link_latency_ps;
+    } else if (auto sent = completed_.find(line); sent != completed_.end()) {
+        until = sent->second;
     }
     fence_until_ = std::max(fence_until_, until);
     mem_ps stall = kind == MEM_CLFLUSH && until > now_ ? until - now_ : 0;

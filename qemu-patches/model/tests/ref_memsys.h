@@ -88,7 +88,8 @@ class RefMemSys {
     std::list<Buffer> open_;         // oldest first
     std::vector<mem_ps> sent_until_; // of buffers that are not open
     std::vector<std::list<Page>> pages_;
-    std::vector<mem_ps> accepted_; // of every timed write: credits
+    std::vector<mem_ps> accepted_;         // of every timed write: credits
+    std::map<uint64_t, mem_ps> completed_; // of the last write of a line: when the host knows
     std::vector<mem_ps> channels_;
     mem_ps dram_ = 0, to_host_ = 0, to_device_ = 0;
     mem_ps dram_transfer_ = 0, read_transfer_ = 0, write_transfer_ = 0;
