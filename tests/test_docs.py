@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the documents tell a reader to type works, and what they link to exists."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -23,9 +24,10 @@ def commands() -> list[str]:
     return sorted(set(found))
 
 
-def run(words: list[str]) -> subprocess.CompletedProcess[str]:
+def run(words: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "testbed", *words]
-    return subprocess.run(command, capture_output=True, text=True, cwd=REPO, stdin=subprocess.DEVNULL)
+    env = {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, text=True, cwd=REPO, stdin=subprocess.DEVNULL, env=env)
 
 
 @pytest.mark.parametrize("command", [c for c in commands() if c.startswith("make ")])
@@ -35,10 +37,13 @@ def test_make_knows_the_verbs(command: str) -> None:
 
 @pytest.mark.guest
 @pytest.mark.parametrize("command", [c for c in commands() if not c.startswith("make ")])
-def test_testbed_commands_work(command: str) -> None:
+def test_testbed_commands_work(command: str, tmp_path: Path) -> None:
     words = shlex.split(command)[1:]
-    if words[0] in ("shell", "top"):  # they need a terminal or a running guest, and say so
-        assert run(words).returncode == 2
+    if words[0] in (
+        "shell",
+        "top",
+    ):  # they need a terminal or a running guest (of this test, not another's), and say so
+        assert run(words, TMPDIR=str(tmp_path)).returncode == 2
     elif words[0] in ("run", "sweep"):  # they take minutes; that they can be made is what the manifest promises
         assert run([*words, "--dry-run"]).returncode == 0
     else:
