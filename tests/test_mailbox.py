@@ -103,7 +103,8 @@ class Health:
         if length != LENGTHS[opcode]:
             return INVALID_LENGTH, b""
         if opcode == GET_HEALTH:
-            return SUCCESS, struct.pack("<4BH3I", 0, 0, 0, 0, 25, self.dirty_shutdowns, 0, 0)
+            warning = self.enabled & 1 and self.life_used == 0  # none of the life is used, and that much is too much
+            return SUCCESS, struct.pack("<4BH3I", 0, 0, bool(warning), 0, 25, self.dirty_shutdowns, 0, 0)
         if opcode == GET_ALERTS:
             over, under, *errors = self.levels
             return SUCCESS, struct.pack("<4B6H", self.enabled, 31, 90, self.life_used, 85, 0, over, under, *errors)
@@ -150,6 +151,8 @@ def any_payload(dice: random.Random, opcode: int) -> tuple[bytes, int]:
     payload = dice.randbytes(max(length, 1))
     if opcode == SET_ALERTS and dice.randrange(4):
         payload = bytes([payload[0] & 31]) + payload[1:]
+        if dice.randrange(4) == 0:
+            payload = payload[:2] + bytes(len(payload[2:3])) + payload[3:]  # a warning from no life used at all
     return payload, length
 
 
