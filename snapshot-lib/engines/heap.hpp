@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A boost.interprocess heap inside one range of memory: the allocator of the snapshot and volatile engines. It knows
-// nothing of crash consistency; under snapshot the compiler pass tracks its stores like any other.
+// A boost.interprocess heap inside one range of memory: the allocator of the engines that have none of their own. It
+// knows nothing of crash consistency; under snapshot the compiler pass tracks its stores like any other.
 #pragma once
 
 #include <boost/interprocess/indexes/iset_index.hpp>
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 #include "engine.hpp"
 
@@ -65,6 +66,21 @@ class Heap {
 
     Header *header;
     Buffer buffer;
+};
+
+// What the engines on such a heap have in common: nothing needs announcing.
+class HeapEngine {
+  public:
+    template <class T> using Ptr = Heap::Ptr<T>;
+
+    template <class Root> Root *root() { return heap->root<Root>(); }
+    template <class T> Ptr<T> allocate(size_t count) { return heap->allocate<T>(count); }
+    template <class T> void release(Ptr<T> old, size_t count) { heap->release(old, count); }
+    template <class T> void writing(T *, size_t = 1) {}
+    template <class T> void fresh(T *, size_t = 1) {}
+
+  protected:
+    std::optional<Heap> heap;
 };
 
 } // namespace engines

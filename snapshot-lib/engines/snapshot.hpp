@@ -7,17 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <optional>
-
 #include "heap.hpp"
 #include "snapshot/snapshot.h"
 
 namespace engines {
 
-class Snapshot {
+class Snapshot : public HeapEngine {
   public:
     static constexpr const char *Name = "snapshot";
-    template <class T> using Ptr = Heap::Ptr<T>;
 
     Snapshot(const std::string &path, size_t bytes, OpenMode mode) {
         struct stat status{};
@@ -36,12 +33,6 @@ class Snapshot {
     ~Snapshot() { snapshot_unmap(memory); }
     Snapshot(const Snapshot &) = delete;
     Snapshot &operator=(const Snapshot &) = delete;
-
-    template <class Root> Root *root() { return heap->root<Root>(); }
-    template <class T> Ptr<T> allocate(size_t count) { return heap->allocate<T>(count); }
-    template <class T> void release(Ptr<T> old, size_t count) { heap->release(old, count); }
-    template <class T> void writing(T *, size_t = 1) {}
-    template <class T> void fresh(T *, size_t = 1) {}
 
     template <class Change> void transaction(Change &&change) {
         change();
@@ -70,7 +61,6 @@ class Snapshot {
     }
 
     void *memory = nullptr;
-    std::optional<Heap> heap;
 };
 
 } // namespace engines

@@ -7,16 +7,14 @@
 #include <sys/mman.h>
 
 #include <cerrno>
-#include <optional>
 
 #include "heap.hpp"
 
 namespace engines {
 
-class Volatile {
+class Volatile : public HeapEngine {
   public:
     static constexpr const char *Name = "volatile";
-    template <class T> using Ptr = Heap::Ptr<T>;
 
     Volatile(const std::string &path, size_t bytes, OpenMode mode) : bytes(bytes) {
         if (mode == OpenMode::OpenExisting)
@@ -30,12 +28,6 @@ class Volatile {
     Volatile(const Volatile &) = delete;
     Volatile &operator=(const Volatile &) = delete;
 
-    template <class Root> Root *root() { return heap->root<Root>(); }
-    template <class T> Ptr<T> allocate(size_t count) { return heap->allocate<T>(count); }
-    template <class T> void release(Ptr<T> old, size_t count) { heap->release(old, count); }
-    template <class T> void writing(T *, size_t = 1) {}
-    template <class T> void fresh(T *, size_t = 1) {}
-
     template <class Change> void transaction(Change &&change) {
         change();
         stats.commits++;
@@ -46,7 +38,6 @@ class Volatile {
   private:
     size_t bytes;
     void *memory = nullptr;
-    std::optional<Heap> heap;
     Statistics stats;
 };
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ENGINES = ["volatile", "snapshot", "pmdk"]
+ENGINES = ["volatile", "snapshot", "pmdk", "msync-4k"]
 COMMON = ["reads", "updates", "inserts", "scans", "scanned_records", "missing", "read_sum", "checksum", "commits"]
 SIZE = ["--records", "3000", "--operations", "3000", "--buckets", "3", "--seed", "9"]
 
@@ -56,9 +56,12 @@ def check_bad_input(bin_dir: Path, scratch: Path) -> None:
         (["--engine", "snapshot", "--unknown", *pool], "unknown"),
         (["--engine", "snapshot", "--file", str(scratch / "no" / "such" / "pool")], "no/such/pool"),
         (["--engine", "pmdk", "--file", str(scratch / "no" / "such" / "pool")], "no/such/pool"),
+        (["--engine", "msync-4k", "--file", str(scratch / "no" / "such" / "pool")], "no/such/pool"),
+        (["--engine", "msync-2m", "--workload", "A", *SIZE, "--file", "/dev/shm/kv-no-huge-pages"], "page faults"),
     ]:
         status, _, errors = run(bin_dir, *arguments)
         check(status == 2 and word in errors, f"{arguments}: status {status}, {errors!r}")
+    check(not Path("/dev/shm/kv-no-huge-pages").exists(), "a pool that could not be made is left")
 
 
 def main() -> None:

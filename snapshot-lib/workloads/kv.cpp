@@ -30,12 +30,12 @@ static std::string ownDirectory() {
 }
 
 int main(int argc, char **argv) {
-    static const char *const engines[] = {"snapshot", "pmdk", "volatile"};
+    static const char *const engines[] = {"snapshot", "pmdk", "msync-4k", "msync-2m", "volatile"};
     const char *engine = engineArgument(argc, argv);
     bool known = engine && std::any_of(std::begin(engines), std::end(engines),
                                        [&](const char *name) { return strcmp(name, engine) == 0; });
     if (!known) {
-        fprintf(stderr, "kv: --engine must be snapshot, pmdk or volatile\n%s", workloads::Usage);
+        fprintf(stderr, "kv: --engine must be snapshot, pmdk, msync-4k, msync-2m or volatile\n%s", workloads::Usage);
         return 2;
     }
     std::string program = ownDirectory() + "kv-" + engine;

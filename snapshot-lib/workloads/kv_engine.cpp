@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The program of one engine: kv-snapshot, kv-pmdk, kv-volatile. KV_ENGINE_HEADER and KV_ENGINE say which.
+// The program of one engine: kv-snapshot, kv-pmdk, ... KV_ENGINE_HEADER and KV_ENGINE say which.
 #include KV_ENGINE_HEADER
 
 #include <cstdio>

@@ -12,7 +12,7 @@
 namespace workloads {
 
 const char Usage[] =
-    "usage: kv --engine snapshot|pmdk|volatile --workload A..G --file PATH [options]\n"
+    "usage: kv --engine snapshot|pmdk|msync-4k|msync-2m|volatile --workload A..G --file PATH [options]\n"
     "  --records N           records loaded before the measurement (default 78125)\n"
     "  --operations N        requests measured (default 78125)\n"
     "  --buckets N           default: 1428 records per bucket\n"
