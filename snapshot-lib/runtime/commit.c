@@ -82,7 +82,8 @@ static int commit_locked(struct region *region) {
     return 0;
 }
 
-int region_commit(struct region *region) {
+int region_commit(struct region *region, enum commit_mode mode) {
+    (void)mode; /* every commit is durable */
     pthread_mutex_lock(&region->mutex);
     int status = commit_locked(region);
     pthread_mutex_unlock(&region->mutex);

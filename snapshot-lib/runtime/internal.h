@@ -13,8 +13,8 @@
 
 #define REGIONS_MAX 16
 
-/* State of a line of the working copy within the epoch. Busy: a thread is logging it. */
-enum line_state { LINE_CLEAN = 0, LINE_BUSY = 1, LINE_LOGGED = 2 };
+/* State of a line of the working copy within the epoch. Busy: a thread is about to make it dirty. */
+enum line_state { LINE_CLEAN = 0, LINE_BUSY = 1, LINE_DIRTY = 2 };
 
 struct region;
 
@@ -85,7 +85,10 @@ void thread_logs_reset(struct region *region);
 void thread_logs_free(struct region *region);
 
 /* commit.c */
-int region_commit(struct region *region);
+
+/* Durable: when the call returns (MS_SYNC). Declared: at the latest with the next commit that is (MS_ASYNC). */
+enum commit_mode { COMMIT_DURABLE, COMMIT_DECLARED };
+int region_commit(struct region *region, enum commit_mode mode);
 void region_rollback(struct region *region);
 void write_commit_record(struct log_view log, uint64_t epoch, uint64_t line_count, uint64_t data_hash);
 

@@ -108,7 +108,7 @@ int msync(void *address, size_t bytes, int flags) {
     else if (flags & MS_INVALIDATE)
         region_rollback(region);
     else
-        result = region_commit(region);
+        result = region_commit(region, COMMIT_DURABLE);
     if (result == 0)
         return 0;
     errno = -result;

@@ -147,7 +147,7 @@ static bool line_claim(_Atomic uint8_t *state) {
         return true;
     if (atomic_compare_exchange_strong(state, &seen, LINE_BUSY))
         return true;
-    while (atomic_load_explicit(state, memory_order_acquire) != LINE_LOGGED)
+    while (atomic_load_explicit(state, memory_order_acquire) != LINE_DIRTY)
         __builtin_ia32_pause();
     return false;
 }
@@ -161,7 +161,7 @@ static __attribute__((noinline)) void line_log(struct region *region, uint32_t l
     dirty_push(thread, line);
     if (thread->block.header.line_count == BLOCK_LINES_MAX)
         (void)block_stream(thread); /* out of space is the commit's to report */
-    atomic_store_explicit(state, LINE_LOGGED, memory_order_release);
+    atomic_store_explicit(state, LINE_DIRTY, memory_order_release);
 }
 
 void log_range(struct region *region, uint64_t offset, uint64_t bytes) {
@@ -169,7 +169,7 @@ void log_range(struct region *region, uint64_t offset, uint64_t bytes) {
         return;
     uint64_t end = bytes > region->mapped_bytes - offset ? region->mapped_bytes : offset + bytes;
     for (uint64_t line = offset / LINE_BYTES; line <= (end - 1) / LINE_BYTES; line++)
-        if (atomic_load_explicit(&region->line_states[line], memory_order_acquire) != LINE_LOGGED)
+        if (atomic_load_explicit(&region->line_states[line], memory_order_acquire) != LINE_DIRTY)
             line_log(region, (uint32_t)line);
 }
 

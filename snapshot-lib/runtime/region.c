@@ -36,7 +36,7 @@ __attribute__((preserve_most)) void __snapshot_log(const void *address, size_t b
     uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)first->working);
     bool in_one_line = offset < first->mapped_bytes && offset % LINE_BYTES + bytes <= LINE_BYTES && first->in_use;
     const _Atomic uint8_t *state = first->line_states + offset / LINE_BYTES;
-    if (!in_one_line || atomic_load_explicit(state, memory_order_acquire) != LINE_LOGGED)
+    if (!in_one_line || atomic_load_explicit(state, memory_order_acquire) != LINE_DIRTY)
         log_slowly(address, bytes);
 }
 
@@ -188,7 +188,7 @@ int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, voi
 
 int snapshot_sync(void *address) {
     struct region *region = region_find(address);
-    return region ? region_commit(region) : -EINVAL;
+    return region ? region_commit(region, COMMIT_DURABLE) : -EINVAL;
 }
 
 int snapshot_rollback(void *address) {
