@@ -50,7 +50,7 @@ inline uint64_t nowNs() {
 // Independent of the order of the records.
 template <class Store> uint64_t stateChecksum(const Store &store) {
     uint64_t sum = 0;
-    store.forEach([&](const Entry &entry) { sum += splitmix64(entry.key.hash() ^ splitmix64(entry.value)); });
+    store.forEach([&](const Record &record) { sum += splitmix64(record.key.hash() ^ splitmix64(record.value)); });
     return sum;
 }
 
@@ -78,7 +78,7 @@ template <class Store> class Driver {
         case Op::Scan:
             counts.scans++;
             counts.scanned_records += store.scan(operation.key, operation.scan_length,
-                                                 [&](const Entry &entry) { counts.read_sum += entry.value; });
+                                                 [&](const Record &record) { counts.read_sum += record.value; });
             return;
         case Op::ReadModifyWrite: // two requests, as YCSB sends them
             read(operation.key);
@@ -90,10 +90,10 @@ template <class Store> class Driver {
 
   private:
     void read(const Key &key) {
-        const Entry *entry = store.find(key);
+        auto record = store.find(key);
         counts.reads++;
-        if (entry)
-            counts.read_sum += entry->value;
+        if (record)
+            counts.read_sum += record->value;
         else
             counts.missing++;
     }
@@ -122,7 +122,8 @@ template <class Store> class Driver {
 
 inline size_t poolBytes(const Options &options) {
     constexpr size_t growth = 4; // vectors double and leave their old memory behind
-    size_t bytes = (options.records + options.operations / 8) * sizeof(Entry) * growth + (8u << 20);
+    constexpr size_t record_bytes = sizeof(Entry) + sizeof(uint32_t);
+    size_t bytes = (options.records + options.operations / 8) * record_bytes * growth + (8u << 20);
     return (bytes + 4095) / 4096 * 4096;
 }
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The key-value store of the Snapshot paper: a fixed number of buckets, each a vector of entries that is scanned from
-// its start. Keys are stored in the entries (the longest, "user9223372036854775807", has 23 characters), values are 4
-// bytes. One source for every engine; an update writes the value of the entry that was found, and every update or
-// insert is one transaction that also counts itself, so that a crash test knows which state to expect.
+// its start, and one vector of all values, 4 bytes each, to which the entries refer by number. The sizes are those of
+// the published program: a string of 32 bytes that holds up to 23 characters in place (the longest key,
+// "user9223372036854775807", has 23), and a 64-bit number. One source for every engine; an update writes the value of
+// the entry that was found, and every update or insert is one transaction that also counts itself, so that a crash test
+// knows which state to expect.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
-#include <string_view>
+#include <optional>
+#include <type_traits>
 
 namespace workloads {
 
@@ -22,6 +25,8 @@ struct Key {
         return mine[0] == theirs[0] && mine[1] == theirs[1] && mine[2] == theirs[2];
     }
 
+    size_t length() const { return strnlen(bytes, sizeof(bytes)); }
+
     // FNV-1a over the characters.
     uint64_t hash() const {
         uint64_t hash = 0xcbf29ce484222325;
@@ -33,9 +38,16 @@ struct Key {
 
 struct Entry {
     Key key;
+    uint64_t key_length;
+    uint64_t value_number;
+};
+static_assert(sizeof(Entry) == 40, "entries lie side by side");
+
+// What a look-up or a walk over the store hands out.
+struct Record {
+    const Key &key;
     uint32_t value;
 };
-static_assert(sizeof(Entry) == 28, "entries lie side by side");
 
 // Not inlined, so that the loop most of the time goes to is the same machine code in every engine.
 [[gnu::noinline]] inline Entry *findEntry(Entry *entries, uint32_t count, const Key &key) {
@@ -54,11 +66,18 @@ template <class Engine> class KvStore {
         uint32_t capacity;
     };
 
+    struct Values {
+        typename Engine::template Ptr<uint32_t> items;
+        uint64_t count;
+        uint64_t capacity;
+    };
+
     struct Root {
         uint64_t commits;        // updates and inserts after loading
         uint64_t records_loaded; // by load()
         uint64_t bucket_count;   // 0: the pool has no store yet
         typename Engine::template Ptr<Bucket> buckets;
+        Values values;
     };
 
     KvStore(Engine &engine, uint64_t bucket_count) : engine(engine), root(engine.template root<Root>()) {
@@ -66,20 +85,24 @@ template <class Engine> class KvStore {
             create(bucket_count);
         buckets = root->buckets.get();
         count = root->bucket_count;
+        values = root->values.capacity ? root->values.items.get() : nullptr;
     }
 
     uint64_t commits() const { return root->commits; }
     uint64_t recordsLoaded() const { return root->records_loaded; }
 
-    const Entry *find(const Key &key) const { return locate(key).entry; }
+    std::optional<Record> find(const Key &key) const {
+        const Entry *entry = locate(key).entry;
+        return entry ? std::optional(recordOf(*entry)) : std::nullopt;
+    }
 
     bool update(const Key &key, uint32_t value) {
         Entry *entry = locate(key).entry;
         if (!entry)
             return false;
         engine.transaction([&] {
-            engine.writing(&entry->value);
-            entry->value = value;
+            engine.writing(&values[entry->value_number]);
+            values[entry->value_number] = value;
             countCommit();
         });
         return true;
@@ -114,7 +137,7 @@ template <class Engine> class KvStore {
         for (uint64_t turn = 0; turn <= count; turn++) {
             const Entry *end = buckets[bucket].entries.get() + buckets[bucket].count;
             for (; entry < end && visited < limit; entry++, visited++)
-                visit(*entry);
+                visit(recordOf(*entry));
             if (visited == limit)
                 break;
             bucket = (bucket + 1) % count;
@@ -127,7 +150,7 @@ template <class Engine> class KvStore {
         for (uint64_t bucket = 0; bucket < count; bucket++) {
             const Entry *entries = buckets[bucket].count ? buckets[bucket].entries.get() : nullptr;
             for (uint32_t i = 0; i < buckets[bucket].count; i++)
-                visit(entries[i]);
+                visit(recordOf(entries[i]));
         }
     }
 
@@ -138,6 +161,8 @@ template <class Engine> class KvStore {
     };
 
     static constexpr uint32_t CapacityInitial = 8;
+
+    Record recordOf(const Entry &entry) const { return {entry.key, values[entry.value_number]}; }
 
     Place locate(const Key &key) const {
         uint64_t number = key.hash() % count;
@@ -154,22 +179,35 @@ template <class Engine> class KvStore {
         Bucket &bucket = buckets[key.hash() % count];
         engine.writing(&bucket);
         if (bucket.count == bucket.capacity)
-            grow(bucket);
+            grow(bucket.entries, bucket.count, bucket.capacity);
         Entry *slot = bucket.entries.get() + bucket.count;
         engine.fresh(slot);
-        *slot = {key, value};
+        *slot = {key, key.length(), appendValue(value)};
         bucket.count++;
     }
 
-    void grow(Bucket &bucket) {
-        uint32_t capacity = bucket.capacity ? 2 * bucket.capacity : CapacityInitial;
-        auto larger = engine.template allocate<Entry>(capacity);
-        if (bucket.capacity) {
-            memcpy(larger.get(), bucket.entries.get(), bucket.count * sizeof(Entry));
-            engine.release(bucket.entries, bucket.capacity);
+    uint64_t appendValue(uint32_t value) {
+        Values &all = root->values;
+        engine.writing(&all);
+        if (all.count == all.capacity)
+            grow(all.items, all.count, all.capacity);
+        values = all.items.get();
+        engine.fresh(&values[all.count]);
+        values[all.count] = value;
+        return all.count++;
+    }
+
+    // Vectors double, as std::vector does; the caller has announced the fields.
+    template <class Pointer, class Count> void grow(Pointer &items, Count count_now, Count &capacity) {
+        using Item = std::remove_pointer_t<decltype(items.get())>;
+        Count larger_capacity = capacity ? 2 * capacity : CapacityInitial;
+        Pointer larger = engine.template allocate<Item>(larger_capacity);
+        if (capacity) {
+            memcpy(larger.get(), items.get(), count_now * sizeof(Item));
+            engine.release(items, capacity);
         }
-        bucket.entries = larger;
-        bucket.capacity = capacity;
+        items = larger;
+        capacity = larger_capacity;
     }
 
     void create(uint64_t bucket_count) {
@@ -186,6 +224,7 @@ template <class Engine> class KvStore {
     Engine &engine;
     Root *root;
     Bucket *buckets; // translated once
+    uint32_t *values;
     uint64_t count;
 };
 

@@ -40,12 +40,12 @@ inline State expectedState(const Options &options, uint64_t records_loaded, uint
 // Removes from `expected` what the store has; empty: no difference.
 template <class Store> std::string difference(const Store &store, State &expected) {
     std::ostringstream text;
-    store.forEach([&](const Entry &entry) {
-        auto found = expected.find(textOf(entry.key));
+    store.forEach([&](const Record &record) {
+        auto found = expected.find(textOf(record.key));
         if (found == expected.end())
-            text << "unexpected or double record " << textOf(entry.key) << "; ";
-        else if (found->second != entry.value)
-            text << textOf(entry.key) << " is " << entry.value << " instead of " << found->second << "; ";
+            text << "unexpected or double record " << textOf(record.key) << "; ";
+        else if (found->second != record.value)
+            text << textOf(record.key) << " is " << record.value << " instead of " << found->second << "; ";
         if (found != expected.end())
             expected.erase(found);
         else if (text.tellp() > 500)
