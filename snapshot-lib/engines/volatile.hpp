@@ -41,4 +41,11 @@ class Volatile : public HeapEngine {
     Statistics stats;
 };
 
+// The same compiled with the pass, so that every guard is passed for nothing: what instrumentation alone costs.
+class VolatileInstrumented : public Volatile {
+  public:
+    static constexpr const char *Name = "volatile-instrumented";
+    using Volatile::Volatile;
+};
+
 } // namespace engines

@@ -16,7 +16,7 @@ static bool isHarmlessInstruction(StringRef text) {
     static constexpr StringRef harmless[] = {
         "cpuid",      "pause",       "nop",    "rdtsc",      "rdtscp", "lfence",     "mfence",
         "sfence",     "clflush",     "rdseed", "clflushopt", "clwb",   "prefetcht0", "prefetcht1",
-        "prefetcht2", "prefetchnta", "rdpid",  "rdrand",     "xgetbv", "rep nop",    "mov %rsp"};
+        "prefetcht2", "prefetchnta", "rdpid",  "rdrand",     "xgetbv", "rep nop",    "hlt"};
     StringRef mnemonic = text.take_until([](char c) { return isSpace(c); });
     return text.empty() || is_contained(harmless, text) || is_contained(harmless, mnemonic);
 }
@@ -27,9 +27,14 @@ static bool isHarmless(StringRef text) {
     return all_of(lines, [](StringRef line) { return isHarmlessInstruction(line.trim()); });
 }
 
+// A naked function is nothing but assembly, with operands nobody declares.
+bool isHarmlessAsm(const CallBase &call) {
+    return call.hasFnAttr(AsmOkAttribute) || isHarmless(cast<InlineAsm>(call.getCalledOperand())->getAsmString());
+}
+
 bool collectAsmWrites(CallBase &call, SmallVectorImpl<Write> &writes) {
     const auto *assembly = cast<InlineAsm>(call.getCalledOperand());
-    if (call.hasFnAttr(AsmOkAttribute) || isHarmless(assembly->getAsmString()))
+    if (isHarmlessAsm(call))
         return true;
     const DataLayout &layout = call.getModule()->getDataLayout();
     unsigned argument = 0;
@@ -46,6 +51,15 @@ bool collectAsmWrites(CallBase &call, SmallVectorImpl<Write> &writes) {
             argument++;
     }
     return true;
+}
+
+bool hasModuleAsmInstructions(const Module &module) {
+    SmallVector<StringRef, 8> lines;
+    SplitString(module.getModuleInlineAsm(), lines, ";\n");
+    return any_of(lines, [](StringRef line) {
+        StringRef text = line.trim();
+        return !(text.starts_with(".") || text.starts_with("#") || text.ends_with(":") || isHarmlessInstruction(text));
+    });
 }
 
 static Function *annotatedFunction(const Value *entry) {

@@ -7,39 +7,33 @@
 //         __snapshot_log(address, bytes);               // out of line, in a cold block
 //
 // It knows the runtime only by the names in abi.def.
-#include "Writes.h"
+#include "Guards.h"
+#include "Options.h"
+#include "Report.h"
 
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Passes/PassPlugin.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 #include <cstdlib>
+#include <map>
 
 using namespace llvm;
 
 namespace {
 
-using snapshot::Target;
-using snapshot::Write;
-
-cl::opt<bool> ReportOption("snapshot-report", cl::desc("Print how many writes were instrumented and left alone"));
-
-struct Statistics {
-    unsigned instrumented = 0, stack = 0, global = 0, segment = 0, libcCalls = 0, refused = 0;
-
-    void print(const Module &module) const {
-        errs() << "snapshot: " << module.getSourceFileName() << ": " << instrumented << " instrumented, " << stack
-               << " stack, " << global << " global, " << segment << " segment, " << libcCalls << " libc uses, "
-               << refused << " refused\n";
-    }
-};
+using namespace snapshot;
 
 class Instrumenter {
   public:
-    explicit Instrumenter(Module &module) : module(module), context(module.getContext()) {
+    Instrumenter(Module &module, FunctionAnalysisManager &analyses)
+        : module(module), context(module.getContext()), analyses(analyses) {
         Type *word = Type::getInt64Ty(context);
         base = declareGlobal("__snapshot_base", word);
         size = declareGlobal("__snapshot_size", word);
@@ -52,13 +46,28 @@ class Instrumenter {
     }
 
     void run() {
+        if (hasModuleAsmInstructions(module))
+            context.emitError(module.getSourceFileName() +
+                              ": top-level assembly with instructions may write memory that snapshot does not see; "
+                              "put it into a file of its own and compile that without the pass");
         for (Function &function : module)
-            if (!function.isDeclaration() && !function.hasFnAttribute(Attribute::Naked))
+            if (!function.isDeclarationForLinker())
                 instrument(function);
-        redirectLibc();
+        if (!seeded(Bug::NoLibc))
+            redirectLibc();
     }
 
-    Statistics statistics;
+    void report() {
+        Counts total;
+        for (const Function &function : module) {
+            const Counts &counts = countsOf[&function];
+            total.add(counts);
+            if (!counts.empty())
+                printCounts(module, function.getName(), counts);
+        }
+        total.add(outsideFunctions);
+        printCounts(module, "total", total);
+    }
 
   private:
     // Static linking of libsnapshot makes the variables local; only code for a shared library asks the loader.
@@ -70,6 +79,36 @@ class Instrumenter {
     }
 
     void instrument(Function &function) {
+        Counts &counts = countsOf[&function];
+        if (function.hasFnAttribute(Attribute::Naked)) {
+            checkNaked(function, counts);
+            return;
+        }
+        Guards guards = collect(function, counts);
+        if (!NoHoist)
+            hoistFromLoops(guards, function, analyses.getResult<LoopAnalysis>(function),
+                           analyses.getResult<DominatorTreeAnalysis>(function),
+                           analyses.getResult<ScalarEvolutionAnalysis>(function),
+                           analyses.getResult<TargetIRAnalysis>(function));
+        if (!NoCoalesce)
+            counts.coalesced = coalesceInBlocks(guards, function);
+        if (!NoElideRepeated)
+            counts.repeated = dropRepeated(guards, function);
+        for (const Guard &guard : guards) {
+            (guard.isHoisted ? counts.hoisted : counts.instrumented)++;
+            emit(guard);
+        }
+    }
+
+    void checkNaked(Function &function, Counts &counts) {
+        for (BasicBlock &block : function)
+            for (Instruction &instruction : block)
+                if (auto *call = dyn_cast<CallBase>(&instruction); call && call->isInlineAsm() && !isHarmlessAsm(*call))
+                    refuse(instruction, "the assembly of a naked function may write memory", counts);
+    }
+
+    Guards collect(Function &function, Counts &counts) {
+        Guards guards;
         SmallVector<Instruction *, 64> candidates;
         for (BasicBlock &block : function)
             for (Instruction &instruction : block)
@@ -77,48 +116,54 @@ class Instrumenter {
         for (Instruction *instruction : candidates) {
             SmallVector<Write, 4> writes;
             std::string reason;
-            if (!snapshot::collectWrites(*instruction, writes, reason))
-                refuse(*instruction, reason);
+            if (!collectWrites(*instruction, writes, reason))
+                refuse(*instruction, reason, counts);
             for (const Write &write : writes)
-                visit(write);
+                if (Target target = classify(write.address);
+                    target == Target::Unknown || (NoElide && target != Target::Segment))
+                    guards.push_back(guardOf(write));
+                else
+                    counts.countElided(target);
         }
+        return guards;
     }
 
-    void visit(const Write &write) {
-        switch (snapshot::classify(write.address)) {
-        case Target::Stack:
-            statistics.stack++;
-            return;
-        case Target::Global:
-            statistics.global++;
-            return;
-        case Target::Segment:
-            statistics.segment++;
-            return;
-        case Target::Unknown:
-            statistics.instrumented++;
-            guard(write);
-        }
-    }
-
-    void guard(const Write &write) {
-        IRBuilder<> builder(write.instruction);
+    void emit(const Guard &guard) {
+        IRBuilder<> builder(guard.before);
         Type *word = builder.getInt64Ty();
-        Value *offset = builder.CreateSub(builder.CreatePtrToInt(write.address, word), builder.CreateLoad(word, base));
+        Value *first = guard.isConstant() ? addressOf(builder, guard.base, guard.pieces[0].begin) : guard.base;
+        Value *offset = builder.CreateSub(builder.CreatePtrToInt(first, word), builder.CreateLoad(word, base));
         Value *inRange = builder.CreateICmpULT(offset, builder.CreateLoad(word, size));
-        if (write.mask)
-            inRange = builder.CreateAnd(inRange, write.mask);
+        if (guard.mask)
+            inRange = builder.CreateAnd(inRange, guard.mask);
         MDNode *unlikely = MDBuilder(context).createUnlikelyBranchWeights();
-        Instruction *cold = SplitBlockAndInsertIfThen(inRange, write.instruction, false, unlikely);
-        IRBuilder<> slow(cold);
-        slow.SetCurrentDebugLocation(write.instruction->getDebugLoc());
-        CallInst *call = slow.CreateCall(logFunction, {write.address, slow.CreateZExtOrTrunc(write.bytes, word)});
+        IRBuilder<> slow(SplitBlockAndInsertIfThen(inRange, guard.before, false, unlikely));
+        slow.SetCurrentDebugLocation(guard.before->getDebugLoc());
+        if (!guard.isConstant()) {
+            callLog(slow, first, slow.CreateZExtOrTrunc(guard.bytes, word));
+            return;
+        }
+        for (Piece piece : guard.pieces) {
+            int64_t bytes = piece.end - piece.begin;
+            callLog(slow, piece.begin == guard.pieces[0].begin ? first : addressOf(slow, guard.base, piece.begin),
+                    slow.getInt64(static_cast<uint64_t>(bytes)));
+            if (seeded(Bug::FirstPieceOnly))
+                break;
+        }
+    }
+
+    static Value *addressOf(IRBuilder<> &builder, Value *base, int64_t offset) {
+        return offset ? builder.CreatePtrAdd(base, builder.getInt64(static_cast<uint64_t>(offset))) : base;
+    }
+
+    void callLog(IRBuilder<> &builder, Value *address, Value *bytes) {
+        CallInst *call = builder.CreateCall(logFunction, {address, bytes});
         call->setCallingConv(CallingConv::PreserveMost);
         call->setDoesNotThrow();
     }
 
-    void refuse(Instruction &instruction, const std::string &reason) {
-        statistics.refused++;
+    void refuse(Instruction &instruction, const std::string &reason, Counts &counts) {
+        counts.refused++;
         context.emitError(&instruction, reason + " (in function " + instruction.getFunction()->getName() + " of " +
                                             module.getSourceFileName() +
                                             "); annotate the function with "
@@ -134,30 +179,37 @@ class Instrumenter {
     // Uses of the declaration include its address, so calls through pointers are covered.
     void redirect(StringRef name) {
         Function *function = module.getFunction(name);
-        if (!function || !function->isDeclaration() || function->use_empty())
+        if (!function || !function->isDeclarationForLinker() || function->use_empty())
             return;
         FunctionCallee wrapper =
             module.getOrInsertFunction(("__snapshot_libc_" + name).str(), function->getFunctionType());
-        statistics.libcCalls += function->getNumUses();
+        for (const User *user : function->users())
+            if (const auto *instruction = dyn_cast<Instruction>(user))
+                countsOf[instruction->getFunction()].libcUses++;
+            else
+                outsideFunctions.libcUses++;
         function->replaceAllUsesWith(wrapper.getCallee());
     }
 
     Module &module;
     LLVMContext &context;
+    FunctionAnalysisManager &analyses;
     GlobalVariable *base, *size;
     FunctionCallee logFunction;
+    std::map<const Function *, Counts> countsOf;
+    Counts outsideFunctions;
 };
 
 struct SnapshotPass : PassInfoMixin<SnapshotPass> {
-    PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
+    PreservedAnalyses run(Module &module, ModuleAnalysisManager &manager) {
         constexpr StringRef done = "snapshot-instrumented"; // link-time optimisation runs the pipeline twice
         if (module.getModuleFlag(done))
             return PreservedAnalyses::all();
-        Instrumenter instrumenter(module);
+        Instrumenter instrumenter(module, manager.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager());
         instrumenter.run();
         module.addModuleFlag(Module::Max, done, 1);
         if (ReportOption || std::getenv("SNAPSHOT_REPORT"))
-            instrumenter.statistics.print(module);
+            instrumenter.report();
         return PreservedAnalyses::none();
     }
     static bool isRequired() { return true; }
@@ -165,7 +217,7 @@ struct SnapshotPass : PassInfoMixin<SnapshotPass> {
 
 struct SnapshotMarkPass : PassInfoMixin<SnapshotMarkPass> {
     PreservedAnalyses run(Module &module, ModuleAnalysisManager &) {
-        snapshot::markAnnotatedAsm(module);
+        markAnnotatedAsm(module);
         return PreservedAnalyses::all();
     }
     static bool isRequired() { return true; }

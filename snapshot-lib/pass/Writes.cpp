@@ -1,123 +1,80 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "Writes.h"
 
+#include "Options.h"
+
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/Constants.h"
-#include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/IntrinsicInst.h"
 
 using namespace llvm;
 
 namespace snapshot {
 
+static Target classifyCall(const CallBase &call) {
+    if (call.getIntrinsicID() == Intrinsic::threadlocal_address)
+        return Target::ThreadLocal;
+    const Function *callee = call.getCalledFunction();
+    if (callee && callee->isDeclaration() && callee->getName() == "__cxa_allocate_exception")
+        return Target::Exception; // memory of the C++ run-time library
+    return Target::Unknown;
+}
+
 static Target classifyObject(const Value *object) {
     if (isa<AllocaInst>(object))
         return Target::Stack;
     if (const auto *argument = dyn_cast<Argument>(object))
-        return argument->hasByValAttr() ? Target::Stack : Target::Unknown;
-    return isa<GlobalVariable>(object) || isa<ConstantPointerNull>(object) ? Target::Global : Target::Unknown;
+        return argument->hasByValAttr() || seeded(Bug::ElideArguments) ? Target::Stack : Target::Unknown;
+    if (const auto *global = dyn_cast<GlobalVariable>(object))
+        return global->isThreadLocal() ? Target::ThreadLocal : Target::Global;
+    if (const auto *call = dyn_cast<CallBase>(object))
+        return classifyCall(*call);
+    return isa<ConstantPointerNull>(object) ? Target::Global : Target::Unknown;
 }
 
-// Address spaces 256 and 257 are relative to GS and FS: thread-local data, never a mapping of ours.
+// Address spaces 256 and 257 are relative to GS and FS: thread-local data, never a mapping of ours. An address that
+// may be one of several objects counts as the first one's kind.
 Target classify(Value *address) {
     if (address->getType()->getPointerAddressSpace() != 0)
         return Target::Segment;
     SmallVector<const Value *, 4> objects;
     getUnderlyingObjects(address, objects, nullptr, 0);
-    Target all = objects.empty() ? Target::Unknown : classifyObject(objects.front());
-    for (const Value *object : objects)
-        if (Target one = classifyObject(object); one == Target::Unknown || all == Target::Unknown)
-            return Target::Unknown;
-        else if (one != all)
-            all = Target::Stack;
-    return all;
+    bool known = !objects.empty() &&
+                 all_of(objects, [](const Value *object) { return classifyObject(object) != Target::Unknown; });
+    return known ? classifyObject(objects.front()) : Target::Unknown;
 }
 
-static Value *sizeOf(Instruction &instruction, Type *type) {
-    TypeSize size = instruction.getModule()->getDataLayout().getTypeStoreSize(type);
-    return ConstantInt::get(Type::getInt64Ty(instruction.getContext()), size.getFixedValue());
+Value *byteCount(Instruction &instruction, uint64_t bytes) {
+    return ConstantInt::get(Type::getInt64Ty(instruction.getContext()), bytes);
 }
 
-// Lanes of a scatter: one write each, under its bit of the mask.
-static void addScatter(IntrinsicInst &call, SmallVectorImpl<Write> &writes) {
-    IRBuilder<> builder(&call);
-    Value *pointers = call.getArgOperand(1), *mask = call.getArgOperand(3);
-    Type *element = cast<VectorType>(call.getArgOperand(0)->getType())->getElementType();
-    unsigned count = cast<FixedVectorType>(pointers->getType())->getNumElements();
-    for (unsigned lane = 0; lane < count; lane++)
-        writes.push_back({&call, builder.CreateExtractElement(pointers, lane), sizeOf(call, element),
-                          builder.CreateExtractElement(mask, lane)});
+Value *sizeOf(Instruction &instruction, Type *type) {
+    return byteCount(instruction, instruction.getModule()->getDataLayout().getTypeStoreSize(type).getFixedValue());
 }
 
-// The x86 intrinsics that store under a mask: the whole vector is logged, which is never too little.
-static bool addX86(IntrinsicInst &call, SmallVectorImpl<Write> &writes) {
-    StringRef name = call.getCalledFunction()->getName();
-    if (name.starts_with("llvm.x86.avx.maskstore") || name.starts_with("llvm.x86.avx2.maskstore")) {
-        writes.push_back({&call, call.getArgOperand(0), sizeOf(call, call.getArgOperand(2)->getType())});
-        return true;
-    }
-    if (name == "llvm.x86.sse2.maskmov.dqu") {
-        writes.push_back({&call, call.getArgOperand(2), sizeOf(call, call.getArgOperand(0)->getType())});
-        return true;
-    }
-    static constexpr StringRef harmless[] = {"llvm.x86.sse2.mfence", "llvm.x86.sse2.lfence",  "llvm.x86.sse.sfence",
-                                             "llvm.x86.sse2.pause",  "llvm.x86.sse2.clflush", "llvm.x86.clflushopt",
-                                             "llvm.x86.clwb",        "llvm.x86.rdtsc",        "llvm.x86.sse.ldmxcsr",
-                                             "llvm.x86.rdtscp",      "llvm.x86.rdpid"};
-    return is_contained(harmless, name);
+// setjmp writes the buffer itself and returns twice, so that no wrapper can stand for it.
+static bool isSetjmp(const Function &callee) {
+    static constexpr StringRef names[] = {"setjmp", "_setjmp", "__sigsetjmp", "sigsetjmp"};
+    return callee.isDeclaration() && is_contained(names, callee.getName());
 }
 
-static bool writesNothingOfOurs(const IntrinsicInst &call) {
-    switch (call.getIntrinsicID()) {
-    case Intrinsic::lifetime_start:
-    case Intrinsic::lifetime_end:
-    case Intrinsic::invariant_start:
-    case Intrinsic::invariant_end:
-    case Intrinsic::prefetch:
-    case Intrinsic::stacksave:
-    case Intrinsic::stackrestore:
-    case Intrinsic::trap:
-    case Intrinsic::debugtrap:
-    case Intrinsic::ubsantrap:
-    case Intrinsic::eh_typeid_for:
-        return true;
-    default:
-        return !call.mayWriteToMemory() || call.onlyAccessesInaccessibleMemory() || call.isAssumeLikeIntrinsic();
-    }
-}
-
-static bool collectIntrinsic(IntrinsicInst &call, SmallVectorImpl<Write> &writes) {
-    if (auto *memory = dyn_cast<AnyMemIntrinsic>(&call)) {
-        writes.push_back({&call, memory->getRawDest(), memory->getLength()});
-        return true;
-    }
-    if (writesNothingOfOurs(call))
-        return true;
-    constexpr uint64_t vaListBytes = 24;
-    switch (call.getIntrinsicID()) {
-    case Intrinsic::masked_store:
-    case Intrinsic::masked_compressstore:
-        writes.push_back({&call, call.getArgOperand(1), sizeOf(call, call.getArgOperand(0)->getType())});
-        return true;
-    case Intrinsic::masked_scatter:
-        addScatter(call, writes);
-        return true;
-    case Intrinsic::vastart:
-    case Intrinsic::vacopy:
-    case Intrinsic::vaend:
-        writes.push_back(
-            {&call, call.getArgOperand(0), ConstantInt::get(Type::getInt64Ty(call.getContext()), vaListBytes)});
-        return true;
-    default:
-        return addX86(call, writes);
-    }
+// A callee that has been through the pass tracks its own writes. One that has not may return a structure through a
+// hidden pointer to tracked memory.
+static void collectCall(CallBase &call, Writes &writes) {
+    constexpr uint64_t jumpBufferBytes = 200; // sizeof(jmp_buf) of glibc on x86-64
+    const Function *callee = call.getCalledFunction();
+    if (callee && isSetjmp(*callee) && call.arg_size() > 0)
+        writes.push_back({&call, call.getArgOperand(0), byteCount(call, jumpBufferBytes)});
+    bool isForeign = !callee || callee->isDeclaration();
+    for (unsigned i = 0; isForeign && i < call.arg_size(); i++)
+        if (Type *type = call.getParamStructRetType(i))
+            writes.push_back({&call, call.getArgOperand(i), sizeOf(call, type)});
 }
 
 static bool isScalable(const Instruction &instruction) {
     return any_of(instruction.operands(), [](const Use &use) { return isa<ScalableVectorType>(use->getType()); });
 }
 
-bool collectWrites(Instruction &instruction, SmallVectorImpl<Write> &writes, std::string &reason) {
+bool collectWrites(Instruction &instruction, Writes &writes, std::string &reason) {
     if (!instruction.mayWriteToMemory())
         return true;
     if (isScalable(instruction)) {
@@ -135,11 +92,13 @@ bool collectWrites(Instruction &instruction, SmallVectorImpl<Write> &writes, std
         reason =
             ("intrinsic " + intrinsic->getCalledFunction()->getName() + " may write memory and is not known").str();
         return collectIntrinsic(*intrinsic, writes);
-    } else if (auto *call = dyn_cast<CallBase>(&instruction); call && call->isInlineAsm()) {
+    } else if (auto *call = dyn_cast<CallBase>(&instruction)) {
         reason = "inline assembly may write memory that snapshot does not see";
-        return collectAsmWrites(*call, writes);
+        if (call->isInlineAsm())
+            return collectAsmWrites(*call, writes);
+        collectCall(*call, writes);
     }
-    return true; // fences, loads of volatile data, and calls: the callee is instrumented itself
+    return true; // fences and loads of volatile data
 }
 
 } // namespace snapshot

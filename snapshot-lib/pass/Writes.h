@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 
 #include <string>
@@ -19,21 +20,35 @@ struct Write {
     llvm::Value *bytes;          // any integer type
     llvm::Value *mask = nullptr; // i1; null: always written
 };
+using Writes = llvm::SmallVectorImpl<Write>;
 
-enum class Target { Unknown, Stack, Global, Segment };
+enum class Target { Unknown, Stack, Global, ThreadLocal, Exception, Segment };
 
 // Where the address certainly points to; Unknown if it may be anywhere.
 Target classify(llvm::Value *address);
 
 // Appends what the instruction writes. False: it may write memory in a way that cannot be tracked, see `reason`.
-bool collectWrites(llvm::Instruction &instruction, llvm::SmallVectorImpl<Write> &writes, std::string &reason);
+bool collectWrites(llvm::Instruction &instruction, Writes &writes, std::string &reason);
+
+// The same for an intrinsic.
+bool collectIntrinsic(llvm::IntrinsicInst &call, Writes &writes);
 
 // Appends what inline assembly declares to write. False: it may write anything.
-bool collectAsmWrites(llvm::CallBase &call, llvm::SmallVectorImpl<Write> &writes);
+bool collectAsmWrites(llvm::CallBase &call, Writes &writes);
+
+// Known to write nothing, or said to.
+bool isHarmlessAsm(const llvm::CallBase &call);
 
 // Before inlining: calls to assembly inside functions annotated "snapshot_asm_ok" get this attribute and keep it.
 inline constexpr char AsmOkAttribute[] = "snapshot-asm-ok";
 void markAnnotatedAsm(llvm::Module &module);
+
+// Assembly outside of functions that has instructions, not only directives and labels.
+bool hasModuleAsmInstructions(const llvm::Module &module);
+
+// A size as the pass counts it.
+llvm::Value *byteCount(llvm::Instruction &instruction, uint64_t bytes);
+llvm::Value *sizeOf(llvm::Instruction &instruction, llvm::Type *type);
 
 } // namespace snapshot
 

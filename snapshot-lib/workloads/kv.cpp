@@ -30,7 +30,8 @@ static std::string ownDirectory() {
 }
 
 int main(int argc, char **argv) {
-    static const char *const engines[] = {"snapshot", "pmdk", "msync-4k", "msync-2m", "volatile"};
+    static const char *const engines[] = {"snapshot", "pmdk",     "msync-4k",
+                                          "msync-2m", "volatile", "volatile-instrumented"};
     const char *engine = engineArgument(argc, argv);
     bool known = engine && std::any_of(std::begin(engines), std::end(engines),
                                        [&](const char *name) { return strcmp(name, engine) == 0; });

@@ -12,7 +12,8 @@
 namespace workloads {
 
 const char Usage[] =
-    "usage: kv --engine snapshot|pmdk|msync-4k|msync-2m|volatile --workload A..G --file PATH [options]\n"
+    "usage: kv --engine snapshot|pmdk|msync-4k|msync-2m|volatile|volatile-instrumented --workload A..G --file PATH "
+    "[options]\n"
     "  --records N           records loaded before the measurement (default 78125)\n"
     "  --operations N        requests measured (default 78125)\n"
     "  --buckets N           default: 1428 records per bucket\n"
@@ -93,7 +94,7 @@ Options parseOptions(int argc, char **argv) {
         throw std::invalid_argument("unexpected argument '" + std::string(argv[optind]) + "'");
     if (options.buckets == 0)
         options.buckets = std::max<uint64_t>(1, (options.records + recordsPerBucket - 1) / recordsPerBucket);
-    if (options.file.empty() && options.engine != "volatile")
+    if (options.file.empty() && !options.engine.starts_with("volatile"))
         throw std::invalid_argument("--file is missing: give a path on the file system under test");
     return options;
 }

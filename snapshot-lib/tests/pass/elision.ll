@@ -2,11 +2,14 @@
 ; RUN: %snapopt -snapshot-report %s 2>%t.err | FileCheck %s
 ; RUN: FileCheck --check-prefix=REPORT %s < %t.err
 
-; REPORT: 2 instrumented, 6 stack, 2 global, 1 segment, 0 libc uses, 0 refused
+; REPORT: elision.ll: left_alone: 0 instrumented, 0 hoisted, 0 coalesced, 0 repeated, 5 stack, 3 global, 1 thread-local, 1 exception, 1 segment, 0 libc uses, 0 refused
+; REPORT-NEXT: {{.*}}elision.ll: instrumented: 2 instrumented, 0 hoisted, 0 coalesced, 0 repeated, 0 stack,
+; REPORT-NEXT: {{.*}}elision.ll: total: 2 instrumented, 0 hoisted, 0 coalesced, 0 repeated, 5 stack, 3 global, 1 thread-local, 1 exception, 1 segment, 0 libc uses, 0 refused
 
 @table = global [4 x i32] zeroinitializer
 @local = thread_local global i32 0
 
+declare ptr @__cxa_allocate_exception(i64)
 declare ptr @llvm.threadlocal.address.p0(ptr)
 
 define void @left_alone(ptr byval([16 x i8]) %copy, i64 %i, i1 %c) {
@@ -28,6 +31,10 @@ define void @left_alone(ptr byval([16 x i8]) %copy, i64 %i, i1 %c) {
   %element = getelementptr [4 x i32], ptr @table, i64 0, i64 %i
   store i32 7, ptr %element
   store i32 8, ptr addrspace(257) null
+  %thread = call ptr @llvm.threadlocal.address.p0(ptr @local)
+  store i32 9, ptr %thread
+  %exception = call ptr @__cxa_allocate_exception(i64 4)
+  store i32 10, ptr %exception
   ret void
 }
 

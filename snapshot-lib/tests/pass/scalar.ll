@@ -1,5 +1,5 @@
 ; SPDX-License-Identifier: BSD-3-Clause
-; RUN: %snapopt %s | FileCheck %s
+; RUN: %every
 
 ; One subtraction and one unsigned comparison in line; the call in a cold block, with the size of the store.
 define void @word(ptr %p) {
@@ -19,24 +19,24 @@ define void @word(ptr %p) {
 }
 
 ; Every width is logged as wide as it is.
-define void @widths(ptr %p, i1 %b, i128 %w, x86_fp80 %f, <8 x float> %v, <16 x i64> %x, { i8, i32 } %s) {
+define void @widths(ptr %p, ptr %q, ptr %r, ptr %s, ptr %t, ptr %u, ptr %v, ptr %w, i1 %b, i128 %i, x86_fp80 %f, <8 x float> %g, <16 x i64> %x, { i8, i32 } %y) {
 ; CHECK-LABEL: define void @widths(
 ; CHECK: @__snapshot_log(ptr %p, i64 1)
-; CHECK: @__snapshot_log(ptr %p, i64 2)
-; CHECK: @__snapshot_log(ptr %p, i64 16)
-; CHECK: @__snapshot_log(ptr %p, i64 10)
-; CHECK: @__snapshot_log(ptr %p, i64 32)
-; CHECK: @__snapshot_log(ptr %p, i64 128)
-; CHECK: @__snapshot_log(ptr %p, i64 8)
-; CHECK: @__snapshot_log(ptr %p, i64 4)
+; CHECK: @__snapshot_log(ptr %q, i64 2)
+; CHECK: @__snapshot_log(ptr %r, i64 16)
+; CHECK: @__snapshot_log(ptr %s, i64 10)
+; CHECK: @__snapshot_log(ptr %t, i64 32)
+; CHECK: @__snapshot_log(ptr %u, i64 128)
+; CHECK: @__snapshot_log(ptr %v, i64 8)
+; CHECK: @__snapshot_log(ptr %w, i64 4)
   store i1 %b, ptr %p
-  store volatile i16 2, ptr %p
-  store i128 %w, ptr %p
-  store x86_fp80 %f, ptr %p
-  store <8 x float> %v, ptr %p, align 1
-  store <16 x i64> %x, ptr %p, !nontemporal !0
-  store { i8, i32 } %s, ptr %p
-  store atomic i32 3, ptr %p release, align 4
+  store volatile i16 2, ptr %q
+  store i128 %i, ptr %r
+  store x86_fp80 %f, ptr %s
+  store <8 x float> %g, ptr %t, align 1
+  store <16 x i64> %x, ptr %u, !nontemporal !0
+  store { i8, i32 } %y, ptr %v
+  store atomic i32 3, ptr %w release, align 4
   ret void
 }
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Guards: what has to be announced before which instruction, and how to get by with fewer.
+//
+// A guard must be executed before the store, in the same epoch: after a commit the line has to be logged again. So a
+// guard may move up over anything but a call that may come to msync(), or an acquire, after which another thread's
+// msync() may lie behind. By the rule for threads an msync() is ordered against every store; between a guard and its
+// store there is nothing that could order one, so a rule-abiding program cannot have one there.
+#ifndef SNAPSHOT_PASS_GUARDS_H
+#define SNAPSHOT_PASS_GUARDS_H
+
+#include "Writes.h"
+
+#include <list>
+
+namespace llvm {
+class LoopInfo;
+class DominatorTree;
+class ScalarEvolution;
+class TargetTransformInfo;
+} // namespace llvm
+
+namespace snapshot {
+
+struct Piece {
+    int64_t begin, end; // bytes from the guard's base
+};
+
+// Announces pieces at constant distances from the base, or one range of a size known at run time only.
+struct Guard {
+    llvm::Instruction *before;
+    llvm::Value *base;
+    llvm::SmallVector<Piece, 2> pieces; // ascending, apart from each other
+    llvm::Value *bytes = nullptr;       // not null: the range [base, base + bytes)
+    llvm::Value *mask = nullptr;        // with bytes: i1, only if set
+    bool isHoisted = false;
+
+    bool isConstant() const { return bytes == nullptr; }
+};
+using Guards = std::list<Guard>;
+
+Guard guardOf(const Write &write);
+
+// A commit may lie behind it.
+bool mayEndEpoch(const llvm::Instruction &instruction);
+
+// Moves guards to the front of loops.
+void hoistFromLoops(Guards &guards, llvm::Function &function, llvm::LoopInfo &loops, llvm::DominatorTree &tree,
+                    llvm::ScalarEvolution &evolution, llvm::TargetTransformInfo &target);
+
+// Both take guards away and return how many.
+unsigned coalesceInBlocks(Guards &guards, llvm::Function &function);
+unsigned dropRepeated(Guards &guards, llvm::Function &function);
+
+} // namespace snapshot
+
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "Options.h"
+
+using namespace llvm;
+
+namespace snapshot {
+
+cl::opt<bool> ReportOption("snapshot-report", cl::desc("Print what became of the writes of each function"));
+cl::opt<bool> NoElide("snapshot-no-elide", cl::desc("Guard writes to the stack and to global variables too"));
+cl::opt<bool> NoCoalesce("snapshot-no-coalesce", cl::desc("One guard for each write of a basic block"));
+cl::opt<bool> NoHoist("snapshot-no-hoist", cl::desc("Keep guards in loops"));
+cl::opt<bool> NoElideRepeated("snapshot-no-elide-repeated", cl::desc("Guard again what a guard before has logged"));
+cl::opt<Bug> SeededBug(
+    "snapshot-seed-bug", cl::Hidden, cl::init(Bug::None),
+    cl::values(clEnumValN(Bug::None, "none", ""), clEnumValN(Bug::ElideArguments, "elide-arguments", ""),
+               clEnumValN(Bug::CoalesceAcrossCalls, "coalesce-across-calls", ""),
+               clEnumValN(Bug::RepeatedAcrossCalls, "repeated-across-calls", ""),
+               clEnumValN(Bug::HoistAcrossCalls, "hoist-across-calls", ""),
+               clEnumValN(Bug::HoistShort, "hoist-short", ""), clEnumValN(Bug::FirstPieceOnly, "first-piece-only", ""),
+               clEnumValN(Bug::EightBytes, "eight-bytes", ""), clEnumValN(Bug::NoLibc, "no-libc", "")));
+
+} // namespace snapshot

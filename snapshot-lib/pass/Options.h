@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What can be switched, each with `-mllvm -NAME`.
+#ifndef SNAPSHOT_PASS_OPTIONS_H
+#define SNAPSHOT_PASS_OPTIONS_H
+
+#include "llvm/Support/CommandLine.h"
+
+namespace snapshot {
+
+extern llvm::cl::opt<bool> ReportOption;    // -snapshot-report
+extern llvm::cl::opt<bool> NoElide;         // -snapshot-no-elide: guard the stack and global variables too
+extern llvm::cl::opt<bool> NoCoalesce;      // -snapshot-no-coalesce
+extern llvm::cl::opt<bool> NoHoist;         // -snapshot-no-hoist
+extern llvm::cl::opt<bool> NoElideRepeated; // -snapshot-no-elide-repeated
+
+// Errors put in on purpose, -snapshot-seed-bug=NAME: each must be caught by the completeness test.
+enum class Bug {
+    None,
+    ElideArguments,      // what a pointer parameter points to is taken for the stack
+    CoalesceAcrossCalls, // a guard is taken to hold after a call that may have committed
+    RepeatedAcrossCalls,
+    HoistAcrossCalls,
+    HoistShort,     // the range of a loop lacks its last iteration
+    FirstPieceOnly, // of stores that share a guard only the first is logged
+    EightBytes,     // every write is logged as eight bytes
+    NoLibc,         // libc functions are not redirected
+};
+extern llvm::cl::opt<Bug> SeededBug;
+inline bool seeded(Bug bug) { return SeededBug == bug; }
+
+} // namespace snapshot
+
+#endif
