@@ -33,7 +33,8 @@ class KvRow:
     pmdk_ns: int
     snapshot_ns: int
     volatile_ns: int | None
-    published: float
+    published_pmdk_s: float
+    published_snapshot_s: float
     machine: str = ""  # what of it the comparison depends on most
 
     @property
@@ -41,12 +42,28 @@ class KvRow:
         return self.pmdk_ns / self.snapshot_ns
 
     @property
+    def published(self) -> float:
+        return self.published_pmdk_s / self.published_snapshot_s
+
+    @property
+    def comparable(self) -> bool:
+        return self.workload not in NOT_COMPARABLE
+
+    @property
+    def time_errors_percent(self) -> tuple[float, float]:
+        """PMDK's and Snapshot's times, multiplied by the scale, against the published ones."""
+        pairs = (self.pmdk_ns, self.published_pmdk_s), (self.snapshot_ns, self.published_snapshot_s)
+        pmdk, snapshot = (100 * (ours_ns * self.scale / 1e9 / published_s - 1) for ours_ns, published_s in pairs)
+        return pmdk, snapshot
+
+    @property
     def error_percent(self) -> float | None:
         """How far ours is from the published one; None where the two do not measure the same."""
-        return None if self.workload in NOT_COMPARABLE else 100 * (self.speedup / self.published - 1)
+        return 100 * (self.speedup / self.published - 1) if self.comparable else None
 
     def as_data(self) -> dict[str, Any]:
         error = self.error_percent
+        pmdk_error, snapshot_error = self.time_errors_percent if self.comparable else (None, None)
         return {
             "workload": self.workload,
             "scale": f"1/{self.scale}",
@@ -56,6 +73,8 @@ class KvRow:
             "speedup": round(self.speedup, 4),
             "published_speedup": round(self.published, 4),
             "error_percent": None if error is None else round(error, 2),
+            "pmdk_error_percent": None if pmdk_error is None else round(pmdk_error, 2),
+            "snapshot_error_percent": None if snapshot_error is None else round(snapshot_error, 2),
         }
 
 
@@ -65,10 +84,10 @@ def is_kv(results: Sequence[Result]) -> bool:
     return {"snapshot", "pmdk"} <= engines and all("workload" in result.point for result in results)
 
 
-def published() -> dict[str, float]:
-    """Workload -> published speedup of Snapshot over PMDK."""
+def published() -> dict[str, tuple[float, float]]:
+    """Workload -> published seconds of PMDK and of Snapshot, at full size."""
     lines = [line for line in REFERENCE.read_text().splitlines() if not line.startswith("#")]
-    return {r["workload"]: float(r["pmdk_s"]) / float(r["snapshot_s"]) for r in csv.DictReader(lines)}
+    return {r["workload"]: (float(r["pmdk_s"]), float(r["snapshot_s"])) for r in csv.DictReader(lines)}
 
 
 def run_time_ns(result: Result) -> int:
@@ -96,19 +115,25 @@ def rows(results: Sequence[Result]) -> list[KvRow]:
     scale, machine = int(results[0].data["scale"]), machine_text(results[0])
     reference = published()
     return [
-        KvRow(w, scale, mean[w, "pmdk"], mean[w, "snapshot"], mean.get((w, "volatile")), reference[w], machine)
+        KvRow(w, scale, mean[w, "pmdk"], mean[w, "snapshot"], mean.get((w, "volatile")), *reference[w], machine)
         for w in sorted({workload for workload, _ in mean})
     ]
 
 
-COLUMNS = ("workload", "pmdk ms", "snapshot ms", "volatile ms", "speedup", "published", "error")
+COLUMNS = ("workload", "pmdk ms", "error", "snapshot ms", "error", "volatile ms", "speedup", "published", "error")
+ERRORS = "errors of times: ours times the scale against the published seconds"
+
+
+def _percent(value: float | None) -> str:
+    return "(not comparable)" if value is None else f"{value:+.0f} %"
 
 
 def _cells(row: KvRow) -> tuple[str, ...]:
+    pmdk, snapshot = f"{row.pmdk_ns / 1e6:.2f}", f"{row.snapshot_ns / 1e6:.2f}"
     volatile = "-" if row.volatile_ns is None else f"{row.volatile_ns / 1e6:.2f}"
-    error = "(not comparable)" if row.error_percent is None else f"{row.error_percent:+.0f} %"
-    times = (f"{row.pmdk_ns / 1e6:.2f}", f"{row.snapshot_ns / 1e6:.2f}", volatile)
-    return (row.workload, *times, f"{row.speedup:.2f}x", f"{row.published:.2f}x", error)
+    pmdk_error, snapshot_error = (_percent(error) if row.comparable else "" for error in row.time_errors_percent)
+    speedups = (f"{row.speedup:.2f}x", f"{row.published:.2f}x", _percent(row.error_percent))
+    return (row.workload, pmdk, pmdk_error, snapshot, snapshot_error, volatile, *speedups)
 
 
 def table_text(table: Sequence[KvRow]) -> str:
@@ -120,6 +145,7 @@ def table_text(table: Sequence[KvRow]) -> str:
     text = [f"KV store, guest time, speedup of Snapshot over PMDK; scale 1/{table[0].scale} of the published study"]
     text += [f"in the guest: {table[0].machine}"]
     text += ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+    text.append(ERRORS)
     text += [f"{w}: {why}" for w, why in NOT_COMPARABLE.items() if any(row.workload == w for row in table)]
     return "\n".join(text)
 
