@@ -40,6 +40,8 @@ static int arena_create(void) {
 }
 
 static bool span_is_free(uint64_t begin, uint64_t end) {
+    if (end < begin)
+        return false;
     for (size_t i = 0; i < REGIONS_MAX; i++)
         if (begin < spans[i].end && spans[i].begin < end)
             return false;
@@ -56,7 +58,8 @@ static uint64_t span_find(uint64_t bytes) {
     return 0;
 }
 
-int arena_reserve(uint64_t bytes, void *hint, uint8_t **address) {
+/* With `fixed` at the hint or not at all (-EEXIST); else there if it is free. Nothing is accessible yet. */
+int arena_reserve(uint64_t span_bytes, const void *hint, bool fixed, uint8_t **address) {
     const uint64_t guard = 4096;
     if (!__snapshot_base) {
         int status = arena_create();
@@ -64,26 +67,40 @@ int arena_reserve(uint64_t bytes, void *hint, uint8_t **address) {
             return status;
     }
     uint64_t place = (uint64_t)hint;
-    if (place < __snapshot_base || place % 4096 || !span_is_free(place, place + bytes + guard))
-        place = span_find(bytes + guard);
+    if (place < __snapshot_base || place % 4096 || !span_is_free(place, place + span_bytes + guard)) {
+        if (fixed)
+            return -EEXIST;
+        place = span_find(span_bytes + guard);
+    }
     size_t slot = 0;
     while (slot < REGIONS_MAX && spans[slot].end)
         slot++;
     if (!place || slot == REGIONS_MAX)
         return -ENOMEM;
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
-    if (kernel_mmap((void *)place, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
-        return -errno;
-    spans[slot] = (struct span){place, place + bytes + guard};
-    if (place + bytes - __snapshot_base > __snapshot_size)
-        __atomic_store_n(&__snapshot_size, place + bytes - __snapshot_base, __ATOMIC_RELEASE);
+    spans[slot] = (struct span){place, place + span_bytes + guard};
+    if (place + span_bytes - __snapshot_base > __snapshot_size)
+        __atomic_store_n(&__snapshot_size, place + span_bytes - __snapshot_base, __ATOMIC_RELEASE);
     *address = (uint8_t *)place;
     return 0;
 }
 
-void arena_release(uint8_t *address, uint64_t bytes) {
+/* Zeroed memory within a span; it takes DRAM when it is touched. */
+int arena_populate(uint8_t *address, uint64_t bytes) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    if (bytes > 0 && kernel_mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
+        return -errno;
+    return 0;
+}
+
+/* Addresses without memory: an access is a segmentation fault. */
+void arena_empty(uint8_t *address, uint64_t bytes) {
+    if (bytes > 0)
+        kernel_mmap(address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+void arena_release(uint8_t *address, uint64_t span_bytes) {
     for (size_t i = 0; i < REGIONS_MAX; i++)
         if (spans[i].begin == (uint64_t)address)
             spans[i] = (struct span){0, 0};
-    kernel_mmap(address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    arena_empty(address, span_bytes);
 }

@@ -90,6 +90,19 @@ int region_commit(struct region *region, enum commit_mode mode) {
     return status;
 }
 
+/*
+ * Make the log assert nothing about the file, by an empty commit: the file can then be cut, renamed, closed or copied
+ * without it. What is not committed is forgotten. Commits may follow.
+ */
+void region_detach(struct region *region) {
+    pthread_mutex_lock(&region->mutex);
+    write_commit_record(region->log, region->epoch, 0, 0);
+    persist_fence();
+    region->epoch++;
+    thread_logs_reset(region);
+    pthread_mutex_unlock(&region->mutex);
+}
+
 /* The lines stay logged: the next commit writes them again, unchanged, and the log keeps one entry for each. */
 void region_rollback(struct region *region) {
     pthread_mutex_lock(&region->mutex);

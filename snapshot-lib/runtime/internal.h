@@ -3,6 +3,7 @@
 #ifndef SNAPSHOT_INTERNAL_H
 #define SNAPSHOT_INTERNAL_H
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -12,11 +13,14 @@
 #include "snapshot/snapshot.h"
 
 #define REGIONS_MAX 16
+#define MAPPINGS_MAX 32
+#define SNAPSHOT_PAGE 4096u
 
 /* State of a line of the working copy within the epoch. Busy: a thread is about to make it dirty. */
 enum line_state { LINE_CLEAN = 0, LINE_BUSY = 1, LINE_DIRTY = 2 };
 
 struct region;
+struct stat;
 
 /* What one thread has done to one region in this epoch. The region owns it; a thread that ends hands it on. */
 struct thread_log {
@@ -40,13 +44,26 @@ struct log_view {
     uint64_t bytes;
 };
 
+/* What mmap gave the program of a file, as offsets. */
+struct mapping {
+    uint64_t begin, end;
+};
+
+/* The file, wherever its name goes. */
+struct file_identity {
+    uint64_t device, inode, birth_ns;
+};
+
 struct region {
     bool in_use;
+    bool inherited;      /* by a forked child: the file is the parent's, the working copy is private to the child */
     uint64_t generation; /* tells a reused slot's thread-local pointers from stale ones */
     uint8_t *working;
     uint8_t *backing;
-    uint64_t bytes;        /* of the file */
-    uint64_t mapped_bytes; /* rounded up to pages */
+    uint64_t bytes;           /* of the file */
+    uint64_t mapped_bytes;    /* rounded up to pages */
+    uint64_t span_bytes;      /* addresses kept for working copy and backing, so that the file can grow under both */
+    uint64_t populated_bytes; /* so much of the backing has blocks and page table entries */
     _Atomic uint8_t *line_states;
     struct log_view log;
     int log_fd;
@@ -55,11 +72,20 @@ struct region {
     _Atomic(struct thread_log *) threads;
     pthread_mutex_t mutex; /* growth of the log, new threads, commit */
     struct snapshot_stats stats;
+    uint8_t *page_backed; /* by page of the file: it has blocks */
+    uint8_t *shadow;      /* SNAPSHOT_CHECK: the file as tracked stores explain it */
+    int data_fd;          /* of files opened by snapshot_map, else -1 */
+    struct file_identity identity;
+    struct mapping mappings[MAPPINGS_MAX];
+    size_t mapping_count;
+    char path[PATH_MAX];
 };
 
 /* arena.c: one range of addresses holds all working copies, so that the inlined check is one comparison. */
-int arena_reserve(uint64_t bytes, void *hint, uint8_t **address);
-void arena_release(uint8_t *address, uint64_t bytes);
+int arena_reserve(uint64_t span_bytes, const void *hint, bool fixed, uint8_t **address);
+void arena_release(uint8_t *address, uint64_t span_bytes);
+int arena_populate(uint8_t *address, uint64_t bytes);
+void arena_empty(uint8_t *address, uint64_t bytes);
 
 /* The system calls themselves: the runtime must not meet its own interposed functions. */
 void *kernel_mmap(void *hint, size_t bytes, int protection, int flags, int fd, int64_t offset);
@@ -67,15 +93,43 @@ int kernel_munmap(void *address, size_t bytes);
 
 /* region.c */
 struct region *region_find(const void *address);
-int region_open(int data_fd, const char *path, unsigned flags, void *hint, struct region **out);
+struct open_request {
+    int fd; /* of the data file, for reading and writing */
+    const char *path;
+    unsigned flags;
+    const void *hint;
+    uint64_t room_bytes; /* the file may grow to at least this */
+};
+
+struct region *region_of_span(const void *address);
+struct region *region_of_file(int fd);
+int region_open(const struct open_request *request, struct region **out);
 int region_close(struct region *region);
+void region_populate(struct region *region);
+int region_invalidate(struct region *region);
+
+/* mappings.c */
+int mapping_add(struct region *region, uint64_t begin, uint64_t end);
+int mapping_cut(struct region *region, uint64_t begin, uint64_t end);
+int mapping_resize(struct region *region, uint64_t begin, uint64_t old_bytes, uint64_t new_bytes);
+
+/* resize.c */
+int region_resize(struct region *region, int fd, uint64_t bytes);
+
+/* file_record.c */
+int file_identity_read(int fd, struct file_identity *identity);
+bool file_record_is_of_another(int log_fd, const struct file_identity *identity);
+int file_record_open(struct region *region, bool adopt);
+struct file_record file_record_read(struct log_view log);
+void file_record_write(struct log_view log, struct file_record record);
 
 /* log_file.c */
 int log_file_open(struct region *region, const char *data_path, unsigned flags);
 int log_file_grow(struct region *region, uint64_t chunk_count);
 void log_file_close(struct region *region);
-void log_file_format(struct log_view log, uint64_t data_bytes);
-int log_file_check(struct log_view log, uint64_t data_bytes);
+int log_file_discard_stale(const struct region *region, const struct stat *data);
+void log_file_format(struct log_view log);
+int log_file_check(struct log_view log);
 void *map_shared(int fd, uint64_t bytes, void *fixed);
 
 /* log.c */
@@ -89,7 +143,9 @@ void thread_logs_free(struct region *region);
 /* Durable: when the call returns (MS_SYNC). Declared: at the latest with the next commit that is (MS_ASYNC). */
 enum commit_mode { COMMIT_DURABLE, COMMIT_DECLARED };
 int region_commit(struct region *region, enum commit_mode mode);
+int region_msync(struct region *region, enum commit_mode mode); /* region.c */
 void region_rollback(struct region *region);
+void region_detach(struct region *region);
 void write_commit_record(struct log_view log, uint64_t epoch, uint64_t line_count, uint64_t data_hash);
 
 /* recover.c: see there. Returns 0 or -EUCLEAN. */

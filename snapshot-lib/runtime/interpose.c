@@ -59,7 +59,9 @@ static void *map_tracked(void *hint, size_t bytes, int flags, int fd, off_t offs
         return MAP_FAILED;
     if (offset != 0 || (flags & MAP_FIXED) || bytes > (uint64_t)(status.st_size + 4095) / 4096 * 4096)
         return fail(EINVAL);
-    int result = region_open(fd, path, flags & MAP_POPULATE ? SNAPSHOT_POPULATE : 0, hint, &region);
+    struct open_request request = {
+        .fd = fd, .path = path, .flags = flags & MAP_POPULATE ? SNAPSHOT_POPULATE : 0, .hint = hint};
+    int result = region_open(&request, &region);
     return result < 0 ? fail(-result) : region->working;
 }
 

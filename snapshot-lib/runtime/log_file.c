@@ -32,16 +32,16 @@ void *map_shared(int fd, uint64_t bytes, void *fixed) {
     return address;
 }
 
-void log_file_format(struct log_view log, uint64_t data_bytes) {
+void log_file_format(struct log_view log) {
     _Alignas(LINE_BYTES) struct superblock super = {
-        .magic = LOG_MAGIC, .version = LOG_VERSION, .byte_order = LOG_BYTE_ORDER, .data_bytes = data_bytes};
+        .magic = LOG_MAGIC, .version = LOG_VERSION, .byte_order = LOG_BYTE_ORDER};
     super.checksum = self_checksum(&super);
     persist_copy(log.base, &super, sizeof(super));
     write_commit_record(log, 0, 0, 0);
     persist_fence();
 }
 
-int log_file_check(struct log_view log, uint64_t data_bytes) {
+int log_file_check(struct log_view log) {
     const struct superblock *super = (const void *)log.base;
     if (log.bytes < LOG_CHUNKS_OFFSET)
         return -EUCLEAN;
@@ -49,11 +49,11 @@ int log_file_check(struct log_view log, uint64_t data_bytes) {
         return -EINVAL;
     if (super->checksum != self_checksum(super))
         return -EUCLEAN;
-    return super->data_bytes == data_bytes ? 0 : -EINVAL;
+    return 0;
 }
 
 /* Written under another name and renamed, so that a log file that exists is complete. */
-static int log_file_create(const char *path, uint64_t data_bytes) {
+static int log_file_create(const char *path, const struct file_record *file) {
     char temporary[PATH_MAX];
     if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
         return -ENAMETOOLONG;
@@ -67,7 +67,8 @@ static int log_file_create(const char *path, uint64_t data_bytes) {
         status = log.base == MAP_FAILED ? -errno : 0;
     }
     if (status == 0) {
-        log_file_format(log, data_bytes);
+        log_file_format(log);
+        file_record_write(log, *file);
         kernel_munmap(log.base, log.bytes);
         status = fsync(fd) < 0 || rename(temporary, path) < 0 ? -errno : 0;
     }
@@ -95,7 +96,7 @@ static int log_file_map(struct region *region, unsigned flags) {
     struct stat status;
     if (fstat(region->log_fd, &status) < 0)
         return -errno;
-    uint64_t reserved = log_reserved_bytes(region->bytes);
+    uint64_t reserved = log_reserved_bytes(region->span_bytes);
     void *space = kernel_mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (space == MAP_FAILED)
         return -errno;
@@ -106,7 +107,7 @@ static int log_file_map(struct region *region, unsigned flags) {
         return -errno;
     if (flags & SNAPSHOT_POPULATE)
         (void)madvise(space, region->log.bytes, MADV_POPULATE_WRITE);
-    return log_file_check(region->log, region->bytes);
+    return log_file_check(region->log);
 }
 
 int log_file_open(struct region *region, const char *data_path, unsigned flags) {
@@ -115,7 +116,12 @@ int log_file_open(struct region *region, const char *data_path, unsigned flags) 
         return -ENAMETOOLONG;
     region->log_fd = open(path, O_RDWR | O_CLOEXEC);
     if (region->log_fd < 0 && errno == ENOENT) {
-        int status = log_file_create(path, region->bytes);
+        const struct file_identity *identity = &region->identity;
+        struct file_record file = {.bytes = region->bytes,
+                                   .bytes_next = region->bytes,
+                                   .inode = identity->inode,
+                                   .birth_ns = identity->birth_ns};
+        int status = log_file_create(path, &file);
         if (status < 0)
             return status;
         directory_sync(path);
@@ -128,6 +134,28 @@ int log_file_open(struct region *region, const char *data_path, unsigned flags) 
     return log_file_map(region, flags);
 }
 
+/*
+ * A log beside a file that has nothing in it belonged to an earlier file of that name: one that was deleted, or emptied
+ * by a program that knows nothing of logs.
+ */
+int log_file_discard_stale(const struct region *region, const struct stat *data) {
+    char path[PATH_MAX];
+    if (data->st_size > 0 && data->st_blocks > 0)
+        return 0;
+    if (snprintf(path, sizeof(path), "%s.snapshot-log", region->path) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    int status = 0;
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        status = errno == EWOULDBLOCK ? -EBUSY : -errno;
+    else if (data->st_size == 0 || file_record_is_of_another(fd, &region->identity))
+        status = unlink(path) < 0 ? -errno : 0;
+    close(fd);
+    return status;
+}
+
 /* At least doubles, so that growth stays rare. A failure changes nothing. */
 static int log_file_grow_locked(struct region *region, uint64_t chunk_count) {
     uint64_t present = log_chunk_count(region->log.bytes);
@@ -135,7 +163,7 @@ static int log_file_grow_locked(struct region *region, uint64_t chunk_count) {
         return 0;
     uint64_t wanted = chunk_count > 2 * present ? chunk_count : 2 * present;
     uint64_t bytes = LOG_CHUNKS_OFFSET + wanted * CHUNK_BYTES;
-    if (bytes > log_reserved_bytes(region->bytes))
+    if (bytes > log_reserved_bytes(region->span_bytes))
         return -ENOSPC;
     uint64_t old_bytes = region->log.bytes;
     int status = -posix_fallocate(region->log_fd, (off_t)old_bytes, (off_t)(bytes - old_bytes));
@@ -159,7 +187,7 @@ int log_file_grow(struct region *region, uint64_t chunk_count) {
 
 void log_file_close(struct region *region) {
     if (region->log.base)
-        kernel_munmap(region->log.base, log_reserved_bytes(region->bytes));
+        kernel_munmap(region->log.base, log_reserved_bytes(region->span_bytes));
     if (region->log_fd >= 0)
         close(region->log_fd);
     region->log = (struct log_view){0};

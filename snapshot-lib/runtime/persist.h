@@ -7,6 +7,7 @@
 #define SNAPSHOT_PERSIST_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Copy whole lines, both sides aligned to 64 bytes. Non-temporal: the target is not read into the CPU's caches, and the
@@ -15,5 +16,11 @@
 void persist_copy(void *target, const void *source, size_t bytes);
 
 void persist_fence(void);
+
+/*
+ * Set the size of a file, durable on return. 0 or -errno. Until then a crash leaves the old size or the new one: the
+ * file system's journal orders it, as ext4 and XFS do.
+ */
+int persist_resize(int fd, uint64_t bytes);
 
 #endif

@@ -7,7 +7,10 @@
 
 #include <assert.h>
 #include <emmintrin.h>
+#include <errno.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 void persist_copy(void *target, const void *source, size_t bytes) {
     assert((uintptr_t)target % 64 == 0 && (uintptr_t)source % 64 == 0 && bytes % 64 == 0);
@@ -24,3 +27,7 @@ void persist_copy(void *target, const void *source, size_t bytes) {
 }
 
 void persist_fence(void) { _mm_sfence(); }
+
+int persist_resize(int fd, uint64_t bytes) {
+    return syscall(SYS_ftruncate, fd, bytes) < 0 || syscall(SYS_fsync, fd) < 0 ? -errno : 0;
+}

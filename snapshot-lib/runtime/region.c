@@ -1,43 +1,57 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tracked files: opening (recover, then fill the working copy), finding by address, closing; and the public calls. */
+/* Tracked files: opening (recover, then fill the working copy), finding by address or descriptor, closing. */
 #define _GNU_SOURCE
 #include "internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#define SPAN_BYTES_MIN (1ull << 30)
 
 struct region regions[REGIONS_MAX];
 static uint64_t generation_last;
 static pthread_mutex_t regions_mutex = PTHREAD_MUTEX_INITIALIZER;
 
+static uint64_t offset_in(const struct region *region, const void *address) {
+    return (uint64_t)((uintptr_t)address - (uintptr_t)region->working);
+}
+
+/* The tracked file that has a byte at this address. */
 struct region *region_find(const void *address) {
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use && (uintptr_t)address - (uintptr_t)regions[i].working < regions[i].mapped_bytes)
+        if (regions[i].in_use && offset_in(&regions[i], address) < regions[i].mapped_bytes)
             return &regions[i];
     return NULL;
 }
 
-static __attribute__((preserve_most, noinline)) void log_slowly(const void *address, size_t bytes) {
-    snapshot_log_range(address, bytes);
+/* The tracked file this address is kept for, be it behind the end of the file. */
+struct region *region_of_span(const void *address) {
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        if (regions[i].in_use && offset_in(&regions[i], address) < regions[i].span_bytes)
+            return &regions[i];
+    return NULL;
 }
 
-/*
- * Called by instrumented code. A store within one line of the first file that was logged already, the most frequent
- * case, needs no further call; keeping all registers makes the call free for code that does not take it.
- */
-__attribute__((preserve_most)) void __snapshot_log(const void *address, size_t bytes) {
-    const struct region *first = &regions[0];
-    uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)first->working);
-    bool in_one_line = offset < first->mapped_bytes && offset % LINE_BYTES + bytes <= LINE_BYTES && first->in_use;
-    const _Atomic uint8_t *state = first->line_states + offset / LINE_BYTES;
-    if (!in_one_line || atomic_load_explicit(state, memory_order_acquire) != LINE_DIRTY)
-        log_slowly(address, bytes);
+static struct region *region_of_identity(const struct file_identity *identity) {
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        if (regions[i].in_use && regions[i].identity.inode == identity->inode &&
+            regions[i].identity.device == identity->device)
+            return &regions[i];
+    return NULL;
+}
+
+/* By file, not by descriptor: closing a descriptor ends nothing, opening the file again finds it. */
+struct region *region_of_file(int fd) {
+    struct file_identity identity;
+    bool any = false;
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        any |= regions[i].in_use;
+    return any && file_identity_read(fd, &identity) == 0 ? region_of_identity(&identity) : NULL;
 }
 
 /* Read only what was ever written: pages of a hole are zero in the working copy already. */
@@ -49,7 +63,7 @@ static int working_fill(struct region *region, int data_fd) {
         if (hole < 0 || hole > end)
             hole = end;
         while (begin < hole) {
-            ssize_t got = pread(data_fd, region->working + begin, (size_t)(hole - begin), begin);
+            ssize_t got = syscall(SYS_pread64, data_fd, region->working + begin, (size_t)(hole - begin), begin);
             if (got <= 0)
                 return got < 0 ? -errno : -EIO;
             begin += got;
@@ -59,14 +73,12 @@ static int working_fill(struct region *region, int data_fd) {
     return begin < 0 && errno != ENXIO ? -errno : 0;
 }
 
-static int backing_open(struct region *region, int data_fd, unsigned flags) {
-    region->backing = map_shared(data_fd, region->mapped_bytes, NULL);
+static int backing_open(struct region *region, int data_fd) {
+    region->backing = map_shared(data_fd, region->span_bytes, NULL); /* beyond the end too: it may grow */
     if (region->backing == MAP_FAILED) {
         region->backing = NULL;
         return -errno;
     }
-    if (flags & SNAPSHOT_POPULATE)
-        (void)madvise(region->backing, region->mapped_bytes, MADV_POPULATE_WRITE);
     struct recovery recovery;
     int status = recover(region->log, region->backing, region->bytes, &recovery);
     if (status < 0)
@@ -77,57 +89,99 @@ static int backing_open(struct region *region, int data_fd, unsigned flags) {
     return 0;
 }
 
-static int working_open(struct region *region, int data_fd, void *hint) {
+/* Zeroed memory for the whole span; it takes DRAM when it is touched. */
+static int map_table(uint64_t bytes, void *table) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *states = kernel_mmap(NULL, region->mapped_bytes / LINE_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (states == MAP_FAILED)
+    void *memory = kernel_mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (memory == MAP_FAILED)
         return -errno;
-    region->line_states = states;
-    int status = arena_reserve(region->mapped_bytes, hint, &region->working);
-    return status < 0 ? status : working_fill(region, data_fd);
+    memcpy(table, &memory, sizeof(memory));
+    return 0;
 }
 
-static int region_size(struct region *region, int data_fd) {
-    struct stat status;
-    if (fstat(data_fd, &status) < 0)
-        return -errno;
-    if (!S_ISREG(status.st_mode) || status.st_size == 0)
-        return -EINVAL;
-    if ((uint64_t)status.st_size > DATA_BYTES_MAX)
-        return -EFBIG;
-    region->bytes = (uint64_t)status.st_size;
-    region->mapped_bytes = (region->bytes + 4095) / 4096 * 4096;
+static int working_open(struct region *region, const struct open_request *request) {
+    struct file_record record = file_record_read(region->log);
+    const void *hint = request->hint ? request->hint : (const void *)record.address;
+    int status = map_table(region->span_bytes / LINE_BYTES, &region->line_states);
+    if (status == 0)
+        status = map_table(region->span_bytes / SNAPSHOT_PAGE, &region->page_backed);
+    if (status == 0)
+        status = arena_reserve(region->span_bytes, hint, request->flags & SNAPSHOT_FIXED, &region->working);
+    if (status == 0)
+        status = arena_populate(region->working, region->mapped_bytes);
+    if (status == 0)
+        status = working_fill(region, request->fd);
+    if (status < 0)
+        return status;
+    if (record.address != (uint64_t)region->working) {
+        record.address = (uint64_t)region->working;
+        file_record_write(region->log, record);
+    }
     return 0;
+}
+
+/* Twice the size, so that most files never outgrow it. */
+static uint64_t span_for(uint64_t bytes) {
+    uint64_t span = SPAN_BYTES_MIN;
+    while (span < 2 * bytes)
+        span *= 2;
+    return span < DATA_BYTES_MAX ? span : DATA_BYTES_MAX;
+}
+
+static int region_size(struct region *region, const struct open_request *request) {
+    struct stat status;
+    if (fstat(request->fd, &status) < 0)
+        return -errno;
+    if (!S_ISREG(status.st_mode))
+        return -EINVAL;
+    region->bytes = (uint64_t)status.st_size;
+    if (region->bytes > DATA_BYTES_MAX || request->room_bytes > DATA_BYTES_MAX)
+        return -EFBIG;
+    if (snprintf(region->path, sizeof(region->path), "%s", request->path) >= (int)sizeof(region->path))
+        return -ENAMETOOLONG;
+    region->mapped_bytes = (region->bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE * SNAPSHOT_PAGE;
+    region->span_bytes = span_for(region->bytes > request->room_bytes ? region->bytes : request->room_bytes);
+    int result = file_identity_read(request->fd, &region->identity);
+    return result < 0 ? result : log_file_discard_stale(region, &status);
 }
 
 static void region_release(struct region *region) {
     if (region->working)
-        arena_release(region->working, region->mapped_bytes);
+        arena_release(region->working, region->span_bytes);
     thread_logs_free(region);
     if (region->line_states)
-        kernel_munmap((void *)region->line_states, region->mapped_bytes / LINE_BYTES);
+        kernel_munmap((void *)region->line_states, region->span_bytes / LINE_BYTES);
+    if (region->page_backed)
+        kernel_munmap(region->page_backed, region->span_bytes / SNAPSHOT_PAGE);
     if (region->backing)
-        kernel_munmap(region->backing, region->mapped_bytes);
+        kernel_munmap(region->backing, region->span_bytes);
     log_file_close(region);
     memset(region, 0, sizeof(*region));
 }
 
-static int region_open_locked(int data_fd, const char *path, unsigned flags, void *hint, struct region **out) {
+static int region_fill(struct region *region, const struct open_request *request) {
+    int status = region_size(region, request);
+    if (status == 0)
+        status = log_file_open(region, request->path, request->flags);
+    if (status == 0)
+        status = file_record_open(region, request->flags & SNAPSHOT_ADOPT);
+    if (status == 0)
+        status = backing_open(region, request->fd);
+    if (status == 0)
+        status = working_open(region, request);
+    return status;
+}
+
+static int region_open_locked(const struct open_request *request, struct region **out) {
     struct region *region = regions;
     while (region < regions + REGIONS_MAX && region->in_use)
         region++;
     if (region == regions + REGIONS_MAX)
         return -EMFILE;
     memset(region, 0, sizeof(*region));
-    region->log_fd = -1;
+    region->log_fd = region->data_fd = -1;
     pthread_mutex_init(&region->mutex, NULL);
-    int status = region_size(region, data_fd);
-    if (status == 0)
-        status = log_file_open(region, path, flags);
-    if (status == 0)
-        status = backing_open(region, data_fd, flags);
-    if (status == 0)
-        status = working_open(region, data_fd, hint);
+    int status = region_fill(region, request);
     if (status < 0) {
         region_release(region);
         return status;
@@ -138,83 +192,47 @@ static int region_open_locked(int data_fd, const char *path, unsigned flags, voi
     return 0;
 }
 
-int region_open(int data_fd, const char *path, unsigned flags, void *hint, struct region **out) {
+int region_open(const struct open_request *request, struct region **out) {
     pthread_mutex_lock(&regions_mutex);
-    int status = region_open_locked(data_fd, path, flags, hint, out);
+    int status = region_open_locked(request, out);
     pthread_mutex_unlock(&regions_mutex);
     return status;
 }
 
+/* A file that was closed needs its log no more, so that whatever is done to it then is not taken for a crash. */
 int region_close(struct region *region) {
     pthread_mutex_lock(&regions_mutex);
+    if (!region->inherited)
+        region_detach(region);
     region->in_use = false;
+    if (region->data_fd >= 0)
+        close(region->data_fd);
     region_release(region);
     pthread_mutex_unlock(&regions_mutex);
     return 0;
 }
 
-/* A log beside a file that has nothing in it belonged to an earlier file of that name. */
-static void stale_log_remove(const char *path) {
-    char log_path[PATH_MAX];
-    if (snprintf(log_path, sizeof(log_path), "%s.snapshot-log", path) < (int)sizeof(log_path))
-        (void)unlink(log_path);
+/* Blocks and page table entries at once, so that no store and no commit pays for them. */
+void region_populate(struct region *region) {
+    if (region->mapped_bytes > 0 && madvise(region->backing, region->mapped_bytes, MADV_POPULATE_WRITE) == 0)
+        region->populated_bytes = region->mapped_bytes;
 }
 
-/* To at least so many bytes; with blocks if it is going to be populated. */
-static int file_extend(int fd, const char *path, size_t bytes, unsigned flags) {
-    struct stat status;
-    if (fstat(fd, &status) < 0)
-        return -errno;
-    if (status.st_size == 0)
-        stale_log_remove(path);
-    if (bytes > (uint64_t)status.st_size && ftruncate(fd, (off_t)bytes) < 0)
-        return -errno;
-    return (flags & SNAPSHOT_POPULATE) && bytes ? -posix_fallocate(fd, 0, (off_t)bytes) : 0;
+/* Behind the end of the file nothing is kept: the line that has the end is written whole. */
+static void tail_clear(struct region *region) {
+    memset(region->working + region->bytes, 0, -region->bytes % LINE_BYTES);
 }
 
-int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, void **address) {
-    struct region *region = NULL;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return -errno;
-    int result = file_extend(fd, path, bytes, flags);
-    if (result == 0)
-        result = region_open(fd, path, flags, hint, &region);
-    close(fd);
-    if (result == 0)
-        *address = region->working;
-    return result;
+int region_msync(struct region *region, enum commit_mode mode) {
+    if (region->inherited)
+        return -EPERM;
+    tail_clear(region);
+    return region_commit(region, mode);
 }
 
-int snapshot_sync(void *address) {
-    struct region *region = region_find(address);
-    return region ? region_commit(region, COMMIT_DURABLE) : -EINVAL;
-}
-
-int snapshot_rollback(void *address) {
-    struct region *region = region_find(address);
-    if (!region)
-        return -EINVAL;
+int region_invalidate(struct region *region) {
+    if (region->inherited)
+        return -EPERM;
     region_rollback(region);
-    return 0;
-}
-
-int snapshot_unmap(void *address) {
-    struct region *region = region_find(address);
-    return region ? region_close(region) : -EINVAL;
-}
-
-void snapshot_log_range(const void *address, size_t bytes) {
-    struct region *region = region_find(address);
-    if (region)
-        log_range(region, (uint64_t)((const uint8_t *)address - region->working), bytes);
-}
-
-int snapshot_get_stats(const void *address, struct snapshot_stats *stats) {
-    struct region *region = region_find(address);
-    if (!region)
-        return -EINVAL;
-    *stats = region->stats;
-    stats->log_file_bytes = region->log.bytes;
     return 0;
 }

@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
     }
     struct recovery result{};
     struct log_view log = {image.logBytes(), image.logSize()};
-    if (log_file_check(log, Bytes) < 0 || recover(log, image.dataBytes(), Bytes, &result) < 0)
+    if (log_file_check(log) < 0 || recover(log, image.dataBytes(), Bytes, &result) < 0)
         return 0;
     std::vector<uint8_t> found = dataOf(image);
     if (arbitrary || (found != committed.before && found != committed.after))

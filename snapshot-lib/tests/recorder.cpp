@@ -2,8 +2,10 @@
 #include "recorder.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <unistd.h>
 
 extern "C" {
 #include "persist.h"
@@ -11,6 +13,11 @@ extern "C" {
 
 Recorder *recorder;
 static std::mutex mutex;
+
+Recorder::~Recorder() {
+    if (recorder == this)
+        recorder = nullptr; // closing a file writes too
+}
 
 uint64_t Recorder::fences() const {
     return static_cast<uint64_t>(std::count_if(events.begin(), events.end(), [](auto &e) { return !e.target; }));
@@ -29,6 +36,12 @@ void persist_copy(void *target, const void *source, size_t bytes) {
     for (size_t i = 0; recorder && i < bytes; i += 64)
         record(static_cast<uint8_t *>(target) + i, static_cast<const uint8_t *>(source) + i);
     memcpy(target, source, bytes);
+}
+
+int persist_resize(int fd, uint64_t bytes) {
+    if (recorder)
+        recorder->resizes.push_back({recorder->events.size(), bytes});
+    return ftruncate(fd, static_cast<off_t>(bytes)) < 0 ? -errno : 0;
 }
 
 void persist_fence() {

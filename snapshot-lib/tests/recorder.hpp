@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,8 +13,15 @@ struct PersistEvent {
     std::array<uint8_t, 64> content;
 };
 
+struct ResizeEvent {
+    std::size_t position; // among the events
+    uint64_t bytes;
+};
+
 struct Recorder {
+    ~Recorder();
     std::vector<PersistEvent> events;
+    std::vector<ResizeEvent> resizes; // of the data file
     uint64_t lines() const;
     uint64_t fences() const;
 };

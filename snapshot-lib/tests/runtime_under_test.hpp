@@ -23,8 +23,8 @@ struct recovery {
     uint64_t epoch, epoch_next, lines_undone;
 };
 int recover(struct log_view log, uint8_t *backing, uint64_t data_bytes, struct recovery *result);
-void log_file_format(struct log_view log, uint64_t data_bytes);
-int log_file_check(struct log_view log, uint64_t data_bytes);
+void log_file_format(struct log_view log);
+int log_file_check(struct log_view log);
 void write_commit_record(struct log_view log, uint64_t epoch, uint64_t line_count, uint64_t data_hash);
 int snapshot_test_views(const void *address, struct log_view *log, struct log_view *backing);
 }
@@ -39,8 +39,8 @@ inline void trackedStore(uint8_t *address, uint64_t value) {
 
 class TrackedFile {
   public:
-    TrackedFile(const std::string &path, size_t bytes) {
-        status = snapshot_map(path.c_str(), bytes, 0, nullptr, &address);
+    TrackedFile(const std::string &path, size_t bytes, unsigned flags = 0) {
+        status = snapshot_map(path.c_str(), bytes, flags, nullptr, &address);
         if (status == 0)
             snapshot_test_views(address, &log, &backing);
     }

@@ -27,6 +27,10 @@ extern "C" {
 
 /* Map blocks and touch every page of file and log at once, so that no later store pays for a page fault. */
 #define SNAPSHOT_POPULATE 1u
+/* At the hint or, without one, at the address of last time; -EEXIST if that is not free. */
+#define SNAPSHOT_FIXED 2u
+/* File and log are copies of a pair that belonged together; without this -ESTALE. */
+#define SNAPSHOT_ADOPT 4u
 
 struct snapshot_stats {
     uint64_t commits;         /* msync calls that had something to commit */
@@ -40,9 +44,12 @@ struct snapshot_stats {
 };
 
 /*
- * Map the whole of `path` at `hint` (NULL: anywhere), created or extended to `bytes` first; bytes = 0 takes the file's
- * size. Returns 0 and the address of the working copy, or -errno: EBUSY another process has it, EUCLEAN the log is
- * damaged, EINVAL it is empty or not this format, EFBIG it is larger than 256 GiB, and whatever open and mmap return.
+ * Map the whole of `path` at `hint` (NULL: where it was last time), created or extended to `bytes` first; bytes = 0
+ * takes the file's size. Another address is used if that one is not free, unless SNAPSHOT_FIXED. Returns 0 and the
+ * address of the working copy, or -errno: EBUSY it is mapped already, here or in another process; EUCLEAN the log is
+ * damaged; ESTALE the log belongs to another file; EINVAL it is empty, the log is of another version or byte order, or
+ * of a file of another size; EFBIG it is larger than 256 GiB; EEXIST see SNAPSHOT_FIXED; EMFILE 16 files are mapped;
+ * and whatever open, ftruncate and mmap return.
  */
 int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, void **address);
 
@@ -51,6 +58,14 @@ int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, voi
  * some space and call again, or roll back), -EINVAL if address is not a mapped snapshot.
  */
 int snapshot_sync(void *address);
+
+/*
+ * Give the file another size, at least 1: at once and for good. The address stays. Growing leaves the transaction open;
+ * new bytes are zero. Cutting commits it first. 0, -EFBIG if the addresses kept for the file do not suffice (twice the
+ * size it was mapped with, at least 1 GiB), -EBADF if it was not mapped with snapshot_map, -EINVAL, or what
+ * snapshot_sync and ftruncate return.
+ */
+int snapshot_resize(void *address, size_t bytes);
 
 /* Take the working copy back to the last commit. 0 or -EINVAL. */
 int snapshot_rollback(void *address);

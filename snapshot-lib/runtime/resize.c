@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Resizing a tracked file. The new size is there at once and for good, as with ftruncate() of any file; it is no part
+ * of the transaction under way. Growth leaves that transaction open. A cut commits it, for what is cut off cannot be
+ * brought back. Every step leaves a file and a log that fit:
+ *
+ *     [cut: commit, detach the log] -> the log admits both sizes -> ftruncate, fsync -> the log has the new size
+ *
+ * The log is detached before a cut because it could not be applied any more if it spoke of lines behind the end.
+ */
+#define _GNU_SOURCE
+#include "internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "persist.h"
+
+static uint64_t pages_up(uint64_t bytes) { return (bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE * SNAPSHOT_PAGE; }
+
+static int file_resize(struct region *region, int fd, uint64_t bytes) {
+    struct file_record record = file_record_read(region->log);
+    record.bytes = region->bytes;
+    record.bytes_next = bytes;
+    file_record_write(region->log, record);
+    int status = persist_resize(fd, bytes);
+    if (status < 0)
+        return status; /* the log fits the file whether or not its size has changed */
+    record.sequence++;
+    record.bytes = bytes;
+    file_record_write(region->log, record);
+    return 0;
+}
+
+static int grow(struct region *region, int fd, uint64_t bytes) {
+    uint64_t pages = pages_up(bytes);
+    memset(region->working + region->bytes, 0, region->mapped_bytes - region->bytes); /* what lay behind the end */
+    int status = arena_populate(region->working + region->mapped_bytes, pages - region->mapped_bytes);
+    if (status == 0)
+        status = file_resize(region, fd, bytes);
+    if (status < 0)
+        return status;
+    region->bytes = bytes;
+    region->mapped_bytes = pages;
+    return 0;
+}
+
+static int cut(struct region *region, int fd, uint64_t bytes) {
+    uint64_t pages = pages_up(bytes);
+    int status = region_msync(region, COMMIT_DURABLE);
+    if (status < 0)
+        return status;
+    region_detach(region);
+    status = file_resize(region, fd, bytes);
+    if (status < 0)
+        return status;
+    arena_empty(region->working + pages, region->mapped_bytes - pages);
+    memset(region->working + bytes, 0, pages - bytes);
+    memset(region->page_backed + pages / SNAPSHOT_PAGE, 0, (region->mapped_bytes - pages) / SNAPSHOT_PAGE);
+    if (region->populated_bytes > pages)
+        region->populated_bytes = pages;
+    region->bytes = bytes;
+    region->mapped_bytes = pages;
+    return 0;
+}
+
+/*
+ * `fd` is any writable descriptor of the file. Ordered against stores and commits by the program, like msync. 0,
+ * -EFBIG: more than the addresses kept for it, -ENOSPC from the commit, or what ftruncate and fsync return.
+ */
+int region_resize(struct region *region, int fd, uint64_t bytes) {
+    if (region->inherited)
+        return -EPERM;
+    if (bytes > region->span_bytes)
+        return -EFBIG;
+    if (bytes == region->bytes)
+        return 0;
+    return bytes > region->bytes ? grow(region, fd, bytes) : cut(region, fd, bytes);
+}
