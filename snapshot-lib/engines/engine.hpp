@@ -12,15 +12,24 @@
 //         engine.fresh(items.get(), 8);                   // about to fill memory that holds nothing yet
 //     });
 //
-// Pointers stored in the pool are Engine::Ptr<T>; raw pointers are good until the pool is closed.
+// Pointers stored in the pool are Engine::Ptr<T>, 8 bytes relative to where they lie, so that a data structure has the
+// same layout in every engine; memory that is zero is not a null pointer. Raw pointers are good until the pool is
+// closed. Memory that was allocated and not announced as fresh() need not survive.
+//
+// Engine::Name is what users call it, Engine::Durable whether it keeps anything.
 #pragma once
+
+#include <boost/interprocess/offset_ptr.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 
 namespace engines {
+
+template <class T> using RelativePtr = boost::interprocess::offset_ptr<T>;
 
 enum class OpenMode { Create, OpenExisting };
 

@@ -7,7 +7,6 @@
 #include <boost/interprocess/indexes/iset_index.hpp>
 #include <boost/interprocess/managed_external_buffer.hpp>
 #include <boost/interprocess/mem_algo/rbtree_best_fit.hpp>
-#include <boost/interprocess/offset_ptr.hpp>
 #include <boost/interprocess/sync/mutex_family.hpp>
 
 #include <cstddef>
@@ -21,8 +20,6 @@ namespace engines {
 
 class Heap {
   public:
-    template <class T> using Ptr = boost::interprocess::offset_ptr<T>;
-
     // A pool whose first commit never happened is all zero.
     static bool isFormatted(const void *memory) { return static_cast<const Header *>(memory)->magic == Magic; }
 
@@ -30,18 +27,21 @@ class Heap {
 
     template <class Root> Root *root() {
         if (!header->root) {
-            auto *fresh = static_cast<Root *>(buffer.allocate(sizeof(Root)));
+            auto *fresh = static_cast<Root *>(buffer.allocate_aligned(sizeof(Root), LineBytes));
             memset(static_cast<void *>(fresh), 0, sizeof(Root));
             header->root = fresh;
         }
         return static_cast<Root *>(header->root.get());
     }
 
-    template <class T> Ptr<T> allocate(size_t count) {
-        return Ptr<T>(static_cast<T *>(buffer.allocate_aligned(count * sizeof(T), 64)));
+    template <class T> RelativePtr<T> allocate(size_t count) {
+        size_t bytes = count * sizeof(T);
+        // Aligning what is smaller than a line would cost more memory than it saves.
+        void *memory = bytes < LineBytes ? buffer.allocate(bytes) : buffer.allocate_aligned(bytes, LineBytes);
+        return RelativePtr<T>(static_cast<T *>(memory));
     }
 
-    template <class T> void release(Ptr<T> memory, size_t) { buffer.deallocate(memory.get()); }
+    template <class T> void release(RelativePtr<T> memory, size_t) { buffer.deallocate(memory.get()); }
 
   private:
     using Algorithm = boost::interprocess::rbtree_best_fit<boost::interprocess::null_mutex_family>;
@@ -49,11 +49,11 @@ class Heap {
 
     struct Header {
         uint64_t magic;
-        Ptr<void> root;
+        RelativePtr<void> root;
     };
 
     static constexpr uint64_t Magic = 0x3150414548504e53; // "SNPHEAP1"
-    static constexpr size_t HeapOffset = 4096;
+    static constexpr size_t HeapOffset = 4096, LineBytes = 64;
 
     static Buffer openOrCreate(Header *header, size_t bytes) {
         char *memory = reinterpret_cast<char *>(header) + HeapOffset;
@@ -71,15 +71,22 @@ class Heap {
 // What the engines on such a heap have in common: nothing needs announcing.
 class HeapEngine {
   public:
-    template <class T> using Ptr = Heap::Ptr<T>;
+    template <class T> using Ptr = RelativePtr<T>;
 
     template <class Root> Root *root() { return heap->root<Root>(); }
-    template <class T> Ptr<T> allocate(size_t count) { return heap->allocate<T>(count); }
-    template <class T> void release(Ptr<T> old, size_t count) { heap->release(old, count); }
+    template <class T> RelativePtr<T> allocate(size_t count) { return heap->allocate<T>(count); }
+    template <class T> void release(RelativePtr<T> old, size_t count) { heap->release(old, count); }
     template <class T> void writing(T *, size_t = 1) {}
     template <class T> void fresh(T *, size_t = 1) {}
 
   protected:
+    void openHeap(void *memory, size_t bytes, OpenMode mode, const std::string &path) {
+        if (mode == OpenMode::OpenExisting && !Heap::isFormatted(memory))
+            throw NoPool(path + " was never committed");
+        heap.emplace(memory, bytes);
+    }
+
+  private:
     std::optional<Heap> heap;
 };
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The PMDK engine: libpmemobj transactions. Exactly the changed fields are added to the undo log; memory that holds
-// nothing yet is flushed at the commit but not logged; reads run outside transactions on raw pointers, translated once.
+// The PMDK engine: libpmemobj transactions as one writes them who knows the library.
+//  - Exactly the changed fields are added to the undo log, neighbours in one piece; memory that holds nothing yet is
+//    neither logged nor flushed as a whole: only what is filled is flushed, at the commit.
+//  - Pointers are 8 bytes, relative to where they lie, as libpmemobj-cpp's self_relative_ptr.
+//  - Small objects come from allocation classes of exactly their size, without headers.
+//  - Reads run outside transactions; all pages are mapped when the pool is opened.
 #pragma once
 
 #include <libpmemobj.h>
@@ -11,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <map>
 
 #include "engine.hpp"
 
@@ -19,12 +24,9 @@ namespace engines {
 class Pmdk {
   public:
     static constexpr const char *Name = "pmdk";
+    static constexpr bool Durable = true;
 
-    template <class T> struct Ptr {
-        PMEMoid oid;
-        T *get() const { return static_cast<T *>(pmemobj_direct(oid)); }
-        explicit operator bool() const { return !OID_IS_NULL(oid); }
-    };
+    template <class T> using Ptr = RelativePtr<T>;
 
     // Created under another name, so that a pool that exists is complete.
     Pmdk(const std::string &path, size_t bytes, OpenMode mode) {
@@ -32,6 +34,9 @@ class Pmdk {
             create(path, std::max<size_t>(bytes + PoolOverheadBytes, PMEMOBJ_MIN_POOL));
         else if (access(path.c_str(), F_OK) < 0)
             throw NoPool(path + " does not exist");
+        int prefault = 1;
+        if (pmemobj_ctl_set(nullptr, "prefault.at_open", &prefault) < 0)
+            fail(errno, std::string("prefault.at_open: ") + pmemobj_errormsg());
         pool = pmemobj_open(path.c_str(), Layout);
         if (!pool)
             fail(errno, "cannot open " + path + ": " + pmemobj_errormsg());
@@ -40,16 +45,24 @@ class Pmdk {
     Pmdk(const Pmdk &) = delete;
     Pmdk &operator=(const Pmdk &) = delete;
 
-    template <class Root> Root *root() { return static_cast<Root *>(pmemobj_direct(pmemobj_root(pool, sizeof(Root)))); }
-
-    template <class T> Ptr<T> allocate(size_t count) {
-        PMEMoid oid = pmemobj_tx_xalloc(count * sizeof(T), TypeNumber, POBJ_XALLOC_NO_ABORT);
-        if (OID_IS_NULL(oid))
-            fail(errno, "pmemobj_tx_xalloc");
-        return {oid};
+    template <class Root> Root *root() {
+        PMEMoid oid = pmemobj_root(pool, sizeof(Root));
+        pool_id = oid.pool_uuid_lo;
+        return static_cast<Root *>(at(oid));
     }
 
-    template <class T> void release(Ptr<T> old, size_t) { check(pmemobj_tx_free(old.oid), "pmemobj_tx_free"); }
+    template <class T> Ptr<T> allocate(size_t count) {
+        uint64_t flags = POBJ_XALLOC_NO_ABORT | POBJ_XALLOC_NO_FLUSH | (count == 1 ? classOf(sizeof(T)) : 0);
+        PMEMoid oid = pmemobj_tx_xalloc(count * sizeof(T), 0, flags);
+        if (OID_IS_NULL(oid))
+            fail(errno, "pmemobj_tx_xalloc");
+        return Ptr<T>(static_cast<T *>(at(oid)));
+    }
+
+    template <class T> void release(Ptr<T> old, size_t) {
+        uint64_t offset = reinterpret_cast<uint64_t>(old.get()) - reinterpret_cast<uint64_t>(pool);
+        check(pmemobj_tx_free({pool_id, offset}), "pmemobj_tx_free");
+    }
 
     template <class T> void writing(T *field, size_t count = 1) {
         check(pmemobj_tx_add_range_direct(field, count * sizeof(T)), "pmemobj_tx_add_range_direct");
@@ -71,9 +84,9 @@ class Pmdk {
     Statistics statistics() const { return stats; }
 
   private:
-    static constexpr const char *Layout = "testbed-kv";
-    static constexpr uint64_t TypeNumber = 1;
+    static constexpr const char *Layout = "testbed";
     static constexpr size_t PoolOverheadBytes = 24u << 20; // lanes and chunk headers
+    static constexpr size_t LineBytes = 64;
 
     static void check(int status, const char *what) {
         if (status != 0)
@@ -91,7 +104,29 @@ class Pmdk {
             fail(errno, "cannot rename " + temporary);
     }
 
+    void *at(PMEMoid oid) const { return reinterpret_cast<char *>(pool) + oid.off; }
+
+    // The class of single objects of this size, as a flag for pmemobj_tx_xalloc(). Those of a line or more fill lines.
+    uint64_t classOf(size_t bytes) {
+        auto found = classes.find(bytes);
+        if (found != classes.end())
+            return found->second;
+        size_t unit = bytes < LineBytes ? 16 : LineBytes;
+        struct pobj_alloc_class_desc description = {
+            .unit_size = (bytes + unit - 1) / unit * unit,
+            .alignment = unit == LineBytes ? LineBytes : 0,
+            .units_per_block = 1000,
+            .header_type = POBJ_HEADER_NONE,
+            .class_id = 0,
+        };
+        if (pmemobj_ctl_set(pool, "heap.alloc_class.new.desc", &description) < 0)
+            fail(errno, std::string("heap.alloc_class.new.desc: ") + pmemobj_errormsg());
+        return classes[bytes] = POBJ_CLASS_ID(description.class_id);
+    }
+
     PMEMobjpool *pool = nullptr;
+    uint64_t pool_id = 0;
+    std::map<size_t, uint64_t> classes;
     Statistics stats;
 };
 

@@ -15,6 +15,7 @@ namespace engines {
 class Snapshot : public HeapEngine {
   public:
     static constexpr const char *Name = "snapshot";
+    static constexpr bool Durable = true;
 
     Snapshot(const std::string &path, size_t bytes, OpenMode mode) {
         struct stat status{};
@@ -28,7 +29,13 @@ class Snapshot : public HeapEngine {
             snapshot_map(path.c_str(), mode == OpenMode::Create ? bytes : 0, SNAPSHOT_POPULATE, nullptr, &memory);
         if (result < 0)
             fail(-result, "cannot map " + path);
-        open(path, mode == OpenMode::Create ? bytes : static_cast<size_t>(status.st_size), mode);
+        size_t mapped_bytes = mode == OpenMode::Create ? bytes : static_cast<size_t>(status.st_size);
+        try {
+            openHeap(memory, mapped_bytes, mode, path);
+        } catch (...) {
+            snapshot_unmap(memory);
+            throw;
+        }
     }
     ~Snapshot() { snapshot_unmap(memory); }
     Snapshot(const Snapshot &) = delete;
@@ -46,14 +53,6 @@ class Snapshot : public HeapEngine {
     }
 
   private:
-    void open(const std::string &path, size_t bytes, OpenMode mode) {
-        if (mode == OpenMode::OpenExisting && !Heap::isFormatted(memory)) {
-            snapshot_unmap(memory);
-            throw NoPool(path + " was never committed");
-        }
-        heap.emplace(memory, bytes);
-    }
-
     void commit() {
         int result = snapshot_sync(memory);
         if (result < 0)

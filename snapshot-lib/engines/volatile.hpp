@@ -15,6 +15,7 @@ namespace engines {
 class Volatile : public HeapEngine {
   public:
     static constexpr const char *Name = "volatile";
+    static constexpr bool Durable = false;
 
     Volatile(const std::string &path, size_t bytes, OpenMode mode) : bytes(bytes) {
         if (mode == OpenMode::OpenExisting)
@@ -22,7 +23,7 @@ class Volatile : public HeapEngine {
         memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED)
             fail(errno, "cannot map memory");
-        heap.emplace(memory, bytes);
+        openHeap(memory, bytes, mode, path);
     }
     ~Volatile() { munmap(memory, bytes); }
     Volatile(const Volatile &) = delete;

@@ -203,6 +203,7 @@ template <class Engine> class KvStore {
         Count larger_capacity = capacity ? 2 * capacity : CapacityInitial;
         Pointer larger = engine.template allocate<Item>(larger_capacity);
         if (capacity) {
+            engine.fresh(larger.get(), count_now);
             memcpy(larger.get(), items.get(), count_now * sizeof(Item));
             engine.release(items, capacity);
         }

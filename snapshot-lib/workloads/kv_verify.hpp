@@ -5,13 +5,12 @@
 #pragma once
 
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <unordered_map>
 
-#include "engine.hpp"
+#include "kv_options.hpp"
 #include "kv_store.hpp"
-#include "options.hpp"
-#include "report.hpp"
 #include "ycsb.hpp"
 
 namespace workloads {
@@ -20,7 +19,7 @@ using State = std::unordered_map<std::string, uint32_t>;
 
 inline std::string textOf(const Key &key) { return std::string(key.bytes, strnlen(key.bytes, sizeof(key.bytes))); }
 
-inline State expectedState(const Options &options, uint64_t records_loaded, uint64_t commits) {
+inline State expectedState(const KvOptions &options, uint64_t records_loaded, uint64_t commits) {
     State state;
     for (uint64_t i = 0; i < records_loaded; i++)
         state[textOf(keyOf(i))] = loadedValue(i, options.seed);
@@ -56,7 +55,7 @@ template <class Store> std::string difference(const Store &store, State &expecte
     return text.str().substr(0, 500);
 }
 
-template <class Store> std::string compare(Store &store, const Options &options) {
+template <class Store> std::string compare(const Store &store, const KvOptions &options) {
     if (store.commits() > 0 && store.recordsLoaded() != options.records)
         return "updates were committed before all records were loaded";
     if (store.recordsLoaded() > options.records)
@@ -69,28 +68,6 @@ template <class Store> std::string compare(Store &store, const Options &options)
         if (!store.find(keyOf(i)))
             return textOf(keyOf(i)) + " is in the wrong bucket";
     return "";
-}
-
-template <class Engine> int verifyWorkload(const Options &options) {
-    Report report;
-    report.add("program", "kv-verify").add("engine", Engine::Name).add("workload", options.workload);
-    std::string problem;
-    uint64_t commits = 0, records_loaded = 0, lines_undone = 0;
-    try {
-        Engine engine(options.file, 0, engines::OpenMode::OpenExisting);
-        KvStore<Engine> store(engine, options.buckets);
-        commits = store.commits();
-        records_loaded = store.recordsLoaded();
-        lines_undone = engine.statistics().lines_undone;
-        problem = compare(store, options);
-    } catch (const engines::NoPool &) {
-        // The crash came before the pool existed: nothing was promised yet.
-    } catch (const std::exception &error) {
-        problem = error.what();
-    }
-    report.addBool("verified", problem.empty()).add("commits", commits).add("records_loaded", records_loaded);
-    report.add("lines_undone", lines_undone).add("problem", problem).print();
-    return problem.empty() ? 0 : 1;
 }
 
 } // namespace workloads

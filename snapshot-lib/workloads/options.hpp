@@ -1,27 +1,39 @@
 // SPDX-License-Identifier: BSD-3-Clause
+//
+// Command lines: what every workload takes, and how one adds its own.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace workloads {
 
 struct Options {
     std::string engine; // only the dispatcher acts on it; the program of an engine checks it
-    std::string workload = "A";
     std::string file;
     std::string acknowledge_file; // empty: none
-    uint64_t records = 78125;     // 5M / 64, the scale of the checked-in experiments
-    uint64_t operations = 78125;
-    uint64_t buckets = 0; // 0: as many records per bucket as the paper, 5M / 3500
     uint64_t seed = 1;
     bool verify = false;
     bool marks = false;
+    bool help = false;
 };
 
-extern const char Usage[];
+// `value` is what the usage text calls the argument; nullptr: a switch.
+struct Flag {
+    const char *name, *value, *help;
+    std::function<void(const char *)> set;
+};
+
+std::vector<Flag> commonFlags(Options &options);
+std::string usage(const char *program, const std::vector<Flag> &flags);
+
+// For Flag::set. Throws std::invalid_argument.
+uint64_t number(const char *name, const char *text, uint64_t least, uint64_t most);
+constexpr uint64_t Many = 1'000'000'000;
 
 // Throws std::invalid_argument with a sentence for the user.
-Options parseOptions(int argc, char **argv);
+void parse(int argc, char **argv, const std::vector<Flag> &flags);
 
 } // namespace workloads

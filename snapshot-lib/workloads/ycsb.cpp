@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ycsb.hpp"
 
-#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <stdexcept>
@@ -12,35 +11,6 @@ static constexpr double Theta = 0.99;
 static constexpr uint64_t ScrambledItems = 10'000'000'000;
 static constexpr double ScrambledZeta = 26.46902820178302; // of ScrambledItems, the constant in YCSB
 static constexpr uint64_t ScanLengthMax = 100;
-
-uint64_t splitmix64(uint64_t value) {
-    value += 0x9e3779b97f4a7c15;
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-    return value ^ (value >> 31);
-}
-
-Random::Random(uint64_t seed) {
-    for (uint64_t i = 0; i < 4; i++)
-        state[i] = splitmix64(seed + i * 0x9e3779b97f4a7c15);
-}
-
-uint64_t Random::next() {
-    uint64_t result = std::rotl(state[1] * 5, 7) * 9, carried = state[1] << 17;
-    state[2] ^= state[0];
-    state[3] ^= state[1];
-    state[1] ^= state[2];
-    state[0] ^= state[3];
-    state[2] ^= carried;
-    state[3] = std::rotl(state[3], 45);
-    return result;
-}
-
-double Random::unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-
-uint64_t Random::below(uint64_t bound) {
-    return static_cast<uint64_t>(static_cast<unsigned __int128>(next()) * bound >> 64);
-}
 
 uint64_t fnv64(uint64_t value) {
     uint64_t hash = 0xcbf29ce484222325;

@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The YCSB core workloads A-F and the Snapshot paper's G, as a stream of requests that depends on nothing but the
-// options: the distributions are YCSB 0.17's, the random numbers are xoshiro256**, seeded through splitmix64.
+// options: the distributions are YCSB 0.17's.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "kv_store.hpp"
+#include "random.hpp"
 
 namespace workloads {
 
-class Random {
-  public:
-    explicit Random(uint64_t seed);
-    uint64_t next();
-    double unit(); // [0, 1), 53 bits
-    uint64_t below(uint64_t bound);
-
-  private:
-    uint64_t state[4];
-};
-
-uint64_t splitmix64(uint64_t value);
 uint64_t fnv64(uint64_t value); // YCSB's: over 8 octets, absolute value
 
 // Gray et al.: ranks 0 .. items-1, rank 0 the most frequent.

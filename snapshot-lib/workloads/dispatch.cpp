@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // kv --engine NAME ...: becomes the program of that engine, which is compiled its own way and lies beside this one.
+// PROGRAM and ENGINES are definitions of the build.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
 #include <string>
-
-#include "options.hpp"
 
 static const char *engineArgument(int argc, char **argv) {
     constexpr char name[] = "--engine";
@@ -30,17 +27,19 @@ static std::string ownDirectory() {
 }
 
 int main(int argc, char **argv) {
-    static const char *const engines[] = {"snapshot", "pmdk",     "msync-4k",
-                                          "msync-2m", "volatile", "volatile-instrumented"};
+    static const char *const engines[] = {ENGINES};
     const char *engine = engineArgument(argc, argv);
-    bool known = engine && std::any_of(std::begin(engines), std::end(engines),
-                                       [&](const char *name) { return strcmp(name, engine) == 0; });
-    if (!known) {
-        fprintf(stderr, "kv: --engine must be snapshot, pmdk, msync-4k, msync-2m or volatile\n%s", workloads::Usage);
-        return 2;
+    std::string list;
+    for (const char *known : engines) {
+        if (engine && strcmp(known, engine) == 0) {
+            std::string program = ownDirectory() + PROGRAM "-" + engine;
+            execv(program.c_str(), argv);
+            perror((PROGRAM ": cannot run " + program).c_str());
+            return 2;
+        }
+        list += (list.empty() ? "" : ", ") + std::string(known);
     }
-    std::string program = ownDirectory() + "kv-" + engine;
-    execv(program.c_str(), argv);
-    perror(("kv: cannot run " + program).c_str());
+    fprintf(stderr, PROGRAM ": --engine must be one of %s; " PROGRAM " --engine NAME --help lists the options\n",
+            list.c_str());
     return 2;
 }

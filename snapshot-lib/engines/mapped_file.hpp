@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A shared mapping of a whole file: what the engines work on that leave durability to the kernel.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "engine.hpp"
+
+namespace engines {
+
+class MappedFile {
+  public:
+    // Created anew with all its blocks, of a size rounded up to whole units, or as it is.
+    MappedFile(const std::string &path, size_t wanted, OpenMode mode, size_t unit) {
+        file = ::open(path.c_str(), mode == OpenMode::Create ? O_RDWR | O_CREAT | O_TRUNC : O_RDWR, 0666);
+        if (file < 0 && errno == ENOENT && mode == OpenMode::OpenExisting)
+            throw NoPool(path + " does not exist");
+        if (file < 0)
+            fail(errno, "cannot open " + path);
+        mapped_bytes = mode == OpenMode::Create ? (wanted + unit - 1) / unit * unit : sizeOf(file);
+        int error = mode == OpenMode::Create ? posix_fallocate(file, 0, static_cast<off_t>(mapped_bytes)) : 0;
+        if (error == 0)
+            error = map();
+        if (error) {
+            close(file);
+            fail(error, "cannot map " + path);
+        }
+    }
+    ~MappedFile() {
+        munmap(memory, mapped_bytes);
+        close(file);
+    }
+    MappedFile(const MappedFile &) = delete;
+    MappedFile &operator=(const MappedFile &) = delete;
+
+    void *data() const { return memory; }
+    size_t bytes() const { return mapped_bytes; }
+    int descriptor() const { return file; }
+
+    void sync() {
+        if (msync(memory, mapped_bytes, MS_SYNC) < 0)
+            fail(errno, "msync");
+    }
+
+    // Write to all pages what they hold, so that no later store finds one that was never written.
+    void touch() {
+        for (size_t at = 0; at < mapped_bytes; at += 4096) {
+            char zero = 0;
+            __atomic_compare_exchange_n(static_cast<char *>(memory) + at, &zero, 0, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED);
+        }
+    }
+
+  private:
+    static size_t sizeOf(int file) {
+        struct stat status{};
+        fstat(file, &status);
+        return static_cast<size_t>(status.st_size);
+    }
+
+    int map() {
+        if (mapped_bytes == 0)
+            return EINVAL;
+        memory = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        return memory == MAP_FAILED ? errno : 0;
+    }
+
+    int file;
+    size_t mapped_bytes;
+    void *memory = nullptr;
+};
+
+} // namespace engines

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every engine does the same work: equal requests, values read and final state; the durable ones reopen to it.
+
+msync-2m, msync-journal and famus-snap need file systems of their own: they run in the guest (tests/test_guest.py). Here
+they must refuse, and say why.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ENGINES = ["volatile", "volatile-instrumented", "snapshot", "pmdk", "msync-4k"]
+# What an engine may have of its own; everything else that a workload reports is the same for all.
+OWN = {"engine", "roi_ns", "load_ns", "log_bytes", "data_bytes", "fences"}
+KV_SIZE = ["--records", "3000", "--operations", "3000", "--buckets", "3"]
+WORKLOADS = [("kv", ["--workload", letter, *KV_SIZE]) for letter in "ABCDEFG"]
+WORKLOADS += [("list", ["--nodes", "2000", "--passes", "3"]), ("btree", ["--keys", "4000"])]
+Rows = list[dict[str, Any]]
+
+
+def run(bin_dir: Path, program: str, *arguments: str) -> tuple[int, Rows, str]:
+    done = subprocess.run([str(bin_dir / program), *arguments], capture_output=True, text=True, check=False)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def check(condition: bool, message: str) -> None:
+    if not condition:
+        raise SystemExit(message)
+
+
+def check_reopened(bin_dir: Path, program: str, arguments: list[str], commits: int) -> None:
+    status, rows, _ = run(bin_dir, program, *arguments, "--verify")
+    check(status == 0 and rows[0]["verified"] and rows[0]["commits"] == commits, f"{program} {arguments}: {rows}")
+
+
+def check_workload(bin_dir: Path, scratch: Path, program: str, options: list[str]) -> None:
+    expected: Rows = []
+    for engine in ENGINES:
+        arguments = ["--engine", engine, "--file", str(scratch / f"{engine}.pool"), "--seed", "9", *options]
+        status, rows, errors = run(bin_dir, program, *arguments)
+        check(status == 0, f"{program} {arguments}: status {status}: {errors}")
+        common = [{name: value for name, value in row.items() if name not in OWN} for row in rows]
+        expected = expected or common
+        check(common == expected, f"{program} on {engine} differs from {ENGINES[0]}: {common}, {expected}")
+        if engine == "snapshot":
+            check(all(row["fences"] == 2 * row["commits"] for row in rows), f"two fences per commit: {rows}")
+        if not engine.startswith("volatile"):
+            check_reopened(bin_dir, program, arguments, sum(row["commits"] for row in rows))
+    if program == "kv":
+        row = expected[0]
+        check(row["updates"] + row["inserts"] == row["commits"], f"one commit per update: {row}")
+
+
+def check_verify_looks(bin_dir: Path, scratch: Path) -> None:
+    """A state that another seed would have led to, or one that is half way, is not accepted."""
+    for program, other in [("kv", ["--seed", "10"]), ("list", ["--nodes", "19"]), ("btree", ["--keys", "19"])]:
+        size = {"kv": KV_SIZE, "list": ["--nodes", "20"], "btree": ["--keys", "20"]}[program]
+        arguments = ["--engine", "snapshot", "--file", str(scratch / "other.pool"), *size]
+        status, _, errors = run(bin_dir, program, *arguments)
+        check(status == 0, errors)
+        status, rows, _ = run(bin_dir, program, *arguments, *other, "--verify")
+        check(status == 1 and not rows[0]["verified"], f"{program}: verify accepts the state of other options")
+
+
+def check_bad_input(bin_dir: Path, scratch: Path) -> None:
+    pool, nowhere = ["--file", str(scratch / "bad.pool")], ["--file", str(scratch / "no" / "such" / "pool")]
+    engines = ["snapshot", "pmdk", "msync-4k", "msync-journal", "famus-snap"]
+    cases = [
+        (["--workload", "A", *pool], "--engine"),
+        (["--engine", "other", *pool], "--engine"),
+        (["--engine", "snapshot", "--workload", "H", *pool], "'H'"),
+        (["--engine", "snapshot", "--records", "-1", *pool], "--records"),
+        (["--engine", "snapshot"], "--file"),
+        (["--engine", "snapshot", "--unknown", *pool], "unknown"),
+        *((["--engine", engine, *nowhere], "no/such/pool") for engine in engines),
+        (["--engine", "msync-2m", *KV_SIZE, "--file", "/dev/shm/kv-refused"], "page faults"),
+        (["--engine", "msync-journal", *KV_SIZE, "--file", "/dev/shm/kv-refused"], "data=journal"),
+        (["--engine", "famus-snap", *KV_SIZE, "--file", "/dev/shm/kv-refused"], "reflink"),
+    ]
+    for arguments, word in cases:
+        status, _, errors = run(bin_dir, "kv", *arguments)
+        check(status == 2 and word in errors, f"{arguments}: status {status}, {errors!r}")
+    check(list(Path("/dev/shm").glob("kv-refused*")) == [], "a pool that could not be made is left")
+
+
+def main() -> None:
+    bin_dir, scratch = Path(sys.argv[1]), Path(sys.argv[2])
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    for program, options in WORKLOADS:
+        check_workload(bin_dir, scratch, program, options)
+    check_verify_looks(bin_dir, scratch)
+    check_bad_input(bin_dir, scratch)
+    shutil.rmtree(scratch)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""kill -9 at seeded moments, in loading and between operations, of every engine that claims atomicity and every
+workload: the pool reopens to the last acknowledged commit or the one after it."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ENGINES = ["snapshot", "pmdk"]
+# Sizes that last longer than the longest wait; rounds; whether there is a load to be killed in.
+WORKLOADS = {
+    "kv": (["--records", "20000", "--operations", "2000000"], 8, True),
+    "list": (["--nodes", "1000000", "--passes", "0"], 6, False),
+    "btree": (["--keys", "400000"], 6, False),
+}
+
+
+def acknowledged(path: Path) -> int:
+    return int.from_bytes(path.read_bytes()[:8], "little") if path.exists() else 0
+
+
+def one_round(scratch: Path, command: list[str], delay_s: float) -> tuple[int, int]:
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    progress = scratch / "acknowledged"
+    process = subprocess.Popen([*command, "--acknowledge", str(progress)], stdout=subprocess.DEVNULL)
+    deadline_s = time.monotonic() + 60
+    # A negative delay counts from the start, others from the first acknowledged commit.
+    while delay_s >= 0 and acknowledged(progress) == 0 and time.monotonic() < deadline_s:
+        time.sleep(0.005)
+    time.sleep(abs(delay_s))
+    process.kill()
+    if process.wait() != -9:
+        raise SystemExit(f"{command} ended by itself: it must be longer than {delay_s} s")
+    promised = acknowledged(progress)
+    done = subprocess.run([*command, "--verify"], capture_output=True, text=True, check=False)
+    verified = json.loads(done.stdout)
+    if done.returncode != 0 or not promised <= verified["commits"] <= promised + 1:
+        raise SystemExit(f"{command}, killed after {delay_s} s: acknowledged {promised}, found {verified}")
+    return promised, verified["commits"]
+
+
+def main() -> None:
+    bin_dir, scratch = Path(sys.argv[1]), Path(sys.argv[2])
+    for engine in ENGINES:
+        for workload, (size, count, loads) in WORKLOADS.items():
+            seeded = random.Random(1)
+            command = [str(bin_dir / workload), "--engine", engine, "--file", str(scratch / "pool"), *size]
+            rounds = []
+            for number in range(count):
+                early = loads and number % 3 == 0
+                delay_s = -seeded.uniform(0.001, 0.05) if early else seeded.uniform(0.0, 0.2)
+                rounds.append(one_round(scratch, command, delay_s))
+            if max(commits for _, commits in rounds) == 0:
+                raise SystemExit(f"{workload} on {engine}: no round was killed in the middle of updates")
+            print(engine, workload, rounds)
+    shutil.rmtree(scratch)
+
+
+if __name__ == "__main__":
+    main()

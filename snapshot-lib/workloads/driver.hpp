@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What all workloads share: load, run each phase in its own region of interest, report it; or verify what a crash left.
+//
+// A workload is a class template over the engine with
+//     Name, Options (with flags() of its own), poolBytes(options)
+//     Workload(engine, options)     opens what the pool has, or makes it
+//     load()                        what the phases start from; not measured
+//     phases()                      in order; requests are made here, before any is measured
+//     describe(report)              what the last phase did, and a checksum of the state, which engines must agree on
+//     complete()                    whether all requests could be served
+//     commits()                     operations that the pool says were committed, in this run and before a crash
+//     difference()                  what of the state is not as it is after exactly so many; empty if nothing
+#pragma once
+
+#include <cstdio>
+#include <ctime>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "engine.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+#include "report.hpp"
+
+namespace workloads {
+
+struct Phase {
+    const char *name;
+    std::function<void(Progress &)> run;
+};
+
+inline uint64_t nowNs() {
+    timespec time{};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+template <class Engine, class Workload>
+void measure(const Phase &phase, uint32_t region, Engine &engine, Workload &workload, Progress &progress,
+             Report report) {
+    engines::Statistics before = engine.statistics();
+    testbed_roi_begin(region);
+    uint64_t begin_ns = nowNs();
+    phase.run(progress);
+    uint64_t roi_ns = nowNs() - begin_ns;
+    testbed_roi_end();
+    engines::Statistics after = engine.statistics();
+    report.add("phase", phase.name).add("roi_ns", roi_ns);
+    workload.describe(report);
+    report.add("commits", after.commits - before.commits).add("log_bytes", after.log_bytes - before.log_bytes);
+    report.add("data_bytes", after.data_bytes - before.data_bytes).add("fences", after.fences - before.fences);
+    report.print();
+}
+
+template <class Engine, class Workload> int run(const typename Workload::Options &options) {
+    Engine engine(options.file, Workload::poolBytes(options), engines::OpenMode::Create);
+    Workload workload(engine, options);
+    uint64_t begin_ns = nowNs();
+    workload.load();
+    Report report;
+    report.add("program", Workload::Name).add("engine", Engine::Name).add("seed", options.seed);
+    report.add("load_ns", nowNs() - begin_ns);
+    Progress progress(options);
+    uint32_t region = 0;
+    for (const Phase &phase : workload.phases())
+        measure(phase, ++region, engine, workload, progress, report);
+    return workload.complete() ? 0 : 1;
+}
+
+template <class Engine, class Workload> int verify(const typename Workload::Options &options) {
+    Report report;
+    report.add("program", std::string(Workload::Name) + "-verify").add("engine", Engine::Name);
+    std::string problem;
+    uint64_t commits = 0, lines_undone = 0;
+    try {
+        Engine engine(options.file, 0, engines::OpenMode::OpenExisting);
+        Workload workload(engine, options);
+        commits = workload.commits();
+        lines_undone = engine.statistics().lines_undone;
+        problem = workload.difference();
+    } catch (const engines::NoPool &) {
+        // The crash came before the pool existed: nothing was promised yet.
+    } catch (const std::exception &error) {
+        problem = error.what();
+    }
+    report.addBool("verified", problem.empty()).add("commits", commits).add("lines_undone", lines_undone);
+    report.add("problem", problem).print();
+    return problem.empty() ? 0 : 1;
+}
+
+template <class Engine, class Workload> int workloadMain(int argc, char **argv) {
+    typename Workload::Options options;
+    std::vector<Flag> flags = commonFlags(options);
+    for (Flag &flag : options.flags())
+        flags.push_back(flag);
+    try {
+        parse(argc, argv, flags);
+        if (options.help)
+            return fputs(usage(Workload::Name, flags).c_str(), stdout) < 0;
+        if (!options.engine.empty() && options.engine != Engine::Name)
+            throw std::invalid_argument("this is the program of the engine " + std::string(Engine::Name));
+        if (options.file.empty() && Engine::Durable)
+            throw std::invalid_argument("--file is missing: give a path on the file system under test");
+        return options.verify ? verify<Engine, Workload>(options) : run<Engine, Workload>(options);
+    } catch (const std::invalid_argument &error) {
+        fprintf(stderr, "%s: %s\n%s", Workload::Name, error.what(), usage(Workload::Name, flags).c_str());
+    } catch (const std::exception &error) {
+        fprintf(stderr, "%s: %s\n", Workload::Name, error.what());
+    }
+    return 2;
+}
+
+} // namespace workloads

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "options.hpp"
+#include "ycsb.hpp"
+
+namespace workloads {
+
+struct KvOptions : Options {
+    std::string workload = "A";
+    uint64_t records = 78125; // 5M / 64, the scale of the checked-in experiments
+    uint64_t operations = 78125;
+    uint64_t buckets = 0; // 0: as many records per bucket as the paper, 5M / 3500
+
+    uint64_t bucketCount() const {
+        constexpr uint64_t recordsPerBucket = 1428;
+        return buckets ? buckets : std::max<uint64_t>(1, (records + recordsPerBucket - 1) / recordsPerBucket);
+    }
+
+    std::vector<Flag> flags() {
+        return {
+            {"workload", "A..G", "YCSB A to F, or G: updates only (default A)",
+             [this](const char *text) { mixOf(workload = text); }},
+            {"records", "N", "loaded before the measurement (default 78125)",
+             [this](const char *text) { records = number("records", text, 1, Many); }},
+            {"operations", "N", "requests measured (default 78125)",
+             [this](const char *text) { operations = number("operations", text, 0, Many); }},
+            {"buckets", "N", "default: 1428 records per bucket",
+             [this](const char *text) { buckets = number("buckets", text, 1, Many); }},
+        };
+    }
+};
+
+} // namespace workloads

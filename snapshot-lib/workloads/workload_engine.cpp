@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The program of one workload on one engine: kv-snapshot, list-pmdk, ... The definitions say which.
+#include ENGINE_HEADER
+#include WORKLOAD_HEADER
+
+#include "driver.hpp"
+
+using Engine = engines::ENGINE;
+
+int main(int argc, char **argv) { return workloads::workloadMain<Engine, workloads::WORKLOAD<Engine>>(argc, argv); }
