@@ -34,8 +34,7 @@ inputs() {
         buildroot) echo guest-image/packages/buildroot ;;
         base) printf '%s\n' guest-image/packages/base guest-image/packages/base-exclude guest-image/packages/modules guest-image/overlay ;;
         software)
-            printf '%s\n' guest-image/packages/buildroot guest-image/packages/base guest-image/programs
-            [[ ! -d $repo/snapshot-lib ]] || echo snapshot-lib
+            printf '%s\n' guest-image/packages/buildroot guest-image/packages/base guest-image/programs snapshot-lib
             ;;
     esac
 }
@@ -45,7 +44,7 @@ fingerprint() {
     case $1 in
         buildroot) resolved buildroot ;;
         base) resolved base && resolved_kernel ;;
-        software) resolved buildroot && resolved base ;;
+        software) resolved buildroot && resolved base && "$repo/snapshot-lib/programs/sources.sh" fingerprint ;;
     esac
 }
 

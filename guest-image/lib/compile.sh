@@ -6,7 +6,8 @@ export PATH=/usr/sbin:/usr/bin CC=clang-19 CXX=clang++-19
 
 compile() { # PROJECT
     cmake -G Ninja -S "/src/$1" -B "/build/$1" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr/local \
-        -DSNAPSHOT_TESTS=OFF -DTESTBED_ROI_INCLUDE=/src/guest-image/programs/include --no-warn-unused-cli
+        -DSNAPSHOT_TESTS=OFF -DPROGRAM_SOURCES=/src/program-sources \
+        -DTESTBED_ROI_INCLUDE=/src/guest-image/programs/include --no-warn-unused-cli
     ninja -C "/build/$1"
     DESTDIR=/stage ninja -C "/build/$1" install
 }
@@ -24,7 +25,7 @@ add_libraries() {
 }
 
 compile guest-image/programs
-[[ ! -f /src/snapshot-lib/CMakeLists.txt ]] || compile snapshot-lib
+compile snapshot-lib
 add_libraries
 # The compiler plug-in and headers are for building, not for the guest's memory.
 cd /stage/usr/local

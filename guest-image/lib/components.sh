@@ -71,8 +71,10 @@ pack_cpio() { # DIRECTORY FILE
 build_software() {
     local out=$1 work=$2
     [[ -r ${BUILDROOT_DIR-}/buildroot.tar ]] || die "set BUILDROOT_DIR to the product of \`build.sh build buildroot\`"
+    "$repo/snapshot-lib/programs/sources.sh" prepare "$work/program-sources" ||
+        die "the sources of the programs in snapshot-lib/programs cannot be had: see the message above"
     tar -C "$repo" -cf "$work/source.tar" --owner=0 --group=0 --mtime="@$SOURCE_DATE_EPOCH" --sort=name \
-        guest-image/programs $([[ ! -d $repo/snapshot-lib ]] || echo snapshot-lib)
+        guest-image/programs snapshot-lib -C "$work" program-sources
     # mmdebstrap enters the unpacked build root: chroot when root, a user namespace when not.
     mmdebstrap --variant=custom --architectures=amd64 --format=null --skip=setup,update,cleanup,check/empty \
         --setup-hook="tar-in '$BUILDROOT_DIR/buildroot.tar' /" \

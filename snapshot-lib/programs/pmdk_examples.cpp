@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// pmdk-examples: what PMDK itself ships, doing what the list and B-tree workloads do. The operation that is asked for
+// is the region of interest; what it needs is inserted before, outside of it.
+#include <getopt.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "pmdk_structures.hpp"
+#include "report.hpp"
+#include "testbed_roi.h"
+#include "ycsb.hpp"
+
+namespace programs {
+
+static const char Usage[] = "usage: pmdk-examples --structure btree|hashmap|list --operation OPERATION --file PATH\n"
+                            "  OPERATION             insert, read (not by a list), traverse or delete\n"
+                            "  --records N           inserted, and each read and deleted once (default 10000)\n"
+                            "  --seed S              of keys and values (default 1)\n";
+
+struct Options {
+    std::string structure, operation, file;
+    uint64_t records = 10000, seed = 1;
+};
+
+static uint64_t number(const std::string &name, const std::string &digits, uint64_t least, uint64_t most) {
+    uint64_t value = 0;
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || end != digits.data() + digits.size() || value < least || value > most)
+        throw std::invalid_argument("--" + name + " must be a number from " + std::to_string(least) + " to " +
+                                    std::to_string(most) + ", not '" + digits + "'");
+    return value;
+}
+
+static Options parse(int argc, char **argv) {
+    static const option long_options[] = {
+        {"structure", required_argument, nullptr, 's'}, {"operation", required_argument, nullptr, 'o'},
+        {"file", required_argument, nullptr, 'f'},      {"records", required_argument, nullptr, 'r'},
+        {"seed", required_argument, nullptr, 'x'},      {nullptr, 0, nullptr, 0}};
+    Options options;
+    opterr = 0;
+    for (int found; (found = getopt_long(argc, argv, "", long_options, nullptr)) != -1;) {
+        if (found == 's')
+            options.structure = optarg;
+        else if (found == 'o')
+            options.operation = optarg;
+        else if (found == 'f')
+            options.file = optarg;
+        else if (found == 'r')
+            options.records = number("records", optarg, 1, 100'000'000);
+        else if (found == 'x')
+            options.seed = number("seed", optarg, 0, UINT64_MAX);
+        else
+            throw std::invalid_argument("unknown option or missing value");
+    }
+    if (optind != argc || options.file.empty())
+        throw std::invalid_argument(optind != argc ? "unexpected argument" : "--file is missing");
+    return options;
+}
+
+// Distinct keys in random order.
+static std::vector<uint64_t> keysOf(const Options &options) {
+    std::vector<uint64_t> keys(options.records);
+    for (uint64_t i = 0; i < options.records; i++)
+        keys[i] = workloads::splitmix64(options.seed + i);
+    return keys;
+}
+
+struct Result {
+    uint64_t operations = 0, read_sum = 0;
+};
+
+using Operation = std::function<Result(Structure &, const std::vector<uint64_t> &)>;
+
+static const std::vector<std::pair<std::string, Operation>> Operations = {
+    {"insert",
+     [](Structure &structure, const std::vector<uint64_t> &keys) {
+         for (uint64_t key : keys)
+             structure.insert(key, key >> 8);
+         return Result{keys.size(), 0};
+     }},
+    {"read",
+     [](Structure &structure, const std::vector<uint64_t> &keys) {
+         Result result{keys.size(), 0};
+         for (auto key = keys.rbegin(); key != keys.rend(); key++)
+             result.read_sum += structure.read(*key);
+         return result;
+     }},
+    {"traverse",
+     [](Structure &structure, const std::vector<uint64_t> &keys) { return Result{keys.size(), structure.traverse()}; }},
+    {"delete",
+     [](Structure &structure, const std::vector<uint64_t> &keys) {
+         for (uint64_t key : keys)
+             structure.erase(key);
+         return Result{keys.size(), structure.traverse()};
+     }},
+};
+
+static uint64_t nowNs() {
+    return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+static void measure(Structure &structure, const std::vector<uint64_t> &keys, const Options &options,
+                    const Operation &operation) {
+    testbed_roi_begin(1);
+    uint64_t begin_ns = nowNs();
+    Result result = operation(structure, keys);
+    uint64_t roi_ns = nowNs() - begin_ns;
+    testbed_roi_end();
+    workloads::Report report;
+    report.add("program", "pmdk-examples").add("structure", options.structure).add("operation", options.operation);
+    report.add("records", options.records).add("seed", options.seed).add("roi_ns", roi_ns);
+    report.add("operations", result.operations).addHex("read_sum", result.read_sum).print();
+}
+
+static int run(const Options &options) {
+    constexpr size_t record_bytes = 256, pool_bytes = 32u << 20; // hashmap: old and new table live at once
+    std::vector<uint64_t> keys = keysOf(options);
+    auto structure = makeStructure(options.structure, options.file, pool_bytes + record_bytes * options.records);
+    for (const auto &[name, operation] : Operations) {
+        if (name == options.operation) {
+            measure(*structure, keys, options, operation);
+            return 0;
+        }
+        if (name == "insert")
+            operation(*structure, keys);
+    }
+    throw std::invalid_argument("--operation must be insert, read, traverse or delete, not '" + options.operation +
+                                "'");
+}
+
+} // namespace programs
+
+int main(int argc, char **argv) {
+    try {
+        return programs::run(programs::parse(argc, argv));
+    } catch (const std::invalid_argument &error) {
+        fprintf(stderr, "pmdk-examples: %s\n%s", error.what(), programs::Usage);
+    } catch (const std::exception &error) {
+        fprintf(stderr, "pmdk-examples: %s\n", error.what());
+    }
+    return 2;
+}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kyoto Cabinet on its own log and on Snapshot: the same contents; Snapshot also after kill -9 at seeded moments."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ENGINES = ["wal", "snapshot"]
+RECORDS = "200"  # loading and the transactions cost Kyoto's own log an fsync per change
+TRANSACTIONS = 12
+ROUNDS = 10
+
+
+def kyoto(bin_dir: Path, *arguments: str, status: int = 0) -> dict[str, Any]:
+    done = subprocess.run([str(bin_dir / "kyoto"), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != status:
+        raise SystemExit(f"kyoto {' '.join(arguments)}: status {done.returncode}\n{done.stdout}{done.stderr}")
+    found: dict[str, Any] = json.loads(done.stdout) if status < 2 else {"message": done.stderr}
+    return found
+
+
+def conformance(bin_dir: Path, scratch: Path, db: str, updates: int) -> None:
+    checksums = set()
+    for engine in ENGINES:
+        file = str(scratch / f"{db}-{updates}-{engine}")
+        options = ["--engine", engine, "--db", db, "--file", file, "--records", RECORDS, "--updates", str(updates)]
+        checksums.add(kyoto(bin_dir, *options, "--transactions", str(TRANSACTIONS))["checksum"])
+        verified = kyoto(bin_dir, *options, "--transactions", str(TRANSACTIONS), "--verify")
+        if verified["commits"] != TRANSACTIONS:
+            raise SystemExit(f"{file}: {verified}")
+        kyoto(bin_dir, *options, "--transactions", str(TRANSACTIONS), "--verify", "--seed", "2", status=1)
+        kyoto(bin_dir, *options, "--transactions", str(TRANSACTIONS - 1), "--verify", status=1)
+    if len(checksums) != 1:
+        raise SystemExit(f"{db}, {updates} updates: the engines differ: {checksums}")
+
+
+def acknowledged(path: Path) -> int:
+    return int.from_bytes(path.read_bytes()[:8], "little") if path.exists() else 0
+
+
+def kill_round(bin_dir: Path, scratch: Path, db: str, delay_s: float) -> int:
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    progress = scratch / "acknowledged"
+    options = ["--engine", "snapshot", "--db", db, "--file", str(scratch / "file"), "--updates", "5"]
+    options += ["--records", RECORDS, "--transactions", "200000"]
+    command = [str(bin_dir / "kyoto"), *options, "--acknowledge", str(progress)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    deadline_s = time.monotonic() + 60
+    while acknowledged(progress) == 0 and time.monotonic() < deadline_s and process.poll() is None:
+        time.sleep(0.002)
+    time.sleep(delay_s)
+    process.kill()
+    process.wait()
+    promised = acknowledged(progress)
+    verified = kyoto(bin_dir, *options, "--verify")
+    if promised == 0 or not promised <= verified["commits"] <= promised + 1:
+        raise SystemExit(f"{db}, killed after {delay_s} s: acknowledged {promised}, found {verified}")
+    return promised
+
+
+def bad_input(bin_dir: Path, scratch: Path) -> None:
+    file = str(scratch / "bad")
+    Path(file).write_bytes(b"x" * 5000)
+    for options, wanted in [
+        (["--engine", "wal", "--file", file, "--updates", "129"], "--updates"),
+        (["--engine", "wal", "--file", file, "--db", "heap"], "--db"),
+        (["--engine", "none", "--file", file], "--engine"),
+        (["--engine", "snapshot"], "--file"),
+    ]:
+        message = kyoto(bin_dir, *options, status=2)["message"]
+        if wanted not in message:
+            raise SystemExit(f"{options}: the message does not name {wanted}: {message}")
+    refused = kyoto(bin_dir, "--engine", "snapshot", "--file", file, "--verify", status=1)
+    if "not as large as" not in refused["problem"]:
+        raise SystemExit(f"a file of another size: {refused}")
+
+
+def run(bin_dir: Path, scratch: Path) -> None:
+    for db in ["tree", "hash"]:
+        for updates in [1, 16, 128]:
+            conformance(bin_dir, scratch, db, updates)
+    bad_input(bin_dir, scratch)
+    seeded = random.Random(1)
+    for db in ["tree", "hash"]:  # under its own log Kyoto does not survive this: see docs/programs.md
+        promised = [kill_round(bin_dir, scratch / "kill", db, seeded.uniform(0.0, 0.2)) for _ in range(ROUNDS)]
+        print(db, "killed after", promised, "transactions")
+
+
+def main() -> None:
+    memory = Path("/dev/shm")  # a busy disk makes seconds of the log's fsyncs
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as scratch:
+        run(Path(sys.argv[1]), Path(scratch))
+
+
+if __name__ == "__main__":
+    main()
