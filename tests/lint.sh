@@ -28,6 +28,7 @@ c_format() {
 shell_check() {
     { files | xargs grep -lsE -m1 '^#!.*/(env )?(ba)?sh\b' || true; } | xargs -r shellcheck -x
 }
+manual_pages() { files 'snapshot-lib/man/*.[1-7]' | xargs -r mandoc -T lint -W warning; }
 qemu_patch_style() { if [[ -x qemu-patches/build.sh ]]; then qemu-patches/build.sh checkpatch; fi; }
 ansible_style() { ANSIBLE_HOME=$out/ansible "$bin"/ansible-lint --offline -q ansible/playbook.yml; }
 
@@ -40,6 +41,7 @@ start ruff-format "$bin"/ruff format -q --check .
 start mypy "$bin"/mypy
 start shellcheck shell_check
 start ansible-lint ansible_style
+start mandoc manual_pages
 start checkpatch qemu_patch_style
 wait
 for status in "$out"/*.status; do

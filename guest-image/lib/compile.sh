@@ -27,7 +27,7 @@ add_libraries() {
 compile guest-image/programs
 compile snapshot-lib
 add_libraries
-# The compiler plug-in and headers are for building, not for the guest's memory.
+# The compiler plug-in, headers and manuals are for building, not for the guest's memory.
 cd /stage/usr/local
-rm -rf include share lib/cmake lib/snapshot lib/*.a bin/snapcc bin/snap++
+rm -rf include share lib/cmake lib/pkgconfig lib/snapshot lib/*.a bin/snapcc bin/snap++
 tar -C /stage -cf /software.tar .
