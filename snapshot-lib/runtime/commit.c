@@ -1,115 +1,90 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The atomic commit, with two fences:
- *
- *     log blocks -> fence -> changed lines and the commit record -> fence
- *
- * Before the first fence nothing in the file has changed, after it all of it can be undone. Data and commit record may
- * become durable in any order: the record carries a hash of the new data, and recovery believes it only if the file
- * has just that. So the usual third fence, between data and record, is not needed.
- */
-#include "internal.h"
-
-#include <errno.h>
-#include <string.h>
-
-#include "hash.h"
+/* What all protocols have in common of committing, rolling back and closing. */
 #include "persist.h"
+#include "protocol.h"
+#include "seeded_bug.h"
 
-void write_commit_record(struct log_view log, uint64_t epoch, uint64_t line_count, uint64_t data_hash) {
-    _Alignas(LINE_BYTES) struct commit_record record = {
-        .epoch = epoch, .line_count = line_count, .data_hash = data_hash};
-    record.checksum = self_checksum(&record);
-    persist_copy(log.base + log_record_offset(epoch), &record, sizeof(record));
+#include <sys/single_threaded.h>
+
+void region_fence(struct region *region) {
+    persist_fence();
+    region->stats.fences++;
+    region->unsettled = false;
 }
 
-static int logs_finish(struct region *region, uint64_t *line_count) {
-    for (struct thread_log *thread = atomic_load(&region->threads); thread; thread = thread->next) {
-        int status = thread_log_finish(thread);
+void region_settle(struct region *region) {
+    if (!region->unsettled)
+        return;
+    if (SEEDED_BUG(NO_COMMIT_FENCE))
+        region->unsettled = false;
+    else
+        region_fence(region);
+    if (region->protocol->settled && __libc_single_threaded)
+        region->protocol->settled(region);
+}
+
+static bool has_changes(struct region *region) {
+    for_each_thread (thread, region)
+        if (thread->change_count > 0)
+            return true;
+    return false;
+}
+
+/* The next epoch starts at its first chunk. */
+static void epoch_begin(struct region *region) {
+    for_each_thread (thread, region) {
+        region->stats.log_bytes += thread->log_bytes;
+        region->stats.fences += thread->fences;
+        thread->log_bytes = 0;
+        thread->fences = 0;
+        thread->change_count = 0;
+        thread->chunk = NULL;
+    }
+    atomic_store(&region->chunk_next, 0);
+    atomic_store(&region->order_next, 0);
+    region->epoch++;
+}
+
+static int commit_locked(struct region *region, enum commit_mode mode) {
+    if (has_changes(region)) {
+        int status = region->protocol->commit(region, mode);
         if (status < 0)
             return status;
-        *line_count += thread->dirty_count;
+        region->stats.commits++;
+        region->unsettled = true;
+        epoch_begin(region);
     }
-    return 0;
-}
-
-static uint64_t data_write(struct region *region) {
-    uint64_t hash = 0;
-    for (struct thread_log *thread = atomic_load(&region->threads); thread; thread = thread->next)
-        for (size_t i = 0; i < thread->dirty_count; i++) {
-            uint64_t offset = (uint64_t)thread->dirty[i] * LINE_BYTES;
-            persist_copy(region->backing + offset, region->working + offset, LINE_BYTES);
-            hash += line_hash(thread->dirty[i], (const uint64_t *)(region->working + offset));
-        }
-    return hash;
-}
-
-static uint64_t dirty_line_count(struct region *region) {
-    uint64_t count = 0;
-    for (struct thread_log *thread = atomic_load(&region->threads); thread; thread = thread->next)
-        count += thread->dirty_count;
-    return count;
-}
-
-static void stats_add_commit(struct region *region, uint64_t line_count) {
-    region->stats.commits++;
-    region->stats.lines_logged += line_count;
-    region->stats.log_bytes += sizeof(struct commit_record);
-    for (struct thread_log *thread = atomic_load(&region->threads); thread; thread = thread->next)
-        region->stats.log_bytes += thread->log_bytes;
-    region->stats.data_bytes += line_count * LINE_BYTES;
-    region->stats.fences += 2;
-}
-
-static int commit_locked(struct region *region) {
-    if (dirty_line_count(region) == 0)
-        return 0;
-    uint64_t line_count = 0;
-    int status = logs_finish(region, &line_count);
-    if (status < 0)
-        return status;
-#ifndef SNAPSHOT_SEEDED_BUG_NO_LOG_FENCE
-    persist_fence();
-#endif
-    uint64_t hash = data_write(region);
-    write_commit_record(region->log, region->epoch, line_count, hash);
-#ifndef SNAPSHOT_SEEDED_BUG_NO_COMMIT_FENCE
-    persist_fence();
-#endif
-    region->epoch++;
-    stats_add_commit(region, line_count);
-    thread_logs_reset(region);
+    /* Only the thread that wrote can wait for it, and the next to commit may be another. */
+    if (mode == COMMIT_DURABLE || !__libc_single_threaded)
+        region_settle(region);
     return 0;
 }
 
 int region_commit(struct region *region, enum commit_mode mode) {
-    (void)mode; /* every commit is durable */
     pthread_mutex_lock(&region->mutex);
-    int status = commit_locked(region);
+    int status = commit_locked(region, mode);
     pthread_mutex_unlock(&region->mutex);
     return status;
 }
 
-/*
- * Make the log assert nothing about the file, by an empty commit: the file can then be cut, renamed, closed or copied
- * without it. What is not committed is forgotten. Commits may follow.
- */
-void region_detach(struct region *region) {
+void region_rollback(struct region *region) {
     pthread_mutex_lock(&region->mutex);
-    write_commit_record(region->log, region->epoch, 0, 0);
-    persist_fence();
-    region->epoch++;
-    thread_logs_reset(region);
+    region->protocol->rollback(region);
     pthread_mutex_unlock(&region->mutex);
 }
 
-/* The lines stay logged: the next commit writes them again, unchanged, and the log keeps one entry for each. */
-void region_rollback(struct region *region) {
+void region_detach(struct region *region) {
+    const struct protocol *protocol = region->protocol;
     pthread_mutex_lock(&region->mutex);
-    for (struct thread_log *thread = atomic_load(&region->threads); thread; thread = thread->next)
-        for (size_t i = 0; i < thread->dirty_count; i++) {
-            uint64_t offset = (uint64_t)thread->dirty[i] * LINE_BYTES;
-            memcpy(region->working + offset, region->backing + offset, LINE_BYTES);
-        }
+    region_settle(region);
+    protocol->rollback(region);
+    protocol->detach(region);
+    if (!SEEDED_BUG(NO_CLOSE_FENCE))
+        region_fence(region);
+    uint64_t used = epoch_used_max(region->epoch);
+    region->epoch_record = region->epoch = record_retire(region->log, protocol->id, region->epoch_record, used);
+    region_fence(region);
+    thread_logs_forget(region);
+    epoch_begin(region);
     pthread_mutex_unlock(&region->mutex);
 }

@@ -2,17 +2,16 @@
 /*
  * What lies in the log file, `<file>.snapshot-log`.
  *
- *     0       superblock
+ *     0       superblock: written once
  *     1024    file record of even sequence numbers
  *     1280    file record of odd sequence numbers
- *     4096    commit record of even epochs
- *     4352    commit record of odd epochs
- *     8192    chunk 0 (even epochs), chunk 1 (odd epochs), chunk 2 (even), ...
+ *     4096    record of an even epoch
+ *     4352    record of an odd epoch; the newer valid one of the two counts
+ *     8192    chunks: number n belongs to set n mod `sets`, a number that each protocol chooses
  *
- * An epoch is what happens between two commits. Each thread fills chunks of its own with blocks: a header line and the
- * old content of up to ten lines of data. A block belongs to an epoch and has a place in its chunk, so whatever earlier
- * epochs left behind can never be taken for part of this one. Two sets of chunks alternate because the log of the last
- * commit must stay readable until the next commit is durable: see recover.c.
+ * An epoch is what happens between two commits. Its log is blocks in the chunks of set (epoch mod sets): a header line
+ * and up to ten lines of content. A block belongs to an epoch and has a place in its chunk, and epoch numbers never
+ * return, whatever protocol they served; so what earlier epochs left behind can never be taken for part of this one.
  */
 #ifndef SNAPSHOT_FORMAT_H
 #define SNAPSHOT_FORMAT_H
@@ -21,6 +20,7 @@
 #include <stdint.h>
 
 #define LINE_BYTES 64u
+#define LINE_WORDS (LINE_BYTES / 8)
 #define BLOCK_LINES_MAX 10u
 #ifndef CHUNK_BYTES /* tests use smaller ones, to have more of them */
 #define CHUNK_BYTES 65536u
@@ -33,7 +33,7 @@
 #define DATA_BYTES_MAX ((uint64_t)LINE_BYTES << 32)
 
 #define LOG_MAGIC 0x31474f4c50414e53u /* "SNAPLOG1" */
-#define LOG_VERSION 2u
+#define LOG_VERSION 3u
 #define LOG_BYTE_ORDER 0x01020304u
 
 struct superblock {
@@ -56,30 +56,35 @@ struct file_record {
     uint64_t reserved;
 };
 
-struct commit_record {
+/* What an epoch number stands for. Which epochs have one, and what else it says, is the protocol's business. */
+struct record {
     uint64_t checksum;
     uint64_t epoch;
-    uint64_t line_count; /* logged lines of the epoch; 0: nothing to verify */
-    uint64_t data_hash;  /* sum over these lines of line_hash(line, new content) */
-    uint64_t reserved[4];
+    uint64_t epoch_before; /* of the record before this one, in the other place */
+    uint32_t protocol;     /* of the epochs that follow */
+    uint32_t declared;     /* 1: the commit did not wait to be durable */
+    uint64_t line_count;   /* logged lines of the epoch; 0: nothing to verify */
+    uint64_t data_hash;    /* sum over these lines of line_hash(line, new content) */
+    uint64_t reserved[2];
 };
 
 struct block_header {
     uint64_t checksum; /* over the rest of the header and the lines */
     uint64_t epoch;
-    uint32_t sequence; /* place of the block in its chunk */
-    uint32_t line_count;
-    uint32_t lines[BLOCK_LINES_MAX]; /* offset in the file / 64 */
+    uint16_t sequence; /* place of the block in its chunk */
+    uint16_t line_count;
+    uint32_t epoch_lines;            /* redo: lines of the whole epoch */
+    uint32_t lines[BLOCK_LINES_MAX]; /* line, redo: offset in the file / 64 */
 };
 
 struct block {
     struct block_header header;
-    uint64_t data[BLOCK_LINES_MAX][LINE_BYTES / 8];
+    uint64_t data[BLOCK_LINES_MAX][LINE_WORDS];
 };
 
 _Static_assert(sizeof(struct superblock) == LINE_BYTES, "one line");
 _Static_assert(sizeof(struct file_record) == LINE_BYTES, "one line");
-_Static_assert(sizeof(struct commit_record) == LINE_BYTES, "one line");
+_Static_assert(sizeof(struct record) == LINE_BYTES, "one line");
 _Static_assert(sizeof(struct block_header) == LINE_BYTES, "one line");
 _Static_assert(sizeof(struct block) == (1 + BLOCK_LINES_MAX) * LINE_BYTES, "no padding");
 
@@ -91,9 +96,9 @@ static inline uint64_t log_file_record_offset(uint64_t sequence) {
     return LOG_FILE_RECORD_OFFSET + (sequence & 1) * LOG_RECORD_STRIDE;
 }
 
-/* Chunk number `index` of those that serve epochs of this parity. */
-static inline uint64_t log_chunk_offset(uint64_t epoch, uint64_t index) {
-    return LOG_CHUNKS_OFFSET + (2 * index + (epoch & 1)) * CHUNK_BYTES;
+/* Chunk number `index` of those that serve this epoch. */
+static inline uint64_t log_chunk_offset(uint32_t sets, uint64_t epoch, uint64_t index) {
+    return LOG_CHUNKS_OFFSET + (sets * index + epoch % sets) * CHUNK_BYTES;
 }
 
 static inline uint64_t log_chunk_count(uint64_t log_bytes) {

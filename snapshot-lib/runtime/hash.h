@@ -13,9 +13,13 @@ static inline uint64_t hash_mix(uint64_t a, uint64_t b) {
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Of one line; the seed makes equal contents at different places differ. */
-static inline uint64_t line_hash(uint64_t seed, const uint64_t *words) {
+/*
+ * Of one line; the seed makes equal contents at different places differ. It is spread over 64 bits first: a word equal
+ * to what it is combined with makes a factor zero, and its partner would count for nothing.
+ */
+static inline uint64_t line_hash(uint64_t place, const uint64_t *words) {
     const uint64_t a = 0xa0761d6478bd642fu, b = 0xe7037ed1a0b428dbu, c = 0x8ebc6af09c88c6e3u, d = 0x589965cc75374cc3u;
+    uint64_t seed = hash_mix(place ^ c, d);
     uint64_t low = hash_mix(words[0] ^ a, words[1] ^ seed) ^ hash_mix(words[2] ^ b, words[3] ^ seed);
     uint64_t high = hash_mix(words[4] ^ c, words[5] ^ seed) ^ hash_mix(words[6] ^ d, words[7] ^ seed);
     return hash_mix(low ^ a, high ^ seed ^ b);
@@ -23,7 +27,7 @@ static inline uint64_t line_hash(uint64_t seed, const uint64_t *words) {
 
 /* Of a line whose first word is the place of the checksum itself. */
 static inline uint64_t self_checksum(const void *line) {
-    const uint64_t *words = line;
+    const uint64_t *words = (const uint64_t *)line;
     uint64_t copy[LINE_BYTES / 8] = {LOG_MAGIC, words[1], words[2], words[3], words[4], words[5], words[6], words[7]};
     return line_hash(1, copy);
 }

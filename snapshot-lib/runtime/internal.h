@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parts of the runtime know of each other. Reading order: format.h, log.c, commit.c, recover.c, region.c. */
+/* What the parts of the runtime know of each other. Reading order: format.h, protocol.h, protocol_redo.c, commit.c,
+ * recover.c, region.c. */
 #ifndef SNAPSHOT_INTERNAL_H
 #define SNAPSHOT_INTERNAL_H
 
@@ -11,6 +12,7 @@
 
 #include "format.h"
 #include "snapshot/snapshot.h"
+#include "vector.h"
 
 #define REGIONS_MAX 16
 #define MAPPINGS_MAX 32
@@ -20,22 +22,24 @@
 enum line_state { LINE_CLEAN = 0, LINE_BUSY = 1, LINE_DIRTY = 2 };
 
 struct region;
+struct protocol;
 struct stat;
 
 /* What one thread has done to one region in this epoch. The region owns it; a thread that ends hands it on. */
 struct thread_log {
-    _Alignas(64) struct block block; /* being filled; streamed to the log when full and at the commit */
+    _Alignas(64) struct block block; /* being filled */
     struct region *region;
     struct thread_log *next;
     atomic_bool in_use;
-    uint8_t *chunk; /* where the next block goes; NULL: needs a chunk */
+    struct vector changes; /* what was logged, in order; what an item is depends on the protocol */
+    uint64_t change_count; /* also of those that a protocol does not list */
+    uint32_t block_words;  /* undo: used of the block's content */
+    uint8_t *chunk;        /* where the next block goes; NULL: needs a chunk */
     uint8_t *chunk_end;
     uint32_t sequence;
-    uint32_t *dirty; /* the lines in the order they were logged; each line is in one thread's list only */
-    size_t dirty_count;
-    size_t dirty_capacity;
-    size_t durable_count; /* the first so many of them are in the log file */
-    uint64_t log_bytes;   /* written to the log file */
+    struct vector waiting; /* blocks for which there was no space in the log */
+    uint64_t log_bytes;    /* written to the log file */
+    uint64_t fences;
 };
 
 /* The log file, mapped; recovery needs nothing else, which is what its tests rely on. */
@@ -58,6 +62,7 @@ struct region {
     bool in_use;
     bool inherited;      /* by a forked child: the file is the parent's, the working copy is private to the child */
     uint64_t generation; /* tells a reused slot's thread-local pointers from stale ones */
+    const struct protocol *protocol;
     uint8_t *working;
     uint8_t *backing;
     uint64_t bytes;           /* of the file */
@@ -67,10 +72,15 @@ struct region {
     _Atomic uint8_t *line_states;
     struct log_view log;
     int log_fd;
-    uint64_t epoch;
+    uint64_t epoch;                  /* of the next commit */
+    uint64_t epoch_record;           /* of the newest record in the log */
+    bool unsettled;                  /* the last commit was declared and not fenced yet */
     atomic_uint_fast64_t chunk_next; /* of this epoch */
+    atomic_uint_fast64_t order_next; /* undo: of this epoch */
+    struct vector committed;         /* lines of the last commit; redo: they are in the log alone */
+    struct vector due;               /* redo: lines of the commit before it that the file may have when it is settled */
     _Atomic(struct thread_log *) threads;
-    pthread_mutex_t mutex; /* growth of the log, new threads, commit */
+    pthread_mutex_t mutex; /* commit, rollback */
     struct snapshot_stats stats;
     uint8_t *page_backed; /* by page of the file: it has blocks */
     uint8_t *shadow;      /* SNAPSHOT_CHECK: the file as tracked stores explain it */
@@ -128,14 +138,12 @@ int log_file_open(struct region *region, const char *data_path, unsigned flags);
 int log_file_grow(struct region *region, uint64_t chunk_count);
 void log_file_close(struct region *region);
 int log_file_discard_stale(const struct region *region, const struct stat *data);
-void log_file_format(struct log_view log);
+void log_file_format(struct log_view log, const struct protocol *protocol);
 int log_file_check(struct log_view log);
 void *map_shared(int fd, uint64_t bytes, void *fixed);
 
-/* log.c */
-void log_range(struct region *region, uint64_t offset, uint64_t bytes);
-int thread_log_finish(struct thread_log *thread);
-void thread_logs_reset(struct region *region);
+/* threads.c */
+struct thread_log *thread_log_get(struct region *region);
 void thread_logs_free(struct region *region);
 
 /* commit.c */
@@ -145,15 +153,25 @@ enum commit_mode { COMMIT_DURABLE, COMMIT_DECLARED };
 int region_commit(struct region *region, enum commit_mode mode);
 int region_msync(struct region *region, enum commit_mode mode); /* region.c */
 void region_rollback(struct region *region);
-void region_detach(struct region *region);
-void write_commit_record(struct log_view log, uint64_t epoch, uint64_t line_count, uint64_t data_hash);
 
-/* recover.c: see there. Returns 0 or -EUCLEAN. */
+/* The fence a declared commit still lacks. The mutex is held. */
+void region_settle(struct region *region);
+void region_fence(struct region *region);
+
+/*
+ * Make the log assert nothing about the file, which gets all that is committed: it can then be cut, renamed, closed or
+ * copied without its log. What is not committed is rolled back. Commits may follow.
+ */
+void region_detach(struct region *region);
+
+/* recover.c: with the protocol that wrote the log; the next epochs are another's, perhaps. 0, -EUCLEAN, -EINVAL. */
 struct recovery {
     uint64_t epoch;      /* last commit found: the state that is now in the file */
     uint64_t epoch_next; /* first epoch that may be used */
     uint64_t lines_undone;
+    uint64_t lines_replayed;
 };
-int recover(struct log_view log, uint8_t *backing, uint64_t data_bytes, struct recovery *result);
+int recover(struct log_view log, uint8_t *backing, uint64_t data_bytes, const struct protocol *next,
+            struct recovery *result);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The log file: creating it whole or not at all, checking it, mapping it, growing it. */
 #define _GNU_SOURCE
-#include "internal.h"
+#include "protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 
 #define LOG_INITIAL_BYTES (LOG_CHUNKS_OFFSET + (uint64_t)LOG_CHUNKS_INITIAL * CHUNK_BYTES)
 
-/* Addresses kept free for growth: logging every line of the file in both parities, and slack for threads. */
-static uint64_t log_reserved_bytes(uint64_t data_bytes) { return 3 * data_bytes + (1ull << 30); }
+/* Addresses kept free for growth: every line of the file in each of four sets, and slack for threads. */
+static uint64_t log_reserved_bytes(uint64_t data_bytes) { return 5 * data_bytes + (1ull << 30); }
 
 /* On DAX, MAP_SYNC makes block allocation durable before a store can use it. Elsewhere power cuts are not survived. */
 void *map_shared(int fd, uint64_t bytes, void *fixed) {
@@ -32,12 +32,12 @@ void *map_shared(int fd, uint64_t bytes, void *fixed) {
     return address;
 }
 
-void log_file_format(struct log_view log) {
+void log_file_format(struct log_view log, const struct protocol *protocol) {
     _Alignas(LINE_BYTES) struct superblock super = {
         .magic = LOG_MAGIC, .version = LOG_VERSION, .byte_order = LOG_BYTE_ORDER};
     super.checksum = self_checksum(&super);
     persist_copy(log.base, &super, sizeof(super));
-    write_commit_record(log, 0, 0, 0);
+    record_write(log, (struct record){.protocol = protocol->id});
     persist_fence();
 }
 
@@ -53,7 +53,7 @@ int log_file_check(struct log_view log) {
 }
 
 /* Written under another name and renamed, so that a log file that exists is complete. */
-static int log_file_create(const char *path, const struct file_record *file) {
+static int log_file_create(const char *path, const struct file_record *file, const struct protocol *protocol) {
     char temporary[PATH_MAX];
     if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
         return -ENAMETOOLONG;
@@ -67,7 +67,7 @@ static int log_file_create(const char *path, const struct file_record *file) {
         status = log.base == MAP_FAILED ? -errno : 0;
     }
     if (status == 0) {
-        log_file_format(log);
+        log_file_format(log, protocol);
         file_record_write(log, *file);
         kernel_munmap(log.base, log.bytes);
         status = fsync(fd) < 0 || rename(temporary, path) < 0 ? -errno : 0;
@@ -121,7 +121,7 @@ int log_file_open(struct region *region, const char *data_path, unsigned flags) 
                                    .bytes_next = region->bytes,
                                    .inode = identity->inode,
                                    .birth_ns = identity->birth_ns};
-        int status = log_file_create(path, &file);
+        int status = log_file_create(path, &file, region->protocol);
         if (status < 0)
             return status;
         directory_sync(path);

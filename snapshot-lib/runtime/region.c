@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tracked files: opening (recover, then fill the working copy), finding by address or descriptor, closing. */
 #define _GNU_SOURCE
-#include "internal.h"
+#include "protocol.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -80,12 +80,15 @@ static int backing_open(struct region *region, int data_fd) {
         return -errno;
     }
     struct recovery recovery;
-    int status = recover(region->log, region->backing, region->bytes, &recovery);
+    int status = recover(region->log, region->backing, region->bytes, region->protocol, &recovery);
     if (status < 0)
         return status;
     region->epoch = recovery.epoch_next;
-    region->stats =
-        (struct snapshot_stats){.lines_undone = recovery.lines_undone, .recovered_epoch = recovery.epoch, .fences = 2};
+    region->epoch_record = recovery.epoch_next - 1;
+    region->stats = (struct snapshot_stats){.lines_undone = recovery.lines_undone,
+                                            .lines_replayed = recovery.lines_replayed,
+                                            .recovered_epoch = recovery.epoch,
+                                            .fences = 2};
     return 0;
 }
 
@@ -149,6 +152,8 @@ static void region_release(struct region *region) {
     if (region->working)
         arena_release(region->working, region->span_bytes);
     thread_logs_free(region);
+    vector_free(&region->committed);
+    vector_free(&region->due);
     if (region->line_states)
         kernel_munmap((void *)region->line_states, region->span_bytes / LINE_BYTES);
     if (region->page_backed)
@@ -160,7 +165,8 @@ static void region_release(struct region *region) {
 }
 
 static int region_fill(struct region *region, const struct open_request *request) {
-    int status = region_size(region, request);
+    region->protocol = protocol_choose(request->flags);
+    int status = region->protocol ? region_size(region, request) : -EINVAL;
     if (status == 0)
         status = log_file_open(region, request->path, request->flags);
     if (status == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The public calls, and the one that instrumented code makes. */
 #define _GNU_SOURCE
-#include "internal.h"
+#include "protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,8 @@ void snapshot_log_range(const void *address, size_t bytes) {
         return;
     uint64_t offset = (uint64_t)((const uint8_t *)address - region->working);
     uint64_t room = offset < region->bytes ? region->bytes - offset : 0; /* what lies behind the end is not kept */
-    log_range(region, offset, bytes < room ? bytes : room);
+    if (bytes > 0 && room > 0)
+        region->protocol->log_range(region, offset, bytes < room ? bytes : room);
 }
 
 static int map_opened(const struct open_request *request, size_t bytes, struct region **region) {

@@ -1,171 +1,293 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Crash-state exploration. Transactions run on a real tracked file with the recording persistence layer; for every
-// image a power cut could leave behind, at every point of logging, commit and recovery, recovery must find exactly the
-// state before or after the transaction, and after it once the commit has returned.
+// Crash-state exploration. A history of stores, commits (durable and declared), rollbacks and a close runs on a real
+// tracked file with the recording persistence layer. For every image that a power cut could leave behind, at every
+// point of it, recovery must find exactly one of the committed states: not older than the last commit that returned
+// durable, not younger than the last one that was begun.
 //
-//     explore_crashes DIRECTORY [--expect-violations]
+//     explore_crashes DIRECTORY PROTOCOL [BUG]
 //
-// The second form is for libraries with a seeded bug: it succeeds if the bug is caught.
+// With the name of a seeded bug it succeeds if the bug is caught.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <random>
+#include <semaphore>
 #include <string>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
-#include "image.hpp"
 #include "runtime_under_test.hpp"
 
 using State = std::vector<uint8_t>;
+using Random = std::mt19937_64;
 
-static constexpr size_t DataBytes = 16384;
+static constexpr size_t DataBytes = 8192;
 static constexpr size_t ExhaustiveLines = 6;
-static constexpr size_t Samples = 48;
+static constexpr size_t Samples = 24;
 
-struct Totals {
-    uint64_t images = 0, recovery_images = 0, violations = 0;
+extern "C" const char *snapshot_seeded_bug;
+const char *snapshot_seeded_bug = "";
+
+static struct {
+    uint64_t images, recovery_images, violations;
+} totals;
+
+struct Options {
+    unsigned threads; // 1: the program has one thread
+    size_t stores_max, commits;
+    bool declares;
 };
 
-static Totals totals;
-static bool expect_violations;
+// Which states may be found from this position in the events on.
+struct Bounds {
+    size_t position, oldest, youngest;
+};
 
-static State stateOf(Image &image) { return State(image.dataBytes(), image.dataBytes() + image.dataSize()); }
+struct History {
+    Image start;
+    Mapping mapping;
+    Recorder trace;
+    std::vector<State> states;
+    std::vector<Bounds> bounds;
+    uint64_t seed;
 
-static bool recoverImage(Image &image) {
-    struct recovery result{};
-    return recover({image.logBytes(), image.logSize()}, image.dataBytes(), image.dataSize(), &result) == 0;
-}
+    const Bounds &at(size_t position) const {
+        size_t i = bounds.size();
+        while (bounds[--i].position > position)
+            ;
+        return bounds[i];
+    }
+};
 
-static void violation(const char *what, const Crash &crash, uint64_t seed) {
+static void violation(const char *what, size_t position, uint64_t ordinal, uint64_t seed) {
     if (totals.violations++ < 3)
-        printf("violation: %s, position %zu, image %lu, seed %lu\n", what, crash.position, crash.ordinal, seed);
-    if (expect_violations)
-        exit(0); // the seeded bug is caught
+        printf("violation: %s, position %zu, image %lu, seed %lu\n", what, position, ordinal, seed);
+    if (*snapshot_seeded_bug)
+        exit(0); // the bug is caught
 }
 
-static void check(Image &image, const Crash &crash, const State &before, const State &after, uint64_t seed) {
-    if (!recoverImage(image))
-        return violation("recovery refuses the image", crash, seed);
-    State found = stateOf(image);
-    if (crash.is_last ? found != after : found != before && found != after)
-        violation(crash.is_last ? "a returned commit is lost" : "neither the old nor the new state", crash, seed);
+static const Protocol &anyProtocol(Random &random) { return Protocols[random() % std::size(Protocols)]; }
+
+static bool recoverImage(Image &image, uint64_t seed) {
+    struct recovery result{};
+    struct log_view log = {image.logBytes(), image.logSize()};
+    const struct protocol *next = protocol_by_name(Protocols[seed % std::size(Protocols)].name);
+    return recover(log, image.dataBytes(), image.dataSize(), next, &result) == 0;
+}
+
+static void check(const History &history, Image &image, size_t position, uint64_t ordinal) {
+    if (!recoverImage(image, history.seed))
+        return violation("recovery refuses the image", position, ordinal, history.seed);
+    const Bounds &bounds = history.at(position);
+    for (size_t i = bounds.oldest; i <= bounds.youngest; i++)
+        if (memcmp(image.dataBytes(), history.states[i].data(), DataBytes) == 0)
+            return;
+    violation("the file is in none of the states it may be in", position, ordinal, history.seed);
 }
 
 // The same image, with the power cut again while it is being recovered.
-static void checkCrashInRecovery(const Image &crashed, const Crash &crash, const State &before, const State &after,
-                                 uint64_t seed) {
+static void checkCrashInRecovery(const History &history, const Image &crashed, size_t position) {
     Image image = crashed;
     Recorder second;
     recorder = &second;
-    bool recovered = recoverImage(image);
+    bool recovered = recoverImage(image, history.seed);
     recorder = nullptr;
     if (!recovered)
         return;
     Mapping mapping{image.logBytes(), image.dataBytes(), image.logSize(), image.dataSize()};
-    exploreCrashes(crashed, mapping, second.events, 3, 6, seed, [&](const Crash &, Image &again) {
+    exploreCrashes(crashed, mapping, second.events, 3, 4, history.seed, [&](const Crash &crash, Image &again) {
         totals.recovery_images++;
-        check(again, {crash.position, crash.is_last, crash.ordinal}, before, after, seed);
+        check(history, again, position, crash.ordinal);
     });
 }
 
-// One transaction: random stores by `threads` threads, one after another, so that the trace repeats.
-static void randomStores(uint8_t *working, unsigned threads, unsigned stores, std::mt19937_64 &random) {
-    for (unsigned i = 0; i < threads; i++) {
-        uint64_t seed = random();
-        std::thread([=] {
-            std::mt19937_64 mine(seed);
-            for (unsigned j = 0; j < stores; j++)
-                trackedStore(working + mine() % (DataBytes - 8), mine());
-        }).join();
+static void explore(const History &history) {
+    exploreCrashes(history.start, history.mapping, history.trace.events, ExhaustiveLines, Samples, history.seed,
+                   [&](const Crash &crash, Image &image) {
+                       if (totals.images++ % 199 == 0)
+                           checkCrashInRecovery(history, image, crash.position);
+                       check(history, image, crash.position, crash.ordinal);
+                   });
+}
+
+// Half of the stores go to few lines, so that lines stay hot over several commits.
+static void randomStores(uint8_t *working, uint64_t count, uint64_t seed) {
+    Random random(seed);
+    for (uint64_t i = 0; i < count; i++) {
+        size_t lines = random() % 2 ? 2 : DataBytes / 64 - 1;
+        trackedStore(working + random() % lines * 64 + random() % 64, random());
     }
 }
 
-static void exploreTransaction(const std::string &path, unsigned threads, unsigned stores, uint64_t seed) {
-    std::mt19937_64 random(seed);
-    TrackedFile file(path, DataBytes);
-    Image start = file.image();
-    Mapping mapping = file.mapping();
-    State before(file.working(), file.working() + DataBytes);
-    Recorder trace;
-    recorder = &trace;
-    randomStores(file.working(), threads, stores, random);
-    file.commit();
+static State workingState(const TrackedFile &file) { return State(file.working(), file.working() + DataBytes); }
+
+// Threads that work one after another, so that the trace repeats. A program of one thread does the work itself.
+class Workers {
+  public:
+    explicit Workers(unsigned count) : threads(count > 1 ? count : 0) {
+        for (Worker &worker : threads)
+            worker.thread = std::thread([&worker] {
+                for (worker.go.acquire(); worker.work; worker.go.acquire()) {
+                    worker.work();
+                    worker.done.release();
+                }
+            });
+    }
+    ~Workers() {
+        for (Worker &worker : threads) {
+            worker.work = nullptr;
+            worker.go.release();
+            worker.thread.join();
+        }
+    }
+
+    void run(uint64_t number, std::function<void()> work) {
+        if (threads.empty())
+            return work();
+        Worker &worker = threads[number % threads.size()];
+        worker.work = std::move(work);
+        worker.go.release();
+        worker.done.acquire();
+    }
+
+  private:
+    struct Worker {
+        std::thread thread;
+        std::function<void()> work;
+        std::binary_semaphore go{0}, done{0};
+    };
+    std::vector<Worker> threads;
+};
+
+static void commitStep(History &history, TrackedFile &file, const Options &options, Workers &workers, Random &random) {
+    size_t last = history.states.size() - 1;
+    bool declare = options.declares && random() % 2;
+    history.states.push_back(workingState(file));
+    history.bounds.push_back({history.trace.events.size(), history.bounds.back().oldest, last + 1});
+    workers.run(random(), [&] { declare ? file.declare() : file.commit(); });
+    if (!declare)
+        history.bounds.push_back({history.trace.events.size(), last + 1, last + 1});
+}
+
+static void runSteps(History &history, TrackedFile &file, const Options &options, Random &random) {
+    Workers workers(options.threads);
+    for (size_t step = 0; step < options.commits; step++) {
+        for (unsigned thread = 0; thread < options.threads; thread++) {
+            uint64_t seed = random(), count = random() % options.stores_max;
+            workers.run(thread, [&] { randomStores(file.working(), count, seed); });
+        }
+        if (random() % 5 == 0) {
+            snapshot_rollback(file.working());
+            if (workingState(file) != history.states.back())
+                violation("a rollback ends in another state", history.trace.events.size(), 0, history.seed);
+        } else {
+            commitStep(history, file, options, workers, random);
+        }
+    }
+}
+
+static void exploreHistory(const std::string &path, const Protocol &protocol, const Options &options, uint64_t seed) {
+    Random random(seed);
+    TrackedFile file(path, DataBytes, protocol.flag);
+    if (file.error())
+        return violation("opening fails", 0, 0, seed);
+    History history{file.image(), file.mapping(), {}, {workingState(file)}, {{0, 0, 0}}, seed};
+    recorder = &history.trace;
+    runSteps(history, file, options, random);
+    if (seed % 2) {
+        file.close();
+        history.bounds.push_back({history.trace.events.size(), history.states.size() - 1, history.states.size() - 1});
+    }
     recorder = nullptr;
-    State after(file.working(), file.working() + DataBytes);
-    exploreCrashes(start, mapping, trace.events, ExhaustiveLines, Samples, seed, [&](const Crash &crash, Image &image) {
-        totals.images++;
-        if (crash.ordinal % 5 == 0)
-            checkCrashInRecovery(image, crash, before, after, seed);
-        check(image, crash, before, after, seed);
-    });
+    explore(history);
 }
 
 static void writeFile(const std::string &path, const uint8_t *bytes, size_t size) {
-    int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    if (fd < 0 || write(fd, bytes, size) != static_cast<ssize_t>(size))
-        perror(path.c_str());
-    close(fd);
+    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char *>(bytes), static_cast<long>(size));
 }
 
-// A life of crashes: each step runs a transaction on what the crash before it left, opening included.
-static void crashChain(const std::string &path, unsigned steps, uint64_t seed) {
-    std::mt19937_64 random(seed);
-    State before(DataBytes), after = before;
-    bool must_be_after = true;
-    for (unsigned step = 0; step < steps; step++) {
-        TrackedFile file(path, DataBytes);
-        if (file.error())
-            return violation("opening refuses what a crash left", {step, must_be_after, 0}, seed);
-        State found(file.working(), file.working() + DataBytes);
-        if (must_be_after ? found != after : found != before && found != after)
-            return violation("a chain of crashes ends in a wrong state", {step, must_be_after, 0}, seed);
-        Image start = file.image();
-        Mapping mapping = file.mapping();
-        Recorder trace;
-        recorder = &trace;
-        randomStores(file.working(), 1 + random() % 2, 1 + random() % 30, random);
-        file.commit();
+static Image readFiles(const std::string &path) {
+    auto read = [](const std::string &name) {
+        std::vector<char> bytes(std::filesystem::exists(name) ? std::filesystem::file_size(name) : 0);
+        std::ifstream(name, std::ios::binary).read(bytes.data(), static_cast<long>(bytes.size()));
+        return bytes;
+    };
+    std::vector<char> log = read(path + ".snapshot-log"), data = read(path);
+    return imageOf(reinterpret_cast<uint8_t *>(log.data()), log.size(), reinterpret_cast<uint8_t *>(data.data()),
+                   data.size());
+}
+
+// A life of crashes: each step opens what the crash before it left, with any protocol, and runs some commits; the power
+// is cut at any point of it, the opening included.
+static void crashChain(const std::string &path, const Protocol *protocol, const Options &options, size_t steps,
+                       uint64_t seed) {
+    Random random(seed);
+    TrackedFile(path, DataBytes).close();
+    std::vector<State> possible = {State(DataBytes)};
+    for (size_t step = 0; step < steps; step++) {
+        History history{readFiles(path), {}, {}, {}, {{0, 0, 0}}, seed};
+        recorder = &history.trace;
+        TrackedFile file(path, DataBytes, (protocol ? *protocol : anyProtocol(random)).flag);
         recorder = nullptr;
-        before = found;
-        after.assign(file.working(), file.working() + DataBytes);
-        size_t chosen = random() % (trace.events.size() + 1);
-        Image left = start;
-        exploreCrashes(start, mapping, trace.events, 0, 1, random(), [&](const Crash &crash, Image &image) {
-            if (crash.position == chosen) {
-                left = image;
-                must_be_after = crash.is_last;
-            }
-        });
+        if (file.error())
+            return violation("opening refuses what a crash left", step, 0, seed);
+        history.states = {workingState(file)};
+        if (std::find(possible.begin(), possible.end(), history.states[0]) == possible.end())
+            return violation("a chain of crashes ends in a wrong state", step, 0, seed);
+        recorder = &history.trace;
+        runSteps(history, file, options, random);
+        recorder = nullptr;
+        history.mapping = file.mapping();
+        history.start.log.resize(history.mapping.log_bytes / 64);
+        size_t chosen = random() % (history.trace.events.size() + 1);
+        Image left = history.start;
+        exploreCrashes(history.start, history.mapping, history.trace.events, 0, 1, random(),
+                       [&](const Crash &crash, Image &image) {
+                           if (crash.position == chosen)
+                               left = image;
+                       });
         totals.images++;
+        const Bounds &bounds = history.at(chosen);
+        possible.assign(history.states.begin() + static_cast<long>(bounds.oldest),
+                        history.states.begin() + static_cast<long>(bounds.youngest) + 1);
         file.close();
         writeFile(path, left.dataBytes(), left.dataSize());
         writeFile(path + ".snapshot-log", left.logBytes(), left.logSize());
     }
 }
 
-int main(int argc, char **argv) {
-    if (argc < 2)
-        return 2;
-    expect_violations = argc > 2 && strcmp(argv[2], "--expect-violations") == 0;
-    std::filesystem::remove_all(argv[1]);
-    std::filesystem::create_directories(argv[1]);
-    std::string path = std::string(argv[1]) + "/data";
-    for (uint64_t seed = 100; seed < 104; seed++) {
-        std::filesystem::remove_all(argv[1]);
-        std::filesystem::create_directories(argv[1]);
-        crashChain(path, 150, seed);
+static void exploreAll(const std::string &directory, const Protocol &protocol, unsigned threads, uint64_t seeds) {
+    std::string path = directory + "/data";
+    auto fresh = [&] {
+        std::filesystem::remove_all(directory);
+        std::filesystem::create_directories(directory);
+    };
+    fresh();
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        bool large = seed % 8 == 0;
+        Options options{threads, large ? 40u : 3 + 3 * (seed % 2), large ? 4u : 7u, seed % 3 > 0};
+        exploreHistory(path, protocol, options, seed);
     }
-    std::filesystem::remove(path);
-    std::filesystem::remove(path + ".snapshot-log");
-    for (uint64_t seed = 1; seed <= 24; seed++)
-        exploreTransaction(path, 1 + seed % 3, seed % 4 == 0 ? 30 : static_cast<unsigned>(1 + seed % 3), seed);
-    std::filesystem::remove_all(argv[1]);
+    for (uint64_t seed = 100; seed < 103; seed++) {
+        fresh();
+        crashChain(path, seed == 102 ? nullptr : &protocol, {threads, 12, 5, true}, 100, seed);
+    }
+    std::filesystem::remove_all(directory);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 3)
+        return 2;
+    if (argc > 3)
+        snapshot_seeded_bug = argv[3];
+    for (const Protocol &protocol : Protocols)
+        for (unsigned threads : {1u, 3u})
+            if (strcmp(protocol.name, argv[2]) == 0)
+                exploreAll(argv[1], protocol, threads, 40);
     printf("%lu images, %lu images of crashes in recovery, %lu violations\n", totals.images, totals.recovery_images,
            totals.violations);
-    return expect_violations || totals.violations > 0 ? 1 : 0;
+    return *snapshot_seeded_bug || totals.images == 0 || totals.violations > 0 ? 1 : 0;
 }

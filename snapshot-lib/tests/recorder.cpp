@@ -2,6 +2,7 @@
 #include "recorder.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -13,6 +14,8 @@ extern "C" {
 
 Recorder *recorder;
 static std::mutex mutex;
+static std::atomic<unsigned> thread_last;
+static thread_local const unsigned this_thread = ++thread_last;
 
 Recorder::~Recorder() {
     if (recorder == this)
@@ -26,7 +29,7 @@ uint64_t Recorder::fences() const {
 uint64_t Recorder::lines() const { return events.size() - fences(); }
 
 static void record(uint8_t *target, const void *source) {
-    PersistEvent event{target, {}};
+    PersistEvent event{target, this_thread, {}};
     memcpy(event.content.data(), source, 64);
     recorder->events.push_back(event);
 }
@@ -47,5 +50,5 @@ int persist_resize(int fd, uint64_t bytes) {
 void persist_fence() {
     std::lock_guard<std::mutex> lock(mutex);
     if (recorder)
-        recorder->events.push_back({nullptr, {}});
+        recorder->events.push_back({nullptr, this_thread, {}});
 }

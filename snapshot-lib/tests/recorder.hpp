@@ -10,6 +10,7 @@
 
 struct PersistEvent {
     uint8_t *target; // null: a fence
+    unsigned thread; // a fence waits for the writes of its own thread
     std::array<uint8_t, 64> content;
 };
 

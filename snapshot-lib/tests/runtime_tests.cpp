@@ -12,9 +12,11 @@
 
 namespace {
 
-class Runtime : public testing::Test {
+// Under every protocol.
+class Runtime : public testing::TestWithParam<Protocol> {
   protected:
     void SetUp() override {
+        setenv("SNAPSHOT_PROTOCOL", GetParam().name, 1);
         directory = std::filesystem::temp_directory_path() / ("snapshot-test-" + std::to_string(getpid()));
         std::filesystem::remove_all(directory);
         std::filesystem::create_directories(directory);
@@ -39,9 +41,18 @@ class Runtime : public testing::Test {
 
     std::filesystem::path directory;
     std::string path;
+    uint64_t page[512];
 };
 
-TEST_F(Runtime, CommittedDataIsThereAfterReopeningAndTheRestIsNot) {
+std::string protocolName(const testing::TestParamInfo<Protocol> &info) {
+    std::string name = info.param.name;
+    std::erase(name, '-');
+    return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Protocols, Runtime, testing::ValuesIn(Protocols), protocolName);
+
+TEST_P(Runtime, CommittedDataIsThereAfterReopeningAndTheRestIsNot) {
     {
         TrackedFile file(path, 4096);
         ASSERT_EQ(file.error(), 0);
@@ -54,35 +65,7 @@ TEST_F(Runtime, CommittedDataIsThereAfterReopeningAndTheRestIsNot) {
     EXPECT_EQ(file.stats().lines_undone, 0u);
 }
 
-TEST_F(Runtime, CommitOfTwoLinesWritesSixLinesUnderTwoFences) {
-    TrackedFile file(path, 4096);
-    Recorder trace;
-    recorder = &trace;
-    trackedStore(file.working(), 1);
-    trackedStore(file.working() + 8, 2); // same line: logged once
-    trackedStore(file.working() + 1024, 3);
-    EXPECT_EQ(trace.events.size(), 0u);
-    file.commit();
-    EXPECT_EQ(trace.fences(), 2u);
-    EXPECT_EQ(trace.lines(), 3u + 3u); // header and two old lines; two new lines and the record
-}
-
-TEST_F(Runtime, FencesDoNotDependOnTheSizeOfTheTransaction) {
-    for (unsigned lines : {1u, 10u, 11u, 100u, 1000u}) {
-        TrackedFile file(path + std::to_string(lines), 65536);
-        Recorder trace;
-        recorder = &trace;
-        for (unsigned i = 0; i < lines; i++)
-            trackedStore(file.working() + 64 * i, i);
-        ASSERT_EQ(file.commit(), 0);
-        recorder = nullptr;
-        EXPECT_EQ(trace.fences(), 2u);
-        EXPECT_EQ(trace.lines(), 2 * lines + (lines + 9) / 10 + 1) << lines;
-        EXPECT_EQ(file.stats().log_bytes + file.stats().data_bytes, 64 * trace.lines()) << lines;
-    }
-}
-
-TEST_F(Runtime, CommitWithoutChangesWritesNothing) {
+TEST_P(Runtime, CommitWithoutChangesWritesNothing) {
     TrackedFile file(path, 4096);
     trackedStore(file.working(), 1);
     file.commit();
@@ -92,7 +75,7 @@ TEST_F(Runtime, CommitWithoutChangesWritesNothing) {
     EXPECT_TRUE(trace.events.empty());
 }
 
-TEST_F(Runtime, RollbackTakesBackEverythingSinceTheCommit) {
+TEST_P(Runtime, RollbackTakesBackEverythingSinceTheCommit) {
     TrackedFile file(path, 8192);
     trackedStore(file.working() + 100, 1);
     file.commit();
@@ -109,7 +92,7 @@ TEST_F(Runtime, RollbackTakesBackEverythingSinceTheCommit) {
     EXPECT_EQ(word(again, 4000), 0u);
 }
 
-TEST_F(Runtime, StoreAcrossLinesAndAtTheEndOfTheFile) {
+TEST_P(Runtime, StoreAcrossLinesAndAtTheEndOfTheFile) {
     TrackedFile file(path, 4096);
     trackedStore(file.working() + 60, ~0ull);
     trackedStore(file.working() + 4088, 7);
@@ -120,7 +103,7 @@ TEST_F(Runtime, StoreAcrossLinesAndAtTheEndOfTheFile) {
     EXPECT_EQ(word(again, 4088), 7u);
 }
 
-TEST_F(Runtime, RangeThatLeavesTheFileIsCutAtItsEnd) {
+TEST_P(Runtime, RangeThatLeavesTheFileIsCutAtItsEnd) {
     TrackedFile file(path, 4096);
     snapshot_log_range(file.working() + 4000, SIZE_MAX);
     file.working()[4095] = 1;
@@ -131,7 +114,61 @@ TEST_F(Runtime, RangeThatLeavesTheFileIsCutAtItsEnd) {
     EXPECT_EQ(file.stats().lines_logged, 2u);
 }
 
-TEST_F(Runtime, LogGrowsWithTheTransaction) {
+TEST_P(Runtime, StoreBehindTheEndOfTheFileIsNotKeptAndDoesNoHarm) {
+    {
+        TrackedFile file(path, 4100);
+        trackedStore(file.working() + 4096, 1);
+        trackedStore(file.working() + 8000, 2);
+        EXPECT_EQ(file.commit(), 0);
+    }
+    TrackedFile file(path, 0);
+    ASSERT_EQ(file.error(), 0);
+    EXPECT_EQ(word(file, 4096), 1u);
+}
+
+TEST_P(Runtime, FileThatWasClosedMayBeChangedByOthers) {
+    {
+        TrackedFile file(path, 4096);
+        for (uint64_t i = 0; i < 5; i++) {
+            trackedStore(file.working() + 64 * i, 1);
+            ASSERT_EQ(file.commit(), 0);
+        }
+        trackedStore(file.working() + 100, 9);
+    }
+    std::ifstream(path).read(reinterpret_cast<char *>(page), sizeof(page));
+    for (uint64_t i = 0; i < 5; i++)
+        EXPECT_EQ(page[8 * i], 1u);
+    uint64_t other = 7;
+    std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).write(reinterpret_cast<char *>(&other), 8);
+    TrackedFile file(path, 0);
+    EXPECT_EQ(word(file, 0), 7u);
+}
+
+TEST_P(Runtime, FileCanBeOpenedWithEachProtocolInTurn) {
+    for (uint64_t i = 1; i < 9; i++) {
+        TrackedFile file(path, 4096, Protocols[i % 4].flag);
+        ASSERT_EQ(file.error(), 0);
+        ASSERT_EQ(word(file, 8 * (i - 1)), i - 1);
+        trackedStore(file.working() + 8 * i, i);
+        ASSERT_EQ(file.commit(), 0);
+    }
+}
+
+TEST_P(Runtime, RollbackFindsWhatOnlyTheLogsHave) {
+    TrackedFile file(path, 8192);
+    for (uint64_t commit = 1; commit <= 6; commit++) {
+        for (uint64_t line = 0; line <= 5 * commit; line++)
+            trackedStore(file.working() + 64 * line, 100 * commit + line);
+        ASSERT_EQ(commit % 2 ? file.commit() : file.declare(), 0);
+        std::vector<uint8_t> committed(file.working(), file.working() + 8192);
+        for (uint64_t line = 0; line < 100; line += commit)
+            trackedStore(file.working() + 64 * line, 5);
+        snapshot_rollback(file.working());
+        ASSERT_EQ(memcmp(file.working(), committed.data(), 8192), 0) << commit;
+    }
+}
+
+TEST_P(Runtime, LogGrowsWithTheTransaction) {
     constexpr size_t bytes = 1 << 20;
     TrackedFile file(path, bytes);
     uint64_t before = file.stats().log_file_bytes;
@@ -145,7 +182,7 @@ TEST_F(Runtime, LogGrowsWithTheTransaction) {
         ASSERT_EQ(word(again, offset), offset);
 }
 
-TEST_F(Runtime, FullDeviceFailsTheCommitBeforeAnythingChangesAndCanBeRetried) {
+TEST_P(Runtime, FullDeviceFailsTheCommitBeforeAnythingChangesAndCanBeRetried) {
     constexpr size_t bytes = 1 << 20;
     TrackedFile file(path, bytes);
     signal(SIGXFSZ, SIG_IGN);
@@ -166,13 +203,13 @@ TEST_F(Runtime, FullDeviceFailsTheCommitBeforeAnythingChangesAndCanBeRetried) {
         ASSERT_EQ(word(again, offset), offset + 1);
 }
 
-TEST_F(Runtime, FileThatIsMappedAlreadyIsBusy) {
+TEST_P(Runtime, FileThatIsMappedAlreadyIsBusy) {
     TrackedFile file(path, 4096);
     TrackedFile other(path, 4096);
     EXPECT_EQ(other.error(), -EBUSY);
 }
 
-TEST_F(Runtime, TwoFilesCommitApart) {
+TEST_P(Runtime, TwoFilesCommitApart) {
     TrackedFile first(path, 4096), second(path + "2", 4096);
     trackedStore(first.working(), 1);
     trackedStore(second.working(), 2);
@@ -184,7 +221,7 @@ TEST_F(Runtime, TwoFilesCommitApart) {
     EXPECT_EQ(word(second_again, 0), 0u);
 }
 
-TEST_F(Runtime, RegionsCanBeOpenedAndClosedMoreOftenThanThereAreSlots) {
+TEST_P(Runtime, RegionsCanBeOpenedAndClosedMoreOftenThanThereAreSlots) {
     for (uint64_t i = 1; i <= 40; i++) {
         TrackedFile file(path, 4096);
         ASSERT_EQ(file.error(), 0);
@@ -194,7 +231,7 @@ TEST_F(Runtime, RegionsCanBeOpenedAndClosedMoreOftenThanThereAreSlots) {
     }
 }
 
-TEST_F(Runtime, LogOfADeletedFileIsNotAppliedToItsSuccessor) {
+TEST_P(Runtime, LogOfADeletedFileIsNotAppliedToItsSuccessor) {
     {
         TrackedFile file(path, 4096);
         trackedStore(file.working(), 5);
@@ -206,51 +243,47 @@ TEST_F(Runtime, LogOfADeletedFileIsNotAppliedToItsSuccessor) {
     EXPECT_EQ(word(file, 0), 0u);
 }
 
-TEST_F(Runtime, EmptyFileIsRefused) { EXPECT_EQ(TrackedFile(path, 0).error(), -EINVAL); }
+TEST_P(Runtime, EmptyFileIsRefused) { EXPECT_EQ(TrackedFile(path, 0).error(), -EINVAL); }
 
-TEST_F(Runtime, LogOfAFileOfAnotherSizeIsRefused) {
+TEST_P(Runtime, LogOfAFileOfAnotherSizeIsRefused) {
     TrackedFile(path, 4096).commit();
     std::filesystem::resize_file(path, 8192);
     EXPECT_EQ(TrackedFile(path, 0).error(), -EINVAL);
 }
 
-TEST_F(Runtime, LogOfAnotherVersionOrByteOrderIsRefused) {
+TEST_P(Runtime, LogOfAnotherVersionOrByteOrderIsRefused) {
     TrackedFile(path, 4096).commit();
-    overwriteLog(16, 0x0403020100000001);
+    overwriteLog(16, 0x0403020100000002);
     EXPECT_EQ(TrackedFile(path, 0).error(), -EINVAL);
 }
 
-TEST_F(Runtime, DamagedSuperblockIsReported) {
+TEST_P(Runtime, DamagedSuperblockIsReported) {
     TrackedFile(path, 4096).commit();
     overwriteLog(40, 1);
     EXPECT_EQ(TrackedFile(path, 0).error(), -EUCLEAN);
 }
 
-TEST_F(Runtime, TwoDamagedCommitRecordsAreReported) {
+TEST_P(Runtime, TwoDamagedCommitRecordsAreReported) {
     TrackedFile(path, 4096).commit();
     overwriteLog(4096, 1);
     overwriteLog(4352, 1);
     EXPECT_EQ(TrackedFile(path, 0).error(), -EUCLEAN);
 }
 
-TEST_F(Runtime, DamagedLogOfTheLastCommitIsReported) {
-    TrackedFile file(path, 4096);
-    trackedStore(file.working(), 1);
-    file.commit();
-    Image image = file.image();
-    for (size_t offset = 8192; offset < image.logSize(); offset += CHUNK_BYTES)
-        image.logBytes()[offset + 70] ^= 1;
-    struct recovery result{};
-    EXPECT_EQ(recover({image.logBytes(), image.logSize()}, image.dataBytes(), image.dataSize(), &result), -EUCLEAN);
-}
-
-TEST_F(Runtime, TruncatedLogIsReported) {
+TEST_P(Runtime, TruncatedLogIsReported) {
     TrackedFile(path, 4096).commit();
     std::filesystem::resize_file(path + ".snapshot-log", 100);
     EXPECT_EQ(TrackedFile(path, 0).error(), -EUCLEAN);
 }
 
-TEST_F(Runtime, CallsOnOtherAddressesAreInvalid) {
+TEST_P(Runtime, ProtocolThatThereIsNotIsRefused) {
+    setenv("SNAPSHOT_PROTOCOL", "rodeo", 1);
+    EXPECT_EQ(TrackedFile(path, 4096).error(), -EINVAL);
+    EXPECT_EQ(TrackedFile(path, 4096, 15u << 8).error(), -EINVAL);
+    EXPECT_EQ(TrackedFile(path, 4096, GetParam().flag).error(), 0);
+}
+
+TEST_P(Runtime, CallsOnOtherAddressesAreInvalid) {
     int local = 0;
     struct snapshot_stats stats;
     EXPECT_EQ(snapshot_sync(&local), -EINVAL);

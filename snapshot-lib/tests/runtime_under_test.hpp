@@ -20,12 +20,15 @@ struct log_view {
     uint64_t bytes;
 };
 struct recovery {
-    uint64_t epoch, epoch_next, lines_undone;
+    uint64_t epoch, epoch_next, lines_undone, lines_replayed;
 };
-int recover(struct log_view log, uint8_t *backing, uint64_t data_bytes, struct recovery *result);
-void log_file_format(struct log_view log);
+struct protocol;
+extern const struct protocol protocol_line;
+const struct protocol *protocol_by_name(const char *name);
+int recover(struct log_view log, uint8_t *backing, uint64_t data_bytes, const struct protocol *next,
+            struct recovery *result);
 int log_file_check(struct log_view log);
-void write_commit_record(struct log_view log, uint64_t epoch, uint64_t line_count, uint64_t data_hash);
+int snapshot_test_commit(const void *address, bool declared);
 int snapshot_test_views(const void *address, struct log_view *log, struct log_view *backing);
 }
 
@@ -37,12 +40,20 @@ inline void trackedStore(uint8_t *address, uint64_t value) {
     memcpy(address, &value, sizeof(value));
 }
 
+struct Protocol {
+    const char *name;
+    unsigned flag;
+};
+
+inline constexpr Protocol Protocols[] = {{"line", SNAPSHOT_PROTOCOL_LINE},
+                                         {"undo", SNAPSHOT_PROTOCOL_UNDO},
+                                         {"undo-nv", SNAPSHOT_PROTOCOL_UNDO_NV},
+                                         {"redo", SNAPSHOT_PROTOCOL_REDO}};
+
 class TrackedFile {
   public:
     TrackedFile(const std::string &path, size_t bytes, unsigned flags = 0) {
         status = snapshot_map(path.c_str(), bytes, flags, nullptr, &address);
-        if (status == 0)
-            snapshot_test_views(address, &log, &backing);
     }
     ~TrackedFile() { close(); }
     TrackedFile(const TrackedFile &) = delete;
@@ -56,8 +67,16 @@ class TrackedFile {
     int error() const { return status; }
     uint8_t *working() const { return static_cast<uint8_t *>(address); }
     int commit() { return snapshot_sync(address); }
-    Image image() const { return imageOf(log.base, log.bytes, backing.base, backing.bytes); }
-    Mapping mapping() const { return {log.base, backing.base, log.bytes, backing.bytes}; }
+    int declare() { return snapshot_test_commit(address, true); }
+    Mapping mapping() const {
+        struct log_view log{}, backing{};
+        snapshot_test_views(address, &log, &backing);
+        return {log.base, backing.base, log.bytes, backing.bytes};
+    }
+    Image image() const {
+        Mapping now = mapping();
+        return imageOf(now.log, now.log_bytes, now.data, now.data_bytes);
+    }
     struct snapshot_stats stats() const {
         struct snapshot_stats result{};
         snapshot_get_stats(address, &result);
@@ -67,5 +86,4 @@ class TrackedFile {
   private:
     void *address = nullptr;
     int status = 0;
-    struct log_view log{}, backing{};
 };

@@ -32,15 +32,27 @@ extern "C" {
 /* File and log are copies of a pair that belonged together; without this -ESTALE. */
 #define SNAPSHOT_ADOPT 4u
 
+/*
+ * One of these: how commits are made (docs/snapshot.md compares them). None: what the environment variable
+ * SNAPSHOT_PROTOCOL names (line, undo, undo-nv, redo), else the default. A file may be opened with another one each
+ * time.
+ */
+#define SNAPSHOT_PROTOCOL_LINE (1u << 8)
+#define SNAPSHOT_PROTOCOL_UNDO (2u << 8)
+#define SNAPSHOT_PROTOCOL_UNDO_NV (3u << 8)
+#define SNAPSHOT_PROTOCOL_REDO (4u << 8)
+#define SNAPSHOT_PROTOCOL_MASK (15u << 8)
+
 struct snapshot_stats {
     uint64_t commits;         /* msync calls that had something to commit */
-    uint64_t lines_logged;    /* 64-byte lines whose old content was logged */
+    uint64_t lines_logged;    /* 64-byte lines that changed in them */
     uint64_t log_bytes;       /* written to the log, headers included */
     uint64_t data_bytes;      /* written to the file */
     uint64_t fences;          /* store fences */
     uint64_t lines_undone;    /* by recovery when the file was mapped */
     uint64_t recovered_epoch; /* the last commit found when the file was mapped */
     uint64_t log_file_bytes;  /* present size of the log file */
+    uint64_t lines_replayed;  /* by recovery when the file was mapped */
 };
 
 /*
@@ -48,8 +60,8 @@ struct snapshot_stats {
  * takes the file's size. Another address is used if that one is not free, unless SNAPSHOT_FIXED. Returns 0 and the
  * address of the working copy, or -errno: EBUSY it is mapped already, here or in another process; EUCLEAN the log is
  * damaged; ESTALE the log belongs to another file; EINVAL it is empty, the log is of another version or byte order, or
- * of a file of another size; EFBIG it is larger than 256 GiB; EEXIST see SNAPSHOT_FIXED; EMFILE 16 files are mapped;
- * and whatever open, ftruncate and mmap return.
+ * of a file of another size, or there is no such protocol; EFBIG it is larger than 256 GiB; EEXIST see SNAPSHOT_FIXED;
+ * EMFILE 16 files are mapped; and whatever open, ftruncate and mmap return.
  */
 int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, void **address);
 
