@@ -65,10 +65,9 @@ struct region {
     const struct protocol *protocol;
     uint8_t *working;
     uint8_t *backing;
-    uint64_t bytes;           /* of the file */
-    uint64_t mapped_bytes;    /* rounded up to pages */
-    uint64_t span_bytes;      /* addresses kept for working copy and backing, so that the file can grow under both */
-    uint64_t populated_bytes; /* so much of the backing has blocks and page table entries */
+    uint64_t bytes;        /* of the file */
+    uint64_t mapped_bytes; /* rounded up to pages */
+    uint64_t span_bytes;   /* addresses kept for working copy and backing, so that the file can grow under both */
     _Atomic uint8_t *line_states;
     struct log_view log;
     int log_fd;
@@ -82,9 +81,13 @@ struct region {
     _Atomic(struct thread_log *) threads;
     pthread_mutex_t mutex; /* commit, rollback */
     struct snapshot_stats stats;
-    uint8_t *page_backed; /* by page of the file: it has blocks */
-    uint8_t *shadow;      /* SNAPSHOT_CHECK: the file as tracked stores explain it */
-    int data_fd;          /* of files opened by snapshot_map, else -1 */
+    _Atomic uint8_t *page_wanted; /* by page of the file: it is in the list, or known to have blocks */
+    uint32_t *pages;              /* in the order in which they were first stored to */
+    atomic_uint_fast64_t page_count;
+    uint64_t pages_backed; /* the first so many of them have blocks */
+    uint8_t *shadow;       /* SNAPSHOT_CHECK: the file as announced stores explain it; else NULL */
+    uint8_t *announced;    /* SNAPSHOT_CHECK: by line, in this epoch */
+    int data_fd;           /* of files opened by snapshot_map, else -1 */
     struct file_identity identity;
     struct mapping mappings[MAPPINGS_MAX];
     size_t mapping_count;
@@ -102,6 +105,7 @@ void *kernel_mmap(void *hint, size_t bytes, int protection, int flags, int fd, i
 int kernel_munmap(void *address, size_t bytes);
 
 /* region.c */
+extern pthread_mutex_t regions_mutex;
 struct region *region_find(const void *address);
 struct open_request {
     int fd; /* of the data file, for reading and writing */
@@ -122,6 +126,20 @@ int region_invalidate(struct region *region);
 int mapping_add(struct region *region, uint64_t begin, uint64_t end);
 int mapping_cut(struct region *region, uint64_t begin, uint64_t end);
 int mapping_resize(struct region *region, uint64_t begin, uint64_t old_bytes, uint64_t new_bytes);
+
+/* backing.c */
+void pages_want(struct region *region, uint64_t offset, uint64_t bytes);
+int pages_back(struct region *region);
+void pages_forget(struct region *region, uint64_t from_bytes);
+
+/* check.c */
+bool check_is_wanted(void);
+void check_announce(struct region *region, uint64_t offset, uint64_t bytes);
+void check_commit(struct region *region);
+void check_committed(struct region *region);
+
+/* fork.c */
+void fork_watch(void);
 
 /* resize.c */
 int region_resize(struct region *region, int fd, uint64_t bytes);
@@ -152,6 +170,7 @@ void thread_logs_free(struct region *region);
 enum commit_mode { COMMIT_DURABLE, COMMIT_DECLARED };
 int region_commit(struct region *region, enum commit_mode mode);
 int region_msync(struct region *region, enum commit_mode mode); /* region.c */
+extern pthread_mutex_t regions_mutex;
 void region_rollback(struct region *region);
 
 /* The fence a declared commit still lacks. The mutex is held. */

@@ -15,7 +15,7 @@
 
 struct region regions[REGIONS_MAX];
 static uint64_t generation_last;
-static pthread_mutex_t regions_mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t regions_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static uint64_t offset_in(const struct region *region, const void *address) {
     return (uint64_t)((uintptr_t)address - (uintptr_t)region->working);
@@ -107,7 +107,9 @@ static int working_open(struct region *region, const struct open_request *reques
     const void *hint = request->hint ? request->hint : (const void *)record.address;
     int status = map_table(region->span_bytes / LINE_BYTES, &region->line_states);
     if (status == 0)
-        status = map_table(region->span_bytes / SNAPSHOT_PAGE, &region->page_backed);
+        status = map_table(region->span_bytes / SNAPSHOT_PAGE, &region->page_wanted);
+    if (status == 0)
+        status = map_table(region->span_bytes / SNAPSHOT_PAGE * sizeof(uint32_t), &region->pages);
     if (status == 0)
         status = arena_reserve(region->span_bytes, hint, request->flags & SNAPSHOT_FIXED, &region->working);
     if (status == 0)
@@ -121,6 +123,19 @@ static int working_open(struct region *region, const struct open_request *reques
         file_record_write(region->log, record);
     }
     return 0;
+}
+
+/* The shadow starts as what was committed. */
+static int check_open(struct region *region) {
+    if (!check_is_wanted())
+        return 0;
+    int status = map_table(region->span_bytes, &region->shadow);
+    if (status == 0)
+        status = map_table(region->span_bytes / LINE_BYTES, &region->announced);
+    for (uint64_t at = 0; status == 0 && at < region->mapped_bytes; at += SNAPSHOT_PAGE)
+        if (memcmp(region->shadow + at, region->working + at, SNAPSHOT_PAGE) != 0)
+            memcpy(region->shadow + at, region->working + at, SNAPSHOT_PAGE);
+    return status;
 }
 
 /* Twice the size, so that most files never outgrow it. */
@@ -156,8 +171,14 @@ static void region_release(struct region *region) {
     vector_free(&region->due);
     if (region->line_states)
         kernel_munmap((void *)region->line_states, region->span_bytes / LINE_BYTES);
-    if (region->page_backed)
-        kernel_munmap(region->page_backed, region->span_bytes / SNAPSHOT_PAGE);
+    if (region->page_wanted)
+        kernel_munmap((void *)region->page_wanted, region->span_bytes / SNAPSHOT_PAGE);
+    if (region->pages)
+        kernel_munmap(region->pages, region->span_bytes / SNAPSHOT_PAGE * sizeof(uint32_t));
+    if (region->shadow)
+        kernel_munmap(region->shadow, region->span_bytes);
+    if (region->announced)
+        kernel_munmap(region->announced, region->span_bytes / LINE_BYTES);
     if (region->backing)
         kernel_munmap(region->backing, region->span_bytes);
     log_file_close(region);
@@ -175,6 +196,8 @@ static int region_fill(struct region *region, const struct open_request *request
         status = backing_open(region, request->fd);
     if (status == 0)
         status = working_open(region, request);
+    if (status == 0)
+        status = check_open(region);
     return status;
 }
 
@@ -199,6 +222,8 @@ static int region_open_locked(const struct open_request *request, struct region 
 }
 
 int region_open(const struct open_request *request, struct region **out) {
+    static pthread_once_t watched = PTHREAD_ONCE_INIT;
+    pthread_once(&watched, fork_watch);
     pthread_mutex_lock(&regions_mutex);
     int status = region_open_locked(request, out);
     pthread_mutex_unlock(&regions_mutex);
@@ -221,7 +246,7 @@ int region_close(struct region *region) {
 /* Blocks and page table entries at once, so that no store and no commit pays for them. */
 void region_populate(struct region *region) {
     if (region->mapped_bytes > 0 && madvise(region->backing, region->mapped_bytes, MADV_POPULATE_WRITE) == 0)
-        region->populated_bytes = region->mapped_bytes;
+        memset((void *)region->page_wanted, 1, region->mapped_bytes / SNAPSHOT_PAGE);
 }
 
 /* Behind the end of the file nothing is kept: the line that has the end is written whole. */
@@ -229,11 +254,24 @@ static void tail_clear(struct region *region) {
     memset(region->working + region->bytes, 0, -region->bytes % LINE_BYTES);
 }
 
+static int commit_checked(struct region *region, enum commit_mode mode) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    check_commit(region);
+    int status = region_commit(region, mode);
+    if (status == 0)
+        check_committed(region);
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+/* Every commit passes here: what has to hold before it, whatever the protocol. */
 int region_msync(struct region *region, enum commit_mode mode) {
     if (region->inherited)
         return -EPERM;
     tail_clear(region);
-    return region_commit(region, mode);
+    int status = pages_back(region);
+    return status < 0 ? status : region->shadow ? commit_checked(region, mode) : region_commit(region, mode);
 }
 
 int region_invalidate(struct region *region) {

@@ -56,9 +56,9 @@ static int cut(struct region *region, int fd, uint64_t bytes) {
         return status;
     arena_empty(region->working + pages, region->mapped_bytes - pages);
     memset(region->working + bytes, 0, pages - bytes);
-    memset(region->page_backed + pages / SNAPSHOT_PAGE, 0, (region->mapped_bytes - pages) / SNAPSHOT_PAGE);
-    if (region->populated_bytes > pages)
-        region->populated_bytes = pages;
+    pages_forget(region, bytes);
+    if (region->shadow)
+        memset(region->shadow + bytes, 0, region->bytes - bytes);
     region->bytes = bytes;
     region->mapped_bytes = pages;
     return 0;

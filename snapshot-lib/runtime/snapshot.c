@@ -33,8 +33,13 @@ void snapshot_log_range(const void *address, size_t bytes) {
         return;
     uint64_t offset = (uint64_t)((const uint8_t *)address - region->working);
     uint64_t room = offset < region->bytes ? region->bytes - offset : 0; /* what lies behind the end is not kept */
-    if (bytes > 0 && room > 0)
-        region->protocol->log_range(region, offset, bytes < room ? bytes : room);
+    uint64_t kept = bytes < room ? bytes : room;
+    if (kept == 0)
+        return;
+    pages_want(region, offset, kept);
+    if (region->shadow)
+        check_announce(region, offset, kept);
+    region->protocol->log_range(region, offset, kept);
 }
 
 static int map_opened(const struct open_request *request, size_t bytes, struct region **region) {

@@ -53,6 +53,7 @@ struct snapshot_stats {
     uint64_t recovered_epoch; /* the last commit found when the file was mapped */
     uint64_t log_file_bytes;  /* present size of the log file */
     uint64_t lines_replayed;  /* by recovery when the file was mapped */
+    uint64_t lines_untracked; /* found by SNAPSHOT_CHECK: written but never announced */
 };
 
 /*

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Size and name of tracked files: the log follows. A file is tracked while it is mapped, but its log lies beside it
+ * after that too, and what changes the file must then not be taken for a crash.
+ */
+#define _GNU_SOURCE
+#include "posix.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Not mapped, but with a log beside it: recover, resize, close. */
+static int resize_closed(int fd, const char *path, uint64_t bytes) {
+    struct stat status;
+    struct region *region = NULL;
+    if (fstat(fd, &status) < 0)
+        return -errno;
+    if ((uint64_t)status.st_size == bytes)
+        return 0;
+    int own = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR ? -1 : open(path, O_RDWR | O_CLOEXEC);
+    int writable = own < 0 ? fd : own;
+    int result = file_open(writable, path, 0, NULL, bytes, &region);
+    if (result == 0) {
+        result = region_resize(region, writable, bytes);
+        region_close(region);
+    }
+    if (own >= 0)
+        close(own);
+    return result;
+}
+
+int INTERPOSED(ftruncate)(int fd, off_t bytes) {
+    char path[PATH_MAX], log_path[PATH_MAX];
+    struct region *region = region_of_file(fd);
+    if (region)
+        return posix_result(bytes < 0 ? -EINVAL : region_resize(region, fd, (uint64_t)bytes));
+    if (bytes < 0 || !path_of(fd, path) || !log_path_of(path, log_path))
+        return (int)syscall(SYS_ftruncate, fd, bytes);
+    return posix_result(resize_closed(fd, path, (uint64_t)bytes));
+}
+
+int INTERPOSED(truncate)(const char *path, off_t bytes) {
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    int result = INTERPOSED(ftruncate)(fd, bytes);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return result;
+}
+
+/* Allocation alone changes nothing that is logged; what moves or clears bytes is refused. */
+int INTERPOSED(fallocate)(int fd, int mode, off_t offset, off_t bytes) {
+    struct region *region = region_of_file(fd);
+    if (!region)
+        return (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
+    if (mode & ~FALLOC_FL_KEEP_SIZE)
+        return posix_result(-EOPNOTSUPP);
+    if (offset < 0 || bytes <= 0)
+        return posix_result(-EINVAL);
+    if (syscall(SYS_fallocate, fd, FALLOC_FL_KEEP_SIZE, offset, bytes) < 0)
+        return -1;
+    bool grows = !(mode & FALLOC_FL_KEEP_SIZE) && (uint64_t)(offset + bytes) > region->bytes;
+    return grows ? INTERPOSED(ftruncate)(fd, offset + bytes) : 0;
+}
+
+int INTERPOSED(posix_fallocate)(int fd, off_t offset, off_t bytes) {
+    int saved = errno;
+    int error = INTERPOSED(fallocate)(fd, 0, offset, bytes) < 0 ? errno : 0;
+    errno = saved;
+    return error;
+}
+
+/* O_TRUNC is a cut to nothing. */
+int INTERPOSED(open)(const char *path, int flags, ...) {
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    char log_path[PATH_MAX];
+    bool cuts = (flags & O_TRUNC) && !(flags & O_EXCL) && log_path_of(path, log_path);
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, cuts ? flags & ~O_TRUNC : flags, mode);
+    if (fd < 0 || !cuts || INTERPOSED(ftruncate)(fd, 0) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+int INTERPOSED(unlink)(const char *path) {
+    char log_path[PATH_MAX];
+    bool has_log = log_path_of(path, log_path);
+    int result = (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+    if (result == 0 && has_log)
+        (void)syscall(SYS_unlinkat, AT_FDCWD, log_path, 0);
+    return result;
+}
+
+static int kernel_rename(const char *old_path, const char *new_path) {
+    return (int)syscall(SYS_renameat2, AT_FDCWD, old_path, AT_FDCWD, new_path, 0);
+}
+
+/*
+ * The log has both names while the file moves from one to the other, so that a crash never parts them. If the new name
+ * has a log, of the file that is replaced, a crash leaves that one beside the new file; it is refused then.
+ */
+int INTERPOSED(rename)(const char *old_path, const char *new_path) {
+    char old_log[PATH_MAX], new_log[PATH_MAX];
+    bool moves_log = log_path_of(old_path, old_log), replaces_log = log_path_of(new_path, new_log);
+    bool linked = moves_log && syscall(SYS_linkat, AT_FDCWD, old_log, AT_FDCWD, new_log, 0) == 0;
+    int result = kernel_rename(old_path, new_path);
+    int error = errno;
+    if (result < 0 && linked)
+        (void)syscall(SYS_unlinkat, AT_FDCWD, new_log, 0);
+    else if (result == 0 && linked)
+        (void)syscall(SYS_unlinkat, AT_FDCWD, old_log, 0);
+    else if (result == 0 && moves_log)
+        (void)kernel_rename(old_log, new_log);
+    else if (result == 0 && replaces_log)
+        (void)syscall(SYS_unlinkat, AT_FDCWD, new_log, 0);
+    errno = error;
+    return result;
+}
+
+#define SAME(name, of, parameters, arguments)                                                                          \
+    int INTERPOSED(name) parameters;                                                                                   \
+    int INTERPOSED(name) parameters { return INTERPOSED(of) arguments; }
+
+SAME(ftruncate64, ftruncate, (int fd, off_t bytes), (fd, bytes))
+SAME(truncate64, truncate, (const char *path, off_t bytes), (path, bytes))
+SAME(fallocate64, fallocate, (int fd, int mode, off_t offset, off_t bytes), (fd, mode, offset, bytes))
+SAME(posix_fallocate64, posix_fallocate, (int fd, off_t offset, off_t bytes), (fd, offset, bytes))
+
+int INTERPOSED(open64)(const char *path, int flags, ...) {
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    return INTERPOSED(open)(path, flags | O_LARGEFILE, mode);
+}
+
+int INTERPOSED(creat)(const char *path, mode_t mode) {
+    return INTERPOSED(open)(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+}

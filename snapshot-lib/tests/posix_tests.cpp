@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The interposed calls on tracked files, one test per row of the table in docs/snapshot.md.
+#include <fcntl.h>
+#include <filesystem>
+#include <functional>
+#include <gtest/gtest.h>
+#include <string>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <vector>
+
+#include "runtime_under_test.hpp"
+
+#define DECLARE(type, name, parameters)                                                                                \
+    extern "C" type snapshot_posix_##name parameters;                                                                  \
+    static constexpr auto p_##name = &snapshot_posix_##name
+
+DECLARE(void *, mmap, (void *, size_t, int, int, int, off_t));
+DECLARE(int, munmap, (void *, size_t));
+DECLARE(void *, mremap, (void *, size_t, size_t, int, ...));
+DECLARE(int, msync, (void *, size_t, int));
+DECLARE(int, madvise, (void *, size_t, int));
+DECLARE(ssize_t, read, (int, void *, size_t));
+DECLARE(ssize_t, write, (int, const void *, size_t));
+DECLARE(ssize_t, pread, (int, void *, size_t, off_t));
+DECLARE(ssize_t, pwrite, (int, const void *, size_t, off_t));
+DECLARE(ssize_t, preadv, (int, const struct iovec *, int, off_t));
+DECLARE(ssize_t, pwritev, (int, const struct iovec *, int, off_t));
+DECLARE(int, fsync, (int));
+DECLARE(int, fdatasync, (int));
+DECLARE(int, ftruncate, (int, off_t));
+DECLARE(int, truncate, (const char *, off_t));
+DECLARE(int, fallocate, (int, int, off_t, off_t));
+DECLARE(int, posix_fallocate, (int, off_t, off_t));
+DECLARE(int, open, (const char *, int, ...));
+DECLARE(int, unlink, (const char *));
+DECLARE(int, rename, (const char *, const char *));
+
+namespace {
+
+constexpr size_t Page = 4096;
+constexpr int Shared = MAP_SHARED_VALIDATE | MAP_SYNC;
+
+class Posix : public testing::Test {
+  protected:
+    void SetUp() override {
+        directory = std::filesystem::temp_directory_path() / ("snapshot-posix-" + std::to_string(getpid()));
+        std::filesystem::remove_all(directory);
+        std::filesystem::create_directories(directory);
+        path = directory / "data";
+        fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        ASSERT_EQ(ftruncate(fd, 4 * Page), 0);
+    }
+    void TearDown() override {
+        if (memory != MAP_FAILED)
+            p_munmap(memory, size_t{1} << 29);
+        close(fd);
+        std::filesystem::remove_all(directory);
+    }
+
+    uint8_t *map(size_t bytes = 4 * Page, off_t offset = 0) {
+        void *mapped = p_mmap(nullptr, bytes, PROT_READ | PROT_WRITE, Shared, fd, offset);
+        if (memory == MAP_FAILED && mapped != MAP_FAILED)
+            memory = static_cast<uint8_t *>(mapped) - offset;
+        return static_cast<uint8_t *>(mapped);
+    }
+    void unmap() {
+        ASSERT_EQ(p_munmap(memory, size_t{1} << 29), 0);
+        memory = MAP_FAILED;
+    }
+    // What the file has now; it must not be mapped.
+    uint64_t committed(size_t offset) {
+        uint64_t value = 0;
+        EXPECT_EQ(pread(fd, &value, sizeof(value), static_cast<off_t>(offset)), 8);
+        return value;
+    }
+    static uint64_t word(const uint8_t *address) {
+        uint64_t value;
+        memcpy(&value, address, sizeof(value));
+        return value;
+    }
+    bool hasLog(const std::string &suffix = "") const {
+        return std::filesystem::exists(path + suffix + ".snapshot-log");
+    }
+
+    std::filesystem::path directory;
+    std::string path;
+    int fd = -1;
+    void *memory = MAP_FAILED;
+};
+
+#define EXPECT_ERRNO(call, error)                                                                                      \
+    do {                                                                                                               \
+        errno = 0;                                                                                                     \
+        EXPECT_TRUE((call) == decltype(call)(-1));                                                                     \
+        EXPECT_EQ(errno, error);                                                                                       \
+    } while (0)
+#define EXPECT_NO_MAP(call, error)                                                                                     \
+    do {                                                                                                               \
+        errno = 0;                                                                                                     \
+        EXPECT_EQ(call, MAP_FAILED);                                                                                   \
+        EXPECT_EQ(errno, error);                                                                                       \
+    } while (0)
+
+// In a child process; returns its exit status.
+int inChild(const std::function<bool()> &body) {
+    pid_t child = fork();
+    if (child == 0)
+        _exit(body() ? 0 : 1);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+TEST_F(Posix, MappingsOfAFileLieInOneWorkingCopy) {
+    uint8_t *whole = map();
+    trackedStore(whole + 2 * Page, 5);
+    EXPECT_EQ(map(Page, 2 * Page), whole + 2 * Page);
+    int reader = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    EXPECT_EQ(p_mmap(nullptr, Page, PROT_READ, MAP_SHARED, reader, 2 * Page), whole + 2 * Page);
+    close(reader);
+    ASSERT_EQ(p_msync(whole + 2 * Page, Page, MS_SYNC), 0);
+    unmap();
+    EXPECT_EQ(committed(2 * Page), 5u);
+}
+
+TEST_F(Posix, FirstMappingMayBeOfAPart) {
+    uint8_t *part = map(Page, 3 * Page);
+    trackedStore(part, 7);
+    EXPECT_EQ(map(), part - 3 * Page);
+    EXPECT_EQ(p_munmap(part, Page), 0);
+    EXPECT_EQ(p_msync(memory, 4 * Page, MS_SYNC), 0);
+    unmap();
+    EXPECT_EQ(committed(3 * Page), 7u);
+}
+
+TEST_F(Posix, PlaceOfAMappingIsNotForTheProgramToChoose) {
+    int local = 0;
+    EXPECT_NO_MAP(p_mmap(&local, Page, PROT_WRITE, Shared | MAP_FIXED, fd, 0), EINVAL);
+    EXPECT_NO_MAP(p_mmap(&local, Page, PROT_WRITE, Shared | MAP_FIXED_NOREPLACE, fd, 0), EEXIST);
+    uint8_t *first = map();
+    EXPECT_NO_MAP(p_mmap(first + Page, Page, PROT_WRITE, Shared | MAP_FIXED, fd, 0), EINVAL);
+    EXPECT_NO_MAP(p_mmap(first + Page, Page, PROT_WRITE, Shared | MAP_FIXED_NOREPLACE, fd, 0), EEXIST);
+    EXPECT_EQ(p_mmap(first, Page, PROT_WRITE, Shared | MAP_FIXED, fd, 0), first);
+    EXPECT_NO_MAP(p_mmap(nullptr, Page, PROT_WRITE, Shared, fd, 7), EINVAL);
+    EXPECT_NO_MAP(p_mmap(nullptr, 0, PROT_WRITE, Shared, fd, 0), EINVAL);
+    EXPECT_NO_MAP(p_mmap(nullptr, size_t{1} << 31, PROT_WRITE, Shared, fd, 0), ENOMEM);
+    unmap();
+    EXPECT_NO_MAP(p_mmap(nullptr, (size_t{1} << 38) + 1, PROT_WRITE, Shared, fd, 0), EFBIG);
+}
+
+TEST_F(Posix, AddressOfLastTimeCanBeInsistedOn) {
+    uint8_t *place = map();
+    unmap();
+    EXPECT_EQ(map(), place);
+    unmap();
+    memory = p_mmap(place, Page, PROT_READ | PROT_WRITE, Shared | MAP_FIXED_NOREPLACE, fd, 0);
+    EXPECT_EQ(memory, place);
+}
+
+TEST_F(Posix, FileGrowsUnderALongerMapping) {
+    ASSERT_EQ(ftruncate(fd, 0), 0);
+    uint8_t *base = map(64 * Page);
+    ASSERT_NE(base, MAP_FAILED);
+    ASSERT_EQ(p_ftruncate(fd, 10 * Page), 0);
+    trackedStore(base + 9 * Page, 3);
+    ASSERT_EQ(p_msync(base, 64 * Page, MS_SYNC), 0);
+    ASSERT_EQ(p_ftruncate(fd, Page), 0);
+    ASSERT_EQ(p_ftruncate(fd, 10 * Page), 0);
+    EXPECT_EQ(word(base + 9 * Page), 0u);
+    EXPECT_ERRNO(p_ftruncate(fd, -1), EINVAL);
+    EXPECT_ERRNO(p_ftruncate(fd, off_t{1} << 31), EFBIG);
+}
+
+TEST_F(Posix, UnmappingAPartKeepsTheRest) {
+    uint8_t *base = map();
+    trackedStore(base + Page, 1);
+    EXPECT_EQ(p_munmap(base + Page, Page), 0);
+    EXPECT_ERRNO(p_munmap(base + 1, Page), EINVAL);
+    EXPECT_ERRNO(p_munmap(base, 0), EINVAL);
+    EXPECT_EQ(p_munmap(base, Page), 0);
+    EXPECT_EQ(p_msync(base + 2 * Page, 2 * Page, MS_SYNC), 0);
+    EXPECT_EQ(p_munmap(base + 2 * Page, 2 * Page), 0); // the last
+    memory = MAP_FAILED;
+    EXPECT_EQ(committed(Page), 1u); // stored before its page was unmapped
+    struct snapshot_stats stats;
+    EXPECT_EQ(snapshot_get_stats(base, &stats), -EINVAL);
+}
+
+TEST_F(Posix, MappingTwiceNeedsUnmappingTwice) {
+    uint8_t *base = map();
+    EXPECT_EQ(map(), base);
+    EXPECT_EQ(p_munmap(base, 4 * Page), 0);
+    trackedStore(base, 1);
+    EXPECT_EQ(p_msync(base, 4 * Page, MS_SYNC), 0);
+}
+
+TEST_F(Posix, MremapWorksInPlace) {
+    uint8_t *base = map(2 * Page);
+    EXPECT_EQ(p_mremap(base, 2 * Page, 8 * Page, MREMAP_MAYMOVE), base);
+    EXPECT_EQ(p_msync(base, 8 * Page, MS_SYNC), 0);
+    EXPECT_EQ(p_mremap(base, 8 * Page, Page, 0), base);
+    EXPECT_ERRNO(p_msync(base, 2 * Page, MS_SYNC), ENOMEM);
+    EXPECT_NO_MAP(p_mremap(base, Page, Page, MREMAP_MAYMOVE | MREMAP_FIXED, base + 8 * Page), EINVAL);
+    EXPECT_NO_MAP(p_mremap(base, Page, 0, 0), EINVAL);
+    EXPECT_NO_MAP(p_mremap(base + Page, Page, Page, 0), EFAULT);
+    EXPECT_NO_MAP(p_mremap(base, Page, (size_t{1} << 30) + 1, MREMAP_MAYMOVE), ENOMEM);
+}
+
+TEST_F(Posix, MsyncOfARangeCommitsEverything) {
+    uint8_t *base = map();
+    trackedStore(base + 3 * Page, 1); // as LMDB does: the data pages, then the meta page
+    EXPECT_EQ(p_msync(base + 3 * Page, Page, MS_SYNC), 0);
+    trackedStore(base, 2);
+    trackedStore(base + Page, 3);
+    EXPECT_EQ(p_msync(base, Page, MS_ASYNC), 0);
+    trackedStore(base, 4);
+    unmap();
+    EXPECT_EQ(committed(3 * Page), 1u);
+    EXPECT_EQ(committed(0), 2u);
+    EXPECT_EQ(committed(Page), 3u);
+}
+
+TEST_F(Posix, MsyncFlags) {
+    uint8_t *base = map();
+    EXPECT_ERRNO(p_msync(base + 1, 1, MS_SYNC), EINVAL);
+    EXPECT_ERRNO(p_msync(base, Page, MS_SYNC | MS_ASYNC), EINVAL);
+    EXPECT_ERRNO(p_msync(base, Page, 64), EINVAL);
+    EXPECT_ERRNO(p_msync(base, 4 * Page + 1, MS_SYNC), ENOMEM);
+    trackedStore(base, 1);
+    EXPECT_EQ(p_msync(base, Page, MS_INVALIDATE), 0);
+    EXPECT_EQ(word(base), 0u);
+    trackedStore(base, 2);
+    EXPECT_EQ(p_msync(base, Page, MS_SYNC | MS_INVALIDATE), 0); // commits; then there is nothing to take back
+    EXPECT_EQ(word(base), 2u);
+    unmap();
+    EXPECT_EQ(committed(0), 2u);
+}
+
+TEST_F(Posix, AdviceDoesNotDropTheWorkingCopy) {
+    uint8_t *base = map();
+    trackedStore(base, 9);
+    EXPECT_EQ(p_madvise(base, Page, MADV_DONTNEED), 0);
+    EXPECT_EQ(p_madvise(base, Page, MADV_WILLNEED), 0);
+    EXPECT_EQ(word(base), 9u);
+}
+
+TEST_F(Posix, DescriptorAndMappingAgree) {
+    uint8_t *base = map();
+    uint64_t value = 11;
+    EXPECT_EQ(p_pwrite(fd, &value, 8, 100), 8);
+    EXPECT_EQ(word(base + 100), 11u);
+    trackedStore(base + 200, 12);
+    EXPECT_EQ(p_pread(fd, &value, 8, 200), 8);
+    EXPECT_EQ(value, 12u);
+    EXPECT_EQ(p_msync(base, Page, MS_INVALIDATE), 0); // what was written by descriptor is part of the transaction
+    EXPECT_EQ(word(base + 100), 0u);
+    uint64_t parts[2] = {1, 2};
+    struct iovec list[2] = {{&parts[0], 8}, {&parts[1], 8}};
+    EXPECT_EQ(p_pwritev(fd, list, 2, 300), 16);
+    EXPECT_EQ(word(base + 308), 2u);
+    parts[1] = 0;
+    EXPECT_EQ(p_preadv(fd, list, 2, 300), 16);
+    EXPECT_EQ(parts[1], 2u);
+    EXPECT_EQ(p_pread(fd, &value, 8, 4 * Page - 3), 3);
+    EXPECT_EQ(p_pread(fd, &value, 8, 5 * Page), 0);
+    EXPECT_ERRNO(p_pread(fd, &value, 8, -1), EINVAL);
+    EXPECT_ERRNO(p_pwrite(fd, &value, 8, -1), EINVAL);
+    int reader = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    EXPECT_ERRNO(p_pwrite(reader, &value, 8, 0), EBADF);
+    close(reader);
+    EXPECT_EQ(p_fdatasync(fd), 0);
+    unmap();
+    EXPECT_EQ(committed(308), 2u);
+}
+
+TEST_F(Posix, ReadAndWriteMoveTheFileOffset) {
+    map();
+    uint64_t value = 21;
+    EXPECT_EQ(p_write(fd, &value, 8), 8);
+    EXPECT_EQ(p_write(fd, &value, 8), 8);
+    EXPECT_EQ(lseek(fd, 0, SEEK_CUR), 16);
+    lseek(fd, 8, SEEK_SET);
+    EXPECT_EQ(p_read(fd, &value, 8), 8);
+    EXPECT_EQ(value, 21u);
+    int appender = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    EXPECT_EQ(p_write(appender, &value, 8), 8);
+    close(appender);
+    EXPECT_EQ(std::filesystem::file_size(path), 4 * Page + 8);
+    EXPECT_EQ(p_fsync(fd), 0);
+    unmap();
+    EXPECT_EQ(committed(4 * Page), 21u);
+}
+
+TEST_F(Posix, WriteBeyondTheEndGrowsTheFileAndASynchronousDescriptorCommits) {
+    uint8_t *base = map();
+    uint64_t value = 31;
+    EXPECT_EQ(p_pwrite(fd, &value, 8, 6 * Page), 8);
+    EXPECT_EQ(word(base + 6 * Page), 31u);
+    int synchronous = open(path.c_str(), O_RDWR | O_DSYNC | O_CLOEXEC);
+    EXPECT_EQ(p_pwrite(synchronous, &value, 8, 0), 8);
+    close(synchronous);
+    unmap();
+    EXPECT_EQ(committed(0), 31u);
+    EXPECT_EQ(committed(6 * Page), 31u);
+}
+
+TEST_F(Posix, ClosingTheDescriptorEndsNothing) {
+    uint8_t *base = map();
+    close(fd);
+    trackedStore(base, 1);
+    EXPECT_EQ(p_msync(base, Page, MS_SYNC), 0);
+    fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    uint64_t value = 0;
+    EXPECT_EQ(p_pread(fd, &value, 8, 0), 8);
+    EXPECT_EQ(value, 1u);
+}
+
+TEST_F(Posix, AllocationAndHoles) {
+    uint8_t *base = map();
+    trackedStore(base, 1);
+    EXPECT_EQ(p_posix_fallocate(fd, 0, 8 * Page), 0);
+    EXPECT_EQ(std::filesystem::file_size(path), 8 * Page);
+    EXPECT_EQ(p_fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 16 * Page), 0);
+    EXPECT_EQ(std::filesystem::file_size(path), 8 * Page);
+    EXPECT_ERRNO(p_fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, Page), EOPNOTSUPP);
+    EXPECT_ERRNO(p_fallocate(fd, 0, 0, 0), EINVAL);
+    trackedStore(base + 7 * Page, 2);
+    EXPECT_EQ(p_fsync(fd), 0);
+    unmap();
+    EXPECT_EQ(committed(7 * Page), 2u);
+}
+
+TEST_F(Posix, LogFollowsTheSizeOfAClosedFile) {
+    uint8_t *base = map();
+    trackedStore(base, 1);
+    EXPECT_EQ(p_fsync(fd), 0);
+    unmap();
+    EXPECT_EQ(p_ftruncate(fd, 6 * Page), 0);
+    EXPECT_EQ(p_truncate(path.c_str(), 5 * Page), 0);
+    ASSERT_NE(map(5 * Page), MAP_FAILED);
+    EXPECT_EQ(word(static_cast<uint8_t *>(memory)), 1u);
+    unmap();
+    ASSERT_EQ(ftruncate(fd, 7 * Page), 0); // not by this library
+    EXPECT_NO_MAP(p_mmap(nullptr, Page, PROT_WRITE, Shared, fd, 0), EINVAL);
+}
+
+TEST_F(Posix, TruncatingOpenStartsAnew) {
+    uint8_t *base = map();
+    trackedStore(base, 1);
+    EXPECT_EQ(p_fsync(fd), 0);
+    unmap();
+    int again = p_open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    ASSERT_GE(again, 0);
+    close(again);
+    EXPECT_EQ(p_ftruncate(fd, 4 * Page), 0);
+    ASSERT_NE(map(), MAP_FAILED);
+    EXPECT_EQ(word(static_cast<uint8_t *>(memory)), 0u);
+}
+
+TEST_F(Posix, LogGoesWhereTheFileGoes) {
+    uint8_t *base = map();
+    trackedStore(base, 1);
+    EXPECT_EQ(p_rename(path.c_str(), (path + "2").c_str()), 0); // while it is mapped
+    EXPECT_TRUE(hasLog("2"));
+    EXPECT_FALSE(hasLog());
+    EXPECT_EQ(p_fsync(fd), 0);
+    unmap();
+    ASSERT_NE(map(), MAP_FAILED);
+    EXPECT_EQ(word(static_cast<uint8_t *>(memory)), 1u);
+    EXPECT_ERRNO(p_rename(path.c_str(), (path + "3").c_str()), ENOENT);
+    EXPECT_EQ(p_unlink((path + "2").c_str()), 0);
+    EXPECT_FALSE(hasLog("2"));
+    trackedStore(static_cast<uint8_t *>(memory), 2); // goes on until it is unmapped
+    EXPECT_EQ(p_fsync(fd), 0);
+}
+
+TEST_F(Posix, FileRenamedOverATrackedOneHasNoLogOfIt) {
+    map();
+    unmap();
+    int other = open((path + "2").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    ASSERT_EQ(pwrite(other, "other", 5, 0), 5);
+    ASSERT_EQ(ftruncate(other, 4 * Page), 0);
+    std::filesystem::copy_file(path + ".snapshot-log", directory / "kept");
+    EXPECT_EQ(p_rename((path + "2").c_str(), path.c_str()), 0);
+    EXPECT_FALSE(hasLog());
+    std::filesystem::rename(directory / "kept", path + ".snapshot-log");
+    EXPECT_NO_MAP(p_mmap(nullptr, Page, PROT_WRITE, Shared, other, 0), ESTALE);
+    std::filesystem::remove(path + ".snapshot-log");
+    close(fd);
+    fd = other;
+    EXPECT_EQ(memcmp(map(), "other", 5), 0);
+}
+
+TEST_F(Posix, ChildHasAPrivateCopyAndCannotCommit) {
+    uint8_t *base = map();
+    trackedStore(base, 1);
+    EXPECT_EQ(p_msync(base, Page, MS_SYNC), 0);
+    trackedStore(base + 8, 2);
+    EXPECT_EQ(inChild([&] {
+                  trackedStore(base, 100);
+                  trackedStore(base + Page, 100);
+                  uint64_t value = 7;
+                  bool refused = p_msync(base, Page, MS_SYNC) == -1 && errno == EPERM;
+                  refused &= p_msync(base, Page, MS_INVALIDATE) == -1 && errno == EPERM;
+                  refused &= p_fsync(fd) == -1 && errno == EPERM;
+                  refused &= p_pwrite(fd, &value, 8, 0) == -1 && errno == EPERM;
+                  refused &= p_ftruncate(fd, Page) == -1 && errno == EPERM;
+                  refused &= p_mmap(nullptr, Page, PROT_WRITE, Shared, fd, 0) == MAP_FAILED && errno == EBUSY;
+                  return refused && word(base) == 100 && p_munmap(base, 4 * Page) == 0;
+              }),
+              0);
+    EXPECT_EQ(word(base), 1u);
+    EXPECT_EQ(p_msync(base, Page, MS_SYNC), 0);
+    unmap();
+    EXPECT_EQ(committed(0), 1u);
+    EXPECT_EQ(committed(8), 2u);
+    EXPECT_EQ(committed(Page), 0u);
+}
+
+TEST_F(Posix, ChildMayMapAFileOfItsOwn) {
+    uint8_t *base = map();
+    EXPECT_EQ(inChild([&] {
+                  TrackedFile own(directory / "own", Page);
+                  trackedStore(own.working(), 5);
+                  trackedStore(base, 6);
+                  return own.error() == 0 && own.commit() == 0;
+              }),
+              0);
+    TrackedFile own(directory / "own", 0);
+    EXPECT_EQ(word(own.working()), 5u);
+    EXPECT_EQ(word(base), 0u);
+}
+
+TEST_F(Posix, SecondProcessIsRefused) {
+    int ready[2], done[2];
+    ASSERT_EQ(pipe(ready) | pipe(done), 0);
+    pid_t child = fork();
+    char byte = 0;
+    if (child == 0) {
+        bool mapped = map() != MAP_FAILED;
+        _exit(!mapped || write(ready[1], "x", 1) != 1 || read(done[0], &byte, 1) != 1);
+    }
+    ASSERT_EQ(read(ready[0], &byte, 1), 1);
+    EXPECT_NO_MAP(p_mmap(nullptr, Page, PROT_WRITE, Shared, fd, 0), EBUSY);
+    EXPECT_ERRNO(p_ftruncate(fd, Page), EBUSY);
+    ASSERT_EQ(write(done[1], "x", 1), 1);
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    EXPECT_NE(map(), MAP_FAILED);
+}
+
+TEST_F(Posix, EscapedWritesAreCountedOnce) {
+    setenv("SNAPSHOT_CHECK", "1", 1);
+    uint8_t *base = map();
+    unsetenv("SNAPSHOT_CHECK");
+    trackedStore(base, 1);
+    base[64] = 1;                // line 1
+    base[3 * Page + 4095] = 1;   // the last line
+    memset(base + Page, 1, 128); // two lines
+    snapshot_log_range(base + 200, 8);
+    base[201] = 1;
+    struct snapshot_stats stats;
+    for (int i = 0; i < 2; i++) {
+        testing::internal::CaptureStderr();
+        EXPECT_EQ(p_msync(base, Page, MS_SYNC), 0);
+        std::string report = testing::internal::GetCapturedStderr();
+        EXPECT_EQ(report.find("page 1: 2 line(s)") != std::string::npos, i == 0) << report;
+        snapshot_get_stats(base, &stats);
+        EXPECT_EQ(stats.lines_untracked, 4u);
+        ASSERT_EQ(p_ftruncate(fd, (8 - 3 * i) * Page), 0); // sizes change under the detector
+    }
+    trackedStore(base, 2);
+    base[130] = 1; // line 2
+    EXPECT_EQ(p_msync(base, Page, MS_INVALIDATE), 0);
+    base[201] = 2; // announced in an earlier transaction
+    EXPECT_EQ(p_msync(base, Page, MS_SYNC), 0);
+    snapshot_get_stats(base, &stats);
+    EXPECT_EQ(stats.lines_untracked, 6u);
+}
+
+} // namespace
