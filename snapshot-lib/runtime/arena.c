@@ -58,6 +58,9 @@ static uint64_t span_find(uint64_t bytes) {
     return 0;
 }
 
+/* True for all its addresses: what lies there and is no file's must stay reserved. */
+bool arena_has(const void *address) { return __snapshot_base && (uint64_t)address - __snapshot_base < ARENA_BYTES; }
+
 /* With `fixed` at the hint or not at all (-EEXIST); else there if it is free. Nothing is accessible yet. */
 int arena_reserve(uint64_t span_bytes, const void *hint, bool fixed, uint8_t **address) {
     const uint64_t guard = 4096;

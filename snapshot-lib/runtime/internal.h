@@ -97,6 +97,7 @@ struct region {
 /* arena.c: one range of addresses holds all working copies, so that the inlined check is one comparison. */
 int arena_reserve(uint64_t span_bytes, const void *hint, bool fixed, uint8_t **address);
 void arena_release(uint8_t *address, uint64_t span_bytes);
+bool arena_has(const void *address);
 int arena_populate(uint8_t *address, uint64_t bytes);
 void arena_empty(uint8_t *address, uint64_t bytes);
 

@@ -78,7 +78,7 @@ void *INTERPOSED(mmap64)(void *hint, size_t bytes, int protection, int flags, in
 int INTERPOSED(munmap)(void *address, size_t bytes) {
     struct region *region = region_of_span(address);
     if (!region)
-        return kernel_munmap(address, bytes);
+        return arena_has(address) ? 0 : kernel_munmap(address, bytes); /* unmapping what is not mapped is no error */
     uint64_t offset = offset_of(region, address);
     if (bytes == 0 || offset % SNAPSHOT_PAGE || bytes > region->span_bytes - offset)
         return posix_result(-EINVAL);
@@ -95,6 +95,8 @@ void *INTERPOSED(mremap)(void *address, size_t old_bytes, size_t new_bytes, int 
     void *place = flags & MREMAP_FIXED ? va_arg(arguments, void *) : NULL;
     va_end(arguments);
     struct region *region = region_of_span(address);
+    if (!region && arena_has(address))
+        return fail(EFAULT);
     if (!region)
         return (void *)syscall(SYS_mremap, address, old_bytes, new_bytes, flags, place);
     uint64_t offset = offset_of(region, address);
@@ -117,6 +119,8 @@ static bool is_mapped(const struct region *region, uint64_t offset, uint64_t byt
 /* Any range of a tracked file stands for the whole file: atomicity over less is atomicity over nothing. */
 int INTERPOSED(msync)(void *address, size_t bytes, int flags) {
     struct region *region = region_of_span(address);
+    if (!region && arena_has(address))
+        return posix_result(-ENOMEM);
     if (!region)
         return (int)syscall(SYS_msync, address, bytes, flags);
     if ((uintptr_t)address % SNAPSHOT_PAGE || flags & ~(MS_SYNC | MS_ASYNC | MS_INVALIDATE) ||
@@ -132,7 +136,7 @@ int INTERPOSED(msync)(void *address, size_t bytes, int flags) {
 /* Advice that drops pages is void for the working copy: it has the only copy of what is not committed. */
 int INTERPOSED(madvise)(void *address, size_t bytes, int advice) {
     bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE || advice == MADV_PAGEOUT;
-    if (drops && region_of_span(address))
+    if (drops && arena_has(address))
         return 0;
     return (int)syscall(SYS_madvise, address, bytes, advice);
 }

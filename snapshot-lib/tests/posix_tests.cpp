@@ -187,6 +187,9 @@ TEST_F(Posix, UnmappingAPartKeepsTheRest) {
     EXPECT_EQ(committed(Page), 1u); // stored before its page was unmapped
     struct snapshot_stats stats;
     EXPECT_EQ(snapshot_get_stats(base, &stats), -EINVAL);
+    EXPECT_ERRNO(p_msync(base, Page, MS_SYNC), ENOMEM);
+    EXPECT_EQ(p_munmap(base, Page), 0);
+    EXPECT_NO_MAP(p_mremap(base, Page, Page, 0), EFAULT);
 }
 
 TEST_F(Posix, MappingTwiceNeedsUnmappingTwice) {

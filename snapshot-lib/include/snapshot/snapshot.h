@@ -3,8 +3,8 @@
  * Failure-atomic msync() in user space.
  *
  * A program compiled with snapcc/snap++ keeps using open, mmap and msync. A file is tracked when it is mapped with
- * MAP_SHARED_VALIDATE | MAP_SYNC, or lies below a directory named in the environment variable SNAPSHOT_DIR. The program
- * then works on a DRAM copy of the file; msync() makes everything stored since the last one durable, all of it or
+ * MAP_SHARED_VALIDATE | MAP_SYNC, or if the environment variable SNAPSHOT_DIR names it or a directory above it. The
+ * program then works on a DRAM copy of the file; msync() makes everything stored since the last one durable, all of it or
  * nothing. The calls below are the same machinery without the interposition.
  *
  * Caveats a user can act on:
@@ -12,8 +12,13 @@
  *    snapshot_log_range() before anything else writes to the mapping.
  *  - msync() must be ordered against the stores of all other threads (a lock, a barrier): it commits what happened
  *    before it, on every thread, at once.
- *  - A log file `<file>.snapshot-log` lives beside the data; it belongs to the file: move and copy both.
- *  - munmap() and exit discard what was not committed. A forked child must not touch the mapping.
+ *  - A log file `<file>.snapshot-log` lives beside the data; it belongs to the file: move both. A copy of both needs
+ *    SNAPSHOT_ADOPT. After a clean end the log may be deleted, after a crash not.
+ *  - munmap() and exit discard what was not committed.
+ *  - A forked child has a private copy of what is mapped; its calls fail with EPERM.
+ *  - No call here is async-signal-safe, and a signal handler must not store to a mapping.
+ *
+ * docs/snapshot.md has a table of what mmap, msync, munmap, mremap, ftruncate, read, write, fork and others mean.
  */
 #ifndef SNAPSHOT_H
 #define SNAPSHOT_H
