@@ -70,6 +70,7 @@ TEST_F(Files, WhatWasCutIsZeroWhenTheFileGrowsAgain) {
     trackedStore(file.working() + 8, 8);
     trackedStore(file.working() + 3 * Page, 9); // cut before it is committed
     ASSERT_EQ(snapshot_resize(file.working(), 90), 0);
+    EXPECT_EQ(word(file, 96), 0u); // behind the end, in its page
     ASSERT_EQ(snapshot_resize(file.working(), 4 * Page), 0);
     EXPECT_EQ(word(file, 96), 0u);
     EXPECT_EQ(word(file, 3 * Page), 0u);
