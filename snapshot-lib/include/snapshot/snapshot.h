@@ -4,8 +4,8 @@
  *
  * A program compiled with snapcc/snap++ keeps using open, mmap and msync. A file is tracked when it is mapped with
  * MAP_SHARED_VALIDATE | MAP_SYNC, or if the environment variable SNAPSHOT_DIR names it or a directory above it. The
- * program then works on a DRAM copy of the file; msync() makes everything stored since the last one durable, all of it or
- * nothing. The calls below are the same machinery without the interposition.
+ * program then works on a DRAM copy of the file; msync() makes everything stored since the last one durable, all of it
+ * or nothing. The calls below are the same machinery without the interposition.
  *
  * Caveats a user can act on:
  *  - Only code compiled with the pass is tracked, plus the libc writers listed in docs/snapshot.md. Call
