@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "ycsb.hpp"
+#include "store_options.hpp"
 
 namespace programs {
 
@@ -32,6 +32,7 @@ inline int64_t kyotoMapBytes(uint64_t records) { return static_cast<int64_t>((8u
 class KyotoStore {
   public:
     using Db = kc::BasicDB;
+    static constexpr bool HasKinds = true;
 
     // With OAUTOTRAN a database that was not closed is as good as one that was; otherwise it would be rebuilt.
     KyotoStore(const std::string &path, const KyotoShape &shape, bool create) {
@@ -44,6 +45,9 @@ class KyotoStore {
     ~KyotoStore() { db->close(); }
     KyotoStore(const KyotoStore &) = delete;
     KyotoStore &operator=(const KyotoStore &) = delete;
+
+    KyotoStore(const StoreOptions &options, bool create)
+        : KyotoStore(options.file, {options.is_tree, options.records, kyotoMapBytes(options.records)}, create) {}
 
     uint64_t commits() const { return counters().commits; }
     uint64_t recordsLoaded() const { return counters().records_loaded; }
@@ -75,18 +79,6 @@ class KyotoStore {
 
     bool get(const std::string &key, uint64_t &value) {
         return db->get(key.data(), key.size(), reinterpret_cast<char *>(&value), sizeof(value)) == sizeof(value);
-    }
-
-    // Independent of the order of the records.
-    uint64_t checksum() {
-        uint64_t sum = 0;
-        forEach([&](const std::string &key, uint64_t value) {
-            uint64_t hash = 0;
-            for (char c : key)
-                hash = workloads::splitmix64(hash ^ static_cast<unsigned char>(c));
-            sum += workloads::splitmix64(hash ^ workloads::splitmix64(value));
-        });
-        return sum;
     }
 
   private:

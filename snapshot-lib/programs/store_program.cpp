@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// kyoto-wal and kyoto-snapshot: the same program on stock Kyoto Cabinet and on the patched one. Load, run hard
-// transactions in the region of interest, report; or verify what a crash left.
+// kyoto-wal, kyoto-snapshot, lmdb-msync, lmdb-snapshot: one program on a store that others wrote, as it is and on
+// Snapshot. Load, run durable transactions in the region of interest, report; or verify what a crash left.
+// PROGRAM, ENGINE, STORE and STORE_HEADER are definitions of the build.
+#include STORE_HEADER
+
 #include <chrono>
 #include <cstdio>
 #include <unordered_map>
-#include <vector>
 
-#include "acknowledge.hpp"
-#include "kyoto_options.hpp"
-#include "kyoto_store.hpp"
+#include "progress.hpp"
 #include "report.hpp"
-#include "testbed_roi.h"
+#include "store_options.hpp"
+#include "ycsb.hpp"
 
 namespace programs {
 
@@ -34,7 +35,7 @@ static std::string keyText(uint64_t number) { return "user" + std::to_string(wor
 static uint64_t loadedValue(uint64_t number, uint64_t seed) { return workloads::splitmix64(seed ^ number << 1); }
 
 // All updates of all transactions, in order: a client would have them before it asks the store.
-static std::vector<Update> updatesOf(const KyotoOptions &options) {
+static std::vector<Update> updatesOf(const StoreOptions &options) {
     workloads::Random random(options.seed);
     std::vector<Update> updates(options.transactions * options.updates);
     for (Update &update : updates)
@@ -42,7 +43,7 @@ static std::vector<Update> updatesOf(const KyotoOptions &options) {
     return updates;
 }
 
-static void load(KyotoStore &store, const KyotoOptions &options) {
+static void load(STORE &store, const StoreOptions &options) {
     for (uint64_t done = 0; done < options.records; done += LoadBatch) {
         uint64_t count = std::min(LoadBatch, options.records - done);
         store.begin();
@@ -52,9 +53,9 @@ static void load(KyotoStore &store, const KyotoOptions &options) {
     }
 }
 
-static uint64_t runTransactions(KyotoStore &store, const KyotoOptions &options, const std::vector<Update> &updates,
-                                workloads::Acknowledge &acknowledge) {
+static uint64_t runTransactions(STORE &store, const StoreOptions &options, const std::vector<Update> &updates) {
     const Update *next = updates.data();
+    workloads::Progress progress(options);
     testbed_roi_begin(1);
     uint64_t begin_ns = nowNs();
     for (uint64_t i = 0; i < options.transactions; i++) {
@@ -62,41 +63,48 @@ static uint64_t runTransactions(KyotoStore &store, const KyotoOptions &options, 
         for (uint64_t j = 0; j < options.updates; j++, next++)
             store.set(next->key, next->value);
         store.commit(0);
-        acknowledge.set(i + 1);
-        if (options.marks)
-            testbed_mark(static_cast<uint32_t>(i + 1));
+        progress.committed();
     }
     uint64_t roi_ns = nowNs() - begin_ns;
     testbed_roi_end();
     return roi_ns;
 }
 
-static KyotoShape shapeOf(const KyotoOptions &options) {
-    return {options.is_tree, options.records, kyotoMapBytes(options.records)};
+// Independent of the order of the records.
+static uint64_t checksumOf(STORE &store) {
+    uint64_t sum = 0;
+    store.forEach([&](const std::string &key, uint64_t value) {
+        uint64_t hash = 0;
+        for (char c : key)
+            hash = workloads::splitmix64(hash ^ static_cast<unsigned char>(c));
+        sum += workloads::splitmix64(hash ^ workloads::splitmix64(value));
+    });
+    return sum;
 }
 
-static void addOptions(workloads::Report &report, const KyotoOptions &options) {
-    report.add("engine", KYOTO_ENGINE).add("db", options.is_tree ? "tree" : "hash").add("records", options.records);
+static void addOptions(workloads::Report &report, const StoreOptions &options) {
+    report.add("engine", ENGINE).add("records", options.records);
+    if (STORE::HasKinds)
+        report.add("db", options.is_tree ? "tree" : "hash");
     report.add("transactions", options.transactions).add("updates", options.updates).add("seed", options.seed);
 }
 
-static int run(const KyotoOptions &options) {
-    KyotoStore store(options.file, shapeOf(options), true);
+static int run(const StoreOptions &options) {
+    STORE store(options, true);
     uint64_t load_begin_ns = nowNs();
     load(store, options);
     uint64_t load_ns = nowNs() - load_begin_ns;
     std::vector<Update> updates = updatesOf(options);
-    workloads::Acknowledge acknowledge(options.acknowledge_file);
-    uint64_t roi_ns = runTransactions(store, options, updates, acknowledge);
+    uint64_t roi_ns = runTransactions(store, options, updates);
     workloads::Report report;
-    report.add("program", "kyoto");
+    report.add("program", PROGRAM);
     addOptions(report, options);
     report.add("roi_ns", roi_ns).add("load_ns", load_ns).add("commits", store.commits());
-    report.addHex("checksum", store.checksum()).print();
+    report.addHex("checksum", checksumOf(store)).print();
     return 0;
 }
 
-static Contents expectedContents(const KyotoOptions &options, uint64_t records_loaded, uint64_t commits) {
+static Contents expectedContents(const StoreOptions &options, uint64_t records_loaded, uint64_t commits) {
     if (commits > options.transactions)
         throw std::runtime_error("the database has seen more commits than the options make");
     if (records_loaded > options.records || (commits > 0 && records_loaded != options.records))
@@ -111,7 +119,7 @@ static Contents expectedContents(const KyotoOptions &options, uint64_t records_l
 }
 
 // Empty: every record is there once, has its value, and is found by its key.
-static std::string compare(KyotoStore &store, const KyotoOptions &options) {
+static std::string compare(STORE &store, const StoreOptions &options) {
     Contents expected = expectedContents(options, store.recordsLoaded(), store.commits());
     for (const auto &[key, value] : expected)
         if (uint64_t found; !store.get(key, found) || found != value)
@@ -124,11 +132,11 @@ static std::string compare(KyotoStore &store, const KyotoOptions &options) {
     return count == expected.size() ? "" : "a walk over the database meets other records than look-ups";
 }
 
-static int verify(const KyotoOptions &options) {
+static int verify(const StoreOptions &options) {
     std::string problem;
     uint64_t commits = 0, records_loaded = 0;
     try {
-        KyotoStore store(options.file, shapeOf(options), false);
+        STORE store(options, false);
         commits = store.commits();
         records_loaded = store.recordsLoaded();
         problem = compare(store, options);
@@ -136,29 +144,37 @@ static int verify(const KyotoOptions &options) {
         problem = error.what();
     }
     workloads::Report report;
-    report.add("program", "kyoto-verify");
+    report.add("program", PROGRAM "-verify");
     addOptions(report, options);
     report.addBool("verified", problem.empty()).add("commits", commits).add("records_loaded", records_loaded);
     report.add("problem", problem).print();
     return problem.empty() ? 0 : 1;
 }
 
-static int runProgram(int argc, char **argv) {
-    KyotoOptions options = parseKyotoOptions(argc, argv);
-    if (!options.engine.empty() && options.engine != KYOTO_ENGINE)
-        throw std::invalid_argument("this is the program of the engine " KYOTO_ENGINE);
+static int runProgram(const StoreOptions &options) {
+    if (!options.engine.empty() && options.engine != ENGINE)
+        throw std::invalid_argument("this is the program of the engine " ENGINE);
+    if (options.file.empty())
+        throw std::invalid_argument("--file is missing: give a path on the file system under test");
     return options.verify ? verify(options) : run(options);
 }
 
 } // namespace programs
 
 int main(int argc, char **argv) {
+    programs::StoreOptions options;
+    std::vector<workloads::Flag> flags = workloads::commonFlags(options);
+    for (workloads::Flag &flag : options.flags())
+        flags.push_back(flag);
     try {
-        return programs::runProgram(argc, argv);
+        workloads::parse(argc, argv, flags);
+        if (options.help)
+            return fputs(workloads::usage(PROGRAM, flags).c_str(), stdout) < 0;
+        return programs::runProgram(options);
     } catch (const std::invalid_argument &error) {
-        fprintf(stderr, "kyoto: %s\n%s", error.what(), programs::KyotoUsage);
+        fprintf(stderr, PROGRAM ": %s\n%s", error.what(), workloads::usage(PROGRAM, flags).c_str());
     } catch (const std::exception &error) {
-        fprintf(stderr, "kyoto: %s\n", error.what());
+        fprintf(stderr, PROGRAM ": %s\n", error.what());
     }
     return 2;
 }
