@@ -53,6 +53,18 @@ def test_software_without_build_root_names_the_variable(tmp_path: Path) -> None:
     assert not list((tmp_path / "out").iterdir())
 
 
+def test_programs_without_a_mirror_are_an_error_that_says_so(tmp_path: Path) -> None:
+    dead = "http://127.0.0.1:9/debian"
+    script = REPO / "snapshot-lib" / "programs" / "sources.sh"
+    variables = {"TESTBED_CACHE": str(tmp_path), "TESTBED_DEBIAN_MIRROR": dead, "TESTBED_DEBIAN_SECURITY_MIRROR": dead}
+    done = subprocess.run(
+        [script, "prepare", tmp_path / "sources"], capture_output=True, text=True, env=os.environ | variables
+    )
+    assert done.returncode == 2
+    assert "mirror cannot be reached" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "sources").exists()
+
+
 def test_every_kernel_option_stands_under_a_reason() -> None:
     lines = (REPO / "guest-image" / "kernel-cmdline").read_text().splitlines()
     blocks = "\n".join(lines).split("\n\n")

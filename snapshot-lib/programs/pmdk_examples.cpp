@@ -2,9 +2,6 @@
 //
 // pmdk-examples: what PMDK itself ships, doing what the list and B-tree workloads do. The operation that is asked for
 // is the region of interest; what it needs is inserted before, outside of it.
-#include <getopt.h>
-
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -12,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "options.hpp"
 #include "pmdk_structures.hpp"
 #include "report.hpp"
 #include "testbed_roi.h"
@@ -19,50 +17,24 @@
 
 namespace programs {
 
-static const char Usage[] = "usage: pmdk-examples --structure btree|hashmap|list --operation OPERATION --file PATH\n"
-                            "  OPERATION             insert, read (not by a list), traverse or delete\n"
-                            "  --records N           inserted, and each read and deleted once (default 10000)\n"
-                            "  --seed S              of keys and values (default 1)\n";
-
 struct Options {
     std::string structure, operation, file;
     uint64_t records = 10000, seed = 1;
-};
 
-static uint64_t number(const std::string &name, const std::string &digits, uint64_t least, uint64_t most) {
-    uint64_t value = 0;
-    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size() || value < least || value > most)
-        throw std::invalid_argument("--" + name + " must be a number from " + std::to_string(least) + " to " +
-                                    std::to_string(most) + ", not '" + digits + "'");
-    return value;
-}
-
-static Options parse(int argc, char **argv) {
-    static const option long_options[] = {
-        {"structure", required_argument, nullptr, 's'}, {"operation", required_argument, nullptr, 'o'},
-        {"file", required_argument, nullptr, 'f'},      {"records", required_argument, nullptr, 'r'},
-        {"seed", required_argument, nullptr, 'x'},      {nullptr, 0, nullptr, 0}};
-    Options options;
-    opterr = 0;
-    for (int found; (found = getopt_long(argc, argv, "", long_options, nullptr)) != -1;) {
-        if (found == 's')
-            options.structure = optarg;
-        else if (found == 'o')
-            options.operation = optarg;
-        else if (found == 'f')
-            options.file = optarg;
-        else if (found == 'r')
-            options.records = number("records", optarg, 1, 100'000'000);
-        else if (found == 'x')
-            options.seed = number("seed", optarg, 0, UINT64_MAX);
-        else
-            throw std::invalid_argument("unknown option or missing value");
+    std::vector<workloads::Flag> flags() {
+        using workloads::number;
+        return {
+            {"structure", "NAME", "btree, hashmap or list", [this](const char *text) { structure = text; }},
+            {"operation", "NAME", "insert, read (not of a list), traverse or delete",
+             [this](const char *text) { operation = text; }},
+            {"file", "PATH", "of the pool, on the file system under test", [this](const char *text) { file = text; }},
+            {"records", "N", "inserted, and each read or deleted once (default 10000)",
+             [this](const char *text) { records = number("records", text, 1, 100'000'000); }},
+            {"seed", "S", "of keys and values (default 1)",
+             [this](const char *text) { seed = number("seed", text, 0, UINT64_MAX); }},
+        };
     }
-    if (optind != argc || options.file.empty())
-        throw std::invalid_argument(optind != argc ? "unexpected argument" : "--file is missing");
-    return options;
-}
+};
 
 // Distinct keys in random order.
 static std::vector<uint64_t> keysOf(const Options &options) {
@@ -138,10 +110,15 @@ static int run(const Options &options) {
 } // namespace programs
 
 int main(int argc, char **argv) {
+    programs::Options options;
+    std::vector<workloads::Flag> flags = options.flags();
     try {
-        return programs::run(programs::parse(argc, argv));
+        workloads::parse(argc, argv, flags);
+        if (options.file.empty())
+            throw std::invalid_argument("--file is missing: give a path on the file system under test");
+        return programs::run(options);
     } catch (const std::invalid_argument &error) {
-        fprintf(stderr, "pmdk-examples: %s\n%s", error.what(), programs::Usage);
+        fprintf(stderr, "pmdk-examples: %s\n%s", error.what(), workloads::usage("pmdk-examples", flags).c_str());
     } catch (const std::exception &error) {
         fprintf(stderr, "pmdk-examples: %s\n", error.what());
     }

@@ -40,7 +40,7 @@ orig_tarball() { # PACKAGE
 
 fingerprint() {
     local package line
-    refresh_lists
+    refresh_lists || exit 2 # it has said why
     for package in "${packages[@]}"; do
         line=$(orig_tarball "$package")
         [[ -n $line ]] || die "Debian $suite has no source package $package: check TESTBED_DEBIAN_MIRROR"
