@@ -73,14 +73,24 @@ void region_rollback(struct region *region) {
     pthread_mutex_unlock(&region->mutex);
 }
 
+static void publish_locked(struct region *region) {
+    region_settle(region);
+    if (region->protocol->publish)
+        region->protocol->publish(region);
+}
+
+void region_publish(struct region *region) {
+    pthread_mutex_lock(&region->mutex);
+    publish_locked(region);
+    pthread_mutex_unlock(&region->mutex);
+}
+
 void region_detach(struct region *region) {
     const struct protocol *protocol = region->protocol;
     pthread_mutex_lock(&region->mutex);
-    region_settle(region);
+    publish_locked(region);
     protocol->rollback(region);
-    protocol->detach(region);
-    if (!SEEDED_BUG(NO_CLOSE_FENCE))
-        region_fence(region);
+    protocol->forget(region);
     uint64_t used = epoch_used_max(region->epoch);
     region->epoch_record = region->epoch = record_retire(region->log, protocol->id, region->epoch_record, used);
     region_fence(region);

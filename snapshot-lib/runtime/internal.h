@@ -178,6 +178,9 @@ void region_rollback(struct region *region);
 void region_settle(struct region *region);
 void region_fence(struct region *region);
 
+/* For those who read the file by other ways than the working copy: it gets all that is committed. */
+void region_publish(struct region *region);
+
 /*
  * Make the log assert nothing about the file, which gets all that is committed: it can then be cut, renamed, closed or
  * copied without its log. What is not committed is rolled back. Commits may follow.

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROTOCOL_DEFAULT protocol_line
+#define PROTOCOL_DEFAULT protocol_redo
 #define PROTOCOL_ID(flag) ((flag) / (SNAPSHOT_PROTOCOL_MASK & -SNAPSHOT_PROTOCOL_MASK))
 
 _Static_assert(PROTOCOL_ID(SNAPSHOT_PROTOCOL_REDO) == 4, "the flags hold the number of the log file");

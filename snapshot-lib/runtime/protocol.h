@@ -37,12 +37,15 @@ struct protocol {
     /* After the last fence of a program of one thread, and not waited for. NULL: nothing to do. */
     void (*settled)(struct region *region);
 
+    /* Bring to the file, durably, what is committed and in the log alone. NULL: nothing is. */
+    void (*publish)(struct region *region);
+
     /* Take the working copy back to the last commit. What was changed stays logged: it is committed again, unchanged.
      */
     void (*rollback)(struct region *region);
 
-    /* After a rollback: bring to the file what is in the log alone, and forget what was changed. */
-    void (*detach)(struct region *region);
+    /* After a rollback: what was changed need not be committed. */
+    void (*forget)(struct region *region);
 
     /* -EUCLEAN before anything has changed. May be interrupted and repeated; writes nothing but the file. */
     int (*recover)(struct recovery_job *job);

@@ -140,6 +140,6 @@ const struct protocol protocol_line = {
     .log_range = log_range,
     .commit = commit,
     .rollback = rollback,
-    .detach = lines_reset,
+    .forget = lines_reset,
     .recover = recover_line,
 };

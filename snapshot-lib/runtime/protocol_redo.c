@@ -128,39 +128,36 @@ static int commit(struct region *region, enum commit_mode mode) {
     return 0;
 }
 
-static void restore_block(void *context, const struct block *block) {
-    const struct region *region = context;
+static void publish_block(void *context, const struct block *block) {
+    struct region *region = context;
     for (uint32_t i = 0; i < block->header.line_count; i++)
-        if (line_is_dirty(region, block->header.lines[i]))
-            memcpy(line_working(region, block->header.lines[i]), block->data[i], LINE_BYTES);
+        persist_copy(line_backing(region, block->header.lines[i]), block->data[i], LINE_BYTES);
+    region->stats.data_bytes += (uint64_t)block->header.line_count * LINE_BYTES;
 }
 
 static uint64_t epoch_first(uint64_t base, uint64_t last, uint64_t count) {
     return last - base < count ? base + 1 : last - count + 1;
 }
 
-/* From the file; then from the logs of the last two commits, which the file may not have yet. */
+/* From the logs of the last two commits: the working copy may have newer content of a line already. */
+static void publish(struct region *region) {
+    if (!region->unsettled && region->committed.count == 0 && region->due.count == 0)
+        return;
+    region_settle(region);
+    uint64_t last = region->epoch - 1;
+    for (uint64_t epoch = epoch_first(region->epoch_record, last, 2); epoch <= last; epoch++)
+        log_walk(region->log, sets(), epoch, publish_block, region);
+    if (!SEEDED_BUG(NO_PUBLISH_FENCE))
+        region_fence(region);
+    region->committed.count = region->due.count = 0;
+}
+
 static void rollback(struct region *region) {
+    if (!SEEDED_BUG(ROLLBACK_FROM_FILE))
+        publish(region);
     for_each_thread (thread, region)
         for_each_word (line, &thread->changes)
             memcpy(line_working(region, line), line_backing(region, line), LINE_BYTES);
-    uint64_t last = region->epoch - 1;
-    if (SEEDED_BUG(ROLLBACK_FROM_FILE))
-        return;
-    for (uint64_t epoch = epoch_first(region->epoch_record, last, 2); epoch <= last; epoch++)
-        log_walk(region->log, sets(), epoch, restore_block, region);
-}
-
-static void detach(struct region *region) {
-    for_each_word (line, &region->due)
-        line_write(region, line);
-    for_each_word (line, &region->committed)
-        line_write(region, line);
-    for_each_thread (thread, region)
-        for_each_word (line, &thread->changes)
-            line_write(region, line);
-    lines_reset(region);
-    region->committed.count = region->due.count = 0;
 }
 
 struct walk {
@@ -233,7 +230,8 @@ const struct protocol protocol_redo = {
     .log_range = log_range,
     .commit = commit,
     .settled = settled,
+    .publish = publish,
     .rollback = rollback,
-    .detach = detach,
+    .forget = lines_reset,
     .recover = recover_redo,
 };

@@ -246,7 +246,7 @@ const struct protocol protocol_undo = {
     .log_range = log_range_list,
     .commit = commit_list,
     .rollback = rollback_list,
-    .detach = marks_reset,
+    .forget = marks_reset,
     .recover = recover_undo,
 };
 
@@ -257,6 +257,6 @@ const struct protocol protocol_undo_nv = {
     .log_range = log_range_nv,
     .commit = commit_nv,
     .rollback = rollback_nv,
-    .detach = marks_reset,
+    .forget = marks_reset,
     .recover = recover_undo,
 };

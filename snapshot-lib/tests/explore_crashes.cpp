@@ -179,6 +179,8 @@ static void runSteps(History &history, TrackedFile &file, const Options &options
             uint64_t seed = random(), count = random() % options.stores_max;
             workers.run(thread, [&] { randomStores(file.working(), count, seed); });
         }
+        if (random() % 8 == 0)
+            workers.run(random(), [&] { snapshot_test_publish(file.working()); });
         if (random() % 5 == 0) {
             snapshot_rollback(file.working());
             if (workingState(file) != history.states.back())

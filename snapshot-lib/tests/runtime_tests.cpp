@@ -144,6 +144,21 @@ TEST_P(Runtime, FileThatWasClosedMayBeChangedByOthers) {
     EXPECT_EQ(word(file, 0), 7u);
 }
 
+TEST_P(Runtime, PublishingBringsWhatIsCommittedToTheFileAndNothingElse) {
+    TrackedFile file(path, 4096);
+    std::vector<uint8_t> committed;
+    for (uint64_t i = 1; i <= 5; i++) {
+        for (uint64_t line = 0; line < 8; line += i)
+            trackedStore(file.working() + 64 * line, i);
+        committed.assign(file.working(), file.working() + 4096);
+        ASSERT_EQ(i % 2 ? file.commit() : file.declare(), 0);
+        trackedStore(file.working() + 64, 1000);
+        snapshot_test_publish(file.working());
+        Image image = file.image();
+        ASSERT_EQ(memcmp(image.dataBytes(), committed.data(), 4096), 0) << i;
+    }
+}
+
 TEST_P(Runtime, FileCanBeOpenedWithEachProtocolInTurn) {
     for (uint64_t i = 1; i < 9; i++) {
         TrackedFile file(path, 4096, Protocols[i % 4].flag);

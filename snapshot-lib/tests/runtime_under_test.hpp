@@ -29,6 +29,7 @@ int recover(struct log_view log, uint8_t *backing, uint64_t data_bytes, const st
             struct recovery *result);
 int log_file_check(struct log_view log);
 int snapshot_test_commit(const void *address, bool declared);
+void snapshot_test_publish(const void *address);
 int snapshot_test_views(const void *address, struct log_view *log, struct log_view *backing);
 }
 
