@@ -213,9 +213,9 @@ static int recover_redo(struct recovery_job *job) {
     uint64_t base = job->last.epoch, newest = newest_complete(job);
     uint64_t first = epoch_first(base, newest, SEEDED_BUG(REPLAY_ONE) ? 1 : SEEDED_BUG(REPLAY_TWO) ? 2 : 3);
     for (uint64_t epoch = first; epoch < newest; epoch++)
-        if (!is_complete(job, epoch) && !SEEDED_BUG(MISSING_EPOCH))
+        if (!is_complete(job, epoch))
             return -EUCLEAN;
-    if ((has_blocks(job, newest + 2) || has_blocks(job, newest + 3)) && !SEEDED_BUG(MISSING_EPOCH))
+    if (has_blocks(job, newest + 2) || has_blocks(job, newest + 3))
         return -EUCLEAN;
     for (uint64_t epoch = first; epoch <= newest; epoch++)
         log_walk(job->log, sets(), SEEDED_BUG(REPLAY_BACKWARDS) ? first + newest - epoch : epoch, replay_block, job);

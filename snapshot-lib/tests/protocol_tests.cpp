@@ -159,6 +159,61 @@ TEST_F(Costs, SeveralThreads) {
     }
 }
 
+// Five commits of 15 lines each, lines 7 to 14 in all of them; then one bit of the log of the commit so many epochs
+// back.
+class Damage : public Costs {
+  protected:
+    Image damaged(unsigned flag, uint32_t sets, uint64_t epochs_back) {
+        TrackedFile file(path("damage"), 8192, flag);
+        for (uint64_t commit = 1; commit <= 5; commit++) {
+            states.emplace_back(file.working(), file.working() + 8192);
+            store(file, 7 - commit, 15);
+            trackedStore(file.working() + 4096, commit);
+            EXPECT_EQ(file.commit(), 0);
+        }
+        states.emplace_back(file.working(), file.working() + 8192);
+        Image image = file.image();
+        uint64_t epoch = file.stats().recovered_epoch + 3 + 5 - epochs_back; // after opening, the first is 4
+        EXPECT_EQ(reinterpret_cast<uint64_t *>(image.logBytes() + log_chunk_offset(sets, epoch, 0))[1], epoch);
+        image.logBytes()[log_chunk_offset(sets, epoch, 0) + 70] ^= 1;
+        return image;
+    }
+
+    static int recoverImage(Image &image) {
+        struct recovery result{};
+        return recover({image.logBytes(), image.logSize()}, image.dataBytes(), image.dataSize(), &protocol_line,
+                       &result);
+    }
+
+    std::vector<std::vector<uint8_t>> states;
+};
+
+TEST_F(Damage, OfALogThatRedoNeedsIsReportedBeforeAnythingChanges) {
+    for (uint64_t back : {1, 2}) {
+        Image image = damaged(SNAPSHOT_PROTOCOL_REDO, 4, back);
+        std::vector<uint8_t> before(image.dataBytes(), image.dataBytes() + 8192);
+        EXPECT_EQ(recoverImage(image), -EUCLEAN) << back;
+        EXPECT_EQ(memcmp(before.data(), image.dataBytes(), 8192), 0);
+    }
+}
+
+TEST_F(Damage, OfTheLastLogOfRedoLooksLikeACommitThatDidNotFinish) {
+    Image image = damaged(SNAPSHOT_PROTOCOL_REDO, 4, 0);
+    ASSERT_EQ(recoverImage(image), 0);
+    EXPECT_EQ(memcmp(states[4].data(), image.dataBytes(), 8192), 0);
+}
+
+TEST_F(Damage, OfAnOldLogOfRedoIsHarmless) {
+    Image image = damaged(SNAPSHOT_PROTOCOL_REDO, 4, 3);
+    ASSERT_EQ(recoverImage(image), 0);
+    EXPECT_EQ(memcmp(states[5].data(), image.dataBytes(), 8192), 0);
+}
+
+TEST_F(Damage, OfTheLastLogOfLineIsReported) {
+    Image image = damaged(SNAPSHOT_PROTOCOL_LINE, 3, 0);
+    EXPECT_EQ(recoverImage(image), -EUCLEAN);
+}
+
 TEST(Hash, EveryWordOfALineCounts) {
     for (uint64_t place : {0, 1, 2, 7})
         for (uint64_t value = 0; value < 16; value++)
