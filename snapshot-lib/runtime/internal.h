@@ -114,12 +114,14 @@ struct open_request {
     unsigned flags;
     const void *hint;
     uint64_t room_bytes; /* the file may grow to at least this */
+    bool recover_only;   /* no working copy */
 };
 
 struct region *region_of_span(const void *address);
 struct region *region_of_file(int fd);
 int region_open(const struct open_request *request, struct region **out);
 int region_close(struct region *region);
+int region_recover(int fd, const char *path);
 void region_populate(struct region *region);
 int region_invalidate(struct region *region);
 

@@ -77,16 +77,33 @@ int INTERPOSED(posix_fallocate)(int fd, off_t offset, off_t bytes) {
     return error;
 }
 
-/* O_TRUNC is a cut to nothing. */
+/*
+ * What a crash left is recovered before the program can read it: programs look at a header before they map. Where that
+ * is refused, mmap will say why.
+ */
+static void recover_closed(int fd) {
+    char path[PATH_MAX], log_path[PATH_MAX];
+    if (region_of_file(fd) || !path_of(fd, path) || !log_path_of(path, log_path))
+        return;
+    int own = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR);
+    (void)region_recover(own < 0 ? fd : own, path);
+    if (own >= 0)
+        close(own);
+}
+
+/* O_TRUNC is a cut to nothing, which the log must follow. */
 int INTERPOSED(open)(const char *path, int flags, ...) {
     va_list arguments;
     va_start(arguments, flags);
     mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
     va_end(arguments);
-    char log_path[PATH_MAX];
-    bool cuts = (flags & O_TRUNC) && !(flags & O_EXCL) && log_path_of(path, log_path);
+    struct stat status;
+    bool cuts = (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY;
     int fd = (int)syscall(SYS_openat, AT_FDCWD, path, cuts ? flags & ~O_TRUNC : flags, mode);
-    if (fd < 0 || !cuts || INTERPOSED(ftruncate)(fd, 0) == 0)
+    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+        return fd;
+    recover_closed(fd);
+    if (!cuts || INTERPOSED(ftruncate)(fd, 0) == 0)
         return fd;
     int error = errno;
     close(fd);

@@ -194,8 +194,9 @@ static int region_fill(struct region *region, const struct open_request *request
         status = file_record_open(region, request->flags & SNAPSHOT_ADOPT);
     if (status == 0)
         status = backing_open(region, request->fd);
-    if (status == 0)
-        status = working_open(region, request);
+    if (status < 0 || request->recover_only)
+        return status;
+    status = working_open(region, request);
     if (status == 0)
         status = check_open(region);
     return status;
@@ -216,7 +217,7 @@ static int region_open_locked(const struct open_request *request, struct region 
         return status;
     }
     region->generation = ++generation_last;
-    region->in_use = true;
+    region->in_use = !request->recover_only;
     *out = region;
     return 0;
 }
@@ -231,16 +232,32 @@ int region_open(const struct open_request *request, struct region **out) {
 }
 
 /* A file that was closed needs its log no more, so that whatever is done to it then is not taken for a crash. */
-int region_close(struct region *region) {
-    pthread_mutex_lock(&regions_mutex);
+static void region_close_locked(struct region *region) {
     if (!region->inherited)
         region_detach(region);
     region->in_use = false;
     if (region->data_fd >= 0)
         close(region->data_fd);
     region_release(region);
+}
+
+int region_close(struct region *region) {
+    pthread_mutex_lock(&regions_mutex);
+    region_close_locked(region);
     pthread_mutex_unlock(&regions_mutex);
     return 0;
+}
+
+/* Without a working copy, and in one step: no other thread finds it half open. */
+int region_recover(int fd, const char *path) {
+    struct open_request request = {.fd = fd, .path = path, .recover_only = true};
+    struct region *region = NULL;
+    pthread_mutex_lock(&regions_mutex);
+    int status = region_open_locked(&request, &region);
+    if (status == 0)
+        region_close_locked(region);
+    pthread_mutex_unlock(&regions_mutex);
+    return status;
 }
 
 /* Blocks and page table entries at once, so that no store and no commit pays for them. */

@@ -363,6 +363,27 @@ TEST_F(Posix, TruncatingOpenStartsAnew) {
     EXPECT_EQ(word(static_cast<uint8_t *>(memory)), 0u);
 }
 
+// Under redo the file lags behind what was committed; under the others it has too much of what was not.
+TEST_F(Posix, WhatACrashLeftIsRecoveredWhenTheFileIsOpened) {
+    EXPECT_EQ(inChild([&] {
+                  uint8_t *base = map();
+                  for (uint64_t i = 1; i <= 3; i++) {
+                      trackedStore(base + i * Page, i);
+                      if (p_msync(base, 4 * Page, MS_SYNC) < 0)
+                          return false;
+                  }
+                  return true; // and ends without unmapping
+              }),
+              0);
+    for (int access : {O_RDONLY, O_RDWR}) {
+        int opened = p_open(path.c_str(), access | O_CLOEXEC);
+        ASSERT_GE(opened, 0);
+        close(opened);
+        for (uint64_t i = 1; i <= 3; i++)
+            EXPECT_EQ(committed(i * Page), i);
+    }
+}
+
 TEST_F(Posix, LogGoesWhereTheFileGoes) {
     uint8_t *base = map();
     trackedStore(base, 1);
