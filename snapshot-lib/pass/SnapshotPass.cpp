@@ -172,8 +172,12 @@ class Instrumenter {
     }
 
     void redirectLibc() {
-#define SNAPSHOT_ABI_LIBC(name) redirect(#name);
+        static constexpr StringRef names[] = {
+#define SNAPSHOT_ABI_LIBC(name) #name,
 #include "snapshot/abi.def"
+        };
+        for (StringRef name : names)
+            redirect(name);
     }
 
     // Uses of the declaration include its address, so calls through pointers are covered.

@@ -2,24 +2,61 @@
 /* The printf family of abi.def. How much a call writes is found by formatting once without a target. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
+#include <printf.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <wchar.h>
 
-#include "snapshot/snapshot.h"
+#include "libc_wrap.h"
 
-#define WRAP(name) __snapshot_libc_##name
+#define ARGUMENTS_MAX 64
 
-int WRAP(vsnprintf)(char *to, size_t n, const char *format, va_list arguments);
-int WRAP(vsprintf)(char *to, const char *format, va_list arguments);
-int WRAP(snprintf)(char *to, size_t n, const char *format, ...);
-int WRAP(sprintf)(char *to, const char *format, ...);
-int WRAP(__vsnprintf_chk)(char *to, size_t n, int flag, size_t room, const char *format, va_list arguments);
-int WRAP(__vsprintf_chk)(char *to, int flag, size_t room, const char *format, va_list arguments);
-int WRAP(__snprintf_chk)(char *to, size_t n, int flag, size_t room, const char *format, ...);
-int WRAP(__sprintf_chk)(char *to, int flag, size_t room, const char *format, ...);
+static bool counts_characters(const char *format) {
+    for (const char *at = strchr(format, '%'); at; at = strchr(at + strspn(at, "%"), '%')) {
+        const char *conversion = at + 1 + strspn(at + 1, "0123456789$#- +'I.*hlLqjzt");
+        if (*conversion == 'n')
+            return true;
+        at = *conversion == '%' ? conversion : at;
+    }
+    return false;
+}
+
+static size_t count_bytes(int type) {
+    return type & (PA_FLAG_LONG | PA_FLAG_LONG_LONG) ? 8 : type & PA_FLAG_SHORT ? 2 : sizeof(int);
+}
+
+/* One argument; %n is a pointer to an integer. */
+static void announce_argument(int type, va_list *arguments) {
+    int kind = type & ~PA_FLAG_MASK;
+    if (type & PA_FLAG_PTR)
+        writes(va_arg(*arguments, void *), count_bytes(type));
+    else if (kind == PA_STRING || kind == PA_WSTRING || kind == PA_POINTER)
+        (void)va_arg(*arguments, void *);
+    else if (kind == PA_FLOAT || kind == PA_DOUBLE)
+        (void)(type & PA_FLAG_LONG_DOUBLE ? (double)va_arg(*arguments, long double) : va_arg(*arguments, double));
+    else if (type & (PA_FLAG_LONG | PA_FLAG_LONG_LONG))
+        (void)va_arg(*arguments, long);
+    else
+        (void)va_arg(*arguments, int);
+}
+
+static void announce_counts(const char *format, va_list arguments) {
+    if (!counts_characters(format))
+        return;
+    int types[ARGUMENTS_MAX];
+    size_t count = parse_printf_format(format, ARGUMENTS_MAX, types);
+    if (count > ARGUMENTS_MAX)
+        abort(); /* more than POSIX has to support */
+    va_list copy;
+    va_copy(copy, arguments);
+    for (size_t i = 0; i < count; i++)
+        announce_argument(types[i], &copy);
+    va_end(copy);
+}
 
 static size_t formatted_bytes(const char *format, va_list arguments) {
+    announce_counts(format, arguments);
     va_list copy;
     va_copy(copy, arguments);
     int length = vsnprintf(NULL, 0, format, copy);
@@ -27,14 +64,24 @@ static size_t formatted_bytes(const char *format, va_list arguments) {
     return length < 0 ? 0 : (size_t)length + 1;
 }
 
+int WRAP(vsnprintf)(char *to, size_t n, const char *format, va_list arguments);
+int WRAP(vsprintf)(char *to, const char *format, va_list arguments);
+int WRAP(__vsnprintf_chk)(char *to, size_t n, int flag, size_t room, const char *format, va_list arguments);
+int WRAP(__vsprintf_chk)(char *to, int flag, size_t room, const char *format, va_list arguments);
+
 int WRAP(vsnprintf)(char *to, size_t n, const char *format, va_list arguments) {
-    size_t bytes = formatted_bytes(format, arguments);
-    snapshot_log_range(to, bytes < n ? bytes : n);
+    if (tracked(to)) {
+        size_t bytes = formatted_bytes(format, arguments);
+        writes(to, bytes < n ? bytes : n);
+    }
+    announce_counts(format, arguments);
     return vsnprintf(to, n, format, arguments);
 }
 
 int WRAP(vsprintf)(char *to, const char *format, va_list arguments) {
-    snapshot_log_range(to, formatted_bytes(format, arguments));
+    if (tracked(to))
+        writes(to, formatted_bytes(format, arguments));
+    announce_counts(format, arguments);
     return vsprintf(to, format, arguments);
 }
 
@@ -52,21 +99,55 @@ int WRAP(__vsprintf_chk)(char *to, int flag, size_t room, const char *format, va
     return WRAP(vsprintf)(to, format, arguments);
 }
 
-#define FORWARD(call)                                                                                                  \
-    va_list arguments;                                                                                                 \
-    va_start(arguments, format);                                                                                       \
-    int length = call;                                                                                                 \
-    va_end(arguments);                                                                                                 \
-    return length
+/* Nothing is written but what %n counts, and the pointer to a new string. */
+#define PRINTER(name, parameters, arguments) WRAPPER(int, name, parameters, arguments, announce_counts(format, list))
+#define PARAMETERS(...) (__VA_ARGS__, const char *format, va_list list)
+PRINTER(vprintf, (const char *format, va_list list), (format, list))
+PRINTER(vfprintf, PARAMETERS(FILE *stream), (stream, format, list))
+PRINTER(vdprintf, PARAMETERS(int fd), (fd, format, list))
+WRAPPER(int, vasprintf, (char **to, const char *format, va_list list), (to, format, list), OUT(to);
+        announce_counts(format, list))
 
-int WRAP(snprintf)(char *to, size_t n, const char *format, ...) { FORWARD(WRAP(vsnprintf)(to, n, format, arguments)); }
+/* The names with an ellipsis, and the checked ones, whose flag is not passed on. */
+#define FORWARD(name, call, ...)                                                                                       \
+    int WRAP(name)(__VA_ARGS__, ...);                                                                                  \
+    int WRAP(name)(__VA_ARGS__, ...) {                                                                                 \
+        va_list list;                                                                                                  \
+        va_start(list, format);                                                                                        \
+        int length = call;                                                                                             \
+        va_end(list);                                                                                                  \
+        return length;                                                                                                 \
+    }
+#define FORWARD_CHECKED(name, call, v_call, ...)                                                                       \
+    int WRAP_CHECKED(v##name)(__VA_ARGS__, int flag, const char *format, va_list list);                                \
+    int WRAP_CHECKED(v##name)(__VA_ARGS__, int flag, const char *format, va_list list) {                               \
+        (void)flag;                                                                                                    \
+        return call;                                                                                                   \
+    }                                                                                                                  \
+    FORWARD(__##name##_chk, WRAP_CHECKED(v##name) v_call, __VA_ARGS__, int flag, const char *format)
 
-int WRAP(sprintf)(char *to, const char *format, ...) { FORWARD(WRAP(vsprintf)(to, format, arguments)); }
+FORWARD(snprintf, WRAP(vsnprintf)(to, n, format, list), char *to, size_t n, const char *format)
+FORWARD(sprintf, WRAP(vsprintf)(to, format, list), char *to, const char *format)
+FORWARD(__snprintf_chk, WRAP(__vsnprintf_chk)(to, n, flag, room, format, list), char *to, size_t n, int flag,
+        size_t room, const char *format)
+FORWARD(__sprintf_chk, WRAP(__vsprintf_chk)(to, flag, room, format, list), char *to, int flag, size_t room,
+        const char *format)
+FORWARD(printf, WRAP(vprintf)(format, list), const char *format)
+FORWARD(fprintf, WRAP(vfprintf)(stream, format, list), FILE *stream, const char *format)
+FORWARD(dprintf, WRAP(vdprintf)(fd, format, list), int fd, const char *format)
+FORWARD(asprintf, WRAP(vasprintf)(to, format, list), char **to, const char *format)
+FORWARD_CHECKED(fprintf, WRAP(vfprintf)(stream, format, list), (stream, flag, format, list), FILE *stream)
+FORWARD_CHECKED(dprintf, WRAP(vdprintf)(fd, format, list), (fd, flag, format, list), int fd)
+FORWARD_CHECKED(asprintf, WRAP(vasprintf)(to, format, list), (to, flag, format, list), char **to)
 
-int WRAP(__snprintf_chk)(char *to, size_t n, int flag, size_t room, const char *format, ...) {
-    FORWARD(WRAP(__vsnprintf_chk)(to, n, flag, room, format, arguments));
+int WRAP_CHECKED(vprintf)(int flag, const char *format, va_list list);
+int WRAP_CHECKED(vprintf)(int flag, const char *format, va_list list) {
+    (void)flag;
+    return WRAP(vprintf)(format, list);
 }
+FORWARD(__printf_chk, WRAP_CHECKED(vprintf)(flag, format, list), int flag, const char *format)
 
-int WRAP(__sprintf_chk)(char *to, int flag, size_t room, const char *format, ...) {
-    FORWARD(WRAP(__vsprintf_chk)(to, flag, room, format, arguments));
-}
+WRAPPER(int, vswprintf, (wchar_t * to, size_t n, const wchar_t *format, va_list list), (to, n, format, list),
+        writes(to, n * sizeof(wchar_t)))
+#define WIDE_FORMAT const wchar_t *format
+FORWARD(swprintf, WRAP(vswprintf)(to, n, format, list), wchar_t *to, size_t n, WIDE_FORMAT)

@@ -2,39 +2,17 @@
 /* The libc functions of abi.def: log what the call may write, then make it. The pass redirects calls to these. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "snapshot/snapshot.h"
-
-extern uint64_t __snapshot_base, __snapshot_size;
-
-#define WRAP(name) __snapshot_libc_##name
-#define WRAP_CHECKED(name) __snapshot_libc___##name##_chk
-
-static inline int tracked(const void *address) { return (uint64_t)address - __snapshot_base < __snapshot_size; }
-
-static inline void writes(const void *address, size_t bytes) {
-    if (tracked(address))
-        snapshot_log_range(address, bytes);
-}
+#include "libc_wrap.h"
 
 static inline void writes_string(const char *target, const char *source) {
     if (tracked(target))
         snapshot_log_range(target, strlen(source) + 1);
-}
-
-/* The checked variants of _FORTIFY_SOURCE take the room in the target as well; a smaller room is a bug in the caller.
- */
-static inline void room_check(size_t bytes, size_t room) {
-    if (bytes > room)
-        abort();
 }
 
 /* Defines a wrapper and its checked variant. */

@@ -8,6 +8,9 @@
 #define COMPLETENESS_HARNESS_H
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,9 +56,30 @@ static void check_equal(const char *program, const char *when) {
         }
 }
 
+/* Not known to the compiler: any call of it may commit. */
+static __attribute__((noinline)) void commit_here(void) {
+    if (msync(memory, BYTES, MS_SYNC) < 0)
+        exit(3);
+    check_equal("a program", "commit in its middle");
+}
+
+static __attribute__((noinline)) void keep_list(void *place, ...) {
+    va_list list;
+    va_start(list, place);
+    va_copy(*(va_list *)place, list);
+    va_end(list);
+}
+
+static __attribute__((noinline)) void jump_back(void *buffer) { longjmp(*(jmp_buf *)buffer, 1); }
+
+static void *store_in_thread(void *target) {
+    memset(target, 0x5a, 100);
+    return target;
+}
+
 typedef void program_function(unsigned char *m, uint64_t r);
 
-/* Twice: once to be committed, once to be rolled back. */
+/* Twice: once to be committed, once to be rolled back. The lines of a rollback stay logged until the next commit. */
 static void run_program(const char *name, program_function *program, uint64_t seed) {
     program(memory, seed);
     if (msync(memory, BYTES, MS_SYNC) < 0)
@@ -65,13 +89,15 @@ static void run_program(const char *name, program_function *program, uint64_t se
     if (msync(memory, BYTES, MS_INVALIDATE) < 0)
         exit(3);
     check_equal(name, "rollback");
+    if (msync(memory, BYTES, MS_SYNC) < 0)
+        exit(3);
 }
 
 static void open_tracked(const char *path) {
     file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
     if (file < 0 || ftruncate(file, BYTES) < 0)
         exit(3);
-    memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, file, 0);
+    memory = (unsigned char *)mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, file, 0);
     if (memory == MAP_FAILED)
         exit(3);
 }

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Locks and semaphores that lie in tracked memory. A wait for another thread may have a commit of that thread in it. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "libc_wrap.h"
+
+#define ATTRIBUTES(kind) const pthread_##kind##attr_t *attributes
+#define INIT(kind)                                                                                                     \
+    WRAPPER(int, pthread_##kind##_init, (pthread_##kind##_t * object, ATTRIBUTES(kind)), (object, attributes),         \
+            OUT(object))                                                                                               \
+    WRAPPER(int, pthread_##kind##_destroy, (pthread_##kind##_t * object), (object), OUT(object))
+#define CALL(kind, name)                                                                                               \
+    WRAPPER_WAITS(int, pthread_##kind##_##name, (pthread_##kind##_t * object), (object), OUT(object))
+#define TIMED(kind, name)                                                                                              \
+    WRAPPER_WAITS(int, pthread_##kind##_##name, (pthread_##kind##_t * object, const struct timespec *until),           \
+                  (object, until), OUT(object))
+
+INIT(mutex)
+CALL(mutex, lock)
+CALL(mutex, trylock)
+TIMED(mutex, timedlock)
+CALL(mutex, unlock)
+CALL(mutex, consistent)
+
+INIT(rwlock)
+CALL(rwlock, rdlock)
+CALL(rwlock, tryrdlock)
+TIMED(rwlock, timedrdlock)
+CALL(rwlock, wrlock)
+CALL(rwlock, trywrlock)
+TIMED(rwlock, timedwrlock)
+CALL(rwlock, unlock)
+
+INIT(cond)
+CALL(cond, signal)
+CALL(cond, broadcast)
+WRAPPER_WAITS(int, pthread_cond_wait, (pthread_cond_t * object, pthread_mutex_t *mutex), (object, mutex), OUT(object);
+              OUT(mutex))
+WRAPPER_WAITS(int, pthread_cond_timedwait,
+              (pthread_cond_t * object, pthread_mutex_t *mutex, const struct timespec *until), (object, mutex, until),
+              OUT(object);
+              OUT(mutex))
+
+WRAPPER(int, pthread_barrier_init, (pthread_barrier_t * object, ATTRIBUTES(barrier), unsigned count),
+        (object, attributes, count), OUT(object))
+WRAPPER(int, pthread_barrier_destroy, (pthread_barrier_t * object), (object), OUT(object))
+CALL(barrier, wait)
+
+WRAPPER(int, pthread_spin_init, (pthread_spinlock_t * object, int shared), (object, shared), OUT(object))
+WRAPPER(int, pthread_spin_destroy, (pthread_spinlock_t * object), (object), OUT(object))
+WRAPPER_WAITS(int, pthread_spin_lock, (pthread_spinlock_t * object), (object), OUT(object))
+WRAPPER_WAITS(int, pthread_spin_trylock, (pthread_spinlock_t * object), (object), OUT(object))
+WRAPPER_WAITS(int, pthread_spin_unlock, (pthread_spinlock_t * object), (object), OUT(object))
+
+WRAPPER(int, sem_init, (sem_t * object, int shared, unsigned value), (object, shared, value), OUT(object))
+WRAPPER(int, sem_destroy, (sem_t * object), (object), OUT(object))
+WRAPPER_WAITS(int, sem_wait, (sem_t * object), (object), OUT(object))
+WRAPPER_WAITS(int, sem_trywait, (sem_t * object), (object), OUT(object))
+WRAPPER_WAITS(int, sem_timedwait, (sem_t * object, const struct timespec *until), (object, until), OUT(object))
+WRAPPER_WAITS(int, sem_post, (sem_t * object), (object), OUT(object))
+WRAPPER(int, sem_getvalue, (sem_t * object, int *value), (object, value), OUT(value))
+
+WRAPPER_WAITS(int, pthread_once, (pthread_once_t * once, void (*routine)(void)), (once, routine), OUT(once))
+WRAPPER(int, pthread_create,
+        (pthread_t * thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument),
+        (thread, attributes, routine, argument), OUT(thread))
+WRAPPER_WAITS(int, pthread_join, (pthread_t thread, void **result), (thread, result), OUT(result))
+WRAPPER(int, pthread_key_create, (pthread_key_t * key, void (*end)(void *)), (key, end), OUT(key))
+WRAPPER(int, pthread_mutexattr_init, (pthread_mutexattr_t * object), (object), OUT(object))
+WRAPPER(int, pthread_mutexattr_settype, (pthread_mutexattr_t * object, int value), (object, value), OUT(object))
+WRAPPER(int, pthread_mutexattr_setpshared, (pthread_mutexattr_t * object, int value), (object, value), OUT(object))
+WRAPPER(int, pthread_mutexattr_setrobust, (pthread_mutexattr_t * object, int value), (object, value), OUT(object))
+WRAPPER(int, pthread_attr_init, (pthread_attr_t * object), (object), OUT(object))
