@@ -17,8 +17,6 @@ namespace snapshot {
 
 // Pieces of one guard lie so close together that they cannot be in two files, which are a page apart.
 static constexpr int64_t SpanMax = 2048;
-// With a smaller gap, no line lies wholly within it: announcing the gap too logs no line more.
-static constexpr int64_t GapMax = 63;
 
 Guard guardOf(const Write &write) {
     const auto *bytes = dyn_cast<ConstantInt>(write.bytes);

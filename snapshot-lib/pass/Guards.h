@@ -22,6 +22,9 @@ class TargetTransformInfo;
 
 namespace snapshot {
 
+// With a smaller gap between two ranges no line lies wholly within it: announcing it too logs no line more.
+inline constexpr int64_t GapMax = 63;
+
 struct Piece {
     int64_t begin, end; // bytes from the guard's base
 };

@@ -105,8 +105,6 @@ class Hoister {
         guard->isHoisted = true;
     }
 
-    // With a smaller gap between iterations, no line lies wholly within it.
-    static constexpr int64_t GapMax = 63;
     static constexpr unsigned Budget = 8; // of arithmetic before the loop, in the units of SCEVExpander
 
     Guards &guards;
