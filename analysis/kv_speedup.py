@@ -81,7 +81,8 @@ class KvRow:
 def is_kv(results: Sequence[Result]) -> bool:
     """Whether these results hold what this figure compares."""
     engines = {result.point.get("engine") for result in results}
-    return {"snapshot", "pmdk"} <= engines and all("workload" in result.point for result in results)
+    compared = {"snapshot", "pmdk"} <= engines <= {"snapshot", "pmdk", "volatile"}
+    return compared and all("workload" in result.point for result in results)
 
 
 def published() -> dict[str, tuple[float, float]]:

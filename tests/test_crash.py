@@ -7,14 +7,14 @@ lost, the device's state is kept. The same test on a library built without its l
 
 import asyncio
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from testbed.executor import GuestOutcome, GuestSpec
 from testbed.job import script_job
-from testbed.manifest import GuestConfig
+from testbed.manifest import FileSystem, GuestConfig
 from testbed.qemu_line import PowerCut
 from testbed.runner import drive
 from testbed.session import Session
@@ -113,19 +113,24 @@ def test_without_the_log_flush_the_same_test_fails(session: Session, quick_guest
 KILL_OPERATIONS = 200_000
 KILL_OPTIONS = OPTIONS.replace("--operations 3000", f"--operations {KILL_OPERATIONS}")
 KILL_SCRIPT = """
-env -u TESTBED_RESULT kv-snapshot --engine snapshot {options} --acknowledge /run/acknowledged > /dev/null &
+env -u TESTBED_RESULT kv-{engine} --engine {engine} {options} --acknowledge /run/acknowledged > /dev/null &
 while [ ! -s /run/acknowledged ] || [ "$(od -An -tu8 -N8 /run/acknowledged)" -lt {after} ]; do :; done
 kill -9 $!
 wait $!
 od -An -tu8 -N8 /run/acknowledged
-exec kv-snapshot --engine snapshot {options} --verify
+exec kv-{engine} --engine {engine} {options} --verify
 """
 
 
-@pytest.mark.parametrize("after", [1, 20_000, 60_000])
-def test_kill_9_in_the_middle_of_updates(session: Session, quick_guest: GuestConfig, after: int) -> None:
-    job = script_job(KILL_SCRIPT.format(options=KILL_OPTIONS, after=after))
-    outcome = drive(session.executor.run(GuestSpec(quick_guest, job)))
+@pytest.mark.parametrize(
+    ("engine", "file_system", "after"),
+    [("snapshot", "ext4-dax", 1), ("snapshot", "ext4-dax", 60_000), ("famus-snap", "xfs-dax", 50)],
+)
+def test_kill_9_in_the_middle_of_updates(
+    session: Session, quick_guest: GuestConfig, engine: str, file_system: FileSystem, after: int
+) -> None:
+    job = script_job(KILL_SCRIPT.format(engine=engine, options=KILL_OPTIONS, after=after))
+    outcome = drive(session.executor.run(GuestSpec(replace(quick_guest, file_system=file_system), job)))
     assert outcome.rows, f"{outcome.outcome}: {outcome.stderr.decode()} {outcome.console[-500:]}"
     row, acknowledged = outcome.rows[-1], int(outcome.stdout.split()[0])
     assert row["verified"], row["problem"]

@@ -32,6 +32,11 @@ def test_scale_divides_what_holds_data_and_nothing_that_takes_time(small_manifes
     assert guest.cpu.llc_size < guest.device.cache_size
 
 
+def test_a_point_may_have_a_file_system_of_its_own(small_manifest: Path) -> None:
+    small_manifest.write_text(MANIFEST + '[guest.file_system_of]\npmdk = "xfs-dax"\n')
+    assert [run.guest.file_system for run in manifest.runs(small_manifest)] == ["ext4-dax", "xfs-dax", "ext4-dax"]
+
+
 def test_an_override_states_the_full_size(small_manifest: Path) -> None:
     text = MANIFEST + '[device.override]\ncache_size = "256MiB"\nflash_read = "3us"\n[cpu.override]\ninsn = "250ps"\n'
     small_manifest.write_text(text)
@@ -46,6 +51,8 @@ def test_an_override_states_the_full_size(small_manifest: Path) -> None:
         ("scale = 64", "scal = 64", r"small\.toml: unknown key 'scal'; did you mean 'scale'\?"),
         ("[cpu]", "[cpu]\nprofil = 1", r"unknown key 'cpu\.profil'; did you mean 'profile'\?"),
         ("scale = 64", "scale = 0", r"key 'scale': Input should be greater than or equal to 1"),
+        ("[cpu]", '[guest]\nfile_system = "ntfs"\n[cpu]', r"'guest\.file_system': Input should be 'ext4-dax', 'ext4-j"),
+        ("[cpu]", '[guest.file_system_of]\nbtrfs = "xfs-dax"\n[cpu]', r"'guest\.file_system_of': 'btrfs' is no value"),
         (
             "[matrix]",
             '[device.override]\nflash_read = "-3us"\n[matrix]',

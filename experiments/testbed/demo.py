@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from analysis import calibration as calibration_figures
-from analysis import kv_speedup
+from analysis import engines, kv_speedup
 
 from . import calibrate, latency, manifest, tables
 from .errors import RunFailed
@@ -24,9 +24,14 @@ def run_manifest(session: Session, name: str) -> list[Result]:
 
 
 def show_manifest(results: Sequence[Result]) -> None:
-    """The table that fits the results: KV results are compared, others listed."""
+    """The table that fits the results: engines are compared, other results listed."""
     if kv_speedup.is_kv(results):
         tables.out.print(kv_speedup.table_text(kv_speedup.rows(results)), soft_wrap=True)
+    elif engines.is_engines(results):
+        table = engines.rows(results)
+        tables.out.print(engines.table_text(table, results), soft_wrap=True)
+        for path in engines.write(table, results, FIGURES):
+            tables.out.print(f"written: {path}", soft_wrap=True)
     else:
         tables.show_results(results)
 

@@ -5,11 +5,11 @@ import itertools
 import math
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from . import profiles, units
 from .errors import TestbedError
@@ -20,6 +20,7 @@ from .validation import Strict, check, load_toml
 Bytes = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.SIZE_BYTES))]
 Picoseconds = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.TIME_PS))]
 Axis = list[str | int]
+FileSystem = Literal["ext4-dax", "ext4-journal", "xfs-dax"]
 
 
 class GuestSection(Strict):
@@ -30,6 +31,9 @@ class GuestSection(Strict):
     timeout: Picoseconds = 1200 * 10**12
     # Coarse time outside the region of interest: boot loops that poll for a span of virtual time end sooner.
     boot_insn: Picoseconds = 8000
+    # What is at /pmem, and at points that have a certain value on some axis: an engine that needs another one.
+    file_system: FileSystem = "ext4-dax"
+    file_system_of: dict[str, FileSystem] = {}
 
 
 class ProfileSection(Strict):
@@ -70,6 +74,14 @@ class Manifest(Strict):
                 raise ValueError(f"axis '{axis}' must list at least one value and none twice")
         return matrix
 
+    @model_validator(mode="after")
+    def _file_systems_are_for_points(self) -> "Manifest":
+        values = {str(value) for axis in self.matrix.values() for value in axis}
+        for value in self.guest.file_system_of:
+            if value not in values:
+                raise ValueError(f"key 'guest.file_system_of': '{value}' is no value of the matrix; remove it")
+        return self
+
 
 @dataclass(frozen=True)
 class GuestConfig:
@@ -80,6 +92,7 @@ class GuestConfig:
     memory_bytes: int
     boot_insn_ps: int
     timeout_s: float
+    file_system: FileSystem = "ext4-dax"
 
 
 @dataclass(frozen=True)
@@ -125,7 +138,8 @@ def guest_config(manifest: Manifest, origin: Path) -> GuestConfig:
     device = profiles.scale_device(device, manifest.scale)
     profiles.check_device(device, origin)
     section = manifest.guest
-    return GuestConfig(cpu, device, section.memory, section.boot_insn, section.timeout / units.TIME_PS["s"])
+    timeout_s = section.timeout / units.TIME_PS["s"]
+    return GuestConfig(cpu, device, section.memory, section.boot_insn, timeout_s, section.file_system)
 
 
 def runs(path: Path) -> list[Run]:
@@ -138,7 +152,17 @@ def runs_of(manifest: Manifest, origin: Path) -> list[Run]:
     guest = guest_config(manifest, origin)
     axes = list(manifest.matrix)
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*manifest.matrix.values())]
-    return [Run(manifest.name, manifest.scale, p, _argv(manifest, p, guest, origin), guest) for p in points]
+    return [
+        Run(manifest.name, manifest.scale, p, _argv(manifest, p, guest, origin), _guest_at(manifest, p, guest))
+        for p in points
+    ]
+
+
+def _guest_at(manifest: Manifest, point: dict[str, str | int], guest: GuestConfig) -> GuestConfig:
+    """The machine of one point: the file system may depend on it."""
+    special = manifest.guest.file_system_of
+    asked = [special[str(value)] for value in point.values() if str(value) in special]
+    return replace(guest, file_system=asked[0]) if asked else guest
 
 
 def _argv(manifest: Manifest, point: dict[str, str | int], guest: GuestConfig, origin: Path) -> tuple[str, ...]:

@@ -161,7 +161,7 @@ def command_line(
         *("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),
         # Kernel and initramfs only: completions of a real disk arrive in host time.
         *("-kernel", str(images.kernel), "-initrd", str(files.initrd)),
-        *("-append", f"{kernel_arguments()} {layout.kernel}".strip()),
+        *("-append", f"{kernel_arguments()} testbed.fs={guest.file_system} {layout.kernel}".strip()),
         *ports,
         *(("-object", cpu_timing(guest.cpu, helper_thread)) if timed else ()),
         *memory_devices(guest.device, files, layout, cut, timed),

@@ -2,9 +2,9 @@
 """Results: canonical JSON files, one a run, found by the hash of everything that can influence them.
 
 Identity (what enters the hash): the format version; the keys of the QEMU and guest components; every value of the CPU
-and device profiles; memory size; time per instruction outside the region of interest; kernel command line and CPU
-model; the command. Host time, host name and paths are in neither the identity nor the result, so that equal runs give
-equal bytes.
+and device profiles; memory size; file system; time per instruction outside the region of interest; kernel command line
+and CPU model; the command. Host time, host name and paths are in neither the identity nor the result, so that equal
+runs give equal bytes.
 """
 
 import json
@@ -57,6 +57,7 @@ def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]
         "device": profiles.as_data(guest.device),
         "memory_bytes": guest.memory_bytes,
         "boot_insn_ps": guest.boot_insn_ps,
+        "file_system": guest.file_system,
         "qemu_line": canonical.digest([kernel_arguments(), CPU, LSA_BYTES]),
     }
 
