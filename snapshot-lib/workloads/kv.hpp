@@ -87,8 +87,7 @@ template <class Engine> class Kv {
     static size_t poolBytes(const Options &options) {
         constexpr size_t growth = 4; // vectors double and leave their old memory behind
         constexpr size_t record_bytes = sizeof(Entry) + sizeof(uint32_t);
-        size_t bytes = (options.records + options.operations / 8) * record_bytes * growth + (8u << 20);
-        return (bytes + 4095) / 4096 * 4096;
+        return (options.records + options.operations / 8) * record_bytes * growth + (8u << 20);
     }
 
     Kv(Engine &engine, const Options &options)
