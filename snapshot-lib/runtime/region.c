@@ -297,3 +297,10 @@ int region_invalidate(struct region *region) {
     region_rollback(region);
     return 0;
 }
+
+/* A program that ends need not unmap its files: who reads them then finds what is committed. */
+static __attribute__((destructor)) void publish_at_exit(void) {
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        if (regions[i].in_use && !regions[i].inherited)
+            region_publish(&regions[i]);
+}
