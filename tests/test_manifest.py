@@ -84,7 +84,7 @@ def test_bad_input_names_file_key_and_fix(small_manifest: Path, old: str, new: s
 
 
 def test_an_unknown_manifest_name_lists_those_that_ship() -> None:
-    with pytest.raises(TestbedError, match=r"no manifest 'kv'; .*kv-ycsb, kv-ycsb-quick, latency"):
+    with pytest.raises(TestbedError, match=r"no manifest 'kv'; .*kv-ycsb, kv-ycsb-quick, .*latency"):
         manifest.find("kv")
 
 
