@@ -242,9 +242,9 @@ ENGINES: dict[FileSystem, list[str]] = {
     "xfs-dax": ["famus-snap"],
 }
 SMALL = {
-    "kv": "--records 20000 --operations 500 --buckets 20 --workload A",
-    "list": "--nodes 50 --passes 2",
-    "btree": "--keys 60",
+    "kv": "--records 4000 --operations 200 --buckets 4 --workload A",
+    "list": "--nodes 20 --passes 2",
+    "btree": "--keys 40",
 }
 OWN = {"engine", "roi_ns", "load_ns", "log_bytes", "data_bytes", "fences"}  # what an engine may have of its own
 
@@ -279,5 +279,3 @@ def test_all_engines_do_the_same_work_on_the_device(session: Session, quick_gues
     commits = int(work[0]["commits"])
     assert flushes["msync-4k", "requests"] == 2 * 64 * commits
     assert flushes["msync-2m", "requests"] >= 32768 * commits
-    # Without DAX the kernel copies: nothing is flushed from the program's own stores.
-    assert flushes["msync-journal", "requests"] != flushes["msync-4k", "requests"]

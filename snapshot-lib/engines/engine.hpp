@@ -16,7 +16,8 @@
 // same layout in every engine; memory that is zero is not a null pointer. Raw pointers are good until the pool is
 // closed. Memory that was allocated and not announced as fresh() need not survive.
 //
-// Engine::Name is what users call it, Engine::Durable whether it keeps anything.
+// Engine::Name is what users call it, Engine::Durable whether it keeps anything, Engine::CommitsAllThreads whether a
+// transaction covers what all threads have stored before it ends; else it is the calling thread's own.
 #pragma once
 
 #include <boost/interprocess/offset_ptr.hpp>

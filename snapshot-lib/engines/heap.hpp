@@ -71,6 +71,8 @@ class Heap {
 // What the engines on such a heap have in common: nothing needs announcing.
 class HeapEngine {
   public:
+    static constexpr bool CommitsAllThreads = true;
+
     template <class T> using Ptr = RelativePtr<T>;
 
     template <class Root> Root *root() { return heap->root<Root>(); }

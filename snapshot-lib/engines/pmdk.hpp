@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <map>
@@ -24,7 +25,7 @@ namespace engines {
 class Pmdk {
   public:
     static constexpr const char *Name = "pmdk";
-    static constexpr bool Durable = true;
+    static constexpr bool Durable = true, CommitsAllThreads = false;
 
     template <class T> using Ptr = RelativePtr<T>;
 
@@ -52,7 +53,8 @@ class Pmdk {
     }
 
     template <class T> Ptr<T> allocate(size_t count) {
-        uint64_t flags = POBJ_XALLOC_NO_ABORT | POBJ_XALLOC_NO_FLUSH | (count == 1 ? classOf(sizeof(T)) : 0);
+        uint64_t flags = POBJ_XALLOC_NO_ABORT | POBJ_XALLOC_NO_FLUSH |
+                         (count == 1 && sizeof(T) <= SmallBytes ? classOf(sizeof(T)) : 0);
         PMEMoid oid = pmemobj_tx_xalloc(count * sizeof(T), 0, flags);
         if (OID_IS_NULL(oid))
             fail(errno, "pmemobj_tx_xalloc");
@@ -78,15 +80,15 @@ class Pmdk {
         change();
         pmemobj_tx_commit();
         check(pmemobj_tx_end(), "transaction");
-        stats.commits++;
+        commits.fetch_add(1, std::memory_order_relaxed);
     }
 
-    Statistics statistics() const { return stats; }
+    Statistics statistics() const { return {.commits = commits}; }
 
   private:
     static constexpr const char *Layout = "testbed";
     static constexpr size_t PoolOverheadBytes = 24u << 20; // lanes and chunk headers
-    static constexpr size_t LineBytes = 64;
+    static constexpr size_t LineBytes = 64, SmallBytes = 1024;
 
     static void check(int status, const char *what) {
         if (status != 0)
@@ -127,7 +129,7 @@ class Pmdk {
     PMEMobjpool *pool = nullptr;
     uint64_t pool_id = 0;
     std::map<size_t, uint64_t> classes;
-    Statistics stats;
+    std::atomic<uint64_t> commits = 0;
 };
 
 } // namespace engines

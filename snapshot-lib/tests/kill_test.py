@@ -18,6 +18,7 @@ WORKLOADS = {
     "kv": (["--records", "20000", "--operations", "2000000"], 8, True),
     "list": (["--nodes", "1000000", "--passes", "0"], 6, False),
     "btree": (["--keys", "400000"], 6, False),
+    "threads": (["--threads", "3", "--rounds", "1000000"], 6, False),
 }
 
 
