@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The snapshot engine: plain data structures in a tracked file, one msync() per transaction. It never announces a
+// The snapshot engines: plain data structures in a tracked file, one msync() per transaction. They never announce a
 // write; the file that includes this must be compiled with the pass.
+//
+// `snapshot` commits by the protocol that SNAPSHOT_PROTOCOL names, or the default; `snapshot-nv` as the paper's
+// Snapshot-NV does, which finds what has changed by walking its log in persistent memory.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,12 +15,12 @@
 
 namespace engines {
 
-class Snapshot : public HeapEngine {
+template <unsigned Protocol> class TrackedFile : public HeapEngine {
   public:
-    static constexpr const char *Name = "snapshot";
+    static constexpr const char *Name = Protocol == SNAPSHOT_PROTOCOL_UNDO_NV ? "snapshot-nv" : "snapshot";
     static constexpr bool Durable = true;
 
-    Snapshot(const std::string &path, size_t bytes, OpenMode mode) {
+    TrackedFile(const std::string &path, size_t bytes, OpenMode mode) {
         struct stat status{};
         if (mode == OpenMode::Create) {
             unlink(path.c_str());
@@ -25,8 +28,8 @@ class Snapshot : public HeapEngine {
         } else if (stat(path.c_str(), &status) < 0 || status.st_size == 0) {
             throw NoPool(path + " does not exist or is empty");
         }
-        int result =
-            snapshot_map(path.c_str(), mode == OpenMode::Create ? bytes : 0, SNAPSHOT_POPULATE, nullptr, &memory);
+        int result = snapshot_map(path.c_str(), mode == OpenMode::Create ? bytes : 0, SNAPSHOT_POPULATE | Protocol,
+                                  nullptr, &memory);
         if (result < 0)
             fail(-result, "cannot map " + path);
         size_t mapped_bytes = mode == OpenMode::Create ? bytes : static_cast<size_t>(status.st_size);
@@ -37,9 +40,9 @@ class Snapshot : public HeapEngine {
             throw;
         }
     }
-    ~Snapshot() { snapshot_unmap(memory); }
-    Snapshot(const Snapshot &) = delete;
-    Snapshot &operator=(const Snapshot &) = delete;
+    ~TrackedFile() { snapshot_unmap(memory); }
+    TrackedFile(const TrackedFile &) = delete;
+    TrackedFile &operator=(const TrackedFile &) = delete;
 
     template <class Change> void transaction(Change &&change) {
         change();
@@ -61,5 +64,8 @@ class Snapshot : public HeapEngine {
 
     void *memory = nullptr;
 };
+
+using Snapshot = TrackedFile<0>;
+using SnapshotNv = TrackedFile<SNAPSHOT_PROTOCOL_UNDO_NV>;
 
 } // namespace engines

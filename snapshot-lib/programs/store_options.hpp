@@ -16,18 +16,21 @@ struct StoreOptions : workloads::Options {
     uint64_t transactions = 10000;
     uint64_t updates = 1; // per transaction
 
-    std::vector<workloads::Flag> flags() {
+    // `has_kinds`: there is a choice of databases.
+    std::vector<workloads::Flag> flags(bool has_kinds) {
         using workloads::number;
-        return {
+        std::vector<workloads::Flag> flags = {
             {"records", "N", "loaded before the measurement (default 10000)",
              [this](const char *text) { records = number("records", text, 1, 100'000'000); }},
             {"transactions", "N", "durable ones, measured (default 10000)",
              [this](const char *text) { transactions = number("transactions", text, 0, 100'000'000); }},
             {"updates", "N", "values changed by each transaction, 1 to 128 (default 1)",
              [this](const char *text) { updates = number("updates", text, 1, 128); }},
-            {"db", "tree|hash", "TreeDB or HashDB, of kyoto only (default tree)",
-             [this](const char *text) { is_tree = isTree(text); }},
         };
+        if (has_kinds)
+            flags.push_back({"db", "tree|hash", "TreeDB or HashDB (default tree)",
+                             [this](const char *text) { is_tree = isTree(text); }});
+        return flags;
     }
 
   private:

@@ -164,7 +164,7 @@ static int runProgram(const StoreOptions &options) {
 int main(int argc, char **argv) {
     programs::StoreOptions options;
     std::vector<workloads::Flag> flags = workloads::commonFlags(options);
-    for (workloads::Flag &flag : options.flags())
+    for (workloads::Flag &flag : options.flags(programs::STORE::HasKinds))
         flags.push_back(flag);
     try {
         workloads::parse(argc, argv, flags);

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-ENGINES = ["snapshot", "pmdk"]
+ENGINES = ["snapshot", "snapshot-nv", "pmdk"]
 # Sizes that last longer than the longest wait; rounds; whether there is a load to be killed in.
 WORKLOADS = {
     "kv": (["--records", "20000", "--operations", "2000000"], 8, True),
