@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import MANIFEST
-from testbed import manifest, profiles, units
+from testbed import grid, manifest, profiles, units
 from testbed.errors import TestbedError
 from testbed.paths import MANIFESTS, PROFILES
 
 ORIGIN = Path("m.toml")
+ENGINES = ("snapshot", "pmdk", "volatile")
 
 
 def test_the_matrix_is_every_combination_in_order(small_manifest: Path) -> None:
@@ -45,9 +46,34 @@ def test_an_override_states_the_full_size(small_manifest: Path) -> None:
     assert guest.cpu.insn_ps == Fraction(250)
 
 
+def test_the_matrix_may_vary_the_device(small_manifest: Path) -> None:
+    text = MANIFEST.replace('"snapshot-paper-mss"', '"{device}"\noverride = { cache_size = "{cache}" }')
+    small_manifest.write_text(text + 'device = ["snapshot-paper-mss", "optane-dcpmm"]\ncache = ["64MiB", "256MiB"]\n')
+    runs = manifest.runs(small_manifest)
+    seen = {(run.guest.device.name, run.guest.device.cache_size, run.point["cache"]) for run in runs}
+    names = ("snapshot-paper-mss", "optane-dcpmm")
+    assert seen == {(name, size << 20, f"{64 * size}MiB") for name in names for size in (1, 4)}
+    assert manifest.guest_config(manifest.load(small_manifest), small_manifest) == runs[0].guest
+
+
+def test_a_sweep_captures_once_where_the_matrix_varies_only_the_device(small_manifest: Path) -> None:
+    text = MANIFEST.replace('-mss"', '-mss"\noverride = { cache_size = "{cache}" }')
+    small_manifest.write_text(text + 'cache = ["64MiB", "256MiB"]\n')
+    assert [run.label for run in grid.capture_runs(small_manifest)] == [f"{e}-64MiB" for e in ENGINES]
+    assert [c.values for c in grid.configurations(small_manifest)] == [{"cache_size": s} for s in ("64MiB", "256MiB")]
+    small_manifest.write_text(text + 'cache = ["64MiB", "256MiB"]\n[replay.grid]\nflash_read = ["3us"]\n')
+    assert len(grid.capture_runs(small_manifest)) == 2 * len(ENGINES)
+    assert [c.values for c in grid.configurations(small_manifest)] == [{"flash_read": "3us"}]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        (
+            '-mss"',
+            '-mss"\noverride = { cache_size = "{cash}" }',
+            r"'device\.override\.cache_size' uses \{cash\}, which is no ax",
+        ),
         ("scale = 64", "scal = 64", r"small\.toml: unknown key 'scal'; did you mean 'scale'\?"),
         ("[cpu]", "[cpu]\nprofil = 1", r"unknown key 'cpu\.profil'; did you mean 'profile'\?"),
         ("scale = 64", "scale = 0", r"key 'scale': Input should be greater than or equal to 1"),

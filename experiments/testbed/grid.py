@@ -2,12 +2,14 @@
 """The grid of a manifest: device configurations to replay a capture on, and what memsys-replay is told of each."""
 
 import itertools
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from . import manifest, parameters, profiles
 from .errors import TestbedError
+from .manifest import Manifest, Run
 from .parameters import DeviceProfile
 from .replay import Assignments
 from .validation import unknown_key
@@ -41,12 +43,35 @@ class Configuration:
 def configurations(path: Path) -> list[Configuration]:
     """Every combination of the manifest's grid, scaled and checked, in the order of its lists."""
     stated = manifest.load(path)
-    if not stated.replay.grid:
+    grid = grid_of(stated)
+    if not grid:
         example = "list values under it, as cache_size = ['64MiB', '1GiB']"
         raise TestbedError(f"{path}: key 'replay.grid' is missing or empty; {example}")
-    base = profiles.load_device(stated.device.profile, stated.device.override, path)
-    axes = [_axis(path, key, values) for key, values in stated.replay.grid.items()]
+    base = manifest.full_device(stated, path, manifest.first_point(stated))
+    axes = [_axis(path, key, values) for key, values in grid.items()]
     return [_configuration(path, base, stated.scale, combination) for combination in itertools.product(*axes)]
+
+
+def grid_of(stated: Manifest) -> dict[str, list[Any]]:
+    """The manifest's grid; without one, what its matrix varies of the device (`cache_size = "{axis}"`)."""
+    varied = {key: _axes_in(value) for key, value in stated.device.override.items() if key not in CAPTURE_ONLY}
+    return stated.replay.grid or {
+        key: list(stated.matrix[axes[0]])
+        for key, axes in varied.items()
+        if len(axes) == 1 and stated.device.override[key] == f"{{{axes[0]}}}"
+    }
+
+
+def capture_runs(path: Path) -> list[Run]:
+    """The runs to capture: an axis of the matrix that the grid replaces is left at its first value."""
+    stated = manifest.load(path)
+    replaced = {axis for key in grid_of(stated) for axis in _axes_in(stated.device.override.get(key))}
+    matrix = {axis: values[:1] if axis in replaced else values for axis, values in stated.matrix.items()}
+    return manifest.runs_of(stated.model_copy(update={"matrix": matrix}), path)
+
+
+def _axes_in(value: Any) -> list[str]:
+    return re.findall(r"{(\w+)}", value) if isinstance(value, str) else []
 
 
 @dataclass(frozen=True)

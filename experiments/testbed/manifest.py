@@ -5,7 +5,8 @@ import itertools
 import math
 import re
 import shlex
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,6 +14,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from . import profiles, units
 from .errors import TestbedError
+from .job import Job, command_job
 from .parameters import CpuProfile, DeviceProfile
 from .paths import MANIFESTS
 from .validation import Strict, check, load_toml
@@ -20,6 +22,7 @@ from .validation import Strict, check, load_toml
 Bytes = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.SIZE_BYTES))]
 Picoseconds = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.TIME_PS))]
 Axis = list[str | int]
+Point = dict[str, str | int]
 FileSystem = Literal["ext4-dax", "ext4-journal", "xfs-dax"]
 
 
@@ -37,6 +40,8 @@ class GuestSection(Strict):
 
 
 class ProfileSection(Strict):
+    """{names} of axes of the matrix may stand in the profile's name and in an override's value."""
+
     profile: str
     override: dict[str, str | int | float | bool] = {}
 
@@ -101,13 +106,18 @@ class Run:
 
     manifest: str
     scale: int
-    point: dict[str, str | int]
+    point: Point
     argv: tuple[str, ...]
     guest: GuestConfig
 
     @property
     def label(self) -> str:
         return "-".join(str(value) for value in self.point.values()) or "run"
+
+    @property
+    def job(self) -> Job:
+        """What the guest is sent."""
+        return command_job(self.argv)
 
 
 def find(name: str) -> Path:
@@ -127,19 +137,45 @@ def load(path: Path) -> Manifest:
     return check(Manifest, load_toml(path), path)
 
 
-def guest_config(manifest: Manifest, origin: Path) -> GuestConfig:
-    """The scaled and checked machine that the manifest describes. Overrides state full-size values."""
-    cpu = profiles.load_cpu(manifest.cpu.profile, manifest.cpu.override, origin)
+def guest_config(manifest: Manifest, origin: Path, point: Point | None = None) -> GuestConfig:
+    """The scaled and checked machine of one point, the first if none is given. Overrides state full-size values."""
+    point = point or first_point(manifest)
+    cpu_name, cpu_override = _at("cpu", manifest.cpu, point, origin)
+    cpu = profiles.load_cpu(cpu_name, cpu_override, origin)
     profiles.check_cpu(cpu, origin)
     cpu = profiles.scale_cpu(cpu, manifest.scale)
     profiles.check_cpu(cpu, origin)
-    device = profiles.load_device(manifest.device.profile, manifest.device.override, origin)
-    profiles.check_device(device, origin)
-    device = profiles.scale_device(device, manifest.scale)
+    device = profiles.scale_device(full_device(manifest, origin, point), manifest.scale)
     profiles.check_device(device, origin)
     section = manifest.guest
     timeout_s = section.timeout / units.TIME_PS["s"]
-    return GuestConfig(cpu, device, section.memory, section.boot_insn, timeout_s, section.file_system)
+    return GuestConfig(cpu, device, section.memory, section.boot_insn, timeout_s, _file_system(section, point))
+
+
+def first_point(manifest: Manifest) -> Point:
+    return {axis: values[0] for axis, values in manifest.matrix.items()}
+
+
+def full_device(manifest: Manifest, origin: Path, point: Point) -> DeviceProfile:
+    """The checked device of one point before it is scaled."""
+    name, override = _at("device", manifest.device, point, origin)
+    device = profiles.load_device(name, override, origin)
+    profiles.check_device(device, origin)
+    return device
+
+
+def _at(name: str, section: ProfileSection, point: Point, origin: Path) -> tuple[str, dict[str, Any]]:
+    """The profile and the overrides of one point."""
+    override = {
+        key: fill(value, point, f"{name}.override.{key}", origin) if isinstance(value, str) else value
+        for key, value in section.override.items()
+    }
+    return fill(section.profile, point, f"{name}.profile", origin), override
+
+
+def _file_system(section: GuestSection, point: Point) -> FileSystem:
+    asked = [section.file_system_of[str(value)] for value in point.values() if str(value) in section.file_system_of]
+    return asked[0] if asked else section.file_system
 
 
 def runs(path: Path) -> list[Run]:
@@ -149,38 +185,42 @@ def runs(path: Path) -> list[Run]:
 
 def runs_of(manifest: Manifest, origin: Path) -> list[Run]:
     """The same of a manifest that `origin` holds in another form."""
-    guest = guest_config(manifest, origin)
     axes = list(manifest.matrix)
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*manifest.matrix.values())]
-    return [
-        Run(manifest.name, manifest.scale, p, _argv(manifest, p, guest, origin), _guest_at(manifest, p, guest))
-        for p in points
-    ]
+    return [_run_at(manifest, point, origin) for point in points]
 
 
-def _guest_at(manifest: Manifest, point: dict[str, str | int], guest: GuestConfig) -> GuestConfig:
-    """The machine of one point: the file system may depend on it."""
-    special = manifest.guest.file_system_of
-    asked = [special[str(value)] for value in point.values() if str(value) in special]
-    return replace(guest, file_system=asked[0]) if asked else guest
+def _run_at(manifest: Manifest, point: Point, origin: Path) -> Run:
+    guest = guest_config(manifest, origin, point)
+    command = _words(manifest.workload.command, _names(manifest, point, guest), origin)
+    return Run(manifest.name, manifest.scale, point, command, guest)
 
 
-def _argv(manifest: Manifest, point: dict[str, str | int], guest: GuestConfig, origin: Path) -> tuple[str, ...]:
+def _names(manifest: Manifest, point: Point, guest: GuestConfig) -> dict[str, Any]:
+    """What {names} in a command stand for."""
     scaled = {k: math.ceil(v / manifest.scale) for k, v in manifest.workload.scaled.items()}
     machine = {"l1d_size": guest.cpu.l1d_size, "llc_size": guest.cpu.llc_size, "cache_size": guest.device.cache_size}
     machine["cache_page_size"] = guest.device.cache_page_size
-    names: dict[str, Any] = machine | scaled | manifest.workload.fixed | point
-    unknown = set(re.findall(r"{(\w*)}", manifest.workload.command)) - set(names)
-    if unknown:
-        raise TestbedError(
-            f"{origin}: key 'workload.command' uses {{{min(unknown)}}}, which is neither in the matrix nor in "
-            f"workload.scaled or workload.fixed; known: {', '.join(sorted(names))}"
-        )
+    return machine | scaled | manifest.workload.fixed | point
+
+
+def _words(command: str, names: dict[str, Any], origin: Path) -> tuple[str, ...]:
     try:
-        return tuple(word.format(**names) for word in shlex.split(manifest.workload.command))
-    except (
-        ValueError,
-        LookupError,
-        AttributeError,
-    ) as error:  # quotes and braces that do not close, {seed.x}, {seed[0]}
-        raise TestbedError(f"{origin}: key 'workload.command': {error}; write {{{{ for a brace") from error
+        words = shlex.split(command)
+    except ValueError as error:  # quotes that do not close
+        raise TestbedError(f"{origin}: key 'workload.command': {error}") from error
+    return tuple(fill(word, names, "workload.command", origin) for word in words)
+
+
+def fill(text: str, names: Mapping[str, Any], key: str, origin: Path) -> str:
+    """`text`, which is what `key` says, with the values of the {names} in it."""
+    unknown = set(re.findall(r"{(\w*)}", text)) - set(names)
+    if unknown:
+        places = "neither in the matrix nor in workload.scaled or workload.fixed"
+        what = places if key.startswith("workload.") else "no axis of the matrix"
+        known = ", ".join(sorted(names)) or "none"
+        raise TestbedError(f"{origin}: key '{key}' uses {{{min(unknown)}}}, which is {what}; known: {known}")
+    try:
+        return text.format(**names)
+    except (ValueError, LookupError, AttributeError) as error:  # braces that do not close, {seed.x}, {seed[0]}
+        raise TestbedError(f"{origin}: key '{key}': {error}; write {{{{ for a brace") from error

@@ -15,7 +15,6 @@ from . import results
 from .build import console
 from .errors import RunFailed
 from .executor import GuestExecutor, GuestOutcome, GuestSpec
-from .job import command_job
 from .manifest import Run
 from .results import Result
 
@@ -61,7 +60,7 @@ async def run_all(
             return result
         async with slots:
             reporter.start(run)
-            outcome = await executor.run(GuestSpec(run.guest, command_job(run.argv)))
+            outcome = await executor.run(GuestSpec(run.guest, run.job))
         reporter.finish(run, outcome.outcome, cached=False)
         if outcome.outcome != "ok":
             return Failure(run, outcome.outcome, keep_failure(path, outcome))

@@ -26,8 +26,7 @@ from . import canonical, manifest, profiles, results
 from .build import console
 from .errors import RunFailed, TestbedError
 from .executor import GuestExecutor, GuestSpec
-from .grid import Configuration
-from .job import command_job
+from .grid import Configuration, capture_runs
 from .manifest import Run
 from .paths import results_root
 from .replay import Replayer, open_replayer
@@ -115,7 +114,7 @@ async def _capture(run: Run, keys: dict[str, str], executor: GuestExecutor, path
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     result = path.with_suffix(".json")
     try:
-        outcome = await executor.run(GuestSpec(run.guest, command_job(run.argv), trace=partial))
+        outcome = await executor.run(GuestSpec(run.guest, run.job, trace=partial))
         if outcome.outcome != "ok":
             folder = keep_failure(result, outcome)
             raise RunFailed(f"{run.label}: {outcome.outcome} while its trace was captured (see {folder})")
@@ -260,7 +259,7 @@ def run_sweep(path: Path, grid: list[Configuration], trace: Path | None) -> list
 
 
 def _captured(path: Path) -> list[Point]:
-    runs = manifest.runs(path)
+    runs = capture_runs(path)
     session = open_session()
     with ProgressBar(len(runs), f"{path.stem}: captures") as bar:
         traces = drive(capture_all(runs, session.keys, session.executor, results_root(), bar))
