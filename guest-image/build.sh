@@ -28,13 +28,16 @@ usage() {
     die "usage: build.sh inputs|fingerprint COMPONENT, or build COMPONENT OUT_DIR WORK_DIR; COMPONENT is buildroot, base or software"
 }
 
+# What the guest's software is made of: of snapshot-lib neither tests nor manuals, so that these change no result's identity.
+software_sources=(guest-image/programs snapshot-lib/{CMakeLists.txt,benchmarks,bin,engines,include,pass,programs,runtime,workloads})
+
 inputs() {
     printf '%s\n' guest-image/build.sh guest-image/lib
     case $1 in
         buildroot) echo guest-image/packages/buildroot ;;
         base) printf '%s\n' guest-image/packages/base guest-image/packages/base-exclude guest-image/packages/modules guest-image/overlay ;;
         software)
-            printf '%s\n' guest-image/packages/buildroot guest-image/packages/base guest-image/programs snapshot-lib
+            printf '%s\n' guest-image/packages/buildroot guest-image/packages/base "${software_sources[@]}"
             ;;
     esac
 }

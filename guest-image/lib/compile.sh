@@ -6,7 +6,7 @@ export PATH=/usr/sbin:/usr/bin CC=clang-19 CXX=clang++-19
 
 compile() { # PROJECT
     cmake -G Ninja -S "/src/$1" -B "/build/$1" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr/local \
-        -DSNAPSHOT_TESTS=OFF -DPROGRAM_SOURCES=/src/program-sources \
+        -DSNAPSHOT_TESTS=OFF -DSNAPSHOT_MANUALS=OFF -DPROGRAM_SOURCES=/src/program-sources \
         -DTESTBED_ROI_INCLUDE=/src/guest-image/programs/include --no-warn-unused-cli
     ninja -C "/build/$1"
     DESTDIR=/stage ninja -C "/build/$1" install

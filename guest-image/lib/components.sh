@@ -74,7 +74,7 @@ build_software() {
     "$repo/snapshot-lib/programs/sources.sh" prepare "$work/program-sources" ||
         die "the sources of the programs in snapshot-lib/programs cannot be had: see the message above"
     tar -C "$repo" -cf "$work/source.tar" --owner=0 --group=0 --mtime="@$SOURCE_DATE_EPOCH" --sort=name \
-        guest-image/programs snapshot-lib -C "$work" program-sources
+        "${software_sources[@]}" -C "$work" program-sources
     # mmdebstrap enters the unpacked build root: chroot when root, a user namespace when not.
     mmdebstrap --variant=custom --architectures=amd64 --format=null --skip=setup,update,cleanup,check/empty \
         --setup-hook="tar-in '$BUILDROOT_DIR/buildroot.tar' /" \

@@ -23,6 +23,12 @@ def test_inputs_are_files_of_this_repository(component: str) -> None:
     assert [name for name in names if not (REPO / name).exists()] == []
 
 
+def test_a_test_or_a_manual_is_no_input_of_the_guest() -> None:
+    names = run("inputs", "software").stdout.split()
+    assert [n for n in names if n in ("snapshot-lib", "snapshot-lib/tests", "snapshot-lib/man")] == []
+    assert "snapshot-lib/runtime" in names
+
+
 @pytest.mark.parametrize(
     "arguments", [(), ("build", "base"), ("inputs", "kernel"), ("inputs", "base", "x"), ("prune", "base")]
 )
