@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-REPO = Path(__file__).resolve().parents[2]
+from testbed.paths import REPO
+
 BUILD = REPO / "guest-image" / "build.sh"
 COMPONENTS = ("buildroot", "base", "software")
 
