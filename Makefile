@@ -3,6 +3,7 @@
 
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
+SCALE ?= quick
 
 .PHONY: help testbed test lint bench figures clean
 
@@ -24,8 +25,8 @@ lint: .venv/provisioned ## formatting, types and style of every language here
 bench: .venv/provisioned ## guest speed and CXL access rate against stock QEMU, into build/bench.json
 	@$(PYTHON) -m testbed bench --json build/bench.json
 
-figures: .venv/provisioned ## every figure and table, from results that exist or are run now
-	@$(PYTHON) -m testbed figures
+figures: .venv/provisioned ## every figure beside the published values: half an hour; SCALE=standard a night, SCALE=full for patience
+	@$(PYTHON) -m testbed figures --scale $(SCALE)
 
 clean: ## remove what was made in this clone; the shared cache stays (testbed cache prune)
 	rm -rf .venv build

@@ -19,6 +19,7 @@ from testbed.errors import RunFailed
 from testbed.results import Result
 
 from . import plotting
+from .drawn import Comparison, Drawn, Gathered
 
 REFERENCE = Path(__file__).parent / "reference" / "kv-mss.csv"
 NOT_COMPARABLE = {"E": "published E replays only the inserts of YCSB-E, without scans"}
@@ -186,14 +187,40 @@ def draw(table: Sequence[KvRow]) -> Any:
         return figure
 
 
+def drawn(gathered: Gathered, folder: Path) -> Drawn:
+    """The figure and its table, as the catalogue has them."""
+    table = rows(gathered.results["kv-ycsb"])
+    data = [row.as_data() for row in table]
+    return Drawn(
+        name="kv-ycsb",
+        title="KV store on a memory-semantic SSD: Snapshot against PMDK",
+        caption=f"Speedup of Snapshot over PMDK under YCSB A-G; scale 1/{table[0].scale}, {table[0].machine}.",
+        notes=[ERRORS, *(f"{w}: {why}" for w, why in NOT_COMPARABLE.items())],
+        columns=list(data[0]),
+        rows=[list(row.values()) for row in data],
+        comparisons=[comparison for row in table for comparison in comparisons(row)],
+        files=write(table, folder),
+    )
+
+
+def comparisons(row: KvRow) -> list[Comparison]:
+    """Both engines' seconds: ours times the scale, and the published."""
+    times = {"pmdk": (row.pmdk_ns, row.published_pmdk_s), "snapshot": (row.snapshot_ns, row.published_snapshot_s)}
+    group = f"kv {row.workload}, snapshot-paper-mss"
+    return [
+        Comparison("kv-ycsb", group, engine, "s", ns * row.scale / 1e9, s, row.comparable)
+        for engine, (ns, s) in times.items()
+    ]
+
+
 def write(table: Sequence[KvRow], folder: Path) -> list[Path]:
     """The figure in three formats and the table in two; returns the paths."""
     figure = draw(table)
     with plt.rc_context(plotting.STYLE):
-        written = plotting.save(figure, folder / "kv-speedup")
+        written = plotting.save(figure, folder / "kv-ycsb")
     plt.close(figure)
     for suffix, text in ((".txt", table_text(table) + "\n"), (".csv", table_csv(table))):
-        path = folder / f"kv-speedup{suffix}"
+        path = folder / f"kv-ycsb{suffix}"
         path.write_text(text)
         written.append(path)
     return written

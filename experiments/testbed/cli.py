@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from . import canonical, tables
+from . import canonical, scales, tables
 from . import demo as demo_module
 from . import doctor as doctor_module
 from . import manifest as manifests
@@ -47,23 +47,34 @@ ManifestName = Annotated[
 ]
 
 
+Scale = Annotated[
+    str | None,
+    typer.Option("--scale", metavar="quick|standard|full|N", help="divisor: of experiments/scales.toml, or 1/N itself"),
+]
+
+
 @app.command()
 def run(
     manifest: Annotated[str, typer.Argument(help="a .toml file, or the name of one that ships (kv-ycsb, latency)")],
     json: Json = None,
+    scale: Scale = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only list the runs")] = False,
 ) -> None:
     """Run a manifest: every point of its matrix, two guests at a time.
 
-    Results that exist are not made again, so an interrupted run goes on where it stopped.
+    Results that exist are not made again, so an interrupted run goes on where it stopped. Without --scale the
+    manifest's own holds.
 
     Examples:
 
       testbed run kv-ycsb
 
-      testbed run my.toml --json table.json
+      testbed run kv-ycsb --scale standard
+
+      testbed run my.toml --scale 256 --json table.json
     """
-    runs = manifests.runs(manifests.find(manifest))
+    path = manifests.find(manifest)
+    runs = manifests.runs(path, scales.divisor(scale, path.stem))
     if dry_run:
         tables.show(f"runs of {manifest}", ("run", "command"), [(r.label, " ".join(r.argv)) for r in runs])
         tables.save_json(json, [{"run": r.label, "argv": list(r.argv)} for r in runs])
@@ -279,9 +290,23 @@ def doctor(json: Json = None) -> None:
 
 
 @app.command()
-def figures(json: Json = None) -> None:
-    """Draw every figure and table from the results, running what is missing."""
-    tables.save_json(json, demo_module.draw_figures(open_session()))
+def figures(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="all if none is named")] = None,
+    scale: Scale = "quick",
+    json: Json = None,
+) -> None:
+    """Draw figures and tables beside the published values, running what is missing.
+
+    They go to build/figures, with an index of all numbers. Ctrl-C loses nothing that is finished.
+    Of named figures the tables are printed, too.
+
+    Examples:
+
+      testbed figures
+
+      testbed figures kv-ycsb --scale standard
+    """
+    tables.save_json(json, demo_module.draw_figures(open_session(), names or [], scale).as_data())
 
 
 @app.command()

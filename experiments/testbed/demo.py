@@ -7,20 +7,14 @@ from typing import Any
 from analysis import calibration as calibration_figures
 from analysis import engines, kv_speedup
 
-from . import calibrate, latency, manifest, tables
+from . import calibrate, figures, latency, manifest, tables
 from .errors import RunFailed
-from .paths import REPO, results_root
+from .paths import results_root
 from .results import Result
 from .runner import run_with_bar
 from .session import Session
 
-FIGURES = REPO / "build" / "figures"
-
-
-def run_manifest(session: Session, name: str) -> list[Result]:
-    """Every result of a manifest, made now where it is missing."""
-    runs = manifest.runs(manifest.find(name))
-    return run_with_bar(runs, session.keys, session.executor, results_root())
+FIGURES = figures.FOLDER
 
 
 def show_manifest(results: Sequence[Result]) -> None:
@@ -47,15 +41,16 @@ def measure_latency(session: Session, name: str = "latency") -> list[latency.Row
     return rows
 
 
-def draw_figures(session: Session) -> dict[str, Any]:
-    """Every figure, from results that exist or are made now; returns the tables' data and the files' paths."""
-    results = run_manifest(session, "kv-ycsb")
-    rows = kv_speedup.rows(results)
-    tables.out.print(kv_speedup.table_text(rows), soft_wrap=True)
-    written = kv_speedup.write(rows, FIGURES)
-    for path in written:
-        tables.out.print(f"written: {path}", soft_wrap=True)
-    return {"kv": [row.as_data() for row in rows], "figures": [str(path) for path in written]}
+def draw_figures(session: Session, names: Sequence[str], scale: str | None) -> figures.Index:
+    """The figures, from results that exist or are made now; what they say of the published numbers, printed."""
+    index = figures.make(session, names, scale)
+    for figure in index.figures if names else ():
+        for name in figure["files"]:
+            if name.endswith(".txt"):
+                tables.out.print((FIGURES / name).read_text().rstrip(), soft_wrap=True)
+    tables.show_figures(index)
+    tables.out.print(f"written: {FIGURES / figures.INDEX}", soft_wrap=True)
+    return index
 
 
 def show_calibration(session: Session, devices: Sequence[str], quick: bool) -> list[calibrate.Verdict]:
@@ -78,8 +73,8 @@ def show_calibration(session: Session, devices: Sequence[str], quick: bool) -> l
 def run_demo(session: Session) -> dict[str, Any]:
     """All of it, in the order of the README."""
     rows = measure_latency(session)
-    figures = draw_figures(session)
+    index = draw_figures(session, ["kv-ycsb"], None)
     off = [row.metric for row in rows if not row.ok]
     if off:
         raise RunFailed(f"off by more than 1 % from the model's closed form: {', '.join(off)}")
-    return {"latency": [row.as_data() for row in rows], **figures}
+    return {"latency": [row.as_data() for row in rows], **index.as_data()}

@@ -40,9 +40,9 @@ class Configuration:
         return tuple(words)
 
 
-def configurations(path: Path) -> list[Configuration]:
+def configurations(path: Path, scale: int | None = None) -> list[Configuration]:
     """Every combination of the manifest's grid, scaled and checked, in the order of its lists."""
-    stated = manifest.load(path)
+    stated = manifest.load(path, scale)
     grid = grid_of(stated)
     if not grid:
         example = "list values under it, as cache_size = ['64MiB', '1GiB']"
@@ -62,9 +62,9 @@ def grid_of(stated: Manifest) -> dict[str, list[Any]]:
     }
 
 
-def capture_runs(path: Path) -> list[Run]:
+def capture_runs(path: Path, scale: int | None = None) -> list[Run]:
     """The runs to capture: an axis of the matrix that the grid replaces is left at its first value."""
-    stated = manifest.load(path)
+    stated = manifest.load(path, scale)
     replaced = {axis for key in grid_of(stated) for axis in _axes_in(stated.device.override.get(key))}
     matrix = {axis: values[:1] if axis in replaced else values for axis, values in stated.matrix.items()}
     return manifest.runs_of(stated.model_copy(update={"matrix": matrix}), path)

@@ -30,7 +30,9 @@ class GuestSection(Strict):
     """The machine around the CPU and the device."""
 
     memory: Bytes = 2 * 2**30
-    # Host time, so that a hung guest ends; it has no influence on results.
+    # At full size, if the workload needs more then; a study of 1/N gets 1/N of it, but no less than `memory`.
+    memory_full: Bytes = 0
+    # Host time at the manifest's own scale, so that a hung guest ends; it has no influence on results.
     timeout: Picoseconds = 1200 * 10**12
     # Coarse time outside the region of interest: boot loops that poll for a span of virtual time end sooner.
     boot_insn: Picoseconds = 8000
@@ -132,9 +134,17 @@ def find(name: str) -> Path:
     return shipped
 
 
-def load(path: Path) -> Manifest:
-    """The checked manifest in `path`."""
-    return check(Manifest, load_toml(path), path)
+def load(path: Path, scale: int | None = None) -> Manifest:
+    """The checked manifest in `path`, at its own scale or at 1/`scale`."""
+    manifest = check(Manifest, load_toml(path), path)
+    return manifest if scale is None else at_scale(manifest, scale)
+
+
+def at_scale(manifest: Manifest, scale: int) -> Manifest:
+    """The same experiment at 1/`scale`; a larger one gets so much more host time."""
+    timeout = manifest.guest.timeout * max(manifest.scale, scale) // scale
+    guest = manifest.guest.model_copy(update={"timeout": timeout})
+    return manifest.model_copy(update={"scale": scale, "guest": guest})
 
 
 def guest_config(manifest: Manifest, origin: Path, point: Point | None = None) -> GuestConfig:
@@ -145,11 +155,24 @@ def guest_config(manifest: Manifest, origin: Path, point: Point | None = None) -
     profiles.check_cpu(cpu, origin)
     cpu = profiles.scale_cpu(cpu, manifest.scale)
     profiles.check_cpu(cpu, origin)
-    device = profiles.scale_device(full_device(manifest, origin, point), manifest.scale)
-    profiles.check_device(device, origin)
+    device = _scaled_device(full_device(manifest, origin, point), manifest.scale, origin)
     section = manifest.guest
+    memory_bytes = max(section.memory, _whole_mib(section.memory_full // manifest.scale))
     timeout_s = section.timeout / units.TIME_PS["s"]
-    return GuestConfig(cpu, device, section.memory, section.boot_insn, timeout_s, _file_system(section, point))
+    return GuestConfig(cpu, device, memory_bytes, section.boot_insn, timeout_s, _file_system(section, point))
+
+
+def _whole_mib(size_bytes: int) -> int:
+    return -(-size_bytes // 2**20) * 2**20
+
+
+def _scaled_device(device: DeviceProfile, scale: int, origin: Path) -> DeviceProfile:
+    scaled = profiles.scale_device(device, scale)
+    try:
+        profiles.check_device(scaled, origin)
+    except TestbedError as error:
+        raise TestbedError(f"{error}, at scale 1/{scale} of {device.name}; a smaller divisor leaves it more") from error
+    return scaled
 
 
 def first_point(manifest: Manifest) -> Point:
@@ -178,9 +201,9 @@ def _file_system(section: GuestSection, point: Point) -> FileSystem:
     return asked[0] if asked else section.file_system
 
 
-def runs(path: Path) -> list[Run]:
-    """Every run of the manifest in `path`, in the order of its matrix."""
-    return runs_of(load(path), path)
+def runs(path: Path, scale: int | None = None) -> list[Run]:
+    """Every run of the manifest in `path`, in the order of its matrix, at its own scale or at 1/`scale`."""
+    return runs_of(load(path, scale), path)
 
 
 def runs_of(manifest: Manifest, origin: Path) -> list[Run]:

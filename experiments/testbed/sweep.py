@@ -249,17 +249,17 @@ def summary(rows: Sequence[Replayed]) -> list[tuple[str, str, Replayed]]:
 # ---- All of it ----
 
 
-def run_sweep(path: Path, grid: list[Configuration], trace: Path | None) -> list[Replayed]:
+def run_sweep(path: Path, grid: list[Configuration], trace: Path | None, scale: int | None = None) -> list[Replayed]:
     """Capture what is missing, replay what is missing, return it all. Ctrl-C loses nothing that is finished."""
     replayer, folder = open_replayer(), results_root() / manifest.load(path).name
-    points = [point_of_file(trace)] if trace else _captured(path)
+    points = [point_of_file(trace)] if trace else _captured(path, scale)
     check_all(points, grid, replayer, path)
     with ReplayBar(len(points) * len(grid), f"{path.stem}: replays") as bar:
         return drive(replay_all(points, grid, replayer, folder, bar))
 
 
-def _captured(path: Path) -> list[Point]:
-    runs = capture_runs(path)
+def _captured(path: Path, scale: int | None) -> list[Point]:
+    runs = capture_runs(path, scale)
     session = open_session()
     with ProgressBar(len(runs), f"{path.stem}: captures") as bar:
         traces = drive(capture_all(runs, session.keys, session.executor, results_root(), bar))

@@ -8,7 +8,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from analysis.drawn import Comparison
+from analysis.scorecard import score
+
 from . import canonical
+from .figures import Index
 from .latency import Row
 from .results import Result
 from .sweep import Replayed, summary
@@ -63,6 +67,19 @@ def show_results(results: Sequence[Result]) -> None:
         point = " ".join(f"{k}={v}" for k, v in result.point.items()) or "-"
         cells.append((result.data["manifest"], point, f"1/{result.data['scale']}", result.outcome, result.path.name))
     show("results", ("manifest", "point", "scale", "outcome", "file"), cells)
+
+
+def show_figures(index: Index) -> None:
+    """One line a figure: where it is, and how far its published numbers are from ours."""
+    cells = []
+    for figure in index.figures:
+        card = score([Comparison(**c) for c in figure["comparisons"]])
+        orders = f"{card.orderings_agree}/{card.orderings_total}" if card.orderings_total else "-"
+        counts = (card.total, card.within_10, card.within_25, card.within_2x) if card.total else ("-",) * 4
+        cells.append((figure["name"], figure["svg"] or "-", *counts, orders))
+    columns = ("figure", "file", "published", "within 10 %", "25 %", "2x", "orders")
+    show(f"figures at scale {index.scale}", columns, cells)
+    out.print(index.scorecard.text, soft_wrap=True)
 
 
 def show_sweep(rows: Sequence[Replayed], title: str) -> None:

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`testbed figures`: run what is missing, draw the figures whose inputs changed, write the index of them all."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import analysis
+from analysis import catalogue, scorecard
+from analysis.catalogue import Entry
+from analysis.drawn import Comparison, Drawn, Gathered
+
+from . import canonical, manifest, scales
+from .errors import TestbedError
+from .grid import configurations
+from .manifest import Run
+from .paths import REPO, results_root
+from .results import Result
+from .runner import run_with_bar
+from .session import Session
+from .sweep import run_sweep
+
+FOLDER = REPO / "build" / "figures"
+INDEX = "index.json"
+
+
+@dataclass(frozen=True)
+class Index:
+    """What index.json holds. Figures are as the contract of `figure_data` says; paths are relative to its folder."""
+
+    scale: str
+    figures: list[dict[str, Any]]
+    scorecard: scorecard.Scorecard
+
+    def as_data(self) -> dict[str, Any]:
+        return {"scale": self.scale, "figures": self.figures, "scorecard": asdict(self.scorecard)}
+
+
+def make(session: Session, names: Sequence[str], scale: str | None, folder: Path = FOLDER) -> Index:
+    """Draw the named figures, all if none is named. Without a scale the manifests' own hold."""
+    entries = catalogue.pick(names)
+    gathered = gather(session, entries, scale)
+    before = _drawn_before(folder)
+    figures = [draw(entry, gathered, folder, before.get(entry.name)) for entry in entries]
+    compared = [Comparison(**c) for figure in figures for c in figure["comparisons"]]
+    index = Index(scale or "as stated", figures, scorecard.score(compared))
+    canonical.write_atomically(folder / INDEX, canonical.dumps(index.as_data()))
+    return index
+
+
+def runs_of(entries: Iterable[Entry], scale: str | None) -> list[Run]:
+    """Every run of the manifests that these figures are drawn from, each once."""
+    names = dict.fromkeys(name for entry in entries for name in entry.manifests)
+    return [run for name in names for run in manifest.runs(manifest.find(name), scales.divisor(scale, name))]
+
+
+def gather(session: Session, entries: Sequence[Entry], scale: str | None) -> Gathered:
+    """The results and replays that these figures are drawn from, made now where they are missing."""
+    runs = runs_of(entries, scale)
+    results: dict[str, list[Result]] = {}
+    for result in run_with_bar(runs, session.keys, session.executor, results_root()) if runs else ():
+        results.setdefault(result.data["manifest"], []).append(result)
+    replays = {}
+    for name in dict.fromkeys(name for entry in entries for name in entry.sweeps):
+        path, divisor = manifest.find(name), scales.divisor(scale, name)
+        replays[name] = run_sweep(path, configurations(path, divisor), None, divisor)
+    return Gathered(results, replays)
+
+
+def draw(entry: Entry, gathered: Gathered, folder: Path, before: dict[str, Any] | None) -> dict[str, Any]:
+    """The figure's data for the index; it is drawn unless `before`, that of last time, had the same inputs."""
+    mine = Gathered(
+        {name: gathered.results[name] for name in entry.manifests},
+        {name: gathered.replays[name] for name in entry.sweeps},
+    )
+    inputs = _inputs(entry, mine)
+    if before and before["inputs"] == inputs and all((folder / name).exists() for name in before["files"]):
+        return before
+    folder.mkdir(parents=True, exist_ok=True)
+    return figure_data(entry.draw(mine, folder), mine, inputs, folder)
+
+
+def figure_data(drawn: Drawn, gathered: Gathered, inputs: str, folder: Path) -> dict[str, Any]:
+    """One figure of index.json."""
+    files = [str(path.relative_to(folder)) for path in drawn.files]
+    return {
+        "name": drawn.name,
+        "title": drawn.title,
+        "caption": drawn.caption,
+        "notes": list(drawn.notes),
+        "columns": list(drawn.columns),
+        "rows": [list(row) for row in drawn.rows],
+        "svg": next((name for name in files if name.endswith(".svg")), None),
+        "files": files,
+        "comparisons": [comparison.as_data() for comparison in drawn.comparisons],
+        "results": [_source(result) for results in gathered.results.values() for result in results],
+        "inputs": inputs,
+    }
+
+
+def _source(result: Result) -> dict[str, Any]:
+    """Which run it was; its file is results/MANIFEST/LABEL-DIGEST.json."""
+    label, _, digest = result.path.stem.rpartition("-")
+    return {"manifest": result.data["manifest"], "label": label, "digest": digest, "scale": result.data["scale"]}
+
+
+def _inputs(entry: Entry, gathered: Gathered) -> str:
+    """A digest of all that a figure's bytes follow from: the code that draws, the published values, the results."""
+    results = [[r.data["checksum"] for r in results] for results in gathered.results.values()]
+    replays = [[[r.point, r.values, r.data] for r in replays] for replays in gathered.replays.values()]
+    return canonical.digest([entry.name, _analysis_digest(), results, replays])
+
+
+def _analysis_digest() -> str:
+    folder = Path(analysis.__file__).parent
+    files = [path for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".csv", ".toml")]
+    return canonical.digest([[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files])
+
+
+def _drawn_before(folder: Path) -> dict[str, dict[str, Any]]:
+    """The figures of the index of last time, by name; none if it was damaged: they are drawn again."""
+    try:
+        return {figure["name"]: figure for figure in json.loads((folder / INDEX).read_text())["figures"]}
+    except (OSError, ValueError, TypeError, KeyError):
+        return {}
+
+
+def load_index(folder: Path = FOLDER) -> dict[str, Any]:
+    """index.json as data, for the report."""
+    path = folder / INDEX
+    try:
+        return dict(json.loads(path.read_text()))
+    except OSError as error:
+        raise TestbedError(f"cannot read {path}: {error.strerror}; testbed figures writes it") from error
+    except ValueError as error:
+        raise TestbedError(f"{path} is not whole JSON; remove it and run testbed figures") from error

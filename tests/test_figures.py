@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`testbed figures`: what it runs, what it draws again, and that an interrupt changes no byte."""
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import catalogue
+from conftest import MockExecutor
+from testbed import figures
+from testbed.errors import TestbedError
+from testbed.executor import GuestOutcome, GuestSpec
+from testbed.paths import MANIFESTS
+
+KEYS = {"qemu": "a", "base": "b"}
+
+
+@dataclass
+class MockSession:
+    executor: Any = field(default_factory=lambda: MockExecutor(answer))
+    keys: dict[str, str] = field(default_factory=lambda: KEYS)
+
+
+def answer(spec: GuestSpec) -> GuestOutcome:
+    """Snapshot is twice as fast as PMDK at everything."""
+    assert spec.job is not None
+    return GuestOutcome("ok", 0, rows=[{"roi_ns": 1_000_000 if "engine snapshot" in spec.job.script else 2_000_000}])
+
+
+@pytest.fixture(autouse=True)
+def results_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TESTBED_RESULTS", str(tmp_path / "results"))
+
+
+def make(folder: Path, session: MockSession | None = None) -> MockExecutor:
+    session = session or MockSession()
+    figures.make(session, ["kv-ycsb"], "quick", folder)  # type: ignore[arg-type]
+    return session.executor  # type: ignore[no-any-return]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_index_holds_tables_comparisons_and_sources(tmp_path: Path) -> None:
+    make(tmp_path / "f")
+    index = json.loads((tmp_path / "f" / "index.json").read_text())
+    figure = index["figures"][0]
+    assert index["scale"] == "quick"
+    assert (figure["name"], figure["svg"]) == ("kv-ycsb", "kv-ycsb.svg")
+    assert all(len(row) == len(figure["columns"]) for row in figure["rows"])
+    assert figure["results"][0] | {"digest": ""} == {
+        "manifest": "kv-ycsb",
+        "label": "A-snapshot-1",
+        "digest": "",
+        "scale": 64,
+    }
+    source = figure["results"][0]
+    assert (tmp_path / "results" / "kv-ycsb" / f"{source['label']}-{source['digest']}.json").exists()
+    card = index["scorecard"]
+    assert len(card["rows"]) == len(figure["comparisons"])
+    assert card["total"] == sum(c["comparable"] for c in figure["comparisons"])
+    assert sorted(p.suffix for p in (tmp_path / "f").iterdir()) == [".csv", ".json", ".pdf", ".png", ".svg", ".txt"]
+
+
+def test_the_second_time_nothing_runs_and_nothing_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(make(tmp_path / "f").started) == 14
+    first = contents(tmp_path / "f")
+    monkeypatch.setattr(catalogue.Entry, "draw", None, raising=False)
+    drawn: list[str] = []
+    monkeypatch.setattr(figures, "figure_data", lambda *_: drawn.append("again"))
+    assert make(tmp_path / "f").started == []
+    assert (drawn, contents(tmp_path / "f")) == ([], first)
+
+
+def test_a_missing_file_or_another_result_is_drawn_again(tmp_path: Path) -> None:
+    make(tmp_path / "f")
+    first = contents(tmp_path / "f")
+    (tmp_path / "f" / "kv-ycsb.svg").unlink()
+    make(tmp_path / "f")
+    assert contents(tmp_path / "f") == first
+    slower = MockExecutor(lambda _: GuestOutcome("ok", 0, rows=[{"roi_ns": 3}]))
+    make(tmp_path / "f", MockSession(slower, KEYS | {"qemu": "other"}))
+    assert contents(tmp_path / "f").keys() == first.keys()
+    assert contents(tmp_path / "f")["kv-ycsb.csv"] != first["kv-ycsb.csv"]
+
+
+def test_interrupted_and_continued_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "whole")
+    whole = contents(tmp_path / "whole"), contents(tmp_path / "results")
+
+    class Interrupted(MockExecutor):
+        async def run(self, spec: GuestSpec) -> GuestOutcome:
+            if len(self.started) == 5:
+                raise asyncio.CancelledError  # what Ctrl-C does to the work
+            return await super().run(spec)
+
+    monkeypatch.setenv("TESTBED_RESULTS", str(tmp_path / "other"))
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "cut", MockSession(Interrupted(answer)))
+    assert not (tmp_path / "cut" / "index.json").exists()
+    kept = len(contents(tmp_path / "other"))
+    assert 0 < kept < 14
+    assert len(make(tmp_path / "cut").started) == 14 - kept
+    assert (contents(tmp_path / "cut"), contents(tmp_path / "other")) == whole
+
+
+def test_an_unknown_figure_lists_those_that_there_are() -> None:
+    with pytest.raises(TestbedError, match=r"no figure 'kv'; there are: kv-ycsb"):
+        catalogue.pick(["kv"])
+
+
+@pytest.mark.parametrize("entry", catalogue.FIGURES, ids=lambda e: e.name)
+@pytest.mark.parametrize("scale", ["quick", "standard", "full"])
+def test_every_figure_has_a_machine_at_every_scale(entry: catalogue.Entry, scale: str) -> None:
+    assert all((MANIFESTS / f"{name}.toml").exists() for name in (*entry.manifests, *entry.sweeps))
+    assert figures.runs_of([entry], scale) or entry.sweeps
