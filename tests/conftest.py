@@ -64,11 +64,19 @@ class QuietReporter:
     """Keeps what a progress bar would have shown."""
 
     finished: list[tuple[str, str, bool]] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    started: list[str] = field(default_factory=list)
+    on_start: Callable[[manifests.Run], object] = lambda _: None
 
-    def start(self, run: manifests.Run) -> None: ...
+    def start(self, run: manifests.Run) -> None:
+        self.started.append(run.label)
+        self.on_start(run)
 
     def finish(self, run: manifests.Run, outcome: str, cached: bool) -> None:
         self.finished.append((run.label, outcome, cached))
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
 
 
 @pytest.fixture

@@ -9,15 +9,17 @@ import pytest
 
 from conftest import MockExecutor, QuietReporter
 from testbed import manifest, results
+from testbed.capacity import Capacity
 from testbed.errors import RunFailed, TestbedError
 from testbed.executor import GuestOutcome, GuestSpec
 from testbed.runner import drive, run_all
 
+HERE = Capacity(guests=2, memory_mib=8192)
 KEYS = {"qemu": "q" * 64, "base": "b" * 64}
 
 
 def run(path: Path, root: Path, executor: MockExecutor, reporter: QuietReporter | None = None) -> list[results.Result]:
-    return drive(run_all(manifest.runs(path), KEYS, executor, root, reporter or QuietReporter()))
+    return drive(run_all(manifest.runs(path), KEYS, executor, root, reporter or QuietReporter(), here=HERE))
 
 
 def is_engine(spec: GuestSpec, engine: str) -> bool:

@@ -15,6 +15,7 @@ from . import doctor as doctor_module
 from . import manifest as manifests
 from . import results as results_module
 from . import sweep as sweep_module
+from . import worker as worker_module
 from .bench import run_bench
 from .build import COMPONENTS, TESTBED, build
 from .cache import Cache
@@ -53,10 +54,30 @@ Scale = Annotated[
 ]
 
 
+def _remember(address: str | None) -> str | None:
+    """Where this process runs guests, for all that it does."""
+    if address:
+        os.environ["TESTBED_SCHEDULER"] = address
+    return address
+
+
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        envvar="TESTBED_SCHEDULER",
+        callback=_remember,
+        help="run guests on the Dask cluster whose scheduler is there (tcp://HOST:8786)",
+    ),
+]
+
+
 @app.command()
 def run(
     manifest: Annotated[str, typer.Argument(help="a .toml file, or the name of one that ships (kv-ycsb, latency)")],
     json: Json = None,
+    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it
     scale: Scale = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only list the runs")] = False,
 ) -> None:
@@ -247,6 +268,28 @@ def results(
     found = results_module.load_all(results_root() / manifest if manifest else results_root())
     tables.show_results(found)
     tables.save_json(json, [result.data for result in found])
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def worker(
+    scheduler: Annotated[str, typer.Argument(metavar="ADDRESS", help="the scheduler's, as tcp://HOST:8786")],
+    more: Annotated[list[str] | None, typer.Argument(metavar="-- [OPTION]...", help="as dask worker --help")] = None,
+    guests: Annotated[int | None, typer.Option(min=1, help="at a time; one a core if not given")] = None,
+    memory: Annotated[str | None, typer.Option(help="for all guests, as 16GiB; what is free if not given")] = None,
+) -> None:
+    """Run guests of this host for `testbed run --scheduler ADDRESS`, until it is ended.
+
+    The host needs this clone and its cache: run `testbed build` on it, or copy the cache from where that was done.
+
+    Examples:
+
+      dask scheduler                              on one host
+
+      testbed worker tcp://HOST:8786              on each host
+
+      testbed run kv-ycsb --scheduler tcp://HOST:8786
+    """
+    worker_module.become(worker_module.command(scheduler, guests, memory, more or []))
 
 
 @app.command("build")

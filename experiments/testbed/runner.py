@@ -1,24 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The data path: manifest -> runs -> guests, two at a time -> results, each written the moment it exists."""
+"""The data path: manifest -> runs -> guests, as many as there is room for -> results, each written once it exists."""
 
 import asyncio
+import os
 import shutil
 import signal
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from . import results
+from . import capacity, results
 from .build import console
+from .capacity import Capacity
 from .errors import RunFailed
-from .executor import GuestExecutor, GuestOutcome, GuestSpec
+from .executor import GuestExecutor, GuestOutcome
 from .manifest import Run
 from .results import Result
 
-GUESTS_AT_ONCE = 2
+if TYPE_CHECKING:
+    from .fleet import Fleet
+
 T = TypeVar("T")
 
 
@@ -27,6 +32,7 @@ class Reporter(Protocol):
 
     def start(self, run: Run) -> None: ...
     def finish(self, run: Run, outcome: str, cached: bool) -> None: ...
+    def say(self, text: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -47,32 +53,66 @@ async def run_all(
     executor: GuestExecutor,
     root: Path,
     reporter: Reporter,
-    guests_at_once: int = GUESTS_AT_ONCE,
+    scheduler: str | None = None,
+    here: Capacity | None = None,
 ) -> list[Result]:
-    """Every run's result, in order: found if it exists, else made now. Raises RunFailed if any gave none."""
-    slots = asyncio.Semaphore(guests_at_once)
+    """Every run's result, in order: found if it exists, else made now. Raises RunFailed if any gave none.
+
+    `scheduler` is the address of a Dask cluster to run on; without one `executor` runs guests here, as many as `here`.
+    """
+    paths = [results.path_for(root, run, keys) for run in runs]
+    found = [results.load(path) if path.exists() else None for path in paths]
+    for run, result in zip(runs, found, strict=True):
+        if result:
+            reporter.finish(run, result.outcome, cached=True)
+    missing = [run for run, result in zip(runs, found, strict=True) if not result]
+    made: list[Result | Failure] = []
+    if missing:
+        async with open_fleet(executor, keys, reporter, scheduler, here) as fleet:
+            made = await _make(missing, keys, fleet, root, reporter)
+    failures = [str(item) for item in made if isinstance(item, Failure)]
+    if failures:
+        raise RunFailed(f"{len(failures)} of {len(runs)} runs gave no result: " + "; ".join(failures))
+    rest = (item for item in made if isinstance(item, Result))
+    return [result or next(rest) for result in found]
+
+
+@asynccontextmanager
+async def open_fleet(
+    executor: GuestExecutor,
+    keys: dict[str, str],
+    reporter: Reporter,
+    scheduler: str | None = None,
+    here: Capacity | None = None,
+) -> AsyncIterator["Fleet"]:
+    """The cluster at the address `scheduler`, or without one, one in this process."""
+    from . import fleet  # half a second, which a run of hits need not spend
+
+    if scheduler:
+        async with fleet.elsewhere(scheduler, keys, reporter.say) as there:
+            yield there
+    else:
+        async with fleet.here(executor, here or capacity.of_this_host(), keys, reporter.say) as local:
+            yield local
+
+
+async def _make(
+    runs: list[Run], keys: dict[str, str], fleet: "Fleet", root: Path, reporter: Reporter
+) -> list[Result | Failure]:
+    """Run all of these at once, as far as there is room; each result is stored the moment it exists."""
 
     async def one(run: Run) -> Result | Failure:
         path = results.path_for(root, run, keys)
-        if path.exists():
-            result = results.load(path)
-            reporter.finish(run, result.outcome, cached=True)
-            return result
-        async with slots:
-            reporter.start(run)
-            outcome = await executor.run(GuestSpec(run.guest, run.job))
+        outcome = await fleet.run(run, lambda: reporter.start(run))
         reporter.finish(run, outcome.outcome, cached=False)
         if outcome.outcome != "ok":
             return Failure(run, outcome.outcome, keep_failure(path, outcome))
         return results.store(path, run, keys, results.guest_data(outcome))
 
+    await fleet.check(runs)
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one(run)) for run in runs]
-    done = [task.result() for task in tasks]
-    failures = [str(item) for item in done if isinstance(item, Failure)]
-    if failures:
-        raise RunFailed(f"{len(failures)} of {len(runs)} runs gave no result: " + "; ".join(failures))
-    return [item for item in done if isinstance(item, Result)]
+    return [task.result() for task in tasks]
 
 
 def keep_failure(path: Path, outcome: GuestOutcome) -> Path:
@@ -112,9 +152,9 @@ def first_error(group: BaseExceptionGroup[Any]) -> BaseException:
 
 
 def run_with_bar(runs: list[Run], keys: dict[str, str], executor: GuestExecutor, root: Path) -> list[Result]:
-    """`run_all` with a progress bar, to its end or to Ctrl-C."""
+    """`run_all` with a progress bar, to its end or to Ctrl-C; on the cluster that TESTBED_SCHEDULER names, if any."""
     with ProgressBar(len(runs), runs[0].manifest) as bar:
-        return drive(run_all(runs, keys, executor, root, bar))
+        return drive(run_all(runs, keys, executor, root, bar, os.environ.get("TESTBED_SCHEDULER")))
 
 
 class ProgressBar:
@@ -145,6 +185,9 @@ class ProgressBar:
         self._show()
         if outcome != "ok" or (not console.is_terminal and not cached):
             console.print(f"{self._title} {run.label}: {outcome}")
+
+    def say(self, text: str) -> None:
+        console.print(text, soft_wrap=True)
 
     def _show(self) -> None:
         running = f" ({', '.join(self._running)})" if self._running else ""

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from .build import Product, build
+from .build import build
 from .errors import RunFailed
 from .executor import QemuExecutor
 from .qemu_line import Images
@@ -23,18 +23,20 @@ class Session:
 def open_session(qemu: str = "qemu") -> Session:
     """Build what is missing and point at all of it. `qemu` names the QEMU component to run."""
     products = build((qemu, "buildroot", "base", "software"))
-    return Session(images(products, qemu), {name: product.key for name, product in products.items()})
+    paths = {name: product.path for name, product in products.items()}
+    return Session(images(paths), {name: product.key for name, product in products.items()})
 
 
-def images(products: dict[str, Product], qemu: str) -> Images:
-    """The files of the built products that a guest starts from."""
-    base = products["base"].path
+def images(components: dict[str, Path]) -> Images:
+    """The files of the built components that a guest starts from."""
+    base, software = components["base"], components["software"]
+    qemu = next(path for name, path in components.items() if name.startswith("qemu"))
     kernel = next((base / name for name in ("vmlinux", "vmlinuz") if (base / name).exists()), base / "vmlinuz")
     found = Images(
-        qemu=products[qemu].path / "bin" / "qemu-system-x86_64",
-        firmware=products[qemu].path / "share" / "qemu",
+        qemu=qemu / "bin" / "qemu-system-x86_64",
+        firmware=qemu / "share" / "qemu",
         kernel=kernel,
-        initrds=(base / "base.cpio", products["software"].path / "software.cpio"),
+        initrds=(base / "base.cpio", software / "software.cpio"),
     )
     needed: tuple[Path, ...] = (found.qemu, found.firmware, found.kernel, *found.initrds)
     for path in needed:

@@ -18,20 +18,24 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from . import canonical, manifest, profiles, results
 from .build import console
+from .capacity import Capacity
 from .errors import RunFailed, TestbedError
-from .executor import GuestExecutor, GuestSpec
+from .executor import GuestExecutor
 from .grid import Configuration, capture_runs
 from .manifest import Run
 from .paths import results_root
 from .replay import Replayer, open_replayer
-from .runner import ProgressBar, Reporter, drive, keep_failure
+from .runner import ProgressBar, Reporter, drive, keep_failure, open_fleet
 from .session import open_session
+
+if TYPE_CHECKING:
+    from .fleet import Fleet
 
 FORMAT = 1
 CHUNK = 8  # configurations of one process: as many as share one decoding of the trace
@@ -87,41 +91,42 @@ def trace_path(root: Path, run: Run, keys: dict[str, str]) -> Path:
 
 
 async def capture_all(
-    runs: list[Run], keys: dict[str, str], executor: GuestExecutor, root: Path, reporter: Reporter, at_once: int = 2
+    runs: list[Run],
+    keys: dict[str, str],
+    executor: GuestExecutor,
+    root: Path,
+    reporter: Reporter,
+    here: Capacity | None = None,
 ) -> list[Path]:
-    """Every run's trace, in order: found if it exists, else made now with the run's result."""
-    slots = asyncio.Semaphore(at_once)
-
-    async def one(run: Run) -> Path:
-        path = trace_path(root, run, keys)
-        if path.exists():
+    """Every run's trace, in order: found if it exists, else made now, on this host, with the run's result."""
+    paths = [trace_path(root, run, keys) for run in runs]
+    missing = [(run, path) for run, path in zip(runs, paths, strict=True) if not path.exists()]
+    for run, path in zip(runs, paths, strict=True):
+        if (run, path) not in missing:
             reporter.finish(run, "ok", cached=True)
-            return path
-        async with slots:
-            reporter.start(run)
-            await _capture(run, keys, executor, path)
-        reporter.finish(run, "ok", cached=False)
-        return path
-
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(run)) for run in runs]
-    return [task.result() for task in tasks]
+    if missing:
+        async with open_fleet(executor, keys, reporter, here=here) as fleet:
+            await fleet.check([run for run, _ in missing])
+            async with asyncio.TaskGroup() as group:
+                for run, path in missing:
+                    group.create_task(_capture(run, keys, fleet, path, reporter))
+    return paths
 
 
-async def _capture(run: Run, keys: dict[str, str], executor: GuestExecutor, path: Path) -> None:
+async def _capture(run: Run, keys: dict[str, str], fleet: "Fleet", path: Path, reporter: Reporter) -> None:
     """Run once with a trace. It gets its name when it is whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     result = path.with_suffix(".json")
     try:
-        outcome = await executor.run(GuestSpec(run.guest, run.job, trace=partial))
+        outcome = await fleet.run(run, lambda: reporter.start(run), partial)
+        reporter.finish(run, outcome.outcome, cached=False)
         if outcome.outcome != "ok":
             folder = keep_failure(result, outcome)
             raise RunFailed(f"{run.label}: {outcome.outcome} while its trace was captured (see {folder})")
         if not partial.exists():
             raise RunFailed(f"{run.label}: QEMU wrote no trace to {partial}")
-        if not result.exists():
-            results.store(result, run, keys, results.guest_data(outcome))
+        results.store(result, run, keys, results.guest_data(outcome))
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One run as a Dask task: what is sent to a worker, and what the worker does with it."""
+
+import asyncio
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from distributed import get_worker
+
+from . import canonical, results
+from .cache import Cache
+from .errors import RunFailed
+from .executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecutor
+from .manifest import Run
+from .paths import cache_root
+from .session import images
+
+EXECUTOR = "testbed"  # the name under which a worker holds an executor that it was given
+LOOK_S = 0.2  # how often a worker looks whether its run is still wanted
+
+
+class Refused(RunFailed):
+    """A worker cannot make the run: its host lacks a component, or would make another run of it."""
+
+    def __init__(self, address: str, why: str) -> None:
+        super().__init__(address, why)
+        self.address, self.why = address, why
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a worker needs to know, as plain data."""
+
+    run: Run
+    keys: dict[str, str]  # of the components
+    digest: str  # of the run's identity, as the client has it
+    topic: str  # where the worker says that the guest starts
+    attempt: int = 1
+    trace: Path | None = None
+
+    @property
+    def key(self) -> str:
+        """The task's name on the cluster."""
+        return f"{self.run.label}-{self.digest[:16]}-{self.attempt}"
+
+
+async def run_task(task: Task) -> GuestOutcome:
+    """Run the task's guest on this worker. When the task is cancelled its guest ends too."""
+    worker = get_worker()
+    executor: GuestExecutor = worker.extensions.get(EXECUTOR) or _executor_for(task, worker.address)
+    worker.log_event(task.topic, {"key": task.key, "worker": worker.address})
+    guest = asyncio.ensure_future(executor.run(GuestSpec(task.run.guest, task.run.job, trace=task.trace)))
+    try:
+        while not (await asyncio.wait({guest}, timeout=LOOK_S))[0]:
+            state = worker.state.tasks.get(task.key)  # Dask itself never stops a coroutine
+            if state is None or state.state == "cancelled":
+                break
+    finally:
+        guest.cancel()
+        await asyncio.wait({guest})
+    return guest.result()
+
+
+def _executor_for(task: Task, address: str) -> QemuExecutor:
+    """An executor from this host's cache, if that holds what the client has."""
+    if lacking := lacks(task.keys):
+        raise Refused(address, lacking)
+    if canonical.digest(results.identity(task.run, task.keys)) != task.digest:
+        raise Refused(address, "has another version of the testbed's sources; check out the client's")
+    cache = Cache(cache_root())
+    return QemuExecutor(images({name: cache.path(name, key) for name, key in _needed(task.keys).items()}))
+
+
+def lacks(keys: dict[str, str]) -> str:
+    """What this host lacks of the components with these keys, with the remedy; nothing if it has them all."""
+    cache = Cache(cache_root())
+    missing = [cache.path(name, key).name for name, key in sorted(_needed(keys).items()) if not cache.get(name, key)]
+    if not missing:
+        return ""
+    where = f"{socket.gethostname()}:{cache.root}"
+    return f"lacks {', '.join(missing)} in {where}; copy them there or run `testbed build` there from the same sources"
+
+
+def _needed(keys: dict[str, str]) -> dict[str, str]:
+    """The components that a guest starts from; the build root is only what those were built in."""
+    return {name: key for name, key in keys.items() if name != "buildroot"}

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `dask worker --preload` gives a worker of a test: guests that end as the manifest's command says, without QEMU.
+
+`mock SECONDS ROWS` ends after so long with so many rows; `mock lost FILE` is lost as long as FILE does not exist, and
+makes it.
+"""
+
+import asyncio
+import os
+import re
+from pathlib import Path
+
+from distributed import Worker
+
+from testbed.executor import GuestOutcome, GuestSpec
+from testbed.guest_task import EXECUTOR
+
+
+class MockGuests:
+    async def run(self, spec: GuestSpec) -> GuestOutcome:
+        assert spec.job
+        words = re.findall(r"exec mock (.*)", spec.job.script)[0].split()
+        if words[0] == "lost" and not Path(words[1]).exists():
+            Path(words[1]).write_text("")
+            return GuestOutcome("lost")
+        seconds = 0.0 if words[0] == "lost" else float(words[0])
+        with Path(os.environ["MOCK_LOG"]).open("a") as log:
+            log.write(f"start {os.getpid()} {' '.join(words)}\n")
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            with Path(os.environ["MOCK_LOG"]).open("a") as log:
+                log.write(f"cancelled {os.getpid()} {' '.join(words)}\n")
+            raise
+        return GuestOutcome("ok", 0, rows=[{"words": words, "n": n} for n in range(3)])
+
+
+def dask_setup(worker: Worker) -> None:
+    worker.extensions[EXECUTOR] = MockGuests()

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A Dask cluster of worker processes on loopback addresses, each a host of its own, with mock guests."""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import MANIFEST, MockExecutor, QuietReporter
+from testbed import manifest, results
+from testbed.capacity import Capacity
+from testbed.errors import TestbedError
+from testbed.executor import GuestOutcome, GuestSpec
+from testbed.manifest import Run
+from testbed.runner import drive, run_all
+
+KEYS = {"qemu": "q" * 64, "base": "b" * 64, "buildroot": "r" * 64}
+HERE = Capacity(guests=2, memory_mib=8192)
+PRELOAD = Path(__file__).with_name("mock_worker.py")
+
+
+@dataclass
+class Cluster:
+    """A scheduler and the workers that were started for it."""
+
+    folder: Path
+    scheduler: subprocess.Popen[bytes]
+    address: str
+    workers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def add(self, host: str, cache: Path | None = None) -> None:
+        """A worker of two guests at that loopback address."""
+        own = ["--host", host, "--preload", str(PRELOAD), "--no-nanny", "--dashboard-address", f"{host}:0"]
+        more = ["--local-directory", str(self.folder), *own]
+        command = [sys.executable, "-m", "testbed", "worker", self.address, "--guests", "2", "--memory", "8GiB", "--"]
+        environment = os.environ | {"MOCK_LOG": str(self.log), "TESTBED_CACHE": str(cache or self.folder / "cache")}
+        with (self.folder / f"{host}.log").open("wb") as log:
+            self.workers[host] = subprocess.Popen([*command, *more], env=environment, stdout=log, stderr=log)
+
+    def wait_for(self, host: str) -> None:
+        """Until that worker has joined."""
+        wait_until(lambda: "Registered to:" in (self.folder / f"{host}.log").read_text())
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "guests.log"
+
+    def guests(self, word: str) -> list[list[str]]:
+        """What the mock guests said: word, process, and the words of the command."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        return [line.split() for line in lines if line.startswith(word)]
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two workers that have the components."""
+    folder = tmp_path_factory.mktemp("cluster")
+    for name, key in KEYS.items():
+        if name != "buildroot":
+            (folder / "cache" / f"{name}-{key[:16]}").mkdir(parents=True)
+    file = folder / "scheduler.json"
+    options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *options, "--scheduler-file", str(file)]
+    with (folder / "scheduler.log").open("wb") as log:
+        scheduler = subprocess.Popen(command, stdout=log, stderr=log)
+    cluster = Cluster(folder, scheduler, "")
+    try:
+        wait_until(lambda: "Scheduler at:" in (folder / "scheduler.log").read_text())
+        wait_until(lambda: file.exists() and file.read_text().endswith("}"))
+        cluster.address = file.read_text().partition('"address": "')[2].partition('"')[0]
+        for host in ("127.0.0.2", "127.0.0.3"):
+            cluster.add(host)
+        for host in ("127.0.0.2", "127.0.0.3"):
+            cluster.wait_for(host)
+        yield cluster
+    finally:
+        for process in (*cluster.workers.values(), scheduler):
+            with suppress(ProcessLookupError):
+                process.kill()
+            process.wait()
+
+
+def mock_manifest(folder: Path, command: str, matrix: str) -> list[Run]:
+    path = folder / "mock.toml"
+    path.write_text(f'{MANIFEST.partition("[workload]")[0]}[workload]\ncommand = "{command}"\n[matrix]\n{matrix}\n')
+    return manifest.runs(path)
+
+
+def rows(spec: GuestSpec) -> GuestOutcome:
+    """What the mock guests of the workers answer."""
+    assert spec.job
+    words = spec.job.script.partition("exec mock ")[2].split()
+    return GuestOutcome("ok", 0, rows=[{"words": words, "n": n} for n in range(3)])
+
+
+def run_there(cluster: Cluster, runs: list[Run], root: Path, reporter: QuietReporter) -> list[results.Result]:
+    return drive(run_all(runs, KEYS, MockExecutor(), root, reporter, cluster.address))
+
+
+def test_a_worker_that_is_killed_costs_no_run_and_no_byte(cluster: Cluster, tmp_path: Path) -> None:
+    """Its runs are started again elsewhere, which is said; the files are those of a run in this process."""
+    runs = mock_manifest(tmp_path, "mock {s} {n}", 's = ["0.3", "0.4"]\nn = [1, 2, 3, 4]')
+    victim, reporter = cluster.workers["127.0.0.2"], QuietReporter()
+    reporter.on_start = lambda _: victim.kill() if len(reporter.started) == 6 else None
+    done = run_there(cluster, runs, tmp_path / "there", reporter)
+    assert any("lost on 127.0.0.2; running it once more, on 127.0.0.3" in text for text in reporter.said)
+    assert {process for _, process, *_ in cluster.guests("start")} == {str(p.pid) for p in cluster.workers.values()}
+    here = drive(run_all(runs, KEYS, MockExecutor(rows), tmp_path / "here", QuietReporter(), here=HERE))
+    assert [r.path.read_bytes() for r in done] == [r.path.read_bytes() for r in here]
+    assert len(results.load_all(tmp_path / "there")) == 8
+
+
+def test_a_lost_guest_is_run_once_more(cluster: Cluster, tmp_path: Path) -> None:
+    runs, reporter = mock_manifest(tmp_path, f"mock lost {tmp_path}/{{n}}", "n = [1]"), QuietReporter()
+    assert [result.outcome for result in run_there(cluster, runs, tmp_path / "r", reporter)] == ["ok"]
+    assert any(text.startswith("1: lost on 127.0.0.3; running it once more") for text in reporter.said)
+
+
+def test_an_interrupt_ends_the_guests_of_the_workers(cluster: Cluster, tmp_path: Path) -> None:
+    runs, root = mock_manifest(tmp_path, "mock {s} interrupted", 's = ["0", "600"]'), tmp_path / "r"
+
+    def stop_when_one_is_done(task: asyncio.Task[object]) -> None:
+        if len(list(root.rglob("*.json"))) == 1 and cluster.guests("start")[-1][2:] == ["600", "interrupted"]:
+            task.cancel()
+
+    work = run_all(runs, KEYS, MockExecutor(), root, QuietReporter(), cluster.address)
+    with pytest.raises(KeyboardInterrupt):
+        drive(watched(work, stop_when_one_is_done))
+    wait_until(lambda: [words for _, _, *words in cluster.guests("cancelled")] == [["600", "interrupted"]])
+    assert [result.point for result in results.load_all(root)] == [{"s": "0"}]
+
+
+async def watched(work: Coroutine[Any, Any, object], look: Callable[[asyncio.Task[object]], None]) -> None:
+    """Do that work, and `look` at it now and then."""
+    task = asyncio.create_task(work)
+    while not (await asyncio.wait({task}, timeout=0.05))[0]:
+        look(task)
+    await task
+
+
+def test_a_worker_with_other_components_is_left_out(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.add("127.0.0.4", cache=tmp_path / "empty")
+    cluster.wait_for("127.0.0.4")
+    runs, reporter = mock_manifest(tmp_path, "mock {s} other", 's = ["0", "0.1", "0.2"]'), QuietReporter()
+    assert len(run_there(cluster, runs, tmp_path / "r", reporter)) == 3
+    assert any(text.startswith("worker 127.0.0.4 is left out: it lacks base-bbbb") for text in reporter.said)
+    stranger = str(cluster.workers["127.0.0.4"].pid)
+    assert stranger not in {process for _, process, *_ in cluster.guests("start")}
+
+
+def test_no_worker_with_the_components_is_one_sentence(cluster: Cluster, tmp_path: Path) -> None:
+    runs, work = mock_manifest(tmp_path, "mock 0", "n = [1]"), QuietReporter()
+    with pytest.raises(TestbedError, match=r"no worker can make these runs; .* lacks .*qemu-xxxx.*run `testbed build`"):
+        drive(run_all(runs, KEYS | {"qemu": "x" * 64}, MockExecutor(), tmp_path / "r", work, cluster.address))
+
+
+def test_a_run_that_no_worker_has_memory_for_is_named(cluster: Cluster, tmp_path: Path) -> None:
+    mock_manifest(tmp_path, "mock 0", "n = [1]")
+    path = tmp_path / "mock.toml"
+    path.write_text(path.read_text().replace("[cpu]", '[guest]\nmemory = "64GiB"\n[cpu]'))
+    with pytest.raises(TestbedError, match=r"manifest small: run 1 needs 66304 MiB .* lower the key 'guest.memory'"):
+        run_there(cluster, manifest.runs(path), tmp_path / "r", QuietReporter())
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers there; start one by `dask scheduler`"),
+        ("host", "'host' is no address; write it as tcp://HOST:8786"),
+        ("tcp://host:port", "is no address"),
+    ],
+)
+def test_an_unreachable_scheduler_is_one_sentence_within_seconds(
+    small_manifest: Path, tmp_path: Path, address: str, message: str
+) -> None:
+    started = time.monotonic()
+    with pytest.raises(TestbedError, match=re.escape(message)) as caught:
+        drive(run_all(manifest.runs(small_manifest), KEYS, MockExecutor(), tmp_path, QuietReporter(), address))
+    assert (caught.value.exit_status, time.monotonic() - started < 10) == (2, True)
