@@ -91,7 +91,7 @@ template <class Engine> class Kv {
     }
 
     Kv(Engine &engine, const Options &options)
-        : options(options), store(engine, options.bucketCount()), client(store) {}
+        : options(options), store(engine, options.bucketCount(), options.comparison), client(store) {}
 
     void load() {
         constexpr uint64_t batch = 256;

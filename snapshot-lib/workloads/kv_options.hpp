@@ -2,18 +2,29 @@
 #pragma once
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "kv_store.hpp"
 #include "options.hpp"
 #include "ycsb.hpp"
 
 namespace workloads {
 
+inline Comparison comparisonOf(const std::string &text) {
+    if (text == "strings")
+        return Comparison::Strings;
+    if (text == "words")
+        return Comparison::Words;
+    throw std::invalid_argument("--compare wants strings or words, not '" + text + "'");
+}
+
 struct KvOptions : Options {
     std::string workload = "A";
     uint64_t records = 78125; // 5M / 64, the scale of the checked-in experiments
     uint64_t operations = 78125;
+    Comparison comparison = Comparison::Strings;
     uint64_t buckets = 0; // 0: as many records per bucket as the paper, 5M / 3500
 
     uint64_t bucketCount() const {
@@ -31,6 +42,8 @@ struct KvOptions : Options {
              [this](const char *text) { operations = number("operations", text, 0, Many); }},
             {"buckets", "N", "default: 1428 records per bucket",
              [this](const char *text) { buckets = number("buckets", text, 1, Many); }},
+            {"compare", "HOW", "keys as strings or as words (default strings)",
+             [this](const char *text) { comparison = comparisonOf(text); }},
         };
     }
 };
