@@ -5,7 +5,7 @@
 PYTHON := .venv/bin/python
 SCALE ?= quick
 
-.PHONY: help testbed test lint bench figures clean
+.PHONY: help testbed test lint bench figures report clean
 
 help: ## list the verbs
 	@grep -E '^[a-z]+: .*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -27,6 +27,9 @@ bench: .venv/provisioned ## guest speed and CXL access rate against stock QEMU, 
 
 figures: .venv/provisioned ## every figure beside the published values: half an hour; SCALE=standard a night, SCALE=full for patience
 	@$(PYTHON) -m testbed figures --scale $(SCALE)
+
+report: figures ## the figures, the scorecard and the configuration of every run as one HTML page and one PDF
+	@$(PYTHON) -m testbed report
 
 clean: ## remove what was made in this clone; the shared cache stays (testbed cache prune)
 	rm -rf .venv build

@@ -9,9 +9,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from analysis.report.build import FOLDER as REPORT
+from analysis.report.build import write as write_report
+
 from . import canonical, scales, tables
 from . import demo as demo_module
 from . import doctor as doctor_module
+from . import figures as figures_module
 from . import manifest as manifests
 from . import results as results_module
 from . import sweep as sweep_module
@@ -350,6 +354,30 @@ def figures(
       testbed figures kv-ycsb --scale standard
     """
     tables.save_json(json, demo_module.draw_figures(open_session(), names or [], scale).as_data())
+
+
+@app.command()
+def report(
+    figures: Annotated[
+        Path, typer.Option(metavar="DIR", help="where testbed figures has drawn")
+    ] = figures_module.FOLDER,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="where report.html and report.pdf go")] = REPORT,
+    json: Json = None,
+) -> None:
+    """Write the figures, the scorecard and the configuration of every run as one HTML page and one PDF.
+
+    Runs nothing and fetches nothing: it reads what testbed figures has drawn, and the results that it drew from. The
+    page is one file that works without a network; equal figures and results give equal bytes.
+
+    Examples:
+
+      testbed report
+
+      testbed report --out /tmp/report --json summary.json
+    """
+    written = write_report(figures, results_root(), out)
+    tables.show_report(written)
+    tables.save_json(json, written.as_data())
 
 
 @app.command()

@@ -14,7 +14,6 @@ from analysis.catalogue import Entry
 from analysis.drawn import Comparison, Drawn, Gathered
 
 from . import canonical, manifest, scales
-from .errors import TestbedError
 from .grid import configurations
 from .manifest import Run
 from .paths import REPO, results_root
@@ -117,6 +116,7 @@ def _inputs(entry: Entry, gathered: Gathered) -> str:
 def _analysis_digest() -> str:
     folder = Path(analysis.__file__).parent
     files = [path for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".csv", ".toml")]
+    files = [path for path in files if folder / "report" not in path.parents]  # it draws none of them
     return canonical.digest([[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files])
 
 
@@ -126,14 +126,3 @@ def _drawn_before(folder: Path) -> dict[str, dict[str, Any]]:
         return {figure["name"]: figure for figure in json.loads((folder / INDEX).read_text())["figures"]}
     except (OSError, ValueError, TypeError, KeyError):
         return {}
-
-
-def load_index(folder: Path = FOLDER) -> dict[str, Any]:
-    """index.json as data, for the report."""
-    path = folder / INDEX
-    try:
-        return dict(json.loads(path.read_text()))
-    except OSError as error:
-        raise TestbedError(f"cannot read {path}: {error.strerror}; testbed figures writes it") from error
-    except ValueError as error:
-        raise TestbedError(f"{path} is not whole JSON; remove it and run testbed figures") from error

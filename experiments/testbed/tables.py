@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from analysis.drawn import Comparison
+from analysis.report.build import Written
 from analysis.scorecard import score
 
 from . import canonical
@@ -92,3 +93,10 @@ def show_sweep(rows: Sequence[Replayed], title: str) -> None:
     count = len(rows) // max(len({row.point for row in rows}), 1)
     columns = ("point", "", "time", "speed", "hits", "where")
     show(f"{title}: {count} configurations a point; speed is against the captured device", columns, cells)
+
+
+def show_report(written: Written) -> None:
+    """The files of a report, and what it says in one line."""
+    cells = [(path, f"{path.stat().st_size / 1024:,.0f} KiB") for path in written.files]
+    show(f"report of {len(written.index.figures)} figures from {written.runs} runs", ("file", "size"), cells)
+    out.print(written.index.scorecard.text, soft_wrap=True)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`testbed report`: from the index of figures to the page and the PDF."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed import canonical
+from testbed.errors import TestbedError
+from testbed.paths import REPO
+
+from . import index as index_module
+from . import page, pdf
+
+FOLDER = REPO / "build" / "report"
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written, and what is in it."""
+
+    files: list[Path]
+    index: index_module.Index
+    runs: int
+
+    def as_data(self) -> dict[str, Any]:
+        score = {k: v for k, v in vars(self.index.scorecard).items() if k not in ("columns", "rows")}
+        files = {path.name: path.stat().st_size for path in self.files}
+        counts = {"figures": len(self.index.figures), "runs": self.runs, "comparisons": len(self.index.comparisons)}
+        return {"scale": self.index.scale, "bytes": files, "scorecard": score, **counts}
+
+
+def write(figures: Path, results: Path, out: Path) -> Written:
+    """Write report.html and report.pdf into `out` from the figures in `figures` and the results under `results`."""
+    index = index_module.load(figures)
+    loaded = index_module.load_results(index, results)
+    html = page.render(index, loaded, figures)
+    paths = [out / "report.html", out / "report.pdf"]
+    canonical.write_atomically(paths[0], html)
+    _write_bytes(paths[1], pdf.from_html(html))
+    return Written(paths, index, len(loaded))
+
+
+def _write_bytes(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f".{path.name}")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise TestbedError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `testbed figures` wrote: the index of figures, and the result files that it names."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from analysis import scorecard as scorecards
+from analysis.drawn import Cell, Comparison
+from testbed import canonical, results
+from testbed.errors import TestbedError
+from testbed.figures import INDEX
+from testbed.results import Result
+from testbed.validation import check
+
+# The word for each of the scorecard's bounds, for what is beyond them all, and for what does not measure the same.
+BANDS = {"within_10": "within 10 %", "within_25": "within 25 %", "within_2x": "within 2x"}
+BEYOND, UNCOMPARED = "beyond 2x", "not comparable"
+
+
+def ratio(comparison: Comparison) -> float | None:
+    """Ours over the published one; None where the two do not measure the same or one is 0."""
+    if not comparison.comparable or min(comparison.ours, comparison.published) <= 0:
+        return None
+    return comparison.ours / comparison.published
+
+
+def band(comparison: Comparison) -> str:
+    """How far ours is from the published one, in a word."""
+    if ratio(comparison) is None:
+        return UNCOMPARED
+    near = (name for name, bound in scorecards.BOUNDS.items() if scorecards.within(comparison, bound))
+    return next((BANDS[name] for name in near), BEYOND)
+
+
+class Part(BaseModel):
+    """A part of the index. What figures may state beyond it is not needed here."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class RunName(Part):
+    """A result that a figure was drawn from; `digest` is the hash of its identity."""
+
+    manifest: str
+    label: str
+    digest: str
+    scale: int
+
+
+class Figure(Part):
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    title: str
+    caption: str
+    notes: list[str]
+    columns: list[str]
+    rows: list[list[Cell]]
+    svg: str | None  # a figure may be a table only
+    comparisons: list[Comparison]
+    results: list[RunName]
+
+
+class Index(Part):
+    scale: str
+    figures: list[Figure]
+    scorecard: scorecards.Scorecard
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        return [comparison for figure in self.figures for comparison in figure.comparisons]
+
+
+def load(folder: Path) -> Index:
+    """The index of the figures in `folder`."""
+    path = folder / INDEX
+    if not path.is_file():
+        raise TestbedError(f"there is no {path}, which `make figures` writes; run make figures first")
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise TestbedError(f"{path} is damaged ({error}); remove it and run make figures") from error
+    if not isinstance(data, dict):
+        raise TestbedError(f"{path} is damaged (no object at its top); remove it and run make figures")
+    return check(Index, data, path)
+
+
+def path_of(root: Path, run: RunName) -> Path:
+    """Where the result of that run is kept."""
+    return root / run.manifest / f"{run.label}-{run.digest[:16]}.json"
+
+
+def load_results(index: Index, root: Path) -> dict[RunName, Result]:
+    """Every result that the index names, each once and in its order. A missing, damaged or foreign one is named."""
+    loaded = {}
+    for run in dict.fromkeys(run for figure in index.figures for run in figure.results):
+        path = path_of(root, run)
+        if not path.is_file():
+            raise TestbedError(f"result {path}, from which a figure was drawn, is missing; run make figures again")
+        result = results.load(path)
+        if not canonical.digest(result.data["identity"]).startswith(run.digest):
+            raise TestbedError(f"result {path} is of another run than its name says; remove it and run make figures")
+        loaded[run] = result
+    return loaded

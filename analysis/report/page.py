@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report as one HTML page. Its bytes depend on the figures and results only."""
+
+import re
+import shlex
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from analysis.drawn import Cell, Comparison
+from testbed.parameters import key_of
+from testbed.results import Result
+
+from . import fonts, machines, overview, svg
+from .index import BANDS, BEYOND, UNCOMPARED, Figure, Index, RunName, band, ratio
+from .machines import Machines
+
+NUMBER = re.compile(r"[<~]?\s*([+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)(?=$|[\s%x*(])", re.IGNORECASE)
+NOTHING = "\N{EN DASH}"
+NO_CAUSE = "No cause was tested"
+BAND_NAMES = (*BANDS.values(), BEYOND, UNCOMPARED)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A cell of a table: its text, and the number that it is sorted by if it is one."""
+
+    text: str
+    number: float | None
+
+
+def shown(value: Cell) -> Shown:
+    """A value for people. Text that begins with a number is sorted by that."""
+    if value is None or value == "":
+        return Shown(NOTHING, None)
+    if isinstance(value, bool):
+        return Shown("yes" if value else "no", None)
+    if isinstance(value, int):
+        return Shown(f"{value:,}", value)
+    if isinstance(value, float):
+        return Shown(f"{value:.4g}" if abs(value) < 1e5 else f"{value:,.0f}", value)
+    match = NUMBER.match(value)
+    return Shown(value, float(match[1].replace(",", "")) if match else None)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as the template takes it: a column is numeric if every cell that has content is a number."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: list[list[Shown]]
+
+    @property
+    def numeric(self) -> list[bool]:
+        cells = [[row[i] for row in self.rows if i < len(row)] for i in range(len(self.columns))]
+        return [
+            any(c.number is not None for c in column) and all(c.number is not None or c.text == NOTHING for c in column)
+            for column in cells
+        ]
+
+
+def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
+    return Table(caption, columns, [[shown(cell) for cell in row] for row in rows])
+
+
+def comparison_table(caption: str, comparisons: Sequence[Comparison], of_one_cause: bool = False) -> Table:
+    """Ours beside the published, with ratio, verdict and cause. With a cause in common, they come from many figures."""
+    columns = ("group", "what", "unit", "ours", "published", "ratio", "verdict")
+    rows: list[list[Cell]] = [
+        [c.group, c.what, c.unit, c.ours, c.published, _times(ratio(c)), band(c)] for c in comparisons
+    ]
+    if of_one_cause:
+        named = [[c.figure, *row] for c, row in zip(comparisons, rows, strict=True)]
+        return table(caption, ("figure", *columns), named)
+    return table(caption, (*columns, "cause"), [[*row, c.cause] for c, row in zip(comparisons, rows, strict=True)])
+
+
+def _times(value: float | None) -> str | None:
+    return None if value is None else f"{value:.3g}x"
+
+
+def disagreements(comparisons: Sequence[Comparison]) -> dict[str, list[Comparison]]:
+    """Cause -> every number beyond 2x or not comparable that it explains; the largest group first."""
+    groups: dict[str, list[Comparison]] = {}
+    for comparison in comparisons:
+        if band(comparison) in (BEYOND, UNCOMPARED):
+            groups.setdefault(comparison.cause or NO_CAUSE, []).append(comparison)
+    return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
+
+
+def profile_table(kind: str, name: str, scales: Sequence[int]) -> Table:
+    """Every value of a profile, at full size and as scaled."""
+    columns = [machines.profile_at(kind, name, scale) or {} for scale in (1, *scales)]
+    headings = ["parameter", "full size", *(f"at 1/{scale}" for scale in scales)]
+    rows = [[key_of(key), *(machines.show(key, c.get(key)) for c in columns)] for key in columns[0] if key != "name"]
+    return table(f"{'CPU' if kind == 'cpu' else 'Device'} profile {name}", headings, rows)
+
+
+def machine_table(of: Machines) -> Table:
+    columns = [
+        "machine",
+        "cpu",
+        "device",
+        "scale",
+        "memory",
+        "file system",
+        "boot",
+        "software",
+        "differs from the profiles in",
+    ]
+    rows = [
+        (
+            m.name,
+            m.cpu["name"],
+            m.device["name"],
+            f"1/{m.scale}",
+            m.memory,
+            m.file_system,
+            m.boot,
+            m.components,
+            m.changes,
+        )
+        for m in of.machines.values()
+    ]
+    return table("Machines", columns, rows)
+
+
+def run_tables(index: Index, loaded: Mapping[RunName, Result], of: Machines) -> dict[str, Table]:
+    """Manifest -> every run of it that a figure was drawn from."""
+    rows: dict[str, list[list[Cell]]] = {}
+    for run, result in loaded.items():
+        command = shlex.join(result.data["identity"]["argv"])
+        figures = ", ".join(figure.name for figure in index.figures if run in figure.results)
+        cells: list[Cell] = [run.label, of.of(result).name, result.outcome, command, run.digest[:16], figures]
+        rows.setdefault(run.manifest, []).append(cells)
+    columns = ("run", "machine", "outcome", "command in the guest", "hash", "figures")
+    return {name: table(f"Runs of {name}", columns, of_it) for name, of_it in rows.items()}
+
+
+def inline_figures(index: Index, folder: Path) -> tuple[dict[str, Markup], str]:
+    """Figure -> its SVG for the page, the overview's under ''; and the fonts that they need."""
+    roots = {f.name: svg.inline(folder / f.svg, f"figure-{f.name}", f.title, f.caption) for f in index.figures if f.svg}
+    if overview.compared(index.figures):
+        with tempfile.TemporaryDirectory() as scratch:
+            path = overview.write(index.figures, Path(scratch) / "overview")
+            words = "A point a published number, by how far ours is from it; the scorecard lists them"
+            roots[""] = svg.inline(path, "overview", "Ours over the published numbers", words)
+    used: dict[tuple[str, str], set[str]] = {}
+    for root in roots.values():
+        for font, characters in svg.glyphs(root).items():
+            used.setdefault(font, set()).update(characters)
+    # The markup is our own figures', parsed and written anew above.
+    return {name: Markup(svg.text(root)) for name, root in roots.items()}, fonts.figure_faces(used)
+
+
+def provenance(figure: Figure) -> dict[str, list[RunName]]:
+    """Manifest -> the runs of it that the figure was drawn from."""
+    runs: dict[str, list[RunName]] = {}
+    for run in figure.results:
+        runs.setdefault(run.manifest, []).append(run)
+    return runs
+
+
+def render(index: Index, loaded: Mapping[RunName, Result], folder: Path) -> str:
+    """The page for the figures in `folder`."""
+    environment = Environment(
+        loader=PackageLoader("analysis.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    figures, faces = inline_figures(index, folder)
+    used = Machines(list(loaded.values()))
+    context: dict[str, Any] = {
+        "index": index,
+        "svg": figures,
+        "faces": Markup(faces),
+        "bands": [(word, sum(band(c) == word for c in index.comparisons)) for word in BAND_NAMES],
+        "scorecard": table("Every published number beside ours", index.scorecard.columns, index.scorecard.rows),
+        "disagreements": disagreements(index.comparisons),
+        "profiles": [profile_table(*profile) for profile in used.profiles()],
+        "machines": machine_table(used),
+        "components": used.components,
+        "runs": run_tables(index, loaded, used),
+        "run_count": len(loaded),
+        "table": table,
+        "comparison_table": comparison_table,
+        "provenance": provenance,
+    }
+    return environment.get_template("report.html").render(context)
