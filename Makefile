@@ -5,7 +5,7 @@
 PYTHON := .venv/bin/python
 SCALE ?= quick
 
-.PHONY: help testbed test lint bench figures report clean
+.PHONY: help testbed test lint bench figures report verify clean
 
 help: ## list the verbs
 	@grep -E '^[a-z]+: .*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -30,6 +30,9 @@ figures: .venv/provisioned ## every figure beside the published values: half an 
 
 report: figures ## the figures, the scorecard and the configuration of every run as one HTML page and one PDF
 	@$(PYTHON) -m testbed report
+
+verify: .venv/provisioned ## the figures' runs made again: what they measure must be what experiments/quick.sha256 says
+	@$(PYTHON) -m testbed verify
 
 clean: ## remove what was made in this clone; the shared cache stays (testbed cache prune)
 	rm -rf .venv build

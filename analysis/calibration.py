@@ -4,7 +4,6 @@
 Below them is how far the judged numbers are from the published ones.
 """
 
-import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,22 +12,10 @@ import matplotlib.pyplot as plt
 
 from testbed.calibrate import Measured, Rows, Verdict
 
-from . import plotting
+from . import persist, plotting
 
-PERSIST_REFERENCE = Path(__file__).parent / "reference" / "ntstore-vs-clwb-pm.csv"
 OURS, THEIRS = "#2b6cb0", "#cbd5e0"
-METHODS = {"store_clwb": "#2b6cb0", "ntstore": "#c05621"}
 Draw = Callable[[Any, Rows], None]
-
-
-def published_writes() -> dict[tuple[str, int, int], float]:
-    """(method, bytes, writes a fence) -> mean ns of one write on Optane, as the Snapshot paper measured it."""
-    lines = [line for line in PERSIST_REFERENCE.read_text().splitlines() if not line.startswith("#")]
-    return {
-        (method, int(row["bytes"]), int(row["writes_per_fence"])): float(row[f"{method}_ns"])
-        for row in csv.DictReader(lines)
-        for method in METHODS
-    }
 
 
 def _draw_chase(axes: Any, rows: Rows) -> None:
@@ -59,8 +46,8 @@ def _draw_mix(axes: Any, rows: Rows) -> None:
 
 
 def _draw_persist(axes: Any, rows: Rows) -> None:
-    published = published_writes()
-    for method, colour in METHODS.items():
+    published = persist.published_ns()
+    for method, (_, colour) in persist.METHODS.items():
         ours = [row for row in rows if row["method"] == method and row["writes_per_fence"] == 1]
         sizes = [row["bytes"] for row in ours]
         axes.plot(sizes, [row["mean_ns"] for row in ours], "o-", color=colour, ms=3, label=method)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from testbed.errors import TestbedError
 
-from . import kv_speedup
+from . import engines, kyoto, msync_share, persist
 from .drawn import Drawn, Gathered
 
 
@@ -24,7 +24,20 @@ class Entry:
     sweeps: tuple[str, ...] = ()
 
 
-FIGURES = (Entry("kv-ycsb", ("kv-ycsb",), kv_speedup.drawn),)
+def _engines(name: str, title: str) -> Entry:
+    return Entry(name, (name,), engines.drawn(name, name, title))
+
+
+FIGURES = (
+    _engines("kv-ycsb", "KV store on a memory-semantic SSD: Snapshot against PMDK under YCSB A-G"),
+    _engines("engines", "KV store on a memory-semantic SSD: every engine under YCSB A-G"),
+    _engines("engines-optane", "KV store on Optane memory: the published engines under YCSB A-G"),
+    _engines("list", "Linked list: every engine, on both devices"),
+    _engines("btree", "B-tree: every engine, on both devices"),
+    Entry(kyoto.NAME, (kyoto.NAME,), kyoto.drawn),
+    Entry(persist.NAME, (persist.NAME,), persist.drawn),
+    Entry(msync_share.NAME, (msync_share.NAME,), msync_share.drawn),
+)
 
 
 def pick(names: Sequence[str]) -> list[Entry]:

@@ -1,173 +1,267 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Engines against PMDK, operation by operation, beside the published ratios of the same kind of device.
+"""Engines operation by operation: list, B-tree and KV store, beside the published times and ratios to PMDK.
 
-Ratios above 1 are faster than PMDK. The published values are compared with, never fitted to.
+A published time is that of a published number of operations. Ours is the mean time of an operation times that number:
+scaled studies make fewer, and slow engines fewer yet. Published values are compared with, never fitted to.
 """
 
-import csv
-import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from testbed.errors import RunFailed
 from testbed.results import Result
 
-from . import plotting
-from .kv_speedup import NOT_COMPARABLE, machine_text
+from . import plotting, published, ratios
+from .drawn import Cell, Comparison, Drawn, Gathered
+from .plotting import short
 
-REFERENCE = Path(__file__).parent / "reference"
 BASELINE = "pmdk"
-FILES = {"kv": "kv", "list": "linkedlist", "btree": "btree"}
-SETUPS = {"snapshot-paper-mss": "mss", "optane-dcpmm": "pm"}
+REFERENCES = {"kv": "kv", "list": "linkedlist", "btree": "btree"}
+PUBLISHED_OPERATIONS = {"kv": 5_000_000, "list": 1_000_000, "btree": 1_000_000}
+COUNTED_BY = {"kv": "operations", "list": "nodes", "btree": "keys"}
 # Engine -> its column in the reference, and PMDK's of the same run.
 COLUMNS = {
+    "pmdk": ("pmdk_s", "pmdk_s"),
     "snapshot": ("snapshot_s", "pmdk_s"),
     "snapshot-nv": ("snapshot_nv_s", "pmdk_run2_s"),
     "msync-4k": ("msync_4k_s", "pmdk_s"),
     "msync-2m": ("msync_2m_s", "pmdk_s"),
     "msync-journal": ("msync_data_journal_s", "pmdk_s"),
 }
-COLOURS = ("#2b6cb0", "#63b3ed", "#dd6b20", "#f6ad55", "#805ad5", "#38a169", "#a0aec0", "#4a5568")
+COLOURS = {
+    "snapshot": "#2b6cb0",
+    "snapshot-nv": "#63b3ed",
+    "msync-4k": "#dd6b20",
+    "msync-2m": "#f6ad55",
+    "msync-journal": "#805ad5",
+    "famus-snap": "#38a169",
+    "volatile": "#a0aec0",
+}
+NOT_COMPARABLE = {("kv", "E"): "published E replays only the inserts of YCSB-E, without scans"}
+READS = {("list", "traverse"), ("btree", "read"), ("btree", "depth-first")}
 
 
 @dataclass(frozen=True)
-class EngineRow:
+class Timing:
     """One operation on one engine."""
 
+    device: str
     program: str
     operation: str
     engine: str
+    operations: int
     time_ns: int
-    ratio: float  # PMDK's time over this engine's
-    published: float | None
+    fewer: int  # times fewer operations than PMDK made
+
+    @property
+    def mean_ns(self) -> float:
+        return self.time_ns / self.operations
+
+    @property
+    def full_s(self) -> float:
+        """At this pace, the published number of operations."""
+        return self.mean_ns * PUBLISHED_OPERATIONS[self.program] / 1e9
+
+    @property
+    def published_s(self) -> float | None:
+        return _published(self, COLUMNS.get(self.engine, ("", ""))[0])
+
+    @property
+    def published_ratio(self) -> float | None:
+        """PMDK's published time over this engine's."""
+        own, pmdk = (_published(self, column) for column in COLUMNS.get(self.engine, ("", "")))
+        return pmdk / own if own and pmdk else None
 
     @property
     def comparable(self) -> bool:
-        return not (self.program == "kv" and self.operation in NOT_COMPARABLE)
+        return (self.program, self.operation) not in NOT_COMPARABLE and not self.reads_less
 
-    def as_data(self) -> dict[str, Any]:
-        published = None if self.published is None else round(self.published, 4)
-        return {**vars(self), "ratio": round(self.ratio, 4), "published": published}
+    @property
+    def reads_less(self) -> bool:
+        """What it reads is smaller than the others'."""
+        return self.fewer > 1 and (self.program, self.operation) in READS
+
+
+def _published(timing: Timing, column: str) -> float | None:
+    for row in published.of_device(REFERENCES[timing.program], timing.device):
+        if next(iter(row.values())) == timing.operation and column in row:
+            return float(row[column])
+    return None
+
+
+def timings(results: Sequence[Result]) -> list[Timing]:
+    """Every operation of every engine, in the order of the results. With several seeds the last one stands."""
+    made = [timing for result in results for timing in _timings_of(result)]
+    most = {_place(t): t.operations for t in made if t.engine == BASELINE}
+    return [Timing(**{**vars(t), "fewer": max(1, round(most.get(_place(t), 0) / t.operations))}) for t in made]
+
+
+def _place(timing: Timing) -> tuple[str, str]:
+    return timing.device, timing.operation
+
+
+def _timings_of(result: Result) -> Iterable[Timing]:
+    measured = [row for row in result.rows if "roi_ns" in row]
+    if not measured:
+        raise RunFailed(f"{result.path}: the program reported no roi_ns")
+    device = result.data["identity"]["machine"]["device"]["name"]
+    for row in measured:
+        operation, program = row.get("workload") or row["phase"], row["program"]
+        yield Timing(device, program, operation, row["engine"], int(row[COUNTED_BY[program]]), int(row["roi_ns"]), 1)
 
 
 def is_engines(results: Sequence[Result]) -> bool:
     """Whether these results hold engines to compare with PMDK."""
     engines = {result.point.get("engine") for result in results}
-    return BASELINE in engines and len(engines) > 1 and None not in engines
+    programs = {row.get("program") for result in results for row in result.rows}
+    return BASELINE in engines and len(engines) > 1 and programs <= set(REFERENCES)
 
 
-def published(program: str, setup: str | None) -> dict[tuple[str, str], float]:
-    """(Operation, engine) -> PMDK's published time over the engine's."""
-    path = REFERENCE / f"{FILES.get(program)}-{setup}.csv"
-    if not path.exists():
-        return {}
-    ratios = {}
-    for line in csv.DictReader(text for text in path.read_text().splitlines() if not text.startswith("#")):
-        operation = next(iter(line.values()))
-        for engine, (own, pmdk) in COLUMNS.items():
-            if own in line and pmdk in line:
-                ratios[operation, engine] = float(line[pmdk]) / float(line[own])
-    return ratios
+class Table:
+    """The timings of one program on one device."""
+
+    def __init__(self, results: Sequence[Result], device: str) -> None:
+        self.results = [r for r in results if r.data["identity"]["machine"]["device"]["name"] == device]
+        self.device = device
+        self.timings = timings(self.results)
+        self.cells = {(t.operation, t.engine): t for t in self.timings}
+        self.operations = list(dict.fromkeys(t.operation for t in self.timings))
+        self.engines = list(dict.fromkeys(t.engine for t in self.timings))
+
+    def ratio(self, timing: Timing) -> float:
+        """How many times faster than PMDK."""
+        return self.cells[timing.operation, BASELINE].mean_ns / timing.mean_ns
+
+    @property
+    def title(self) -> str:
+        return f"{self.timings[0].program} on {self.device}, {ratios.text(self.results[0])}"
+
+    @property
+    def notes(self) -> list[str]:
+        """What of it is not measured as published."""
+        fewer = {t.engine: t.fewer for t in self.timings if t.fewer > 1}
+        kinds = {(t.program, t.operation) for t in self.timings}
+        said = [f"{engine} made 1/{times} of the operations, to come to an end" for engine, times in fewer.items()]
+        said += ["those engines' reads are of so much less data: not compared"] if fewer and kinds & READS else []
+        return said + [f"{what}: {why}" for (program, what), why in NOT_COMPARABLE.items() if (program, what) in kinds]
+
+    def text(self) -> str:
+        """For people: a line an operation, a column an engine."""
+        faster = self._grid(self._faster)
+        seconds = self._grid(lambda t: _beside(f"{t.full_s:.3g}", t.published_s, ".3g", t))
+        count = f"{PUBLISHED_OPERATIONS[self.timings[0].program]:,} operations"
+        lines = [self.title, "times faster than PMDK (published):", *faster]
+        lines += [f"seconds for {count} at the measured pace (published):", *seconds]
+        return "\n".join(lines + [f"* {note}" for note in self.notes])
+
+    def _faster(self, t: Timing) -> str:
+        if t.engine == BASELINE:
+            return f"{t.time_ns / 1e6:.2f} ms"
+        return _beside(f"{self.ratio(t):.2f}", t.published_ratio, ".2f", t)
+
+    def _grid(self, show: Callable[[Timing], str]) -> list[str]:
+        lines = [["", *self.engines]]
+        for operation in self.operations:
+            cells = [self.cells.get((operation, engine)) for engine in self.engines]
+            lines.append([operation, *(show(cell) if cell else "" for cell in cells)])
+        return plotting.aligned(lines)
+
+    def rows(self) -> list[list[Cell]]:
+        """For programs: a row an operation and engine, in the order of ROW."""
+        return [
+            [
+                *(self.device, t.operation, t.engine, t.operations, t.time_ns, short(t.full_s), short(t.published_s)),
+                *(short(self.ratio(t)), short(t.published_ratio), t.comparable),
+            ]
+            for t in self.timings
+        ]
 
 
-def times_ns(results: Sequence[Result]) -> dict[tuple[str, str, str], int]:
-    """(Program, operation, engine) -> guest time, in the order of the results."""
-    times = {}
-    for result in results:
-        measured = [row for row in result.rows if "roi_ns" in row]
-        if not measured:
-            raise RunFailed(f"{result.path}: the program reported no roi_ns")
-        for row in measured:
-            times[row["program"], row.get("workload") or row["phase"], row["engine"]] = int(row["roi_ns"])
-    return times
+ROW = (
+    *("device", "operation", "engine", "operations", "roi_ns", "full_s", "published_s"),
+    *("times_faster_than_pmdk", "published_times_faster", "comparable"),
+)
 
 
-def rows(results: Sequence[Result]) -> list[EngineRow]:
-    """One row an operation and engine."""
-    setup = SETUPS.get(results[0].data["identity"]["machine"]["device"]["name"])
-    times = times_ns(results)
-    table = []
-    for (program, operation, engine), time_ns in times.items():
-        ratio = times[program, operation, BASELINE] / time_ns
-        reference = published(program, setup).get((operation, engine))
-        table.append(EngineRow(program, operation, engine, time_ns, ratio, reference))
-    return table
+def _beside(ours: str, reference: float | None, form: str, timing: Timing) -> str:
+    """`5.02 (4.83)`, with a star if the two do not measure the same."""
+    star = "" if timing.comparable else "*"
+    return ours + (f" ({reference:{form}})" if reference else "") + (star if reference or timing.reads_less else "")
 
 
-def axes_of(table: Sequence[EngineRow]) -> tuple[list[str], list[str]]:
-    """The operations and the engines, each once, in order."""
-    return list(dict.fromkeys(r.operation for r in table)), list(dict.fromkeys(r.engine for r in table))
+# ---- Drawing ----
 
 
-def _cell(row: EngineRow) -> str:
-    if row.engine == BASELINE:
-        return f"{row.time_ns / 1e6:.3f} ms"
-    reference = "-" if row.published is None else f"{row.published:.2f}" + ("" if row.comparable else "*")
-    return f"{row.ratio:.2f} ({reference})"
+def drawn(name: str, manifest: str, title: str) -> Callable[[Gathered, Path], Drawn]:
+    """How the catalogue draws the figure `name` of a manifest: a panel for each device it runs on."""
+
+    def draw(gathered: Gathered, folder: Path) -> Drawn:
+        tables = tables_of(gathered.results[manifest])
+        rows = [row for table in tables for row in table.rows()]
+        text = "\n\n".join(table.text() for table in tables)
+        return Drawn(
+            name=name,
+            title=title,
+            caption="Bars: times faster than PMDK; marks: published. " + "; ".join(t.title for t in tables) + ".",
+            notes=list(dict.fromkeys(note for table in tables for note in table.notes)),
+            columns=ROW,
+            rows=rows,
+            comparisons=[c for table in tables for c in comparisons(name, table)],
+            files=plotting.write(_figure(tables), folder / name, text, ROW, rows),
+        )
+
+    return draw
 
 
-def title(table: Sequence[EngineRow], results: Sequence[Result]) -> str:
-    return f"{table[0].program}, scale 1/{results[0].data['scale']} ({machine_text(results[0])})"
+def tables_of(results: Sequence[Result]) -> list[Table]:
+    """A table for each device, in the order of the results."""
+    devices = dict.fromkeys(r.data["identity"]["machine"]["device"]["name"] for r in results)
+    return [Table(results, device) for device in devices]
 
 
-def table_text(table: Sequence[EngineRow], results: Sequence[Result]) -> str:
-    """The table for people: a line an operation, a column an engine."""
-    operations, engines = axes_of(table)
-    cells = {(row.operation, row.engine): _cell(row) for row in table}
-    lines = [["", *engines]] + [[o, *(cells.get((o, e), "") for e in engines)] for o in operations]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    text = [f"{title(table, results)}: times faster than PMDK (published, full size)"]
-    text += ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
-    starred = [row.operation for row in table if not row.comparable and row.published is not None]
-    text += [f"* {NOT_COMPARABLE[operation]}" for operation in dict.fromkeys(starred)]
-    return "\n".join(text)
+def comparisons(figure: str, table: Table) -> list[Comparison]:
+    """Every published time, beside ours for as many operations."""
+    return [
+        Comparison(
+            figure, f"{t.program} {t.operation}, {t.device}", t.engine, "s", t.full_s, t.published_s, t.comparable
+        )
+        for t in table.timings
+        if t.published_s is not None
+    ]
 
 
-def table_csv(table: Sequence[EngineRow]) -> str:
-    """The table for programs."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(table[0].as_data()), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(row.as_data() for row in table)
-    return out.getvalue()
-
-
-def draw(table: Sequence[EngineRow], results: Sequence[Result]) -> Any:
-    """A group of bars an operation; a mark where there is a published ratio."""
-    operations, engines = axes_of(table)
-    others = [engine for engine in engines if engine != BASELINE]
-    width = 0.8 / len(others)
+def _figure(tables: Sequence[Table]) -> Figure:
     with plt.rc_context(plotting.STYLE):
-        figure, axes = plt.subplots(figsize=(7.2, 3.4), layout="constrained")
-        for number, engine in enumerate(others):
-            ours = {row.operation: row for row in table if row.engine == engine}
-            places = [operations.index(o) - 0.4 + (number + 0.5) * width for o in ours]
-            axes.bar(places, [r.ratio for r in ours.values()], width * 0.9, color=COLOURS[number], label=engine)
-            marks = [(x, r.published) for x, r in zip(places, ours.values(), strict=True) if r.published]
-            label = "published" if number == 0 else None
-            axes.plot(*zip(*marks, strict=True), "k_", markersize=7, label=label) if marks else None
-        axes.set_yscale("log")
-        axes.axhline(1, color="black", linewidth=0.6)
-        axes.set_xticks(range(len(operations)), operations)
-        axes.set_ylabel("times faster than PMDK")
-        axes.set_title(title(table, results), fontsize=8)
-        axes.legend(frameon=False, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.12), fontsize=7)
+        figure, panels = plt.subplots(
+            len(tables), 1, figsize=(7.2, 0.6 + 2.8 * len(tables)), layout="constrained", squeeze=False
+        )
+        for table, axes in zip(tables, panels[:, 0], strict=True):
+            _draw_panel(axes, table)
+        handles, labels = panels[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, frameon=False, ncols=4, loc="outside lower center", fontsize=7)
         return figure
 
 
-def write(table: Sequence[EngineRow], results: Sequence[Result], folder: Path) -> list[Path]:
-    """The figure in three formats and the table in two, named for the manifest; returns the paths."""
-    stem = folder / f"engines-{results[0].data['manifest']}"
-    figure = draw(table, results)
-    with plt.rc_context(plotting.STYLE):
-        written = plotting.save(figure, stem)
-    plt.close(figure)
-    for suffix, text in ((".txt", table_text(table, results) + "\n"), (".csv", table_csv(table))):
-        path = stem.with_suffix(suffix)
-        path.write_text(text)
-        written.append(path)
-    return written
+def _draw_panel(axes: Axes, table: Table) -> None:
+    """A group of bars an operation; a mark where there is a published ratio."""
+    others = [engine for engine in table.engines if engine != BASELINE]
+    width = 0.8 / len(others)
+    labelled = False
+    for number, engine in enumerate(others):
+        ours = [t for t in table.timings if t.engine == engine]
+        places = [table.operations.index(t.operation) - 0.4 + (number + 0.5) * width for t in ours]
+        axes.bar(places, [table.ratio(t) for t in ours], width * 0.9, color=COLOURS[engine], label=engine)
+        marks = [(x, t.published_ratio) for x, t in zip(places, ours, strict=True) if t.published_ratio]
+        if marks:
+            axes.plot(*zip(*marks, strict=True), "k_", markersize=7, label=None if labelled else "published")
+            labelled = True
+    axes.set_yscale("log")
+    axes.axhline(1, color="black", linewidth=0.6)
+    axes.set_xticks(range(len(table.operations)), table.operations)
+    axes.set_ylabel("times faster than PMDK")
+    axes.set_title(table.title, fontsize=7)

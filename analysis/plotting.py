@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What all figures share: one style, and files whose bytes depend on the data only."""
 
+import csv
+import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+from matplotlib import pyplot
 from matplotlib.figure import Figure
+
+from .drawn import Cell
 
 matplotlib.use("Agg")
 
@@ -36,3 +42,32 @@ def save(figure: Figure, stem: Path) -> list[Path]:
         figure.savefig(path, format=kind, dpi=160, metadata=metadata)
         written.append(path)
     return written
+
+
+def write(figure: Figure, stem: Path, text: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[Path]:
+    """The figure in three formats, its table for people and the one for programs; closes the figure."""
+    with pyplot.rc_context(STYLE):
+        written = save(figure, stem)
+    pyplot.close(figure)
+    for suffix, content in ((".txt", text + "\n"), (".csv", csv_text(columns, rows))):
+        path = stem.with_suffix(suffix)
+        path.write_text(content)
+        written.append(path)
+    return written
+
+
+def csv_text(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([columns, *rows])
+    return out.getvalue()
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table with columns flush right."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+
+
+def short(value: float | None, digits: int = 5) -> float | None:
+    """To so many significant digits: what a table of a measurement shows."""
+    return None if value is None else float(f"{value:.{digits}g}")

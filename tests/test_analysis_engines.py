@@ -1,56 +1,107 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table and figure of all engines, from results made up here."""
+"""Engines beside the published ones, from results made up here."""
 
+import csv
 from pathlib import Path
 
 import pytest
 
 from analysis import engines
+from analysis.drawn import Gathered
 from testbed.errors import RunFailed
 from testbed.results import Result
 
-MACHINE = {"device": {"name": "optane-dcpmm", "cache_size": 2 << 20}, "cpu": {"llc_size": 352 << 10}}
+SIZES = {"cache_size": 2 << 20}
 
 
-def result(engine: str, times: dict[str, int]) -> Result:
-    rows = [{"program": "list", "engine": engine, "phase": phase, "roi_ns": ns} for phase, ns in times.items()]
+def result(device: str, engine: str, times: dict[str, int], nodes: int = 15625) -> Result:
+    rows = [
+        {"program": "list", "engine": engine, "phase": phase, "roi_ns": ns, "nodes": nodes, "passes": 100}
+        for phase, ns in times.items()
+    ]
+    machine = {"device": {"name": device, **SIZES}, "cpu": {"llc_size": 352 << 10}}
     data = {"point": {"engine": engine}, "scale": 64, "rows": rows, "manifest": "list"}
-    return Result(Path("r.json"), data | {"identity": {"machine": MACHINE}})
+    return Result(Path("r.json"), data | {"identity": {"machine": machine}})
 
 
-RESULTS = [
-    result("pmdk", {"insert": 4_000_000, "traverse": 2_000_000}),
-    result("snapshot", {"insert": 1_000_000, "traverse": 2_000_000}),
-    result("famus-snap", {"insert": 80_000_000, "traverse": 2_000_000}),
-]
+def on(device: str) -> list[Result]:
+    return [
+        result(device, "pmdk", {"insert": 4_000_000, "traverse": 2_000_000}),
+        result(device, "snapshot", {"insert": 1_000_000, "traverse": 2_000_000}),
+        result(device, "msync-journal", {"insert": 4_000_000, "traverse": 125_000}, nodes=977),
+    ]
 
 
-def test_ratios_are_to_pmdk_beside_the_published_of_the_same_device() -> None:
-    table = {(row.operation, row.engine): row for row in engines.rows(RESULTS)}
-    assert table["insert", "snapshot"].ratio == 4
-    assert table["insert", "snapshot"].published == pytest.approx(3.368 / 4.133)
-    assert table["insert", "famus-snap"].ratio == pytest.approx(0.05)
-    assert table["insert", "famus-snap"].published is None
+RESULTS = on("optane-dcpmm")
+
+
+def kv(workload: str, engine: str, roi_ns: int) -> Result:
+    row = {"program": "kv", "engine": engine, "workload": workload, "roi_ns": roi_ns, "records": 78125}
+    machine = {"device": {"name": "snapshot-paper-mss", **SIZES}, "cpu": {"llc_size": 352 << 10}}
+    data = {"point": {"engine": engine}, "scale": 64, "rows": [row | {"operations": 78125}], "manifest": "kv-ycsb"}
+    return Result(Path("r.json"), data | {"identity": {"machine": machine}})
+
+
+def table(results: list[Result]) -> engines.Table:
+    return engines.tables_of(results)[0]
+
+
+def test_times_and_ratios_are_of_as_many_operations_as_published() -> None:
+    cell = table(RESULTS).cells["insert", "snapshot"]
+    assert cell.full_s == pytest.approx(0.064)
+    assert cell.published_s == 4.133
+    assert table(RESULTS).ratio(cell) == 4
+    assert cell.published_ratio == pytest.approx(3.368 / 4.133)
+
+
+def test_an_engine_that_makes_fewer_operations_is_compared_by_its_pace_and_not_by_its_reads() -> None:
+    made = table(RESULTS)
+    insert, traverse = made.cells["insert", "msync-journal"], made.cells["traverse", "msync-journal"]
+    assert made.ratio(insert) == pytest.approx(1 / 16, rel=0.001)
+    assert (insert.fewer, insert.comparable, traverse.comparable) == (16, True, False)
+    assert "msync-journal made 1/16 of the operations, to come to an end" in made.notes
 
 
 def test_snapshot_nv_is_compared_with_pmdk_of_the_same_run() -> None:
-    assert engines.published("kv", "pm")["E", "snapshot-nv"] == pytest.approx(5.875 / 8.827)
-    assert engines.published("kv", None) == {}
+    timing = engines.Timing("optane-dcpmm", "kv", "A", "snapshot-nv", 1, 1, 1)
+    assert timing.published_ratio == pytest.approx(46.254 / 25.794)
+    assert engines.Timing("cmm-h", "kv", "A", "snapshot-nv", 1, 1, 1).published_ratio is None
 
 
-def test_the_table_states_scale_and_both_ratios() -> None:
-    text = engines.table_text(engines.rows(RESULTS), RESULTS)
-    assert "scale 1/64" in text
+def test_published_e_is_shown_but_not_compared() -> None:
+    made = table([kv("E", "pmdk", 3), kv("E", "snapshot", 1)])
+    assert "3.00 (0.81)*" in made.text()
+    assert "* E: published E replays only the inserts" in made.text()
+    assert [c.comparable for c in engines.comparisons("f", made)] == [False, False]
+
+
+def test_the_text_states_scale_ratios_and_what_is_published() -> None:
+    text = table(RESULTS).text()
+    assert "scale 1/64, data : device cache : LLC = 244 KiB : 2 MiB : 352 KiB" in text
     assert "4.00 (0.81)" in text
-    assert "4.000 ms" in text
+    assert "4.00 ms" in text
 
 
-def test_equal_results_give_equal_files(tmp_path: Path) -> None:
-    table = engines.rows(RESULTS)
-    one, two = (engines.write(table, RESULTS, tmp_path / name) for name in ("1", "2"))
-    assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
+def test_comparisons_are_grouped_by_operation_and_device() -> None:
+    made = engines.comparisons("list", table(RESULTS))
+    assert {c.group for c in made} == {"list insert, optane-dcpmm", "list traverse, optane-dcpmm"}
+    assert [c.what for c in made if c.group.startswith("list insert")] == ["pmdk", "snapshot", "msync-journal"]
+
+
+def test_equal_results_give_equal_files_with_a_panel_a_device(tmp_path: Path) -> None:
+    results = RESULTS + on("snapshot-paper-mss")
+    draw = engines.drawn("list", "list", "Lists")
+    one, two = (draw(Gathered({"list": results}), tmp_path / name) for name in "12")
+    assert [p.suffix for p in one.files] == [".pdf", ".svg", ".png", ".txt", ".csv"]
+    assert [p.read_bytes() for p in one.files] == [p.read_bytes() for p in two.files]
+    svg = one.files[1].read_text()
+    assert "list on optane-dcpmm, scale 1/64" in svg
+    assert "list on snapshot-paper-mss, scale 1/64" in svg
+    parsed = list(csv.DictReader(one.files[4].read_text().splitlines()))
+    assert [line["engine"] for line in parsed[:6]] == ["pmdk"] * 2 + ["snapshot"] * 2 + ["msync-journal"] * 2
+    assert len(parsed) == len(one.rows) == 12
 
 
 def test_a_result_without_a_time_is_named() -> None:
     with pytest.raises(RunFailed, match=r"r\.json: the program reported no roi_ns"):
-        engines.rows([*RESULTS, result("volatile", {})])
+        engines.tables_of([*RESULTS, result("optane-dcpmm", "volatile", {})])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from analysis import calibration as figures
+from analysis import persist
 from testbed import calibrate, demo, latency
 from testbed.calibrate import CALIBRATION, Judged, Measured, Verdict
 from testbed.errors import RunFailed, TestbedError
@@ -237,7 +238,7 @@ def test_why_sequential_loads_of_optane_are_off() -> None:
 
 def test_why_non_temporal_stores_of_optane_are_off() -> None:
     """One thread's bandwidth follows from its buffers and a single write as measured: one cause for two numbers."""
-    published, guest = figures.published_writes(), guest_of("optane-dcpmm")
+    published, guest = persist.published_ns(), guest_of("optane-dcpmm")
     single_ns = published["ntstore", 64, 1]
     assert 4096 / 64 * single_ns / guest.cpu.wc_buffers == pytest.approx(published["ntstore", 4096, 256], rel=0.1)
     assert float(latency.persist_ps(guest)) / 1e3 < single_ns / 2
@@ -277,7 +278,7 @@ def test_figures_are_a_function_of_the_data(tmp_path: Path) -> None:
 
 
 def test_published_writes_are_those_of_the_paper() -> None:
-    published = figures.published_writes()
+    published = persist.published_ns()
     assert published["store_clwb", 64, 1] == 154.298
     assert published["ntstore", 4096, 256] == 574.739
 

@@ -19,6 +19,7 @@ from . import figures as figures_module
 from . import manifest as manifests
 from . import results as results_module
 from . import sweep as sweep_module
+from . import verify as verify_module
 from . import worker as worker_module
 from .bench import run_bench
 from .build import COMPONENTS, TESTBED, build
@@ -378,6 +379,43 @@ def report(
     written = write_report(figures, results_root(), out)
     tables.show_report(written)
     tables.save_json(json, written.as_data())
+
+
+@app.command()
+def verify(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="figures, or runs as 'kv-ycsb/A-*'; all if none")
+    ] = None,
+    scale: Annotated[str, typer.Option("--scale", metavar="quick|standard|full")] = "quick",
+    update: Annotated[bool, typer.Option("--update", help="write the file from the results instead")] = False,
+    json: Json = None,
+) -> None:
+    """Make the runs of the figures again and compare what they measure with experiments/SCALE.sha256, bit for bit.
+
+    Names what differs, and fails (status 1) then. Results that exist are neither used nor changed. After a change that
+    is meant to alter measurements, --update writes the file.
+
+    Examples:
+
+      testbed verify 'list/*-snapshot'
+
+      testbed verify --update
+    """
+    if scale not in scales.NAMES:
+        raise TestbedError(f"--scale '{scale}' is none of {', '.join(scales.NAMES)}")
+    path, runs = verify_module.file_of(scale), verify_module.pick(names or [], scale)
+    if update:
+        tables.out.print(f"written: {path}, {verify_module.update(open_session(), runs, path)} runs", soft_wrap=True)
+        return
+    committed = verify_module.load(path)
+    verdicts = verify_module.compare(open_session(), runs, committed)
+    off = [(v.name, v.word) for v in verdicts if v.word != "same"]
+    tables.show(f"{len(verdicts) - len(off)} of {len(verdicts)} runs as in {path.name}", ("run", ""), off)
+    tables.save_json(json, [verdict.as_data() for verdict in verdicts])
+    if off:
+        raise RunFailed(
+            f"{len(off)} of {len(verdicts)} runs are not as in {path}; if that is meant: testbed verify --update"
+        )
 
 
 @app.command()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from analysis import calibration as calibration_figures
-from analysis import engines, kv_speedup
+from analysis import engines
 
 from . import calibrate, figures, latency, manifest, tables
 from .errors import RunFailed
@@ -19,13 +19,9 @@ FIGURES = figures.FOLDER
 
 def show_manifest(results: Sequence[Result]) -> None:
     """The table that fits the results: engines are compared, other results listed."""
-    if kv_speedup.is_kv(results):
-        tables.out.print(kv_speedup.table_text(kv_speedup.rows(results)), soft_wrap=True)
-    elif engines.is_engines(results):
-        table = engines.rows(results)
-        tables.out.print(engines.table_text(table, results), soft_wrap=True)
-        for path in engines.write(table, results, FIGURES):
-            tables.out.print(f"written: {path}", soft_wrap=True)
+    if engines.is_engines(results):
+        for table in engines.tables_of(results):
+            tables.out.print(table.text(), soft_wrap=True)
     else:
         tables.show_results(results)
 

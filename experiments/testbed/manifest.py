@@ -5,7 +5,7 @@ import itertools
 import math
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -53,6 +53,8 @@ class WorkloadSection(Strict):
 
     command: str
     scaled: dict[str, Annotated[int, Field(gt=0)]] = {}  # stated at full size, divided by the scale
+    # Of `scaled`: how many times fewer at points with a certain value on some axis: an engine that would take hours.
+    fewer: dict[str, dict[str, Annotated[int, Field(gt=0)]]] = {}
     fixed: dict[str, str | int] = {}
 
 
@@ -83,11 +85,23 @@ class Manifest(Strict):
 
     @model_validator(mode="after")
     def _file_systems_are_for_points(self) -> "Manifest":
-        values = {str(value) for axis in self.matrix.values() for value in axis}
-        for value in self.guest.file_system_of:
-            if value not in values:
-                raise ValueError(f"key 'guest.file_system_of': '{value}' is no value of the matrix; remove it")
+        _are_values("guest.file_system_of", self.guest.file_system_of, self.matrix)
         return self
+
+    @model_validator(mode="after")
+    def _fewer_is_of_scaled(self) -> "Manifest":
+        for name, divisors in self.workload.fewer.items():
+            if name not in self.workload.scaled:
+                raise ValueError(f"key 'workload.fewer': '{name}' is not in workload.scaled; add it there")
+            _are_values(f"workload.fewer.{name}", divisors, self.matrix)
+        return self
+
+
+def _are_values(key: str, asked: Iterable[str], matrix: Mapping[str, Axis]) -> None:
+    values = {str(value) for axis in matrix.values() for value in axis}
+    for value in asked:
+        if value not in values:
+            raise ValueError(f"key '{key}': '{value}' is no value of the matrix; remove it")
 
 
 @dataclass(frozen=True)
@@ -221,10 +235,16 @@ def _run_at(manifest: Manifest, point: Point, origin: Path) -> Run:
 
 def _names(manifest: Manifest, point: Point, guest: GuestConfig) -> dict[str, Any]:
     """What {names} in a command stand for."""
-    scaled = {k: math.ceil(v / manifest.scale) for k, v in manifest.workload.scaled.items()}
+    scaled = {k: math.ceil(v / _divisor(manifest, k, point)) for k, v in manifest.workload.scaled.items()}
     machine = {"l1d_size": guest.cpu.l1d_size, "llc_size": guest.cpu.llc_size, "cache_size": guest.device.cache_size}
     machine["cache_page_size"] = guest.device.cache_page_size
     return machine | scaled | manifest.workload.fixed | point
+
+
+def _divisor(manifest: Manifest, name: str, point: Point) -> int:
+    """What the number `name` of `workload.scaled` is divided by."""
+    fewer = manifest.workload.fewer.get(name, {})
+    return manifest.scale * max([1, *(fewer.get(str(value), 1) for value in point.values())])
 
 
 def _words(command: str, names: dict[str, Any], origin: Path) -> tuple[str, ...]:

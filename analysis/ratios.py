@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a scaled study keeps: how large data, device cache and LLC are against each other. Printed on every plot."""
+
+from testbed import units
+from testbed.results import Result
+
+# Program -> the field that counts what is stored, and bytes of it: what a look-up may touch.
+STORED = {"kv": ("records", 44), "list": ("nodes", 16), "btree": ("keys", 38), "kyoto": ("records", 48)}
+
+
+def text(result: Result) -> str:
+    """Scale, and data : device cache : LLC."""
+    machine = result.data["identity"]["machine"]
+    sizes = [_about(machine["device"]["cache_size"]), _about(machine["cpu"]["llc_size"])]
+    data = data_bytes(result)
+    shown = ["data : device cache : LLC =", " : ".join([_about(data), *sizes])] if data else []
+    return ", ".join(
+        [f"scale 1/{result.data['scale']}", " ".join(shown) or "device cache : LLC = " + " : ".join(sizes)]
+    )
+
+
+def data_bytes(result: Result) -> int | None:
+    """The live data of a run, if its program is known."""
+    for row in result.rows:
+        field, bytes_each = STORED.get(row.get("program", ""), ("", 0))
+        if field in row:
+            return int(row[field]) * bytes_each
+    return None
+
+
+def _about(size_bytes: float) -> str:
+    """To three digits, in a unit that fits."""
+    for unit in ("GiB", "MiB", "KiB"):
+        if size_bytes >= units.SIZE_BYTES[unit]:
+            return f"{size_bytes / units.SIZE_BYTES[unit]:.3g} {unit}"
+    return f"{size_bytes:.0f} B"

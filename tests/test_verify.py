@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`testbed verify`: digests change with measurements and with nothing else, and what differs is named."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from conftest import MockExecutor
+from testbed import cli, results, verify
+from testbed.errors import TestbedError
+from testbed.executor import GuestOutcome, GuestSpec
+
+ROI = {"id": 1, "begin-ps": 1000, "end-ps": 5000, "counters": {"loads": 7}}
+NAMES = ["list/snapshot-paper-mss-snapshot", "list/snapshot-paper-mss-pmdk"]
+
+
+@dataclass
+class MockSession:
+    executor: Any
+    keys: dict[str, str]
+
+
+def session(roi: dict[str, Any] = ROI, key: str = "k", row: int = 1) -> MockSession:
+    def answer(_: GuestSpec) -> GuestOutcome:
+        return GuestOutcome("ok", 0, boot={"ms": key}, rows=[{"roi_ns": row}], rois=[roi])
+
+    return MockSession(MockExecutor(answer), {"qemu": key})
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TESTBED_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setattr(verify, "EXPERIMENTS", tmp_path)
+
+
+def words(other: MockSession) -> list[str]:
+    path, runs = verify.file_of("quick"), verify.pick(NAMES, "quick")
+    verify.update(session(), runs, path)  # type: ignore[arg-type]
+    return [v.word for v in verify.compare(other, runs, verify.load(path))]  # type: ignore[arg-type]
+
+
+def test_the_same_measurement_is_the_same_on_other_builds_and_boots() -> None:
+    later = ROI | {"begin-ps": 3000, "end-ps": 7000}
+    assert words(session(later, key="other")) == ["same", "same"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        session(row=2),
+        session(ROI | {"counters": {"loads": 8}}),
+        session(ROI | {"end-ps": 5001}),
+    ],
+    ids=["row", "counter", "time"],
+)
+def test_another_measurement_differs(other: MockSession) -> None:
+    assert words(other) == ["DIFFERS", "DIFFERS"]
+
+
+def test_verify_runs_anew_and_leaves_the_results_alone(tmp_path: Path) -> None:
+    other = session()
+    assert words(other) == ["same", "same"]
+    assert len(other.executor.started) == 2
+    assert len(results.load_all(tmp_path / "results")) == 2
+
+
+def test_the_command_names_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "open_session", session)
+    assert CliRunner().invoke(cli.app, ["verify", "--update", *NAMES]).exit_code == 0
+    assert CliRunner().invoke(cli.app, ["verify", *NAMES]).exit_code == 0
+    monkeypatch.setattr(cli, "open_session", lambda: session(row=2))
+    done = CliRunner().invoke(cli.app, ["verify", NAMES[0]])
+    assert f"{NAMES[0]}" in done.output and "DIFFERS" in done.output
+    assert done.exception is not None
+    assert getattr(done.exception, "exit_status", None) == 1
+
+
+def test_a_run_without_a_line_is_named() -> None:
+    path, runs = verify.file_of("quick"), verify.pick(NAMES, "quick")
+    verify.update(session(), runs[:1], path)  # type: ignore[arg-type]
+    verdicts = verify.compare(session(), runs, verify.load(path))  # type: ignore[arg-type]
+    assert [v.word for v in verdicts] == ["same", "not in the file"]
+
+
+def test_an_update_drops_lines_of_runs_that_no_figure_has() -> None:
+    path, runs = verify.file_of("quick"), verify.pick(NAMES, "quick")
+    path.write_text(verify.text_of({"gone/run": "0" * 64, NAMES[1]: "1" * 64}))
+    verify.update(session(), runs[:1], path)  # type: ignore[arg-type]
+    assert sorted(verify.load(path)) == sorted(NAMES)
+
+
+def test_names_are_figures_or_patterns() -> None:
+    assert {run.manifest for run in verify.pick(["list"], "quick")} == {"list"}
+    assert [verify.name_of(run) for run in verify.pick(["list/*-mss-pmdk"], "quick")] == [NAMES[1]]
+    assert len(verify.pick([], "quick")) > 100
+    with pytest.raises(TestbedError, match=r"no figure and no run 'nothing'; figures: .*list"):
+        verify.pick(["nothing"], "quick")
+
+
+@pytest.mark.parametrize(("text", "message"), [("abc  list/x\n", "is not a digest"), (None, "--update writes it")])
+def test_a_bad_file_is_one_sentence(text: str | None, message: str) -> None:
+    path = verify.file_of("quick")
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(TestbedError, match=message):
+        verify.load(path)
