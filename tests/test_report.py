@@ -127,7 +127,7 @@ def test_the_command_prints_the_files_and_the_score(report: Report) -> None:
     assert "report.html" in report.said
     assert "orderings agree" in report.said
     summary = json.loads((report.out.parent / "summary.json").read_text())
-    assert summary["runs"] == 10
+    assert summary["runs"] == 32
     assert summary["bytes"]["report.html"] == (report.out / "report.html").stat().st_size
     assert summary["scorecard"]["total"] == report.index["scorecard"]["total"]
 
@@ -176,7 +176,7 @@ def test_the_configuration_of_every_run_is_there(report: Report) -> None:
             assert f">{run['digest']}</td>" in report.html
     for key in report_sample.KEYS.values():
         assert key in report.html
-    assert "btree --engine msync-journal --keys 15625 --file /pmem/btree.pool" in report.html
+    assert "btree --engine pmdk --keys 15625 --file /pmem/btree.pool" in report.html
     for words in ("xeon-6230-class", "snapshot-paper-mss", "ext4-journal", "13.87 us", "1/64"):
         assert words in report.html
 
