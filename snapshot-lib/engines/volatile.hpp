@@ -49,4 +49,17 @@ class VolatileInstrumented : public Volatile {
     using Volatile::Volatile;
 };
 
+// With guards that test and never log (-snapshot-guard=check), and with a call of nothing for each store instead of
+// guards (=noop): what of these costs is whose.
+class VolatileCheck : public Volatile {
+  public:
+    static constexpr const char *Name = "volatile-check";
+    using Volatile::Volatile;
+};
+class VolatileNoop : public Volatile {
+  public:
+    static constexpr const char *Name = "volatile-noop";
+    using Volatile::Volatile;
+};
+
 } // namespace engines

@@ -14,6 +14,14 @@ extern llvm::cl::opt<bool> NoCoalesce;      // -snapshot-no-coalesce
 extern llvm::cl::opt<bool> NoHoist;         // -snapshot-no-hoist
 extern llvm::cl::opt<bool> NoElideRepeated; // -snapshot-no-elide-repeated
 
+// What guards do, -snapshot-guard=KIND. All but Full is for measuring what instrumentation costs.
+enum class GuardKind {
+    Full,  // log what is about to be written in a tracked file
+    Check, // test whether it is in one, and log nothing
+    Noop,  // call an empty function instead
+};
+extern llvm::cl::opt<GuardKind> GuardOption;
+
 // Errors put in on purpose, -snapshot-seed-bug=NAME: each must be caught by the completeness test.
 enum class Bug {
     None,

@@ -37,12 +37,13 @@ class Instrumenter {
         Type *word = Type::getInt64Ty(context);
         base = declareGlobal("__snapshot_base", word);
         size = declareGlobal("__snapshot_size", word);
-        logFunction = module.getOrInsertFunction("__snapshot_log", Type::getVoidTy(context),
-                                                 PointerType::getUnqual(context), word);
+        StringRef name = GuardOption == GuardKind::Full ? "__snapshot_log" : "__snapshot_noop";
+        logFunction = module.getOrInsertFunction(name, Type::getVoidTy(context), PointerType::getUnqual(context), word);
         auto *function = cast<Function>(logFunction.getCallee());
         function->setCallingConv(CallingConv::PreserveMost);
         function->setDoesNotThrow();
-        function->addFnAttr(Attribute::Cold);
+        if (GuardOption != GuardKind::Noop)
+            function->addFnAttr(Attribute::Cold);
     }
 
     void run() {
@@ -132,6 +133,10 @@ class Instrumenter {
         IRBuilder<> builder(guard.before);
         Type *word = builder.getInt64Ty();
         Value *first = guard.isConstant() ? addressOf(builder, guard.base, guard.pieces[0].begin) : guard.base;
+        if (GuardOption == GuardKind::Noop) {
+            announce(builder, guard, first);
+            return;
+        }
         Value *offset = builder.CreateSub(builder.CreatePtrToInt(first, word), builder.CreateLoad(word, base));
         Value *inRange = builder.CreateICmpULT(offset, builder.CreateLoad(word, size));
         if (guard.mask)
@@ -139,14 +144,19 @@ class Instrumenter {
         MDNode *unlikely = MDBuilder(context).createUnlikelyBranchWeights();
         IRBuilder<> slow(SplitBlockAndInsertIfThen(inRange, guard.before, false, unlikely));
         slow.SetCurrentDebugLocation(guard.before->getDebugLoc());
+        announce(slow, guard, first);
+    }
+
+    // `first` is where the guard's first piece begins.
+    void announce(IRBuilder<> &builder, const Guard &guard, Value *first) {
         if (!guard.isConstant()) {
-            callLog(slow, first, slow.CreateZExtOrTrunc(guard.bytes, word));
+            callLog(builder, first, builder.CreateZExtOrTrunc(guard.bytes, builder.getInt64Ty()));
             return;
         }
         for (Piece piece : guard.pieces) {
             int64_t bytes = piece.end - piece.begin;
-            callLog(slow, piece.begin == guard.pieces[0].begin ? first : addressOf(slow, guard.base, piece.begin),
-                    slow.getInt64(static_cast<uint64_t>(bytes)));
+            callLog(builder, piece.begin == guard.pieces[0].begin ? first : addressOf(builder, guard.base, piece.begin),
+                    builder.getInt64(static_cast<uint64_t>(bytes)));
             if (seeded(Bug::FirstPieceOnly))
                 break;
         }

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ENGINES = ["volatile", "volatile-instrumented", "snapshot", "snapshot-nv", "pmdk", "msync-4k"]
+KV_ENGINES = ["volatile-check", "volatile-noop"]  # of kv alone
 # What an engine may have of its own; everything else that a workload reports is the same for all.
 OWN = {"engine", "roi_ns", "load_ns", "log_bytes", "data_bytes", "fences"}
 KV_SIZE = ["--records", "3000", "--operations", "3000", "--buckets", "3"]
@@ -57,7 +58,7 @@ def check_protocols(bin_dir: Path, scratch: Path, program: str, options: list[st
 def check_workload(bin_dir: Path, scratch: Path, program: str, options: list[str]) -> None:
     expected: Rows = []
     own = OWN | ({"commits"} if program == "threads" else set())  # pmdk's threads commit each for itself
-    for engine in ENGINES:
+    for engine in ENGINES + (KV_ENGINES if program == "kv" else []):
         arguments = ["--engine", engine, "--file", str(scratch / f"{engine}.pool"), "--seed", "9", *options]
         status, rows, errors = run(bin_dir, program, *arguments)
         check(status == 0, f"{program} {arguments}: status {status}: {errors}")
@@ -68,9 +69,20 @@ def check_workload(bin_dir: Path, scratch: Path, program: str, options: list[str
             check_reopened(bin_dir, program, arguments, rows[0].get("rounds") or sum(row["commits"] for row in rows))
     if program in ("list", "btree") or "A" in options:
         check_protocols(bin_dir, scratch, program, options)
+    check_commit_time(bin_dir, scratch, program, options)
     if program == "kv":
         row = expected[0]
         check(row["updates"] + row["inserts"] == row["commits"], f"one commit per update: {row}")
+
+
+def check_commit_time(bin_dir: Path, scratch: Path, program: str, options: list[str]) -> None:
+    """Only when asked for, and no more than the phase took on as many threads as there are."""
+    arguments = ["--engine", "msync-4k", "--file", str(scratch / "timed.pool"), *options, "--commit-time"]
+    status, rows, errors = run(bin_dir, program, *arguments)
+    check(status == 0, errors)
+    for row in rows:
+        sound = (row["commits"] > 0) == (row["commit_ns"] > 0) and row["commit_ns"] < row["roi_ns"]
+        check(sound, f"{program}: time of commits: {row}")
 
 
 def check_verify_looks(bin_dir: Path, scratch: Path) -> None:

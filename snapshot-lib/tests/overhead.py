@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the pass costs where nothing is tracked: instructions of kv on the engines volatile and volatile-instrumented.
+"""What the pass costs where nothing is tracked: instructions of kv on the engine volatile and on its instrumented forms.
 
 overhead.py BUILD/workloads [RECORDS [OPERATIONS]]: needs valgrind and objcopy. Counted are the requests alone, by
 callgrind, which gives the same number every time.
@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ENGINES = ["volatile", "volatile-instrumented"]
+ENGINES = ["volatile", "volatile-noop", "volatile-check", "volatile-instrumented"]
 REQUEST = "workloads::Client*::serve(*"  # the function that serves one request
 
 
@@ -31,18 +31,20 @@ def instructions(program: Path, workload: str, records: int, operations: int) ->
 def main() -> None:
     records = int(sys.argv[2]) if len(sys.argv) > 2 else 20000
     operations = int(sys.argv[3]) if len(sys.argv) > 3 else 20000
-    ratios = []
+    ratios: list[list[float]] = []
     with tempfile.TemporaryDirectory() as scratch:
         programs = [Path(scratch) / f"kv-{engine}" for engine in ENGINES]
         for program in programs:  # valgrind does not read every version of debug information
             subprocess.run(["objcopy", "--strip-debug", Path(sys.argv[1]) / program.name, program], check=True)
-        print("| workload | volatile | instrumented | more |\n|---|---|---|---|")
+        print(f"| workload | {' | '.join(ENGINES)} |\n|---{'|---' * len(ENGINES)}|")
         for workload in "ABCDEFG":
-            plain, instrumented = (instructions(p, workload, records, operations) / operations for p in programs)
-            ratios.append(instrumented / plain)
-            print(f"| {workload} | {plain:.1f} | {instrumented:.1f} | {ratios[-1] - 1:.2%} |")
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    print(f"\ngeometric mean {mean - 1:.2%}, worst {max(ratios) - 1:.2%}")
+            plain, *guarded = (instructions(p, workload, records, operations) / operations for p in programs)
+            ratios.append([count / plain for count in guarded])
+            cells = [f"{plain:.1f}", *(f"{n:.1f} (+{n / plain - 1:.2%})" for n in guarded)]
+            print(f"| {workload} | {' | '.join(cells)} |")
+    for engine, of_engine in zip(ENGINES[1:], zip(*ratios, strict=True), strict=True):
+        mean = math.exp(sum(map(math.log, of_engine)) / len(of_engine))
+        print(f"{engine}: geometric mean {mean - 1:.2%}, worst {max(of_engine) - 1:.2%}")
 
 
 if __name__ == "__main__":

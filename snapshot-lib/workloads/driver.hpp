@@ -14,7 +14,6 @@
 #pragma once
 
 #include <cstdio>
-#include <ctime>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -24,6 +23,7 @@
 #include "options.hpp"
 #include "progress.hpp"
 #include "report.hpp"
+#include "timed.hpp"
 
 namespace workloads {
 
@@ -32,16 +32,11 @@ struct Phase {
     std::function<void(Progress &)> run;
 };
 
-inline uint64_t nowNs() {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
 template <class Engine, class Workload>
 void measure(const Phase &phase, uint32_t region, Engine &engine, Workload &workload, Progress &progress,
              Report report) {
     engines::Statistics before = engine.statistics();
+    uint64_t commit_before_ns = engine.commitNs();
     testbed_roi_begin(region);
     uint64_t begin_ns = nowNs();
     phase.run(progress);
@@ -49,6 +44,8 @@ void measure(const Phase &phase, uint32_t region, Engine &engine, Workload &work
     testbed_roi_end();
     engines::Statistics after = engine.statistics();
     report.add("phase", phase.name).add("roi_ns", roi_ns);
+    if (engine.isTimed())
+        report.add("commit_ns", engine.commitNs() - commit_before_ns);
     workload.describe(report);
     report.add("commits", after.commits - before.commits).add("log_bytes", after.log_bytes - before.log_bytes);
     report.add("data_bytes", after.data_bytes - before.data_bytes).add("fences", after.fences - before.fences);
@@ -63,6 +60,7 @@ inline size_t wholeUnits(size_t bytes) {
 
 template <class Engine, class Workload> int run(const typename Workload::Options &options) {
     Engine engine(options.file, wholeUnits(Workload::poolBytes(options)), engines::OpenMode::Create);
+    engine.setTimed(options.commit_time);
     Workload workload(engine, options);
     uint64_t begin_ns = nowNs();
     workload.load();
@@ -102,6 +100,8 @@ template <class Engine, class Workload> int workloadMain(int argc, char **argv) 
     std::vector<Flag> flags = commonFlags(options);
     for (Flag &flag : options.flags())
         flags.push_back(flag);
+    flags.push_back({"commit-time", nullptr, "measure how long commits take, with two looks at the clock in each",
+                     [&](const char *) { options.commit_time = true; }});
     try {
         parse(argc, argv, flags);
         if (options.help)

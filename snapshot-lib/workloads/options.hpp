@@ -17,6 +17,7 @@ struct Options {
     uint64_t seed = 1;
     bool verify = false;
     bool marks = false;
+    bool commit_time = false; // not of programs that are no engine's
     bool help = false;
 };
 

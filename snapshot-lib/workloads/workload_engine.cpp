@@ -6,6 +6,6 @@
 
 #include "driver.hpp"
 
-using Engine = engines::ENGINE;
+using Engine = workloads::Timed<engines::ENGINE>;
 
 int main(int argc, char **argv) { return workloads::workloadMain<Engine, workloads::WORKLOAD<Engine>>(argc, argv); }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// An engine whose commits can be timed: from the end of the change to the end of the transaction.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <ctime>
+
+namespace workloads {
+
+inline uint64_t nowNs() {
+    timespec time{};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+template <class Engine> class Timed : public Engine {
+  public:
+    using Engine::Engine;
+
+    void setTimed(bool on) { timed = on; }
+    bool isTimed() const { return timed; }
+
+    // Of all threads' commits together, since the pool was opened; 0 if they are not timed.
+    uint64_t commitNs() const { return commit_ns; }
+
+    template <class Change> void transaction(Change &&change) {
+        uint64_t begin_ns = 0;
+        Engine::transaction([&] {
+            change();
+            if (timed)
+                begin_ns = nowNs();
+        });
+        if (timed)
+            commit_ns += nowNs() - begin_ns;
+    }
+
+  private:
+    bool timed = false;
+    std::atomic<uint64_t> commit_ns = 0;
+};
+
+} // namespace workloads
