@@ -10,17 +10,15 @@
 
 #include <sys/resource.h>
 
-#include "heap.hpp"
-#include "mapped_file.hpp"
+#include "mapped_heap.hpp"
 
 namespace engines {
 
-template <bool Huge> class Msync : public HeapEngine {
+template <bool Huge> class Msync : public MappedHeap {
   public:
     static constexpr const char *Name = Huge ? "msync-2m" : "msync-4k";
-    static constexpr bool Durable = true;
 
-    Msync(const std::string &path, size_t wanted, OpenMode mode) : file(path, wanted, mode, Unit) {
+    Msync(const std::string &path, size_t wanted, OpenMode mode) : MappedHeap(path, wanted, mode, Unit) {
         if (madvise(file.data(), file.bytes(), Huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) < 0)
             fail(errno, "madvise");
         if (std::string wrong = wrongPages(); !wrong.empty()) {
@@ -28,16 +26,8 @@ template <bool Huge> class Msync : public HeapEngine {
                 unlink(path.c_str());
             fail(ENOTSUP, path + ": " + wrong);
         }
-        openHeap(file.data(), file.bytes(), mode, path);
+        openHeap(mode, path);
     }
-
-    template <class Change> void transaction(Change &&change) {
-        change();
-        file.sync();
-        stats.commits++;
-    }
-
-    Statistics statistics() const { return stats; }
 
   private:
     static constexpr size_t PageBytes = 4096, HugeBytes = 2 << 20, Unit = Huge ? HugeBytes : PageBytes;
@@ -62,9 +52,6 @@ template <bool Huge> class Msync : public HeapEngine {
             return "the kernel maps huge pages though it was asked not to";
         return "";
     }
-
-    MappedFile file;
-    Statistics stats;
 };
 
 using Msync4k = Msync<false>;

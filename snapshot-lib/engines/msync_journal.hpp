@@ -5,31 +5,21 @@
 // program works on the page cache. Not all or nothing: pages may reach the journal before msync(), in any transaction.
 #pragma once
 
-#include "heap.hpp"
-#include "mapped_file.hpp"
+#include "mapped_heap.hpp"
 #include "mount.hpp"
 
 namespace engines {
 
-class MsyncJournal : public HeapEngine {
+class MsyncJournal : public MappedHeap {
   public:
     static constexpr const char *Name = "msync-journal";
-    static constexpr bool Durable = true;
 
     MsyncJournal(const std::string &path, size_t wanted, OpenMode mode)
-        : file((check(path), path), wanted, mode, 4096) {
+        : MappedHeap((check(path), path), wanted, mode, 4096) {
         file.touch();
         file.sync();
-        openHeap(file.data(), file.bytes(), mode, path);
+        openHeap(mode, path);
     }
-
-    template <class Change> void transaction(Change &&change) {
-        change();
-        file.sync();
-        stats.commits++;
-    }
-
-    Statistics statistics() const { return stats; }
 
   private:
     static void check(const std::string &path) {
@@ -39,9 +29,6 @@ class MsyncJournal : public HeapEngine {
                               (mount.type == "ext4" ? " without data=journal" : "") +
                               ": msync-journal needs ext4 mounted with -o data=journal");
     }
-
-    MappedFile file;
-    Statistics stats;
 };
 
 } // namespace engines

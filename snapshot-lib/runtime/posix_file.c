@@ -92,14 +92,10 @@ static void recover_closed(int fd) {
 }
 
 /* O_TRUNC is a cut to nothing, which the log must follow. */
-int INTERPOSED(open)(const char *path, int flags, ...) {
-    va_list arguments;
-    va_start(arguments, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
-    va_end(arguments);
+static int open_at(int folder, const char *path, int flags, mode_t mode) {
     struct stat status;
     bool cuts = (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY;
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, cuts ? flags & ~O_TRUNC : flags, mode);
+    int fd = (int)syscall(SYS_openat, folder, path, cuts ? flags & ~O_TRUNC : flags, mode);
     if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
         return fd;
     recover_closed(fd);
@@ -155,14 +151,31 @@ SAME(truncate64, truncate, (const char *path, off_t bytes), (path, bytes))
 SAME(fallocate64, fallocate, (int fd, int mode, off_t offset, off_t bytes), (fd, mode, offset, bytes))
 SAME(posix_fallocate64, posix_fallocate, (int fd, off_t offset, off_t bytes), (fd, offset, bytes))
 
-int INTERPOSED(open64)(const char *path, int flags, ...) {
-    va_list arguments;
-    va_start(arguments, flags);
-    mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
-    va_end(arguments);
-    return INTERPOSED(open)(path, flags | O_LARGEFILE, mode);
-}
+/* The mode is there only if a file may be made. */
+#define OPEN(name, parameters, folder, large)                                                                          \
+    int INTERPOSED(name) parameters;                                                                                   \
+    int INTERPOSED(name) parameters {                                                                                  \
+        va_list arguments;                                                                                             \
+        va_start(arguments, flags);                                                                                    \
+        mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;                                   \
+        va_end(arguments);                                                                                             \
+        return open_at(folder, path, flags | (large), mode);                                                           \
+    }
+
+OPEN(open, (const char *path, int flags, ...), AT_FDCWD, 0)
+OPEN(open64, (const char *path, int flags, ...), AT_FDCWD, O_LARGEFILE)
+OPEN(openat, (int folder, const char *path, int flags, ...), folder, 0)
+OPEN(openat64, (int folder, const char *path, int flags, ...), folder, O_LARGEFILE)
+
+/* What _FORTIFY_SOURCE makes of calls without a mode. */
+SAME(__open_2, open, (const char *path, int flags), (path, flags))
+SAME(__open64_2, open64, (const char *path, int flags), (path, flags))
+SAME(__openat_2, openat, (int folder, const char *path, int flags), (folder, path, flags))
+SAME(__openat64_2, openat64, (int folder, const char *path, int flags), (folder, path, flags))
 
 int INTERPOSED(creat)(const char *path, mode_t mode) {
-    return INTERPOSED(open)(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+    return open_at(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+}
+int INTERPOSED(creat64)(const char *path, mode_t mode) {
+    return open_at(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_LARGEFILE, mode);
 }

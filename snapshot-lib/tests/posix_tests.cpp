@@ -2,16 +2,15 @@
 //
 // The interposed calls on tracked files, one test per row of the table in docs/snapshot.md.
 #include <fcntl.h>
-#include <filesystem>
 #include <functional>
-#include <gtest/gtest.h>
 #include <string>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <vector>
 
-#include "runtime_under_test.hpp"
+#include "file_test.hpp"
 
 #define DECLARE(type, name, parameters)                                                                                \
     extern "C" type snapshot_posix_##name parameters;                                                                  \
@@ -35,21 +34,32 @@ DECLARE(int, truncate, (const char *, off_t));
 DECLARE(int, fallocate, (int, int, off_t, off_t));
 DECLARE(int, posix_fallocate, (int, off_t, off_t));
 DECLARE(int, open, (const char *, int, ...));
+DECLARE(int, open64, (const char *, int, ...));
+DECLARE(int, openat, (int, const char *, int, ...));
+DECLARE(int, openat64, (int, const char *, int, ...));
+DECLARE(int, __openat_2, (int, const char *, int));
 DECLARE(int, unlink, (const char *));
 DECLARE(int, rename, (const char *, const char *));
+
+// The steps of interposed calls that change a folder; before one of them the process may be made to end.
+static int steps_until_crash = -1;
+extern "C" long __real_syscall(long number, ...);
+extern "C" long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {
+    bool is_step = number == SYS_linkat || number == SYS_renameat2 || number == SYS_unlinkat;
+    if (is_step && steps_until_crash-- == 0)
+        _exit(0);
+    return __real_syscall(number, a, b, c, d, e, f);
+}
 
 namespace {
 
 constexpr size_t Page = 4096;
 constexpr int Shared = MAP_SHARED_VALIDATE | MAP_SYNC;
 
-class Posix : public testing::Test {
+class Posix : public FileTest {
   protected:
     void SetUp() override {
-        directory = std::filesystem::temp_directory_path() / ("snapshot-posix-" + std::to_string(getpid()));
-        std::filesystem::remove_all(directory);
-        std::filesystem::create_directories(directory);
-        path = directory / "data";
+        FileTest::SetUp();
         fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
         ASSERT_EQ(ftruncate(fd, 4 * Page), 0);
     }
@@ -57,7 +67,7 @@ class Posix : public testing::Test {
         if (memory != MAP_FAILED)
             p_munmap(memory, size_t{1} << 29);
         close(fd);
-        std::filesystem::remove_all(directory);
+        FileTest::TearDown();
     }
 
     uint8_t *map(size_t bytes = 4 * Page, off_t offset = 0) {
@@ -76,17 +86,20 @@ class Posix : public testing::Test {
         EXPECT_EQ(pread(fd, &value, sizeof(value), static_cast<off_t>(offset)), 8);
         return value;
     }
-    static uint64_t word(const uint8_t *address) {
-        uint64_t value;
-        memcpy(&value, address, sizeof(value));
-        return value;
+    // The next three values, a commit each, in page 1 to 3.
+    bool commitThrice(uint64_t value) {
+        uint8_t *base = map();
+        for (uint64_t i = 1; i <= 3; i++) {
+            trackedStore(base + i * Page, value + i);
+            if (p_msync(base, 4 * Page, MS_SYNC) < 0)
+                return false;
+        }
+        return true;
     }
     bool hasLog(const std::string &suffix = "") const {
         return std::filesystem::exists(path + suffix + ".snapshot-log");
     }
 
-    std::filesystem::path directory;
-    std::string path;
     int fd = -1;
     void *memory = MAP_FAILED;
 };
@@ -363,25 +376,49 @@ TEST_F(Posix, TruncatingOpenStartsAnew) {
     EXPECT_EQ(word(static_cast<uint8_t *>(memory)), 0u);
 }
 
+TEST_F(Posix, EveryOpenMakesFilesAndCutsThem) {
+    int folder = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    std::string other = path + "2";
+    std::function<int(int)> opens[] = {
+        [&](int flags) { return p_open(other.c_str(), flags, 0604); },
+        [&](int flags) { return p_open64(other.c_str(), flags, 0604); },
+        [&](int flags) { return p_openat(folder, "data2", flags, 0604); },
+        [&](int flags) { return p_openat64(folder, "data2", flags, 0604); },
+    };
+    for (auto &opened_by : opens) {
+        umask(0);
+        int made = opened_by(O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC);
+        struct stat status{};
+        ASSERT_EQ(fstat(made, &status), 0);
+        EXPECT_EQ(status.st_mode & 0777, 0604u);
+        ASSERT_EQ(ftruncate(made, 100), 0);
+        close(made);
+        EXPECT_ERRNO(opened_by(O_RDWR | O_CREAT | O_EXCL), EEXIST);
+        close(opened_by(O_RDWR | O_TRUNC | O_CLOEXEC));
+        EXPECT_EQ(std::filesystem::file_size(other), 0u);
+        p_unlink(other.c_str());
+    }
+    close(folder);
+}
+
 // Under redo the file lags behind what was committed; under the others it has too much of what was not.
 TEST_F(Posix, WhatACrashLeftIsRecoveredWhenTheFileIsOpened) {
-    EXPECT_EQ(inChild([&] {
-                  uint8_t *base = map();
-                  for (uint64_t i = 1; i <= 3; i++) {
-                      trackedStore(base + i * Page, i);
-                      if (p_msync(base, 4 * Page, MS_SYNC) < 0)
-                          return false;
-                  }
-                  return true; // and ends without unmapping
-              }),
-              0);
-    for (int access : {O_RDONLY, O_RDWR}) {
-        int opened = p_open(path.c_str(), access | O_CLOEXEC);
+    int folder = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    std::function<int()> opens[] = {
+        [&] { return p_open(path.c_str(), O_RDONLY | O_CLOEXEC); },
+        [&] { return p_openat(folder, "data", O_RDWR | O_CLOEXEC); },
+        [&] { return p___openat_2(folder, "data", O_RDONLY | O_CLOEXEC); },
+    };
+    uint64_t value = 0;
+    for (auto &opened_by : opens) {
+        EXPECT_EQ(inChild([&] { return commitThrice(value); }), 0); // ends without unmapping
+        int opened = opened_by();
         ASSERT_GE(opened, 0);
         close(opened);
         for (uint64_t i = 1; i <= 3; i++)
-            EXPECT_EQ(committed(i * Page), i);
+            EXPECT_EQ(committed(i * Page), ++value);
     }
+    close(folder);
 }
 
 TEST_F(Posix, LogGoesWhereTheFileGoes) {
@@ -399,6 +436,42 @@ TEST_F(Posix, LogGoesWhereTheFileGoes) {
     EXPECT_FALSE(hasLog("2"));
     trackedStore(static_cast<uint8_t *>(memory), 2); // goes on until it is unmapped
     EXPECT_EQ(p_fsync(fd), 0);
+}
+
+// By a process that is cut before one of the steps that the rename consists of; the file system keeps their order.
+TEST_F(Posix, CrashWithinARenameLeavesFileAndLogTogether) {
+    for (int step = 0; step <= 3; step++) {
+        EXPECT_EQ(inChild([&] {
+                      bool done = commitThrice(10);
+                      steps_until_crash = step;
+                      p_rename(path.c_str(), (path + "2").c_str());
+                      return done;
+                  }),
+                  0);
+        bool moved = std::filesystem::exists(path + "2");
+        EXPECT_EQ(moved, step >= 2);
+        if (moved)
+            EXPECT_EQ(p_rename((path + "2").c_str(), path.c_str()), 0);
+        ASSERT_NE(map(), MAP_FAILED) << "step " << step;
+        for (uint64_t i = 1; i <= 3; i++)
+            EXPECT_EQ(word(static_cast<uint8_t *>(memory) + i * Page), 10 + i) << "step " << step;
+        unmap();
+    }
+}
+
+TEST_F(Posix, CrashWithinARenameOverATrackedFileIsRefused) {
+    TrackedFile(path + "2", 4 * Page).close();
+    EXPECT_EQ(inChild([&] {
+                  bool done = commitThrice(10);
+                  steps_until_crash = 2; // the other file's log is still there
+                  p_rename(path.c_str(), (path + "2").c_str());
+                  return done;
+              }),
+              0);
+    EXPECT_NO_MAP(p_mmap(nullptr, Page, PROT_WRITE, Shared, fd, 0), ESTALE);
+    std::filesystem::rename(path + ".snapshot-log", path + "2.snapshot-log"); // as the message asks
+    ASSERT_NE(map(), MAP_FAILED);
+    EXPECT_EQ(word(static_cast<uint8_t *>(memory) + 3 * Page), 13u);
 }
 
 TEST_F(Posix, FileRenamedOverATrackedOneHasNoLogOfIt) {

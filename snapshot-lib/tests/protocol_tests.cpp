@@ -7,8 +7,8 @@
 #include <latch>
 #include <thread>
 
+#include "file_test.hpp"
 #include "hash.h"
-#include "runtime_under_test.hpp"
 
 namespace {
 
@@ -34,18 +34,8 @@ uint64_t entryBlocks(uint64_t stores) {
     return stores / 26 * 11 + (rest ? 1 + upward(3 * rest, 8) : 0);
 }
 
-class Costs : public testing::Test {
+class Costs : public FileTest {
   protected:
-    void SetUp() override {
-        directory = std::filesystem::temp_directory_path() / ("snapshot-costs-" + std::to_string(getpid()));
-        std::filesystem::remove_all(directory);
-        std::filesystem::create_directories(directory);
-    }
-    void TearDown() override {
-        recorder = nullptr;
-        std::filesystem::remove_all(directory);
-    }
-
     std::string path(const char *name) const { return directory / name; }
 
     // What the work and the commits in it cost, as the library and as the recorder count it.
@@ -74,8 +64,6 @@ class Costs : public testing::Test {
             EXPECT_EQ(file.commit(), 0);
         });
     }
-
-    std::filesystem::path directory;
 };
 
 TEST_F(Costs, LineTakesTwoFencesAndWritesEachLineTwice) {

@@ -3,44 +3,25 @@
 // Files that change their size, place or log under the library.
 #include <algorithm>
 #include <fcntl.h>
-#include <filesystem>
 #include <fstream>
-#include <gtest/gtest.h>
 #include <random>
 #include <vector>
 
-#include "runtime_under_test.hpp"
+#include "file_test.hpp"
 
 namespace {
 
 constexpr size_t Page = 4096;
 using Bytes = std::vector<uint8_t>;
 
-class Files : public testing::Test {
+class Files : public FileTest {
   protected:
-    void SetUp() override {
-        directory = std::filesystem::temp_directory_path() / ("snapshot-files-" + std::to_string(getpid()));
-        std::filesystem::remove_all(directory);
-        std::filesystem::create_directories(directory);
-        path = directory / "data";
-    }
-    void TearDown() override {
-        recorder = nullptr;
-        std::filesystem::remove_all(directory);
-    }
-    static uint64_t word(const TrackedFile &file, size_t offset) {
-        uint64_t value;
-        memcpy(&value, file.working() + offset, sizeof(value));
-        return value;
-    }
     static void writeFile(const std::string &path, const uint8_t *bytes, size_t size) {
         int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC); // no O_TRUNC: ext4 would write it out at once
         ASSERT_EQ(pwrite(fd, bytes, size, 0), static_cast<ssize_t>(size));
         ASSERT_EQ(ftruncate(fd, static_cast<off_t>(size)), 0);
         close(fd);
     }
-    std::filesystem::path directory;
-    std::string path;
 };
 
 TEST_F(Files, GrowthIsAtOnceAndZeroAndKeepsTheAddress) {

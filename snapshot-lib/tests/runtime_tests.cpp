@@ -1,36 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
 
-#include <filesystem>
 #include <fstream>
 #include <vector>
 
-#include "runtime_under_test.hpp"
+#include "file_test.hpp"
 
 namespace {
 
 // Under every protocol.
-class Runtime : public testing::TestWithParam<Protocol> {
+class Runtime : public FileTest, public testing::WithParamInterface<Protocol> {
   protected:
     void SetUp() override {
         setenv("SNAPSHOT_PROTOCOL", GetParam().name, 1);
-        directory = std::filesystem::temp_directory_path() / ("snapshot-test-" + std::to_string(getpid()));
-        std::filesystem::remove_all(directory);
-        std::filesystem::create_directories(directory);
-        path = directory / "data";
-    }
-    void TearDown() override {
-        recorder = nullptr;
-        std::filesystem::remove_all(directory);
-    }
-
-    static uint64_t word(const TrackedFile &file, size_t offset) {
-        uint64_t value;
-        memcpy(&value, file.working() + offset, sizeof(value));
-        return value;
+        FileTest::SetUp();
     }
 
     void overwriteLog(off_t offset, uint64_t value) {
@@ -39,8 +24,6 @@ class Runtime : public testing::TestWithParam<Protocol> {
         log.write(reinterpret_cast<char *>(&value), sizeof(value));
     }
 
-    std::filesystem::path directory;
-    std::string path;
     uint64_t page[512];
 };
 

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The heap in a shared mapping of its file, made durable by msync() of all of it: what the msync engines share.
+#pragma once
+
+#include "heap.hpp"
+#include "mapped_file.hpp"
+
+namespace engines {
+
+class MappedHeap : public HeapEngine {
+  public:
+    static constexpr bool Durable = true;
+
+    template <class Change> void transaction(Change &&change) {
+        change();
+        file.sync();
+        stats.commits++;
+    }
+
+    Statistics statistics() const { return stats; }
+
+  protected:
+    // The file is mapped; openHeap() is for when the engine knows that it can work on it.
+    MappedHeap(const std::string &path, size_t wanted, OpenMode mode, size_t unit) : file(path, wanted, mode, unit) {}
+
+    void openHeap(OpenMode mode, const std::string &path) {
+        HeapEngine::openHeap(file.data(), file.bytes(), mode, path);
+    }
+
+    MappedFile file;
+
+  private:
+    Statistics stats;
+};
+
+} // namespace engines

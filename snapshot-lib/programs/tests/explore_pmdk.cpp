@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Crash states of the engine pmdk under the model of pmem_model.hpp, those of crashes during recovery included. Every
+// state is opened by the same engine, in a process of its own, and compared with the store before and after the
+// transaction.
+//
+//     explore_pmdk DIRECTORY [no-flush|no-drain|no-add]
+//
+// The bugs: libpmem flushes nothing, drains nothing; the engine forgets to tell what it is about to change.
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "file_model.hpp"
+#include "kv_store.hpp"
+#include "pmdk.hpp"
+#include "pmem_model.hpp"
+#include "random.hpp"
+#include "report.hpp"
+#include "ycsb.hpp"
+
+using namespace programs;
+
+static constexpr size_t ExhaustiveStates = 16, Samples = 6;
+static constexpr uint64_t Records = 200, Updates = 4, Inserts = 4;
+static std::string bug; // empty: none
+
+class Watched : public engines::Pmdk {
+  public:
+    using engines::Pmdk::Pmdk;
+    template <class T> void writing(T *field, size_t count = 1) {
+        if (bug != "no-add")
+            Pmdk::writing(field, count);
+        if (pmem_model)
+            pmem_model->look();
+    }
+};
+
+using Store = workloads::KvStore<Watched>;
+
+// Of what the store holds, whatever its order.
+static uint64_t digestOf(const Store &store) {
+    uint64_t sum = workloads::splitmix64(store.commits());
+    store.forEach([&](const workloads::Record &record) {
+        sum += workloads::splitmix64(record.key.hash() ^ workloads::splitmix64(record.value));
+    });
+    return sum;
+}
+
+static uint64_t digestOfPool(const std::string &path) {
+    Watched engine(path, 0, engines::OpenMode::OpenExisting);
+    return digestOf(Store(engine, 0));
+}
+
+// What a state may be: before the transaction or after it. Equal when it has returned.
+struct Allowed {
+    uint64_t before, after;
+    bool has(uint64_t digest) const { return digest == before || digest == after; }
+};
+
+// A process that has a pool open can open no copy of it. It recovers the pool too, if told so under the model.
+static bool opensIn(const char *mode, const std::string &path, Allowed allowed) {
+    std::string before = std::to_string(allowed.before), after = std::to_string(allowed.after);
+    return answerOf([&] {
+               alarm(60);
+               execl("/proc/self/exe", "explore_pmdk", mode, path.c_str(), before.c_str(), after.c_str(), nullptr);
+               return 1;
+           }) == 0;
+}
+
+// One state differs from the next in few pages.
+static void writeFile(const std::string &path, const std::string &bytes) {
+    constexpr size_t page = 4096;
+    int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    void *memory = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes.size())) == 0)
+        memory = mmap(nullptr, bytes.size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED)
+        throw std::runtime_error("cannot write " + path);
+    char *file = static_cast<char *>(memory);
+    for (size_t at = 0; at < bytes.size(); at += page)
+        if (memcmp(file + at, bytes.data() + at, page) != 0)
+            memcpy(file + at, bytes.data() + at, page);
+    munmap(memory, bytes.size());
+    close(fd);
+}
+
+// The rest of the command line: a pool, and what it may hold.
+static int openPool(bool is_cut_again, char **arguments) {
+    std::string path = arguments[0];
+    Allowed allowed = {strtoull(arguments[1], nullptr, 10), strtoull(arguments[2], nullptr, 10)};
+    if (!is_cut_again)
+        return allowed.has(digestOfPool(path)) ? 0 : 1;
+    uint64_t violations = 0;
+    PmemModel model(path, [&] {
+        pmem_model->forEachState(0, 0, [&](const std::string &bytes) {
+            writeFile(path + ".again", bytes);
+            violations += !opensIn("--open", path + ".again", allowed);
+        });
+    });
+    violations += !allowed.has(digestOfPool(path));
+    return violations ? 1 : 0;
+}
+
+struct Explorer {
+    std::string directory;
+    Allowed allowed{};
+    uint64_t points = 0, states = 0, recoveries = 0, violations = 0, lost = 0;
+
+    void point() {
+        points++;
+        if (!bug.empty() && violations > 0)
+            return; // it is caught
+        pmem_model->forEachState(ExhaustiveStates, Samples, [this](const std::string &bytes) {
+            bool is_cut_again = states++ % 16 == 0;
+            recoveries += is_cut_again;
+            std::string path = directory + "/crashed";
+            writeFile(path, bytes);
+            bool is_wrong = !opensIn(is_cut_again ? "--recover" : "--open", path, allowed);
+            violations += is_wrong;
+            lost += is_wrong && allowed.before == allowed.after;
+        });
+    }
+};
+
+// A change is explored when it has been made on another copy of the store, which says what it must lead to.
+template <class Change> static void explore(Explorer &explorer, Store &store, Store &ahead, Change &&change) {
+    PmemModel *model = std::exchange(pmem_model, nullptr); // the other pool is none of its business
+    change(ahead);
+    pmem_model = model;
+    explorer.allowed.after = digestOf(ahead);
+    change(store);
+    explorer.allowed.before = explorer.allowed.after;
+    pmem_model->look();
+    explorer.point();
+}
+
+// As small as a pool may be: each state is a copy of it.
+static std::string poolIn(const std::string &directory, const char *name) {
+    std::string path = directory + "/" + name;
+    PMEMobjpool *pool = pmemobj_create(path.c_str(), "testbed", PMEMOBJ_MIN_POOL, 0644);
+    if (!pool)
+        throw std::runtime_error(pmemobj_errormsg());
+    pmemobj_close(pool);
+    return path;
+}
+
+static void run(Explorer &explorer) {
+    std::string path = poolIn(explorer.directory, "pool"), other_path = poolIn(explorer.directory, "ahead");
+    auto load = [](Store &store) {
+        store.load(Records, [](uint64_t i) { return std::pair(workloads::keyOf(i), static_cast<uint32_t>(i)); });
+    };
+    Watched engine(path, 0, engines::OpenMode::OpenExisting), other(other_path, 0, engines::OpenMode::OpenExisting);
+    Store store(engine, 4), ahead(other, 4);
+    load(store);
+    load(ahead);
+    explorer.allowed = {digestOf(store), digestOf(store)};
+    PmemModel model(path, [&] { explorer.point(); });
+    for (uint64_t i = 0; i < Updates; i++)
+        explore(explorer, store, ahead, [i](Store &changed) {
+            changed.update(workloads::keyOf(i * 17 % Records), static_cast<uint32_t>(1000 + i));
+        });
+    for (uint64_t i = 0; i < Inserts; i++)
+        explore(explorer, store, ahead, [i](Store &changed) { changed.insert(workloads::keyOf(Records + i), 1); });
+}
+
+int main(int argc, char **argv) {
+    if (argc == 5)
+        return openPool(strcmp(argv[1], "--recover") == 0, argv + 2);
+    if (argc < 2)
+        return 2;
+    bug = argc > 2 ? argv[2] : "";
+    pmem_bug_no_flush = bug == "no-flush";
+    pmem_bug_no_drain = bug == "no-drain";
+    std::filesystem::remove_all(argv[1]);
+    std::filesystem::create_directories(argv[1]);
+    Explorer explorer;
+    explorer.directory = std::filesystem::canonical(argv[1]);
+    run(explorer);
+    std::filesystem::remove_all(argv[1]);
+    workloads::Report report;
+    report.add("program", "explore-pmdk").add("points", explorer.points).add("states", explorer.states);
+    report.add("recoveries", explorer.recoveries);
+    report.add("violations", explorer.violations).add("lost_commits", explorer.lost).print();
+    return 0;
+}
