@@ -9,8 +9,6 @@
 #include <iterator>
 #include <sstream>
 
-namespace programs {
-
 PmemModel *pmem_model;
 bool pmem_bug_no_flush, pmem_bug_no_drain;
 
@@ -110,16 +108,12 @@ void PmemModel::forEachState(size_t exhaustive, size_t samples, const Visit &vis
     }
 }
 
-} // namespace programs
-
-using programs::pmem_model;
-
 static void flushed(const void *address, size_t bytes, unsigned flags) {
     if (!pmem_model || (flags & PMEM_F_MEM_NOFLUSH))
         return;
-    if (!programs::pmem_bug_no_flush)
+    if (!pmem_bug_no_flush)
         pmem_model->flush(address, bytes);
-    if (!(flags & PMEM_F_MEM_NODRAIN) && !programs::pmem_bug_no_drain)
+    if (!(flags & PMEM_F_MEM_NODRAIN) && !pmem_bug_no_drain)
         pmem_model->drain();
 }
 
@@ -130,7 +124,7 @@ void pmem_flush(const void *address, size_t bytes) { flushed(address, bytes, PME
 void pmem_deep_flush(const void *address, size_t bytes) { flushed(address, bytes, PMEM_F_MEM_NODRAIN); }
 void pmem_persist(const void *address, size_t bytes) { flushed(address, bytes, 0); }
 void pmem_drain(void) {
-    if (pmem_model && !programs::pmem_bug_no_drain)
+    if (pmem_model && !pmem_bug_no_drain)
         pmem_model->drain();
 }
 int pmem_msync(const void *address, size_t bytes) {

@@ -19,8 +19,6 @@
 #include <string>
 #include <vector>
 
-namespace programs {
-
 class PmemModel {
   public:
     using Visit = std::function<void(const std::string &bytes)>;
@@ -67,5 +65,3 @@ extern PmemModel *pmem_model;
 
 // Seeded bugs, to see that they are found: nothing is flushed; drains wait for nothing.
 extern bool pmem_bug_no_flush, pmem_bug_no_drain;
-
-} // namespace programs
