@@ -67,11 +67,16 @@ def build(names: tuple[str, ...] = TESTBED, cache: Cache | None = None) -> dict[
     cache = cache or Cache(cache_root())
     products: dict[str, Product] = {}
     for name in names:
-        component = COMPONENTS[name]
-        key = component_key(component, products)
-        builder = _Builder(component, products, cache.root / "logs" / f"{name}-{key[:16]}.log")
-        products[name] = Product(cache.get_or_build(name, key, builder), key)
+        products[name] = build_component(COMPONENTS[name], products, cache)
     return products
+
+
+def build_component(component: Component, products: dict[str, Product], cache: Cache | None = None) -> Product:
+    """Build one component if it is missing, from the products it needs."""
+    cache = cache or Cache(cache_root())
+    key = component_key(component, products)
+    builder = _Builder(component, products, cache.root / "logs" / f"{component.name}-{key[:16]}.log")
+    return Product(cache.get_or_build(component.name, key, builder), key)
 
 
 def component_key(component: Component, products: dict[str, Product]) -> str:
@@ -80,6 +85,12 @@ def component_key(component: Component, products: dict[str, Product]) -> str:
     total.update(_ask(component, "fingerprint").encode())
     for need in component.needs:
         total.update(f"\0need {need} {products[need].key}".encode())
+    return hash_inputs(component, total)
+
+
+def hash_inputs(component: Component, total: "hashlib._Hash | None" = None) -> str:
+    """The hash of the files of this repository that a component is made from, after what `total` has seen."""
+    total = total or hashlib.sha256()
     for line in sorted(set(_ask(component, "inputs").split())):
         _hash_path(REPO / line, total)
     return total.hexdigest()

@@ -100,14 +100,15 @@ def run(
       testbed run my.toml --scale 256 --json table.json
     """
     path = manifests.find(manifest)
-    runs = manifests.runs(path, scales.divisor(scale, path.stem))
+    divisor = scales.divisor(scale, path.stem)
+    runs = manifests.runs(path, divisor)
     if dry_run:
         tables.show(f"runs of {manifest}", ("run", "command"), [(r.label, " ".join(r.argv)) for r in runs])
         tables.save_json(json, [{"run": r.label, "argv": list(r.argv)} for r in runs])
         return
     session = open_session()
     done = run_with_bar(runs, session.keys, session.executor, results_root())
-    demo_module.show_manifest(done)
+    demo_module.show_manifest(manifests.load(path, divisor), path, done)
     tables.save_json(json, [result.data for result in done])
 
 
@@ -142,6 +143,7 @@ def sweep(
         return
     rows = sweep_module.run_sweep(path, grid, trace)
     tables.show_sweep(rows, path.stem)
+    demo_module.show_replays(path, rows)
     tables.save_json(json, [row.row() for row in rows])
     if csv:
         canonical.write_atomically(csv, sweep_module.csv_text(rows))
@@ -209,13 +211,15 @@ def exec_(
     program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM [ARGS]...", help="a program of this host")],
     file: Annotated[list[Path] | None, typer.Option("--file", "-f", help="a file or folder to take along")] = None,
     media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
+    own_roi: Annotated[bool, typer.Option("--own-roi", help="the program marks its region of interest")] = False,
     manifest: ManifestName = "kv-ycsb",
     json: Json = None,
 ) -> None:
     """Run a program of this host in a guest, on the device, and return its output and exit status.
 
     Its libraries go along, and so do arguments that name files here. The device is mounted (ext4, DAX) at /pmem.
-    The whole program is the region of interest; the model's counters are printed after it.
+    The whole program is the region of interest, unless it marks its own (testbed_roi.h); the model's counters are
+    printed after it. A study of more than one run is a manifest with a [program]: docs/tutorial.md.
 
     Examples:
 
@@ -223,7 +227,7 @@ def exec_(
 
       testbed exec --file data.csv -- ./my-program data.csv /pmem/out
     """
-    job = program_job(program, file or [], Path.cwd())
+    job = program_job(program, file or [], Path.cwd(), own_roi)
     path = manifests.find(manifest)
     guest = manifests.guest_config(manifests.load(path), path)
     folder = _media_folder(media)
@@ -232,7 +236,7 @@ def exec_(
     sys.stdout.flush()
     sys.stderr.buffer.write(outcome.stderr)
     sys.stderr.flush()
-    counters = outcome.rois[-1]["counters"] if outcome.rois else {}
+    counters = results_module.roi_counters(outcome.rois)
     tables.save_json(json, {"outcome": outcome.outcome, "exit_status": outcome.exit_status, "counters": counters})
     if outcome.exit_status is None:
         tail = "\n  ".join([outcome.error, *outcome.console.strip().splitlines()[-5:]])

@@ -2,28 +2,59 @@
 """What `make testbed` shows: the latency table, the KV table, the figure."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from analysis import calibration as calibration_figures
-from analysis import engines
+from analysis import engines, records, sweep_plot
 
 from . import calibrate, figures, latency, manifest, tables
 from .errors import RunFailed
+from .grid import capture_runs, configurations
 from .paths import results_root
 from .results import Result
 from .runner import run_with_bar
 from .session import Session
+from .sweep import Replayed
 
 FIGURES = figures.FOLDER
 
 
-def show_manifest(results: Sequence[Result]) -> None:
-    """The table that fits the results: engines are compared, other results listed."""
-    if engines.is_engines(results):
+def show_manifest(stated: manifest.Manifest, origin: Path, results: Sequence[Result]) -> None:
+    """The table that fits the results: engines are compared, programs of users drawn, other results listed."""
+    if stated.plot or stated.program:
+        machines = [run.guest for run in manifest.runs_of(stated, origin)]
+        show_study(sweep_plot.Study(stated, machines, records.of_results(results, stated.results.pattern)), origin)
+    elif engines.is_engines(results):
         for table in engines.tables_of(results):
             tables.out.print(table.text(), soft_wrap=True)
     else:
         tables.show_results(results)
+
+
+def show_replays(path: Path, replays: Sequence[Replayed]) -> None:
+    """The figure of a sweep, as far as what it plots is in a replay."""
+    stated = manifest.load(path)
+    if not stated.plot:
+        return
+    points = {run.label: run.point for run in capture_runs(path)}
+    machines = [replace(manifest.guest_config(stated, path), device=c.device) for c in configurations(path)]
+    found = records.of_replays(replays, points)
+    y = [name for name in stated.plot.y if any(name in record for record in found.all)] or [records.TIME]
+    series = stated.plot.series if any(stated.plot.series in record for record in found.all) else ""
+    plot = stated.plot.model_copy(update={"y": y, "series": series})
+    show_study(sweep_plot.Study(stated.model_copy(update={"plot": plot}), machines, found, "replay"), path)
+
+
+def show_study(study: sweep_plot.Study, origin: Path) -> None:
+    """Its table, and its figure if one is asked for."""
+    if study.manifest.plot:
+        sweep_plot.check(study, origin)
+    if not study.kind:
+        tables.out.print(sweep_plot.table_text(study), soft_wrap=True, highlight=False)
+    for path in sweep_plot.write(study, FIGURES) if study.manifest.plot else ():
+        tables.out.print(f"written: {path}", soft_wrap=True)
 
 
 def measure_latency(session: Session, name: str = "latency") -> list[latency.Row]:

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from . import profiles, units
 from .errors import TestbedError
 from .job import Job, command_job
+from .luggage import Luggage, ProgramSection, pack
 from .parameters import CpuProfile, DeviceProfile
 from .paths import MANIFESTS
 from .validation import Strict, check, load_toml
@@ -64,6 +65,34 @@ class ReplaySection(Strict):
     grid: dict[str, list[str | int | float | bool]] = {}
 
 
+class ResultsSection(Strict):
+    """How to read what the program printed: each match of `pattern` is a row, its named groups are the cells."""
+
+    pattern: str = ""
+
+    @field_validator("pattern")
+    @classmethod
+    def _names_its_cells(cls, pattern: str) -> str:
+        try:
+            groups = re.compile(pattern).groupindex
+        except re.error as error:
+            raise ValueError(f"is no regular expression: {error}") from error
+        if pattern and not groups:
+            raise ValueError("names no cell; write one as (?P<name>...)")
+        return pattern
+
+
+class PlotSection(Strict):
+    """A panel for each `y` over `x`, a line for each value of `series`.
+
+    They name axes of the matrix, cells of rows, counters of the model, or `time` and `hit_rate`.
+    """
+
+    x: str
+    y: Annotated[list[str], Field(min_length=1)]
+    series: str = ""
+
+
 class Manifest(Strict):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     summary: str
@@ -74,6 +103,9 @@ class Manifest(Strict):
     workload: WorkloadSection
     matrix: dict[str, Axis] = {}
     replay: ReplaySection = ReplaySection()
+    program: ProgramSection | None = None
+    results: ResultsSection = ResultsSection()
+    plot: PlotSection | None = None
 
     @field_validator("matrix")
     @classmethod
@@ -125,6 +157,7 @@ class Run:
     point: Point
     argv: tuple[str, ...]
     guest: GuestConfig
+    program: Job | None = None  # what a manifest with a [program] sends along
 
     @property
     def label(self) -> str:
@@ -133,7 +166,7 @@ class Run:
     @property
     def job(self) -> Job:
         """What the guest is sent."""
-        return command_job(self.argv)
+        return self.program or command_job(self.argv)
 
 
 def find(name: str) -> Path:
@@ -224,13 +257,19 @@ def runs_of(manifest: Manifest, origin: Path) -> list[Run]:
     """The same of a manifest that `origin` holds in another form."""
     axes = list(manifest.matrix)
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*manifest.matrix.values())]
-    return [_run_at(manifest, point, origin) for point in points]
+    luggage = pack(manifest.program, origin) if manifest.program else None
+    return [_run_at(manifest, point, luggage, origin) for point in points]
 
 
-def _run_at(manifest: Manifest, point: Point, origin: Path) -> Run:
+def _run_at(manifest: Manifest, point: Point, luggage: Luggage | None, origin: Path) -> Run:
     guest = guest_config(manifest, origin, point)
-    command = _words(manifest.workload.command, _names(manifest, point, guest), origin)
-    return Run(manifest.name, manifest.scale, point, command, guest)
+    names = _names(manifest, point, guest)
+    argv = _words(manifest.workload.command, names, origin)
+    program = None
+    if manifest.program and luggage:
+        setup = fill(manifest.program.setup, names, "program.setup", origin)
+        program = luggage.job(argv, setup, fill(manifest.program.finish, names, "program.finish", origin))
+    return Run(manifest.name, manifest.scale, point, argv, guest, program)
 
 
 def _names(manifest: Manifest, point: Point, guest: GuestConfig) -> dict[str, Any]:
@@ -260,7 +299,7 @@ def fill(text: str, names: Mapping[str, Any], key: str, origin: Path) -> str:
     unknown = set(re.findall(r"{(\w*)}", text)) - set(names)
     if unknown:
         places = "neither in the matrix nor in workload.scaled or workload.fixed"
-        what = places if key.startswith("workload.") else "no axis of the matrix"
+        what = "no axis of the matrix" if key.startswith(("cpu.", "device.")) else places
         known = ", ".join(sorted(names)) or "none"
         raise TestbedError(f"{origin}: key '{key}' uses {{{min(unknown)}}}, which is {what}; known: {known}")
     try:

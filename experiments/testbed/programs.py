@@ -14,42 +14,47 @@ from .job import Job
 _PT_INTERP = 3
 _MACHINE_X86_64 = 62
 
-# The program sees its files at their own paths, the guest's /proc, /dev and /sys, and the device at /pmem.
-_SCRIPT = """#!/bin/bash
-set -e
-root=/job/root
+# A program of the host finds its libraries in a root of its own, which has what is the guest's in it: the device at
+# /pmem, the job's folder, /proc, /dev, /sys and /run.
+ENTER_ROOT = """root=/job/root
 mkdir -p "$root/tmp"
-for folder in proc dev sys pmem; do
+for folder in proc dev sys run pmem job; do
     mkdir -p "$root/$folder"
     mount --bind "/$folder" "$root/$folder"
 done
-exec roi-run unshare --root="$root" --wd={cwd} -- {command}
 """
 
 
-def program_job(argv: list[str], extra_files: list[Path], cwd: Path) -> Job:
-    """A job that runs `argv` as it would run here in `cwd`, within the region of interest."""
-    program = _find(argv[0], cwd)
-    needed = [program, *_libraries(program), *_argument_files(argv[1:], cwd)]
+def in_root(words: list[str], cwd: str) -> str:
+    """The shell words that run a program there."""
+    return shlex.join(["unshare", "--root=/job/root", f"--wd={cwd}", "--", *words])
+
+
+def program_job(argv: list[str], extra_files: list[Path], cwd: Path, marked: bool = False) -> Job:
+    """A job that runs `argv` as it would run here in `cwd`: all of it the region of interest, unless it is `marked`."""
+    program = find(argv[0], cwd)
+    needed = [program, *libraries(program), *_argument_files(argv[1:], cwd)]
     for extra in extra_files:
         if not (cwd / extra).exists():
             raise TestbedError(f"--file {extra}: no such file or folder")
-        needed += _tree(cwd / extra)
+        needed += tree(cwd / extra)
     files: dict[str, bytes] = {}
     executables: dict[str, bytes] = {}
     for path in dict.fromkeys(needed):
         group = executables if os.access(path, os.X_OK) else files
-        group[_inside(path)] = path.read_bytes()
-    command = shlex.join([str(program), *argv[1:]])
-    script = _SCRIPT.format(cwd=shlex.quote(str(cwd)), command=command)
-    return Job(script, files=files, executables=executables, folders=(_inside(cwd),))
+        group[inside(path)] = path.read_bytes()
+    command = in_root([str(program), *argv[1:]], str(cwd))
+    script = f"#!/bin/bash\nset -e\n{ENTER_ROOT}exec {'' if marked else 'roi-run '}{command}\n"
+    return Job(script, files=files, executables=executables, folders=(inside(cwd),))
 
 
-def _inside(path: Path) -> str:
+def inside(path: Path) -> str:
+    """Where a file of the host is in the job's archive."""
     return f"root/{str(path).lstrip('/')}".rstrip("/")
 
 
-def _find(name: str, cwd: Path) -> Path:
+def find(name: str, cwd: Path) -> Path:
+    """The program that a shell in `cwd` would start as `name`."""
     found = str(cwd / name) if "/" in name else shutil.which(name)
     if not found or not Path(found).exists():
         where = "does not exist" if "/" in name else "is not on the PATH"
@@ -77,7 +82,7 @@ def interpreter(program: Path) -> str | None:
     return None
 
 
-def _libraries(program: Path) -> list[Path]:
+def libraries(program: Path) -> list[Path]:
     """The loader and every library it would map, asked of the loader itself."""
     loader = interpreter(program)
     if loader is None:
@@ -102,5 +107,6 @@ def _argument_files(arguments: list[str], cwd: Path) -> list[Path]:
     return [path for path in paths if not str(path).startswith(own)]
 
 
-def _tree(path: Path) -> list[Path]:
+def tree(path: Path) -> list[Path]:
+    """The file, or every file under the folder."""
     return [child for child in sorted(path.rglob("*")) if child.is_file()] if path.is_dir() else [path]

@@ -3,8 +3,9 @@
 
 Identity (what enters the hash): the format version; the keys of the QEMU and guest components; every value of the CPU
 and device profiles; memory size; file system; time per instruction outside the region of interest; kernel command line
-and CPU model; the command. Host time, host name and paths are in neither the identity nor the result, so that equal
-runs give equal bytes.
+and CPU model; the command; what a [program] brings along: its script, the content of its files, the versions of its
+packages. Host time, host name and paths are in neither the identity nor the result, so that equal runs give equal
+bytes.
 """
 
 import json
@@ -48,6 +49,11 @@ class Result:
         return dict(rois[-1]["counters"]) if rois else {}
 
 
+def roi_counters(rois: list[Any]) -> dict[str, int]:
+    """What the model counted in the last region of interest, after its length; empty if there was none."""
+    return {"time-ps": rois[-1]["end-ps"] - rois[-1]["begin-ps"], **rois[-1]["counters"]} if rois else {}
+
+
 def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]:
     """What of the machine can influence a run. The host-time limit cannot."""
     return {
@@ -64,7 +70,8 @@ def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]
 
 def identity(run: Run, keys: dict[str, str]) -> dict[str, Any]:
     """The documented list whose hash names a result."""
-    return {"machine": machine_identity(run.guest, keys), "argv": list(run.argv)}
+    program = {"program": run.program.identity()} if run.program else {}
+    return {"machine": machine_identity(run.guest, keys), "argv": list(run.argv)} | program
 
 
 def path_for(root: Path, run: Run, keys: dict[str, str]) -> Path:

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The [program] of a manifest: what goes into the guest with a command, and the script around them."""
+
+import os
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from . import packages, programs
+from .errors import TestbedError
+from .job import Job
+from .packages import Versions
+from .validation import Strict
+
+PackageName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+$")]
+_OURS = ("run", "root")  # names in /job that are taken
+
+
+class ProgramSection(Strict):
+    """`host` programs and `files` are relative to the manifest and found in the guest's working folder, /job."""
+
+    host: list[str] = []  # programs of this host, taken along with their libraries
+    files: list[str] = []  # files and folders
+    packages: list[PackageName] = []  # of Debian 13, with what they depend on
+    setup: str = ""  # shell lines before the region of interest; {names} as in the command
+    finish: str = ""  # shell lines after it
+    roi: Literal["command", "own"] = "command"  # all of the command, or what the program marks itself (testbed_roi.h)
+
+
+@dataclass(frozen=True)
+class Luggage:
+    """What all runs of one manifest bring along, by content."""
+
+    files: dict[str, bytes]
+    executables: dict[str, bytes]
+    hosted: tuple[str, ...]
+    packages: Versions
+    roi: str
+
+    def job(self, argv: tuple[str, ...], setup: str, finish: str) -> Job:
+        """The job of one point."""
+        enter = programs.ENTER_ROOT if self.hosted else ""
+        script = _script(enter, setup, self._command(argv), finish)
+        return Job(script, self.files, self.executables, packages=self.packages)
+
+    def _command(self, argv: tuple[str, ...]) -> str:
+        name = argv[0].removeprefix("./")
+        hosted = name in self.hosted
+        command = programs.in_root([f"/job/{name}", *argv[1:]], "/job") if hosted else shlex.join(argv)
+        return command if self.roi == "own" else f"roi-run {command}"
+
+
+def _script(enter: str, setup: str, command: str, finish: str) -> str:
+    """Only what the command itself prints is the run's output."""
+    return f"""#!/bin/bash
+set -eu
+{enter}{{
+:
+{setup.strip()}
+}} >&2
+status=0
+{command} || status=$?
+{{
+:
+{finish.strip()}
+}} >&2
+exit $status
+"""
+
+
+def pack(section: ProgramSection, origin: Path) -> Luggage:
+    """Read everything that the section names. What cannot be had is one sentence with the manifest and the key."""
+    folder = origin.parent.absolute()
+    files: dict[str, bytes] = {}
+    executables: dict[str, bytes] = {}
+
+    def add(name: str, path: Path, key: str) -> None:
+        if name in files or name in executables or name.split("/")[0] in _OURS:
+            raise TestbedError(f"{origin}: key '{key}': the name '{name}' is taken in the guest; rename {path.name}")
+        (executables if os.access(path, os.X_OK) else files)[name] = path.read_bytes()
+
+    for name in section.host:
+        try:
+            program = programs.find(name, folder)
+            needed = programs.libraries(program)
+        except TestbedError as error:
+            raise TestbedError(f"{origin}: key 'program.host': {error}") from error
+        add(program.name, program, "program.host")
+        executables |= {programs.inside(path): path.read_bytes() for path in needed}
+    for name in section.files:
+        path = folder / name
+        if not path.exists():
+            raise TestbedError(
+                f"{origin}: key 'program.files': {name} does not exist; paths are relative to the manifest"
+            )
+        for file in programs.tree(path):
+            add(str(file.relative_to(path.parent)), file, "program.files")
+    hosted = tuple(Path(name).name for name in section.host)
+    return Luggage(files, executables, hosted, _versions(section, origin), section.roi)
+
+
+def _versions(section: ProgramSection, origin: Path) -> Versions:
+    try:
+        return packages.resolve(tuple(section.packages)) if section.packages else ()
+    except TestbedError as error:
+        sentence = re.sub(r"^guest-image/packages\.sh: ", "", str(error))
+        raise TestbedError(f"{origin}: key 'program.packages': {sentence}") from error
