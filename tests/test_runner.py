@@ -135,11 +135,70 @@ def test_equal_runs_give_equal_bytes(small_manifest: Path, tmp_path: Path) -> No
     assert json.loads(one[0].path.read_text())["rows"] == [{"a": 2, "b": 1}]
 
 
-def test_a_full_disk_for_results_is_one_sentence(small_manifest: Path, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
+class FullDisk:
+    """A disk that takes so many files and no more."""
 
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(TestbedError, match=r"cannot write .*\.json: No space left on device"):
-        run(small_manifest, tmp_path / "r", MockExecutor())
-    assert [p for p in (tmp_path / "r").rglob("*") if p.is_file()] == []
+    def __init__(self, files: int) -> None:
+        self.files = files
+
+    def fsync(self, _: int) -> None:
+        self.files -= 1
+        if self.files < 0:
+            raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(("files", "guests", "kept"), [(0, 0, 0), (1, 3, 0), (2, 3, 1)])
+def test_a_full_disk_is_one_sentence_and_keeps_what_is_finished(
+    small_manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, guests: int, kept: int
+) -> None:
+    """A disk that is full before the first run stops it before a guest boots."""
+    monkeypatch.setattr("os.fsync", FullDisk(files).fsync)
+    executor, room = MockExecutor(), Capacity(guests=3, memory_mib=8192)
+    work = run_all(manifest.runs(small_manifest), KEYS, executor, tmp_path / "r", QuietReporter(), here=room)
+    with pytest.raises(TestbedError, match=r"cannot write .*: No space left on device; .* finished results are kept"):
+        drive(work)
+    assert len(executor.started) == guests
+    assert len([p for p in (tmp_path / "r").rglob("*") if p.is_file()]) == kept
+
+
+def test_a_results_folder_that_cannot_be_made(small_manifest: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TestbedError, match=r"cannot write .*file/r.*TESTBED_RESULTS"):
+        run(small_manifest, tmp_path / "file" / "r", MockExecutor())
+
+
+def test_a_lost_guest_is_run_once_more_and_then_given_up(small_manifest: Path, tmp_path: Path) -> None:
+    lost: set[str] = set()
+
+    def answer(spec: GuestSpec) -> GuestOutcome:
+        assert spec.job
+        is_first = spec.job.script not in lost
+        lost.add(spec.job.script)
+        return GuestOutcome("lost") if is_first or is_engine(spec, "pmdk") else GuestOutcome("ok", 0)
+
+    executor, reporter = MockExecutor(answer), QuietReporter()
+    with pytest.raises(RunFailed, match=r"1 of 3 runs gave no result: pmdk: lost"):
+        run(small_manifest, tmp_path / "r", executor, reporter)
+    assert (len(executor.started), len(results.load_all(tmp_path / "r"))) == (6, 2)
+    again = "lost on this host; running it once more, on this host"
+    assert sorted(reporter.said) == [f"{engine}: {again}" for engine in ("pmdk", "snapshot", "volatile")]
+
+
+def test_guests_wait_for_memory(small_manifest: Path, tmp_path: Path) -> None:
+    """Each takes 2 GiB, 512 MiB of media and what is around; one that is larger than what is free runs alone."""
+    for memory_mib, at_once in ((8448, 3), (8447, 2), (2816, 1), (1000, 1)):
+        executor, root = MockExecutor(delay_s=0.05), tmp_path / str(memory_mib)
+        here = Capacity(guests=4, memory_mib=memory_mib)
+        drive(run_all(manifest.runs(small_manifest), KEYS, executor, root, QuietReporter(), here=here))
+        assert (len(executor.started), executor.most_at_once) == (3, at_once)
+
+
+def test_two_results_of_one_run_must_be_equal(small_manifest: Path, tmp_path: Path) -> None:
+    """Two commands that make the same run at the same time."""
+    one = manifest.runs(small_manifest)[0]
+    path = results.path_for(tmp_path, one, KEYS)
+    data = results.guest_data(GuestOutcome("ok", 0, rows=[1]))
+    assert results.store(path, one, KEYS, data) == results.store(path, one, KEYS, data)
+    with pytest.raises(RunFailed, match=rf"one run gave two results: see `testbed diff {path} .*\.other`"):
+        results.store(path, one, KEYS, results.guest_data(GuestOutcome("ok", 0, rows=[2])))
+    assert (results.load(path).rows, results.load(path.with_suffix(".other")).rows) == ([1], [2])

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A writer of newc cpio archives, the format of an initramfs. Output depends on nothing but what is added."""
+"""Writes newc cpio archives, the format of an initramfs, and lists them. Output depends only on what is added."""
 
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -51,3 +52,17 @@ class CpioWriter:
         self._file.write(b"\0" * (-(110 + len(encoded)) % 4))
         self._file.write(content)
         self._file.write(b"\0" * (-len(content) % 4))
+
+
+def names(file: BinaryIO) -> Iterator[str]:
+    """The names in an archive, without reading what they name."""
+    while header := file.read(110):
+        if not header.startswith(b"070701"):
+            raise ValueError("not a newc cpio archive")
+        content, name = int(header[54:62], 16), int(header[94:102], 16)
+        text = file.read(name).rstrip(b"\0").decode()
+        if text == _TRAILER:
+            return
+        yield text
+        file.seek(-(110 + name) % 4, 1)
+        file.seek(content + -content % 4, 1)

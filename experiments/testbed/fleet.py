@@ -141,9 +141,10 @@ class Fleet:
         room_mib = max(worker["resources"].get("memory_mib", 0) for worker in workers.values())
         for run in runs:
             if self._needs(run)["memory_mib"] > room_mib:
+                need_mib = needs(run)["memory_mib"]
                 raise TestbedError(
-                    f"manifest {run.manifest}: run {run.label} needs {needs(run)['memory_mib']} MiB of memory and the "
-                    f"largest worker has {room_mib:.0f} MiB; lower the key 'guest.memory' or start a larger worker"
+                    f"{run.origin}: key 'guest.memory': run {run.label} needs {need_mib} MiB in all and the largest "
+                    f"worker has {room_mib:.0f} MiB; lower it or start a larger worker"
                 )
         if not self._here:
             answers = await self._client.run(lacks, self._keys)

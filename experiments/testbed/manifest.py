@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -158,6 +158,7 @@ class Run:
     argv: tuple[str, ...]
     guest: GuestConfig
     program: Job | None = None  # what a manifest with a [program] sends along
+    origin: str = field(default="", compare=False)  # the manifest's file, for messages
 
     @property
     def label(self) -> str:
@@ -269,7 +270,7 @@ def _run_at(manifest: Manifest, point: Point, luggage: Luggage | None, origin: P
     if manifest.program and luggage:
         setup = fill(manifest.program.setup, names, "program.setup", origin)
         program = luggage.job(argv, setup, fill(manifest.program.finish, names, "program.finish", origin))
-    return Run(manifest.name, manifest.scale, point, argv, guest, program)
+    return Run(manifest.name, manifest.scale, point, argv, guest, program, str(origin))
 
 
 def _names(manifest: Manifest, point: Point, guest: GuestConfig) -> dict[str, Any]:

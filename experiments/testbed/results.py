@@ -9,17 +9,21 @@ bytes.
 """
 
 import json
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from . import canonical, profiles
-from .errors import TestbedError
+from .errors import RunFailed, TestbedError
 from .executor import GuestOutcome
 from .manifest import GuestConfig, Run
 from .qemu_line import CPU, LSA_BYTES, kernel_arguments
 
 FORMAT = 1
+PROBE_BYTES = 64 * 2**10  # as large as a result
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,10 @@ def path_for(root: Path, run: Run, keys: dict[str, str]) -> Path:
 
 
 def store(path: Path, run: Run, keys: dict[str, str], outcome: dict[str, Any]) -> Result:
-    """Write the result of `run` at once and whole; `outcome` is what the guest gave."""
+    """Write the result of `run` at once and whole; `outcome` is what the guest gave.
+
+    Another command may have stored it meanwhile: then both must be the same, byte for byte.
+    """
     data = outcome | {
         "manifest": run.manifest,
         "scale": run.scale,
@@ -87,8 +94,29 @@ def store(path: Path, run: Run, keys: dict[str, str], outcome: dict[str, Any]) -
         "identity": identity(run, keys),
     }
     data["checksum"] = canonical.digest(data)
-    canonical.write_atomically(path, canonical.dumps(data))
+    text = canonical.dumps(data)
+    if not _with_remedy(lambda: canonical.write_once(path, text)) and path.read_text(encoding="utf-8") != text:
+        other = path.with_suffix(".other")
+        canonical.write_atomically(other, text)
+        raise RunFailed(
+            f"one run gave two results, {path} and {other}; compare them by `testbed diff`, report the host"
+        )
     return Result(path, data)
+
+
+def check_room(root: Path) -> None:
+    """Find out that results cannot be written before a guest has run for one."""
+    probe = root / f".probe.{os.getpid()}"
+    _with_remedy(lambda: canonical.write_atomically(probe, " " * PROBE_BYTES))
+    probe.unlink()
+
+
+def _with_remedy(write: Callable[[], T]) -> T:
+    try:
+        return write()
+    except TestbedError as error:
+        remedy = "make room there or set TESTBED_RESULTS to another folder; finished results are kept"
+        raise TestbedError(f"{error}; {remedy}") from error
 
 
 def load(path: Path) -> Result:

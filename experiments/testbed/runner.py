@@ -9,30 +9,21 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-from . import capacity, results
-from .build import console
+from . import capacity, guest_programs, results
 from .capacity import Capacity
-from .errors import RunFailed
-from .executor import GuestExecutor, GuestOutcome
+from .errors import RunFailed, TestbedError
+from .executor import GuestExecutor, GuestOutcome, QemuExecutor
+from .host_times import HostTimes
 from .manifest import Run
+from .progress import ProgressBar, Reporter
 from .results import Result
 
 if TYPE_CHECKING:
     from .fleet import Fleet
 
 T = TypeVar("T")
-
-
-class Reporter(Protocol):
-    """Told of every run; the progress bar is one."""
-
-    def start(self, run: Run) -> None: ...
-    def finish(self, run: Run, outcome: str, cached: bool) -> None: ...
-    def say(self, text: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -68,6 +59,7 @@ async def run_all(
     missing = [run for run, result in zip(runs, found, strict=True) if not result]
     made: list[Result | Failure] = []
     if missing:
+        check_before(missing, executor, root)
         async with open_fleet(executor, keys, reporter, scheduler, here) as fleet:
             made = await _make(missing, keys, fleet, root, reporter)
     failures = [str(item) for item in made if isinstance(item, Failure)]
@@ -75,6 +67,13 @@ async def run_all(
         raise RunFailed(f"{len(failures)} of {len(runs)} runs gave no result: " + "; ".join(failures))
     rest = (item for item in made if isinstance(item, Result))
     return [result or next(rest) for result in found]
+
+
+def check_before(runs: list[Run], executor: GuestExecutor, root: Path) -> None:
+    """What would stop these runs is found out before a guest is booted for the first of them."""
+    results.check_room(root)
+    if isinstance(executor, QemuExecutor):
+        guest_programs.check(runs, executor.images.initrds)
 
 
 @asynccontextmanager
@@ -119,10 +118,14 @@ def keep_failure(path: Path, outcome: GuestOutcome) -> Path:
     """Keep what a run without a result said, beside where its result would be."""
     folder = path.with_suffix(".failed")
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    (folder / "console.txt").write_text(outcome.console + outcome.error)
-    (folder / "stdout.txt").write_bytes(outcome.stdout)
-    (folder / "stderr.txt").write_bytes(outcome.stderr)
+    try:
+        folder.mkdir(parents=True)
+        (folder / "outcome.txt").write_text(outcome.outcome + "\n")
+        (folder / "console.txt").write_text(outcome.console + outcome.error)
+        (folder / "stdout.txt").write_bytes(outcome.stdout)
+        (folder / "stderr.txt").write_bytes(outcome.stderr)
+    except OSError as error:
+        raise TestbedError(f"cannot keep what a failed run said in {folder}: {error.strerror}") from error
     return folder
 
 
@@ -153,42 +156,5 @@ def first_error(group: BaseExceptionGroup[Any]) -> BaseException:
 
 def run_with_bar(runs: list[Run], keys: dict[str, str], executor: GuestExecutor, root: Path) -> list[Result]:
     """`run_all` with a progress bar, to its end or to Ctrl-C; on the cluster that TESTBED_SCHEDULER names, if any."""
-    with ProgressBar(len(runs), runs[0].manifest) as bar:
+    with ProgressBar(runs, runs[0].manifest, HostTimes(root)) as bar:
         return drive(run_all(runs, keys, executor, root, bar, os.environ.get("TESTBED_SCHEDULER")))
-
-
-class ProgressBar:
-    """A bar on a terminal; plain lines elsewhere."""
-
-    def __init__(self, total: int, title: str) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._progress = Progress(*columns, console=console, disable=not console.is_terminal)
-        self._task = self._progress.add_task(title, total=total)
-        self._title = title
-        self._running: list[str] = []
-
-    def __enter__(self) -> "ProgressBar":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def start(self, run: Run) -> None:
-        self._running.append(run.label)
-        self._show()
-
-    def finish(self, run: Run, outcome: str, cached: bool) -> None:
-        if run.label in self._running:
-            self._running.remove(run.label)
-        self._progress.advance(self._task)
-        self._show()
-        if outcome != "ok" or (not console.is_terminal and not cached):
-            console.print(f"{self._title} {run.label}: {outcome}")
-
-    def say(self, text: str) -> None:
-        console.print(text, soft_wrap=True)
-
-    def _show(self) -> None:
-        running = f" ({', '.join(self._running)})" if self._running else ""
-        self._progress.update(self._task, description=self._title + running)

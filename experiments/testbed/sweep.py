@@ -28,10 +28,12 @@ from .capacity import Capacity
 from .errors import RunFailed, TestbedError
 from .executor import GuestExecutor
 from .grid import Configuration, capture_runs
+from .host_times import HostTimes
 from .manifest import Run
 from .paths import results_root
+from .progress import ProgressBar, Reporter
 from .replay import Replayer, open_replayer
-from .runner import ProgressBar, Reporter, drive, keep_failure, open_fleet
+from .runner import check_before, drive, keep_failure, open_fleet
 from .session import open_session
 
 if TYPE_CHECKING:
@@ -105,6 +107,7 @@ async def capture_all(
         if (run, path) not in missing:
             reporter.finish(run, "ok", cached=True)
     if missing:
+        check_before([run for run, _ in missing], executor, root)
         async with open_fleet(executor, keys, reporter, here=here) as fleet:
             await fleet.check([run for run, _ in missing])
             async with asyncio.TaskGroup() as group:
@@ -266,7 +269,7 @@ def run_sweep(path: Path, grid: list[Configuration], trace: Path | None, scale: 
 def _captured(path: Path, scale: int | None) -> list[Point]:
     runs = capture_runs(path, scale)
     session = open_session()
-    with ProgressBar(len(runs), f"{path.stem}: captures") as bar:
+    with ProgressBar(runs, f"{path.stem}: captures", HostTimes(results_root())) as bar:
         traces = drive(capture_all(runs, session.keys, session.executor, results_root(), bar))
     return points_of(runs, session.keys, traces)
 
