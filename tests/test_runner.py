@@ -91,7 +91,7 @@ def test_an_interrupt_ends_guests_and_keeps_finished_results(small_manifest: Pat
             return await slow(spec)
 
         executor.run = one_fast  # type: ignore[method-assign]
-        work = run_all(manifest.runs(small_manifest), KEYS, executor, tmp_path / "r", QuietReporter())
+        work = run_all(manifest.runs(small_manifest), KEYS, executor, tmp_path / "r", QuietReporter(), here=HERE)
         task = asyncio.create_task(work)
         await asyncio.sleep(0.1)
         task.cancel()

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from .cpio import names
 from .errors import TestbedError
-from .job import command_job
 from .manifest import Run
 
 OWN = "usr/local/bin/"  # the testbed's programs; `kv` starts `kv-ENGINE` beside it
@@ -19,12 +18,12 @@ def check(runs: Iterable[Run], archives: tuple[Path, ...]) -> None:
     there = _programs(archives)
     for run in runs:
         program = run.argv[0] if run.argv else ""
-        if run.job != command_job(run.argv) or "/" in program:  # it is sent along, or only the guest can tell
+        if run.program or "/" in program:  # it is sent along, or only the guest can tell
             continue
         if program not in there:
-            raise TestbedError(
-                f"{run.origin}: key 'workload.command': the guest has no program {_near(program, there)}"
-            )
+            near = difflib.get_close_matches(program, [name for name in there if there[name] == OWN], n=1, cutoff=0.5)
+            hint = f"did you mean '{near[0]}'?" if near else "`testbed shell` shows what there is"
+            raise TestbedError(f"{run.origin}: key 'workload.command': the guest has no program '{program}'; {hint}")
         engine = _option(run.argv, "--engine")
         engines = {name.removeprefix(program + "-") for name in there if name.startswith(program + "-")}
         if engine is not None and engines and engine not in engines:
@@ -32,14 +31,15 @@ def check(runs: Iterable[Run], archives: tuple[Path, ...]) -> None:
             raise TestbedError(f"{run.origin}: key '{_key(run, engine)}': {program} has no engine '{engine}'; {known}")
 
 
-def _programs(archives: tuple[Path, ...]) -> set[str]:
-    found = set()
+def _programs(archives: tuple[Path, ...]) -> dict[str, str]:
+    """The names of all programs, with the folder of each."""
+    found = {}
     for archive in archives:
         with archive.open("rb") as file:
             for name in names(file):
                 folder, _, base = name.removeprefix("./").rpartition("/")
                 if f"{folder}/" in FOLDERS:
-                    found.add(base)
+                    found[base] = f"{folder}/"
     return found
 
 
@@ -57,9 +57,3 @@ def _key(run: Run, value: str) -> str:
     """The key of the manifest that states the value."""
     axes = [axis for axis, stated in run.point.items() if str(stated) == value]
     return f"matrix.{axes[0]}" if axes else "workload.command"
-
-
-def _near(name: str, there: set[str]) -> str:
-    near = difflib.get_close_matches(name, there, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else "`testbed shell` shows what there is"
-    return f"program '{name}'; {hint}"

@@ -98,9 +98,7 @@ def store(path: Path, run: Run, keys: dict[str, str], outcome: dict[str, Any]) -
     if not _with_remedy(lambda: canonical.write_once(path, text)) and path.read_text(encoding="utf-8") != text:
         other = path.with_suffix(".other")
         canonical.write_atomically(other, text)
-        raise RunFailed(
-            f"one run gave two results, {path} and {other}; compare them by `testbed diff`, report the host"
-        )
+        raise RunFailed(f"one run gave two results: see `testbed diff {path} {other}`, and remove both to run it again")
     return Result(path, data)
 
 
