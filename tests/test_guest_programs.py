@@ -1,62 +1,84 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs and engines that the guest lacks are found before it boots."""
+"""The guest's measuring programs, compiled and run here: what they print, and what they refuse."""
 
-import io
+import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from testbed import guest_programs, manifest
-from testbed.cpio import CpioWriter, names
-from testbed.errors import TestbedError
+from testbed.paths import REPO
+
+PERCENTILES = ("mean_ns", "p500_ns", "p900_ns", "p950_ns", "p990_ns", "p999_ns")
 
 
-@pytest.fixture
-def archives(tmp_path: Path) -> tuple[Path, ...]:
-    """An image with a Debian program and a workload with two engines."""
-    folders = {
-        "base": ["usr/bin/ls"],
-        "own": ["usr/local/bin/kv", "usr/local/bin/kv-pmdk", "usr/local/bin/kv-snapshot"],
-    }
-    for name, programs in folders.items():
-        with (tmp_path / f"{name}.cpio").open("wb") as file:
-            writer = CpioWriter(file)
-            for program in programs:
-                writer.add_file(program, b"x" * 5, executable=True)
-            writer.close()
-    return tuple(tmp_path / f"{name}.cpio" for name in folders)
+@pytest.fixture(scope="module")
+def calibrate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    build = tmp_path_factory.mktemp("programs")
+    configure = ["cmake", "-G", "Ninja", "-S", REPO / "guest-image" / "programs", "-B", build]
+    compilers = ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19"]
+    for command in ([*configure, *compilers], ["ninja", "-C", build, "calibrate"]):
+        subprocess.run(command, check=True, capture_output=True)
+    return build / "calibrate"
 
 
-def test_an_archive_lists_what_was_added() -> None:
-    file = io.BytesIO()
-    writer = CpioWriter(file)
-    writer.add_file("a/b/odd", b"123")
-    writer.add_symlink("a/link", "b/odd")
-    writer.close()
-    file.seek(0)
-    assert list(names(file)) == ["a", "a/b", "a/b/odd", "a/link"]
+def run(program: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "TESTBED_RESULT": str(folder / "rows")}
+    command = [program, "--file", folder / "file", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+
+def rows(program: Path, folder: Path, *tests: str) -> list[dict[str, object]]:
+    done = run(program, folder, "--quick", "--size", "1M", "--cache", "64K", *tests)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert not (folder / "file").exists()
+    return [json.loads(line) for line in (folder / "rows").read_text().splitlines()]
+
+
+def test_a_chase_doubles_its_working_set_up_to_the_file(calibrate: Path, tmp_path: Path) -> None:
+    sets = [row["set_bytes"] for row in rows(calibrate, tmp_path, "chase")]
+    assert sets == [4096 << i for i in range(9)]
+
+
+def test_random_sets_miss_the_device_cache_at_the_rate_they_are_named_by(calibrate: Path, tmp_path: Path) -> None:
+    got = [(int(str(row["miss_permille"])), int(str(row["set_bytes"]))) for row in rows(calibrate, tmp_path, "random")]
+    assert got[0] == (0, 32 << 10)
+    assert [miss for miss, _ in got[1:]] == [163, 500, 918, 938]
+    assert all(1 - (64 << 10) / size == pytest.approx(miss / 1000, abs=1e-3) for miss, size in got[1:])
+
+
+def test_latencies_come_as_ordered_percentiles(calibrate: Path, tmp_path: Path) -> None:
+    for row in rows(calibrate, tmp_path, "percentiles", "loaded"):
+        values = [float(str(row[name])) for name in PERCENTILES[1:]]
+        assert values == sorted(values)
+        assert row["mean_ns"]
+
+
+def test_paced_loads_name_their_region(calibrate: Path, tmp_path: Path) -> None:
+    assert [row["roi"] for row in rows(calibrate, tmp_path, "mix", "paced")[5:]] == list(range(6, 20))
+
+
+def test_bandwidth_and_writes_cover_their_grids(calibrate: Path, tmp_path: Path) -> None:
+    got = rows(calibrate, tmp_path, "mix", "far", "far-write")
+    assert [(row["reads"], row["writes"]) for row in got] == [(1, 0), (3, 1), (2, 1), (1, 1), (0, 1), (1, 0), (0, 1)]
+    assert all(float(str(row["bandwidth_mb_s"])) > 0 for row in got)
 
 
 @pytest.mark.parametrize(
-    ("command", "message"),
+    ("arguments", "message"),
     [
-        ("kv --engine {engine}", "key 'matrix.engine': kv has no engine 'volatile'; there are: pmdk, snapshot"),
-        ("kv --engine=snap", "key 'workload.command': kv has no engine 'snap'; there are: pmdk, snapshot"),
-        ("kw --engine pmdk", "key 'workload.command': the guest has no program 'kw'; did you mean 'kv'?"),
+        ([], "usage:"),
+        (["--size", "1M"], "usage:"),
+        (["--size", "3M", "chase"], "--size must be a power of two of at least 1M"),
+        (["--size", "1M", "--cache", "1M", "chase"], "--size must be at least twice --cache"),
+        (["--size", "1M", "--page", "100", "chase"], "--page must be a multiple of 64"),
+        (["--size", "1M", "chess"], "no test 'chess'"),
+        (["--size", "much", "chase"], "--size wants a size"),
     ],
 )
-def test_what_the_guest_lacks_is_named(
-    small_manifest: Path, archives: tuple[Path, ...], command: str, message: str
-) -> None:
-    text = small_manifest.read_text().replace("kv --engine {engine} --records {records}", command)
-    small_manifest.write_text(text)
-    with pytest.raises(TestbedError) as caught:
-        guest_programs.check(manifest.runs(small_manifest), archives)
-    assert (str(caught.value), caught.value.exit_status) == (f"{small_manifest}: {message}", 2)
-
-
-@pytest.mark.parametrize("command", ["ls --engine none", "kv --engine pmdk", "/pmem/anything", "kv --engine=snapshot"])
-def test_what_the_guest_has_may_run(small_manifest: Path, archives: tuple[Path, ...], command: str) -> None:
-    text = small_manifest.read_text().replace("kv --engine {engine} --records {records}", command)
-    small_manifest.write_text(text)
-    guest_programs.check(manifest.runs(small_manifest), archives)
+def test_bad_arguments_are_refused(calibrate: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
+    done = run(calibrate, tmp_path, *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "file").exists()

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs and engines that the guest lacks are found before it boots."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from testbed import guest_programs, manifest
+from testbed.cpio import CpioWriter, names
+from testbed.errors import TestbedError
+
+
+@pytest.fixture
+def archives(tmp_path: Path) -> tuple[Path, ...]:
+    """An image with a Debian program and a workload with two engines."""
+    folders = {
+        "base": ["usr/bin/ls"],
+        "own": ["usr/local/bin/kv", "usr/local/bin/kv-pmdk", "usr/local/bin/kv-snapshot"],
+    }
+    for name, programs in folders.items():
+        with (tmp_path / f"{name}.cpio").open("wb") as file:
+            writer = CpioWriter(file)
+            for program in programs:
+                writer.add_file(program, b"x" * 5, executable=True)
+            writer.close()
+    return tuple(tmp_path / f"{name}.cpio" for name in folders)
+
+
+def test_an_archive_lists_what_was_added() -> None:
+    file = io.BytesIO()
+    writer = CpioWriter(file)
+    writer.add_file("a/b/odd", b"123")
+    writer.add_symlink("a/link", "b/odd")
+    writer.close()
+    file.seek(0)
+    assert list(names(file)) == ["a", "a/b", "a/b/odd", "a/link"]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("kv --engine {engine}", "key 'matrix.engine': kv has no engine 'volatile'; there are: pmdk, snapshot"),
+        ("kv --engine=snap", "key 'workload.command': kv has no engine 'snap'; there are: pmdk, snapshot"),
+        ("kw --engine pmdk", "key 'workload.command': the guest has no program 'kw'; did you mean 'kv'?"),
+    ],
+)
+def test_what_the_guest_lacks_is_named(
+    small_manifest: Path, archives: tuple[Path, ...], command: str, message: str
+) -> None:
+    text = small_manifest.read_text().replace("kv --engine {engine} --records {records}", command)
+    small_manifest.write_text(text)
+    with pytest.raises(TestbedError) as caught:
+        guest_programs.check(manifest.runs(small_manifest), archives)
+    assert (str(caught.value), caught.value.exit_status) == (f"{small_manifest}: {message}", 2)
+
+
+@pytest.mark.parametrize("command", ["ls --engine none", "kv --engine pmdk", "/pmem/anything", "kv --engine=snapshot"])
+def test_what_the_guest_has_may_run(small_manifest: Path, archives: tuple[Path, ...], command: str) -> None:
+    text = small_manifest.read_text().replace("kv --engine {engine} --records {records}", command)
+    small_manifest.write_text(text)
+    guest_programs.check(manifest.runs(small_manifest), archives)
