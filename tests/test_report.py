@@ -188,8 +188,16 @@ def test_negative_results_are_in_front(report: Report) -> None:
         c for c in report_sample.comparisons(report.index) if indices.band(c) in (indices.BEYOND, indices.UNCOMPARED)
     ]
     assert {indices.band(c) for c in far} == {indices.BEYOND, indices.UNCOMPARED}
-    assert section.count("</tr>") == len(far) + section.count("<thead>")
+    by_cause = section.partition('id="disorders"')[0]
+    assert by_cause.count("</tr>") == len(far) + by_cause.count("</thead>")
     assert report_sample.CAUSE in section
+
+
+def test_an_order_that_differs_is_shown_both_ways(report: Report) -> None:
+    rows = page.disorders(report_sample.comparisons(report.index)).rows
+    words = ["list", "list seek", "ms", "snapshot 2, pmdk 4", "pmdk 2.1, snapshot 2.4"]
+    assert [[cell.text for cell in row] for row in rows] == [words]
+    assert "pmdk 2.1, snapshot 2.4" in report.html
 
 
 def test_verdicts_add_up_to_the_scorecard(report: Report) -> None:

@@ -7,12 +7,9 @@ from typing import Any
 
 from testbed import canonical
 from testbed.errors import TestbedError
-from testbed.paths import REPO
 
 from . import index as index_module
 from . import page, pdf
-
-FOLDER = REPO / "build" / "report"
 
 
 @dataclass(frozen=True)
@@ -35,9 +32,10 @@ def write(figures: Path, results: Path, out: Path) -> Written:
     index = index_module.load(figures)
     loaded = index_module.load_results(index, results)
     html = page.render(index, loaded, figures)
+    paper = pdf.from_html(html)
     paths = [out / "report.html", out / "report.pdf"]
     canonical.write_atomically(paths[0], html)
-    _write_bytes(paths[1], pdf.from_html(html))
+    _write_bytes(paths[1], paper)
     return Written(paths, index, len(loaded))
 
 

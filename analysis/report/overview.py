@@ -52,7 +52,7 @@ def draw(figures: Sequence[Figure]) -> Any:
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel("ours over the published number")
-        axes.legend(frameon=False, ncols=4, loc="upper center", bbox_to_anchor=(0.5, 1.12))
+        drawn.legend(frameon=False, ncols=4, loc="outside upper center")
         return drawn
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from analysis import scorecard
 from analysis.drawn import Cell, Comparison
 from testbed.parameters import key_of
 from testbed.results import Result
@@ -94,6 +95,18 @@ def disagreements(comparisons: Sequence[Comparison]) -> dict[str, list[Compariso
     return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
 
 
+def disorders(comparisons: Sequence[Comparison]) -> Table:
+    """Each group whose numbers come in another order than the published ones, from the smallest to the largest."""
+    rows = []
+    for (figure, group), agrees in scorecard.orderings(comparisons).items():
+        members = [c for c in comparisons if (c.figure, c.group, c.comparable) == (figure, group, True)]
+        ours = [f"{c.what} {c.ours:.4g}" for c in sorted(members, key=lambda c: c.ours)]
+        published = [f"{c.what} {c.published:.4g}" for c in sorted(members, key=lambda c: c.published)]
+        if not agrees:
+            rows.append([figure, group, members[0].unit, ", ".join(ours), ", ".join(published)])
+    return table("Orderings that differ, from small to large", ("figure", "group", "unit", "ours", "published"), rows)
+
+
 def profile_table(kind: str, name: str, scales: Sequence[int]) -> Table:
     """Every value of a profile, at full size and as scaled."""
     columns = [machines.profile_at(kind, name, scale) or {} for scale in (1, *scales)]
@@ -167,6 +180,13 @@ def provenance(figure: Figure) -> dict[str, list[RunName]]:
     return runs
 
 
+def scale_words(scale: str) -> str:
+    """The scale as it stands in the title."""
+    if scale == "as stated":
+        return "at each manifest's own scale"
+    return f"at scale 1/{scale}" if scale.isdecimal() else f"at scale {scale}"
+
+
 def render(index: Index, loaded: Mapping[RunName, Result], folder: Path) -> str:
     """The page for the figures in `folder`."""
     environment = Environment(
@@ -180,11 +200,13 @@ def render(index: Index, loaded: Mapping[RunName, Result], folder: Path) -> str:
     used = Machines(list(loaded.values()))
     context: dict[str, Any] = {
         "index": index,
+        "scale": scale_words(index.scale),
         "svg": figures,
         "faces": Markup(faces),
         "bands": [(word, sum(band(c) == word for c in index.comparisons)) for word in BAND_NAMES],
         "scorecard": table("Every published number beside ours", index.scorecard.columns, index.scorecard.rows),
         "disagreements": disagreements(index.comparisons),
+        "disorders": disorders(index.comparisons),
         "profiles": [profile_table(*profile) for profile in used.profiles()],
         "machines": machine_table(used),
         "components": used.components,

@@ -9,9 +9,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from analysis.report.build import FOLDER as REPORT
-from analysis.report.build import write as write_report
-
 from . import canonical, scales, tables
 from . import demo as demo_module
 from . import doctor as doctor_module
@@ -27,7 +24,7 @@ from .cache import Cache
 from .errors import RunFailed, TestbedError
 from .executor import GuestSpec
 from .grid import configurations
-from .paths import cache_root, results_root
+from .paths import REPO, cache_root, results_root
 from .programs import program_job
 from .replay import open_replayer
 from .runner import drive, run_with_bar
@@ -366,7 +363,9 @@ def report(
     figures: Annotated[
         Path, typer.Option(metavar="DIR", help="where testbed figures has drawn")
     ] = figures_module.FOLDER,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="where report.html and report.pdf go")] = REPORT,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="where report.html and report.pdf go")] = REPO
+    / "build"
+    / "report",
     json: Json = None,
 ) -> None:
     """Write the figures, the scorecard and the configuration of every run as one HTML page and one PDF.
@@ -380,7 +379,9 @@ def report(
 
       testbed report --out /tmp/report --json summary.json
     """
-    written = write_report(figures, results_root(), out)
+    from analysis.report import build as report_module  # what it needs is slow to load, and no other command needs it
+
+    written = report_module.write(figures, results_root(), out)
     tables.show_report(written)
     tables.save_json(json, written.as_data())
 

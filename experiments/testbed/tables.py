@@ -3,13 +3,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
 from analysis.drawn import Comparison
-from analysis.report.build import Written
 from analysis.scorecard import score
 
 from . import canonical
@@ -18,6 +17,9 @@ from .latency import Row
 from .results import Result
 from .sweep import Replayed, summary
 from .units import show_time
+
+if TYPE_CHECKING:
+    from analysis.report.build import Written
 
 out = Console()
 
@@ -95,7 +97,7 @@ def show_sweep(rows: Sequence[Replayed], title: str) -> None:
     show(f"{title}: {count} configurations a point; speed is against the captured device", columns, cells)
 
 
-def show_report(written: Written) -> None:
+def show_report(written: "Written") -> None:
     """The files of a report, and what it says in one line."""
     cells = [(path, f"{path.stat().st_size / 1024:,.0f} KiB") for path in written.files]
     show(f"report of {len(written.index.figures)} figures from {written.runs} runs", ("file", "size"), cells)
