@@ -7,13 +7,13 @@ from pathlib import Path
 
 from testbed.errors import TestbedError
 
-from . import engines, kyoto, msync_share, persist
+from . import engines, kyoto, msync_share, overhead, persist
 from .drawn import Drawn, Gathered
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure. `draw` writes its files, NAME.*, into a folder and runs nothing.
+    """One figure. `draw` writes its files, NAME.*, into a folder and runs nothing. The scorecard closes them all.
 
     `manifests` are run; of `sweeps`, manifests too, each point is captured and replayed on the manifest's grid.
     """
@@ -36,6 +36,7 @@ FIGURES = (
     _engines("btree", "B-tree: every engine, on both devices"),
     Entry(kyoto.NAME, (kyoto.NAME,), kyoto.drawn),
     Entry(persist.NAME, (persist.NAME,), persist.drawn),
+    Entry(overhead.NAME, (overhead.NAME,), overhead.drawn),
     Entry(msync_share.NAME, (msync_share.NAME,), msync_share.drawn),
 )
 

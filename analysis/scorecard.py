@@ -36,6 +36,14 @@ class Scorecard:
     orderings_total: int
 
     @property
+    def counts(self) -> tuple[str, ...]:
+        """For a table: published numbers, within 10 %, 25 %, a factor of 2, orderings."""
+        if not self.total:
+            return ("-",) * 5
+        within = (self.total, self.within_10, self.within_25, self.within_2x)
+        return (*map(str, within), f"{self.orderings_agree}/{self.orderings_total}" if self.orderings_total else "-")
+
+    @property
     def text(self) -> str:
         """The summary in one line."""
         return (

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analysis import catalogue
+from analysis import catalogue, causes
 from conftest import MockExecutor
 from testbed import figures
 from testbed.errors import TestbedError
@@ -29,8 +29,13 @@ def answer(spec: GuestSpec) -> GuestOutcome:
     """Snapshot is twice as fast as PMDK at everything."""
     assert spec.job is not None
     words = spec.job.script.split()
-    engine, workload = (words[words.index(flag) + 1] for flag in ("--engine", "--workload"))
-    row = {"program": "kv", "engine": engine, "workload": workload, "records": 78125, "operations": 78125}
+    program, engine = words[words.index("--engine") - 1], words[words.index("--engine") + 1]
+    if program != "kv":
+        count = {"nodes": 15625, "keys": 15625}
+        rows = [{"program": program, "engine": engine, "phase": "insert", "roi_ns": 10**6} | count]
+        return GuestOutcome("ok", 0, rows=rows)
+    row = {"program": "kv", "engine": engine, "workload": words[words.index("--workload") + 1], "records": 78125}
+    row |= {"operations": 78125}
     return GuestOutcome("ok", 0, rows=[row | {"roi_ns": (1 if engine == "snapshot" else 2) * 10**6}])
 
 
@@ -126,3 +131,15 @@ def test_an_unknown_figure_lists_those_that_there_are() -> None:
 def test_every_figure_has_a_machine_at_every_scale(entry: catalogue.Entry, scale: str) -> None:
     assert all((MANIFESTS / f"{name}.toml").exists() for name in (*entry.manifests, *entry.sweeps))
     assert figures.runs_of([entry], scale) or entry.sweeps
+
+
+def test_all_figures_end_with_the_scorecard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue, "FIGURES", catalogue.pick(["kv-ycsb"]))
+
+    index = figures.make(MockSession(), [], "quick", tmp_path / "f")  # type: ignore[arg-type]
+    assert [figure["name"] for figure in index.figures] == ["kv-ycsb", "scorecard"]
+    assert index.figures[-1]["rows"][-1][0] == "all"
+    assert {source["manifest"] for source in index.figures[-1]["results"]} == set(causes.manifests())
+    explained = [c["cause"] for c in index.figures[0]["comparisons"] if c["cause"]]
+    assert any("kv-protocol/A-undo" in cause for cause in explained)
+    assert (tmp_path / "f" / "scorecard.csv").read_text().count("kv-ycsb") == 14

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import analysis
-from analysis import catalogue, scorecard
+from analysis import catalogue, causes, scorecard, scorecard_figure
 from analysis.catalogue import Entry
 from analysis.drawn import Comparison, Drawn, Gathered
 
@@ -39,26 +39,57 @@ class Index:
 
 
 def make(session: Session, names: Sequence[str], scale: str | None, folder: Path = FOLDER) -> Index:
-    """Draw the named figures, all if none is named. Without a scale the manifests' own hold."""
+    """Draw the named figures, all if none is named. Without a scale the manifests' own hold.
+
+    With all of them come the experiments that test causes, and the scorecard.
+    """
     entries = catalogue.pick(names)
-    gathered = gather(session, entries, scale)
+    gathered = gather(session, entries, () if names else causes.manifests(), scale)
     before = _drawn_before(folder)
     figures = [draw(entry, gathered, folder, before.get(entry.name)) for entry in entries]
-    compared = [Comparison(**c) for figure in figures for c in figure["comparisons"]]
+    compared, tests = _explained(figures, gathered)
+    if not names:
+        figures.append(_scorecard(compared, tests, gathered, folder, before.get(scorecard_figure.NAME)))
     index = Index(scale or "as stated", figures, scorecard.score(compared))
     canonical.write_atomically(folder / INDEX, canonical.dumps(index.as_data()))
     return index
 
 
-def runs_of(entries: Iterable[Entry], scale: str | None) -> list[Run]:
-    """Every run of the manifests that these figures are drawn from, each once."""
-    names = dict.fromkeys(name for entry in entries for name in entry.manifests)
+def _explained(figures: list[dict[str, Any]], gathered: Gathered) -> tuple[list[Comparison], list[causes.Tested]]:
+    """Every comparison with its cause, which goes into the figures too, and every test of one."""
+    compared = [Comparison(**c | {"cause": ""}) for figure in figures for c in figure["comparisons"]]
+    runs = causes.runs_of(r for name in causes.manifests() for r in gathered.results.get(name, ()))
+    tests = causes.tested(compared, runs, causes.load())
+    compared = causes.applied(compared, tests)
+    for figure in figures:
+        figure["comparisons"] = [c.as_data() for c in compared if c.figure == figure["name"]]
+    return compared, tests
+
+
+def _scorecard(
+    compared: list[Comparison],
+    tests: list[causes.Tested],
+    gathered: Gathered,
+    folder: Path,
+    before: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """The scorecard as a figure of the index, whose sources are the experiments."""
+    sources = Gathered({name: gathered.results[name] for name in causes.manifests()})
+    inputs = canonical.digest([_analysis_digest(), [c.as_data() for c in compared], causes.rows(tests)])
+    if before and _is_drawn(before, inputs, folder):
+        return before
+    return figure_data(scorecard_figure.drawn(compared, tests, folder), sources, inputs, folder)
+
+
+def runs_of(entries: Iterable[Entry], scale: str | None, more: Iterable[str] = ()) -> list[Run]:
+    """Every run of the manifests that these figures are drawn from, and of `more`, each once."""
+    names = dict.fromkeys([*(name for entry in entries for name in entry.manifests), *more])
     return [run for name in names for run in manifest.runs(manifest.find(name), scales.divisor(scale, name))]
 
 
-def gather(session: Session, entries: Sequence[Entry], scale: str | None) -> Gathered:
-    """The results and replays that these figures are drawn from, made now where they are missing."""
-    runs = runs_of(entries, scale)
+def gather(session: Session, entries: Sequence[Entry], more: Iterable[str], scale: str | None) -> Gathered:
+    """The results and replays that these figures and `more` manifests stand for, made now where they are missing."""
+    runs = runs_of(entries, scale, more)
     results: dict[str, list[Result]] = {}
     for result in run_with_bar(runs, session.keys, session.executor, results_root()) if runs else ():
         results.setdefault(result.data["manifest"], []).append(result)
@@ -76,10 +107,14 @@ def draw(entry: Entry, gathered: Gathered, folder: Path, before: dict[str, Any] 
         {name: gathered.replays[name] for name in entry.sweeps},
     )
     inputs = _inputs(entry, mine)
-    if before and before["inputs"] == inputs and all((folder / name).exists() for name in before["files"]):
+    if before and _is_drawn(before, inputs, folder):
         return before
     folder.mkdir(parents=True, exist_ok=True)
     return figure_data(entry.draw(mine, folder), mine, inputs, folder)
+
+
+def _is_drawn(before: dict[str, Any], inputs: str, folder: Path) -> bool:
+    return before["inputs"] == inputs and all((folder / name).exists() for name in before["files"])
 
 
 def figure_data(drawn: Drawn, gathered: Gathered, inputs: str, folder: Path) -> dict[str, Any]:

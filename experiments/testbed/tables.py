@@ -77,9 +77,7 @@ def show_figures(index: Index) -> None:
     cells = []
     for figure in index.figures:
         card = score([Comparison(**c) for c in figure["comparisons"]])
-        orders = f"{card.orderings_agree}/{card.orderings_total}" if card.orderings_total else "-"
-        counts = (card.total, card.within_10, card.within_25, card.within_2x) if card.total else ("-",) * 4
-        cells.append((figure["name"], figure["svg"] or "-", *counts, orders))
+        cells.append((figure["name"], figure["svg"] or "-", *card.counts))
     columns = ("figure", "file", "published", "within 10 %", "25 %", "2x", "orders")
     show(f"figures at scale {index.scale}", columns, cells)
     out.print(index.scorecard.text, soft_wrap=True)

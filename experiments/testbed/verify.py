@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from analysis import catalogue
+from analysis import catalogue, causes
 
 from . import canonical, figures
 from .errors import TestbedError
@@ -79,7 +79,7 @@ def load(path: Path) -> dict[str, str]:
 def pick(names: Sequence[str], scale: str) -> list[Run]:
     """The runs of figures named so, or whose name MANIFEST/LABEL a pattern fits; of all figures if none is named."""
     known = {entry.name for entry in catalogue.FIGURES}
-    runs = figures.runs_of(catalogue.FIGURES, scale)
+    runs = figures.runs_of(catalogue.FIGURES, scale, causes.manifests())
     picked: dict[str, Run] = {}
     for name in names:
         of_figure = figures.runs_of(catalogue.pick([name]), scale) if name in known else []

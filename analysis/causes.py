@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Causes of disagreement that were tested: causes.toml says which experiment tests what, results say what came of it.
+
+An experiment changes one thing. Its number in the place of ours leaves a smaller or a larger difference to the
+published one; the share of the difference (of logarithms) that goes is what the cause explains.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from testbed.results import Result
+from testbed.validation import Strict, check, load_toml
+
+from . import engines
+from .drawn import Cell, Comparison
+from .plotting import short
+
+PATH = Path(__file__).parent / "causes.toml"
+EXPLAINS_LITTLE = 0.05
+
+
+class Cause(Strict):
+    """One row of causes.toml."""
+
+    figure: str
+    text: str
+    run: str
+    group: str = "*"
+    what: str = "*"
+
+
+class Causes(Strict):
+    cause: list[Cause]
+
+
+@dataclass(frozen=True)
+class Tested:
+    """What an experiment says of one published number."""
+
+    comparison: Comparison
+    cause: Cause
+    run: str
+    then: float
+
+    @property
+    def explains(self) -> float:
+        """The share of the difference that goes."""
+        before, after = (math.log(x / self.comparison.published) for x in (self.comparison.ours, self.then))
+        return 1 - abs(after) / abs(before) if before else 0.0
+
+    @property
+    def sentence(self) -> str:
+        unit, share = self.comparison.unit, f"{100 * self.explains:.0f} % of the difference goes"
+        share = share if self.explains >= EXPLAINS_LITTLE else "not the cause"
+        return f"tested ({self.run}): {self.cause.text}, {self.then:.3g} {unit}: {share}"
+
+
+def load(path: Path = PATH) -> list[Cause]:
+    return check(Causes, load_toml(path), path).cause
+
+
+def manifests(path: Path = PATH) -> tuple[str, ...]:
+    """The experiments."""
+    return tuple(dict.fromkeys(cause.run.partition("/")[0] for cause in load(path)))
+
+
+Runs = dict[tuple[str, str], engines.Timing]  # (MANIFEST/LABEL, operation) -> what it took
+
+
+def runs_of(results: Iterable[Result]) -> Runs:
+    """Every operation of the experiments."""
+    found: Runs = {}
+    for result in results:
+        label = "-".join(str(value) for value in result.point.values())
+        for timing in engines.timings([result]):
+            found[f"{result.data['manifest']}/{label}", timing.operation] = timing
+    return found
+
+
+def tested(comparisons: Sequence[Comparison], runs: Runs, causes: Sequence[Cause]) -> list[Tested]:
+    """Every experiment that was made for a number that differs."""
+    return [found for c in comparisons for cause in causes if (found := _test(c, cause, runs))]
+
+
+def _test(comparison: Comparison, cause: Cause, runs: Runs) -> Tested | None:
+    patterns = ((comparison.figure, cause.figure), (comparison.group, cause.group), (comparison.what, cause.what))
+    if not comparison.comparable or not all(fnmatchcase(*pair) for pair in patterns):
+        return None
+    operation = comparison.group.partition(",")[0].split()[-1]
+    run = cause.run.format(operation=operation, engine=comparison.what)
+    timing = runs.get((run, operation))
+    return Tested(comparison, cause, run, timing.full_s) if timing else None
+
+
+def applied(comparisons: Sequence[Comparison], tests: Sequence[Tested]) -> list[Comparison]:
+    """The comparisons, each with the sentence of the test that explains most."""
+    best: dict[tuple[str, str, str], Tested] = {}
+    for test in sorted(tests, key=lambda test: test.explains):
+        best[_key(test.comparison)] = test
+    return [replace(c, cause=best[_key(c)].sentence) if _key(c) in best else c for c in comparisons]
+
+
+COLUMNS = ("figure", "group", "number", "unit", "published", "ours", "then", "explains_percent", "changed", "run")
+
+
+def rows(tests: Sequence[Tested]) -> list[list[Cell]]:
+    """Every experiment for every number, for a table."""
+    return [
+        [
+            *(t.comparison.figure, t.comparison.group, t.comparison.what, t.comparison.unit),
+            *(short(t.comparison.published), short(t.comparison.ours), short(t.then), round(100 * t.explains)),
+            *(t.cause.text, t.run),
+        ]
+        for t in tests
+    ]
+
+
+def _key(comparison: Comparison) -> tuple[str, str, str]:
+    return comparison.figure, comparison.group, comparison.what
