@@ -78,7 +78,7 @@ struct block_header {
 };
 
 struct block {
-    struct block_header header;
+    _Alignas(LINE_BYTES) struct block_header header; /* in DRAM too: it is written in whole lines */
     uint64_t data[BLOCK_LINES_MAX][LINE_WORDS];
 };
 

@@ -27,7 +27,7 @@ struct stat;
 
 /* What one thread has done to one region in this epoch. The region owns it; a thread that ends hands it on. */
 struct thread_log {
-    _Alignas(64) struct block block; /* being filled */
+    struct block block; /* being filled */
     struct region *region;
     struct thread_log *next;
     atomic_bool in_use;
