@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Random programs that write in every way the pass must see, at -O0 to -O3, against a byte-exact oracle.
 
-completeness_test.py SCRATCH [FACTOR]: FACTOR times as many programs (default 1: 2000), each at four levels. Then the
-switches of the pass, and the oracle itself: it has to notice each error that can be put into the pass.
+completeness_test.py SCRATCH [FACTOR]: FACTOR times as many programs (default 1: 2000), each at four levels. Then, for
+a sample, the switches of the pass, link-time optimisation, code for shared libraries and for AVX-512 (run where the CPU
+has it), and the oracle itself: it has to notice each error that can be put into the pass.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ BUGS = [
     "elide-arguments", "coalesce-across-calls", "repeated-across-calls", "hoist-across-calls", "hoist-short",
     "first-piece-only", "eight-bytes", "no-libc",
 ]  # fmt: skip
+OPTIONS = [("-flto=full", "-fuse-ld=lld"), ("-flto=thin", "-fuse-ld=lld"), ("-fPIC",), ("-march=x86-64-v4",)]
+HAS_AVX512 = "avx512vl" in Path("/proc/cpuinfo").read_text()
 HARNESS = Path(__file__).with_name("completeness_harness.h")
 
 
@@ -35,7 +38,8 @@ HARNESS = Path(__file__).with_name("completeness_harness.h")
 class Job:
     source: Path
     level: str
-    flags: tuple[str, ...] = field(default=())
+    flags: tuple[str, ...] = field(default=())  # of the pass
+    options: tuple[str, ...] = field(default=())  # of the compiler
 
 
 def body(rng: random.Random, is_cpp: bool) -> str:
@@ -75,12 +79,15 @@ def build_and_run(job: Job, compiler: list[str] | None = None) -> str:
     # Strings are extern templates up to C++17 and implicit ones after it: half of the files each.
     standard = ["-std=gnu++17" if int(job.source.stem) % 2 else "-std=gnu++20"]
     driver = compiler or [os.environ["SNAPCXX" if is_cpp else "SNAPCC"]]
-    program = job.source.with_name(job.source.stem + job.level + "".join(job.flags).replace("=", "-"))
+    program = job.source.with_name(job.source.stem + job.level + "".join(job.flags + job.options).replace("=", "-"))
     switches = [word for flag in job.flags for word in ("-mllvm", flag)]
-    command = [*driver, "-w", job.level, *(standard if is_cpp else []), "-march=x86-64-v3", *switches, str(job.source)]
+    command = [*driver, "-w", job.level, *(standard if is_cpp else []), "-march=x86-64-v3", *switches]
+    command += [*job.options, str(job.source)]
     built = run([*command, "-o", str(program), "-latomic", "-lm"])
     if built.returncode != 0:
         return f"{program}: {built.stderr}"
+    if "-march=x86-64-v4" in job.options and not HAS_AVX512:
+        return ""
     done = run([str(program), str(program) + ".data"])
     return "" if done.returncode == 0 else f"{program}: status {done.returncode}: {done.stdout}{done.stderr}"
 
@@ -105,6 +112,7 @@ def main() -> None:
     jobs = [Job(path, level) for path in sources for level in LEVELS]
     jobs += [Job(path, "-O2", (switch,)) for path in sources[:2] for switch in SWITCHES]
     jobs += [Job(sources[0], "-O2", tuple(SWITCHES)), Job(sources[0], "-Os")]
+    jobs += [Job(path, "-O2", (), options) for path in (sources[1], sources[-1]) for options in OPTIONS]
     with ThreadPoolExecutor(2) as pool:
         problems = [problem for problem in pool.map(build_and_run, jobs) if problem]
         if problems:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""snapcc and snap++ as CC and CXX: the ways build systems call a compiler, shared libraries, link-time optimisation."""
+"""snapcc and snap++ as CC and CXX: the ways build systems call a compiler, static and shared, link-time optimisation.
+
+driver_test.py SCRATCH PROJECT...: projects of others, with CMake or ./configure, are built and configured in it.
+"""
 
 from __future__ import annotations
 
@@ -108,6 +111,8 @@ def switches(folder: Folder) -> None:
     assert "library.c: total: 1 instrumented, 0 hoisted, 1 coalesced," in report, report
     report = folder.call(CC, "-fsnapshot-report", "-mllvm", "-snapshot-no-coalesce", "-O2", "-c", "library.c")
     assert "library.c: total: 2 instrumented, 0 hoisted, 0 coalesced," in report, report
+    assembly = folder.call(CC, "-mllvm", "-snapshot-guard=noop", "-S", "-O2", "library.c", "-o", "-")
+    assert "__snapshot_noop" in assembly and "__snapshot_log" not in assembly
 
 
 def shared_library(folder: Folder) -> None:
@@ -115,6 +120,16 @@ def shared_library(folder: Folder) -> None:
         folder.call(CC, "-Werror", level, "-fPIC", "-shared", "library.c", "-o", "liblibrary.so")
         folder.call(CC, "-Werror", level, "program.c", "-L.", "-llibrary", "-Wl,-rpath,.", "-o", "program")
         folder.run()
+
+
+def static_program(folder: Folder) -> None:
+    """libsnapshot's mmap and its kin come before libc's."""
+    for flags in [["-static"], ["-static-pie", "-fPIE"]]:
+        folder.call(CC, "-Werror", *flags, "-O2", "program.c", "library.c", "-o", "program")
+        assert "no dynamic section" in folder.call("readelf", "-d", "program") or "-static-pie" in flags
+        folder.run()
+    folder.call(CXX, "-static", "-O2", "program.cpp", "-x", "c", "library.c", "-o", "program")
+    folder.run()
 
 
 def link_time_optimisation(folder: Folder) -> None:
@@ -127,10 +142,36 @@ def link_time_optimisation(folder: Folder) -> None:
             folder.run()
 
 
+def cmake_project(folder: Folder, source: Path) -> None:
+    """googletest, whose checks of the compiler CMake does, and a test of its own."""
+    compilers = [f"-DCMAKE_C_COMPILER={CC}", f"-DCMAKE_CXX_COMPILER={CXX}"]
+    options = ["-Dgtest_build_samples=ON", "-DBUILD_GMOCK=OFF"]
+    folder.call("cmake", "-G", "Ninja", "-S", str(source), "-B", "cmake", *compilers, *options)
+    folder.call("ninja", "-j2", "-C", "cmake", "sample1_unittest")
+    assert "__snapshot_log" in folder.call("nm", "cmake/googletest/sample1_unittest")
+    folder.call("cmake/googletest/sample1_unittest")
+    folder.cases += 1
+
+
+def configure_project(folder: Folder, source: Path) -> None:
+    """Kyoto Cabinet finds with the wrappers what it finds with the compilers themselves."""
+    found = []
+    for cc, cxx in [(CC, CXX), ("clang-19", "clang++-19")]:
+        shutil.copytree(source, folder.path / "configure", dirs_exist_ok=True)
+        folder.call("sh", "-c", f"cd configure && ./configure CC={cc} CXX={cxx}")
+        makefile = (folder.path / "configure" / "Makefile").read_text()
+        assert f"CC = {cc}\n" in makefile
+        found.append(makefile.replace(f"CC = {cc}\n", "").replace(f"CXX = {cxx}\n", ""))
+    assert found[0] == found[1], "the wrappers answer configure's questions in another way"
+    folder.cases += 1
+
+
 def main() -> None:
     folder = Folder(Path(sys.argv[1]))
-    for part in [build_systems, switches, shared_library, link_time_optimisation]:
+    for part in [build_systems, switches, shared_library, static_program, link_time_optimisation]:
         part(folder)
+    for project in map(Path, sys.argv[2:]):
+        (configure_project if (project / "configure").exists() else cmake_project)(folder, project)
     print(f"{folder.cases} programs")
     shutil.rmtree(folder.path)
 
