@@ -79,6 +79,15 @@ def build_component(component: Component, products: dict[str, Product], cache: C
     return Product(cache.get_or_build(component.name, key, builder), key)
 
 
+def keys(names: tuple[str, ...] = TESTBED) -> dict[str, str]:
+    """The keys of these components, whether they are built or not."""
+    cache, products = Cache(cache_root()), dict[str, Product]()
+    for name in names:
+        key = component_key(COMPONENTS[name], products)
+        products[name] = Product(cache.path(name, key), key)
+    return {name: product.key for name, product in products.items()}
+
+
 def component_key(component: Component, products: dict[str, Product]) -> str:
     """Everything that can change the product, hashed."""
     total = hashlib.sha256()

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from . import canonical, scales, tables
+from . import canonical, cli_results, scales, tables
 from . import demo as demo_module
 from . import doctor as doctor_module
 from . import figures as figures_module
@@ -17,13 +17,13 @@ from . import manifest as manifests
 from . import results as results_module
 from . import sweep as sweep_module
 from . import verify as verify_module
-from . import worker as worker_module
 from .bench import run_bench
 from .build import COMPONENTS, TESTBED, build
 from .cache import Cache
 from .errors import RunFailed, TestbedError
 from .executor import GuestSpec
 from .grid import configurations
+from .options import Json, Scale, Scheduler
 from .paths import REPO, cache_root, results_root
 from .programs import program_job
 from .replay import open_replayer
@@ -44,34 +44,8 @@ app = typer.Typer(
     "  testbed exec -- ls -l /pmem           any program of this host, on the device\n\n"
     "  testbed shell                         a guest to look around in",
 )
-Json = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="also write the table as JSON to PATH")]
 ManifestName = Annotated[
     str, typer.Option("--manifest", "-m", metavar="MANIFEST", help="take the machine (CPU, device, memory) from this")
-]
-
-
-Scale = Annotated[
-    str | None,
-    typer.Option("--scale", metavar="quick|standard|full|N", help="divisor: of experiments/scales.toml, or 1/N itself"),
-]
-
-
-def _remember(address: str | None) -> str | None:
-    """Where this process runs guests, for all that it does."""
-    if address:
-        os.environ["TESTBED_SCHEDULER"] = address
-    return address
-
-
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        envvar="TESTBED_SCHEDULER",
-        callback=_remember,
-        help="run guests on the Dask cluster whose scheduler is there (tcp://HOST:8786)",
-    ),
 ]
 
 
@@ -81,7 +55,7 @@ def run(
     json: Json = None,
     scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it
     scale: Scale = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="only list the runs")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what is there and what would run")] = False,
 ) -> None:
     """Run a manifest: every point of its matrix, two guests at a time.
 
@@ -100,8 +74,7 @@ def run(
     divisor = scales.divisor(scale, path.stem)
     runs = manifests.runs(path, divisor)
     if dry_run:
-        tables.show(f"runs of {manifest}", ("run", "command"), [(r.label, " ".join(r.argv)) for r in runs])
-        tables.save_json(json, [{"run": r.label, "argv": list(r.argv)} for r in runs])
+        cli_results.show_runs(runs, f"runs of {manifest}", json)
         return
     session = open_session()
     done = run_with_bar(runs, session.keys, session.executor, results_root())
@@ -266,38 +239,6 @@ def top(
     run_top(socket, interval, views)
 
 
-@app.command()
-def results(
-    manifest: Annotated[str | None, typer.Argument(help="only this manifest's results")] = None, json: Json = None
-) -> None:
-    """List the results there are. Damaged ones are an error that names the file."""
-    found = results_module.load_all(results_root() / manifest if manifest else results_root())
-    tables.show_results(found)
-    tables.save_json(json, [result.data for result in found])
-
-
-@app.command(context_settings={"ignore_unknown_options": True})
-def worker(
-    scheduler: Annotated[str, typer.Argument(metavar="ADDRESS", help="the scheduler's, as tcp://HOST:8786")],
-    more: Annotated[list[str] | None, typer.Argument(metavar="-- [OPTION]...", help="as dask worker --help")] = None,
-    guests: Annotated[int | None, typer.Option(min=1, help="at a time; one a core if not given")] = None,
-    memory: Annotated[str | None, typer.Option(help="for all guests, as 16GiB; what is free if not given")] = None,
-) -> None:
-    """Run guests of this host for `testbed run --scheduler ADDRESS`, until it is ended.
-
-    The host needs this clone and its cache: run `testbed build` on it, or copy the cache from where that was done.
-
-    Examples:
-
-      dask scheduler                              on one host
-
-      testbed worker tcp://HOST:8786              on each host
-
-      testbed run kv-ycsb --scheduler tcp://HOST:8786
-    """
-    worker_module.become(worker_module.command(scheduler, guests, memory, more or []))
-
-
 @app.command("build")
 def build_(
     component: Annotated[list[str] | None, typer.Argument(help=f"one of {', '.join(COMPONENTS)}")] = None,
@@ -439,6 +380,9 @@ def _media_folder(folder: Path | None) -> Path | None:
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+cli_results.register(app)
 
 
 def main() -> None:

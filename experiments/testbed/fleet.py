@@ -196,6 +196,39 @@ def _host(address: str) -> str:
     return "this host" if address.startswith("inproc:") else str(urlsplit(address).hostname)
 
 
+@dataclass(frozen=True)
+class WorkerState:
+    """One worker of a cluster; `lacking` is empty if it can take runs."""
+
+    address: str
+    guests: int
+    running: int
+    memory_mib: int
+    lacking: str
+
+    def cells(self) -> tuple[str, int, int, str, str]:
+        return (self.address, self.guests, self.running, f"{self.memory_mib} MiB", self.lacking or "ok")
+
+    def as_data(self) -> dict[str, Any]:
+        return vars(self)
+
+
+async def workers(address: str, keys: dict[str, str]) -> list[WorkerState]:
+    """What the workers of the cluster at `address` have and do."""
+    client = await connect(address)
+    async with client:
+        known = (await client.scheduler.identity(n_workers=-1))["workers"]
+        running = await client.processing()
+        lacking = await client.run(lacks, keys)
+    found = []
+    for name, worker in sorted(known.items()):
+        has = worker["resources"]
+        words = lacking[name] if "guest" in has else "declares no resources; start it by `testbed worker`"
+        guests, memory_mib = int(has.get("guest", 0)), int(has.get("memory_mib", 0))
+        found.append(WorkerState(name, guests, min(guests, len(running.get(name, ()))), memory_mib, words))
+    return found
+
+
 # ---- Where they are ----
 
 

@@ -6,11 +6,12 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, StrictInt, StrictStr, field_validator, model_validator
 
 from . import profiles, units
 from .errors import TestbedError
@@ -22,7 +23,7 @@ from .validation import Strict, check, load_toml
 
 Bytes = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.SIZE_BYTES))]
 Picoseconds = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.TIME_PS))]
-Axis = list[str | int]
+Axis = list[StrictStr | StrictInt]
 Point = dict[str, str | int]
 FileSystem = Literal["ext4-dax", "ext4-journal", "xfs-dax"]
 
@@ -53,7 +54,7 @@ class WorkloadSection(Strict):
     """`command` is run in the guest; {names} in it come from the matrix, `scaled` and `fixed`."""
 
     command: str
-    scaled: dict[str, Annotated[int, Field(gt=0)]] = {}  # stated at full size, divided by the scale
+    scaled: dict[str, Annotated[StrictInt, Field(gt=0)]] = {}  # stated at full size, divided by the scale
     # Of `scaled`: how many times fewer at points with a certain value on some axis: an engine that would take hours.
     fewer: dict[str, dict[str, Annotated[int, Field(gt=0)]]] = {}
     fixed: dict[str, str | int] = {}
@@ -96,7 +97,7 @@ class PlotSection(Strict):
 class Manifest(Strict):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
     summary: str
-    scale: Annotated[int, Field(ge=1)] = 1
+    scale: Annotated[StrictInt, Field(ge=1)] = 1
     guest: GuestSection = GuestSection()
     cpu: ProfileSection
     device: ProfileSection
@@ -219,8 +220,18 @@ def _scaled_device(device: DeviceProfile, scale: int, origin: Path) -> DevicePro
     try:
         profiles.check_device(scaled, origin)
     except TestbedError as error:
-        raise TestbedError(f"{error}, at scale 1/{scale} of {device.name}; a smaller divisor leaves it more") from error
+        works = _scale_that_works(device, scale, origin)
+        raise TestbedError(f"{error}, at scale 1/{scale} of {device.name}; key 'scale': {works} would do") from error
     return scaled
+
+
+def _scale_that_works(device: DeviceProfile, scale: int, origin: Path) -> int:
+    """The largest power of two up to `scale` at which the device is whole; it is at 1."""
+    for exponent in range(scale.bit_length() - 1, 0, -1):
+        with suppress(TestbedError):
+            profiles.check_device(profiles.scale_device(device, 1 << exponent), origin)
+            return 1 << exponent
+    return 1
 
 
 def first_point(manifest: Manifest) -> Point:

@@ -159,7 +159,7 @@ def _cache_problems(device: DeviceProfile) -> tuple[tuple[bool, str, str], ...]:
     return (
         (device.cache_size > device.capacity, "cache_size", "exceeds capacity; make the cache smaller"),
         (page < LINE_BYTES, "cache_page_size", "is smaller than a 64-byte line; make it larger"),
-        (device.cache_size % max(page, 1) != 0, "cache_size", "is not a multiple of cache_page_size"),
+        (device.cache_size % max(page, 1) != 0, "cache_size", "is not a multiple of cache_page_size; make it one"),
         (device.cache_size < page, "cache_size", "holds no page; make it larger"),
         (
             device.cache_ways > 0 and device.cache_size // max(page, 1) % device.cache_ways != 0,

@@ -46,8 +46,25 @@ def unknown_key(key: str, known: list[str]) -> str:
     return f"unknown key '{key}'; {hint}"
 
 
+WRONG_TYPES = {
+    "int": "must be a whole number, as 64",
+    "list": "must be a list, as ['a', 'b']",
+    "string": "must be text in quotes",
+    "bool": "must be true or false",
+    "dict": "must be a table of keys and values, as { records = 1000 }",
+    "model": "must be a table of keys and values",
+}
+UNION = ("str", "int", "float", "bool")  # what pydantic adds to the key where a value may be of several types
+
+
 def _explain(model: type[BaseModel], error: Any) -> str:
-    key = ".".join(str(part) for part in error["loc"])
+    place = error["loc"]
+    key = ".".join(str(part) for part in (place[:-1] if place and place[-1] in UNION else place))
+    kind = str(error["type"]).partition("_")[0]
+    if place and place[-1] in UNION:
+        return f"key '{key}': {error['input']!r} is neither text in quotes nor a whole number; write it as one of them"
+    if kind in WRONG_TYPES:
+        return f"key '{key}': {error['input']!r} has the wrong type; it {WRONG_TYPES[kind]}"
     if error["type"] == "extra_forbidden":
         return unknown_key(key, _known_keys(model, error["loc"][:-1]))
     if error["type"] == "missing":

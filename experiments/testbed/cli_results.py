@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands about results and about where guests run: results, status, diff, explain, worker."""
+
+from typing import Annotated
+
+import typer
+
+from . import build, capacity, compare, lookup, scales, status, tables
+from . import explain as explain_module
+from . import manifest as manifests
+from . import worker as worker_module
+from .errors import RunFailed
+from .manifest import Run
+from .options import Json, Scale, Scheduler
+from .paths import MANIFESTS, results_root
+from .results import load_all
+from .runner import drive
+
+Which = Annotated[str, typer.Argument(help="a result: its path, the begin of its hash, or MANIFEST/POINT")]
+Side = Annotated[str, typer.Argument(help="results: a path or folder, a hash's begin, MANIFEST or MANIFEST/POINT")]
+
+
+def results(
+    manifest: Annotated[str | None, typer.Argument(help="only this manifest's results")] = None, json: Json = None
+) -> None:
+    """List the results there are. Damaged ones are an error that names the file.
+
+    Examples:
+
+      testbed results
+
+      testbed results kv-ycsb --json results.json
+    """
+    found = load_all(results_root() / manifest if manifest else results_root())
+    tables.show_results(found)
+    tables.save_json(json, [result.data for result in found])
+
+
+def status_(
+    manifest: Annotated[str | None, typer.Argument(help="one manifest, run by run; all that ship if not given")] = None,
+    scale: Scale = None,
+    scheduler: Scheduler = None,
+    json: Json = None,
+) -> None:
+    """What is there of a manifest at the present builds, what is missing, what failed and where its output is.
+
+    Nothing is built or booted. With --scheduler also the workers of the cluster, and what each of them lacks.
+
+    Examples:
+
+      testbed status
+
+      testbed status kv-ycsb --scale quick
+
+      testbed status --scheduler tcp://HOST:8786
+    """
+    keys = build.keys()
+    paths = [manifests.find(manifest)] if manifest else sorted(MANIFESTS.glob("*.toml"))
+    found = {}
+    for path in paths:
+        found[path.stem] = status.states(manifests.runs(path, scales.divisor(scale, path.stem)), keys, results_root())
+    if manifest:
+        show_states(found[paths[0].stem], f"runs of {manifest}")
+    else:
+        columns = ("manifest", "there", "missing", "failed")
+        tables.show("manifests", columns, [(name, *status.counts(states)) for name, states in found.items()])
+    data: dict[str, object] = {name: [state.as_data() for state in states] for name, states in found.items()}
+    if scheduler:
+        from . import fleet
+
+        workers = drive(fleet.workers(scheduler, keys))
+        heads = ("worker", "guests", "running", "memory", "state")
+        tables.show(f"workers of {scheduler}", heads, [worker.cells() for worker in workers])
+        data["workers"] = [worker.as_data() for worker in workers]
+    tables.save_json(json, data)
+
+
+def show_runs(runs: list[Run], title: str, json: Json) -> None:
+    """What `--dry-run` does: hits and misses, and what the misses take."""
+    found = status.states(runs, build.keys(), results_root())
+    show_states(found, title)
+    tables.save_json(json, [state.as_data() for state in found])
+
+
+def show_states(found: list[status.State], title: str) -> None:
+    tables.show(title, ("run", "state", "takes", "where"), [state.cells() for state in found])
+    tables.out.print(status.summary(found, capacity.of_this_host().guests), soft_wrap=True)
+
+
+def diff(a: Side, b: Side, json: Json = None) -> None:
+    """What differs between two results, or between the results of two folders: inputs first, then what came out.
+
+    Status 1 if anything differs. The same inputs with another result would be a broken promise, and are shown as such.
+
+    Examples:
+
+      testbed diff kv-ycsb/A-snapshot-1 kv-ycsb/A-pmdk-1
+
+      testbed diff 3f2a 77c0
+
+      testbed diff results ../other-clone/results
+    """
+    one, two = lookup.find(results_root(), a), lookup.find(results_root(), b)
+    if len(one) == len(two) == 1:
+        found = compare.differences(one[0], two[0])
+        if found:
+            tables.show(f"A {one[0].path}\nB {two[0].path}", ("what", "A", "B", "B/A"), [d.cells() for d in found])
+        tables.save_json(json, [difference.as_data() for difference in found])
+        differ = len(found)
+    else:
+        pairs = compare.pairs(one, two)
+        tables.show(f"A {a}, B {b}", ("result", "state", "time B/A"), [pair.cells() for pair in pairs])
+        tables.save_json(json, [{"result": pair.name, "state": pair.state} for pair in pairs])
+        differ = sum(pair.state != "same" for pair in pairs)
+    if differ:
+        raise RunFailed(f"{differ} {'values' if len(one) == len(two) == 1 else 'results'} differ")
+    tables.out.print("no difference")
+
+
+def explain(key: Which, json: Json = None) -> None:
+    """Everything that entered the hash of a result: builds, command, every value of both profiles.
+
+    Examples:
+
+      testbed explain kv-ycsb/A-snapshot-1
+
+      testbed explain 3f2a
+    """
+    result = lookup.find_one(results_root(), key)
+    tables.out.print(result.path, soft_wrap=True)
+    tables.out.print(explain_module.tree(result))
+    tables.save_json(json, result.data["identity"])
+
+
+def worker(
+    scheduler: Annotated[str, typer.Argument(metavar="ADDRESS", help="the scheduler's, as tcp://HOST:8786")],
+    more: Annotated[list[str] | None, typer.Argument(metavar="-- [OPTION]...", help="as dask worker --help")] = None,
+    guests: Annotated[int | None, typer.Option(min=1, help="at a time; one a core if not given")] = None,
+    memory: Annotated[str | None, typer.Option(help="for all guests, as 16GiB; what is free if not given")] = None,
+) -> None:
+    """Run guests of this host for `testbed run --scheduler ADDRESS`, until it is ended.
+
+    The host needs this clone and its cache: run `testbed build` on it, or copy the cache from where that was done.
+
+    Examples:
+
+      dask scheduler                              on one host
+
+      testbed worker tcp://HOST:8786              on each host
+
+      testbed run kv-ycsb --scheduler tcp://HOST:8786
+    """
+    worker_module.become(worker_module.command(scheduler, guests, memory, more or []))
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the `testbed` command."""
+    for command in (results, diff, explain):
+        app.command()(command)
+    app.command("status")(status_)
+    app.command(context_settings={"ignore_unknown_options": True})(worker)
