@@ -45,7 +45,8 @@ struct Statistics {
     uint64_t log_bytes = 0;
     uint64_t data_bytes = 0;
     uint64_t fences = 0;
-    uint64_t lines_undone = 0;
+    uint64_t lines_undone = 0;   // by recovery when the pool was opened
+    uint64_t lines_replayed = 0; // likewise
 };
 
 [[noreturn]] inline void fail(int error, const std::string &what) {

@@ -52,7 +52,8 @@ template <unsigned Protocol> class TrackedFile : public HeapEngine {
     Statistics statistics() const {
         struct snapshot_stats stats{};
         snapshot_get_stats(memory, &stats);
-        return {stats.commits, stats.log_bytes, stats.data_bytes, stats.fences, stats.lines_undone};
+        return {stats.commits, stats.log_bytes,    stats.data_bytes,
+                stats.fences,  stats.lines_undone, stats.lines_replayed};
     }
 
   private:

@@ -92,7 +92,7 @@ int arena_populate(uint8_t *address, uint64_t bytes) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
     if (bytes > 0 && kernel_mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
         return -errno;
-    return 0;
+    return placement_apply(address, bytes);
 }
 
 /* Addresses without memory: an access is a segmentation fault. */

@@ -101,6 +101,9 @@ bool arena_has(const void *address);
 int arena_populate(uint8_t *address, uint64_t bytes);
 void arena_empty(uint8_t *address, uint64_t bytes);
 
+/* placement.c */
+int placement_apply(uint8_t *address, uint64_t bytes);
+
 /* The system calls themselves: the runtime must not meet its own interposed functions. */
 void *kernel_mmap(void *hint, size_t bytes, int protection, int flags, int fd, int64_t offset);
 int kernel_munmap(void *address, size_t bytes);

@@ -85,6 +85,46 @@ def check_commit_time(bin_dir: Path, scratch: Path, program: str, options: list[
         check(sound, f"{program}: time of commits: {row}")
 
 
+def check_latencies(bin_dir: Path, scratch: Path) -> None:
+    """Every request is in exactly one row, quantiles do not decrease, and what the requests did is the same."""
+    for workload, kinds in {
+        "A": {"read", "update"},
+        "E": {"scan", "insert"},
+        "F": {"read", "read-modify-write"},
+    }.items():
+        arguments = ["--engine", "snapshot", "--file", str(scratch / "timed.pool"), *KV_SIZE, "--workload", workload]
+        (plain,), (timed, *rows) = (run(bin_dir, "kv", *arguments, *more)[1] for more in ([], ["--latencies"]))
+        check(timed | {k: plain[k] for k in OWN} == plain, f"--latencies changes what is done: {timed}, {plain}")
+        check({row["operation"] for row in rows} == kinds, f"kinds of requests of {workload}: {rows}")
+        check(sum(row["count"] for row in rows) == plain["operations"], f"not every request was timed: {rows}")
+        for row in rows:
+            quantiles = [row[f"{name}_ns"] for name in ("p50", "p90", "p99", "p99_9", "p99_99", "max")]
+            counts = [int(word.split(":")[1]) for word in row["histogram"].split()]
+            check(quantiles == sorted(quantiles) and 0 < row["clock_ns"] <= quantiles[0], f"quantiles: {row}")
+            check(sum(counts) == row["count"], f"histogram: {row}")
+
+
+def check_recovery(bin_dir: Path, scratch: Path) -> None:
+    """A process killed at the end of one transaction leaves all of it or nothing, and a log that has work to do."""
+    # Under redo the last commits are in the log alone, those of the load at least.
+    works = {("snapshot-nv", "before-commit"): "lines_undone"}
+    works |= {("snapshot", crash): "lines_replayed" for crash in ("before-commit", "after-commit")}
+    for engine in ("snapshot", "snapshot-nv", "pmdk"):
+        for crash in ("closed", "before-commit", "after-commit"):
+            arguments = ["--engine", engine, "--file", str(scratch / "crash.pool"), *KV_SIZE, "--workload", "G"]
+            status, rows, errors = run(bin_dir, "kv", *arguments, "--recovery", crash)
+            check(status == 0 and rows[0]["verified"], f"{arguments} {crash}: {rows} {errors}")
+            check(rows[0]["commits"] == (0 if crash == "before-commit" else 3000), f"{engine} {crash}: {rows}")
+            worked = {counter for counter in ("lines_undone", "lines_replayed") if rows[0][counter] > 0}
+            check(worked == {works[engine, crash]} if (engine, crash) in works else not worked, f"recovery: {rows}")
+    for words, wanted in (
+        (["snapshot", "--recovery", "later"], "'later'"),
+        (["volatile", "--recovery", "closed"], "keeps"),
+    ):
+        status, _, errors = run(bin_dir, "kv", "--file", str(scratch / "no.pool"), "--engine", *words)
+        check(status == 2 and wanted in errors, f"{words}: status {status}, {errors!r}")
+
+
 def check_verify_looks(bin_dir: Path, scratch: Path) -> None:
     """A state that another seed would have led to, or one that is half way, is not accepted."""
     for program, other in [("kv", ["--seed", "10"]), ("list", ["--nodes", "19"]), ("btree", ["--keys", "19"])]:
@@ -123,6 +163,8 @@ def main() -> None:
     scratch.mkdir(parents=True)
     for program, options in WORKLOADS:
         check_workload(bin_dir, scratch, program, options)
+    check_latencies(bin_dir, scratch)
+    check_recovery(bin_dir, scratch)
     check_verify_looks(bin_dir, scratch)
     check_bad_input(bin_dir, scratch)
     shutil.rmtree(scratch)

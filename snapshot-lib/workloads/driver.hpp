@@ -11,6 +11,8 @@
 //     complete()                    whether all requests could be served
 //     commits()                     operations that the pool says were committed, in this run and before a crash
 //     difference()                  what of the state is not as it is after exactly so many; empty if nothing
+//     printDetails(heading)         optional: rows of its own, after those of the phases
+// Options with a member `recovery` may ask for the time to open the pool after a crash instead (recovery.hpp).
 #pragma once
 
 #include <cstdio>
@@ -19,9 +21,11 @@
 #include <string>
 #include <vector>
 
+#include "clock.hpp"
 #include "engine.hpp"
 #include "options.hpp"
 #include "progress.hpp"
+#include "recovery.hpp"
 #include "report.hpp"
 #include "timed.hpp"
 
@@ -71,6 +75,8 @@ template <class Engine, class Workload> int run(const typename Workload::Options
     uint32_t region = 0;
     for (const Phase &phase : workload.phases())
         measure(phase, ++region, engine, workload, progress, report);
+    if constexpr (requires { workload.printDetails(report); })
+        workload.printDetails(report);
     return workload.complete() ? 0 : 1;
 }
 
@@ -95,7 +101,20 @@ template <class Engine, class Workload> int verify(const typename Workload::Opti
     return problem.empty() ? 0 : 1;
 }
 
-template <class Engine, class Workload> int workloadMain(int argc, char **argv) {
+template <class Engine, template <class> class WorkloadOn> int runAsAsked(const auto &options) {
+    using Workload = WorkloadOn<Engine>;
+    if constexpr (requires { options.recovery; })
+        if (!options.recovery.empty()) {
+            if constexpr (!Engine::Durable)
+                throw std::invalid_argument("--recovery needs an engine that keeps something");
+            else
+                return recover<Engine, WorkloadOn>(options, wholeUnits(Workload::poolBytes(options)));
+        }
+    return options.verify ? verify<Engine, Workload>(options) : run<Engine, Workload>(options);
+}
+
+template <class Engine, template <class> class WorkloadOn> int workloadMain(int argc, char **argv) {
+    using Workload = WorkloadOn<Engine>;
     typename Workload::Options options;
     std::vector<Flag> flags = commonFlags(options);
     for (Flag &flag : options.flags())
@@ -110,7 +129,7 @@ template <class Engine, class Workload> int workloadMain(int argc, char **argv) 
             throw std::invalid_argument("this is the program of the engine " + std::string(Engine::Name));
         if (options.file.empty() && Engine::Durable)
             throw std::invalid_argument("--file is missing: give a path on the file system under test");
-        return options.verify ? verify<Engine, Workload>(options) : run<Engine, Workload>(options);
+        return runAsAsked<Engine, WorkloadOn>(options);
     } catch (const std::invalid_argument &error) {
         fprintf(stderr, "%s: %s\n%s", Workload::Name, error.what(), usage(Workload::Name, flags).c_str());
     } catch (const std::exception &error) {

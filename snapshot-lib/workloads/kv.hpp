@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "kv_options.hpp"
 #include "kv_store.hpp"
 #include "kv_verify.hpp"
+#include "latency.hpp"
 #include "report.hpp"
 #include "ycsb.hpp"
 
@@ -108,6 +111,10 @@ template <class Engine> class Kv {
             Request request = stream.next();
             operation = {keyOf(request.key_number), request.value, request.op, request.scan_length};
         }
+        if (options.latencies) {
+            latencies = std::make_unique<Latencies<Kinds.size()>>();
+            return {{"requests", [this](Progress &progress) { serveTimed(progress); }}};
+        }
         return {{"requests", [this](Progress &progress) {
                      for (const Operation &operation : operations)
                          client.serve(operation, progress);
@@ -123,11 +130,27 @@ template <class Engine> class Kv {
         report.add("missing", counts.missing).addHex("read_sum", counts.read_sum).addHex("checksum", checksum());
     }
 
+    void printDetails(const Report &heading) const {
+        if (latencies)
+            latencies->print(Report(heading).add("workload", options.workload).add("records", options.records), Kinds);
+    }
+
     bool complete() const { return client.counts.missing == 0; }
     uint64_t commits() const { return store.commits(); }
     std::string difference() const { return compare(store, options); }
 
   private:
+    static constexpr std::array<const char *, 5> Kinds{"read", "update", "insert", "scan", "read-modify-write"}; // Op
+
+    void serveTimed(Progress &progress) {
+        latencies->calibrate(nowNs);
+        for (const Operation &operation : operations) {
+            uint64_t begin_ns = nowNs();
+            client.serve(operation, progress);
+            latencies->record(static_cast<size_t>(operation.op), nowNs() - begin_ns);
+        }
+    }
+
     // Independent of the order of the records.
     uint64_t checksum() const {
         uint64_t sum = 0;
@@ -139,6 +162,7 @@ template <class Engine> class Kv {
     KvStore<Engine> store;
     Client<KvStore<Engine>> client;
     std::vector<Operation> operations;
+    std::unique_ptr<Latencies<Kinds.size()>> latencies; // empty: requests are not timed one by one
 };
 
 } // namespace workloads

@@ -8,6 +8,7 @@
 
 #include "kv_store.hpp"
 #include "options.hpp"
+#include "recovery.hpp"
 #include "ycsb.hpp"
 
 namespace workloads {
@@ -26,6 +27,8 @@ struct KvOptions : Options {
     uint64_t operations = 78125;
     Comparison comparison = Comparison::Strings;
     uint64_t buckets = 0; // 0: as many records per bucket as the paper, 5M / 3500
+    bool latencies = false;
+    std::string recovery; // empty: serve requests
 
     uint64_t bucketCount() const {
         constexpr uint64_t recordsPerBucket = 1428;
@@ -44,6 +47,10 @@ struct KvOptions : Options {
              [this](const char *text) { buckets = number("buckets", text, 1, Many); }},
             {"compare", "HOW", "keys as strings or as words (default strings)",
              [this](const char *text) { comparison = comparisonOf(text); }},
+            {"latencies", nullptr, "time each request by itself: one more row for each kind of request",
+             [this](const char *) { latencies = true; }},
+            {"recovery", "POINT", "time to open the pool: closed, or killed before-commit, after-commit",
+             [this](const char *text) { crashPointOf(recovery = text); }},
         };
     }
 };

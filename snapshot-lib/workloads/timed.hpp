@@ -5,15 +5,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <ctime>
+
+#include "clock.hpp"
 
 namespace workloads {
-
-inline uint64_t nowNs() {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
 
 template <class Engine> class Timed : public Engine {
   public:

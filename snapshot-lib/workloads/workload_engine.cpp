@@ -8,4 +8,4 @@
 
 using Engine = workloads::Timed<engines::ENGINE>;
 
-int main(int argc, char **argv) { return workloads::workloadMain<Engine, workloads::WORKLOAD<Engine>>(argc, argv); }
+int main(int argc, char **argv) { return workloads::workloadMain<Engine, workloads::WORKLOAD>(argc, argv); }
