@@ -66,7 +66,9 @@ def shown(key: str, value: Cell | None) -> str:
         return "-"
     if key == TIME and isinstance(value, int):
         return units.show_time(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else value
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:.4g}"
 
 
 def table_text(study: Study) -> str:
