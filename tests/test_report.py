@@ -22,6 +22,8 @@ from analysis.report import index as indices
 from testbed import canonical, manifest, results
 from testbed.errors import TestbedError
 
+A4_POINTS, MARGIN_POINTS = 595.28, 45.35
+
 
 @dataclass(frozen=True)
 class Report:
@@ -174,7 +176,7 @@ def svg_words(html: str, identity: str) -> str:
 def test_the_configuration_of_every_run_is_there(report: Report) -> None:
     for figure in report.index["figures"]:
         for run in figure["results"]:
-            assert f">{run['digest']}</td>" in report.html
+            assert f'class="hash">{run["digest"]}</td>' in report.html
     for key in report_sample.KEYS.values():
         assert key in report.html
     assert "list --engine snapshot --nodes 15625 --passes 100 --file /pmem/list.pool" in report.html
@@ -297,6 +299,13 @@ def test_the_pdf_has_headings_and_page_numbers(report: Report) -> None:
     for heading in ("Scorecard", "Where it disagrees", "Configuration", "Linked list: every engine, on both devices"):
         assert heading in words
     assert "list --engine msync-journal" in " ".join(words.split())  # what is folded away on a screen is open on paper
+
+
+def test_nothing_in_the_pdf_runs_off_the_page(report: Report) -> None:
+    words = tool("pdftotext", "-bbox", report.out / "report.pdf", "-")
+    edges = [float(edge) for edge in re.findall(r'<word xMin="[^"]*" yMin="[^"]*" xMax="([^"]*)"', words)]
+    assert len(edges) > 500
+    assert max(edges) < A4_POINTS - MARGIN_POINTS + 1
 
 
 def test_figures_in_the_pdf_are_vectors_with_embedded_fonts(report: Report) -> None:

@@ -56,7 +56,7 @@ class Figure(Part):
     caption: str
     notes: list[str]
     columns: list[str]
-    rows: list[list[Cell]]
+    rows: list[list[bool | Cell]]
     svg: str | None  # a figure may be a table only
     comparisons: list[Comparison]
     results: list[RunName]

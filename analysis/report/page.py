@@ -23,6 +23,8 @@ from .machines import Machines
 
 NUMBER = re.compile(r"[<~]?\s*([+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)(?=$|[\s%x*(])", re.IGNORECASE)
 NOTHING = "\N{EN DASH}"
+ORDERS = {True: "as published", False: "differs", None: ""}
+WORDS_LETTERS = 30
 NO_CAUSE = "No cause was tested"
 BAND_NAMES = (*BANDS.values(), BEYOND, UNCOMPARED)
 
@@ -51,35 +53,46 @@ def shown(value: Cell) -> Shown:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as the template takes it: a column is numeric if every cell that has content is a number."""
+    """A table as the template takes it."""
 
     caption: str
     columns: Sequence[str]
     rows: list[list[Shown]]
 
     @property
-    def numeric(self) -> list[bool]:
-        cells = [[row[i] for row in self.rows if i < len(row)] for i in range(len(self.columns))]
-        return [
-            any(c.number is not None for c in column) and all(c.number is not None or c.text == NOTHING for c in column)
-            for column in cells
-        ]
+    def kinds(self) -> list[str]:
+        """How each column is set: as numbers if all that is in it is one, as words kept on one line, or as text."""
+        return [self._kind(name, [row[i] for row in self.rows]) for i, name in enumerate(self.columns)]
+
+    def _kind(self, name: str, cells: Sequence[Shown]) -> str:
+        if name in ("cause", "hash", "command"):
+            return name
+        full = [cell for cell in cells if cell.text != NOTHING]
+        if full and all(cell.number is not None for cell in full):
+            return "number"
+        return "words" if all(len(cell.text) <= WORDS_LETTERS for cell in full) else "text"
 
 
 def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
     return Table(caption, columns, [[shown(cell) for cell in row] for row in rows])
 
 
-def comparison_table(caption: str, comparisons: Sequence[Comparison], of_one_cause: bool = False) -> Table:
-    """Ours beside the published, with ratio, verdict and cause. With a cause in common, they come from many figures."""
-    columns = ("group", "what", "unit", "ours", "published", "ratio", "verdict")
-    rows: list[list[Cell]] = [
-        [c.group, c.what, c.unit, c.ours, c.published, _times(ratio(c)), band(c)] for c in comparisons
-    ]
-    if of_one_cause:
-        named = [[c.figure, *row] for c, row in zip(comparisons, rows, strict=True)]
-        return table(caption, ("figure", *columns), named)
-    return table(caption, (*columns, "cause"), [[*row, c.cause] for c, row in zip(comparisons, rows, strict=True)])
+def comparison_table(caption: str, comparisons: Sequence[Comparison]) -> Table:
+    """Ours beside the published, with ratio, verdict, whether the group is in order, and cause."""
+    orders = scorecard.orderings(comparisons)
+    columns = ("group", "what", "unit", "ours", "published", "ratio", "verdict", "order", "cause")
+    rows = [[*_numbers(c), ORDERS[orders.get((c.figure, c.group))], c.cause] for c in comparisons]
+    return table(caption, columns, rows)
+
+
+def cause_table(caption: str, comparisons: Sequence[Comparison]) -> Table:
+    """The same of numbers from many figures that have a cause in common."""
+    columns = ("figure", "group", "what", "unit", "ours", "published", "ratio", "verdict")
+    return table(caption, columns, [[c.figure, *_numbers(c)] for c in comparisons])
+
+
+def _numbers(c: Comparison) -> list[Cell]:
+    return [c.group, c.what, c.unit, c.ours, c.published, _times(ratio(c)), band(c)]
 
 
 def _times(value: float | None) -> str | None:
@@ -107,10 +120,28 @@ def disorders(comparisons: Sequence[Comparison]) -> Table:
     return table("Orderings that differ, from small to large", ("figure", "group", "unit", "ours", "published"), rows)
 
 
+def counts(comparisons: Sequence[Comparison]) -> dict[str, int]:
+    """Verdict -> how many numbers have it."""
+    bands = [band(c) for c in comparisons]
+    return {word: bands.count(word) for word in BAND_NAMES}
+
+
+def summary_table(figures: Sequence[Figure]) -> Table:
+    """The scorecard by figure: numbers of each verdict, and orderings that agree."""
+    rows: list[list[Cell]] = []
+    for figure in figures:
+        orders = scorecard.orderings(figure.comparisons)
+        if figure.comparisons:
+            numbers = counts(figure.comparisons).values()
+            rows.append([figure.name, *numbers, f"{sum(orders.values())} of {len(orders)}" if orders else None])
+    return table("The scorecard by figure", ("figure", *BAND_NAMES, "orderings that agree"), rows)
+
+
 def profile_table(kind: str, name: str, scales: Sequence[int]) -> Table:
     """Every value of a profile, at full size and as scaled."""
-    columns = [machines.profile_at(kind, name, scale) or {} for scale in (1, *scales)]
-    headings = ["parameter", "full size", *(f"at 1/{scale}" for scale in scales)]
+    scaled = [scale for scale in scales if scale != 1]
+    columns = [machines.profile_at(kind, name, scale) or {} for scale in (1, *scaled)]
+    headings = ["parameter", "full size", *(f"at 1/{scale}" for scale in scaled)]
     rows = [[key_of(key), *(machines.show(key, c.get(key)) for c in columns)] for key in columns[0] if key != "name"]
     return table(f"{'CPU' if kind == 'cpu' else 'Device'} profile {name}", headings, rows)
 
@@ -152,7 +183,7 @@ def run_tables(index: Index, loaded: Mapping[RunName, Result], of: Machines) -> 
         figures = ", ".join(figure.name for figure in index.figures if run in figure.results)
         cells: list[Cell] = [run.label, of.of(result).name, result.outcome, command, run.digest[:16], figures]
         rows.setdefault(run.manifest, []).append(cells)
-    columns = ("run", "machine", "outcome", "command in the guest", "hash", "figures")
+    columns = ("run", "machine", "outcome", "command", "hash", "figures")
     return {name: table(f"Runs of {name}", columns, of_it) for name, of_it in rows.items()}
 
 
@@ -203,7 +234,8 @@ def render(index: Index, loaded: Mapping[RunName, Result], folder: Path) -> str:
         "scale": scale_words(index.scale),
         "svg": figures,
         "faces": Markup(faces),
-        "bands": [(word, sum(band(c) == word for c in index.comparisons)) for word in BAND_NAMES],
+        "counts": counts,
+        "summary": summary_table(index.figures),
         "scorecard": table("Every published number beside ours", index.scorecard.columns, index.scorecard.rows),
         "disagreements": disagreements(index.comparisons),
         "disorders": disorders(index.comparisons),
@@ -214,6 +246,7 @@ def render(index: Index, loaded: Mapping[RunName, Result], folder: Path) -> str:
         "run_count": len(loaded),
         "table": table,
         "comparison_table": comparison_table,
+        "cause_table": cause_table,
         "provenance": provenance,
     }
     return environment.get_template("report.html").render(context)
