@@ -60,10 +60,10 @@ UNION = ("str", "int", "float", "bool")  # what pydantic adds to the key where a
 def _explain(model: type[BaseModel], error: Any) -> str:
     place = error["loc"]
     key = ".".join(str(part) for part in (place[:-1] if place and place[-1] in UNION else place))
-    kind = str(error["type"]).partition("_")[0]
+    kind, _, wrong = str(error["type"]).partition("_")
     if place and place[-1] in UNION:
         return f"key '{key}': {error['input']!r} is neither text in quotes nor a whole number; write it as one of them"
-    if kind in WRONG_TYPES:
+    if kind in WRONG_TYPES and wrong != "pattern_mismatch":
         return f"key '{key}': {error['input']!r} has the wrong type; it {WRONG_TYPES[kind]}"
     if error["type"] == "extra_forbidden":
         return unknown_key(key, _known_keys(model, error["loc"][:-1]))
