@@ -7,7 +7,7 @@ from pathlib import Path
 
 from testbed.errors import TestbedError
 
-from . import engines, kyoto, msync_share, overhead, persist
+from . import engines, kyoto, msync_share, overhead, persist, store_statistics
 from .drawn import Drawn, Gathered
 
 
@@ -38,6 +38,7 @@ FIGURES = (
     Entry(persist.NAME, (persist.NAME,), persist.drawn),
     Entry(overhead.NAME, (overhead.NAME,), overhead.drawn),
     Entry(msync_share.NAME, (msync_share.NAME,), msync_share.drawn),
+    Entry(store_statistics.NAME, (store_statistics.NAME,), store_statistics.drawn),
 )
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What became of the stores of the workloads in the compiler pass, as it reported when the guest was built."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,9 +31,8 @@ Counts = Mapping[str, int]
 
 
 def counts(result: Result) -> dict[str, dict[str, int]]:
-    """Program -> kind of store -> how many. The guest prints `kv-snapshot: 41 instrumented, 5 stack, ...`."""
-    lines = [line.partition(": ") for line in result.data["stdout"].splitlines() if ": " in line]
-    made = {name: {kind: int(n) for n, kind in re.findall(r"(\d+) ([a-z -]+)", rest)} for name, _, rest in lines}
+    """Program -> kind of store -> how many."""
+    made = {row["program"]: {kind: n for kind, n in row.items() if kind != "program"} for row in result.rows}
     if not made:
         raise RunFailed(f"{result.path}: the guest has no report of the pass")
     return made

@@ -3,6 +3,7 @@
 
 import asyncio
 import json
+import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from analysis import catalogue, causes
 from conftest import MockExecutor
-from testbed import figures
+from testbed import figures, results
 from testbed.errors import TestbedError
 from testbed.executor import GuestOutcome, GuestSpec
 from testbed.paths import MANIFESTS
@@ -52,6 +53,11 @@ def make(folder: Path, session: MockSession | None = None) -> MockExecutor:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def stored(folder: Path) -> dict[str, bytes]:
+    """The results; how long they took the host is kept beside them."""
+    return {result.path.name: result.path.read_bytes() for result in results.load_all(folder)}
 
 
 def test_the_index_holds_tables_comparisons_and_sources(tmp_path: Path) -> None:
@@ -103,22 +109,23 @@ def test_a_missing_file_or_another_result_is_drawn_again(tmp_path: Path) -> None
 
 def test_interrupted_and_continued_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "whole")
-    whole = contents(tmp_path / "whole"), contents(tmp_path / "results")
+    whole = contents(tmp_path / "whole"), stored(tmp_path / "results")
 
     class Interrupted(MockExecutor):
         async def run(self, spec: GuestSpec) -> GuestOutcome:
             if len(self.started) == 5:
-                raise asyncio.CancelledError  # what Ctrl-C does to the work
+                signal.raise_signal(signal.SIGINT)  # Ctrl-C
+                await asyncio.sleep(60)
             return await super().run(spec)
 
     monkeypatch.setenv("TESTBED_RESULTS", str(tmp_path / "other"))
     with pytest.raises(KeyboardInterrupt):
         make(tmp_path / "cut", MockSession(Interrupted(answer)))
     assert not (tmp_path / "cut" / "index.json").exists()
-    kept = len(contents(tmp_path / "other"))
+    kept = len(results.load_all(tmp_path / "other"))
     assert 0 < kept < 14
     assert len(make(tmp_path / "cut").started) == 14 - kept
-    assert (contents(tmp_path / "cut"), contents(tmp_path / "other")) == whole
+    assert (contents(tmp_path / "cut"), stored(tmp_path / "other")) == whole
 
 
 def test_an_unknown_figure_lists_those_that_there_are() -> None:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs inside the build root: compile the guest's software from /src and pack what is to be installed into /software.tar.
 set -euo pipefail
-export PATH=/usr/sbin:/usr/bin CC=clang-19 CXX=clang++-19
+export PATH=/usr/sbin:/usr/bin CC=clang-19 CXX=clang++-19 SNAPSHOT_REPORT=1
 
 compile() { # PROJECT
     cmake -G Ninja -S "/src/$1" -B "/build/$1" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr/local \
@@ -24,10 +24,27 @@ add_libraries() {
     done
 }
 
+# What the pass made of the writes of each workload's programs, as JSON lines: ninja repeats what the compiler says.
+pass_report() {
+    mawk '/ Building CXX object workloads\/CMakeFiles\// { sub(/.*CMakeFiles\//, ""); sub(/\.dir\/.*/, ""); program = $0 }
+        /^snapshot: .*\/workload_engine\.cpp: total: / {
+            sub(/.*: total: /, "")
+            line = "{\"program\": \"" program "\""
+            for (i = split($0, counts, ", "); i > 0; i--) {
+                number = counts[i] + 0
+                sub(/^[0-9]+ /, "", counts[i])
+                line = line ", \"" counts[i] "\": " number
+            }
+            print line "}"
+        }' "$1" | sort
+}
+
 compile guest-image/programs
-compile snapshot-lib
+compile snapshot-lib | tee /build/snapshot-lib.log
 add_libraries
 # The compiler plug-in, headers and manuals are for building, not for the guest's memory.
 cd /stage/usr/local
 rm -rf include share lib/cmake lib/pkgconfig lib/snapshot lib/*.a bin/snapcc bin/snap++
+mkdir share
+pass_report /build/snapshot-lib.log >share/pass-report.jsonl
 tar -C /stage -cf /software.tar .
