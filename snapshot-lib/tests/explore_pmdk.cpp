@@ -114,9 +114,9 @@ struct Explorer {
     uint64_t points = 0, states = 0, recoveries = 0, violations = 0, lost = 0;
 
     void point() {
-        points++;
         if (!bug.empty() && violations > 0)
             return; // it is caught
+        points++;
         pmem_model->forEachState(ExhaustiveStates, Samples, [this](const std::string &bytes) {
             bool is_cut_again = states++ % 16 == 0;
             recoveries += is_cut_again;
