@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 
 from conftest import MANIFEST, MockExecutor, QuietReporter
-from testbed import manifest, results
+from testbed import manifest, overhead, results, worker
 from testbed.capacity import Capacity
 from testbed.errors import TestbedError
 from testbed.executor import GuestOutcome, GuestSpec
 from testbed.manifest import Run
+from testbed.paths import REPO
 from testbed.runner import drive, run_all
 
 KEYS = {"qemu": "q" * 64, "base": "b" * 64, "buildroot": "r" * 64}
@@ -193,3 +194,41 @@ def test_an_unreachable_scheduler_is_one_sentence_within_seconds(
     with pytest.raises(TestbedError, match=re.escape(message)) as caught:
         drive(run_all(manifest.runs(small_manifest), KEYS, MockExecutor(), tmp_path, QuietReporter(), address))
     assert (caught.value.exit_status, time.monotonic() - started < 10) == (2, True)
+
+
+def test_distribution_is_measured_in_three_ways() -> None:
+    ways = overhead.measure(3)
+    assert [way.way.partition(" (")[0] for way in ways] == [
+        "called directly",
+        "cluster in this process",
+        "2 workers on loopback",
+    ]
+
+
+def test_the_documented_slurm_cluster_asks_for_what_runs_need() -> None:
+    """Its job script, as dask-jobqueue writes it; nothing is submitted."""
+    text = (REPO / "docs" / "cluster.md").read_text()
+    example = text.partition("```python\n")[2].partition("cluster.scale")[0]
+    names: dict[str, Any] = {}
+    exec(example.replace("8786", '0, "dashboard_address": "127.0.0.1:0"'), names)
+    with names["cluster"] as cluster:
+        script = cluster.job_script()
+    assert "#SBATCH --cpus-per-task=8" in script
+    assert "export TESTBED_CACHE=/scratch/testbed" in script
+    worker = script.splitlines()[-1]
+    for words in ("dask_worker tcp://", "--nthreads 8", "--resources guest=8,memory_mib=60000"):
+        assert words in worker
+
+
+def test_a_worker_states_what_its_host_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("testbed.capacity.of_this_host", lambda: Capacity(guests=4, memory_mib=9000))
+    words = " ".join(worker.command("tcp://h:1", None, None, ["--name", "x"]))
+    assert "dask_worker tcp://h:1 --nworkers 1 --nthreads 4" in words
+    assert words.endswith("--resources guest=4,memory_mib=9000 --name x")
+    assert "guest=1,memory_mib=2048" in " ".join(worker.command("tcp://h:1", 1, "2GiB", []))
+    for memory, message in (
+        ("1GB", "--memory: '1GB' is not a number and one of B"),
+        ("5MiB", "5 MiB of memory holds no"),
+    ):
+        with pytest.raises(TestbedError, match=message):
+            worker.command("tcp://h:1", 1, memory, [])

@@ -153,9 +153,20 @@ def worker(
     worker_module.become(worker_module.command(scheduler, guests, memory, more or []))
 
 
+def overhead(
+    runs: Annotated[int, typer.Option(min=2, help="how many runs each way makes")] = 200, json: Json = None
+) -> None:
+    """What distribution costs a run: direct calls, the default and worker processes, with a guest that ends at once."""
+    from . import overhead as overhead_module
+
+    found = overhead_module.measure(runs)
+    overhead_module.show(found)
+    tables.save_json(json, [vars(way) for way in found])
+
+
 def register(app: typer.Typer) -> None:
     """Add these commands to the `testbed` command."""
-    for command in (results, diff, explain):
+    for command in (results, diff, explain, overhead):
         app.command()(command)
     app.command("status")(status_)
     app.command(context_settings={"ignore_unknown_options": True})(worker)
