@@ -113,10 +113,12 @@ def test_interrupted_and_continued_gives_the_same_bytes(tmp_path: Path, monkeypa
 
     class Interrupted(MockExecutor):
         async def run(self, spec: GuestSpec) -> GuestOutcome:
-            if len(self.started) == 5:
-                signal.raise_signal(signal.SIGINT)  # Ctrl-C
+            outcome = await super().run(spec)
+            if len(self.started) == 6:
+                asyncio.get_running_loop().call_later(2, signal.raise_signal, signal.SIGINT)  # Ctrl-C
+            if len(self.started) >= 6:
                 await asyncio.sleep(60)
-            return await super().run(spec)
+            return outcome
 
     monkeypatch.setenv("TESTBED_RESULTS", str(tmp_path / "other"))
     with pytest.raises(KeyboardInterrupt):
