@@ -2,6 +2,7 @@
 """A Dask cluster of worker processes on loopback addresses, each a host of its own, with mock guests."""
 
 import asyncio
+import multiprocessing
 import os
 import re
 import subprocess
@@ -143,8 +144,22 @@ def test_an_interrupt_ends_the_guests_of_the_workers(cluster: Cluster, tmp_path:
     work = run_all(runs, KEYS, MockExecutor(), root, QuietReporter(), cluster.address)
     with pytest.raises(KeyboardInterrupt):
         drive(watched(work, stop_when_one_is_done))
-    wait_until(lambda: [words for _, _, *words in cluster.guests("cancelled")] == [["600", "interrupted"]])
+    wait_until(lambda: ["600", "interrupted"] in [words for _, _, *words in cluster.guests("cancelled")])
     assert [result.point for result in results.load_all(root)] == [{"s": "0"}]
+
+
+def run_orphans(address: str, folder: Path) -> None:
+    """A client of two long runs, for a process of its own."""
+    runs = mock_manifest(folder, "mock {s} orphan", 's = ["600", "601"]')
+    drive(run_all(runs, KEYS, MockExecutor(), folder / "r", QuietReporter(), address))
+
+
+def test_a_client_that_is_killed_leaves_no_guest(cluster: Cluster, tmp_path: Path) -> None:
+    client = multiprocessing.get_context("spawn").Process(target=run_orphans, args=(cluster.address, tmp_path))
+    client.start()
+    wait_until(lambda: [words[-1] for words in cluster.guests("start")].count("orphan") == 2)
+    client.kill()
+    wait_until(lambda: [words[-1] for words in cluster.guests("cancelled")].count("orphan") == 2)
 
 
 async def watched(work: Coroutine[Any, Any, object], look: Callable[[asyncio.Task[object]], None]) -> None:

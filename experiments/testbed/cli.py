@@ -155,6 +155,7 @@ def calibrate(
         list[str] | None, typer.Argument(metavar="[DEVICE]...", help="device profiles; all that have a calibration")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="fewer samples: a look in a quarter of the time")] = False,
+    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it
     json: Json = None,
 ) -> None:
     """Measure the device profiles in guests and compare them with published figures.
@@ -283,6 +284,7 @@ def doctor(json: Json = None) -> None:
 def figures(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="all if none is named")] = None,
     scale: Scale = "quick",
+    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it
     json: Json = None,
 ) -> None:
     """Draw figures and tables beside the published values, running what is missing.
@@ -334,6 +336,7 @@ def verify(
     ] = None,
     scale: Annotated[str, typer.Option("--scale", metavar="quick|standard|full")] = "quick",
     update: Annotated[bool, typer.Option("--update", help="write the file from the results instead")] = False,
+    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it
     json: Json = None,
 ) -> None:
     """Make the runs of the figures again and compare what they measure with experiments/SCALE.sha256, bit for bit.

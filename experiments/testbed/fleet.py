@@ -8,6 +8,7 @@ takes two seconds, and Ctrl-C reaches everything at once. A cluster elsewhere ta
 import asyncio
 import logging
 import tempfile
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -235,7 +236,7 @@ async def workers(address: str, keys: dict[str, str]) -> list[WorkerState]:
 @asynccontextmanager
 async def here(executor: GuestExecutor, capacity: Capacity, keys: dict[str, str], say: Say) -> AsyncIterator[Fleet]:
     """A cluster in this process, whose only worker runs guests with `executor`."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    _quiet()
     dask.config.set({"distributed.worker.profile.enabled": False})
     web = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # Dask serves its own state, on loopback only
     with tempfile.TemporaryDirectory(prefix="testbed-dask-") as folder:
@@ -272,7 +273,7 @@ async def elsewhere(address: str, keys: dict[str, str], say: Say) -> AsyncIterat
 async def connect(address: str) -> Client:
     """A client of the scheduler at `address`, or an error within seconds."""
     check_address(address)
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    _quiet()
     try:
         return await Client(address, asynchronous=True, timeout=CONNECT_S)
     except (OSError, ValueError) as error:
@@ -280,3 +281,10 @@ async def connect(address: str) -> Client:
             f"--scheduler {address}: no Dask scheduler answers there; start one by `dask scheduler` on that host, "
             "or leave the option (and TESTBED_SCHEDULER) away to run here"
         ) from error
+
+
+def _quiet() -> None:
+    """What Dask would log about lost workers is said by the fleet, by the names of the runs."""
+    for name in ("distributed", "distributed.client"):  # Dask gives each a level of its own
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    warnings.filterwarnings("ignore", "Sending large graph")  # a run may bring programs of many megabytes along

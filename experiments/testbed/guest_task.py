@@ -50,7 +50,7 @@ async def run_task(task: Task) -> GuestOutcome:
     worker = get_worker()
     executor: GuestExecutor = worker.extensions.get(EXECUTOR) or _executor_for(task, worker.address)
     worker.log_event(task.topic, {"key": task.key, "worker": worker.address})
-    guest = asyncio.ensure_future(executor.run(GuestSpec(task.run.guest, task.run.job, trace=task.trace)))
+    guest = asyncio.ensure_future(_run(executor, task))
     try:
         while not (await asyncio.wait({guest}, timeout=LOOK_S))[0]:
             state = worker.state.tasks.get(task.key)  # Dask itself never stops a coroutine
@@ -60,6 +60,13 @@ async def run_task(task: Task) -> GuestOutcome:
         guest.cancel()
         await asyncio.wait({guest})
     return guest.result()
+
+
+async def _run(executor: GuestExecutor, task: Task) -> GuestOutcome:
+    try:
+        return await executor.run(GuestSpec(task.run.guest, task.run.job, trace=task.trace))
+    except RunFailed as error:
+        raise RunFailed(f"{task.run.label}, on {socket.gethostname()}: {error}") from error
 
 
 def _executor_for(task: Task, address: str) -> QemuExecutor:
