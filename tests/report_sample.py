@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from analysis import persist, scorecard
-from analysis.drawn import Comparison
+from analysis import persist, scorecard, scorecard_figure
+from analysis.drawn import Comparison, Gathered
 from conftest import MockExecutor
 from testbed import canonical, figures
 from testbed.executor import GuestOutcome, GuestSpec
@@ -63,6 +63,8 @@ def write(folder: Path, root: Path) -> dict[str, Any]:
         for comparison in figure["comparisons"]:
             comparison["cause"] = CAUSE if comparison["what"] == "snapshot" else ""
         figure["comparisons"] += [asdict(more) for more in MORE if more.figure == figure["name"]]
+    drawn = scorecard_figure.drawn(comparisons(index), [], folder)
+    index["figures"].append(figures.figure_data(drawn, Gathered({}), "", folder))
     index["scorecard"] = asdict(scorecard.score(comparisons(index)))
     canonical.write_atomically(folder / figures.INDEX, canonical.dumps(index))
     return index

@@ -3,7 +3,6 @@
 
 import re
 import shlex
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,11 @@ from markupsafe import Markup
 
 from analysis import scorecard
 from analysis.drawn import Cell, Comparison
+from analysis.scorecard_figure import NAME as SCORECARD
 from testbed.parameters import key_of
 from testbed.results import Result
 
-from . import fonts, machines, overview, svg
+from . import fonts, machines, svg
 from .index import BANDS, BEYOND, UNCOMPARED, Figure, Index, RunName, band, ratio
 from .machines import Machines
 
@@ -25,7 +25,9 @@ NUMBER = re.compile(r"[<~]?\s*([+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)(?=$|[\s%x*
 NOTHING = "\N{EN DASH}"
 ORDERS = {True: "as published", False: "differs", None: ""}
 WORDS_LETTERS = 30
-NO_CAUSE = "No cause was tested"
+BEYOND_TESTED = "Beyond a factor of 2, with what an experiment says of the cause"
+BEYOND_UNTESTED = "Beyond a factor of 2, no cause tested"
+NOT_THE_SAME = "Not comparable: the two do not measure the same"
 BAND_NAMES = (*BANDS.values(), BEYOND, UNCOMPARED)
 
 
@@ -85,10 +87,12 @@ def comparison_table(caption: str, comparisons: Sequence[Comparison]) -> Table:
     return table(caption, columns, rows)
 
 
-def cause_table(caption: str, comparisons: Sequence[Comparison]) -> Table:
-    """The same of numbers from many figures that have a cause in common."""
-    columns = ("figure", "group", "what", "unit", "ours", "published", "ratio", "verdict")
-    return table(caption, columns, [[c.figure, *_numbers(c)] for c in comparisons])
+def group_table(caption: str, comparisons: Sequence[Comparison]) -> Table:
+    """The same of numbers from many figures that have the verdict in common, with causes if there are any."""
+    columns = ("figure", "group", "what", "unit", "ours", "published", "ratio", "cause")
+    shown_columns = len(columns) if any(c.cause for c in comparisons) else len(columns) - 1
+    rows = [[c.figure, *_numbers(c)[:-1], c.cause][:shown_columns] for c in comparisons]
+    return table(caption, columns[:shown_columns], rows)
 
 
 def _numbers(c: Comparison) -> list[Cell]:
@@ -100,12 +104,14 @@ def _times(value: float | None) -> str | None:
 
 
 def disagreements(comparisons: Sequence[Comparison]) -> dict[str, list[Comparison]]:
-    """Cause -> every number beyond 2x or not comparable that it explains; the largest group first."""
-    groups: dict[str, list[Comparison]] = {}
+    """What is said of it -> the numbers beyond 2x or not comparable of which that is true."""
+    groups: dict[str, list[Comparison]] = {words: [] for words in (BEYOND_TESTED, BEYOND_UNTESTED, NOT_THE_SAME)}
     for comparison in comparisons:
-        if band(comparison) in (BEYOND, UNCOMPARED):
-            groups.setdefault(comparison.cause or NO_CAUSE, []).append(comparison)
-    return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
+        if band(comparison) == BEYOND:
+            groups[BEYOND_TESTED if comparison.cause else BEYOND_UNTESTED].append(comparison)
+        elif band(comparison) == UNCOMPARED:
+            groups[NOT_THE_SAME].append(comparison)
+    return {words: members for words, members in groups.items() if members}
 
 
 def disorders(comparisons: Sequence[Comparison]) -> Table:
@@ -124,17 +130,6 @@ def counts(comparisons: Sequence[Comparison]) -> dict[str, int]:
     """Verdict -> how many numbers have it."""
     bands = [band(c) for c in comparisons]
     return {word: bands.count(word) for word in BAND_NAMES}
-
-
-def summary_table(figures: Sequence[Figure]) -> Table:
-    """The scorecard by figure: numbers of each verdict, and orderings that agree."""
-    rows: list[list[Cell]] = []
-    for figure in figures:
-        orders = scorecard.orderings(figure.comparisons)
-        if figure.comparisons:
-            numbers = counts(figure.comparisons).values()
-            rows.append([figure.name, *numbers, f"{sum(orders.values())} of {len(orders)}" if orders else None])
-    return table("The scorecard by figure", ("figure", *BAND_NAMES, "orderings that agree"), rows)
 
 
 def profile_table(kind: str, name: str, scales: Sequence[int]) -> Table:
@@ -188,13 +183,8 @@ def run_tables(index: Index, loaded: Mapping[RunName, Result], of: Machines) -> 
 
 
 def inline_figures(index: Index, folder: Path) -> tuple[dict[str, Markup], str]:
-    """Figure -> its SVG for the page, the overview's under ''; and the fonts that they need."""
+    """Figure -> its SVG for the page; and the fonts that they need."""
     roots = {f.name: svg.inline(folder / f.svg, f"figure-{f.name}", f.title, f.caption) for f in index.figures if f.svg}
-    if overview.compared(index.figures):
-        with tempfile.TemporaryDirectory() as scratch:
-            path = overview.write(index.figures, Path(scratch) / "overview")
-            words = "A point a published number, by how far ours is from it; the scorecard lists them"
-            roots[""] = svg.inline(path, "overview", "Ours over the published numbers", words)
     used: dict[tuple[str, str], set[str]] = {}
     for root in roots.values():
         for font, characters in svg.glyphs(root).items():
@@ -235,7 +225,8 @@ def render(index: Index, loaded: Mapping[RunName, Result], folder: Path) -> str:
         "svg": figures,
         "faces": Markup(faces),
         "counts": counts,
-        "summary": summary_table(index.figures),
+        "card": next((figure for figure in index.figures if figure.name == SCORECARD), None),
+        "drawn": [figure for figure in index.figures if figure.name != SCORECARD],
         "scorecard": table("Every published number beside ours", index.scorecard.columns, index.scorecard.rows),
         "disagreements": disagreements(index.comparisons),
         "disorders": disorders(index.comparisons),
@@ -246,7 +237,7 @@ def render(index: Index, loaded: Mapping[RunName, Result], folder: Path) -> str:
         "run_count": len(loaded),
         "table": table,
         "comparison_table": comparison_table,
-        "cause_table": cause_table,
+        "group_table": group_table,
         "provenance": provenance,
     }
     return environment.get_template("report.html").render(context)
