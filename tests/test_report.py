@@ -255,7 +255,7 @@ def test_what_an_override_changed_is_stated(tmp_path: Path) -> None:
 SVG = """
 <svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="9pt" viewBox="0 0 9 9">
 <metadata><x/></metadata><defs><style>*{fill:red}</style><clipPath id="c"><path d="M0 0"/></clipPath></defs>
-<g id="a"><use xlink:href="#c" clip-path="url(#c)"/>
+<g id="a"><use xlink:href="#c" clip-path="url(#c)"/><image xlink:href="data:image/png;base64,iVBO"/>
 <text style="font: italic 700 9px 'DejaVu Sans', serif; fill: red">q</text></g>
 </svg>"""
 

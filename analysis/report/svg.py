@@ -66,10 +66,12 @@ def _own_ids(root: Element, name: str) -> None:
     """Keep the ids that something in the figure refers to, under the figure's name."""
     used = set()
     for element in root.iter():
-        href = element.attrib.pop(XLINK_HREF, None) or element.get("href")
+        href = str(element.attrib.pop(XLINK_HREF, element.get("href", "")))
+        if href.startswith("#"):
+            used.add(href[1:])
+            href = f"#{name}-{href[1:]}"
         if href:
-            used.add(href.removeprefix("#"))
-            element.set("href", f"#{name}-{href.removeprefix('#')}")
+            element.set("href", href)
         for key, value in element.items():
             used.update(REFERENCE.findall(value))
             element.set(key, REFERENCE.sub(rf"url(#{name}-\1)", value))
