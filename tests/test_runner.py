@@ -26,10 +26,13 @@ def is_engine(spec: GuestSpec, engine: str) -> bool:
     return spec.job is not None and engine in spec.job.script
 
 
-def test_two_guests_run_at_a_time(small_manifest: Path, tmp_path: Path) -> None:
+def test_two_guests_run_at_a_time_in_the_order_of_the_matrix(small_manifest: Path, tmp_path: Path) -> None:
+    small_manifest.write_text(small_manifest.read_text().replace('"volatile"', '"volatile", "b", "a", "z"'))
     executor = MockExecutor(delay_s=0.02)
-    run(small_manifest, tmp_path / "r", executor)
-    assert (len(executor.started), executor.most_at_once) == (3, 2)
+    done = run(small_manifest, tmp_path / "r", executor)
+    assert executor.most_at_once == 2
+    assert [spec.job for spec in executor.started] == [run.job for run in manifest.runs(small_manifest)]
+    assert [result.point["engine"] for result in done] == ["snapshot", "pmdk", "volatile", "b", "a", "z"]
 
 
 def test_the_second_run_is_three_hits_and_no_guest(small_manifest: Path, tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ class Course:
 
     started: Callable[[], None]
     task: Task
+    turn: int  # runs start in the order in which they were asked for
     future: Any = None
     hosts: list[str] = field(default_factory=list)  # on which it was started
     lost: int = 0
@@ -60,12 +61,14 @@ class Fleet:
         self._topic = f"testbed-{client.id}"
         self._courses: dict[str, Course] = {}
         self._refusing: set[str] = set()
+        self._turns = 0
         client.subscribe_topic(self._topic, self._on_start)
 
     async def run(self, run: Run, started: Callable[[], None], trace: Path | None = None) -> GuestOutcome:
         """The outcome of one guest. A lost one is started once more, on another host if there is one."""
         digest = canonical.digest(results.identity(run, self._keys))
-        course = Course(started, Task(run, self._keys, digest, self._topic, trace=trace))
+        self._turns += 1
+        course = Course(started, Task(run, self._keys, digest, self._topic, trace=trace), self._turns)
         while True:
             outcome = await self._attempt(course)
             if outcome and outcome.outcome != "lost":
@@ -82,7 +85,13 @@ class Fleet:
         task = course.task
         self._courses[task.key] = course
         course.future = self._client.submit(
-            run_task, task, key=task.key, pure=False, resources=self._needs(task.run), workers=sorted(hosts) or None
+            run_task,
+            task,
+            key=task.key,
+            pure=False,
+            priority=-course.turn,
+            resources=self._needs(task.run),
+            workers=sorted(hosts) or None,
         )
         answer: asyncio.Future[GuestOutcome] = asyncio.ensure_future(course.future.result())
         try:
