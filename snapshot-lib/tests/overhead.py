@@ -21,6 +21,7 @@ REQUEST = "workloads::Client*::serve(*"  # the function that serves one request
 def instructions(program: Path, workload: str, records: int, operations: int) -> int:
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", f"--toggle-collect={REQUEST}"]
     command += [str(program), "--workload", workload, "--records", str(records), "--operations", str(operations)]
+    command += ["--compare", "words"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     collected = re.search(r"Collected : (\d+)", done.stderr)
     if not collected or int(collected[1]) == 0:
