@@ -9,6 +9,7 @@
 // With a bug it succeeds if that is caught. no-flush, no-drain: libpmem does not; no-add: the engine forgets to tell
 // what it is about to change.
 #include <fcntl.h>
+#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -63,15 +64,13 @@ struct Allowed {
 
 // A process that has a pool open can open no copy of it. It recovers the pool too, if told so under the model.
 static bool opensIn(const char *mode, const std::string &path, Allowed allowed) {
-    std::string before = std::to_string(allowed.before), after = std::to_string(allowed.after);
-    pid_t child = fork();
-    if (child == 0) {
-        alarm(60); // a pool that hangs is an answer too
-        execl("/proc/self/exe", "explore_pmdk", mode, path.c_str(), before.c_str(), after.c_str(), nullptr);
-        _exit(1);
-    }
+    std::string words[] = {"explore_pmdk", mode, path, std::to_string(allowed.before), std::to_string(allowed.after)};
+    char *arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), words[4].data(), nullptr};
+    pid_t child = 0;
     int status = 0;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, arguments, environ) != 0)
+        throw std::runtime_error("cannot start a process");
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 // One state differs from the next in few pages.
@@ -93,6 +92,7 @@ static void writeFile(const std::string &path, const std::string &bytes) {
 
 // The rest of the command line: a pool, and what it may hold.
 static int openPool(bool is_cut_again, char **arguments) {
+    alarm(60); // a pool that hangs is an answer too
     std::string path = arguments[0];
     Allowed allowed = {strtoull(arguments[1], nullptr, 10), strtoull(arguments[2], nullptr, 10)};
     if (!is_cut_again)
@@ -118,7 +118,7 @@ struct Explorer {
             return; // it is caught
         points++;
         pmem_model->forEachState(ExhaustiveStates, Samples, [this](const std::string &bytes) {
-            bool is_cut_again = states++ % 16 == 0;
+            bool is_cut_again = states++ % 32 == 0;
             recoveries += is_cut_again;
             std::string path = directory + "/crashed";
             writeFile(path, bytes);

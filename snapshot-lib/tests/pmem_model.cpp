@@ -95,8 +95,8 @@ void PmemModel::forEachState(size_t exhaustive, size_t samples, const Visit &vis
     for (const auto &[offset, held] : pending)
         total = std::min(total * held.versions.size(), exhaustive + 1);
     bool is_exhaustive = total <= exhaustive;
+    std::string bytes = durable;
     for (size_t ordinal = 0; ordinal < (is_exhaustive ? total : samples + 2); ordinal++) {
-        std::string bytes = durable;
         size_t rest = ordinal;
         for (const auto &[offset, held] : pending) {
             size_t count = held.versions.size(), newest = ordinal == 1 ? count - 1 : 0;
