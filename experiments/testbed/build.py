@@ -19,6 +19,7 @@ from rich.console import Console
 
 from .cache import Cache, DiskFull
 from .errors import RunFailed, TestbedError
+from .fingerprints import remembered
 from .paths import REPO, cache_root
 
 console = Console(stderr=True)
@@ -91,10 +92,19 @@ def keys(names: tuple[str, ...] = TESTBED) -> dict[str, str]:
 def component_key(component: Component, products: dict[str, Product]) -> str:
     """Everything that can change the product, hashed."""
     total = hashlib.sha256()
-    total.update(_ask(component, "fingerprint").encode())
+    total.update(_fingerprint(component).encode())
     for need in component.needs:
         total.update(f"\0need {need} {products[need].key}".encode())
     return hash_inputs(component, total)
+
+
+def _fingerprint(component: Component) -> str:
+    """What else than its inputs can change the product: for the guest's, the packages that Debian has now."""
+    if component.script != "guest-image/build.sh":
+        return _ask(component, "fingerprint")
+    # The inputs have the lists of packages, and the scripts that resolve them.
+    question = f"{component.name} {hash_inputs(component)}"
+    return remembered(cache_root(), question, lambda: _ask(component, "fingerprint"))
 
 
 def hash_inputs(component: Component, total: "hashlib._Hash | None" = None) -> str:

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What resolving package lists gave is asked for again exactly when the lists or the question changed."""
+
+import os
+import time
+from pathlib import Path
+
+from testbed.fingerprints import LISTS_FRESH_S, remembered
+
+
+def ask_counting(cache: Path, question: str, asked: list[str]) -> str:
+    def ask() -> str:
+        asked.append(question)
+        return f"answer {len(asked)}"
+
+    return remembered(cache, question, ask)
+
+
+def read_lists(cache: Path, age_s: float = 0) -> None:
+    mark = cache / "debian-lists" / "fresh"
+    mark.parent.mkdir(exist_ok=True)
+    mark.touch()
+    os.utime(mark, (time.time() - age_s,) * 2)
+
+
+def test_an_answer_holds_as_long_as_the_lists(tmp_path: Path) -> None:
+    asked: list[str] = []
+    read_lists(tmp_path)
+    assert [ask_counting(tmp_path, question, asked) for question in "abab"] == ["answer 1", "answer 2"] * 2
+    read_lists(tmp_path)  # read again
+    assert ask_counting(tmp_path, "a", asked) == "answer 3"
+
+
+def test_without_fresh_lists_nothing_is_remembered(tmp_path: Path) -> None:
+    asked: list[str] = []
+    ask_counting(tmp_path, "a", asked)
+    read_lists(tmp_path, age_s=LISTS_FRESH_S + 60)
+    ask_counting(tmp_path, "a", asked)
+    assert len(asked) == 2
+
+
+def test_lists_that_are_read_while_asking_give_no_answer_to_remember(tmp_path: Path) -> None:
+    read_lists(tmp_path, age_s=60)
+    assert remembered(tmp_path, "a", lambda: read_lists(tmp_path) or "between") == "between"
+    assert remembered(tmp_path, "a", lambda: "now") == "now"
