@@ -26,11 +26,11 @@ c_format() {
     files '*.c' '*.h' '*.cpp' '*.hpp' '*.cc' ':!qemu-patches/overlay' | xargs -r clang-format-19 --dry-run --Werror
 }
 shell_check() {
-    { files | xargs grep -lsE -m1 '^#!.*/(env )?(ba)?sh\b' || true; } | xargs -r shellcheck -x
+    { files ':!*.j2' | xargs grep -lsE -m1 '^#!.*/(env )?(ba)?sh\b' || true; } | xargs -r shellcheck -x
 }
 manual_pages() { files 'snapshot-lib/man/*.[1-7]' | xargs -r mandoc -T lint -W warning; }
 qemu_patch_style() { if [[ -x qemu-patches/build.sh ]]; then qemu-patches/build.sh checkpatch; fi; }
-ansible_style() { ANSIBLE_HOME=$out/ansible "$bin"/ansible-lint --offline -q ansible/playbook.yml; }
+ansible_style() { ANSIBLE_HOME=$out/ansible "$bin"/ansible-lint --offline -q --profile production ansible/*.yml; }
 
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Test hosts (tests/hosts.sh), and playbooks and commands on them."""
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from testbed import build
+from testbed.cpio import CpioWriter
+from testbed.paths import REPO
+
+HOME = Path("/srv/cxl-ssd-testbed")  # on every host; testbed_home's default
+PATIENCE_S = 300  # of anything that is waited for
+MOCK_QEMU = Path(__file__).parent / "mock_qemu.py"
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A controller and workers; their folders, and the process that they live and end with."""
+
+    folder: Path
+    keeper: int
+
+    def on(self, host: str, *command: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """A command on the controller ("head") or, over SSH, on a worker."""
+        if host != "head":
+            options = ("-i", self.folder / "key", "-o", f"UserKnownHostsFile={self.folder}/known_hosts")
+            command = ("ssh", *options, self.address(host), *command)
+        return subprocess.run(self._inside(*command), text=True, capture_output=True, check=check, timeout=PATIENCE_S)
+
+    def start(self, *command: str | Path) -> subprocess.Popen[str]:
+        """A command on the controller, not waited for."""
+        return subprocess.Popen(self._inside(*command), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def play(self, playbook: str, *options: str) -> str:
+        """Run a playbook on the controller; its output. Its failure is an AssertionError with the output."""
+        configuration = f"ANSIBLE_CONFIG={REPO}/ansible/ansible.cfg"
+        command = [
+            REPO / ".venv/bin/ansible-playbook",
+            "-i",
+            self.folder / "inventory.yml",
+            REPO / "ansible" / playbook,
+        ]
+        done = self.on("head", "env", configuration, *command, *options, check=False)
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr
+        return done.stdout
+
+    def address(self, host: str) -> str:
+        inventory = yaml.safe_load((self.folder / "inventory.yml").read_text())
+        hosts: dict[str, dict[str, Any]] = inventory["controller"]["hosts"] | inventory["workers"]["hosts"]
+        return str(hosts[host]["ansible_host"])
+
+    def path(self, host: str, path: Path) -> Path:
+        """Where a file below a host's /srv is for this process."""
+        return self.folder / host / path.relative_to("/")
+
+    def link(self, host: str, state: str) -> None:
+        """Take a worker's link "down" or "up"."""
+        self.on("head", "ip", "link", "set", host, state)
+
+    def _inside(self, *command: str | Path) -> list[str | Path]:
+        environment = ("-u", "TESTBED_RESULTS", f"HOME={self.folder}/head/home")
+        return ["nsenter", "--target", str(self.keeper), "--all", "--", "env", *environment, *command]
+
+
+@contextmanager
+def hosts(folder: Path, count: int) -> Iterator[Lab]:
+    """A controller and `count` workers, gone at the end."""
+    command = ["setpriv", "--pdeathsig", "KILL", REPO / "tests/hosts.sh", folder, str(count)]
+    process = subprocess.Popen([*command, "sh", "-c", "echo up; exec sleep inf"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout and process.stdout.readline() == "up\n"
+        yield Lab(folder.resolve(), _only_child(process.pid))
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _only_child(pid: int) -> int:
+    listed = subprocess.run(["ps", "--ppid", str(pid), "-o", "pid="], text=True, capture_output=True, check=True)
+    return int(listed.stdout)
+
+
+def fill_with_mocks(cache: Path, keys: dict[str, str]) -> None:
+    """A cache in which every component is there, with a mock for QEMU and one program in the guest."""
+    qemu, buildroot, base, software = (cache / f"{name}-{keys[name][:16]}" for name in build.TESTBED)
+    for folder in (qemu / "bin", qemu / "share/qemu", buildroot, base, software):
+        folder.mkdir(parents=True)
+    shutil.copy(MOCK_QEMU, qemu / "bin/qemu-system-x86_64")
+    (base / "vmlinux").write_text("mock\n")
+    for archive in (base / "base.cpio", software / "software.cpio"):
+        with archive.open("wb") as file:
+            writer = CpioWriter(file)
+            writer.add_file("usr/local/bin/mock", archive.name.encode(), executable=True)
+            writer.close()
+
+
+def wait_for(what: str, condition: Callable[[], bool], patience_s: float = 30) -> None:
+    end = time.monotonic() + patience_s
+    while not condition():
+        assert time.monotonic() < end, f"not within {patience_s} s: {what}"
+        time.sleep(0.1)

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Test hosts on this machine: a controller and COUNT workers, and COMMAND run on the controller.
+#
+#   tests/hosts.sh FOLDER COUNT COMMAND...
+#
+# Each worker is a network namespace with an SSH server, joined to the controller's by a link that can be taken down
+# (ip link set worker1 down), and has its own processes, home, /srv and host name; the rest of the file system is shared.
+# FOLDER gets an Ansible inventory and the keys, and keeps what the hosts wrote. All of it lives in one PID namespace that
+# ends with COMMAND, or with this script, so nothing stays behind. Works as any user that may use user namespaces.
+set -euo pipefail
+
+address() { echo "192.0.2.$1"; } # TEST-NET-1: never routed anywhere
+controller_number=1
+first_worker_number=11
+
+enter() { # WHAT ARGUMENTS...: go on in namespaces of our own
+    local as_user=()
+    [[ $(id -u) -eq 0 ]] || as_user=(--map-root-user --map-auto)
+    exec unshare "${as_user[@]}" --net --mount --uts --pid --fork --kill-child=KILL --mount-proc "$0" "$@"
+}
+
+# What a host has for itself: name, home (through passwd), /srv.
+furnish() { # FOLDER
+    mkdir -p "$1"/{home/.ssh,srv}
+    chmod -R go-w "$1/home"
+    hostname "$(basename "$1")"
+    awk -F: -v OFS=: -v home="$1/home" -v uid="$(id -u)" '$3 == uid { $6 = home } 1' /etc/passwd >"$1/passwd"
+    mount --bind "$1/passwd" /etc/passwd
+    mount --bind "$1/srv" /srv
+    ip link set lo up
+}
+
+be_worker() { # FOLDER NUMBER
+    furnish "$1"
+    echo "$BASHPID" >"$1/pid" # in a network of its own by now
+    cp "$1/../key.pub" "$1/home/.ssh/authorized_keys"
+    until ip link set eth0 up 2>/dev/null; do sleep 0.05; done
+    ip address add "$(address "$2")/24" dev eth0
+    dropbear -F -s -m -r "$1/host_key" -P "$1/sshd.pid" -p "$(address "$2"):22" 2>"$1/sshd.log"
+}
+
+connect() { # NAME PID
+    ip link add "$1" type veth peer name eth0 netns "$2"
+    ip link set "$1" master hosts up
+}
+
+be_controller() { # FOLDER COUNT COMMAND...
+    local folder=$1 count=$2 n name
+    shift 2
+    furnish "$folder/head"
+    ip link add hosts type bridge
+    ip address add "$(address $controller_number)/24" dev hosts
+    ip link set hosts up
+    for ((n = 0; n < count; n++)); do
+        name=worker$((n + 1))
+        "$0" --enter-worker "$folder/$name" $((first_worker_number + n)) &
+        until [[ -s $folder/$name/pid ]]; do sleep 0.02; done
+        connect "$name" $!
+    done
+    for ((n = 0; n < count; n++)); do
+        until (: <"/dev/tcp/$(address $((first_worker_number + n)))/22") 2>/dev/null; do sleep 0.05; done
+    done
+    "$@"
+}
+
+write_keys() { # FOLDER COUNT
+    local n name
+    rm -f "$1"/key{,.pub} "$1/known_hosts"
+    ssh-keygen -q -t ed25519 -N '' -C testbed -f "$1/key"
+    for ((n = 0; n < $2; n++)); do
+        name=worker$((n + 1))
+        mkdir -p "$1/$name"
+        rm -f "$1/$name/pid"
+        [[ -f $1/$name/host_key ]] || dropbearkey -t ed25519 -f "$1/$name/host_key" >/dev/null 2>&1
+        echo "$(address $((first_worker_number + n))) $(dropbearkey -y -f "$1/$name/host_key" | grep '^ssh-')" >>"$1/known_hosts"
+    done
+}
+
+write_inventory() { # FOLDER COUNT
+    local n
+    cat <<EOF
+all:
+  vars:
+    ansible_python_interpreter: /usr/bin/python3
+    ansible_ssh_private_key_file: $1/key
+    ansible_ssh_common_args: -o UserKnownHostsFile=$1/known_hosts -o StrictHostKeyChecking=yes
+    ansible_ssh_transfer_method: piped
+controller:
+  hosts:
+    head: {ansible_connection: local, ansible_host: $(address $controller_number)}
+workers:
+  hosts:
+EOF
+    for ((n = 0; n < $2; n++)); do
+        echo "    worker$((n + 1)): {ansible_host: $(address $((first_worker_number + n)))}"
+    done
+}
+
+case ${1-} in
+--controller) shift && be_controller "$@" ;;
+--enter-worker) shift && enter --worker "$@" ;;
+--worker) shift && be_worker "$@" ;;
+"" | -*) sed -n '3,11s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+*)
+    (($# >= 3)) || { echo "hosts.sh: FOLDER, COUNT and COMMAND are needed" >&2 && exit 2; }
+    folder=$(mkdir -p "$1" && cd "$1" && pwd)
+    write_keys "$folder" "$2"
+    write_inventory "$folder" "$2" >"$folder/inventory.yml"
+    enter --controller "$folder" "${@:2}"
+    ;;
+esac

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ansible's playbooks and a sweep over test hosts, with mock guests: what the guests are is another test's question."""
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cluster_lab import HOME, Lab, fill_with_mocks, hosts, wait_for
+
+from conftest import MANIFEST
+from testbed import build
+from testbed.paths import REPO, cache_root
+
+SCHEDULER = "tcp://192.0.2.1:8786"
+COMMON = ("-e", f"testbed_service_manager=process testbed_venv={REPO}/.venv testbed_scheduler_worker_ttl_s=5",
+          "-e", "testbed_worker_guests=2 testbed_worker_memory=16GiB testbed_sweep_poll_s=1")  # fmt: skip
+
+
+def write_manifest(path: Path, runs: int, pause_s: float) -> Path:
+    command = f'command = "mock --pause-s {pause_s} --point {{point}}"\n[matrix]\npoint = {list(range(runs))}\n'
+    path.write_text(MANIFEST.partition("[workload]")[0].replace('"small"', f'"{path.stem}"') + f"[workload]\n{command}")
+    return path
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Two workers and a controller, on which every component is built already, after a first run of the playbook."""
+    with hosts(tmp_path_factory.mktemp("hosts"), 2) as lab:
+        cache = lab.path("head", HOME / "cache")
+        fill_with_mocks(cache, build.keys())
+        for name in ("debian-lists", "fingerprints"):  # what the real components were resolved with
+            (cache / name).symlink_to(cache_root() / name)
+        write_manifest(lab.folder / "few.toml", runs=3, pause_s=0.1)
+        first = recap(lab.play("site.yml", *options(lab)))
+        assert all(counts["changed"] > 0 for counts in first.values())
+        yield lab
+
+
+def options(lab: Lab) -> tuple[str, ...]:
+    return (*COMMON, "-e", f"testbed_manifest={lab.folder}/few.toml testbed_gather_folder={lab.folder}/gathered")
+
+
+def recap(output: str) -> dict[str, dict[str, int]]:
+    """Ansible's counts by host."""
+    lines = re.findall(r"^(\w+) +: (ok=.*)$", output, re.MULTILINE)
+    return {host: {k: int(v) for k, v in re.findall(r"(\w+)=(\d+)", counts)} for host, counts in lines}
+
+
+def results(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*/*.json")}
+
+
+def test_a_second_run_of_the_playbook_changes_nothing(lab: Lab) -> None:
+    made = results(lab.folder / "gathered")
+    assert len(made) == 3
+    second = recap(lab.play("site.yml", *options(lab)))
+    assert {host: counts["changed"] for host, counts in second.items()} == {"head": 0, "worker1": 0, "worker2": 0}
+    assert results(lab.folder / "gathered") == results(lab.path("head", HOME / "results")) == made
+
+
+def test_verification_compares_hosts_and_results(lab: Lab) -> None:
+    """It passes, and fails once a component differs on one host."""
+    assert all(counts["changed"] == 0 for counts in recap(lab.play("verify.yml", *options(lab))).values())
+    (kernel,) = lab.path("worker2", HOME / "cache").glob("base-*/vmlinux")
+    good = kernel.read_text()
+    kernel.write_text("another\n")
+    try:
+        with pytest.raises(AssertionError, match="worker2 has other files than the controller in base-"):
+            lab.play("verify.yml", *options(lab))
+    finally:
+        kernel.write_text(good)
+
+
+def test_a_sweep_outlives_a_killed_worker_and_an_unreachable_host(lab: Lab) -> None:
+    """It completes, and every result has the bytes of a run on the controller alone."""
+    manifest = write_manifest(lab.folder / "many.toml", runs=24, pause_s=0.5)
+    there = lab.path("head", HOME / "results/many")
+    worker = ("pgrep", "-f", "distributed.cli.dask_worker")
+    sweep = lab.start(HOME / "testbed", "run", manifest, "--scheduler", SCHEDULER)
+    started = time.monotonic()
+    wait_for("first results", lambda: len(list(there.glob("*.json"))) >= 4)
+    killed = lab.on("worker1", *worker).stdout
+    lab.on("worker1", "kill", "-KILL", killed)
+    so_far = len(list(there.glob("*.json")))
+    wait_for("more results", lambda: len(list(there.glob("*.json"))) >= so_far + 6)
+    wait_for("the worker again", lambda: lab.on("worker1", *worker, check=False).stdout not in ("", killed))
+    lab.link("worker2", "down")
+    _, said = sweep.communicate(timeout=120)
+    lab.link("worker2", "up")
+    print(f"24 runs of 0.5 s, one worker killed, one host unreachable: {time.monotonic() - started:.1f} s")
+    assert sweep.returncode == 0, said
+    assert {host for host in ("192.0.2.11", "192.0.2.12") if f"lost on {host}" in said} == {"192.0.2.11", "192.0.2.12"}
+    own = lab.folder / "own"
+    lab.on("head", "env", f"TESTBED_RESULTS={own}", HOME / "testbed", "run", manifest)
+    assert len(results(own)) == 24
+    assert results(own) == {path.name: path.read_bytes() for path in there.glob("*.json")}
+    lab.play("verify.yml", *COMMON, "--tags", "always,hosts")  # the unreachable worker has come back
+
+
+def test_nothing_of_the_hosts_stays(tmp_path: Path) -> None:
+    with hosts(tmp_path, 1) as lab:
+        keeper = Path(f"/proc/{lab.keeper}")
+        inside = Path(f"/proc/{lab.keeper}/ns/net").readlink()
+        assert lab.on("worker1", "hostname").stdout == "worker1\n"
+    wait_for("the end of all processes", lambda: not keeper.exists())
+    spaces = [path.readlink() for path in Path("/proc").glob("[0-9]*/ns/net") if path.is_symlink()]
+    assert inside not in spaces
