@@ -129,13 +129,20 @@ struct Explorer {
     }
 };
 
-// A change is explored when it has been made on another copy of the store, which says what it must lead to.
-template <class Change> static void explore(Explorer &explorer, Store &store, Store &ahead, Change &&change) {
+static void change(Store &store, uint64_t i) {
+    if (i < Updates)
+        store.update(workloads::keyOf(i * 17 % Records), static_cast<uint32_t>(1000 + i));
+    else
+        store.insert(workloads::keyOf(Records + i), 1);
+}
+
+// Once it has been made on another copy of the store, which says what it must lead to.
+static void explore(Explorer &explorer, Store &store, Store &ahead, uint64_t i) {
     PmemModel *model = std::exchange(pmem_model, nullptr); // the other pool is none of its business
-    change(ahead);
+    change(ahead, i);
     pmem_model = model;
     explorer.allowed.after = digestOf(ahead);
-    change(store);
+    change(store, i);
     explorer.allowed.before = explorer.allowed.after;
     pmem_model->look();
     explorer.point();
@@ -153,21 +160,14 @@ static std::string poolIn(const std::string &directory, const char *name) {
 
 static void run(Explorer &explorer) {
     std::string path = poolIn(explorer.directory, "pool"), other_path = poolIn(explorer.directory, "ahead");
-    auto load = [](Store &store) {
-        store.load(Records, [](uint64_t i) { return std::pair(workloads::keyOf(i), static_cast<uint32_t>(i)); });
-    };
     Watched engine(path, 0, engines::OpenMode::OpenExisting), other(other_path, 0, engines::OpenMode::OpenExisting);
     Store store(engine, 4), ahead(other, 4);
-    load(store);
-    load(ahead);
+    for (Store *each : {&store, &ahead})
+        each->load(Records, [](uint64_t i) { return std::pair(workloads::keyOf(i), static_cast<uint32_t>(i)); });
     explorer.allowed = {digestOf(store), digestOf(store)};
     PmemModel model(path, [&] { explorer.point(); });
-    for (uint64_t i = 0; i < Updates; i++)
-        explore(explorer, store, ahead, [i](Store &changed) {
-            changed.update(workloads::keyOf(i * 17 % Records), static_cast<uint32_t>(1000 + i));
-        });
-    for (uint64_t i = 0; i < Inserts; i++)
-        explore(explorer, store, ahead, [i](Store &changed) { changed.insert(workloads::keyOf(Records + i), 1); });
+    for (uint64_t i = 0; i < Updates + Inserts; i++)
+        explore(explorer, store, ahead, i);
 }
 
 int main(int argc, char **argv) {
