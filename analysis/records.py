@@ -42,6 +42,12 @@ def of_replays(replays: Sequence[Replayed], points: Mapping[str, Mapping[str, st
     return Records([m | {**points.get(r.point, {}), **r.values} for m, r in zip(measured, replays, strict=True)])
 
 
+def with_line(records: Records, name: str, keys: Sequence[str]) -> Records:
+    """The records with the values of `keys` together as one cell."""
+    lines = [" ".join(f"{key} {record[key]}" for key in keys if key in record) for record in records.all]
+    return Records([record | {name: line} for record, line in zip(records.all, lines, strict=True)], records.stated)
+
+
 def _hit_rate(counters: Mapping[str, int]) -> Record:
     hits, misses = counters.get("cache-hits", 0), counters.get("cache-misses", 0)
     return {HIT_RATE: round(hits / (hits + misses), 6)} if hits + misses else {}

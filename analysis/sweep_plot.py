@@ -56,7 +56,8 @@ class Study:
 
 def columns(study: Study) -> list[str]:
     """The axes, what the program said, and what the model measured."""
-    chosen = [*study.manifest.matrix, *study.records.stated, *ALWAYS, *study.plot.y]
+    plot = study.plot
+    chosen = [*study.manifest.matrix, plot.x, plot.series, *study.records.stated, *ALWAYS, *plot.y]
     return [key for key in dict.fromkeys(chosen) if any(key in record for record in study.records.all)]
 
 
@@ -139,7 +140,14 @@ def draw(study: Study) -> Any:
             _panel(panel, study, y)
         handles, labels = panels[0][0].get_legend_handles_labels()
         if len(labels) > 1:
-            figure.legend(handles, labels, title=study.plot.series, loc="outside lower center", ncols=6, frameon=False)
+            figure.legend(
+                handles,
+                labels,
+                title="" if study.kind else study.plot.series,
+                loc="outside lower center",
+                ncols=6,
+                frameon=False,
+            )
         figure.suptitle(study.title, fontsize=8, wrap=True)
         return figure
 

@@ -18,7 +18,7 @@ from testbed import manifest, results, sweep
 from testbed.errors import RunFailed, TestbedError
 from testbed.executor import GuestOutcome, GuestSpec
 from testbed.grid import configurations
-from testbed.paths import cache_root
+from testbed.paths import REPO, cache_root
 from testbed.qemu_line import mem_trace
 from testbed.replay import Replayer, open_replayer
 from testbed.runner import drive
@@ -362,6 +362,22 @@ def test_sweep_prints_a_table_and_writes_both_files(grid_manifest: Path, trace: 
     rows = json.loads((tmp_path / "out.json").read_text())
     assert (len(rows), rows[0]["point"], rows[0]["cache_size"]) == (12, "small", "64MiB")
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 13
+
+
+def test_sweep_draws_what_the_manifest_plots(grid_manifest: Path, trace: Path, tmp_path: Path) -> None:
+    """What only a run in a guest says is left out; a series that no replay has, too."""
+    plot = '[plot]\nx = "cache_size"\ny = ["requests_per_s", "hit_rate"]\nseries = "test"\n'
+    grid_manifest.write_text(grid_manifest.read_text().replace("[replay.grid]", plot + "[replay.grid]"))
+    name = manifest.load(grid_manifest).name
+    done = testbed(
+        "sweep", str(grid_manifest), "--replay", "--trace", str(trace), TESTBED_RESULTS=str(tmp_path / "results")
+    )
+    assert done.returncode == 0, done.stderr
+    table = (REPO / "build" / "figures" / f"{name}-replay.csv").read_text().splitlines()
+    assert "hit_rate" in table[0]
+    assert len(table) == 13
+    assert "flash_read 3us cache_policy lru" in table[1]
+    assert f"{name}-replay.svg" in done.stdout.replace("\n", "")
 
 
 def test_sweep_wants_to_be_told_how(grid_manifest: Path) -> None:

@@ -34,16 +34,17 @@ def show_manifest(stated: manifest.Manifest, origin: Path, results: Sequence[Res
 
 
 def show_replays(path: Path, replays: Sequence[Replayed]) -> None:
-    """The figure of a sweep, as far as what it plots is in a replay."""
+    """The figure of a sweep, as far as what it plots is in a replay: a line for what else differs."""
     stated = manifest.load(path)
     if not stated.plot:
         return
     points = {run.label: run.point for run in capture_runs(path)}
-    machines = [replace(manifest.guest_config(stated, path), device=c.device) for c in configurations(path)]
-    found = records.of_replays(replays, points)
+    grid = configurations(path)
+    machines = [replace(manifest.guest_config(stated, path), device=c.device) for c in grid]
+    lines = [key for key in (stated.plot.series, *grid[0].values) if key not in ("", stated.plot.x)]
+    found = records.with_line(records.of_replays(replays, points), "line", lines)
     y = [name for name in stated.plot.y if any(name in record for record in found.all)] or [records.TIME]
-    series = stated.plot.series if any(stated.plot.series in record for record in found.all) else ""
-    plot = stated.plot.model_copy(update={"y": y, "series": series})
+    plot = stated.plot.model_copy(update={"y": y, "series": "line"})
     show_study(sweep_plot.Study(stated.model_copy(update={"plot": plot}), machines, found, "replay"), path)
 
 
