@@ -49,12 +49,14 @@ make_venv() {
 
 missing_packages() {
     .venv/bin/python - <<'PY'
-import pathlib, subprocess, yaml
+import pathlib, platform, subprocess, yaml
 groups = yaml.safe_load(pathlib.Path("ansible/vars/packages.yml").read_text())["testbed_package_groups"]
 shown = subprocess.run(["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\n"],
                        capture_output=True, text=True, check=True).stdout
 have = {line.split()[1] for line in shown.splitlines() if line.startswith("installed ")}
-print(*[package for group in groups for package in group["packages"] if package not in have])
+here = platform.freedesktop_os_release()["ID"]
+wanted = [group for group in groups if group.get("distribution", here) == here]
+print(*[package for group in wanted for package in group["packages"] if package not in have])
 PY
 }
 
