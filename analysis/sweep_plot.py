@@ -20,6 +20,7 @@ from .records import HIT_RATE, TIME, Cell, Records
 
 ALWAYS = (TIME, HIT_RATE, "cache-misses")
 STEEP = 20.0  # from this ratio of largest to smallest on, an axis is logarithmic
+LETTERS_PER_INCH = 13  # of a legend, about
 UNITS = (units.SIZE_BYTES, units.TIME_PS, units.BANDWIDTH, units.ENERGY_UJ)
 
 
@@ -134,20 +135,16 @@ def lines_of(study: Study, y: str) -> dict[Cell, list[tuple[Cell, float]]]:
 def draw(study: Study) -> Any:
     """A panel for each `y`."""
     count = len(study.plot.y)
+    width = 1.2 + 3.4 * count
     with plt.rc_context(plotting.STYLE):
-        figure, panels = plt.subplots(1, count, figsize=(1.2 + 3.4 * count, 3.4), layout="constrained", squeeze=False)
+        figure, panels = plt.subplots(1, count, figsize=(width, 3.4), layout="constrained", squeeze=False)
         for panel, y in zip(panels[0], study.plot.y, strict=True):
             _panel(panel, study, y)
         handles, labels = panels[0][0].get_legend_handles_labels()
         if len(labels) > 1:
-            figure.legend(
-                handles,
-                labels,
-                title="" if study.kind else study.plot.series,
-                loc="outside lower center",
-                ncols=6,
-                frameon=False,
-            )
+            abreast = max(int(width * LETTERS_PER_INCH / (max(map(len, labels)) + 6)), 1)
+            title = "" if study.kind else study.plot.series
+            figure.legend(handles, labels, title=title, loc="outside lower center", ncols=abreast, frameon=False)
         figure.suptitle(study.title, fontsize=8, wrap=True)
         return figure
 
