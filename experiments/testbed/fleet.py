@@ -28,9 +28,8 @@ from .errors import TestbedError
 from .executor import GuestExecutor, GuestOutcome
 from .guest_task import EXECUTOR, Refused, Task, lacks, run_task
 from .manifest import Run
-from .worker import check_address
+from .worker import CONNECT_S, check_reachable, unreachable
 
-CONNECT_S = 5  # an address that does not answer for so long is an error
 WATCH_S = 2.0  # how often a run that may not go anywhere looks whether there still is a host for it
 STARTS_MAX = 2  # a run is started once more if its guest or its worker is lost
 
@@ -281,15 +280,12 @@ async def elsewhere(address: str, keys: dict[str, str], say: Say) -> AsyncIterat
 
 async def connect(address: str) -> Client:
     """A client of the scheduler at `address`, or an error within seconds."""
-    check_address(address)
+    check_reachable(address)
     _quiet()
     try:
         return await Client(address, asynchronous=True, timeout=CONNECT_S)
     except (OSError, ValueError) as error:
-        raise TestbedError(
-            f"--scheduler {address}: no Dask scheduler answers there; start one by `dask scheduler` on that host, "
-            "or leave the option (and TESTBED_SCHEDULER) away to run here"
-        ) from error
+        raise unreachable(address) from error
 
 
 def _quiet() -> None:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from .worker import check_reachable
+
 Json = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="also write the table as JSON to PATH")]
 Scale = Annotated[
     str | None,
@@ -15,8 +17,9 @@ Scale = Annotated[
 
 
 def _remember(address: str | None) -> str | None:
-    """Where this process runs guests, for all that it does."""
+    """Where this process runs guests, for all that it does, if something answers there."""
     if address:
+        check_reachable(address)
         os.environ["TESTBED_SCHEDULER"] = address
     return address
 

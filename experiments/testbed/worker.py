@@ -2,6 +2,7 @@
 """A Dask worker that says how many guests this host takes."""
 
 import os
+import socket
 import sys
 from urllib.parse import urlsplit
 
@@ -10,6 +11,7 @@ from .capacity import Capacity
 from .errors import TestbedError
 
 MEMORY_MIB_MIN = 1024
+CONNECT_S = 5  # an address that does not answer for so long is an error
 
 
 def command(address: str, guests: int | None, memory: str | None, more: list[str]) -> list[str]:
@@ -39,6 +41,23 @@ def check_address(address: str) -> None:
         whole = False
     if not whole:
         raise TestbedError(f"scheduler '{address}' is no address; write it as tcp://HOST:8786")
+
+
+def check_reachable(address: str) -> None:
+    """Refuse an address at which nothing listens, before anything is built for it."""
+    check_address(address)
+    parts = urlsplit(address)
+    try:
+        socket.create_connection((parts.hostname, parts.port), timeout=CONNECT_S).close()
+    except OSError as error:
+        raise unreachable(address) from error
+
+
+def unreachable(address: str) -> TestbedError:
+    return TestbedError(
+        f"--scheduler {address}: no Dask scheduler answers there; start one by `dask scheduler` on that host, "
+        "or leave the option (and TESTBED_SCHEDULER) away to run here"
+    )
 
 
 def become(command: list[str]) -> None:
