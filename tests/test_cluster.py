@@ -63,7 +63,7 @@ class Cluster:
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -247,3 +247,20 @@ def test_a_worker_states_what_its_host_has(monkeypatch: pytest.MonkeyPatch) -> N
     ):
         with pytest.raises(TestbedError, match=message):
             worker.command("tcp://h:1", 1, memory, [])
+
+
+def test_a_scheduler_that_goes_away_is_one_sentence_and_finished_results_are_kept(
+    cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The last of this file: it takes the cluster with it."""
+    runs, root = mock_manifest(tmp_path, "mock {s} gone", 's = ["0", "600"]'), tmp_path / "r"
+
+    def kill_when_one_is_done(_: asyncio.Task[object]) -> None:
+        if len(list(root.rglob("*.json"))) == 1 and cluster.guests("start")[-1][2:] == ["600", "gone"]:
+            cluster.scheduler.kill()
+
+    work = run_all(runs, KEYS, MockExecutor(), root, QuietReporter(), cluster.address)
+    with pytest.raises(TestbedError, match="the Dask scheduler went away; finished results are kept"):
+        drive(watched(work, kill_when_one_is_done))
+    assert [result.point for result in results.load_all(root)] == [{"s": "0"}]
+    assert capfd.readouterr().err == ""

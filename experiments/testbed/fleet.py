@@ -42,7 +42,6 @@ class Course:
 
     started: Callable[[], None]
     task: Task
-    turn: int  # runs start in the order in which they were asked for
     future: Any = None
     hosts: list[str] = field(default_factory=list)  # on which it was started
     lost: int = 0
@@ -67,7 +66,7 @@ class Fleet:
         """The outcome of one guest. A lost one is started once more, on another host if there is one."""
         digest = canonical.digest(results.identity(run, self._keys))
         self._turns += 1
-        course = Course(started, Task(run, self._keys, digest, self._topic, trace=trace), self._turns)
+        course = Course(started, Task(run, self._keys, digest, self._topic, self._turns, trace=trace))
         while True:
             outcome = await self._attempt(course)
             if outcome and outcome.outcome != "lost":
@@ -88,7 +87,7 @@ class Fleet:
             task,
             key=task.key,
             pure=False,
-            priority=-course.turn,
+            priority=-task.turn,
             resources=self._needs(task.run),
             workers=sorted(hosts) or None,
         )
@@ -156,8 +155,7 @@ class Fleet:
                     f"worker has {room_mib:.0f} MiB; lower it or start a larger worker"
                 )
         if not self._here:
-            answers = await self._client.run(lacks, self._keys)
-            for address, lacking in sorted(answers.items()):
+            for address, lacking in (await _lacking(self._client, self._keys)).items():
                 if lacking:
                     await self._leave_out(_host(address), lacking)
 
@@ -222,13 +220,20 @@ class WorkerState:
         return vars(self)
 
 
+async def _lacking(client: Client, keys: dict[str, str]) -> dict[str, str]:
+    """What each worker lacks, by its address."""
+    answers = await client.run(lacks, keys, on_error="return")
+    silent = "does not answer; it may be about to be given up"
+    return {address: answer if isinstance(answer, str) else silent for address, answer in sorted(answers.items())}
+
+
 async def workers(address: str, keys: dict[str, str]) -> list[WorkerState]:
     """What the workers of the cluster at `address` have and do."""
     client = await connect(address)
     async with client:
         known = (await client.scheduler.identity(n_workers=-1))["workers"]
         running = await client.processing()
-        lacking = await client.run(lacks, keys)
+        lacking = await _lacking(client, keys)
     found = []
     for name, worker in sorted(known.items()):
         has = worker["resources"]
@@ -274,6 +279,8 @@ async def elsewhere(address: str, keys: dict[str, str], say: Say) -> AsyncIterat
         yield fleet
     finally:
         watch.cancel()
+        with suppress(TestbedError, asyncio.CancelledError):
+            await watch
         with suppress(OSError, CommClosedError):
             await client.close()
 

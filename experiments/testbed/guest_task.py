@@ -35,14 +35,15 @@ class Task:
     run: Run
     keys: dict[str, str]  # of the components
     digest: str  # of the run's identity, as the client has it
-    topic: str  # where the worker says that the guest starts
+    topic: str  # the client's: where the worker says that the guest starts
+    turn: int  # of the client's runs, which start in this order
     attempt: int = 1
     trace: Path | None = None
 
     @property
     def key(self) -> str:
-        """The task's name on the cluster."""
-        return f"{self.run.label}-{self.digest[:16]}-{self.attempt}"
+        """The task's name on the cluster, where no other client and no other run has it."""
+        return f"{self.run.label}-{self.digest[:16]}-{self.topic}-{self.turn}.{self.attempt}"
 
 
 async def run_task(task: Task) -> GuestOutcome:

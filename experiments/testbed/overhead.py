@@ -23,7 +23,7 @@ from .manifest import Run
 from .runner import drive, run_all
 
 WORKERS = 2
-START_S = 60
+START_S = 120
 
 
 class NoGuest:
