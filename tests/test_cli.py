@@ -83,7 +83,9 @@ def test_a_shell_needs_a_terminal() -> None:
     assert (done.returncode, "needs a terminal" in done.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("command", ["run", "latency", "exec", "shell", "results", "build", "cache", "doctor", "bench"])
+@pytest.mark.parametrize(
+    "command", ["run", "latency", "exec", "shell", "results", "build", "cache", "doctor", "bench", "report"]
+)
 def test_every_command_explains_itself(command: str) -> None:
     done = testbed(command, "--help")
     assert done.returncode == 0
@@ -91,7 +93,7 @@ def test_every_command_explains_itself(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "latency", "exec", "results", "build", "cache", "doctor", "bench", "figures", "demo"]
+    "command", ["run", "latency", "exec", "results", "build", "cache", "doctor", "bench", "figures", "report", "demo"]
 )
 def test_every_table_can_be_had_as_json(command: str) -> None:
     assert "--json" in testbed(command, "--help").stdout
