@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every figure there is: its name, what it is drawn from, and the function that draws it."""
+"""Every figure and study there is: its name, what it is drawn from, and the function that draws it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,19 @@ from pathlib import Path
 
 from testbed.errors import TestbedError
 
-from . import engines, kyoto, msync_share, overhead, persist, store_statistics
+from . import (
+    engines,
+    equal_dram,
+    kyoto,
+    msync_share,
+    overhead,
+    persist,
+    recovery_time,
+    sensitivity,
+    store_statistics,
+    tail_latency,
+    write_amplification,
+)
 from .drawn import Drawn, Gathered
 
 
@@ -41,11 +53,20 @@ FIGURES = (
     Entry(store_statistics.NAME, (store_statistics.NAME,), store_statistics.drawn),
 )
 
+# Nothing published stands beside these: drawn when they are named (docs/studies.md).
+STUDIES = (
+    Entry("tail-latency", ("kv-latency", "kv-ycsb"), tail_latency.drawn),
+    Entry("equal-dram", ("equal-dram", "equal-dram-rivals"), equal_dram.drawn),
+    Entry("recovery", ("recovery",), recovery_time.drawn),
+    Entry("write-amplification", ("engines", "wear"), write_amplification.drawn),
+    Entry("sensitivity", (), sensitivity.drawn, sweeps=("sensitivity",)),
+)
+
 
 def pick(names: Sequence[str]) -> list[Entry]:
-    """The named figures, all if none is named, in the order of the catalogue."""
-    known = [entry.name for entry in FIGURES]
+    """The named figures and studies, all figures if none is named, in the order of the catalogue."""
+    known = [entry.name for entry in (*FIGURES, *STUDIES)]
     for name in names:
         if name not in known:
             raise TestbedError(f"no figure '{name}'; there are: {', '.join(known)}")
-    return [entry for entry in FIGURES if not names or entry.name in names]
+    return [entry for entry in (*FIGURES, *STUDIES) if entry.name in names] if names else list(FIGURES)

@@ -34,6 +34,7 @@ COLUMNS = {
     "msync-journal": ("msync_data_journal_s", "pmdk_s"),
 }
 COLOURS = {
+    "pmdk": "#1a202c",
     "snapshot": "#2b6cb0",
     "snapshot-nv": "#63b3ed",
     "msync-4k": "#dd6b20",

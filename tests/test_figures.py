@@ -135,7 +135,7 @@ def test_an_unknown_figure_lists_those_that_there_are() -> None:
         catalogue.pick(["kv"])
 
 
-@pytest.mark.parametrize("entry", catalogue.FIGURES, ids=lambda e: e.name)
+@pytest.mark.parametrize("entry", [*catalogue.FIGURES, *catalogue.STUDIES], ids=lambda e: e.name)
 @pytest.mark.parametrize("scale", ["quick", "standard", "full"])
 def test_every_figure_has_a_machine_at_every_scale(entry: catalogue.Entry, scale: str) -> None:
     assert all((MANIFESTS / f"{name}.toml").exists() for name in (*entry.manifests, *entry.sweeps))

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The studies beyond the published ones, from results made up here: what their tables say, and equal files."""
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import equal_dram, recovery_time, sensitivity, tail_latency, write_amplification
+from analysis.drawn import Drawn, Gathered
+from testbed.errors import RunFailed
+from testbed.results import Result
+from testbed.sweep import Replayed
+
+DEVICE = {"name": "snapshot-paper-mss", "cache_size": 2 << 20, "cache_page_size": 4096}
+MACHINE = {"device": DEVICE, "cpu": {"llc_size": 352 << 10}}
+
+
+def result(point: dict[str, Any], rows: list[dict[str, Any]], counters: dict[str, int] | None = None) -> Result:
+    rois = [{"id": 1, "counters": counters}] if counters else []
+    data = {"point": point, "scale": 64, "rows": rows, "rois": rois, "manifest": "m", "identity": {"machine": MACHINE}}
+    return Result(Path("r.json"), data)
+
+
+def equal_files(draw: Any, gathered: Gathered, tmp_path: Path) -> Drawn:
+    """Draws twice: equal results give equal bytes."""
+    one, two = (draw(gathered, tmp_path / name) for name in ("1", "2"))
+    assert [p.read_bytes() for p in one.files] == [p.read_bytes() for p in two.files]
+    assert {p.suffix for p in one.files} == {".svg", ".pdf", ".png", ".txt", ".csv"}
+    assert all(len(row) == len(one.columns) for row in one.rows)
+    assert isinstance(one, Drawn)
+    return one
+
+
+# ---- Tail latency ----
+
+
+def timed(engine: str, workload: str, operations: Sequence[str]) -> Result:
+    point = {"workload": workload, "engine": engine}
+    row = {"engine": engine, "workload": workload, "roi_ns": 2_000_000, "operations": 1000}
+    quantiles = {"p50_ns": 10, "p90_ns": 20, "p99_ns": 20, "p99_9_ns": 30, "p99_99_ns": 30, "max_ns": 30}
+    more = {"clock_ns": 9, "count": 1000, "histogram": "10:700 20:299 30:1"} | quantiles
+    kinds = [{"engine": engine, "workload": workload, "operation": kind} | more for kind in operations]
+    return result(point, [row, *kinds])
+
+
+KINDS = {"A": ("read", "update"), "C": ("read",), "D": ("insert",), "E": ("scan",), "F": ("read-modify-write",)}
+TIMED = [timed(engine, w, kinds) for engine in ("pmdk", "snapshot") for w, kinds in KINDS.items()]
+
+
+def test_latencies_have_a_row_a_kind_of_request(tmp_path: Path) -> None:
+    plain = result({"workload": "A", "engine": "pmdk"}, [{"roi_ns": 1_950_000, "operations": 1000}])
+    drawn = equal_files(tail_latency.drawn, Gathered({"kv-latency": TIMED, "kv-ycsb": [plain]}), tmp_path)
+    assert list(drawn.rows[1]) == ["A", "update", "pmdk", 1000, 10, 20, 20, 30, 30, 30]
+    assert len(drawn.rows) == 12
+    assert any("50 to 50 ns longer" in note for note in drawn.notes)
+    assert "9 to 9 ns" in drawn.notes[0]
+
+
+def test_the_share_that_is_slower_falls_from_bucket_to_bucket() -> None:
+    times, shares = tail_latency.rows(TIMED)[0].slower
+    assert times == [10, 20]
+    assert shares == pytest.approx([0.3, 0.001])
+
+
+# ---- Write amplification ----
+
+
+def run(engine: str, workload: str, updates: int, inserts: int, **counters: int) -> Result:
+    row = {"engine": engine, "workload": workload, "roi_ns": 1, "updates": updates, "inserts": inserts}
+    return result(
+        {"workload": workload, "engine": engine}, [row], {k.replace("_", "-"): v for k, v in counters.items()}
+    )
+
+
+def test_amplification_is_per_byte_that_the_program_updates(tmp_path: Path) -> None:
+    wear = run("pmdk", "G", 1000, 0, cxl_writes=5000, flash_programs=120, flash_gc_moves=20, flash_erases=2)
+    engines = [run("snapshot", "A", 500, 0, cxl_writes=2000, flash_programs=10), run("pmdk", "C", 0, 0, cxl_reads=1)]
+    engines += [run("volatile", "A", 500, 0, loads=1)]
+    drawn = equal_files(write_amplification.drawn, Gathered({"engines": engines, "wear": [wear]}), tmp_path)
+    rows = {(row[1], row[2]): list(row[3:]) for row in drawn.rows}
+    assert rows["A", "snapshot"] == [2000, 64.0, 20.48, 0.32, None, 10, 0]
+    assert rows["G", "pmdk"] == [4000, 80.0, 122.88, 1.536, 1.2, 120, 2]
+    assert len(rows) == 2
+
+
+def test_an_insert_counts_its_key() -> None:
+    line = write_amplification.written(run("pmdk", "D", 0, 10, cxl_writes=1))
+    assert line is not None and line.updated_bytes == 270
+
+
+# ---- Recovery ----
+
+
+def opened(engine: str, crash: str, records: int, ms: int, verified: bool = True) -> Result:
+    row = {"engine": engine, "crash": crash, "roi_ns": ms * 1_000_000, "records": records, "operations": 5000}
+    row |= {"file_bytes": 8 << 20, "lines_undone": 0, "lines_replayed": 3, "verified": verified, "problem": "odd"}
+    return result({"engine": engine, "crash": crash}, [row])
+
+
+def test_opening_is_in_milliseconds_by_data(tmp_path: Path) -> None:
+    results = [opened("snapshot", "closed", n, ms) for n, ms in ((2**20, 40), (2**22, 160))]
+    drawn = equal_files(recovery_time.drawn, Gathered({"recovery": results}), tmp_path)
+    assert list(drawn.rows[0]) == ["snapshot", "closed", 2**20, 44.0, 8.0, 40.0, 0, 3]
+    assert "5000 updates" in drawn.notes[0]
+
+
+def test_a_pool_that_came_back_wrong_is_no_measurement() -> None:
+    with pytest.raises(RunFailed, match=r"r\.json: .* odd"):
+        recovery_time.opening(opened("pmdk", "before-commit", 1, 1, verified=False))
+
+
+# ---- Equal DRAM ----
+
+
+def test_equal_dram_is_relative_to_pmdk_behind_the_published_cache(tmp_path: Path) -> None:
+    mine = [result({"workload": "A", "nodes": n}, [{"roi_ns": ns}]) for n, ns in (("0", 100), ("0,1", 200), ("1", 400))]
+    rivals = [
+        result({"workload": "A", "engine": e, "cache": "128MiB"}, [{"roi_ns": 800}]) for e in ("pmdk", "msync-4k")
+    ]
+    gathered = Gathered({"equal-dram": mine, "equal-dram-rivals": rivals})
+    drawn = equal_files(equal_dram.drawn, gathered, tmp_path)
+    ratios = {row[1]: row[3] for row in drawn.rows}
+    assert ratios["snapshot, all in local DRAM"] == 8
+    assert ratios["snapshot, none in local DRAM"] == 2
+    assert ratios["msync-4k, 128 MiB cache"] == 1
+
+
+# ---- Sensitivity ----
+
+GRID = [("1us", "10us"), ("16MiB", "32MiB"), ("20ns", "200ns"), ("8GB/s", "1GB/s")]
+
+
+def replayed(engine: str, device: tuple[str, ...], time_ps: int) -> Replayed:
+    values = dict(zip(sensitivity.AXES, device, strict=True))
+    region = {"whole": True, "begin-ps": 0, "end-ps": time_ps, "counters": {}}
+    return Replayed(f"A-{engine}", values, {"regions": [region]})
+
+
+def test_maps_count_wins_and_crossings(tmp_path: Path) -> None:
+    """PMDK is faster than msync on fast flash alone, and slower than snapshot everywhere."""
+    replays = []
+    for device in itertools.product(*GRID):
+        slow = device[0] == "10us"
+        for engine, time_ps in (("snapshot", 100), ("pmdk", 400), ("msync-4k", 200 if slow else 800)):
+            replays.append(replayed(engine, device, time_ps))
+    drawn = equal_files(sensitivity.drawn, Gathered({}, {"sensitivity": replays}), tmp_path)
+    first, second = drawn.rows
+    assert list(first[:3]) == ["A", "pmdk over snapshot", "16 of 16"]
+    assert first[-1] == 0
+    assert list(second[:3]) == ["A", "pmdk over msync-4k", "8 of 16"]
+    assert (second[4], second[6], second[7]) == (0.5, 2.0, 8)
+    assert str(second[3]).startswith("1us") and str(second[5]).startswith("10us")
