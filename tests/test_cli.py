@@ -84,7 +84,23 @@ def test_a_shell_needs_a_terminal() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "latency", "exec", "shell", "results", "build", "cache", "doctor", "bench", "report"]
+    "command",
+    [
+        "run",
+        "latency",
+        "exec",
+        "shell",
+        "results",
+        "status",
+        "diff",
+        "explain",
+        "worker",
+        "build",
+        "cache",
+        "doctor",
+        "bench",
+        "report",
+    ],
 )
 def test_every_command_explains_itself(command: str) -> None:
     done = testbed(command, "--help")
@@ -93,7 +109,24 @@ def test_every_command_explains_itself(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "latency", "exec", "results", "build", "cache", "doctor", "bench", "figures", "report", "demo"]
+    "command",
+    [
+        "run",
+        "latency",
+        "exec",
+        "results",
+        "status",
+        "diff",
+        "explain",
+        "overhead",
+        "build",
+        "cache",
+        "doctor",
+        "bench",
+        "report",
+        "figures",
+        "demo",
+    ],
 )
 def test_every_table_can_be_had_as_json(command: str) -> None:
     assert "--json" in testbed(command, "--help").stdout

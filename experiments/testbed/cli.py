@@ -57,7 +57,7 @@ def run(
     scale: Scale = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what is there and what would run")] = False,
 ) -> None:
-    """Run a manifest: every point of its matrix, two guests at a time.
+    """Run a manifest: every point of its matrix, as many guests at a time as there are cores and memory for.
 
     Results that exist are not made again, so an interrupted run goes on where it stopped. Without --scale the
     manifest's own holds.
@@ -69,6 +69,8 @@ def run(
       testbed run kv-ycsb --scale standard
 
       testbed run my.toml --scale 256 --json table.json
+
+      testbed run kv-ycsb --scheduler tcp://HOST:8786
     """
     path = manifests.find(manifest)
     divisor = scales.divisor(scale, path.stem)
