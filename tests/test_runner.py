@@ -96,7 +96,9 @@ def test_an_interrupt_ends_guests_and_keeps_finished_results(small_manifest: Pat
         executor.run = one_fast  # type: ignore[method-assign]
         work = run_all(manifest.runs(small_manifest), KEYS, executor, tmp_path / "r", QuietReporter(), here=HERE)
         task = asyncio.create_task(work)
-        await asyncio.sleep(0.1)
+        async with asyncio.timeout(60):
+            while executor.running < 2 or not list((tmp_path / "r").rglob("*.json")):
+                await asyncio.sleep(0.01)
         task.cancel()
         await task
 
