@@ -102,7 +102,7 @@ def fill_with_mocks(cache: Path, keys: dict[str, str]) -> None:
             writer.close()
 
 
-def wait_for(what: str, condition: Callable[[], bool], patience_s: float = 30) -> None:
+def wait_for(what: str, condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
     end = time.monotonic() + patience_s
     while not condition():
         assert time.monotonic() < end, f"not within {patience_s} s: {what}"

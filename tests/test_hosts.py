@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster_lab import HOME, Lab, fill_with_mocks, hosts, wait_for
+from cluster_lab import HOME, PATIENCE_S, Lab, fill_with_mocks, hosts, wait_for
 
 from conftest import MANIFEST
 from testbed import build
 from testbed.paths import REPO, cache_root
 
 SCHEDULER = "tcp://192.0.2.1:8786"
-COMMON = ("-e", f"testbed_service_manager=process testbed_venv={REPO}/.venv testbed_scheduler_worker_ttl_s=5",
+COMMON = ("-e", f"testbed_service_manager=process testbed_venv={REPO}/.venv testbed_scheduler_worker_ttl_s=8",
           "-e", "testbed_worker_guests=2 testbed_worker_memory=16GiB testbed_sweep_poll_s=1")  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def test_a_sweep_outlives_a_killed_worker_and_an_unreachable_host(lab: Lab) -> N
     wait_for("more results", lambda: len(list(there.glob("*.json"))) >= so_far + 6)
     wait_for("the worker again", lambda: lab.on("worker1", *worker, check=False).stdout not in ("", killed))
     lab.link("worker2", "down")
-    _, said = sweep.communicate(timeout=120)
+    _, said = sweep.communicate(timeout=PATIENCE_S)
     lab.link("worker2", "up")
     print(f"24 runs of 0.5 s, one worker killed, one host unreachable: {time.monotonic() - started:.1f} s")
     assert sweep.returncode == 0, said
