@@ -21,6 +21,7 @@ from .drawn import Cell, Comparison, Drawn, Gathered
 from .plotting import short
 
 BASELINE = "pmdk"
+SHOWN = ("engine", "workload", "device")  # axes of a matrix that a table shows by itself
 REFERENCES = {"kv": "kv", "list": "linkedlist", "btree": "btree"}
 PUBLISHED_OPERATIONS = {"kv": 5_000_000, "list": 1_000_000, "btree": 1_000_000}
 COUNTED_BY = {"kv": "operations", "list": "nodes", "btree": "keys"}
@@ -96,7 +97,7 @@ def _published(timing: Timing, column: str) -> float | None:
 
 
 def timings(results: Sequence[Result]) -> list[Timing]:
-    """Every operation of every engine, in the order of the results. With several seeds the last one stands."""
+    """Every operation of every engine, in the order of the results."""
     made = [timing for result in results for timing in _timings_of(result)]
     most = {_place(t): t.operations for t in made if t.engine == BASELINE}
     return [Timing(**{**vars(t), "fewer": max(1, round(most.get(_place(t), 0) / t.operations))}) for t in made]
@@ -124,11 +125,12 @@ def is_engines(results: Sequence[Result]) -> bool:
 
 
 class Table:
-    """The timings of one program on one device."""
+    """The timings of one program on one device. `setting` names what else of the matrix holds, if that varies."""
 
-    def __init__(self, results: Sequence[Result], device: str) -> None:
-        self.results = [r for r in results if r.data["identity"]["machine"]["device"]["name"] == device]
+    def __init__(self, results: Sequence[Result], device: str, setting: str = "") -> None:
+        self.results = results
         self.device = device
+        self.setting = setting
         self.timings = timings(self.results)
         self.cells = {(t.operation, t.engine): t for t in self.timings}
         self.operations = list(dict.fromkeys(t.operation for t in self.timings))
@@ -140,7 +142,7 @@ class Table:
 
     @property
     def title(self) -> str:
-        return f"{self.timings[0].program} on {self.device}, {ratios.text(self.results[0])}"
+        return f"{self.timings[0].program} on {self.device}{self.setting}, {ratios.text(self.results[0])}"
 
     @property
     def notes(self) -> list[str]:
@@ -220,9 +222,23 @@ def drawn(name: str, manifest: str, title: str) -> Callable[[Gathered, Path], Dr
 
 
 def tables_of(results: Sequence[Result]) -> list[Table]:
-    """A table for each device, in the order of the results."""
-    devices = dict.fromkeys(r.data["identity"]["machine"]["device"]["name"] for r in results)
-    return [Table(results, device) for device in devices]
+    """A table for each device and each value of any axis but engine and operation, in the order of the results."""
+    places: dict[tuple[str, str], list[Result]] = {}
+    axes = _other_axes(results)
+    for result in results:
+        device = result.data["identity"]["machine"]["device"]["name"]
+        setting = "".join(f", {axis} {result.point[axis]}" for axis in axes if axis in result.point)
+        places.setdefault((device, setting), []).append(result)
+    return [Table(mine, *place) for place, mine in places.items()]
+
+
+def _other_axes(results: Sequence[Result]) -> list[str]:
+    """The axes with several values, but those that a table shows by itself."""
+    values: dict[str, set[str | int]] = {}
+    for result in results:
+        for axis, value in result.point.items():
+            values.setdefault(axis, set()).add(value)
+    return [axis for axis, found in values.items() if len(found) > 1 and axis not in SHOWN]
 
 
 def comparisons(figure: str, table: Table) -> list[Comparison]:

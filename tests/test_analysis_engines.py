@@ -102,6 +102,15 @@ def test_equal_results_give_equal_files_with_a_panel_a_device(tmp_path: Path) ->
     assert len(parsed) == len(one.rows) == 12
 
 
+def test_another_axis_of_the_matrix_has_tables_of_its_own() -> None:
+    twice = [kv("C", engine, ns) for engine, ns in (("pmdk", 8), ("snapshot", 2), ("pmdk", 6), ("snapshot", 3))]
+    for made, compare in zip(twice, ("strings", "strings", "words", "words"), strict=True):
+        made.data["point"] |= {"compare": compare}
+    tables = engines.tables_of(twice)
+    assert [t.ratio(t.cells["C", "snapshot"]) for t in tables] == [4, 2]
+    assert ", compare words, " in tables[1].title
+
+
 def test_a_result_without_a_time_is_named() -> None:
     with pytest.raises(RunFailed, match=r"r\.json: the program reported no roi_ns"):
         engines.tables_of([*RESULTS, result("optane-dcpmm", "volatile", {})])

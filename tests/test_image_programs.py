@@ -60,3 +60,18 @@ def test_what_the_guest_has_may_run(small_manifest: Path, archives: tuple[Path, 
     text = small_manifest.read_text().replace("kv --engine {engine} --records {records}", command)
     small_manifest.write_text(text)
     guest_programs.check(manifest.runs(small_manifest), archives)
+
+
+@pytest.mark.parametrize(
+    ("damage", "how"),
+    [
+        (lambda whole: whole[: whole.index(b"TRAILER") - 110], "it ends before its trailer"),
+        (lambda whole: whole[:60], "not a newc cpio archive"),
+        (lambda whole: b"\0" * len(whole), "not a newc cpio archive"),
+        (lambda whole: whole.replace(b"kv-pmdk", b"\xff\xff\xff\xff\xff\xff\xff"), "can't decode"),
+    ],
+)
+def test_a_damaged_image_is_named(small_manifest, archives, damage, how) -> None:  # type: ignore[no-untyped-def]
+    archives[1].write_bytes(damage(archives[1].read_bytes()))
+    with pytest.raises(TestbedError, match=f"own.cpio is damaged: .*{how}.*; remove .* and run `testbed build`"):
+        guest_programs.check(manifest.runs(small_manifest), archives)

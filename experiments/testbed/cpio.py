@@ -55,9 +55,9 @@ class CpioWriter:
 
 
 def names(file: BinaryIO) -> Iterator[str]:
-    """The names in an archive, without reading what they name."""
+    """The names in an archive, without reading what they name. ValueError: it is not whole, or no archive."""
     while header := file.read(110):
-        if not header.startswith(b"070701"):
+        if len(header) < 110 or not header.startswith(b"070701"):
             raise ValueError("not a newc cpio archive")
         content, name = int(header[54:62], 16), int(header[94:102], 16)
         text = file.read(name).rstrip(b"\0").decode()
@@ -66,3 +66,4 @@ def names(file: BinaryIO) -> Iterator[str]:
         yield text
         file.seek(-(110 + name) % 4, 1)
         file.seek(content + -content % 4, 1)
+    raise ValueError("it ends before its trailer")

@@ -35,12 +35,20 @@ def _programs(archives: tuple[Path, ...]) -> dict[str, str]:
     """The names of all programs, with the folder of each."""
     found = {}
     for archive in archives:
-        with archive.open("rb") as file:
-            for name in names(file):
-                folder, _, base = name.removeprefix("./").rpartition("/")
-                if f"{folder}/" in FOLDERS:
-                    found[base] = f"{folder}/"
+        for name in _names(archive):
+            folder, _, base = name.removeprefix("./").rpartition("/")
+            if f"{folder}/" in FOLDERS:
+                found[base] = f"{folder}/"
     return found
+
+
+def _names(archive: Path) -> list[str]:
+    try:
+        with archive.open("rb") as file:
+            return list(names(file))
+    except ValueError as error:
+        remedy = f"remove {archive.parent} and run `testbed build`"
+        raise TestbedError(f"{archive} is damaged: {error}; {remedy}") from error
 
 
 def _option(argv: tuple[str, ...], name: str) -> str | None:
