@@ -74,7 +74,7 @@ def runs_of(results: Iterable[Result]) -> Runs:
     """Every operation of the experiments."""
     found: Runs = {}
     for result in results:
-        label = "-".join(str(value) for value in result.point.values())
+        label = result.path.stem.rpartition("-")[0]  # a stored point has lost the order of its axes
         for timing in engines.timings([result]):
             found[f"{result.data['manifest']}/{label}", timing.operation] = timing
     return found
