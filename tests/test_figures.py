@@ -114,11 +114,15 @@ def test_interrupted_and_continued_gives_the_same_bytes(tmp_path: Path, monkeypa
     class Interrupted(MockExecutor):
         async def run(self, spec: GuestSpec) -> GuestOutcome:
             outcome = await super().run(spec)
-            if len(self.started) == 6:
+            number = len(ended)
+            ended.append(spec)
+            if number == 5:
                 asyncio.get_running_loop().call_later(2, signal.raise_signal, signal.SIGINT)  # Ctrl-C
-            if len(self.started) >= 6:
+            if number >= 5:
                 await asyncio.sleep(60)
             return outcome
+
+    ended: list[GuestSpec] = []
 
     monkeypatch.setenv("TESTBED_RESULTS", str(tmp_path / "other"))
     with pytest.raises(KeyboardInterrupt):
