@@ -5,6 +5,7 @@ import asyncio
 import multiprocessing
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -225,7 +226,9 @@ def test_the_documented_slurm_cluster_asks_for_what_runs_need() -> None:
     text = (REPO / "docs" / "cluster.md").read_text()
     example = text.partition("```python\n")[2].partition("cluster.scale")[0]
     names: dict[str, Any] = {}
+    handler = signal.getsignal(signal.SIGINT)
     exec(example.replace("8786", '0, "dashboard_address": "127.0.0.1:0"'), names)
+    signal.signal(signal.SIGINT, handler)  # importing dask-jobqueue puts its own there, which ends the process
     with names["cluster"] as cluster:
         script = cluster.job_script()
     assert "#SBATCH --cpus-per-task=8" in script
