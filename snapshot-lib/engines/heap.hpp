@@ -4,6 +4,7 @@
 // knows nothing of crash consistency; under snapshot the compiler pass tracks its stores like any other.
 #pragma once
 
+#include <boost/interprocess/allocators/private_node_allocator.hpp>
 #include <boost/interprocess/indexes/iset_index.hpp>
 #include <boost/interprocess/managed_external_buffer.hpp>
 #include <boost/interprocess/mem_algo/rbtree_best_fit.hpp>
@@ -35,25 +36,55 @@ class Heap {
     }
 
     template <class T> RelativePtr<T> allocate(size_t count) {
+        if constexpr (IsSmall<T>)
+            if (count == 1)
+                return RelativePtr<T>(reinterpret_cast<T *>(smallOf<T>()->allocate_one().get()));
         size_t bytes = count * sizeof(T);
         // Aligning what is smaller than a line would cost more memory than it saves.
         void *memory = bytes < LineBytes ? buffer.allocate(bytes) : buffer.allocate_aligned(bytes, LineBytes);
         return RelativePtr<T>(static_cast<T *>(memory));
     }
 
-    template <class T> void release(RelativePtr<T> memory, size_t) { buffer.deallocate(memory.get()); }
+    // count is that of allocate().
+    template <class T> void release(RelativePtr<T> memory, size_t count) {
+        if constexpr (IsSmall<T>)
+            if (count == 1)
+                return smallOf<T>()->deallocate_one(reinterpret_cast<Cell<T> *>(memory.get()));
+        buffer.deallocate(memory.get());
+    }
 
   private:
     using Algorithm = boost::interprocess::rbtree_best_fit<boost::interprocess::null_mutex_family>;
     using Buffer = boost::interprocess::basic_managed_external_buffer<char, Algorithm, boost::interprocess::iset_index>;
 
+    static constexpr uint64_t Magic = 0x3250414548504e53; // "SNPHEAP2"
+    static constexpr size_t HeapOffset = 4096, LineBytes = 64, UnitBytes = 16;
+
+    // Single objects smaller than a line come from pools without a header each, as PMDK's of the engine pmdk do: the
+    // general algorithm takes 48 bytes for one of 16. A pool lies in the memory itself and is never destroyed.
+    // Neighbours come in descending order, so a block is large enough for a prefetcher to follow.
+    template <class T> struct Cell {
+        alignas(UnitBytes) char bytes[(sizeof(T) + UnitBytes - 1) / UnitBytes * UnitBytes];
+    };
+    static constexpr size_t CellsPerBlock = 256;
+    template <class T>
+    using Small = boost::interprocess::private_node_allocator<Cell<T>, Buffer::segment_manager, CellsPerBlock>;
+
     struct Header {
         uint64_t magic;
         RelativePtr<void> root;
+        RelativePtr<void> small[LineBytes / UnitBytes - 1]; // pools of 1, 2, 3 units; null before first use
     };
 
-    static constexpr uint64_t Magic = 0x3150414548504e53; // "SNPHEAP1"
-    static constexpr size_t HeapOffset = 4096, LineBytes = 64;
+    template <class T>
+    static constexpr bool IsSmall = sizeof(T) <= sizeof(Header::small) / sizeof(*Header::small) * UnitBytes;
+
+    template <class T> Small<T> *smallOf() {
+        RelativePtr<void> &pool = header->small[sizeof(Cell<T>) / UnitBytes - 1];
+        if (!pool)
+            pool = buffer.construct<Small<T>>(boost::interprocess::anonymous_instance)(buffer.get_segment_manager());
+        return static_cast<Small<T> *>(pool.get());
+    }
 
     static Buffer openOrCreate(Header *header, size_t bytes) {
         char *memory = reinterpret_cast<char *>(header) + HeapOffset;
@@ -61,6 +92,8 @@ class Heap {
             return Buffer(boost::interprocess::open_only, memory, bytes - HeapOffset);
         header->magic = Magic;
         header->root = nullptr;
+        for (RelativePtr<void> &pool : header->small)
+            pool = nullptr;
         return Buffer(boost::interprocess::create_only, memory, bytes - HeapOffset);
     }
 

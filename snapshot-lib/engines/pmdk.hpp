@@ -22,17 +22,17 @@
 
 namespace engines {
 
-class Pmdk {
+template <bool OwnClasses> class PmdkOf {
   public:
-    static constexpr const char *Name = "pmdk";
+    static constexpr const char *Name = OwnClasses ? "pmdk" : "pmdk-default";
     static constexpr bool Durable = true, CommitsAllThreads = false;
 
     template <class T> using Ptr = RelativePtr<T>;
 
     // Created under another name, so that a pool that exists is complete.
-    Pmdk(const std::string &path, size_t bytes, OpenMode mode) {
+    PmdkOf(const std::string &path, size_t bytes, OpenMode mode) {
         if (mode == OpenMode::Create)
-            create(path, std::max<size_t>(bytes + PoolOverheadBytes, PMEMOBJ_MIN_POOL));
+            create(path, std::max<size_t>(bytes * (OwnClasses ? 1 : 3) + PoolOverheadBytes, PMEMOBJ_MIN_POOL));
         else if (access(path.c_str(), F_OK) < 0)
             throw NoPool(path + " does not exist");
         int prefault = 1;
@@ -42,9 +42,9 @@ class Pmdk {
         if (!pool)
             fail(errno, "cannot open " + path + ": " + pmemobj_errormsg());
     }
-    ~Pmdk() { pmemobj_close(pool); }
-    Pmdk(const Pmdk &) = delete;
-    Pmdk &operator=(const Pmdk &) = delete;
+    ~PmdkOf() { pmemobj_close(pool); }
+    PmdkOf(const PmdkOf &) = delete;
+    PmdkOf &operator=(const PmdkOf &) = delete;
 
     template <class Root> Root *root() {
         PMEMoid oid = pmemobj_root(pool, sizeof(Root));
@@ -54,7 +54,7 @@ class Pmdk {
 
     template <class T> Ptr<T> allocate(size_t count) {
         uint64_t flags = POBJ_XALLOC_NO_ABORT | POBJ_XALLOC_NO_FLUSH |
-                         (count == 1 && sizeof(T) <= SmallBytes ? classOf(sizeof(T)) : 0);
+                         (OwnClasses && count == 1 && sizeof(T) <= SmallBytes ? classOf(sizeof(T)) : 0);
         PMEMoid oid = pmemobj_tx_xalloc(count * sizeof(T), 0, flags);
         if (OID_IS_NULL(oid))
             fail(errno, "pmemobj_tx_xalloc");
@@ -131,5 +131,10 @@ class Pmdk {
     std::map<size_t, uint64_t> classes;
     std::atomic<uint64_t> commits = 0;
 };
+
+using Pmdk = PmdkOf<true>;
+// With libpmemobj's own allocation classes, as in its examples: the smallest object takes 128 bytes, 16 of them a
+// header.
+using PmdkDefault = PmdkOf<false>;
 
 } // namespace engines

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 ENGINES = ["volatile", "volatile-instrumented", "snapshot", "snapshot-nv", "pmdk", "msync-4k"]
-KV_ENGINES = ["volatile-check", "volatile-noop"]  # of kv alone
+SOME_ENGINES = {"kv": ["volatile-check", "volatile-noop"], "list": ["pmdk-default"], "btree": ["pmdk-default"]}
 # What an engine may have of its own; everything else that a workload reports is the same for all.
 OWN = {"engine", "roi_ns", "load_ns", "log_bytes", "data_bytes", "fences"}
 KV_SIZE = ["--records", "3000", "--operations", "3000", "--buckets", "3"]
@@ -58,7 +58,7 @@ def check_protocols(bin_dir: Path, scratch: Path, program: str, options: list[st
 def check_workload(bin_dir: Path, scratch: Path, program: str, options: list[str]) -> None:
     expected: Rows = []
     own = OWN | ({"commits"} if program == "threads" else set())  # pmdk's threads commit each for itself
-    for engine in ENGINES + (KV_ENGINES if program == "kv" else []):
+    for engine in ENGINES + SOME_ENGINES.get(program, []):
         arguments = ["--engine", engine, "--file", str(scratch / f"{engine}.pool"), "--seed", "9", *options]
         status, rows, errors = run(bin_dir, program, *arguments)
         check(status == 0, f"{program} {arguments}: status {status}: {errors}")

@@ -140,6 +140,10 @@ def link_time_optimisation(folder: Folder) -> None:
             folder.call(CC, *flags, "-c", "program.c", "-o", "program.o")
             folder.call(CC, *flags, "program.o", "library.o", "-o", "program")
             folder.run()
+        for static in [["-static"], ["-static-pie", "-fPIE"]]:
+            flags = ["-flto=" + kind, *static, "-O2", "-fuse-ld=lld"]
+            folder.call(CC, *flags, "program.c", "library.c", "-o", "program")
+            folder.run()
 
 
 def cmake_project(folder: Folder, source: Path) -> None:

@@ -34,7 +34,7 @@ class Watched : public engines::Pmdk {
     using engines::Pmdk::Pmdk;
     template <class T> void writing(T *field, size_t count = 1) {
         if (bug != "no-add")
-            Pmdk::writing(field, count);
+            engines::Pmdk::writing(field, count);
         if (pmem_model)
             pmem_model->look();
     }
