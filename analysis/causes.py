@@ -5,6 +5,7 @@ An experiment changes one thing. Its number in the place of ours leaves a smalle
 published one; the share of the difference (of logarithms) that goes is what the cause explains.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from pathlib import Path
 from testbed.results import Result
 from testbed.validation import Strict, check, load_toml
 
-from . import engines
+from . import engines, msync_share, persist
 from .drawn import Cell, Comparison
 from .plotting import short
 
@@ -67,40 +68,64 @@ def manifests(path: Path = PATH) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cause.run.partition("/")[0] for cause in load(path)))
 
 
-Runs = dict[tuple[str, str], engines.Timing]  # (MANIFEST/LABEL, operation) -> what it took
+# (MANIFEST/LABEL, operation) -> seconds of an engine; (MANIFEST, "GROUP, WHAT") -> what other figures compare.
+Numbers = dict[tuple[str, str], float]
 
 
-def runs_of(results: Iterable[Result]) -> Runs:
-    """Every operation of the experiments."""
-    found: Runs = {}
-    for result in results:
-        label = result.path.stem.rpartition("-")[0]  # a stored point has lost the order of its axes
-        for timing in engines.timings([result]):
-            found[f"{result.data['manifest']}/{label}", timing.operation] = timing
+def numbers_of(results: Iterable[Result]) -> Numbers:
+    """What the experiments measured, in the units of the figures."""
+    found: Numbers = {}
+    for manifest, members in itertools.groupby(results, lambda result: str(result.data["manifest"])):
+        found |= _numbers_of(manifest, list(members))
     return found
 
 
-def tested(comparisons: Sequence[Comparison], runs: Runs, causes: Sequence[Cause]) -> list[Tested]:
+def _numbers_of(manifest: str, results: Sequence[Result]) -> Numbers:
+    programs = {row.get("program") for result in results for row in result.rows}
+    if not programs & set(engines.COUNTED_BY):
+        means = [item for result in results for item in persist.measured_ns(result).items()]
+        return {(manifest, f"{persist.group(place)}, {method}"): ns for (method, *place), ns in means}
+    shares = msync_share.measured(results).items()
+    found = {(manifest, f"{msync_share.group(workload)}, {engine}"): share for (workload, engine), share in shares}
+    for result in results:
+        run = f"{manifest}/{result.path.stem.rpartition('-')[0]}"  # a stored point has lost the order of its axes
+        found |= {(run, timing.operation): timing.full_s for timing in engines.timings([result])}
+    return found
+
+
+def tested(comparisons: Sequence[Comparison], numbers: Numbers, causes: Sequence[Cause]) -> list[Tested]:
     """Every experiment that was made for a number that differs."""
-    return [found for c in comparisons for cause in causes if (found := _test(c, cause, runs))]
+    return [found for c in comparisons for cause in causes if (found := _test(c, cause, numbers))]
 
 
-def _test(comparison: Comparison, cause: Cause, runs: Runs) -> Tested | None:
+def _test(comparison: Comparison, cause: Cause, numbers: Numbers) -> Tested | None:
     patterns = ((comparison.figure, cause.figure), (comparison.group, cause.group), (comparison.what, cause.what))
     if not comparison.comparable or not all(fnmatchcase(*pair) for pair in patterns):
         return None
     operation = comparison.group.partition(",")[0].split()[-1]
     run = cause.run.format(operation=operation, engine=comparison.what)
-    timing = runs.get((run, operation))
-    return Tested(comparison, cause, run, timing.full_s) if timing else None
+    then = numbers.get((run, operation), numbers.get((run, f"{comparison.group}, {comparison.what}")))
+    return None if then is None else Tested(comparison, cause, run, then)
+
+
+def best(tests: Iterable[Tested]) -> dict[tuple[str, str, str], Tested]:
+    """(Figure, group, number) -> the test that explains most of it."""
+    found = {}
+    for test in sorted(tests, key=lambda test: test.explains):
+        found[_key(test.comparison)] = test
+    return found
 
 
 def applied(comparisons: Sequence[Comparison], tests: Sequence[Tested]) -> list[Comparison]:
     """The comparisons, each with the sentence of the test that explains most."""
-    best: dict[tuple[str, str, str], Tested] = {}
-    for test in sorted(tests, key=lambda test: test.explains):
-        best[_key(test.comparison)] = test
-    return [replace(c, cause=best[_key(c)].sentence) if _key(c) in best else c for c in comparisons]
+    most = best(tests)
+    return [replace(c, cause=most[_key(c)].sentence) if _key(c) in most else c for c in comparisons]
+
+
+def changed(comparisons: Sequence[Comparison], tests: Sequence[Tested]) -> list[Comparison]:
+    """The comparisons, with what the test that explains most gave in the place of ours where it explains anything."""
+    most = {key: test for key, test in best(tests).items() if test.explains >= EXPLAINS_LITTLE}
+    return [replace(c, ours=most[_key(c)].then) if _key(c) in most else c for c in comparisons]
 
 
 COLUMNS = ("figure", "group", "number", "unit", "published", "ours", "then", "explains_percent", "changed", "run")

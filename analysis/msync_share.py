@@ -26,6 +26,11 @@ def measured(results: Sequence[Result]) -> Shares:
     return {(row["workload"], row["engine"]): 100 * row["commit_ns"] / row["roi_ns"] for row in rows}
 
 
+def group(workload: str) -> str:
+    """What is ordered: the page sizes under one workload."""
+    return f"kv {workload}, share in msync()"
+
+
 def published_shares() -> Shares:
     rows = published.table(REFERENCE)
     return {(row["workload"], engine): float(row[column]) for row in rows for engine, (column, _) in ENGINES.items()}
@@ -55,7 +60,7 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         comparisons=[
             Comparison(
                 NAME,
-                f"kv {w}, share in msync()",
+                group(w),
                 e,
                 "%",
                 ours[w, e],

@@ -68,12 +68,15 @@ def _row(place: tuple[int, int], ours: Times, theirs: Times) -> list[Cell]:
     return [*place, *cells]
 
 
+def group(place: Sequence[int]) -> str:
+    """What is ordered: the two ways at one size and interval."""
+    return f"{place[0]} B, fence every {place[1]}"
+
+
 def comparisons(places: Sequence[tuple[int, int]], ours: Times, theirs: Times) -> list[Comparison]:
     """Each published mean; which way is the faster is ordered at each size and interval."""
     return [
-        Comparison(
-            NAME, f"{place[0]} B, fence every {place[1]}", method, "ns", ours[method, *place], theirs[method, *place]
-        )
+        Comparison(NAME, group(place), method, "ns", ours[method, *place], theirs[method, *place])
         for place in places
         for method in METHODS
         if (method, *place) in ours and (method, *place) in theirs

@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 
 from . import causes, plotting
 from .drawn import Cell, Comparison, Drawn
-from .scorecard import score
+from .scorecard import BOUNDS, orderings, score, within
 
 NAME = "scorecard"
 COLUMNS = ("figure", "published_numbers", "within_10_percent", "within_25_percent", "within_2x", "orderings_agree")
-BANDS = ((1.1, "#9ae6b4"), (1.25, "#c6f6d5"), (2.0, "#f0fff4"))
+BANDS = tuple(zip(BOUNDS.values(), ("#9ae6b4", "#c6f6d5", "#f0fff4"), strict=True))
 NOTES = (
     "an error is the logarithm of ours over the published; a number within 10 % lies between 1/1.1 and 1.1 of it",
     "an ordering is of the engines of one operation on one device, of two ways to persist at one size and interval, or "
@@ -30,17 +30,34 @@ def drawn(comparisons: Sequence[Comparison], tests: Sequence[causes.Tested], fol
     whole = score(comparisons)
     rows: list[list[Cell]] = [[name, *card.counts] for name, card in {**cards, "all": whole}.items()]
     lines = plotting.aligned([list(COLUMNS), *([str(cell) for cell in row] for row in rows)])
+    tested = _tested(comparisons, tests)
     told = [f"{t.comparison.figure}: {t.comparison.group}, {t.comparison.what}: {t.sentence}" for t in tests]
-    text = "\n".join([whole.text, *lines, *NOTES, *told])
+    text = "\n".join([whole.text, *lines, *tested, *NOTES, *told])
     return Drawn(
         name=NAME,
         title="Scorecard: every published number and ours",
         caption=f"{whole.text}. Each mark is a published number; shaded: within 10 %, 25 % and a factor of 2.",
-        notes=NOTES,
+        notes=(*tested, *NOTES),
         columns=COLUMNS,
         rows=rows,
         comparisons=(),
         files=plotting.write(_figure(comparisons, figures), folder / NAME, text, whole.columns, whole.rows),
+    )
+
+
+def _tested(comparisons: Sequence[Comparison], tests: Sequence[causes.Tested]) -> tuple[str, str]:
+    """How much of what differs has a tested cause: the numbers, then the orderings."""
+    most = causes.best(tests)
+    far = [c for c in comparisons if c.comparable and not within(c, BOUNDS["within_10"])]
+    shares = [most[key].explains for c in far if (key := (c.figure, c.group, c.what)) in most]
+    half, little = (sum(share >= bound for share in shares) for bound in (0.5, causes.EXPLAINS_LITTLE))
+    order, then = orderings(comparisons), orderings(causes.changed(comparisons, tests))
+    differ = [group for group, agrees in order.items() if not agrees]
+    return (
+        f"Of {len(far)} numbers beyond 10 %, a tested cause takes away half of the difference or more of {half}, less "
+        f"of {little - half}, nothing of {len(shares) - little}; {len(far) - len(shares)} are not tested.",
+        f"Of {len(differ)} orderings that differ, {sum(then[group] for group in differ)} agree with what was tested in "
+        "the place of ours.",
     )
 
 

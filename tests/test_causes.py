@@ -5,24 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from analysis import causes, engines
+from analysis import causes, scorecard
 from analysis.drawn import Comparison
 from testbed import manifest
 from testbed.errors import TestbedError
+from testbed.results import Result
 
 GROUP = "kv G, snapshot-paper-mss"
+MACHINE = {"machine": {"device": {"name": "optane-dcpmm"}}}
 OURS = Comparison("kv-ycsb", GROUP, "snapshot", "s", 10.0, 40.0)
-
-
-def run(seconds: float) -> engines.Timing:
-    return engines.Timing("snapshot-paper-mss", "kv", "G", "snapshot", 5_000_000, round(seconds * 1e9), 1)
 
 
 def explained_by(**runs: float) -> list[causes.Tested]:
     rows = [
         causes.Cause(figure="kv-*", what="snapshot", text=f"with {name}", run=f"{name}/{{operation}}") for name in runs
     ]
-    return causes.tested([OURS], {(f"{name}/G", "G"): run(s) for name, s in runs.items()}, rows)
+    return causes.tested([OURS], {(f"{name}/G", "G"): seconds for name, seconds in runs.items()}, rows)
 
 
 @pytest.mark.parametrize(("then", "share"), [(40.0, 1.0), (20.0, 0.5), (10.0, 0.0), (5.0, -0.5), (80.0, 0.5)])
@@ -39,6 +37,14 @@ def test_what_explains_nothing_is_said_not_to_be_the_cause() -> None:
     assert causes.applied([OURS], explained_by(undo=9.0))[0].cause.endswith("with undo, 9 s: not the cause")
 
 
+def test_an_ordering_is_looked_at_again_with_what_was_tested() -> None:
+    other = Comparison("kv-ycsb", GROUP, "pmdk", "s", 20.0, 30.0)
+    for seconds, agrees in ((36.0, True), (15.0, False), (9.0, False)):  # the last explains nothing and is left out
+        then = causes.changed([OURS, other], explained_by(undo=seconds))
+        assert then[1] == other and (then[0] == OURS) == (seconds < OURS.ours)
+        assert scorecard.orderings(then) == {("kv-ycsb", GROUP): agrees}
+
+
 def test_numbers_without_an_experiment_keep_no_cause() -> None:
     other = Comparison("kv-ycsb", GROUP, "pmdk", "s", 10.0, 40.0)
     assert causes.applied([other], explained_by(undo=20.0))[0].cause == ""
@@ -50,9 +56,25 @@ def test_numbers_without_an_experiment_keep_no_cause() -> None:
 def test_every_cause_names_runs_that_there_are() -> None:
     """Of an experiment's manifest every run is spoken of, and no cause points beside it."""
     labels = {f"{name}/{run.label}" for name in causes.manifests() for run in manifest.runs(manifest.find(name))}
+    labels |= set(causes.manifests())
     for cause in causes.load():
         pattern = cause.run.format(operation="G", engine="snapshot")
         assert pattern in labels, cause.run
+
+
+def test_an_experiment_has_the_numbers_of_its_figure() -> None:
+    """Seconds of engines by run and operation; what other figures compare by its group."""
+    kv = {"program": "kv", "engine": "msync-4k", "workload": "A", "operations": 1000, "roi_ns": 4000, "commit_ns": 1000}
+    write = {"test": "persist", "method": "ntstore", "bytes": 64, "writes_per_fence": 4, "mean_ns": 16.0}
+    results = [
+        Result(Path(name), {"manifest": manifest_name, "point": {}, "rows": [row], "identity": MACHINE})
+        for name, manifest_name, row in (("A-msync-4k-0.json", "cached", kv), ("run-0.json", "plain", write))
+    ]
+    assert causes.numbers_of(results) == {
+        ("cached/A-msync-4k", "A"): pytest.approx(0.02),  # of 5 M requests
+        ("cached", "kv A, share in msync(), msync-4k"): 25.0,
+        ("plain", "64 B, fence every 4, ntstore"): 16.0,
+    }
 
 
 def test_a_bad_file_names_the_key(tmp_path: Path) -> None:

@@ -30,6 +30,9 @@ def answer(spec: GuestSpec) -> GuestOutcome:
     """Snapshot is twice as fast as PMDK at everything."""
     assert spec.job is not None
     words = spec.job.script.split()
+    if "calibrate" in words:
+        means = {"test": "persist", "method": "ntstore", "bytes": 64, "writes_per_fence": 1, "mean_ns": 40.0}
+        return GuestOutcome("ok", 0, rows=[means])
     program, engine = words[words.index("--engine") - 1], words[words.index("--engine") + 1]
     if program != "kv":
         count = {"nodes": 15625, "keys": 15625}

@@ -58,8 +58,8 @@ def make(session: Session, names: Sequence[str], scale: str | None, folder: Path
 def _explained(figures: list[dict[str, Any]], gathered: Gathered) -> tuple[list[Comparison], list[causes.Tested]]:
     """Every comparison with its cause, which goes into the figures too, and every test of one."""
     compared = [Comparison(**c | {"cause": ""}) for figure in figures for c in figure["comparisons"]]
-    runs = causes.runs_of(r for name in causes.manifests() for r in gathered.results.get(name, ()))
-    tests = causes.tested(compared, runs, causes.load())
+    numbers = causes.numbers_of(r for name in causes.manifests() for r in gathered.results.get(name, ()))
+    tests = causes.tested(compared, numbers, causes.load())
     compared = causes.applied(compared, tests)
     for figure in figures:
         figure["comparisons"] = [c.as_data() for c in compared if c.figure == figure["name"]]

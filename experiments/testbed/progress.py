@@ -55,7 +55,7 @@ class ProgressBar:
         self._show()
         if outcome != "ok" or (not console.is_terminal and not cached):
             left = self._left()
-            self.say(f"{self._title} {run.label}: {outcome}{f' ({left})' if left else ''}")
+            self.say(f"{_name(run)}: {outcome}{f' ({left})' if left else ''}")
 
     def say(self, text: str) -> None:
         console.print(text, soft_wrap=True, markup=False, highlight=False)
@@ -70,6 +70,9 @@ class ProgressBar:
         return f"about {host_times.show((to_do - done) / self._most_at_once)} left"
 
     def _show(self) -> None:
-        labels = ", ".join(run.label for run, _ in self._running.values())
-        running = f" ({labels})" if labels else ""
-        self._progress.update(self._task, description=self._title + running, left=self._left())
+        running = ", ".join(_name(run) for run, _ in self._running.values())
+        self._progress.update(self._task, description=running or self._title, left=self._left())
+
+
+def _name(run: Run) -> str:
+    return f"{run.manifest} {run.label}"
