@@ -9,13 +9,11 @@ the best time of each benchmark counts. Ours may use a second core: its model ha
 import asyncio
 import json
 import statistics
-import tempfile
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from . import manifest, tables
+from . import manifest, scratch, tables
 from .errors import RunFailed
 from .executor import GuestOutcome, GuestSpec, QemuExecutor
 from .job import script_job
@@ -66,8 +64,8 @@ def read_events(text: str, now_s: float, timing: Timing, begun: dict[str, float]
 async def time_guest(executor: QemuExecutor, spec: GuestSpec) -> Timing:
     """Run one guest while timing what it reports."""
     timing, begun, started_s = Timing(), dict[str, float](), time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="testbed-bench-") as name:
-        port = Path(name) / "results"
+    with scratch.folder("bench") as folder:
+        port = folder / "results"
         port.touch()
         guest = asyncio.create_task(executor.run(spec, results_port=port))
         with port.open() as file:

@@ -15,7 +15,6 @@ import base64
 import json
 import shutil
 import socket
-import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from typing import Any, Protocol, cast
 
 from qemu.qmp import EventListener, QMPClient, QMPError
 
+from . import scratch
 from .errors import RunFailed, TestbedError
 from .job import Job
 from .manifest import GuestConfig
@@ -82,8 +82,7 @@ class QemuExecutor:
 
     async def run(self, spec: GuestSpec, results_port: Path | None = None) -> GuestOutcome:
         """As the interface says; `results_port` is a file in which the caller watches what the guest reports."""
-        with tempfile.TemporaryDirectory(prefix="testbed-guest-") as name:
-            folder = Path(name)
+        with scratch.folder("guest") as folder:
             files = prepare_files(self.images, spec, folder)
             started = time.monotonic()
             results = results_port or folder / "results"

@@ -7,7 +7,6 @@ takes two seconds, and Ctrl-C reaches everything at once. A cluster elsewhere ta
 
 import asyncio
 import logging
-import tempfile
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -22,7 +21,7 @@ from distributed.client import FutureCancelledError
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from . import canonical, results
+from . import canonical, results, scratch
 from .capacity import Capacity, needs
 from .errors import TestbedError
 from .executor import GuestExecutor, GuestOutcome
@@ -252,14 +251,14 @@ async def here(executor: GuestExecutor, capacity: Capacity, keys: dict[str, str]
     _quiet()
     dask.config.set({"distributed.worker.profile.enabled": False})
     web = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # Dask serves its own state, on loopback only
-    with tempfile.TemporaryDirectory(prefix="testbed-dask-") as folder:
+    with scratch.folder("dask") as folder:
         async with (
             Scheduler(protocol="inproc://", **web) as scheduler,
             Worker(
                 scheduler.address,
                 nthreads=capacity.guests,
                 resources=capacity.resources(),
-                local_directory=folder,
+                local_directory=str(folder),
                 memory_limit=0,
                 **web,
             ) as worker,

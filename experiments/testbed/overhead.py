@@ -6,7 +6,6 @@ They are called directly, over the cluster in this process, and over worker proc
 
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import capacity, manifest, results, tables, worker
+from . import capacity, manifest, results, scratch, tables, worker
 from .capacity import Capacity
 from .errors import RunFailed
 from .executor import GuestOutcome, GuestSpec
@@ -81,9 +80,9 @@ def _timed(way: str, runs: list[Run], work: Callable[[list[Run], Path], None]) -
     """One run alone is the way's start; what all take beyond that is for the others."""
     seconds = []
     for some in (runs[:1], runs):
-        with tempfile.TemporaryDirectory(prefix="testbed-overhead-") as folder:
+        with scratch.folder("overhead") as folder:
             started = time.monotonic()
-            work(some, Path(folder))
+            work(some, folder)
             seconds.append(time.monotonic() - started)
     return Overhead(way, seconds[0], 1000 * (seconds[1] - seconds[0]) / (len(runs) - 1))
 
@@ -106,17 +105,17 @@ def _run(runs: list[Run], root: Path, address: str | None) -> None:
 def cluster_of_processes() -> Iterator[str]:
     """The address of a scheduler with workers, all of them on loopback, which end with this."""
     web = ["--dashboard-address", "127.0.0.1:0"]
-    with tempfile.TemporaryDirectory(prefix="testbed-overhead-") as folder:
-        file = Path(folder, "scheduler.json")
+    with scratch.folder("overhead") as folder:
+        file = folder / "scheduler.json"
         scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", *web]
-        started = [_start([*scheduler, "--scheduler-file", str(file)], Path(folder, "scheduler.log"))]
+        started = [_start([*scheduler, "--scheduler-file", str(file)], folder / "scheduler.log")]
         try:
             _wait(lambda: file.exists() and file.read_text().endswith("}"), started)
             address = file.read_text().partition('"address": "')[2].partition('"')[0]
-            logs = [Path(folder, f"worker-{n}.log") for n in range(WORKERS)]
+            logs = [folder / f"worker-{n}.log" for n in range(WORKERS)]
             for log in logs:
                 more = ["--host", "127.0.0.1", "--no-nanny", "--preload", "testbed.overhead", *web]
-                more += ["--local-directory", folder]
+                more += ["--local-directory", str(folder)]
                 started.append(_start(worker.command(address, 1, "16GiB", more), log))
             _wait(lambda: all("Registered to:" in log.read_text() for log in logs), started)
             yield address

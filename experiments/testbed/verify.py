@@ -7,7 +7,6 @@ paths. So a line changes only if a measurement does.
 """
 
 import fnmatch
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from analysis import catalogue, causes
 
-from . import canonical, figures
+from . import canonical, figures, scratch
 from .errors import TestbedError
 from .manifest import Run
 from .paths import EXPERIMENTS, results_root
@@ -110,8 +109,8 @@ def text_of(lines: dict[str, str]) -> str:
 
 def compare(session: Session, runs: Sequence[Run], committed: dict[str, str]) -> list[Verdict]:
     """Every run made again, in a folder of its own, beside its committed digest."""
-    with tempfile.TemporaryDirectory(prefix="testbed-verify-") as folder:
-        results = run_with_bar(list(runs), session.keys, session.executor, Path(folder))
+    with scratch.folder("verify") as folder:
+        results = run_with_bar(list(runs), session.keys, session.executor, folder)
         return list(_verdicts(runs, results, committed))
 
 

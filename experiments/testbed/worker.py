@@ -6,7 +6,7 @@ import socket
 import sys
 from urllib.parse import urlsplit
 
-from . import capacity, units
+from . import capacity, scratch, units
 from .capacity import Capacity
 from .errors import TestbedError
 
@@ -61,5 +61,6 @@ def unreachable(address: str) -> TestbedError:
 
 
 def become(command: list[str]) -> None:
-    """Go on as that command, so that signals reach it."""
+    """Go on as that command, so that signals reach it. What an earlier worker left when it was killed goes first."""
+    scratch.remove_orphans()
     os.execv(command[0], command)

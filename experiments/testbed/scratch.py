@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Temporary folders. What a killed process left behind, the next one that makes such a folder removes.
+
+The owner of a folder holds a lock on a file in it, which the kernel releases however the process ends. A process id
+would not do: hosts that are containers may share a folder of temporary files, and no process ids. A folder without
+such a file is never touched.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+PREFIX = "testbed-"
+LOCK = "in-use"
+
+
+@contextmanager
+def folder(kind: str) -> Iterator[Path]:
+    """A folder testbed-KIND-... for as long as the context, or until this process is killed and another one runs."""
+    remove_orphans()
+    home = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-"))
+    unnamed = home / f"{LOCK}.new"
+    with unnamed.open("wb") as file:
+        try:
+            with suppress(OSError):  # on a file system without locks the folder is its owner's alone to remove
+                fcntl.flock(file, fcntl.LOCK_EX)
+                unnamed.rename(home / LOCK)  # so it is locked from when it has that name
+            yield home
+        finally:
+            with suppress(FileNotFoundError):  # somebody tidied up
+                _remove(home)
+
+
+def remove_orphans() -> None:
+    """Remove this user's folders whose owner is gone."""
+    for lock in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}"):
+        with suppress(OSError):  # in use, or removed meanwhile
+            if lock.parent.lstat().st_uid == os.geteuid():
+                with lock.open("r+b") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _remove(lock.parent)
+
+
+def _remove(home: Path) -> None:
+    """The lock goes last, so that a removal that is cut short is taken up again."""
+    for path in home.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != LOCK:
+            path.unlink()
+    shutil.rmtree(home)
