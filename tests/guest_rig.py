@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Guests that set up their CXL memory by hand, and machines whose guest executes nothing."""
+"""Guests that set up their CXL memory by hand, machines whose guest executes nothing, and the processes of guests."""
 
 import asyncio
 import socket
@@ -49,6 +49,20 @@ async def query(qmp: QMPClient) -> dict[str, Any]:
     answer = await qmp.execute("query-cxl-ssd")
     assert isinstance(answer, dict)
     return answer
+
+
+def qemu_processes(parent: int) -> list[int]:
+    """The QEMUs that a process has started and not outlived."""
+    listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(parent)], capture_output=True, text=True).stdout
+    return [int(line.split()[0]) for line in listed.splitlines() if "qemu-system" in line]
+
+
+def is_alive(pid: int) -> bool:
+    """Neither gone nor a zombie that its new parent has yet to collect."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 class Paused:

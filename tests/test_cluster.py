@@ -3,19 +3,15 @@
 
 import asyncio
 import multiprocessing
-import os
 import re
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cluster_rig import Cluster, open_cluster, wait_until, watched
 
 from conftest import MANIFEST, MockExecutor, QuietReporter
 from testbed import manifest, overhead, results, worker
@@ -31,43 +27,21 @@ HERE = Capacity(guests=2, memory_mib=8192)
 PRELOAD = Path(__file__).with_name("mock_worker.py")
 
 
-@dataclass
-class Cluster:
-    """A scheduler and the workers that were started for it."""
-
-    folder: Path
-    scheduler: subprocess.Popen[bytes]
-    address: str
-    workers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-
-    def add(self, host: str, cache: Path | None = None) -> None:
-        """A worker of two guests at that loopback address."""
-        own = ["--host", host, "--preload", str(PRELOAD), "--no-nanny", "--dashboard-address", f"{host}:0"]
-        more = ["--local-directory", str(self.folder), *own]
-        command = [sys.executable, "-m", "testbed", "worker", self.address, "--guests", "2", "--memory", "8GiB", "--"]
-        environment = os.environ | {"MOCK_LOG": str(self.log), "TESTBED_CACHE": str(cache or self.folder / "cache")}
-        with (self.folder / f"{host}.log").open("wb") as log:
-            self.workers[host] = subprocess.Popen([*command, *more], env=environment, stdout=log, stderr=log)
-
-    def wait_for(self, host: str) -> None:
-        """Until that worker has joined."""
-        wait_until(lambda: "Registered to:" in (self.folder / f"{host}.log").read_text())
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "guests.log"
-
-    def guests(self, word: str) -> list[list[str]]:
-        """What the mock guests said: word, process, and the words of the command."""
-        lines = self.log.read_text().splitlines() if self.log.exists() else []
-        return [line.split() for line in lines if line.startswith(word)]
+def add_mock(cluster: Cluster, host: str, cache: Path | None = None) -> None:
+    """A worker of two mock guests."""
+    environment = {"MOCK_LOG": str(log_of(cluster)), "TESTBED_CACHE": str(cache or cluster.folder / "cache")}
+    cluster.add(host, 2, "--preload", str(PRELOAD), **environment)
 
 
-def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+def log_of(cluster: Cluster) -> Path:
+    return cluster.folder / "guests.log"
+
+
+def guests(cluster: Cluster, word: str) -> list[list[str]]:
+    """What the mock guests said: word, process, and the words of the command."""
+    log = log_of(cluster)
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [line.split() for line in lines if line.startswith(word)]
 
 
 @pytest.fixture(scope="module")
@@ -77,26 +51,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     for name, key in KEYS.items():
         if name != "buildroot":
             (folder / "cache" / f"{name}-{key[:16]}").mkdir(parents=True)
-    file = folder / "scheduler.json"
-    options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *options, "--scheduler-file", str(file)]
-    with (folder / "scheduler.log").open("wb") as log:
-        scheduler = subprocess.Popen(command, stdout=log, stderr=log)
-    cluster = Cluster(folder, scheduler, "")
-    try:
-        wait_until(lambda: "Scheduler at:" in (folder / "scheduler.log").read_text())
-        wait_until(lambda: file.exists() and file.read_text().endswith("}"))
-        cluster.address = file.read_text().partition('"address": "')[2].partition('"')[0]
+    with open_cluster(folder) as cluster:
         for host in ("127.0.0.2", "127.0.0.3"):
-            cluster.add(host)
+            add_mock(cluster, host)
         for host in ("127.0.0.2", "127.0.0.3"):
             cluster.wait_for(host)
         yield cluster
-    finally:
-        for process in (*cluster.workers.values(), scheduler):
-            with suppress(ProcessLookupError):
-                process.kill()
-            process.wait()
 
 
 def mock_manifest(folder: Path, command: str, matrix: str) -> list[Run]:
@@ -123,7 +83,7 @@ def test_a_worker_that_is_killed_costs_no_run_and_no_byte(cluster: Cluster, tmp_
     reporter.on_start = lambda _: victim.kill() if len(reporter.started) == 6 else None
     done = run_there(cluster, runs, tmp_path / "there", reporter)
     assert any("lost on 127.0.0.2; running it once more, on 127.0.0.3" in text for text in reporter.said)
-    assert {process for _, process, *_ in cluster.guests("start")} == {str(p.pid) for p in cluster.workers.values()}
+    assert {process for _, process, *_ in guests(cluster, "start")} == {str(p.pid) for p in cluster.workers.values()}
     here = drive(run_all(runs, KEYS, MockExecutor(rows), tmp_path / "here", QuietReporter(), here=HERE))
     assert [r.path.read_bytes() for r in done] == [r.path.read_bytes() for r in here]
     assert len(results.load_all(tmp_path / "there")) == 8
@@ -139,13 +99,13 @@ def test_an_interrupt_ends_the_guests_of_the_workers(cluster: Cluster, tmp_path:
     runs, root = mock_manifest(tmp_path, "mock {s} interrupted", 's = ["0", "600"]'), tmp_path / "r"
 
     def stop_when_one_is_done(task: asyncio.Task[object]) -> None:
-        if len(list(root.rglob("*.json"))) == 1 and cluster.guests("start")[-1][2:] == ["600", "interrupted"]:
+        if len(list(root.rglob("*.json"))) == 1 and guests(cluster, "start")[-1][2:] == ["600", "interrupted"]:
             task.cancel()
 
     work = run_all(runs, KEYS, MockExecutor(), root, QuietReporter(), cluster.address)
     with pytest.raises(KeyboardInterrupt):
         drive(watched(work, stop_when_one_is_done))
-    wait_until(lambda: ["600", "interrupted"] in [words for _, _, *words in cluster.guests("cancelled")])
+    wait_until(lambda: ["600", "interrupted"] in [words for _, _, *words in guests(cluster, "cancelled")])
     assert [result.point for result in results.load_all(root)] == [{"s": "0"}]
 
 
@@ -158,27 +118,19 @@ def run_orphans(address: str, folder: Path) -> None:
 def test_a_client_that_is_killed_leaves_no_guest(cluster: Cluster, tmp_path: Path) -> None:
     client = multiprocessing.get_context("spawn").Process(target=run_orphans, args=(cluster.address, tmp_path))
     client.start()
-    wait_until(lambda: [words[-1] for words in cluster.guests("start")].count("orphan") == 2)
+    wait_until(lambda: [words[-1] for words in guests(cluster, "start")].count("orphan") == 2)
     client.kill()
-    wait_until(lambda: [words[-1] for words in cluster.guests("cancelled")].count("orphan") == 2)
-
-
-async def watched(work: Coroutine[Any, Any, object], look: Callable[[asyncio.Task[object]], None]) -> None:
-    """Do that work, and `look` at it now and then."""
-    task = asyncio.create_task(work)
-    while not (await asyncio.wait({task}, timeout=0.05))[0]:
-        look(task)
-    await task
+    wait_until(lambda: [words[-1] for words in guests(cluster, "cancelled")].count("orphan") == 2)
 
 
 def test_a_worker_with_other_components_is_left_out(cluster: Cluster, tmp_path: Path) -> None:
-    cluster.add("127.0.0.4", cache=tmp_path / "empty")
+    add_mock(cluster, "127.0.0.4", cache=tmp_path / "empty")
     cluster.wait_for("127.0.0.4")
     runs, reporter = mock_manifest(tmp_path, "mock {s} other", 's = ["0", "0.1", "0.2"]'), QuietReporter()
     assert len(run_there(cluster, runs, tmp_path / "r", reporter)) == 3
     assert any(text.startswith("worker 127.0.0.4 is left out: it lacks base-bbbb") for text in reporter.said)
     stranger = str(cluster.workers["127.0.0.4"].pid)
-    assert stranger not in {process for _, process, *_ in cluster.guests("start")}
+    assert stranger not in {process for _, process, *_ in guests(cluster, "start")}
 
 
 def test_no_worker_with_the_components_is_one_sentence(cluster: Cluster, tmp_path: Path) -> None:
@@ -259,7 +211,7 @@ def test_a_scheduler_that_goes_away_is_one_sentence_and_finished_results_are_kep
     runs, root = mock_manifest(tmp_path, "mock {s} gone", 's = ["0", "600"]'), tmp_path / "r"
 
     def kill_when_one_is_done(_: asyncio.Task[object]) -> None:
-        if len(list(root.rglob("*.json"))) == 1 and cluster.guests("start")[-1][2:] == ["600", "gone"]:
+        if len(list(root.rglob("*.json"))) == 1 and guests(cluster, "start")[-1][2:] == ["600", "gone"]:
             cluster.scheduler.kill()
 
     work = run_all(runs, KEYS, MockExecutor(), root, QuietReporter(), cluster.address)

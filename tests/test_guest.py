@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from guest_rig import is_alive, qemu_processes
 from qemu.qmp import QMPClient, QMPError
 
 from testbed import latency, manifest, results
@@ -146,19 +147,6 @@ def test_what_a_program_wrote_is_there_for_the_next(tmp_path: Path) -> None:
     assert write.returncode == 0, write.stderr
     read = testbed("exec", "--media", "m", "--", "cat", "/pmem/kept", cwd=tmp_path)
     assert read.stdout.startswith("Linux version 6."), read.stderr
-
-
-def qemu_processes(parent: int) -> list[int]:
-    listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(parent)], capture_output=True, text=True).stdout
-    return [int(line.split()[0]) for line in listed.splitlines() if "qemu-system" in line]
-
-
-def is_alive(pid: int) -> bool:
-    """Neither gone nor a zombie that its new parent has yet to collect."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)

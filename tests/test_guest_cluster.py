@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Real guests on a scheduler and workers that are processes of their own."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+from cluster_rig import Cluster, open_cluster, wait_until, watched
+from guest_rig import is_alive, qemu_processes
+
+from conftest import QuietReporter
+from testbed import manifest
+from testbed.capacity import Capacity
+from testbed.manifest import Run
+from testbed.runner import drive, run_all
+from testbed.session import Session
+
+pytestmark = pytest.mark.guest
+
+HOSTS = ("127.0.0.2", "127.0.0.3")
+HERE = Capacity(guests=len(HOSTS), memory_mib=8192)
+BOOT_S = 2  # a guest that is killed after so long has booted and is at work, or still boots on a loaded host
+
+
+def four_runs(folder: Path) -> list[Run]:
+    path = folder / "kv-four.toml"
+    quick = manifest.find("kv-ycsb-quick").read_text()
+    path.write_text(quick.replace('"kv-ycsb-quick"', '"kv-four"').replace("seed = [1]", "seed = [1, 2]"))
+    runs = manifest.runs(path)
+    assert len(runs) == 4
+    return runs
+
+
+def kill_with_a_guest(cluster: Cluster, host: str, guests: list[int]) -> None:
+    """Kill that worker once it has run a guest for a while; `guests` is then what it ran."""
+    worker = cluster.workers[host]
+    if not guests and qemu_processes(worker.pid):
+        time.sleep(BOOT_S)
+        guests += qemu_processes(worker.pid)
+        worker.kill()
+
+
+def test_a_worker_that_is_killed_with_its_guest_costs_no_run_and_no_byte(session: Session, tmp_path: Path) -> None:
+    """The guest ends with its worker, its folder with the next guest; the results are those of this process."""
+    runs, reporter, guests, folders = four_runs(tmp_path), QuietReporter(), list[int](), tmp_path / "tmp"
+    folders.mkdir()
+    begun = time.monotonic()
+    here = drive(run_all(runs, session.keys, session.executor, tmp_path / "here", QuietReporter(), here=HERE))
+    here_s = time.monotonic() - begun
+    with open_cluster(tmp_path) as cluster:
+        for host in HOSTS:
+            cluster.add(host, 1, TMPDIR=str(folders))
+        for host in HOSTS:
+            cluster.wait_for(host)
+        begun = time.monotonic()
+
+        def look(_: asyncio.Task[object]) -> None:
+            kill_with_a_guest(cluster, HOSTS[0], guests)
+
+        work = run_all(runs, session.keys, session.executor, tmp_path / "there", reporter, cluster.address)
+        there = drive(watched(work, look))
+        there_s = time.monotonic() - begun
+        wait_until(lambda: not any(map(is_alive, guests)))
+    print(f"4 guests: {here_s:.1f} s in this process, {there_s:.1f} s on two workers of which one is killed")
+    assert len(guests) == 1
+    assert any(f"lost on {HOSTS[0]}; running it once more, on {HOSTS[1]}" in text for text in reporter.said)
+    assert [r.path.name for r in there] == [r.path.name for r in here]
+    assert [r.path.read_bytes() for r in there] == [r.path.read_bytes() for r in here]
+    assert list(folders.glob("testbed-*")) == []
