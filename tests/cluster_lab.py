@@ -96,10 +96,14 @@ def fill_with_mocks(cache: Path, keys: dict[str, str]) -> None:
     shutil.copy(MOCK_QEMU, qemu / "bin/qemu-system-x86_64")
     (base / "vmlinux").write_text("mock\n")
     for archive in (base / "base.cpio", software / "software.cpio"):
-        with archive.open("wb") as file:
-            writer = CpioWriter(file)
-            writer.add_file("usr/local/bin/mock", archive.name.encode(), executable=True)
-            writer.close()
+        write_mock_archive(archive)
+
+
+def write_mock_archive(archive: Path) -> None:
+    with archive.open("wb") as file:
+        writer = CpioWriter(file)
+        writer.add_file("usr/local/bin/mock", archive.name.encode(), executable=True)
+        writer.close()
 
 
 def wait_for(what: str, condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster_lab import HOME, PATIENCE_S, Lab, fill_with_mocks, hosts, wait_for
+from cluster_lab import HOME, PATIENCE_S, Lab, fill_with_mocks, hosts, wait_for, write_mock_archive
 
 from conftest import MANIFEST
-from testbed import build
+from testbed import build, packages
+from testbed.cache import Cache
 from testbed.paths import REPO, cache_root
 
 SCHEDULER = "tcp://192.0.2.1:8786"
@@ -18,9 +19,10 @@ COMMON = ("-e", f"testbed_service_manager=process testbed_venv={REPO}/.venv test
           "-e", "testbed_worker_guests=2 testbed_worker_memory=16GiB testbed_sweep_poll_s=1")  # fmt: skip
 
 
-def write_manifest(path: Path, runs: int, pause_s: float) -> Path:
+def write_manifest(path: Path, runs: int, pause_s: float, more: str = "") -> Path:
     command = f'command = "mock --pause-s {pause_s} --point {{point}}"\n[matrix]\npoint = {list(range(runs))}\n'
-    path.write_text(MANIFEST.partition("[workload]")[0].replace('"small"', f'"{path.stem}"') + f"[workload]\n{command}")
+    head = MANIFEST.partition("[workload]")[0].replace('"small"', f'"{path.stem}"')
+    path.write_text(f"{head}{more}[workload]\n{command}")
     return path
 
 
@@ -71,6 +73,25 @@ def test_verification_compares_hosts_and_results(lab: Lab) -> None:
             lab.play("verify.yml", *options(lab))
     finally:
         kernel.write_text(good)
+
+
+def test_the_packages_of_a_manifest_reach_the_workers(lab: Lab) -> None:
+    """No host here could fetch them. The mock guest's result has the hash of what it was sent, them included."""
+    path = write_manifest(lab.folder / "packaged.toml", 2, 0.1, '[program]\npackages = ["redis-server"]\n')
+    component = packages.component(packages.resolve(("redis-server",)))
+    product = Cache(lab.path("head", HOME / "cache")).path("packages", build.component_key(component, {}))
+    product.mkdir()
+    write_mock_archive(product / "packages.cpio")
+    packaged = (*COMMON, "-e", f"testbed_manifest={path} testbed_gather_folder={lab.folder}/packaged")
+    changed = {host: counts["changed"] for host, counts in recap(lab.play("site.yml", *packaged)).items()}
+    assert changed["worker1"] == changed["worker2"] > 0
+    copy = lab.path("worker2", HOME / "cache") / product.name / "packages.cpio"
+    good = copy.read_bytes()
+    assert len(results(lab.folder / "packaged")) == 2 + 3
+    copy.write_text("another\n")
+    with pytest.raises(AssertionError, match=f"worker2 has other files than the controller in .*{product.name}"):
+        lab.play("verify.yml", *packaged, "--tags", "always,hosts")
+    copy.write_bytes(good)
 
 
 def test_a_sweep_outlives_a_killed_worker_and_an_unreachable_host(lab: Lab) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from . import canonical, cli_results, scales, tables
+from . import canonical, cli_results, luggage, packages, scales, tables
 from . import demo as demo_module
 from . import doctor as doctor_module
 from . import figures as figures_module
@@ -18,7 +18,7 @@ from . import results as results_module
 from . import sweep as sweep_module
 from . import verify as verify_module
 from .bench import run_bench
-from .build import COMPONENTS, TESTBED, build
+from .build import COMPONENTS, TESTBED, Product, build
 from .cache import Cache
 from .errors import RunFailed, TestbedError
 from .executor import GuestSpec
@@ -245,17 +245,33 @@ def top(
 @app.command("build")
 def build_(
     component: Annotated[list[str] | None, typer.Argument(help=f"one of {', '.join(COMPONENTS)}")] = None,
+    manifest: Annotated[
+        str | None, typer.Option("--manifest", "-m", metavar="MANIFEST", help="also the Debian packages that it adds")
+    ] = None,
     json: Json = None,
 ) -> None:
-    """Build QEMU and the guest into the cache; nothing to do if they are there."""
+    """Build QEMU and the guest into the cache; nothing to do if they are there.
+
+    Examples:
+
+      testbed build
+
+      testbed build --manifest redis
+    """
     names = tuple(component or TESTBED)
     for name in names:
         if name not in COMPONENTS:
             raise TestbedError(f"no component '{name}'; there are: {', '.join(COMPONENTS)}")
     needed = dict.fromkeys(n for name in names for n in (*COMPONENTS[name].needs, name))
-    products = build(tuple(needed))
+    products = build(tuple(needed)) | (_packages_of(manifests.find(manifest)) if manifest else {})
     tables.show("components", ("component", "path"), [(name, p.path) for name, p in products.items()])
     tables.save_json(json, {name: {"key": p.key, "path": str(p.path)} for name, p in products.items()})
+
+
+def _packages_of(manifest: Path) -> dict[str, Product]:
+    """The Debian packages of a manifest as one more component, if it asks for any."""
+    program = manifests.load(manifest).program
+    return {"packages": packages.build(luggage.versions(program, manifest))} if program and program.packages else {}
 
 
 @app.command()

@@ -100,10 +100,11 @@ def pack(section: ProgramSection, origin: Path) -> Luggage:
         for file in programs.tree(path):
             add(str(file.relative_to(path.parent)), file, "program.files")
     hosted = tuple(Path(name).name for name in section.host)
-    return Luggage(files, executables, hosted, _versions(section, origin), section.roi)
+    return Luggage(files, executables, hosted, versions(section, origin), section.roi)
 
 
-def _versions(section: ProgramSection, origin: Path) -> Versions:
+def versions(section: ProgramSection, origin: Path) -> Versions:
+    """Those of the packages that the section names, and of all that these depend on."""
     try:
         return packages.resolve(tuple(section.packages)) if section.packages else ()
     except TestbedError as error:

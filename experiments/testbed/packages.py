@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from .build import Component, build_component, hash_inputs
+from .build import Component, Product, build_component, hash_inputs
 from .errors import TestbedError
 from .paths import REPO
 
@@ -23,16 +23,21 @@ def resolve(names: tuple[str, ...]) -> Versions:
     return tuple(done.stdout.split())
 
 
+def build(versions: Versions) -> Product:
+    """Exactly these versions, made ready if they are not in the cache."""
+    return build_component(component(versions), {})
+
+
 def archive(versions: Versions) -> Path:
-    """The cpio archive of exactly these versions, made if it is not in the cache."""
-    product = build_component(_component(versions), {})
-    return product.path / "packages.cpio"
+    """The cpio archive of exactly these versions."""
+    return build(versions).path / "packages.cpio"
 
 
 def identity(versions: Versions) -> dict[str, Any]:
     """What of them can influence a run: the versions, and how they are unpacked."""
-    return {"versions": list(versions), "unpacked_by": hash_inputs(_component(versions))}
+    return {"versions": list(versions), "unpacked_by": hash_inputs(component(versions))}
 
 
-def _component(versions: Versions) -> Component:
+def component(versions: Versions) -> Component:
+    """What they are built as."""
     return Component("packages", _SCRIPT, ",".join(versions))
