@@ -42,6 +42,13 @@ def test_a_program_that_does_not_exist() -> None:
     assert (done.returncode, "program 'no-such-program' is not on the PATH" in done.stderr) == (2, True)
 
 
+def test_an_interrupt_is_one_sentence_and_status_130() -> None:
+    program = "def stop(_): raise KeyboardInterrupt\nfrom testbed import cli\ncli.manifests.find = stop\ncli.main()"
+    done = subprocess.run([sys.executable, "-c", program, "run", "latency"], capture_output=True, text=True)
+    sentence = "testbed: interrupted; finished results are kept and the next run goes on from them\n"
+    assert (done.returncode, done.stderr, done.stdout) == (130, sentence, "")
+
+
 def test_an_unknown_command_and_option() -> None:
     assert testbed("rum").returncode == 2
     assert testbed("run", "--no-such-option", "latency").returncode == 2

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from . import canonical, cli_results, luggage, packages, scales, tables
 from . import demo as demo_module
@@ -20,7 +21,7 @@ from . import verify as verify_module
 from .bench import run_bench
 from .build import COMPONENTS, TESTBED, Product, build
 from .cache import Cache
-from .errors import RunFailed, TestbedError
+from .errors import Interrupted, RunFailed, TestbedError
 from .executor import GuestSpec
 from .grid import configurations
 from .options import Json, Scale, Scheduler
@@ -32,7 +33,19 @@ from .session import open_session
 from .shell import check_terminal, run_shell
 from .top import run_top
 
+
+class Commands(TyperGroup):
+    """Typer ends silently at Ctrl-C."""
+
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted from error
+
+
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -413,9 +426,6 @@ def main() -> None:
     except TestbedError as error:
         print(f"testbed: {error}", file=sys.stderr)
         sys.exit(error.exit_status)
-    except KeyboardInterrupt:
-        print("testbed: interrupted; finished results are kept and the next run goes on from them", file=sys.stderr)
-        sys.exit(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

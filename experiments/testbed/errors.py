@@ -13,3 +13,12 @@ class RunFailed(TestbedError):
     """The input was fine, but a build or a guest did not do what was asked."""
 
     exit_status = 1
+
+
+class Interrupted(TestbedError):
+    """Ctrl-C or SIGTERM."""
+
+    exit_status = 130
+
+    def __init__(self) -> None:
+        super().__init__("interrupted; finished results are kept and the next run goes on from them")
