@@ -17,6 +17,7 @@ from . import (
     recovery_time,
     sensitivity,
     store_statistics,
+    sweep_plot,
     tail_latency,
     write_amplification,
 )
@@ -53,20 +54,24 @@ FIGURES = (
     Entry(store_statistics.NAME, (store_statistics.NAME,), store_statistics.drawn),
 )
 
-# Nothing published stands beside these: drawn when they are named (docs/studies.md).
+# Nothing published stands beside these: drawn when they are named (docs/studies.md, docs/programs.md).
 STUDIES = (
     Entry("tail-latency", ("kv-latency", "kv-ycsb"), tail_latency.drawn),
     Entry("equal-dram", ("equal-dram", "equal-dram-rivals"), equal_dram.drawn),
     Entry("recovery", ("recovery",), recovery_time.drawn),
     Entry("write-amplification", ("engines", "wear"), write_amplification.drawn),
     Entry("sensitivity", (), sensitivity.drawn, sweeps=("sensitivity",)),
+    Entry("sqlite", ("sqlite",), sweep_plot.drawn("sqlite")),
+    Entry("redis", ("redis",), sweep_plot.drawn("redis")),
 )
+ALL_STUDIES = "studies"  # names them all
 
 
 def pick(names: Sequence[str]) -> list[Entry]:
     """The named figures and studies, all figures if none is named, in the order of the catalogue."""
-    known = [entry.name for entry in (*FIGURES, *STUDIES)]
+    known = [*(entry.name for entry in (*FIGURES, *STUDIES)), ALL_STUDIES]
     for name in names:
         if name not in known:
             raise TestbedError(f"no figure '{name}'; there are: {', '.join(known)}")
-    return [entry for entry in (*FIGURES, *STUDIES) if entry.name in names] if names else list(FIGURES)
+    wanted = {*names, *(entry.name for entry in STUDIES if ALL_STUDIES in names)}
+    return [entry for entry in (*FIGURES, *STUDIES) if entry.name in wanted] if names else list(FIGURES)

@@ -3,7 +3,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,14 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from testbed import units
+from testbed import manifest, units
 from testbed.errors import TestbedError
 from testbed.manifest import GuestConfig, Manifest, PlotSection
+from testbed.results import Result
 
-from . import plotting
+from . import plotting, records
+from .drawn import Drawn, Gathered
+from .plotting import short
 from .records import HIT_RATE, TIME, Cell, Records
 
 ALWAYS = (TIME, HIT_RATE, "cache-misses")
@@ -53,6 +56,12 @@ class Study:
             f"{self.manifest.summary}\n{self.kind + ', ' if self.kind else ''}scale 1/{self.manifest.scale}, {device}; "
             f"in the guest: device cache {cache}, LLC {llc} (ratio {ratio})"
         )
+
+
+def of_results(stated: Manifest, origin: Path, results: Sequence[Result]) -> Study:
+    """What the results of the manifest in `origin` show."""
+    machines = [manifest.guest_config(stated, origin, result.point) for result in results]
+    return Study(stated, machines, records.of_results(results, stated.results.pattern))
 
 
 def columns(study: Study) -> list[str]:
@@ -187,3 +196,25 @@ def write(study: Study, folder: Path) -> list[Path]:
         path.write_text(text)
         written.append(path)
     return written
+
+
+def drawn(name: str) -> Callable[[Gathered, Path], Drawn]:
+    """What draws the manifest of this name, as the catalogue has it."""
+
+    def draw_it(gathered: Gathered, folder: Path) -> Drawn:
+        path, results = manifest.find(name), gathered.results[name]
+        study = of_results(manifest.load(path, results[0].data["scale"]), path, results)
+        check(study, path)
+        keys, (title, caption) = columns(study), study.title.split("\n")
+        rows = [[_number(key, record.get(key)) for key in keys] for record in study.records.all]
+        heads = [f"{key}, ms" if key == TIME else key for key in keys]
+        return Drawn(name, title, caption, [], heads, rows, [], write(study, folder))
+
+    return draw_it
+
+
+def _number(key: str, value: Cell | None) -> Cell | None:
+    """A cell for an index of figures: with five digits, and a time in ms."""
+    if key == TIME and isinstance(value, int):
+        return short(value * 1e-9)
+    return short(value) if isinstance(value, float) else value

@@ -12,7 +12,7 @@ import pytest
 
 from analysis import catalogue, causes
 from conftest import MockExecutor
-from testbed import figures, results
+from testbed import figures, packages, results
 from testbed.errors import TestbedError
 from testbed.executor import GuestOutcome, GuestSpec
 from testbed.paths import MANIFESTS
@@ -138,13 +138,22 @@ def test_interrupted_and_continued_gives_the_same_bytes(tmp_path: Path, monkeypa
 
 
 def test_an_unknown_figure_lists_those_that_there_are() -> None:
-    with pytest.raises(TestbedError, match=r"no figure 'kv'; there are: kv-ycsb"):
+    with pytest.raises(TestbedError, match=r"no figure 'kv'; there are: kv-ycsb.*, studies$"):
         catalogue.pick(["kv"])
+
+
+def test_all_studies_have_one_name_and_no_name_is_all_figures() -> None:
+    assert catalogue.pick(["studies"]) == list(catalogue.STUDIES)
+    assert catalogue.pick(["recovery", "studies", "list"]) == [*catalogue.pick(["list"]), *catalogue.STUDIES]
+    assert catalogue.pick([]) == list(catalogue.FIGURES)
 
 
 @pytest.mark.parametrize("entry", [*catalogue.FIGURES, *catalogue.STUDIES], ids=lambda e: e.name)
 @pytest.mark.parametrize("scale", ["quick", "standard", "full"])
-def test_every_figure_has_a_machine_at_every_scale(entry: catalogue.Entry, scale: str) -> None:
+def test_every_figure_has_a_machine_at_every_scale(
+    entry: catalogue.Entry, scale: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "resolve", lambda names: names)  # asks no network
     assert all((MANIFESTS / f"{name}.toml").exists() for name in (*entry.manifests, *entry.sweeps))
     assert figures.runs_of([entry], scale) or entry.sweeps
 

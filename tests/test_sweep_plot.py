@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from analysis import records, sweep_plot
+from analysis.drawn import Gathered
 from conftest import MANIFEST
 from testbed import manifest
 from testbed.errors import TestbedError
@@ -42,9 +43,7 @@ def study(small_manifest: Path) -> sweep_plot.Study:
     small_manifest.write_text(
         text.replace('engine = ["snapshot", "pmdk", "volatile"]\n', PLOT).replace("{engine}", "e")
     )
-    stated = manifest.load(small_manifest)
-    machines = [run.guest for run in manifest.runs(small_manifest)]
-    return sweep_plot.Study(stated, machines, records.of_results(RESULTS, PATTERN))
+    return sweep_plot.of_results(manifest.load(small_manifest), small_manifest, RESULTS)
 
 
 def test_a_record_is_a_row_at_its_point_with_the_models_counts() -> None:
@@ -99,3 +98,15 @@ def test_a_name_that_no_result_has_is_refused(study: sweep_plot.Study, key: str,
     wrong = sweep_plot.Study(study.manifest.model_copy(update={"plot": plot}), study.machines, study.records)
     with pytest.raises(TestbedError, match=rf"m\.toml: key 'plot\.{key}': .* is not in the results; there are: cache-"):
         sweep_plot.check(wrong, Path("m.toml"))
+
+
+def test_the_catalogue_draws_a_manifest_that_ships(tmp_path: Path) -> None:
+    text = '"test","rps"\n"SET","41322.31","0.189","0.064","0.183","0.263","0.327","1.015"\n'
+    mine = [result(size, 4, text) for size in ("16MiB", "1GiB")]
+    mine = [Result(r.path, r.data | {"scale": 64, "point": r.point | {"fsync": "always"}}) for r in mine]
+    drawn = sweep_plot.drawn("redis")(Gathered({"redis": mine}), tmp_path)
+    first = dict(zip(drawn.columns, drawn.rows[0], strict=True))
+    assert (drawn.name, len(drawn.rows)) == ("redis", 2)
+    assert first | {"test": "SET", "requests_per_s": 41322.0, "p99_ms": 0.327, "time, ms": 0.04} == first
+    assert "device cache 256 KiB to 16 MiB, LLC " in drawn.caption
+    assert {path.name for path in drawn.files} == {f"redis.{kind}" for kind in ("svg", "pdf", "png", "txt", "csv")}

@@ -313,12 +313,15 @@ def doctor(json: Json = None) -> None:
 
 @app.command()
 def figures(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="all if none is named")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="all figures if none is named; 'studies' names all studies"),
+    ] = None,
     scale: Scale = "quick",
     scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it
     json: Json = None,
 ) -> None:
-    """Draw figures and tables beside the published values, running what is missing.
+    """Draw figures and tables beside the published values, and studies that have none, running what is missing.
 
     They go to build/figures, with an index of all numbers. Ctrl-C loses nothing that is finished.
     Of named figures the tables are printed, too.
@@ -328,6 +331,8 @@ def figures(
       testbed figures
 
       testbed figures kv-ycsb --scale standard
+
+      testbed figures studies
     """
     tables.save_json(json, demo_module.draw_figures(open_session(), names or [], scale).as_data())
 

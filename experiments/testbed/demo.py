@@ -24,8 +24,7 @@ FIGURES = figures.FOLDER
 def show_manifest(stated: manifest.Manifest, origin: Path, results: Sequence[Result]) -> None:
     """The table that fits the results: engines are compared, programs of users drawn, other results listed."""
     if stated.plot or stated.program:
-        machines = [run.guest for run in manifest.runs_of(stated, origin)]
-        show_study(sweep_plot.Study(stated, machines, records.of_results(results, stated.results.pattern)), origin)
+        show_study(sweep_plot.of_results(stated, origin, results), origin)
     elif engines.is_engines(results):
         for table in engines.tables_of(results):
             tables.out.print(table.text(), soft_wrap=True)

@@ -142,10 +142,11 @@ def _source(result: Result) -> dict[str, Any]:
 
 
 def _inputs(entry: Entry, gathered: Gathered) -> str:
-    """A digest of all that a figure's bytes follow from: the code that draws, the published values, the results."""
+    """A digest of all that a figure's bytes follow from: the code, the published values, the manifests, the results."""
+    manifests = [manifest.find(name).read_text() for name in (*entry.manifests, *entry.sweeps)]
     results = [[r.data["checksum"] for r in results] for results in gathered.results.values()]
     replays = [[[r.point, r.values, r.data] for r in replays] for replays in gathered.replays.values()]
-    return canonical.digest([entry.name, _analysis_digest(), results, replays])
+    return canonical.digest([entry.name, _analysis_digest(), manifests, results, replays])
 
 
 def _analysis_digest() -> str:
