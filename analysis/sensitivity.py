@@ -97,30 +97,32 @@ def _panel(axes: Any, line: Map, table: Sequence[Map], link: str, bandwidth: str
     for y, row in enumerate(z):
         for x, value in enumerate(row):
             colour = "white" if max(value, 1 / value) ** 1.5 > norm.vmax else "black"
-            axes.text(x, y, f"{value:.2g}", ha="center", va="center", fontsize=5, color=colour)
+            axes.text(x, y, f"{value:.{0 if value >= 10 else 2}f}", ha="center", va="center", fontsize=5, color=colour)
     axes.set_xticks(range(len(flash)), flash, rotation=45, fontsize=6)
     axes.set_yticks(range(len(caches)), caches, fontsize=6)
     return mesh
 
 
 def draw(table: Sequence[Map], heading: str) -> Any:
-    """A row a map, a column a link latency, at the first bandwidth of the grid."""
+    """A row a map, with colours of its own; a column a link latency, at the first bandwidth of the grid."""
     links, bandwidth = values_of(table, "link_latency"), values_of(table, "link_read_bandwidth")[0]
-    extreme = max(max(r, 1 / r) for line in table for r in line.ratios.values())
-    norm = LogNorm(1 / extreme, extreme)
     with plt.rc_context(plotting.STYLE):
         size = (2.1 * len(links) + 1, 1.9 * len(table) + 0.6)
         figure, grid = plt.subplots(len(table), len(links), squeeze=False, figsize=size, layout="constrained")
         for axes_row, line in zip(grid, table, strict=True):
+            extreme = max(1.1, *(max(r, 1 / r) for r in line.ratios.values()))
+            norm = LogNorm(1 / extreme, extreme)
             for axes, link in zip(axes_row, links, strict=True):
                 mesh = _panel(axes, line, table, link, bandwidth, norm)
                 axes.set_title(f"{line.workload}: {line.name}\nlink {link}", fontsize=6)
+            bar = figure.colorbar(mesh, ax=axes_row, ticks=[1 / extreme, 1, extreme], format="{x:.3g}")
+            bar.minorticks_off()
+            bar.ax.tick_params(labelsize=6)
         for axes in grid[-1]:
             axes.set_xlabel("flash read", fontsize=7)
         for axes in grid[:, 0]:
             axes.set_ylabel("device cache", fontsize=7)
-        figure.colorbar(mesh, ax=grid, label="ratio of run times; black line: 1", shrink=0.6)
-        figure.suptitle(heading, fontsize=8)
+        figure.suptitle(f"ratio of run times, black line: 1; {heading}", fontsize=8)
         return figure
 
 

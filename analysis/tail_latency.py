@@ -14,6 +14,7 @@ from . import engines, plotting, ratios, study
 from .drawn import Drawn, Gathered
 
 QUANTILES = {"p50": "p50_ns", "p90": "p90_ns", "p99": "p99_ns", "p99.9": "p99_9_ns", "p99.99": "p99_99_ns"}
+STYLES = {"msync-4k": "--"}  # its reads are PMDK's: both lines are to be seen
 PANELS = (("A", "read"), ("A", "update"), ("D", "insert"), ("C", "read"), ("E", "scan"), ("F", "read-modify-write"))
 
 
@@ -32,13 +33,12 @@ class Latencies:
 
     @property
     def slower(self) -> tuple[list[int], list[float]]:
-        """Latencies, and the share of requests that took longer than each; what is 0 is left out."""
+        """Latencies, and the share of requests that took longer than each; at the longest, the share that took it."""
         left, times, shares = self.count, [], []
         for last_ns, count in self.histogram:
             left -= count
-            if left > 0:
-                times.append(last_ns)
-                shares.append(left / self.count)
+            times.append(last_ns)
+            shares.append((left or count) / self.count)
         return times, shares
 
 
@@ -89,16 +89,18 @@ def notes(table: Sequence[Latencies], added: dict[tuple[str, str], float]) -> li
 def draw(table: Sequence[Latencies], heading: str) -> Any:
     """The share of requests that takes longer, one panel a kind of request, one line an engine."""
     with plt.rc_context(plotting.STYLE):
-        figure, grid = plt.subplots(2, 3, figsize=(8.4, 4.8), layout="constrained", sharey=True)
+        figure, grid = plt.subplots(2, 3, figsize=(8.4, 4.8), layout="constrained", sharex=True, sharey=True)
         for axes, (workload, operation) in zip(grid.flat, PANELS, strict=True):
             for line in table:
                 if (line.workload, line.operation) == (workload, operation):
-                    times, shares = line.slower
-                    axes.step(times, shares, where="post", color=engines.COLOURS[line.engine], label=line.engine)
+                    times_ns, shares = line.slower
+                    look = {"color": engines.COLOURS[line.engine], "linestyle": STYLES.get(line.engine, "-")}
+                    axes.step([ns / 1000 for ns in times_ns], shares, where="post", label=line.engine, **look)
             axes.set(xscale="log", yscale="log", title=f"{workload}, {operation}")
+            axes.xaxis.set_major_formatter("{x:g}")
             axes.grid(alpha=0.3, linewidth=0.5)
         for axes in grid[1]:
-            axes.set_xlabel("latency, ns")
+            axes.set_xlabel("latency, us")
         for axes in grid[:, 0]:
             axes.set_ylabel("share that takes longer")
         figure.suptitle(heading, fontsize=8)

@@ -59,10 +59,10 @@ def test_latencies_have_a_row_a_kind_of_request(tmp_path: Path) -> None:
     assert "9 to 9 ns" in drawn.notes[0]
 
 
-def test_the_share_that_is_slower_falls_from_bucket_to_bucket() -> None:
+def test_the_share_that_is_slower_falls_from_bucket_to_bucket_and_ends_at_the_longest() -> None:
     times, shares = tail_latency.rows(TIMED)[0].slower
-    assert times == [10, 20]
-    assert shares == pytest.approx([0.3, 0.001])
+    assert times == [10, 20, 30]
+    assert shares == pytest.approx([0.3, 0.001, 0.001])
 
 
 # ---- Write amplification ----
