@@ -65,8 +65,7 @@ class Written:
 
 def written(result: Result) -> Written | None:
     """What one run wrote; None if its requests updated nothing, or nothing on the device."""
-    row, counters = study.row_of(result, "roi_ns"), result.counters
-    device = result.data["identity"]["machine"]["device"]
+    row, counters, device = study.row_of(result, "roi_ns"), result.counters, _device(result)
     updated = row["updates"] * VALUE_BYTES + row["inserts"] * (KEY_BYTES + VALUE_BYTES)
     if updated == 0 or not counters.get("cxl-writes"):
         return None
@@ -83,11 +82,15 @@ def written(result: Result) -> Written | None:
     )
 
 
+def _device(result: Result) -> dict[str, Any]:
+    return dict(result.data["identity"]["machine"]["device"])
+
+
 def draw(table: Sequence[Written], heading: str) -> Any:
     """Two bars an engine and workload: to the device, and into flash; one panel a device."""
     groups = list(dict.fromkeys((line.device, line.workload) for line in table))
     with plt.rc_context(plotting.STYLE):
-        figure, grid = plt.subplots(1, len(groups), figsize=(9, 3.4), layout="constrained", sharey=True, squeeze=False)
+        figure, grid = plt.subplots(1, len(groups), figsize=(9, 3.8), layout="constrained", sharey=True, squeeze=False)
         for axes, (device, workload) in zip(grid[0], groups, strict=True):
             lines = [line for line in table if (line.device, line.workload) == (device, workload)]
             places = range(len(lines))
@@ -98,7 +101,9 @@ def draw(table: Sequence[Written], heading: str) -> Any:
             axes.set(yscale="log", title=f"{workload}, {device}")
             axes.title.set_fontsize(8)
         grid[0][0].set_ylabel("bytes for each byte updated")
-        figure.suptitle(f"to the device (full) and into flash (pale); {heading}", fontsize=8)
+        figure.suptitle(
+            f"to the device (full) and into flash (pale; none: nothing was programmed)\n{heading}", fontsize=8
+        )
         return figure
 
 
@@ -107,14 +112,19 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
     wear = gathered.results["wear"]
     shown = [r for r in gathered.results["engines"] if r.point["workload"] in ("A", "D", "G")]
     table = [line for result in [*shown, *wear] if (line := written(result))]
-    heading = f"{ratios.text(shown[0])}; ull-nand: {ratios.text(wear[0])}"
+    settings = list(
+        dict.fromkeys(f"{_device(result)['name']}: {ratios.text(result)}" for result in (shown[0], wear[0]))
+    )
+    pages = sorted({_device(result)["cache_size"] // _device(result)["cache_page_size"] for result in [*shown, *wear]})
     text = study.Study(
         name="write-amplification",
         title="Bytes written for each byte that the program updates",
-        caption=f"To the device and into its flash, over the measured requests; {heading}.",
+        caption=f"To the device and into its flash, over the measured requests; {'; '.join(settings)}.",
         notes=[
             f"An update is {VALUE_BYTES} bytes, an insert {VALUE_BYTES + KEY_BYTES} (a key of up to {KEY_BYTES}).",
-            "What is dirty in the device's cache at the end is in 'to device' and not in 'to flash'.",
+            "Each also counts itself on a line of its own, which is not in 'bytes updated': two lines are the least.",
+            "'to flash' has what was dirty in the device's cache at the start, not what is dirty at the end: up to "
+            f"{' or '.join(map(str, pages))} programs.",
             "by collection: pages programmed for each page that left the cache, of devices with a translation layer.",
             "Life used and energy are left out: no source gives an endurance or a power for these devices.",
         ],
@@ -124,4 +134,4 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         ],
         rows=[line.cells() for line in table],
     )
-    return text.save(draw([line for line in table if line.workload != "D"], heading), folder)
+    return text.save(draw([line for line in table if line.workload != "D"], "\n".join(settings)), folder)
