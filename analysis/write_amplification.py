@@ -112,9 +112,7 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
     wear = gathered.results["wear"]
     shown = [r for r in gathered.results["engines"] if r.point["workload"] in ("A", "D", "G")]
     table = [line for result in [*shown, *wear] if (line := written(result))]
-    settings = list(
-        dict.fromkeys(f"{_device(result)['name']}: {ratios.text(result)}" for result in (shown[0], wear[0]))
-    )
+    settings = [f"{_device(result)['name']}: {ratios.text(result)}" for result in (shown[0], wear[0])]
     pages = sorted({_device(result)["cache_size"] // _device(result)["cache_page_size"] for result in [*shown, *wear]})
     text = study.Study(
         name="write-amplification",
