@@ -93,7 +93,7 @@ def _panel(axes: Any, line: Map, table: Sequence[Map], link: str, bandwidth: str
     mesh = axes.imshow(z, origin="lower", aspect="auto", cmap="RdBu", norm=norm)
     flat = [value for row in z for value in row]
     if min(flat) < 1 < max(flat):
-        axes.contour(z, levels=[1], colors="black", linewidths=1.2)
+        axes.contour(z, levels=[1], colors="#2f855a", linewidths=1.5)
     for y, row in enumerate(z):
         for x, value in enumerate(row):
             colour = "white" if max(value, 1 / value) ** 1.5 > norm.vmax else "black"
@@ -122,7 +122,7 @@ def draw(table: Sequence[Map], heading: str) -> Any:
             axes.set_xlabel("flash read", fontsize=7)
         for axes in grid[:, 0]:
             axes.set_ylabel("device cache", fontsize=7)
-        figure.suptitle(f"ratio of run times, black line: 1; {heading}", fontsize=8)
+        figure.suptitle(f"ratio of run times, green line: 1; {heading}", fontsize=8)
         return figure
 
 
