@@ -395,7 +395,9 @@ def verify(
     committed = verify_module.load(path)
     verdicts = verify_module.compare(open_session(), runs, committed)
     off = [(v.name, v.word) for v in verdicts if v.word != "same"]
-    tables.show(f"{len(verdicts) - len(off)} of {len(verdicts)} runs as in {path.name}", ("run", ""), off)
+    tables.out.print(f"{len(verdicts) - len(off)} of {len(verdicts)} runs as in {path.name}", soft_wrap=True)
+    if off:
+        tables.show("others", ("run", ""), off)
     tables.save_json(json, [verdict.as_data() for verdict in verdicts])
     if off:
         raise RunFailed(
