@@ -4,6 +4,7 @@
 import asyncio
 import json
 import signal
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,15 @@ def test_a_missing_file_or_another_result_is_drawn_again(tmp_path: Path) -> None
     assert contents(tmp_path / "f")["kv-ycsb.csv"] != first["kv-ycsb.csv"]
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A shell starts what it runs in the background with SIGINT ignored, and so might these tests have been started."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_interrupted_and_continued_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "whole")
     whole = contents(tmp_path / "whole"), stored(tmp_path / "results")
