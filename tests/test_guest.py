@@ -227,6 +227,7 @@ def test_a_helper_thread_changes_nothing(session: Session, quick_guest: GuestCon
 ENGINES: dict[FileSystem, list[str]] = {
     "ext4-dax": ["volatile", "snapshot", "snapshot-nv", "pmdk", "msync-4k", "msync-2m"],
     "ext4-journal": ["msync-journal"],
+    "ext4-smalljournal": ["msync-journal"],
     "ext4-ordered": ["msync-4k"],
     "xfs-dax": ["famus-snap"],
 }

@@ -25,7 +25,7 @@ Bytes = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.SIZE_BYTES
 Picoseconds = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.TIME_PS))]
 Axis = list[StrictStr | StrictInt]
 Point = dict[str, str | int]
-FileSystem = Literal["ext4-dax", "ext4-journal", "ext4-ordered", "xfs-dax"]
+FileSystem = Literal["ext4-dax", "ext4-journal", "ext4-ordered", "ext4-smalljournal", "xfs-dax"]
 
 
 class GuestSection(Strict):

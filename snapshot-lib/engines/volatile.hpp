@@ -49,8 +49,9 @@ class VolatileInstrumented : public Volatile {
     using Volatile::Volatile;
 };
 
-// With guards that test and never log (-snapshot-guard=check), and with a call of nothing for each store instead of
-// guards (=noop): what of these costs is whose.
+// With guards that test and never log (-snapshot-guard=check), with a call of nothing for each store instead of guards
+// (=noop), and with a guard for each store, none merged, moved out of a loop or left out as repeated: what of these costs
+// is whose.
 class VolatileCheck : public Volatile {
   public:
     static constexpr const char *Name = "volatile-check";
@@ -59,6 +60,11 @@ class VolatileCheck : public Volatile {
 class VolatileNoop : public Volatile {
   public:
     static constexpr const char *Name = "volatile-noop";
+    using Volatile::Volatile;
+};
+class VolatileEach : public Volatile {
+  public:
+    static constexpr const char *Name = "volatile-each";
     using Volatile::Volatile;
 };
 

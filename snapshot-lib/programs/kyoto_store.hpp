@@ -59,6 +59,12 @@ class KyotoStore {
         check(db->set(key.data(), key.size(), reinterpret_cast<const char *>(&value), sizeof(value)), "set");
     }
 
+    // A record that is not there is none that is wrong.
+    void remove(const std::string &key) {
+        bool done = db->remove(key.data(), key.size());
+        check(done || db->error().code() == Db::Error::NOREC, "remove");
+    }
+
     void commit(uint64_t records_loaded) {
         Counters changed = counters();
         records_loaded ? changed.records_loaded += records_loaded : changed.commits++;

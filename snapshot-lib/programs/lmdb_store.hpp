@@ -47,6 +47,12 @@ class LmdbStore {
     void begin() { check(mdb_txn_begin(env, nullptr, 0, &transaction), "mdb_txn_begin"); }
     void set(const std::string &key, uint64_t value) { write(key, value); }
 
+    void remove(const std::string &name) {
+        MDB_val key = bytesOf(name);
+        int status = mdb_del(transaction, db, &key, nullptr);
+        check(status == MDB_NOTFOUND ? 0 : status, "mdb_del");
+    }
+
     void commit(uint64_t records_loaded) {
         records_loaded ? counters.records_loaded += records_loaded : counters.commits++;
         write(CountersKey, counters);

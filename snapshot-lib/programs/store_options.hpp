@@ -15,6 +15,7 @@ struct StoreOptions : workloads::Options {
     uint64_t records = 10000;
     uint64_t transactions = 10000;
     uint64_t updates = 1; // per transaction
+    bool thirds = false;  // set, remove and do nothing with equal probability, and commit at random
 
     // `has_kinds`: there is a choice of databases.
     std::vector<workloads::Flag> flags(bool has_kinds) {
@@ -26,18 +27,20 @@ struct StoreOptions : workloads::Options {
              [this](const char *text) { transactions = number("transactions", text, 0, 100'000'000); }},
             {"updates", "N", "values changed by each transaction, 1 to 128 (default 1)",
              [this](const char *text) { updates = number("updates", text, 1, 128); }},
+            {"mix", "sets|thirds", "updates set records that are there, or set, remove and do nothing, committed at random",
+             [this](const char *text) { thirds = !isFirst("mix", text, "sets", "thirds"); }},
         };
         if (has_kinds)
             flags.push_back({"db", "tree|hash", "TreeDB or HashDB (default tree)",
-                             [this](const char *text) { is_tree = isTree(text); }});
+                             [this](const char *text) { is_tree = isFirst("db", text, "tree", "hash"); }});
         return flags;
     }
 
   private:
-    static bool isTree(const char *db) {
-        if (strcmp(db, "tree") != 0 && strcmp(db, "hash") != 0)
-            throw std::invalid_argument("--db must be tree or hash, not '" + std::string(db) + "'");
-        return strcmp(db, "tree") == 0;
+    static bool isFirst(const std::string &name, const char *text, const char *first, const char *second) {
+        if (strcmp(text, first) != 0 && strcmp(text, second) != 0)
+            throw std::invalid_argument("--" + name + " must be " + first + " or " + second + ", not '" + text + "'");
+        return strcmp(text, first) == 0;
     }
 };
 

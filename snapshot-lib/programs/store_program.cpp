@@ -20,9 +20,13 @@ static constexpr uint64_t LoadBatch = 256;
 
 using Contents = std::unordered_map<std::string, uint64_t>;
 
+// One iteration of the measured loop.
 struct Update {
+    enum class Kind { Set, Remove, Nothing };
+    Kind kind = Kind::Set;
     std::string key;
     uint64_t value;
+    bool commits; // the transaction ends with it
 };
 
 static uint64_t nowNs() {
@@ -38,8 +42,11 @@ static uint64_t loadedValue(uint64_t number, uint64_t seed) { return workloads::
 static std::vector<Update> updatesOf(const StoreOptions &options) {
     workloads::Random random(options.seed);
     std::vector<Update> updates(options.transactions * options.updates);
-    for (Update &update : updates)
-        update = {keyText(random.below(options.records)), random.next()};
+    for (size_t i = 0; i < updates.size(); i++) {
+        auto kind = options.thirds ? Update::Kind(random.below(3)) : Update::Kind::Set;
+        bool commits = options.thirds ? random.below(options.updates) == 0 : (i + 1) % options.updates == 0;
+        updates[i] = {kind, keyText(random.below(options.records)), random.next(), commits || i + 1 == updates.size()};
+    }
     return updates;
 }
 
@@ -53,17 +60,30 @@ static void load(STORE &store, const StoreOptions &options) {
     }
 }
 
+static void apply(STORE &store, const Update &update) {
+    switch (update.kind) {
+    case Update::Kind::Set:
+        return store.set(update.key, update.value);
+    case Update::Kind::Remove:
+        return store.remove(update.key);
+    case Update::Kind::Nothing:
+        return;
+    }
+}
+
 static uint64_t runTransactions(STORE &store, const StoreOptions &options, const std::vector<Update> &updates) {
-    const Update *next = updates.data();
+    bool begins = true;
     workloads::Progress progress(options);
     testbed_roi_begin(1);
     uint64_t begin_ns = nowNs();
-    for (uint64_t i = 0; i < options.transactions; i++) {
-        store.begin();
-        for (uint64_t j = 0; j < options.updates; j++, next++)
-            store.set(next->key, next->value);
-        store.commit(0);
-        progress.committed();
+    for (const Update &update : updates) {
+        if (begins)
+            store.begin();
+        apply(store, update);
+        if ((begins = update.commits)) {
+            store.commit(0);
+            progress.committed();
+        }
     }
     uint64_t roi_ns = nowNs() - begin_ns;
     testbed_roi_end();
@@ -86,7 +106,8 @@ static void addOptions(workloads::Report &report, const StoreOptions &options) {
     report.add("engine", ENGINE).add("records", options.records);
     if (STORE::HasKinds)
         report.add("db", options.is_tree ? "tree" : "hash");
-    report.add("transactions", options.transactions).add("updates", options.updates).add("seed", options.seed);
+    report.add("transactions", options.transactions).add("updates", options.updates);
+    report.add("mix", options.thirds ? "thirds" : "sets").add("seed", options.seed);
 }
 
 static int run(const StoreOptions &options) {
@@ -105,16 +126,22 @@ static int run(const StoreOptions &options) {
 }
 
 static Contents expectedContents(const StoreOptions &options, uint64_t records_loaded, uint64_t commits) {
-    if (commits > options.transactions)
-        throw std::runtime_error("the database has seen more commits than the options make");
     if (records_loaded > options.records || (commits > 0 && records_loaded != options.records))
         throw std::runtime_error("the database says it loaded " + std::to_string(records_loaded) + " records");
     Contents contents;
     for (uint64_t i = 0; i < records_loaded; i++)
         contents[keyText(i)] = loadedValue(i, options.seed);
-    std::vector<Update> updates = updatesOf(options);
-    for (uint64_t i = 0; i < commits * options.updates; i++)
-        contents[updates[i].key] = updates[i].value;
+    for (const Update &update : updatesOf(options)) {
+        if (commits == 0)
+            break;
+        if (update.kind == Update::Kind::Set)
+            contents[update.key] = update.value;
+        else if (update.kind == Update::Kind::Remove)
+            contents.erase(update.key);
+        commits -= update.commits;
+    }
+    if (commits > 0)
+        throw std::runtime_error("the database has seen more commits than the options make");
     return contents;
 }
 

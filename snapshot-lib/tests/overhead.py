@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ENGINES = ["volatile", "volatile-noop", "volatile-check", "volatile-instrumented"]
+ENGINES = ["volatile", "volatile-noop", "volatile-check", "volatile-each", "volatile-instrumented"]
 REQUEST = "workloads::Client*::serve(*"  # the function that serves one request
 
 
