@@ -15,7 +15,7 @@ from pathlib import Path
 from testbed.results import Result
 from testbed.validation import Strict, check, load_toml
 
-from . import engines, msync_share, persist
+from . import engines, kyoto, msync_share, overhead, persist
 from .drawn import Cell, Comparison
 from .plotting import short
 
@@ -24,13 +24,17 @@ EXPLAINS_LITTLE = 0.05
 
 
 class Cause(Strict):
-    """One row of causes.toml."""
+    """One row of causes.toml. `operation` and `number` say what of the experiment stands in the place of ours, if not
+    what has the same name.
+    """
 
     figure: str
     text: str
     run: str
     group: str = "*"
     what: str = "*"
+    operation: str | None = None
+    number: str | None = None
 
 
 class Causes(Strict):
@@ -82,6 +86,12 @@ def numbers_of(results: Iterable[Result]) -> Numbers:
 
 def _numbers_of(manifest: str, results: Sequence[Result]) -> Numbers:
     programs = {row.get("program") for result in results for row in result.rows}
+    if kyoto.PROGRAM in programs:
+        compared = [c for point in kyoto.points(results) for c in kyoto.comparisons(point)]
+        return {(manifest, f"{c.group}, {c.what}"): c.ours for c in compared}
+    if overhead.GUARD_EACH in {row.get("engine") for result in results for row in result.rows}:
+        compared = overhead.comparisons(overhead.times_ns(results), overhead.GUARD_EACH)
+        return {(manifest, f"{c.group}, {c.what}"): c.ours for c in compared}
     if not programs & set(engines.COUNTED_BY):
         means = [item for result in results for item in persist.measured_ns(result).items()]
         return {(manifest, f"{persist.group(place)}, {method}"): ns for (method, *place), ns in means}
@@ -102,9 +112,10 @@ def _test(comparison: Comparison, cause: Cause, numbers: Numbers) -> Tested | No
     patterns = ((comparison.figure, cause.figure), (comparison.group, cause.group), (comparison.what, cause.what))
     if not comparison.comparable or not all(fnmatchcase(*pair) for pair in patterns):
         return None
-    operation = comparison.group.partition(",")[0].split()[-1]
-    run = cause.run.format(operation=operation, engine=comparison.what)
-    then = numbers.get((run, operation), numbers.get((run, f"{comparison.group}, {comparison.what}")))
+    operation = cause.operation or comparison.group.partition(",")[0].split()[-1]
+    number = cause.number or comparison.what
+    run = cause.run.format(operation=operation, engine=number)
+    then = numbers.get((run, operation), numbers.get((run, f"{comparison.group}, {number}")))
     return None if then is None else Tested(comparison, cause, run, then)
 
 

@@ -3,8 +3,7 @@
 
 The error of a number is the logarithm of ours over the published one, so that half and twice are equally far. A group
 (the engines of one operation on one device) is in order if no two of its numbers come the other way round; pairs that
-are published less than 10 % apart are ties and have no order. A ratio of two engines ("x") is in order by itself, if it
-is on the same side of 1.
+are published less than 10 % apart are ties and have no order.
 """
 
 import itertools
@@ -19,7 +18,6 @@ TIE = 1.1
 BOUNDS = {"within_10": 1.1, "within_25": 1.25, "within_2x": 2.0}
 COLUMNS = ("figure", "group", "number", "unit", "ours", "published", "ours / published", "log2", "order", "cause")
 UNTESTED = "not tested"
-RATIO = "x"  # the unit of one engine over another
 
 
 @dataclass(frozen=True)
@@ -70,16 +68,13 @@ def orderings(comparisons: Iterable[Comparison]) -> dict[tuple[str, str], bool]:
     for group, members in groups.items():
         pairs = [pair for pair in itertools.combinations(members, 2) if _ordered(*pair)]
         verdicts = [(a.ours < b.ours) == (a.published < b.published) for a, b in pairs]
-        ratios = [c for c in members if c.unit == RATIO and max(c.published, 1 / c.published) > TIE]
-        verdicts += [(c.ours > 1) == (c.published > 1) for c in ratios]
         if verdicts:
             agree[group] = all(verdicts)
     return agree
 
 
 def _ordered(a: Comparison, b: Comparison) -> bool:
-    alike = a.unit == b.unit != RATIO
-    return alike and max(a.published, b.published) > TIE * min(a.published, b.published)
+    return a.unit == b.unit and max(a.published, b.published) > TIE * min(a.published, b.published)
 
 
 def score(comparisons: Sequence[Comparison]) -> Scorecard:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Causes: which experiment speaks of which number, and how much of the difference it takes away."""
 
+import fnmatch
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,12 @@ def test_what_explains_nothing_is_said_not_to_be_the_cause() -> None:
     assert causes.applied([OURS], explained_by(undo=9.0))[0].cause.endswith("with undo, 9 s: not the cause")
 
 
+def test_another_operation_and_number_may_stand_in() -> None:
+    row = causes.Cause(figure="kv-*", text="as C", run="turbo/C-{engine}", operation="C", number="msync-4k")
+    tested = causes.tested([OURS], {("turbo/C-msync-4k", "C"): 20.0, ("turbo/C-snapshot", "C"): 40.0}, [row])
+    assert [test.then for test in tested] == [20.0]
+
+
 def test_an_ordering_is_looked_at_again_with_what_was_tested() -> None:
     other = Comparison("kv-ycsb", GROUP, "pmdk", "s", 20.0, 30.0)
     for seconds, agrees in ((36.0, True), (15.0, False), (9.0, False)):  # the last explains nothing and is left out
@@ -54,26 +61,34 @@ def test_numbers_without_an_experiment_keep_no_cause() -> None:
 
 
 def test_every_cause_names_runs_that_there_are() -> None:
-    """Of an experiment's manifest every run is spoken of, and no cause points beside it."""
+    """No cause points beside the runs of its experiment, for the engine that it speaks of."""
     labels = {f"{name}/{run.label}" for name in causes.manifests() for run in manifest.runs(manifest.find(name))}
     labels |= set(causes.manifests())
     for cause in causes.load():
-        pattern = cause.run.format(operation="G", engine="snapshot")
-        assert pattern in labels, cause.run
+        engine = cause.number or (cause.what if cause.what.replace("-", "").isalnum() else "snapshot")
+        pattern = cause.run.format(operation=cause.operation or "[A-G]", engine=engine)
+        assert fnmatch.filter(labels, pattern), cause.run
 
 
 def test_an_experiment_has_the_numbers_of_its_figure() -> None:
     """Seconds of engines by run and operation; what other figures compare by its group."""
     kv = {"program": "kv", "engine": "msync-4k", "workload": "A", "operations": 1000, "roi_ns": 4000, "commit_ns": 1000}
     write = {"test": "persist", "method": "ntstore", "bytes": 64, "writes_per_fence": 4, "mean_ns": 16.0}
+    kyoto = {"program": "kyoto", "engine": "wal", "updates": 2, "transactions": 50, "commits": 60, "roi_ns": 10**6}
+    made = [("A-msync-4k-0.json", "cached", kv), ("run-0.json", "plain", write), ("2-wal-0.json", "log", kyoto)]
+    for engine, roi_ns in (("volatile", 1000), ("volatile-each", 1030)):
+        made.append((f"A-{engine}-0.json", "guards", kv | {"engine": engine, "roi_ns": roi_ns}))
     results = [
-        Result(Path(name), {"manifest": manifest_name, "point": {}, "rows": [row], "identity": MACHINE})
-        for name, manifest_name, row in (("A-msync-4k-0.json", "cached", kv), ("run-0.json", "plain", write))
+        Result(Path(path), {"manifest": name, "point": {}, "rows": [row], "identity": MACHINE})
+        for path, name, row in made
     ]
     assert causes.numbers_of(results) == {
         ("cached/A-msync-4k", "A"): pytest.approx(0.02),  # of 5 M requests
         ("cached", "kv A, share in msync(), msync-4k"): 25.0,
         ("plain", "64 B, fence every 4, ntstore"): 16.0,
+        ("log", "kyoto 2 updates, optane-dcpmm, wal"): pytest.approx(1.0),  # 10 us an iteration
+        ("guards", "kv, all instrumentation, least"): pytest.approx(3.0),
+        ("guards", "kv, all instrumentation, most"): pytest.approx(3.0),
     }
 
 

@@ -33,13 +33,6 @@ def test_ties_and_single_numbers_have_no_order() -> None:
     assert card.orderings_total == 0
 
 
-def test_a_speedup_is_in_order_on_the_same_side_of_one() -> None:
-    card = scorecard.score(
-        [number("a", 1.2, 8.0, "g", "x"), number("a", 0.9, 8.0, "h", "x"), number("a", 3, 1.05, "i", "x")]
-    )
-    assert (card.orderings_agree, card.orderings_total) == (1, 2)
-
-
 def test_what_is_not_comparable_has_a_row_and_no_say() -> None:
     card = scorecard.score([number("a", 1, 9, comparable=False), number("b", 9, 9)])
     assert (card.total, card.orderings_total, len(card.rows)) == (1, 0, 2)

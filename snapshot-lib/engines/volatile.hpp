@@ -50,8 +50,8 @@ class VolatileInstrumented : public Volatile {
 };
 
 // With guards that test and never log (-snapshot-guard=check), with a call of nothing for each store instead of guards
-// (=noop), and with a guard for each store, none merged, moved out of a loop or left out as repeated: what of these costs
-// is whose.
+// (=noop), and with a guard for each store, none merged, moved out of a loop or left out as repeated: what of these
+// costs is whose.
 class VolatileCheck : public Volatile {
   public:
     static constexpr const char *Name = "volatile-check";

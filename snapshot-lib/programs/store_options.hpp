@@ -27,7 +27,7 @@ struct StoreOptions : workloads::Options {
              [this](const char *text) { transactions = number("transactions", text, 0, 100'000'000); }},
             {"updates", "N", "values changed by each transaction, 1 to 128 (default 1)",
              [this](const char *text) { updates = number("updates", text, 1, 128); }},
-            {"mix", "sets|thirds", "updates set records that are there, or set, remove and do nothing, committed at random",
+            {"mix", "sets|thirds", "set records that are there, or set, remove and do nothing, with commits at random",
              [this](const char *text) { thirds = !isFirst("mix", text, "sets", "thirds"); }},
         };
         if (has_kinds)

@@ -16,7 +16,11 @@ from pathlib import Path
 from typing import Any
 
 ENGINES = ["volatile", "volatile-instrumented", "snapshot", "snapshot-nv", "pmdk", "msync-4k"]
-SOME_ENGINES = {"kv": ["volatile-check", "volatile-noop", "volatile-each"], "list": ["pmdk-default"], "btree": ["pmdk-default"]}
+SOME_ENGINES = {
+    "kv": ["volatile-check", "volatile-noop", "volatile-each"],
+    "list": ["pmdk-default"],
+    "btree": ["pmdk-default"],
+}
 # What an engine may have of its own; everything else that a workload reports is the same for all.
 OWN = {"engine", "roi_ns", "load_ns", "log_bytes", "data_bytes", "fences"}
 KV_SIZE = ["--records", "3000", "--operations", "3000", "--buckets", "3"]
