@@ -98,7 +98,7 @@ def miss_ps(guest: GuestConfig) -> Fraction:
 
 
 def persist_ps(guest: GuestConfig) -> Fraction:
-    """One line that the core sends, accepted by the device's cache or the host's write queue: what a fence waits for."""
+    """A line that the core sends, accepted by the device's cache or the host's write queue: what a fence waits for."""
     device, way = guest.device, guest.cpu.llc_latency_ps
     if device.write_queue:
         return Fraction(way + 2 * device.link_latency_ps)
