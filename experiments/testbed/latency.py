@@ -98,13 +98,18 @@ def miss_ps(guest: GuestConfig) -> Fraction:
 
 
 def persist_ps(guest: GuestConfig) -> Fraction:
-    """One line written and accepted by the device's cache or the host's write queue: what a fence waits for."""
-    device = guest.device
+    """A line that the core sends, accepted by the device's cache or the host's write queue: what a fence waits for."""
+    device, way = guest.device, guest.cpu.llc_latency_ps
     if device.write_queue:
-        return Fraction(2 * device.link_latency_ps)
+        return Fraction(way + 2 * device.link_latency_ps)
     data = message_ps(device, LINE_SLOTS, device.link_write_bandwidth)
     completion = message_ps(device, HEADER_SLOTS, device.link_read_bandwidth)
-    return 2 * device.link_latency_ps + data + completion + device_ps(device)
+    return way + 2 * device.link_latency_ps + data + completion + device_ps(device)
+
+
+def nt_stores_ps(guest: GuestConfig, size_bytes: int) -> Fraction:
+    """So many bytes of a long row of non-temporal stores: each buffer sends a line in the time that one write takes."""
+    return persist_ps(guest) * size_bytes / LINE_BYTES / guest.cpu.wc_buffers
 
 
 def mix_bandwidth(device: DeviceProfile, reads: int, writes: int) -> float:

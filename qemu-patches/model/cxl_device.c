@@ -26,6 +26,7 @@ MemDeviceTiming mem_device_timing(const MemDeviceConfig *c) {
 static void reset_queues(MemDevice *d, bool timed) {
     d->timed = timed;
     d->active = timed ? mem_device_timing(&d->config) : (MemDeviceTiming){0};
+    d->sent_until_ps = 0;
     d->accepted_until_ps = 0;
     d->accept_from_ps = 0;
     d->placed_until_ps = 0;
@@ -249,10 +250,18 @@ static void accept_write(MemDevice *d, MemWriteTimes *t, mem_ps sent_ps, mem_ps 
     mem_link_accepted(&d->link, in_device_ps);
 }
 
-MemWriteTimes mem_device_write(MemDevice *d, uint64_t line, uint64_t byte_mask, mem_ps at_ps) {
+/* When a line that is at the link, or the write queue, then goes on. It does not overtake those before it. */
+static mem_ps send_write(MemDevice *d, mem_ps at_ps) {
+    mem_ps sent_ps = MEM_HAS_BUG(MEM_BUG_QUEUE_UNBOUNDED) ? at_ps : mem_slots_ready(&d->write_queue, at_ps);
+
+    d->sent_until_ps = mem_later(d->sent_until_ps, sent_ps);
+    return d->sent_until_ps;
+}
+
+MemWriteTimes mem_device_write(MemDevice *d, uint64_t line, uint64_t byte_mask, mem_ps at_ps, mem_ps way_ps) {
     MemCounters *count = counters_now(d);
     MemDelays why = {0}; /* nobody asks for those of a write */
-    mem_ps sent_ps = MEM_HAS_BUG(MEM_BUG_QUEUE_UNBOUNDED) ? at_ps : mem_slots_ready(&d->write_queue, at_ps);
+    mem_ps sent_ps = send_write(d, at_ps + way_ps);
     MemWriteTimes t = {.left_ps = mem_link_write_data(&d->link, sent_ps)};
     mem_ps looked_up_ps = start_request(d, line, mem_link_arrival(&d->link, t.left_ps), &why);
     MemLookUp l = look_up_write(d, count, line, byte_mask, looked_up_ps, &why);

@@ -66,6 +66,7 @@ typedef struct MemDevice {
     MemLogTimes log_times;
     MemFlash flash;
     MemPersist persist;
+    mem_ps sent_until_ps;     /* when the last line so far was sent: they keep their order */
     mem_ps accepted_until_ps; /* when all writes so far have been accepted */
     mem_ps accept_from_ps;    /* no write is accepted before: those sent before a change of times come first */
     MemEarlyEviction early_evictions[MEM_EARLY_EVICTIONS]; /* by page */
@@ -107,8 +108,11 @@ const char *mem_device_reconfigure(MemDevice *d, const MemDeviceConfig *config);
 
 /* Read a line, requested at `at_ps`. Requests come in the order of their times. */
 MemReadTimes mem_device_read(MemDevice *d, uint64_t line, mem_ps at_ps);
-/* Write these bytes of a line that the CPU held dirty. */
-MemWriteTimes mem_device_write(MemDevice *d, uint64_t line, uint64_t byte_mask, mem_ps at_ps);
+/*
+ * Write these bytes of a line that the CPU held dirty. It leaves the CPU at `at_ps` and is at the link `way_ps` later;
+ * none overtakes another on the way.
+ */
+MemWriteTimes mem_device_write(MemDevice *d, uint64_t line, uint64_t byte_mask, mem_ps at_ps, mem_ps way_ps);
 
 /* pm_wbarrier at `at_ps`: returns when all that was written so far is durable. */
 mem_ps mem_device_barrier(MemDevice *d, mem_ps at_ps);

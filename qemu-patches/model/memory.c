@@ -168,25 +168,27 @@ static Read read_line(MemMemory *m, uint64_t line, mem_ps at_ps, bool demand) {
     return r;
 }
 
-/* Send a line to where it lives. */
-static MemWriteTimes write_line(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
+/* Send a line to where it lives, `way_ps` behind what sends it. */
+static MemWriteTimes write_line(MemMemory *m, const MemOperation *op, mem_ps at_ps, mem_ps way_ps) {
     uint64_t device_line;
     MemDevice *d = mem_memory_route(m, op->line, &device_line);
 
     if (!d) {
-        mem_ps accepted_ps = mem_dram_write(&m->dram, at_ps);
+        mem_ps accepted_ps = mem_dram_write(&m->dram, at_ps + way_ps);
         m->count->dram_writes++;
         return (MemWriteTimes){.left_ps = accepted_ps, .accepted_ps = accepted_ps, .completed_ps = accepted_ps};
     }
-    MemWriteTimes t = mem_device_write(d, device_line, op->byte_mask, at_ps);
+    MemWriteTimes t = mem_device_write(d, device_line, op->byte_mask, at_ps, way_ps);
     if (m->timed) {
         mem_in_flight_add(&m->core.writes, op->line, at_ps, t.completed_ps, m->reached_ps);
     }
     return t;
 }
 
+/* One that the core sends: it passes the LLC as a load does, and the next fence waits for it. */
 static MemWriteTimes write_ordered(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
-    MemWriteTimes t = write_line(m, op, at_ps);
+    MemWriteTimes t = write_line(m, op, at_ps, MEM_HAS_BUG(MEM_BUG_WRITE_SKIPS_LLC) ? 0 : m->llc_ps);
+
     m->core.fence_until_ps = mem_later(m->core.fence_until_ps, t.completed_ps);
     return t;
 }
@@ -350,6 +352,13 @@ static mem_ps take_wc_buffer(MemMemory *m, mem_ps at_ps) {
     return wait_until(m, at_ps, ready_ps, &m->count->stall_fence_ps);
 }
 
+/* The buffer is a fill buffer of the core: it is held until the core knows that its line was accepted. */
+static void send_wc_buffer(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
+    MemWriteTimes t = write_ordered(m, op, at_ps);
+
+    mem_slots_add(&m->core.wc_buffers, MEM_HAS_BUG(MEM_BUG_WC_FREE_WHEN_LEFT) ? t.left_ps : t.completed_ps);
+}
+
 static mem_ps fence(MemMemory *m, mem_ps at_ps, mem_ps until_ps) {
     if (m->timed) {
         mem_histogram_add(&m->histograms[MEM_CAUSE_fence], mem_later(until_ps, at_ps) - at_ps);
@@ -374,7 +383,7 @@ static bool post(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
         prefetch(m, op->line, at_ps);
         return true;
     case MEM_OP_EVICT:
-        write_line(m, op, at_ps);
+        write_line(m, op, at_ps, 0);
         return true;
     case MEM_OP_WRITE_BACK:
         at_ps = mem_core_committed(&m->core, op->line, at_ps);
@@ -385,7 +394,7 @@ static bool post(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
         m->core.fence_until_ps = mem_later(m->core.fence_until_ps, m->core.flushed_ps);
         return true;
     case MEM_OP_NT_SEND:
-        mem_slots_add(&m->core.wc_buffers, write_ordered(m, op, at_ps).left_ps);
+        send_wc_buffer(m, op, at_ps);
         return true;
     default:
         return false;

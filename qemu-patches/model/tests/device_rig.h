@@ -30,10 +30,10 @@ class DeviceRig {
 
     MemReadTimes read(uint64_t dpa, mem_ps at_ps) { return mem_device_read(&d, dpa / kLine, at_ps); }
     // A write as persistence wants it: the CPU dirtied the line before.
-    MemWriteTimes write(uint64_t dpa, mem_ps at_ps, uint64_t mask = MEM_ALL_BYTES) {
+    MemWriteTimes write(uint64_t dpa, mem_ps at_ps, uint64_t mask = MEM_ALL_BYTES, mem_ps way_ps = 0) {
         mem_persist_run(&d.persist, at_ps);
         mem_persist_dirtied(&d.persist, dpa / kLine, at_ps);
-        return mem_device_write(&d, dpa / kLine, mask, at_ps);
+        return mem_device_write(&d, dpa / kLine, mask, at_ps, way_ps);
     }
 
     MemDeviceConfig config;

@@ -28,7 +28,7 @@ bool RefMemSys::Level::take(uint64_t line) {
 
 RefMemSys::RefMemSys(const MemCpuConfig &cpu, const MemDeviceConfig &device, const std::vector<uint8_t> &media)
     : cpu_(cpu), device_(device), media_(media), l1_(make_level(cpu.l1d)), l2_(make_level(cpu.l2)),
-      llc_(make_level(cpu.llc)), sent_until_(cpu.wc_buffers, 0), base_(media) {
+      llc_(make_level(cpu.llc)), held_until_(cpu.wc_buffers, 0), base_(media) {
     size_t frames = device.cache_size_bytes / device.cache_page_bytes;
     pages_.resize(device.cache_ways ? frames / device.cache_ways : 1);
     timed_ = true;
@@ -97,7 +97,7 @@ void RefMemSys::restart(bool cache_lost) {
     channels_.assign(device_.flash_channels, 0);
     accepted_.assign(kCredits, 0);
     completed_.clear();
-    std::fill(sent_until_.begin(), sent_until_.end(), 0);
+    std::fill(held_until_.begin(), held_until_.end(), 0);
     for (auto &set : pages_) {
         if (cache_lost) {
             set.clear();
@@ -265,12 +265,12 @@ void RefMemSys::program(uint64_t page, mem_ps at) {
     }
 }
 
-RefMemSys::Sent RefMemSys::write_back(uint64_t line, mem_ps at, bool capture_later) {
+// From behind the LLC. Returns when the host knows that it was accepted.
+mem_ps RefMemSys::write_back(uint64_t line, mem_ps at, bool capture_later) {
     uint64_t device_line;
     if (!on_device(line, &device_line)) {
         count_->dram_writes++;
-        mem_ps left = occupy(dram_, at, dram_transfer_);
-        return {left, left};
+        return occupy(dram_, at, dram_transfer_);
     }
     bool hit;
     mem_ps credit = accepted_[accepted_.size() - kCredits];
@@ -287,13 +287,14 @@ RefMemSys::Sent RefMemSys::write_back(uint64_t line, mem_ps at, bool capture_lat
     history_[device_line].push_back({live(device_line), accepted, kNever, kNever});
     uncaptured_ = capture_later ? int64_t(device_line) : uncaptured_;
     completed_[line] = accepted + device_now_.link_latency_ps;
-    return {left, completed_[line]};
+    return completed_[line];
 }
 
-RefMemSys::Sent RefMemSys::write_ordered(uint64_t line, mem_ps at, bool capture_later) {
-    Sent sent = write_back(line, at, capture_later);
-    fence_until_ = std::max(fence_until_, sent.completed);
-    return sent;
+// What a flush or a full buffer sends passes the LLC as a load does.
+mem_ps RefMemSys::write_from_core(uint64_t line, mem_ps at, bool capture_later) {
+    mem_ps completed = write_back(line, at + cpu_now_.llc.latency_ps, capture_later);
+    fence_until_ = std::max(fence_until_, completed);
+    return completed;
 }
 
 // ---- Write-combining buffers, flushes, fences ----
@@ -303,7 +304,7 @@ std::list<RefMemSys::Buffer>::iterator RefMemSys::find_buffer(uint64_t line) {
 }
 
 void RefMemSys::send_buffer(std::list<Buffer>::iterator buffer, mem_ps at, bool capture_later) {
-    sent_until_.push_back(write_ordered(buffer->line, at, capture_later).left);
+    held_until_.push_back(write_from_core(buffer->line, at, capture_later));
     open_.erase(buffer);
 }
 
@@ -315,14 +316,14 @@ mem_ps RefMemSys::nt_store(uint64_t hpa, uint32_t size, mem_ps now) {
     auto buffer = find_buffer(line);
     if (buffer == open_.end()) {
         if (drop(line)) {
-            write_ordered(line, now_);
+            write_from_core(line, now_);
         }
-        if (sent_until_.empty()) {
+        if (held_until_.empty()) {
             send_buffer(open_.begin(), now_);
         }
-        auto first = std::min_element(sent_until_.begin(), sent_until_.end());
+        auto first = std::min_element(held_until_.begin(), held_until_.end());
         ready = std::max(ready, *first);
-        sent_until_.erase(first);
+        held_until_.erase(first);
         buffer = open_.insert(open_.end(), {line, {}});
         dirtied(line);
     }
@@ -356,7 +357,7 @@ mem_ps RefMemSys::flush(uint64_t hpa, MemFlushKind kind, mem_ps now) {
     }
     mem_ps until = 0;
     if (dirty) {
-        until = write_ordered(line, now_).completed;
+        until = write_from_core(line, now_);
     } else if (auto sent = completed_.find(line); sent != completed_.end()) {
         until = sent->second;
     }
@@ -388,7 +389,7 @@ mem_ps RefMemSys::wbinvd(mem_ps now) {
         for (Set &set : level->sets) {
             for (const Entry &e : set) {
                 if (e.dirty) {
-                    write_ordered(e.line, now_);
+                    write_from_core(e.line, now_);
                 }
             }
             set.clear();
@@ -444,7 +445,7 @@ std::vector<uint8_t> RefMemSys::survivors(mem_ps now) {
         }
     }
     open_.clear();
-    sent_until_.assign(cpu_.wc_buffers, 0);
+    held_until_.assign(cpu_.wc_buffers, 0);
     restart(!device_.cache_power_loss_protected);
     return base_;
 }

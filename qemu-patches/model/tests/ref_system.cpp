@@ -12,7 +12,7 @@ static const LineBytes kAllBytes = LineBytes().set();
 
 RefSystem::RefSystem(const MemCpuConfig &cpu, const std::vector<MemDeviceConfig> &devices)
     : cpu_(cpu), windows_(MEMSYS_MAX_WINDOWS), l1_(cpu.l1d), l2_(cpu.l2), llc_(cpu.llc),
-      fill_buffers_(cpu.fill_buffers), prefetch_buffers_(cpu.prefetch_buffers), sent_until_(cpu.wc_buffers, 0) {
+      fill_buffers_(cpu.fill_buffers), prefetch_buffers_(cpu.prefetch_buffers), held_until_(cpu.wc_buffers, 0) {
     for (const MemDeviceConfig &device : devices) {
         devices_.emplace_back(device, &count_);
     }
@@ -288,26 +288,24 @@ RefSystem::MemoryRead RefSystem::read_memory(uint64_t line, mem_ps at, bool dema
     return {r.done, r.hit ? &count_->stall_cxl_hit_ps : &count_->stall_cxl_miss_ps};
 }
 
-// Returns when the host knows that it was accepted; `*left`: when its bytes have left.
-mem_ps RefSystem::write_memory(uint64_t line, const LineBytes &bytes, mem_ps at, mem_ps *left) {
+// From behind the LLC. Returns when the host knows that it was accepted.
+mem_ps RefSystem::write_memory(uint64_t line, const LineBytes &bytes, mem_ps at) {
     auto [device, device_line] = route(line);
     if (!device) {
         count_->dram_writes++;
         dram_free_ = std::max(dram_free_, at) + (timed_ ? dram_transfer(cpu_) : 0);
-        *left = dram_free_;
         return dram_free_;
     }
-    RefTimedDevice::Write w = device->write(device_line, bytes, at);
+    mem_ps completed = device->write(device_line, bytes, at);
     if (timed_) {
-        written_.push_back({line, w.completed});
+        written_.push_back({line, completed});
     }
-    *left = w.left;
-    return w.completed;
+    return completed;
 }
 
-// A fence waits for it.
-mem_ps RefSystem::write_ordered(uint64_t line, const LineBytes &bytes, mem_ps at, mem_ps *left) {
-    mem_ps completed = write_memory(line, bytes, at, left);
+// It has the LLC to pass first, and a fence waits for it.
+mem_ps RefSystem::write_from_core(uint64_t line, const LineBytes &bytes, mem_ps at) {
+    mem_ps completed = write_memory(line, bytes, at + (timed_ ? cpu_.llc.latency_ps : 0));
     fence_until_ = std::max(fence_until_, completed);
     return completed;
 }
@@ -425,8 +423,7 @@ void RefSystem::evict(const std::vector<uint64_t> &victims) {
         if (!begun_) {
             begin_operation();
         }
-        mem_ps left;
-        write_memory(line, kAllBytes, issued_, &left);
+        write_memory(line, kAllBytes, issued_);
     }
 }
 
@@ -515,10 +512,8 @@ std::list<RefSystem::Buffer>::iterator RefSystem::find_buffer(uint64_t line) {
 }
 
 void RefSystem::send_buffer(std::list<Buffer>::iterator buffer) {
-    mem_ps left;
     begin_operation();
-    write_ordered(buffer->line, buffer->bytes, at_, &left);
-    sent_until_.push_back(left);
+    held_until_.push_back(write_from_core(buffer->line, buffer->bytes, at_));
     open_.erase(buffer);
 }
 
@@ -536,13 +531,13 @@ mem_ps RefSystem::nt_store(uint64_t hpa, uint32_t size, mem_ps now) {
         if (drop(line)) {
             write_back(line);
         }
-        if (sent_until_.empty()) {
+        if (held_until_.empty()) {
             send_buffer(open_.begin());
         }
         begin_operation();
-        auto first = std::min_element(sent_until_.begin(), sent_until_.end());
+        auto first = std::min_element(held_until_.begin(), held_until_.end());
         wait(*first, count_->stall_fence_ps);
-        sent_until_.erase(first);
+        held_until_.erase(first);
         open_.push_back({line, {}});
     }
     auto buffer = find_buffer(line);
@@ -559,13 +554,12 @@ mem_ps RefSystem::nt_store(uint64_t hpa, uint32_t size, mem_ps now) {
 
 // The stores to the line come first.
 void RefSystem::write_back(uint64_t line) {
-    mem_ps left;
     begin_operation();
     mem_ps committed = at_;
     for (const Store &s : stores_) {
         committed = s.line == line ? std::max(committed, s.commits) : committed;
     }
-    flushed_ = write_ordered(line, kAllBytes, committed, &left);
+    flushed_ = write_from_core(line, kAllBytes, committed);
 }
 
 mem_ps RefSystem::flush(uint64_t hpa, MemFlushKind kind, mem_ps now) {
@@ -715,7 +709,7 @@ void RefSystem::set_timed(bool timed) {
     timed_ = timed;
     count_ = timed ? &counters_ : &ignored_;
     nothing_under_way();
-    sent_until_.assign(sent_until_.size(), 0);
+    held_until_.assign(held_until_.size(), 0);
 }
 
 void RefSystem::power(bool cut, mem_ps now) {
@@ -723,7 +717,7 @@ void RefSystem::power(bool cut, mem_ps now) {
     forget_all();
     open_.clear();
     nothing_under_way();
-    sent_until_.assign(cpu_.wc_buffers, 0);
+    held_until_.assign(cpu_.wc_buffers, 0);
     for (RefTimedDevice &device : devices_) {
         cut ? device.power_cut(now_) : device.power_off(now_);
     }

@@ -104,8 +104,8 @@ class RefSystem {
 
     std::pair<RefTimedDevice *, uint64_t> route(uint64_t line);
     MemoryRead read_memory(uint64_t line, mem_ps at, bool demand);
-    mem_ps write_memory(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at, mem_ps *left);
-    mem_ps write_ordered(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at, mem_ps *left);
+    mem_ps write_memory(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at);
+    mem_ps write_from_core(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at);
 
     void miss(uint64_t line, bool store, const Found &found, const std::vector<uint64_t> &victims);
     void load(uint64_t line, bool independent);
@@ -149,7 +149,7 @@ class RefSystem {
     std::vector<Written> written_;
     RefPlaces fill_buffers_, prefetch_buffers_;
     std::list<Buffer> open_;         // oldest first
-    std::vector<mem_ps> sent_until_; // of the WC buffers that are not open
+    std::vector<mem_ps> held_until_; // of the WC buffers that are not open
     mem_ps dram_free_ = 0, flushed_ = 0, fence_until_ = 0;
 
     MemCounters counters_ = {}, ignored_ = {};

@@ -125,7 +125,7 @@ void RefTimedDevice::empty_queues() {
     use_times();
     to_host_ = to_device_ = controller_calendar_ = dram_ = {};
     accepted_.clear();
-    last_line_ = header_taken_ = write_left_ = accepted_until_ = accept_from_ = placed_until_ = 0;
+    last_line_ = header_taken_ = write_sent_ = write_left_ = accepted_until_ = accept_from_ = placed_until_ = 0;
     early_evictions_.clear();
     log_from_ = log_done_ = log_open_from_ = 0;
     write_queue_ = RefPlaces(config_.write_queue);
@@ -280,10 +280,10 @@ RefTimedDevice::Read RefTimedDevice::read(uint64_t line, mem_ps at) {
     return r;
 }
 
-RefTimedDevice::Write RefTimedDevice::write(uint64_t line, const LineBytes &bytes, mem_ps at) {
+mem_ps RefTimedDevice::write(uint64_t line, const LineBytes &bytes, mem_ps at) {
     Read nobodys = {};
     mem_ps credit = accepted_.size() < kCredits ? 0 : accepted_[accepted_.size() - kCredits];
-    mem_ps sent = write_queue_.free_from(at);
+    mem_ps sent = std::max(write_queue_.free_from(at), write_sent_); // in the order of the calls
     mem_ps left = to_device_.reserve(std::max({sent, credit, write_left_}), write_data_) + write_data_;
     mem_ps looked_up = start_request(line, left + latency_, nobodys);
     run_log(looked_up);
@@ -291,6 +291,7 @@ RefTimedDevice::Write RefTimedDevice::write(uint64_t line, const LineBytes &byte
     mem_ps accepted = std::max(move_line(l.ready, nobodys), accept_from_);
     write_queue_.take(accepted);
     mem_ps completed = config_.write_queue ? sent + 2 * latency_ : complete(accepted);
+    write_sent_ = sent;
     write_left_ = left;
     accepted_until_ = std::max(accepted_until_, accepted);
     accepted_.push_back(accepted);
@@ -312,7 +313,7 @@ RefTimedDevice::Write RefTimedDevice::write(uint64_t line, const LineBytes &byte
     }
     count().cxl_writes++;
     count().link_write_bytes += kLine;
-    return {left, completed};
+    return completed;
 }
 
 mem_ps RefTimedDevice::barrier(mem_ps at) {

@@ -58,15 +58,12 @@ class RefTimedDevice {
         bool hit;
         mem_ps link = 0, queue = 0, cache = 0, flash = 0, program = 0, gc = 0;
     };
-    struct Write {
-        mem_ps left, completed;
-    };
 
     RefTimedDevice(const MemDeviceConfig &config, MemCounters *const *count);
     void set_timed(bool timed, mem_ps now);
     void reconfigure(const MemDeviceConfig &config);
     Read read(uint64_t line, mem_ps at);
-    Write write(uint64_t line, const LineBytes &bytes, mem_ps at);
+    mem_ps write(uint64_t line, const LineBytes &bytes, mem_ps at); // when the host knows that it was accepted
     mem_ps barrier(mem_ps at);
     void power_cut(mem_ps now);
     void power_off(mem_ps now);
@@ -152,7 +149,7 @@ class RefTimedDevice {
     std::vector<mem_ps> accepted_; // of every write
     mem_ps last_line_ = 0;         // when the latest of the lines to the host starts
     mem_ps header_taken_ = 0;      // when the last completion went with one
-    mem_ps write_left_ = 0, accepted_until_ = 0, accept_from_ = 0, placed_until_ = 0;
+    mem_ps write_sent_ = 0, write_left_ = 0, accepted_until_ = 0, accept_from_ = 0, placed_until_ = 0;
     RefPlaces write_queue_, mshrs_, lanes_;
     std::vector<std::vector<std::unique_ptr<Page>>> sets_; // by frame, filled from the first on
     std::vector<std::unique_ptr<RefPolicy>> policies_;     // of each set; none: random

@@ -102,7 +102,8 @@ class Rig {
     }
     mem_ps hit_ps() const { return cpu.llc.latency_ps + device_look_up() + device.link_latency_ps + 2 * kNs; }
     mem_ps miss_ps() const { return hit_ps() + device.flash_read_ps; }
-    mem_ps accept_ps() const { return 4 * kNs + device_look_up(); }
+    // Of a line that the core sends; the LLC's own, evicted, have no llc.latency to go.
+    mem_ps accept_ps() const { return cpu.llc.latency_ps + 4 * kNs + device_look_up(); }
     mem_ps fence_ps() const { return accept_ps() + device.link_latency_ps; }
 
     MemCpuConfig cpu;

@@ -243,11 +243,12 @@ TEST(Fences, AFlushThatWaitsForItsStoreForgetsNoEarlierWrite) {
     r.load(kWindow);
     EXPECT_EQ(r.nt_store(0, 1), 0u);
     mem_ps sent = r.now;
+    r.now += 50 * kNs;
     EXPECT_EQ(memsys_store(r.m, kWindow + 65 * kLine, r.now, &slot), 0u); // its line comes after r.hit_ps()
-    r.now += r.hit_ps() - 50 * kNs;
+    r.now += r.hit_ps() - 100 * kNs;
     EXPECT_EQ(r.flush(65 * kLine), 0u);
     mem_ps left = sent + r.fence_ps() - r.now;
-    EXPECT_EQ(left, 32 * kNs);
+    EXPECT_EQ(left, 52 * kNs);
     EXPECT_EQ(r.flush(0, MEM_CLFLUSH), left);
 }
 

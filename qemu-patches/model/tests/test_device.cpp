@@ -158,6 +158,28 @@ TEST(Link, LinesToTheDeviceKeepTheirOrderOverCredits) {
     }
 }
 
+// What the core flushed has the LLC to pass; what the LLC evicts after that waits behind it.
+TEST(Link, NoLineOvertakesOneThatIsOnItsWay) {
+    for (uint32_t queue : {0u, 4u}) {
+        MemDeviceConfig c = small_device(true);
+        c.write_queue = queue;
+        DeviceRig r(c);
+        r.read(0, 0);
+        constexpr mem_ps kWay = 20 * kNs;
+        MemWriteTimes flushed = r.write(0, 20 * kUs, MEM_ALL_BYTES, kWay), evicted = r.write(0, 20 * kUs);
+        mem_ps apart = queue ? 0 : 4 * kNs; // the queue takes what it has room for at once
+        expect_form("left, after its way", 20 * kUs + kWay + 4 * kNs, flushed.left_ps);
+        expect_form("left, the other behind it", flushed.left_ps + 4 * kNs, evicted.left_ps);
+        expect_form("accepted in this order", flushed.accepted_ps + apart, evicted.accepted_ps);
+        DeviceRig alone(c);
+        alone.read(0, 0);
+        mem_ps direct = alone.write(0, 20 * kUs).completed_ps;
+        expect_form("the way is all that it costs", direct + kWay, flushed.completed_ps);
+        EXPECT_EQ(mem_persist_state(&r.d.persist, 0, evicted.accepted_ps - 1), MEM_LINE_IN_FLIGHT);
+        EXPECT_EQ(mem_persist_state(&r.d.persist, 0, evicted.accepted_ps), MEM_LINE_DURABLE);
+    }
+}
+
 TEST(Controller, StartsOneRequestAnInterval) {
     MemDeviceConfig c = plain_device();
     c.controller_latency_ps = 300 * kNs;

@@ -235,7 +235,7 @@ TEST(Fence, DramWritesAreWaitedForToo) {
     uint32_t slot;
     r.now += memsys_store(r.m, 0, r.now, &slot);
     r.now += memsys_flush(r.m, 0, MEM_CLWB, r.now);
-    EXPECT_EQ(r.fence(), 4 * kNs);
+    EXPECT_EQ(r.fence(), r.cpu.llc.latency_ps + 4 * kNs);
     EXPECT_EQ(r.counters().dram_writes, 1u);
 }
 
@@ -257,11 +257,13 @@ TEST(Wc, OldestBufferGoesWhenAllAreOpen) {
         r.nt_store(line * 64, 1, 8);
     }
     EXPECT_EQ(r.counters().cxl_writes, 0u);
-    EXPECT_EQ(r.nt_store(4 * 64, 1, 8), 4 * kNs); // until the link has taken line 0
+    mem_ps sent = r.now;
+    EXPECT_EQ(r.nt_store(4 * 64, 1, 8), r.fence_ps()); // until line 0 is known to be accepted
     EXPECT_EQ(r.counters().cxl_writes, 1u);
-    EXPECT_EQ(r.state(0), MEM_LINE_IN_FLIGHT);
+    EXPECT_EQ(r.state_at(0, sent + r.accept_ps() - 1), MEM_LINE_IN_FLIGHT);
+    EXPECT_EQ(r.state_at(0, sent + r.accept_ps()), MEM_LINE_DURABLE);
     EXPECT_EQ(r.state(64), MEM_LINE_CPU_DIRTY);
-    EXPECT_EQ(r.counters().stall_fence_ps, 4 * kNs);
+    EXPECT_EQ(r.counters().stall_fence_ps, r.fence_ps());
 }
 
 TEST(Wc, DirtyCachedLineIsWrittenBackFirst) {

@@ -52,19 +52,90 @@ TEST(Idle, StoreClwbSfenceAndNtStoreSfence) {
     expect_form("nt store + sfence, device-cache miss", r.fence_ps() + r.device.flash_read_ps, r.now - start);
 }
 
-TEST(Queue, NtStoresToDramSaturateItsChannel) {
+TEST(Idle, AWriteOfTheCorePassesTheLlcAsALoadDoes) {
     Rig r;
+    expect_form("read of a device-cache hit, less its line", 300 * kNs, r.hit_ps() - 2 * kNs);
+    expect_form("clwb + sfence, less its line", 300 * kNs, r.fence_ps() - 4 * kNs);
+    r.load(kWindow);
+    for (bool nt : {false, true}) {
+        for (mem_ps late : {mem_ps(0), r.fence_ps() - 1, r.fence_ps(), r.fence_ps() + 1}) {
+            nt ? r.nt_store(0, 1) : r.store(0, 1);
+            r.flush(0);
+            mem_ps accepted = r.now + r.accept_ps();
+            EXPECT_EQ(r.state_at(0, accepted - 1), MEM_LINE_IN_FLIGHT);
+            EXPECT_EQ(r.state_at(0, accepted), MEM_LINE_DURABLE);
+            r.now += late;
+            EXPECT_EQ(r.fence(), late < r.fence_ps() ? r.fence_ps() - late : 0);
+            r.load(kWindow);
+        }
+    }
+}
+
+TEST(Idle, AnEvictionStartsAtTheLlc) {
+    Rig r;
+    r.store(0, 1);
+    mem_ps before = 0;
+    for (uint64_t i = 1; r.counters().cxl_writes == 0; i++) {
+        before = r.now;
+        r.load(i * 4096);
+    }
+    mem_ps accepted = before + r.accept_ps() - r.cpu.llc.latency_ps;
+    EXPECT_EQ(r.state_at(0, accepted - 1), MEM_LINE_IN_FLIGHT);
+    EXPECT_EQ(r.state_at(0, accepted), MEM_LINE_DURABLE);
+}
+
+// What limits the non-temporal stores of one core: its buffers, each held for as long as a write takes.
+TEST(Queue, SoManyWcBuffersAreSoManyLinesALatency) {
+    MemCpuConfig cpu = small_cpu();
+    for (uint32_t buffers : {1u, 2u, 10u, 76u, 100u}) {
+        cpu.wc_buffers = buffers;
+        Rig r(cpu, small_device(true));
+        r.load(kWindow);
+        const uint64_t rounds = 8, lines = rounds * buffers;
+        mem_ps start = r.now;
+        for (uint64_t i = 0; i < lines; i++) {
+            r.nt_store(i % 64 * kLine, 3);
+        }
+        r.fence();
+        mem_ps wire = 4 * kNs, latency = r.fence_ps(); // 76 lines: the link is the limit
+        mem_ps expected =
+            buffers * wire <= latency ? rounds * latency + (buffers - 1) * wire : latency + (lines - 1) * wire;
+        expect_form("eight lines a buffer", expected, r.now - start);
+    }
+}
+
+TEST(Queue, AWcBufferIsFreeWhenItsLineIsKnownToBeAccepted) {
+    for (bool local : {false, true}) {
+        for (int early : {1, 0}) {
+            Rig r; // 4 buffers
+            r.load(kWindow);
+            uint64_t first = local ? 1 << 16 : kWindow;
+            for (uint64_t line = 0; line < 4; line++) {
+                EXPECT_EQ(memsys_nt_store(r.m, first + line * kLine, kLine, r.now), 0u);
+            }
+            r.now += (local ? r.cpu.llc.latency_ps + 4 * kNs : r.fence_ps()) - mem_ps(early);
+            EXPECT_EQ(memsys_nt_store(r.m, first + 4 * kLine, 8, r.now), mem_ps(early)) << (local ? "DRAM" : "device");
+        }
+    }
+}
+
+TEST(Queue, NtStoresToDramSaturateItsChannel) {
+    MemCpuConfig cpu = small_cpu();
+    cpu.wc_buffers = 6; // of 24 ns each; a line takes 4
+    Rig r(cpu, small_device(true));
     const uint64_t lines = 1000;
     mem_ps start = r.now;
     for (uint64_t i = 0; i < lines; i++) {
         r.now += memsys_nt_store(r.m, i * 64, 64, r.now);
     }
     r.fence();
-    expect_form("1000 lines to DRAM", lines * 4 * kNs, r.now - start);
+    expect_form("1000 lines to DRAM", cpu.llc.latency_ps + lines * 4 * kNs, r.now - start);
 }
 
 TEST(Queue, NtStoresToTheDeviceSaturateTheLink) {
-    Rig r;
+    MemCpuConfig cpu = small_cpu();
+    cpu.wc_buffers = 76; // of 304 ns each; a line takes 4
+    Rig r(cpu, small_device(true));
     r.load(kWindow);
     r.load(kWindow + 4096);
     const uint64_t lines = 128;
@@ -78,20 +149,20 @@ TEST(Queue, NtStoresToTheDeviceSaturateTheLink) {
 }
 
 TEST(Queue, LinkTakesNoMoreThanItsCreditsAtOnce) {
-    MemCpuConfig cpu = small_cpu();
-    cpu.wc_buffers = 8;
     MemDeviceConfig device = small_device(true);
     device.link_write_bandwidth = UINT64_C(64000000000); // 1 ns a line: 1024 lines are sent before one is accepted
     device.controller_latency_ps = 5 * kUs;
-    Rig r(cpu, device);
+    Rig r(small_cpu(), device);
     r.load(kWindow);
     mem_ps start = r.now;
-    for (uint64_t i = 0; i < 1025; i++) {
-        r.nt_store(i % 64 * 64, 3);
+    for (uint64_t i = 0; i < 1025; i++) { // flushes: nothing in the core limits them
+        r.store(0, 3);
+        r.flush(0);
     }
     r.fence();
     mem_ps accept = kNs + r.device_look_up();
-    expect_form("1025 lines on 1024 credits", accept + accept + device.link_latency_ps, r.now - start);
+    expect_form("1025 lines on 1024 credits", r.cpu.llc.latency_ps + accept + accept + device.link_latency_ps,
+                r.now - start);
 }
 
 TEST(Queue, OneFlashChannelAlternatesReadsAndPrograms) {
@@ -125,7 +196,7 @@ TEST(Queue, FlashChannelsWorkSideBySide) {
 TEST(Queue, AReadOfAPageBeingFilledWaitsForIt) {
     Rig r;
     r.now += memsys_nt_store(r.m, kWindow, 64, r.now); // fetches the page
-    mem_ps filled = 4 * kNs + r.device_look_up() + r.device.flash_read_ps;
+    mem_ps filled = r.accept_ps() + r.device.flash_read_ps;
     expect_form("hit under miss", filled + 2 * kNs + r.device.link_latency_ps, r.load(kWindow + 64));
     EXPECT_EQ(r.counters().cache_hits, 1u);
     EXPECT_EQ(r.counters().stall_cxl_hit_ps, r.now);
