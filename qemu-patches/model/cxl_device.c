@@ -242,6 +242,7 @@ static void accept_write(MemDevice *d, MemWriteTimes *t, mem_ps sent_ps, mem_ps 
         mem_slots_take(&d->write_queue, in_device_ps);
         t->accepted_ps = mem_link_arrival(&d->link, sent_ps);
         t->completed_ps = mem_link_arrival(&d->link, t->accepted_ps);
+        t->taken_ps = t->completed_ps;
     } else {
         t->accepted_ps = in_device_ps;
         t->completed_ps = mem_link_completion(&d->link, in_device_ps);
@@ -262,8 +263,8 @@ MemWriteTimes mem_device_write(MemDevice *d, uint64_t line, uint64_t byte_mask, 
     MemCounters *count = counters_now(d);
     MemDelays why = {0}; /* nobody asks for those of a write */
     mem_ps sent_ps = send_write(d, at_ps + way_ps);
-    MemWriteTimes t = {.left_ps = mem_link_write_data(&d->link, sent_ps)};
-    mem_ps looked_up_ps = start_request(d, line, mem_link_arrival(&d->link, t.left_ps), &why);
+    MemWriteTimes t = {.taken_ps = mem_link_write_data(&d->link, sent_ps)};
+    mem_ps looked_up_ps = start_request(d, line, mem_link_arrival(&d->link, t.taken_ps), &why);
     MemLookUp l = look_up_write(d, count, line, byte_mask, looked_up_ps, &why);
 
     assert(byte_mask);

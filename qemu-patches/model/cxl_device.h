@@ -84,7 +84,7 @@ typedef struct MemReadTimes {
 } MemReadTimes;
 
 typedef struct MemWriteTimes {
-    mem_ps left_ps;      /* the last byte has left the host */
+    mem_ps taken_ps;     /* the core need not hold it: its last byte has left, or the write queue has answered */
     mem_ps accepted_ps;  /* it is where it was sent */
     mem_ps completed_ps; /* the host knows */
 } MemWriteTimes;

@@ -176,7 +176,7 @@ static MemWriteTimes write_line(MemMemory *m, const MemOperation *op, mem_ps at_
     if (!d) {
         mem_ps accepted_ps = mem_dram_write(&m->dram, at_ps + way_ps);
         m->count->dram_writes++;
-        return (MemWriteTimes){.left_ps = accepted_ps, .accepted_ps = accepted_ps, .completed_ps = accepted_ps};
+        return (MemWriteTimes){.taken_ps = accepted_ps, .accepted_ps = accepted_ps, .completed_ps = accepted_ps};
     }
     MemWriteTimes t = mem_device_write(d, device_line, op->byte_mask, at_ps, way_ps);
     if (m->timed) {
@@ -352,11 +352,11 @@ static mem_ps take_wc_buffer(MemMemory *m, mem_ps at_ps) {
     return wait_until(m, at_ps, ready_ps, &m->count->stall_fence_ps);
 }
 
-/* The buffer is a fill buffer of the core: it is held until the core knows that its line was accepted. */
+/* The buffer is a fill buffer of the core: it is held until the host has taken its line. */
 static void send_wc_buffer(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
     MemWriteTimes t = write_ordered(m, op, at_ps);
 
-    mem_slots_add(&m->core.wc_buffers, MEM_HAS_BUG(MEM_BUG_WC_FREE_WHEN_LEFT) ? t.left_ps : t.completed_ps);
+    mem_slots_add(&m->core.wc_buffers, MEM_HAS_BUG(MEM_BUG_WC_FREE_AT_ONCE) ? at_ps : t.taken_ps);
 }
 
 static mem_ps fence(MemMemory *m, mem_ps at_ps, mem_ps until_ps) {

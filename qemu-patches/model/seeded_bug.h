@@ -43,7 +43,7 @@ enum {
     MEM_BUG_NO_FILL_BUFFERS,       /* any number of misses is under way at once */
     MEM_BUG_ONE_WAY,               /* every piece of an interleaved window goes to its first device */
     MEM_BUG_WRITE_BACK_UNCOUNTED,  /* a page is programmed that no counter accounts for */
-    MEM_BUG_WC_FREE_WHEN_LEFT,     /* a WC buffer is free when its line has left the host, accepted or not */
+    MEM_BUG_WC_FREE_AT_ONCE,       /* a WC buffer is free when its line has been sent, taken or not */
     MEM_BUG_WRITE_SKIPS_LLC,       /* what the core writes starts behind the LLC */
 
     MEM_BUG_FLASH_SUSPEND_UNTOLD = 40, /* nobody hears that a suspended program ends later */

@@ -265,12 +265,12 @@ void RefMemSys::program(uint64_t page, mem_ps at) {
     }
 }
 
-// From behind the LLC. Returns when the host knows that it was accepted.
-mem_ps RefMemSys::write_back(uint64_t line, mem_ps at, bool capture_later) {
+RefMemSys::Sent RefMemSys::write_back(uint64_t line, mem_ps at, bool capture_later) {
     uint64_t device_line;
     if (!on_device(line, &device_line)) {
         count_->dram_writes++;
-        return occupy(dram_, at, dram_transfer_);
+        mem_ps left = occupy(dram_, at, dram_transfer_);
+        return {left, left};
     }
     bool hit;
     mem_ps credit = accepted_[accepted_.size() - kCredits];
@@ -287,14 +287,14 @@ mem_ps RefMemSys::write_back(uint64_t line, mem_ps at, bool capture_later) {
     history_[device_line].push_back({live(device_line), accepted, kNever, kNever});
     uncaptured_ = capture_later ? int64_t(device_line) : uncaptured_;
     completed_[line] = accepted + device_now_.link_latency_ps;
-    return completed_[line];
+    return {left, completed_[line]};
 }
 
 // What a flush or a full buffer sends passes the LLC as a load does.
-mem_ps RefMemSys::write_from_core(uint64_t line, mem_ps at, bool capture_later) {
-    mem_ps completed = write_back(line, at + cpu_now_.llc.latency_ps, capture_later);
-    fence_until_ = std::max(fence_until_, completed);
-    return completed;
+RefMemSys::Sent RefMemSys::write_from_core(uint64_t line, mem_ps at, bool capture_later) {
+    Sent sent = write_back(line, at + cpu_now_.llc.latency_ps, capture_later);
+    fence_until_ = std::max(fence_until_, sent.completed);
+    return sent;
 }
 
 // ---- Write-combining buffers, flushes, fences ----
@@ -304,7 +304,7 @@ std::list<RefMemSys::Buffer>::iterator RefMemSys::find_buffer(uint64_t line) {
 }
 
 void RefMemSys::send_buffer(std::list<Buffer>::iterator buffer, mem_ps at, bool capture_later) {
-    held_until_.push_back(write_from_core(buffer->line, at, capture_later));
+    held_until_.push_back(write_from_core(buffer->line, at, capture_later).left);
     open_.erase(buffer);
 }
 
@@ -357,7 +357,7 @@ mem_ps RefMemSys::flush(uint64_t hpa, MemFlushKind kind, mem_ps now) {
     }
     mem_ps until = 0;
     if (dirty) {
-        until = write_from_core(line, now_);
+        until = write_from_core(line, now_).completed;
     } else if (auto sent = completed_.find(line); sent != completed_.end()) {
         until = sent->second;
     }

@@ -60,6 +60,9 @@ class RefMemSys {
         uint64_t line;
         std::set<uint32_t> bytes;
     };
+    struct Sent {
+        mem_ps left, completed;
+    };
 
     static Level make_level(const MemCacheConfig &config);
     static mem_ps occupy(mem_ps &free_at, mem_ps at, mem_ps span);
@@ -71,8 +74,8 @@ class RefMemSys {
     mem_ps look_up_done(mem_ps arrived) const;
     Page &look_up(uint64_t page, mem_ps at, bool *hit);
     void program(uint64_t page, mem_ps at);
-    mem_ps write_back(uint64_t line, mem_ps at, bool capture_later = false);
-    mem_ps write_from_core(uint64_t line, mem_ps at, bool capture_later = false);
+    Sent write_back(uint64_t line, mem_ps at, bool capture_later = false);
+    Sent write_from_core(uint64_t line, mem_ps at, bool capture_later = false);
     void send_buffer(std::list<Buffer>::iterator buffer, mem_ps at, bool capture_later = false);
     std::list<Buffer>::iterator find_buffer(uint64_t line);
     bool drop(uint64_t line);

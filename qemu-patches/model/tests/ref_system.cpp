@@ -288,24 +288,26 @@ RefSystem::MemoryRead RefSystem::read_memory(uint64_t line, mem_ps at, bool dema
     return {r.done, r.hit ? &count_->stall_cxl_hit_ps : &count_->stall_cxl_miss_ps};
 }
 
-// From behind the LLC. Returns when the host knows that it was accepted.
-mem_ps RefSystem::write_memory(uint64_t line, const LineBytes &bytes, mem_ps at) {
+// From behind the LLC. Returns when the host knows that it was accepted; `*taken`: when it has it from the core.
+mem_ps RefSystem::write_memory(uint64_t line, const LineBytes &bytes, mem_ps at, mem_ps *taken) {
     auto [device, device_line] = route(line);
     if (!device) {
         count_->dram_writes++;
         dram_free_ = std::max(dram_free_, at) + (timed_ ? dram_transfer(cpu_) : 0);
+        *taken = dram_free_;
         return dram_free_;
     }
-    mem_ps completed = device->write(device_line, bytes, at);
+    RefTimedDevice::Write w = device->write(device_line, bytes, at);
     if (timed_) {
-        written_.push_back({line, completed});
+        written_.push_back({line, w.completed});
     }
-    return completed;
+    *taken = w.taken;
+    return w.completed;
 }
 
 // It has the LLC to pass first, and a fence waits for it.
-mem_ps RefSystem::write_from_core(uint64_t line, const LineBytes &bytes, mem_ps at) {
-    mem_ps completed = write_memory(line, bytes, at + (timed_ ? cpu_.llc.latency_ps : 0));
+mem_ps RefSystem::write_from_core(uint64_t line, const LineBytes &bytes, mem_ps at, mem_ps *taken) {
+    mem_ps completed = write_memory(line, bytes, at + (timed_ ? cpu_.llc.latency_ps : 0), taken);
     fence_until_ = std::max(fence_until_, completed);
     return completed;
 }
@@ -423,7 +425,8 @@ void RefSystem::evict(const std::vector<uint64_t> &victims) {
         if (!begun_) {
             begin_operation();
         }
-        write_memory(line, kAllBytes, issued_);
+        mem_ps taken;
+        write_memory(line, kAllBytes, issued_, &taken);
     }
 }
 
@@ -512,8 +515,10 @@ std::list<RefSystem::Buffer>::iterator RefSystem::find_buffer(uint64_t line) {
 }
 
 void RefSystem::send_buffer(std::list<Buffer>::iterator buffer) {
+    mem_ps taken;
     begin_operation();
-    held_until_.push_back(write_from_core(buffer->line, buffer->bytes, at_));
+    write_from_core(buffer->line, buffer->bytes, at_, &taken);
+    held_until_.push_back(taken);
     open_.erase(buffer);
 }
 
@@ -554,12 +559,13 @@ mem_ps RefSystem::nt_store(uint64_t hpa, uint32_t size, mem_ps now) {
 
 // The stores to the line come first.
 void RefSystem::write_back(uint64_t line) {
+    mem_ps taken;
     begin_operation();
     mem_ps committed = at_;
     for (const Store &s : stores_) {
         committed = s.line == line ? std::max(committed, s.commits) : committed;
     }
-    flushed_ = write_from_core(line, kAllBytes, committed);
+    flushed_ = write_from_core(line, kAllBytes, committed, &taken);
 }
 
 mem_ps RefSystem::flush(uint64_t hpa, MemFlushKind kind, mem_ps now) {

@@ -104,8 +104,8 @@ class RefSystem {
 
     std::pair<RefTimedDevice *, uint64_t> route(uint64_t line);
     MemoryRead read_memory(uint64_t line, mem_ps at, bool demand);
-    mem_ps write_memory(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at);
-    mem_ps write_from_core(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at);
+    mem_ps write_memory(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at, mem_ps *taken);
+    mem_ps write_from_core(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at, mem_ps *taken);
 
     void miss(uint64_t line, bool store, const Found &found, const std::vector<uint64_t> &victims);
     void load(uint64_t line, bool independent);

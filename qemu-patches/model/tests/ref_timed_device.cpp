@@ -280,7 +280,7 @@ RefTimedDevice::Read RefTimedDevice::read(uint64_t line, mem_ps at) {
     return r;
 }
 
-mem_ps RefTimedDevice::write(uint64_t line, const LineBytes &bytes, mem_ps at) {
+RefTimedDevice::Write RefTimedDevice::write(uint64_t line, const LineBytes &bytes, mem_ps at) {
     Read nobodys = {};
     mem_ps credit = accepted_.size() < kCredits ? 0 : accepted_[accepted_.size() - kCredits];
     mem_ps sent = std::max(write_queue_.free_from(at), write_sent_); // in the order of the calls
@@ -313,7 +313,7 @@ mem_ps RefTimedDevice::write(uint64_t line, const LineBytes &bytes, mem_ps at) {
     }
     count().cxl_writes++;
     count().link_write_bytes += kLine;
-    return completed;
+    return {config_.write_queue ? completed : left, completed};
 }
 
 mem_ps RefTimedDevice::barrier(mem_ps at) {

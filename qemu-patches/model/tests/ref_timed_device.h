@@ -58,12 +58,15 @@ class RefTimedDevice {
         bool hit;
         mem_ps link = 0, queue = 0, cache = 0, flash = 0, program = 0, gc = 0;
     };
+    struct Write {
+        mem_ps taken, completed; // the host has it from the core; the host knows that it was accepted
+    };
 
     RefTimedDevice(const MemDeviceConfig &config, MemCounters *const *count);
     void set_timed(bool timed, mem_ps now);
     void reconfigure(const MemDeviceConfig &config);
     Read read(uint64_t line, mem_ps at);
-    mem_ps write(uint64_t line, const LineBytes &bytes, mem_ps at); // when the host knows that it was accepted
+    Write write(uint64_t line, const LineBytes &bytes, mem_ps at);
     mem_ps barrier(mem_ps at);
     void power_cut(mem_ps now);
     void power_off(mem_ps now);

@@ -36,8 +36,8 @@ TEST(Link, PayloadOnly) {
     expect_form("read, 64 bytes at 32 GB/s", 200 * kNs + 2 * kNs, t.done_ps);
     EXPECT_EQ(t.why.link_ps, t.done_ps);
     MemWriteTimes w = r.write(0, kUs);
-    expect_form("write has left, 64 bytes at 16 GB/s", kUs + 4 * kNs, w.left_ps);
-    expect_form("write accepted", w.left_ps + 100 * kNs, w.accepted_ps);
+    expect_form("write has left, 64 bytes at 16 GB/s", kUs + 4 * kNs, w.taken_ps);
+    expect_form("write accepted", w.taken_ps + 100 * kNs, w.accepted_ps);
     expect_form("write completed", w.accepted_ps + 100 * kNs, w.completed_ps);
 }
 
@@ -45,7 +45,7 @@ TEST(Link, Flits68) {
     DeviceRig r(flit_device(68)); // 17 bytes a slot: 531.25 ps to the host, 1062.5 ps to the device
     expect_form("read, 1 slot there and 5 back", 1063 + 200 * kNs + 2657, r.read(0, 0).done_ps);
     MemWriteTimes w = r.write(0, kUs);
-    expect_form("write has left, 5 slots", kUs + 5313, w.left_ps);
+    expect_form("write has left, 5 slots", kUs + 5313, w.taken_ps);
     expect_form("write completed, 1 slot back", w.accepted_ps + 532 + 100 * kNs, w.completed_ps);
 }
 
@@ -53,7 +53,7 @@ TEST(Link, Flits256) {
     DeviceRig r(flit_device(256)); // 256 / 15 bytes a slot: 533.3 ps to the host, 1066.7 ps to the device
     expect_form("read, 1 slot there and 5 back", 1067 + 200 * kNs + 2667, r.read(0, 0).done_ps);
     MemWriteTimes w = r.write(0, kUs);
-    expect_form("write has left, 5 slots", kUs + 5334, w.left_ps);
+    expect_form("write has left, 5 slots", kUs + 5334, w.taken_ps);
     expect_form("write completed, 1 slot back", w.accepted_ps + 534 + 100 * kNs, w.completed_ps);
 }
 
@@ -152,8 +152,8 @@ TEST(Link, LinesToTheDeviceKeepTheirOrderOverCredits) {
     for (uint64_t i = 0; i < 2 * MEM_LINK_WRITE_CREDITS; i++) {
         w.push_back(r.write(i % 1024 * kLine, 0));
         if (i) {
-            ASSERT_EQ(w[i].left_ps,
-                      w[i - 1].left_ps + (i == MEM_LINK_WRITE_CREDITS ? w[0].accepted_ps - 1023 : kLinePs));
+            ASSERT_EQ(w[i].taken_ps,
+                      w[i - 1].taken_ps + (i == MEM_LINK_WRITE_CREDITS ? w[0].accepted_ps - 1023 : kLinePs));
         }
     }
 }
@@ -168,8 +168,8 @@ TEST(Link, NoLineOvertakesOneThatIsOnItsWay) {
         constexpr mem_ps kWay = 20 * kNs;
         MemWriteTimes flushed = r.write(0, 20 * kUs, MEM_ALL_BYTES, kWay), evicted = r.write(0, 20 * kUs);
         mem_ps apart = queue ? 0 : 4 * kNs; // the queue takes what it has room for at once
-        expect_form("left, after its way", 20 * kUs + kWay + 4 * kNs, flushed.left_ps);
-        expect_form("left, the other behind it", flushed.left_ps + 4 * kNs, evicted.left_ps);
+        expect_form("left, after its way", 20 * kUs + kWay + 4 * kNs, flushed.taken_ps);
+        expect_form("left, the other behind it", flushed.taken_ps + 4 * kNs, evicted.taken_ps);
         expect_form("accepted in this order", flushed.accepted_ps + apart, evicted.accepted_ps);
         DeviceRig alone(c);
         alone.read(0, 0);
