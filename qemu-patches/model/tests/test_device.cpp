@@ -167,7 +167,7 @@ TEST(Link, NoLineOvertakesOneThatIsOnItsWay) {
         r.read(0, 0);
         constexpr mem_ps kWay = 20 * kNs;
         MemWriteTimes flushed = r.write(0, 20 * kUs, MEM_ALL_BYTES, kWay), evicted = r.write(0, 20 * kUs);
-        mem_ps apart = queue ? 0 : 4 * kNs; // the queue takes what it has room for at once
+        mem_ps apart = queue ? 0 : 4 * kNs;                     // the queue takes what it has room for at once
         mem_ps taken = queue ? 2 * c.link_latency_ps : 4 * kNs; // the queue answers, or the link has the last byte
         expect_form("taken, after its way", 20 * kUs + kWay + taken, flushed.taken_ps);
         expect_form("taken, the other behind it", flushed.taken_ps + apart, evicted.taken_ps);
