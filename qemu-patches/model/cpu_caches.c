@@ -19,14 +19,10 @@ bool mem_cpu_l1_slot_holds_line(const MemCpuCaches *c, uint32_t slot) {
     return mem_set_at(&c->l1, slot / c->l1.ways)->tags[slot % c->l1.ways] != MEM_NO_TAG;
 }
 
-static uint32_t l1_slot(const MemCpuCaches *c, MemPlace p, uint32_t way) {
-    return (uint32_t)p.number * c->l1.ways + way;
-}
-
 uint32_t mem_cpu_l1_slot(const MemCpuCaches *c, uint64_t line) {
     MemPlace p = mem_place_of(&c->l1, line);
     uint32_t way = mem_set_find(&c->l1, p);
-    return way == MEM_NO_WAY ? MEM_NO_SLOT : l1_slot(c, p, way);
+    return way == MEM_NO_WAY ? MEM_NO_SLOT : mem_cpu_slot_of(c, p, way);
 }
 
 bool mem_cpu_has(const MemCpuCaches *c, uint64_t line) {
@@ -40,10 +36,9 @@ static inline MemVictim put_dirty(const MemSets *a, MemPlace p) {
     uint32_t way = mem_set_find(a, p);
 
     if (way == MEM_NO_WAY) {
-        return mem_set_fill(a, p, true, false, &way);
+        return mem_set_fill(a, p, MEM_DIRTY, &way);
     }
-    p.set->dirty |= (uint16_t)(1u << way);
-    p.set->prefetched &= (uint16_t)~(1u << way);
+    p.set->marks = (p.set->marks & ~(MEM_MARKS << way)) | MEM_DIRTY << way;
     mem_set_use(p.set, way);
     return (MemVictim){.tag = MEM_NO_TAG};
 }
@@ -71,17 +66,18 @@ static inline void prefetch_spilled(const MemCpuCaches *c, uint64_t set, MemVict
 
 static inline void fill_llc(const MemCpuCaches *c, MemPlace p, MemCpuFetch *fetch) {
     uint32_t way;
-    spill_llc(c, p.number, mem_set_fill(&c->llc, p, false, false, &way), fetch);
+    spill_llc(c, p.number, mem_set_fill(&c->llc, p, 0, &way), fetch);
 }
 
-static inline void fill_l2(const MemCpuCaches *c, MemPlace p, bool dirty, bool prefetched, MemCpuFetch *fetch) {
+static inline void fill_l2(const MemCpuCaches *c, MemPlace p, uint32_t marks, MemCpuFetch *fetch) {
     uint32_t way;
-    spill_l2(c, p.number, mem_set_fill(&c->l2, p, dirty, prefetched, &way), fetch);
+    spill_l2(c, p.number, mem_set_fill(&c->l2, p, marks, &way), fetch);
 }
 
 /* What a hit takes along to the level within. */
 typedef struct Taken {
-    bool hit, dirty, prefetched;
+    bool hit;
+    uint32_t marks;
 } Taken;
 
 static inline Taken take(const MemSets *a, MemPlace p) {
@@ -90,37 +86,16 @@ static inline Taken take(const MemSets *a, MemPlace p) {
     if (way == MEM_NO_WAY) {
         return (Taken){.hit = false};
     }
-    uint32_t bit = 1u << way;
-    Taken t = {.hit = true, .dirty = (p.set->dirty & bit) != 0, .prefetched = (p.set->prefetched & bit) != 0};
-    p.set->dirty &= (uint16_t)~bit;
-    p.set->prefetched &= (uint16_t)~bit;
+    Taken t = {.hit = true, .marks = p.set->marks >> way & MEM_MARKS};
+    p.set->marks &= ~(MEM_MARKS << way);
     mem_set_use(p.set, way);
     return t;
-}
-
-MemL1Access mem_cpu_access_l1(MemCpuCaches *c, uint64_t line, bool store) {
-    MemPlace l1 = mem_place_of(&c->l1, line);
-    uint32_t way = mem_set_find(&c->l1, l1);
-    MemL1Access access = {.hit = way != MEM_NO_WAY};
-
-    if (access.hit) {
-        access.dirtied = store && !(l1.set->dirty >> way & 1);
-        l1.set->dirty |= (uint16_t)((uint32_t)store << way);
-    } else {
-        access.victim = mem_set_fill(&c->l1, l1, store, false, &way);
-    }
-    access.slot = l1_slot(c, l1, way);
-    return access;
-}
-
-uint64_t mem_cpu_l1_victim(const MemCpuCaches *c, uint64_t line, MemVictim victim) {
-    return mem_line_of(&c->l1, mem_place_of(&c->l1, line).number, victim.tag);
 }
 
 void mem_cpu_expect(const MemCpuCaches *c, uint64_t line) { __builtin_prefetch(mem_place_of(&c->llc, line).set, 1); }
 
 void mem_cpu_l1_dirty(MemCpuCaches *c, uint32_t slot) {
-    mem_set_at(&c->l1, slot / c->l1.ways)->dirty |= (uint16_t)(1u << slot % c->l1.ways);
+    mem_set_at(&c->l1, slot / c->l1.ways)->marks |= MEM_DIRTY << slot % c->l1.ways;
 }
 
 void mem_cpu_fetch(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch *fetch) {
@@ -133,7 +108,7 @@ void mem_cpu_fetch(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch 
     fetch->level = MEM_LEVEL_L2;
     if (!t.hit) {
         MemPlace llc = mem_place_of(&c->llc, line);
-        l2_victim = mem_set_fill(&c->l2, l2, false, false, &way);
+        l2_victim = mem_set_fill(&c->l2, l2, 0, &way);
         prefetch_spilled(c, l2.number, l2_victim);
         t = take(&c->llc, llc);
         fetch->level = MEM_LEVEL_LLC;
@@ -143,8 +118,8 @@ void mem_cpu_fetch(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch 
         }
         spill_l2(c, l2.number, l2_victim, fetch);
     }
-    fetch->dirty = t.dirty;
-    fetch->prefetched = t.prefetched;
+    fetch->dirty = (t.marks & MEM_DIRTY) != 0;
+    fetch->prefetched = (t.marks & MEM_PREFETCHED) != 0;
     if (victim != MEM_NO_LINE) {
         MemPlace p = mem_place_of(&c->l2, victim);
         spill_l2(c, p.number, put_dirty(&c->l2, p), fetch);
@@ -166,7 +141,7 @@ void mem_cpu_prefetch(MemCpuCaches *c, uint64_t line, MemCpuFetch *fetch) {
         fetch->level = MEM_LEVEL_MEMORY;
         fill_llc(c, llc, fetch);
     }
-    fill_l2(c, l2, t.dirty, !t.hit, fetch);
+    fill_l2(c, l2, t.hit ? t.marks & MEM_DIRTY : MEM_PREFETCHED, fetch);
 }
 
 /* ---- Flushes ---- */
@@ -175,10 +150,12 @@ void mem_cpu_prefetch(MemCpuCaches *c, uint64_t line, MemCpuFetch *fetch) {
 static bool clean(const MemSets *a, uint64_t line) {
     MemPlace p = mem_place_of(a, line);
     uint32_t way = mem_set_find(a, p);
-    bool dirty = way != MEM_NO_WAY && (p.set->dirty >> way & 1);
 
-    p.set->dirty &= (uint16_t)~(1u << way);
-    return dirty;
+    if (way == MEM_NO_WAY || !(p.set->marks & MEM_DIRTY << way)) {
+        return false;
+    }
+    p.set->marks &= ~(MEM_DIRTY << way);
+    return true;
 }
 
 bool mem_cpu_clean(MemCpuCaches *c, uint64_t line, uint32_t *slot) {
@@ -198,7 +175,7 @@ static bool drop(const MemSets *a, uint64_t line) {
     if (way == MEM_NO_WAY) {
         return false;
     }
-    bool dirty = p.set->dirty >> way & 1;
+    bool dirty = (p.set->marks & MEM_DIRTY << way) != 0;
     mem_set_drop(a, p.set, way);
     return dirty;
 }
@@ -215,7 +192,7 @@ typedef void VisitLine(void *opaque, uint64_t line);
 static void visit_dirty(const MemSets *a, VisitLine *visit, void *opaque) {
     for (uint64_t number = 0; number < a->count; number++) {
         const MemSet *s = mem_set_at(a, number);
-        for (uint32_t dirty = s->dirty; dirty; dirty &= dirty - 1) {
+        for (uint32_t dirty = s->marks & (MEM_PREFETCHED - 1); dirty; dirty &= dirty - 1) {
             visit(opaque, mem_line_of(a, number, s->tags[__builtin_ctz(dirty)]));
         }
     }

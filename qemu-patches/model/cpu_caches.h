@@ -56,7 +56,7 @@ bool mem_cpu_has(const MemCpuCaches *c, uint64_t line);
  * later, by another thread: L1, which knows whether the CPU must wait at all,
  * and the levels beyond it. The second steps are taken in the order of the first.
  */
-MemL1Access mem_cpu_access_l1(MemCpuCaches *c, uint64_t line, bool store);
+static inline MemL1Access mem_cpu_access_l1(MemCpuCaches *c, uint64_t line, bool store);
 /* `victim` is the line that L1 pushed out if that was dirty, else MEM_NO_LINE. */
 void mem_cpu_fetch(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch *fetch);
 /* It will soon be asked for this line: let the host fetch the one array that its own caches may not hold. */
@@ -64,7 +64,7 @@ void mem_cpu_expect(const MemCpuCaches *c, uint64_t line);
 /* The line in this slot came dirty. */
 void mem_cpu_l1_dirty(MemCpuCaches *c, uint32_t slot);
 /* The line that an access to `line` pushed out of L1. */
-uint64_t mem_cpu_l1_victim(const MemCpuCaches *c, uint64_t line, MemVictim victim);
+static inline uint64_t mem_cpu_l1_victim(const MemCpuCaches *c, uint64_t line, MemVictim victim);
 /* Bring a line into L2, unless it is there; it comes from memory if `level` says so. */
 void mem_cpu_prefetch(MemCpuCaches *c, uint64_t line, MemCpuFetch *fetch);
 
@@ -81,5 +81,30 @@ void mem_cpu_clear(MemCpuCaches *c);
 
 /* NULL, or the law of the hierarchy that is broken. */
 const char *mem_cpu_check(const MemCpuCaches *c);
+
+/* ---- The L1's part is on the way of every miss of the guest, in the thread that everything waits for ---- */
+
+static inline uint32_t mem_cpu_slot_of(const MemCpuCaches *c, MemPlace p, uint32_t way) {
+    return (uint32_t)p.number * c->l1.ways + way;
+}
+
+static inline MemL1Access mem_cpu_access_l1(MemCpuCaches *c, uint64_t line, bool store) {
+    MemPlace l1 = mem_place_of(&c->l1, line);
+    uint32_t way = mem_set_find(&c->l1, l1);
+    MemL1Access access = {.hit = way != MEM_NO_WAY};
+
+    if (access.hit) {
+        access.dirtied = store && !(l1.set->marks & MEM_DIRTY << way);
+        l1.set->marks |= (store ? MEM_DIRTY : 0) << way;
+    } else {
+        access.victim = mem_set_fill(&c->l1, l1, store ? MEM_DIRTY : 0, &way);
+    }
+    access.slot = mem_cpu_slot_of(c, l1, way);
+    return access;
+}
+
+static inline uint64_t mem_cpu_l1_victim(const MemCpuCaches *c, uint64_t line, MemVictim victim) {
+    return mem_line_of(&c->l1, mem_place_of(&c->l1, line).number, victim.tag);
+}
 
 #endif

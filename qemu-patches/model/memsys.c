@@ -33,12 +33,6 @@ mem_ps mem_sys_op(MemSys *m, MemOpKind kind, uint64_t line, mem_ps at_ps) {
     return issue(m, &(MemOperation){.kind = kind, .line = line, .byte_mask = UINT64_MAX}, at_ps);
 }
 
-void mem_sys_drop_slot(MemSys *m, uint32_t slot) {
-    if (slot != MEM_NO_SLOT) {
-        m->callbacks.l1_slot_dropped(m->callbacks.opaque, slot);
-    }
-}
-
 static mem_ps send_buffer(MemSys *m, uint32_t buffer, mem_ps at_ps) {
     const MemWcBuffer *b = &m->wc.buffers[buffer];
     MemOperation op = {.kind = MEM_OP_NT_SEND, .line = b->line, .byte_mask = b->written};
@@ -158,24 +152,6 @@ static void save_preimage(MemSys *m, uint64_t line, mem_ps now_ps) {
     if (d) {
         mem_persist_dirtied(&d->persist, device_line, now_ps);
     }
-}
-
-bool mem_sys_access_l1(MemSys *m, uint64_t line, bool store, MemL1Miss *miss, bool *dirtied) {
-    MemL1Access access = mem_cpu_access_l1(&m->cpu, line, store);
-
-    miss->slot = access.slot;
-    *dirtied = access.dirtied;
-    if (access.hit) {
-        return false;
-    }
-    miss->line = line;
-    miss->store = store;
-    miss->victim = mem_cpu_l1_victim(&m->cpu, line, access.victim);
-    miss->victim_dirty = access.victim.dirty;
-    if (access.victim.tag != MEM_NO_TAG) {
-        mem_sys_drop_slot(m, access.slot);
-    }
-    return true;
 }
 
 static mem_ps access_line(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot) {

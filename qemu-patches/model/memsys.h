@@ -319,18 +319,20 @@ mem_ps memsys_store(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
  * The answers are the same. While any are posted, nothing but the functions
  * here may be called, and memsys_settle() comes before the clock is read.
  *
- *     if (memsys_may_post(m) && now + memsys_post_bound(m, now) is before any event)
- *         for each access: if (!memsys_post(m, hpa, store, now less stalls posted, &slot)) settle
+ *     if (memsys_may_post(m) && now + memsys_post_bound(m, now, n) is before any event)
+ *         for each of n accesses: memsys_post(m, hpa, store, now less stalls posted, &slot)
  */
-#define MEMSYS_POSTED_MAX 1024u
 
 /* Whether posting may begin: in the region of interest, with no WC buffer open and no power cut after an event due. */
 bool memsys_may_post(const MemSys *m);
 /* Whether the line is local DRAM, the only one that can be posted. */
 bool memsys_is_local(const MemSys *m, uint64_t hpa);
-/* No MEMSYS_POSTED_MAX accesses posted from now on can stall the CPU for longer. */
-mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps);
-/* As memsys_load() or memsys_store(), at `now_ps` plus the stalls posted. Returns false when no more can be posted. */
+/* So many accesses posted from now on cannot stall the CPU for longer. */
+mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps, uint32_t accesses);
+/*
+ * As memsys_load() or memsys_store() of local DRAM, at `now_ps` plus the stalls
+ * posted. Returns false, and has done nothing, while too many wait to be worked on.
+ */
 bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot);
 /* In another thread, at any time: work on what is posted. Returns whether there was anything to do. */
 bool memsys_run_posted(MemSys *m);

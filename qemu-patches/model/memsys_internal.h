@@ -48,13 +48,35 @@ mem_ps mem_sys_enter(MemSys *m, mem_ps now_ps);
 mem_ps mem_sys_op(MemSys *m, MemOpKind kind, uint64_t line, mem_ps at_ps);
 /* Send every WC buffer, oldest first; returns when the CPU goes on. */
 mem_ps mem_sys_send_wc_buffers(MemSys *m, mem_ps at_ps);
-/* The L1's part of an access; returns whether it missed. `*dirtied`: a store hit a clean line. */
-bool mem_sys_access_l1(MemSys *m, uint64_t line, bool store, MemL1Miss *miss, bool *dirtied);
 /* The rest of one that missed; returns when the CPU goes on, and whether the line was dirty. */
 mem_ps mem_sys_beyond_l1(MemSys *m, const MemL1Miss *miss, mem_ps at_ps, bool *dirty);
 struct MemPosted *mem_sys_posted_new(uint32_t l1_slots);
 void mem_sys_posted_free(struct MemPosted *p);
+
 /* A line left L1, or may not be written without telling the model any more. */
-void mem_sys_drop_slot(MemSys *m, uint32_t slot);
+static inline void mem_sys_drop_slot(MemSys *m, uint32_t slot) {
+    if (slot != MEM_NO_SLOT) {
+        m->callbacks.l1_slot_dropped(m->callbacks.opaque, slot);
+    }
+}
+
+/* The L1's part of an access; returns whether it missed. `*dirtied`: a store hit a clean line. */
+static inline bool mem_sys_access_l1(MemSys *m, uint64_t line, bool store, MemL1Miss *miss, bool *dirtied) {
+    MemL1Access access = mem_cpu_access_l1(&m->cpu, line, store);
+
+    miss->slot = access.slot;
+    *dirtied = access.dirtied;
+    if (access.hit) {
+        return false;
+    }
+    miss->line = line;
+    miss->store = store;
+    miss->victim = mem_cpu_l1_victim(&m->cpu, line, access.victim);
+    miss->victim_dirty = access.victim.dirty;
+    if (access.victim.tag != MEM_NO_TAG) {
+        mem_sys_drop_slot(m, access.slot);
+    }
+    return true;
+}
 
 #endif

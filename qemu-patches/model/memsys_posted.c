@@ -19,24 +19,31 @@ typedef struct MemPostedMiss {
     mem_ps at_ps; /* less the stalls of those posted before */
 } MemPostedMiss;
 
+#define ROOM 256u
+/* The host's cores may be far apart: how many are told at once, and how far ahead their places are fetched back. */
+#define TOLD_AT_ONCE 16u
+#define EXPECTED_AHEAD 8u
+
+/* What L1 is not told yet of a slot whose line came dirty; a slot that has such news is in `news`. */
+typedef enum News { NO_NEWS, LEFT_SINCE, CAME_DIRTY } News;
+
 typedef struct MemPosted {
-    MemPostedMiss misses[MEMSYS_POSTED_MAX];
+    MemPostedMiss misses[ROOM]; /* a ring, by number */
     /* Of whoever posts. */
-    alignas(64) uint32_t count; /* of the misses */
+    alignas(64) uint32_t count; /* of the misses so far */
+    uint32_t done_seen;         /* of these it knows that they are done */
     uint64_t loads;
     uint64_t stores;
-    /* What it tells whoever runs them, now and then: the hosts' cores are far apart. */
+    /* What it tells whoever runs them, now and then. */
     alignas(64) _Atomic uint32_t end;
     /* Of whoever runs them. */
     alignas(64) _Atomic bool running;
-    _Atomic uint32_t done;
-    mem_ps stall_ps;  /* of those done */
-    bool *came_dirty; /* by slot: the line there is dirty, and L1 does not know yet */
-    uint32_t dirty_slots[MEMSYS_POSTED_MAX];
-    uint32_t dirty_count;
+    _Atomic uint32_t done; /* told now and then, too */
+    mem_ps stall_ps;       /* of those done */
+    uint8_t *news_of_slot; /* News */
+    uint32_t *news;        /* slots */
+    uint32_t news_count;
 } MemPosted;
-
-#define TOLD_AT_ONCE 16u
 
 static void tell(MemPosted *p) { atomic_store_explicit(&p->end, p->count, memory_order_release); }
 
@@ -44,68 +51,94 @@ static bool begin_run(MemPosted *p) { return !atomic_exchange_explicit(&p->runni
 
 static void end_run(MemPosted *p) { atomic_store_explicit(&p->running, false, memory_order_release); }
 
+static void note_came_dirty(MemPosted *p, uint32_t slot) {
+    if (p->news_of_slot[slot] == NO_NEWS) {
+        p->news[p->news_count++] = slot;
+    }
+    p->news_of_slot[slot] = CAME_DIRTY;
+}
+
 /* A line that came dirty is dirty in its slot, though L1 is told only at the end: see to it if it leaves before. */
 static void run(MemSys *m, MemPosted *p, MemPostedMiss *posted) {
     mem_ps at_ps = mem_sys_enter(m, posted->at_ps + p->stall_ps);
     MemL1Miss *miss = &posted->miss;
     bool came_dirty;
 
-    if (p->came_dirty[miss->slot]) {
-        p->came_dirty[miss->slot] = false;
+    if (p->news_of_slot[miss->slot] == CAME_DIRTY) {
+        p->news_of_slot[miss->slot] = LEFT_SINCE;
         miss->victim_dirty |= !MEM_HAS_BUG(MEM_BUG_POSTED_CAME_CLEAN);
     }
     p->stall_ps += mem_sys_beyond_l1(m, miss, at_ps, &came_dirty) - at_ps;
     if (came_dirty) {
-        p->came_dirty[miss->slot] = true;
-        p->dirty_slots[p->dirty_count++] = miss->slot;
+        note_came_dirty(p, miss->slot);
     }
 }
 
+static MemPostedMiss *miss_of(MemPosted *p, uint32_t number) { return &p->misses[number % ROOM]; }
+
 static void run_all(MemSys *m, MemPosted *p) {
     uint32_t done = atomic_load_explicit(&p->done, memory_order_relaxed);
-
     uint32_t end;
 
-    while (done < (end = atomic_load_explicit(&p->end, memory_order_acquire))) {
-        for (uint32_t i = done; i < end; i++) {
-            mem_cpu_expect(&m->cpu, p->misses[i].miss.line);
+    while (done != (end = atomic_load_explicit(&p->end, memory_order_acquire))) {
+        for (uint32_t i = done; i != end; i++) {
+            mem_cpu_expect(&m->cpu, miss_of(p, i)->miss.line);
         }
-        while (done < end) {
-            run(m, p, &p->misses[done++]);
+        while (done != end) {
+            run(m, p, miss_of(p, done));
+            if (++done % TOLD_AT_ONCE == 0) {
+                atomic_store_explicit(&p->done, done, memory_order_release);
+            }
         }
     }
-    atomic_store_explicit(&p->done, done, memory_order_relaxed);
+    atomic_store_explicit(&p->done, done, memory_order_release);
 }
 
 bool memsys_may_post(const MemSys *m) {
     return m->memory.timed && !m->wc.open_count && m->memory.supply.cut_after == UINT64_MAX;
 }
 
-bool memsys_is_local(const MemSys *m, uint64_t hpa) {
-    uint64_t device_line;
-    return !mem_memory_route(&m->memory, hpa >> LINE_SHIFT, &device_line);
+bool memsys_is_local(const MemSys *m, uint64_t hpa) { return mem_memory_is_local(&m->memory, hpa >> LINE_SHIFT); }
+
+mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps, uint32_t accesses) {
+    return mem_memory_local_bound(&m->memory, now_ps, accesses, m->streams.degree);
 }
 
-mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps) {
-    return mem_memory_local_bound(&m->memory, now_ps, MEMSYS_POSTED_MAX, m->streams.degree);
+static bool is_full(MemPosted *p) {
+    if (p->count - p->done_seen == ROOM) {
+        p->done_seen = atomic_load_explicit(&p->done, memory_order_acquire);
+    }
+    return p->count - p->done_seen == ROOM;
+}
+
+/* Whoever runs the misses has read it last: have it back to write it. */
+static inline void expect_write(const MemPostedMiss *miss) {
+#ifdef __x86_64__
+    __asm__ volatile("prefetchw %0" : : "m"(*miss)); /* what __builtin_prefetch() does not give every x86-64 */
+#else
+    __builtin_prefetch(miss, 1);
+#endif
 }
 
 bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot) {
     MemPosted *p = m->posted;
-    MemPostedMiss *posted = &p->misses[p->count];
+    MemPostedMiss *posted = miss_of(p, p->count);
     bool dirtied; /* of no interest: local DRAM has no old bytes to keep */
 
+    if (is_full(p)) {
+        return false;
+    }
+    expect_write(miss_of(p, p->count + EXPECTED_AHEAD));
     p->loads += !store;
     p->stores += store;
-    bool missed = mem_sys_access_l1(m, hpa >> LINE_SHIFT, store, &posted->miss, &dirtied);
-    *slot = posted->miss.slot;
-    if (missed) {
+    if (mem_sys_access_l1(m, hpa >> LINE_SHIFT, store, &posted->miss, &dirtied)) {
         posted->at_ps = now_ps;
         if (++p->count % TOLD_AT_ONCE == 0) {
             tell(p);
         }
     }
-    return p->count < MEMSYS_POSTED_MAX;
+    *slot = posted->miss.slot;
+    return true;
 }
 
 bool memsys_run_posted(MemSys *m) {
@@ -122,20 +155,17 @@ bool memsys_run_posted(MemSys *m) {
 
 /* Nobody else is at it: what the L1, and the counters, were not told yet. */
 static void fold(MemSys *m, MemPosted *p) {
-    for (uint32_t i = 0; i < p->dirty_count; i++) {
-        uint32_t slot = p->dirty_slots[i];
-        if (p->came_dirty[slot]) {
-            p->came_dirty[slot] = false;
+    for (uint32_t i = 0; i < p->news_count; i++) {
+        uint32_t slot = p->news[i];
+        if (p->news_of_slot[slot] == CAME_DIRTY) {
             mem_cpu_l1_dirty(&m->cpu, slot);
         }
+        p->news_of_slot[slot] = NO_NEWS;
     }
+    p->news_count = 0;
     m->memory.count->loads += p->loads;
     m->memory.count->stores += p->stores;
     p->loads = p->stores = 0;
-    p->dirty_count = 0;
-    atomic_store_explicit(&p->done, 0, memory_order_relaxed);
-    p->count = 0;
-    tell(p);
 }
 
 bool memsys_settle(MemSys *m, mem_ps *stall_ps) {
@@ -157,11 +187,13 @@ MemPosted *mem_sys_posted_new(uint32_t l1_slots) {
     MemPosted *p = mem_aligned_alloc(alignof(MemPosted), sizeof(*p));
 
     memset(p, 0, sizeof(*p));
-    p->came_dirty = mem_calloc(l1_slots, sizeof(*p->came_dirty));
+    p->news_of_slot = mem_calloc(l1_slots, sizeof(*p->news_of_slot));
+    p->news = mem_calloc(l1_slots, sizeof(*p->news));
     return p;
 }
 
 void mem_sys_posted_free(MemPosted *p) {
-    free(p->came_dirty);
+    free(p->news_of_slot);
+    free(p->news);
     free(p);
 }

@@ -46,6 +46,5 @@ void mem_set_drop(const MemSets *a, MemSet *s, uint32_t way) {
 
     s->order = (s->order & newer) | (s->order >> 4 & ~newer) | (uint64_t)way << a->order_top;
     s->tags[way] = MEM_NO_TAG;
-    s->dirty &= (uint16_t)~(1u << way);
-    s->prefetched &= (uint16_t)~(1u << way);
+    s->marks &= ~(MEM_MARKS << way);
 }

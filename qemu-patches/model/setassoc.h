@@ -28,11 +28,15 @@ typedef uint32_t MemTag;
 #define MEM_NO_LINE UINT64_MAX
 
 typedef struct MemSet {
-    uint64_t order;      /* nibbles: the way put to use last is the lowest, the one to go next the highest in use */
-    uint16_t dirty;      /* bit i: of way i */
-    uint16_t prefetched; /* and not used yet */
+    uint64_t order; /* nibbles: the way put to use last is the lowest, the one to go next the highest in use */
+    uint32_t marks; /* MEM_DIRTY and MEM_PREFETCHED of each way */
     MemTag tags[];
 } MemSet;
+
+/* The marks of way 0, to be shifted by that of another. */
+#define MEM_DIRTY 1u
+#define MEM_PREFETCHED (1u << MEM_MAX_CPU_WAYS) /* and not used yet */
+#define MEM_MARKS (MEM_DIRTY | MEM_PREFETCHED)
 
 static_assert(sizeof(MemSet) == 16, "12 tags and this are 64 bytes");
 
@@ -140,16 +144,15 @@ typedef struct MemVictim {
     bool dirty;
 } MemVictim;
 
-/* Put an absent line in the place of the one that goes next. */
-static inline MemVictim mem_set_fill(const MemSets *a, MemPlace p, bool dirty, bool prefetched, uint32_t *way) {
+/* Put an absent line, with these marks, in the place of the one that goes next. */
+static inline MemVictim mem_set_fill(const MemSets *a, MemPlace p, uint32_t marks, uint32_t *way) {
     MemSet *s = p.set;
     uint32_t w = (uint32_t)(s->order >> a->order_top) & 15;
-    MemVictim victim = {.tag = s->tags[w], .dirty = (s->dirty >> w & 1) != 0};
+    MemVictim victim = {.tag = s->tags[w], .dirty = (s->marks & MEM_DIRTY << w) != 0};
 
     s->order = (s->order << 4 | w) & a->order_mask;
     s->tags[w] = p.tag;
-    s->dirty = (uint16_t)((s->dirty & ~(1u << w)) | (uint32_t)dirty << w);
-    s->prefetched = (uint16_t)((s->prefetched & ~(1u << w)) | (uint32_t)prefetched << w);
+    s->marks = (s->marks & ~(MEM_MARKS << w)) | marks << w;
     *way = w;
     return victim;
 }

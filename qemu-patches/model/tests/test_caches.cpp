@@ -34,7 +34,7 @@ class Sets {
     int64_t fill(uint64_t line, bool dirty = false) {
         uint32_t way;
         MemPlace p = mem_place_of(&sets_, line);
-        MemVictim victim = mem_set_fill(&sets_, p, dirty, false, &way);
+        MemVictim victim = mem_set_fill(&sets_, p, dirty ? MEM_DIRTY : 0, &way);
         victim_dirty = victim.dirty;
         return victim.tag == MEM_NO_TAG ? -1 : int64_t(mem_line_of(&sets_, p.number, victim.tag));
     }
@@ -174,9 +174,9 @@ TEST(Hierarchy, CheckFindsADoubleATwiceDirtyLineAndABrokenOrder) {
     l2->tags[1] = l2->tags[0];
     EXPECT_NE(mem_cpu_check(&c), nullptr);
     l2->tags[1] = MEM_NO_TAG;
-    mem_place_of(&c.llc, 1).set->dirty |= 1;
+    mem_place_of(&c.llc, 1).set->marks |= MEM_DIRTY;
     EXPECT_NE(mem_cpu_check(&c), nullptr);
-    mem_place_of(&c.llc, 1).set->dirty = 0;
+    mem_place_of(&c.llc, 1).set->marks = 0;
     EXPECT_EQ(mem_cpu_check(&c), nullptr);
     l2->order = 0;
     EXPECT_NE(mem_cpu_check(&c), nullptr);

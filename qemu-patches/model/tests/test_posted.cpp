@@ -68,7 +68,7 @@ class Addresses {
         default:
             at_ += (1 + below(2)) * kLine;
         }
-        return at_ % (1 << 18) + (below(64) == 0 ? kWindow : 0);
+        return at_ % (1 << 18) + (below(400) == 0 ? kWindow : 0);
     }
 
   private:
@@ -128,6 +128,7 @@ class Comparison {
         }
         ASSERT_NO_FATAL_FAILURE(close());
         EXPECT_GT(posts_, steps / 4);
+        EXPECT_TRUE(helped || full_ > 0);
     }
 
     void end_alike() {
@@ -157,23 +158,26 @@ class Comparison {
         mem_ps stall = call(direct_, hpa, store, now_, &slots[0]);
         bool local = memsys_is_local(posting_, hpa);
         ASSERT_EQ(local, hpa < kWindow);
-        if (open_ && (!local || addresses_.below(100) == 0)) {
+        if (open_ && (!local || addresses_.below(1000) == 0)) {
             ASSERT_NO_FATAL_FAILURE(close());
         }
         if (local && !open_ && memsys_may_post(posting_) && addresses_.below(4)) {
             open_ = true;
-            bound_ = memsys_post_bound(posting_, now_);
+            room_ = 1 + addresses_.below(2000);
+            bound_ = memsys_post_bound(posting_, now_, room_);
         }
-        if (open_) {
-            bool more = memsys_post(posting_, hpa, store, now_ - posted_stalls_, &slots[1]);
+        if (open_ && (room_ == 0 || !memsys_post(posting_, hpa, store, now_ - posted_stalls_, &slots[1]))) {
+            full_ += room_ > 0;
+            ASSERT_NO_FATAL_FAILURE(close());
+        } else if (open_) {
             posted_stalls_ += stall;
+            room_--;
             posts_++;
-            if (!more) {
-                ASSERT_NO_FATAL_FAILURE(close());
-            }
-        } else {
-            ASSERT_EQ(stall, call(posting_, hpa, store, now_, &slots[1]));
+            ASSERT_EQ(slots[0], slots[1]);
+            now_ += stall;
+            return;
         }
+        ASSERT_EQ(stall, call(posting_, hpa, store, now_, &slots[1]));
         ASSERT_EQ(slots[0], slots[1]);
         now_ += stall;
     }
@@ -201,7 +205,9 @@ class Comparison {
     mem_ps posted_stalls_ = 0; // of these, those that the other has not charged yet
     mem_ps bound_ = 0;
     bool open_ = false;
+    uint32_t room_ = 0; /* of posts that the bound is for */
     uint32_t posts_ = 0;
+    uint32_t full_ = 0; /* times that too many waited */
 };
 
 void compare(uint32_t seed, uint32_t steps, bool helped) {

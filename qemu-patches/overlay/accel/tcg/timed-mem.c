@@ -12,10 +12,6 @@
 #include "exec/tlb-common.h"
 #include "system/cpu-timers.h"
 
-/* An entry of a line table, as kept for an L1 slot; 0: none. */
-typedef uint16_t LineRef;
-
-QEMU_BUILD_BUG_ON(TIMED_MEM_DATA_MODES * TIMED_MEM_LINES >= UINT16_MAX);
 QEMU_BUILD_BUG_ON(TIMED_MEM_MMU_MODES + TIMED_MEM_DATA_MODES > NB_MMU_MODES);
 
 TimedMemMode timed_mem_mode;
@@ -25,14 +21,15 @@ TimedMemDoorbell *timed_mem_doorbell;
 
 static struct {
     MemSys *memsys;
-    LineRef (*line_of_slot)[2]; /* by L1 slot: for loads, for stores */
-    uint32_t last_slot;         /* of the last access, or MEM_NO_SLOT */
-    uint32_t tables_used;       /* bit i: the table of MMU index i has lines */
-    int nt_bytes;               /* of a non-temporal store still to come */
-    int rep_bytes;              /* moved since an iteration took its time */
-    bool posting;               /* accesses are posted, their stalls owed */
-    int posts;                  /* since posting began */
-    int direct;                 /* accesses before posting may begin again */
+    CPUTLBEntry *(*line_of_slot)[2]; /* for loads, for stores; or NULL */
+    uint32_t last_slot;   /* of the last access, or MEM_NO_SLOT */
+    uint32_t tables_used; /* bit i: the table of MMU index i has lines */
+    int nt_bytes;         /* of a non-temporal store still to come */
+    int rep_bytes;        /* moved since an iteration took its time */
+    bool posting;         /* accesses are posted, their stalls owed */
+    int posts;            /* since posting began */
+    int posts_max;        /* their stalls are kept from the budget */
+    int direct;           /* accesses before posting may begin again */
 } tm = { .last_slot = MEM_NO_SLOT };
 
 /*
@@ -42,6 +39,9 @@ static struct {
  * guest cannot tell.
  */
 
+/* As many posts at once as the time to the next event lets, of these. */
+#define MOST_POSTS       8192
+#define LEAST_POSTS      512
 /* After so few posts it was not worth it: answer the next ones directly. */
 #define WORTHWHILE_POSTS 16
 #define DIRECT_ACCESSES  64
@@ -98,23 +98,54 @@ static void settle(CPUState *cpu)
     icount_charge_ps(cpu, stall_ps);
 }
 
+static void wake_helper(void)
+{
+    if (qatomic_read(&helper.asleep)) {
+        qemu_event_set(&helper.work);
+    }
+}
+
 static bool begin_posting(CPUState *cpu)
 {
     if (tm.direct > 0) {
         tm.direct--;
         return false;
     }
-    if (!icount_settle_stalls || !memsys_may_post(tm.memsys) ||
-        !icount_reserve_ps(cpu, memsys_post_bound(tm.memsys,
-                                                  icount_now_ps(cpu)))) {
+    if (!memsys_may_post(tm.memsys)) {
         return false;
     }
-    tm.posting = true;
-    tm.posts = 0;
-    if (qatomic_read(&helper.asleep)) {
-        qemu_event_set(&helper.work);
+    for (int posts = MOST_POSTS; posts >= LEAST_POSTS; posts /= 2) {
+        if (icount_reserve_ps(cpu, memsys_post_bound(tm.memsys,
+                                                     icount_now_ps(cpu),
+                                                     posts))) {
+            tm.posting = true;
+            tm.posts = 0;
+            tm.posts_max = posts;
+            wake_helper();
+            return true;
+        }
     }
-    return true;
+    tm.direct = DIRECT_ACCESSES;
+    return false;
+}
+
+/* Post an access to local DRAM, once the helper is no longer too far behind. */
+static bool post(CPUState *cpu, hwaddr paddr, bool store)
+{
+    mem_ps now_ps = icount_now_ps(cpu);
+
+    if (tm.posts == tm.posts_max) {
+        return false;
+    }
+    for (int looks = 0; looks < SETTLE_LOOKS; looks++) {
+        if (memsys_post(tm.memsys, paddr, store, now_ps, &tm.last_slot)) {
+            tm.posts++;
+            return true;
+        }
+        wake_helper();
+        cpu_relax();
+    }
+    return false;
 }
 
 void timed_mem_attach(MemSys *memsys, bool posted)
@@ -170,12 +201,6 @@ static void entry_clear(CPUTLBEntry *entry)
     memset(entry, -1, sizeof(*entry));
 }
 
-static CPUTLBEntry *line_entry(CPUState *cpu, LineRef ref)
-{
-    return &line_table(cpu, (ref - 1) / TIMED_MEM_LINES)
-                                          [(ref - 1) % TIMED_MEM_LINES];
-}
-
 /* The tables' fixed size replaces that of the unused MMU indexes. */
 static void line_tables_init(CPUState *cpu)
 {
@@ -215,50 +240,58 @@ void timed_mem_forget_page(CPUState *cpu, vaddr page)
     }
 }
 
-static void line_forget(CPUState *cpu, LineRef *ref)
+static void line_forget(CPUTLBEntry **of_slot)
 {
-    if (*ref) {
-        entry_clear(line_entry(cpu, *ref));
-        *ref = 0;
+    if (*of_slot) {
+        entry_clear(*of_slot);
+        *of_slot = NULL;
     }
 }
 
 void timed_mem_l1_slot_dropped(void *opaque, uint32_t slot)
 {
-    line_forget(first_cpu, &tm.line_of_slot[slot][0]);
-    line_forget(first_cpu, &tm.line_of_slot[slot][1]);
+    line_forget(&tm.line_of_slot[slot][0]);
+    line_forget(&tm.line_of_slot[slot][1]);
 }
 
-void timed_mem_remember_line(CPUState *cpu, int mmu_idx, vaddr addr, int size,
-                             void *haddr, MMUAccessType type)
+/* Let translated code find the line of the last access, whose slot is known. */
+static void remember_line(CPUState *cpu, int mmu_idx, vaddr addr,
+                          uintptr_t addend, bool store)
 {
-    bool store = type == MMU_DATA_STORE;
     int table = mmu_idx ^ store;
     vaddr line = addr & TIMED_MEM_LINE_MASK;
-    unsigned n = (addr >> TIMED_MEM_LINE_BITS) % TIMED_MEM_LINES;
-    LineRef ref = 1 + table * TIMED_MEM_LINES + n;
-    LineRef *of_slot;
-    CPUTLBEntry *entry;
-
-    if (!timed_mem_lines_in_use || tm.last_slot == MEM_NO_SLOT ||
-        ((addr + size - 1) & TIMED_MEM_LINE_MASK) != line) {
-        return;
-    }
+    CPUTLBEntry *entry = &line_table(cpu, table)
+        [(addr >> TIMED_MEM_LINE_BITS) % TIMED_MEM_LINES];
     /* One for each slot and kind, so that the loss of the slot finds it. */
-    of_slot = &tm.line_of_slot[tm.last_slot][store];
-    if (*of_slot != ref) {
-        line_forget(cpu, of_slot);
-        *of_slot = ref;
+    CPUTLBEntry **of_slot = &tm.line_of_slot[tm.last_slot][store];
+
+    if (*of_slot != entry) {
+        line_forget(of_slot);
+        *of_slot = entry;
     }
-    entry = line_entry(cpu, ref);
     entry_clear(entry);
     if (store) {
         entry->addr_write = line;
     } else {
         entry->addr_read = line;
     }
-    entry->addend = (uintptr_t)haddr - addr;
+    entry->addend = addend;
     tm.tables_used |= 1u << table;
+}
+
+static bool in_one_line(vaddr addr, int size)
+{
+    return (addr & ~TIMED_MEM_LINE_MASK) + size <= MEMSYS_LINE_BYTES;
+}
+
+void timed_mem_remember_line(CPUState *cpu, int mmu_idx, vaddr addr, int size,
+                             void *haddr, MMUAccessType type)
+{
+    if (timed_mem_lines_in_use && tm.last_slot != MEM_NO_SLOT &&
+        in_one_line(addr, size)) {
+        remember_line(cpu, mmu_idx, addr, (uintptr_t)haddr - addr,
+                      type == MMU_DATA_STORE);
+    }
 }
 
 void timed_mem_set_roi(CPUState *cpu, bool on)
@@ -296,23 +329,13 @@ static mem_ps call_time(CPUState *cpu)
     return icount_now_ps(cpu);
 }
 
-static void post(CPUState *cpu, hwaddr paddr, bool store)
-{
-    tm.posts++;
-    if (!memsys_post(tm.memsys, paddr, store, icount_now_ps(cpu),
-                     &tm.last_slot)) {
-        settle(cpu);
-    }
-}
-
 static void access_line(CPUState *cpu, hwaddr paddr, MMUAccessType type)
 {
     bool store = type == MMU_DATA_STORE;
     mem_ps now_ps;
 
     if (icount_settle_stalls && memsys_is_local(tm.memsys, paddr) &&
-        (tm.posting || begin_posting(cpu))) {
-        post(cpu, paddr, store);
+        (tm.posting || begin_posting(cpu)) && post(cpu, paddr, store)) {
         return;
     }
     now_ps = call_time(cpu);
@@ -337,6 +360,32 @@ void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
          paddr += MEMSYS_LINE_BYTES) {
         access_line(cpu, paddr, type);
     }
+}
+
+void *timed_mem_lookup(CPUState *cpu, vaddr addr, MemOp memop, int mmu_idx,
+                       MMUAccessType type)
+{
+    const CPUTLBDescFast *fast = &cpu->neg.tlb.f[mmu_idx];
+    uintptr_t offset = (addr >> (TARGET_PAGE_BITS - CPU_TLB_ENTRY_BITS)) &
+                       fast->mask;
+    const CPUTLBEntry *page = (void *)((uintptr_t)fast->table + offset);
+    const CPUTLBEntryFull *full =
+        &cpu->neg.tlb.d[mmu_idx].fulltlb[offset >> CPU_TLB_ENTRY_BITS];
+    vaddr unaligned = addr & ((1 << memop_alignment_bits(memop)) - 1);
+    void *haddr = (void *)(uintptr_t)(addr + page->addend);
+
+    /* Nothing but timed: no watchpoint, no code, no fault to come. */
+    if (page->addr_idx[type] != ((addr & TARGET_PAGE_MASK) | TLB_FORCE_SLOW) ||
+        full->slow_flags[type] != TLB_TIMED || unaligned || tm.nt_bytes ||
+        !in_one_line(addr, memop_size(memop))) {
+        return NULL;
+    }
+    __builtin_prefetch(haddr); /* while the model computes */
+    access_line(cpu, full->phys_addr | (addr & ~TARGET_PAGE_MASK), type);
+    if (tm.last_slot != MEM_NO_SLOT) {
+        remember_line(cpu, mmu_idx, addr, page->addend, type == MMU_DATA_STORE);
+    }
+    return haddr;
 }
 
 void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size)
