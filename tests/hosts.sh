@@ -6,13 +6,19 @@
 #
 # Each worker is a network namespace with an SSH server, joined to the controller's by a link that can be taken down
 # (ip link set worker1 down), and has its own processes, home, /srv and host name; the rest of the file system is shared.
+# Under root, worker1 is booted by systemd, which needs control groups; other hosts run their services under runit.
 # FOLDER gets an Ansible inventory and the keys, and keeps what the hosts wrote. All of it lives in one PID namespace that
-# ends with COMMAND, or with this script, so nothing stays behind. Works as any user that may use user namespaces.
+# ends with COMMAND, or with this script, so nothing stays behind but an empty control group, which the next run removes.
+# Works as any user that may use user namespaces.
 set -euo pipefail
 
 address() { echo "192.0.2.$1"; } # TEST-NET-1: never routed anywhere
 controller_number=1
 first_worker_number=11
+cgroups=/sys/fs/cgroup
+cgroup_prefix=testbed-hosts-
+
+runs_systemd() { [[ $1 == worker1 && ${HOSTS_OF_ROOT-} == yes ]]; } # HOST
 
 enter() { # WHAT ARGUMENTS...: go on in namespaces of our own
     local as_user=()
@@ -32,12 +38,44 @@ furnish() { # FOLDER
 }
 
 be_worker() { # FOLDER NUMBER
+    local sshd
+    sshd=("$(type -P dropbear)" -F -s -m -r "$1/host_key" -P "$1/sshd.pid" -p "$(address "$2"):22")
     furnish "$1"
     echo "$BASHPID" >"$1/pid" # in a network of its own by now
     cp "$1/../key.pub" "$1/home/.ssh/authorized_keys"
     until ip link set eth0 up 2>/dev/null; do sleep 0.05; done
     ip address add "$(address "$2")/24" dev eth0
-    dropbear -F -s -m -r "$1/host_key" -P "$1/sshd.pid" -p "$(address "$2"):22" 2>"$1/sshd.log"
+    if runs_systemd "$(basename "$1")"; then
+        enter_cgroup "$1" "${sshd[@]}"
+    fi
+    "${sshd[@]}" 2>"$1/sshd.log"
+}
+
+# A control group that systemd will see as the root.
+enter_cgroup() { # FOLDER SSHD...
+    local group=$cgroups/$cgroup_prefix$BASHPID-$RANDOM
+    mount -t cgroup2 cgroup2 "$cgroups"
+    find "$cgroups" -depth -path "$cgroups/$cgroup_prefix*" -type d -exec rmdir {} + 2>/dev/null || true
+    until mkdir -p "$group" && echo 0 >"$group/cgroup.procs"; do sleep 0.05; done 2>/dev/null
+    exec unshare --cgroup "$0" --systemd "$@"
+}
+
+# Of this machine's units it has the targets only: the others mount, clean and start things that all hosts share.
+be_systemd() { # FOLDER SSHD...
+    local folder=$1
+    shift
+    mkdir -p "$folder"/{vendor_units,units,generators}
+    cp /usr/lib/systemd/system/*.target "$folder/vendor_units"
+    printf '[Unit]\nDefaultDependencies=no\n[Service]\nExecStart=%s\nKillMode=process\n' "$*" >"$folder/vendor_units/sshd.service"
+    hostname >"$folder/hostname"
+    umount "$cgroups" # it shows the groups of all
+    mount -t cgroup2 cgroup2 "$cgroups"
+    mount -t tmpfs tmpfs /run
+    mount --bind "$folder/hostname" /etc/hostname
+    mount --bind "$folder/units" /etc/systemd/system
+    mount --bind "$folder/generators" /usr/lib/systemd/system-generators
+    mount --bind "$folder/vendor_units" /usr/lib/systemd/system
+    exec env -i container=testbed-hosts /usr/lib/systemd/systemd --unit=sshd.service --log-target=null
 }
 
 connect() { # NAME PID
@@ -78,7 +116,7 @@ write_keys() { # FOLDER COUNT
 }
 
 write_inventory() { # FOLDER COUNT
-    local n
+    local n name manager
     cat <<EOF
 all:
   vars:
@@ -88,12 +126,14 @@ all:
     ansible_ssh_transfer_method: piped
 controller:
   hosts:
-    head: {ansible_connection: local, ansible_host: $(address $controller_number)}
+    head: {ansible_connection: local, ansible_host: $(address $controller_number), testbed_service_manager: process}
 workers:
   hosts:
 EOF
     for ((n = 0; n < $2; n++)); do
-        echo "    worker$((n + 1)): {ansible_host: $(address $((first_worker_number + n)))}"
+        name=worker$((n + 1))
+        manager=$(runs_systemd "$name" && echo systemd || echo process)
+        echo "    $name: {ansible_host: $(address $((first_worker_number + n))), testbed_service_manager: $manager}"
     done
 }
 
@@ -101,9 +141,11 @@ case ${1-} in
 --controller) shift && be_controller "$@" ;;
 --enter-worker) shift && enter --worker "$@" ;;
 --worker) shift && be_worker "$@" ;;
-"" | -*) sed -n '3,11s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+--systemd) shift && be_systemd "$@" ;;
+"" | -*) sed -n '3,13s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
 *)
     (($# >= 3)) || { echo "hosts.sh: FOLDER, COUNT and COMMAND are needed" >&2 && exit 2; }
+    [[ $(id -u) -ne 0 ]] || export HOSTS_OF_ROOT=yes
     folder=$(mkdir -p "$1" && cd "$1" && pwd)
     write_keys "$folder" "$2"
     write_inventory "$folder" "$2" >"$folder/inventory.yml"

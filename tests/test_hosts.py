@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Ansible's playbooks and a sweep over test hosts, with mock guests: what the guests are is another test's question."""
 
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from testbed.cache import Cache
 from testbed.paths import REPO, cache_root
 
 SCHEDULER = "tcp://192.0.2.1:8786"
-COMMON = ("-e", f"testbed_service_manager=process testbed_venv={REPO}/.venv testbed_scheduler_worker_ttl_s=8",
+COMMON = ("-e", f"testbed_venv={REPO}/.venv testbed_scheduler_worker_ttl_s=8",
           "-e", "testbed_worker_guests=2 testbed_worker_memory=16GiB testbed_sweep_poll_s=1")  # fmt: skip
 
 
@@ -60,6 +61,16 @@ def test_a_second_run_of_the_playbook_changes_nothing(lab: Lab) -> None:
     second = recap(lab.play("site.yml", *options(lab)))
     assert {host: counts["changed"] for host, counts in second.items()} == {"head": 0, "worker1": 0, "worker2": 0}
     assert results(lab.folder / "gathered") == results(lab.path("head", HOME / "results")) == made
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can boot a host with systemd (tests/hosts.sh)")
+def test_under_systemd_a_worker_is_a_unit_that_starts_with_the_host(lab: Lab) -> None:
+    unit = lab.on("worker1", "systemctl", "show", "testbed-worker", "-p", "UnitFileState,ActiveState,Restart,KillMode")
+    said = dict(line.split("=") for line in unit.stdout.splitlines())
+    assert said == {
+        "UnitFileState": "enabled", "ActiveState": "active", "Restart": "always", "KillMode": "control-group"
+    }  # fmt: skip
+    assert lab.on("worker1", "systemctl", "--failed", "--no-legend").stdout == ""
 
 
 def test_verification_compares_hosts_and_results(lab: Lab) -> None:
