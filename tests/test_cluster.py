@@ -7,6 +7,7 @@ import re
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,19 @@ def test_a_worker_with_other_components_is_left_out(cluster: Cluster, tmp_path: 
     assert any(text.startswith("worker 127.0.0.4 is left out: it lacks base-bbbb") for text in reporter.said)
     stranger = str(cluster.workers["127.0.0.4"].pid)
     assert stranger not in {process for _, process, *_ in guests(cluster, "start")}
+
+
+def test_a_worker_that_cannot_get_the_packages_is_left_out(cluster: Cluster, tmp_path: Path) -> None:
+    """The others make the runs: their guests are mocks, which ask for no package."""
+    cluster.add("127.0.0.5", 2, TESTBED_CACHE=str(cluster.folder / "cache"))
+    cluster.wait_for("127.0.0.5")
+    plain, reporter = mock_manifest(tmp_path, "mock 0.5 {n}", f"n = {list(range(8))}"), QuietReporter()
+    runs = [replace(run, program=replace(run.job, packages=("no-such-package=1",))) for run in plain]
+    assert len(run_there(cluster, runs, tmp_path / "r", reporter)) == 8
+    (said,) = (text for text in reporter.said if text.startswith("worker 127.0.0.5 is left out"))
+    assert "it cannot get the Debian packages of small: " in said
+    cluster.workers["127.0.0.5"].kill()  # it has no mock guests for the tests to come
+    cluster.workers["127.0.0.5"].wait()
 
 
 def test_no_worker_with_the_components_is_one_sentence(cluster: Cluster, tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from distributed import get_worker
 
-from . import canonical, results
+from . import canonical, packages, results
 from .cache import Cache
-from .errors import RunFailed
+from .errors import RunFailed, TestbedError
 from .executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecutor
 from .manifest import Run
 from .paths import cache_root
@@ -21,7 +21,7 @@ LOOK_S = 0.2  # how often a worker looks whether its run is still wanted
 
 
 class Refused(RunFailed):
-    """A worker cannot make the run: its host lacks a component, or would make another run of it."""
+    """A worker cannot make the run: its host lacks something that the run needs, or would make another run of it."""
 
     def __init__(self, address: str, why: str) -> None:
         super().__init__(address, why)
@@ -49,7 +49,7 @@ class Task:
 async def run_task(task: Task) -> GuestOutcome:
     """Run the task's guest on this worker. When the task is cancelled its guest ends too."""
     worker = get_worker()
-    executor: GuestExecutor = worker.extensions.get(EXECUTOR) or _executor_for(task, worker.address)
+    executor: GuestExecutor = worker.extensions.get(EXECUTOR) or await _executor_for(task, worker.address)
     worker.log_event(task.topic, {"key": task.key, "worker": worker.address})
     guest = asyncio.ensure_future(_run(executor, task))
     try:
@@ -70,12 +70,17 @@ async def _run(executor: GuestExecutor, task: Task) -> GuestOutcome:
         raise RunFailed(f"{task.run.label}, on {socket.gethostname()}: {error}") from error
 
 
-def _executor_for(task: Task, address: str) -> QemuExecutor:
-    """An executor from this host's cache, if that holds what the client has."""
+async def _executor_for(task: Task, address: str) -> QemuExecutor:
+    """An executor from this host's cache, if that holds what the client has; it gets the run's packages if it can."""
     if lacking := lacks(task.keys):
         raise Refused(address, lacking)
     if canonical.digest(results.identity(task.run, task.keys)) != task.digest:
         raise Refused(address, "has another version of the testbed's sources; check out the client's")
+    if task.run.job.packages:
+        try:
+            await asyncio.to_thread(packages.build, task.run.job.packages)  # minutes, in which others go on
+        except TestbedError as error:
+            raise Refused(address, f"cannot get the Debian packages of {task.run.manifest}: {error}") from error
     cache = Cache(cache_root())
     return QemuExecutor(images({name: cache.path(name, key) for name, key in _needed(task.keys).items()}))
 
