@@ -68,7 +68,8 @@ def test_under_systemd_a_worker_is_a_unit_that_starts_with_the_host(lab: Lab) ->
     booted_by = lab.on("worker1", "cat", "/proc/1/comm").stdout.strip()
     assert (booted_by == "systemd") == (os.geteuid() == 0)
     if booted_by == "systemd":
-        unit = lab.on("worker1", "systemctl", "show", "testbed-worker", "-p", "UnitFileState,ActiveState,Restart,KillMode")
+        asked = "UnitFileState,ActiveState,Restart,KillMode"
+        unit = lab.on("worker1", "systemctl", "show", "testbed-worker", "-p", asked)
         said = dict(line.split("=") for line in unit.stdout.splitlines())
         assert said == {
             "UnitFileState": "enabled", "ActiveState": "active", "Restart": "always", "KillMode": "control-group"
