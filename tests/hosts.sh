@@ -54,7 +54,7 @@ be_worker() { # FOLDER NUMBER
 # A control group that systemd will see as the root.
 enter_cgroup() { # FOLDER SSHD...
     local group=$cgroups/$cgroup_prefix$BASHPID-$RANDOM
-    mount -t cgroup2 cgroup2 "$cgroups"
+    [[ $(stat -fc %T "$cgroups") == cgroup2fs ]] || mount -t cgroup2 cgroup2 "$cgroups"
     find "$cgroups" -depth -path "$cgroups/$cgroup_prefix*" -type d -exec rmdir {} + 2>/dev/null || true
     until mkdir -p "$group" && echo 0 >"$group/cgroup.procs"; do sleep 0.05; done 2>/dev/null
     exec unshare --cgroup "$0" --systemd "$@"
