@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cpu_caches.h"
 
+static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
 void mem_cpu_init(MemCpuCaches *c, const MemCpuConfig *config) {
     mem_sets_init(&c->l1, &config->l1d);
     mem_sets_init(&c->l2, &config->l2);
     mem_sets_init(&c->llc, &config->llc);
+    c->line_end = smaller(mem_sets_line_end(&c->l1), smaller(mem_sets_line_end(&c->l2), mem_sets_line_end(&c->llc)));
 }
 
 void mem_cpu_destroy(MemCpuCaches *c) {
@@ -33,7 +36,7 @@ bool mem_cpu_has(const MemCpuCaches *c, uint64_t line) {
 
 /* A dirty line comes from the level within. */
 static inline MemVictim put_dirty(const MemSets *a, MemPlace p) {
-    uint32_t way = mem_set_find(a, p);
+    uint32_t way = mem_set_find_newest(a, p);
 
     if (way == MEM_NO_WAY) {
         return mem_set_fill(a, p, MEM_DIRTY, &way);
@@ -81,7 +84,7 @@ typedef struct Taken {
 } Taken;
 
 static inline Taken take(const MemSets *a, MemPlace p) {
-    uint32_t way = mem_set_find(a, p);
+    uint32_t way = mem_set_find_newest(a, p);
 
     if (way == MEM_NO_WAY) {
         return (Taken){.hit = false};
@@ -91,8 +94,6 @@ static inline Taken take(const MemSets *a, MemPlace p) {
     mem_set_use(p.set, way);
     return t;
 }
-
-void mem_cpu_expect(const MemCpuCaches *c, uint64_t line) { __builtin_prefetch(mem_place_of(&c->llc, line).set, 1); }
 
 void mem_cpu_l1_dirty(MemCpuCaches *c, uint32_t slot) {
     mem_set_at(&c->l1, slot / c->l1.ways)->marks |= MEM_DIRTY << slot % c->l1.ways;

@@ -16,9 +16,10 @@
 typedef enum MemLevel { MEM_LEVEL_L1, MEM_LEVEL_L2, MEM_LEVEL_LLC, MEM_LEVEL_MEMORY } MemLevel;
 
 typedef struct MemCpuCaches {
-    MemSets l1;  /* FIFO */
-    MemSets l2;  /* LRU */
-    MemSets llc; /* LRU */
+    MemSets l1;        /* FIFO */
+    MemSets l2;        /* LRU */
+    MemSets llc;       /* LRU */
+    uint64_t line_end; /* no line from here on has a tag at every level */
 } MemCpuCaches;
 
 /* What an access does in L1. */
@@ -60,7 +61,7 @@ static inline MemL1Access mem_cpu_access_l1(MemCpuCaches *c, uint64_t line, bool
 /* `victim` is the line that L1 pushed out if that was dirty, else MEM_NO_LINE. */
 void mem_cpu_fetch(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch *fetch);
 /* It will soon be asked for this line: let the host fetch the one array that its own caches may not hold. */
-void mem_cpu_expect(const MemCpuCaches *c, uint64_t line);
+static inline void mem_cpu_expect(const MemCpuCaches *c, uint64_t line);
 /* The line in this slot came dirty. */
 void mem_cpu_l1_dirty(MemCpuCaches *c, uint32_t slot);
 /* The line that an access to `line` pushed out of L1. */
@@ -101,6 +102,10 @@ static inline MemL1Access mem_cpu_access_l1(MemCpuCaches *c, uint64_t line, bool
     }
     access.slot = mem_cpu_slot_of(c, l1, way);
     return access;
+}
+
+static inline void mem_cpu_expect(const MemCpuCaches *c, uint64_t line) {
+    __builtin_prefetch(mem_place_of(&c->llc, line).set, 1);
 }
 
 static inline uint64_t mem_cpu_l1_victim(const MemCpuCaches *c, uint64_t line, MemVictim victim) {

@@ -9,14 +9,6 @@
 
 static_assert(MEMSYS_LINE_BYTES == 1u << LINE_SHIFT, "a line is 64 bytes");
 
-mem_ps mem_sys_enter(MemSys *m, mem_ps now_ps) {
-    m->now_ps = mem_later(m->now_ps, now_ps);
-    for (uint32_t i = 0; i < m->memory.device_count; i++) {
-        mem_persist_run(&m->memory.devices[i]->persist, m->now_ps);
-    }
-    return m->now_ps;
-}
-
 static mem_ps issue(MemSys *m, const MemOperation *op, mem_ps at_ps) {
     mem_ps stall_ps = mem_memory_op(&m->memory, op, at_ps);
 
@@ -118,7 +110,6 @@ static MemOpKind fetch_op(const MemCpuFetch *fetch, bool store, Waits waits) {
 }
 
 mem_ps mem_sys_beyond_l1(MemSys *m, const MemL1Miss *miss, mem_ps at_ps, bool *dirty) {
-    mem_cpu_expect(&m->cpu, miss->line);
     MemCounters *count = m->memory.count;
     MemStreamStep step = mem_streams_miss(&m->streams, miss->line);
     Waits waits = waits_of(m, miss->store, step.independent);
@@ -155,7 +146,7 @@ static void save_preimage(MemSys *m, uint64_t line, mem_ps now_ps) {
 }
 
 static mem_ps access_line(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot) {
-    uint64_t line = hpa >> LINE_SHIFT;
+    uint64_t line = mem_sys_line(m, hpa);
     MemL1Miss miss;
     bool dirtied;
 
@@ -163,6 +154,7 @@ static mem_ps access_line(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, ui
     mem_ps at_ps = m->wc.open_count ? send_buffer_of(m, line, now_ps) : now_ps;
     if (mem_sys_access_l1(m, line, store, &miss, &dirtied)) {
         bool dirty;
+        mem_cpu_expect(&m->cpu, line);
         at_ps = mem_sys_beyond_l1(m, &miss, at_ps, &dirty);
         dirtied = store && !dirty;
         if (dirty) {
@@ -209,7 +201,7 @@ static mem_ps open_buffer(MemSys *m, uint64_t line, mem_ps at_ps, uint32_t *buff
 }
 
 mem_ps memsys_nt_store(MemSys *m, uint64_t hpa, uint32_t size_bytes, mem_ps now_ps) {
-    uint64_t line = hpa >> LINE_SHIFT;
+    uint64_t line = mem_sys_line(m, hpa);
     uint32_t offset_bytes = (uint32_t)(hpa & (MEMSYS_LINE_BYTES - 1));
 
     now_ps = mem_sys_enter(m, now_ps);
@@ -229,7 +221,7 @@ mem_ps memsys_nt_store(MemSys *m, uint64_t hpa, uint32_t size_bytes, mem_ps now_
 /* ---- Flushes and fences ---- */
 
 mem_ps memsys_flush(MemSys *m, uint64_t hpa, MemFlushKind kind, mem_ps now_ps) {
-    uint64_t line = hpa >> LINE_SHIFT;
+    uint64_t line = mem_sys_line(m, hpa);
     uint32_t slot = MEM_NO_SLOT;
     bool dirty = false;
 

@@ -43,7 +43,16 @@ struct MemSys {
 };
 
 /* Every call passes here first: what was due by now happens. Time does not go back. */
-mem_ps mem_sys_enter(MemSys *m, mem_ps now_ps);
+static inline mem_ps mem_sys_enter(MemSys *m, mem_ps now_ps) {
+    m->now_ps = now_ps = mem_later(m->now_ps, now_ps);
+    for (uint32_t i = 0; i < m->memory.device_count; i++) {
+        MemPersist *p = &m->memory.devices[i]->persist;
+        if (mem_events_next_ps(&p->events) <= now_ps) {
+            mem_persist_run(p, now_ps);
+        }
+    }
+    return now_ps;
+}
 /* An operation on memory at `at_ps`; returns when the CPU goes on. */
 mem_ps mem_sys_op(MemSys *m, MemOpKind kind, uint64_t line, mem_ps at_ps);
 /* Send every WC buffer, oldest first; returns when the CPU goes on. */
@@ -52,6 +61,12 @@ mem_ps mem_sys_send_wc_buffers(MemSys *m, mem_ps at_ps);
 mem_ps mem_sys_beyond_l1(MemSys *m, const MemL1Miss *miss, mem_ps at_ps, bool *dirty);
 struct MemPosted *mem_sys_posted_new(uint32_t l1_slots);
 void mem_sys_posted_free(struct MemPosted *p);
+
+/* Every address passes here, so that no level has to look at the size of a tag. */
+static inline uint64_t mem_sys_line(const MemSys *m, uint64_t hpa) {
+    assert(hpa >> LINE_SHIFT < m->cpu.line_end); /* the size of an address space sees to it */
+    return hpa >> LINE_SHIFT;
+}
 
 /* A line left L1, or may not be written without telling the model any more. */
 static inline void mem_sys_drop_slot(MemSys *m, uint32_t slot) {

@@ -131,7 +131,7 @@ bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *s
     expect_write(miss_of(p, p->count + EXPECTED_AHEAD));
     p->loads += !store;
     p->stores += store;
-    if (mem_sys_access_l1(m, hpa >> LINE_SHIFT, store, &posted->miss, &dirtied)) {
+    if (mem_sys_access_l1(m, mem_sys_line(m, hpa), store, &posted->miss, &dirtied)) {
         posted->at_ps = now_ps;
         if (++p->count % TOLD_AT_ONCE == 0) {
             tell(p);

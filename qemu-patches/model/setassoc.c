@@ -14,6 +14,7 @@ void mem_sets_init(MemSets *a, const MemCacheConfig *config) {
 
     *a = (MemSets){
         .count = count,
+        .mask = count - 1,
         .magic = UINT64_MAX / count + 1, /* exact for lines below 2^64 / count; unused for powers of two */
         .power_of_two = (count & (count - 1)) == 0,
         .shift = (unsigned)__builtin_ctzll(count),

@@ -45,6 +45,7 @@ typedef struct MemSets {
     uint8_t *sets;
     size_t set_bytes;
     uint64_t count;
+    uint64_t mask;       /* count - 1 */
     uint64_t magic;      /* 2^64 / count, rounded up: a multiplication in place of the division */
     uint64_t order_mask; /* the nibbles in use */
     uint32_t ways;
@@ -53,7 +54,7 @@ typedef struct MemSets {
     bool power_of_two;
 } MemSets;
 
-/* Where a line is, or would be. */
+/* Where a line is, or would be. Lines are below mem_sets_line_end(). */
 typedef struct MemPlace {
     MemSet *set;
     uint64_t number; /* of the set */
@@ -73,14 +74,15 @@ static inline MemPlace mem_place_of(const MemSets *a, uint64_t line) {
 
     if (a->power_of_two) {
         tag = line >> a->shift;
-        number = line & (a->count - 1);
+        number = line & a->mask;
     } else {
         tag = (uint64_t)(((unsigned __int128)line * a->magic) >> 64);
         number = line - tag * a->count;
     }
-    assert(tag < MEM_NO_TAG); /* memsys_check_cpu() and the size of an address space see to it */
     return (MemPlace){.set = mem_set_at(a, number), .number = number, .tag = (MemTag)tag};
 }
+
+static inline uint64_t mem_sets_line_end(const MemSets *a) { return a->count * MEM_NO_TAG; }
 
 /* The line of a tag in set `number`. */
 static inline uint64_t mem_line_of(const MemSets *a, uint64_t number, MemTag tag) {
@@ -123,6 +125,12 @@ static inline uint32_t mem_set_find(const MemSets *a, MemPlace p) {
     return (uint32_t)__builtin_ctz(mem_equal_tags(p.set->tags, a->ways, p.tag) | 1u << MEM_NO_WAY);
 }
 
+/* As mem_set_find(), quicker if the line is the one used last, which it often is in a stream. */
+static inline uint32_t mem_set_find_newest(const MemSets *a, MemPlace p) {
+    uint32_t newest = (uint32_t)p.set->order & 15;
+    return p.set->tags[newest] == p.tag ? newest : mem_set_find(a, p);
+}
+
 /* The shift to the nibble of a way. */
 static inline unsigned mem_order_shift(uint64_t order, uint32_t way) {
     const uint64_t ones = UINT64_C(0x1111111111111111);
@@ -132,6 +140,9 @@ static inline unsigned mem_order_shift(uint64_t order, uint32_t way) {
 
 /* The way becomes the last to go. */
 static inline void mem_set_use(MemSet *s, uint32_t way) {
+    if ((s->order & 15) == way) {
+        return;
+    }
     unsigned shift = mem_order_shift(s->order, way);
     uint64_t newer = (UINT64_C(1) << shift) - 1;
     uint64_t older = ~((UINT64_C(16) << shift) - 1);
