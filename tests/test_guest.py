@@ -224,6 +224,15 @@ def test_a_helper_thread_changes_nothing(session: Session, quick_guest: GuestCon
     assert helped.rows == alone.rows
 
 
+def test_a_file_of_many_huge_pages(session: Session, quick_guest: GuestConfig) -> None:
+    """A huge page is two faults here: what counts them must not mind how many pages there are."""
+    job = """set -e
+        kv --engine msync-2m --file /pmem/pool --seed 1 --records 80000 --operations 1 --buckets 56 --workload C
+        test $(wc -c </pmem/pool) -ge $((11 << 21))"""
+    outcome = boot(session, quick_guest, job)
+    assert outcome.outcome == "ok", describe(outcome)
+
+
 ENGINES: dict[FileSystem, list[str]] = {
     "ext4-dax": ["volatile", "snapshot", "snapshot-nv", "pmdk", "msync-4k", "msync-2m"],
     "ext4-journal": ["msync-journal"],

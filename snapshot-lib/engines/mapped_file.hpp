@@ -49,8 +49,9 @@ class MappedFile {
     }
 
     // Write to all pages what they hold, so that no later store finds one that was never written.
-    void touch() {
-        for (size_t at = 0; at < mapped_bytes; at += 4096) {
+    void touch() { touch(0, mapped_bytes); }
+    void touch(size_t from, size_t to) {
+        for (size_t at = from; at < to; at += 4096) {
             char zero = 0;
             __atomic_compare_exchange_n(static_cast<char *>(memory) + at, &zero, 0, false, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED);
