@@ -36,7 +36,7 @@ bool mem_cpu_has(const MemCpuCaches *c, uint64_t line) {
 
 /* A dirty line comes from the level within. */
 static inline MemVictim put_dirty(const MemSets *a, MemPlace p) {
-    uint32_t way = mem_set_find_newest(a, p);
+    uint32_t way = mem_set_find(a, p);
 
     if (way == MEM_NO_WAY) {
         return mem_set_fill(a, p, MEM_DIRTY, &way);
@@ -63,7 +63,7 @@ static inline void spill_l2(const MemCpuCaches *c, uint64_t set, MemVictim victi
 /* The host's caches may have to fetch the set that spill_l2() will need. */
 static inline void prefetch_spilled(const MemCpuCaches *c, uint64_t set, MemVictim victim) {
     if (victim.dirty) {
-        __builtin_prefetch(mem_place_of(&c->llc, mem_line_of(&c->l2, set, victim.tag)).set, 1);
+        mem_host_expect(mem_place_of(&c->llc, mem_line_of(&c->l2, set, victim.tag)).set);
     }
 }
 
@@ -83,16 +83,26 @@ typedef struct Taken {
     uint32_t marks;
 } Taken;
 
+static inline Taken take_way(MemPlace p, uint32_t way) {
+    Taken t = {.hit = true, .marks = p.set->marks >> way & MEM_MARKS};
+    p.set->marks &= ~(MEM_MARKS << way);
+    return t;
+}
+
 static inline Taken take(const MemSets *a, MemPlace p) {
-    uint32_t way = mem_set_find_newest(a, p);
+    uint32_t way = mem_set_find(a, p);
 
     if (way == MEM_NO_WAY) {
         return (Taken){.hit = false};
     }
-    Taken t = {.hit = true, .marks = p.set->marks >> way & MEM_MARKS};
-    p.set->marks &= ~(MEM_MARKS << way);
     mem_set_use(p.set, way);
-    return t;
+    return take_way(p, way);
+}
+
+/* A line of a stream was the last to come into its set of the L2; whoever is not in a stream misses there. */
+static inline Taken take_streamed(const MemSets *a, MemPlace p) {
+    uint32_t way = mem_set_find_newest(p);
+    return way == MEM_NO_WAY ? take(a, p) : take_way(p, way);
 }
 
 void mem_cpu_l1_dirty(MemCpuCaches *c, uint32_t slot) {
@@ -104,7 +114,7 @@ void mem_cpu_fetch(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch 
     MemVictim l2_victim = {.tag = MEM_NO_TAG};
     uint32_t way;
 
-    Taken t = take(&c->l2, l2);
+    Taken t = take_streamed(&c->l2, l2);
     fetch->victim_count = 0;
     fetch->level = MEM_LEVEL_L2;
     if (!t.hit) {

@@ -11,6 +11,7 @@
 #ifndef MODEL_CPU_CACHES_H
 #define MODEL_CPU_CACHES_H
 
+#include "host_cache.h"
 #include "setassoc.h"
 
 typedef enum MemLevel { MEM_LEVEL_L1, MEM_LEVEL_L2, MEM_LEVEL_LLC, MEM_LEVEL_MEMORY } MemLevel;
@@ -105,7 +106,7 @@ static inline MemL1Access mem_cpu_access_l1(MemCpuCaches *c, uint64_t line, bool
 }
 
 static inline void mem_cpu_expect(const MemCpuCaches *c, uint64_t line) {
-    __builtin_prefetch(mem_place_of(&c->llc, line).set, 1);
+    mem_host_expect(mem_place_of(&c->llc, line).set);
 }
 
 static inline uint64_t mem_cpu_l1_victim(const MemCpuCaches *c, uint64_t line, MemVictim victim) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host_cache.h"
 #include "mem_alloc.h"
 #include "memsys_internal.h"
 #include "seeded_bug.h"
@@ -111,15 +112,6 @@ static bool is_full(MemPosted *p) {
     return p->count - p->done_seen == ROOM;
 }
 
-/* Whoever runs the misses has read it last: have it back to write it. */
-static inline void expect_write(const MemPostedMiss *miss) {
-#ifdef __x86_64__
-    __asm__ volatile("prefetchw %0" : : "m"(*miss)); /* what __builtin_prefetch() does not give every x86-64 */
-#else
-    __builtin_prefetch(miss, 1);
-#endif
-}
-
 bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot) {
     MemPosted *p = m->posted;
     MemPostedMiss *posted = miss_of(p, p->count);
@@ -128,7 +120,7 @@ bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *s
     if (is_full(p)) {
         return false;
     }
-    expect_write(miss_of(p, p->count + EXPECTED_AHEAD));
+    mem_host_expect(miss_of(p, p->count + EXPECTED_AHEAD)); /* whoever runs the misses has read it last */
     p->loads += !store;
     p->stores += store;
     if (mem_sys_access_l1(m, mem_sys_line(m, hpa), store, &posted->miss, &dirtied)) {

@@ -125,10 +125,10 @@ static inline uint32_t mem_set_find(const MemSets *a, MemPlace p) {
     return (uint32_t)__builtin_ctz(mem_equal_tags(p.set->tags, a->ways, p.tag) | 1u << MEM_NO_WAY);
 }
 
-/* As mem_set_find(), quicker if the line is the one used last, which it often is in a stream. */
-static inline uint32_t mem_set_find_newest(const MemSets *a, MemPlace p) {
+/* The way put to use last, if it holds the line, or MEM_NO_WAY. */
+static inline uint32_t mem_set_find_newest(MemPlace p) {
     uint32_t newest = (uint32_t)p.set->order & 15;
-    return p.set->tags[newest] == p.tag ? newest : mem_set_find(a, p);
+    return p.set->tags[newest] == p.tag ? newest : MEM_NO_WAY;
 }
 
 /* The shift to the nibble of a way. */
@@ -140,9 +140,6 @@ static inline unsigned mem_order_shift(uint64_t order, uint32_t way) {
 
 /* The way becomes the last to go. */
 static inline void mem_set_use(MemSet *s, uint32_t way) {
-    if ((s->order & 15) == way) {
-        return;
-    }
     unsigned shift = mem_order_shift(s->order, way);
     uint64_t newer = (UINT64_C(1) << shift) - 1;
     uint64_t older = ~((UINT64_C(16) << shift) - 1);
