@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import MANIFEST
+from testbed.paths import EXPERIMENTS
 
 
 def testbed(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -65,6 +66,22 @@ def test_the_runs_of_a_manifest_as_table_and_json(small_manifest: Path, tmp_path
     assert "snapshot" in done.stdout
     runs = json.loads((tmp_path / "runs.json").read_text())
     assert [run["run"] for run in runs] == ["snapshot", "pmdk", "volatile"]
+
+
+def test_what_figures_would_run(tmp_path: Path) -> None:
+    """Of one figure its own runs; of all of them also the experiments that test causes."""
+    counts = []
+    for names in (["list"], []):
+        done = testbed(
+            *("figures", *names, "--scale", "standard", "--dry-run", "--json", str(tmp_path / "runs.json")),
+            TESTBED_RESULTS=str(tmp_path / "results"),
+        )
+        assert done.returncode == 0, done.stderr
+        runs = json.loads((tmp_path / "runs.json").read_text())
+        assert {run["state"] for run in runs} == {"missing"}
+        counts.append(len(runs))
+    digests = (EXPERIMENTS / "quick.sha256").read_text().splitlines()
+    assert counts == [16, len([line for line in digests if not line.startswith("#")])]
 
 
 def test_a_truncated_result_is_named(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ app = typer.Typer(
 ManifestName = Annotated[
     str, typer.Option("--manifest", "-m", metavar="MANIFEST", help="take the machine (CPU, device, memory) from this")
 ]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="only say what is there and what would run")]
 
 
 @app.command()
@@ -68,7 +69,7 @@ def run(
     json: Json = None,
     scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it
     scale: Scale = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what is there and what would run")] = False,
+    dry_run: DryRun = False,
 ) -> None:
     """Run a manifest: every point of its matrix, as many guests at a time as there are cores and memory for.
 
@@ -320,6 +321,7 @@ def figures(
     scale: Scale = "quick",
     scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it
     json: Json = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Draw figures and tables beside the published values, and studies that have none, running what is missing.
 
@@ -333,7 +335,12 @@ def figures(
       testbed figures kv-ycsb --scale standard
 
       testbed figures studies
+
+      testbed figures --scale standard --dry-run
     """
+    if dry_run:
+        cli_results.show_many_runs(figures_module.needed(names or [], scale), f"runs at scale {scale}", json)
+        return
     tables.save_json(json, demo_module.draw_figures(open_session(), names or [], scale).as_data())
 
 

@@ -62,8 +62,7 @@ def status_(
     if manifest:
         show_states(found[paths[0].stem], f"runs of {manifest}")
     else:
-        columns = ("manifest", "there", "missing", "failed")
-        tables.show("manifests", columns, [(name, *status.counts(states)) for name, states in found.items()])
+        show_counts(found, "manifests")
     data: dict[str, object] = {name: [state.as_data() for state in states] for name, states in found.items()}
     if scheduler:
         from . import fleet
@@ -82,8 +81,26 @@ def show_runs(runs: list[Run], title: str, json: Json) -> None:
     tables.save_json(json, [state.as_data() for state in found])
 
 
+def show_many_runs(runs: list[Run], title: str, json: Json) -> None:
+    """As show_runs(), of many manifests: how many of each."""
+    found = status.states(runs, build.keys(), results_root())
+    by_manifest = {run.manifest: [state for state in found if state.run.manifest == run.manifest] for run in runs}
+    show_counts(by_manifest, title)
+    show_summary(found)
+    tables.save_json(json, [state.as_data() for state in found])
+
+
+def show_counts(found: dict[str, list[status.State]], title: str) -> None:
+    columns = ("manifest", "there", "missing", "failed")
+    tables.show(title, columns, [(name, *status.counts(states)) for name, states in found.items()])
+
+
 def show_states(found: list[status.State], title: str) -> None:
     tables.show(title, ("run", "state", "takes", "where"), [state.cells() for state in found])
+    show_summary(found)
+
+
+def show_summary(found: list[status.State]) -> None:
     tables.out.print(status.summary(found, capacity.of_this_host().guests), soft_wrap=True)
 
 

@@ -44,7 +44,7 @@ def make(session: Session, names: Sequence[str], scale: str | None, folder: Path
     With all of them come the experiments that test causes, and the scorecard.
     """
     entries = catalogue.pick(names)
-    gathered = gather(session, entries, () if names else causes.manifests(), scale)
+    gathered = gather(session, entries, _beside(names), scale)
     before = _drawn_before(folder)
     figures = [draw(entry, gathered, folder, before.get(entry.name)) for entry in entries]
     compared, tests = _explained(figures, gathered)
@@ -53,6 +53,16 @@ def make(session: Session, names: Sequence[str], scale: str | None, folder: Path
     index = Index(scale or "as stated", figures, scorecard.score(compared))
     canonical.write_atomically(folder / INDEX, canonical.dumps(index.as_data()))
     return index
+
+
+def needed(names: Sequence[str], scale: str | None) -> list[Run]:
+    """The runs that make() takes, there or not."""
+    return runs_of(catalogue.pick(names), scale, _beside(names))
+
+
+def _beside(names: Sequence[str]) -> Sequence[str]:
+    """The manifests of the experiments that test causes, which come with all figures."""
+    return () if names else causes.manifests()
 
 
 def _explained(figures: list[dict[str, Any]], gathered: Gathered) -> tuple[list[Comparison], list[causes.Tested]]:

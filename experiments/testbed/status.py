@@ -27,6 +27,7 @@ class State:
     def as_data(self) -> dict[str, Any]:
         argv = list(self.run.argv)
         return {
+            "manifest": self.run.manifest,
             "run": self.run.label,
             "argv": argv,
             "state": self.word,
