@@ -12,9 +12,10 @@ from typing import Any
 
 import yaml
 
+from conftest import MANIFEST
 from testbed import build
 from testbed.cpio import CpioWriter
-from testbed.paths import REPO
+from testbed.paths import REPO, cache_root
 
 HOME = Path("/srv/cxl-ssd-testbed")  # on every host; testbed_home's default
 PATIENCE_S = 300  # of anything that is waited for
@@ -36,8 +37,9 @@ class Lab:
         return subprocess.run(self._inside(*command), text=True, capture_output=True, check=check, timeout=PATIENCE_S)
 
     def start(self, *command: str | Path) -> subprocess.Popen[str]:
-        """A command on the controller, not waited for."""
-        return subprocess.Popen(self._inside(*command), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        """A command on the controller, not waited for; its input ends with communicate()."""
+        pipe = subprocess.PIPE
+        return subprocess.Popen(self._inside(*command), text=True, stdin=pipe, stdout=pipe, stderr=pipe)
 
     def play(self, playbook: str, *options: str) -> str:
         """Run a playbook on the controller; its output. Its failure is an AssertionError with the output."""
@@ -90,6 +92,9 @@ def _only_child(pid: int) -> int:
 
 def fill_with_mocks(cache: Path, keys: dict[str, str]) -> None:
     """A cache in which every component is there, with a mock for QEMU and one program in the guest."""
+    cache.mkdir(parents=True)
+    for name in ("debian-lists", "fingerprints"):  # what the keys were made with
+        (cache / name).symlink_to(cache_root() / name)
     qemu, buildroot, base, software = (cache / f"{name}-{keys[name][:16]}" for name in build.TESTBED)
     for folder in (qemu / "bin", qemu / "share/qemu", buildroot, base, software):
         folder.mkdir(parents=True)
@@ -97,6 +102,19 @@ def fill_with_mocks(cache: Path, keys: dict[str, str]) -> None:
     (base / "vmlinux").write_text("mock\n")
     for archive in (base / "base.cpio", software / "software.cpio"):
         write_mock_archive(archive)
+
+
+def write_mock_manifest(path: Path, runs: int, pause_s: float, more: str = "") -> Path:
+    """A manifest of so many runs that pause for so long in mock guests, named as its file is."""
+    command = f'command = "mock --pause-s {pause_s} --point {{point}}"\n[matrix]\npoint = {list(range(runs))}\n'
+    head = MANIFEST.partition("[workload]")[0].replace('"small"', f'"{path.stem}"')
+    path.write_text(f"{head}{more}[workload]\n{command}")
+    return path
+
+
+def result_bytes(folder: Path) -> dict[str, bytes]:
+    """The results of one manifest or more below a folder, by file name."""
+    return {path.name: path.read_bytes() for path in folder.glob("*/*.json")}
 
 
 def write_mock_archive(archive: Path) -> None:

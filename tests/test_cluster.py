@@ -4,12 +4,10 @@
 import asyncio
 import multiprocessing
 import re
-import signal
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cluster_rig import Cluster, open_cluster, wait_until, watched
@@ -20,7 +18,6 @@ from testbed.capacity import Capacity
 from testbed.errors import TestbedError
 from testbed.executor import GuestOutcome, GuestSpec
 from testbed.manifest import Run
-from testbed.paths import REPO
 from testbed.runner import drive, run_all
 
 KEYS = {"qemu": "q" * 64, "base": "b" * 64, "buildroot": "r" * 64}
@@ -190,23 +187,6 @@ def test_distribution_is_measured_in_three_ways() -> None:
         "cluster in this process",
         "2 workers on loopback",
     ]
-
-
-def test_the_documented_slurm_cluster_asks_for_what_runs_need() -> None:
-    """Its job script, as dask-jobqueue writes it; nothing is submitted."""
-    text = (REPO / "docs" / "cluster.md").read_text()
-    example = text.partition("```python\n")[2].partition("cluster.scale")[0]
-    names: dict[str, Any] = {}
-    handler = signal.getsignal(signal.SIGINT)
-    exec(example.replace("8786", '0, "dashboard_address": "127.0.0.1:0"'), names)
-    signal.signal(signal.SIGINT, handler)  # importing dask-jobqueue puts its own there, which ends the process
-    with names["cluster"] as cluster:
-        script = cluster.job_script()
-    assert "#SBATCH --cpus-per-task=8" in script
-    assert "export TESTBED_CACHE=/scratch/testbed" in script
-    worker = script.splitlines()[-1]
-    for words in ("dask_worker tcp://", "--nthreads 8", "--resources guest=8,memory_mib=60000"):
-        assert words in worker
 
 
 def test_a_worker_states_what_its_host_has(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,34 +8,33 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster_lab import HOME, PATIENCE_S, Lab, fill_with_mocks, hosts, wait_for, write_mock_archive
+from cluster_lab import (
+    HOME,
+    PATIENCE_S,
+    Lab,
+    fill_with_mocks,
+    hosts,
+    result_bytes,
+    wait_for,
+    write_mock_archive,
+    write_mock_manifest,
+)
 
-from conftest import MANIFEST
 from testbed import build, packages
 from testbed.cache import Cache
-from testbed.paths import REPO, cache_root
+from testbed.paths import REPO
 
 SCHEDULER = "tcp://192.0.2.1:8786"
 COMMON = ("-e", f"testbed_venv={REPO}/.venv testbed_scheduler_worker_ttl_s=8",
           "-e", "testbed_worker_guests=2 testbed_worker_memory=16GiB testbed_sweep_poll_s=1")  # fmt: skip
 
 
-def write_manifest(path: Path, runs: int, pause_s: float, more: str = "") -> Path:
-    command = f'command = "mock --pause-s {pause_s} --point {{point}}"\n[matrix]\npoint = {list(range(runs))}\n'
-    head = MANIFEST.partition("[workload]")[0].replace('"small"', f'"{path.stem}"')
-    path.write_text(f"{head}{more}[workload]\n{command}")
-    return path
-
-
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Two workers and a controller, on which every component is built already, after a first run of the playbook."""
     with hosts(tmp_path_factory.mktemp("hosts"), 2) as lab:
-        cache = lab.path("head", HOME / "cache")
-        fill_with_mocks(cache, build.keys())
-        for name in ("debian-lists", "fingerprints"):  # what the real components were resolved with
-            (cache / name).symlink_to(cache_root() / name)
-        write_manifest(lab.folder / "few.toml", runs=3, pause_s=0.1)
+        fill_with_mocks(lab.path("head", HOME / "cache"), build.keys())
+        write_mock_manifest(lab.folder / "few.toml", runs=3, pause_s=0.1)
         first = recap(lab.play("site.yml", *options(lab)))
         assert all(counts["changed"] > 0 for counts in first.values())
         yield lab
@@ -51,16 +50,12 @@ def recap(output: str) -> dict[str, dict[str, int]]:
     return {host: {k: int(v) for k, v in re.findall(r"(\w+)=(\d+)", counts)} for host, counts in lines}
 
 
-def results(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.glob("*/*.json")}
-
-
 def test_a_second_run_of_the_playbook_changes_nothing(lab: Lab) -> None:
-    made = results(lab.folder / "gathered")
+    made = result_bytes(lab.folder / "gathered")
     assert len(made) == 3
     second = recap(lab.play("site.yml", *options(lab)))
     assert {host: counts["changed"] for host, counts in second.items()} == {"head": 0, "worker1": 0, "worker2": 0}
-    assert results(lab.folder / "gathered") == results(lab.path("head", HOME / "results")) == made
+    assert result_bytes(lab.folder / "gathered") == result_bytes(lab.path("head", HOME / "results")) == made
 
 
 def test_under_systemd_a_worker_is_a_unit_that_starts_with_the_host(lab: Lab) -> None:
@@ -92,7 +87,7 @@ def test_verification_compares_hosts_and_results(lab: Lab) -> None:
 
 def test_the_packages_of_a_manifest_reach_the_workers(lab: Lab) -> None:
     """No host here could fetch them. The mock guest's result has the hash of what it was sent, them included."""
-    path = write_manifest(lab.folder / "packaged.toml", 2, 0.1, '[program]\npackages = ["redis-server"]\n')
+    path = write_mock_manifest(lab.folder / "packaged.toml", 2, 0.1, '[program]\npackages = ["redis-server"]\n')
     component = packages.component(packages.resolve(("redis-server",)))
     product = Cache(lab.path("head", HOME / "cache")).path("packages", build.component_key(component, {}))
     product.mkdir()
@@ -102,7 +97,7 @@ def test_the_packages_of_a_manifest_reach_the_workers(lab: Lab) -> None:
     assert changed["worker1"] == changed["worker2"] > 0
     copy = lab.path("worker2", HOME / "cache") / product.name / "packages.cpio"
     good = copy.read_bytes()
-    assert len(results(lab.folder / "packaged")) == 2 + 3
+    assert len(result_bytes(lab.folder / "packaged")) == 2 + 3
     copy.write_text("another\n")
     with pytest.raises(AssertionError, match=f"worker2 has other files than the controller in .*{product.name}"):
         lab.play("verify.yml", *packaged, "--tags", "always,hosts")
@@ -111,7 +106,7 @@ def test_the_packages_of_a_manifest_reach_the_workers(lab: Lab) -> None:
 
 def test_a_sweep_outlives_a_killed_worker_and_an_unreachable_host(lab: Lab) -> None:
     """It completes, and every result has the bytes of a run on the controller alone."""
-    manifest = write_manifest(lab.folder / "many.toml", runs=24, pause_s=0.5)
+    manifest = write_mock_manifest(lab.folder / "many.toml", runs=24, pause_s=0.5)
     there = lab.path("head", HOME / "results/many")
     worker = ("pgrep", "-f", "distributed.cli.dask_worker")
     sweep = lab.start(HOME / "testbed", "run", manifest, "--scheduler", SCHEDULER)
@@ -130,8 +125,8 @@ def test_a_sweep_outlives_a_killed_worker_and_an_unreachable_host(lab: Lab) -> N
     assert {host for host in ("192.0.2.11", "192.0.2.12") if f"lost on {host}" in said} == {"192.0.2.11", "192.0.2.12"}
     own = lab.folder / "own"
     lab.on("head", "env", f"TESTBED_RESULTS={own}", HOME / "testbed", "run", manifest)
-    assert len(results(own)) == 24
-    assert results(own) == {path.name: path.read_bytes() for path in there.glob("*.json")}
+    assert len(result_bytes(own)) == 24
+    assert result_bytes(own) == {path.name: path.read_bytes() for path in there.glob("*.json")}
     lab.play("verify.yml", *COMMON, "--tags", "always,hosts")  # the unreachable worker has come back
 
 

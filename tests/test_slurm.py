@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Slurm example of docs/cluster.md on a Slurm: Debian's, two nodes that are test hosts, with mock guests."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import slurm_lab
+from cluster_lab import PATIENCE_S, fill_with_mocks, hosts, result_bytes, wait_for, write_mock_manifest
+from slurm_lab import Slurm
+
+from testbed import build
+from testbed.paths import REPO
+
+SCHEDULER = "tcp://192.0.2.1:8786"
+PYTHON = REPO / ".venv/bin/python"
+NODES = ["worker1", "worker2"]
+HERE = (  # the numbers of the documented partition, and those of this one
+    ("cores=8", "cores=1"),
+    ('memory="64GB"', 'memory="1GB"'),
+    ("guest=8,memory_mib=60000", "guest=1,memory_mib=8000"),
+    ("jobs=4", f"jobs={len(NODES)}"),
+)
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+    with hosts(tmp_path_factory.mktemp("slurm"), len(NODES)) as lab:
+        fill_with_mocks(lab.folder / "cache", build.keys())  # on a file system that all share, as a site's scratch is
+        lab.on("head", "ip", "route", "add", "default", "dev", "hosts")  # Dask listens where a default route leads
+        yield slurm_lab.start(lab, NODES)
+
+
+def documented(folder: Path) -> str:
+    text = (REPO / "docs/cluster.md").read_text().partition("```python\n")[2].partition("```")[0]
+    for theirs, ours in (*HERE, ("/scratch/testbed", f"{folder}/cache")):
+        assert text.count(theirs) == 1, theirs
+        text = text.replace(theirs, ours)
+    return text
+
+
+def start_sweep(slurm: Slurm, manifest: Path, results: Path, *options: str) -> subprocess.Popen[str]:
+    folder = slurm.lab.folder
+    where = (f"TESTBED_CACHE={folder}/cache", f"TESTBED_RESULTS={results}")
+    return slurm.lab.start("env", *where, PYTHON, "-m", "testbed", "run", manifest, *options)
+
+
+def ended(process: subprocess.Popen[str]) -> bool:
+    """False; a process that has ended too early is an AssertionError with its complaints."""
+    assert process.poll() is None, process.communicate()[1]
+    return False
+
+
+def test_a_sweep_on_slurm_outlives_a_cancelled_job_and_gives_the_bytes_of_this_host(slurm: Slurm) -> None:
+    """The lost run goes to the other node; when the example ends, so do its jobs."""
+    folder = slurm.lab.folder
+    manifest = write_mock_manifest(folder / "sweep.toml", runs=12, pause_s=0.5)
+    (folder / "example.py").write_text(documented(folder))
+    example = slurm.lab.start("env", "-C", folder, *slurm.environment, PYTHON, "example.py")
+    wait_for("a job on every node", lambda: sorted(slurm.jobs().values()) == NODES or ended(example))
+    sweep = start_sweep(slurm, manifest, folder / "there", "--scheduler", SCHEDULER)
+    wait_for("results", lambda: len(result_bytes(folder / "there")) >= 3 or ended(sweep))
+    job, node = min(slurm.jobs().items())
+    slurm.on("head", "scancel", job)
+    _, said = sweep.communicate(timeout=PATIENCE_S)
+    assert sweep.returncode == 0, said
+    assert f"lost on {slurm.lab.address(node)}" in said
+    _, complaints = example.communicate("\n", timeout=PATIENCE_S)
+    assert example.returncode == 0, complaints
+    wait_for("the end of the jobs", lambda: slurm.jobs() == {})
+    alone = start_sweep(slurm, manifest, folder / "here")
+    assert alone.communicate(timeout=PATIENCE_S) and alone.returncode == 0
+    assert len(result_bytes(folder / "here")) == 12
+    assert result_bytes(folder / "there") == result_bytes(folder / "here")
