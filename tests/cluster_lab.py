@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Test hosts (tests/hosts.sh), and playbooks and commands on them."""
 
+import os
 import shutil
 import subprocess
 import time
@@ -69,7 +70,8 @@ class Lab:
 
     def _inside(self, *command: str | Path) -> list[str | Path]:
         environment = ("-u", "TESTBED_RESULTS", f"HOME={self.folder}/head/home")
-        return ["nsenter", "--target", str(self.keeper), "--all", "--", "env", *environment, *command]
+        spaces = ["--net", "--mount", "--uts", "--pid"] + ["--user"] * (os.geteuid() != 0)  # as hosts.sh enters them
+        return ["nsenter", "--target", str(self.keeper), *spaces, "--", "env", *environment, *command]
 
 
 @contextmanager
