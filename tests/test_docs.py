@@ -6,22 +6,50 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cluster_lab import HOME, PATIENCE_S, Lab, fill_with_mocks, hosts, result_bytes, wait_for, write_mock_manifest
+from trace_writer import small_trace
 
+from conftest import MockExecutor, QuietReporter
+from testbed import build, manifest
 from testbed.paths import REPO
+from testbed.runner import drive, run_all
 
 DOCUMENTS = sorted([REPO / "README.md", *(REPO / "docs").glob("*.md")])
+EXECUTED_WHOLE = REPO / "docs" / "tutorial.md"  # by test_tutorial.py
+
+# Every command belongs to the first kind that matches, and every kind has a test below.
+KINDS = {
+    "make": r"(SCALE=\w+ )?make ",
+    "cluster": r"\.venv/bin/dask |.* tcp://HOST:8786",
+    "ansible": r"\.\./\.venv/bin/ansible-playbook ",
+    "replay": r"testbed replay ",
+    "results": r"testbed (explain|diff) ",
+    "testbed": r"(\.venv/bin/)?testbed ",
+    "native": r"(cmake|ninja|ctest|snapcc) |build/|SNAPSHOT_DIR=",
+    "coverage": r"tests/coverage\.sh",
+}
+NATIVE = REPO / "build" / "native"  # where tests/native.sh has built what these commands build or start
 
 
-def commands() -> list[str]:
-    """Every `$ ` line of a console block of the README, running.md and replay.md."""
-    found = []
-    for path in (REPO / "README.md", REPO / "docs" / "running.md", REPO / "docs" / "replay.md"):
-        for block in re.findall(r"```console\n(.*?)```", path.read_text(), re.DOTALL):
-            found += [line[2:].partition("  #")[0].strip() for line in block.splitlines() if line.startswith("$ ")]
-    return sorted(set(found))
+def typed(path: Path) -> list[str]:
+    """Every `$ ` line of a document's console blocks, without its comment."""
+    blocks = re.findall(r"```console\n(.*?)```", path.read_text(), re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+    return [re.sub(r"\s+# .*", "", line[2:]) for line in lines]
+
+
+def kind_of(command: str) -> str:
+    return next((kind for kind, pattern in KINDS.items() if re.match(pattern, command)), "of no kind")
+
+
+def commands(kind: str, documents: list[Path] = DOCUMENTS) -> list[str]:
+    """The documents' commands of one kind, each once, in the order in which they are read."""
+    found = [command for path in documents if path != EXECUTED_WHOLE for command in typed(path)]
+    return [command for command in dict.fromkeys(found) if kind_of(command) == kind]
 
 
 def run(words: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
@@ -30,25 +58,124 @@ def run(words: list[str], **environment: str) -> subprocess.CompletedProcess[str
     return subprocess.run(command, capture_output=True, text=True, cwd=REPO, stdin=subprocess.DEVNULL, env=env)
 
 
-@pytest.mark.parametrize("command", [c for c in commands() if c.startswith("make ")])
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+def test_every_command_is_of_a_kind_that_is_tested(path: Path) -> None:
+    """Commands stand in console blocks: elsewhere nothing would find them."""
+    if path != EXECUTED_WHOLE:
+        assert [command for command in typed(path) if kind_of(command) == "of no kind"] == []
+    prose = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
+    hidden = [line for line in prose.splitlines() if line.startswith("    ") and kind_of(line.strip()) in KINDS]
+    assert hidden == []
+
+
+@pytest.mark.parametrize("command", commands("make"))
 def test_make_knows_the_verbs(command: str) -> None:
-    subprocess.run(["make", "-n", *command.split()[1:]], cwd=REPO, check=True, capture_output=True)
+    subprocess.run(command.replace("make", "make -n"), shell=True, cwd=REPO, check=True, capture_output=True)
 
 
 @pytest.mark.guest
-@pytest.mark.parametrize("command", [c for c in commands() if not c.startswith("make ")])
+@pytest.mark.parametrize("command", commands("testbed"))
 def test_testbed_commands_work(command: str, tmp_path: Path) -> None:
     words = shlex.split(command)[1:]
-    if words[0] in (
-        "shell",
-        "top",
-    ):  # they need a terminal or a running guest (of this test, not another's), and say so
+    if words[0] in ("shell", "top"):  # they need a terminal or a guest that runs (of this test's), and say so
         assert run(words, TMPDIR=str(tmp_path)).returncode == 2
-    elif words[0] in ("run", "sweep"):  # they take minutes; that they can be made is what the manifest promises
-        assert run([*words, "--dry-run"]).returncode == 0
+    elif words[0] in ("run", "sweep", "figures"):  # they take minutes; that they can be made is what manifests promise
+        done = run(words if "--dry-run" in words else [*words, "--dry-run"])
+        assert done.returncode == 0, done.stderr
     else:
         done = run(words)
         assert done.returncode == 0, done.stderr
+
+
+def test_results_are_explained_and_compared(tmp_path: Path) -> None:
+    """Those that the commands name, of mock guests: what differs is found, with the status that running.md states."""
+    runs = [run for run in manifest.runs(manifest.find("kv-ycsb")) if run.label in ("A-snapshot-1", "A-pmdk-1")]
+    for root in (tmp_path / "results", tmp_path / "other-clone/results"):
+        drive(run_all(runs, {"qemu": "q" * 64}, MockExecutor(), root, QuietReporter()))
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/results").symlink_to(tmp_path / "results")
+    statuses = {}
+    for command in commands("results"):
+        words = [sys.executable, "-m", "testbed", *shlex.split(command)[1:]]
+        environment = os.environ | {"TESTBED_RESULTS": str(tmp_path / "results")}
+        done = subprocess.run(words, cwd=tmp_path / "here", env=environment, capture_output=True, text=True)
+        statuses[command] = done.returncode
+    assert sorted(statuses.items()) == [
+        ("testbed diff kv-ycsb/A-snapshot-1 kv-ycsb/A-pmdk-1", 1),
+        ("testbed diff results ../other-clone/results", 0),
+        ("testbed explain kv-ycsb/A-snapshot-1", 0),
+    ]
+
+
+@pytest.mark.parametrize("command", commands("replay"))
+def test_a_trace_is_replayed(command: str, tmp_path: Path) -> None:
+    (tmp_path / "kv.trace").write_bytes(small_trace().bytes())
+    (tmp_path / "points.txt").write_text("device.cache-size=2M\ndevice.flash-read=3us\n")
+    words = [sys.executable, "-m", "testbed", *shlex.split(command)[1:]]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    not_as_captured = "--check" in words  # a trace that no model has written; test_guest_replay.py has others
+    assert (done.returncode, done.stdout != "") == (int(not_as_captured), True), done.stderr
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+def test_what_is_built_natively_works(path: Path, tmp_path: Path) -> None:
+    """A document's commands in order, as one script, on what tests/native.sh has built; builds end before compiling."""
+    script = [in_a_scratch_folder(command, tmp_path) for command in commands("native", [path])]
+    example = REPO / "snapshot-lib/examples/counter.c"
+    install = f"cmake --install {NATIVE}/snapshot-lib --prefix {tmp_path}/installed"
+    before = [install, f"cp {example} ."] if any(line.startswith("snapcc ") for line in script) else []
+    for part in ("snapshot-lib", "qemu-patches"):
+        (tmp_path / part).symlink_to(REPO / part)
+    environment = os.environ | {"PATH": f"{tmp_path}/installed/bin:{os.environ['PATH']}"}
+    lines = "\n".join(["set -eu", *before, *script])
+    done = subprocess.run(["bash", "-c", lines], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def in_a_scratch_folder(command: str, folder: Path) -> str:
+    """A native command as the test runs it: it configures a build and lists its steps, or starts a built program."""
+    command = command.replace("/dev/shm/", f"{folder}/")
+    if re.match("cmake|ninja|ctest", command):
+        return command.replace("ninja ", "ninja -n ").replace("ctest ", "ctest -N ")
+    return re.sub(r"^build/", f"{NATIVE}/", command)
+
+
+def test_coverage_is_what_is_claimed() -> None:
+    for command in commands("coverage"):
+        done = subprocess.run(command, shell=True, cwd=REPO, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", commands("ansible"))
+def test_playbooks_take_the_documented_options(command: str) -> None:
+    words = shlex.split(command.replace("inventory.yml", "inventory.example.yml"))
+    done = subprocess.run([*words, "--syntax-check"], cwd=REPO / "ansible", capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Lab]:
+    """One host of its own network, which has every component (mocks)."""
+    with hosts(tmp_path / "lab", 1) as lab:
+        fill_with_mocks(lab.path("head", HOME / "cache"), build.keys())
+        yield lab
+
+
+def test_a_cluster_is_made_by_hand(host: Lab, tmp_path: Path) -> None:
+    """Its three commands, on one host, with a manifest of mock guests for the one that they name."""
+    few = write_mock_manifest(tmp_path / "few.toml", runs=3, pause_s=0.1)
+    environment = ("-C", REPO, f"TESTBED_CACHE={HOME}/cache", f"TESTBED_RESULTS={tmp_path}/results")
+    started = []
+    for command in commands("cluster"):
+        words = shlex.split(command.replace("HOST", host.address("head")).replace("kv-ycsb", str(few)))
+        started.append(host.start("env", *environment, *words))
+        if len(started) == 1:
+            wait_for("the scheduler", lambda: host.on("head", "ss", "-Hlt", "sport = :8786").stdout != "")
+    sweep = started.pop()
+    _, said = sweep.communicate(timeout=PATIENCE_S)
+    assert sweep.returncode == 0, said
+    assert len(result_bytes(tmp_path / "results")) == 3
+    assert [process.poll() for process in started] == [None, None]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
@@ -59,4 +186,4 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 def test_ci_runs_the_readmes_test_command() -> None:
     assert "\nexec make test\n" in (REPO / ".ci" / "run").read_text()
-    assert "make test" in commands()
+    assert "make test" in commands("make")
