@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import report_sample
 from cluster_lab import HOME, PATIENCE_S, Lab, fill_with_mocks, hosts, result_bytes, wait_for, write_mock_manifest
 from trace_writer import small_trace
 
@@ -94,6 +95,8 @@ def test_results_are_explained_and_compared(tmp_path: Path) -> None:
         drive(run_all(runs, {"qemu": "q" * 64}, MockExecutor(), root, QuietReporter()))
     (tmp_path / "here").mkdir()
     (tmp_path / "here/results").symlink_to(tmp_path / "results")
+    for clone in ("here", "other-clone"):
+        report_sample.write(tmp_path / clone / "build/figures", tmp_path / "sample")
     statuses = {}
     for command in commands("results"):
         words = [sys.executable, "-m", "testbed", *shlex.split(command)[1:]]
@@ -101,6 +104,7 @@ def test_results_are_explained_and_compared(tmp_path: Path) -> None:
         done = subprocess.run(words, cwd=tmp_path / "here", env=environment, capture_output=True, text=True)
         statuses[command] = done.returncode
     assert sorted(statuses.items()) == [
+        ("testbed diff build/figures ../other-clone/build/figures", 0),
         ("testbed diff kv-ycsb/A-snapshot-1 kv-ycsb/A-pmdk-1", 1),
         ("testbed diff results ../other-clone/results", 0),
         ("testbed explain kv-ycsb/A-snapshot-1", 0),
@@ -126,7 +130,7 @@ def test_what_is_built_natively_works(path: Path, tmp_path: Path) -> None:
     before = [install, f"cp {example} ."] if any(line.startswith("snapcc ") for line in script) else []
     for part in ("snapshot-lib", "qemu-patches"):
         (tmp_path / part).symlink_to(REPO / part)
-    environment = os.environ | {"PATH": f"{tmp_path}/installed/bin:{os.environ['PATH']}"}
+    environment = os.environ | {"PATH": f"{tmp_path}/installed/bin:{os.environ['PATH']}", "PMEM_IS_PMEM_FORCE": "1"}
     lines = "\n".join(["set -eu", *before, *script])
     done = subprocess.run(["bash", "-c", lines], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

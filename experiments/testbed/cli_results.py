@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The commands about results and about where guests run: results, status, diff, explain, worker."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from analysis import moved
 
 from . import build, capacity, compare, lookup, scales, status, tables
 from . import explain as explain_module
 from . import manifest as manifests
 from . import worker as worker_module
-from .errors import RunFailed
+from .errors import RunFailed, TestbedError
+from .figures import INDEX
 from .manifest import Run
 from .options import Json, Scale, Scheduler
 from .paths import MANIFESTS, results_root
@@ -17,7 +21,12 @@ from .results import load_all
 from .runner import drive
 
 Which = Annotated[str, typer.Argument(help="a result: its path, the begin of its hash, or MANIFEST/POINT")]
-Side = Annotated[str, typer.Argument(help="results: a path or folder, a hash's begin, MANIFEST or MANIFEST/POINT")]
+Side = Annotated[
+    str,
+    typer.Argument(
+        help="results: a path or folder, a hash's begin, MANIFEST or MANIFEST/POINT; or a folder of figures"
+    ),
+]
 
 
 def results(
@@ -108,6 +117,7 @@ def diff(a: Side, b: Side, json: Json = None) -> None:
     """What differs between two results, or between the results of two folders: inputs first, then what came out.
 
     Status 1 if anything differs. The same inputs with another result would be a broken promise, and are shown as such.
+    Of two folders of figures the numbers are compared, and how far those of each figure moved: by the scale, say.
 
     Examples:
 
@@ -116,22 +126,50 @@ def diff(a: Side, b: Side, json: Json = None) -> None:
       testbed diff 3f2a 77c0
 
       testbed diff results ../other-clone/results
+
+      testbed diff build/figures ../other-clone/build/figures
     """
+    if all((Path(side) / INDEX).is_file() for side in (a, b)):
+        differ = show_moved_numbers(Path(a), Path(b), json)
+    else:
+        differ = show_different_results(a, b, json)
+    if differ:
+        raise RunFailed(f"{differ} differ")
+    tables.out.print("no difference")
+
+
+def show_different_results(a: str, b: str, json: Path | None) -> str:
+    """Returns how many of what differ, if any do."""
     one, two = lookup.find(results_root(), a), lookup.find(results_root(), b)
     if len(one) == len(two) == 1:
         found = compare.differences(one[0], two[0])
         if found:
             tables.show(f"A {one[0].path}\nB {two[0].path}", ("what", "A", "B", "B/A"), [d.cells() for d in found])
         tables.save_json(json, [difference.as_data() for difference in found])
-        differ = len(found)
-    else:
-        pairs = compare.pairs(one, two)
-        tables.show(f"A {a}, B {b}", ("result", "state", "time B/A"), [pair.cells() for pair in pairs])
-        tables.save_json(json, [{"result": pair.name, "state": pair.state} for pair in pairs])
-        differ = sum(pair.state != "same" for pair in pairs)
-    if differ:
-        raise RunFailed(f"{differ} {'values' if len(one) == len(two) == 1 else 'results'} differ")
-    tables.out.print("no difference")
+        return f"{len(found)} values" if found else ""
+    pairs = compare.pairs(one, two)
+    tables.show(f"A {a}, B {b}", ("result", "state", "time B/A"), [pair.cells() for pair in pairs])
+    tables.save_json(json, [{"result": pair.name, "state": pair.state} for pair in pairs])
+    differ = sum(pair.state != "same" for pair in pairs)
+    return f"{differ} results" if differ else ""
+
+
+def show_moved_numbers(a: Path, b: Path, json: Path | None) -> str:
+    """The same of two folders of figures."""
+    from analysis.report import index  # slow to load, and no other of these commands needs it
+
+    one, two = index.load(a), index.load(b)
+    found = moved.between(one.comparisons, two.comparisons)
+    if not found:
+        raise TestbedError(
+            f"the figures in {a} and {b} have no number in common; draw the same ones by testbed figures"
+        )
+    differing = [number for number in found if number.a != number.b]
+    if differing:
+        tables.show(f"A {a}, {one.scale}; B {b}, {two.scale}", moved.COLUMNS, [number.cells() for number in differing])
+    tables.show("by figure", moved.SUMMARY_COLUMNS, moved.by_figure(found))
+    tables.save_json(json, [number.as_data() for number in found])
+    return f"{len(differing)} of {len(found)} numbers" if differing else ""
 
 
 def explain(key: Which, json: Json = None) -> None:
