@@ -69,6 +69,11 @@ def test_every_command_is_of_a_kind_that_is_tested(path: Path) -> None:
     assert hidden == []
 
 
+def test_every_kind_has_commands() -> None:
+    """A test below without any would pass for nothing."""
+    assert [kind for kind in KINDS if not commands(kind)] == []
+
+
 @pytest.mark.parametrize("command", commands("make"))
 def test_make_knows_the_verbs(command: str) -> None:
     subprocess.run(command.replace("make", "make -n"), shell=True, cwd=REPO, check=True, capture_output=True)
@@ -121,7 +126,7 @@ def test_a_trace_is_replayed(command: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout != "") == (int(not_as_captured), True), done.stderr
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", [p for p in DOCUMENTS if commands("native", [p])], ids=lambda p: p.name)
 def test_what_is_built_natively_works(path: Path, tmp_path: Path) -> None:
     """A document's commands in order, as one script, on what tests/native.sh has built; builds end before compiling."""
     script = [in_a_scratch_folder(command, tmp_path) for command in commands("native", [path])]
