@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from cpio_writer import CpioWriter
 
 from conftest import MANIFEST
 from testbed import build
-from testbed.cpio import CpioWriter
 from testbed.paths import REPO, cache_root
 
 HOME = Path("/srv/cxl-ssd-testbed")  # on every host; testbed_home's default

@@ -5,15 +5,20 @@
 The job's words `--pause-s N` say how long the guest takes.
 """
 
+import ctypes
 import hashlib
 import json
+import os
 import re
+import signal
 import socket
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+PR_SET_PDEATHSIG = 1
 
 
 def option(pattern: str) -> str:
@@ -22,13 +27,26 @@ def option(pattern: str) -> str:
     return found[1] if found else sys.exit(f"mock guest: the command line has no {pattern}")
 
 
-def run_guest() -> None:
+def run_guest(job: Path) -> None:
     """What the guest would write to its results port."""
-    initrd = Path(option(r"-initrd (\S+)")).read_bytes()
-    pause = re.search(rb"--pause-s ([\d.]+)", initrd)
+    sent = Path(option(r"-initrd (\S+)")).read_bytes() + job.read_bytes()
+    pause = re.search(rb"--pause-s ([\d.]+)", sent)
     time.sleep(float(pause[1]) if pause else 0)
-    lines = ({"type": "result", "data": {"initrd": hashlib.sha256(initrd).hexdigest()}}, {"type": "exit", "status": 0})
-    Path(option(r"file,id=results,path=(\S+)")).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    lines = ({"type": "result", "data": {"sent": hashlib.sha256(sent).hexdigest()}}, {"type": "exit", "status": 0})
+    with Path(option(r"file,id=results,path=(\S+)")).open("a") as results:
+        results.write("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def copied() -> bool:
+    """Whether this is a copy of this process; the other one goes on when the copy has ended."""
+    original = os.getpid()
+    if child := os.fork():
+        os.waitpid(child, 0)
+        return False
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != original:
+        sys.exit(1)
+    return True
 
 
 def requests(monitor: socket.socket) -> Iterator[dict[str, Any]]:
@@ -51,14 +69,29 @@ def serve(monitor: socket.socket) -> None:
     def say(message: dict[str, Any]) -> None:
         monitor.sendall(json.dumps(message).encode() + b"\n")
 
+    def tell(event: str, **data: int) -> None:
+        say({"event": event, "data": data, "timestamp": {"seconds": 0, "microseconds": 0}})
+
+    Path(option(r"file,id=console,path=(\S+)")).touch()
+    Path(option(r"file,id=results,path=(\S+)")).touch()
     say({"QMP": {"version": {"qemu": {"major": 10, "minor": 0, "micro": 0}, "package": ""}, "capabilities": []}})
     for request in requests(monitor):
-        counters = {"rois": [], "last-mark": 0}
-        say({"return": counters if request["execute"] == "query-cxl-ssd" else {}, "id": request.get("id")})
-        if request["execute"] == "cont":
-            run_guest()
-            say({"event": "SHUTDOWN", "data": {}, "timestamp": {"seconds": 0, "microseconds": 0}})
-        elif request["execute"] == "quit":
+        command, job = request["execute"], Path(request.get("arguments", {}).get("file", ""))
+        if command == "cxl-ssd-job-run-in-copy":
+            in_copy, own = copied(), os.getpid()
+            if not in_copy:
+                tell("CXL_SSD_COPY_ENDED", pid=own)
+                continue
+            tell("CXL_SSD_COPY_BEGUN", pid=own)
+        else:
+            counters = {"rois": [], "last-mark": 0}
+            say({"return": counters if command == "query-cxl-ssd" else {}, "id": request.get("id")})
+        if command.startswith("cxl-ssd-job-run"):
+            run_guest(job)
+            tell("SHUTDOWN")
+        elif command == "cont":
+            tell("STOP")
+        elif command == "quit":
             return
 
 

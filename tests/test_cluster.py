@@ -159,7 +159,7 @@ def test_a_run_that_no_worker_has_memory_for_is_named(cluster: Cluster, tmp_path
     mock_manifest(tmp_path, "mock 0", "n = [1]")
     path = tmp_path / "mock.toml"
     path.write_text(path.read_text().replace("[cpu]", '[guest]\nmemory = "64GiB"\n[cpu]'))
-    with pytest.raises(TestbedError, match=r"mock.toml: key 'guest.memory': run 1 needs 66304 MiB .* 8192 MiB"):
+    with pytest.raises(TestbedError, match=r"mock.toml: key 'guest.memory': run 1 needs 67328 MiB .* 8192 MiB"):
         run_there(cluster, manifest.runs(path), tmp_path / "r", QuietReporter())
 
 

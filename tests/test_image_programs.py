@@ -5,9 +5,10 @@ import io
 from pathlib import Path
 
 import pytest
+from cpio_writer import CpioWriter
 
 from testbed import guest_programs, manifest
-from testbed.cpio import CpioWriter, names
+from testbed.cpio import names
 from testbed.errors import TestbedError
 
 

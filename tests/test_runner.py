@@ -191,7 +191,7 @@ def test_a_lost_guest_is_run_once_more_and_then_given_up(small_manifest: Path, t
 
 def test_guests_wait_for_memory(small_manifest: Path, tmp_path: Path) -> None:
     """Each takes 2 GiB, 512 MiB of media and what is around; one that is larger than what is free runs alone."""
-    for memory_mib, at_once in ((8448, 3), (8447, 2), (2816, 1), (1000, 1)):
+    for memory_mib, at_once in ((11520, 3), (11519, 2), (3840, 1), (1000, 1)):
         executor, root = MockExecutor(delay_s=0.05), tmp_path / str(memory_mib)
         here = Capacity(guests=4, memory_mib=memory_mib)
         drive(run_all(manifest.runs(small_manifest), KEYS, executor, root, QuietReporter(), here=here))

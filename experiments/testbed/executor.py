@@ -14,22 +14,20 @@ import asyncio
 import base64
 import json
 import shutil
-import socket
 import time
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, cast
-
-from qemu.qmp import EventListener, QMPClient, QMPError
+from typing import Any, Protocol
 
 from . import scratch
-from .errors import RunFailed, TestbedError
+from .errors import TestbedError
 from .job import Job
+from .machine import End, Machine, started
 from .manifest import GuestConfig
 from .qemu_line import LSA_BYTES, ONE_DEVICE, GuestFiles, Images, Layout, PowerCut, batch_ports, command_line
 
-END_EVENTS = ("SHUTDOWN", "GUEST_PANICKED", "CXL_SSD_POWER_CUT")
+JOB = "job.tar"  # in a guest's folder
 
 
 @dataclass(frozen=True)
@@ -83,63 +81,61 @@ class QemuExecutor:
     async def run(self, spec: GuestSpec, results_port: Path | None = None) -> GuestOutcome:
         """As the interface says; `results_port` is a file in which the caller watches what the guest reports."""
         with scratch.folder("guest") as folder:
-            files = prepare_files(self.images, spec, folder)
-            started = time.monotonic()
-            results = results_port or folder / "results"
-            end = await self._supervise(spec, files, folder, results)
-            outcome = read_outcome(folder / "console", results, end)
-            outcome.host_seconds = time.monotonic() - started
+            begun_s = time.monotonic()
+            console, results = folder / "console", results_port or folder / "results"
+            end = End(timed_out=True)
+            with suppress(TimeoutError):
+                async with (
+                    asyncio.timeout(spec.guest.timeout_s),
+                    machine_for(self.images, spec, folder, results) as qemu,
+                ):
+                    end = await _run(qemu, spec, folder)
+            outcome = read_outcome(_read(console), _read(results), end)
+            outcome.host_seconds = time.monotonic() - begun_s
             return outcome
 
-    async def _supervise(self, spec: GuestSpec, files: GuestFiles, folder: Path, results: Path) -> "_End":
-        """Start QEMU, follow it to its end, and make sure that it is gone."""
-        ours, theirs = socket.socketpair()
-        ports = batch_ports(folder / "console", results, theirs.fileno())
-        line = command_line(
-            self.images, spec.guest, files, spec.cut, ports, spec.timed, spec.trace, spec.layout, spec.helper_thread
+
+async def _run(qemu: Machine, spec: GuestSpec, folder: Path) -> End:
+    """Run the guest, which is handed its job where the guests are that take turns with a booted one."""
+    if not spec.job or not spec.timed:
+        return await qemu.run(spec.timed)
+    return await qemu.boot() or await qemu.run_job(folder / JOB)
+
+
+def machine_for(
+    images: Images, spec: GuestSpec, folder: Path, results: Path, copied: bool = False
+) -> AbstractAsyncContextManager[Machine]:
+    """The machine of this guest, with its files in the folder. One that is to be `copied` keeps its media to itself."""
+    files = prepare_files(images, spec, folder)
+
+    def line(monitor_fd: int) -> list[str]:
+        return command_line(
+            images,
+            spec.guest,
+            files,
+            spec.cut,
+            batch_ports(folder / "console", results, monitor_fd),
+            spec.timed,
+            spec.trace,
+            spec.layout,
+            spec.helper_thread,
+            private_media=copied,
         )
-        with ours, theirs, (folder / "qemu.log").open("wb") as log:
-            # pdeathsig: even if this process is killed outright, QEMU goes with it.
-            process = await asyncio.create_subprocess_exec(
-                *("setpriv", "--pdeathsig", "KILL", "--", *line),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-            theirs.close()
-            try:
-                async with asyncio.timeout(spec.guest.timeout_s):
-                    return await _follow(process, ours, spec.timed, folder / "qemu.log")
-            except TimeoutError:
-                return _End(timed_out=True)
-            finally:
-                with suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
 
-
-@dataclass
-class _End:
-    """What the monitor saw of a guest's end."""
-
-    panicked: bool = False
-    timed_out: bool = False
-    power_cut: dict[str, Any] | None = None
-    device: dict[str, Any] = field(default_factory=dict)
+    return started(line, folder / "qemu.log")
 
 
 def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
-    """The initramfs with the job at its end, and the media: sparse files, unless they are there already."""
+    """The initramfs with the job's packages, the job, and the media: sparse files, unless they are there already."""
     initrd = folder / "initrd"
     with initrd.open("wb") as out:
-        for part in images.initrds:
+        for part in (*images.initrds, *(spec.job.initrds() if spec.job else ())):
             with part.open("rb") as file:
                 shutil.copyfileobj(file, out, 2**20)
             out.write(b"\0" * (-out.tell() % 512))
-        if spec.job:
-            out.write(spec.job.archive())
+    job = folder / JOB if spec.job else None
+    if job and spec.job:
+        job.write_bytes(spec.job.archive())
     home = spec.media_folder or folder
     device = spec.guest.device
     media = tuple(home / device_file("media", n) for n in range(spec.layout.devices))
@@ -148,7 +144,7 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
         _prepare_memory(path, device.capacity - device.volatile_size)
     for path in lsa:
         _prepare_memory(path, LSA_BYTES)
-    return GuestFiles(initrd, media, lsa)
+    return GuestFiles(initrd, media, lsa, job)
 
 
 def device_file(kind: str, n: int) -> str:
@@ -165,66 +161,14 @@ def _prepare_memory(path: Path, size: int) -> None:
         raise TestbedError(f"{path} is {path.stat().st_size} bytes but the device has {size}; use its own profile")
 
 
-async def _follow(process: asyncio.subprocess.Process, monitor: socket.socket, timed: bool, log: Path) -> _End:
-    """Let the guest run until something ends it, then read the device's counters and quit."""
-    qmp, listener = QMPClient("guest"), EventListener(END_EVENTS)
-    qmp.register_listener(listener)
-    try:
-        await qmp.connect(monitor)
-    except QMPError as error:
-        await process.wait()
-        raise RunFailed(f"QEMU did not start: {_last_line(log)}") from error
-    try:
-        await qmp.execute("cont")
-        end = await _first_end(process, listener)
-        if end is None:
-            return _End()
-        if timed:
-            end.device = await _query_device(qmp)
-        with suppress(QMPError, EOFError):  # QEMU may be gone before it answers
-            await qmp.execute("quit")
-        await process.wait()
-        return end
-    except (QMPError, EOFError):
-        await process.wait()
-        return _End()
-    finally:
-        with suppress(QMPError, EOFError, OSError):
-            await qmp.disconnect()
+def _read(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
 
 
-async def _query_device(qmp: QMPClient) -> dict[str, Any]:
-    answer = await qmp.execute("query-cxl-ssd")
-    assert isinstance(answer, dict), "QAPI says that this is an object"
-    return answer
-
-
-async def _first_end(process: asyncio.subprocess.Process, listener: EventListener) -> _End | None:
-    """The first event that ends the guest; None if QEMU is gone before one."""
-    event, gone = asyncio.create_task(listener.get()), asyncio.create_task(process.wait())
-    try:
-        await asyncio.wait({event, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if not event.done():
-            return None
-        message = event.result()
-    finally:
-        event.cancel()
-        gone.cancel()
-    if message["event"] == "CXL_SSD_POWER_CUT":
-        return _End(power_cut=cast(dict[str, Any], message["data"]))
-    return _End(panicked=message["event"] == "GUEST_PANICKED")
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it printed nothing"
-
-
-def read_outcome(console: Path, results: Path, end: _End) -> GuestOutcome:
+def read_outcome(console: bytes, results: bytes, end: End) -> GuestOutcome:
     """Everything that the guest wrote to its two ports, and how it ended."""
-    outcome = GuestOutcome(power_cut=end.power_cut)
-    outcome.console = console.read_text(errors="replace") if console.exists() else ""
-    for line in results.read_bytes().splitlines() if results.exists() else ():
+    outcome = GuestOutcome(power_cut=end.power_cut, console=console.decode(errors="replace"))
+    for line in results.splitlines():
         _read_line(outcome, line)
     outcome.rois = list(end.device.get("rois", []))
     outcome.last_mark = int(end.device.get("last-mark", 0))
@@ -253,7 +197,7 @@ def _read_line(outcome: GuestOutcome, line: bytes) -> None:
             outcome.exit_status = int(message["status"])
 
 
-def _classify(outcome: GuestOutcome, end: _End) -> str:
+def _classify(outcome: GuestOutcome, end: End) -> str:
     if end.timed_out:
         return "timeout"
     if end.power_cut is not None:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,10 @@ from distributed.client import FutureCancelledError
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from . import canonical, results, scratch
+from . import boots, canonical, results, scratch
 from .capacity import Capacity, needs
 from .errors import TestbedError
-from .executor import GuestExecutor, GuestOutcome
+from .executor import GuestExecutor, GuestOutcome, QemuExecutor
 from .guest_task import EXECUTOR, Refused, Task, lacks, run_task
 from .manifest import Run
 from .worker import CONNECT_S, check_reachable, unreachable
@@ -250,9 +250,13 @@ async def here(executor: GuestExecutor, capacity: Capacity, keys: dict[str, str]
     """A cluster in this process, whose only worker runs guests with `executor`."""
     _quiet()
     dask.config.set({"distributed.worker.profile.enabled": False})
+    executing: AbstractAsyncContextManager[GuestExecutor] = (
+        boots.shared(executor, capacity.guests) if isinstance(executor, QemuExecutor) else nullcontext(executor)
+    )
     web = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # Dask serves its own state, on loopback only
     with scratch.folder("dask") as folder:
         async with (
+            executing as shared,
             Scheduler(protocol="inproc://", **web) as scheduler,
             Worker(
                 scheduler.address,
@@ -264,7 +268,7 @@ async def here(executor: GuestExecutor, capacity: Capacity, keys: dict[str, str]
             ) as worker,
             Client(scheduler.address, asynchronous=True) as client,
         ):
-            worker.extensions[EXECUTOR] = executor
+            worker.extensions[EXECUTOR] = shared
             yield Fleet(client, keys, say, capacity)
 
 

@@ -6,9 +6,10 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from distributed import get_worker
+from distributed import Worker, get_worker
 
 from . import canonical, packages, results
+from .boots import Boots, SharedBoots
 from .cache import Cache
 from .errors import RunFailed, TestbedError
 from .executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecutor
@@ -17,6 +18,7 @@ from .paths import cache_root
 from .session import images
 
 EXECUTOR = "testbed"  # the name under which a worker holds an executor that it was given
+BOOTS = "testbed-boots"  # and that of its booted guests
 LOOK_S = 0.2  # how often a worker looks whether its run is still wanted
 
 
@@ -49,7 +51,7 @@ class Task:
 async def run_task(task: Task) -> GuestOutcome:
     """Run the task's guest on this worker. When the task is cancelled its guest ends too."""
     worker = get_worker()
-    executor: GuestExecutor = worker.extensions.get(EXECUTOR) or await _executor_for(task, worker.address)
+    executor: GuestExecutor = worker.extensions.get(EXECUTOR) or await _executor_for(task, worker)
     worker.log_event(task.topic, {"key": task.key, "worker": worker.address})
     guest = asyncio.ensure_future(_run(executor, task))
     try:
@@ -70,8 +72,9 @@ async def _run(executor: GuestExecutor, task: Task) -> GuestOutcome:
         raise RunFailed(f"{task.run.label}, on {socket.gethostname()}: {error}") from error
 
 
-async def _executor_for(task: Task, address: str) -> QemuExecutor:
+async def _executor_for(task: Task, worker: Worker) -> SharedBoots:
     """An executor from this host's cache, if that holds what the client has; it gets the run's packages if it can."""
+    address = worker.address
     if lacking := lacks(task.keys):
         raise Refused(address, lacking)
     if canonical.digest(results.identity(task.run, task.keys)) != task.digest:
@@ -82,7 +85,8 @@ async def _executor_for(task: Task, address: str) -> QemuExecutor:
         except TestbedError as error:
             raise Refused(address, f"cannot get the Debian packages of {task.run.manifest}: {error}") from error
     cache = Cache(cache_root())
-    return QemuExecutor(images({name: cache.path(name, key) for name, key in _needed(task.keys).items()}))
+    executor = QemuExecutor(images({name: cache.path(name, key) for name, key in _needed(task.keys).items()}))
+    return SharedBoots(executor, worker.extensions.setdefault(BOOTS, Boots(worker.state.nthreads)))
 
 
 def lacks(keys: dict[str, str]) -> str:

@@ -39,6 +39,7 @@ class GuestFiles:
     initrd: Path
     media: tuple[Path, ...]
     lsa: tuple[Path, ...]
+    job: Path | None  # what the guest unpacks once it has booted
 
 
 @dataclass(frozen=True)
@@ -81,19 +82,29 @@ def mem_trace(trace: Path) -> str:
     return f"mem-trace,id=trace0,file={str(trace).replace(',', ',,')}"
 
 
+def job_file(job: Path | None, timed: bool) -> list[str]:
+    """Where the guest finds its job once it has booted: the monitor puts it there, but for an unpatched QEMU."""
+    if not job:
+        return []
+    content = "string=none" if timed else f"file={str(job).replace(',', ',,')}"
+    return ["-fw_cfg", f"name=opt/testbed/job,{content}"]
+
+
 def local_node(memory_bytes: int) -> list[str]:
     """Local memory as a NUMA node, so that the kernel makes the device's volatile memory another one."""
     return ["-object", f"memory-backend-ram,id=local,size={memory_bytes}", "-numa", "node,memdev=local"]
 
 
-def memory_devices(device: DeviceProfile, files: GuestFiles, layout: Layout, cut: PowerCut, timed: bool) -> list[str]:
+def memory_devices(
+    device: DeviceProfile, files: GuestFiles, layout: Layout, cut: PowerCut, timed: bool, private: bool
+) -> list[str]:
     """The devices under test, each with its memory, behind root ports of the host bridges."""
     words: list[str] = []
     for n, bridge in enumerate(bridges(layout)):
         # It has decoders of its own even for one port: without, there could be one region only.
         words += ["-device", f"pxb-cxl,bus_nr={12 + 20 * n},bus=pcie.0,id={bridge},hdm_for_passthrough=on"]
     for n in range(layout.devices):
-        words += memory_device(n, bridges(layout)[n % layout.bridges], device, files, cut, timed)
+        words += memory_device(n, bridges(layout)[n % layout.bridges], device, files, cut, timed, private)
     return words
 
 
@@ -109,10 +120,14 @@ def memory_window(layout: Layout) -> str:
 
 
 def memory_device(
-    n: int, bridge: str, device: DeviceProfile, files: GuestFiles, cut: PowerCut, timed: bool
+    n: int, bridge: str, device: DeviceProfile, files: GuestFiles, cut: PowerCut, timed: bool, private: bool
 ) -> list[str]:
-    """One of them. Not `timed` is upstream's type-3 device in place of ours, for comparison."""
-    memory_file = "memory-backend-file,share=on"
+    """One of them. Not `timed` is upstream's type-3 device in place of ours, for comparison.
+
+    `private` memory starts as its files say and never changes them.
+    """
+    # reserve=off: a private mapping would be counted in full against the host's memory.
+    memory_file = "memory-backend-file," + ("share=off,reserve=off" if private else "share=on")
     persistent_bytes = device.capacity - device.volatile_size
     options = f"bus=rp{n},id=ssd{n},sn={n + 1}"
     words = []
@@ -137,12 +152,13 @@ def command_line(
     trace: Path | None = None,
     layout: Layout = ONE_DEVICE,
     helper_thread: bool = False,
+    private_media: bool = False,
 ) -> list[str]:
     """The line for one guest. `ports` are the options of the serial ports and the monitor.
 
     With a `trace`, that file takes what the CPU's caches ask of memory. A `helper_thread` works on the model beside the
-    vCPU, which is faster on an idle host and changes no result. Not `timed` is the line for an unpatched QEMU:
-    one nanosecond an instruction and upstream's device.
+    vCPU, which is faster on an idle host and changes no result. `private_media` leaves the files of the media as they
+    are. Not `timed` is the line for an unpatched QEMU: one nanosecond an instruction and upstream's device.
     """
     insn = f",insn-ps={guest.cpu.insn_ps},boot-insn-ps={guest.boot_insn_ps}" if timed else ""
     return [
@@ -162,9 +178,10 @@ def command_line(
         # Kernel and initramfs only: completions of a real disk arrive in host time.
         *("-kernel", str(images.kernel), "-initrd", str(files.initrd)),
         *("-append", f"{kernel_arguments()} testbed.fs={guest.file_system} {layout.kernel}".strip()),
+        *job_file(files.job, timed),
         *ports,
         *(("-object", cpu_timing(guest.cpu, helper_thread)) if timed else ()),
-        *memory_devices(guest.device, files, layout, cut, timed),
+        *memory_devices(guest.device, files, layout, cut, timed, private_media),
         *(("-object", mem_trace(trace)) if trace else ()),
     ]
 

@@ -29,6 +29,7 @@ enum testbed_doorbell_op {
     TESTBED_OP_POWER_CUT = 4,
     TESTBED_OP_MARK = 5,
     TESTBED_OP_WBARRIER = 6,
+    TESTBED_OP_AWAIT_JOB = 7, /* of the guest's init: the host may stop the guest here, and copy it */
 };
 
 struct testbed_reply {

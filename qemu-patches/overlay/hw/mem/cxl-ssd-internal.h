@@ -80,6 +80,13 @@ CxlSsdDeviceCounters *cxl_ssd_device_counters(const CXLSSDState *s);
 uint32_t cxl_ssd_last_mark(void);
 
 /*
+ * The guest's job
+ */
+
+/* The guest asks for its job. In the vCPU thread. */
+void cxl_ssd_job_ask(CPUState *cpu);
+
+/*
  * Power
  */
 

@@ -24,6 +24,7 @@ enum {
     DOORBELL_POWER_CUT,
     DOORBELL_MARK,
     DOORBELL_WBARRIER,
+    DOORBELL_AWAIT_JOB,
 };
 
 static const uint32_t doorbell_signature[3] = {
@@ -240,6 +241,9 @@ static void doorbell(CPUState *cpu, uint32_t op, uint32_t arg,
     case DOORBELL_WBARRIER:
         icount_charge_ps(cpu, memsys_barrier(timed_mem_memsys(),
                                              icount_now_ps(cpu)));
+        break;
+    case DOORBELL_AWAIT_JOB:
+        cxl_ssd_job_ask(cpu);
         break;
     }
 }

@@ -25,3 +25,18 @@ void qmp_cxl_ssd_power_cut(bool has_at_ps, uint64_t at_ps, bool has_at_event,
 {
     error_setg(errp, "this emulator has no cxl-ssd");
 }
+
+void qmp_cxl_ssd_job_await(Error **errp)
+{
+    error_setg(errp, "this emulator has no cxl-ssd");
+}
+
+void qmp_cxl_ssd_job_run(const char *file, Error **errp)
+{
+    error_setg(errp, "this emulator has no cxl-ssd");
+}
+
+void qmp_cxl_ssd_job_run_in_copy(const char *file, Error **errp)
+{
+    error_setg(errp, "this emulator has no cxl-ssd");
+}

@@ -1,0 +1,188 @@
+/*
+ * CXL memory-semantic SSD: the guest's job. The guest boots, stops to ask for
+ * its job, and is handed it as a file of fw_cfg: from then on as it is, or in
+ * a copy of this process, so that one boot serves many jobs.
+ *
+ * A copy is a fork. What the guest can see of it is memory of this process,
+ * and that is copied as it is; the threads that it lacks get successors.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "cxl-ssd-internal.h"
+#include "exec/cpu-common.h"
+#include "hw/mem/cpu-timing.h"
+#include "hw/nvram/fw_cfg.h"
+#include "qapi/error.h"
+#include "qapi/qapi-commands-cxl-ssd.h"
+#include "qapi/qapi-events-cxl-ssd.h"
+#include "qemu/guest-random.h"
+#include "qemu/rcu.h"
+#include "system/cpus.h"
+#include "system/hostmem.h"
+#include "system/runstate.h"
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+/* Where the guest looks for the archive; -fw_cfg makes room for it. */
+#define JOB_FILE "opt/testbed/job"
+
+static struct {
+    bool awaited;               /* the guest is to stop when it asks */
+    bool asked;                 /* it has */
+} job;
+
+/*
+ * Asking
+ */
+
+/*
+ * The vCPU is not idle until the VM has stopped: before, the main loop would
+ * skip idle time up to the next timer, or not, as the host happens to run.
+ */
+static void ask_work(CPUState *cpu, run_on_cpu_data unused)
+{
+    job.asked = true;
+    qemu_system_vmstop_request_prepare();
+    qemu_system_vmstop_request(RUN_STATE_PAUSED);
+    while (runstate_is_running()) {
+        qemu_cond_wait_bql(cpu->halt_cond);
+    }
+}
+
+void cxl_ssd_job_ask(CPUState *cpu)
+{
+    if (job.awaited) {
+        async_run_on_cpu(cpu, ask_work, RUN_ON_CPU_NULL);
+    }
+}
+
+void qmp_cxl_ssd_job_await(Error **errp)
+{
+    job.awaited = true;
+}
+
+/*
+ * Handing it over
+ */
+
+/* The archive @file, if the guest is waiting for it; NULL otherwise. */
+static char *job_read(const char *file, gsize *size_bytes, Error **errp)
+{
+    g_autoptr(GError) fault = NULL;
+    char *content;
+
+    if (!job.asked || runstate_is_running()) {
+        error_setg(errp, "the guest is not waiting for its job");
+        return NULL;
+    }
+    if (!g_file_get_contents(file, &content, size_bytes, &fault)) {
+        error_setg(errp, "%s", fault->message);
+        return NULL;
+    }
+    return content;
+}
+
+/*
+ * A thread's random numbers die with it: they start anew for every job, in a
+ * copy or not.
+ */
+static void reseed_work(CPUState *cpu, run_on_cpu_data unused)
+{
+    qemu_guest_random_reseed_thread(cpu->random_seed);
+}
+
+static void job_begin(char *content, gsize size_bytes)
+{
+    job.asked = false;
+    g_free(fw_cfg_modify_file(fw_cfg_find(), JOB_FILE, content, size_bytes));
+    run_on_cpu(first_cpu, reseed_work, RUN_ON_CPU_NULL);
+    vm_start();
+}
+
+void qmp_cxl_ssd_job_run(const char *file, Error **errp)
+{
+    gsize size_bytes;
+    char *content = job_read(file, &size_bytes, errp);
+
+    if (content) {
+        job_begin(content, size_bytes);
+    }
+}
+
+/*
+ * Copies
+ */
+
+static bool may_copy(Error **errp)
+{
+    if (cpu_timing_helper_thread()) {
+        error_setg(errp, "a guest with helper-thread=on cannot be copied");
+        return false;
+    }
+    for (unsigned i = 0; i < cxl_ssd_count; i++) {
+        HostMemoryBackend *backend = CXL_TYPE3(cxl_ssds[i])->hostpmem;
+
+        if (backend && backend->share) {
+            error_setg(errp, "a guest whose media is a shared file cannot be "
+                       "copied: all copies would write to it");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Guest memory is kept from forks, which are meant for other programs. */
+static int let_fork(RAMBlock *block, void *unused)
+{
+    return madvise(qemu_ram_get_host_addr(block),
+                   qemu_ram_get_max_length(block), MADV_DOFORK);
+}
+
+/* As fork(). A copy ends with the process that it was copied from. */
+static pid_t fork_self(void)
+{
+    pid_t self = getpid(), child;
+
+    if (qemu_ram_foreach_block(let_fork, NULL)) {
+        return -1;
+    }
+    drain_call_rcu();
+    rcu_enable_atfork();
+    child = fork();
+    rcu_disable_atfork();
+    if (!child) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != self) {
+            _exit(EXIT_FAILURE);
+        }
+    }
+    return child;
+}
+
+/*
+ * The copy answers on this process's monitors, and writes to its files, until
+ * it ends; this process does nothing meanwhile but wait for that.
+ */
+void qmp_cxl_ssd_job_run_in_copy(const char *file, Error **errp)
+{
+    gsize size_bytes;
+    g_autofree char *content = job_read(file, &size_bytes, errp);
+    pid_t child;
+
+    if (!content || !may_copy(errp)) {
+        return;
+    }
+    child = fork_self();
+    if (child < 0) {
+        error_setg_errno(errp, errno, "the guest cannot be copied");
+    } else if (child) {
+        RETRY_ON_EINTR(waitpid(child, NULL, 0));
+        qapi_event_send_cxl_ssd_copy_ended(child);
+    } else {
+        cpus_restart_after_fork();
+        qapi_event_send_cxl_ssd_copy_begun(getpid());
+        job_begin(g_steal_pointer(&content), size_bytes);
+    }
+}

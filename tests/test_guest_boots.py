@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One boot for many runs: a copy of a booted guest is to the nanosecond where a guest of its own would be."""
+
+import asyncio
+import hashlib
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guest_rig import is_alive, qemu_processes
+
+from testbed import boots, scratch
+from testbed.errors import RunFailed
+from testbed.executor import JOB, GuestOutcome, GuestSpec, machine_for
+from testbed.job import Job, script_job
+from testbed.machine import Machine
+from testbed.manifest import GuestConfig
+from testbed.runner import drive
+from testbed.session import Session
+
+pytestmark = pytest.mark.guest
+
+# What a program can tell one run from another by: time, random numbers, its process id, what is on the media.
+TELLING = (
+    "date +%s.%N; od -An -tx8 -N32 /dev/urandom; cat /proc/sys/kernel/random/uuid; echo $$; ls -i /pmem; touch /pmem/$$"
+)
+KV = "kv --records 2000 --operations 2000 --buckets 20 --file /pmem/kv.pool --seed 1 --workload A --engine"
+
+
+def facts(outcome: GuestOutcome) -> dict[str, Any]:
+    """All that a run says, but for how long it took the host."""
+    assert outcome.outcome == "ok", f"{outcome.stderr!r} {outcome.error} {outcome.console[-500:]}"
+    return {name: value for name, value in vars(outcome).items() if name != "host_seconds"}
+
+
+def shared(session: Session, work: Callable[[boots.SharedBoots], Coroutine[Any, Any, Any]], room: int = 2) -> Any:
+    async def within() -> Any:
+        async with boots.shared(session.executor, room) as executor:
+            return await work(executor)
+
+    return drive(within())
+
+
+def test_a_copy_is_as_a_guest_of_its_own(session: Session, quick_guest: GuestConfig) -> None:
+    """Byte for byte: first and later copies, beside each other, after another job, and with nobody sharing the boot."""
+    specs = [GuestSpec(quick_guest, script_job(f"{TELLING}; {KV} {engine}")) for engine in ("snapshot", "pmdk")]
+    alone = [facts(drive(session.executor.run(spec))) for spec in specs]
+    assert alone[0] != alone[1]
+
+    async def three_times(executor: boots.SharedBoots) -> list[GuestOutcome]:
+        one_by_one = [await executor.run(spec) for spec in (*specs, specs[0])]
+        assert len(qemu_processes(os.getpid())) == 1
+        return one_by_one + await asyncio.gather(*map(executor.run, specs))
+
+    assert list(map(facts, shared(session, three_times))) == [*alone, alone[0], *alone]
+    assert qemu_processes(os.getpid()) == []
+
+
+def test_guests_that_differ_do_not_share_a_boot(session: Session, quick_guest: GuestConfig) -> None:
+    job = script_job("findmnt -no FSTYPE,OPTIONS /pmem; testbed_query 2>/dev/null; free -m")
+    kinds = [
+        quick_guest,
+        replace(quick_guest, file_system="xfs-dax"),
+        replace(quick_guest, device=replace(quick_guest.device, cache_size=quick_guest.device.cache_size * 2)),
+    ]
+
+    async def each(executor: boots.SharedBoots) -> list[GuestOutcome]:
+        outcomes = [await executor.run(GuestSpec(guest, job)) for guest in (*kinds, kinds[0])]
+        assert len(qemu_processes(os.getpid())) == 1, "there is room for one"
+        return outcomes
+
+    ext4, xfs, larger, again = map(facts, shared(session, each, room=1))
+    assert b"ext4" in ext4["stdout"] and b"xfs" in xfs["stdout"]
+    assert again == ext4
+    assert larger["stdout"] == ext4["stdout"]
+
+
+def test_how_copies_end(session: Session, quick_guest: GuestConfig) -> None:
+    """A failed job, a panic, a power-off without a word, a timeout and a killed process; then the next run is made."""
+
+    async def endings(executor: boots.SharedBoots) -> list[str]:
+        async def ending(script: str, timeout_s: float = quick_guest.timeout_s) -> str:
+            return (
+                await executor.run(GuestSpec(replace(quick_guest, timeout_s=timeout_s), script_job(script)))
+            ).outcome
+
+        told = [
+            await ending(script)
+            for script in (
+                "exit 7",
+                "echo c > /proc/sysrq-trigger; sleep 100",
+                "echo o > /proc/sysrq-trigger; sleep 100",
+            )
+        ]
+        killed = asyncio.create_task(ending("while :; do :; done"))
+        while not (copies := [pid for qemu in qemu_processes(os.getpid()) for pid in qemu_processes(qemu)]):
+            await asyncio.sleep(0.1)
+        os.kill(copies[0], signal.SIGKILL)
+        told.append(await killed)
+        told.append(await ending("while :; do :; done", timeout_s=20.0))
+        told.append(await ending("true"))
+        assert not is_alive(copies[0])
+        return told
+
+    assert shared(session, endings) == ["failed", "panic", "lost", "lost", "timeout", "ok"]
+    assert qemu_processes(os.getpid()) == []
+
+
+def test_a_cancelled_run_leaves_nothing(session: Session, quick_guest: GuestConfig) -> None:
+    async def cancelled(executor: boots.SharedBoots) -> list[int]:
+        run = asyncio.create_task(executor.run(GuestSpec(quick_guest, script_job("while :; do :; done"))))
+        while not (copies := [pid for qemu in qemu_processes(os.getpid()) for pid in qemu_processes(qemu)]):
+            await asyncio.sleep(0.1)
+        processes = [*copies, *qemu_processes(os.getpid())]
+        run.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        return processes
+
+    processes = shared(session, cancelled)
+    for _ in range(50):
+        if not any(map(is_alive, processes)):
+            break
+        drive(asyncio.sleep(0.1))
+    assert not any(map(is_alive, processes))
+
+
+def test_what_needs_a_machine_of_its_own_is_not_copied(quick_guest: GuestConfig, tmp_path: Path) -> None:
+    spec = GuestSpec(quick_guest, script_job("true"))
+    large = replace(quick_guest, device=replace(quick_guest.device, capacity=2**40))
+    assert boots.may_be_copied(spec)
+    for other in (
+        replace(spec, job=None),
+        replace(spec, media_folder=tmp_path),
+        replace(spec, trace=tmp_path / "trace"),
+        replace(spec, helper_thread=True),
+        replace(spec, timed=False),
+        replace(spec, guest=large),
+    ):
+        assert not boots.may_be_copied(other)
+    assert boots.kind(spec) == boots.kind(replace(spec, job=script_job("false")))
+    assert boots.kind(spec) != boots.kind(replace(spec, job=Job("", packages=("redis=1",))))
+
+
+@pytest.mark.parametrize(
+    ("copied", "more", "said"),
+    [
+        (True, {"helper_thread": True}, "helper-thread=on cannot be copied"),
+        (False, {}, "media is a shared file cannot be copied"),
+    ],
+)
+def test_what_cannot_be_copied_is_refused(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, copied: bool, more: dict[str, bool], said: str
+) -> None:
+    spec = GuestSpec(quick_guest, script_job("echo done"), **more)  # type: ignore[arg-type]
+
+    async def refused(qemu: Machine) -> None:
+        with pytest.raises(RunFailed, match="not waiting for its job"):
+            await qemu.run_job_in_copy(tmp_path / JOB)
+        assert await qemu.boot() is None
+        with pytest.raises(RunFailed, match="No such file"):
+            await qemu.run_job(tmp_path / "none.tar")
+        with pytest.raises(RunFailed, match=said):
+            await qemu.run_job_in_copy(tmp_path / JOB)
+        await qemu.run_job(tmp_path / JOB)
+
+    async def within() -> None:
+        async with machine_for(session.images, spec, tmp_path, tmp_path / "results", copied) as qemu:
+            await refused(qemu)
+
+    drive(within())
+    assert '"status":0' in (tmp_path / "results").read_text()
+
+
+def test_a_large_job_arrives_whole(session: Session, quick_guest: GuestConfig) -> None:
+    content = bytes(range(256)) * (20 * 2**12)  # 20 MiB
+    job = Job("#!/bin/bash\nsha256sum blob; stat -c %a run blob tool; readlink link; ls -d empty\n", {"blob": content})
+    job = replace(job, executables={"tool": b"x"}, symlinks={"link": "blob"}, folders=("empty",))
+    outcome = facts(drive(session.executor.run(GuestSpec(quick_guest, job))))
+    digest = hashlib.sha256(content).hexdigest()
+    assert outcome["stdout"].decode().split() == [digest, "blob", "755", "644", "755", "blob", "empty"]
+
+
+def test_the_scratch_folder_goes_with_the_boot(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    async def one(executor: boots.SharedBoots) -> int:
+        await executor.run(GuestSpec(quick_guest, script_job("true")))
+        return len(list(tmp_path.glob(f"{scratch.PREFIX}guest-*")))
+
+    assert shared(session, one) == 1
+    assert list(tmp_path.glob(f"{scratch.PREFIX}guest-*")) == []
