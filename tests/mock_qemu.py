@@ -72,6 +72,7 @@ def serve(monitor: socket.socket) -> None:
     def tell(event: str, **data: int) -> None:
         say({"event": event, "data": data, "timestamp": {"seconds": 0, "microseconds": 0}})
 
+    Path(option(r"id=watch,path=([^,\s]+)")).touch()
     Path(option(r"file,id=console,path=(\S+)")).touch()
     Path(option(r"file,id=results,path=(\S+)")).touch()
     say({"QMP": {"version": {"qemu": {"major": 10, "minor": 0, "micro": 0}, "package": ""}, "capabilities": []}})

@@ -161,12 +161,14 @@ def test_an_interrupted_run_leaves_no_qemu(tmp_path: Path, session: Session, end
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     guests: list[int] = []
+    copies: list[int] = []
     deadline = time.monotonic() + 60
-    while len(guests) < 2 and time.monotonic() < deadline:
+    while not copies and time.monotonic() < deadline:
         time.sleep(0.1)
         guests = qemu_processes(runner.pid)
-    assert len(guests) == 2
-    time.sleep(1)
+        copies = [copy for guest in guests for copy in qemu_processes(guest)]
+    assert len(guests) == 2 and copies
+    guests += copies
     runner.send_signal(end)
     assert runner.wait(20) != 0
     deadline = time.monotonic() + 10

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from guest_rig import is_alive, qemu_processes
+from qemu.qmp import QMPClient
 
 from testbed import boots, scratch
 from testbed.errors import RunFailed
@@ -21,6 +22,7 @@ from testbed.machine import Machine
 from testbed.manifest import GuestConfig
 from testbed.runner import drive
 from testbed.session import Session
+from testbed.top import find_socket
 
 pytestmark = pytest.mark.guest
 
@@ -52,7 +54,7 @@ def test_a_copy_is_as_a_guest_of_its_own(session: Session, quick_guest: GuestCon
     assert alone[0] != alone[1]
 
     async def three_times(executor: boots.SharedBoots) -> list[GuestOutcome]:
-        one_by_one = [await executor.run(spec) for spec in (*specs, specs[0])]
+        one_by_one = await _one_by_one(executor, [*specs, specs[0]])
         assert len(qemu_processes(os.getpid())) == 1
         return one_by_one + await asyncio.gather(*map(executor.run, specs))
 
@@ -60,8 +62,34 @@ def test_a_copy_is_as_a_guest_of_its_own(session: Session, quick_guest: GuestCon
     assert qemu_processes(os.getpid()) == []
 
 
+def test_watching_copies_changes_nothing(session: Session, quick_guest: GuestConfig) -> None:
+    """By one connection, which the waiting guest and its copies answer in turn."""
+    spec = GuestSpec(quick_guest, script_job(f"{KV} snapshot"))
+
+    async def watched(executor: boots.SharedBoots) -> tuple[list[GuestOutcome], int]:
+        outcomes, answers = [await executor.run(spec)], 0
+        runs = asyncio.create_task(_one_by_one(executor, [spec, spec]))
+        qmp = QMPClient("watcher")
+        await qmp.connect(str(find_socket(None)))
+        while not runs.done():
+            await qmp.execute("query-cxl-ssd")
+            answers += 1
+            await asyncio.sleep(0.001)
+        await qmp.disconnect()
+        return outcomes + await runs, answers
+
+    outcomes, answers = shared(session, watched)
+    assert answers > 100
+    first, *later = map(facts, outcomes)
+    assert later == [first, first]
+
+
+async def _one_by_one(executor: boots.SharedBoots, specs: list[GuestSpec]) -> list[GuestOutcome]:
+    return [await executor.run(spec) for spec in specs]
+
+
 def test_guests_that_differ_do_not_share_a_boot(session: Session, quick_guest: GuestConfig) -> None:
-    job = script_job("findmnt -no FSTYPE,OPTIONS /pmem; testbed_query 2>/dev/null; free -m")
+    job = script_job("findmnt -no FSTYPE,OPTIONS /pmem; free -m")
     kinds = [
         quick_guest,
         replace(quick_guest, file_system="xfs-dax"),
@@ -69,7 +97,7 @@ def test_guests_that_differ_do_not_share_a_boot(session: Session, quick_guest: G
     ]
 
     async def each(executor: boots.SharedBoots) -> list[GuestOutcome]:
-        outcomes = [await executor.run(GuestSpec(guest, job)) for guest in (*kinds, kinds[0])]
+        outcomes = await _one_by_one(executor, [GuestSpec(guest, job) for guest in (*kinds, kinds[0])])
         assert len(qemu_processes(os.getpid())) == 1, "there is room for one"
         return outcomes
 
@@ -196,3 +224,18 @@ def test_the_scratch_folder_goes_with_the_boot(
 
     assert shared(session, one) == 1
     assert list(tmp_path.glob(f"{scratch.PREFIX}guest-*")) == []
+
+
+def test_a_guest_that_nobody_asks_for_ends(
+    session: Session, quick_guest: GuestConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boots, "IDLE_S", 0.5)
+
+    async def one(executor: boots.SharedBoots) -> tuple[int, int, str]:
+        spec = GuestSpec(quick_guest, script_job("true"))
+        await executor.run(spec)
+        waiting = len(qemu_processes(os.getpid()))
+        await asyncio.sleep(2)
+        return waiting, len(qemu_processes(os.getpid())), (await executor.run(spec)).outcome
+
+    assert shared(session, one) == (1, 0, "ok")
