@@ -10,7 +10,7 @@ from cluster_rig import Cluster, open_cluster, wait_until, watched
 from guest_rig import is_alive, qemu_processes
 
 from conftest import QuietReporter
-from testbed import manifest
+from testbed import manifest, scratch
 from testbed.capacity import Capacity
 from testbed.manifest import Run
 from testbed.runner import drive, run_all
@@ -41,7 +41,9 @@ def kill_with_a_guest(cluster: Cluster, host: str, guests: list[int]) -> None:
         worker.kill()
 
 
-def test_a_worker_that_is_killed_with_its_guest_costs_no_run_and_no_byte(session: Session, tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_with_its_guest_costs_no_run_and_no_byte(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The guest ends with its worker, its folder with the next guest; the results are those of this process."""
     runs, reporter, guests, folders = four_runs(tmp_path), QuietReporter(), list[int](), tmp_path / "tmp"
     folders.mkdir()
@@ -67,4 +69,6 @@ def test_a_worker_that_is_killed_with_its_guest_costs_no_run_and_no_byte(session
     assert any(f"lost on {HOSTS[0]}; running it once more, on {HOSTS[1]}" in text for text in reporter.said)
     assert [r.path.name for r in there] == [r.path.name for r in here]
     assert [r.path.read_bytes() for r in there] == [r.path.read_bytes() for r in here]
-    assert list(folders.glob("testbed-*")) == []
+    monkeypatch.setattr("tempfile.tempdir", str(folders))
+    with scratch.folder("next") as folder:
+        assert list(folders.glob("testbed-*")) == [folder]

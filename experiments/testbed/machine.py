@@ -162,11 +162,13 @@ async def started(line: Line, log: Path) -> AsyncIterator[Machine]:
             await _connect(qmp, ours, process, log)
             yield Machine(process, qmp, listener)
         finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-            with suppress(QMPError, EOFError, OSError):
-                await qmp.disconnect()
+            try:
+                with suppress(QMPError, EOFError, OSError):
+                    await qmp.disconnect()
+            finally:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
 
 
 async def _connect(qmp: QMPClient, monitor: socket.socket, process: asyncio.subprocess.Process, log: Path) -> None:
