@@ -39,7 +39,8 @@ static struct {
 
 /*
  * The vCPU is not idle until the VM has stopped: before, the main loop would
- * skip idle time up to the next timer, or not, as the host happens to run.
+ * skip idle time up to the next timer, or not, as the host happens to run. It
+ * does what it is asked meanwhile, or whoever asks would wait for ever.
  */
 static void ask_work(CPUState *cpu, run_on_cpu_data unused)
 {
@@ -47,6 +48,7 @@ static void ask_work(CPUState *cpu, run_on_cpu_data unused)
     qemu_system_vmstop_request_prepare();
     qemu_system_vmstop_request(RUN_STATE_PAUSED);
     while (runstate_is_running()) {
+        process_queued_cpu_work(cpu);
         qemu_cond_wait_bql(cpu->halt_cond);
     }
 }
