@@ -77,13 +77,4 @@ mem_ps mem_memory_local_bound(const MemMemory *m, mem_ps now_ps, uint32_t access
 /* The device of a line, or NULL: local DRAM. */
 MemDevice *mem_memory_route(const MemMemory *m, uint64_t line, uint64_t *device_line);
 
-static inline bool mem_memory_is_local(const MemMemory *m, uint64_t line) {
-    for (uint32_t i = 0; i < m->window_count; i++) {
-        if (line - m->windows[i].first < m->windows[i].count) {
-            return false;
-        }
-    }
-    return true;
-}
-
 #endif

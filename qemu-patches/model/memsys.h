@@ -325,8 +325,6 @@ mem_ps memsys_store(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
 
 /* Whether posting may begin: in the region of interest, with no WC buffer open and no power cut after an event due. */
 bool memsys_may_post(const MemSys *m);
-/* Whether the line is local DRAM, the only one that can be posted. */
-bool memsys_is_local(const MemSys *m, uint64_t hpa);
 /* So many accesses posted from now on cannot stall the CPU for longer. */
 mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps, uint32_t accesses);
 /*

@@ -99,8 +99,6 @@ bool memsys_may_post(const MemSys *m) {
     return m->memory.timed && !m->wc.open_count && m->memory.supply.cut_after == UINT64_MAX;
 }
 
-bool memsys_is_local(const MemSys *m, uint64_t hpa) { return mem_memory_is_local(&m->memory, hpa >> LINE_SHIFT); }
-
 mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps, uint32_t accesses) {
     return mem_memory_local_bound(&m->memory, now_ps, accesses, m->streams.degree);
 }

@@ -22,6 +22,7 @@ TimedMemDoorbell *timed_mem_doorbell;
 static struct {
     MemSys *memsys;
     CPUTLBEntry *(*line_of_slot)[2]; /* for loads, for stores; or NULL */
+    int windows;          /* in use, the first so many */
     uint32_t last_slot;   /* of the last access, or MEM_NO_SLOT */
     uint32_t tables_used; /* bit i: the table of MMU index i has lines */
     int nt_bytes;         /* of a non-temporal store still to come */
@@ -49,7 +50,7 @@ static struct {
 #define HELPER_LOOKS     20000
 /* After so many looks at a helper that does not end, others need the host. */
 #define SETTLE_LOOKS     20000
-#define BACK_OFF_ACCESSES (1 << 20)
+#define BACK_OFF_ACCESSES (1 << 17)
 
 static struct {
     QemuThread thread;
@@ -129,23 +130,47 @@ static bool begin_posting(CPUState *cpu)
     return false;
 }
 
-/* Post an access to local DRAM, once the helper is no longer too far behind. */
-static bool post(CPUState *cpu, hwaddr paddr, bool store)
+/* The helper is far behind: post as soon as there is room. */
+static bool post_later(hwaddr paddr, bool store, mem_ps now_ps)
 {
-    mem_ps now_ps = icount_now_ps(cpu);
-
-    if (tm.posts == tm.posts_max) {
-        return false;
-    }
     for (int looks = 0; looks < SETTLE_LOOKS; looks++) {
-        if (memsys_post(tm.memsys, paddr, store, now_ps, &tm.last_slot)) {
-            tm.posts++;
-            return true;
-        }
         wake_helper();
         cpu_relax();
+        if (memsys_post(tm.memsys, paddr, store, now_ps, &tm.last_slot)) {
+            return true;
+        }
     }
     return false;
+}
+
+static inline bool is_local(hwaddr paddr)
+{
+    for (int i = 0; i < tm.windows; i++) {
+        if (paddr - timed_mem_windows[i].base < timed_mem_windows[i].size) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Post an access, if it is one that can be. */
+static inline bool post(CPUState *cpu, hwaddr paddr, bool store)
+{
+    mem_ps now_ps;
+
+    if (!icount_settle_stalls || !is_local(paddr) ||
+        (unlikely(!tm.posting) && !begin_posting(cpu)) ||
+        unlikely(tm.posts == tm.posts_max)) {
+        return false;
+    }
+    now_ps = icount_now_ps(cpu);
+    if (unlikely(!memsys_post(tm.memsys, paddr, store, now_ps,
+                              &tm.last_slot)) &&
+        !post_later(paddr, store, now_ps)) {
+        return false;
+    }
+    tm.posts++;
+    return true;
 }
 
 void timed_mem_attach(MemSys *memsys, bool posted)
@@ -185,6 +210,12 @@ void timed_mem_set_window(unsigned index, const MemWindow *window)
     timed_mem_windows[index] = (TimedMemRange) {
         .base = window->hpa, .size = window->size_bytes,
     };
+    tm.windows = 0;
+    for (int i = 0; i < MEMSYS_MAX_WINDOWS; i++) {
+        if (timed_mem_windows[i].size) {
+            tm.windows = i + 1;
+        }
+    }
 }
 
 /*
@@ -196,9 +227,11 @@ static CPUTLBEntry *line_table(CPUState *cpu, int mmu_idx)
     return cpu->neg.tlb.f[TIMED_MEM_MMU_MODES + mmu_idx].table;
 }
 
-static void entry_clear(CPUTLBEntry *entry)
+/* Nothing else is ever set, but the addend, which only a hit uses. */
+static inline void entry_clear(CPUTLBEntry *entry)
 {
-    memset(entry, -1, sizeof(*entry));
+    entry->addr_read = -1;
+    entry->addr_write = -1;
 }
 
 /* The tables' fixed size replaces that of the unused MMU indexes. */
@@ -240,7 +273,7 @@ void timed_mem_forget_page(CPUState *cpu, vaddr page)
     }
 }
 
-static void line_forget(CPUTLBEntry **of_slot)
+static inline void line_forget(CPUTLBEntry **of_slot)
 {
     if (*of_slot) {
         entry_clear(*of_slot);
@@ -250,13 +283,15 @@ static void line_forget(CPUTLBEntry **of_slot)
 
 void timed_mem_l1_slot_dropped(void *opaque, uint32_t slot)
 {
-    line_forget(&tm.line_of_slot[slot][0]);
-    line_forget(&tm.line_of_slot[slot][1]);
+    CPUTLBEntry **of_slot = tm.line_of_slot[slot];
+
+    line_forget(&of_slot[0]);
+    line_forget(&of_slot[1]);
 }
 
 /* Let translated code find the line of the last access, whose slot is known. */
-static void remember_line(CPUState *cpu, int mmu_idx, vaddr addr,
-                          uintptr_t addend, bool store)
+static inline void remember_line(CPUState *cpu, int mmu_idx, vaddr addr,
+                                 uintptr_t addend, bool store)
 {
     int table = mmu_idx ^ store;
     vaddr line = addr & TIMED_MEM_LINE_MASK;
@@ -269,12 +304,8 @@ static void remember_line(CPUState *cpu, int mmu_idx, vaddr addr,
         line_forget(of_slot);
         *of_slot = entry;
     }
-    entry_clear(entry);
-    if (store) {
-        entry->addr_write = line;
-    } else {
-        entry->addr_read = line;
-    }
+    entry->addr_read = store ? -1 : line;
+    entry->addr_write = store ? line : -1;
     entry->addend = addend;
     tm.tables_used |= 1u << table;
 }
@@ -329,13 +360,11 @@ static mem_ps call_time(CPUState *cpu)
     return icount_now_ps(cpu);
 }
 
-static void access_line(CPUState *cpu, hwaddr paddr, MMUAccessType type)
+static inline void access_line(CPUState *cpu, hwaddr paddr, bool store)
 {
-    bool store = type == MMU_DATA_STORE;
     mem_ps now_ps;
 
-    if (icount_settle_stalls && memsys_is_local(tm.memsys, paddr) &&
-        (tm.posting || begin_posting(cpu)) && post(cpu, paddr, store)) {
+    if (post(cpu, paddr, store)) {
         return;
     }
     now_ps = call_time(cpu);
@@ -358,34 +387,48 @@ void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
     }
     for (paddr &= TIMED_MEM_LINE_MASK; paddr <= last;
          paddr += MEMSYS_LINE_BYTES) {
-        access_line(cpu, paddr, type);
+        access_line(cpu, paddr, type == MMU_DATA_STORE);
     }
 }
 
-void *timed_mem_lookup(CPUState *cpu, vaddr addr, MemOp memop, int mmu_idx,
-                       MMUAccessType type)
+static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
+                                              MemOpIdx oi, bool store)
 {
+    const MMUAccessType type = store ? MMU_DATA_STORE : MMU_DATA_LOAD;
+    const MemOp memop = get_memop(oi);
+    const int mmu_idx = get_mmuidx(oi);
     const CPUTLBDescFast *fast = &cpu->neg.tlb.f[mmu_idx];
     uintptr_t offset = (addr >> (TARGET_PAGE_BITS - CPU_TLB_ENTRY_BITS)) &
                        fast->mask;
     const CPUTLBEntry *page = (void *)((uintptr_t)fast->table + offset);
     const CPUTLBEntryFull *full =
         &cpu->neg.tlb.d[mmu_idx].fulltlb[offset >> CPU_TLB_ENTRY_BITS];
-    vaddr unaligned = addr & ((1 << memop_alignment_bits(memop)) - 1);
     void *haddr = (void *)(uintptr_t)(addr + page->addend);
 
     /* Nothing but timed: no watchpoint, no code, no fault to come. */
     if (page->addr_idx[type] != ((addr & TARGET_PAGE_MASK) | TLB_FORCE_SLOW) ||
-        full->slow_flags[type] != TLB_TIMED || unaligned || tm.nt_bytes ||
-        !in_one_line(addr, memop_size(memop))) {
+        full->slow_flags[type] != TLB_TIMED || tm.nt_bytes ||
+        !in_one_line(addr, memop_size(memop)) ||
+        ((memop & MO_AMASK) &&
+         (addr & ((1 << memop_alignment_bits(memop)) - 1)))) {
         return NULL;
     }
-    __builtin_prefetch(haddr); /* while the model computes */
-    access_line(cpu, full->phys_addr | (addr & ~TARGET_PAGE_MASK), type);
+    __builtin_prefetch(haddr, store); /* while the model computes */
+    access_line(cpu, full->phys_addr | (addr & ~TARGET_PAGE_MASK), store);
     if (tm.last_slot != MEM_NO_SLOT) {
-        remember_line(cpu, mmu_idx, addr, page->addend, type == MMU_DATA_STORE);
+        remember_line(cpu, mmu_idx, addr, page->addend, store);
     }
     return haddr;
+}
+
+void *timed_mem_lookup_load(CPUState *cpu, vaddr addr, MemOpIdx oi)
+{
+    return lookup(cpu, addr, oi, false);
+}
+
+void *timed_mem_lookup_store(CPUState *cpu, vaddr addr, MemOpIdx oi)
+{
+    return lookup(cpu, addr, oi, true);
 }
 
 void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size)

@@ -18,7 +18,7 @@
 #define EXEC_TIMED_MEM_H
 
 #include "exec/hwaddr.h"
-#include "exec/memop.h"
+#include "exec/memopidx.h"
 #include "exec/mmu-access-type.h"
 #include "exec/vaddr.h"
 #include "hw/core/cpu.h"
@@ -124,12 +124,12 @@ void timed_mem_remember_line(CPUState *cpu, int mmu_idx, vaddr addr, int size,
                              void *haddr, MMUAccessType type);
 
 /*
- * Both at once for an access by @memop at @addr that nothing else is to be done
- * about, by a page in the TLB. Returns the host address, or NULL: nothing was
- * done, look it up as any other.
+ * Both at once for an access at @addr that nothing else is to be done about, by
+ * a page in the TLB. Returns the host address, or NULL: nothing was done, look
+ * it up as any other.
  */
-void *timed_mem_lookup(CPUState *cpu, vaddr addr, MemOp memop, int mmu_idx,
-                       MMUAccessType type);
+void *timed_mem_lookup_load(CPUState *cpu, vaddr addr, MemOpIdx oi);
+void *timed_mem_lookup_store(CPUState *cpu, vaddr addr, MemOpIdx oi);
 
 /* A translation changed: forget all lines, or those of one page. */
 void timed_mem_forget_lines(CPUState *cpu);
