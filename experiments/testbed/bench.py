@@ -2,18 +2,18 @@
 """Guest speed and CXL access rate of this QEMU against stock icount and upstream's MMIO path.
 
 `bench_guest` runs each benchmark in the region of interest and reports on the results port just before and just after
-it; the host times those reports as they arrive. Runs of the two QEMUs alternate, so that both see the same host, and
-the best time of each benchmark counts. Ours may use a second core: its model has a helper thread.
+it; the host times those reports as they arrive, and sleeps until then: who looked for them a thousand times a second
+would take the second core from our QEMU, whose model has a helper thread. Runs of the two QEMUs alternate, so that both
+see the same host, and the best time of each benchmark counts.
 """
 
-import asyncio
 import json
 import statistics
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import boots, manifest, scratch, tables
+from . import boots, manifest, tables
 from .errors import RunFailed
 from .executor import GuestOutcome, GuestSpec, QemuExecutor
 from .job import script_job
@@ -21,7 +21,6 @@ from .runner import drive
 from .session import Session, open_session
 
 ROUNDS = 3
-POLL_S = 0.001
 # Benchmark -> operations: about a second of host time on the slower of the two.
 BENCHMARKS = {
     "l1_chase": 300_000_000,
@@ -44,44 +43,38 @@ class Timing:
     instructions: dict[str, int] = field(default_factory=dict)
 
 
-def read_events(text: str, now_s: float, timing: Timing, begun: dict[str, float], started_s: float) -> None:
-    """Take the complete lines that arrived by `now_s`."""
-    for line in text.splitlines():
-        try:
-            message: dict[str, Any] = json.loads(line)
-        except ValueError:
-            continue
-        if message.get("type") != "bench":
-            continue
-        name = str(message["kernel"])
-        if message["at"] == "begin":
-            timing.boot_s = timing.boot_s or now_s - started_s
-            begun[name] = now_s
-        else:
-            timing.seconds[name] = now_s - begun[name]
+def read_event(line: bytes, now_s: float, timing: Timing, begun: dict[str, float], started_s: float) -> None:
+    """Take a line of the results port that arrived at `now_s`."""
+    try:
+        message: dict[str, Any] = json.loads(line)
+    except ValueError:
+        return
+    if message.get("type") != "bench":
+        return
+    name = str(message["kernel"])
+    if message["at"] == "begin":
+        timing.boot_s = timing.boot_s or now_s - started_s
+        begun[name] = now_s
+    else:
+        timing.seconds[name] = now_s - begun[name]
 
 
 async def time_guest(executor: QemuExecutor, spec: GuestSpec) -> Timing:
     """Run one guest while timing what it reports."""
     timing, begun, started_s = Timing(), dict[str, float](), time.monotonic()
-    with scratch.folder("bench") as folder:
-        port = folder / "results"
-        port.touch()
-        guest = asyncio.create_task(executor.run(spec, results_port=port))
-        with port.open() as file:
-            while not guest.done():
-                end = file.tell()
-                text = file.read()
-                if text and not text.endswith("\n"):  # the end of the line is still to come
-                    whole = text.rpartition("\n")[0]
-                    file.seek(end + len(whole.encode()))
-                    text = whole
-                read_events(text, time.monotonic(), timing, begun, started_s)
-                await asyncio.sleep(POLL_S)
-        check_finished(guest.result(), timing)
-        # Stock QEMU has no regions of interest; it executes the same instructions.
-        for benchmark, roi in zip(BENCHMARKS, guest.result().rois, strict=False):
-            timing.instructions[benchmark] = int(roi["instructions"])
+    rest = b""
+
+    def report(piece: bytes) -> None:
+        nonlocal rest
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            read_event(line, time.monotonic(), timing, begun, started_s)
+
+    outcome = await executor.run(spec, report)
+    check_finished(outcome, timing)
+    # Stock QEMU has no regions of interest; it executes the same instructions.
+    for benchmark, roi in zip(BENCHMARKS, outcome.rois, strict=False):
+        timing.instructions[benchmark] = int(roi["instructions"])
     return timing
 
 

@@ -13,9 +13,11 @@ A guest ends in one of six ways, and they are never mixed up:
 import asyncio
 import base64
 import json
+import os
 import shutil
 import time
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,6 +30,8 @@ from .manifest import GuestConfig
 from .qemu_line import LSA_BYTES, ONE_DEVICE, GuestFiles, Images, Layout, PowerCut, batch_ports, command_line
 
 JOB = "job.tar"  # in a guest's folder
+
+Report = Callable[[bytes], None]
 
 
 @dataclass(frozen=True)
@@ -78,21 +82,50 @@ class QemuExecutor:
     def __init__(self, images: Images) -> None:
         self.images = images
 
-    async def run(self, spec: GuestSpec, results_port: Path | None = None) -> GuestOutcome:
-        """As the interface says; `results_port` is a file in which the caller watches what the guest reports."""
+    async def run(self, spec: GuestSpec, report: Report | None = None) -> GuestOutcome:
+        """As the interface says; `report` is given what the guest reports, in pieces, the moment it does."""
         with scratch.folder("guest") as folder:
             begun_s = time.monotonic()
-            console, results = folder / "console", results_port or folder / "results"
+            console, results = folder / "console", folder / "results"
             end = End(timed_out=True)
-            with suppress(TimeoutError):
+            with suppress(TimeoutError), _port(results, report) as port:
                 async with (
                     asyncio.timeout(spec.guest.timeout_s),
-                    machine_for(self.images, spec, folder, results) as qemu,
+                    machine_for(self.images, spec, folder, port) as qemu,
                 ):
                     end = await _run(qemu, spec, folder)
             outcome = read_outcome(_read(console), _read(results), end)
             outcome.host_seconds = time.monotonic() - begun_s
             return outcome
+
+
+@contextmanager
+def _port(results: Path, report: Report | None) -> Iterator[Path]:
+    """Where QEMU writes what becomes the file `results`: there, or with `report` a FIFO, to be handed on from it."""
+    if not report:
+        yield results
+        return
+    fifo = results.with_name("results.fifo")
+    os.mkfifo(fifo)
+    loop, fd = asyncio.get_running_loop(), os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(fd, "rb", buffering=0) as reader, results.open("wb") as file:
+
+        def take() -> bool:
+            piece = reader.read(2**16)
+            if piece:
+                file.write(piece)
+                report(piece)
+            elif piece is not None:  # QEMU has ended
+                loop.remove_reader(fd)
+            return bool(piece)
+
+        loop.add_reader(fd, take)
+        try:
+            yield fifo
+            while take():  # what came last
+                pass
+        finally:
+            loop.remove_reader(fd)
 
 
 async def _run(qemu: Machine, spec: GuestSpec, folder: Path) -> End:

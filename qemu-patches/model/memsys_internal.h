@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a MemSys is made of; for memsys*.c only. */
+/* What a MemSys is made of; for memsys*.c, and for whoever inlines from memsys_post.h. */
 #ifndef MODEL_MEMSYS_INTERNAL_H
 #define MODEL_MEMSYS_INTERNAL_H
 

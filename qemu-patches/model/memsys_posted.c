@@ -5,48 +5,16 @@
  * thread posts and settles; whoever holds `running` works on what was posted,
  * in order, so that nothing depends on which thread it is.
  */
-#include <stdalign.h>
-#include <stdatomic.h>
+#include "memsys_post.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "host_cache.h"
 #include "mem_alloc.h"
-#include "memsys_internal.h"
 #include "seeded_bug.h"
-
-typedef struct MemPostedMiss {
-    MemL1Miss miss;
-    mem_ps at_ps; /* less the stalls of those posted before */
-} MemPostedMiss;
-
-#define ROOM 256u
-/* The host's cores may be far apart: how many are told at once, and how far ahead their places are fetched back. */
-#define TOLD_AT_ONCE 16u
-#define EXPECTED_AHEAD 8u
 
 /* What L1 is not told yet of a slot whose line came dirty; a slot that has such news is in `news`. */
 typedef enum News { NO_NEWS, LEFT_SINCE, CAME_DIRTY } News;
-
-typedef struct MemPosted {
-    MemPostedMiss misses[ROOM]; /* a ring, by number */
-    /* Of whoever posts. */
-    alignas(64) uint32_t count; /* of the misses so far */
-    uint32_t done_seen;         /* of these it knows that they are done */
-    uint64_t loads;
-    uint64_t stores;
-    /* What it tells whoever runs them, now and then. */
-    alignas(64) _Atomic uint32_t end;
-    /* Of whoever runs them. */
-    alignas(64) _Atomic bool running;
-    _Atomic uint32_t done; /* told now and then, too */
-    mem_ps stall_ps;       /* of those done */
-    uint8_t *news_of_slot; /* News */
-    uint32_t *news;        /* slots */
-    uint32_t news_count;
-} MemPosted;
-
-static void tell(MemPosted *p) { atomic_store_explicit(&p->end, p->count, memory_order_release); }
 
 static bool begin_run(MemPosted *p) { return !atomic_exchange_explicit(&p->running, true, memory_order_acquire); }
 
@@ -75,19 +43,17 @@ static void run(MemSys *m, MemPosted *p, MemPostedMiss *posted) {
     }
 }
 
-static MemPostedMiss *miss_of(MemPosted *p, uint32_t number) { return &p->misses[number % ROOM]; }
-
 static void run_all(MemSys *m, MemPosted *p) {
     uint32_t done = atomic_load_explicit(&p->done, memory_order_relaxed);
     uint32_t end;
 
     while (done != (end = atomic_load_explicit(&p->end, memory_order_acquire))) {
         for (uint32_t i = done; i != end; i++) {
-            mem_cpu_expect(&m->cpu, miss_of(p, i)->miss.line);
+            mem_cpu_expect(&m->cpu, mem_posted_miss(p, i)->miss.line);
         }
         while (done != end) {
-            run(m, p, miss_of(p, done));
-            if (++done % TOLD_AT_ONCE == 0) {
+            run(m, p, mem_posted_miss(p, done));
+            if (++done % MEM_POSTED_TOLD_AT_ONCE == 0) {
                 atomic_store_explicit(&p->done, done, memory_order_release);
             }
         }
@@ -103,32 +69,8 @@ mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps, uint32_t accesses) {
     return mem_memory_local_bound(&m->memory, now_ps, accesses, m->streams.degree);
 }
 
-static bool is_full(MemPosted *p) {
-    if (p->count - p->done_seen == ROOM) {
-        p->done_seen = atomic_load_explicit(&p->done, memory_order_acquire);
-    }
-    return p->count - p->done_seen == ROOM;
-}
-
 bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot) {
-    MemPosted *p = m->posted;
-    MemPostedMiss *posted = miss_of(p, p->count);
-    bool dirtied; /* of no interest: local DRAM has no old bytes to keep */
-
-    if (is_full(p)) {
-        return false;
-    }
-    mem_host_expect(miss_of(p, p->count + EXPECTED_AHEAD)); /* whoever runs the misses has read it last */
-    p->loads += !store;
-    p->stores += store;
-    if (mem_sys_access_l1(m, mem_sys_line(m, hpa), store, &posted->miss, &dirtied)) {
-        posted->at_ps = now_ps;
-        if (++p->count % TOLD_AT_ONCE == 0) {
-            tell(p);
-        }
-    }
-    *slot = posted->miss.slot;
-    return true;
+    return mem_sys_post(m, hpa, store, now_ps, slot);
 }
 
 bool memsys_run_posted(MemSys *m) {
@@ -161,7 +103,7 @@ static void fold(MemSys *m, MemPosted *p) {
 bool memsys_settle(MemSys *m, mem_ps *stall_ps) {
     MemPosted *p = m->posted;
 
-    tell(p);
+    mem_posted_tell(p);
     if (!begin_run(p)) {
         return false;
     }

@@ -57,7 +57,10 @@ class Addresses {
   public:
     explicit Addresses(uint32_t seed) : random_(seed) {}
     uint32_t below(uint32_t bound) { return uint32_t(random_() % bound); }
+    // Now and then a long stretch of local DRAM, so that more misses are posted than there is room for.
+    uint32_t rarity() const { return steps_ / 4000 % 2 ? 40000 : 400; }
     uint64_t next() {
+        steps_++;
         switch (below(8)) {
         case 0:
             at_ = below(1 << 12) * kLine;
@@ -68,12 +71,13 @@ class Addresses {
         default:
             at_ += (1 + below(2)) * kLine;
         }
-        return at_ % (1 << 18) + (below(400) == 0 ? kWindow : 0);
+        return at_ % (1 << 18) + (below(rarity()) == 0 ? kWindow : 0);
     }
 
   private:
     std::mt19937_64 random_;
     uint64_t at_ = 0;
+    uint32_t steps_ = 0;
 };
 
 mem_ps settle(MemSys *m) {
@@ -157,12 +161,13 @@ class Comparison {
         uint32_t slots[2];
         mem_ps stall = call(direct_, hpa, store, now_, &slots[0]);
         bool local = hpa < kWindow;
-        if (open_ && (!local || addresses_.below(1000) == 0)) {
+        if (open_ && (!local || addresses_.below(2 * addresses_.rarity()) == 0)) {
             ASSERT_NO_FATAL_FAILURE(close());
         }
         if (local && !open_ && memsys_may_post(posting_) && addresses_.below(4)) {
             open_ = true;
-            room_ = 1 + addresses_.below(2000);
+            // Of few, what is under way already is most of the bound.
+            room_ = 1 + addresses_.below(addresses_.below(4) ? 5 * addresses_.rarity() : 4);
             bound_ = memsys_post_bound(posting_, now_, room_);
         }
         if (open_ && (room_ == 0 || !memsys_post(posting_, hpa, store, now_ - posted_stalls_, &slots[1]))) {

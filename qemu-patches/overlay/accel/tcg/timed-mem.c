@@ -10,6 +10,7 @@
 #include "exec/tb-flush.h"
 #include "exec/timed-mem.h"
 #include "exec/tlb-common.h"
+#include "hw/mem/memsys/memsys_post.h"
 #include "system/cpu-timers.h"
 
 QEMU_BUILD_BUG_ON(TIMED_MEM_MMU_MODES + TIMED_MEM_DATA_MODES > NB_MMU_MODES);
@@ -17,12 +18,12 @@ QEMU_BUILD_BUG_ON(TIMED_MEM_MMU_MODES + TIMED_MEM_DATA_MODES > NB_MMU_MODES);
 TimedMemMode timed_mem_mode;
 bool timed_mem_lines_in_use;
 TimedMemRange timed_mem_windows[MEMSYS_MAX_WINDOWS];
+int timed_mem_window_count;
 TimedMemDoorbell *timed_mem_doorbell;
 
 static struct {
     MemSys *memsys;
     CPUTLBEntry *(*line_of_slot)[2]; /* for loads, for stores; or NULL */
-    int windows;          /* in use, the first so many */
     uint32_t last_slot;   /* of the last access, or MEM_NO_SLOT */
     uint32_t tables_used; /* bit i: the table of MMU index i has lines */
     int nt_bytes;         /* of a non-temporal store still to come */
@@ -58,12 +59,13 @@ static struct {
     bool asleep;
 } helper;
 
-static void *helper_run(void *unused)
+/* Not by way of tm, whose line the vCPU writes all the time. */
+static void *helper_run(void *memsys)
 {
     int looks = 0;
 
     for (;;) {
-        if (memsys_run_posted(tm.memsys)) {
+        if (memsys_run_posted(memsys)) {
             looks = 0;
         } else if (++looks < HELPER_LOOKS) {
             cpu_relax();
@@ -78,7 +80,7 @@ static void *helper_run(void *unused)
     return NULL;
 }
 
-static void settle(CPUState *cpu)
+static void __attribute__((noinline)) settle(CPUState *cpu)
 {
     mem_ps stall_ps;
     int looks = 0;
@@ -106,7 +108,7 @@ static void wake_helper(void)
     }
 }
 
-static bool begin_posting(CPUState *cpu)
+static bool __attribute__((noinline)) begin_posting(CPUState *cpu)
 {
     if (tm.direct > 0) {
         tm.direct--;
@@ -131,7 +133,8 @@ static bool begin_posting(CPUState *cpu)
 }
 
 /* The helper is far behind: post as soon as there is room. */
-static bool post_later(hwaddr paddr, bool store, mem_ps now_ps)
+static bool __attribute__((noinline)) post_later(hwaddr paddr, bool store,
+                                                 mem_ps now_ps)
 {
     for (int looks = 0; looks < SETTLE_LOOKS; looks++) {
         wake_helper();
@@ -143,29 +146,19 @@ static bool post_later(hwaddr paddr, bool store, mem_ps now_ps)
     return false;
 }
 
-static inline bool is_local(hwaddr paddr)
-{
-    for (int i = 0; i < tm.windows; i++) {
-        if (paddr - timed_mem_windows[i].base < timed_mem_windows[i].size) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Post an access, if it is one that can be. */
 static inline bool post(CPUState *cpu, hwaddr paddr, bool store)
 {
     mem_ps now_ps;
 
-    if (!icount_settle_stalls || !is_local(paddr) ||
+    if (!icount_settle_stalls || timed_mem_in_window(paddr) ||
         (unlikely(!tm.posting) && !begin_posting(cpu)) ||
         unlikely(tm.posts == tm.posts_max)) {
         return false;
     }
     now_ps = icount_now_ps(cpu);
-    if (unlikely(!memsys_post(tm.memsys, paddr, store, now_ps,
-                              &tm.last_slot)) &&
+    if (unlikely(!mem_sys_post(tm.memsys, paddr, store, now_ps,
+                               &tm.last_slot)) &&
         !post_later(paddr, store, now_ps)) {
         return false;
     }
@@ -182,7 +175,7 @@ void timed_mem_attach(MemSys *memsys, bool posted)
     if (posted) {
         icount_settle_stalls = settle;
         qemu_event_init(&helper.work, false);
-        qemu_thread_create(&helper.thread, "memsys", helper_run, NULL,
+        qemu_thread_create(&helper.thread, "memsys", helper_run, memsys,
                            QEMU_THREAD_DETACHED);
     }
 }
@@ -210,10 +203,10 @@ void timed_mem_set_window(unsigned index, const MemWindow *window)
     timed_mem_windows[index] = (TimedMemRange) {
         .base = window->hpa, .size = window->size_bytes,
     };
-    tm.windows = 0;
+    timed_mem_window_count = 0;
     for (int i = 0; i < MEMSYS_MAX_WINDOWS; i++) {
         if (timed_mem_windows[i].size) {
-            tm.windows = i + 1;
+            timed_mem_window_count = i + 1;
         }
     }
 }
@@ -421,11 +414,17 @@ static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
     return haddr;
 }
 
+/*
+ * The guest's misses spend their time from here to the model's L1, so that is
+ * one function, but for what is rare in it.
+ */
+QEMU_FLATTEN
 void *timed_mem_lookup_load(CPUState *cpu, vaddr addr, MemOpIdx oi)
 {
     return lookup(cpu, addr, oi, false);
 }
 
+QEMU_FLATTEN
 void *timed_mem_lookup_store(CPUState *cpu, vaddr addr, MemOpIdx oi)
 {
     return lookup(cpu, addr, oi, true);

@@ -52,13 +52,25 @@ typedef enum TimedMemMode {
 extern TimedMemMode timed_mem_mode;
 extern bool timed_mem_lines_in_use;
 
-/* The host physical addresses of the windows, size 0: unused. */
+/* The host physical addresses of a window, size 0: unused. */
 typedef struct TimedMemRange {
     hwaddr base;
     hwaddr size;
 } TimedMemRange;
 
 extern TimedMemRange timed_mem_windows[MEMSYS_MAX_WINDOWS];
+extern int timed_mem_window_count; /* in use, the first so many */
+
+/* Whether an address is of a device; else it is of local DRAM. */
+static inline bool timed_mem_in_window(hwaddr paddr)
+{
+    for (int i = 0; i < timed_mem_window_count; i++) {
+        if (paddr - timed_mem_windows[i].base < timed_mem_windows[i].size) {
+            return true;
+        }
+    }
+    return false;
+}
 
 /*
  * The model's side
@@ -101,15 +113,7 @@ static inline bool timed_mem_page_timed(hwaddr paddr, int mmu_idx)
     if (mmu_idx >= TIMED_MEM_DATA_MODES || timed_mem_mode == TIMED_MEM_OFF) {
         return false;
     }
-    if (timed_mem_mode == TIMED_MEM_ALL) {
-        return true;
-    }
-    for (int i = 0; i < MEMSYS_MAX_WINDOWS; i++) {
-        if (paddr - timed_mem_windows[i].base < timed_mem_windows[i].size) {
-            return true;
-        }
-    }
-    return false;
+    return timed_mem_mode == TIMED_MEM_ALL || timed_mem_in_window(paddr);
 }
 
 /* An access to RAM of @size bytes at @addr, about to happen. */
