@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Accesses per second of the host CPU's time, by where they hit. Argument: accesses per row. */
+/*
+ * Accesses per second of the host CPU's time, by where they hit. Argument: accesses per row. The model's counters must
+ * say that each access of a row hit where the row says, or nothing is printed and the exit status is 1.
+ */
 #define _POSIX_C_SOURCE 200809L
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -20,7 +24,7 @@ static const MemCpuConfig cpu = {
 };
 
 static const MemDeviceConfig device = {
-    .capacity_bytes = 256 << 20,
+    .capacity_bytes = 1 << 30,
     .link_latency_ps = 100000,
     .link_read_bandwidth = UINT64_C(30000000000),
     .link_write_bandwidth = UINT64_C(30000000000),
@@ -47,45 +51,78 @@ static double host_seconds(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Walk `span_bytes` from `base` in steps of `stride_bytes`, once to warm up. */
-static void run(MemSys *m, const char *name, uint64_t base, uint64_t span_bytes, uint64_t stride_bytes, long accesses,
-                mem_ps (*access)(MemSys *, uint64_t, mem_ps, uint32_t *)) {
+typedef mem_ps Access(MemSys *, uint64_t, mem_ps, uint32_t *);
+
+/* A walk over `span_bytes` from `base`, again and again. */
+typedef struct Row {
+    const char *name;
+    uint64_t base, span_bytes, stride_bytes;
+    Access *access;
+    size_t all, none; /* the counters, by offset, of what all accesses do and of what none does */
+} Row;
+
+#define COUNTER(field) offsetof(MemCounters, field)
+
+/* A page of the device and a line: pages and lines are too many for the caches when each is used once. */
+#define MISSES (4096 + 64)
+
+static const Row rows[] = {
+    {"L1 hit", 0, 16 << 10, 64, memsys_load, COUNTER(loads), COUNTER(l1_misses)},
+    {"L2 hit", 0, 512 << 10, 64, memsys_load, COUNTER(l1_misses), COUNTER(l2_misses)},
+    {"LLC hit", 0, 3 << 20, 64, memsys_load, COUNTER(l2_misses), COUNTER(llc_misses)},
+    {"DRAM", 0, 64 << 20, 64, memsys_load, COUNTER(dram_reads), COUNTER(cxl_reads)},
+    {"device-cache hit", WINDOW, 24 << 20, 64, memsys_load, COUNTER(cxl_reads), COUNTER(cache_misses)},
+    {"device store hit", WINDOW, 24 << 20, 64, memsys_store, COUNTER(cxl_reads), COUNTER(cache_misses)},
+    {"device-cache miss", WINDOW, 1 << 30, MISSES, memsys_load, COUNTER(cache_misses), COUNTER(dram_reads)},
+    {"device store miss", WINDOW, 1 << 30, MISSES, memsys_store, COUNTER(cache_misses), COUNTER(dram_reads)},
+};
+
+static uint64_t count_of(const MemCounters *counters, size_t offset) {
+    return *(const uint64_t *)(const void *)((const char *)counters + offset);
+}
+
+/* Walk once to warm up, then for so many accesses; returns whether they hit where they should. */
+static bool run(MemSys *m, const Row *row, uint64_t accesses) {
     static mem_ps now_ps;
     uint32_t slot;
     uint64_t at = 0;
 
-    for (uint64_t warm = 0; warm < span_bytes; warm += stride_bytes) {
-        now_ps += access(m, base + warm, now_ps, &slot);
+    for (uint64_t warm = 0; warm < row->span_bytes; warm += row->stride_bytes) {
+        now_ps += row->access(m, row->base + warm, now_ps, &slot);
     }
+    memsys_reset_counters(m);
     double start = host_seconds();
-    for (long i = 0; i < accesses; i++) {
-        now_ps += 1000 + access(m, base + at, now_ps, &slot);
-        at = at + stride_bytes < span_bytes ? at + stride_bytes : 0;
+    for (uint64_t i = 0; i < accesses; i++) {
+        now_ps += 1000 + row->access(m, row->base + at, now_ps, &slot);
+        at = at + row->stride_bytes < row->span_bytes ? at + row->stride_bytes : 0;
     }
     double seconds = host_seconds() - start;
-    printf("%-20s %8.1f M accesses/s\n", name, (double)accesses / seconds * 1e-6);
+
+    MemCounters counters = memsys_counters(m);
+    if (count_of(&counters, row->all) < accesses || count_of(&counters, row->none)) {
+        fprintf(stderr, "bench_memsys: not every access of the row '%s' is one\n", row->name);
+        return false;
+    }
+    printf("%-20s %8.1f M accesses/s\n", row->name, (double)accesses / seconds * 1e-6);
+    return true;
 }
 
 int main(int argc, char **argv) {
-    long accesses = argc > 1 ? strtol(argv[1], NULL, 10) : 10000000;
+    uint64_t accesses = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000000;
     uint8_t *media = calloc(device.capacity_bytes, 1);
     MemCallbacks callbacks = {.l1_slot_dropped = ignore_drop};
     MemMedia where = {.base = media};
     MemWindow window = {.hpa = WINDOW, .size_bytes = device.capacity_bytes, .ways = 1};
     MemSys *m = memsys_new(&cpu, &callbacks);
+    bool ok = true;
 
     memsys_add_device(m, &device, &where);
     memsys_map_window(m, 0, &window, 0);
     memsys_set_timed(m, true);
-    run(m, "L1 hit", 0, 16 << 10, 64, accesses, memsys_load);
-    run(m, "L2 hit", 0, 512 << 10, 64, accesses, memsys_load);
-    run(m, "LLC hit", 0, 3 << 20, 64, accesses, memsys_load);
-    run(m, "DRAM", 0, 64 << 20, 64, accesses, memsys_load);
-    run(m, "device-cache hit", WINDOW, 24 << 20, 64, accesses, memsys_load);
-    run(m, "device store hit", WINDOW, 24 << 20, 64, accesses, memsys_store);
-    run(m, "device-cache miss", WINDOW, 256 << 20, 4096 + 64, accesses / 4, memsys_load);
-    run(m, "device store miss", WINDOW, 256 << 20, 4096 + 64, accesses / 4, memsys_store);
+    for (size_t i = 0; ok && i < sizeof(rows) / sizeof(*rows); i++) {
+        ok = run(m, &rows[i], accesses);
+    }
     memsys_free(m);
     free(media);
-    return 0;
+    return ok ? 0 : 1;
 }
