@@ -34,15 +34,33 @@ bool mem_cpu_has(const MemCpuCaches *c, uint64_t line) {
 
 /* ---- Accesses ---- */
 
+/*
+ * Streams come in order, and what they push out does: a line of one is likely to be the newest of its set, in the L2
+ * and in a large LLC, which a look at one tag tells. For others that look is in vain. So the callers say what they
+ * expect; the outcome is the same.
+ */
+typedef enum Expected { ANYWHERE, NEWEST } Expected;
+
+static inline uint32_t find_newest(MemPlace p, Expected where) {
+    return where == NEWEST ? mem_set_find_newest(p) : MEM_NO_WAY;
+}
+
+static inline void make_dirty(MemPlace p, uint32_t way) {
+    p.set->marks = (p.set->marks & ~(MEM_MARKS << way)) | MEM_DIRTY << way;
+}
+
 /* A dirty line comes from the level within. */
-static inline MemVictim put_dirty(const MemSets *a, MemPlace p) {
-    uint32_t way = mem_set_find(a, p);
+static inline MemVictim put_dirty(const MemSets *a, MemPlace p, Expected where) {
+    uint32_t way = find_newest(p, where);
 
     if (way == MEM_NO_WAY) {
-        return mem_set_fill(a, p, MEM_DIRTY, &way);
+        way = mem_set_find(a, p);
+        if (way == MEM_NO_WAY) {
+            return mem_set_fill(a, p, MEM_DIRTY, &way);
+        }
+        mem_set_use(p.set, way);
     }
-    p.set->marks = (p.set->marks & ~(MEM_MARKS << way)) | MEM_DIRTY << way;
-    mem_set_use(p.set, way);
+    make_dirty(p, way);
     return (MemVictim){.tag = MEM_NO_TAG};
 }
 
@@ -53,10 +71,10 @@ static void spill_llc(const MemCpuCaches *c, uint64_t set, MemVictim victim, Mem
     }
 }
 
-static inline void spill_l2(const MemCpuCaches *c, uint64_t set, MemVictim victim, MemCpuFetch *fetch) {
+static inline void spill_l2(const MemCpuCaches *c, uint64_t set, MemVictim victim, Expected where, MemCpuFetch *fetch) {
     if (victim.dirty) {
         MemPlace p = mem_place_of(&c->llc, mem_line_of(&c->l2, set, victim.tag));
-        spill_llc(c, p.number, put_dirty(&c->llc, p), fetch);
+        spill_llc(c, p.number, put_dirty(&c->llc, p, where), fetch);
     }
 }
 
@@ -72,11 +90,6 @@ static inline void fill_llc(const MemCpuCaches *c, MemPlace p, MemCpuFetch *fetc
     spill_llc(c, p.number, mem_set_fill(&c->llc, p, 0, &way), fetch);
 }
 
-static inline void fill_l2(const MemCpuCaches *c, MemPlace p, uint32_t marks, MemCpuFetch *fetch) {
-    uint32_t way;
-    spill_l2(c, p.number, mem_set_fill(&c->l2, p, marks, &way), fetch);
-}
-
 /* What a hit takes along to the level within. */
 typedef struct Taken {
     bool hit;
@@ -89,20 +102,17 @@ static inline Taken take_way(MemPlace p, uint32_t way) {
     return t;
 }
 
-static inline Taken take(const MemSets *a, MemPlace p) {
-    uint32_t way = mem_set_find(a, p);
+static inline Taken take(const MemSets *a, MemPlace p, Expected where) {
+    uint32_t way = find_newest(p, where);
 
     if (way == MEM_NO_WAY) {
-        return (Taken){.hit = false};
+        way = mem_set_find(a, p);
+        if (way == MEM_NO_WAY) {
+            return (Taken){.hit = false};
+        }
+        mem_set_use(p.set, way);
     }
-    mem_set_use(p.set, way);
     return take_way(p, way);
-}
-
-/* A line of a stream was the last to come into its set of the L2; whoever is not in a stream misses there. */
-static inline Taken take_streamed(const MemSets *a, MemPlace p) {
-    uint32_t way = mem_set_find_newest(p);
-    return way == MEM_NO_WAY ? take(a, p) : take_way(p, way);
 }
 
 void mem_cpu_l1_dirty(MemCpuCaches *c, uint32_t slot) {
@@ -114,26 +124,27 @@ void mem_cpu_fetch(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch 
     MemVictim l2_victim = {.tag = MEM_NO_TAG};
     uint32_t way;
 
-    Taken t = take_streamed(&c->l2, l2);
+    Taken t = take(&c->l2, l2, NEWEST);
+    Expected where = t.hit ? NEWEST : ANYWHERE; /* who is not in a stream misses */
     fetch->victim_count = 0;
     fetch->level = MEM_LEVEL_L2;
     if (!t.hit) {
         MemPlace llc = mem_place_of(&c->llc, line);
         l2_victim = mem_set_fill(&c->l2, l2, 0, &way);
         prefetch_spilled(c, l2.number, l2_victim);
-        t = take(&c->llc, llc);
+        t = take(&c->llc, llc, ANYWHERE);
         fetch->level = MEM_LEVEL_LLC;
         if (!t.hit) {
             fetch->level = MEM_LEVEL_MEMORY;
             fill_llc(c, llc, fetch);
         }
-        spill_l2(c, l2.number, l2_victim, fetch);
+        spill_l2(c, l2.number, l2_victim, ANYWHERE, fetch);
     }
     fetch->dirty = (t.marks & MEM_DIRTY) != 0;
     fetch->prefetched = (t.marks & MEM_PREFETCHED) != 0;
     if (victim != MEM_NO_LINE) {
         MemPlace p = mem_place_of(&c->l2, victim);
-        spill_l2(c, p.number, put_dirty(&c->l2, p), fetch);
+        spill_l2(c, p.number, put_dirty(&c->l2, p, where), where, fetch);
     }
 }
 
@@ -146,13 +157,15 @@ void mem_cpu_prefetch(MemCpuCaches *c, uint64_t line, MemCpuFetch *fetch) {
         return;
     }
     MemPlace llc = mem_place_of(&c->llc, line);
-    Taken t = take(&c->llc, llc);
+    Taken t = take(&c->llc, llc, NEWEST);
     fetch->level = MEM_LEVEL_LLC;
     if (!t.hit) {
         fetch->level = MEM_LEVEL_MEMORY;
         fill_llc(c, llc, fetch);
     }
-    fill_l2(c, l2, t.hit ? t.marks & MEM_DIRTY : MEM_PREFETCHED, fetch);
+    uint32_t way;
+    MemVictim victim = mem_set_fill(&c->l2, l2, t.hit ? t.marks & MEM_DIRTY : MEM_PREFETCHED, &way);
+    spill_l2(c, l2.number, victim, NEWEST, fetch);
 }
 
 /* ---- Flushes ---- */

@@ -4,14 +4,16 @@
 #include <stdlib.h>
 
 #include "mem_alloc.h"
+#include "mem_hash.h"
 
 #define PAGE_LINES 64u
 #define NO_PAGE UINT64_MAX
 #define STREAMS_WITHOUT_PREFETCHER 32u /* overlap needs to know streams even if nothing is prefetched */
+#define TAGS_AT_ONCE 32u
+#define HINT_SHIFT (64u - MEM_STREAM_HINT_BITS)
 
 void mem_streams_init(MemStreams *s, const MemCpuConfig *config) {
     bool wanted = config->prefetch_streams || config->overlap == MEM_OVERLAP_STREAMS;
-    uint32_t buckets = 64;
 
     *s = (MemStreams){
         .count = config->prefetch_streams ? config->prefetch_streams
@@ -21,14 +23,7 @@ void mem_streams_init(MemStreams *s, const MemCpuConfig *config) {
         .degree = config->prefetch_degree,
         .prefetches = config->prefetch_streams != 0,
     };
-    while (buckets < 2 * s->count) {
-        buckets *= 2;
-    }
-    s->bucket_mask = buckets - 1;
-    s->buckets = mem_calloc(buckets, sizeof(*s->buckets));
-    for (uint32_t i = 0; i < buckets; i++) {
-        s->buckets[i] = MEM_NO_STREAM;
-    }
+    s->tags = mem_calloc(s->count + TAGS_AT_ONCE, sizeof(*s->tags));
     s->streams = mem_calloc(s->count + 1, sizeof(*s->streams));
     for (uint32_t i = 0; i < s->count; i++) {
         s->streams[i] = (MemStream){
@@ -42,11 +37,28 @@ void mem_streams_init(MemStreams *s, const MemCpuConfig *config) {
 
 void mem_streams_destroy(MemStreams *s) {
     free(s->streams);
-    free(s->buckets);
+    free(s->tags);
 }
 
-static uint16_t *bucket_of(const MemStreams *s, uint64_t page) {
-    return &s->buckets[(page ^ page >> 9) & s->bucket_mask];
+/* Branches that depend on the data cost the host more than comparing all, so there is no index but a hint. */
+static uint32_t search(const MemStreams *s, uint64_t page) {
+    for (uint32_t first = 0; first < s->count; first += TAGS_AT_ONCE) {
+        uint32_t equal = mem_equal_tags(s->tags + first, 16, (MemTag)page) |
+                         mem_equal_tags(s->tags + first + 16, 16, (MemTag)page) << 16;
+        for (; equal; equal &= equal - 1) {
+            uint32_t index = first + (uint32_t)__builtin_ctz(equal);
+            if (index < s->count && s->streams[index].page == page) {
+                return index;
+            }
+        }
+    }
+    return MEM_NO_STREAM;
+}
+
+/* The stream of a page, or MEM_NO_STREAM. */
+static uint32_t find_stream(const MemStreams *s, uint64_t page) {
+    uint32_t hint = s->hints[mem_hash(page, HINT_SHIFT)];
+    return s->streams[hint].page == page ? hint : search(s, page);
 }
 
 static void use_stream(MemStreams *s, uint16_t index) {
@@ -80,17 +92,9 @@ static MemStream *replace_oldest(MemStreams *s, uint64_t page) {
     MemStream *stream = &s->streams[index];
 
     set_recognised(s, stream, false);
-    if (stream->page != NO_PAGE) {
-        uint16_t *link = bucket_of(s, stream->page);
-        while (*link != index) {
-            link = &s->streams[*link].next_in_bucket;
-        }
-        *link = stream->next_in_bucket;
-    }
-    uint16_t *bucket = bucket_of(s, page);
     stream->page = page;
-    stream->next_in_bucket = *bucket;
-    *bucket = index;
+    s->tags[index] = (MemTag)page;
+    s->hints[mem_hash(page, HINT_SHIFT)] = index;
     s->newest = index; /* the ring turns by one */
     return stream;
 }
@@ -168,16 +172,13 @@ MemStreamStep mem_streams_miss(MemStreams *s, uint64_t line) {
     if (!s->count) {
         return result;
     }
-    uint16_t index = *bucket_of(s, page);
-    while (index != MEM_NO_STREAM && s->streams[index].page != page) {
-        index = s->streams[index].next_in_bucket;
-    }
+    uint32_t index = find_stream(s, page);
     if (index == MEM_NO_STREAM) {
         stream = begin(s, page, line_of_page);
     } else {
         stream = &s->streams[index];
         advance(s, stream, line_of_page);
-        use_stream(s, index);
+        use_stream(s, (uint16_t)index);
     }
     result.independent = stream->recognised;
     if (s->prefetches && stream->recognised) {

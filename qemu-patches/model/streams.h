@@ -13,27 +13,27 @@
 #ifndef MODEL_STREAMS_H
 #define MODEL_STREAMS_H
 
-#include "memsys.h"
+#include "setassoc.h"
 
 #define MEM_STREAM_STEP 4u
 #define MEM_NO_STREAM UINT16_MAX
+#define MEM_STREAM_HINT_BITS 6u
 
 typedef struct MemStream {
     uint64_t page;
-    uint16_t newer, older;   /* streams in order of use: a ring through MemStreams::newest */
-    uint16_t next_in_bucket; /* of the pages with one hash */
-    uint8_t mirror;          /* 0 up, 63 down: a stream counts up in lines of the page ^ mirror, as these two do */
-    uint8_t last;            /* line of the latest miss */
-    uint8_t ahead;           /* the last line asked for */
-    bool directed;           /* one step was taken that way */
-    bool recognised;         /* two steps in one direction */
-    bool at_edge;            /* recognised and about to leave its page */
+    uint16_t newer, older; /* streams in order of use: a ring through MemStreams::newest */
+    uint8_t mirror;        /* 0 up, 63 down: a stream counts up in lines of the page ^ mirror, as these two do */
+    uint8_t last;          /* line of the latest miss */
+    uint8_t ahead;         /* the last line asked for */
+    bool directed;         /* one step was taken that way */
+    bool recognised;       /* two steps in one direction */
+    bool at_edge;          /* recognised and about to leave its page */
 } MemStream;
 
 typedef struct MemStreams {
     MemStream *streams;
-    uint16_t *buckets; /* of streams by page */
-    uint32_t bucket_mask;
+    MemTag *tags;                               /* the low bits of each stream's page, to be compared many at once */
+    uint16_t hints[1u << MEM_STREAM_HINT_BITS]; /* the stream that began last for a page of one hash */
     uint32_t count;
     uint16_t newest;
     uint32_t edge_count; /* streams at an edge */
