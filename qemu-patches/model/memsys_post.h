@@ -18,18 +18,19 @@ typedef struct MemPostedMiss {
 } MemPostedMiss;
 
 #define MEM_POSTED_ROOM 1024u
-/* The host's cores may be far apart: how many are told at once, and how far ahead their places are fetched back. */
-#define MEM_POSTED_TOLD_AT_ONCE 64u
-#define MEM_POSTED_EXPECTED_AHEAD 8u
+#define MEM_POSTED_BATCH 64u
 
 typedef struct MemPosted {
     MemPostedMiss misses[MEM_POSTED_ROOM]; /* a ring, by number */
-    /* Of whoever posts. */
-    alignas(64) uint32_t count; /* of the misses so far */
-    uint32_t done_seen;         /* of these it knows that they are done */
+    /* Of whoever posts. It gathers some first: for the ring's lines a store may have to wait until another core of the
+     * host gives them back. */
+    alignas(64) MemPostedMiss batch[MEM_POSTED_BATCH];
+    uint32_t batch_count;
+    uint32_t count;     /* of the misses in the ring so far */
+    uint32_t done_seen; /* of these it knows that they are done */
     uint64_t loads;
     uint64_t stores;
-    /* What it tells whoever runs them, now and then. */
+    /* What it tells whoever runs them, a batch at a time. */
     alignas(64) _Atomic uint32_t end;
     /* Of whoever runs them. */
     alignas(64) _Atomic bool running;
@@ -44,33 +45,23 @@ static inline MemPostedMiss *mem_posted_miss(MemPosted *p, uint32_t number) {
     return &p->misses[number % MEM_POSTED_ROOM];
 }
 
-static inline void mem_posted_tell(MemPosted *p) { atomic_store_explicit(&p->end, p->count, memory_order_release); }
-
-static inline bool mem_posted_is_full(MemPosted *p) {
-    if (p->count - p->done_seen == MEM_POSTED_ROOM) {
-        p->done_seen = atomic_load_explicit(&p->done, memory_order_acquire);
-    }
-    return p->count - p->done_seen == MEM_POSTED_ROOM;
-}
+/* Let others run what was gathered; false if there is no room yet. */
+bool mem_sys_send_posted(MemPosted *p);
 
 /* As memsys_post() of memsys.h. */
 static inline bool mem_sys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot) {
     MemPosted *p = m->posted;
-    MemPostedMiss *posted = mem_posted_miss(p, p->count);
     bool dirtied; /* of no interest: local DRAM has no old bytes to keep */
 
-    if (mem_posted_is_full(p)) {
+    if (p->batch_count == MEM_POSTED_BATCH && !mem_sys_send_posted(p)) {
         return false;
     }
-    /* Whoever runs the misses has read it last. */
-    mem_host_expect(mem_posted_miss(p, p->count + MEM_POSTED_EXPECTED_AHEAD));
+    MemPostedMiss *posted = &p->batch[p->batch_count];
     p->loads += !store;
     p->stores += store;
     if (mem_sys_access_l1(m, mem_sys_line(m, hpa), store, &posted->miss, &dirtied)) {
         posted->at_ps = now_ps;
-        if (++p->count % MEM_POSTED_TOLD_AT_ONCE == 0) {
-            mem_posted_tell(p);
-        }
+        p->batch_count++;
     }
     *slot = posted->miss.slot;
     return true;

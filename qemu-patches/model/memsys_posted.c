@@ -20,6 +20,28 @@ static bool begin_run(MemPosted *p) { return !atomic_exchange_explicit(&p->runni
 
 static void end_run(MemPosted *p) { atomic_store_explicit(&p->running, false, memory_order_release); }
 
+/* The lines of the ring are fetched back all at once, not one after the other. */
+bool mem_sys_send_posted(MemPosted *p) {
+    uint32_t end = p->count + p->batch_count;
+
+    if (end - p->done_seen > MEM_POSTED_ROOM) {
+        p->done_seen = atomic_load_explicit(&p->done, memory_order_acquire);
+        if (end - p->done_seen > MEM_POSTED_ROOM) {
+            return false;
+        }
+    }
+    for (uint32_t i = p->count; i != end; i++) {
+        mem_host_expect(mem_posted_miss(p, i));
+    }
+    for (uint32_t i = 0; i < p->batch_count; i++) {
+        *mem_posted_miss(p, p->count + i) = p->batch[i];
+    }
+    p->batch_count = 0;
+    p->count = end;
+    atomic_store_explicit(&p->end, end, memory_order_release);
+    return true;
+}
+
 static void note_came_dirty(MemPosted *p, uint32_t slot) {
     if (p->news_of_slot[slot] == NO_NEWS) {
         p->news[p->news_count++] = slot;
@@ -53,7 +75,7 @@ static void run_all(MemSys *m, MemPosted *p) {
         }
         while (done != end) {
             run(m, p, mem_posted_miss(p, done));
-            if (++done % MEM_POSTED_TOLD_AT_ONCE == 0) {
+            if (++done % MEM_POSTED_BATCH == 0) {
                 atomic_store_explicit(&p->done, done, memory_order_release);
             }
         }
@@ -103,11 +125,14 @@ static void fold(MemSys *m, MemPosted *p) {
 bool memsys_settle(MemSys *m, mem_ps *stall_ps) {
     MemPosted *p = m->posted;
 
-    mem_posted_tell(p);
+    bool sent = mem_sys_send_posted(p);
     if (!begin_run(p)) {
         return false;
     }
     run_all(m, p);
+    if (!sent && mem_sys_send_posted(p)) {
+        run_all(m, p);
+    }
     fold(m, p);
     *stall_ps = p->stall_ps;
     p->stall_ps = 0;
