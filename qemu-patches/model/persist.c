@@ -32,7 +32,8 @@ void mem_persist_init(MemPersist *p, uint32_t device, const MemDeviceConfig *con
         .callbacks = *cb,
         .supply = supply,
     };
-    while ((MEMSYS_LINE_BYTES << p->page_line_shift) < config->cache_page_bytes) {
+    /* An expander has no pages: what it says of their size was not checked. */
+    while (config->flash_channels != 0 && (MEMSYS_LINE_BYTES << p->page_line_shift) < config->cache_page_bytes) {
         p->page_line_shift++;
     }
     mem_persist_reconfigure(p, config);

@@ -128,6 +128,19 @@ TEST(Config, EachDeviceRuleNamesItsField) {
     }
 }
 
+// Its caching parameters are not looked at, so none may do harm.
+TEST(Config, AnExpanderHasNoPages) {
+    MemCpuConfig cpu = small_cpu();
+    MemDeviceConfig expander = small_device(true);
+    MemCallbacks callbacks = {nullptr, [](void *, uint32_t) {}, nullptr};
+    expander.flash_channels = 0;
+    expander.cache_page_bytes = UINT32_MAX;
+    ASSERT_EQ(memsys_check_device(&expander), nullptr);
+    MemSys *m = memsys_new(&cpu, &callbacks);
+    EXPECT_EQ(memsys_add_device(m, &expander, nullptr), 0u);
+    memsys_free(m);
+}
+
 TEST(Config, WithoutADeviceEverythingIsDram) {
     MemCpuConfig cpu = small_cpu();
     MemCallbacks callbacks = {nullptr, [](void *, uint32_t) {}, nullptr};
