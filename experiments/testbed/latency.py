@@ -47,7 +47,7 @@ class Row:
         }
 
 
-HEADER_SLOTS, LINE_SLOTS = 1, 5  # of 16 bytes: a header, and a header with a line
+HEADER_SLOTS, LINE_SLOTS = 1, 4  # of 16 bytes
 
 
 def transfer_ps(bandwidth: int, size_bytes: int = LINE_BYTES) -> Fraction:
@@ -55,11 +55,12 @@ def transfer_ps(bandwidth: int, size_bytes: int = LINE_BYTES) -> Fraction:
     return Fraction(size_bytes * TIME_PS["s"], bandwidth)
 
 
-def message_ps(device: DeviceProfile, slots: int, bandwidth: int) -> Fraction:
-    """A message's time on the wire: its slots' share of a flit, or without flits its line alone."""
+def message_ps(device: DeviceProfile, lines: int, bandwidth: int, headers: int = 1) -> Fraction:
+    """A message's time on the wire: its slots' share of a flit, or without flits its lines alone."""
     if not device.link_flit_bytes:
-        return transfer_ps(bandwidth) if slots == LINE_SLOTS else Fraction(0)
+        return lines * transfer_ps(bandwidth)
     flit_slots = 4 if device.link_flit_bytes == 68 else 15
+    slots = headers * HEADER_SLOTS + lines * LINE_SLOTS
     return transfer_ps(bandwidth, slots * device.link_flit_bytes) / flit_slots
 
 
@@ -85,8 +86,8 @@ def dram_ps(guest: GuestConfig) -> Fraction:
 
 def hit_ps(guest: GuestConfig) -> Fraction:
     device = guest.device
-    request = message_ps(device, HEADER_SLOTS, device.link_write_bandwidth)
-    data = message_ps(device, LINE_SLOTS, device.link_read_bandwidth)
+    request = message_ps(device, 0, device.link_write_bandwidth)
+    data = message_ps(device, 1, device.link_read_bandwidth)
     return guest.cpu.llc_latency_ps + 2 * device.link_latency_ps + request + data + device_ps(device)
 
 
@@ -102,8 +103,8 @@ def persist_ps(guest: GuestConfig) -> Fraction:
     device, way = guest.device, guest.cpu.llc_latency_ps
     if device.write_queue:
         return Fraction(way + 2 * device.link_latency_ps)
-    data = message_ps(device, LINE_SLOTS, device.link_write_bandwidth)
-    completion = message_ps(device, HEADER_SLOTS, device.link_read_bandwidth)
+    data = message_ps(device, 1, device.link_write_bandwidth)
+    completion = message_ps(device, 0, device.link_read_bandwidth)
     return way + 2 * device.link_latency_ps + data + completion + device_ps(device)
 
 
@@ -113,12 +114,13 @@ def nt_stores_ps(guest: GuestConfig, size_bytes: int) -> Fraction:
 
 
 def mix_bandwidth(device: DeviceProfile, reads: int, writes: int) -> float:
-    """Bytes a second of a mix of line reads and writes that hit: the busiest of wires, controller and device DRAM."""
-    to_host = reads * message_ps(device, LINE_SLOTS, device.link_read_bandwidth)
-    alone = max(0, writes - reads)  # completions that find no header of a line to go with
-    to_host += alone * message_ps(device, HEADER_SLOTS, device.link_read_bandwidth)
-    to_device = reads * message_ps(device, HEADER_SLOTS, device.link_write_bandwidth)
-    to_device += writes * message_ps(device, LINE_SLOTS, device.link_write_bandwidth)
+    """Bytes a second of a mix of line reads and writes that hit: the busiest of wires, controller and device DRAM.
+    A header slot to the host holds a completion and a line's header, or those of two lines if they may share one."""
+    headers = max(writes, Fraction(reads + writes, 2)) if device.link_multi_header else max(reads, writes)
+    to_host = reads * message_ps(device, 1, device.link_read_bandwidth, headers=0)
+    to_host += headers * message_ps(device, 0, device.link_read_bandwidth)
+    to_device = reads * message_ps(device, 0, device.link_write_bandwidth)
+    to_device += writes * message_ps(device, 1, device.link_write_bandwidth)
     lines = reads + writes
     dram = lines * transfer_ps(device.cache_bandwidth) if device.cache_bandwidth else Fraction(0)
     controller = Fraction(lines * device.controller_interval_ps)

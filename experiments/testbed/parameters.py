@@ -68,6 +68,7 @@ class DeviceProfile:
     flash_channels: int
     volatile_size: int = 0
     link_flit_bytes: int = 0
+    link_multi_header: bool = True
     write_queue: int = 0
     controller_interval_ps: int = 0
     cache_size: int = 0

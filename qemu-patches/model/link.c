@@ -35,6 +35,7 @@ static MemLinkTiming timing_of(const MemDeviceConfig *c) {
         t.write_data_ps = wire_ps(LINE_SLOTS, c->link_flit_bytes, c->link_write_bandwidth);
         t.read_data_ps = wire_ps(LINE_SLOTS, c->link_flit_bytes, c->link_read_bandwidth);
         t.completion_ps = wire_ps(HEADER_SLOTS, c->link_flit_bytes, c->link_read_bandwidth);
+        t.half_header_ps = c->link_multi_header ? t.completion_ps / 2 : 0;
     } else {
         t.write_data_ps = mem_line_transfer_ps(c->link_write_bandwidth);
         t.read_data_ps = mem_line_transfer_ps(c->link_read_bandwidth);
@@ -53,6 +54,7 @@ void mem_link_set_timed(MemLink *l, bool timed) {
     mem_calendar_clear(&l->to_device);
     l->last_line_ps = 0;
     l->header_taken_ps = 0;
+    l->headers_owed_ps = 0;
     l->write_left_ps = 0;
     l->next_credit = 0;
     memset(l->accepted_ps, 0, sizeof(l->accepted_ps));
@@ -77,9 +79,16 @@ mem_ps mem_link_request(MemLink *l, mem_ps at_ps, MemDelays *why) {
 }
 
 mem_ps mem_link_read_data(MemLink *l, mem_ps at_ps, MemDelays *why) {
-    mem_ps there_ps = send(l, &l->to_host, at_ps, l->active.read_data_ps, why);
+    mem_ps wire_ps = l->active.read_data_ps;
+    bool waits = mem_calendar_probe(&l->to_host, at_ps, wire_ps) != at_ps;
 
-    l->last_line_ps = mem_later(l->last_line_ps, there_ps - l->active.latency_ps - l->active.read_data_ps);
+    if (waits) {
+        wire_ps += l->headers_owed_ps - l->active.half_header_ps;
+    }
+    l->headers_owed_ps = 0;
+
+    mem_ps there_ps = send(l, &l->to_host, at_ps, wire_ps, why);
+    l->last_line_ps = mem_later(l->last_line_ps, there_ps - l->active.latency_ps - wire_ps);
     return there_ps;
 }
 
@@ -101,6 +110,7 @@ mem_ps mem_link_completion(MemLink *l, mem_ps at_ps) {
 
     if (start_ps < idle_ps && start_ps <= l->last_line_ps) {
         l->header_taken_ps = MEM_HAS_BUG(MEM_BUG_COMPLETIONS_FREE) ? 0 : start_ps;
+        l->headers_owed_ps += MEM_HAS_BUG(MEM_BUG_HEADERS_FREE) ? 0 : l->active.half_header_ps;
     } else {
         start_ps = mem_calendar_reserve(&l->to_host, at_ps, l->active.completion_ps);
     }

@@ -5,10 +5,15 @@
  * a request or a completion one, a line with its header five. Without, only the
  * 64 bytes of a line take wire time.
  *
- * The header of a line to the host has room for a completion (CXL 2.0, slot format
- * H3). While lines flow one starts at least once in the time that a line takes, so
- * a completion that would wait for longer goes with it, one each, and takes no wire
- * time of its own.
+ * The header slot of a line to the host has room for a completion (CXL 2.0, slot
+ * format H3). While lines flow one starts at least once in the time that a line
+ * takes, so a completion that would wait for longer goes with it, one each, and takes
+ * no wire time of its own.
+ *
+ * With multiple data headers (MDH) it has room for the header of another line instead
+ * (H5). A line that has to wait for the wire shares a slot with another, half of it
+ * each. It cannot if a completion has gone with one of them: the next line that waits
+ * makes up for the half.
  *
  * A message is sent in the first gap after it is ready, but lines to the device
  * keep their order. The device returns write credits in the order it accepts
@@ -26,10 +31,11 @@
 typedef struct MemLinkTiming {
     mem_ps latency_ps;
     /* Wire time of each kind of message. */
-    mem_ps request_ps;    /* host to device: M2S Req */
-    mem_ps write_data_ps; /* host to device: M2S RwD */
-    mem_ps read_data_ps;  /* device to host: S2M DRS */
-    mem_ps completion_ps; /* device to host: S2M NDR */
+    mem_ps request_ps;     /* host to device: M2S Req */
+    mem_ps write_data_ps;  /* host to device: M2S RwD */
+    mem_ps read_data_ps;   /* device to host: S2M DRS */
+    mem_ps completion_ps;  /* device to host: S2M NDR */
+    mem_ps half_header_ps; /* device to host: what sharing a header slot saves a line */
 } MemLinkTiming;
 
 typedef struct MemLink {
@@ -39,6 +45,7 @@ typedef struct MemLink {
     MemCalendar to_device;
     mem_ps last_line_ps;    /* when the latest of the lines to the host starts */
     mem_ps header_taken_ps; /* when the latest completion went with one */
+    mem_ps headers_owed_ps; /* of such completions: what lines cannot share any more */
     mem_ps write_left_ps;   /* when the last line to the device had left */
     uint32_t next_credit;
     mem_ps accepted_ps[MEM_LINK_WRITE_CREDITS]; /* of the last writes, a ring */

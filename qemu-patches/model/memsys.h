@@ -95,6 +95,7 @@ typedef struct MemDeviceConfig {
     uint64_t link_read_bandwidth;  /* device to host; of the wire if link_flit_bytes, else of the payload */
     uint64_t link_write_bandwidth; /* host to device */
     uint32_t link_flit_bytes;      /* 68 or 256; 0: no protocol overhead */
+    bool link_multi_header;        /* headers of two lines to the host may share a slot */
     uint32_t write_queue;          /* lines that the host's memory controller accepts for the device; 0: none */
     mem_ps controller_latency_ps;  /* each request, before the cache look-up */
     mem_ps controller_interval_ps; /* from the start of one request to the next one's at least */

@@ -51,6 +51,7 @@ static const MemParam device_params[] = {
     P(BANDWIDTH, link_read_bandwidth, "link-read-bandwidth", true, NULL, 0, "device to host; of the wire with flits, else of the payload"),
     P(BANDWIDTH, link_write_bandwidth, "link-write-bandwidth", true, NULL, 0, "host to device, likewise"),
     P(COUNT, link_flit_bytes, "link-flit-bytes", true, NULL, 0, "68 or 256; 0: no protocol overhead"),
+    P(BOOL, link_multi_header, "link-multi-header", true, NULL, true, "headers of two lines to the host may share a slot of a flit (MDH)"),
     P(COUNT, write_queue, "write-queue", false, NULL, 0, "lines that the host's memory controller accepts for the device, 0: none"),
     P(TIME, controller_latency_ps, "controller-latency-ps", true, NULL, 0, "each request, before the cache look-up"),
     P(TIME, controller_interval_ps, "controller-interval-ps", true, NULL, 0, "from the start of a request to the next one's at least"),

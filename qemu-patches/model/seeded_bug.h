@@ -36,6 +36,7 @@ enum {
     MEM_BUG_REFRESH_AT_ONCE,  /* all banks of the device DRAM are refreshed at once */
     MEM_BUG_COMPLETIONS_FREE, /* any number of completions goes with one line */
     MEM_BUG_QUEUE_UNBOUNDED,  /* the host's write queue has room for any number of lines */
+    MEM_BUG_HEADERS_FREE,     /* a completion that goes with a line takes no room from the header of another */
     /* The core's and the windows' are 30 and on. */
     MEM_BUG_WINDOW_UNBOUNDED = 30, /* the core computes on however long a load is under way */
     MEM_BUG_STORES_COMMIT_EARLY,   /* a store commits though an earlier one still waits */

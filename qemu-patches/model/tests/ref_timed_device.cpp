@@ -125,7 +125,7 @@ void RefTimedDevice::empty_queues() {
     use_times();
     to_host_ = to_device_ = controller_calendar_ = dram_ = {};
     accepted_.clear();
-    last_line_ = header_taken_ = write_sent_ = write_left_ = accepted_until_ = accept_from_ = placed_until_ = 0;
+    last_line_ = header_taken_ = owed_ = write_sent_ = write_left_ = accepted_until_ = accept_from_ = placed_until_ = 0;
     early_evictions_.clear();
     log_from_ = log_done_ = log_open_from_ = 0;
     write_queue_ = RefPlaces(config_.write_queue);
@@ -241,12 +241,16 @@ mem_ps RefTimedDevice::start_request(uint64_t line, mem_ps at, Read &why) {
     return access_dram(line, at, look_up_, why);
 }
 
+// What a line saves that shares its header slot with another.
+mem_ps RefTimedDevice::half_header() const { return config_.link_multi_header ? completion_ / 2 : 0; }
+
 // With the header of a line that flows to the host anyway, if its own slot would come later; else in its own slot.
 mem_ps RefTimedDevice::complete(mem_ps accepted) {
     mem_ps own = to_host_.first_gap(accepted, completion_);
     mem_ps shared = std::max(accepted, header_taken_) + read_data_;
     if (shared < own && shared <= last_line_) {
         header_taken_ = shared;
+        owed_ += half_header();
         return shared + completion_ + latency_;
     }
     return to_host_.reserve(accepted, completion_) + completion_ + latency_;
@@ -266,12 +270,15 @@ RefTimedDevice::Read RefTimedDevice::read(uint64_t line, mem_ps at) {
     run_log(looked_up);
     LookUp l = look_up_read(line, looked_up, r);
     mem_ps ready = move_line(l.ready, r);
-    mem_ps answered = to_host_.reserve(ready, read_data_);
+    bool pairs = to_host_.first_gap(ready, read_data_) > ready; // with another that waits, but for headers taken
+    mem_ps wire = pairs ? read_data_ - half_header() + owed_ : read_data_;
+    mem_ps answered = to_host_.reserve(ready, wire);
+    owed_ = 0;
     last_line_ = std::max(last_line_, answered);
     r.hit = l.hit;
-    r.done = answered + read_data_ + latency_;
+    r.done = answered + wire + latency_;
     r.queue += sent - at + answered - ready;
-    r.link += request_ + read_data_ + 2 * latency_;
+    r.link += request_ + wire + 2 * latency_;
     if (l.teaches) {
         prefetch(line / page_lines(), looked_up);
     }

@@ -112,6 +112,7 @@ class RefTimedDevice {
     void settle();
     mem_ps access_dram(uint64_t address, mem_ps at, mem_ps span, Read &why) const;
     mem_ps start_request(uint64_t line, mem_ps at, Read &why);
+    mem_ps half_header() const;
     mem_ps complete(mem_ps accepted);
     mem_ps move_line(mem_ps at, Read &why);
     void reset_cache();
@@ -152,6 +153,7 @@ class RefTimedDevice {
     std::vector<mem_ps> accepted_; // of every write
     mem_ps last_line_ = 0;         // when the latest of the lines to the host starts
     mem_ps header_taken_ = 0;      // when the last completion went with one
+    mem_ps owed_ = 0;              // wire time that such completions leave to the next line
     mem_ps write_sent_ = 0, write_left_ = 0, accepted_until_ = 0, accept_from_ = 0, placed_until_ = 0;
     RefPlaces write_queue_, mshrs_, lanes_;
     std::vector<std::vector<std::unique_ptr<Page>>> sets_; // by frame, filled from the first on

@@ -44,6 +44,7 @@ void draw_live(Choices &c, MemDeviceConfig &d) {
     d.link_read_bandwidth = c.below(2) ? UINT64_C(31000000000) : UINT64_C(900000000);
     d.link_write_bandwidth = c.below(2) ? UINT64_C(23000000000) : UINT64_C(300000000);
     d.link_flit_bytes = one_of(c, kFlits);
+    d.link_multi_header = c.below(2);
     d.controller_latency_ps = 33000;
     d.controller_interval_ps = 2300 * c.below(3);
     d.cache_tag_ps = 21000 * c.below(2);

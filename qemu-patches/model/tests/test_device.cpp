@@ -58,9 +58,16 @@ TEST(Link, Flits256) {
 }
 
 TEST(Link, ReadsQueueForTheWireOfTheirData) {
-    for (uint32_t flit_bytes : {0u, 68u, 256u}) {
-        DeviceRig r(flit_device(flit_bytes));
-        mem_ps wire = flit_bytes == 0 ? 2000 : flit_bytes == 68 ? 2657 : 2667;
+    struct Case {
+        uint32_t flit_bytes;
+        bool multi_header;
+        mem_ps wire; // of each but the first: 64 bytes, five slots, or four and a half
+    };
+    for (auto [flit_bytes, multi_header, wire] : {Case{0, true, 2000}, Case{68, false, 2657}, Case{68, true, 2391},
+                                                  Case{256, false, 2667}, Case{256, true, 2400}}) {
+        MemDeviceConfig c = flit_device(flit_bytes);
+        c.link_multi_header = multi_header;
+        DeviceRig r(c);
         mem_ps first = r.read(0, 0).done_ps, last = 0;
         for (uint64_t i = 1; i < 100; i++) {
             MemReadTimes t = r.read(i * kLine, 0);
@@ -129,6 +136,31 @@ TEST(Link, CompletionsGoWithTheHeadersOfLines) {
     r = with_lines();
     expect_form("1 ps later: behind it", last + kWire, completion_starts(*r, last - kWire + 1));
     expect_form("where it takes a slot", behind + kSlot, r->read(0, 0).done_ps);
+}
+
+// 20 lines wait for each other; two completions go with them, and the next line makes up for both.
+TEST(Link, HeadersOfLinesShareASlotUnlessCompletionsDo) {
+    constexpr mem_ps kWire = 21250, kHalf = 2125, kWriteWire = 5313; // to the host at 4 GB/s
+    MemDeviceConfig c = flit_device(68);
+    c.link_read_bandwidth = UINT64_C(4000000000);
+    c.link_multi_header = true;
+    DeviceRig r(c);
+    mem_ps first = r.read(0, 0).done_ps, end = first + 19 * (kWire - kHalf);
+    for (int i = 1; i < 20; i++) {
+        expect_form("a line that waits", first + i * (kWire - kHalf), r.read(0, 0).done_ps);
+    }
+    mem_ps accepted = first - 100 * kNs + 4 * kWire;
+    for (int i = 0; i < 2; i++) {
+        MemWriteTimes w = r.write(0, accepted - 100 * kNs - kWriteWire);
+        expect_form("a completion", accepted + (i + 1) * kWire + 2 * kHalf + 100 * kNs, w.completed_ps);
+    }
+    expect_form("the next line makes up for both", end + kWire + kHalf, r.read(0, 0).done_ps);
+    expect_form("the one after it does", end + 2 * kWire, r.read(0, 0).done_ps);
+    mem_ps idle = end + 2 * kWire - 100 * kNs, asked = idle - 100 * kNs - 1063;
+    expect_form("1 ps before the wire is free", idle + kWire - kHalf + 100 * kNs, r.read(0, asked - 1).done_ps);
+    idle += kWire - kHalf;
+    asked = idle - 100 * kNs - 1063;
+    expect_form("when it is", idle + kWire + 100 * kNs, r.read(0, asked).done_ps);
 }
 
 TEST(Link, DataOfAHitPassDataThatAreNotThereYet) {

@@ -21,6 +21,7 @@ TEST(DeviceRandom, LawsHoldUnderLoad) {
         c.cache_policy = below(6);
         c.cache_mshrs = below(4);
         c.link_flit_bytes = below(2) ? 68 : 0;
+        c.link_multi_header = below(2);
         c.controller_interval_ps = 3 * kNs;
         c.cache_bandwidth = UINT64_C(20000000000);
         c.cache_write_miss = below(3);
