@@ -116,7 +116,8 @@ def nt_stores_ps(guest: GuestConfig, size_bytes: int) -> Fraction:
 def mix_bandwidth(device: DeviceProfile, reads: int, writes: int) -> float:
     """Bytes a second of a mix of line reads and writes that hit: the busiest of wires, controller and device DRAM.
     A header slot to the host holds a completion and a line's header, or those of two lines if they may share one."""
-    headers = max(writes, Fraction(reads + writes, 2)) if device.link_multi_header else max(reads, writes)
+    most = Fraction(max(reads, writes))
+    headers = max(Fraction(writes), Fraction(reads + writes, 2)) if device.link_multi_header else most
     to_host = reads * message_ps(device, 1, device.link_read_bandwidth, headers=0)
     to_host += headers * message_ps(device, 0, device.link_read_bandwidth)
     to_device = reads * message_ps(device, 0, device.link_write_bandwidth)
