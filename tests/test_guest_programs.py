@@ -55,6 +55,15 @@ def test_latencies_come_as_ordered_percentiles(calibrate: Path, tmp_path: Path) 
         assert row["mean_ns"]
 
 
+def test_a_sample_of_the_chases_is_a_row_of_loads(calibrate: Path, tmp_path: Path) -> None:
+    """A quarter of half of 1 MiB is 2048 lines: 1024 samples of a quick look, or 256 rows of eight."""
+    (tmp_path / "eight").mkdir()
+    single = rows(calibrate, tmp_path, "percentiles")[0]
+    eight = rows(calibrate, tmp_path / "eight", "--row", "8", "--cold", "323", "percentiles")[0]
+    assert (single["loads"], single["cold_permille"], single["samples"]) == (1, 1000, 4 * 1024)
+    assert (eight["loads"], eight["cold_permille"], eight["samples"]) == (8, 323, 4 * 256)
+
+
 def test_paced_loads_name_their_region(calibrate: Path, tmp_path: Path) -> None:
     assert [row["roi"] for row in rows(calibrate, tmp_path, "mix", "paced")[5:]] == list(range(6, 20))
 
@@ -75,6 +84,8 @@ def test_bandwidth_and_writes_cover_their_grids(calibrate: Path, tmp_path: Path)
         (["--size", "1M", "--page", "100", "chase"], "--page must be a multiple of 64"),
         (["--size", "1M", "chess"], "no test 'chess'"),
         (["--size", "much", "chase"], "--size wants a size"),
+        (["--size", "1M", "--row", "0", "chase"], "--row wants a number from 1 to 1024, not '0'"),
+        (["--size", "1M", "--cold", "1001", "chase"], "--cold wants a number from 1 to 1000, not '1001'"),
     ],
 )
 def test_bad_arguments_are_refused(calibrate: Path, tmp_path: Path, arguments: list[str], message: str) -> None:

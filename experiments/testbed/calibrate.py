@@ -36,6 +36,8 @@ class Study(Strict):
     size: Bytes
     scale: Annotated[int, Field(ge=1)] = 1
     wide: bool = False
+    row_loads: Annotated[int, Field(ge=1)] = 1  # of `percentiles`: loads whose mean is a sample
+    cold_permille: Annotated[int, Field(ge=1, le=1000)] = 1000  # of its pages: not in the device cache at first
     cpu_override: Override = {}
     device_override: Override = {}
 
@@ -133,7 +135,8 @@ def wide_override() -> Override:
 def manifest_of(study: Study, quick: bool = False) -> Manifest:
     """The study as a manifest, which makes its runs cached and resumable like all others."""
     command = "calibrate --file /pmem/calibrate.bin --size {size} --cache {cache_size} --page {cache_page_size}"
-    words = [command, *(["--quick"] if quick else []), *study.tests]
+    chases = f"--row {study.row_loads} --cold {study.cold_permille}" if "percentiles" in study.tests else ""
+    words = [command, *filter(None, [chases, "--quick" if quick else ""]), *study.tests]
     return Manifest(
         name=f"calibrate-{study.name}",
         summary=f"Calibration of {study.device}",

@@ -24,17 +24,28 @@ static const struct {
 enum { TESTS = sizeof tests / sizeof *tests };
 
 static void usage(void) {
-    fail("usage: calibrate --size SIZE [--file PATH] [--cache SIZE] [--page SIZE] [--quick] TEST..., where a TEST is "
-         "chase, percentiles, random, loaded, mix, paced, far, far-write or persist");
+    fail("usage: calibrate --size SIZE [--file PATH] [--cache SIZE] [--page SIZE] [--row LOADS] [--cold "
+         "PERMILLE] [--quick] TEST..., where a TEST is chase, percentiles, random, loaded, mix, paced, far, far-write "
+         "or persist");
+}
+
+static uint64_t parse_count(const char *option, const char *text, uint64_t most) {
+    char *end;
+    uint64_t value = strtoull(text, &end, 10);
+    if (end == text || *end || *text == '-' || value < 1 || value > most)
+        fail("%s wants a number from 1 to %" PRIu64 ", not '%s'", option, most, text);
+    return value;
 }
 
 static struct setup parse(int argc, char **argv) {
     static const struct option options[] = {
         {"file", required_argument, NULL, 'f'},  {"size", required_argument, NULL, 's'},
         {"cache", required_argument, NULL, 'c'}, {"page", required_argument, NULL, 'p'},
+        {"row", required_argument, NULL, 'r'},   {"cold", required_argument, NULL, 'd'},
         {"quick", no_argument, NULL, 'q'},       {NULL, 0, NULL, 0},
     };
-    struct setup s = {.file = "/pmem/calibrate.bin", .page_bytes = 4096, .effort = 4};
+    struct setup s = {
+        .file = "/pmem/calibrate.bin", .page_bytes = 4096, .row_loads = 1, .cold_permille = 1000, .effort = 4};
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
         case 'f':
@@ -48,6 +59,12 @@ static struct setup parse(int argc, char **argv) {
             break;
         case 'p':
             s.page_bytes = parse_bytes("--page", optarg);
+            break;
+        case 'r':
+            s.row_loads = parse_count("--row", optarg, 1024);
+            break;
+        case 'd':
+            s.cold_permille = parse_count("--cold", optarg, 1000);
             break;
         case 'q':
             s.effort = 1;

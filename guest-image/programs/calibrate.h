@@ -13,17 +13,19 @@
 struct setup {
     const char *file;
     FILE *result;
-    char *base;            // the file on the device
-    uint64_t bytes;        // its size, a power of two and at least twice the device cache
-    uint64_t cache_bytes;  // the device cache; 0: none
-    uint64_t hot_bytes;    // from `base`: what certainly stays in the device cache
-    uint64_t stream_bytes; // the same for tests with streams: of a buffer smaller than the CPU's caches, half the file
-    uint64_t page_bytes;   // of the device cache
-    uint64_t effort;       // samples of a point, in units of what a quick look needs
-    uint32_t points;       // measured so far
+    char *base;             // the file on the device
+    uint64_t bytes;         // its size, a power of two and at least twice the device cache
+    uint64_t cache_bytes;   // the device cache; 0: none
+    uint64_t hot_bytes;     // from `base`: what certainly stays in the device cache
+    uint64_t stream_bytes;  // the same for tests with streams: of a buffer smaller than the CPU's caches, half the file
+    uint64_t page_bytes;    // of the device cache
+    uint64_t row_loads;     // of `percentiles`: loads whose mean is a sample
+    uint64_t cold_permille; // of `percentiles`: pages not in the device cache at first
+    uint64_t effort;        // samples of a point, in units of what a quick look needs
+    uint32_t points;        // measured so far
 };
 
-// Latencies of single loads, in nanoseconds of the TSC, less what reading it costs.
+// Latencies of loads, in nanoseconds of the TSC, less what reading it costs.
 struct samples {
     uint32_t *ns;
     uint64_t count, capacity;

@@ -70,24 +70,49 @@ void test_chase(struct setup *s) {
     }
 }
 
-// Four chases in turn, each through its own quarter of what fits the device cache, line by line, from pages that are
-// not in it yet: every 64th load of a 4 KiB page waits for flash.
+// A sample is the mean of a row of dependent loads, as published ones may be.
+static void *timed_row(void *at, uint64_t loads, struct samples *samples, uint64_t overhead_ns) {
+    uint64_t left = loads, begin_ns = read_tsc();
+    __asm__ volatile("1: mov (%0), %0\n\tdec %1\n\tjnz 1b" : "+r"(at), "+r"(left) : : "memory", "cc");
+    uint64_t took_ns = read_tsc() - begin_ns;
+    samples->ns[samples->count++] = (uint32_t)(took_ns > overhead_ns ? (took_ns - overhead_ns) / loads : 0);
+    return at;
+}
+
+// Of every 1000 pages, so many and evenly spread.
+static int is_cold(const struct setup *s, uint64_t page) { return page * s->cold_permille % 1000 < s->cold_permille; }
+
+// Four chases in turn, each through its own quarter of what fits the device cache, line by line. The first load of a
+// page that is not in it yet waits for flash.
 void test_percentiles(struct setup *s) {
     enum { CHAINS = 4 };
     const uint64_t part_bytes = s->stream_bytes / CHAINS / s->page_bytes * s->page_bytes;
-    const uint64_t lines = part_bytes / LINE_BYTES, wanted = 4096 * s->effort / CHAINS;
-    struct samples samples = samples_new(CHAINS * (lines < wanted ? lines : wanted));
-    char *end = s->base + s->bytes;
+    const uint64_t rows = part_bytes / LINE_BYTES / s->row_loads, wanted = 4096 * s->effort / CHAINS;
+    struct samples samples = samples_new(CHAINS * (rows < wanted ? rows : wanted));
+    char *at[CHAINS], *end = s->base + s->bytes, fields[96];
+    for (char *line = s->base; line < s->base + CHAINS * part_bytes; line += LINE_BYTES)
+        *(char **)line = line + LINE_BYTES;
     settle(s, 0);
     touch_range(end - s->bytes / 2, s->bytes / 2, LINE_BYTES); // what was read last is at the other end of the file
     flush_range(end - s->bytes / 2, s->bytes / 2);
+    for (uint64_t page = 0; page < CHAINS * part_bytes / s->page_bytes; page++) {
+        if (!is_cold(s, page)) {
+            touch_range(s->base + page * s->page_bytes, 1, LINE_BYTES);
+            flush_range(s->base + page * s->page_bytes, LINE_BYTES);
+        }
+    }
+    for (uint64_t chain = 0; chain < CHAINS; chain++)
+        at[chain] = s->base + chain * part_bytes;
     begin_point(s);
     uint64_t overhead_ns = tsc_overhead_ns();
-    for (uint64_t line = 0; line < samples.capacity / CHAINS; line++)
+    for (uint64_t row = 0; row < samples.capacity / CHAINS; row++)
         for (uint64_t chain = 0; chain < CHAINS; chain++)
-            (void)timed_load(s->base + chain * part_bytes + line * LINE_BYTES, &samples, overhead_ns);
+            at[chain] = timed_row(at[chain], s->row_loads, &samples, overhead_ns);
     testbed_roi_end();
-    samples_print(s, &samples, "percentiles", "\"pattern\":\"sequential, four chases, cold\"");
+    snprintf(fields, sizeof fields,
+             "\"pattern\":\"sequential, four chases\",\"loads\":%" PRIu64 ",\"cold_permille\":%" PRIu64, s->row_loads,
+             s->cold_permille);
+    samples_print(s, &samples, "percentiles", fields);
 }
 
 static void random_loads(struct setup *s, unsigned miss_permille, uint64_t set_bytes) {
