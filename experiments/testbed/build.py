@@ -107,6 +107,14 @@ def _fingerprint(component: Component) -> str:
     return remembered(cache_root(), question, lambda: _ask(component, "fingerprint"))
 
 
+def guest_packages() -> dict[str, str]:
+    """Name -> version of what Debian gives the guest and compiles its software with; of a source archive, its hash."""
+    lines = _fingerprint(COMPONENTS["software"]).splitlines()
+    return {
+        name: version for name, _, version in (line.replace("=", " ", 1).partition(" ") for line in lines) if version
+    }
+
+
 def hash_inputs(component: Component, total: "hashlib._Hash | None" = None) -> str:
     """The hash of the files of this repository that a component is made from, after what `total` has seen."""
     total = total or hashlib.sha256()

@@ -3,7 +3,8 @@
 
 A line of experiments/SCALE.sha256 is the digest of what one run measured, and its name, MANIFEST/LABEL. What is
 digested are the outcome, the rows and, of each region of interest, all but when it began: no keys of builds and no
-paths. So a line changes only if a measurement does.
+paths. So a line changes only if a measurement does. One does with the guest's software: experiments/SCALE.packages has
+the versions that Debian offered then.
 """
 
 import fnmatch
@@ -14,13 +15,15 @@ from typing import Any
 
 from analysis import catalogue, causes
 
-from . import canonical, figures, scratch
+from . import build, canonical, figures, scratch
 from .errors import TestbedError
 from .manifest import Run
 from .paths import EXPERIMENTS, results_root
 from .results import Result
 from .runner import run_with_bar
 from .session import Session
+
+LICENSE = "# SPDX-License-Identifier: BSD-3-Clause\n"
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,23 @@ class Verdict:
 
 def file_of(scale: str) -> Path:
     return EXPERIMENTS / f"{scale}.sha256"
+
+
+def packages_of(path: Path) -> Path:
+    """The file of the guest's packages beside a file of digests."""
+    return path.with_suffix(".packages")
+
+
+def other_packages(path: Path) -> list[str]:
+    """What the guest has now of Debian that it had not when the digests of `path` were made; "none": not at all."""
+    try:
+        lines = packages_of(path).read_text().splitlines()
+    except OSError as error:
+        raise TestbedError(f"cannot read {packages_of(path)}: {error.strerror}; restore that file") from error
+    then = {name: version for name, _, version in (line.partition(" ") for line in lines if not line.startswith("#"))}
+    now = build.guest_packages()
+    names = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
+    return [f"{name} {then.get(name, 'none')} -> {now.get(name, 'none')}" for name in names]
 
 
 def digest(result: Result) -> str:
@@ -92,18 +112,20 @@ def pick(names: Sequence[str], scale: str) -> list[Run]:
 def update(session: Session, runs: Sequence[Run], path: Path) -> int:
     """Write the digests of these runs' results, made now where they are missing; returns the number of lines.
 
-    Lines of other runs stay if a figure still has them.
+    Lines of other runs stay if a figure still has them. Beside it, the guest's packages.
     """
     results = run_with_bar(list(runs), session.keys, session.executor, results_root())
     known = {name_of(run) for run in pick([], path.stem)}
     lines = {name: line for name, line in load(path).items() if name in known} if path.exists() else {}
     lines |= {name_of(run): digest(result) for run, result in zip(runs, results, strict=True)}
     canonical.write_atomically(path, text_of(lines))
+    packages = "".join(f"{name} {version}\n" for name, version in sorted(build.guest_packages().items()))
+    canonical.write_atomically(packages_of(path), f"{LICENSE}# The packages of the guest then.\n{packages}")
     return len(lines)
 
 
 def text_of(lines: dict[str, str]) -> str:
-    head = "# SPDX-License-Identifier: BSD-3-Clause\n# What each run of the figures measured (testbed verify).\n"
+    head = f"{LICENSE}# What each run of the figures measured (testbed verify).\n"
     return head + "".join(f"{digest}  {name}\n" for name, digest in sorted(lines.items()))
 
 
