@@ -38,6 +38,8 @@ class Study(Strict):
     wide: bool = False
     row_loads: Annotated[int, Field(ge=1)] = 1  # of `percentiles`: loads whose mean is a sample
     cold_permille: Annotated[int, Field(ge=1, le=1000)] = 1000  # of its pages: not in the device cache at first
+    cached_permille: list[Annotated[int, Field(ge=1, le=1000)]] = []  # of its rows: 1, 2, ... lines in the CPU's caches
+    tool_ns: float = 0  # what a load of the published tool takes besides the device
     cpu_override: Override = {}
     device_override: Override = {}
 
@@ -135,8 +137,14 @@ def wide_override() -> Override:
 def manifest_of(study: Study, quick: bool = False) -> Manifest:
     """The study as a manifest, which makes its runs cached and resumable like all others."""
     command = "calibrate --file /pmem/calibrate.bin --size {size} --cache {cache_size} --page {cache_page_size}"
-    chases = f"--row {study.row_loads} --cold {study.cold_permille}" if "percentiles" in study.tests else ""
-    words = [command, *filter(None, [chases, "--quick" if quick else ""]), *study.tests]
+    options = []
+    if "percentiles" in study.tests:
+        options.append(f"--row {study.row_loads} --cold {study.cold_permille}")
+    if study.cached_permille:
+        options.append(f"--cached {','.join(map(str, study.cached_permille))}")
+    if quick:
+        options.append("--quick")
+    words = [command, *options, *study.tests]
     return Manifest(
         name=f"calibrate-{study.name}",
         summary=f"Calibration of {study.device}",
@@ -223,7 +231,7 @@ def _mix_gb_s(measured: Measured, reads: int, writes: int) -> float:
 
 
 def _percentile_ns(name: str) -> Callable[[Measured], float]:
-    return lambda measured: float(measured.row("percentiles")[name])
+    return lambda measured: float(measured.row("percentiles")[name]) + measured.study.tool_ns
 
 
 def _array_read_us(measured: Measured) -> float:
@@ -254,6 +262,8 @@ def _nt_wins_percent(measured: Measured) -> float:
 # What a judged number may name: how it is read from a study's rows, in the unit that its name ends in.
 VALUES: dict[str, Callable[[Measured], float]] = {
     "hit_ns": lambda m: _random_ns(m, 0),
+    "hit_p500_ns": lambda m: float(m.row("random", miss_permille=0)["p500_ns"]),
+    "hit_p999_ns": lambda m: float(m.row("random", miss_permille=0)["p999_ns"]),
     "random_163_us": _random_us(163),
     "random_918_us": _random_us(918),
     "random_all_ns": lambda m: float(m.rows("random")[-1]["mean_ns"]),

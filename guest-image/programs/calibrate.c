@@ -25,8 +25,8 @@ enum { TESTS = sizeof tests / sizeof *tests };
 
 static void usage(void) {
     fail("usage: calibrate --size SIZE [--file PATH] [--cache SIZE] [--page SIZE] [--row LOADS] [--cold "
-         "PERMILLE] [--quick] TEST..., where a TEST is chase, percentiles, random, loaded, mix, paced, far, far-write "
-         "or persist");
+         "PERMILLE] [--cached PERMILLE,...] [--quick] TEST..., where a TEST is chase, percentiles, random, loaded, "
+         "mix, paced, far, far-write or persist");
 }
 
 static uint64_t parse_count(const char *option, const char *text, uint64_t most) {
@@ -37,12 +37,29 @@ static uint64_t parse_count(const char *option, const char *text, uint64_t most)
     return value;
 }
 
+// So many in 1000 for one line, two lines, ...; together at most 1000.
+static void parse_cached(struct setup *s, char *list) {
+    uint64_t sum = 0;
+    for (char *left, *word = strtok_r(list, ",", &left); word; word = strtok_r(NULL, ",", &left)) {
+        if (s->cached_counts == MAX_ROW_LOADS)
+            fail("--cached wants at most %d numbers", MAX_ROW_LOADS);
+        sum += s->cached_permille[s->cached_counts++] = parse_count("--cached", word, 1000);
+    }
+    if (sum > 1000)
+        fail("--cached: together at most 1000, not %" PRIu64, sum);
+}
+
 static struct setup parse(int argc, char **argv) {
     static const struct option options[] = {
-        {"file", required_argument, NULL, 'f'},  {"size", required_argument, NULL, 's'},
-        {"cache", required_argument, NULL, 'c'}, {"page", required_argument, NULL, 'p'},
-        {"row", required_argument, NULL, 'r'},   {"cold", required_argument, NULL, 'd'},
-        {"quick", no_argument, NULL, 'q'},       {NULL, 0, NULL, 0},
+        {"file", required_argument, NULL, 'f'},
+        {"size", required_argument, NULL, 's'},
+        {"cache", required_argument, NULL, 'c'},
+        {"page", required_argument, NULL, 'p'},
+        {"row", required_argument, NULL, 'r'},
+        {"cold", required_argument, NULL, 'd'},
+        {"cached", required_argument, NULL, 'h'},
+        {"quick", no_argument, NULL, 'q'},
+        {NULL, 0, NULL, 0},
     };
     struct setup s = {
         .file = "/pmem/calibrate.bin", .page_bytes = 4096, .row_loads = 1, .cold_permille = 1000, .effort = 4};
@@ -61,10 +78,13 @@ static struct setup parse(int argc, char **argv) {
             s.page_bytes = parse_bytes("--page", optarg);
             break;
         case 'r':
-            s.row_loads = parse_count("--row", optarg, 1024);
+            s.row_loads = parse_count("--row", optarg, MAX_ROW_LOADS);
             break;
         case 'd':
             s.cold_permille = parse_count("--cold", optarg, 1000);
+            break;
+        case 'h':
+            parse_cached(&s, optarg);
             break;
         case 'q':
             s.effort = 1;
@@ -85,6 +105,8 @@ static void check(const struct setup *s, int test_count) {
         fail("--size must be at least twice --cache, so that reading all of it leaves no dirty page in the cache");
     if (s->page_bytes < LINE_BYTES || s->page_bytes % LINE_BYTES)
         fail("--page must be a multiple of %d", LINE_BYTES);
+    if (s->cached_counts > s->row_loads)
+        fail("--cached states %" PRIu64 " numbers, but a row has %" PRIu64 " lines", s->cached_counts, s->row_loads);
 }
 
 static void (*test_named(const char *name))(struct setup *) {

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+enum { MAX_ROW_LOADS = 1024 };
+
 struct setup {
     const char *file;
     FILE *result;
@@ -21,6 +23,9 @@ struct setup {
     uint64_t page_bytes;    // of the device cache
     uint64_t row_loads;     // of `percentiles`: loads whose mean is a sample
     uint64_t cold_permille; // of `percentiles`: pages not in the device cache at first
+    // Of `percentiles`: of 1000 rows how many have 1, 2, ... of their lines in the CPU's caches, left by a prefetcher
+    uint64_t cached_permille[MAX_ROW_LOADS];
+    uint64_t cached_counts; // how many of these are stated
     uint64_t effort;        // samples of a point, in units of what a quick look needs
     uint32_t points;        // measured so far
 };
