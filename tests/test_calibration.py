@@ -221,6 +221,7 @@ def mio_ns(guest: GuestConfig, share: float, **change: Any) -> float:
 # What the guest should find, in closed form. Loads and stores have an instruction's time besides.
 CLOSED_FORMS: dict[str, Callable[[GuestConfig], float]] = {
     "hit_ns": lambda g: float(latency.hit_ps(g)) / 1e3,
+    "miss_us": lambda g: float(latency.miss_ps(g)) / 1e6,
     "hit_p500_ns": lambda g: idle_hit_ns(g),
     "hit_p999_ns": lambda g: idle_hit_ns(g) + bisect_left(waits_ns(g, 1), 0.999),
     "random_163_us": lambda g: float(0.163 * latency.miss_ps(g) + 0.837 * latency.hit_ps(g)) / 1e6,
