@@ -59,7 +59,8 @@ def test_a_sample_of_the_chases_is_a_row_of_loads(calibrate: Path, tmp_path: Pat
     """A quarter of half of 1 MiB is 2048 lines: 1024 samples of a quick look, or 256 rows of eight."""
     (tmp_path / "eight").mkdir()
     single = rows(calibrate, tmp_path, "percentiles")[0]
-    eight = rows(calibrate, tmp_path / "eight", "--row", "8", "--cold", "323", "percentiles")[0]
+    conditions = ["--row", "8", "--cold", "323", "--cached", "143,89,77,72,68,63,58,36"]
+    eight = rows(calibrate, tmp_path / "eight", *conditions, "percentiles")[0]
     assert (single["loads"], single["cold_permille"], single["samples"]) == (1, 1000, 4 * 1024)
     assert (eight["loads"], eight["cold_permille"], eight["samples"]) == (8, 323, 4 * 256)
 
@@ -86,6 +87,9 @@ def test_bandwidth_and_writes_cover_their_grids(calibrate: Path, tmp_path: Path)
         (["--size", "much", "chase"], "--size wants a size"),
         (["--size", "1M", "--row", "0", "chase"], "--row wants a number from 1 to 1024, not '0'"),
         (["--size", "1M", "--cold", "1001", "chase"], "--cold wants a number from 1 to 1000, not '1001'"),
+        (["--size", "1M", "--cached", "5,x", "chase"], "--cached wants a number from 1 to 1000, not 'x'"),
+        (["--size", "1M", "--row", "2", "--cached", "600,600", "chase"], "--cached: together at most 1000, not 1200"),
+        (["--size", "1M", "--cached", "1,2", "chase"], "--cached states 2 numbers, but a row has 1 lines"),
     ],
 )
 def test_bad_arguments_are_refused(calibrate: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
