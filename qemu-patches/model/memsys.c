@@ -114,9 +114,10 @@ mem_ps mem_sys_beyond_l1(MemSys *m, const MemL1Miss *miss, mem_ps at_ps, bool *d
     MemStreamStep step = mem_streams_miss(&m->streams, miss->line);
     Waits waits = waits_of(m, miss->store, step.independent);
     Chain chain = {.at_ps = at_ps};
+    uint64_t victim = miss->victim.dirty ? mem_cpu_l1_victim(&m->cpu, miss->line, miss->victim) : MEM_NO_LINE;
     MemCpuFetch fetch;
 
-    mem_cpu_fetch(&m->cpu, miss->line, miss->victim_dirty ? miss->victim : MEM_NO_LINE, &fetch);
+    mem_cpu_fetch(&m->cpu, miss->line, victim, &fetch);
     *dirty = fetch.dirty;
     count->l1_misses++;
     count->l2_misses += fetch.level != MEM_LEVEL_L2;
@@ -154,6 +155,9 @@ static mem_ps access_line(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, ui
     mem_ps at_ps = m->wc.open_count ? send_buffer_of(m, line, now_ps) : now_ps;
     if (mem_sys_access_l1(m, line, store, &miss, &dirtied)) {
         bool dirty;
+        if (miss.victim.tag != MEM_NO_TAG) {
+            mem_sys_drop_slot(m, miss.slot);
+        }
         mem_cpu_expect(&m->cpu, line);
         at_ps = mem_sys_beyond_l1(m, &miss, at_ps, &dirty);
         dirtied = store && !dirty;

@@ -321,7 +321,7 @@ mem_ps memsys_store(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
  * here may be called, and memsys_settle() comes before the clock is read.
  *
  *     if (memsys_may_post(m) && now + memsys_post_bound(m, now, n) is before any event)
- *         for each of n accesses: memsys_post(m, hpa, store, now less stalls posted, &slot)
+ *         for each of n accesses: memsys_post(m, hpa, store, now less stalls posted, &slot, &missed)
  */
 
 /* Whether posting may begin: in the region of interest, with no WC buffer open and no power cut after an event due. */
@@ -331,8 +331,9 @@ mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps, uint32_t accesses);
 /*
  * As memsys_load() or memsys_store() of local DRAM, at `now_ps` plus the stalls
  * posted. Returns false, and has done nothing, while too many wait to be worked on.
+ * `*missed` stands in for l1_slot_dropped(): `*slot` held another line, or none.
  */
-bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot);
+bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot, bool *missed);
 /* In another thread, at any time: work on what is posted. Returns whether there was anything to do. */
 bool memsys_run_posted(MemSys *m);
 /* The stalls of all that was posted, or false while another thread works on it: try again. */

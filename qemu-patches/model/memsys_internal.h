@@ -16,9 +16,8 @@
 /* An access that the L1 could not serve: what the levels beyond it have to know. */
 typedef struct MemL1Miss {
     uint64_t line;
-    uint64_t victim; /* the line that left the slot; of no interest if clean */
+    MemVictim victim; /* what left the slot */
     uint32_t slot;
-    bool victim_dirty;
     bool store;
 } MemL1Miss;
 
@@ -75,7 +74,10 @@ static inline void mem_sys_drop_slot(MemSys *m, uint32_t slot) {
     }
 }
 
-/* The L1's part of an access; returns whether it missed. `*dirtied`: a store hit a clean line. */
+/*
+ * The L1's part of an access; returns whether it missed. `*dirtied`: a store hit a clean line. That a victim's slot
+ * was dropped the caller has to say, who may have a shorter way than mem_sys_drop_slot().
+ */
 static inline bool mem_sys_access_l1(MemSys *m, uint64_t line, bool store, MemL1Miss *miss, bool *dirtied) {
     MemL1Access access = mem_cpu_access_l1(&m->cpu, line, store);
 
@@ -86,11 +88,7 @@ static inline bool mem_sys_access_l1(MemSys *m, uint64_t line, bool store, MemL1
     }
     miss->line = line;
     miss->store = store;
-    miss->victim = mem_cpu_l1_victim(&m->cpu, line, access.victim);
-    miss->victim_dirty = access.victim.dirty;
-    if (access.victim.tag != MEM_NO_TAG) {
-        mem_sys_drop_slot(m, access.slot);
-    }
+    miss->victim = access.victim;
     return true;
 }
 

@@ -32,12 +32,12 @@ typedef struct MemPosted {
     uint64_t stores;
     /* What it tells whoever runs them, a batch at a time. */
     alignas(64) _Atomic uint32_t end;
-    /* Of whoever runs them. */
+    /* Of whoever runs them: what others look at in lines of its own, or each look would delay the work. */
     alignas(64) _Atomic bool running;
-    _Atomic uint32_t done; /* told now and then, too */
-    mem_ps stall_ps;       /* of those done */
-    uint8_t *news_of_slot; /* of memsys_posted.c */
-    uint32_t *news;        /* slots */
+    alignas(64) _Atomic uint32_t done; /* told now and then, too */
+    alignas(64) mem_ps stall_ps;       /* of those done */
+    uint8_t *news_of_slot;             /* of memsys_posted.c */
+    uint32_t *news;                    /* slots */
     uint32_t news_count;
 } MemPosted;
 
@@ -49,7 +49,7 @@ static inline MemPostedMiss *mem_posted_miss(MemPosted *p, uint32_t number) {
 bool mem_sys_send_posted(MemPosted *p);
 
 /* As memsys_post() of memsys.h. */
-static inline bool mem_sys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot) {
+static inline bool mem_sys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot, bool *missed) {
     MemPosted *p = m->posted;
     bool dirtied; /* of no interest: local DRAM has no old bytes to keep */
 
@@ -59,10 +59,9 @@ static inline bool mem_sys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_
     MemPostedMiss *posted = &p->batch[p->batch_count];
     p->loads += !store;
     p->stores += store;
-    if (mem_sys_access_l1(m, mem_sys_line(m, hpa), store, &posted->miss, &dirtied)) {
-        posted->at_ps = now_ps;
-        p->batch_count++;
-    }
+    *missed = mem_sys_access_l1(m, mem_sys_line(m, hpa), store, &posted->miss, &dirtied);
+    posted->at_ps = now_ps;
+    p->batch_count += *missed;
     *slot = posted->miss.slot;
     return true;
 }

@@ -16,7 +16,10 @@
 /* What L1 is not told yet of a slot whose line came dirty; a slot that has such news is in `news`. */
 typedef enum News { NO_NEWS, LEFT_SINCE, CAME_DIRTY } News;
 
-static bool begin_run(MemPosted *p) { return !atomic_exchange_explicit(&p->running, true, memory_order_acquire); }
+static bool begin_run(MemPosted *p) {
+    return !atomic_load_explicit(&p->running, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&p->running, true, memory_order_acquire);
+}
 
 static void end_run(MemPosted *p) { atomic_store_explicit(&p->running, false, memory_order_release); }
 
@@ -57,7 +60,7 @@ static void run(MemSys *m, MemPosted *p, MemPostedMiss *posted) {
 
     if (p->news_of_slot[miss->slot] == CAME_DIRTY) {
         p->news_of_slot[miss->slot] = LEFT_SINCE;
-        miss->victim_dirty |= !MEM_HAS_BUG(MEM_BUG_POSTED_CAME_CLEAN);
+        miss->victim.dirty |= !MEM_HAS_BUG(MEM_BUG_POSTED_CAME_CLEAN);
     }
     p->stall_ps += mem_sys_beyond_l1(m, miss, at_ps, &came_dirty) - at_ps;
     if (came_dirty) {
@@ -91,8 +94,8 @@ mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps, uint32_t accesses) {
     return mem_memory_local_bound(&m->memory, now_ps, accesses, m->streams.degree);
 }
 
-bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot) {
-    return mem_sys_post(m, hpa, store, now_ps, slot);
+bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot, bool *missed) {
+    return mem_sys_post(m, hpa, store, now_ps, slot, missed);
 }
 
 bool memsys_run_posted(MemSys *m) {

@@ -11,7 +11,9 @@
 #include "exec/timed-mem.h"
 #include "exec/tlb-common.h"
 #include "hw/mem/memsys/memsys_post.h"
-#include "system/cpu-timers.h"
+#include "system/cpu-timers-internal.h"
+#include "tcg/tcg.h"
+#include "tcg/tcg-ldst.h"
 
 QEMU_BUILD_BUG_ON(TIMED_MEM_MMU_MODES + TIMED_MEM_DATA_MODES > NB_MMU_MODES);
 
@@ -29,10 +31,31 @@ static struct {
     int nt_bytes;         /* of a non-temporal store still to come */
     int rep_bytes;        /* moved since an iteration took its time */
     bool posting;         /* accesses are posted, their stalls owed */
-    int posts;            /* since posting began */
-    int posts_max;        /* their stalls are kept from the budget */
+    int posts_left;       /* so many more stalls are kept from the budget */
+    int posts_max;        /* when posting began */
     int direct;           /* accesses before posting may begin again */
 } tm = { .last_slot = MEM_NO_SLOT };
+
+/* Nothing else is ever set, but the addend, which only a hit uses. */
+static inline void entry_clear(CPUTLBEntry *entry)
+{
+    entry->addr_read = -1;
+    entry->addr_write = -1;
+}
+
+static inline void line_forget(CPUTLBEntry **of_slot)
+{
+    if (*of_slot) {
+        entry_clear(*of_slot);
+        *of_slot = NULL;
+    }
+}
+
+static inline void slot_forget(uint32_t slot)
+{
+    line_forget(&tm.line_of_slot[slot][0]);
+    line_forget(&tm.line_of_slot[slot][1]);
+}
 
 /*
  * Posting: the model's work on accesses to local DRAM is left to a thread of
@@ -97,7 +120,9 @@ static void __attribute__((noinline)) settle(CPUState *cpu)
     }
     tm.posting = false;
     tm.direct = looks >= SETTLE_LOOKS ? BACK_OFF_ACCESSES
-        : tm.posts < WORTHWHILE_POSTS ? DIRECT_ACCESSES : 0;
+        : tm.posts_max - tm.posts_left < WORTHWHILE_POSTS ? DIRECT_ACCESSES
+        : 0;
+    tm.posts_left = 0;
     icount_charge_ps(cpu, stall_ps);
 }
 
@@ -114,7 +139,7 @@ static bool __attribute__((noinline)) begin_posting(CPUState *cpu)
         tm.direct--;
         return false;
     }
-    if (!memsys_may_post(tm.memsys)) {
+    if (tm.posting || !memsys_may_post(tm.memsys)) {
         return false;
     }
     for (int posts = MOST_POSTS; posts >= LEAST_POSTS; posts /= 2) {
@@ -122,8 +147,7 @@ static bool __attribute__((noinline)) begin_posting(CPUState *cpu)
                                                      icount_now_ps(cpu),
                                                      posts))) {
             tm.posting = true;
-            tm.posts = 0;
-            tm.posts_max = posts;
+            tm.posts_left = tm.posts_max = posts;
             wake_helper();
             return true;
         }
@@ -134,12 +158,13 @@ static bool __attribute__((noinline)) begin_posting(CPUState *cpu)
 
 /* The helper is far behind: post as soon as there is room. */
 static bool __attribute__((noinline)) post_later(hwaddr paddr, bool store,
-                                                 mem_ps now_ps)
+                                                 mem_ps now_ps, bool *missed)
 {
     for (int looks = 0; looks < SETTLE_LOOKS; looks++) {
         wake_helper();
         cpu_relax();
-        if (memsys_post(tm.memsys, paddr, store, now_ps, &tm.last_slot)) {
+        if (memsys_post(tm.memsys, paddr, store, now_ps, &tm.last_slot,
+                        missed)) {
             return true;
         }
     }
@@ -150,19 +175,23 @@ static bool __attribute__((noinline)) post_later(hwaddr paddr, bool store,
 static inline bool post(CPUState *cpu, hwaddr paddr, bool store)
 {
     mem_ps now_ps;
+    bool missed;
 
-    if (!icount_settle_stalls || timed_mem_in_window(paddr) ||
-        (unlikely(!tm.posting) && !begin_posting(cpu)) ||
-        unlikely(tm.posts == tm.posts_max)) {
+    if (timed_mem_in_window(paddr) ||
+        (unlikely(!tm.posts_left) &&
+         (!icount_settle_stalls || !begin_posting(cpu)))) {
         return false;
     }
     now_ps = icount_now_ps(cpu);
-    if (unlikely(!mem_sys_post(tm.memsys, paddr, store, now_ps,
-                               &tm.last_slot)) &&
-        !post_later(paddr, store, now_ps)) {
+    if (unlikely(!mem_sys_post(tm.memsys, paddr, store, now_ps, &tm.last_slot,
+                               &missed)) &&
+        !post_later(paddr, store, now_ps, &missed)) {
         return false;
     }
-    tm.posts++;
+    if (missed) {
+        slot_forget(tm.last_slot);
+    }
+    tm.posts_left--;
     return true;
 }
 
@@ -220,13 +249,6 @@ static CPUTLBEntry *line_table(CPUState *cpu, int mmu_idx)
     return cpu->neg.tlb.f[TIMED_MEM_MMU_MODES + mmu_idx].table;
 }
 
-/* Nothing else is ever set, but the addend, which only a hit uses. */
-static inline void entry_clear(CPUTLBEntry *entry)
-{
-    entry->addr_read = -1;
-    entry->addr_write = -1;
-}
-
 /* The tables' fixed size replaces that of the unused MMU indexes. */
 static void line_tables_init(CPUState *cpu)
 {
@@ -266,20 +288,9 @@ void timed_mem_forget_page(CPUState *cpu, vaddr page)
     }
 }
 
-static inline void line_forget(CPUTLBEntry **of_slot)
-{
-    if (*of_slot) {
-        entry_clear(*of_slot);
-        *of_slot = NULL;
-    }
-}
-
 void timed_mem_l1_slot_dropped(void *opaque, uint32_t slot)
 {
-    CPUTLBEntry **of_slot = tm.line_of_slot[slot];
-
-    line_forget(&of_slot[0]);
-    line_forget(&of_slot[1]);
+    slot_forget(slot);
 }
 
 /* Let translated code find the line of the last access, whose slot is known. */
@@ -385,7 +396,8 @@ void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
 }
 
 static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
-                                              MemOpIdx oi, bool store)
+                                              MemOpIdx oi, int size,
+                                              bool store)
 {
     const MMUAccessType type = store ? MMU_DATA_STORE : MMU_DATA_LOAD;
     const MemOp memop = get_memop(oi);
@@ -401,7 +413,7 @@ static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
     /* Nothing but timed: no watchpoint, no code, no fault to come. */
     if (page->addr_idx[type] != ((addr & TARGET_PAGE_MASK) | TLB_FORCE_SLOW) ||
         full->slow_flags[type] != TLB_TIMED || tm.nt_bytes ||
-        !in_one_line(addr, memop_size(memop)) ||
+        !in_one_line(addr, size) || (memop & MO_BSWAP) ||
         ((memop & MO_AMASK) &&
          (addr & ((1 << memop_alignment_bits(memop)) - 1)))) {
         return NULL;
@@ -415,20 +427,78 @@ static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
 }
 
 /*
- * The guest's misses spend their time from here to the model's L1, so that is
- * one function, but for what is rare in it.
+ * What translated code calls when a line table does not have the line. The
+ * guest's misses spend their time from here to the model's L1, so that is one
+ * function, but for what is rare in it.
  */
-QEMU_FLATTEN
-void *timed_mem_lookup_load(CPUState *cpu, vaddr addr, MemOpIdx oi)
+#define TIMED_LOAD(NAME, TYPE, SIZE, LOAD)                                   \
+    static TYPE QEMU_FLATTEN timed_##NAME(CPUArchState *env, uint64_t addr,  \
+                                          MemOpIdx oi, uintptr_t ra)         \
+    {                                                                        \
+        const void *from = lookup(env_cpu(env), addr, oi, SIZE, false);      \
+                                                                             \
+        return likely(from) ? LOAD(from)                                     \
+                            : helper_##NAME##_mmu(env, addr, oi, ra);        \
+    }
+
+#define TIMED_STORE(NAME, TYPE, SIZE, STORE)                                 \
+    static void QEMU_FLATTEN timed_##NAME(CPUArchState *env, uint64_t addr,  \
+                                          TYPE value, MemOpIdx oi,           \
+                                          uintptr_t ra)                      \
+    {                                                                        \
+        void *to = lookup(env_cpu(env), addr, oi, SIZE, true);               \
+                                                                             \
+        if (likely(to)) {                                                    \
+            STORE(to, value);                                                \
+        } else {                                                             \
+            helper_##NAME##_mmu(env, addr, value, oi, ra);                   \
+        }                                                                    \
+    }
+
+static inline uint32_t ldl_unsigned(const void *from)
 {
-    return lookup(cpu, addr, oi, false);
+    return ldl_he_p(from);
 }
 
-QEMU_FLATTEN
-void *timed_mem_lookup_store(CPUState *cpu, vaddr addr, MemOpIdx oi)
+static inline Int128 ld16_he_p(const void *from)
 {
-    return lookup(cpu, addr, oi, true);
+    Int128 value;
+
+    memcpy(&value, from, sizeof(value));
+    return value;
 }
+
+static inline void st16_he_p(void *to, Int128 value)
+{
+    memcpy(to, &value, sizeof(value));
+}
+
+TIMED_LOAD(ldub, tcg_target_ulong, 1, ldub_p)
+TIMED_LOAD(lduw, tcg_target_ulong, 2, lduw_he_p)
+TIMED_LOAD(ldul, tcg_target_ulong, 4, ldl_unsigned)
+TIMED_LOAD(ldq, uint64_t, 8, ldq_he_p)
+TIMED_LOAD(ld16, Int128, 16, ld16_he_p)
+TIMED_STORE(stb, uint32_t, 1, stb_p)
+TIMED_STORE(stw, uint32_t, 2, stw_he_p)
+TIMED_STORE(stl, uint32_t, 4, stl_he_p)
+TIMED_STORE(stq, uint64_t, 8, stq_he_p)
+TIMED_STORE(st16, Int128, 16, st16_he_p)
+
+void *const timed_mem_ld_helpers[MO_SIZE + 1] = {
+    [MO_8] = timed_ldub,
+    [MO_16] = timed_lduw,
+    [MO_32] = timed_ldul,
+    [MO_64] = timed_ldq,
+    [MO_128] = timed_ld16,
+};
+
+void *const timed_mem_st_helpers[MO_SIZE + 1] = {
+    [MO_8] = timed_stb,
+    [MO_16] = timed_stw,
+    [MO_32] = timed_stl,
+    [MO_64] = timed_stq,
+    [MO_128] = timed_st16,
+};
 
 void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size)
 {

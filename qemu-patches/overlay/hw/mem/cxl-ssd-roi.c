@@ -235,12 +235,12 @@ static void doorbell(CPUState *cpu, uint32_t op, uint32_t arg,
         break;
     case DOORBELL_MARK:
         state.last_mark = arg;
-        state.last_mark_ps = icount_now_ps(cpu);
+        state.last_mark_ps = timed_mem_now_ps();
         trace_cxl_ssd_mark(arg, state.last_mark_ps);
         break;
     case DOORBELL_WBARRIER:
         icount_charge_ps(cpu, memsys_barrier(timed_mem_memsys(),
-                                             icount_now_ps(cpu)));
+                                             timed_mem_now_ps()));
         break;
     case DOORBELL_AWAIT_JOB:
         cxl_ssd_job_ask(cpu);

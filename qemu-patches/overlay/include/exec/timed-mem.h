@@ -128,12 +128,11 @@ void timed_mem_remember_line(CPUState *cpu, int mmu_idx, vaddr addr, int size,
                              void *haddr, MMUAccessType type);
 
 /*
- * Both at once for an access at @addr that nothing else is to be done about, by
- * a page in the TLB. Returns the host address, or NULL: nothing was done, look
- * it up as any other.
+ * What translated code calls in an ROI in place of helper_ld*_mmu() and
+ * helper_st*_mmu() of tcg/tcg-ldst.h, by MO_SIZE.
  */
-void *timed_mem_lookup_load(CPUState *cpu, vaddr addr, MemOpIdx oi);
-void *timed_mem_lookup_store(CPUState *cpu, vaddr addr, MemOpIdx oi);
+extern void *const timed_mem_ld_helpers[];
+extern void *const timed_mem_st_helpers[];
 
 /* A translation changed: forget all lines, or those of one page. */
 void timed_mem_forget_lines(CPUState *cpu);
