@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `testbed bench` makes of the times that guests reported."""
+
+import json
+
+import pytest
+
+from testbed import bench
+from testbed.bench import Timing
+from testbed.errors import RunFailed
+from testbed.executor import GuestOutcome
+
+
+def timings(boot_s: float, *seconds: float) -> list[Timing]:
+    """A guest for each of `seconds`, in which every benchmark took so long."""
+    return [Timing(boot_s, dict.fromkeys(bench.BENCHMARKS, value)) for value in seconds]
+
+
+def test_a_benchmark_lasts_from_its_begin_to_its_end() -> None:
+    timing, begun = Timing(), dict[str, float]()
+    events = [
+        ("hash_map", "begin", 12.0),
+        ("hash_map", "end", 12.5),
+        ("memcpy", "begin", 13.0),
+        ("memcpy", "end", 13.2),
+    ]
+    for kernel, at, now_s in events:
+        line = json.dumps({"type": "bench", "kernel": kernel, "at": at}).encode()
+        bench.read_event(line, now_s, timing, begun, started_s=10.0)
+    for noise in (b"no json", b'{"type": "phase"}'):
+        bench.read_event(noise, 99.0, timing, begun, started_s=10.0)
+    assert timing.boot_s == 2.0
+    assert timing.seconds == pytest.approx({"hash_map": 0.5, "memcpy": 0.2})
+
+
+def test_the_ratio_is_of_the_best_times_and_the_spread_of_neighbouring_guests() -> None:
+    stock, ours = timings(1.0, 3.0, 1.0, 2.0), timings(4.0, 4.0, 8.0, 2.0)
+    values = bench.ratios(stock, ours)
+    assert {values[name] for name in bench.BENCHMARKS} == {0.5}
+    assert values["boot_seconds"] == 4.0
+    assert bench.spread(stock, ours, "hash_map") == (0.125, 1.0)
+
+
+def test_a_guest_that_did_not_finish_gives_no_ratio() -> None:
+    outcome = GuestOutcome(outcome="timeout")
+    with pytest.raises(RunFailed, match=r"timeout without .*hash_map"):
+        bench.check_finished(outcome, Timing())
