@@ -93,6 +93,8 @@ def test_a_sweep_captures_once_where_the_matrix_varies_only_the_device(small_man
         ),
         ("[matrix]", '[cpu.override]\nllc_size = "1MB"\n[matrix]', r"key 'cpu\.override\.llc_size'"),
         ("xeon-6230-class", "xeon", r"no profile 'xeon' in .*; there are: xeon-6230-class"),
+        ("kv --engine {engine} --records {records}", " ", r"key 'workload\.command': it is empty; write a program"),
+        ("kv --engine", "'' --engine", r"key 'workload\.command': it is empty; write a program"),
         ("{records}", "{record}", r"'workload\.command' uses \{record\}, which is neither"),
         ('summary = "a manifest for tests"', "", r"key 'summary' is missing; add it"),
         ("name =", "name = =", r"is not valid TOML"),

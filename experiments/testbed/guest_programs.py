@@ -17,7 +17,7 @@ def check(runs: Iterable[Run], archives: tuple[Path, ...]) -> None:
     """Raise TestbedError if a run's program or engine is not in the guest that these archives make."""
     there = _programs(archives)
     for run in runs:
-        program = run.argv[0] if run.argv else ""
+        program = run.argv[0]
         if run.program or "/" in program:  # it is sent along, or only the guest can tell
             continue
         if program not in there:

@@ -303,7 +303,10 @@ def _words(command: str, names: dict[str, Any], origin: Path) -> tuple[str, ...]
         words = shlex.split(command)
     except ValueError as error:  # quotes that do not close
         raise TestbedError(f"{origin}: key 'workload.command': {error}") from error
-    return tuple(fill(word, names, "workload.command", origin) for word in words)
+    argv = tuple(fill(word, names, "workload.command", origin) for word in words)
+    if not argv or not argv[0]:
+        raise TestbedError(f"{origin}: key 'workload.command': it is empty; write a program and its arguments")
+    return argv
 
 
 def fill(text: str, names: Mapping[str, Any], key: str, origin: Path) -> str:
