@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from guest_rig import BY_HAND, EXT4, MOUNT, NAMESPACE, region, run, said
+from guest_rig import BY_HAND, EXT4, MOUNT, NAMESPACE, SETTLE, region, run, said
 
 from testbed.executor import GuestSpec
 from testbed.job import script_job
@@ -103,6 +103,27 @@ def test_an_interleaved_region_keeps_its_content(
         assert sum(counts) == roi["counters"][name], name
         if name == "cxl-reads":
             assert min(counts) > 0.9 * max(counts), "in turn, so evenly"
+
+
+@pytest.mark.parametrize("devices", [1, 2], ids=["1 device", "2 ways"])
+def test_a_region_that_is_destroyed_and_made_again_keeps_its_content(
+    session: Session, quick_guest: GuestConfig, devices: int
+) -> None:
+    """Linux takes the decoders back one by one, and commits them anew."""
+    which = "mem0" if devices == 1 else "-w 2 -g 256 mem0 mem1"
+    outcome = run(
+        session,
+        quick_guest,
+        region("pmem", which) + "head -c 9000000 /dev/urandom > made; ndctl create-namespace --mode=raw > /dev/null\n"
+        "dd if=made of=/dev/pmem0 bs=1M oflag=direct 2> /dev/null; sync\n"
+        "ndctl disable-namespace all 2> /dev/null; cxl destroy-region -f region0; cxl list -R | grep -c region || :\n"
+        + region("pmem", which)
+        + SETTLE.format(path="/dev/pmem*")
+        + "md5sum < made; head -c 9000000 /dev/pmem* | md5sum\n",
+        layout=replace(BY_HAND, devices=devices),
+    )
+    regions, made, found = said(outcome).split("\n")[:3]
+    assert (regions, found) == ("0", made)
 
 
 def test_the_tools_list_and_watch_without_complaint(session: Session, quick_guest: GuestConfig) -> None:

@@ -7,26 +7,19 @@ nobody has. TESTBED_FUZZ_SECONDS=n goes on for so long; TESTBED_FUZZ_SEED=n repl
 
 import os
 import random
-import socket
 import struct
-import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from guest_rig import Paused
+from qtest_rig import DEVICE_REGISTERS, QTest, registers
 
 from testbed.manifest import GuestConfig
-from testbed.qemu_line import ONE_DEVICE
 from testbed.session import Session
 
 pytestmark = pytest.mark.guest
 
-ROOT_PORT, ENDPOINT = (12, 0), (13, 0)  # bus and slot: what firmware would have set up
-MEMORY_BASE, DEVICE_REGISTERS = 0xE0000000, 0xE0100000
 MAILBOX = 2  # capability of the device registers
 
 SUCCESS, INVALID_INPUT, UNSUPPORTED, INVALID_LENGTH = 0, 2, 3, 0x16
@@ -39,39 +32,9 @@ HARMFUL_SETS = (0x44, 0x45, 0x46, 0x48, 0x51, 0x53)
 COMMANDS_QUICK = 3000
 
 
-class QTest:
-    """QEMU's test protocol: port and memory accesses, a line each."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self.stream = connection.makefile("rwb", buffering=0)
-
-    def ask(self, command: str) -> str:
-        self.stream.write(command.encode() + b"\n")
-        answer = self.stream.readline().decode().strip()
-        assert answer.startswith("OK"), f"{command}: {answer or 'QEMU is gone'}"
-        return answer[3:]
-
-    def config_write(self, function: tuple[int, int], register: int, value: int) -> None:
-        self.ask(f"outl 0xcf8 {0x80000000 | function[0] << 16 | function[1] << 11 | register:#x}")
-        self.ask(f"outl 0xcfc {value:#x}")
-
-    def config_read(self, function: tuple[int, int], register: int) -> int:
-        self.ask(f"outl 0xcf8 {0x80000000 | function[0] << 16 | function[1] << 11 | register:#x}")
-        return int(self.ask("inl 0xcfc"), 16)
-
-    def read(self, address: int) -> int:
-        return int(self.ask(f"readq {address:#x}"), 16)
-
-
 class Mailbox:
     def __init__(self, qtest: QTest) -> None:
         self.qtest = qtest
-        qtest.config_write(ROOT_PORT, 0x18, 0x000D0D0C)  # its buses
-        qtest.config_write(ROOT_PORT, 0x20, 0xE0F0E000)  # its memory
-        qtest.config_write(ROOT_PORT, 0x04, 0x0006)
-        for register, value in ((0x10, MEMORY_BASE), (0x14, 0), (0x18, DEVICE_REGISTERS), (0x1C, 0)):
-            qtest.config_write(ENDPOINT, register, value)
-        qtest.config_write(ENDPOINT, 0x04, 0x0006)
         capabilities = qtest.read(DEVICE_REGISTERS) >> 32 & 0xFFFF
         headers = [(i, qtest.read(DEVICE_REGISTERS + 16 * i)) for i in range(1, capabilities + 1)]
         self.base = DEVICE_REGISTERS + next(h >> 32 for i, h in headers if h & 0xFFFF == MAILBOX)
@@ -127,22 +90,6 @@ class Health:
         return SUCCESS
 
 
-@contextmanager
-def mailbox(session: Session, guest: GuestConfig, folder: Path) -> Iterator[Mailbox]:
-    line = Paused(session, guest, folder, ONE_DEVICE).line
-    ours, theirs = socket.socketpair()
-    test = ["-chardev", f"socket,id=qtest,fd={theirs.fileno()}", "-qtest", "chardev:qtest", "-qtest-log", "none"]
-    with ours, theirs:
-        qemu = subprocess.Popen([*line, *test], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
-        theirs.close()
-        try:
-            yield Mailbox(QTest(ours))
-            assert qemu.poll() is None, "QEMU has ended"
-        finally:
-            qemu.kill()
-            qemu.wait(20)
-
-
 def any_payload(dice: random.Random, opcode: int) -> tuple[bytes, int]:
     """Bytes, and how many the command says they are."""
     length = LENGTHS.get(opcode, 0)
@@ -164,7 +111,8 @@ def test_random_commands_do_what_the_model_of_them_says(
     dice = random.Random(seed)
     done = dict.fromkeys((SUCCESS, INVALID_INPUT, UNSUPPORTED, INVALID_LENGTH), 0)
     count = 0
-    with mailbox(session, quick_guest, tmp_path) as box:
+    with registers(session, quick_guest, tmp_path) as qtest:
+        box = Mailbox(qtest)
         health = Health(dirty_shutdowns=0)
         while count < COMMANDS_QUICK or time.monotonic() < end:
             count += 1

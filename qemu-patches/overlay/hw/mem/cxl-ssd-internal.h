@@ -59,6 +59,8 @@ extern unsigned cxl_ssd_count;
 void cxl_ssd_decoder_changed(CXLSSDState *s, int which, bool committed);
 /* No window reaches @s any more. */
 void cxl_ssd_windows_unmap(CXLSSDState *s);
+/* The byte of @s at @dpa in the RAM of an interleaved window; NULL: in none. */
+uint8_t *cxl_ssd_interleaved(CXLSSDState *s, uint64_t dpa);
 /* Bring what interleaved windows hold into the devices' own memory. */
 void cxl_ssd_windows_gather(void);
 CxlSsdWindowList *cxl_ssd_windows_to_qapi(const CXLSSDState *s);

@@ -47,9 +47,13 @@ static const uint32_t *decoder_regs(CXLSSDState *s, int which)
            which * DECODER_REGS;
 }
 
-/* Each decoder's share of DPA follows the one before it, after a gap. */
+/*
+ * Each decoder's share of DPA follows the one before it, after a gap. False if
+ * one is not committed, or is what a sane host would not commit.
+ */
 static bool decoder_read(CXLSSDState *s, int which, MemWindow *map)
 {
+    const uint64_t capacity = s->config.capacity_bytes;
     uint64_t dpa = 0;
 
     for (int i = 0; i <= which; i++) {
@@ -71,9 +75,14 @@ static bool decoder_read(CXLSSDState *s, int which, MemWindow *map)
             .granularity_bytes = cxl_decode_ig(piece),
             .devices[0] = s->number,
         };
+        if (!map->size_bytes || map->hpa + map->size_bytes < map->hpa ||
+            map->dpa < dpa || map->dpa > capacity ||
+            map->size_bytes / map->ways > capacity - map->dpa) {
+            return false;
+        }
         dpa = map->dpa + map->size_bytes / map->ways;
     }
-    return dpa <= s->config.capacity_bytes;
+    return true;
 }
 
 static bool same_interleaving(const MemWindow *a, const MemWindow *b)
@@ -283,7 +292,7 @@ static bool uses(const Window *w, const CXLSSDState *s)
 
 static void window_unmap(Window *w)
 {
-    timed_mem_set_window(w - windows, &(MemWindow) { });
+    timed_mem_set_window(w - windows, &(MemWindow) { .ways = 1 });
     memory_region_del_subregion(get_system_memory(), &w->region);
     if (w->map.ways > 1) {
         interleaved_copy(w, false);
@@ -457,6 +466,27 @@ void cxl_ssd_windows_unmap(CXLSSDState *s)
             window_unmap(&windows[i]);
         }
     }
+}
+
+uint8_t *cxl_ssd_interleaved(CXLSSDState *s, uint64_t dpa)
+{
+    for (int i = 0; i < ARRAY_SIZE(windows); i++) {
+        const MemWindow *map = &windows[i].map;
+        uint64_t offset = dpa - map->dpa;
+        uint64_t piece, way = 0;
+
+        if (!map->size_bytes || map->ways == 1 || !uses(&windows[i], s) ||
+            offset >= map->size_bytes / map->ways) {
+            continue;
+        }
+        while (map->devices[way] != s->number) {
+            way++;
+        }
+        piece = offset / map->granularity_bytes * map->ways + way;
+        return (uint8_t *)memory_region_get_ram_ptr(&windows[i].region) +
+               piece * map->granularity_bytes + offset % map->granularity_bytes;
+    }
+    return NULL;
 }
 
 void cxl_ssd_windows_gather(void)

@@ -143,13 +143,14 @@ static bool cxl_ssd_set_cacheline(CXLType3Dev *ct3d, uint64_t dpa,
                                   uint8_t *data)
 {
     CXLSSDState *s = CXL_SSD(ct3d);
+    uint8_t *interleaved;
 
     if (!CXL_SSD_GET_CLASS(s)->parent_set_cacheline(ct3d, dpa, data)) {
         return false;
     }
-    if (s->media.ways > 1 && dpa >= s->config.volatile_bytes) {
-        memcpy(mem_media_at(&s->media, dpa - s->config.volatile_bytes), data,
-               CXL_CACHE_LINE_SIZE);
+    interleaved = cxl_ssd_interleaved(s, dpa);
+    if (interleaved) {
+        memcpy(interleaved, data, CXL_CACHE_LINE_SIZE);
     }
     return true;
 }
