@@ -28,7 +28,8 @@ static void reset_queues(MemDevice *d, bool timed) {
     d->active = timed ? mem_device_timing(&d->config) : (MemDeviceTiming){0};
     d->sent_until_ps = 0;
     d->accepted_until_ps = 0;
-    d->accept_from_ps = 0;
+    d->in_dram_until_ps = 0;
+    d->in_dram_from_ps = 0;
     d->placed_until_ps = 0;
     memset(d->early_evictions, 0, sizeof(d->early_evictions));
     mem_slots_clear(&d->write_queue);
@@ -237,18 +238,20 @@ static void written(MemDevice *d, MemCounters *count, const MemLookUp *l, uint64
  * The device has a line that the host sent, or its write queue took, at `sent_ps`. The queue has accepted it when it is
  * there, the host knows as soon as that answers.
  */
-static void accept_write(MemDevice *d, MemWriteTimes *t, mem_ps sent_ps, mem_ps in_device_ps) {
+static void accept_write(MemDevice *d, MemWriteTimes *t, mem_ps sent_ps, mem_ps in_dram_ps) {
     if (d->config.write_queue) {
-        mem_slots_take(&d->write_queue, in_device_ps);
-        t->accepted_ps = mem_link_arrival(&d->link, sent_ps);
+        mem_slots_take(&d->write_queue, in_dram_ps);
+        /* Not before those sent earlier, also if the way has become shorter since. */
+        t->accepted_ps = mem_later(mem_link_arrival(&d->link, sent_ps), d->accepted_until_ps);
         t->completed_ps = mem_link_arrival(&d->link, t->accepted_ps);
         t->taken_ps = t->completed_ps;
     } else {
-        t->accepted_ps = in_device_ps;
-        t->completed_ps = mem_link_completion(&d->link, in_device_ps);
+        t->accepted_ps = in_dram_ps;
+        t->completed_ps = mem_link_completion(&d->link, in_dram_ps);
     }
-    d->accepted_until_ps = mem_later(d->accepted_until_ps, in_device_ps);
-    mem_link_accepted(&d->link, in_device_ps);
+    d->accepted_until_ps = mem_later(d->accepted_until_ps, t->accepted_ps);
+    d->in_dram_until_ps = mem_later(d->in_dram_until_ps, in_dram_ps);
+    mem_link_accepted(&d->link, in_dram_ps);
 }
 
 /* When a line that is at the link, or the write queue, then goes on. It does not overtake those before it. */
@@ -268,10 +271,10 @@ MemWriteTimes mem_device_write(MemDevice *d, uint64_t line, uint64_t byte_mask, 
     MemLookUp l = look_up_write(d, count, line, byte_mask, looked_up_ps, &why);
 
     assert(byte_mask);
-    mem_ps in_device_ps = mem_later(move_line(d, l.ready_ps, &why), d->accept_from_ps);
-    accept_write(d, &t, sent_ps, in_device_ps);
+    mem_ps in_dram_ps = mem_later(move_line(d, l.ready_ps, &why), d->in_dram_from_ps);
+    accept_write(d, &t, sent_ps, in_dram_ps);
     mem_persist_written_back(&d->persist, line, at_ps, t.accepted_ps);
-    written(d, count, &l, line, byte_mask, in_device_ps);
+    written(d, count, &l, line, byte_mask, in_dram_ps);
     if (l.teaches) {
         mem_device_prefetch(d, count, line >> d->page_line_shift, looked_up_ps);
     }
@@ -293,8 +296,7 @@ mem_ps mem_device_barrier(MemDevice *d, mem_ps at_ps) {
 
 MemPowerCut mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
     run_log(d, now_ps);
-    MemPowerCut outcome = mem_persist_power_cut(&d->persist, now_ps);
-
+    d->cut = mem_persist_power_cut(&d->persist, now_ps);
     if (!d->config.cache_power_loss_protected && d->has_flash) {
         mem_device_cache_clear(&d->cache);
         mem_masks_clear(&d->masks);
@@ -302,7 +304,7 @@ MemPowerCut mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
     }
     mem_device_cache_settle(&d->cache);
     reset_queues(d, d->timed);
-    return outcome;
+    return d->cut;
 }
 
 /* Everything that is newer in the cache or the log than in flash goes there, the log's lines first. */

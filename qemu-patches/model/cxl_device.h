@@ -67,10 +67,12 @@ typedef struct MemDevice {
     MemFlash flash;
     MemPersist persist;
     mem_ps sent_until_ps;     /* when the last line so far was sent: they keep their order */
-    mem_ps accepted_until_ps; /* when all writes so far have been accepted */
-    mem_ps accept_from_ps;    /* no write is accepted before: those sent before a change of times come first */
+    mem_ps accepted_until_ps; /* when all writes so far have been accepted, be it by the write queue */
+    mem_ps in_dram_until_ps;  /* and when the device has all of them */
+    mem_ps in_dram_from_ps;   /* it has none before: those sent before a change of times come first */
     MemEarlyEviction early_evictions[MEM_EARLY_EVICTIONS]; /* by page */
     mem_ps placed_until_ps; /* a write that fetches nothing gets no frame before: the latest of all those, and more */
+    MemPowerCut cut;        /* what the last one did to this device */
     MemCounters counters;
     MemCounters ignored; /* where the counts outside the region of interest go */
     MemDeviceConfig config;

@@ -67,6 +67,7 @@ const char *mem_device_check(const MemDeviceConfig *d) {
     REQUIRE(d->controller_interval_ps <= MAX_LATENCY_PS, "controller_interval_ps must not exceed 1 s");
     REQUIRE(d->cache_latency_ps <= MAX_LATENCY_PS, "cache_latency_ps must not exceed 1 s");
     REQUIRE(d->cache_tag_ps <= MAX_LATENCY_PS, "cache_tag_ps must not exceed 1 s");
+    REQUIRE(d->wbarrier_latency_ps <= MAX_LATENCY_PS, "wbarrier_latency_ps must not exceed 1 s");
     const char *refresh_fault = check_refresh(d);
     if (refresh_fault) {
         return refresh_fault;
@@ -137,6 +138,6 @@ const char *mem_device_reconfigure(MemDevice *d, const MemDeviceConfig *config) 
     mem_persist_reconfigure(&d->persist, config);
     d->config = *config;
     d->active = d->timed ? mem_device_timing(config) : (MemDeviceTiming){0};
-    d->accept_from_ps = d->accepted_until_ps;
+    d->in_dram_from_ps = d->in_dram_until_ps;
     return NULL;
 }

@@ -133,10 +133,12 @@ static void note_device_read(MemMemory *m, const MemReadTimes *t, mem_ps span_ps
     if (t->why.queue_ps) {
         mem_histogram_add(&h[MEM_CAUSE_queue], t->why.queue_ps);
     }
+    if (!t->hit || t->why.flash_ps) { /* a hit of a page that is still being read waits for all of it there */
+        mem_histogram_add(&h[MEM_CAUSE_flash_read], t->why.flash_ps);
+    }
     if (t->hit) {
         return;
     }
-    mem_histogram_add(&h[MEM_CAUSE_flash_read], t->why.flash_ps);
     if (t->why.program_ps) {
         mem_histogram_add(&h[MEM_CAUSE_program], t->why.program_ps);
     }

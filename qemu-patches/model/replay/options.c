@@ -55,11 +55,14 @@ static const MemParamTable *table_named(const char *owner, const MemTraceSetup *
 
 static bool set_value(ReplayConfig *config, const char *key, const MemParam *param, const char *text, uint32_t device,
                       uint32_t devices_end, Message *message) {
-    MemDeviceConfig unused;
+    union {
+        MemCpuConfig cpu;
+        MemDeviceConfig device;
+    } unused;
     uint64_t value;
     const char *fault = mem_param_parse(param, text, &value);
 
-    if (!fault && device != REPLAY_CPU) {
+    if (!fault) {
         fault = mem_param_set(param, &unused, value);
     }
     if (fault) {

@@ -22,11 +22,12 @@ const uint32_t replay_permilles[3] = {500, 900, 990};
     X(llc_misses)                                                                                                      \
     X(stall_cache_ps)
 
-static void override_device(MemDeviceConfig *device, uint32_t number, const ReplayConfig *config) {
+/* What is set of device `number` or of REPLAY_CPU, whose configuration this is; options.c has checked the values. */
+static void override(void *owner, uint32_t number, const ReplayConfig *config) {
     for (size_t i = 0; i < config->count; i++) {
         const ReplayOverride *o = &config->overrides[i];
         if (o->device == number) {
-            const char *fault = mem_param_set(o->param, device, o->value);
+            const char *fault = mem_param_set(o->param, owner, o->value);
             assert(!fault);
             (void)fault;
         }
@@ -34,14 +35,10 @@ static void override_device(MemDeviceConfig *device, uint32_t number, const Repl
 }
 
 const char *replay_configure(MemTraceSetup *setup, const ReplayConfig *config) {
-    for (size_t i = 0; i < config->count; i++) {
-        if (config->overrides[i].device == REPLAY_CPU) {
-            mem_param_set(config->overrides[i].param, &setup->cpu, config->overrides[i].value);
-        }
-    }
+    override(&setup->cpu, REPLAY_CPU, config);
     const char *fault = memsys_check_cpu(&setup->cpu);
     for (uint32_t i = 0; i < setup->device_count && !fault; i++) {
-        override_device(&setup->devices[i], i, config);
+        override(&setup->devices[i], i, config);
         fault = memsys_check_device(&setup->devices[i]);
     }
     return fault;
@@ -55,7 +52,9 @@ static void ignore_state(void *opaque, uint32_t device, uint64_t dpa, MemLineSta
 void replay_init(Replay *r, const MemTraceSetup *setup, const ReplayConfig *config) {
     static const MemCallbacks callbacks = {.line_state = ignore_state};
 
-    *r = (Replay){.memory = mem_calloc(1, sizeof(*r->memory)), .now_ps = setup->start_ps, .config = config};
+    *r = (Replay){.memory = mem_aligned_alloc(alignof(MemMemory), sizeof(*r->memory)),
+                  .now_ps = setup->start_ps,
+                  .config = config};
     mem_memory_init(r->memory, &setup->cpu);
     for (uint32_t i = 0; i < setup->device_count; i++) {
         mem_memory_add_device(r->memory, &setup->devices[i], NULL, &callbacks);
@@ -114,7 +113,7 @@ static void end_region(Replay *r, const MemTraceRecord *record) {
 static void reconfigure(Replay *r, const MemTraceRecord *record) {
     MemDeviceConfig device = record->device;
 
-    override_device(&device, record->index, r->config);
+    override(&device, record->index, r->config);
     mem_device_reconfigure(r->memory->devices[record->index], &device);
 }
 

@@ -101,6 +101,7 @@ void use(const MemTraceSetup &s) {
         now += memsys_flush(m, window.hpa + line * 64, MEM_CLWB, now);
     }
     now += memsys_fence(m, MEM_MFENCE, now);
+    now += memsys_barrier(m, now);
     if (const char *broken = memsys_check_invariants(m)) {
         require(false, broken);
     }

@@ -9,6 +9,7 @@
 extern "C" {
 #include "crc32c.h"
 #include "replay/replay.h"
+#include "trace_codec.h"
 }
 
 namespace {
@@ -39,6 +40,23 @@ Bytes wrap(const uint8_t *payload, size_t size) {
     put(trace, mem_crc32c(0, checked.data(), checked.size()), 4);
     trace.insert(trace.end(), checked.begin(), checked.end());
     return trace;
+}
+
+// The same behind records that map a device and switch to timed mode, so that operations get to it.
+Bytes on_a_device(const uint8_t *payload, size_t size) {
+    const uint64_t window[] = {0, 0, 0, 0, 1 << 20, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    uint8_t bytes[256], *at = bytes;
+    *at++ = TRACE_FIRST_RECORD + MEM_TRACE_WINDOW;
+    for (uint64_t varint : window) {
+        at = trace_put_varint(at, varint);
+    }
+    *at++ = TRACE_FIRST_RECORD + MEM_TRACE_TIMED;
+    for (uint64_t varint : {0, 0, 1}) {
+        at = trace_put_varint(at, varint);
+    }
+    Bytes all(bytes, at);
+    all.insert(all.end(), payload, payload + size);
+    return wrap(all.data(), all.size());
 }
 
 void fail(const char *what) {
@@ -103,6 +121,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (data[0] % 4) {
         round_trip(trace);
         play(trace);
+        play(on_a_device(data + 1, size - 1));
     }
     return 0;
 }

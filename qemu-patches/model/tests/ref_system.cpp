@@ -280,8 +280,10 @@ RefSystem::MemoryRead RefSystem::read_memory(uint64_t line, mem_ps at, bool dema
     note(MEM_CAUSE_link, r.link);
     note(MEM_CAUSE_device_cache, r.cache);
     note_some(MEM_CAUSE_queue, r.queue);
-    if (!r.hit) {
+    if (!r.hit || r.flash) {
         note(MEM_CAUSE_flash_read, r.flash);
+    }
+    if (!r.hit) {
         note_some(MEM_CAUSE_program, r.program);
         note_some(MEM_CAUSE_gc, r.gc);
     }

@@ -124,8 +124,9 @@ void RefTimedDevice::use_times() {
 void RefTimedDevice::empty_queues() {
     use_times();
     to_host_ = to_device_ = controller_calendar_ = dram_ = {};
-    accepted_.clear();
-    last_line_ = header_taken_ = owed_ = write_sent_ = write_left_ = accepted_until_ = accept_from_ = placed_until_ = 0;
+    in_dram_.clear();
+    last_line_ = header_taken_ = owed_ = write_sent_ = write_left_ = accepted_until_ = placed_until_ = 0;
+    in_dram_until_ = in_dram_from_ = 0;
     early_evictions_.clear();
     log_from_ = log_done_ = log_open_from_ = 0;
     write_queue_ = RefPlaces(config_.write_queue);
@@ -161,7 +162,7 @@ void RefTimedDevice::reconfigure(const MemDeviceConfig &config) {
     bool other_mshrs = config.cache_mshrs != config_.cache_mshrs;
 
     config_ = config;
-    accept_from_ = accepted_until_;
+    in_dram_from_ = in_dram_until_;
     use_times();
     if (flash_ && other_policy) {
         reset_policies();
@@ -289,29 +290,31 @@ RefTimedDevice::Read RefTimedDevice::read(uint64_t line, mem_ps at) {
 
 RefTimedDevice::Write RefTimedDevice::write(uint64_t line, const LineBytes &bytes, mem_ps at) {
     Read nobodys = {};
-    mem_ps credit = accepted_.size() < kCredits ? 0 : accepted_[accepted_.size() - kCredits];
+    mem_ps credit = in_dram_.size() < kCredits ? 0 : in_dram_[in_dram_.size() - kCredits];
     mem_ps sent = std::max(write_queue_.free_from(at), write_sent_); // in the order of the calls
     mem_ps left = to_device_.reserve(std::max({sent, credit, write_left_}), write_data_) + write_data_;
     mem_ps looked_up = start_request(line, left + latency_, nobodys);
     run_log(looked_up);
     LookUp l = look_up_write(line, bytes, looked_up, nobodys);
-    mem_ps accepted = std::max(move_line(l.ready, nobodys), accept_from_);
-    write_queue_.take(accepted);
-    mem_ps completed = config_.write_queue ? sent + 2 * latency_ : complete(accepted);
+    mem_ps in_dram = std::max(move_line(l.ready, nobodys), in_dram_from_);
+    write_queue_.take(in_dram);
+    mem_ps accepted = config_.write_queue ? std::max(sent + latency_, accepted_until_) : in_dram;
+    mem_ps completed = config_.write_queue ? accepted + latency_ : complete(in_dram);
     write_sent_ = sent;
     write_left_ = left;
     accepted_until_ = std::max(accepted_until_, accepted);
-    accepted_.push_back(accepted);
+    in_dram_until_ = std::max(in_dram_until_, in_dram);
+    in_dram_.push_back(in_dram);
     if (l.page) {
-        l.page->settled = std::max(l.page->settled, accepted);
+        l.page->settled = std::max(l.page->settled, in_dram);
     }
     if (flash_ && logs()) {
-        append_to_log(line, bytes, accepted);
+        append_to_log(line, bytes, in_dram);
         if (l.page) {
             validate(*l.page, line, bytes);
         }
     } else if (l.page && config_.cache_write == MEM_WRITE_THROUGH) {
-        write_through(*l.page, accepted);
+        write_through(*l.page, in_dram);
     } else if (l.page) {
         l.page->dirty = true;
     }

@@ -150,11 +150,12 @@ class RefTimedDevice {
     mem_ps latency_ = 0, request_ = 0, write_data_ = 0, read_data_ = 0, completion_ = 0;
     mem_ps controller_ = 0, interval_ = 0, tags_ = 0, look_up_ = 0, line_ = 0;
     RefCalendar to_host_, to_device_, controller_calendar_, dram_;
-    std::vector<mem_ps> accepted_; // of every write
-    mem_ps last_line_ = 0;         // when the latest of the lines to the host starts
-    mem_ps header_taken_ = 0;      // when the last completion went with one
-    mem_ps owed_ = 0;              // wire time that such completions leave to the next line
-    mem_ps write_sent_ = 0, write_left_ = 0, accepted_until_ = 0, accept_from_ = 0, placed_until_ = 0;
+    std::vector<mem_ps> in_dram_; // of every write
+    mem_ps last_line_ = 0;        // when the latest of the lines to the host starts
+    mem_ps header_taken_ = 0;     // when the last completion went with one
+    mem_ps owed_ = 0;             // wire time that such completions leave to the next line
+    mem_ps write_sent_ = 0, write_left_ = 0, accepted_until_ = 0, placed_until_ = 0;
+    mem_ps in_dram_until_ = 0, in_dram_from_ = 0;
     RefPlaces write_queue_, mshrs_, lanes_;
     std::vector<std::vector<std::unique_ptr<Page>>> sets_; // by frame, filled from the first on
     std::vector<std::unique_ptr<RefPolicy>> policies_;     // of each set; none: random

@@ -102,6 +102,11 @@ TEST(Config, EachDeviceRuleNamesItsField) {
          }},
         {"cache_latency_ps", [](auto &c) { c.cache_latency_ps = UINT64_MAX; }},
         {"cache_tag_ps", [](auto &c) { c.cache_tag_ps = UINT64_MAX; }},
+        {"wbarrier_latency_ps",
+         [](auto &c) {
+             c.flash_channels = 0;
+             c.wbarrier_latency_ps = UINT64_MAX;
+         }},
         {"cache_refresh_interval_ps", [](auto &c) { c.cache_refresh_interval_ps = UINT64_MAX; }},
         {"cache_refresh_ps must be below", [](auto &c) { c.cache_refresh_ps = c.cache_refresh_interval_ps = 1000; }},
         {"cache_refresh_groups",

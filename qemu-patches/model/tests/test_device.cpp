@@ -268,6 +268,31 @@ TEST(WriteQueue, AcceptsWhatItHasRoomFor) {
     }
 }
 
+TEST(WriteQueue, ABarrierWaitsForWhatItHasAcceptedAndNotForTheDevice) {
+    MemDeviceConfig c = plain_device();
+    c.link_latency_ps = 20 * kNs;
+    c.controller_latency_ps = 500 * kNs;
+    c.write_queue = 2;
+    c.wbarrier_latency_ps = 7 * kNs;
+    DeviceRig r(c);
+    r.write(0, 0);
+    expect_form("after acceptance", 27 * kNs, mem_device_barrier(&r.d, 1 * kNs));
+    expect_form("at once, of what is accepted", 107 * kNs, mem_device_barrier(&r.d, 100 * kNs));
+}
+
+TEST(WriteQueue, AWayThatBecomesShorterLetsNoWriteBeAcceptedBeforeAnEarlierOne) {
+    MemDeviceConfig c = plain_device();
+    c.link_latency_ps = 1000 * kNs;
+    c.write_queue = 2;
+    DeviceRig r(c);
+    mem_ps first = r.write(0, 0).accepted_ps;
+    expect_form("the first", 1000 * kNs, first);
+    c.link_latency_ps = 10 * kNs;
+    ASSERT_STREQ(mem_device_reconfigure(&r.d, &c), nullptr);
+    expect_form("the second", first, r.write(kLine, 1 * kNs).accepted_ps);
+    expect_form("a later one", 1110 * kNs, r.write(2 * kLine, 1100 * kNs).accepted_ps);
+}
+
 namespace {
 
 constexpr mem_ps kRefresh = 350 * kNs, kInterval = 7800 * kNs;

@@ -150,7 +150,7 @@ static double measured_amplification(uint32_t over_provisioning_permille, uint32
 }
 
 // The free block and the one being written hold no invalid pages to reclaim: that is what the formula's physical pages
-// leave out, under 1 % here; the rest of the tolerance is for a formula that approximates a distribution by a line.
+// leave out, under 1 % here.
 TEST(WriteAmplification, OfGreedyCleaningIsThePublishedOne) {
     struct Point {
         uint32_t over_provisioning_permille, block_pages;
@@ -160,7 +160,7 @@ TEST(WriteAmplification, OfGreedyCleaningIsThePublishedOne) {
         double measured = measured_amplification(p.over_provisioning_permille, p.block_pages, MEM_GC_GREEDY);
         std::printf("%3u permille over, blocks of %3u: published %.3f, measured %.3f, deviation %+.1f %%\n",
                     p.over_provisioning_permille, p.block_pages, expected, measured, (measured / expected - 1) * 100);
-        EXPECT_NEAR(measured / expected, 1, 0.05);
+        EXPECT_NEAR(measured / expected, 1, 0.01);
     }
 }
 

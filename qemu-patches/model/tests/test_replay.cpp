@@ -268,6 +268,7 @@ TEST(Options, refuse_what_makes_no_sense_and_say_what_would) {
                   .substr(0, 50),
               "'device.flash-read=3x': the value must be a whole ");
     EXPECT_EQ(refusal("device.cache-ways=4294967296"), "'device.cache-ways=4294967296': the value must be below 2^32");
+    EXPECT_EQ(refusal("cpu.fill-buffers=4294967296"), "'cpu.fill-buffers=4294967296': the value must be below 2^32");
     EXPECT_NE(refusal((std::string(400, 'x') + "=1").c_str()), "");
     EXPECT_NE(refusal("gpu.x=1"), "");
     EXPECT_NE(refusal("devices.x=1"), "");

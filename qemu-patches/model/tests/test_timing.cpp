@@ -6,6 +6,10 @@
 
 #include "rig.h"
 
+extern "C" {
+#include "histogram.h"
+}
+
 static void expect_form(const char *what, mem_ps expected, mem_ps measured) {
     double ppm = expected ? (double(measured) - double(expected)) / double(expected) * 1e6 : 0;
     std::printf("%-44s expected %12llu ps, measured %12llu ps, deviation %+.1f ppm\n", what,
@@ -204,6 +208,12 @@ TEST(Queue, AReadOfAPageBeingFilledWaitsForIt) {
     expect_form("hit under miss", filled + 2 * kNs + r.device.link_latency_ps, r.load(kWindow + 64));
     EXPECT_EQ(r.counters().cache_hits, 1u);
     EXPECT_EQ(r.counters().stall_cxl_hit_ps, r.now);
+    mem_ps parts = 0;
+    for (unsigned cause : {MEM_CAUSE_link, MEM_CAUSE_queue, MEM_CAUSE_device_cache, MEM_CAUSE_flash_read}) {
+        parts += memsys_histogram(r.m, cause)->sum_ps;
+    }
+    expect_form("the histograms' parts of the load", r.now - r.cpu.llc.latency_ps, parts);
+    EXPECT_EQ(memsys_histogram(r.m, MEM_CAUSE_flash_read)->count, 1u);
 }
 
 TEST(Queue, ADirtyVictimDelaysOnlyItsOwnChannel) {

@@ -236,6 +236,9 @@ TEST(Trace, operations_that_cannot_be_are_refused) {
     Recorder nowhere;
     nowhere.op(MEM_OP_LOAD, UINT64_C(1) << 58, 0, 0);
     EXPECT_EQ(read_back(nowhere.end()).status, MEM_TRACE_BAD);
+    Recorder of_no_byte;
+    of_no_byte.op(MEM_OP_WRITE_BACK, 1, 0, 0, 0);
+    EXPECT_EQ(read_back(of_no_byte.end()).status, MEM_TRACE_BAD);
     Recorder long_ago;
     long_ago.op(MEM_OP_LOAD, 1, UINT64_C(1) << 61, 0);
     long_ago.op(MEM_OP_LOAD, 1, UINT64_C(1) << 61, 0);
