@@ -396,12 +396,14 @@ uint64_t memsys_persistence_events(const MemSys *m);
 void memsys_cut_after(MemSys *m, uint64_t count);
 
 /*
- * Power cut at `now_ps`: every device line's bytes in `media` become what was
+ * Power cut at `now_ps` of all devices, whose sum is returned: every device line's bytes in `media` become what was
  * durable then; the CPU caches, WC buffers and an unprotected device cache
  * lose their contents; a protected device cache and the flash keep theirs.
  * Independent of hash order.
  */
 MemPowerCut memsys_power_cut(MemSys *m, mem_ps now_ps);
+/* One device's part of the last of these: each knows for itself whether its shutdown was dirty. */
+MemPowerCut memsys_device_power_cut(const MemSys *m, uint32_t device);
 
 /*
  * Orderly power-off: everything is written back and durable at no time cost.

@@ -204,6 +204,11 @@ MemPowerCut memsys_power_cut(MemSys *m, mem_ps now_ps) {
     return outcome;
 }
 
+MemPowerCut memsys_device_power_cut(const MemSys *m, uint32_t device) {
+    assert(device < m->memory.device_count);
+    return m->memory.devices[device]->cut;
+}
+
 void memsys_power_off(MemSys *m, mem_ps now_ps) {
     now_ps = mem_sys_enter(m, now_ps);
     reset_host(m);

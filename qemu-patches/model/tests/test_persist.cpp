@@ -60,6 +60,37 @@ TEST(Gate, UnprotectedCacheIsDurableWhenThePageIsProgrammed) {
     EXPECT_EQ(last[1], (Transition{0, MEM_LINE_PROGRAMMING, MEM_LINE_DURABLE, r.now}));
 }
 
+// Two devices were written; one has a cache that loses what it accepted. Each knows for itself.
+TEST(PowerCut, OneDevicesDirtyShutdownIsNotTheOthers) {
+    MemCpuConfig cpu = small_cpu();
+    MemDeviceConfig configs[] = {small_device(false), small_device(true)};
+    std::vector<uint8_t> media(2 * configs[0].capacity_bytes);
+    MemCallbacks callbacks = {};
+    callbacks.l1_slot_dropped = [](void *, uint32_t) {};
+    MemSys *m = memsys_new(&cpu, &callbacks);
+    for (uint32_t i = 0; i < 2; i++) {
+        MemMedia where = {.base = media.data() + i * configs[0].capacity_bytes};
+        MemWindow window = {
+            .hpa = (i + 1) * kWindow, .size_bytes = configs[i].capacity_bytes, .ways = 1, .devices = {i}};
+        memsys_add_device(m, &configs[i], &where);
+        memsys_map_window(m, i, &window, 0);
+    }
+    uint32_t slot;
+    for (uint64_t hpa : {kWindow, 2 * kWindow}) {
+        memsys_store(m, hpa, 0, &slot);
+        media[hpa / kWindow - 1 ? configs[0].capacity_bytes : 0] = 1;
+        memsys_flush(m, hpa, MEM_CLWB, 0);
+    }
+    EXPECT_TRUE(memsys_power_cut(m, kUs).dirty_shutdown);
+    EXPECT_TRUE(memsys_device_power_cut(m, 0).dirty_shutdown);
+    EXPECT_EQ(memsys_device_power_cut(m, 0).lines_lost, 1u);
+    EXPECT_FALSE(memsys_device_power_cut(m, 1).dirty_shutdown);
+    EXPECT_EQ(memsys_device_power_cut(m, 1).lines_lost, 0u);
+    EXPECT_FALSE(memsys_power_cut(m, 2 * kUs).dirty_shutdown);
+    EXPECT_FALSE(memsys_device_power_cut(m, 0).dirty_shutdown) << "of the last one";
+    memsys_free(m);
+}
+
 TEST(PowerCut, RestoresWhatWasDurableInEachState) {
     Rig r;
     mem_ps accept = r.accept_ps();

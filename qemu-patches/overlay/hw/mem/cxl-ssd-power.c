@@ -32,17 +32,19 @@ static struct {
 
 static void power_cut_at(uint64_t at_ps)
 {
-    MemPowerCut cut;
+    MemSys *memsys = timed_mem_memsys();
+    MemPowerCut cut, own;
     CPUState *cpu;
 
     if (power.is_cut) {
         return;
     }
     power.is_cut = true;
-    cut = memsys_power_cut(timed_mem_memsys(), at_ps);
+    cut = memsys_power_cut(memsys, at_ps);
     cxl_ssd_windows_gather();
     for (unsigned i = 0; i < cxl_ssd_count; i++) {
-        mem_shutdown_cut(&cxl_ssds[i]->shutdown, &cut);
+        own = memsys_device_power_cut(memsys, cxl_ssds[i]->number);
+        mem_shutdown_cut(&cxl_ssds[i]->shutdown, &own);
         cxl_ssd_metadata_store_all(cxl_ssds[i]);
     }
     /* No vCPU executes another instruction. */
