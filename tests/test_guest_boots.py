@@ -181,13 +181,18 @@ def test_what_needs_a_machine_of_its_own_is_not_copied(quick_guest: GuestConfig,
     ("copied", "more", "said"),
     [
         (True, {"helper_thread": True}, "helper-thread=on cannot be copied"),
-        (False, {}, "media is a shared file cannot be copied"),
+        (True, {"trace": Path("/dev/null")}, "mem-trace cannot be copied"),
+        (False, {}, r"shared memory \(.*\) cannot be copied"),
     ],
 )
 def test_what_cannot_be_copied_is_refused(
-    session: Session, quick_guest: GuestConfig, tmp_path: Path, copied: bool, more: dict[str, bool], said: str
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, copied: bool, more: dict[str, bool | Path], said: str
 ) -> None:
     spec = GuestSpec(quick_guest, script_job("echo done"), **more)  # type: ignore[arg-type]
+
+    huge = tmp_path / "huge.tar"
+    huge.touch()
+    os.truncate(huge, 2**32)
 
     async def refused(qemu: Machine) -> None:
         with pytest.raises(RunFailed, match="not waiting for its job"):
@@ -197,6 +202,8 @@ def test_what_cannot_be_copied_is_refused(
             await qemu.run_job(tmp_path / "none.tar")
         with pytest.raises(RunFailed, match=said):
             await qemu.run_job_in_copy(tmp_path / JOB)
+        with pytest.raises(RunFailed, match=r"huge\.tar: a job is less than 4 GiB"):
+            await qemu.run_job(huge)
         await qemu.run_job(tmp_path / JOB)
 
     async def within() -> None:

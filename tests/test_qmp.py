@@ -10,7 +10,7 @@ from guest_rig import Paused, query
 from qemu.qmp import ExecuteError, QMPClient
 
 from testbed.manifest import GuestConfig
-from testbed.qemu_line import Layout
+from testbed.qemu_line import Layout, mem_trace
 from testbed.runner import drive
 from testbed.session import Session
 
@@ -115,6 +115,53 @@ def test_parameters_change_at_run_time_or_say_why_not(paused: Paused) -> None:
     drive(change())
 
 
+def test_what_the_model_was_made_of_neither_changes_nor_goes(paused: Paused) -> None:
+    """The CPU's object and the trace: said to have changed, they would not have; deleted, they would be used still."""
+    trace = paused.media.with_name("a.trace")
+    paused.line += ["-object", mem_trace(trace)]
+
+    async def try_to() -> None:
+        async with paused.running() as qmp:
+            read = {"path": "/objects/cpu0", "property": "dram-latency-ps"}
+            before = await qmp.execute("qom-get", read)
+            for path, name, value in (
+                ("cpu0", "dram-latency-ps", 500_000),
+                ("cpu0", "helper-thread", True),
+                ("trace0", "file", "/dev/null"),
+            ):
+                said = await refusal(qmp, "qom-set", path=f"/objects/{path}", property=name, value=value)
+                assert f"{name} cannot change while" in said, said
+            assert await qmp.execute("qom-get", read) == before
+            for name in ("cpu0", "trace0"):
+                assert "is in use" in await refusal(qmp, "object-del", id=name)
+
+    drive(try_to())
+    assert trace.read_bytes().startswith(b"CXLTRACE")
+
+
+def test_a_trace_that_would_begin_late_is_refused(paused: Paused) -> None:
+    late = paused.media.with_name("late.trace")
+
+    async def try_to() -> None:
+        async with paused.running() as qmp:
+            options = {"qom-type": "mem-trace", "id": "late", "file": str(late)}
+            assert "give it on the command line" in await refusal(qmp, "object-add", **options)
+            await query(qmp)
+
+    drive(try_to())
+    assert not late.exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("sleep=off", "sleep=on"), (",sleep=off", ""), ("shift=0", "shift=auto"), ("shift=0,", "")]
+)
+def test_time_that_would_follow_the_hosts_clock_is_refused(paused: Paused, old: str, new: str) -> None:
+    place = paused.line.index("-icount") + 1
+    assert old in paused.line[place]
+    paused.line[place] = paused.line[place].replace(old, new)
+    assert "insn-ps needs a fixed shift and sleep=off" in paused.failure()
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -129,6 +176,7 @@ def test_parameters_change_at_run_time_or_say_why_not(paused: Paused) -> None:
         ({"cache_policy": "best"}, "is one of: lru, fifo"),
         ({"link_flit_bytes": 128}, "link_flit_bytes must be 0, 68 or 256"),
         ({"link_latency_ps": 2**63}, "link_latency_ps must not exceed 1 s"),
+        ({"wbarrier_latency_ps": 2**63}, "wbarrier_latency_ps must not exceed 1 s"),
         ({"flash_dies": 0}, "flash_dies must be from 1 to 65536"),
         ({"flash_planes": 0}, "flash_planes must be from 1 to 65536"),
         ({"flash_channels": 65536, "flash_dies": 65536, "flash_planes": 65536}, "flash_channels * flash_dies"),

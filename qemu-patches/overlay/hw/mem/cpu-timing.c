@@ -31,6 +31,17 @@ bool cpu_timing_helper_thread(void)
     return the_cpu_timing && the_cpu_timing->helper_thread;
 }
 
+/* The model took its configuration when the machine was made. */
+static bool cpu_timing_may_change(CpuTiming *ct, const char *name, Error **errp)
+{
+    if (ct == the_cpu_timing) {
+        error_setg(errp, "cpu-timing: %s cannot change while the machine runs",
+                   name);
+        return false;
+    }
+    return true;
+}
+
 static bool cpu_timing_get_helper_thread(Object *obj, Error **errp)
 {
     return CPU_TIMING(obj)->helper_thread;
@@ -38,7 +49,9 @@ static bool cpu_timing_get_helper_thread(Object *obj, Error **errp)
 
 static void cpu_timing_set_helper_thread(Object *obj, bool value, Error **errp)
 {
-    CPU_TIMING(obj)->helper_thread = value;
+    if (cpu_timing_may_change(CPU_TIMING(obj), "helper-thread", errp)) {
+        CPU_TIMING(obj)->helper_thread = value;
+    }
 }
 
 static void cpu_timing_get(Object *obj, Visitor *v, const char *name,
@@ -50,7 +63,9 @@ static void cpu_timing_get(Object *obj, Visitor *v, const char *name,
 static void cpu_timing_set(Object *obj, Visitor *v, const char *name,
                            void *opaque, Error **errp)
 {
-    memsys_prop_set(v, opaque, &CPU_TIMING(obj)->config, errp);
+    if (cpu_timing_may_change(CPU_TIMING(obj), name, errp)) {
+        memsys_prop_set(v, opaque, &CPU_TIMING(obj)->config, errp);
+    }
 }
 
 static void cpu_timing_init(Object *obj)
@@ -72,11 +87,17 @@ static void cpu_timing_complete(UserCreatable *uc, Error **errp)
     }
 }
 
+static bool cpu_timing_can_be_deleted(UserCreatable *uc)
+{
+    return CPU_TIMING(uc) != the_cpu_timing;
+}
+
 static void cpu_timing_class_init(ObjectClass *oc, void *data)
 {
     UserCreatableClass *ucc = USER_CREATABLE_CLASS(oc);
 
     ucc->complete = cpu_timing_complete;
+    ucc->can_be_deleted = cpu_timing_can_be_deleted;
     memsys_props_add(oc, &mem_cpu_params, cpu_timing_get, cpu_timing_set);
     object_class_property_add_bool(oc, "helper-thread",
                                    cpu_timing_get_helper_thread,

@@ -13,6 +13,7 @@
 #include "cxl-ssd-internal.h"
 #include "exec/cpu-common.h"
 #include "hw/mem/cpu-timing.h"
+#include "mem-trace.h"
 #include "hw/nvram/fw_cfg.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-cxl-ssd.h"
@@ -20,7 +21,6 @@
 #include "qemu/guest-random.h"
 #include "qemu/rcu.h"
 #include "system/cpus.h"
-#include "system/hostmem.h"
 #include "system/runstate.h"
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -44,7 +44,7 @@ static struct {
  */
 static void ask_work(CPUState *cpu, run_on_cpu_data unused)
 {
-    job.asked = true;
+    job.asked = true;           /* until the VM runs again, job or not */
     qemu_system_vmstop_request_prepare();
     qemu_system_vmstop_request(RUN_STATE_PAUSED);
     while (runstate_is_running()) {
@@ -60,8 +60,18 @@ void cxl_ssd_job_ask(CPUState *cpu)
     }
 }
 
+static void job_goes_on(void *opaque, bool running, RunState state)
+{
+    if (running) {
+        job.asked = false;
+    }
+}
+
 void qmp_cxl_ssd_job_await(Error **errp)
 {
+    if (!job.awaited) {
+        qemu_add_vm_change_state_handler(job_goes_on, NULL);
+    }
     job.awaited = true;
 }
 
@@ -83,6 +93,11 @@ static char *job_read(const char *file, gsize *size_bytes, Error **errp)
         error_setg(errp, "%s", fault->message);
         return NULL;
     }
+    if (*size_bytes >= UINT32_MAX) {
+        error_setg(errp, "%s: a job is less than 4 GiB", file);
+        g_free(content);
+        return NULL;
+    }
     return content;
 }
 
@@ -97,7 +112,6 @@ static void reseed_work(CPUState *cpu, run_on_cpu_data unused)
 
 static void job_begin(char *content, gsize size_bytes)
 {
-    job.asked = false;
     g_free(fw_cfg_modify_file(fw_cfg_find(), JOB_FILE, content, size_bytes));
     run_on_cpu(first_cpu, reseed_work, RUN_ON_CPU_NULL);
     vm_start();
@@ -117,22 +131,30 @@ void qmp_cxl_ssd_job_run(const char *file, Error **errp)
  * Copies
  */
 
+static int find_shared(RAMBlock *block, void *shared)
+{
+    if (!qemu_ram_is_shared(block)) {
+        return 0;
+    }
+    *(RAMBlock **)shared = block;
+    return 1;
+}
+
 static bool may_copy(Error **errp)
 {
+    RAMBlock *shared = NULL;
+
     if (cpu_timing_helper_thread()) {
         error_setg(errp, "a guest with helper-thread=on cannot be copied");
-        return false;
+    } else if (mem_trace_is_on()) {
+        error_setg(errp, "a guest with a mem-trace cannot be copied");
+    } else if (qemu_ram_foreach_block(find_shared, &shared)) {
+        error_setg(errp, "a guest with shared memory (%s) cannot be copied: "
+                   "all copies would write to it", qemu_ram_get_idstr(shared));
+    } else {
+        return true;
     }
-    for (unsigned i = 0; i < cxl_ssd_count; i++) {
-        HostMemoryBackend *backend = CXL_TYPE3(cxl_ssds[i])->hostpmem;
-
-        if (backend && backend->share) {
-            error_setg(errp, "a guest whose media is a shared file cannot be "
-                       "copied: all copies would write to it");
-            return false;
-        }
-    }
-    return true;
+    return false;
 }
 
 /* Guest memory is kept from forks, which are meant for other programs. */

@@ -175,6 +175,7 @@ static CXLRetCode get_shutdown_state(const struct cxl_cmd *cmd, uint8_t *in,
                                      size_t len_in, uint8_t *out,
                                      size_t *len_out, CXLCCI *cci)
 {
+    timed_mem_memsys(); /* what was written by now has told */
     out[0] = CXL_SSD(cci->d)->shutdown.dirty;
     *len_out = 1;
     return CXL_MBOX_SUCCESS;
@@ -186,6 +187,7 @@ static CXLRetCode set_shutdown_state(const struct cxl_cmd *cmd, uint8_t *in,
 {
     CXLSSDState *s = CXL_SSD(cci->d);
 
+    timed_mem_memsys(); /* as above */
     if (in[0] & 1) {
         mem_shutdown_written(&s->shutdown);
     } else {

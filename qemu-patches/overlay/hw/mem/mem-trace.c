@@ -11,6 +11,7 @@
 #include "exec/timed-mem.h"
 #include "hw/mem/cpu-timing.h"
 #include "hw/mem/memsys/mem_trace.h"
+#include "hw/qdev-core.h"
 #include "cxl-ssd-internal.h"
 #include "mem-trace.h"
 #include "qapi/error.h"
@@ -93,6 +94,11 @@ void mem_trace_roi(uint32_t id, const MemCounters *at_end)
     }
 }
 
+bool mem_trace_is_on(void)
+{
+    return the_trace != NULL;
+}
+
 static char *mem_trace_get_file(Object *obj, Error **errp)
 {
     return g_strdup(MEM_TRACE(obj)->path);
@@ -100,6 +106,10 @@ static char *mem_trace_get_file(Object *obj, Error **errp)
 
 static void mem_trace_set_file(Object *obj, const char *path, Error **errp)
 {
+    if (MEM_TRACE(obj) == the_trace) {
+        error_setg(errp, "mem-trace: file cannot change while it is written");
+        return;
+    }
     g_free(MEM_TRACE(obj)->path);
     MEM_TRACE(obj)->path = g_strdup(path);
 }
@@ -108,6 +118,11 @@ static void mem_trace_complete(UserCreatable *uc, Error **errp)
 {
     MemTrace *t = MEM_TRACE(uc);
 
+    if (phase_check(PHASE_MACHINE_READY)) {
+        error_setg(errp, "mem-trace: a trace begins with the machine; give it "
+                   "on the command line");
+        return;
+    }
     if (the_trace) {
         error_setg(errp, "mem-trace: only one can be given");
         return;
@@ -125,11 +140,18 @@ static void mem_trace_complete(UserCreatable *uc, Error **errp)
     qemu_add_exit_notifier(&t->exit);
 }
 
+/* The model writes to it. */
+static bool mem_trace_can_be_deleted(UserCreatable *uc)
+{
+    return MEM_TRACE(uc) != the_trace;
+}
+
 static void mem_trace_class_init(ObjectClass *oc, void *data)
 {
     UserCreatableClass *ucc = USER_CREATABLE_CLASS(oc);
 
     ucc->complete = mem_trace_complete;
+    ucc->can_be_deleted = mem_trace_can_be_deleted;
     object_class_property_add_str(oc, "file", mem_trace_get_file,
                                   mem_trace_set_file);
     object_class_property_set_description(oc, "file", "where the trace goes");

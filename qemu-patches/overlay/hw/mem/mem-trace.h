@@ -15,4 +15,7 @@
  */
 void mem_trace_roi(uint32_t id, const MemCounters *at_end);
 
+/* Whether there is a trace. */
+bool mem_trace_is_on(void);
+
 #endif
