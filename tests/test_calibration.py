@@ -12,7 +12,7 @@ import pytest
 
 from analysis import calibration as figures
 from analysis import persist
-from testbed import calibrate, demo, latency
+from testbed import calibrate, demo, latency, profiles
 from testbed.calibrate import CALIBRATION, Judged, Measured, Verdict
 from testbed.errors import RunFailed, TestbedError
 from testbed.manifest import GuestConfig
@@ -81,6 +81,13 @@ def judged(**change: Any) -> Judged:
 def test_the_file_covers_every_device_profile() -> None:
     devices = {path.stem for path in (PROFILES / "devices").glob("*.toml")}
     assert {study.device for study in calibrate.load().study} == devices
+
+
+@pytest.mark.parametrize("test", ["chase", "random", "loaded", "mix", "persist"])
+def test_every_profile_has_every_kind_of_measurement(test: str) -> None:
+    """By its own values; the capacity may be another."""
+    studies = [study for study in calibrate.load().study if not study.device_override.keys() - {"capacity"}]
+    assert {study.device for study in studies if test in study.tests} == {study.device for study in studies}
 
 
 def test_every_judged_number_can_be_read_from_its_study() -> None:
@@ -316,6 +323,39 @@ def test_two_headers_to_a_slot_decide_three_numbers() -> None:
     }
     assert ratio[False] == pytest.approx(1.5)
     assert ratio[True] == pytest.approx(1.5 * 9 / 9.5) == pytest.approx(25.1 / 17.8, rel=0.01)
+
+
+def test_what_decides_the_bandwidths_of_the_expander() -> None:
+    """Of 3:1 and 2:1 the wire that its reads are judged by, of 1:1 the share of a DRAM channel from another device."""
+
+    def carried(reads: int, writes: int, **override: Any) -> float:
+        return latency.mix_bandwidth(guest_of("cxl-dram-wide", **override).device, reads, writes) / 1e9
+
+    wire = 32 * 10**9
+    assert carried(3, 1, link_read_bandwidth=wire) == carried(2, 1, link_read_bandwidth=wire) == carried(1, 1)
+    assert carried(3, 1) < carried(2, 1) < carried(1, 1) == pytest.approx(26.88, rel=0.001)
+    # With a slot for each header the 46 % of another expander are a faster wire.
+    single = carried(2, 1, link_multi_header=False, link_read_bandwidth=round(0.46 * 38.4e9 * 85 / 64))
+    assert single == pytest.approx(26.5, rel=0.001) == pytest.approx(1.056 * 25.1, rel=0.001)
+
+
+@pytest.mark.parametrize(("dies", "gb_s"), [(3, 29.0), (4, 38.7), (5, 40.8), (8, 40.8)])
+def test_an_assumed_number_of_dies_decides_the_reads_of_optane(dies: int, gb_s: float) -> None:
+    device = guest_of("optane-dcpmm-wide", flash_dies=dies).device
+    assert latency.page_bandwidth(device, device.flash_read_ps) / 1e9 == pytest.approx(gb_s, rel=0.002)
+
+
+def test_refresh_does_not_decide_whether_the_percentiles_of_cmm_h_agree() -> None:
+    """The highest step alone, without what the model's refresh adds to it, is within their bounds already."""
+    step_ns = idle_hit_ns(guest_of("cmm-h-chases")) + mio_study().tool_ns
+    assert [round(100 * (step_ns / published - 1), 1) for published in (917, 978)] == [-3.8, -9.8]
+
+
+@pytest.mark.parametrize(("device", "times_us"), [("ull-nand", (3, 100, 1000)), ("tlc-nand", (40, 200, 2000))])
+def test_nands_have_the_published_times(device: str, times_us: tuple[int, ...]) -> None:
+    """Program and erase, which no guest measures by themselves, too."""
+    flash = profiles.load_device(device, {}, CALIBRATION)
+    assert tuple(ps / 1e6 for ps in (flash.flash_read_ps, flash.flash_program_ps, flash.flash_erase_ps)) == times_us
 
 
 def test_what_lens_and_lattester_have_in_common_predicts_sequential_loads() -> None:

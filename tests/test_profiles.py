@@ -27,6 +27,12 @@ def table(name: str) -> dict[str, tuple[str, str, str]]:
     return {row[1].replace("-", "_"): (row[0], row[2], row[3]) for row in rows}
 
 
+def model_names() -> dict[str, str]:
+    """The field of the model's configuration -> the parameter."""
+    rows = re.findall(r'P\(\w+, ([\w.]+), "([\w-]+)"', PARAMS_C.read_text())
+    return {field: name.replace("-", "_") for field, name in rows}
+
+
 def choices_c(name: str) -> tuple[str, ...]:
     text = PARAMS_C.read_text().partition(f" {name}[] = {{")[2].partition("}")[0]
     return tuple(re.findall(r'"([\w-]+)"', text))
@@ -58,6 +64,26 @@ def test_defaults_choices_and_units_are_those_of_the_model(name: str) -> None:
         if kind in UNITS and parameters.units_of(field.name) is not getattr(profiles.units, UNITS[kind]):
             wrong.append(f"{field.name}: unit")
     assert wrong == []
+
+
+def documented_defaults() -> dict[str, str]:
+    """The model's field -> its default, as the tables of docs/model.md have it."""
+    found = {}
+    tables = (REPO / "docs" / "model.md").read_text().split("| parameter | unit | default |")[1:]
+    for row in (line for text in tables for line in text.partition("\n\n")[0].splitlines()[2:]):
+        names, defaults = re.findall(r"`([\w.]+)`", row.split("|")[1]), row.split("|")[3].strip().split(", ")
+        found |= zip(names, defaults if len(defaults) > 1 else defaults * len(names), strict=True)
+    return found
+
+
+def test_the_document_of_the_model_states_every_parameter_and_its_default() -> None:
+    shown = {}
+    for name, model in TABLES.items():
+        for field in parameters.parameters(model):
+            kind, choices, text = table(name)[field.name]
+            value = "-" if field.default is MISSING else initial(kind, choices, text)
+            shown[field.name] = ("off", "on")[value] if isinstance(value, bool) else str(value)
+    assert documented_defaults() == {field: shown[name] for field, name in model_names().items()}
 
 
 def test_the_reader_of_params_c_reads_all_of_it() -> None:

@@ -317,7 +317,7 @@ def cells(verdict: Verdict) -> tuple[str, ...]:
 
 
 def scale_text(measured: Sequence[Measured]) -> str:
-    """What was scaled, for below the table: ratios are kept, times are not scaled."""
+    """What was scaled, for below the table: ratios are kept, and times but that of an erase."""
     parts = []
     for m in measured:
         device, cpu = m.run.guest.device, m.run.guest.cpu

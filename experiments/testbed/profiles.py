@@ -2,7 +2,8 @@
 """Device and CPU profiles: data files in experiments/profiles, each value with its unit and its source.
 
 A profile is read at full size and then scaled: a 1/N study divides everything that holds data (device cache, LLC, L2)
-by N and nothing that takes time, so that hit rates stay comparable while runs get N times shorter.
+by N and no time but that of an erase (of a smaller block), so that hit rates stay comparable while runs get N times
+shorter.
 """
 
 from dataclasses import MISSING, asdict, fields, replace
