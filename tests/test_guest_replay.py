@@ -5,6 +5,7 @@ import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,10 +30,17 @@ WORKLOADS = [
 ]
 
 
-# With the device below they take 1 to 42 times as long as at capture. A timer interrupt takes 11 us, so none is short.
-OTHER_WORKLOADS = [WORKLOADS[0], "bench_guest copy_8b --ops 4000000", *WORKLOADS[5:]]
-# Of these every hit and miss is the same; in the others timer interrupts, more of them in more time, move a few.
-SAME_HITS = (0, 2)
+# With the device below they take 1 to 42 times as long as at capture. A timer interrupt takes 11 us, so none is short
+# but the third, which does not touch the device.
+OTHER_WORKLOADS = [*WORKLOADS[:2], WORKLOADS[3], "bench_guest copy_8b --ops 4000000", *WORKLOADS[5:]]
+# Of these every hit and miss is the same; in the others timer interrupts, more of them in more time, move some.
+SAME_HITS = (0, 4)
+# PMDK's reads go to the device, whose quartered cache makes much of what interrupts displace: docs/replay.md.
+TOLERANCE = {1: 0.2}
+
+
+def span_ps(roi: dict[str, Any]) -> int:
+    return int(roi["end-ps"] - roi["begin-ps"])
 
 
 def captured(session: Session, guest: GuestConfig, workloads: list[str], trace: Path) -> GuestOutcome:
@@ -54,7 +62,7 @@ def test_a_replay_on_another_device_is_the_guest_on_that_device(
         cache_size=device.cache_size // 4,
         cache_policy="s3-fifo",
     )
-    captured(session, quick_guest, OTHER_WORKLOADS, tmp_path / "here.trace")
+    here = captured(session, quick_guest, OTHER_WORKLOADS, tmp_path / "here.trace").rois
     direct = captured(session, replace(quick_guest, device=slow), OTHER_WORKLOADS, tmp_path / "there.trace").rois
     changes = f"link-latency=150ns flash-read=40us cache-size={slow.cache_size} cache-policy=s3-fifo".split()
     options = [word for change in changes for word in ("--set", f"device.{change}")]
@@ -66,13 +74,13 @@ def test_a_replay_on_another_device_is_the_guest_on_that_device(
     ).stdout
     replayed = json.loads(said)["regions"]
     for n, (guest, replay) in enumerate(zip(direct, replayed, strict=True)):
-        guest_ps, replay_ps = (roi["end-ps"] - roi["begin-ps"] for roi in (guest, replay))
+        guest_ps, replay_ps = span_ps(guest), span_ps(replay)
         have, want = ({k: roi["counters"][k] for k in ("cache-hits", "cache-misses")} for roi in (replay, guest))
-        print(
-            f"{OTHER_WORKLOADS[n][:40]:40} guest {guest_ps} ps, replay {replay_ps / guest_ps - 1:+.4%}, {want}, {have}"
-        )
-        assert replay_ps == pytest.approx(guest_ps, rel=0.01), OTHER_WORKLOADS[n]
-        slack = 0 if n in SAME_HITS else 5 + sum(want.values()) // 1000
+        print(f"{OTHER_WORKLOADS[n]}: capture {span_ps(here[n])} ps, guest {guest_ps} ps, ", end="")
+        print(f"replay {replay_ps / guest_ps - 1:+.4%}, {want}, {have}")
+        tolerance = TOLERANCE.get(n, 0.01)
+        assert replay_ps == pytest.approx(guest_ps, rel=tolerance), OTHER_WORKLOADS[n]
+        slack = 0 if n in SAME_HITS else 5 + int(sum(want.values()) * tolerance / 10)
         assert have == pytest.approx(want, rel=0, abs=slack), OTHER_WORKLOADS[n]
 
 
