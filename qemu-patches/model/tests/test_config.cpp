@@ -102,11 +102,6 @@ TEST(Config, EachDeviceRuleNamesItsField) {
          }},
         {"cache_latency_ps", [](auto &c) { c.cache_latency_ps = UINT64_MAX; }},
         {"cache_tag_ps", [](auto &c) { c.cache_tag_ps = UINT64_MAX; }},
-        {"wbarrier_latency_ps",
-         [](auto &c) {
-             c.flash_channels = 0;
-             c.wbarrier_latency_ps = UINT64_MAX;
-         }},
         {"cache_refresh_interval_ps", [](auto &c) { c.cache_refresh_interval_ps = UINT64_MAX; }},
         {"cache_refresh_ps must be below", [](auto &c) { c.cache_refresh_ps = c.cache_refresh_interval_ps = 1000; }},
         {"cache_refresh_groups",
@@ -130,6 +125,17 @@ TEST(Config, EachDeviceRuleNamesItsField) {
         const char *sentence = memsys_check_device(&device);
         ASSERT_NE(sentence, nullptr) << test.sentence_starts;
         EXPECT_EQ(std::string(sentence).rfind(test.sentence_starts, 0), 0u) << sentence;
+    }
+}
+
+TEST(Config, ABarrierTakesASecondAtMost) {
+    MemDeviceConfig device = small_device(true);
+    for (uint32_t channels : {4u, 0u}) {
+        device.flash_channels = channels;
+        device.wbarrier_latency_ps = UINT64_C(1000000000000);
+        EXPECT_STREQ(memsys_check_device(&device), nullptr);
+        device.wbarrier_latency_ps++;
+        EXPECT_STREQ(memsys_check_device(&device), "wbarrier_latency_ps must not exceed 1 s");
     }
 }
 
