@@ -76,7 +76,7 @@ static bool sensible(MemTraceReader *r, const MemTraceOp *traced) {
     const MemOperation *op = &traced->op;
 
     if (op->line >> 58 || (op->with_previous && !trace_kind_posted(op->kind)) ||
-        (trace_kind_writes(op->kind) && !op->byte_mask)) {
+        (trace_kind_writes(op->kind) && !op->byte_mask) || (!trace_kind_has_line(op->kind) && op->line)) {
         return trace_bad(r, "is damaged: it holds an impossible operation", NULL);
     }
     if (op->kind == MEM_OP_NT_OPEN && r->open_wc_buffers++ == r->setup.cpu.wc_buffers) {

@@ -7,40 +7,11 @@
 #include "trace_rig.h"
 
 extern "C" {
-#include "crc32c.h"
 #include "replay/replay.h"
 #include "trace_codec.h"
 }
 
 namespace {
-
-void put(Bytes &to, uint64_t value, int count) {
-    for (int i = 0; i < count; i++) {
-        to.push_back(uint8_t(value >> 8 * i));
-    }
-}
-
-// A trace of one block with this payload, without an end.
-Bytes wrap(const uint8_t *payload, size_t size) {
-    static const MemTraceSetup setup = small_setup();
-    static const Bytes header = [] {
-        Bytes bytes;
-        mem_trace_writer_end(mem_trace_writer_new(&setup, append, &bytes), setup.start_ps);
-        size_t text = bytes[16] + bytes[17] * 256u + bytes[18] * 65536u;
-        bytes.resize(20 + text);
-        return bytes;
-    }();
-    Bytes checked;
-    put(checked, size, 4);
-    put(checked, 0, 4);
-    put(checked, setup.start_ps, 8);
-    checked.insert(checked.end(), payload, payload + size);
-    Bytes trace = header;
-    put(trace, 0x4b4c4254, 4);
-    put(trace, mem_crc32c(0, checked.data(), checked.size()), 4);
-    trace.insert(trace.end(), checked.begin(), checked.end());
-    return trace;
-}
 
 // The same behind records that map a device and switch to timed mode, so that operations get to it.
 Bytes on_a_device(const uint8_t *payload, size_t size) {
@@ -56,7 +27,7 @@ Bytes on_a_device(const uint8_t *payload, size_t size) {
     }
     Bytes all(bytes, at);
     all.insert(all.end(), payload, payload + size);
-    return wrap(all.data(), all.size());
+    return trace_of(all.data(), all.size());
 }
 
 void fail(const char *what) {
@@ -116,7 +87,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0 || size > 1 << 16) {
         return 0;
     }
-    Bytes trace = data[0] % 4 == 0 ? Bytes(data + 1, data + size) : wrap(data + 1, size - 1);
+    Bytes trace = data[0] % 4 == 0 ? Bytes(data + 1, data + size) : trace_of(data + 1, size - 1);
     read_back(trace, 1 + data[0]);
     if (data[0] % 4) {
         round_trip(trace);

@@ -10,8 +10,9 @@
 #include "trace_rig.h"
 
 extern "C" {
-#include "crc32c.h"
+#include "mem_hash.h"
 #include "param_text.h"
+#include "trace_codec.h"
 }
 
 namespace {
@@ -243,6 +244,27 @@ TEST(Trace, operations_that_cannot_be_are_refused) {
     long_ago.op(MEM_OP_LOAD, 1, UINT64_C(1) << 61, 0);
     long_ago.op(MEM_OP_LOAD, 1, UINT64_C(1) << 61, 0);
     EXPECT_EQ(read_back(long_ago.end()).status, MEM_TRACE_BAD);
+}
+
+// Where the table of followers has one entry for two situations, a fence can be said to have the line of a load.
+TEST(Trace, a_fence_of_a_line_is_refused) {
+    auto entry = [](uint64_t leader, unsigned kind) { return mem_hash(leader << 5 | kind, TRACE_FOLLOWER_SHIFT); };
+    uint64_t line = 1;
+    while (entry(line, MEM_OP_SERIALIZE) != entry(0, MEM_OP_LOAD)) {
+        line++;
+    }
+    for (bool predicted : {false, true}) {
+        uint8_t payload[64], *at = payload;
+        *at++ = MEM_OP_LOAD | TRACE_GAP_PLAIN << TRACE_GAP_SHIFT;
+        at = trace_put_varint(at, 0);
+        at = trace_put_varint(at, trace_zigzag(line));
+        *at++ = uint8_t(MEM_OP_SERIALIZE | (predicted ? TRACE_LINE_PREDICTED : 0) | TRACE_GAP_PLAIN << TRACE_GAP_SHIFT);
+        at = trace_put_varint(at, 0);
+        ReadBack back = read_back(trace_of(payload, size_t(at - payload)), 1);
+        EXPECT_EQ(back.items.size(), predicted ? 1u : 2u);
+        EXPECT_STREQ(back.fault.what,
+                     predicted ? "is damaged: it holds an impossible operation" : "is cut short: it has no end");
+    }
 }
 
 bool is_prefix(const std::vector<Item> &part, const std::vector<Item> &whole) {

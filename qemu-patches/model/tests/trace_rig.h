@@ -7,6 +7,7 @@
 #include <vector>
 
 extern "C" {
+#include "crc32c.h"
 #include "mem_trace.h"
 #include "params.h"
 }
@@ -99,4 +100,32 @@ inline MemTraceSetup small_setup() {
     setup.device_count = 2;
     setup.start_ps = 12345;
     return setup;
+}
+
+inline void put(Bytes &to, uint64_t value, int count) {
+    for (int i = 0; i < count; i++) {
+        to.push_back(uint8_t(value >> 8 * i));
+    }
+}
+
+// A trace of one block with this payload, without an end.
+inline Bytes trace_of(const uint8_t *payload, size_t size) {
+    static const MemTraceSetup setup = small_setup();
+    static const Bytes header = [] {
+        Bytes bytes;
+        mem_trace_writer_end(mem_trace_writer_new(&setup, append, &bytes), setup.start_ps);
+        size_t text = bytes[16] + bytes[17] * 256u + bytes[18] * 65536u;
+        bytes.resize(20 + text);
+        return bytes;
+    }();
+    Bytes checked;
+    put(checked, size, 4);
+    put(checked, 0, 4);
+    put(checked, setup.start_ps, 8);
+    checked.insert(checked.end(), payload, payload + size);
+    Bytes trace = header;
+    put(trace, 0x4b4c4254, 4);
+    put(trace, mem_crc32c(0, checked.data(), checked.size()), 4);
+    trace.insert(trace.end(), checked.begin(), checked.end());
+    return trace;
 }
