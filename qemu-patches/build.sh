@@ -32,6 +32,8 @@ die() {
 
 # shellcheck source=guest-image/lib/archive.sh
 . "$here/../guest-image/lib/archive.sh"
+# shellcheck source=qemu-patches/model/files.sh
+. "$here/model/files.sh"
 
 # "PATH SHA256" of the newest 10.0.x orig tarball. Only that file: mirrors may lack the packaging.
 orig_tarball() {
@@ -115,7 +117,7 @@ prepare_source() {
     if [ "${TESTBED_QEMU_STOCK:-0}" != 1 ]; then
         cp -R "$here/overlay/." "$tree/"
         mkdir -p "$tree/hw/mem/memsys"
-        (cd "$here/model" && cp --parents {.,policies}/*.[ch] sources.list "$tree/hw/mem/memsys/")
+        (cd "$here/model" && model_files . | xargs cp --parents -t "$tree/hw/mem/memsys/")
     fi
     mv "$tree" "$src"
 }
@@ -210,11 +212,12 @@ checkpatch() {
 
 inputs() {
     cd "$here/.."
-    ls -d qemu-patches/{build.sh,series} guest-image/lib/archive.sh
+    ls -d qemu-patches/{build.sh,series,model/files.sh} guest-image/lib/archive.sh
     if [ "${TESTBED_QEMU_STOCK:-0}" = 1 ]; then
         ls qemu-patches/patches/0001-*
     else
-        ls -d qemu-patches/{patches,overlay} qemu-patches/model/{*.[ch],policies/*.[ch],sources.list}
+        ls -d qemu-patches/{patches,overlay}
+        model_files qemu-patches/model | sed 's|^|qemu-patches/model/|'
     fi
 }
 

@@ -135,11 +135,11 @@ def _ask(component: Component, verb: str) -> str:
     return done.stdout
 
 
-def _files(path: Path) -> Iterator[Path]:
+def files(path: Path) -> Iterator[Path]:
     if path.is_dir():
         for child in sorted(path.iterdir()):
             if child.name not in _JUNK:
-                yield from _files(child)
+                yield from files(child)
     else:
         yield path
 
@@ -147,7 +147,7 @@ def _files(path: Path) -> Iterator[Path]:
 def _hash_path(path: Path, total: "hashlib._Hash") -> None:
     if not path.exists():
         raise TestbedError(f"build input {path.relative_to(REPO)} does not exist")
-    for file in _files(path):
+    for file in files(path):
         mode = "x" if os.access(file, os.X_OK) else "-"
         total.update(f"\0{file.relative_to(REPO)}\0{mode}\0".encode())
         total.update(hashlib.sha256(file.read_bytes()).digest())

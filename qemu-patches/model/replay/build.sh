@@ -4,19 +4,27 @@
 set -euo pipefail
 
 model=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=qemu-patches/model/files.sh
+. "$model/files.sh"
+
+# The model's headers and sources, not its tests, and the program's.
+compiled() {
+    model_files "$model"
+    (cd "$model" && ls replay/*.[ch])
+}
 
 case "${1:-}" in
-    inputs) # the model's headers and sources, not its tests
-        cd "$model/../.."
-        printf '%s\n' qemu-patches/model/*.[ch] qemu-patches/model/sources.list qemu-patches/model/replay
+    inputs)
+        { compiled && printf '%s\n' files.sh replay/build.sh; } | sed 's|^|qemu-patches/model/|'
         ;;
     fingerprint)
         uname -m
         "${CC:-cc}" --version | head -n 1
         ;;
     build)
-        out=$2
-        cd "$model"
+        out=$(cd "$2" && pwd) work=$(cd "$3" && pwd)
+        (cd "$model" && compiled | xargs cp --parents -t "$work")
+        cd "$work"
         mapfile -t sources <sources.list
         "${CC:-cc}" -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -flto -Wall -Wextra -I. "${sources[@]}" replay/*.c \
             -o "$out/memsys-replay"

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every file that is compiled into a component enters the component's key: what is stale is built anew."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from testbed import build
+from testbed.build import COMPONENTS
+from testbed.paths import REPO
+
+PLUGIN = re.compile(r"-Xclang -load -Xclang \S+|-mllvm \S+|-fpass-plugin=\S+")  # which is not built here
+MODEL = REPO / "qemu-patches/model"
+
+
+def hashed(component: str) -> set[Path]:
+    """The files that the component's key is made of."""
+    said = subprocess.run(COMPONENTS[component].command("inputs"), cwd=REPO, capture_output=True, text=True, check=True)
+    return {file for name in said.stdout.split() for file in build.files(REPO / name)}
+
+
+def read_by_compiler(*sources: Path) -> set[Path]:
+    """The sources of the model, or of a program around it, and every header of this repository that they include."""
+    command = ["cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-MM", f"-I{MODEL}", *map(str, sources)]
+    rules = subprocess.run(command, capture_output=True, text=True, check=True).stdout.replace("\\\n", " ")
+    return {Path(word).resolve() for word in rules.split() if not word.endswith(":")}
+
+
+def model_sources() -> list[Path]:
+    return [MODEL / name for name in (MODEL / "sources.list").read_text().split()]
+
+
+@pytest.mark.parametrize(("component", "more"), [("qemu", []), ("replay", sorted((MODEL / "replay").glob("*.c")))])
+def test_every_file_of_the_model_is_in_the_keys_of_what_it_is_compiled_into(component: str, more: list[Path]) -> None:
+    compiled = read_by_compiler(*model_sources(), *more)
+    assert {MODEL / "policies/lru.c", MODEL / "policies/policy.h"} < compiled
+    assert sorted(compiled - hashed(component)) == []
+
+
+def test_everything_of_qemus_overlay_and_patches_is_in_its_key() -> None:
+    """A build copies the whole of them."""
+    there = {path for part in ("overlay", "patches") for path in (REPO / "qemu-patches" / part).rglob("*")}
+    assert sorted({path for path in there if path.is_file()} - hashed("qemu")) == []
+
+
+def test_a_replayer_is_compiled_from_what_is_in_its_key(tmp_path: Path) -> None:
+    """From a copy of it: what the key leaves out the compiler cannot find."""
+    out, work = tmp_path / "out", tmp_path / "work"
+    for folder in (out, work):
+        folder.mkdir()
+    subprocess.run(COMPONENTS["replay"].command("build", str(out), str(work)), cwd=REPO, check=True)
+    copied = {MODEL / path.relative_to(work) for path in work.rglob("*") if path.is_file()}
+    assert copied <= hashed("replay")
+    assert read_by_compiler(*model_sources()) <= copied
+
+
+def dependencies(entry: dict[str, str]) -> set[Path]:
+    """What the compiler reads for one entry of a compilation database, the system's headers left out."""
+    words = shlex.split(PLUGIN.sub("", entry["command"]))
+    command = [*words[: words.index("-o")], "-MM", entry["file"]]
+    rule = subprocess.run(command, cwd=entry["directory"], capture_output=True, text=True, check=True).stdout
+    return {Path(entry["directory"], word).resolve() for word in rule.replace("\\\n", " ").split()[1:]}
+
+
+@pytest.mark.parametrize("project", ["snapshot-lib", "guest-image/programs"])
+def test_every_file_that_is_compiled_for_the_guest_is_in_the_key_of_its_software(project: str, tmp_path: Path) -> None:
+    """By the compilation database of a build as compile.sh configures it."""
+    options = ["-DSNAPSHOT_TESTS=OFF", "-DSNAPSHOT_MANUALS=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
+    compilers = ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19", "--no-warn-unused-cli"]
+    command = ["cmake", "-G", "Ninja", "-S", REPO / project, "-B", tmp_path, *options, *compilers]
+    subprocess.run(command, check=True, capture_output=True)
+    entries = json.loads((tmp_path / "compile_commands.json").read_text())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        read = set().union(*pool.map(dependencies, entries))
+    ours = {path for path in read if path.is_relative_to(REPO)}
+    assert len(ours) > 10
+    assert sorted(ours - hashed("software")) == []
+
+
+def test_a_changed_policy_gives_another_replayer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """So with every file that is hashed: here of a copy of the tree, so that this one stays as it is."""
+    before = build.hash_inputs(COMPONENTS["replay"])
+    (tmp_path / "qemu-patches").mkdir()
+    subprocess.run(["cp", "-r", MODEL, tmp_path / "qemu-patches"], check=True)
+    monkeypatch.setattr(build, "REPO", tmp_path)
+    assert build.hash_inputs(COMPONENTS["replay"]) == before
+    policy = tmp_path / "qemu-patches/model/policies/lru.c"
+    policy.write_text(policy.read_text() + "/* edited */\n")
+    assert build.hash_inputs(COMPONENTS["replay"]) != before
