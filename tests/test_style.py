@@ -4,6 +4,8 @@
 import ast
 import re
 import subprocess
+import tokenize
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -99,6 +101,81 @@ def test_every_manifest_is_used() -> None:
     """A manifest that no document, test or program names is dead."""
     texts = "\n".join(p.read_text(errors="replace") for p in tracked() if p.suffix in (".py", ".md"))
     assert [p.stem for p in MANIFESTS.glob("*.toml") if p.stem not in texts] == []
+
+
+C_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
+C_SUFFIXES = (".c", ".cc", ".cpp", ".h", ".hpp")
+
+
+def c_comments(text: str) -> list[str]:
+    return [token for token in C_TOKEN.findall(text) if token[0] == "/"]
+
+
+def without_c_comments(text: str) -> str:
+    return C_TOKEN.sub(lambda token: " " if token[0][0] == "/" else token[0], text)
+
+
+def python_comments(path: Path) -> list[str]:
+    """Comments and docstrings."""
+    kinds = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    said = [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
+    with path.open("rb") as file:
+        return said + [token.string for token in tokenize.tokenize(file.readline) if token.type == tokenize.COMMENT]
+
+
+def python_names(text: str) -> set[str]:
+    """What is defined or used."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        found |= {str(getattr(node, key)) for key in ("name", "id", "attr") if hasattr(node, key)}
+    return found
+
+
+def names_in_code(paths: list[Path]) -> set[str]:
+    """Every word of the sources that is not in a comment; of upstream's, what the patches show."""
+    found: set[str] = set()
+    for path in paths:
+        text = path.read_text(errors="replace")
+        if path.suffix in C_SUFFIXES:
+            found.update(re.findall(r"\w+", without_c_comments(text)))
+        elif path.suffix == ".py":
+            found |= python_names(text)
+        elif path.suffix == ".patch":
+            found.update(re.findall(r"\w+", text))
+    return found
+
+
+def functions_named(path: Path) -> list[str]:
+    """Every name() in comments and, in documents, in code."""
+    if path.suffix in C_SUFFIXES:
+        return re.findall(r"\b([A-Za-z_]\w*)\(\)", "\n".join(c_comments(path.read_text())))
+    if path.suffix == ".py":
+        return re.findall(r"\b([A-Za-z_]\w*)\(\)", "\n".join(python_comments(path)))
+    return re.findall(r"`(?:\w+(?:\.|::))*(\w+)\(\)`", path.read_text()) if path.suffix == ".md" else []
+
+
+def test_functions_that_comments_and_documents_name_exist() -> None:
+    paths = tracked()
+    known, named = names_in_code(paths), [(relative(path), name) for path in paths for name in functions_named(path)]
+    assert len(named) > 100
+    assert [f"{where}: {name}() is nowhere" for where, name in named if name not in known] == []
+
+
+def declarations(header: str) -> list[str]:
+    """Externs and prototypes at the begin of a line, each on one line."""
+    found = re.findall(r"^(?:extern [^;{}]*|[a-z][\w \*]*\([^;{}]*\));", without_c_comments(header), re.MULTILINE)
+    return [" ".join(declaration.split()) for declaration in found]
+
+
+def test_headers_declare_everything_once() -> None:
+    bad, seen = [], 0
+    for path in tracked():
+        if path.suffix in (".h", ".hpp"):
+            counted = Counter(declarations(path.read_text()))
+            seen += len(counted)
+            bad += [f"{relative(path)}: {what} {times} times" for what, times in counted.items() if times > 1]
+    assert seen > 400
+    assert bad == []
 
 
 @pytest.mark.parametrize("field", ["l2_latency_ps", "flash_read_ps", "dram_latency_ps"])

@@ -176,7 +176,6 @@ void thread_logs_free(struct region *region);
 enum commit_mode { COMMIT_DURABLE, COMMIT_DECLARED };
 int region_commit(struct region *region, enum commit_mode mode);
 int region_msync(struct region *region, enum commit_mode mode); /* region.c */
-extern pthread_mutex_t regions_mutex;
 void region_rollback(struct region *region);
 
 /* The fence a declared commit still lacks. The mutex is held. */

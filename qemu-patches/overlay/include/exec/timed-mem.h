@@ -77,8 +77,8 @@ static inline bool timed_mem_in_window(hwaddr paddr)
  */
 
 /*
- * Use @memsys, whose callbacks must be those of timed_mem_callbacks(); @posted:
- * with a thread of its own for accesses to local DRAM.
+ * Use @memsys, which must tell timed_mem_l1_slot_dropped() of its L1's slots;
+ * @posted: with a thread of its own for accesses to local DRAM.
  */
 void timed_mem_attach(MemSys *memsys, bool posted);
 MemSys *timed_mem_memsys(void);
