@@ -11,6 +11,8 @@ import matplotlib
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
+from testbed import outputs
+
 from .drawn import Cell
 
 matplotlib.use("Agg")
@@ -35,12 +37,12 @@ METADATA = {
 
 def save(figure: Figure, stem: Path) -> list[Path]:
     """The figure as PDF, SVG and PNG beside each other."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
     written = []
     for kind, metadata in METADATA.items():
-        path = stem.with_suffix(f".{kind}")
-        figure.savefig(path, format=kind, dpi=160, metadata=metadata)
-        written.append(path)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=kind, dpi=160, metadata=metadata)
+        written.append(stem.with_suffix(f".{kind}"))
+        outputs.write(written[-1], drawn.getvalue())
     return written
 
 
@@ -49,11 +51,15 @@ def write(figure: Figure, stem: Path, text: str, columns: Sequence[str], rows: S
     with pyplot.rc_context(STYLE):
         written = save(figure, stem)
     pyplot.close(figure)
-    for suffix, content in ((".txt", text + "\n"), (".csv", csv_text(columns, rows))):
-        path = stem.with_suffix(suffix)
-        path.write_text(content)
-        written.append(path)
-    return written
+    return written + write_tables(stem, text + "\n", csv_text(columns, rows))
+
+
+def write_tables(stem: Path, text: str, table: str) -> list[Path]:
+    """The table for people and the one for programs."""
+    paths = [stem.with_suffix(".txt"), stem.with_suffix(".csv")]
+    for path, content in zip(paths, (text, table), strict=True):
+        outputs.write(path, content)
+    return paths
 
 
 def csv_text(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:

@@ -191,11 +191,7 @@ def write(study: Study, folder: Path) -> list[Path]:
     with plt.rc_context(plotting.STYLE):
         written = plotting.save(figure, stem)
     plt.close(figure)
-    for suffix, text in ((".txt", table_text(study) + "\n"), (".csv", table_csv(study))):
-        path = stem.with_suffix(suffix)
-        path.write_text(text)
-        written.append(path)
-    return written
+    return written + plotting.write_tables(stem, table_text(study) + "\n", table_csv(study))
 
 
 def drawn(name: str) -> Callable[[Gathered, Path], Drawn]:

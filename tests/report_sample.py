@@ -10,7 +10,7 @@ from unittest.mock import patch
 from analysis import persist, scorecard, scorecard_figure
 from analysis.drawn import Comparison, Gathered
 from conftest import MockExecutor
-from testbed import canonical, figures
+from testbed import canonical, figures, outputs
 from testbed.executor import GuestOutcome, GuestSpec
 
 KEYS = {"qemu": "1" * 64, "base": "2" * 64, "software": "3" * 64}
@@ -66,7 +66,7 @@ def write(folder: Path, root: Path) -> dict[str, Any]:
     drawn = scorecard_figure.drawn(comparisons(index), [], folder)
     index["figures"].append(figures.figure_data(drawn, Gathered({}), "", folder))
     index["scorecard"] = asdict(scorecard.score(comparisons(index)))
-    canonical.write_atomically(folder / figures.INDEX, canonical.dumps(index))
+    outputs.write(folder / figures.INDEX, canonical.dumps(index))
     return index
 
 

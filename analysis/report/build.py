@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed import canonical
-from testbed.errors import TestbedError
+from testbed import outputs
 
 from . import index as index_module
 from . import page, pdf
@@ -34,16 +33,6 @@ def write(figures: Path, results: Path, out: Path) -> Written:
     html = page.render(index, loaded, figures)
     paper = pdf.from_html(html)
     paths = [out / "report.html", out / "report.pdf"]
-    canonical.write_atomically(paths[0], html)
-    _write_bytes(paths[1], paper)
+    outputs.write(paths[0], html)
+    outputs.write(paths[1], paper)
     return Written(paths, index, len(loaded))
-
-
-def _write_bytes(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise TestbedError(f"cannot write {path}: {error.strerror}") from error

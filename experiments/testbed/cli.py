@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from . import canonical, cli_results, luggage, packages, scales, tables
+from . import cli_results, luggage, outputs, packages, scales, tables
 from . import demo as demo_module
 from . import doctor as doctor_module
 from . import figures as figures_module
@@ -132,7 +132,7 @@ def sweep(
     demo_module.show_replays(path, rows)
     tables.save_json(json, [row.row() for row in rows])
     if csv:
-        canonical.write_atomically(csv, sweep_module.csv_text(rows))
+        outputs.write(csv, sweep_module.csv_text(rows))
         tables.out.print(f"written: {csv}", soft_wrap=True)
 
 

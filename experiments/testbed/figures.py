@@ -13,7 +13,7 @@ from analysis import catalogue, causes, scorecard, scorecard_figure
 from analysis.catalogue import Entry
 from analysis.drawn import Comparison, Drawn, Gathered
 
-from . import canonical, manifest, scales
+from . import canonical, manifest, outputs, scales
 from .grid import configurations
 from .manifest import Run
 from .paths import REPO, results_root
@@ -51,7 +51,7 @@ def make(session: Session, names: Sequence[str], scale: str | None, folder: Path
     if not names:
         figures.append(_scorecard(compared, tests, gathered, folder, before.get(scorecard_figure.NAME)))
     index = Index(scale or "as stated", figures, scorecard.score(compared))
-    canonical.write_atomically(folder / INDEX, canonical.dumps(index.as_data()))
+    outputs.write(folder / INDEX, canonical.dumps(index.as_data()))
     return index
 
 

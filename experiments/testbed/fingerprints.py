@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from . import canonical
+from . import canonical, outputs
 
 LISTS_FRESH_S = 24 * 3600  # as lists_max_age_minutes in guest-image/lib/archive.sh
 
@@ -23,7 +23,7 @@ def remembered(cache: Path, question: str, ask: Callable[[], str]) -> str:
         return path.read_text()
     answer = ask()
     if _lists_time_ns(cache) == before:
-        canonical.write_atomically(path, answer)
+        outputs.write(path, answer)
     return answer
 
 

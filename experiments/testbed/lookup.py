@@ -4,8 +4,9 @@
 import re
 from pathlib import Path
 
-from . import results
+from . import outputs, results
 from .errors import TestbedError
+from .paths import kind_of
 from .results import Result
 
 HASH = re.compile(r"-([0-9a-f]{16})$")
@@ -20,9 +21,9 @@ def hash_of(path: Path) -> str:
 def find(root: Path, text: str) -> list[Result]:
     """Every result that `text` names, sorted by path; an error with what there is if there is none."""
     given = Path(text)
-    if given.is_file():
+    if kind_of(given) == "file":
         return [results.load(given)]
-    folders = [folder for folder in (root / text, given) if text and folder.is_dir()]
+    folders = [folder for folder in (root / text, given) if text and kind_of(folder) == "folder"]
     paths = sorted(folders[0].rglob("*.json")) if folders else _matching(root, text)
     if not paths:
         raise TestbedError(f"no result '{text}' in {root}; `testbed results` lists what there is")
@@ -40,10 +41,11 @@ def find_one(root: Path, text: str) -> Result:
 
 def _matching(root: Path, text: str) -> list[Path]:
     """By MANIFEST/POINT, with or without the hash, or by the begin of a hash."""
-    manifest, _, point = text.rpartition("/")
-    if manifest:
+    manifest, _, point = text.partition("/")
+    if point:
         stems = {point, point.removesuffix(".json")}
-        folder = sorted((root / manifest).glob("*.json"))
-        return [path for path in folder if path.stem in stems or HASH.sub("", path.stem) == point]
+        folder = sorted((root / outputs.plain_name(manifest)).glob("*.json"))
+        name = outputs.plain_name(point)
+        return [path for path in folder if path.stem in stems or HASH.sub("", path.stem) == name]
     is_hash = re.fullmatch("[0-9a-f]{4,64}", text) is not None
     return [path for path in sorted(root.rglob("*.json")) if is_hash and hash_of(path).startswith(text[:16])]

@@ -18,7 +18,7 @@ from .errors import TestbedError
 from .job import Job, command_job
 from .luggage import Luggage, ProgramSection, pack
 from .parameters import CpuProfile, DeviceProfile
-from .paths import MANIFESTS
+from .paths import MANIFESTS, kind_of
 from .validation import Strict, check, load_toml
 
 Bytes = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.SIZE_BYTES))]
@@ -95,7 +95,7 @@ class PlotSection(Strict):
 
 
 class Manifest(Strict):
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,99}$")]
     summary: str
     scale: Annotated[StrictInt, Field(ge=1)] = 1
     guest: GuestSection = GuestSection()
@@ -174,10 +174,10 @@ class Run:
 def find(name: str) -> Path:
     """The file of a manifest given by path or by the name of one that ships."""
     path = Path(name)
-    if path.suffix == ".toml" or path.exists():
+    if path.suffix == ".toml" or kind_of(path):
         return path
     shipped = MANIFESTS / f"{name}.toml"
-    if not shipped.is_file():
+    if kind_of(shipped) != "file":
         have = ", ".join(sorted(p.stem for p in MANIFESTS.glob("*.toml")))
         raise TestbedError(f"no manifest '{name}'; give the path of a .toml file or one of: {have}")
     return shipped

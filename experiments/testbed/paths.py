@@ -2,7 +2,9 @@
 """Where things are: the clone, the shared cache, the results."""
 
 import os
+import stat
 from pathlib import Path
+from typing import Literal
 
 REPO = Path(__file__).resolve().parents[2]
 PROFILES = REPO / "experiments" / "profiles"
@@ -22,3 +24,12 @@ def cache_root() -> Path:
 def results_root() -> Path:
     """Results belong to the clone that made them."""
     return Path(os.environ.get("TESTBED_RESULTS") or REPO / "results").absolute()
+
+
+def kind_of(path: Path) -> Literal["", "file", "folder", "other"]:
+    """What there is; nothing, too, where there can be no such path: it is too long, or has a NUL in it."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return ""
+    return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"

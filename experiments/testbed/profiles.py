@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from . import units
 from .errors import TestbedError
 from .parameters import CpuProfile, DeviceProfile, Profile, key_of, parse_value, units_of
-from .paths import PROFILES
+from .paths import PROFILES, kind_of
 from .validation import Strict, load_toml, unknown_key
 
 LINE_BYTES = 64
@@ -51,7 +51,7 @@ def sources(kind: str, name: str) -> dict[str, SourcedValue]:
 
 def _load(kind: str, name: str, model: type[Profile], overrides: dict[str, Any], origin: Path) -> dict[str, Any]:
     path = PROFILES / kind / f"{name}.toml"
-    if not path.is_file():
+    if kind_of(path) != "file" or path.parent != PROFILES / kind:
         have = ", ".join(sorted(p.stem for p in path.parent.glob("*.toml")))
         raise TestbedError(f"{origin}: no profile '{name}' in {path.parent}; there are: {have}")
     known = {key_of(f.name): f for f in fields(model) if f.name != "name"}

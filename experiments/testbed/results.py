@@ -9,13 +9,12 @@ bytes.
 """
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import canonical, profiles
+from . import canonical, outputs, profiles
 from .errors import RunFailed, TestbedError
 from .executor import GuestOutcome
 from .manifest import GuestConfig, Run
@@ -79,7 +78,7 @@ def identity(run: Run, keys: dict[str, str]) -> dict[str, Any]:
 
 
 def path_for(root: Path, run: Run, keys: dict[str, str]) -> Path:
-    return root / run.manifest / f"{run.label}-{canonical.digest(identity(run, keys))[:16]}.json"
+    return outputs.within(root, run.manifest, run.label, f"-{canonical.digest(identity(run, keys))[:16]}.json")
 
 
 def store(path: Path, run: Run, keys: dict[str, str], outcome: dict[str, Any]) -> Result:
@@ -95,18 +94,16 @@ def store(path: Path, run: Run, keys: dict[str, str], outcome: dict[str, Any]) -
     }
     data["checksum"] = canonical.digest(data)
     text = canonical.dumps(data)
-    if not _with_remedy(lambda: canonical.write_once(path, text)) and path.read_text(encoding="utf-8") != text:
+    if not _with_remedy(lambda: outputs.write_once(path, text)) and path.read_text(encoding="utf-8") != text:
         other = path.with_suffix(".other")
-        canonical.write_atomically(other, text)
+        outputs.write(other, text)
         raise RunFailed(f"one run gave two results: see `testbed diff {path} {other}`, and remove both to run it again")
     return Result(path, data)
 
 
 def check_room(root: Path) -> None:
     """Find out that results cannot be written before a guest has run for one."""
-    probe = root / f".probe.{os.getpid()}"
-    _with_remedy(lambda: canonical.write_atomically(probe, " " * PROBE_BYTES))
-    probe.unlink()
+    _with_remedy(lambda: outputs.check_room(root, PROBE_BYTES))
 
 
 def _with_remedy(write: Callable[[], T]) -> T:

@@ -3,7 +3,6 @@
 
 import asyncio
 import os
-import shutil
 import signal
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
@@ -11,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import capacity, guest_programs, results
+from . import capacity, guest_programs, outputs, results
 from .capacity import Capacity
-from .errors import RunFailed, TestbedError
+from .errors import RunFailed
 from .executor import GuestExecutor, GuestOutcome, QemuExecutor
 from .host_times import HostTimes
 from .manifest import Run
@@ -117,15 +116,13 @@ async def _make(
 def keep_failure(path: Path, outcome: GuestOutcome) -> Path:
     """Keep what a run without a result said, beside where its result would be."""
     folder = path.with_suffix(".failed")
-    shutil.rmtree(folder, ignore_errors=True)
-    try:
-        folder.mkdir(parents=True)
-        (folder / "outcome.txt").write_text(outcome.outcome + "\n")
-        (folder / "console.txt").write_text(outcome.console + outcome.error)
-        (folder / "stdout.txt").write_bytes(outcome.stdout)
-        (folder / "stderr.txt").write_bytes(outcome.stderr)
-    except OSError as error:
-        raise TestbedError(f"cannot keep what a failed run said in {folder}: {error.strerror}") from error
+    said: dict[str, str | bytes] = {
+        "outcome.txt": f"{outcome.outcome}\n",
+        "console.txt": outcome.console + outcome.error,
+        "stdout.txt": outcome.stdout,
+        "stderr.txt": outcome.stderr,
+    }
+    outputs.replace_folder(folder, said)
     return folder
 
 

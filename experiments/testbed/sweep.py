@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from . import canonical, manifest, profiles, results
+from . import canonical, manifest, outputs, profiles, results
 from .build import console
 from .capacity import Capacity
 from .errors import RunFailed, TestbedError
@@ -119,7 +119,7 @@ async def capture_all(
 async def _capture(run: Run, keys: dict[str, str], fleet: "Fleet", path: Path, reporter: Reporter) -> None:
     """Run once with a trace. It gets its name when it is whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial = outputs.beside(path)
     result = path.with_suffix(".json")
     try:
         outcome = await fleet.run(run, lambda: reporter.start(run), partial)
@@ -175,7 +175,7 @@ def replay_path(folder: Path, point: Point, configuration: Configuration, replay
         "device": profiles.as_data(configuration.device),
         "changed": sorted(configuration.values),
     }
-    return folder / "replays" / f"{point.label}-{canonical.digest(identity)[:16]}.replay"
+    return outputs.within(folder, "replays", point.label, f"-{canonical.digest(identity)[:16]}.replay")
 
 
 async def replay_all(
@@ -224,7 +224,7 @@ def _store(path: Path, point: Point, configuration: Configuration, data: dict[st
     if not any(region["whole"] for region in data["regions"]):
         raise RunFailed(f"{point.trace} holds no whole region of interest; mark one in the program (testbed_roi.h)")
     whole = {"point": point.label, "values": configuration.values, "replay": data}
-    canonical.write_atomically(path, canonical.dumps(whole | {"checksum": canonical.digest(whole)}))
+    outputs.write(path, canonical.dumps(whole | {"checksum": canonical.digest(whole)}))
 
 
 def _load(path: Path, point: Point, configuration: Configuration) -> Replayed:
@@ -259,7 +259,7 @@ def summary(rows: Sequence[Replayed]) -> list[tuple[str, str, Replayed]]:
 
 def run_sweep(path: Path, grid: list[Configuration], trace: Path | None, scale: int | None = None) -> list[Replayed]:
     """Capture what is missing, replay what is missing, return it all. Ctrl-C loses nothing that is finished."""
-    replayer, folder = open_replayer(), results_root() / manifest.load(path).name
+    replayer, folder = open_replayer(), results_root() / outputs.plain_name(manifest.load(path).name)
     points = [point_of_file(trace)] if trace else _captured(path, scale)
     check_all(points, grid, replayer, path)
     with ReplayBar(len(points) * len(grid), f"{path.stem}: replays") as bar:

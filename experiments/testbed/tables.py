@@ -11,7 +11,7 @@ from rich.table import Table
 from analysis.drawn import Comparison
 from analysis.scorecard import score
 
-from . import canonical
+from . import canonical, outputs
 from .figures import Index
 from .latency import Row
 from .results import Result
@@ -37,7 +37,7 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], cons
 def save_json(path: Path | None, value: Any) -> None:
     """What `--json PATH` does."""
     if path:
-        canonical.write_atomically(path, canonical.dumps(value))
+        outputs.write(path, canonical.dumps(value))
 
 
 def show_latency(rows: Sequence[Row], title: str) -> None:

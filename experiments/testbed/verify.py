@@ -15,7 +15,7 @@ from typing import Any
 
 from analysis import catalogue, causes
 
-from . import build, canonical, figures, scratch
+from . import build, canonical, figures, outputs, scratch
 from .errors import TestbedError
 from .manifest import Run
 from .paths import EXPERIMENTS, results_root
@@ -118,9 +118,9 @@ def update(session: Session, runs: Sequence[Run], path: Path) -> int:
     known = {name_of(run) for run in pick([], path.stem)}
     lines = {name: line for name, line in load(path).items() if name in known} if path.exists() else {}
     lines |= {name_of(run): digest(result) for run, result in zip(runs, results, strict=True)}
-    canonical.write_atomically(path, text_of(lines))
+    outputs.write(path, text_of(lines))
     packages = "".join(f"{name} {version}\n" for name, version in sorted(build.guest_packages().items()))
-    canonical.write_atomically(packages_of(path), f"{LICENSE}# The packages of the guest then.\n{packages}")
+    outputs.write(packages_of(path), f"{LICENSE}# The packages of the guest then.\n{packages}")
     return len(lines)
 
 
