@@ -15,32 +15,43 @@ void pages_want(struct region *region, uint64_t offset, uint64_t bytes) {
     for (uint64_t page = offset / SNAPSHOT_PAGE; page <= (offset + bytes - 1) / SNAPSHOT_PAGE; page++)
         if (!atomic_load_explicit(&region->page_wanted[page], memory_order_relaxed) &&
             !atomic_exchange(&region->page_wanted[page], 1))
-            region->pages[atomic_fetch_add(&region->page_count, 1)] = (uint32_t)page;
+            atomic_store_explicit(&region->pages[atomic_fetch_add(&region->page_count, 1)], (uint32_t)page + 1,
+                                  memory_order_release);
 }
 
-/* 0, or -ENOSPC: pages from the first that has no block on are asked for again by the next commit. */
+static bool page_back(struct region *region, uint64_t at) {
+    bool behind = at >= region->mapped_bytes; /* the file was cut since */
+    return behind || madvise(region->backing + at, SNAPSHOT_PAGE, MADV_POPULATE_WRITE) == 0 || errno != EFAULT;
+}
+
+/*
+ * 0, or -ENOSPC: pages from the first that has no block on are asked for again by the next commit, as is one that is
+ * entering the list right now. The mutex is held: two commits that count side by side would leave out pages.
+ */
 int pages_back(struct region *region) {
     uint64_t count = atomic_load(&region->page_count);
     for (; region->pages_backed < count; region->pages_backed++) {
-        uint64_t at = (uint64_t)region->pages[region->pages_backed] * SNAPSHOT_PAGE;
-        bool behind = at >= region->mapped_bytes; /* the file was cut since */
-        if (!behind && madvise(region->backing + at, SNAPSHOT_PAGE, MADV_POPULATE_WRITE) < 0 && errno == EFAULT)
+        uint32_t page = atomic_load_explicit(&region->pages[region->pages_backed], memory_order_acquire);
+        if (page == 0)
+            return 0;
+        if (!page_back(region, (page - 1ull) * SNAPSHOT_PAGE))
             return -ENOSPC;
     }
     return 0;
 }
 
-/* The list has seen its pages; they may come again, when the file has been cut and grows. */
+/* The list has seen its pages; they may come again, when the file has been cut and grows. The mutex is held. */
 void pages_forget(struct region *region, uint64_t from_bytes) {
-    uint64_t kept = 0, from = (from_bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE;
+    uint64_t kept = 0, from = (from_bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE, backed = 0;
     uint64_t count = atomic_load(&region->page_count);
     for (uint64_t i = 0; i < count; i++) {
-        if (region->pages[i] < from)
-            region->pages[kept++] = region->pages[i];
+        uint32_t page = atomic_exchange(&region->pages[i], 0);
+        if (page > from)
+            atomic_store(&region->page_wanted[page - 1], 0);
         else
-            atomic_store(&region->page_wanted[region->pages[i]], 0);
+            atomic_store(&region->pages[kept++], page);
+        backed = i < region->pages_backed ? kept : backed;
     }
     atomic_store(&region->page_count, kept);
-    if (region->pages_backed > kept)
-        region->pages_backed = kept;
+    region->pages_backed = backed;
 }

@@ -65,6 +65,8 @@ static void block_stream_or_keep(struct thread_log *thread) {
 /* A fence waits for the writes of its own thread only, so the one that commits cannot wait for this. */
 void thread_block_end(struct thread_log *thread) {
     block_stream_or_keep(thread);
+    if (__libc_single_threaded)
+        thread->region->lone_writes = true;
     if (__libc_single_threaded || SEEDED_BUG(NO_THREAD_FENCE))
         return;
     persist_fence();
@@ -85,11 +87,15 @@ static int thread_log_write(struct thread_log *thread) {
     return 0;
 }
 
+/* If there is no space, the next to try may be another thread, and its fence does not wait for these writes. */
 int thread_logs_write(struct region *region) {
     for_each_thread (thread, region) {
         int status = thread_log_write(thread);
-        if (status < 0)
-            return status;
+        if (status == 0)
+            continue;
+        if (!SEEDED_BUG(NO_FENCE_BEFORE_ENOSPC))
+            region_fence(region);
+        return status;
     }
     return 0;
 }

@@ -15,7 +15,7 @@ static void before(void) { pthread_mutex_lock(&regions_mutex); }
 
 static void in_parent(void) { pthread_mutex_unlock(&regions_mutex); }
 
-/* The lock on the log goes with the parent: the child gives up its part of it. */
+/* The locks stay with the parent: the child gives up its part of them. */
 static void region_inherit(struct region *region) {
     region->inherited = true;
     pthread_mutex_init(&region->mutex, NULL);
@@ -24,6 +24,7 @@ static void region_inherit(struct region *region) {
     if (region->data_fd >= 0)
         close(region->data_fd);
     region->log_fd = region->data_fd = -1;
+    file_unlock(region);
     region->backing = NULL; /* MADV_DONTFORK: other things may come to lie there */
     region->log.base = NULL;
 }

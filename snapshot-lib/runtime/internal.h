@@ -74,6 +74,7 @@ struct region {
     uint64_t epoch;                  /* of the next commit */
     uint64_t epoch_record;           /* of the newest record in the log */
     bool unsettled;                  /* the last commit was declared and not fenced yet */
+    bool lone_writes;                /* left by a program's only thread to its own next fence */
     atomic_uint_fast64_t chunk_next; /* of this epoch */
     atomic_uint_fast64_t order_next; /* undo: of this epoch */
     struct vector committed;         /* lines of the last commit; redo: they are in the log alone */
@@ -82,12 +83,14 @@ struct region {
     pthread_mutex_t mutex; /* commit, rollback */
     struct snapshot_stats stats;
     _Atomic uint8_t *page_wanted; /* by page of the file: it is in the list, or known to have blocks */
-    uint32_t *pages;              /* in the order in which they were first stored to */
+    _Atomic uint32_t *pages;      /* number + 1, in the order in which they were first stored to; 0: not yet there */
     atomic_uint_fast64_t page_count;
     uint64_t pages_backed; /* the first so many of them have blocks */
     uint8_t *shadow;       /* SNAPSHOT_CHECK: the file as announced stores explain it; else NULL */
     uint8_t *announced;    /* SNAPSHOT_CHECK: by line, in this epoch */
     int data_fd;           /* of files opened by snapshot_map, else -1 */
+    int lock_fd;           /* of the file, with the lock on it */
+    bool lock_is_lent;     /* the descriptor is the caller's */
     struct file_identity identity;
     struct mapping mappings[MAPPINGS_MAX];
     size_t mapping_count;
@@ -144,6 +147,12 @@ void check_announce(struct region *region, uint64_t offset, uint64_t bytes);
 void check_commit(struct region *region);
 void check_committed(struct region *region);
 
+/* file_lock.c */
+int file_lock(struct region *region, const struct open_request *request);
+void file_unlock(struct region *region);
+int lock_exclusively(int fd);
+bool path_is_of(const char *path, int fd);
+
 /* fork.c */
 void fork_watch(void);
 
@@ -176,20 +185,27 @@ void thread_logs_free(struct region *region);
 enum commit_mode { COMMIT_DURABLE, COMMIT_DECLARED };
 int region_commit(struct region *region, enum commit_mode mode);
 int region_msync(struct region *region, enum commit_mode mode); /* region.c */
-void region_rollback(struct region *region);
+int region_rollback(struct region *region);
+
+/* Before and after all that takes the mutex; with it, the same as without the suffix. */
+void region_enter(struct region *region);
+void region_leave(struct region *region);
+int region_commit_locked(struct region *region, enum commit_mode mode);
+int region_detach_locked(struct region *region);
 
 /* The fence a declared commit still lacks. The mutex is held. */
 void region_settle(struct region *region);
 void region_fence(struct region *region);
 
-/* For those who read the file by other ways than the working copy: it gets all that is committed. */
-void region_publish(struct region *region);
+/* For those who read the file by other ways than the working copy: it gets all that is committed. 0 or -EUCLEAN. */
+int region_publish(struct region *region);
 
 /*
  * Make the log assert nothing about the file, which gets all that is committed: it can then be cut, renamed, closed or
- * copied without its log. What is not committed is rolled back. Commits may follow.
+ * copied without its log. What is not committed is rolled back. Commits may follow. 0, or -EUCLEAN: the log is damaged,
+ * and log and file are left as a crash would leave them.
  */
-void region_detach(struct region *region);
+int region_detach(struct region *region);
 
 /* recover.c: with the protocol that wrote the log; the next epochs are another's, perhaps. 0, -EUCLEAN, -EINVAL. */
 struct recovery {

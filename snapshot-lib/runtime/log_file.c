@@ -8,13 +8,13 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "hash.h"
 #include "persist.h"
+#include "seeded_bug.h"
 
 #define LOG_INITIAL_BYTES (LOG_CHUNKS_OFFSET + (uint64_t)LOG_CHUNKS_INITIAL * CHUNK_BYTES)
 
@@ -52,28 +52,60 @@ int log_file_check(struct log_view log) {
     return 0;
 }
 
-/* Written under another name and renamed, so that a log file that exists is complete. */
+/* The name is this descriptor's alone. -EBUSY: another process has the file, or had it until a moment ago. */
+static int log_file_lock(const char *path, int fd) {
+    int status = lock_exclusively(fd);
+    return status < 0 || path_is_of(path, fd) ? status : -EBUSY;
+}
+
+static int log_file_fill(int fd, const struct file_record *file, const struct protocol *protocol) {
+    struct log_view log = {.bytes = LOG_INITIAL_BYTES};
+    if (ftruncate(fd, 0) < 0) /* what a crash left of an earlier attempt */
+        return -errno;
+    int status = -posix_fallocate(fd, 0, (off_t)LOG_INITIAL_BYTES);
+    if (status < 0)
+        return status;
+    log.base = map_shared(fd, log.bytes, NULL);
+    if (log.base == MAP_FAILED)
+        return -errno;
+    log_file_format(log, protocol);
+    file_record_write(log, *file);
+    kernel_munmap(log.base, log.bytes);
+    return !SEEDED_BUG(NO_LOG_SYNC) && fsync(fd) < 0 ? -errno : 0;
+}
+
+/* Never over another log: that is the log of a file that had the name a moment ago, or has it now. */
+static int rename_new(const char *from, const char *to) {
+    unsigned flags = SEEDED_BUG(NO_FILE_LOCK) || SEEDED_BUG(LOG_UNLOCKED) ? 0 : RENAME_NOREPLACE;
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, flags) == 0)
+        return 0;
+    if (errno == EEXIST)
+        return -EBUSY;
+    return errno != EINVAL || rename(from, to) < 0 ? -errno : 0; /* a file system that cannot tell */
+}
+
+/*
+ * Written under another name and renamed, so that a log file that exists is complete; locked from its first byte on, so
+ * that of two processes that make one only one does. Returns the descriptor.
+ */
 static int log_file_create(const char *path, const struct file_record *file, const struct protocol *protocol) {
     char temporary[PATH_MAX];
     if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
         return -ENAMETOOLONG;
-    int fd = open(temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int fd = open(temporary, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0)
         return -errno;
-    int status = -posix_fallocate(fd, 0, (off_t)LOG_INITIAL_BYTES);
-    struct log_view log = {.bytes = LOG_INITIAL_BYTES};
-    if (status == 0) {
-        log.base = map_shared(fd, log.bytes, NULL);
-        status = log.base == MAP_FAILED ? -errno : 0;
+    int status = SEEDED_BUG(NO_FILE_LOCK) || SEEDED_BUG(LOG_UNLOCKED) ? 0 : log_file_lock(temporary, fd);
+    if (status < 0) {
+        close(fd);
+        return status;
     }
-    if (status == 0) {
-        log_file_format(log, protocol);
-        file_record_write(log, *file);
-        kernel_munmap(log.base, log.bytes);
-        status = fsync(fd) < 0 || rename(temporary, path) < 0 ? -errno : 0;
-    }
-    if (status < 0)
-        unlink(temporary);
+    status = log_file_fill(fd, file, protocol);
+    if (status == 0)
+        status = rename_new(temporary, path);
+    if (status == 0)
+        return fd;
+    unlink(temporary);
     close(fd);
     return status;
 }
@@ -121,22 +153,47 @@ int log_file_open(struct region *region, const char *data_path, unsigned flags) 
                                    .bytes_next = region->bytes,
                                    .inode = identity->inode,
                                    .birth_ns = identity->birth_ns};
-        int status = log_file_create(path, &file, region->protocol);
-        if (status < 0)
-            return status;
-        directory_sync(path);
-        region->log_fd = open(path, O_RDWR | O_CLOEXEC);
-    }
-    if (region->log_fd < 0)
+        region->log_fd = log_file_create(path, &file, region->protocol);
+        if (region->log_fd < 0)
+            return region->log_fd;
+        if (!SEEDED_BUG(NO_DIRECTORY_SYNC))
+            directory_sync(path);
+    } else if (region->log_fd < 0)
         return -errno;
-    if (flock(region->log_fd, LOCK_EX | LOCK_NB) < 0)
-        return errno == EWOULDBLOCK ? -EBUSY : -errno;
-    return log_file_map(region, flags);
+    int status = log_file_lock(path, region->log_fd);
+    return status < 0 ? status : log_file_map(region, flags);
+}
+
+/* Its newest record says that the file is whole, and nothing in it is newer: to lose it is to lose nothing. */
+static bool log_says_nothing(struct log_view log) {
+    struct record last;
+    if (log_file_check(log) < 0 || !record_newest(log, &last) || last.line_count > 0)
+        return false;
+    for (uint64_t chunk = 0; chunk < log_chunk_count(log.bytes); chunk++) {
+        const struct block_header *first = (const void *)(log.base + LOG_CHUNKS_OFFSET + chunk * CHUNK_BYTES);
+        if (first->epoch > last.epoch)
+            return false;
+    }
+    return true;
+}
+
+static bool log_file_says_nothing(int fd) {
+    struct stat status;
+    if (fstat(fd, &status) < 0)
+        return false;
+    struct log_view log = {.bytes = (uint64_t)status.st_size};
+    log.base = kernel_mmap(NULL, log.bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (log.base == MAP_FAILED)
+        return false;
+    bool nothing = log_says_nothing(log);
+    kernel_munmap(log.base, log.bytes);
+    return nothing;
 }
 
 /*
  * A log beside a file that has nothing in it belonged to an earlier file of that name: one that was deleted, or emptied
- * by a program that knows nothing of logs.
+ * by a program that knows nothing of logs. But a sparse copy has nothing in it either while its log has the only copy
+ * of the commits: what another file's log says is never thrown away.
  */
 int log_file_discard_stale(const struct region *region, const struct stat *data) {
     char path[PATH_MAX];
@@ -147,10 +204,10 @@ int log_file_discard_stale(const struct region *region, const struct stat *data)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : -errno;
-    int status = 0;
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        status = errno == EWOULDBLOCK ? -EBUSY : -errno;
-    else if (data->st_size == 0 || file_record_is_of_another(fd, &region->identity))
+    int status = log_file_lock(path, fd);
+    bool is_of_another = file_record_is_of_another(fd, &region->identity);
+    bool says_nothing = SEEDED_BUG(DISCARD_UNASKED) || log_file_says_nothing(fd);
+    if (status == 0 && (is_of_another ? says_nothing : data->st_size == 0))
         status = unlink(path) < 0 ? -errno : 0;
     close(fd);
     return status;

@@ -17,6 +17,9 @@ void persist_copy(void *target, const void *source, size_t bytes);
 
 void persist_fence(void);
 
+/* A fence of every thread of the process. */
+void persist_fence_all(void);
+
 /*
  * Set the size of a file, durable on return. 0 or -errno. Until then a crash leaves the old size or the new one: the
  * file system's journal orders it, as ext4 and XFS do.

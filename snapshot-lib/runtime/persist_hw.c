@@ -8,6 +8,8 @@
 #include <assert.h>
 #include <emmintrin.h>
 #include <errno.h>
+#include <linux/membarrier.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,6 +29,19 @@ void persist_copy(void *target, const void *source, size_t bytes) {
 }
 
 void persist_fence(void) { _mm_sfence(); }
+
+static bool barrier(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
+
+/*
+ * The kernel interrupts every CPU that runs a thread of the process, and has switched from those that do not run.
+ * Either empties the CPU's write-combining buffers.
+ */
+void persist_fence_all(void) {
+    if (!barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) &&
+        !(barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) && barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)))
+        (void)barrier(MEMBARRIER_CMD_GLOBAL);
+    _mm_sfence();
+}
 
 int persist_resize(int fd, uint64_t bytes) {
     return syscall(SYS_ftruncate, fd, bytes) < 0 || syscall(SYS_fsync, fd) < 0 ? -errno : 0;

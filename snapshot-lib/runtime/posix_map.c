@@ -61,8 +61,9 @@ void *INTERPOSED(mmap)(void *hint, size_t bytes, int protection, int flags, int 
     bool shared = !(flags & MAP_ANONYMOUS) && (type == MAP_SHARED || type == MAP_SHARED_VALIDATE);
     struct region *region = fd >= 0 && !(flags & MAP_ANONYMOUS) ? region_of_file(fd) : NULL;
     bool is_ours = region && !region->inherited;
-    if (is_ours && !shared)
-        region_publish(region); /* a private mapping shows what is committed */
+    int published = is_ours && !shared ? region_publish(region) : 0; /* a private mapping shows what is committed */
+    if (published < 0)
+        return fail(-published);
     if (!shared || (!is_ours && !wants_tracking(flags, fd, path)))
         return kernel_mmap(hint, bytes, protection, flags, fd, offset);
     if (bytes == 0 || offset < 0 || offset % SNAPSHOT_PAGE || bytes > SIZE_MAX / 2)

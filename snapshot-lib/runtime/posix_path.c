@@ -52,7 +52,11 @@ bool is_listed(const char *path) {
 static const char *fix_for(int error) {
     switch (error) {
     case EBUSY:
-        return "another process has it open: end that one first";
+        return "another process has it open, or it was locked with flock(): end that first";
+    case ENOENT:
+        return "its name is another file's by now: open that one";
+    case EMLINK:
+        return "it has several names, and a log lies beside one: remove the others";
     case EUCLEAN:
         return "its log is damaged: restore file and log from a copy, or delete the log to take the file as it is";
     case ESTALE:

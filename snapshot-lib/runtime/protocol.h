@@ -30,19 +30,20 @@ struct protocol {
 
     /*
      * Everything a commit takes but its last fence: that is region_settle()'s. There are changes, the mutex is held.
-     * -ENOSPC: nothing has changed. The caller counts the epoch on.
+     * -ENOSPC, -EUCLEAN the log is damaged: nothing has changed. The caller counts the epoch on.
      */
     int (*commit)(struct region *region, enum commit_mode mode);
 
     /* After the last fence of a program of one thread, and not waited for. NULL: nothing to do. */
     void (*settled)(struct region *region);
 
-    /* Bring to the file, durably, what is committed and in the log alone. NULL: nothing is. */
-    void (*publish)(struct region *region);
+    /* Bring to the file, durably, what is committed and in the log alone. -EUCLEAN: nothing has changed. NULL: nothing
+     * is. */
+    int (*publish)(struct region *region);
 
     /* Take the working copy back to the last commit. What was changed stays logged: it is committed again, unchanged.
-     */
-    void (*rollback)(struct region *region);
+     * -EUCLEAN: nothing has changed. */
+    int (*rollback)(struct region *region);
 
     /* After a rollback: what was changed need not be committed. */
     void (*forget)(struct region *region);

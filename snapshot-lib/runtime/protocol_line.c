@@ -64,10 +64,11 @@ static int commit(struct region *region, enum commit_mode mode) {
     return 0;
 }
 
-static void rollback(struct region *region) {
+static int rollback(struct region *region) {
     for_each_thread (thread, region)
         for_each_word (line, &thread->changes)
             memcpy(line_working(region, line), line_backing(region, line), LINE_BYTES);
+    return 0;
 }
 
 /*

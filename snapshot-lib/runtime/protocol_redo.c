@@ -115,11 +115,13 @@ static void settled(struct region *region) {
 static int commit(struct region *region, enum commit_mode mode) {
     (void)mode;
     region_settle(region);
-    settled(region);
     uint64_t lines = changed_lines(region);
+    if (SEEDED_BUG(RESERVE_LATE))
+        settled(region);
     int status = log_reserve(region, lines);
     if (status < 0)
-        return status;
+        return status; /* before anything is written that this commit's fence would have to wait for */
+    settled(region);
     log_write(region, lines);
     lists_advance(region);
     if (SEEDED_BUG(APPLY_BEFORE_FENCE))
@@ -137,27 +139,6 @@ static void publish_block(void *context, const struct block *block) {
 
 static uint64_t epoch_first(uint64_t base, uint64_t last, uint64_t count) {
     return last - base < count ? base + 1 : last - count + 1;
-}
-
-/* From the logs of the last two commits: the working copy may have newer content of a line already. */
-static void publish(struct region *region) {
-    if (!region->unsettled && region->committed.count == 0 && region->due.count == 0)
-        return;
-    region_settle(region);
-    uint64_t last = region->epoch - 1;
-    for (uint64_t epoch = epoch_first(region->epoch_record, last, 2); epoch <= last; epoch++)
-        log_walk(region->log, sets(), epoch, publish_block, region);
-    if (!SEEDED_BUG(NO_PUBLISH_FENCE))
-        region_fence(region);
-    region->committed.count = region->due.count = 0;
-}
-
-static void rollback(struct region *region) {
-    if (!SEEDED_BUG(ROLLBACK_FROM_FILE))
-        publish(region);
-    for_each_thread (thread, region)
-        for_each_word (line, &thread->changes)
-            memcpy(line_working(region, line), line_backing(region, line), LINE_BYTES);
 }
 
 struct walk {
@@ -201,6 +182,64 @@ static uint64_t newest_complete(const struct recovery_job *job) {
     return newest;
 }
 
+static bool all_complete(const struct recovery_job *job, uint64_t first, uint64_t end) {
+    for (uint64_t epoch = first; epoch < end; epoch++)
+        if (!is_complete(job, epoch))
+            return false;
+    return true;
+}
+
+/* True if no line that may be in the log alone has changed since: then the working copy has its committed content. */
+static bool working_copy_has_all(const struct region *region) {
+    for_each_word (line, &region->due)
+        if (line_is_dirty(region, line))
+            return false;
+    for_each_word (line, &region->committed)
+        if (line_is_dirty(region, line))
+            return false;
+    return true;
+}
+
+static void publish_working_copy(struct region *region) {
+    for_each_word (line, &region->due)
+        line_write(region, line);
+    for_each_word (line, &region->committed)
+        line_write(region, line);
+}
+
+/*
+ * From the logs of the last two commits: the working copy may have newer content of a line already. If it has not, it
+ * stands in for a log that is damaged.
+ */
+static int publish(struct region *region) {
+    if (!region->unsettled && region->committed.count == 0 && region->due.count == 0)
+        return 0;
+    region_settle(region);
+    struct recovery_job job = {.log = region->log, .line_limit = (region->bytes + LINE_BYTES - 1) / LINE_BYTES};
+    uint64_t last = region->epoch - 1, first = epoch_first(region->epoch_record, last, 2);
+    bool is_whole = SEEDED_BUG(PUBLISH_UNCHECKED) || all_complete(&job, first, last + 1);
+    if (!is_whole && !working_copy_has_all(region))
+        return -EUCLEAN;
+    for (uint64_t epoch = first; is_whole && epoch <= last; epoch++)
+        log_walk(region->log, sets(), epoch, publish_block, region);
+    if (!is_whole)
+        publish_working_copy(region);
+    if (!SEEDED_BUG(NO_PUBLISH_FENCE))
+        region_fence(region);
+    region->committed.count = region->due.count = 0;
+    return 0;
+}
+
+static int rollback(struct region *region) {
+    int status = SEEDED_BUG(ROLLBACK_FROM_FILE) ? 0 : publish(region);
+    if (status < 0)
+        return status;
+    for_each_thread (thread, region)
+        for_each_word (line, &thread->changes)
+            memcpy(line_working(region, line), line_backing(region, line), LINE_BYTES);
+    return 0;
+}
+
 static bool has_blocks(const struct recovery_job *job, uint64_t epoch) {
     return log_walk(job->log, sets(), epoch, NULL, NULL) > 0;
 }
@@ -212,9 +251,8 @@ static bool has_blocks(const struct recovery_job *job, uint64_t epoch) {
 static int recover_redo(struct recovery_job *job) {
     uint64_t base = job->last.epoch, newest = newest_complete(job);
     uint64_t first = epoch_first(base, newest, SEEDED_BUG(REPLAY_ONE) ? 1 : SEEDED_BUG(REPLAY_TWO) ? 2 : 3);
-    for (uint64_t epoch = first; epoch < newest; epoch++)
-        if (!is_complete(job, epoch))
-            return -EUCLEAN;
+    if (!all_complete(job, first, newest))
+        return -EUCLEAN;
     if (has_blocks(job, newest + 2) || has_blocks(job, newest + 3))
         return -EUCLEAN;
     for (uint64_t epoch = first; epoch <= newest; epoch++)

@@ -92,10 +92,11 @@ static void visit_lines(struct region *region, uint64_t offset, uint64_t bytes, 
         visit(region, line);
 }
 
-static void changes_of_list(struct region *region, line_visitor *visit) {
+static int changes_of_list(struct region *region, line_visitor *visit) {
     for_each_thread (thread, region)
         for_each_word (place, &thread->changes)
             visit_lines(region, place >> 16, place & 0xffff, visit);
+    return 0;
 }
 
 typedef void entry_visitor(void *context, struct entry entry);
@@ -114,18 +115,21 @@ static void block_entries(const struct block *block, entry_visitor *visit, void 
 struct nv_walk {
     struct region *region;
     line_visitor *visit;
+    uint64_t entries;
 };
 
 static void visit_entry(void *context, struct entry entry) {
-    const struct nv_walk *walk = context;
+    struct nv_walk *walk = context;
+    walk->entries++;
     visit_lines(walk->region, entry.offset, entry.bytes, walk->visit);
 }
 
 static void visit_block(void *context, const struct block *block) { block_entries(block, visit_entry, context); }
 
-/* The chunks of this epoch in the log file, and what is not there yet. */
-static void changes_of_log(struct region *region, line_visitor *visit) {
-    struct nv_walk walk = {region, visit};
+/* The chunks of this epoch in the log file, and what is not there yet. -EUCLEAN: not all that was logged. */
+static int changes_of_log(struct region *region, line_visitor *visit) {
+    struct nv_walk walk = {region, visit, 0};
+    uint64_t logged = 0;
     struct log_view written = region->log;
     written.bytes = log_chunk_offset(SETS, 0, atomic_load(&region->chunk_next));
     log_walk(written, SETS, region->epoch, visit_block, &walk);
@@ -134,16 +138,17 @@ static void changes_of_log(struct region *region, line_visitor *visit) {
         for (size_t i = 0; i < thread->waiting.count; i++)
             visit_block(&walk, &waiting[i]);
         visit_block(&walk, &thread->block);
+        logged += thread->change_count;
     }
+    return walk.entries == logged || SEEDED_BUG(WALK_UNCHECKED) ? 0 : -EUCLEAN;
 }
 
 /* Each line once: the marks serve no other purpose here. */
-static void write_once(struct region *region, uint64_t line) {
+static void list_once(struct region *region, uint64_t line) {
     if (line_is_dirty(region, line))
         return;
     line_set(region, line, LINE_DIRTY);
     vector_push_word(&region->committed, line);
-    line_write(region, line);
 }
 
 static void record_commit(struct region *region) {
@@ -154,26 +159,37 @@ static void record_commit(struct region *region) {
     region->stats.log_bytes += sizeof(record);
 }
 
-static void marks_reset(struct region *region) {
-    region->stats.lines_logged += region->committed.count;
+static void lines_unlist(struct region *region) {
     for_each_word (line, &region->committed)
         line_set(region, line, LINE_CLEAN);
     region->committed.count = 0;
+}
+
+static void changes_forget(struct region *region) {
+    lines_unlist(region);
     for_each_thread (thread, region)
         thread->changes.count = 0;
 }
 
-static int commit(struct region *region, void changes(struct region *region, line_visitor *visit)) {
+/* Nothing is written before it is known that the log names all that changed. */
+static int commit(struct region *region, int changes(struct region *region, line_visitor *visit)) {
     int status = thread_logs_write(region);
     if (status < 0)
         return status;
     if (!SEEDED_BUG(NO_LOG_FENCE))
         region_fence(region);
-    changes(region, write_once);
+    status = changes(region, list_once);
+    if (status < 0) {
+        lines_unlist(region);
+        return status;
+    }
+    for_each_word (line, &region->committed)
+        line_write(region, line);
     if (!SEEDED_BUG(NO_DATA_FENCE))
         region_fence(region);
     record_commit(region);
-    marks_reset(region);
+    region->stats.lines_logged += region->committed.count;
+    changes_forget(region);
     return 0;
 }
 
@@ -191,9 +207,17 @@ static void line_restore(struct region *region, uint64_t line) {
     memcpy(line_working(region, line), line_backing(region, line), LINE_BYTES);
 }
 
-static void rollback_list(struct region *region) { changes_of_list(region, line_restore); }
+static int rollback_list(struct region *region) { return changes_of_list(region, line_restore); }
 
-static void rollback_nv(struct region *region) { changes_of_log(region, line_restore); }
+static void line_leave(struct region *region, uint64_t line) {
+    (void)region;
+    (void)line;
+}
+
+static int rollback_nv(struct region *region) {
+    int status = changes_of_log(region, line_leave);
+    return status < 0 ? status : changes_of_log(region, line_restore);
+}
 
 static void collect_entry(void *context, struct entry entry) {
     *(struct entry *)vector_push(context, sizeof(entry)) = entry;
@@ -246,7 +270,7 @@ const struct protocol protocol_undo = {
     .log_range = log_range_list,
     .commit = commit_list,
     .rollback = rollback_list,
-    .forget = marks_reset,
+    .forget = changes_forget,
     .recover = recover_undo,
 };
 
@@ -257,6 +281,6 @@ const struct protocol protocol_undo_nv = {
     .log_range = log_range_nv,
     .commit = commit_nv,
     .rollback = rollback_nv,
-    .forget = marks_reset,
+    .forget = changes_forget,
     .recover = recover_undo,
 };

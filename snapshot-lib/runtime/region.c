@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "seeded_bug.h"
+
 #define SPAN_BYTES_MIN (1ull << 30)
 
 struct region regions[REGIONS_MAX];
@@ -146,12 +148,18 @@ static uint64_t span_for(uint64_t bytes) {
     return span < DATA_BYTES_MAX ? span : DATA_BYTES_MAX;
 }
 
+static int region_lock(struct region *region, const struct open_request *request) {
+    struct stat status;
+    if (fstat(request->fd, &status) < 0)
+        return -errno;
+    return S_ISREG(status.st_mode) ? file_lock(region, request) : -EINVAL;
+}
+
+/* With the lock: nobody resizes the file now. */
 static int region_size(struct region *region, const struct open_request *request) {
     struct stat status;
     if (fstat(request->fd, &status) < 0)
         return -errno;
-    if (!S_ISREG(status.st_mode))
-        return -EINVAL;
     region->bytes = (uint64_t)status.st_size;
     if (region->bytes > DATA_BYTES_MAX || request->room_bytes > DATA_BYTES_MAX)
         return -EFBIG;
@@ -160,7 +168,9 @@ static int region_size(struct region *region, const struct open_request *request
     region->mapped_bytes = (region->bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE * SNAPSHOT_PAGE;
     region->span_bytes = span_for(region->bytes > request->room_bytes ? region->bytes : request->room_bytes);
     int result = file_identity_read(request->fd, &region->identity);
-    return result < 0 ? result : log_file_discard_stale(region, &status);
+    if (result < 0 || (request->flags & SNAPSHOT_ADOPT && !SEEDED_BUG(DISCARD_UNASKED)))
+        return result; /* a log to adopt is not stale, however little the copy of the file has */
+    return log_file_discard_stale(region, &status);
 }
 
 static void region_release(struct region *region) {
@@ -182,12 +192,15 @@ static void region_release(struct region *region) {
     if (region->backing)
         kernel_munmap(region->backing, region->span_bytes);
     log_file_close(region);
+    file_unlock(region);
     memset(region, 0, sizeof(*region));
 }
 
 static int region_fill(struct region *region, const struct open_request *request) {
     region->protocol = protocol_choose(request->flags);
-    int status = region->protocol ? region_size(region, request) : -EINVAL;
+    int status = region->protocol ? region_lock(region, request) : -EINVAL;
+    if (status == 0)
+        status = region_size(region, request);
     if (status == 0)
         status = log_file_open(region, request->path, request->flags);
     if (status == 0)
@@ -209,7 +222,7 @@ static int region_open_locked(const struct open_request *request, struct region 
     if (region == regions + REGIONS_MAX)
         return -EMFILE;
     memset(region, 0, sizeof(*region));
-    region->log_fd = region->data_fd = -1;
+    region->log_fd = region->data_fd = region->lock_fd = -1;
     pthread_mutex_init(&region->mutex, NULL);
     int status = region_fill(region, request);
     if (status < 0) {
@@ -231,21 +244,24 @@ int region_open(const struct open_request *request, struct region **out) {
     return status;
 }
 
-/* A file that was closed needs its log no more, so that whatever is done to it then is not taken for a crash. */
-static void region_close_locked(struct region *region) {
-    if (!region->inherited)
-        region_detach(region);
+/*
+ * A file that was closed needs its log no more, so that whatever is done to it then is not taken for a crash. It is
+ * closed also if its log is damaged, as a crash would leave it.
+ */
+static int region_close_locked(struct region *region) {
+    int status = region->inherited ? 0 : region_detach(region);
     region->in_use = false;
     if (region->data_fd >= 0)
         close(region->data_fd);
     region_release(region);
+    return status;
 }
 
 int region_close(struct region *region) {
     pthread_mutex_lock(&regions_mutex);
-    region_close_locked(region);
+    int status = region_close_locked(region);
     pthread_mutex_unlock(&regions_mutex);
-    return 0;
+    return status;
 }
 
 /* Without a working copy, and in one step: no other thread finds it half open. */
@@ -255,7 +271,7 @@ int region_recover(int fd, const char *path) {
     pthread_mutex_lock(&regions_mutex);
     int status = region_open_locked(&request, &region);
     if (status == 0)
-        region_close_locked(region);
+        status = region_close_locked(region);
     pthread_mutex_unlock(&regions_mutex);
     return status;
 }
@@ -266,41 +282,16 @@ void region_populate(struct region *region) {
         memset((void *)region->page_wanted, 1, region->mapped_bytes / SNAPSHOT_PAGE);
 }
 
-/* Behind the end of the file nothing is kept: the line that has the end is written whole. */
-static void tail_clear(struct region *region) {
-    memset(region->working + region->bytes, 0, -region->bytes % LINE_BYTES);
-}
-
-static int commit_checked(struct region *region, enum commit_mode mode) {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&mutex);
-    check_commit(region);
-    int status = region_commit(region, mode);
-    if (status == 0)
-        check_committed(region);
-    pthread_mutex_unlock(&mutex);
-    return status;
-}
-
-/* Every commit passes here: what has to hold before it, whatever the protocol. */
 int region_msync(struct region *region, enum commit_mode mode) {
-    if (region->inherited)
-        return -EPERM;
-    tail_clear(region);
-    int status = pages_back(region);
-    return status < 0 ? status : region->shadow ? commit_checked(region, mode) : region_commit(region, mode);
+    return region->inherited ? -EPERM : region_commit(region, mode);
 }
 
-int region_invalidate(struct region *region) {
-    if (region->inherited)
-        return -EPERM;
-    region_rollback(region);
-    return 0;
-}
+int region_invalidate(struct region *region) { return region->inherited ? -EPERM : region_rollback(region); }
 
 /* A program that ends need not unmap its files: who reads them then finds what is committed. */
 static __attribute__((destructor)) void publish_at_exit(void) {
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use && !regions[i].inherited)
-            region_publish(&regions[i]);
+        if (regions[i].in_use && !regions[i].inherited && region_publish(&regions[i]) < 0)
+            dprintf(STDERR_FILENO, "snapshot: %s: its log is damaged, and the file lacks what only the log had\n",
+                    regions[i].path);
 }

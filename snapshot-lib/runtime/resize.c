@@ -20,6 +20,8 @@ static uint64_t pages_up(uint64_t bytes) { return (bytes + SNAPSHOT_PAGE - 1) / 
 
 static int file_resize(struct region *region, int fd, uint64_t bytes) {
     struct file_record record = file_record_read(region->log);
+    if (record.sequence == 0)
+        return -EUCLEAN;
     record.bytes = region->bytes;
     record.bytes_next = bytes;
     file_record_write(region->log, record);
@@ -47,10 +49,11 @@ static int grow(struct region *region, int fd, uint64_t bytes) {
 
 static int cut(struct region *region, int fd, uint64_t bytes) {
     uint64_t pages = pages_up(bytes);
-    int status = region_msync(region, COMMIT_DURABLE);
+    int status = region_commit_locked(region, COMMIT_DURABLE);
+    if (status == 0)
+        status = region_detach_locked(region);
     if (status < 0)
         return status;
-    region_detach(region);
     status = file_resize(region, fd, bytes);
     if (status < 0)
         return status;
@@ -66,14 +69,16 @@ static int cut(struct region *region, int fd, uint64_t bytes) {
 
 /*
  * `fd` is any writable descriptor of the file. Ordered against stores and commits by the program, like msync. 0,
- * -EFBIG: more than the addresses kept for it, -ENOSPC from the commit, or what ftruncate and fsync return.
+ * -EFBIG: more than the addresses kept for it, -ENOSPC and -EUCLEAN from the commit, -EUCLEAN also if the log does not
+ * say whose it is, or what ftruncate and fsync return.
  */
 int region_resize(struct region *region, int fd, uint64_t bytes) {
     if (region->inherited)
         return -EPERM;
     if (bytes > region->span_bytes)
         return -EFBIG;
-    if (bytes == region->bytes)
-        return 0;
-    return bytes > region->bytes ? grow(region, fd, bytes) : cut(region, fd, bytes);
+    region_enter(region);
+    int status = bytes > region->bytes ? grow(region, fd, bytes) : bytes < region->bytes ? cut(region, fd, bytes) : 0;
+    region_leave(region);
+    return status;
 }

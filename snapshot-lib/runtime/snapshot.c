@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -73,12 +74,14 @@ static int map_opened(const struct open_request *request, size_t bytes, struct r
 
 int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, void **address) {
     struct region *region = NULL;
+    char real[PATH_MAX];
     /* Not by the interposed open(), which would recover the file first: mapping it does, once. */
     int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0)
         return -errno;
-    struct open_request request = {.fd = fd, .path = path, .flags = flags, .hint = hint, .room_bytes = bytes};
-    int result = map_opened(&request, bytes, &region);
+    struct open_request request = {.fd = fd, .path = real, .flags = flags, .hint = hint, .room_bytes = bytes};
+    /* The log lies beside the file, not beside a link to it, which another open would not find. */
+    int result = realpath(path, real) ? map_opened(&request, bytes, &region) : -errno;
     if (result < 0) {
         close(fd);
         return result;

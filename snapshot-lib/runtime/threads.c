@@ -2,6 +2,7 @@
 /* Which log a thread uses: its own, found without a lock, handed on when it ends. */
 #include "internal.h"
 
+#include "seeded_bug.h"
 #include "vector.h"
 
 struct thread_slot {
@@ -12,15 +13,23 @@ struct thread_slot {
 static _Thread_local struct thread_slot thread_slots[REGIONS_MAX];
 extern struct region regions[REGIONS_MAX];
 
-/* At the end of a thread: another may take its log over, with whatever it still holds for the next commit. */
+/*
+ * At the end of a thread: another may take its log over, with whatever it still holds for the next commit. The mutex
+ * keeps the region from being closed, and the log from being freed, in between.
+ */
 static void thread_end(void *unused) {
     (void)unused;
+    bool locks = !SEEDED_BUG(THREAD_END_UNLOCKED);
+    if (locks)
+        pthread_mutex_lock(&regions_mutex);
     for (size_t i = 0; i < REGIONS_MAX; i++) {
         struct thread_slot *slot = &thread_slots[i];
         if (slot->log && regions[i].in_use && regions[i].generation == slot->generation)
             atomic_store(&slot->log->in_use, false);
         slot->log = NULL;
     }
+    if (locks)
+        pthread_mutex_unlock(&regions_mutex);
 }
 
 static pthread_key_t thread_end_key;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <ranges>
+#include <set>
 #include <stdexcept>
 
 static std::vector<Image::Line> linesOf(const uint8_t *bytes, size_t size) {
@@ -53,6 +55,20 @@ static void exploreSubsets(const Image &durable, const Mapping &mapping, const P
     }
 }
 
+// The thread's writes become durable, and with a line what any thread wrote there before: a line keeps its order.
+static void fence(Image &durable, const Mapping &mapping, Pending &pending, unsigned thread) {
+    std::set<const uint8_t *> lines;
+    Pending left, arrived;
+    for (const PersistEvent *event : std::views::reverse(pending)) {
+        if (thread == EveryThread || event->thread == thread)
+            lines.insert(event->target);
+        (lines.contains(event->target) ? arrived : left).push_back(event);
+    }
+    for (const PersistEvent *event : std::views::reverse(arrived))
+        apply(durable, mapping, *event, 0xff);
+    pending.assign(left.rbegin(), left.rend());
+}
+
 void exploreCrashes(const Image &before, const Mapping &mapping, const std::vector<PersistEvent> &events,
                     size_t exhaustive_lines, size_t samples, uint64_t seed,
                     const std::function<void(const Crash &, Image &)> &visit) {
@@ -70,10 +86,6 @@ void exploreCrashes(const Image &before, const Mapping &mapping, const std::vect
             pending.push_back(&events[position]);
             continue;
         }
-        unsigned thread = events[position].thread;
-        for (const PersistEvent *event : pending)
-            if (event->thread == thread)
-                apply(durable, mapping, *event, 0xff);
-        std::erase_if(pending, [&](const PersistEvent *event) { return event->thread == thread; });
+        fence(durable, mapping, pending, events[position].thread);
     }
 }

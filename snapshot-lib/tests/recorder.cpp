@@ -47,8 +47,12 @@ int persist_resize(int fd, uint64_t bytes) {
     return ftruncate(fd, static_cast<off_t>(bytes)) < 0 ? -errno : 0;
 }
 
-void persist_fence() {
+static void recordFence(unsigned thread) {
     std::lock_guard<std::mutex> lock(mutex);
     if (recorder)
-        recorder->events.push_back({nullptr, this_thread, {}});
+        recorder->events.push_back({nullptr, thread, {}});
 }
+
+void persist_fence() { recordFence(this_thread); }
+
+void persist_fence_all() { recordFence(EveryThread); }

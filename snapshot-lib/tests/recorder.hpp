@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <vector>
 
+constexpr unsigned EveryThread = 0;
+
 struct PersistEvent {
     uint8_t *target; // null: a fence
-    unsigned thread; // a fence waits for the writes of its own thread
+    unsigned thread; // a fence waits for the writes of its own thread; EveryThread: of all
     std::array<uint8_t, 64> content;
 };
 

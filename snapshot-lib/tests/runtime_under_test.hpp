@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 #include <unistd.h>
+#include <utility>
 
 #define _Alignas alignas
 #define _Static_assert static_assert
@@ -29,7 +30,7 @@ int recover(struct log_view log, uint8_t *backing, uint64_t data_bytes, const st
             struct recovery *result);
 int log_file_check(struct log_view log);
 int snapshot_test_commit(const void *address, bool declared);
-void snapshot_test_publish(const void *address);
+int snapshot_test_publish(const void *address);
 int snapshot_test_views(const void *address, struct log_view *log, struct log_view *backing);
 }
 
@@ -65,6 +66,7 @@ class TrackedFile {
             snapshot_unmap(address);
         address = nullptr;
     }
+    void *release() { return std::exchange(address, nullptr); }
     int error() const { return status; }
     uint8_t *working() const { return static_cast<uint8_t *>(address); }
     int commit() { return snapshot_sync(address); }

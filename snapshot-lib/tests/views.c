@@ -6,7 +6,7 @@
 
 int snapshot_test_views(const void *address, struct log_view *log, struct log_view *backing);
 int snapshot_test_commit(const void *address, bool declared);
-void snapshot_test_publish(const void *address);
+int snapshot_test_publish(const void *address);
 
 int snapshot_test_views(const void *address, struct log_view *log, struct log_view *backing) {
     struct region *region = region_find(address);
@@ -22,4 +22,4 @@ int snapshot_test_commit(const void *address, bool declared) {
     return region ? region_commit(region, declared ? COMMIT_DECLARED : COMMIT_DURABLE) : -EINVAL;
 }
 
-void snapshot_test_publish(const void *address) { region_publish(region_find(address)); }
+int snapshot_test_publish(const void *address) { return region_publish(region_find(address)); }

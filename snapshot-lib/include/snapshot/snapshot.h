@@ -64,16 +64,18 @@ struct snapshot_stats {
 /*
  * Map the whole of `path` at `hint` (NULL: where it was last time), created or extended to `bytes` first; bytes = 0
  * takes the file's size. Another address is used if that one is not free, unless SNAPSHOT_FIXED. Returns 0 and the
- * address of the working copy, or -errno: EBUSY it is mapped already, here or in another process; EUCLEAN the log is
- * damaged; ESTALE the log belongs to another file; EINVAL it is empty, the log is of another version or byte order, or
- * of a file of another size, or there is no such protocol; EFBIG it is larger than 256 GiB; EEXIST see SNAPSHOT_FIXED;
- * EMFILE 16 files are mapped; and whatever open, ftruncate and mmap return.
+ * address of the working copy, or -errno: EBUSY it is mapped already, here or in another process, or locked with
+ * flock(); EUCLEAN the log is damaged; ESTALE the log belongs to another file; EMLINK it has several names; ENOENT its
+ * name went to another file meanwhile; EINVAL it is empty, the log is of another version or byte order, or of a file of
+ * another size, or there is no such protocol; EFBIG it is larger than 256 GiB; EEXIST see SNAPSHOT_FIXED; EMFILE 16
+ * files are mapped; and whatever open, ftruncate and mmap return.
  */
 int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, void **address);
 
 /*
  * Make everything stored so far durable, atomically. 0, or -ENOSPC if the log cannot grow (nothing was changed: free
- * some space and call again, or roll back), -EINVAL if address is not a mapped snapshot.
+ * some space and call again, or roll back), -EUCLEAN if the protocol undo-nv finds its log damaged (nothing was
+ * changed), -EINVAL if address is not a mapped snapshot.
  */
 int snapshot_sync(void *address);
 
@@ -85,10 +87,16 @@ int snapshot_sync(void *address);
  */
 int snapshot_resize(void *address, size_t bytes);
 
-/* Take the working copy back to the last commit. 0 or -EINVAL. */
+/*
+ * Take the working copy back to the last commit. 0, -EINVAL, or -EUCLEAN if the log is damaged and nothing else has
+ * what is to come back: nothing was changed, and the next commit takes the working copy as it is.
+ */
 int snapshot_rollback(void *address);
 
-/* Unmap, discarding what was not committed. 0 or -EINVAL. */
+/*
+ * Unmap, discarding what was not committed. 0, -EINVAL, or -EUCLEAN if the log is damaged and nothing else has what was
+ * committed: the file is unmapped all the same, and it and its log are left as a crash would leave them.
+ */
 int snapshot_unmap(void *address);
 
 /* Announce that [address, address + bytes) is about to be written by code the compiler pass has not seen. */

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A log that is damaged while the file is open: who needs it is told, and what the working copy still has is not lost.
+#include <functional>
+
+#include "file_test.hpp"
+
+namespace {
+
+constexpr size_t Bytes = 8192;
+
+class OpenDamage : public FileTest {
+  protected:
+    // One bit of the first word in the log that has the value: of the newest block, as earlier ones have other values.
+    static void damage(const TrackedFile &file, uint64_t value) {
+        Mapping mapping = file.mapping();
+        for (size_t at = LOG_CHUNKS_OFFSET; at < mapping.log_bytes; at += 8)
+            if (word(mapping.log + at) == value) {
+                const_cast<uint8_t *>(mapping.log)[at] ^= 1;
+                return;
+            }
+        FAIL() << "the log does not have " << value;
+    }
+
+    static void commit(TrackedFile &file, size_t offset, uint64_t value) {
+        trackedStore(file.working() + offset, value);
+        ASSERT_EQ(file.commit(), 0);
+    }
+};
+
+TEST_F(OpenDamage, IsNoLossAtTheEndIfTheWorkingCopyHasTheLines) {
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_REDO);
+    commit(file, 0, 0x1111);
+    commit(file, 4096, 0x2222);
+    damage(file, 0x1111);
+    damage(file, 0x2222);
+    EXPECT_EQ(snapshot_unmap(file.release()), 0);
+    TrackedFile again(path, 0);
+    EXPECT_EQ(word(again, 0), 0x1111u);
+    EXPECT_EQ(word(again, 4096), 0x2222u);
+}
+
+TEST_F(OpenDamage, IsReportedByRollbackWhichChangesNothing) {
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_REDO);
+    commit(file, 64, 0x1111);
+    damage(file, 0x1111);
+    trackedStore(file.working() + 64, 5);
+    EXPECT_EQ(snapshot_rollback(file.working()), -EUCLEAN);
+    EXPECT_EQ(word(file, 64), 5u);
+    EXPECT_EQ(file.commit(), 0); // of what the program has now: it does not need the old log any more
+    EXPECT_EQ(snapshot_rollback(file.working()), 0);
+    EXPECT_EQ(word(file, 64), 5u);
+}
+
+TEST_F(OpenDamage, IsReportedAtTheEndIfNothingElseHasTheLines) {
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_REDO);
+    commit(file, 64, 0x1111);
+    commit(file, 64, 0x2222);
+    damage(file, 0x2222);
+    trackedStore(file.working() + 64, 5);
+    EXPECT_EQ(snapshot_unmap(file.release()), -EUCLEAN);
+    TrackedFile again(path, 0); // as after a crash: the last commit looks unfinished
+    EXPECT_EQ(word(again, 64), 0x1111u);
+}
+
+TEST_F(OpenDamage, IsReportedByAPublication) {
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_REDO);
+    commit(file, 64, 0x1111);
+    trackedStore(file.working() + 64, 5);
+    damage(file, 0x1111);
+    EXPECT_EQ(snapshot_test_publish(file.working()), -EUCLEAN);
+    EXPECT_EQ(word(file, 64), 5u);
+}
+
+TEST_F(OpenDamage, OfWhatTheCommitOfUndoNvWalksIsReportedBeforeAnythingChanges) {
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_UNDO_NV);
+    for (size_t line = 0; line < 100; line++)
+        trackedStore(file.working() + 64 * line, 0x1000 + line);
+    ASSERT_EQ(file.commit(), 0);
+    for (size_t line = 0; line < 100; line++)
+        trackedStore(file.working() + 64 * line, 0x2000 + line);
+    damage(file, 0x1003); // the old content, in a block that is in the log already
+    Image before = file.image();
+    EXPECT_EQ(file.commit(), -EUCLEAN);
+    EXPECT_EQ(snapshot_rollback(file.working()), -EUCLEAN);
+    EXPECT_EQ(word(file, 64), 0x2001u);
+    Image after = file.image();
+    EXPECT_EQ(memcmp(before.dataBytes(), after.dataBytes(), Bytes), 0);
+    EXPECT_EQ(snapshot_unmap(file.release()), -EUCLEAN);
+    TrackedFile again(path, 0);
+    EXPECT_EQ(word(again, 64 * 99), 0x1000u + 99);
+}
+
+TEST_F(OpenDamage, OfTheFileRecordsIsReportedByAResize) {
+    for (size_t size : {2 * Bytes, Bytes / 2}) {
+        TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_REDO);
+        ASSERT_EQ(file.error(), 0);
+        auto *log = const_cast<uint8_t *>(file.mapping().log);
+        std::array<uint8_t, 512> kept;
+        memcpy(kept.data(), log + LOG_FILE_RECORD_OFFSET, kept.size());
+        for (uint64_t sequence : {0, 1})
+            log[log_file_record_offset(sequence) + 8] ^= 1;
+        EXPECT_EQ(snapshot_resize(file.working(), size), -EUCLEAN);
+        memcpy(log + LOG_FILE_RECORD_OFFSET, kept.data(), kept.size());
+    }
+}
+
+} // namespace
