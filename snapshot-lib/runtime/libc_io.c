@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel writes: files, sockets, attributes of files; and streams beyond fread and fgets. */
+/* What the kernel writes without waiting: files, sockets, attributes of files. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <arpa/inet.h>
@@ -30,8 +30,6 @@ static void announce_vectors(const struct iovec *vectors, size_t count) {
         writes(vectors[i].iov_base, vectors[i].iov_len);
 }
 
-WRAPPER(ssize_t, readv, (int fd, const struct iovec *to, int count), (fd, to, count),
-        announce_vectors(to, (size_t)count))
 WRAPPER(ssize_t, preadv, (int fd, const struct iovec *to, int count, off_t at), (fd, to, count, at),
         announce_vectors(to, (size_t)count))
 WRAPPER(ssize_t, preadv64, (int fd, const struct iovec *to, int count, off_t at), (fd, to, count, at),
@@ -45,38 +43,12 @@ static void announce_address(const void *address, const socklen_t *bytes) {
     OUT(bytes);
 }
 
-static void announce_message(const struct msghdr *message) {
-    writes(message, sizeof(*message));
-    writes(message->msg_name, message->msg_namelen);
-    writes(message->msg_control, message->msg_controllen);
-    announce_vectors(message->msg_iov, message->msg_iovlen);
-}
-
-static void announce_messages(const struct mmsghdr *messages, unsigned count) {
-    writes(messages, count * sizeof(*messages));
-    for (unsigned i = 0; i < count; i++)
-        announce_message(&messages[i].msg_hdr);
-}
-
-WRAPPER(ssize_t, recvfrom, (int fd, void *to, size_t n, int flags, struct sockaddr *from, socklen_t *bytes),
-        (fd, to, n, flags, from, bytes), writes(to, n);
-        announce_address(from, bytes))
-WRAPPER(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), announce_message(message))
-WRAPPER(int, recvmmsg, (int fd, struct mmsghdr *to, unsigned count, int flags, struct timespec *wait),
-        (fd, to, count, flags, wait), announce_messages(to, count);
-        OUT(wait))
-WRAPPER(int, accept, (int fd, struct sockaddr *from, socklen_t *bytes), (fd, from, bytes),
-        announce_address(from, bytes))
-WRAPPER(int, accept4, (int fd, struct sockaddr *from, socklen_t *bytes, int flags), (fd, from, bytes, flags),
-        announce_address(from, bytes))
 WRAPPER(int, getsockname, (int fd, struct sockaddr *from, socklen_t *bytes), (fd, from, bytes),
         announce_address(from, bytes))
 WRAPPER(int, getpeername, (int fd, struct sockaddr *from, socklen_t *bytes), (fd, from, bytes),
         announce_address(from, bytes))
 WRAPPER(int, getsockopt, (int fd, int level, int name, void *to, socklen_t *bytes), (fd, level, name, to, bytes),
         announce_address(to, bytes))
-WRAPPER(int, getaddrinfo, (const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **to),
-        (host, port, hints, to), OUT(to))
 WRAPPER(const char *, inet_ntop, (int family, const void *from, char *to, socklen_t n), (family, from, to, n),
         writes(to, n))
 WRAPPER(int, inet_pton, (int family, const char *from, void *to), (family, from, to),
@@ -87,15 +59,6 @@ WRAPPER(int, pipe, (int fds[2]), (fds), writes(fds, 2 * sizeof(int)))
 WRAPPER(int, pipe2, (int fds[2], int flags), (fds, flags), writes(fds, 2 * sizeof(int)))
 WRAPPER(int, socketpair, (int domain, int type, int protocol, int fds[2]), (domain, type, protocol, fds),
         writes(fds, 2 * sizeof(int)))
-WRAPPER_WAITS(int, poll, (struct pollfd * fds, nfds_t count, int wait_ms), (fds, count, wait_ms),
-              writes(fds, count * sizeof(*fds)))
-WRAPPER_WAITS(int, select, (int count, fd_set *in, fd_set *out, fd_set *bad, struct timeval *wait),
-              (count, in, out, bad, wait), OUT(in);
-              OUT(out); OUT(bad); OUT(wait))
-WRAPPER_WAITS(int, epoll_wait, (int fd, struct epoll_event *to, int count, int wait_ms), (fd, to, count, wait_ms),
-              writes(to, (size_t)count * sizeof(*to)))
-WRAPPER_WAITS(pid_t, wait, (int *status), (status), OUT(status))
-WRAPPER_WAITS(pid_t, waitpid, (pid_t child, int *status, int flags), (child, status, flags), OUT(status))
 
 WRAPPER(int, stat, (const char *path, struct stat *to), (path, to), OUT(to))
 WRAPPER(int, lstat, (const char *path, struct stat *to), (path, to), OUT(to))
@@ -126,29 +89,7 @@ WRAPPER_CHECKED(ssize_t, readlink, (const char *path, char *to, size_t n, size_t
 WRAPPER(ssize_t, readlinkat, (int fd, const char *path, char *to, size_t n), (fd, path, to, n), writes(to, n))
 WRAPPER(int, mkstemp, (char *path), (path), if (tracked(path)) writes(path, strlen(path)))
 WRAPPER(char *, mkdtemp, (char *path), (path), if (tracked(path)) writes(path, strlen(path)))
-WRAPPER(int, getentropy, (void *to, size_t n), (to, n), writes(to, n))
 
-WRAPPER(size_t, fread_unlocked, (void *to, size_t size, size_t count, FILE *stream), (to, size, count, stream),
-        writes(to, size *count))
-WRAPPER(char *, fgets_unlocked, (char *to, int n, FILE *stream), (to, n, stream), writes(to, n > 0 ? (size_t)n : 0))
-WRAPPER(wchar_t *, fgetws, (wchar_t * to, int n, FILE *stream), (to, n, stream),
-        writes(to, n > 0 ? (size_t)n * sizeof(wchar_t) : 0))
-/* A line longer than the buffer makes realloc move it out of the tracked file, where it was not allocated: an error. */
-WRAPPER(ssize_t, getdelim, (char **line, size_t *n, int delimiter, FILE *stream), (line, n, delimiter, stream),
-        if (*line) writes(*line, *n);
-        OUT(line); OUT(n))
-WRAPPER(ssize_t, __getdelim, (char **line, size_t *n, int delimiter, FILE *stream), (line, n, delimiter, stream),
-        if (*line) writes(*line, *n);
-        OUT(line); OUT(n))
-WRAPPER(ssize_t, getline, (char **line, size_t *n, FILE *stream), (line, n, stream), if (*line) writes(*line, *n);
-        OUT(line); OUT(n))
-
-ssize_t WRAP_CHECKED(recv)(int fd, void *to, size_t n, size_t room, int flags);
-ssize_t WRAP_CHECKED(recv)(int fd, void *to, size_t n, size_t room, int flags) {
-    room_check(n, room);
-    writes(to, n);
-    return recv(fd, to, n, flags);
-}
 ssize_t WRAP_CHECKED(pread64)(int fd, void *to, size_t n, off_t at, size_t room);
 ssize_t WRAP_CHECKED(pread64)(int fd, void *to, size_t n, off_t at, size_t room) {
     room_check(n, room);

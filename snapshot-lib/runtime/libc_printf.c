@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The printf family of abi.def. How much a call writes is found by formatting once without a target. */
+/* The printf family of abi.def. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <printf.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <wchar.h>
 
-#include "libc_wrap.h"
+#include "bounce.h"
 
 #define ARGUMENTS_MAX 64
 
@@ -55,13 +55,31 @@ static void announce_counts(const char *format, va_list arguments) {
     va_end(copy);
 }
 
-static size_t formatted_bytes(const char *format, va_list arguments) {
-    announce_counts(format, arguments);
+/* Into memory of ours first: how much it will be, nobody knows, and a handler of the program's may commit. */
+static int print_aside(char *to, size_t n, const char *format, va_list arguments) {
+    char small[512], *text = small;
+    if (SEEDED_BUG(ANNOUNCE_BEFORE_CALLBACKS)) {
+        writes(to, n);
+        return vsnprintf(to, n, format, arguments);
+    }
     va_list copy;
     va_copy(copy, arguments);
-    int length = vsnprintf(NULL, 0, format, copy);
+    int length = vsnprintf(small, sizeof(small), format, copy);
     va_end(copy);
-    return length < 0 ? 0 : (size_t)length + 1;
+    size_t bytes = length < 0 ? 0 : (size_t)length < n ? (size_t)length + 1 : n;
+    if (bytes > sizeof(small)) {
+        text = aside_map(bytes);
+        if (!text)
+            abort();
+        vsnprintf(text, bytes, format, arguments);
+    }
+    if (bytes > 0) {
+        text[bytes - 1] = '\0';
+        store_tracked(to, text, bytes);
+    }
+    if (text != small)
+        aside_unmap(text, bytes);
+    return length;
 }
 
 int WRAP(vsnprintf)(char *to, size_t n, const char *format, va_list arguments);
@@ -70,19 +88,13 @@ int WRAP(__vsnprintf_chk)(char *to, size_t n, int flag, size_t room, const char 
 int WRAP(__vsprintf_chk)(char *to, int flag, size_t room, const char *format, va_list arguments);
 
 int WRAP(vsnprintf)(char *to, size_t n, const char *format, va_list arguments) {
-    if (tracked(to)) {
-        size_t bytes = formatted_bytes(format, arguments);
-        writes(to, bytes < n ? bytes : n);
-    }
     announce_counts(format, arguments);
-    return vsnprintf(to, n, format, arguments);
+    return tracked(to) ? print_aside(to, n, format, arguments) : vsnprintf(to, n, format, arguments);
 }
 
 int WRAP(vsprintf)(char *to, const char *format, va_list arguments) {
-    if (tracked(to))
-        writes(to, formatted_bytes(format, arguments));
     announce_counts(format, arguments);
-    return vsprintf(to, format, arguments);
+    return tracked(to) ? print_aside(to, SIZE_MAX, format, arguments) : vsprintf(to, format, arguments);
 }
 
 int WRAP(__vsnprintf_chk)(char *to, size_t n, int flag, size_t room, const char *format, va_list arguments) {
@@ -94,9 +106,10 @@ int WRAP(__vsnprintf_chk)(char *to, size_t n, int flag, size_t room, const char 
 
 int WRAP(__vsprintf_chk)(char *to, int flag, size_t room, const char *format, va_list arguments) {
     (void)flag;
-    if (formatted_bytes(format, arguments) > room)
+    int length = WRAP(vsnprintf)(to, room, format, arguments);
+    if (length >= 0 && (size_t)length >= room)
         abort();
-    return WRAP(vsprintf)(to, format, arguments);
+    return length;
 }
 
 /* Nothing is written but what %n counts, and the pointer to a new string. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The scanf family of abi.def: the format says what each pointer is for. A string without a width may be as long as
- * the input; of a stream nobody knows how long that is, so everything up to the end of the mapping is announced.
+ * The scanf family of abi.def: the format says what each pointer is for. A stream waits for its input, so what is read
+ * from it goes to memory of ours first (bounce.h). A string without a width may be as long as the input: of a text that
+ * is known; for a stream, %s becomes %ms, and libc allocates what it needs.
  */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
@@ -11,14 +12,16 @@
 #include <stdio.h>
 #include <wchar.h>
 
-#include "libc_wrap.h"
+#include "bounce.h"
 
 #define ARGUMENTS_MAX 64
 
 struct conversion {
     unsigned argument; /* 1, 2, ... of %2$d; 0: the next one */
     bool assigns;
-    size_t bytes;
+    bool is_wide;
+    const char *length; /* where an 'm' may stand */
+    size_t bytes;       /* SIZE_MAX: nobody knows */
 };
 
 static size_t number(const char **at) {
@@ -45,8 +48,8 @@ static const char *set_end(const char *at) {
     return *at ? at + 1 : at;
 }
 
-static size_t text_bytes(char kind, const char *length, size_t width, size_t unbounded) {
-    size_t unit = length[0] == 'l' || kind == 'S' || kind == 'C' ? sizeof(wchar_t) : 1;
+static size_t text_bytes(char kind, bool is_wide, size_t width, size_t unbounded) {
+    size_t unit = is_wide ? sizeof(wchar_t) : 1;
     if (kind == 'c' || kind == 'C')
         return (width ? width : 1) * unit;
     if (!width && unbounded == SIZE_MAX)
@@ -66,16 +69,17 @@ static const char *parse(const char *at, size_t unbounded, struct conversion *re
     size_t width = number(&at);
     bool allocates = *at == 'm';
     at += allocates;
-    const char *length = at;
+    const char *length = result->length = at;
     at += strspn(at, "hlLqjzt");
     char kind = *at;
+    result->is_wide = length[0] == 'l' || kind == 'S' || kind == 'C';
     at += kind != '\0';
     if (kind == '[')
         at = set_end(at);
     if (kind == '%' || kind == '\0')
         result->assigns = false;
     else if (strchr("cCsS[", kind))
-        result->bytes = allocates ? sizeof(void *) : text_bytes(kind, length, width, unbounded);
+        result->bytes = allocates ? sizeof(void *) : text_bytes(kind, result->is_wide, width, unbounded);
     else if (strchr("aAeEfFgG", kind))
         result->bytes = float_bytes(length);
     else
@@ -83,9 +87,25 @@ static const char *parse(const char *at, size_t unbounded, struct conversion *re
     return at;
 }
 
-static void announce(const char *format, va_list list, size_t unbounded) {
-    void *arguments[ARGUMENTS_MAX + 1];
-    unsigned known = 0, next = 0;
+/* The arguments up to this one, which are all pointers, are known. More than 64 are more than POSIX has to support. */
+struct arguments {
+    void *pointers[ARGUMENTS_MAX + 1];
+    unsigned known, next;
+};
+
+static unsigned argument_of(struct arguments *arguments, const struct conversion *conversion, va_list *list) {
+    unsigned index = conversion->argument ? conversion->argument : ++arguments->next;
+    if (index > ARGUMENTS_MAX)
+        abort();
+    while (arguments->known < index)
+        arguments->pointers[++arguments->known] = va_arg(*list, void *);
+    return index;
+}
+
+/* What is written at once; returns whether any of it is tracked. */
+static bool announce(const char *format, va_list list, size_t unbounded) {
+    struct arguments arguments = {.known = 0};
+    bool any = false;
     va_list copy;
     va_copy(copy, list);
     for (const char *at = strchr(format, '%'); at; at = strchr(at, '%')) {
@@ -93,14 +113,92 @@ static void announce(const char *format, va_list list, size_t unbounded) {
         at = parse(at + 1, unbounded, &conversion);
         if (!conversion.assigns)
             continue;
-        unsigned index = conversion.argument ? conversion.argument : ++next;
-        if (index > ARGUMENTS_MAX)
-            abort(); /* more than POSIX has to support */
-        while (known < index)
-            arguments[++known] = va_arg(copy, void *);
-        writes(arguments[index], conversion.bytes);
+        const void *pointer = arguments.pointers[argument_of(&arguments, &conversion, &copy)];
+        any |= tracked(pointer);
+        if (unbounded != SIZE_MAX)
+            writes(pointer, conversion.bytes);
     }
     va_end(copy);
+    return any;
+}
+
+/* A scan of a stream: pointers to memory of ours, and texts that libc allocates. */
+struct scan {
+    struct arguments arguments;
+    unsigned count;
+    struct bounce fields[ARGUMENTS_MAX];
+    struct {
+        void *target, *text;
+        bool is_wide;
+    } texts[ARGUMENTS_MAX];
+    size_t mapped_bytes;
+    char format[];
+};
+
+static void scan_argument(struct scan *scan, const struct conversion *conversion, unsigned index) {
+    void **pointer = &scan->arguments.pointers[index];
+    unsigned field = scan->count++;
+    if (conversion->bytes != SIZE_MAX) {
+        *pointer = bounce_of(&scan->fields[field], *pointer, conversion->bytes, true);
+        return;
+    }
+    scan->texts[field].target = *pointer;
+    scan->texts[field].is_wide = conversion->is_wide;
+    *pointer = &scan->texts[field].text;
+}
+
+static struct scan *scan_begin(const char *format, va_list list) {
+    size_t bytes = sizeof(struct scan) + 2 * strlen(format) + 1;
+    struct scan *scan = aside_map(bytes);
+    if (!scan)
+        abort();
+    scan->mapped_bytes = bytes;
+    char *to = scan->format;
+    const char *from = format, *at = strchr(format, '%');
+    for (; at; at = strchr(at, '%')) {
+        struct conversion conversion;
+        at = parse(at + 1, SIZE_MAX, &conversion);
+        if (!conversion.assigns)
+            continue;
+        unsigned index = argument_of(&scan->arguments, &conversion, (va_list *)list);
+        if (!tracked(scan->arguments.pointers[index]))
+            continue;
+        scan_argument(scan, &conversion, index);
+        if (conversion.bytes != SIZE_MAX)
+            continue;
+        to = mempcpy(to, from, (size_t)(conversion.length - from));
+        *to++ = 'm';
+        from = conversion.length;
+    }
+    strcpy(to, from);
+    return scan;
+}
+
+static void scan_end(struct scan **ended) {
+    struct scan *scan = *ended;
+    for (unsigned i = 0; i < scan->count; i++) {
+        bounce_end(&scan->fields[i]);
+        void *text = scan->texts[i].text;
+        if (text)
+            store_tracked(scan->texts[i].target, text,
+                          scan->texts[i].is_wide ? (wcslen(text) + 1) * sizeof(wchar_t) : strlen(text) + 1);
+        free(text);
+    }
+    aside_unmap(scan, scan->mapped_bytes);
+}
+
+static int stream_scan(FILE *stream, const char *format, va_list list) {
+    if (!announce(format, list, SIZE_MAX))
+        return vfscanf(stream, format, list);
+    va_list given;
+    va_copy(given, list);
+    __attribute__((cleanup(scan_end))) struct scan *scan = scan_begin(format, given);
+    va_end(given);
+    va_list used; /* of the x86-64 ABI: no registers are left, all arguments lie in memory */
+    used[0].gp_offset = 48;
+    used[0].fp_offset = 176;
+    used[0].overflow_arg_area = &scan->arguments.pointers[1];
+    return vfscanf(stream, scan->format, used);
 }
 
 #define STREAM_FAMILY(prefix)                                                                                          \
@@ -111,8 +209,7 @@ static void announce(const char *format, va_list list, size_t unbounded) {
     }                                                                                                                  \
     int WRAP(prefix##vfscanf)(FILE * stream, const char *format, va_list list);                                        \
     int WRAP(prefix##vfscanf)(FILE * stream, const char *format, va_list list) {                                       \
-        announce(format, list, SIZE_MAX);                                                                              \
-        return vfscanf(stream, format, list);                                                                          \
+        return stream_scan(stream, format, list);                                                                      \
     }                                                                                                                  \
     int WRAP(prefix##vscanf)(const char *format, va_list list);                                                        \
     int WRAP(prefix##vscanf)(const char *format, va_list list) { return WRAP(prefix##vfscanf)(stdin, format, list); }  \

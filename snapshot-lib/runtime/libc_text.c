@@ -61,9 +61,6 @@ WRAPPER(void *, memfrob, (void *to, size_t n), (to, n), writes(to, n))
 WRAPPER(char *, strfry, (char *to), (to), if (tracked(to)) writes(to, strlen(to)))
 WRAPPER(char *, strerror_r, (int error, char *to, size_t n), (error, to, n), writes(to, n))
 WRAPPER(int, __xpg_strerror_r, (int error, char *to, size_t n), (error, to, n), writes(to, n))
-WRAPPER_VOID(qsort_r,
-             (void *base, size_t count, size_t size, int (*compare)(const void *, const void *, void *), void *data),
-             (base, count, size, compare, data), writes(base, count *size))
 
 /* A token ends where a character is overwritten. */
 static void announce_token(char *begin, const char *delimiters) {
@@ -113,11 +110,7 @@ TO_INTEGER(long, wcstol, wchar_t)
 TO_INTEGER(unsigned long, wcstoul, wchar_t)
 TO_NUMBER(double, wcstod, wchar_t, , )
 
-/* <search.h>: linked lists, and an array that grows by one. */
+/* <search.h>: linked lists. */
 WRAPPER_VOID(insque, (void *element, void *before), (element, before), writes(element, 16); writes(before, 16);
              if (before) writes(*(void **)before, 16))
 WRAPPER_VOID(remque, (void *element), (element), writes(((void **)element)[0], 16); writes(((void **)element)[1], 16))
-WRAPPER(void *, lsearch,
-        (const void *key, void *base, size_t *count, size_t size, int (*compare)(const void *, const void *)),
-        (key, base, count, size, compare), writes((char *)base + *count * size, size);
-        OUT(count))

@@ -1,10 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Locks and semaphores that lie in tracked memory. A wait for another thread may have a commit of that thread in it. */
+/*
+ * Locks and semaphores that lie in tracked memory. They are what orders a commit against other threads, so nothing can
+ * order these calls against it: they announce with commits shut out. A wait may have a commit of another thread in it,
+ * so they announce again; the lock itself, which all threads change in place, cannot be put aside (bounce.h). A crash
+ * leaves of it what it was at some moment of the commit's epoch: whoever opens the file initialises it, as any lock
+ * whose holder is gone.
+ */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/single_threaded.h>
+#include <threads.h>
 
-#include "libc_wrap.h"
+#include "bounce.h"
+#include "internal.h"
+
+static void lock_announce(const void *lock, size_t bytes) {
+    struct region *region = tracked(lock) ? region_find(lock) : NULL;
+    if (!region || __libc_single_threaded || SEEDED_BUG(ANNOUNCE_LOCKS_UNLOCKED)) {
+        writes(lock, bytes);
+        return;
+    }
+    region_enter(region);
+    snapshot_log_range(lock, bytes);
+    region_leave(region);
+}
+
+#define LOCK(pointer) lock_announce((const void *)(pointer), sizeof(*(pointer)))
+
+/* Before, and again after a wait. */
+#define WRAPPER_LOCKS(type, name, parameters, arguments, announce)                                                     \
+    type WRAP(name) parameters;                                                                                        \
+    type WRAP(name) parameters {                                                                                       \
+        announce;                                                                                                      \
+        type returned = name arguments;                                                                                \
+        announce;                                                                                                      \
+        return returned;                                                                                               \
+    }
 
 #define ATTRIBUTES(kind) const pthread_##kind##attr_t *attributes
 #define INIT(kind)                                                                                                     \
@@ -12,10 +44,10 @@
             OUT(object))                                                                                               \
     WRAPPER(int, pthread_##kind##_destroy, (pthread_##kind##_t * object), (object), OUT(object))
 #define CALL(kind, name)                                                                                               \
-    WRAPPER_WAITS(int, pthread_##kind##_##name, (pthread_##kind##_t * object), (object), OUT(object))
+    WRAPPER_LOCKS(int, pthread_##kind##_##name, (pthread_##kind##_t * object), (object), LOCK(object))
 #define TIMED(kind, name)                                                                                              \
-    WRAPPER_WAITS(int, pthread_##kind##_##name, (pthread_##kind##_t * object, const struct timespec *until),           \
-                  (object, until), OUT(object))
+    WRAPPER_LOCKS(int, pthread_##kind##_##name, (pthread_##kind##_t * object, const struct timespec *until),           \
+                  (object, until), LOCK(object))
 
 INIT(mutex)
 CALL(mutex, lock)
@@ -36,12 +68,12 @@ CALL(rwlock, unlock)
 INIT(cond)
 CALL(cond, signal)
 CALL(cond, broadcast)
-WRAPPER_WAITS(int, pthread_cond_wait, (pthread_cond_t * object, pthread_mutex_t *mutex), (object, mutex), OUT(object);
-              OUT(mutex))
-WRAPPER_WAITS(int, pthread_cond_timedwait,
+WRAPPER_LOCKS(int, pthread_cond_wait, (pthread_cond_t * object, pthread_mutex_t *mutex), (object, mutex), LOCK(object);
+              LOCK(mutex))
+WRAPPER_LOCKS(int, pthread_cond_timedwait,
               (pthread_cond_t * object, pthread_mutex_t *mutex, const struct timespec *until), (object, mutex, until),
-              OUT(object);
-              OUT(mutex))
+              LOCK(object);
+              LOCK(mutex))
 
 WRAPPER(int, pthread_barrier_init, (pthread_barrier_t * object, ATTRIBUTES(barrier), unsigned count),
         (object, attributes, count), OUT(object))
@@ -50,23 +82,22 @@ CALL(barrier, wait)
 
 WRAPPER(int, pthread_spin_init, (pthread_spinlock_t * object, int shared), (object, shared), OUT(object))
 WRAPPER(int, pthread_spin_destroy, (pthread_spinlock_t * object), (object), OUT(object))
-WRAPPER_WAITS(int, pthread_spin_lock, (pthread_spinlock_t * object), (object), OUT(object))
-WRAPPER_WAITS(int, pthread_spin_trylock, (pthread_spinlock_t * object), (object), OUT(object))
-WRAPPER_WAITS(int, pthread_spin_unlock, (pthread_spinlock_t * object), (object), OUT(object))
+WRAPPER_LOCKS(int, pthread_spin_lock, (pthread_spinlock_t * object), (object), LOCK(object))
+WRAPPER_LOCKS(int, pthread_spin_trylock, (pthread_spinlock_t * object), (object), LOCK(object))
+WRAPPER_LOCKS(int, pthread_spin_unlock, (pthread_spinlock_t * object), (object), LOCK(object))
 
 WRAPPER(int, sem_init, (sem_t * object, int shared, unsigned value), (object, shared, value), OUT(object))
 WRAPPER(int, sem_destroy, (sem_t * object), (object), OUT(object))
-WRAPPER_WAITS(int, sem_wait, (sem_t * object), (object), OUT(object))
-WRAPPER_WAITS(int, sem_trywait, (sem_t * object), (object), OUT(object))
-WRAPPER_WAITS(int, sem_timedwait, (sem_t * object, const struct timespec *until), (object, until), OUT(object))
-WRAPPER_WAITS(int, sem_post, (sem_t * object), (object), OUT(object))
+WRAPPER_LOCKS(int, sem_wait, (sem_t * object), (object), LOCK(object))
+WRAPPER_LOCKS(int, sem_trywait, (sem_t * object), (object), LOCK(object))
+WRAPPER_LOCKS(int, sem_timedwait, (sem_t * object, const struct timespec *until), (object, until), LOCK(object))
+WRAPPER_LOCKS(int, sem_post, (sem_t * object), (object), LOCK(object))
 WRAPPER(int, sem_getvalue, (sem_t * object, int *value), (object, value), OUT(value))
 
-WRAPPER_WAITS(int, pthread_once, (pthread_once_t * once, void (*routine)(void)), (once, routine), OUT(once))
 WRAPPER(int, pthread_create,
         (pthread_t * thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument),
         (thread, attributes, routine, argument), OUT(thread))
-WRAPPER_WAITS(int, pthread_join, (pthread_t thread, void **result), (thread, result), OUT(result))
+WRAPPER(int, pthread_join, (pthread_t thread, void **result), (thread, result), ASIDE(result))
 WRAPPER(int, pthread_key_create, (pthread_key_t * key, void (*end)(void *)), (key, end), OUT(key))
 WRAPPER(int, pthread_mutexattr_init, (pthread_mutexattr_t * object), (object), OUT(object))
 WRAPPER(int, pthread_mutexattr_settype, (pthread_mutexattr_t * object, int value), (object, value), OUT(object))

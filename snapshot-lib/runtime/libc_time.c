@@ -14,7 +14,6 @@ WRAPPER(int, gettimeofday, (struct timeval * now, void *zone), (now, zone), OUT(
 WRAPPER(int, clock_gettime, (clockid_t clock, struct timespec *now), (clock, now), OUT(now))
 WRAPPER(int, clock_getres, (clockid_t clock, struct timespec *now), (clock, now), OUT(now))
 WRAPPER(int, timespec_get, (struct timespec * now, int base), (now, base), OUT(now))
-WRAPPER_WAITS(int, nanosleep, (const struct timespec *time, struct timespec *rest), (time, rest), OUT(rest))
 WRAPPER(clock_t, times, (struct tms * now), (now), OUT(now))
 WRAPPER(int, getrusage, (int who, struct rusage *usage), (who, usage), OUT(usage))
 WRAPPER(int, getrlimit, (int what, struct rlimit *limit), (what, limit), OUT(limit))

@@ -43,15 +43,6 @@ static inline void room_check(size_t bytes, size_t room) {
         announce;                                                                                                      \
         name arguments;                                                                                                \
     }
-/* Of a function that may wait for other threads: they may commit meanwhile, so what it wrote is announced again. */
-#define WRAPPER_WAITS(type, name, parameters, arguments, announce)                                                     \
-    type WRAP(name) parameters;                                                                                        \
-    type WRAP(name) parameters {                                                                                       \
-        announce;                                                                                                      \
-        type returned = name arguments;                                                                                \
-        announce;                                                                                                      \
-        return returned;                                                                                               \
-    }
 /* A checked variant `type __name_chk(parameters)` that comes down to another wrapper. */
 #define WRAPPER_CHECKED(type, name, parameters, arguments, bytes)                                                      \
     type WRAP_CHECKED(name) parameters;                                                                                \

@@ -4,8 +4,6 @@
 #undef _FORTIFY_SOURCE
 #include <stdio.h>
 #include <strings.h>
-#include <sys/random.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "libc_wrap.h"
@@ -49,8 +47,6 @@ WRITER(char *, strcat, (char *to, const char *from), (to, from), (char *to, cons
 WRITER(char *, strncat, (char *to, const char *from, size_t n), (to, from, n),
        (char *to, const char *from, size_t n, size_t room), strlen(to) + strnlen(from, n) + 1,
        if (tracked(to)) writes(to + strlen(to), strnlen(from, n) + 1))
-WRITER(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), (int fd, void *to, size_t n, size_t room), n,
-       writes(to, n))
 WRITER(ssize_t, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at),
        (int fd, void *to, size_t n, off_t at, size_t room), n, writes(to, n))
 
@@ -80,45 +76,3 @@ void WRAP(explicit_bzero)(void *to, size_t n) {
 
 ssize_t WRAP(pread64)(int fd, void *to, size_t n, off_t at);
 ssize_t WRAP(pread64)(int fd, void *to, size_t n, off_t at) { return WRAP(pread)(fd, to, n, at); }
-
-ssize_t WRAP(recv)(int fd, void *to, size_t n, int flags);
-ssize_t WRAP(recv)(int fd, void *to, size_t n, int flags) {
-    writes(to, n);
-    return recv(fd, to, n, flags);
-}
-
-ssize_t WRAP(getrandom)(void *to, size_t n, unsigned flags);
-ssize_t WRAP(getrandom)(void *to, size_t n, unsigned flags) {
-    writes(to, n);
-    return getrandom(to, n, flags);
-}
-
-size_t WRAP(fread)(void *to, size_t size, size_t count, FILE *stream);
-size_t WRAP(fread)(void *to, size_t size, size_t count, FILE *stream) {
-    writes(to, size * count);
-    return fread(to, size, count, stream);
-}
-
-size_t WRAP_CHECKED(fread)(void *to, size_t room, size_t size, size_t count, FILE *stream);
-size_t WRAP_CHECKED(fread)(void *to, size_t room, size_t size, size_t count, FILE *stream) {
-    room_check(size * count, room);
-    return WRAP(fread)(to, size, count, stream);
-}
-
-char *WRAP(fgets)(char *to, int n, FILE *stream);
-char *WRAP(fgets)(char *to, int n, FILE *stream) {
-    writes(to, n > 0 ? (size_t)n : 0);
-    return fgets(to, n, stream);
-}
-
-char *WRAP_CHECKED(fgets)(char *to, size_t room, int n, FILE *stream);
-char *WRAP_CHECKED(fgets)(char *to, size_t room, int n, FILE *stream) {
-    room_check(n > 0 ? (size_t)n : 0, room);
-    return WRAP(fgets)(to, n, stream);
-}
-
-void WRAP(qsort)(void *base, size_t count, size_t size, int (*compare)(const void *, const void *));
-void WRAP(qsort)(void *base, size_t count, size_t size, int (*compare)(const void *, const void *)) {
-    writes(base, count * size);
-    qsort(base, count, size, compare);
-}

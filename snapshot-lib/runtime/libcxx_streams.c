@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* std::istream and <charconv>: what libstdc++ reads or formats into the caller's memory. Names are mangled. */
+/*
+ * std::istream and <charconv>: what libstdc++ reads or formats into the caller's memory. Names are mangled. A stream
+ * waits for its input, or calls the program's own buffer class, so what it reads is put aside first (bounce.h).
+ */
 #include <stdbool.h>
 
-#include "libc_wrap.h"
+#include "bounce.h"
 
 /* std::istream &name(std::istream &, value &) */
 #define NUMBER(name, type)                                                                                             \
     void *name(void *stream, type *to);                                                                                \
-    WRAPPER(void *, name, (void *stream, type *to), (stream, to), OUT(to))
+    WRAPPER(void *, name, (void *stream, type *to), (stream, to), ASIDE(to))
 NUMBER(_ZNSirsERb, bool)
 NUMBER(_ZNSirsERs, short)
 NUMBER(_ZNSirsERt, unsigned short)
@@ -38,13 +41,13 @@ NUMBER(_ZStrsISt11char_traitsIcEERSt13basic_istreamIcT_ES5_Ra, signed char)
 NUMBER(_ZStrsISt11char_traitsIcEERSt13basic_istreamIcT_ES5_Rh, unsigned char)
 
 /* Up to n characters: read, readsome, get and getline without and with a delimiter, >> to an array. */
+#define ASIDE_TEXT ASIDE_BYTES(to, n > 0 ? (size_t)n : 0)
 #define TEXT(name)                                                                                                     \
     void *name(void *stream, char *to, long n);                                                                        \
-    WRAPPER(void *, name, (void *stream, char *to, long n), (stream, to, n), writes(to, (size_t)n))
+    WRAPPER(void *, name, (void *stream, char *to, long n), (stream, to, n), ASIDE_TEXT)
 #define TEXT_UNTIL(name)                                                                                               \
     void *name(void *stream, char *to, long n, char delimiter);                                                        \
-    WRAPPER(void *, name, (void *stream, char *to, long n, char delimiter), (stream, to, n, delimiter),                \
-            writes(to, (size_t)n))
+    WRAPPER(void *, name, (void *stream, char *to, long n, char delimiter), (stream, to, n, delimiter), ASIDE_TEXT)
 TEXT(_ZNSi4readEPcl)
 TEXT(_ZNSi8readsomeEPcl)
 TEXT(_ZNSi3getEPcl)

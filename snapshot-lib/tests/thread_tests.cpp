@@ -2,7 +2,7 @@
 //
 // Threads that share lines, ordered against the commit by a barrier as the documented rule asks; under ThreadSanitizer.
 // After every commit recovery would find what all threads stored; after the process ends, what the last commit saw.
-// Every protocol, one to eight threads.
+// Every protocol, one to eight threads. With the name of a seeded bug, ThreadSanitizer finds it.
 #include <barrier>
 #include <cstdio>
 #include <filesystem>
@@ -13,6 +13,14 @@
 
 static constexpr unsigned Rounds = 24;
 static constexpr size_t Bytes = 32768;
+
+extern "C" const char *snapshot_seeded_bug;
+const char *snapshot_seeded_bug = "";
+
+// As the pass names them.
+extern "C" __typeof__(pthread_mutex_init) __snapshot_libc_pthread_mutex_init;
+extern "C" __typeof__(pthread_mutex_lock) __snapshot_libc_pthread_mutex_lock;
+extern "C" __typeof__(pthread_mutex_unlock) __snapshot_libc_pthread_mutex_unlock;
 
 static int failures;
 
@@ -69,9 +77,31 @@ static void shortThreads(TrackedFile &file) {
     checkFile(file);
 }
 
+// The lock that orders commits and stores lies in the file itself.
+static void lockedRounds(TrackedFile &file, unsigned thread_count) {
+    auto *lock = reinterpret_cast<pthread_mutex_t *>(file.working() + Bytes - 128);
+    __snapshot_libc_pthread_mutex_init(lock, nullptr);
+    std::vector<std::thread> threads;
+    for (unsigned thread = 0; thread < thread_count; thread++)
+        threads.emplace_back([&, thread] {
+            for (unsigned round = 1; round <= 4 * Rounds; round++) {
+                __snapshot_libc_pthread_mutex_lock(lock);
+                trackedStore(file.working() + 8 * (97 * thread + round), round);
+                if (round % 3 == thread % 3)
+                    expect(file.commit() == 0, "commit fails");
+                __snapshot_libc_pthread_mutex_unlock(lock);
+            }
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    expect(file.commit() == 0, "commit fails");
+    checkFile(file);
+}
+
 static void run(const std::string &path, const Protocol &protocol, unsigned thread_count) {
     TrackedFile file(path, Bytes, protocol.flag);
     rounds(file, thread_count);
+    lockedRounds(file, thread_count);
     shortThreads(file);
     std::vector<uint8_t> last(file.working(), file.working() + Bytes);
     trackedStore(file.working(), 1);
@@ -81,8 +111,10 @@ static void run(const std::string &path, const Protocol &protocol, unsigned thre
 }
 
 int main(int argc, char **argv) {
-    if (argc != 2)
+    if (argc < 2)
         return 2;
+    if (argc > 2)
+        snapshot_seeded_bug = argv[2];
     std::filesystem::remove_all(argv[1]);
     std::filesystem::create_directories(argv[1]);
     for (const Protocol &protocol : Protocols)
