@@ -138,6 +138,7 @@ def test_a_manifest_is_read_or_refused_in_a_sentence(tmp_path: Path) -> None:
         ('command = "true"', 'command = "echo {"', "workload.command"),  # was a ValueError of str.format
         ('command = "true"', 'command = "echo \'open"', "workload.command"),
         ('command = "true"', 'command = "echo {scale.x}"', "workload.command"),
+        ('command = "true"', 'command = "echo \\u0000"', "workload.command' has a NUL in it"),
     ],
 )
 def test_what_random_changes_found_stays_refused(tmp_path: Path, key: str, wrong: str, said: str) -> None:

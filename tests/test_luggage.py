@@ -28,9 +28,16 @@ def study(tmp_path: Path) -> Path:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a").write_text("a")
     (tmp_path / "in.txt").write_text("in")
+    (tmp_path / "deep" / "a").mkdir(parents=True)
+    (tmp_path / "deep" / "a" / "b").write_text("b")
     path = tmp_path / "study.toml"
     path.write_text(MANIFEST.replace('"kv --engine', '"./main --engine') + PROGRAM)
     return path
+
+
+def test_the_folder_above_goes_along_by_its_name(study: Path) -> None:
+    study.write_text(study.read_text().replace('"in.txt"]', '"deep/a/..", "in.txt"]'))
+    assert manifest.runs(study)[0].job.files["deep/a/b"] == b"b"
 
 
 def digest(path: Path) -> str:
@@ -80,6 +87,14 @@ def test_setup_is_in_the_identity_and_the_plot_is_not(study: Path) -> None:
         ('"./main"', '"./mean"', r"key 'program\.host': program '\./mean' does not exist"),
         ('"./main"', '"no-such-program"', r"key 'program\.host': program 'no-such-program' is not on the PATH"),
         ('"in.txt"]', '"out.txt"]', r"key 'program\.files': out\.txt does not exist; paths are relative to the manif"),
+        ('"in.txt"]', '"/"]', r"key 'program\.files': / is neither a file nor a folder with a name"),
+        ('"in.txt"]', '"/dev/null"]', r"key 'program\.files': /dev/null is neither a file nor a folder with a name"),
+        ('"in.txt"]', f'"{"x" * 300}"]', r"key 'program\.files': x+ does not exist"),
+        (
+            '"in.txt"]',
+            '"data/a", "deep/a"]',
+            r"key 'program\.files': the name 'a' is taken by a file and by the folder",
+        ),
         ('"in.txt"]', '"main"]', r"key 'program\.files': the name 'main' is taken in the guest; rename main"),
         ("{engine} >", "{machine} >", r"key 'program\.setup' uses \{machine\}, which is neither"),
         ("[program]", '[program]\npackages = ["Redis"]', r"key 'program\.packages\.0': String should match pattern"),

@@ -19,7 +19,7 @@ from testbed.executor import GuestOutcome
 from testbed.runner import drive, keep_failure, run_all
 
 HERE = Capacity(guests=2, memory_mib=2**16)
-AXES = '["/pmem/kv.pool", "../../x", "..", ".", "a/b", "a\\nb", "~", "-rf", "%s", "\\u0000", "ü"]'
+AXES = '["/pmem/kv.pool", "../../x", "..", ".", "a/b", "a\\nb", "~", "-rf", "%s", "a:b", "ü"]'
 ODD = ["", ".", "..", "/", "../x", "a/b", "a\\b", "\0", "a\nb", " a", "-a", ".hidden", "ü", "\udc80", "a" * 101]
 
 # ---- Names ----

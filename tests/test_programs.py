@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packing a program of the host: what goes along, and what is refused."""
 
+import os
+import random
 import subprocess
 from pathlib import Path
 
@@ -61,6 +63,106 @@ def test_what_cannot_run_is_refused(tmp_path: Path, argv: list[str], message: st
 def test_a_missing_extra_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TestbedError, match="--file nothing: no such file or folder"):
         programs.program_job(["/bin/ls"], [Path("nothing")], tmp_path)
+
+
+# ---- Names ----
+
+
+def unpacked(job: Job, folder: Path) -> Path:
+    """Where the guest would have the job: its tar must take every name."""
+    folder.mkdir()
+    subprocess.run(["tar", "-x", "-C", folder, "-f", "-"], input=job.archive(), check=True)
+    return folder / "job"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A working folder with another one beside it, and a link from here into a third."""
+    for name in ("here/sub", "there", "far/away"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("data.txt", "here/data.txt", "there/data.txt", "far/data.txt"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "here" / "link").symlink_to("../far/away")
+    return tmp_path / "here"
+
+
+NAMES = [
+    ("../data.txt", "data.txt"),
+    ("./../there/../data.txt", "data.txt"),
+    ("sub/../data.txt", "here/data.txt"),
+    ("../there/data.txt", "there/data.txt"),
+    ("link/../data.txt", "far/data.txt"),  # the link's folder, not this one, has the '..'
+]
+
+
+@pytest.mark.parametrize(("name", "what"), NAMES)
+@pytest.mark.parametrize("as_extra", [False, True])
+def test_a_path_through_dots_leads_to_the_same_file(home: Path, name: str, what: str, as_extra: bool) -> None:
+    job = programs.program_job(["cat", *([] if as_extra else [name])], [Path(name)] if as_extra else [], home)
+    there = unpacked(job, home / "guest")
+    assert (there / f"root{home}" / name).read_text() == what
+
+
+def test_a_folder_and_a_program_through_dots_go_along(home: Path) -> None:
+    job = programs.program_job(["../here/../../../../../../../bin/ls"], [Path("../there")], home)
+    assert "-- /bin/ls" in job.script
+    assert job.files[f"root{home.parent}/there/data.txt"] == b"there/data.txt"
+
+
+def test_two_files_that_would_be_one_in_the_guest_are_refused(home: Path) -> None:
+    with pytest.raises(TestbedError, match=r"would be one in the guest; give their paths without '\.\.'"):
+        programs.program_job(["cat", "link/../data.txt", "data.txt"], [], home)
+
+
+def test_an_argument_that_can_be_no_path_is_an_argument(tmp_path: Path) -> None:
+    """A script given by -c is longer than any file's name; it was an OSError."""
+    for argument in ("echo " + "x" * 300, "x/" * 5000, "\udcff"):
+        assert "root/bin/bash" in programs.program_job(["/bin/bash", "-c", argument], [], tmp_path).executables
+
+
+def test_what_begins_as_a_folder_of_the_guest_does_goes_along(home: Path) -> None:
+    assert not programs.is_guests_own(Path("/devel/x"))
+    assert not programs.is_guests_own(Path("/home/../procedure"))
+    assert programs.is_guests_own(Path("/home/../proc/version"))
+    assert not programs.is_guests_own(Path("/"))
+    assert programs.program_job(["cat", "/proc/version", "../../../../../../proc/version"], [], home).files == {}
+
+
+def test_what_no_guest_can_have_is_refused_before_it_boots(home: Path) -> None:
+    os.mkfifo(home / "pipe")
+    for extra, message in (
+        ("/proc/version", "/proc is the guest's own there"),
+        ("/dev/zero", "is neither a file nor a folder"),
+        ("pipe", "is neither a file nor a folder"),
+        ("x" * 300, "no such file or folder"),
+    ):
+        with pytest.raises(TestbedError, match=message) as caught:
+            programs.program_job(["cat"], [Path(extra)], home)
+        assert caught.value.exit_status == 2
+    with pytest.raises(TestbedError, match=r"/run is the guest's own there; take it from another folder"):
+        programs.program_job(["cat"], [], Path("/run"))
+
+
+def test_no_random_name_is_refused_by_the_guests_tar(tmp_path: Path) -> None:
+    """A job has names that tar unpacks, all of them, or is refused in a sentence."""
+    dice, taken = random.Random(1), 0
+    for number in range(300):
+        words = ["".join(dice.choice("./\n\\ -abcdefgü\0\udcff") for _ in range(dice.randrange(6))) for _ in range(3)]
+        try:
+            job = Job("x", {f"root/{word}": word.encode(errors="surrogateescape") for word in words})
+        except TestbedError as error:
+            assert str(error).startswith("the name ")
+            continue
+        taken += 1
+        there = unpacked(job, tmp_path / str(number))
+        assert all((there / name).read_bytes() == content for name, content in job.files.items())
+    assert 20 < taken < 280
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/../b", "/a", "a//b", "a\0b", "\udcff", "a" * 256, "a/" * 2000 + "a"])
+def test_a_name_that_tar_refuses_is_no_job(name: str) -> None:
+    with pytest.raises(TestbedError, match="the name "):
+        Job("x", {name: b""})
 
 
 def test_cpio_reads_what_was_written(tmp_path: Path) -> None:

@@ -5,13 +5,16 @@ import hashlib
 import io
 import shlex
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from . import packages
+from .errors import TestbedError
 from .packages import Versions
+
+NAME_BYTES_MAX, PATH_BYTES_MAX = 255, 4000  # what Linux takes, less what is before a path in the guest
 
 
 @dataclass(frozen=True)
@@ -25,11 +28,15 @@ class Job:
     folders: tuple[str, ...] = ()
     packages: Versions = ()
 
+    def __post_init__(self) -> None:
+        """The guest's tar must take every name: one that it refuses would be a guest that ends without a word."""
+        check_names([*self.files, *self.executables, *self.symlinks], self.folders)
+
     def archive(self) -> bytes:
         """A tar archive of /job, which the guest unpacks once it has booted. Its bytes depend on the content only."""
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as tar:
-            _add_file(tar, "run", self.script.encode(), executable=True)
+            _add_file(tar, "run", self.script.encode(errors="surrogateescape"), executable=True)
             for folder in self.folders:
                 entry = _entry(folder, 0o755)
                 entry.type = tarfile.DIRTYPE
@@ -56,6 +63,29 @@ class Job:
             "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents},
             "packages": packages.identity(self.packages) if self.packages else {},
         }
+
+
+def check_names(files: Iterable[str], folders: Iterable[str] = ()) -> None:
+    """Refuse names that no folder /job can have at once, in a sentence."""
+    taken = set(files)
+    for name in (*taken, *folders):
+        if fault := _fault(name):
+            raise TestbedError(f"the name {name!r} {fault}")
+        above = next((str(folder) for folder in PurePosixPath(name).parents if str(folder) in taken), None)
+        if above:
+            raise TestbedError(f"the name '{above}' is taken by a file and by the folder of '{name}'; rename one")
+
+
+def _fault(name: str) -> str:
+    parts = name.split("/")
+    if "\0" in name or any(part in ("", ".", "..") for part in parts):
+        return "is no path in the guest; give one without '..'"
+    try:
+        sizes = [len(part.encode()) for part in parts]
+    except UnicodeEncodeError:
+        return "is not UTF-8; rename the file"
+    too_long = max(sizes) > NAME_BYTES_MAX or sum(sizes) + len(sizes) > PATH_BYTES_MAX
+    return "is too long for the guest; shorten it" if too_long else ""
 
 
 def _entry(name: str, mode: int) -> tarfile.TarInfo:

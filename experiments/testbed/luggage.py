@@ -4,6 +4,8 @@
 import os
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,8 +14,9 @@ from pydantic import Field
 
 from . import packages, programs
 from .errors import TestbedError
-from .job import Job
+from .job import Job, check_names
 from .packages import Versions
+from .paths import kind_of
 from .validation import Strict
 
 PackageName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+$")]
@@ -72,6 +75,15 @@ exit $status
 """
 
 
+@contextmanager
+def _named(origin: Path, key: str) -> Iterator[None]:
+    """What is wrong within is wrong with this key."""
+    try:
+        yield
+    except TestbedError as error:
+        raise TestbedError(f"{origin}: key '{key}': {error}") from error
+
+
 def pack(section: ProgramSection, origin: Path) -> Luggage:
     """Read everything that the section names. What cannot be had is one sentence with the manifest and the key."""
     folder = origin.parent.absolute()
@@ -81,24 +93,24 @@ def pack(section: ProgramSection, origin: Path) -> Luggage:
     def add(name: str, path: Path, key: str) -> None:
         if name in files or name in executables or name.split("/")[0] in _OURS:
             raise TestbedError(f"{origin}: key '{key}': the name '{name}' is taken in the guest; rename {path.name}")
-        (executables if os.access(path, os.X_OK) else files)[name] = path.read_bytes()
+        (executables if os.access(path, os.X_OK) else files)[name] = programs.read(path)
 
     for name in section.host:
-        try:
+        with _named(origin, "program.host"):
             program = programs.find(name, folder)
             needed = programs.libraries(program)
-        except TestbedError as error:
-            raise TestbedError(f"{origin}: key 'program.host': {error}") from error
         add(program.name, program, "program.host")
-        executables |= {programs.inside(path): path.read_bytes() for path in needed}
+        executables |= {programs.inside(path): programs.read(path) for path in needed}
     for name in section.files:
-        path = folder / name
-        if not path.exists():
-            raise TestbedError(
-                f"{origin}: key 'program.files': {name} does not exist; paths are relative to the manifest"
-            )
+        path = Path(os.path.normpath(folder / name))
+        kind = kind_of(path)
+        if kind not in ("file", "folder") or not path.name:
+            why = "is neither a file nor a folder with a name" if kind else "does not exist"
+            raise TestbedError(f"{origin}: key 'program.files': {name} {why}; paths are relative to the manifest")
         for file in programs.tree(path):
             add(str(file.relative_to(path.parent)), file, "program.files")
+    with _named(origin, "program.files"):
+        check_names([*files, *executables])
     hosted = tuple(Path(name).name for name in section.host)
     return Luggage(files, executables, hosted, versions(section, origin), section.roi)
 

@@ -318,6 +318,9 @@ def fill(text: str, names: Mapping[str, Any], key: str, origin: Path) -> str:
         known = ", ".join(sorted(names)) or "none"
         raise TestbedError(f"{origin}: key '{key}' uses {{{min(unknown)}}}, which is {what}; known: {known}")
     try:
-        return text.format(**names)
+        filled = text.format(**names)
     except (ValueError, LookupError, AttributeError) as error:  # braces that do not close, {seed.x}, {seed[0]}
         raise TestbedError(f"{origin}: key '{key}': {error}; write {{{{ for a brace") from error
+    if "\0" in filled:
+        raise TestbedError(f"{origin}: key '{key}' has a NUL in it, which no command takes; remove it")
+    return filled

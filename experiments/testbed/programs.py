@@ -10,15 +10,17 @@ from pathlib import Path
 
 from .errors import TestbedError
 from .job import Job
+from .paths import kind_of
 
 _PT_INTERP = 3
 _MACHINE_X86_64 = 62
 
 # A program of the host finds its libraries in a root of its own, which has what is the guest's in it: the device at
 # /pmem, the job's folder, /proc, /dev, /sys and /run.
-ENTER_ROOT = """root=/job/root
+GUESTS_OWN = ("proc", "dev", "sys", "run", "pmem", "job")
+ENTER_ROOT = f"""root=/job/root
 mkdir -p "$root/tmp"
-for folder in proc dev sys run pmem job; do
+for folder in {" ".join(GUESTS_OWN)}; do
     mkdir -p "$root/$folder"
     mount --bind "/$folder" "$root/$folder"
 done
@@ -35,32 +37,57 @@ def program_job(argv: list[str], extra_files: list[Path], cwd: Path, marked: boo
     program = find(argv[0], cwd)
     needed = [program, *libraries(program), *_argument_files(argv[1:], cwd)]
     for extra in extra_files:
-        if not (cwd / extra).exists():
-            raise TestbedError(f"--file {extra}: no such file or folder")
-        needed += tree(cwd / extra)
+        needed += _extra_files(extra, cwd)
     files: dict[str, bytes] = {}
     executables: dict[str, bytes] = {}
     for path in dict.fromkeys(needed):
-        group = executables if os.access(path, os.X_OK) else files
-        group[inside(path)] = path.read_bytes()
+        name, content = inside(path), read(path)
+        if (
+            files.get(name, executables.get(name, content)) != content
+        ):  # of two files with a link and '..' in their paths
+            raise TestbedError(f"{path} and another file would be one in the guest; give their paths without '..'")
+        (executables if os.access(path, os.X_OK) else files)[name] = content
+    # A path through '..' is followed in the guest, too: every folder on its way must be there.
+    on_the_way = {inside(parent) for path in needed if ".." in path.parts for parent in path.parents}
     command = in_root([str(program), *argv[1:]], str(cwd))
     script = f"#!/bin/bash\nset -e\n{ENTER_ROOT}exec {'' if marked else 'roi-run '}{command}\n"
-    return Job(script, files=files, executables=executables, folders=(inside(cwd),))
+    return Job(script, files=files, executables=executables, folders=tuple(sorted({inside(cwd), *on_the_way})))
 
 
 def inside(path: Path) -> str:
-    """Where a file of the host is in the job's archive."""
-    return f"root/{str(path).lstrip('/')}".rstrip("/")
+    """Where a file or folder of the host is in the job's archive."""
+    plain = _plain(path)
+    if is_guests_own(plain):
+        own = f"/{plain.parts[1]}"
+        raise TestbedError(f"{path}: {own} is the guest's own there; take it from another folder")
+    return f"root{plain}".rstrip("/")
+
+
+def _plain(path: Path) -> Path:
+    return Path("/" + os.path.normpath(path).lstrip("/"))
+
+
+def is_guests_own(path: Path) -> bool:
+    """Whether the path is in a folder that the guest has itself."""
+    return _plain(path).parts[1:2] != () and _plain(path).parts[1] in GUESTS_OWN
+
+
+def read(path: Path) -> bytes:
+    """What a file of the host holds."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise TestbedError(f"cannot take {path} along: {error.strerror}") from error
 
 
 def find(name: str, cwd: Path) -> Path:
     """The program that a shell in `cwd` would start as `name`."""
     found = str(cwd / name) if "/" in name else shutil.which(name)
-    if not found or not Path(found).exists():
+    if not found or not kind_of(Path(found)):
         where = "does not exist" if "/" in name else "is not on the PATH"
         raise TestbedError(f"program '{name}' {where}; give the path of an x86-64 program")
     path = Path(os.path.normpath(found))
-    if not path.is_file() or not os.access(path, os.X_OK):
+    if kind_of(path) != "file" or not os.access(path, os.X_OK):
         raise TestbedError(f"program '{name}' is not an executable file; make it one with chmod +x")
     return path
 
@@ -102,11 +129,20 @@ def libraries(program: Path) -> list[Path]:
 
 def _argument_files(arguments: list[str], cwd: Path) -> list[Path]:
     """Arguments that name a file here are taken along, but for what the guest has of its own."""
-    own = ("/dev", "/proc", "/sys", "/pmem")
-    paths = [cwd / argument for argument in arguments if argument and (cwd / argument).is_file()]
-    return [path for path in paths if not str(path).startswith(own)]
+    paths = [cwd / argument for argument in arguments if argument]
+    return [path for path in paths if kind_of(path) == "file" and not is_guests_own(path)]
+
+
+def _extra_files(extra: Path, cwd: Path) -> list[Path]:
+    """What `--file` names: a file, or all files of a folder."""
+    kind = kind_of(cwd / extra)
+    if kind not in ("file", "folder"):
+        why = "is neither a file nor a folder" if kind else "no such file or folder"
+        raise TestbedError(f"--file {extra}: {why}")
+    inside(cwd / extra)  # refused before a folder like /proc is read
+    return tree(cwd / extra)
 
 
 def tree(path: Path) -> list[Path]:
     """The file, or every file under the folder."""
-    return [child for child in sorted(path.rglob("*")) if child.is_file()] if path.is_dir() else [path]
+    return [child for child in sorted(path.rglob("*")) if kind_of(child) == "file"] if path.is_dir() else [path]
