@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """In QEMU's place where only what is around a guest is tested: its result is a hash of what was sent into it.
 
-The job's words `--pause-s N` say how long the guest takes.
+The job's words `--pause-s N` say how long the guest takes, `--abort TEXT` what this says before it aborts. A device
+with the seed 666 is refused.
 """
 
 import ctypes
@@ -10,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import sys
@@ -32,6 +34,10 @@ def run_guest(job: Path) -> None:
     sent = Path(option(r"-initrd (\S+)")).read_bytes() + job.read_bytes()
     pause = re.search(rb"--pause-s ([\d.]+)", sent)
     time.sleep(float(pause[1]) if pause else 0)
+    if last := re.search(rb"--abort (\w+)", sent):
+        print(f"mock guest: an assertion\nmock guest: {last[1].decode()}", file=sys.stderr, flush=True)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.abort()
     lines = ({"type": "result", "data": {"sent": hashlib.sha256(sent).hexdigest()}}, {"type": "exit", "status": 0})
     with Path(option(r"file,id=results,path=(\S+)")).open("a") as results:
         results.write("".join(json.dumps(line) + "\n" for line in lines))
@@ -72,6 +78,8 @@ def serve(monitor: socket.socket) -> None:
     def tell(event: str, **data: int) -> None:
         say({"event": event, "data": data, "timestamp": {"seconds": 0, "microseconds": 0}})
 
+    if "cache-seed=666" in " ".join(sys.argv):
+        sys.exit("mock guest: cache_seed cannot be 666")
     Path(option(r"id=watch,path=([^,\s]+)")).touch()
     Path(option(r"file,id=console,path=(\S+)")).touch()
     Path(option(r"file,id=results,path=(\S+)")).touch()

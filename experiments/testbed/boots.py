@@ -14,9 +14,9 @@ from pathlib import Path
 
 from . import scratch
 from .capacity import MEDIA_MIB_MAX, media_mib
-from .executor import JOB, GuestOutcome, GuestSpec, QemuExecutor, machine_for, read_outcome
+from .executor import JOB, RESULTS, GuestOutcome, GuestSpec, QemuExecutor, Said, machine_for, read_outcome, read_said
 from .job import Job
-from .machine import End, Machine
+from .machine import End, Machine, NotStarted
 from .qemu_line import WATCH_SOCKET
 
 IDLE_S = 60.0  # a booted guest that no run has asked for since then ends
@@ -30,24 +30,19 @@ class Booted:
     machine: Machine
     folder: Path
     stack: AsyncExitStack
-    console: bytes
-    results: bytes
+    said: Said
     idle_since_s: float = 0.0
 
     async def run(self, job: Job) -> GuestOutcome:
         """The outcome of a copy that is handed the job. The files are those of all copies, one after the other."""
         (self.folder / JOB).write_bytes(job.archive())
         os.utime(self.folder / WATCH_SOCKET)  # `testbed top` looks for the guest that started last
-        before = self._said()
+        before = read_said(self.folder)
         end = End(timed_out=True)
         with suppress(TimeoutError):
             async with asyncio.timeout(self.kind.guest.timeout_s):
                 end = await self.machine.run_job_in_copy(self.folder / JOB)
-        console, results = (text[len(old) :] for text, old in zip(self._said(), before, strict=True))
-        return read_outcome(self.console + console, self.results + results, end)
-
-    def _said(self) -> tuple[bytes, bytes]:
-        return (self.folder / "console").read_bytes(), (self.folder / "results").read_bytes()
+        return read_outcome(self.said + read_said(self.folder).after(before), end)
 
 
 class Boots:
@@ -128,20 +123,22 @@ async def _boot(executor: QemuExecutor, spec: GuestSpec) -> Booted | GuestOutcom
     async with AsyncExitStack() as stack:
         begun_s = time.monotonic()
         folder = stack.enter_context(scratch.folder("guest"))
-        console, results = folder / "console", folder / "results"
         end: End | None = End(timed_out=True)
         with suppress(TimeoutError):
             async with asyncio.timeout(spec.guest.timeout_s):
-                machine = await stack.enter_async_context(
-                    machine_for(executor.images, spec, folder, results, copied=True)
-                )
-                end = await machine.boot()
-        said = console.read_bytes() if console.exists() else b"", results.read_bytes() if results.exists() else b""
+                try:
+                    machine = await stack.enter_async_context(
+                        machine_for(executor.images, spec, folder, folder / RESULTS, copied=True)
+                    )
+                    end = await machine.boot()
+                except NotStarted as error:
+                    end = End(gone=str(error))
+        said = read_said(folder)
         if end:
-            outcome = read_outcome(*said, end)
+            outcome = read_outcome(said, end)
             outcome.host_seconds = time.monotonic() - begun_s
             return outcome
-        return Booted(kind(spec), machine, folder, stack.pop_all(), *said)
+        return Booted(kind(spec), machine, folder, stack.pop_all(), said)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from .options import Json, Scale, Scheduler
 from .paths import REPO, cache_root, results_root
 from .programs import program_job
 from .replay import open_replayer
-from .runner import drive, run_with_bar
+from .runner import drive, keep_failure, run_with_bar
 from .session import open_session
 from .shell import check_terminal, run_shell
 from .top import run_top
@@ -217,8 +217,8 @@ def exec_(
     job = program_job(program, file or [], Path.cwd(), own_roi)
     path = manifests.find(manifest)
     guest = manifests.guest_config(manifests.load(path), path)
-    folder = _media_folder(media)
-    outcome = drive(open_session().executor.run(GuestSpec(guest, job, media_folder=folder, helper_thread=True)))
+    spec = GuestSpec(guest, job, media_folder=media, helper_thread=True)
+    outcome = drive(open_session().executor.run(spec))
     sys.stdout.buffer.write(outcome.stdout)
     sys.stdout.flush()
     sys.stderr.buffer.write(outcome.stderr)
@@ -226,8 +226,9 @@ def exec_(
     counters = results_module.roi_counters(outcome.rois)
     tables.save_json(json, {"outcome": outcome.outcome, "exit_status": outcome.exit_status, "counters": counters})
     if outcome.exit_status is None:
-        tail = "\n  ".join([outcome.error, *outcome.console.strip().splitlines()[-5:]])
-        raise RunFailed(f"the guest ended without an exit status ({outcome.outcome}); it says:\n  {tail}")
+        tail = "\n  ".join(filter(None, (outcome.error, *outcome.console.strip().splitlines()[-5:])))
+        kept = keep_failure(outputs.within(results_root(), "exec", Path(program[0]).name, ".json"), outcome)
+        raise RunFailed(f"the guest ended without an exit status ({outcome.outcome}, see {kept}); it says:\n  {tail}")
     tables.show_counters(counters, Console(stderr=True))
     raise typer.Exit(outcome.exit_status)
 
@@ -241,7 +242,7 @@ def shell(
     check_terminal()
     path = manifests.find(manifest)
     guest = manifests.guest_config(manifests.load(path), path)
-    raise typer.Exit(run_shell(open_session().images, guest, _media_folder(media)))
+    raise typer.Exit(run_shell(open_session().images, guest, media))
 
 
 @app.command()
@@ -427,12 +428,6 @@ def bench(json: Json = Path("build/bench.json")) -> None:
 def demo(json: Json = None) -> None:
     """What `make testbed` ends with: the latency table, the KV table and the figure."""
     tables.save_json(json, demo_module.run_demo(open_session()))
-
-
-def _media_folder(folder: Path | None) -> Path | None:
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 cli_results.register(app)

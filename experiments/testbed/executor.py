@@ -13,23 +13,24 @@ A guest ends in one of six ways, and they are never mixed up:
 import asyncio
 import base64
 import json
+import operator
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from . import scratch
-from .errors import TestbedError
+from . import media_lock, scratch
+from .errors import RunFailed, TestbedError
 from .job import Job
-from .machine import End, Machine, started
+from .machine import End, Machine, NotStarted, started
 from .manifest import GuestConfig
 from .qemu_line import LSA_BYTES, ONE_DEVICE, GuestFiles, Images, Layout, PowerCut, batch_ports, command_line
 
-JOB = "job.tar"  # in a guest's folder
+JOB, CONSOLE, RESULTS, LOG = "job.tar", "console", "results", "qemu.log"  # in a guest's folder
 
 Report = Callable[[bytes], None]
 
@@ -65,8 +66,9 @@ class GuestOutcome:
     stderr: bytes = b""
     power_cut: dict[str, Any] | None = None
     last_mark: int = 0
-    error: str = ""  # why the guest gave up, in its words
+    error: str = ""  # why the guest gave up, in its words; of a lost one how QEMU ended, in QEMU's
     console: str = ""
+    qemu: str = ""  # what QEMU itself said
     host_seconds: float = 0.0
 
 
@@ -84,17 +86,19 @@ class QemuExecutor:
 
     async def run(self, spec: GuestSpec, report: Report | None = None) -> GuestOutcome:
         """As the interface says; `report` is given what the guest reports, in pieces, the moment it does."""
-        with scratch.folder("guest") as folder:
+        with media_lock.held(spec.media_folder), scratch.folder("guest") as folder:
             begun_s = time.monotonic()
-            console, results = folder / "console", folder / "results"
             end = End(timed_out=True)
-            with suppress(TimeoutError), _port(results, report) as port:
-                async with (
-                    asyncio.timeout(spec.guest.timeout_s),
-                    machine_for(self.images, spec, folder, port) as qemu,
-                ):
-                    end = await _run(qemu, spec, folder)
-            outcome = read_outcome(_read(console), _read(results), end)
+            with suppress(TimeoutError), _port(folder / RESULTS, report) as port:
+                try:
+                    async with (
+                        asyncio.timeout(spec.guest.timeout_s),
+                        machine_for(self.images, spec, folder, port) as qemu,
+                    ):
+                        end = await _run(qemu, spec, folder)
+                except NotStarted as error:
+                    end = End(gone=str(error))
+            outcome = read_outcome(read_said(folder), end)
             outcome.host_seconds = time.monotonic() - begun_s
             return outcome
 
@@ -147,7 +151,7 @@ def machine_for(
             spec.guest,
             files,
             spec.cut,
-            batch_ports(folder / "console", results, monitor_fd),
+            batch_ports(folder / CONSOLE, results, monitor_fd),
             spec.timed,
             spec.trace,
             spec.layout,
@@ -155,29 +159,36 @@ def machine_for(
             private_media=copied,
         )
 
-    return started(line, folder / "qemu.log")
+    return started(line, folder / LOG)
 
 
 def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
     """The initramfs with the job's packages, the job, and the media: sparse files, unless they are there already."""
-    initrd = folder / "initrd"
+    home = spec.media_folder or folder
+    device = spec.guest.device
+    initrd, job = folder / "initrd", folder / JOB if spec.job else None
+    media = tuple(home / device_file("media", n) for n in range(spec.layout.devices))
+    lsa = tuple(home / device_file("lsa", n) for n in range(spec.layout.devices))
+    try:
+        _write_initrd(initrd, (*images.initrds, *(spec.job.initrds() if spec.job else ())))
+        if job and spec.job:
+            job.write_bytes(spec.job.archive())
+        for path in media:
+            _prepare_memory(path, device.capacity - device.volatile_size)
+        for path in lsa:
+            _prepare_memory(path, LSA_BYTES)
+    except OSError as error:
+        where = f"{error.filename or folder}: {error.strerror}; make room there or set TMPDIR to another folder"
+        raise RunFailed(f"the guest's files cannot be made: {where}") from error
+    return GuestFiles(initrd, media, lsa, job)
+
+
+def _write_initrd(initrd: Path, parts: Iterable[Path]) -> None:
     with initrd.open("wb") as out:
-        for part in (*images.initrds, *(spec.job.initrds() if spec.job else ())):
+        for part in parts:
             with part.open("rb") as file:
                 shutil.copyfileobj(file, out, 2**20)
             out.write(b"\0" * (-out.tell() % 512))
-    job = folder / JOB if spec.job else None
-    if job and spec.job:
-        job.write_bytes(spec.job.archive())
-    home = spec.media_folder or folder
-    device = spec.guest.device
-    media = tuple(home / device_file("media", n) for n in range(spec.layout.devices))
-    lsa = tuple(home / device_file("lsa", n) for n in range(spec.layout.devices))
-    for path in media:
-        _prepare_memory(path, device.capacity - device.volatile_size)
-    for path in lsa:
-        _prepare_memory(path, LSA_BYTES)
-    return GuestFiles(initrd, media, lsa, job)
 
 
 def device_file(kind: str, n: int) -> str:
@@ -194,18 +205,40 @@ def _prepare_memory(path: Path, size: int) -> None:
         raise TestbedError(f"{path} is {path.stat().st_size} bytes but the device has {size}; use its own profile")
 
 
-def _read(path: Path) -> bytes:
-    return path.read_bytes() if path.exists() else b""
+@dataclass(frozen=True)
+class Said:
+    """What a guest wrote to its two ports, and QEMU to its log."""
+
+    console: bytes = b""
+    results: bytes = b""
+    log: bytes = b""
+
+    def after(self, before: "Said") -> "Said":
+        """What came after that."""
+        pairs = zip(astuple(self), astuple(before), strict=True)
+        return Said(*(text[len(old) :] for text, old in pairs))
+
+    def __add__(self, more: "Said") -> "Said":
+        return Said(*map(operator.add, astuple(self), astuple(more)))
 
 
-def read_outcome(console: bytes, results: bytes, end: End) -> GuestOutcome:
-    """Everything that the guest wrote to its two ports, and how it ended."""
-    outcome = GuestOutcome(power_cut=end.power_cut, console=console.decode(errors="replace"))
-    for line in results.splitlines():
+def read_said(folder: Path) -> Said:
+    """What there is of it in a guest's folder."""
+    paths = [folder / name for name in (CONSOLE, RESULTS, LOG)]
+    return Said(*(path.read_bytes() if path.exists() else b"" for path in paths))
+
+
+def read_outcome(said: Said, end: End) -> GuestOutcome:
+    """How a guest ended, and all that it said."""
+    console, log = said.console.decode(errors="replace"), said.log.decode(errors="replace")
+    outcome = GuestOutcome(power_cut=end.power_cut, console=console, qemu=log)
+    for line in said.results.splitlines():
         _read_line(outcome, line)
     outcome.rois = list(end.device.get("rois", []))
     outcome.last_mark = int(end.device.get("last-mark", 0))
     outcome.outcome = _classify(outcome, end)
+    if outcome.outcome == "lost" and not outcome.error:
+        outcome.error = ": ".join(filter(None, (end.gone, *log.strip().splitlines()[-1:])))
     return outcome
 
 

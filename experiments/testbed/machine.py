@@ -25,12 +25,17 @@ Line = Callable[[int], list[str]]  # QEMU's command line, given the file descrip
 
 @dataclass
 class End:
-    """What the monitor saw of a guest's end: nothing if QEMU was gone before it."""
+    """What the monitor saw of a guest's end. If QEMU was gone before it, only how that was: `gone`."""
 
+    gone: str = ""
     panicked: bool = False
     timed_out: bool = False
     power_cut: dict[str, Any] | None = None
     device: dict[str, Any] = field(default_factory=dict)
+
+
+class NotStarted(RunFailed):
+    """QEMU ended before its monitor answered; what it says of that is in its log."""
 
 
 class Machine:
@@ -57,9 +62,9 @@ class Machine:
             await self._qmp.execute("cxl-ssd-job-await")
             await self._qmp.execute("cont")
             event = await self._event(ASKS, *ENDS)
-            if event is None or event["event"] == ASKS:
-                return None if event else End()
-            return await self._ended(event, timed=True)
+            if event is None:
+                return await self._gone()
+            return None if event["event"] == ASKS else await self._ended(event, timed=True)
         except (QMPError, EOFError):
             return await self._gone()
 
@@ -77,10 +82,13 @@ class Machine:
         """As run_job(), in a copy of the machine: this one is as it was afterwards."""
         try:
             pid = await self._copy(job)
-            event = await self._event(COPY_ENDED, *ENDS) if pid else None
-            if pid is None or event is None or event["event"] == COPY_ENDED:
-                return End()
+            event = await self._event(COPY_ENDED, *ENDS) if pid is not None else None
+            if event is None:
+                return await self._gone()
+            if event["event"] == COPY_ENDED:
+                return End(gone="the copy of QEMU that ran it ended")
             end = await self._ended(event, timed=True, stays=True)
+            assert pid is not None
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)  # what it shares with this machine is not to be torn down
             await self._event(COPY_ENDED)
@@ -107,7 +115,7 @@ class Machine:
 
     async def _follow(self, timed: bool) -> End:
         event = await self._event(*ENDS)
-        return await self._ended(event, timed) if event else End()
+        return await self._ended(event, timed) if event else await self._gone()
 
     async def _ended(self, event: Message, timed: bool, stays: bool = False) -> End:
         """What there is to know of this end. The machine quits unless it `stays`."""
@@ -123,8 +131,9 @@ class Machine:
         return end
 
     async def _gone(self) -> End:
-        await self._process.wait()
-        return End()
+        status = await self._process.wait()
+        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        return End(gone=f"QEMU {how}")
 
     async def _event(self, *names: str) -> Message | None:
         """The next event of one of these names; None if QEMU is gone before one."""
@@ -159,7 +168,7 @@ async def started(line: Line, log: Path) -> AsyncIterator[Machine]:
         qmp, listener = QMPClient("guest"), EventListener((*ENDS, ASKS, COPY_BEGUN, COPY_ENDED))
         qmp.register_listener(listener)
         try:
-            await _connect(qmp, ours, process, log)
+            await _connect(qmp, ours, process)
             yield Machine(process, qmp, listener)
         finally:
             try:
@@ -171,14 +180,9 @@ async def started(line: Line, log: Path) -> AsyncIterator[Machine]:
                 await process.wait()
 
 
-async def _connect(qmp: QMPClient, monitor: socket.socket, process: asyncio.subprocess.Process, log: Path) -> None:
+async def _connect(qmp: QMPClient, monitor: socket.socket, process: asyncio.subprocess.Process) -> None:
     try:
         await qmp.connect(monitor)
     except QMPError as error:
         await process.wait()
-        raise RunFailed(f"QEMU did not start: {_last_line(log)}") from error
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it printed nothing"
+        raise NotStarted("QEMU did not start") from error

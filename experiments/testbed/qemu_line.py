@@ -77,16 +77,21 @@ def cpu_timing(cpu: CpuProfile, helper_thread: bool) -> str:
     return f"cpu-timing,id=cpu0{properties(cpu)},helper-thread={'on' if helper_thread else 'off'}"
 
 
+def in_option(path: Path) -> str:
+    """A path within an option, where a comma is written twice: a single one would begin another option."""
+    return str(path).replace(",", ",,")
+
+
 def mem_trace(trace: Path) -> str:
-    """The capture of a trace. A comma in an option is written twice."""
-    return f"mem-trace,id=trace0,file={str(trace).replace(',', ',,')}"
+    """The capture of a trace."""
+    return f"mem-trace,id=trace0,file={in_option(trace)}"
 
 
 def job_file(job: Path | None, timed: bool) -> list[str]:
     """Where the guest finds its job once it has booted: the monitor puts it there, but for an unpatched QEMU."""
     if not job:
         return []
-    content = "string=none" if timed else f"file={str(job).replace(',', ',,')}"
+    content = "string=none" if timed else f"file={in_option(job)}"
     return ["-fw_cfg", f"name=opt/testbed/job,{content}"]
 
 
@@ -132,8 +137,8 @@ def memory_device(
     options = f"bus=rp{n},id=ssd{n},sn={n + 1}"
     words = []
     if persistent_bytes:
-        words += ["-object", f"{memory_file},id=media{n},mem-path={files.media[n]},size={persistent_bytes}"]
-        words += ["-object", f"{memory_file},id=lsa{n},mem-path={files.lsa[n]},size={LSA_BYTES}"]
+        words += ["-object", f"{memory_file},id=media{n},mem-path={in_option(files.media[n])},size={persistent_bytes}"]
+        words += ["-object", f"{memory_file},id=lsa{n},mem-path={in_option(files.lsa[n])},size={LSA_BYTES}"]
         options += f",persistent-memdev=media{n},lsa=lsa{n}"
     if device.volatile_size:
         words += ["-object", f"memory-backend-ram,id=volatile{n},size={device.volatile_size}"]
@@ -192,8 +197,8 @@ def batch_ports(console: Path, results: Path, monitor_fd: int) -> list[str]:
         "-S",  # no instruction runs before the monitor is there
         # The run stops at power-off, reset or panic, so that the counters can be read.
         *("-action", "shutdown=pause,panic=pause"),
-        *("-chardev", f"file,id=console,path={console}", "-serial", "chardev:console"),
-        *("-chardev", f"file,id=results,path={results}", "-serial", "chardev:results"),
+        *("-chardev", f"file,id=console,path={in_option(console)}", "-serial", "chardev:console"),
+        *("-chardev", f"file,id=results,path={in_option(results)}", "-serial", "chardev:results"),
         *("-chardev", f"socket,id=qmp,fd={monitor_fd}", "-mon", "chardev=qmp,mode=control"),
         *watch_port(console.parent),
     ]
@@ -203,7 +208,7 @@ def terminal_ports(results: Path) -> list[str]:
     """The console on this terminal (Ctrl-A X ends the guest); results still go to a file."""
     return [
         *("-chardev", "stdio,id=console,mux=on,signal=off", "-serial", "chardev:console"),
-        *("-chardev", f"file,id=results,path={results}", "-serial", "chardev:results"),
+        *("-chardev", f"file,id=results,path={in_option(results)}", "-serial", "chardev:results"),
         *("-mon", "chardev=console,mode=readline"),
         *watch_port(results.parent),
     ]
@@ -211,5 +216,5 @@ def terminal_ports(results: Path) -> list[str]:
 
 def watch_port(folder: Path) -> list[str]:
     """A second monitor, for `testbed top`; nothing waits for it."""
-    chardev = f"socket,id=watch,path={folder / WATCH_SOCKET},server=on,wait=off"
+    chardev = f"socket,id=watch,path={in_option(folder / WATCH_SOCKET)},server=on,wait=off"
     return ["-chardev", chardev, "-mon", "chardev=watch,mode=control"]

@@ -31,10 +31,12 @@ class Failure:
 
     run: Run
     outcome: str
+    why: str
     folder: Path
 
     def __str__(self) -> str:
-        return f"{self.run.label}: {self.outcome} (see {self.folder})"
+        why = f", {self.why}" if self.why else ""
+        return f"{self.run.label}: {self.outcome}{why} (see {self.folder})"
 
 
 async def run_all(
@@ -101,11 +103,15 @@ async def _make(
 
     async def one(run: Run) -> Result | Failure:
         path = results.path_for(root, run, keys)
-        outcome = await fleet.run(run, lambda: reporter.start(run))
-        reporter.finish(run, outcome.outcome, cached=False)
-        if outcome.outcome != "ok":
-            return Failure(run, outcome.outcome, keep_failure(path, outcome))
-        return results.store(path, run, keys, results.guest_data(outcome))
+        try:
+            outcome = await fleet.run(run, lambda: reporter.start(run))
+            reporter.finish(run, outcome.outcome, cached=False)
+            if outcome.outcome == "ok":
+                return results.store(path, run, keys, results.guest_data(outcome))
+        except RunFailed as error:  # this run's alone: the others go on
+            outcome = GuestOutcome("lost", error=str(error))
+            reporter.finish(run, outcome.outcome, cached=False)
+        return Failure(run, outcome.outcome, outcome.error, keep_failure(path, outcome))
 
     await fleet.check(runs)
     async with asyncio.TaskGroup() as group:
@@ -118,9 +124,11 @@ def keep_failure(path: Path, outcome: GuestOutcome) -> Path:
     folder = path.with_suffix(".failed")
     said: dict[str, str | bytes] = {
         "outcome.txt": f"{outcome.outcome}\n",
-        "console.txt": outcome.console + outcome.error,
+        "console.txt": outcome.console,
+        "error.txt": f"{outcome.error}\n" if outcome.error else "",
         "stdout.txt": outcome.stdout,
         "stderr.txt": outcome.stderr,
+        "qemu.txt": outcome.qemu,
     }
     outputs.replace_folder(folder, said)
     return folder

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import scratch
+from . import media_lock, scratch
 from .errors import TestbedError
 from .executor import GuestSpec, prepare_files
 from .manifest import GuestConfig
@@ -20,7 +20,7 @@ def check_terminal() -> None:
 
 def run_shell(images: Images, guest: GuestConfig, media_folder: Path | None) -> int:
     """Boot to a shell; returns when the guest is powered off or Ctrl-A X is pressed."""
-    with scratch.folder("guest") as folder:
+    with media_lock.held(media_folder), scratch.folder("guest") as folder:
         files = prepare_files(images, GuestSpec(guest, None, media_folder=media_folder), folder)
         line = command_line(images, guest, files, PowerCut(), terminal_ports(folder / "results"))
         return subprocess.run(["setpriv", "--pdeathsig", "KILL", "--", *line]).returncode

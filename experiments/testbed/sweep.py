@@ -126,7 +126,8 @@ async def _capture(run: Run, keys: dict[str, str], fleet: "Fleet", path: Path, r
         reporter.finish(run, outcome.outcome, cached=False)
         if outcome.outcome != "ok":
             folder = keep_failure(result, outcome)
-            raise RunFailed(f"{run.label}: {outcome.outcome} while its trace was captured (see {folder})")
+            why = f", {outcome.error}" if outcome.error else ""
+            raise RunFailed(f"{run.label}: {outcome.outcome}{why} while its trace was captured (see {folder})")
         if not partial.exists():
             raise RunFailed(f"{run.label}: QEMU wrote no trace to {partial}")
         results.store(result, run, keys, results.guest_data(outcome))

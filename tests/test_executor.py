@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What becomes of a QEMU that ends on its own, with a mock in its place."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cluster_lab import MOCK_QEMU
+
+from conftest import MANIFEST, QuietReporter
+from testbed import boots, manifest, results
+from testbed.capacity import Capacity
+from testbed.errors import RunFailed
+from testbed.executor import GuestOutcome, GuestSpec, QemuExecutor
+from testbed.job import script_job
+from testbed.manifest import GuestConfig
+from testbed.qemu_line import Images
+from testbed.runner import drive, run_all
+
+HERE = Capacity(guests=2, memory_mib=2**16)
+
+
+@pytest.fixture
+def executor(tmp_path: Path) -> QemuExecutor:
+    (tmp_path / "vmlinux").write_text("mock")
+    return QemuExecutor(Images(MOCK_QEMU, tmp_path, tmp_path / "vmlinux", initrds=()))
+
+
+@pytest.fixture
+def guest(small_manifest: Path) -> GuestConfig:
+    return manifest.runs(small_manifest)[0].guest
+
+
+def with_seed(guest: GuestConfig, seed: int) -> GuestConfig:
+    return replace(guest, device=replace(guest.device, cache_seed=seed))
+
+
+def ways(executor: QemuExecutor, specs: list[GuestSpec]) -> list[list[GuestOutcome]]:
+    """The outcomes of guests of their own, and of guests that share boots."""
+
+    async def both() -> list[list[GuestOutcome]]:
+        alone = [await executor.run(spec) for spec in specs]
+        async with boots.shared(executor, 1) as shared:
+            return [alone, [await shared.run(spec) for spec in specs]]
+
+    return drive(both())
+
+
+def test_the_words_of_a_qemu_that_aborts_are_kept(executor: QemuExecutor, guest: GuestConfig) -> None:
+    jobs = [script_job("true --abort first"), script_job("true --abort second"), script_job("true")]
+    alone, copies = ways(executor, [GuestSpec(guest, job) for job in jobs])
+    for outcomes in (alone, copies):
+        assert [outcome.outcome for outcome in outcomes] == ["lost", "lost", "ok"]
+        said = [f"mock guest: an assertion\nmock guest: {word}\n" for word in ("first", "second")]
+        assert [outcome.qemu for outcome in outcomes] == [*said, ""]
+    assert alone[0].error == "QEMU was ended by SIGABRT: mock guest: first"
+    assert copies[1].error == "the copy of QEMU that ran it ended: mock guest: second"
+
+
+def test_the_words_of_a_qemu_that_does_not_start_are_kept(executor: QemuExecutor, guest: GuestConfig) -> None:
+    for outcomes in ways(executor, [GuestSpec(with_seed(guest, 666), script_job("true"))]):
+        assert (outcomes[0].outcome, outcomes[0].qemu) == ("lost", "mock guest: cache_seed cannot be 666\n")
+        assert outcomes[0].error == "QEMU did not start: mock guest: cache_seed cannot be 666"
+
+
+def test_a_qemu_that_is_not_there_is_one_sentence(tmp_path: Path, guest: GuestConfig) -> None:
+    executor = QemuExecutor(Images(tmp_path / "none", tmp_path, tmp_path / "none", initrds=()))
+    for outcomes in ways(executor, [GuestSpec(guest, script_job("true"))]):
+        assert "none" in outcomes[0].error
+
+
+def test_a_run_that_ends_qemu_leaves_the_others_alone_and_its_words_are_kept(
+    executor: QemuExecutor, small_manifest: Path, tmp_path: Path
+) -> None:
+    """One point at which QEMU aborts, two at which it does not start, and one that is fine."""
+    head = MANIFEST.partition("[workload]")[0] + '[device.override]\ncache_seed = "{seed}"\n'
+    workload = '[workload]\ncommand = "/bin/true {words}"\n'
+    small_manifest.write_text(f'{head}{workload}[matrix]\nseed = [1, 666]\nwords = ["--abort boom", "fine"]\n')
+    with pytest.raises(RunFailed) as caught:
+        drive(run_all(manifest.runs(small_manifest), {}, executor, tmp_path / "r", QuietReporter(), here=HERE))
+    message = str(caught.value)
+    assert message.startswith("3 of 4 runs gave no result: 1---abort boom: lost, ")
+    assert "mock guest: boom (see " in message
+    assert message.count("lost, QEMU did not start: mock guest: cache_seed cannot be 666 (see ") == 2
+    kept = sorted(path.read_text() for path in (tmp_path / "r").rglob("*.failed/qemu.txt"))
+    assert kept == ["mock guest: an assertion\nmock guest: boom\n", *["mock guest: cache_seed cannot be 666\n"] * 2]
+    assert [result.point["words"] for result in results.load_all(tmp_path / "r")] == ["fine"]
