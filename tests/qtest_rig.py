@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The device's registers over QEMU's test interface: no guest software runs."""
 
+import json
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from guest_rig import Paused
@@ -17,11 +18,45 @@ ROOT_PORT, ENDPOINT = (12, 0), (13, 0)  # bus and slot: what firmware would have
 COMPONENT_REGISTERS, DEVICE_REGISTERS = 0xE0000000, 0xE0100000
 
 
-class QTest:
-    """QEMU's test protocol: port and memory accesses, a line each."""
+class Clock:
+    """Lets virtual time pass on a CPU that does nothing: it jumps from one of the machine's timers to the next."""
+
+    FIRMWARE_BYTES = 65536
+    HALTS = b"\xf4\xeb\xfd"  # hlt, and again
 
     def __init__(self, connection: socket.socket) -> None:
         self.stream = connection.makefile("rwb", buffering=0)
+        self.stream.readline()  # who it is
+        self.ask("qmp_capabilities")
+
+    @classmethod
+    def firmware(cls, folder: Path) -> list[str]:
+        path = folder / "halts.bin"
+        path.write_bytes(cls.HALTS.rjust(cls.FIRMWARE_BYTES - 16 + len(cls.HALTS), b"\xff").ljust(cls.FIRMWARE_BYTES))
+        return ["-bios", str(path)]
+
+    def ask(self, command: str) -> None:
+        self.stream.write(json.dumps({"execute": command}).encode() + b"\n")
+        answer: dict[str, object] = {}
+        while "return" not in answer:  # events come between
+            line = self.stream.readline()
+            assert line, f"{command}: QEMU is gone"
+            answer = json.loads(line)
+            assert "error" not in answer, answer
+
+    def go(self) -> None:
+        self.ask("cont")
+
+    def stop(self) -> None:
+        self.ask("stop")
+
+
+class QTest:
+    """QEMU's test protocol: port and memory accesses, a line each."""
+
+    def __init__(self, connection: socket.socket, clock: Clock) -> None:
+        self.stream = connection.makefile("rwb", buffering=0)
+        self.clock = clock
 
     def ask(self, command: str) -> str:
         self.stream.write(command.encode() + b"\n")
@@ -40,6 +75,13 @@ class QTest:
     def read(self, address: int) -> int:
         return int(self.ask(f"readq {address:#x}"), 16)
 
+    def reset_device(self) -> None:
+        """By its link, as the kernel does that is told to reset it; its registers are where they were."""
+        bridge_control = 1 << 16
+        self.config_write(ROOT_PORT, 0x3C, 0x40 * bridge_control)
+        self.config_write(ROOT_PORT, 0x3C, 0)
+        self.map_registers()
+
     def map_registers(self) -> None:
         self.config_write(ROOT_PORT, 0x18, 0x000D0D0C)  # its buses
         self.config_write(ROOT_PORT, 0x20, 0xE0F0E000)  # its memory
@@ -52,14 +94,21 @@ class QTest:
 @contextmanager
 def registers(session: Session, guest: GuestConfig, folder: Path) -> Iterator[QTest]:
     """A machine whose device's registers are mapped; what QEMU says goes to `folder`/stderr. It must not end."""
-    line = Paused(session, guest, folder, ONE_DEVICE).line
-    ours, theirs = socket.socketpair()
-    test = ["-chardev", f"socket,id=qtest,fd={theirs.fileno()}", "-qtest", "chardev:qtest", "-qtest-log", "none"]
-    with ours, theirs, (folder / "stderr").open("wb") as stderr:
-        qemu = subprocess.Popen([*line, *test], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stderr=stderr)
-        theirs.close()
+    line = [*Paused(session, guest, folder, ONE_DEVICE).line, *Clock.firmware(folder)]
+    pairs = {name: socket.socketpair() for name in ("qtest", "qmp")}
+    for name, (_, theirs) in pairs.items():
+        line += ["-chardev", f"socket,id={name},fd={theirs.fileno()}"]
+    line += ["-qtest", "chardev:qtest", "-qtest-log", "none", "-mon", "chardev=qmp,mode=control"]
+    fds = [theirs.fileno() for _, theirs in pairs.values()]
+    with (folder / "stderr").open("wb") as stderr, ExitStack() as open_sockets:
+        for ours, theirs in pairs.values():
+            open_sockets.enter_context(ours)
+            open_sockets.enter_context(theirs)
+        qemu = subprocess.Popen(line, pass_fds=fds, stdin=subprocess.DEVNULL, stderr=stderr)
+        for _, theirs in pairs.values():
+            theirs.close()
         try:
-            qtest = QTest(ours)
+            qtest = QTest(pairs["qtest"][0], Clock(pairs["qmp"][0]))
             qtest.map_registers()
             yield qtest
             assert qemu.poll() is None, "QEMU has ended"

@@ -31,6 +31,14 @@ HARMFUL = (0x0101, 0x0103, 0x0201, 0x0202, 0x0301, 0x0303, 0x0500, 0x4101, 0x410
 HARMFUL_SETS = (0x44, 0x45, 0x46, 0x48, 0x51, 0x53)
 COMMANDS_QUICK = 3000
 
+GET_FIRMWARE, TRANSFER_FIRMWARE, GET_TIMESTAMP, SET_TIMESTAMP, SCAN_MEDIA, SANITIZE = (
+    *(0x0200, 0x0201, 0x0300, 0x0301),
+    *(0x4304, 0x4400),
+)
+BACKGROUND_STARTED, BUSY = 1, 6
+WHOLE, FIRST_PART, LAST_PART = 0, 1, 3  # what a transfer of firmware carries
+NS_PER_S = 10**9
+
 
 class Mailbox:
     def __init__(self, qtest: QTest) -> None:
@@ -50,6 +58,23 @@ class Mailbox:
         assert int(self.qtest.ask(f"readl {self.base + 0x04:#x}"), 16) & 1 == 0, "the doorbell is still set"
         answer = self.qtest.ask(f"read {self.base + 0x20:#x} {answered}") if answered else "0x"
         return status >> 32 & 0xFFFF, bytes.fromhex(answer[2:])
+
+    def transfer(self, what: int, offset: int = 0) -> int:
+        """Firmware, or a part of it; the answer's code."""
+        payload = struct.pack("<2B2xI", what, 2, offset).ljust(0x80, b"\0") + bytes(128)
+        return self.run(TRANSFER_FIRMWARE, payload, len(payload))[0]
+
+    def pass_seconds(self, count: int) -> None:
+        """So much of virtual time at least."""
+        assert self.run(SET_TIMESTAMP, bytes(8), 8)[0] == SUCCESS
+        self.qtest.clock.go()
+        while struct.unpack("<Q", self.run(GET_TIMESTAMP, b"", 0)[1])[0] < count * NS_PER_S:
+            pass
+        self.qtest.clock.stop()
+
+    def percent_done(self) -> int:
+        """Of the background command: of its status register."""
+        return self.qtest.read(self.base + 0x18) >> 16 & 0x7F
 
 
 @dataclass
@@ -129,3 +154,42 @@ def test_random_commands_do_what_the_model_of_them_says(
                 assert (code, answer) == health.expect(opcode, payload, length), where
     print(f"{count} commands: " + ", ".join(f"{n} answered {code:#x}" for code, n in sorted(done.items())))
     assert all(done[code] > 20 for code in (SUCCESS, INVALID_INPUT, UNSUPPORTED, INVALID_LENGTH))
+
+
+@pytest.mark.parametrize(
+    ("opcode", "payload"),
+    [
+        (TRANSFER_FIRMWARE, struct.pack("<2B", WHOLE, 2).ljust(256, b"\0")),
+        (SCAN_MEDIA, struct.pack("<2QB", 0, 1 << 20, 0)),
+        (SANITIZE, b""),
+    ],
+    ids=["firmware", "scan", "sanitize"],
+)
+def test_a_reset_ends_the_background_command_and_the_next_one_is_done(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, opcode: int, payload: bytes
+) -> None:
+    with registers(session, quick_guest, tmp_path) as qtest:
+        box = Mailbox(qtest)
+        assert box.run(opcode, payload, len(payload))[0] == BACKGROUND_STARTED
+        assert box.transfer(WHOLE) == BUSY
+        for _ in range(3):
+            qtest.reset_device()
+        assert box.percent_done() == 0
+        box.pass_seconds(3)  # beyond where the command would have been looked at again
+        assert box.transfer(WHOLE) == BACKGROUND_STARTED
+        box.pass_seconds(12)
+        assert box.percent_done() == 100
+
+
+def test_parts_of_a_firmware_may_be_thirty_seconds_apart_in_virtual_time(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path
+) -> None:
+    with registers(session, quick_guest, tmp_path) as qtest:
+        box = Mailbox(qtest)
+        assert box.transfer(FIRST_PART) == BACKGROUND_STARTED
+        box.pass_seconds(20)
+        assert box.transfer(LAST_PART, offset=1) == BACKGROUND_STARTED
+        box.pass_seconds(4)
+        assert box.transfer(FIRST_PART) == BACKGROUND_STARTED
+        box.pass_seconds(60)
+        assert box.transfer(LAST_PART, offset=1) == INVALID_INPUT  # too late
