@@ -51,6 +51,7 @@ class CpuProfile:
     prefetch_distance: int = 20
     prefetch_degree: int = 2
     prefetch_buffers: int = 16
+    l2_requests: int = 16
     clwb_keeps_line: bool = True
 
 

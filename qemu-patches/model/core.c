@@ -9,6 +9,7 @@ void mem_core_init(MemCore *c, const MemCpuConfig *config) {
     mem_slots_init(&c->fill_buffers, MEM_HAS_BUG(MEM_BUG_NO_FILL_BUFFERS) ? 0 : config->fill_buffers);
     mem_slots_init(&c->wc_buffers, config->wc_buffers);
     mem_slots_init(&c->prefetch_buffers, config->prefetch_buffers);
+    mem_slots_init(&c->l2_requests, MEM_HAS_BUG(MEM_BUG_L2_UNBOUNDED) ? 0 : config->l2_requests);
     mem_in_flight_init(&c->arrivals);
     mem_in_flight_init(&c->writes);
 }
@@ -18,6 +19,7 @@ void mem_core_destroy(MemCore *c) {
     mem_slots_destroy(&c->fill_buffers);
     mem_slots_destroy(&c->wc_buffers);
     mem_slots_destroy(&c->prefetch_buffers);
+    mem_slots_destroy(&c->l2_requests);
     mem_in_flight_destroy(&c->arrivals);
     mem_in_flight_destroy(&c->writes);
 }
@@ -34,6 +36,8 @@ void mem_core_clear(MemCore *c) {
     mem_slots_clear(&c->wc_buffers);
     c->wc_buffers.count -= open_wc_buffers;
     mem_slots_clear(&c->prefetch_buffers);
+    mem_slots_clear(&c->l2_requests);
+    c->far_unsent = 0;
     mem_in_flight_clear(&c->arrivals);
     mem_in_flight_clear(&c->writes);
 }
@@ -130,6 +134,25 @@ mem_ps mem_core_committed(const MemCore *c, uint64_t line, mem_ps at_ps) {
 
 mem_ps mem_core_stores_done(const MemCore *c, mem_ps at_ps) { return mem_later(at_ps, c->last_commit_ps); }
 
+mem_ps mem_core_demand_ready(const MemCore *c, mem_ps at_ps) {
+    return mem_slots_ready(&c->l2_requests, mem_slots_ready(&c->fill_buffers, at_ps));
+}
+
+void mem_core_demand_sent(MemCore *c, mem_ps done_ps) {
+    mem_slots_take(&c->fill_buffers, done_ps);
+    mem_slots_take(&c->l2_requests, done_ps);
+}
+
+mem_ps mem_core_prefetch_ready(const MemCore *c, mem_ps at_ps) {
+    return mem_slots_ready(&c->l2_requests, mem_slots_ready(&c->prefetch_buffers, at_ps));
+}
+
+void mem_core_prefetch_sent(MemCore *c, mem_ps done_ps) {
+    mem_slots_take(&c->prefetch_buffers, done_ps);
+    mem_slots_take(&c->l2_requests, done_ps);
+}
+
 mem_ps mem_core_all_done(const MemCore *c, mem_ps at_ps) {
-    return mem_slots_all_free(&c->fill_buffers, mem_core_stores_done(c, mem_core_loads_done(c, at_ps)));
+    at_ps = mem_core_stores_done(c, mem_core_loads_done(c, at_ps));
+    return mem_slots_all_free(&c->l2_requests, mem_slots_all_free(&c->fill_buffers, at_ps));
 }

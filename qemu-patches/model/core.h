@@ -15,7 +15,7 @@
 #include "in_flight.h"
 #include "slots.h"
 
-#define MEM_LOADS_UNDER_WAY 512u /* a power of two; one CPU in the place of 16 cores has 16 x 26 reads under way */
+#define MEM_LOADS_UNDER_WAY 512u /* a power of two; one CPU in the place of 26 cores has 26 x 16 reads under way */
 
 typedef struct MemLoadUnderWay {
     mem_ps done_ps;
@@ -43,7 +43,9 @@ typedef struct MemCore {
     MemSlots fill_buffers;
     MemSlots wc_buffers; /* those that are not open */
     MemSlots prefetch_buffers;
+    MemSlots l2_requests;  /* a line that L2 does not have holds one, whoever asks, besides a buffer of those */
     MemInFlight arrivals;  /* prefetched lines on their way */
+    uint64_t far_unsent;   /* of those that wait to be sent: lines of devices */
     MemInFlight writes;    /* written lines whose completion the core may have to wait for */
     mem_ps flushed_ps;     /* when what the latest flush sent, or found under way, is complete */
     mem_ps fence_until_ps; /* when the last write that a fence waits for is complete */
@@ -68,10 +70,17 @@ void mem_core_store_under_way(MemCore *c, uint64_t line, mem_ps line_ps);
 /* When the stores to a line so far have been committed; at least `at_ps`. */
 mem_ps mem_core_committed(const MemCore *c, uint64_t line, mem_ps at_ps);
 
+/* When a miss can leave that somebody waits for, from `at_ps` on; and it leaves then, its line there at `done_ps`. */
+mem_ps mem_core_demand_ready(const MemCore *c, mem_ps at_ps);
+void mem_core_demand_sent(MemCore *c, mem_ps done_ps);
+/* The same of a prefetch. */
+mem_ps mem_core_prefetch_ready(const MemCore *c, mem_ps at_ps);
+void mem_core_prefetch_sent(MemCore *c, mem_ps done_ps);
+
 /* When the loads, and the stores, so far are done; at least `at_ps`. */
 mem_ps mem_core_loads_done(const MemCore *c, mem_ps at_ps);
 mem_ps mem_core_stores_done(const MemCore *c, mem_ps at_ps);
-/* When both are, and all fill buffers are free. */
+/* When both are, and all that a miss could have to wait for is free. */
 mem_ps mem_core_all_done(const MemCore *c, mem_ps at_ps);
 
 #endif

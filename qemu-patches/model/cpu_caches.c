@@ -71,10 +71,22 @@ static void spill_llc(const MemCpuCaches *c, uint64_t set, MemVictim victim, Mem
     }
 }
 
+/* A prefetched line that L2 drops unused may be on its way still: its copy here has to be waited for. */
+static void mark_prefetched(const MemSets *llc, uint64_t line) {
+    MemPlace p = mem_place_of(llc, line);
+    uint32_t way = mem_set_find(llc, p);
+
+    if (way != MEM_NO_WAY) {
+        p.set->marks |= MEM_PREFETCHED << way;
+    }
+}
+
 static inline void spill_l2(const MemCpuCaches *c, uint64_t set, MemVictim victim, Expected where, MemCpuFetch *fetch) {
     if (victim.dirty) {
         MemPlace p = mem_place_of(&c->llc, mem_line_of(&c->l2, set, victim.tag));
         spill_llc(c, p.number, put_dirty(&c->llc, p, where), fetch);
+    } else if (victim.prefetched) {
+        mark_prefetched(&c->llc, mem_line_of(&c->l2, set, victim.tag));
     }
 }
 
@@ -164,7 +176,7 @@ void mem_cpu_prefetch(MemCpuCaches *c, uint64_t line, MemCpuFetch *fetch) {
         fill_llc(c, llc, fetch);
     }
     uint32_t way;
-    MemVictim victim = mem_set_fill(&c->l2, l2, t.hit ? t.marks & MEM_DIRTY : MEM_PREFETCHED, &way);
+    MemVictim victim = mem_set_fill(&c->l2, l2, t.hit ? t.marks : MEM_PREFETCHED, &way);
     spill_l2(c, l2.number, victim, NEWEST, fetch);
 }
 

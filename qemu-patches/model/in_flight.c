@@ -66,7 +66,7 @@ static void grow(MemInFlight *f) {
     *f = bigger;
 }
 
-void mem_in_flight_add(MemInFlight *f, uint64_t line, mem_ps asked_ps, mem_ps arrives_ps, mem_ps now_ps) {
+MemInFlightLine *mem_in_flight_add(MemInFlight *f, uint64_t line, mem_ps asked_ps, mem_ps arrives_ps, mem_ps now_ps) {
     while (f->first < f->end && entry(f, f->first)->arrives_ps <= now_ps) {
         unlink_first(f);
     }
@@ -75,8 +75,8 @@ void mem_in_flight_add(MemInFlight *f, uint64_t line, mem_ps asked_ps, mem_ps ar
     }
     *entry(f, f->end) = (MemInFlightLine){.line = line, .arrives_ps = arrives_ps, .asked_ps = asked_ps};
     link_entry(f, f->end);
-    f->end++;
     f->unsent_count += arrives_ps == MEM_NOT_SENT;
+    return entry(f, f->end++);
 }
 
 MemInFlightLine *mem_in_flight_find(MemInFlight *f, uint64_t line) {
@@ -100,7 +100,18 @@ MemInFlightLine *mem_in_flight_unsent(MemInFlight *f) {
     return entry(f, f->next_unsent);
 }
 
-void mem_in_flight_sent(MemInFlight *f, MemInFlightLine *line, mem_ps arrives_ps) {
+void mem_in_flight_sent(MemInFlight *f, MemInFlightLine *line, mem_ps sent_ps, mem_ps arrives_ps) {
+    line->asked_ps = sent_ps;
     line->arrives_ps = arrives_ps;
     f->unsent_count--;
+}
+
+uint64_t mem_in_flight_count(const MemInFlight *f, mem_ps at_ps) {
+    uint64_t count = 0;
+
+    for (uint64_t n = f->first; n < f->end; n++) {
+        const MemInFlightLine *line = entry(f, n);
+        count += line->arrives_ps != MEM_NOT_SENT && line->asked_ps <= at_ps && line->arrives_ps > at_ps;
+    }
+    return count;
 }

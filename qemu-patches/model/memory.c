@@ -197,28 +197,34 @@ static MemWriteTimes write_ordered(MemMemory *m, const MemOperation *op, mem_ps 
 
 /* ---- Prefetches: those that find no buffer wait for one, in order ---- */
 
+static void note_sent(MemMemory *m, MemInFlightLine *wanted, mem_ps at_ps, mem_ps arrives_ps) {
+    mem_in_flight_sent(&m->core.arrivals, wanted, at_ps, arrives_ps);
+    m->core.far_unsent -= wanted->far;
+}
+
 static void send_prefetch(MemMemory *m, MemInFlightLine *wanted, mem_ps at_ps) {
-    mem_in_flight_sent(&m->core.arrivals, wanted, read_line(m, wanted->line, at_ps, false).done_ps);
-    mem_slots_take(&m->core.prefetch_buffers, mem_later(wanted->arrives_ps, at_ps));
+    note_sent(m, wanted, at_ps, read_line(m, wanted->line, at_ps, false).done_ps);
 }
 
 static void send_due_prefetches(MemMemory *m, mem_ps now_ps) {
     MemInFlightLine *wanted;
 
     while ((wanted = mem_in_flight_unsent(&m->core.arrivals))) {
-        mem_ps at_ps = mem_slots_ready(&m->core.prefetch_buffers, wanted->asked_ps);
+        mem_ps at_ps = mem_core_prefetch_ready(&m->core, wanted->asked_ps);
         if (at_ps > now_ps) {
             return;
         }
         send_prefetch(m, wanted, at_ps);
+        mem_core_prefetch_sent(&m->core, wanted->arrives_ps);
     }
 }
 
+/* The end of the region of interest: no buffer is waited for any more. */
 static void send_all_prefetches(MemMemory *m, mem_ps at_ps) {
     MemInFlightLine *wanted;
 
     while ((wanted = mem_in_flight_unsent(&m->core.arrivals))) {
-        mem_in_flight_sent(&m->core.arrivals, wanted, read_line(m, wanted->line, at_ps, false).done_ps);
+        send_prefetch(m, wanted, at_ps);
     }
 }
 
@@ -227,22 +233,48 @@ static void prefetch(MemMemory *m, uint64_t line, mem_ps at_ps) {
         read_line(m, line, at_ps, false);
         return;
     }
+    MemInFlightLine *wanted = mem_in_flight_add(&m->core.arrivals, line, at_ps, MEM_NOT_SENT, m->reached_ps);
+    uint64_t device_line;
+
     m->count->prefetches++;
-    mem_in_flight_add(&m->core.arrivals, line, at_ps, MEM_NOT_SENT, m->reached_ps);
+    wanted->far = mem_memory_route(m, line, &device_line) != NULL;
+    m->core.far_unsent += wanted->far;
     send_due_prefetches(m, at_ps);
 }
 
-/* When a prefetched line is there. One that still waits to be sent goes out now. */
+/* ---- Demands: each has a fill buffer until its line is there ---- */
+
+/* Of a line that nobody asked for yet: besides, it is a request of the L2. */
+static Read demand(MemMemory *m, uint64_t line, mem_ps at_ps, bool load) {
+    m->issued_ps = mem_core_demand_ready(&m->core, at_ps);
+    Read r = read_line(m, line, m->issued_ps, load);
+    mem_core_demand_sent(&m->core, r.done_ps);
+    return r;
+}
+
+/* When a prefetched line is there, and in L1. One that still waits to be sent goes out now, as a demand. */
 static mem_ps arrival(MemMemory *m, uint64_t line, mem_ps at_ps) {
     MemInFlightLine *wanted = mem_in_flight_find(&m->core.arrivals, line);
 
-    if (!wanted) {
+    m->issued_ps = at_ps;
+    if (!wanted || wanted->arrives_ps <= at_ps) {
         return at_ps;
     }
-    if (wanted->arrives_ps == MEM_NOT_SENT) {
-        mem_in_flight_sent(&m->core.arrivals, wanted, read_line(m, line, at_ps, false).done_ps);
+    if (MEM_HAS_BUG(MEM_BUG_TOUCH_WITHOUT_BUFFER)) {
+        if (wanted->arrives_ps == MEM_NOT_SENT) {
+            send_prefetch(m, wanted, at_ps);
+        }
+        return mem_later(wanted->arrives_ps, at_ps);
     }
-    return mem_later(wanted->arrives_ps, at_ps);
+    if (wanted->arrives_ps == MEM_NOT_SENT) {
+        mem_ps done_ps = demand(m, line, at_ps, false).done_ps;
+        note_sent(m, wanted, m->issued_ps, done_ps);
+        return done_ps;
+    }
+    m->issued_ps = mem_slots_ready(&m->core.fill_buffers, at_ps);
+    mem_ps there_ps = mem_later(wanted->arrives_ps, m->issued_ps);
+    mem_slots_take(&m->core.fill_buffers, there_ps);
+    return there_ps;
 }
 
 /* ---- What local accesses can cost at most ---- */
@@ -253,7 +285,8 @@ mem_ps mem_memory_local_bound(const MemMemory *m, mem_ps now_ps, uint32_t access
     const MemDramTiming *dram = &m->dram.active;
     mem_ps busy_ps = m->dram.channel.free_at_ps + m->core.arrivals.unsent_count * dram->transfer_ps;
     mem_ps all_done_ps = mem_later(busy_ps + dram->latency_ps, mem_core_all_done(&m->core, now_ps));
-    mem_ps each_ps = m->llc_ps + dram->latency_ps + (1 + VICTIMS) * (1 + prefetches) * dram->transfer_ps;
+    mem_ps way_ps = m->llc_ps + dram->latency_ps; /* twice: a miss may wait for a prefetch sent just before it */
+    mem_ps each_ps = 2 * way_ps + (1 + VICTIMS) * (1 + prefetches) * dram->transfer_ps;
 
     if (MEM_HAS_BUG(MEM_BUG_POSTED_BOUND_FROM_NOW)) {
         all_done_ps = now_ps;
@@ -286,17 +319,13 @@ static mem_ps wait_until(MemMemory *m, mem_ps at_ps, mem_ps until_ps, uint64_t *
 }
 
 static mem_ps load(MemMemory *m, uint64_t line, mem_ps at_ps, bool stream) {
-    MemCore *c = &m->core;
-    mem_ps issued_ps = mem_slots_ready(&c->fill_buffers, at_ps);
-    Read r = read_line(m, line, issued_ps, true);
+    Read r = demand(m, line, at_ps, true);
 
-    m->issued_ps = issued_ps;
-    mem_slots_take(&c->fill_buffers, r.done_ps);
     if (!stream) {
         return wait_until(m, at_ps, r.done_ps, r.stall_counter);
     }
-    at_ps = wait_until(m, at_ps, issued_ps, &m->count->stall_overlap_ps);
-    return mem_core_load_under_way(c, at_ps, r.done_ps);
+    at_ps = wait_until(m, at_ps, m->issued_ps, &m->count->stall_overlap_ps);
+    return mem_core_load_under_way(&m->core, at_ps, r.done_ps);
 }
 
 /* The line of a store is there at `line_ps`: the store waits for it, or the store buffer does. */
@@ -316,9 +345,7 @@ static mem_ps store(MemMemory *m, uint64_t line, mem_ps at_ps) {
     MemCore *c = &m->core;
 
     at_ps = wait_until(m, at_ps, mem_core_store_ready(c, at_ps), &m->count->stall_store_ps);
-    m->issued_ps = mem_slots_ready(&c->fill_buffers, at_ps);
-    Read r = read_line(m, line, m->issued_ps, false);
-    mem_slots_take(&c->fill_buffers, r.done_ps);
+    Read r = demand(m, line, at_ps, false);
     return post_store(m, line, at_ps, r.done_ps, r.stall_counter);
 }
 
@@ -328,12 +355,11 @@ static mem_ps touch(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
     m->count->prefetches_used++;
     if (op->kind == MEM_OP_STORE_TOUCH) {
         at_ps = wait_until(m, at_ps, mem_core_store_ready(c, at_ps), &m->count->stall_store_ps);
-        m->issued_ps = at_ps;
         return post_store(m, op->line, at_ps, arrival(m, op->line, at_ps), &m->count->stall_overlap_ps);
     }
-    m->issued_ps = at_ps;
     mem_ps done_ps = arrival(m, op->line, at_ps);
     if (op->kind == MEM_OP_STREAM_TOUCH) {
+        at_ps = wait_until(m, at_ps, m->issued_ps, &m->count->stall_overlap_ps);
         return mem_core_load_under_way(c, at_ps, done_ps);
     }
     return wait_until(m, at_ps, done_ps, &m->count->stall_overlap_ps);

@@ -62,6 +62,7 @@ typedef struct MemCpuConfig {
     uint32_t prefetch_distance; /* lines it runs ahead at most */
     uint32_t prefetch_degree;   /* lines it asks for at a time */
     uint32_t prefetch_buffers;  /* its requests under way at once */
+    uint32_t l2_requests;       /* lines under way to L2 at once, demanded or prefetched */
     bool clwb_keeps_line;       /* false: CLWB drops the line, as CLFLUSHOPT does */
 } MemCpuConfig;
 
@@ -324,7 +325,10 @@ mem_ps memsys_store(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
  *         for each of n accesses: memsys_post(m, hpa, store, now less stalls posted, &slot, &missed)
  */
 
-/* Whether posting may begin: in the region of interest, with no WC buffer open and no power cut after an event due. */
+/*
+ * Whether posting may begin: in the region of interest, with no WC buffer open, no prefetch of a device's line waiting
+ * to be sent (local ones would wait for it) and no power cut after an event due.
+ */
 bool memsys_may_post(const MemSys *m);
 /* So many accesses posted from now on cannot stall the CPU for longer. */
 mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps, uint32_t accesses);

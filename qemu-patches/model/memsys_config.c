@@ -30,6 +30,7 @@ static const char *check_core(const MemCpuConfig *c) {
     REQUIRE(!c->prefetch_streams || (c->prefetch_degree >= 1 && c->prefetch_degree <= c->prefetch_distance),
             "prefetch_degree must be from 1 to prefetch_distance");
     REQUIRE(c->prefetch_buffers <= 4096, "prefetch_buffers must not exceed 4096 (0: no limit)");
+    REQUIRE(c->l2_requests <= 4096, "l2_requests must not exceed 4096 (0: no limit)");
     return NULL;
 }
 

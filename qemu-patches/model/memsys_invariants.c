@@ -16,6 +16,37 @@ static const char *check_host_counters(const MemMemory *m) {
     return NULL;
 }
 
+static uint64_t loads_under_way(const MemCore *c, mem_ps at_ps) {
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < c->load_count; i++) {
+        count += c->loads[(c->first_load + i) % MEM_LOADS_UNDER_WAY].done_ps > at_ps;
+    }
+    return count;
+}
+
+static bool exceeds(uint64_t count, const MemSlots *places) { return places->room && count > places->room; }
+
+/* Told from what is under way when the core goes on, and not by the places, which would not know what has none. */
+static const char *check_under_way(const MemCore *c, mem_ps at_ps) {
+    uint64_t loads = loads_under_way(c, at_ps), prefetched = mem_in_flight_count(&c->arrivals, at_ps);
+
+    if (exceeds(loads, &c->fill_buffers)) {
+        return "no more loads are under way than there are fill buffers";
+    }
+    if (exceeds(prefetched, &c->l2_requests)) {
+        return "no more lines are under way to L2 than it has requests";
+    }
+    if (c->fill_buffers.room && c->prefetch_buffers.room &&
+        prefetched > c->fill_buffers.room + c->prefetch_buffers.room) {
+        return "each prefetched line under way has a buffer of the prefetcher, or of the load that it is too late for";
+    }
+    if (c->store_count > c->store_room) {
+        return "no more stores wait than the store buffer holds";
+    }
+    return NULL;
+}
+
 static const char *check_device_counters(const MemCounters *n) {
     if (n->cache_hits + n->cache_misses != n->cxl_reads + n->cxl_writes) {
         return "device-cache hits + misses = device reads + writes";
@@ -92,6 +123,7 @@ const char *memsys_check_invariants(const MemSys *m) {
     const char *broken = mem_cpu_check(&m->cpu);
 
     broken = broken ? broken : check_host_counters(&m->memory);
+    broken = broken ? broken : check_under_way(&m->memory.core, mem_later(m->now_ps, m->resumes_ps));
     broken = broken ? broken : check_buffers(m);
     broken = broken ? broken : check_dirty_lines(m);
     for (uint32_t i = 0; !broken && i < m->memory.device_count; i++) {

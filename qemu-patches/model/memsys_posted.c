@@ -87,7 +87,8 @@ static void run_all(MemSys *m, MemPosted *p) {
 }
 
 bool memsys_may_post(const MemSys *m) {
-    return m->memory.timed && !m->wc.open_count && m->memory.supply.cut_after == UINT64_MAX;
+    return m->memory.timed && !m->wc.open_count && !m->memory.core.far_unsent &&
+           m->memory.supply.cut_after == UINT64_MAX;
 }
 
 mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps, uint32_t accesses) {

@@ -40,6 +40,7 @@ static const MemParam cpu_params[] = {
     P(COUNT, prefetch_distance, "prefetch-distance", false, NULL, 20, "lines the prefetcher runs ahead at most"),
     P(COUNT, prefetch_degree, "prefetch-degree", false, NULL, 2, "lines the prefetcher asks for at a time"),
     P(COUNT, prefetch_buffers, "prefetch-buffers", false, NULL, 16, "requests of the prefetcher under way at once"),
+    P(COUNT, l2_requests, "l2-requests", false, NULL, 16, "lines under way to L2 at once, demanded or prefetched"),
     P(BOOL, clwb_keeps_line, "clwb-keeps-line", false, NULL, true, "off: CLWB drops the line, as CLFLUSHOPT does"),
 };
 #undef CONFIG

@@ -46,6 +46,9 @@ enum {
     MEM_BUG_WRITE_BACK_UNCOUNTED,  /* a page is programmed that no counter accounts for */
     MEM_BUG_WC_FREE_AT_ONCE,       /* a WC buffer is free when its line has been sent, taken or not */
     MEM_BUG_WRITE_SKIPS_LLC,       /* what the core writes starts behind the LLC */
+    MEM_BUG_TOUCH_WITHOUT_BUFFER,  /* a prefetched line that is not there yet is waited for, and sent, without a buffer
+                                    */
+    MEM_BUG_L2_UNBOUNDED,          /* any number of lines is under way to L2 at once */
 
     MEM_BUG_FLASH_SUSPEND_UNTOLD = 40, /* nobody hears that a suspended program ends later */
     MEM_BUG_FLASH_BUS_SHARED,          /* two pages cross one channel at once */

@@ -150,13 +150,18 @@ static inline void mem_set_use(MemSet *s, uint32_t way) {
 typedef struct MemVictim {
     MemTag tag; /* or MEM_NO_TAG */
     bool dirty;
+    bool prefetched;
 } MemVictim;
 
 /* Put an absent line, with these marks, in the place of the one that goes next. */
 static inline MemVictim mem_set_fill(const MemSets *a, MemPlace p, uint32_t marks, uint32_t *way) {
     MemSet *s = p.set;
     uint32_t w = (uint32_t)(s->order >> a->order_top) & 15;
-    MemVictim victim = {.tag = s->tags[w], .dirty = (s->marks & MEM_DIRTY << w) != 0};
+    MemVictim victim = {
+        .tag = s->tags[w],
+        .dirty = (s->marks & MEM_DIRTY << w) != 0,
+        .prefetched = (s->marks & MEM_PREFETCHED << w) != 0,
+    };
 
     s->order = (s->order << 4 | w) & a->order_mask;
     s->tags[w] = p.tag;

@@ -19,8 +19,8 @@ __attribute__((format(printf, 2, 3))) static bool refuse(Message *message, const
 
 /* What of the CPU only says how long memory takes. Everything else shapes the trace. */
 static bool cpu_can_change(const char *name) {
-    static const char *const names[] = {"dram-latency-ps", "dram-bandwidth", "fill-buffers", "overlap-window-ps",
-                                        "prefetch-buffers"};
+    static const char *const names[] = {"dram-latency-ps",   "dram-bandwidth",   "fill-buffers",
+                                        "overlap-window-ps", "prefetch-buffers", "l2-requests"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         if (strcmp(name, names[i]) == 0) {
             return true;

@@ -12,7 +12,8 @@ static const LineBytes kAllBytes = LineBytes().set();
 
 RefSystem::RefSystem(const MemCpuConfig &cpu, const std::vector<MemDeviceConfig> &devices)
     : cpu_(cpu), windows_(MEMSYS_MAX_WINDOWS), l1_(cpu.l1d), l2_(cpu.l2), llc_(cpu.llc),
-      fill_buffers_(cpu.fill_buffers), prefetch_buffers_(cpu.prefetch_buffers), held_until_(cpu.wc_buffers, 0) {
+      fill_buffers_(cpu.fill_buffers), prefetch_buffers_(cpu.prefetch_buffers), l2_requests_(cpu.l2_requests),
+      held_until_(cpu.wc_buffers, 0) {
     for (const MemDeviceConfig &device : devices) {
         devices_.emplace_back(device, &count_);
     }
@@ -141,6 +142,9 @@ void RefSystem::spill_llc(const Way &victim, std::vector<uint64_t> &victims) {
 
 void RefSystem::spill(Level &level, const Way &victim, std::vector<uint64_t> &victims) {
     if (!victim.dirty) {
+        if (Way *w = victim.prefetched ? level.find(victim.line) : nullptr) {
+            w->prefetched = true; // not used yet, and perhaps not there
+        }
         return;
     }
     if (Way *w = level.find(victim.line)) {
@@ -328,10 +332,17 @@ void RefSystem::load_under_way(mem_ps done) {
     loads_.push_back({done, at_ - stalled_ + cpu_.overlap_window_ps});
 }
 
-void RefSystem::load(uint64_t line, bool independent) {
-    issued_ = fill_buffers_.free_from(at_);
-    MemoryRead r = read_memory(line, issued_, true);
+// What is demanded of memory has a fill buffer and is a request of L2, until it is there.
+RefSystem::MemoryRead RefSystem::demand(uint64_t line, bool load) {
+    issued_ = std::max(fill_buffers_.free_from(at_), l2_requests_.free_from(at_));
+    MemoryRead r = read_memory(line, issued_, load);
     fill_buffers_.take(r.done);
+    l2_requests_.take(r.done);
+    return r;
+}
+
+void RefSystem::load(uint64_t line, bool independent) {
+    MemoryRead r = demand(line, true);
     if (!independent) {
         wait(r.done, *r.stall);
         return;
@@ -359,9 +370,7 @@ void RefSystem::post_store(uint64_t line, mem_ps there, uint64_t &counter) {
 
 void RefSystem::store(uint64_t line) {
     wait_for_store_buffer();
-    issued_ = fill_buffers_.free_from(at_);
-    MemoryRead r = read_memory(line, issued_, false);
-    fill_buffers_.take(r.done);
+    MemoryRead r = demand(line, false);
     post_store(line, r.done, *r.stall);
 }
 
@@ -376,6 +385,7 @@ void RefSystem::touch(uint64_t line, bool store, bool independent) {
     if (store) {
         post_store(line, there, count_->stall_overlap_ps);
     } else if (independent) {
+        wait(issued_, count_->stall_overlap_ps);
         load_under_way(there);
     } else {
         wait(there, count_->stall_overlap_ps);
@@ -389,12 +399,13 @@ void RefSystem::send_prefetches(mem_ps until) {
         if (w.arrives) {
             continue;
         }
-        mem_ps at = prefetch_buffers_.free_from(w.asked);
+        mem_ps at = std::max(prefetch_buffers_.free_from(w.asked), l2_requests_.free_from(w.asked));
         if (at > until) {
             return;
         }
         w.arrives = read_memory(w.line, at, false).done;
-        prefetch_buffers_.take(std::max(*w.arrives, at));
+        prefetch_buffers_.take(*w.arrives);
+        l2_requests_.take(*w.arrives);
     }
 }
 
@@ -408,14 +419,18 @@ void RefSystem::prefetch(uint64_t line) {
     send_prefetches(issued_);
 }
 
-// Of the prefetch asked for last; one that waits for a buffer goes out now, without one.
+// Of the prefetch asked for last; one that still waits for a buffer is demanded now. Until then it has a fill buffer.
 mem_ps RefSystem::arrival(uint64_t line) {
     auto w = std::find_if(wanted_.rbegin(), wanted_.rend(), [line](const Wanted &o) { return o.line == line; });
     if (w == wanted_.rend()) {
         return at_;
     }
     if (!w->arrives) {
-        w->arrives = read_memory(line, at_, false).done;
+        w->arrives = demand(line, false).done;
+    } else if (*w->arrives > at_) {
+        issued_ = fill_buffers_.free_from(at_);
+        fill_buffers_.take(std::max(*w->arrives, issued_));
+        return std::max(*w->arrives, issued_);
     }
     return *w->arrives;
 }
@@ -463,7 +478,7 @@ void RefSystem::miss(uint64_t line, bool store, const Found &found, const std::v
         if (!in_llc.used) {
             spill_llc(llc_.fill(next, false, false), pushed_out);
         }
-        spill(llc_, l2_.fill(next, in_llc.dirty, !in_llc.used), pushed_out);
+        spill(llc_, l2_.fill(next, in_llc.dirty, !in_llc.used || in_llc.prefetched), pushed_out);
         if (!in_llc.used) {
             if (!begun_) {
                 begin_operation();
@@ -506,7 +521,7 @@ mem_ps RefSystem::access(uint64_t hpa, bool store, mem_ps now, uint32_t *slot) {
     }
     spill(l2_, pushed_out, victims);
     auto where = in_l2.used ? Found::kL2 : in_llc.used ? Found::kLlc : Found::kMemory;
-    miss(line, store, {where, in_l2.prefetched}, victims);
+    miss(line, store, {where, in_l2.prefetched || in_llc.prefetched}, victims);
     return at_ - now_;
 }
 
@@ -698,6 +713,7 @@ void RefSystem::nothing_under_way() {
     written_.clear();
     fill_buffers_ = RefPlaces(cpu_.fill_buffers);
     prefetch_buffers_ = RefPlaces(cpu_.prefetch_buffers);
+    l2_requests_ = RefPlaces(cpu_.l2_requests);
     dram_free_ = flushed_ = fence_until_ = 0;
 }
 

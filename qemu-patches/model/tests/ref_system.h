@@ -108,6 +108,7 @@ class RefSystem {
     mem_ps write_from_core(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at, mem_ps *taken);
 
     void miss(uint64_t line, bool store, const Found &found, const std::vector<uint64_t> &victims);
+    MemoryRead demand(uint64_t line, bool load);
     void load(uint64_t line, bool independent);
     void store(uint64_t line);
     void touch(uint64_t line, bool store, bool independent);
@@ -147,7 +148,7 @@ class RefSystem {
     std::vector<Store> stores_;
     std::vector<Wanted> wanted_;
     std::vector<Written> written_;
-    RefPlaces fill_buffers_, prefetch_buffers_;
+    RefPlaces fill_buffers_, prefetch_buffers_, l2_requests_;
     std::list<Buffer> open_;         // oldest first
     std::vector<mem_ps> held_until_; // of the WC buffers that are not open
     mem_ps dram_free_ = 0, flushed_ = 0, fence_until_ = 0;

@@ -34,6 +34,7 @@ MemCpuConfig draw_cpu(Choices &c) {
             .prefetch_distance = distance,
             .prefetch_degree = 1 + c.below(distance),
             .prefetch_buffers = c.below(4),
+            .l2_requests = c.below(7),
             .clwb_keeps_line = c.below(2) == 1};
 }
 

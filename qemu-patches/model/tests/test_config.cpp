@@ -42,6 +42,7 @@ TEST(Config, EachCpuRuleNamesItsField) {
              c.prefetch_degree = 5;
          }},
         {"prefetch_buffers", [](auto &c) { c.prefetch_buffers = 4097; }},
+        {"l2_requests", [](auto &c) { c.l2_requests = 4097; }},
         {"llc.latency_ps", [](auto &c) { c.llc.latency_ps = UINT64_MAX; }},
         {"dram_latency_ps", [](auto &c) { c.dram_latency_ps = UINT64_C(1000000000001); }},
         {"dram_bandwidth", [](auto &c) { c.dram_bandwidth = 999999; }},

@@ -169,6 +169,27 @@ TEST(Prefetcher, ALineThatIsNotThereYetIsWaitedFor) {
     EXPECT_EQ(r.load(next + kLine), kTransfer + r.cpu.l2.latency_ps);
 }
 
+// L2 has 16 sets and the LLC 64: these stores push the prefetched line out of L2 alone.
+TEST(Prefetcher, ALineThatL2HasDroppedIsWaitedForInTheLlc) {
+    MemCpuConfig cpu = core_cpu();
+    cpu.prefetch_streams = 4;
+    cpu.overlap = MEM_OVERLAP_NONE;
+    cpu.fill_buffers = cpu.store_buffer = 8;
+    cpu.prefetch_buffers = 1;
+    Rig r(cpu, small_device(true));
+    uint64_t next = warm_stream(r, 1 << 16);
+    r.load(next); // asks for the two lines after it; the second of them goes out when the first is there
+    uint64_t wanted = next + 2 * kLine;
+    uint32_t slot;
+    for (uint64_t i = 1; i <= 5; i++) {
+        EXPECT_EQ(memsys_store(r.m, wanted + (1 << 17) + 16 * kLine + i * 4096, r.now, &slot), 0u);
+    }
+    EXPECT_GE(r.load(wanted), kDram);
+    MemCounters n = r.counters();
+    EXPECT_EQ(n.prefetches_used, 1u);
+    EXPECT_EQ(n.llc_misses, 3u + 5u);
+}
+
 TEST(Prefetcher, AStreamGoesOnAtTheEdgeOfAnotherPage) {
     Rig r(core_cpu(), small_device(true));
     for (uint64_t line = 60; line < 64; line++) {

@@ -75,7 +75,44 @@ template <typename T> std::function<void()> set(T &place, T value) {
     return [&place, before] { place = before; };
 }
 
+// So many prefetched lines that never arrive, with `places` of one kind.
+std::function<void()> add_lines(MemCore &core, MemSlots &places, uint32_t count) {
+    auto undo = set(places.room, 1u);
+    for (uint64_t line = 0; line < count; line++) {
+        mem_in_flight_add(&core.arrivals, line, 0, MEM_NOT_SENT - 1, 0);
+    }
+    return [&core, undo] {
+        mem_in_flight_clear(&core.arrivals);
+        undo();
+    };
+}
+
+std::function<void()> add_loads(MemCore &core) {
+    auto undo_room = set(core.fill_buffers.room, 1u), undo_count = set(core.load_count, 2u);
+    auto undo_first = set(core.loads[core.first_load].done_ps, UINT64_MAX);
+    auto undo_second = set(core.loads[(core.first_load + 1) % MEM_LOADS_UNDER_WAY].done_ps, UINT64_MAX);
+    return [=] {
+        undo_second();
+        undo_first();
+        undo_count();
+        undo_room();
+    };
+}
+
 const Law kLaws[] = {
+    {"no more loads are under way", [](UsedSystem &s) { return add_loads(s.m->memory.core); }},
+    {"no more lines are under way to L2",
+     [](UsedSystem &s) { return add_lines(s.m->memory.core, s.m->memory.core.l2_requests, 2); }},
+    {"each prefetched line under way has a buffer",
+     [](UsedSystem &s) {
+         MemCore &core = s.m->memory.core;
+         auto undo = set(core.fill_buffers.room, 1u), remove = add_lines(core, core.prefetch_buffers, 3);
+         return [=] {
+             remove();
+             undo();
+         };
+     }},
+    {"no more stores wait", [](UsedSystem &s) { return add_one(s.m->memory.core.store_count); }},
     {"no level misses more often than it is asked", [](UsedSystem &s) { return set(s.count().l1_misses, UINT64_MAX); }},
     {"LLC misses + prefetches = DRAM reads", [](UsedSystem &s) { return add_one(s.count().dram_reads); }},
     {"device-cache hits + misses = device reads + writes",

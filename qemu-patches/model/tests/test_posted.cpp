@@ -27,6 +27,7 @@ MemCpuConfig posted_cpu(uint32_t seed) {
     cpu.prefetch_distance = 8;
     cpu.prefetch_degree = 2;
     cpu.prefetch_buffers = 4;
+    cpu.l2_requests = seed % 2 * 6;
     return cpu;
 }
 
