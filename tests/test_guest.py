@@ -76,11 +76,14 @@ def test_every_latency_is_within_one_percent(session: Session, tmp_path: Path) -
 
 
 def test_a_second_of_sleep_is_a_second_and_the_clocks_agree(session: Session, quick_guest: GuestConfig) -> None:
-    """TSC (1 GHz) against CLOCK_MONOTONIC over `sleep 1`, as the latency program reports them."""
+    """TSC (1 GHz) against CLOCK_MONOTONIC over `sleep 1`, as the latency program reports them.
+
+    What else is due when the sleep ends runs first, at the 8 ns an instruction of boot: 0.1 to 1.4 ms, by phase.
+    """
     sizes = f"--l1 {quick_guest.cpu.l1d_size} --llc 64K --device-cache 4M"
     outcome = boot(session, quick_guest, f"latency {sizes} --file /pmem/latency")
     clocks = next(row for row in outcome.rows if row["metric"] == "clocks")
-    assert abs(clocks["monotonic_ns"] - 10**9) < 10**6
+    assert abs(clocks["monotonic_ns"] - 10**9) < 2 * 10**6
     assert abs(clocks["tsc_ns"] - clocks["monotonic_ns"]) < 1000
 
 

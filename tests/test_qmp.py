@@ -162,6 +162,19 @@ def test_time_that_would_follow_the_hosts_clock_is_refused(paused: Paused, old: 
     assert "insn-ps needs a fixed shift and sleep=off" in paused.failure()
 
 
+def test_the_guest_is_not_told_that_rep_strings_of_bytes_are_fast(paused: Paused) -> None:
+    """Kernel and libc would take `rep stosb` and its kin for memset and memcpy: an instruction a byte here."""
+
+    async def ask() -> None:
+        async with paused.running() as qmp:
+            cpus: Any = await qmp.execute("query-cpus-fast")
+            for name in ("erms", "fsrm", "fzrm", "fsrs", "fsrc"):
+                where = {"path": cpus[0]["qom-path"], "property": name}
+                assert await qmp.execute("qom-get", where) is False, name
+
+    drive(ask())
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -9,8 +9,9 @@ from .parameters import CpuProfile, DeviceProfile, properties
 from .paths import KERNEL_CMDLINE
 
 # -hypervisor: the kernel refuses to commit a CXL region under a hypervisor. -la57: 4-level page tables suffice.
-# -erms, -fsrm: `rep movsb` counts one instruction a byte, so libc must not prefer it.
-CPU = "max,-hypervisor,-la57,-erms,-fsrm"
+# The others make kernel and libc prefer `rep movsb`, `rep stosb` and `rep cmpsb`, which run as one instruction a byte;
+# Cascade Lake has only the first of them.
+CPU = "max,-hypervisor,-la57,-erms,-fsrm,-fzrm,-fsrs,-fsrc"
 
 LSA_BYTES = 256 * 2**10
 WATCH_SOCKET = "watch.qmp"  # in the guest's folder
