@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The device over QMP, with a guest that executes nothing: what it keeps, run-time changes, requests it refuses."""
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from guest_rig import Paused, query
 from qemu.qmp import ExecuteError, QMPClient
 
 from testbed.manifest import GuestConfig
-from testbed.qemu_line import Layout, mem_trace
+from testbed.qemu_line import Images, Layout, mem_trace
 from testbed.runner import drive
 from testbed.session import Session
 
@@ -162,6 +163,60 @@ def test_time_that_would_follow_the_hosts_clock_is_refused(paused: Paused, old: 
     assert "insn-ps needs a fixed shift and sleep=off" in paused.failure()
 
 
+def plain(images: Images, icount: str, *more: str) -> str:
+    """What this QEMU says that is to time instructions alone, without a device to look at them, and does not start."""
+    line = [str(images.qemu), "-L", str(images.firmware), "-nodefaults", "-display", "none", "-S", "-M", "q35"]
+    line += ["-icount", f"shift=0,sleep=off,{icount}", *more]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+    assert done.returncode == 1, done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    "smp", ["2", "1,maxcpus=2", "sockets=2", "1,threads=2,maxcpus=2", "1,dies=2,maxcpus=2", "cores=2"]
+)
+def test_modelled_time_of_several_cpus_is_refused_without_a_device_too(session: Session, smp: str) -> None:
+    assert "insn-ps needs -smp 1" in plain(session.images, "insn-ps=250", "-smp", smp)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("-accel", "tcg,thread=multi"), "No MTTCG when icount is enabled"),
+        (("-icount", "rr=record,rrfile={folder}/log"), "insn-ps and rr are incompatible"),
+        (("-only-migratable",), "the stalls of insn-ps do not migrate"),
+        (("-device", "qemu64-x86_64-cpu,socket-id=1,core-id=0,thread-id=0"), "must be in range 0:0"),
+        (("-smp", "0"), "CPU topology parameters must be greater than zero"),
+    ],
+)
+def test_ways_to_another_clock_or_cpu_are_refused(
+    session: Session, tmp_path: Path, options: tuple[str, ...], reason: str
+) -> None:
+    assert reason in plain(session.images, "insn-ps=250", *(word.format(folder=tmp_path) for word in options))
+
+
+@pytest.mark.parametrize("name", ["insn-ps", "boot-insn-ps"])
+@pytest.mark.parametrize(
+    "value", ["-5", "+5", " 5", "0", "5/0", "5/-21", "5000/+21", "", "5/", "x", "5ps", "4294967296", "0x10", "5/21/3"]
+)
+def test_times_per_instruction_that_are_none_are_refused(session: Session, name: str, value: str) -> None:
+    both = f"insn-ps=250,{name}={value}" if name == "boot-insn-ps" else f"{name}={value}"
+    assert f"{name}={value} is not PS or PS/INSNS" in plain(session.images, both)
+
+
+def test_less_than_a_picosecond_an_instruction_is_refused(session: Session) -> None:
+    assert "is less than 1 ps an instruction" in plain(session.images, "insn-ps=1/2")
+    assert "is less than 1 ps an instruction" in plain(session.images, "insn-ps=1/4294967295")
+
+
+@pytest.mark.parametrize("name", ["power-cut-at-ps", "power-cut-at-event"])
+def test_a_power_cut_at_a_negative_point_is_refused(paused: Paused, name: str) -> None:
+    place = next(n for n, word in enumerate(paused.line) if word.startswith("cxl-ssd,"))
+    paused.line[place] += f",{name}=-1"
+    assert f"{name} must be below 2^63" in paused.failure()
+
+
 def test_the_guest_is_not_told_that_rep_strings_of_bytes_are_fast(paused: Paused) -> None:
     """Kernel and libc would take `rep stosb` and its kin for memset and memcpy: an instruction a byte here."""
 
@@ -173,6 +228,17 @@ def test_the_guest_is_not_told_that_rep_strings_of_bytes_are_fast(paused: Paused
                 assert await qmp.execute("qom-get", where) is False, name
 
     drive(ask())
+
+
+def test_a_machine_does_not_go_elsewhere_without_its_time(paused: Paused) -> None:
+    """Stalls and rates are not in what migration and snapshots carry: the other end would begin at another time."""
+
+    async def try_to() -> None:
+        async with paused.running() as qmp:
+            where = {"uri": "file:" + str(paused.media.with_name("state"))}
+            assert "the stalls of insn-ps do not migrate" in await refusal(qmp, "migrate", **where)
+
+    drive(try_to())
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@
 #include "qemu/osdep.h"
 #include "exec/timed-mem.h"
 #include "cxl-ssd-internal.h"
-#include "hw/boards.h"
 #include "hw/mem/cpu-timing.h"
 #include "hw/mem/memsys-props.h"
 #include "hw/qdev-properties.h"
@@ -31,8 +30,6 @@ static bool cxl_ssd_check_machine(CXLSSDState *s, Error **errp)
         error_setg(errp, "cxl-ssd needs -object cpu-timing");
     } else if (!icount_has_rate()) {
         error_setg(errp, "cxl-ssd needs -icount shift=0,sleep=off,insn-ps=PS");
-    } else if (current_machine->smp.max_cpus != 1) {
-        error_setg(errp, "cxl-ssd needs -smp 1");
     } else if (cxl_ssd_count == MEMSYS_MAX_DEVICES) {
         error_setg(errp, "there can be at most %u cxl-ssd",
                    MEMSYS_MAX_DEVICES);
@@ -44,6 +41,16 @@ static bool cxl_ssd_check_machine(CXLSSDState *s, Error **errp)
         return true;
     }
     return false;
+}
+
+/* What the command line takes as -1 is here far beyond any end. */
+static bool cxl_ssd_check_cut(const char *name, uint64_t value, Error **errp)
+{
+    if (value > INT64_MAX) {
+        error_setg(errp, "cxl-ssd: %s must be below 2^63", name);
+        return false;
+    }
+    return true;
 }
 
 static uint64_t backend_size(HostMemoryBackend *backend)
@@ -104,8 +111,11 @@ static void cxl_ssd_realize(PCIDevice *dev, Error **errp)
     ERRP_GUARD();
     CXLSSDState *s = CXL_SSD(dev);
 
-    if (!cxl_ssd_check_machine(s, errp) || !cxl_ssd_check_config(s, errp) ||
-        !cxl_ssd_metadata_load(s, errp)) {
+    if (!cxl_ssd_check_machine(s, errp) ||
+        !cxl_ssd_check_cut("power-cut-at-ps", s->power_cut_at_ps, errp) ||
+        !cxl_ssd_check_cut("power-cut-at-event", s->power_cut_at_event,
+                           errp) ||
+        !cxl_ssd_check_config(s, errp) || !cxl_ssd_metadata_load(s, errp)) {
         return;
     }
     CXL_SSD_GET_CLASS(s)->parent_realize(dev, errp);
