@@ -23,12 +23,13 @@ find_python() {
     done
 }
 
+apt_install() { as_root apt-get update && as_root apt-get install -y --no-install-recommends "$@"; }
+
 install_python() {
     check_privileges "python3-venv"
     echo "testbed: installing python3-venv"
-    if ! { as_root apt-get update && as_root apt-get install -y --no-install-recommends python3-venv python3-apt; } >>"$log" 2>&1; then
+    with_package_lock "$log" apt_install python3-venv python3-apt ||
         refuse "cannot install python3-venv: the package mirror cannot be reached or refuses (log: $log)"
-    fi
 }
 
 make_venv() {
@@ -68,9 +69,10 @@ run_playbook() {
         if [[ $(id -u) -ne 0 ]] && ! sudo -n true 2>/dev/null; then options+=(--ask-become-pass); fi
         echo "testbed: installing $(wc -w <<<"$missing") packages"
     fi
-    if ! ANSIBLE_LOCALHOST_WARNING=false ANSIBLE_INVENTORY_UNPARSED_WARNING=false \
-        .venv/bin/ansible-playbook -e ansible_python_interpreter=/usr/bin/python3 "${options[@]}" \
-        ansible/playbook.yml >>"$log" 2>&1; then
+    # The playbook waits for no lock, because nobody would hear that it does.
+    if ! with_package_lock "$log" env ANSIBLE_LOCALHOST_WARNING=false ANSIBLE_INVENTORY_UNPARSED_WARNING=false \
+        .venv/bin/ansible-playbook -e ansible_python_interpreter=/usr/bin/python3 -e testbed_packages_lock_timeout_s=2 \
+        "${options[@]}" ansible/playbook.yml; then
         refuse "cannot install the packages ${missing:-(none missing)}: the package mirror cannot be reached or refuses (log: $log)"
     fi
     tail -n 3 "$log" | grep -o 'ok=.*failed=[0-9]*' | sed 's/ \+/ /g; s/^/testbed: host provisioned: /'

@@ -46,3 +46,29 @@ check_privileges() {
     sudo -n true 2>/dev/null && return
     [[ -t 0 ]] || refuse "packages are missing ($1) and sudo asks for a password but there is no terminal: run this once from a terminal"
 }
+
+# Who holds the lock that a command could not get, from what it said; nothing if that is not why it failed.
+lock_holder() {
+    local said who
+    said=$(cat)
+    grep -qE 'Could not get lock|lock (is|was) locked by another process|Unable to (acquire|lock)' <<<"$said" || return 0
+    who=$(grep -oE 'held by process [0-9]+ \([^)]*\)|with pid [0-9]+' <<<"$said" | sed -n '1s/held by //; 1s/with pid/process/; 1p')
+    printf '%s\n' "${who:-another process}"
+}
+
+# Run what installs packages; what it says goes to the log. While another process holds a lock of apt or dpkg, which is
+# said once, it is tried again for ten minutes.
+with_package_lock() { # LOG COMMAND...
+    local log=$1 holder='' before patience_s=${TESTBED_LOCK_PATIENCE_S:-600} begun_s=$SECONDS
+    shift
+    while before=$(stat -c %s "$log") && ! "$@" >>"$log" 2>&1; do
+        local now
+        now=$(tail -c "+$((before + 1))" "$log" | lock_holder)
+        [[ -n $now ]] || return 1
+        ((SECONDS - begun_s < patience_s)) ||
+            refuse "packages cannot be installed: $now has held the lock of apt and dpkg for $patience_s s; wait for it or end it, then run this again (log: $log)"
+        [[ $now == "$holder" ]] || echo "testbed: waiting for $now, which holds the lock of apt and dpkg"
+        holder=$now
+        sleep 2
+    done
+}

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What provisioning refuses, each in one sentence with exit status 2, and that a second run changes nothing."""
 
+import fcntl
 import os
 import re
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -94,8 +96,8 @@ def clone(tmp_path: Path) -> Path:
     return clone
 
 
-def bootstrap(clone: Path, fakes: Path) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PATH": f"{fakes}:{os.environ['PATH']}"}
+def bootstrap(clone: Path, fakes: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PATH": f"{fakes}:{os.environ['PATH']}"} | more
     return subprocess.run(
         [clone / "ansible" / "bootstrap.sh"], capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL
     )
@@ -124,6 +126,74 @@ def test_no_network_for_debian_packages(clone: Path, tmp_path: Path) -> None:
     done = bootstrap(clone, tmp_path)
     assert done.returncode == 2
     assert "cannot install the packages ninja-build: the package mirror cannot be reached" in done.stderr
+
+
+# ---- Locks of apt and dpkg ----
+
+HELD = "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 77 (unattended-upgr)"
+PLAYS = """
+echo run >>runs
+if [ "$(wc -l <runs)" -le {times} ]; then echo '{said}'; exit 2; fi
+echo 'localhost : ok=4 changed=1 unreachable=0 failed=0'
+"""
+
+
+def play(clone: Path, fakes: Path, times: int, said: str, patience_s: int = 600) -> subprocess.CompletedProcess[str]:
+    """A bootstrap whose playbook fails so many times with these words, and then works."""
+    programs = venv_with_fakes(clone)
+    fake(programs, "python", 'case "$1" in -) echo ninja-build;; esac')
+    fake(programs, "ansible-playbook", PLAYS.format(times=times, said=said))
+    fake(fakes, "sudo", "exit 0")
+    return bootstrap(clone, fakes, TESTBED_LOCK_PATIENCE_S=str(patience_s))
+
+
+@pytest.mark.parametrize(
+    ("said", "holder"),
+    [
+        (HELD, "process 77 (unattended-upgr)"),
+        ("dpkg: error: dpkg frontend lock was locked by another process with pid 78", "process 78"),
+        ("E: Unable to acquire the dpkg frontend lock, is another process using it?", "another process"),
+    ],
+)
+def test_a_lock_is_waited_for_with_a_word(clone: Path, tmp_path: Path, said: str, holder: str) -> None:
+    done = play(clone, tmp_path, 2, said)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(f"testbed: waiting for {holder}, which holds the lock of apt and dpkg\n") == 1
+    assert "testbed: host provisioned: ok=4 changed=1" in done.stdout
+    assert (clone / "runs").read_text().count("run") == 3
+
+
+def test_a_lock_that_stays_is_said_with_its_holder(clone: Path, tmp_path: Path) -> None:
+    message = refused(play(clone, tmp_path, 99, HELD, patience_s=1))
+    assert "process 77 (unattended-upgr) has held the lock of apt and dpkg for 1 s; wait for it or end it" in message
+    assert "mirror" not in message
+
+
+def test_what_fails_for_another_reason_is_not_tried_again(clone: Path, tmp_path: Path) -> None:
+    done = play(clone, tmp_path, 1, "Failed to fetch: the lock icon of the mirror is locked")
+    assert (done.returncode, "the package mirror cannot be reached" in done.stderr) == (2, True)
+    assert (clone / "runs").read_text().count("run") == 1
+
+
+def test_the_lock_of_a_real_apt_is_waited_for(tmp_path: Path) -> None:
+    """Its lists are of a root of its own; this process holds their lock for a while, as another apt-get would."""
+    for folder in ("lists/partial", "archives/partial", "etc"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "status").touch()
+    places = {"Dir::State::Lists": "lists", "Dir::State::Status": "status", "Dir::Cache": ".", "Dir::Etc": "etc"}
+    options = " ".join(f"-o {name}={tmp_path / place}" for name, place in places.items())
+    log = tmp_path / "log"
+    log.touch()
+    with (tmp_path / "lists" / "lock").open("w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        release = threading.Timer(3.0, lambda: fcntl.lockf(lock, fcntl.LOCK_UN))
+        release.start()
+        done = preflight(f"with_package_lock {log} apt-get {options} update", tmp_path)
+        release.join()
+    assert done.returncode == 0, log.read_text()
+    assert re.fullmatch(rf"testbed: waiting for process {os.getpid()} \(.*\), which holds .*\n", done.stdout), (
+        done.stdout
+    )
 
 
 def test_a_provisioned_host_is_not_changed() -> None:
