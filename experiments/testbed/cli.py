@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from . import cli_results, luggage, outputs, packages, scales, tables
+from . import cli_results, luggage, outputs, packages, scales, tables, verdicts
 from . import demo as demo_module
 from . import doctor as doctor_module
 from . import figures as figures_module
@@ -124,6 +124,7 @@ def sweep(
     path = manifests.find(manifest)
     grid = configurations(path)
     if dry_run:
+        verdicts.check_grid(path, manifests.guest_config(manifests.load(path), path), grid, open_replayer())
         tables.show(f"configurations of {path.stem}", ("configuration",), [(c.label,) for c in grid])
         tables.save_json(json, [c.values for c in grid])
         return

@@ -8,7 +8,7 @@ import typer
 
 from analysis import moved
 
-from . import build, capacity, compare, lookup, scales, status, tables
+from . import build, capacity, compare, lookup, scales, status, tables, verdicts
 from . import explain as explain_module
 from . import manifest as manifests
 from . import worker as worker_module
@@ -85,18 +85,32 @@ def status_(
 
 def show_runs(runs: list[Run], title: str, json: Json) -> None:
     """What `--dry-run` does: hits and misses, and what the misses take."""
-    found = status.states(runs, build.keys(), results_root())
+    found = judged(runs)
     show_states(found, title)
     tables.save_json(json, [state.as_data() for state in found])
+    check_states(found)
 
 
 def show_many_runs(runs: list[Run], title: str, json: Json) -> None:
     """As show_runs(), of many manifests: how many of each."""
-    found = status.states(runs, build.keys(), results_root())
+    found = judged(runs)
     by_manifest = {run.manifest: [state for state in found if state.run.manifest == run.manifest] for run in runs}
     show_counts(by_manifest, title)
     show_summary(found)
     tables.save_json(json, [state.as_data() for state in found])
+    check_states(found)
+
+
+def judged(runs: list[Run]) -> list[status.State]:
+    """Their states, with what the model says of those that are to be made."""
+    return status.states(runs, build.keys(), results_root(), verdicts.of_runs(runs))
+
+
+def check_states(found: list[status.State]) -> None:
+    """A dry run that was shown a run that cannot be has status 2."""
+    refused = [f"{state.run.label}: {state.word}" for state in found if state.word.startswith("refused: ")]
+    if refused:
+        raise TestbedError(f"{len(refused)} of {len(found)} runs cannot be made: {'; '.join(refused)}")
 
 
 def show_counts(found: dict[str, list[status.State]], title: str) -> None:

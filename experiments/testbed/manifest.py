@@ -21,6 +21,11 @@ from .parameters import CpuProfile, DeviceProfile
 from .paths import MANIFESTS, kind_of
 from .validation import Strict, check, load_toml
 
+INSN_PS_MAX = 2**32 - 1  # of `-icount boot-insn-ps`
+MEMORY_BYTES_MIN = 128 * 2**20  # the guest's root, 65 MiB of archives, is in it
+MEMORY_BYTES_MAX = 2**39  # what the CPU's 40 bits of address leave beside the device and its window
+TIMEOUT_PS_MAX = 2**63 - 1
+
 Bytes = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.SIZE_BYTES))]
 Picoseconds = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.TIME_PS))]
 Axis = list[StrictStr | StrictInt]
@@ -31,13 +36,13 @@ FileSystem = Literal["ext4-dax", "ext4-journal", "ext4-ordered", "ext4-smalljour
 class GuestSection(Strict):
     """The machine around the CPU and the device."""
 
-    memory: Bytes = 2 * 2**30
+    memory: Annotated[Bytes, Field(ge=MEMORY_BYTES_MIN, le=MEMORY_BYTES_MAX, multiple_of=2**20)] = 2 * 2**30
     # At full size, if the workload needs more then; a study of 1/N gets 1/N of it, but no less than `memory`.
-    memory_full: Bytes = 0
+    memory_full: Annotated[Bytes, Field(le=MEMORY_BYTES_MAX)] = 0
     # Host time at the manifest's own scale, so that a hung guest ends; it has no influence on results.
-    timeout: Picoseconds = 1200 * 10**12
+    timeout: Annotated[Picoseconds, Field(ge=10**12, le=TIMEOUT_PS_MAX)] = 1200 * 10**12
     # Coarse time outside the region of interest: boot loops that poll for a span of virtual time end sooner.
-    boot_insn: Picoseconds = 8000
+    boot_insn: Annotated[Picoseconds, Field(ge=1, le=INSN_PS_MAX)] = 8000
     # What is at /pmem, and at points that have a certain value on some axis: an engine that needs another one.
     file_system: FileSystem = "ext4-dax"
     file_system_of: dict[str, FileSystem] = {}

@@ -12,6 +12,9 @@ from typing import Any
 
 from . import units
 
+INSN_TERM_MAX = 2**32 - 1  # of `-icount insn-ps`, above and below the line
+FRACTION_CHARACTERS_MAX = 40
+
 # Names of the values of each parameter that is a choice.
 CHOICES: dict[str, tuple[str, ...]] = {
     "overlap": ("none", "streams", "all"),
@@ -159,12 +162,17 @@ def parse_value(field: str, value: Any, unit: str = "") -> Any:
 
 def _parse_fraction_ps(text: str) -> Fraction:
     """One of "5000/21", "250ps" or "5000/21ps": the one value whose picoseconds need not be whole."""
+    number = text.removesuffix("ps")
     try:
-        fraction = Fraction(text.removesuffix("ps"))
+        if len(number) > FRACTION_CHARACTERS_MAX or "e" in number.lower():  # 1e999999999 would take all memory
+            raise ValueError
+        fraction = Fraction(number)
     except (ValueError, ZeroDivisionError) as error:
         raise ValueError(f"'{text}' is not a number or fraction of ps") from error
     if fraction <= 0:
         raise ValueError(f"'{text}' is not a positive time")
+    if max(fraction.numerator, fraction.denominator) > INSN_TERM_MAX:
+        raise ValueError(f"'{text}' is no fraction of whole numbers below 2^32")
     return fraction
 
 
@@ -173,15 +181,20 @@ def parameters(profile: type[Profile]) -> list[Field[Any]]:
     return [field for field in fields(profile) if field.name not in ELSEWHERE]
 
 
-def properties(profile: Profile) -> str:
-    """`,name=value` for each parameter that is not at its initial value."""
+def assignments(profile: Profile) -> list[str]:
+    """`name=value` for each parameter that is not at its initial value."""
     words = []
     for field in parameters(type(profile)):
         value = getattr(profile, field.name)
         if value != field.default:
             shown = ("off", "on")[value] if isinstance(value, bool) else value
-            words.append(f",{field.name.replace('_', '-')}={shown}")
-    return "".join(words)
+            words.append(f"{field.name.replace('_', '-')}={shown}")
+    return words
+
+
+def properties(profile: Profile) -> str:
+    """The same as QEMU takes them, each after a comma."""
+    return "".join(f",{word}" for word in assignments(profile))
 
 
 BOOLEANS = {

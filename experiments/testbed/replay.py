@@ -13,6 +13,8 @@ from typing import Any
 
 from .build import build
 from .errors import RunFailed, TestbedError
+from .manifest import GuestConfig
+from .parameters import assignments
 
 Assignments = tuple[str, ...]  # of one configuration: ("device.cache-size=65536", ...)
 
@@ -37,6 +39,19 @@ class Replayer:
         )  # fmt: skip
         if done.returncode:
             raise _failure(done.returncode, done.stderr)
+
+    def judge(self, guests: Sequence[GuestConfig]) -> list[str]:
+        """For each machine why the model refuses it; nothing if it does not."""
+        if not guests:
+            return []
+        done = subprocess.run(
+            [str(self.program), "--judge"], input=_lines([_machine(guest) for guest in guests]),
+            capture_output=True, text=True,
+        )  # fmt: skip
+        said = done.stdout.splitlines()
+        if done.returncode or len(said) != len(guests):
+            raise _failure(done.returncode, done.stderr)
+        return ["" if line == "ok" else line for line in said]
 
     async def run(self, trace: Path, configurations: Sequence[Assignments]) -> AsyncGenerator[dict[str, Any], None]:
         """Each configuration's replay, in order, as soon as it is done. Closing this leaves nothing behind."""
@@ -64,6 +79,13 @@ def open_replayer() -> Replayer:
     """Build the program if it is not there."""
     product = build(("replay",))["replay"]
     return Replayer(product.path / "memsys-replay", product.key)
+
+
+def _machine(guest: GuestConfig) -> Assignments:
+    """All of it that the model knows."""
+    cpu = (f"cpu.{word}" for word in assignments(guest.cpu))
+    device = (f"device.{word}" for word in assignments(guest.device))
+    return (*cpu, f"device.capacity={guest.device.capacity}", *device)
 
 
 def _lines(configurations: Sequence[Assignments]) -> str:

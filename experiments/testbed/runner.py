@@ -4,15 +4,15 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import capacity, guest_programs, outputs, results
+from . import capacity, guest_programs, outputs, results, verdicts
 from .capacity import Capacity
-from .errors import RunFailed
+from .errors import RunFailed, TestbedError
 from .executor import GuestExecutor, GuestOutcome, QemuExecutor
 from .host_times import HostTimes
 from .manifest import Run
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .fleet import Fleet
 
 T = TypeVar("T")
+REFUSED = "refused"  # the outcome of a run that there can be no guest for
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,11 @@ class Failure:
     run: Run
     outcome: str
     why: str
-    folder: Path
+    folder: Path | None  # none: no guest was booted
 
     def __str__(self) -> str:
         why = f", {self.why}" if self.why else ""
-        return f"{self.run.label}: {self.outcome}{why} (see {self.folder})"
+        return f"{self.run.label}: {self.outcome}{why}" + (f" (see {self.folder})" if self.folder else "")
 
 
 async def run_all(
@@ -59,22 +60,34 @@ async def run_all(
             reporter.finish(run, result.outcome, cached=True)
     missing = [run for run, result in zip(runs, found, strict=True) if not result]
     made: list[Result | Failure] = []
+    refused = check_before(missing, executor, root) if missing else []
+    for failure in refused:
+        reporter.finish(failure.run, failure.outcome, cached=False)
+        missing.remove(failure.run)
     if missing:
-        check_before(missing, executor, root)
         async with open_fleet(executor, keys, reporter, scheduler, here) as fleet:
             made = await _make(missing, keys, fleet, root, reporter)
-    failures = [str(item) for item in made if isinstance(item, Failure)]
-    if failures:
-        raise RunFailed(f"{len(failures)} of {len(runs)} runs gave no result: " + "; ".join(failures))
+    raise_failures([*refused, *(item for item in made if isinstance(item, Failure))], len(runs))
     rest = (item for item in made if isinstance(item, Result))
     return [result or next(rest) for result in found]
 
 
-def check_before(runs: list[Run], executor: GuestExecutor, root: Path) -> None:
-    """What would stop these runs is found out before a guest is booted for the first of them."""
+def raise_failures(failures: Sequence[Failure], of: int) -> None:
+    """One sentence about all of them, if there are any; the input is at fault if nothing else was."""
+    if not failures:
+        return
+    kind = TestbedError if all(failure.outcome == REFUSED for failure in failures) else RunFailed
+    raise kind(f"{len(failures)} of {of} runs gave no result: " + "; ".join(map(str, failures)))
+
+
+def check_before(runs: list[Run], executor: GuestExecutor, root: Path) -> list[Failure]:
+    """What would stop these runs is found out before a guest is booted for the first of them: those that cannot be."""
     results.check_room(root)
-    if isinstance(executor, QemuExecutor):
-        guest_programs.check(runs, executor.images.initrds)
+    if not isinstance(executor, QemuExecutor):
+        return []
+    guest_programs.check(runs, executor.images.initrds)
+    said = zip(runs, verdicts.of_runs(runs), strict=True)
+    return [Failure(run, REFUSED, why, None) for run, why in said if why]
 
 
 @asynccontextmanager

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What of a manifest is there: results, failures with their reason, and what the rest would take."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from .manifest import Run
 
 @dataclass(frozen=True)
 class State:
-    """One run: `there`, `missing`, `damaged`, or how it failed the last time; and where that is."""
+    """One run: `there`, `missing`, `damaged`, how it failed the last time, or why it cannot be; and where that is."""
 
     run: Run
     word: str
@@ -36,10 +37,15 @@ class State:
         }
 
 
-def states(runs: list[Run], keys: dict[str, str], root: Path) -> list[State]:
-    """The state of every run; nothing is booted or built."""
+def states(runs: list[Run], keys: dict[str, str], root: Path, refused: Sequence[str] = ()) -> list[State]:
+    """The state of every run; nothing is booted or built. `refused` says of each why it cannot be."""
     times = HostTimes(root)
-    return [State(run, *_state(results.path_for(root, run, keys)), times.guess(run)) for run in runs]
+    found = [State(run, *_state(results.path_for(root, run, keys)), times.guess(run)) for run in runs]
+    said = refused or [""] * len(runs)
+    return [
+        replace(state, word=f"refused: {why}") if why and state.word != "there" else state
+        for state, why in zip(found, said, strict=True)
+    ]
 
 
 def _state(path: Path) -> tuple[str, Path]:

@@ -16,24 +16,24 @@ import re
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from . import canonical, manifest, outputs, profiles, results
+from . import canonical, manifest, outputs, profiles, results, verdicts
 from .build import console
 from .capacity import Capacity
 from .errors import RunFailed, TestbedError
-from .executor import GuestExecutor
+from .executor import GuestExecutor, GuestOutcome
 from .grid import Configuration, capture_runs
 from .host_times import HostTimes
 from .manifest import Run
 from .paths import results_root
 from .progress import ProgressBar, Reporter
 from .replay import Replayer, open_replayer
-from .runner import check_before, drive, keep_failure, open_fleet
+from .runner import Failure, check_before, drive, keep_failure, open_fleet, raise_failures
 from .session import open_session
 
 if TYPE_CHECKING:
@@ -106,32 +106,36 @@ async def capture_all(
     for run, path in zip(runs, paths, strict=True):
         if (run, path) not in missing:
             reporter.finish(run, "ok", cached=True)
+    failures = check_before([run for run, _ in missing], executor, root) if missing else []
+    missing = [(run, path) for run, path in missing if all(run is not failure.run for failure in failures)]
     if missing:
-        check_before([run for run, _ in missing], executor, root)
         async with open_fleet(executor, keys, reporter, here=here) as fleet:
             await fleet.check([run for run, _ in missing])
             async with asyncio.TaskGroup() as group:
-                for run, path in missing:
-                    group.create_task(_capture(run, keys, fleet, path, reporter))
+                tasks = [group.create_task(_capture(run, keys, fleet, path, reporter)) for run, path in missing]
+        failures += [failure for task in tasks if (failure := task.result())]
+    raise_failures(failures, len(runs))
     return paths
 
 
-async def _capture(run: Run, keys: dict[str, str], fleet: "Fleet", path: Path, reporter: Reporter) -> None:
-    """Run once with a trace. It gets its name when it is whole."""
+async def _capture(run: Run, keys: dict[str, str], fleet: "Fleet", path: Path, reporter: Reporter) -> Failure | None:
+    """Run once with a trace, which gets its name when it is whole. What went wrong, if anything did."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = outputs.beside(path)
     result = path.with_suffix(".json")
     try:
         outcome = await fleet.run(run, lambda: reporter.start(run), partial)
         reporter.finish(run, outcome.outcome, cached=False)
+        if outcome.outcome == "ok" and not partial.exists():
+            outcome = replace(outcome, outcome="lost", error="QEMU wrote no trace")
         if outcome.outcome != "ok":
-            folder = keep_failure(result, outcome)
-            why = f", {outcome.error}" if outcome.error else ""
-            raise RunFailed(f"{run.label}: {outcome.outcome}{why} while its trace was captured (see {folder})")
-        if not partial.exists():
-            raise RunFailed(f"{run.label}: QEMU wrote no trace to {partial}")
+            when = f"{outcome.outcome} while its trace was captured"
+            return Failure(run, when, outcome.error, keep_failure(result, outcome))
         results.store(result, run, keys, results.guest_data(outcome))
         partial.replace(path)
+        return None
+    except RunFailed as error:  # this run's alone: the others go on
+        return Failure(run, "lost", str(error), keep_failure(result, GuestOutcome(error=str(error))))
     finally:
         partial.unlink(missing_ok=True)
 
@@ -261,6 +265,8 @@ def summary(rows: Sequence[Replayed]) -> list[tuple[str, str, Replayed]]:
 def run_sweep(path: Path, grid: list[Configuration], trace: Path | None, scale: int | None = None) -> list[Replayed]:
     """Capture what is missing, replay what is missing, return it all. Ctrl-C loses nothing that is finished."""
     replayer, folder = open_replayer(), results_root() / outputs.plain_name(manifest.load(path).name)
+    stated = manifest.load(path, scale)
+    verdicts.check_grid(path, manifest.guest_config(stated, path), grid, replayer)
     points = [point_of_file(trace)] if trace else _captured(path, scale)
     check_all(points, grid, replayer, path)
     with ReplayBar(len(points) * len(grid), f"{path.stem}: replays") as bar:

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "judge.h"
 #include "mem_alloc.h"
 #include "options.h"
 #include "report.h"
@@ -22,6 +23,7 @@
 #define GRID_LINE_BYTES 4096
 
 static const char usage[] = "usage: memsys-replay [OPTION]... TRACE\n"
+                            "       memsys-replay --judge\n"
                             "Play a trace against the memory it was captured on, or others.\n"
                             "\n"
                             "  --set NAME=VALUE   another value: device.cache-size=64M, device1.flash-read=3us,\n"
@@ -31,7 +33,9 @@ static const char usage[] = "usage: memsys-replay [OPTION]... TRACE\n"
                             "  --check            replay as captured and name every time and counter that differs\n"
                             "  --dry-run          with --grid: only say what is wrong with it, if anything is\n"
                             "  --partial          accept a trace that is cut short: replay what can be read\n"
-                            "  --list             list the parameters and what they were at capture\n";
+                            "  --list             list the parameters and what they were at capture\n"
+                            "  --judge            without a trace: of each line of stdin, a machine of one device as\n"
+                            "                     cpu.NAME=VALUE and device.NAME=VALUE, say ok or why it cannot be\n";
 
 typedef struct Options {
     const char *trace;
@@ -329,6 +333,10 @@ int main(int argc, char **argv) {
     Program p = {0};
     int status = 0;
 
+    if (argc == 2 && strcmp(argv[1], "--judge") == 0) {
+        judge_all(stdin, stdout);
+        return fflush(stdout) ? 1 : 0;
+    }
     parse_options(&p.options, argc, argv);
     open_trace(&p);
     double start = host_seconds();
