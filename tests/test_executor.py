@@ -8,11 +8,12 @@ import pytest
 from cluster_lab import MOCK_QEMU
 
 from conftest import MANIFEST, QuietReporter
-from testbed import boots, manifest, results
+from testbed import boots, canonical, manifest, results
 from testbed.capacity import Capacity
 from testbed.errors import RunFailed
-from testbed.executor import GuestOutcome, GuestSpec, QemuExecutor
+from testbed.executor import GuestOutcome, GuestSpec, QemuExecutor, Said, read_outcome
 from testbed.job import script_job
+from testbed.machine import End
 from testbed.manifest import GuestConfig
 from testbed.qemu_line import Images
 from testbed.runner import drive, run_all
@@ -61,6 +62,31 @@ def test_the_words_of_a_qemu_that_does_not_start_are_kept(executor: QemuExecutor
     for outcomes in ways(executor, [GuestSpec(with_seed(guest, 666), script_job("true"))]):
         assert (outcomes[0].outcome, outcomes[0].qemu) == ("lost", "mock guest: cache_seed cannot be 666\n")
         assert outcomes[0].error == "QEMU did not start: mock guest: cache_seed cannot be 666"
+
+
+NO_MESSAGES = [
+    *("5", "[1]", "null", "{", '{"type":5}', '{"type":"result"}', '{"type":"exit","status":"x"}', "[" * 100_000),
+    *('{"type":"exit","status":1e999}', '{"type":"output","stream":"stdout","base64":"?"}', '{"type":"output"}'),
+    *('{"type":"output","stream":1,"base64":1}', '{"type":"boot","\\ud800":1}', "\udcff"),
+]
+
+
+@pytest.mark.parametrize("line", NO_MESSAGES)
+def test_whatever_a_guest_writes_there_is_an_outcome(line: str) -> None:
+    said = f'{line}\n{{"type":"exit","status":0}}\n'.encode(errors="surrogateescape")
+    outcome = read_outcome(Said(results=said), End())
+    assert (outcome.outcome, outcome.rows) == ("ok", [])
+    canonical.digest(results.guest_data(outcome))
+
+
+@pytest.mark.parametrize("row", ["NaN", '{"x": -Infinity}', '"\\ud800"', "word", '{"a": 1} {"b": 2}', ""])
+def test_a_row_that_no_result_can_hold_is_said_and_the_others_stay(row: str) -> None:
+    """NaN ended the whole sweep by a traceback."""
+    lines = [f'{{"type":"result","data":{text}}}' for text in ('{"a":1}', row)]
+    outcome = read_outcome(Said(results="\n".join([*lines, '{"type":"exit","status":0}']).encode()), End())
+    assert (outcome.outcome, outcome.rows) == ("ok", [{"a": 1}])
+    assert outcome.stderr.decode() == f"testbed: no JSON, so no row: {row}\n"
+    canonical.digest(results.guest_data(outcome))
 
 
 def test_a_qemu_that_is_not_there_is_one_sentence(tmp_path: Path, guest: GuestConfig) -> None:

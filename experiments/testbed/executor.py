@@ -23,7 +23,7 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from . import media_lock, scratch
+from . import canonical, media_lock, scratch
 from .errors import RunFailed, TestbedError
 from .job import Job
 from .machine import End, Machine, NotStarted, started
@@ -31,6 +31,7 @@ from .manifest import GuestConfig
 from .qemu_line import LSA_BYTES, ONE_DEVICE, GuestFiles, Images, Layout, PowerCut, batch_ports, command_line
 
 JOB, CONSOLE, RESULTS, LOG = "job.tar", "console", "results", "qemu.log"  # in a guest's folder
+ROW = b'{"type":"result","data":'  # as the guest's init begins each row
 
 Report = Callable[[bytes], None]
 
@@ -243,11 +244,18 @@ def read_outcome(said: Said, end: End) -> GuestOutcome:
 
 
 def _read_line(outcome: GuestOutcome, line: bytes) -> None:
-    """One line of the results port. A line cut short by the guest's end is no line."""
+    """One line of the results port, on which a guest may write anything. What is no message is no line; a row that is
+    none, as one with NaN in it, is said among the program's errors."""
     try:
         message = json.loads(line)
-    except ValueError:
-        return
+        canonical.dumps(message).encode()  # what no result could hold is found here
+        _take(outcome, message)
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
+        if line.startswith(ROW):
+            outcome.stderr += b"testbed: no JSON, so no row: " + line.removeprefix(ROW)[:-1] + b"\n"
+
+
+def _take(outcome: GuestOutcome, message: dict[str, Any]) -> None:
     match message.get("type"):
         case "boot":
             outcome.boot = {k: v for k, v in message.items() if k != "type"}
