@@ -4,6 +4,7 @@
 import errno
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -125,3 +126,14 @@ def test_prune_keeps_what_is_needed(tmp_path: Path) -> None:
     cache.get_or_build("thing", "f" * 64, write_product)
     assert [entry.key for entry in cache.prune({kept})] == ["f" * 16]
     assert [entry.path for entry in cache.entries()] == [kept]
+
+
+def test_an_entry_that_another_command_removed_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two `testbed cache --prune` at once one was ended by a traceback."""
+    cache = Cache(tmp_path)
+    path = cache.get_or_build("thing", KEY, write_product)
+    seen = cache.entries()
+    monkeypatch.setattr(Cache, "entries", lambda _: seen)
+    shutil.rmtree(path)
+    assert cache.prune(set()) == seen
+    assert leftovers(tmp_path) == []

@@ -10,7 +10,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +61,9 @@ class Cache:
         found = []
         for path in sorted(self.root.glob("*-" + "[0-9a-f]" * 16)):
             name, _, key = path.name.rpartition("-")
-            found.append(Entry(name, key, path, sum(f.lstat().st_size for f in path.rglob("*") if f.is_file())))
+            with suppress(FileNotFoundError):  # another command removed it meanwhile
+                size_bytes = sum(f.lstat().st_size for f in path.rglob("*") if f.is_file())
+                found.append(Entry(name, key, path, size_bytes))
         return found
 
     def prune(self, keep: set[Path]) -> list[Entry]:
@@ -71,7 +73,8 @@ class Cache:
             with self._locked(entry.name, entry.key):
                 doomed = self._scratch(entry.name, entry.key)
                 doomed.parent.mkdir(parents=True, exist_ok=True)
-                entry.path.rename(doomed)
+                with suppress(FileNotFoundError):  # likewise
+                    entry.path.rename(doomed)
                 shutil.rmtree(doomed, ignore_errors=True)
         return gone
 
