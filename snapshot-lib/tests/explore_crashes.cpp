@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Crash-state exploration. A history of stores, commits (durable and declared), rollbacks and a close runs on a real
-// tracked file with the recording persistence layer. For every image that a power cut could leave behind, at every
+// tracked file with the recording persistence layer; its log grows, and sometimes cannot; its second thread starts in
+// the middle; or its log is damaged before it is closed. For every image that a power cut could leave behind, at every
 // point of it, recovery must find exactly one of the committed states: not older than the last commit that returned
 // durable, not younger than the last one that was begun.
 //
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <semaphore>
 #include <string>
@@ -31,14 +33,26 @@ static constexpr size_t Samples = 24;
 extern "C" const char *snapshot_seeded_bug;
 const char *snapshot_seeded_bug = "";
 
+// As libc knows it: true until a history starts its threads.
+extern "C" char snapshot_single_threaded;
+char snapshot_single_threaded = 1;
+
+// A full device, and a log that has just no room for what it is asked for.
+static bool device_is_full;
+extern "C" int __real_log_file_grow(struct region *region, uint64_t chunk_count);
+extern "C" int __wrap_log_file_grow(struct region *region, uint64_t chunk_count) {
+    return device_is_full ? -ENOSPC : __real_log_file_grow(region, chunk_count);
+}
+
 static struct {
-    uint64_t images, recovery_images, violations;
+    uint64_t images, recovery_images, violations, full, damaged;
 } totals;
 
 struct Options {
     unsigned threads; // 1: the program has one thread
     size_t stores_max, commits;
     bool declares;
+    size_t alone = 0; // so many commits are made before the threads start
 };
 
 // Which states may be found from this position in the events on.
@@ -128,6 +142,7 @@ static State workingState(const TrackedFile &file) { return State(file.working()
 class Workers {
   public:
     explicit Workers(unsigned count) : threads(count > 1 ? count : 0) {
+        snapshot_single_threaded = threads.empty();
         for (Worker &worker : threads)
             worker.thread = std::thread([&worker] {
                 for (worker.go.acquire(); worker.work; worker.go.acquire()) {
@@ -142,6 +157,7 @@ class Workers {
             worker.go.release();
             worker.thread.join();
         }
+        snapshot_single_threaded = 1;
     }
 
     void run(uint64_t number, std::function<void()> work) {
@@ -162,19 +178,36 @@ class Workers {
     std::vector<Worker> threads;
 };
 
+// Perhaps the log cannot grow, and the commit fails. Another thread may be the next to try.
+static bool failsOnFullDevice(TrackedFile &file, Workers &workers, Random &random) {
+    if (random() % 4)
+        return false;
+    int status = 0;
+    device_is_full = true;
+    workers.run(random(), [&] { status = file.commit(); });
+    device_is_full = false;
+    totals.full += status == -ENOSPC;
+    return status == 0;
+}
+
 static void commitStep(History &history, TrackedFile &file, const Options &options, Workers &workers, Random &random) {
     size_t last = history.states.size() - 1;
     bool declare = options.declares && random() % 2;
     history.states.push_back(workingState(file));
     history.bounds.push_back({history.trace.events.size(), history.bounds.back().oldest, last + 1});
-    workers.run(random(), [&] { declare ? file.declare() : file.commit(); });
-    if (!declare)
+    bool done = failsOnFullDevice(file, workers, random);
+    if (!done)
+        workers.run(random(), [&] { declare ? file.declare() : file.commit(); });
+    if (done || !declare)
         history.bounds.push_back({history.trace.events.size(), last + 1, last + 1});
 }
 
 static void runSteps(History &history, TrackedFile &file, const Options &options, Random &random) {
-    Workers workers(options.threads);
+    std::optional<Workers> all(std::in_place, options.alone ? 1 : options.threads);
     for (size_t step = 0; step < options.commits; step++) {
+        if (options.alone && step == options.alone)
+            all.emplace(options.threads);
+        Workers &workers = *all;
         for (unsigned thread = 0; thread < options.threads; thread++) {
             uint64_t seed = random(), count = random() % options.stores_max;
             workers.run(thread, [&] { randomStores(file.working(), count, seed); });
@@ -199,6 +232,8 @@ static void exploreHistory(const std::string &path, const Protocol &protocol, co
     History history{file.image(), file.mapping(), {}, {workingState(file)}, {{0, 0, 0}}, seed};
     recorder = &history.trace;
     runSteps(history, file, options, random);
+    history.mapping = file.mapping();
+    history.start.log.resize(history.mapping.log_bytes / 64); // it may have grown
     if (seed % 2) {
         file.close();
         history.bounds.push_back({history.trace.events.size(), history.states.size() - 1, history.states.size() - 1});
@@ -261,17 +296,63 @@ static void crashChain(const std::string &path, const Protocol *protocol, const 
     }
 }
 
+// One bit of a line of the log that has anything in it.
+static void damageLog(const TrackedFile &file, Random &random) {
+    Mapping mapping = file.mapping();
+    auto *log = const_cast<uint8_t *>(mapping.log);
+    std::vector<size_t> places;
+    for (size_t at = LOG_CHUNKS_OFFSET; at < mapping.log_bytes; at += 64)
+        if (std::any_of(log + at, log + at + 64, [](uint8_t byte) { return byte != 0; }))
+            places.push_back(at);
+    if (!places.empty())
+        log[places[random() % places.size()] + random() % 64] ^= static_cast<uint8_t>(1 << random() % 8);
+}
+
+// The log of an open file is damaged. Each call then does what it is for, or fails and changes nothing.
+static void checkDamage(const std::string &path, const Protocol &protocol, uint64_t seed) {
+    Random random(seed);
+    TrackedFile file(path, DataBytes, protocol.flag);
+    std::vector<State> states;
+    for (size_t commits = 1 + random() % 4; commits > 0; commits--) {
+        randomStores(file.working(), 1 + random() % 40, random());
+        file.commit();
+        states.push_back(workingState(file));
+    }
+    randomStores(file.working(), random() % 2 ? random() % 60 : 0, random());
+    State stored = workingState(file);
+    damageLog(file, random);
+    totals.damaged++;
+    if (random() % 2 && file.commit() == 0)
+        states.push_back(stored);
+    else if (random() % 2) {
+        int status = snapshot_rollback(file.working());
+        if (workingState(file) != (status < 0 ? stored : states.back()))
+            violation("a rollback with a damaged log ends in another state", 0, 0, seed);
+    }
+    if (snapshot_unmap(file.release()) == 0) {
+        Image left = readFiles(path);
+        if (memcmp(left.dataBytes(), states.back().data(), DataBytes) != 0)
+            violation("a file that was closed with a damaged log lacks a commit", 0, 0, seed);
+    }
+}
+
 static void exploreAll(const std::string &directory, const Protocol &protocol, unsigned threads, uint64_t seeds) {
     std::string path = directory + "/data";
     auto fresh = [&] {
         std::filesystem::remove_all(directory);
         std::filesystem::create_directories(directory);
     };
-    fresh();
     for (uint64_t seed = 1; seed <= seeds; seed++) {
+        if (seed % 4 == 1)
+            fresh(); // a log that has grown stays so
         bool large = seed % 8 == 0;
         Options options{threads, large ? 40u : 3 + 3 * (seed % 2), large ? 4u : 7u, seed % 3 > 0};
+        options.alone = threads > 1 && seed % 2 ? 1 + seed % 4 : 0;
         exploreHistory(path, protocol, options, seed);
+    }
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        fresh();
+        checkDamage(path, protocol, seed);
     }
     for (uint64_t seed = 100; seed < 103; seed++) {
         fresh();
@@ -289,7 +370,9 @@ int main(int argc, char **argv) {
         for (unsigned threads : {1u, 3u})
             if (strcmp(protocol.name, argv[2]) == 0)
                 exploreAll(argv[1], protocol, threads, 40);
-    printf("%lu images, %lu images of crashes in recovery, %lu violations\n", totals.images, totals.recovery_images,
-           totals.violations);
-    return *snapshot_seeded_bug || totals.images == 0 || totals.violations > 0 ? 1 : 0;
+    printf("%lu images, %lu images of crashes in recovery, %lu commits on a full device, %lu damaged logs, "
+           "%lu violations\n",
+           totals.images, totals.recovery_images, totals.full, totals.damaged, totals.violations);
+    bool has_looked = totals.images > 0 && totals.full > 0 && totals.damaged > 0;
+    return *snapshot_seeded_bug || !has_looked || totals.violations > 0 ? 1 : 0;
 }

@@ -69,6 +69,17 @@ static void fence(Image &durable, const Mapping &mapping, Pending &pending, unsi
     pending.assign(left.rbegin(), left.rend());
 }
 
+Image durableImage(const Image &before, const Mapping &mapping, const std::vector<PersistEvent> &events) {
+    Image durable = before;
+    Pending pending;
+    for (const PersistEvent &event : events)
+        if (event.target)
+            pending.push_back(&event);
+        else
+            fence(durable, mapping, pending, event.thread);
+    return durable;
+}
+
 void exploreCrashes(const Image &before, const Mapping &mapping, const std::vector<PersistEvent> &events,
                     size_t exhaustive_lines, size_t samples, uint64_t seed,
                     const std::function<void(const Crash &, Image &)> &visit) {

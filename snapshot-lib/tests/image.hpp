@@ -39,6 +39,9 @@ struct Crash {
     uint64_t ordinal; // among the images of this position
 };
 
+// What is certain to be there after a power cut behind all events: what fences waited for.
+Image durableImage(const Image &before, const Mapping &mapping, const std::vector<PersistEvent> &events);
+
 // Calls visit for the images possible at every position: all subsets of the unfenced lines if there are at most
 // `exhaustive_lines`, else `samples` seeded ones; and as many again with torn lines.
 void exploreCrashes(const Image &before, const Mapping &mapping, const std::vector<PersistEvent> &events,
