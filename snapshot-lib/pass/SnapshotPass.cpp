@@ -14,6 +14,7 @@
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/MDBuilder.h"
@@ -172,13 +173,18 @@ class Instrumenter {
         call->setDoesNotThrow();
     }
 
+    // Assembly carries its line with it, other instructions only with debug information.
     void refuse(Instruction &instruction, const std::string &reason, Counts &counts) {
         counts.refused++;
-        context.emitError(&instruction, reason + " (in function " + instruction.getFunction()->getName() + " of " +
-                                            module.getSourceFileName() +
-                                            "); annotate the function with "
-                                            "__attribute__((annotate(\"snapshot_asm_ok\"))) if it writes no tracked "
-                                            "memory, or announces it with snapshot_log_range()");
+        const Function &function = *instruction.getFunction();
+        std::string text =
+            reason + " (in function " + function.getName().str() + " of " + module.getSourceFileName() +
+            "); annotate the function with __attribute__((annotate(\"snapshot_asm_ok\"))) if it writes no "
+            "tracked memory, or announces it with snapshot_log_range()";
+        if (instruction.getMetadata("srcloc") || !instruction.getDebugLoc())
+            context.emitError(&instruction, text);
+        else
+            context.diagnose(DiagnosticInfoUnsupported(function, text, instruction.getDebugLoc()));
     }
 
     void redirectLibc() {

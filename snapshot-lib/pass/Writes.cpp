@@ -51,19 +51,25 @@ Value *sizeOf(Instruction &instruction, Type *type) {
     return byteCount(instruction, instruction.getModule()->getDataLayout().getTypeStoreSize(type).getFixedValue());
 }
 
-// setjmp writes the buffer itself and returns twice, so that no wrapper can stand for it.
-static bool isSetjmp(const Function &callee) {
-    static constexpr StringRef names[] = {"setjmp", "_setjmp", "__sigsetjmp", "sigsetjmp"};
-    return callee.isDeclaration() && is_contained(names, callee.getName());
+// setjmp writes the buffer itself and returns twice, so that no wrapper can stand for it; contexts are alike.
+static uint64_t contextBytes(const Function *callee) {
+    static constexpr struct {
+        StringRef name;
+        uint64_t bytes; // of jmp_buf and ucontext_t of glibc on x86-64
+    } contexts[] = {{"setjmp", 200},     {"_setjmp", 200},     {"__sigsetjmp", 200}, {"sigsetjmp", 200},
+                    {"getcontext", 968}, {"makecontext", 968}, {"swapcontext", 968}};
+    for (const auto &context : contexts)
+        if (callee && callee->isDeclaration() && callee->getName() == context.name)
+            return context.bytes;
+    return 0;
 }
 
 // A callee that has been through the pass tracks its own writes. One that has not may return a structure through a
 // hidden pointer to tracked memory.
 static void collectCall(CallBase &call, Writes &writes) {
-    constexpr uint64_t jumpBufferBytes = 200; // sizeof(jmp_buf) of glibc on x86-64
     const Function *callee = call.getCalledFunction();
-    if (callee && isSetjmp(*callee) && call.arg_size() > 0)
-        writes.push_back({&call, call.getArgOperand(0), byteCount(call, jumpBufferBytes)});
+    if (uint64_t bytes = contextBytes(callee); bytes > 0 && call.arg_size() > 0)
+        writes.push_back({&call, call.getArgOperand(0), byteCount(call, bytes)});
     bool isForeign = !callee || callee->isDeclaration();
     for (unsigned i = 0; isForeign && i < call.arg_size(); i++)
         if (Type *type = call.getParamStructRetType(i))
@@ -93,9 +99,12 @@ bool collectWrites(Instruction &instruction, Writes &writes, std::string &reason
             ("intrinsic " + intrinsic->getCalledFunction()->getName() + " may write memory and is not known").str();
         return collectIntrinsic(*intrinsic, writes);
     } else if (auto *call = dyn_cast<CallBase>(&instruction)) {
-        reason = "inline assembly may write memory that snapshot does not see";
         if (call->isInlineAsm())
-            return collectAsmWrites(*call, writes);
+            return collectAsmWrites(*call, writes, reason);
+        if (std::optional<std::string> refusal = refusalOf(*call)) {
+            reason = *refusal;
+            return false;
+        }
         collectCall(*call, writes);
     }
     return true; // fences and loads of volatile data

@@ -9,6 +9,7 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 
+#include <optional>
 #include <string>
 
 namespace snapshot {
@@ -33,13 +34,17 @@ bool collectWrites(llvm::Instruction &instruction, Writes &writes, std::string &
 // The same for an intrinsic.
 bool collectIntrinsic(llvm::IntrinsicInst &call, Writes &writes);
 
-// Appends what inline assembly declares to write. False: it may write anything.
-bool collectAsmWrites(llvm::CallBase &call, Writes &writes);
+// Appends what inline assembly declares to write. False: it may write anything, see `reason`.
+bool collectAsmWrites(llvm::CallBase &call, Writes &writes, std::string &reason);
+
+// Why this call of a libc function cannot be tracked, if it cannot.
+std::optional<std::string> refusalOf(llvm::CallBase &call);
 
 // Known to write nothing, or said to.
 bool isHarmlessAsm(const llvm::CallBase &call);
 
-// Before inlining: calls to assembly inside functions annotated "snapshot_asm_ok" get this attribute and keep it.
+// Before inlining: assembly and refused calls inside functions annotated "snapshot_asm_ok" get this attribute and keep
+// it.
 inline constexpr char AsmOkAttribute[] = "snapshot-asm-ok";
 void markAnnotatedAsm(llvm::Module &module);
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/single_threaded.h>
 
 #include "internal.h"
 
@@ -94,4 +95,15 @@ void keep_again(struct kept *kept) {
         kept->epoch = kept->region->epoch;
         writes(kept->address, kept->bytes);
     }
+}
+
+void lock_announce(const void *lock, size_t bytes) {
+    struct region *region = tracked(lock) ? region_find(lock) : NULL;
+    if (!region || __libc_single_threaded || SEEDED_BUG(ANNOUNCE_LOCKS_UNLOCKED)) {
+        writes(lock, bytes);
+        return;
+    }
+    region_enter(region);
+    snapshot_log_range(lock, bytes);
+    region_leave(region);
 }

@@ -78,4 +78,8 @@ void keep_begin(struct kept *kept, const void *address, size_t bytes);
 /* Before the callback returns into the call: what it wrote so far is in the commit that lies behind, if one does. */
 void keep_again(struct kept *kept);
 
+/* A lock, with commits shut out: nothing else orders the call against them. */
+void lock_announce(const void *lock, size_t bytes);
+#define LOCK(pointer) lock_announce((const void *)(pointer), sizeof(*(pointer)))
+
 #endif

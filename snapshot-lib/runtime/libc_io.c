@@ -77,6 +77,7 @@ WRAPPER(int, fstatvfs, (int fd, struct statvfs *to), (fd, to), OUT(to))
 WRAPPER(int, uname, (struct utsname * to), (to), OUT(to))
 WRAPPER(int, sysinfo, (struct sysinfo * to), (to), OUT(to))
 WRAPPER(int, gethostname, (char *to, size_t n), (to, n), writes(to, n))
+WRAPPER_CHECKED(int, gethostname, (char *to, size_t n, size_t room), (to, n), n)
 WRAPPER(ssize_t, getxattr, (const char *path, const char *name, void *to, size_t n), (path, name, to, n), writes(to, n))
 WRAPPER(ssize_t, fgetxattr, (int fd, const char *name, void *to, size_t n), (fd, name, to, n), writes(to, n))
 
@@ -87,6 +88,7 @@ WRAPPER_CHECKED(char *, realpath, (const char *path, char *to, size_t room), (pa
 WRAPPER(ssize_t, readlink, (const char *path, char *to, size_t n), (path, to, n), writes(to, n))
 WRAPPER_CHECKED(ssize_t, readlink, (const char *path, char *to, size_t n, size_t room), (path, to, n), n)
 WRAPPER(ssize_t, readlinkat, (int fd, const char *path, char *to, size_t n), (fd, path, to, n), writes(to, n))
+WRAPPER_CHECKED(ssize_t, readlinkat, (int fd, const char *path, char *to, size_t n, size_t room), (fd, path, to, n), n)
 WRAPPER(int, mkstemp, (char *path), (path), if (tracked(path)) writes(path, strlen(path)))
 WRAPPER(char *, mkdtemp, (char *path), (path), if (tracked(path)) writes(path, strlen(path)))
 

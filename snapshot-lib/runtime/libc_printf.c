@@ -161,6 +161,17 @@ int WRAP_CHECKED(vprintf)(int flag, const char *format, va_list list) {
 FORWARD(__printf_chk, WRAP_CHECKED(vprintf)(flag, format, list), int flag, const char *format)
 
 WRAPPER(int, vswprintf, (wchar_t * to, size_t n, const wchar_t *format, va_list list), (to, n, format, list),
-        writes(to, n * sizeof(wchar_t)))
+        ASIDE_BYTES(to, n * sizeof(wchar_t)))
 #define WIDE_FORMAT const wchar_t *format
 FORWARD(swprintf, WRAP(vswprintf)(to, n, format, list), wchar_t *to, size_t n, WIDE_FORMAT)
+
+/* The names that _FORTIFY_SOURCE and older headers use. */
+int WRAP_CHECKED(vswprintf)(wchar_t *to, size_t n, int flag, size_t room, const wchar_t *format, va_list list);
+int WRAP_CHECKED(vswprintf)(wchar_t *to, size_t n, int flag, size_t room, const wchar_t *format, va_list list) {
+    (void)flag;
+    room_check(n, room);
+    return WRAP(vswprintf)(to, n, format, list);
+}
+FORWARD(__swprintf_chk, WRAP_CHECKED(vswprintf)(to, n, flag, room, format, list), wchar_t *to, size_t n, int flag,
+        size_t room, WIDE_FORMAT)
+FORWARD(__asprintf, WRAP(vasprintf)(to, format, list), char **to, const char *format)

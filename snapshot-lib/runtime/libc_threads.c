@@ -9,24 +9,9 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
-#include <sys/single_threaded.h>
 #include <threads.h>
 
 #include "bounce.h"
-#include "internal.h"
-
-static void lock_announce(const void *lock, size_t bytes) {
-    struct region *region = tracked(lock) ? region_find(lock) : NULL;
-    if (!region || __libc_single_threaded || SEEDED_BUG(ANNOUNCE_LOCKS_UNLOCKED)) {
-        writes(lock, bytes);
-        return;
-    }
-    region_enter(region);
-    snapshot_log_range(lock, bytes);
-    region_leave(region);
-}
-
-#define LOCK(pointer) lock_announce((const void *)(pointer), sizeof(*(pointer)))
 
 /* Before, and again after a wait. */
 #define WRAPPER_LOCKS(type, name, parameters, arguments, announce)                                                     \
@@ -49,10 +34,16 @@ static void lock_announce(const void *lock, size_t bytes) {
     WRAPPER_LOCKS(int, pthread_##kind##_##name, (pthread_##kind##_t * object, const struct timespec *until),           \
                   (object, until), LOCK(object))
 
+#define CLOCKED(kind, name)                                                                                            \
+    WRAPPER_LOCKS(int, pthread_##kind##_##name,                                                                        \
+                  (pthread_##kind##_t * object, clockid_t clock, const struct timespec *until),                        \
+                  (object, clock, until), LOCK(object))
+
 INIT(mutex)
 CALL(mutex, lock)
 CALL(mutex, trylock)
 TIMED(mutex, timedlock)
+CLOCKED(mutex, clocklock)
 CALL(mutex, unlock)
 CALL(mutex, consistent)
 
@@ -63,6 +54,8 @@ TIMED(rwlock, timedrdlock)
 CALL(rwlock, wrlock)
 CALL(rwlock, trywrlock)
 TIMED(rwlock, timedwrlock)
+CLOCKED(rwlock, clockrdlock)
+CLOCKED(rwlock, clockwrlock)
 CALL(rwlock, unlock)
 
 INIT(cond)
@@ -73,6 +66,11 @@ WRAPPER_LOCKS(int, pthread_cond_wait, (pthread_cond_t * object, pthread_mutex_t 
 WRAPPER_LOCKS(int, pthread_cond_timedwait,
               (pthread_cond_t * object, pthread_mutex_t *mutex, const struct timespec *until), (object, mutex, until),
               LOCK(object);
+              LOCK(mutex))
+
+WRAPPER_LOCKS(int, pthread_cond_clockwait,
+              (pthread_cond_t * object, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until),
+              (object, mutex, clock, until), LOCK(object);
               LOCK(mutex))
 
 WRAPPER(int, pthread_barrier_init, (pthread_barrier_t * object, ATTRIBUTES(barrier), unsigned count),
@@ -91,6 +89,8 @@ WRAPPER(int, sem_destroy, (sem_t * object), (object), OUT(object))
 WRAPPER_LOCKS(int, sem_wait, (sem_t * object), (object), LOCK(object))
 WRAPPER_LOCKS(int, sem_trywait, (sem_t * object), (object), LOCK(object))
 WRAPPER_LOCKS(int, sem_timedwait, (sem_t * object, const struct timespec *until), (object, until), LOCK(object))
+WRAPPER_LOCKS(int, sem_clockwait, (sem_t * object, clockid_t clock, const struct timespec *until),
+              (object, clock, until), LOCK(object))
 WRAPPER_LOCKS(int, sem_post, (sem_t * object), (object), LOCK(object))
 WRAPPER(int, sem_getvalue, (sem_t * object, int *value), (object, value), OUT(value))
 
@@ -104,3 +104,16 @@ WRAPPER(int, pthread_mutexattr_settype, (pthread_mutexattr_t * object, int value
 WRAPPER(int, pthread_mutexattr_setpshared, (pthread_mutexattr_t * object, int value), (object, value), OUT(object))
 WRAPPER(int, pthread_mutexattr_setrobust, (pthread_mutexattr_t * object, int value), (object, value), OUT(object))
 WRAPPER(int, pthread_attr_init, (pthread_attr_t * object), (object), OUT(object))
+
+/* C11's are the same objects. */
+#define C11_CALL(name, type) WRAPPER_LOCKS(int, name, (type * object), (object), LOCK(object))
+C11_CALL(mtx_lock, mtx_t)
+C11_CALL(mtx_trylock, mtx_t)
+C11_CALL(mtx_unlock, mtx_t)
+C11_CALL(cnd_signal, cnd_t)
+C11_CALL(cnd_broadcast, cnd_t)
+WRAPPER_LOCKS(int, mtx_timedlock, (mtx_t * object, const struct timespec *until), (object, until), LOCK(object))
+WRAPPER_LOCKS(int, cnd_wait, (cnd_t * object, mtx_t *mutex), (object, mutex), LOCK(object); LOCK(mutex))
+WRAPPER_LOCKS(int, cnd_timedwait, (cnd_t * object, mtx_t *mutex, const struct timespec *until), (object, mutex, until),
+              LOCK(object);
+              LOCK(mutex))

@@ -7,7 +7,6 @@
 #undef _FORTIFY_SOURCE
 #include <limits.h>
 #include <mqueue.h>
-#include <netdb.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -195,8 +194,6 @@ WRAPPER_CHECKED(ssize_t, recvfrom,
 WRAPPER(int, accept, (int fd, struct sockaddr *from, socklen_t *bytes), (fd, from, bytes), ASIDE_ADDRESS(from, bytes))
 WRAPPER(int, accept4, (int fd, struct sockaddr *from, socklen_t *bytes, int flags), (fd, from, bytes, flags),
         ASIDE_ADDRESS(from, bytes))
-WRAPPER(int, getaddrinfo, (const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **to),
-        (host, port, hints, to), ASIDE(to))
 
 WRAPPER(int, poll, (struct pollfd * fds, nfds_t count, int wait_ms), (fds, count, wait_ms),
         ASIDE_BYTES(fds, count * sizeof(*fds)))

@@ -76,3 +76,27 @@ void WRAP(explicit_bzero)(void *to, size_t n) {
 
 ssize_t WRAP(pread64)(int fd, void *to, size_t n, off_t at);
 ssize_t WRAP(pread64)(int fd, void *to, size_t n, off_t at) { return WRAP(pread)(fd, to, n, at); }
+
+void WRAP_CHECKED(explicit_bzero)(void *to, size_t n, size_t room);
+void WRAP_CHECKED(explicit_bzero)(void *to, size_t n, size_t room) {
+    room_check(n, room);
+    WRAP(explicit_bzero)(to, n);
+}
+
+/* Of glibc 2.38, which is not the oldest that this library is built with. */
+size_t WRAP(strlcpy)(char *to, const char *from, size_t n);
+size_t WRAP(strlcpy)(char *to, const char *from, size_t n) {
+    size_t length = strlen(from), part = length < n ? length : n - (n > 0);
+    if (n > 0) {
+        writes(to, part + 1);
+        memcpy(to, from, part);
+        to[part] = '\0';
+    }
+    return length;
+}
+
+size_t WRAP(strlcat)(char *to, const char *from, size_t n);
+size_t WRAP(strlcat)(char *to, const char *from, size_t n) {
+    size_t begin = strnlen(to, n);
+    return begin + WRAP(strlcpy)(to + begin, from, n - begin);
+}

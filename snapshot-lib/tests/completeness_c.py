@@ -14,15 +14,20 @@ PRELUDE = """
 #define _GNU_SOURCE 1
 #include <arpa/inet.h>
 #include <iconv.h>
+#include <inttypes.h>
 #include <math.h>
 #include <poll.h>
+#include <regex.h>
+#include <search.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
+#include <threads.h>
 #include <time.h>
 #include <wchar.h>
 typedef int v16 __attribute__((vector_size(16), aligned(1)));
@@ -33,6 +38,12 @@ struct __attribute__((packed)) bits { unsigned a : 3, b : 17, c : 29; };
 typedef struct wide __attribute__((aligned(1))) wide_u;
 union either { double d; unsigned char c[24]; struct { short s[5]; int i; } n; };
 struct odd { char c[24]; };
+static int compare_and_commit(const void *a, const void *b) {
+    static unsigned calls;
+    if (++calls % 7 == 3)
+        commit_here();
+    return compare_bytes(a, b);
+}
 static int compare_with(const void *a, const void *b, void *order) {
     return (*(const unsigned char *)a - *(const unsigned char *)b) * *(int *)order;
 }

@@ -52,6 +52,10 @@ def number(rng: random.Random) -> str:
             f' if (fscanf(f, "%d %s", (int *){at}, (char *){other}) != 2)'
             " exit(3); fclose(f); }",
             f"qsort({place(rng, 400)}, {rng.randrange(2, 300)}, 1, compare_bytes);",
+            f"qsort({place(rng, 400)}, {rng.randrange(2, 60)}, 1, compare_and_commit);",
+            f'strtoimax("12x", (char **){at}, 10); strtof("1.5e3y", (char **){other}); modff(r + 0.5f, (float *){at});',
+            f'{{ regex_t e; if (regcomp(&e, "b*c", 0)) exit(3); regexec(&e, "abbc", 1, (regmatch_t *){at}, 0);'
+            " regfree(&e); }",
             f"{{ int up = -1; qsort_r({place(rng, 400)}, {rng.randrange(2, 300)}, 1, compare_with, &up); }}",
         ]
     )
@@ -73,6 +77,15 @@ def system(rng: random.Random) -> str:
             " p->events = POLLOUT; p->revents = 0; commit_here(); poll(p, 1, 0); close(s[0]); close(s[1]); }",
             f"if (fstat(file, (struct stat *){at}) || stat(\".\", (struct stat *){other})) exit(3);",
             f"if (!getcwd((char *){at}, 300)) exit(3);",
+            f"sigfillset((sigset_t *){at}); sigaction(SIGUSR2, NULL, (struct sigaction *){other});",
+            f"confstr(_CS_PATH, (char *){at}, 60); if (posix_memalign((void **){other}, 64, 9)) exit(3);"
+            f" free(*(void **){other});",
+            f"{{ struct hsearch_data *h = (struct hsearch_data *){at}; memset(h, 0, sizeof(*h)); commit_here();"
+            " hcreate_r(9, h); hdestroy_r(h); }",
+            f"{{ struct random_data *d = (struct random_data *){at}; memset(d, 0, sizeof(*d)); commit_here();"
+            f" initstate_r((unsigned)r, (char *){other}, 64, d); commit_here(); srandom_r(5, d); }}",
+            f"{{ static int key = 3; void **root = (void **){at}; *root = NULL; commit_here();"
+            " tsearch(&key, root, compare_bytes); commit_here(); tdelete(&key, root, compare_bytes); }",
             f"time((time_t *){at}); gettimeofday((struct timeval *){other}, NULL);",
             f"clock_gettime(CLOCK_REALTIME, (struct timespec *){at});",
             f'{{ time_t t = (time_t)(r % 99999); gmtime_r(&t, (struct tm *){at}); strftime((char *){other}, 80, "%c",'
@@ -101,6 +114,11 @@ def locks(rng: random.Random) -> str:
             " sem_wait(s); }",
             f"{{ pthread_rwlock_t *l = (pthread_rwlock_t *){at}; pthread_rwlock_init(l, NULL); commit_here();"
             " pthread_rwlock_rdlock(l); commit_here(); pthread_rwlock_unlock(l); }",
+            f"{{ mtx_t *l = (mtx_t *){at}; mtx_init(l, mtx_plain); commit_here(); mtx_lock(l); commit_here();"
+            " mtx_unlock(l); }",
+            f"{{ once_flag *o = (once_flag *){at}; memset(o, 0, sizeof(*o)); commit_here();"
+            " call_once(o, commit_here); }",
+            f"{{ tss_t *k = (tss_t *){at}; if (tss_create(k, NULL)) exit(3); commit_here(); tss_delete(*k); }}",
         ]
     )
 
