@@ -4,6 +4,7 @@
 import asyncio
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,17 @@ def test_without_a_guest_it_says_how_to_start_one(tmp_path: Path, monkeypatch: p
     assert top.find_socket(None).parent.name.startswith("testbed-guest-")
     with pytest.raises(TestbedError, match=r"cannot watch .*: no guest listens there"):
         asyncio.run(top.watch(tmp_path / "nothing", 0.01, print))
+
+
+def test_the_guest_of_another_user_is_not_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All users make their folders in the same one, and a monitor could be anything."""
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    (tmp_path / "testbed-guest-theirs").mkdir()
+    (tmp_path / "testbed-guest-theirs" / WATCH_SOCKET).touch()
+    owner = os.geteuid()
+    monkeypatch.setattr("os.geteuid", lambda: owner + 1)
+    with pytest.raises(TestbedError, match="no guest is running"):
+        top.find_socket(None)
 
 
 def test_it_watches_a_monitor_until_the_guest_ends(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ one view: rates and percentiles are those of the virtual time between them.
 """
 
 import asyncio
+import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -29,11 +30,13 @@ Answer = dict[str, Any]
 
 
 def find_socket(given: Path | None) -> Path:
-    """The monitor to watch: the given one, or that of the guest which started last."""
+    """The monitor to watch: the given one, or that of this user's guest which started last."""
     if given:
         return given
     root = Path(tempfile.gettempdir())
-    found = sorted(root.glob(f"testbed-guest-*/{WATCH_SOCKET}"), key=lambda path: path.stat().st_mtime)
+    own = (folder for folder in root.glob("testbed-guest-*") if folder.lstat().st_uid == os.geteuid())
+    sockets = (folder / WATCH_SOCKET for folder in own)
+    found = sorted(filter(Path.exists, sockets), key=lambda path: path.stat().st_mtime)
     if not found:
         raise TestbedError("no guest is running; start one with testbed run, exec or shell, then watch it from here")
     return found[-1]
