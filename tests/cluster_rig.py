@@ -24,8 +24,8 @@ class Cluster:
 
     def add(self, host: str, guests: int, *more: str, **environment: str) -> None:
         """Start a worker at that loopback address."""
-        own = ["--host", host, "--no-nanny", "--dashboard-address", f"{host}:0", "--local-directory", str(self.folder)]
-        size = ["--guests", str(guests), "--memory", "8GiB"]
+        own = ["--no-nanny", "--local-directory", str(self.folder)]
+        size = ["--guests", str(guests), "--memory", "8GiB", "--host", host]
         command = [sys.executable, "-m", "testbed", "worker", self.address, *size, "--", *own, *more]
         with (self.folder / f"{host}.log").open("wb") as log:
             self.workers[host] = subprocess.Popen(command, env=os.environ | environment, stdout=log, stderr=log)
@@ -39,8 +39,7 @@ class Cluster:
 def open_cluster(folder: Path) -> Iterator[Cluster]:
     """A scheduler without workers; all ends with this."""
     file = folder / "scheduler.json"
-    options = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *options, "--scheduler-file", str(file)]
+    command = [sys.executable, "-m", "testbed", "scheduler", "--port", "0", "--", "--scheduler-file", str(file)]
     with (folder / "scheduler.log").open("wb") as log:
         scheduler = subprocess.Popen(command, stdout=log, stderr=log)
     cluster = Cluster(folder, scheduler, "")

@@ -133,7 +133,7 @@ def test_doctor_finds_this_host_fit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("address", "message"),
-    [("tcp://127.0.0.1:9", "no Dask scheduler answers there"), ("host", "is no address; write it as tcp://HOST:8786")],
+    [("tcp://127.0.0.1:9", "no Dask scheduler answers there"), ("host", "is no address; write it as tls://HOST:8786")],
 )
 def test_a_scheduler_that_is_not_there_is_said_before_anything_is_built(address: str, message: str) -> None:
     for done in (testbed("run", "latency", "--scheduler", address), testbed("status", TESTBED_SCHEDULER=address)):

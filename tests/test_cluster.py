@@ -166,8 +166,8 @@ def test_a_run_that_no_worker_has_memory_for_is_named(cluster: Cluster, tmp_path
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("tcp://127.0.0.1:9", "no Dask scheduler answers there; start one by `dask scheduler`"),
-        ("host", "'host' is no address; write it as tcp://HOST:8786"),
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers there; start one by `testbed scheduler`"),
+        ("host", "'host' is no address; write it as tls://HOST:8786"),
         ("tcp://host:port", "is no address"),
     ],
 )
@@ -191,16 +191,17 @@ def test_distribution_is_measured_in_three_ways() -> None:
 
 def test_a_worker_states_what_its_host_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("testbed.capacity.of_this_host", lambda: Capacity(guests=4, memory_mib=9000))
-    words = " ".join(worker.command("tcp://h:1", None, None, ["--name", "x"]))
-    assert "dask_worker tcp://h:1 --nworkers 1 --nthreads 4" in words
+    words = " ".join(worker.command("tcp://localhost:1", None, None, ["--name", "x"]))
+    assert "dask_worker tcp://localhost:1 --host 127.0.0.1 " in words
+    assert "--nworkers 1 --nthreads 4" in words
     assert words.endswith("--resources guest=4,memory_mib=9000 --name x")
-    assert "guest=1,memory_mib=2048" in " ".join(worker.command("tcp://h:1", 1, "2GiB", []))
+    assert "guest=1,memory_mib=2048" in " ".join(worker.command("tcp://localhost:1", 1, "2GiB", []))
     for memory, message in (
         ("1GB", "--memory: '1GB' is not a number and one of B"),
         ("5MiB", "5 MiB of memory holds no"),
     ):
         with pytest.raises(TestbedError, match=message):
-            worker.command("tcp://h:1", 1, memory, [])
+            worker.command("tcp://localhost:1", 1, memory, [])
 
 
 def test_a_scheduler_that_goes_away_is_one_sentence_and_finished_results_are_kept(

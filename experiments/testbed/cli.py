@@ -24,7 +24,7 @@ from .cache import Cache
 from .errors import Interrupted, RunFailed, TestbedError
 from .executor import GuestSpec
 from .grid import configurations
-from .options import Json, Scale, Scheduler
+from .options import Json, Scale, Scheduler, Tls, TrustNetwork
 from .paths import REPO, cache_root, results_root
 from .programs import program_job
 from .replay import open_replayer
@@ -67,7 +67,9 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="only say what is there 
 def run(
     manifest: Annotated[str, typer.Argument(help="a .toml file, or the name of one that ships (kv-ycsb, latency)")],
     json: Json = None,
-    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it
+    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it, as those of the next two do
+    tls: Tls = None,  # noqa: ARG001
+    trust_network: TrustNetwork = False,  # noqa: ARG001
     scale: Scale = None,
     dry_run: DryRun = False,
 ) -> None:
@@ -84,7 +86,7 @@ def run(
 
       testbed run my.toml --scale 256 --json table.json
 
-      testbed run kv-ycsb --scheduler tcp://HOST:8786
+      testbed run kv-ycsb --scheduler tls://HOST:8786
     """
     path = manifests.find(manifest)
     divisor = scales.divisor(scale, path.stem)
@@ -172,7 +174,9 @@ def calibrate(
         list[str] | None, typer.Argument(metavar="[DEVICE]...", help="device profiles; all that have a calibration")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="fewer samples: a look in a quarter of the time")] = False,
-    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it
+    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it, as those of the next two do
+    tls: Tls = None,  # noqa: ARG001
+    trust_network: TrustNetwork = False,  # noqa: ARG001
     json: Json = None,
 ) -> None:
     """Measure the device profiles in guests and compare them with published figures.
@@ -321,7 +325,9 @@ def figures(
         typer.Argument(metavar="[NAME]...", help="all figures if none is named; 'studies' names all studies"),
     ] = None,
     scale: Scale = "quick",
-    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it
+    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it, as those of the next two do
+    tls: Tls = None,  # noqa: ARG001
+    trust_network: TrustNetwork = False,  # noqa: ARG001
     json: Json = None,
     dry_run: DryRun = False,
 ) -> None:
@@ -381,7 +387,9 @@ def verify(
     ] = None,
     scale: Annotated[str, typer.Option("--scale", metavar="quick|standard|full")] = "quick",
     update: Annotated[bool, typer.Option("--update", help="write the file from the results instead")] = False,
-    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it
+    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it, as those of the next two do
+    tls: Tls = None,  # noqa: ARG001
+    trust_network: TrustNetwork = False,  # noqa: ARG001
     json: Json = None,
 ) -> None:
     """Make the runs of the figures again and compare what they measure with experiments/SCALE.sha256, bit for bit.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands about results and about where guests run: results, status, diff, explain, worker."""
+"""The commands about results and about where guests run: results, status, diff, explain, scheduler, worker."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,14 +8,14 @@ import typer
 
 from analysis import moved
 
-from . import build, capacity, compare, lookup, scales, status, tables, verdicts
+from . import build, capacity, compare, lookup, scales, status, tables, trust, verdicts
 from . import explain as explain_module
 from . import manifest as manifests
 from . import worker as worker_module
 from .errors import RunFailed, TestbedError
 from .figures import INDEX
 from .manifest import Run
-from .options import Json, Scale, Scheduler
+from .options import Json, Scale, Scheduler, Tls, TrustNetwork
 from .paths import MANIFESTS, results_root
 from .results import load_all
 from .runner import drive
@@ -49,6 +49,8 @@ def status_(
     manifest: Annotated[str | None, typer.Argument(help="one manifest, run by run; all that ship if not given")] = None,
     scale: Scale = None,
     scheduler: Scheduler = None,
+    tls: Tls = None,  # noqa: ARG001 - its callback takes note of it
+    trust_network: TrustNetwork = False,  # noqa: ARG001
     json: Json = None,
 ) -> None:
     """What is there of a manifest at the present builds, what is missing, what failed and where its output is.
@@ -61,7 +63,7 @@ def status_(
 
       testbed status kv-ycsb --scale quick
 
-      testbed status --scheduler tcp://HOST:8786
+      testbed status --scheduler tls://HOST:8786
     """
     keys = build.keys()
     paths = [manifests.find(manifest)] if manifest else sorted(MANIFESTS.glob("*.toml"))
@@ -201,25 +203,71 @@ def explain(key: Which, json: Json = None) -> None:
     tables.save_json(json, result.data["identity"])
 
 
+def scheduler_(
+    more: Annotated[list[str] | None, typer.Argument(metavar="-- [OPTION]...", help="as dask scheduler --help")] = None,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="this host's, to listen at")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free")] = 8786,
+    tls: Tls = None,  # noqa: ARG001 - its callback takes note of it
+    trust_network: TrustNetwork = False,  # noqa: ARG001
+) -> None:
+    """Hand the runs of `testbed run --scheduler ADDRESS` to workers, until it is ended.
+
+    Whoever reaches a port of Dask can run programs as its user. So it is on loopback, or needs certificates.
+
+    Examples:
+
+      testbed scheduler                                     for workers of this host
+
+      testbed scheduler --host 10.0.0.1 --tls FOLDER        for others
+    """
+    worker_module.become(worker_module.scheduler_command(host, port, more or []))
+
+
 def worker(
-    scheduler: Annotated[str, typer.Argument(metavar="ADDRESS", help="the scheduler's, as tcp://HOST:8786")],
+    scheduler: Annotated[str, typer.Argument(metavar="ADDRESS", help="the scheduler's, as tls://HOST:8786")],
     more: Annotated[list[str] | None, typer.Argument(metavar="-- [OPTION]...", help="as dask worker --help")] = None,
     guests: Annotated[int | None, typer.Option(min=1, help="at a time; one a core if not given")] = None,
     memory: Annotated[str | None, typer.Option(help="for all guests, as 16GiB; what is free if not given")] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="this host's, to listen at; else the one that the scheduler sees"),
+    ] = None,
+    tls: Tls = None,  # noqa: ARG001 - its callback takes note of it
+    trust_network: TrustNetwork = False,  # noqa: ARG001
 ) -> None:
     """Run guests of this host for `testbed run --scheduler ADDRESS`, until it is ended.
 
     The host needs this clone and its cache: run `testbed build` on it, or copy the cache from where that was done.
+    Beyond loopback all need certificates.
 
     Examples:
 
-      dask scheduler                              on one host
+      testbed worker tcp://127.0.0.1:8786                   beside the scheduler
 
-      testbed worker tcp://HOST:8786              on each host
+      testbed worker tls://HOST:8786 --tls FOLDER           on each host
 
-      testbed run kv-ycsb --scheduler tcp://HOST:8786
+      testbed run kv-ycsb --scheduler tls://HOST:8786 --tls FOLDER
     """
-    worker_module.become(worker_module.command(scheduler, guests, memory, more or []))
+    command = worker_module.command(scheduler, guests, memory, more or [], host)
+    worker_module.become(worker_module.with_folder(command))
+
+
+def certificates(
+    folder: Annotated[Path, typer.Argument(help="where they are made, or renewed if they end within a month")],
+    name: Annotated[str, typer.Option(help="in the certificate, for people to read")] = "testbed",
+) -> None:
+    """Make a private authority and a certificate of it, for schedulers, workers and clients that are given the folder.
+
+    Copy the folder to each host: who has its keys may run programs on all of them. A certificate is valid for 397 days.
+    In its last month this command makes another of the same authority: then copy the folder again.
+
+    Examples:
+
+      testbed certificates cluster-tls
+
+      scp -rp cluster-tls HOST:
+    """
+    tables.out.print(f"{folder}: {trust.make(folder, name)}", soft_wrap=True)
 
 
 def overhead(
@@ -235,7 +283,8 @@ def overhead(
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the `testbed` command."""
-    for command in (results, diff, explain, overhead):
+    for command in (results, diff, explain, overhead, certificates):
         app.command()(command)
     app.command("status")(status_)
-    app.command(context_settings={"ignore_unknown_options": True})(worker)
+    for name, service in (("scheduler", scheduler_), ("worker", worker)):
+        app.command(name, context_settings={"ignore_unknown_options": True})(service)

@@ -21,13 +21,13 @@ from distributed.client import FutureCancelledError
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from . import boots, canonical, results, scratch
+from . import boots, canonical, results, scratch, trust
 from .capacity import Capacity, needs
 from .errors import TestbedError
 from .executor import GuestExecutor, GuestOutcome, QemuExecutor
 from .guest_task import EXECUTOR, Refused, Task, lacks, run_task
 from .manifest import Run
-from .worker import CONNECT_S, check_reachable, unreachable
+from .worker import CONNECT_S, NO_PAGES, check_reachable, unreachable
 
 WATCH_S = 2.0  # how often a run that may not go anywhere looks whether there still is a host for it
 STARTS_MAX = 2  # a run is started once more if its guest or its worker is lost
@@ -249,7 +249,7 @@ async def workers(address: str, keys: dict[str, str]) -> list[WorkerState]:
 async def here(executor: GuestExecutor, capacity: Capacity, keys: dict[str, str], say: Say) -> AsyncIterator[Fleet]:
     """A cluster in this process, whose only worker runs guests with `executor`."""
     _quiet()
-    dask.config.set({"distributed.worker.profile.enabled": False})
+    dask.config.set({"distributed.worker.profile.enabled": False} | NO_PAGES)
     executing: AbstractAsyncContextManager[GuestExecutor] = (
         boots.shared(executor, capacity.guests) if isinstance(executor, QemuExecutor) else nullcontext(executor)
     )
@@ -290,10 +290,11 @@ async def elsewhere(address: str, keys: dict[str, str], say: Say) -> AsyncIterat
 
 async def connect(address: str) -> Client:
     """A client of the scheduler at `address`, or an error within seconds."""
-    check_reachable(address)
+    there = check_reachable(address)
     _quiet()
+    security = trust.security() if there.is_tls else None
     try:
-        return await Client(address, asynchronous=True, timeout=CONNECT_S)
+        return await Client(address, asynchronous=True, timeout=CONNECT_S, security=security)
     except (OSError, ValueError) as error:
         raise unreachable(address) from error
 

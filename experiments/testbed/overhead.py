@@ -104,18 +104,16 @@ def _run(runs: list[Run], root: Path, address: str | None) -> None:
 @contextmanager
 def cluster_of_processes() -> Iterator[str]:
     """The address of a scheduler with workers, all of them on loopback, which end with this."""
-    web = ["--dashboard-address", "127.0.0.1:0"]
     with scratch.folder("overhead") as folder:
         file = folder / "scheduler.json"
-        scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", *web]
-        started = [_start([*scheduler, "--scheduler-file", str(file)], folder / "scheduler.log")]
+        scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+        started = [_start([*scheduler, *worker.WEB, "--scheduler-file", str(file)], folder / "scheduler.log")]
         try:
             _wait(lambda: file.exists() and file.read_text().endswith("}"), started)
             address = file.read_text().partition('"address": "')[2].partition('"')[0]
             logs = [folder / f"worker-{n}.log" for n in range(WORKERS)]
             for log in logs:
-                more = ["--host", "127.0.0.1", "--no-nanny", "--preload", "testbed.overhead", *web]
-                more += ["--local-directory", str(folder)]
+                more = ["--no-nanny", "--preload", "testbed.overhead", "--local-directory", str(folder)]
                 started.append(_start(worker.command(address, 1, "16GiB", more), log))
             _wait(lambda: all("Registered to:" in log.read_text() for log in logs), started)
             yield address

@@ -21,18 +21,32 @@ LOCK = "in-use"
 @contextmanager
 def folder(kind: str) -> Iterator[Path]:
     """A folder testbed-KIND-... for as long as the context, or until this process is killed and another one runs."""
-    remove_orphans()
-    home = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-"))
-    unnamed = home / f"{LOCK}.new"
-    with unnamed.open("wb") as file:
+    home, fd = _locked_folder(kind)
+    with os.fdopen(fd, "wb"):
         try:
-            with suppress(OSError):  # on a file system without locks the folder is its owner's alone to remove
-                fcntl.flock(file, fcntl.LOCK_EX)
-                unnamed.rename(home / LOCK)  # so it is locked from when it has that name
             yield home
         finally:
             with suppress(FileNotFoundError):  # somebody tidied up
                 _remove(home)
+
+
+def kept(kind: str) -> Path:
+    """Such a folder until this process ends, also as the program that it becomes by exec; the next one removes it."""
+    home, fd = _locked_folder(kind)
+    os.set_inheritable(fd, True)
+    return home
+
+
+def _locked_folder(kind: str) -> tuple[Path, int]:
+    """The folder and the open file that holds its lock."""
+    remove_orphans()
+    home = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-"))
+    unnamed = home / f"{LOCK}.new"
+    fd = os.open(unnamed, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with suppress(OSError):  # on a file system without locks the folder is its owner's alone to remove
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        unnamed.rename(home / LOCK)  # so it is locked from when it has that name
+    return home, fd
 
 
 def remove_orphans() -> None:

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tries to run a function in each Dask process that listens at a tcp:// or tls:// address, and says what came of it.
+
+`intruder.py FOLDER ADDRESS...` shows the certificate of that folder ("-": none). A line an address: "ran as process N"
+or "refused".
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from distributed import Security
+from distributed.core import rpc
+from distributed.protocol.pickle import dumps
+
+PATIENCE_S = 3
+
+
+async def attempt(address: str, security: Security, operation: str) -> str:
+    """A worker and its nanny run functions by "run", a scheduler by "run_function"."""
+    there = rpc(address, connection_args=security.get_connection_args("client"), timeout=PATIENCE_S)
+    try:
+        call = getattr(there, operation)(function=dumps(os.getpid), args=(), kwargs={}, wait=True)
+        answer = await asyncio.wait_for(call, PATIENCE_S)
+    except (OSError, TypeError, AttributeError, TimeoutError):  # no such operation there, no way there, no TLS here
+        return ""
+    finally:
+        await there.close_rpc()
+    return f"ran as process {answer['result']}" if isinstance(answer, dict) and answer.get("status") == "OK" else ""
+
+
+async def main() -> None:
+    folder, *addresses = sys.argv[1:]
+    security = Security()
+    if folder != "-":
+        cert, key = (str(Path(folder, f"host.{kind}")) for kind in ("crt", "key"))
+        security = Security(tls_ca_file=str(Path(folder, "ca.crt")), tls_client_cert=cert, tls_client_key=key)
+    for address in addresses:
+        came = [await attempt(address, security, operation) for operation in ("run", "run_function")]
+        print(next(filter(None, came), "refused"), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
