@@ -60,6 +60,11 @@ class Lab:
         hosts: dict[str, dict[str, Any]] = inventory["controller"]["hosts"] | inventory["workers"]["hosts"]
         return str(hosts[host]["ansible_host"])
 
+    def dask_ports(self, host: str) -> list[str]:
+        """Where processes of Dask listen on that host."""
+        said = self.on(host, "ss", "-Hltnp").stdout.splitlines()
+        return [line.split()[3] for line in said if "python" in line or "dask" in line]
+
     def path(self, host: str, path: Path) -> Path:
         """Where a file below a host's /srv is for this process."""
         return self.folder / host / path.relative_to("/")

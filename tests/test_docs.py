@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import report_sample
 from cluster_lab import HOME, PATIENCE_S, Lab, fill_with_mocks, hosts, result_bytes, wait_for, write_mock_manifest
+from test_trust import INTRUDER
 from trace_writer import small_trace
 
 from conftest import MockExecutor, QuietReporter
@@ -25,7 +26,7 @@ EXECUTED_WHOLE = REPO / "docs" / "tutorial.md"  # by test_tutorial.py
 # Every command belongs to the first kind that matches, and every kind has a test below.
 KINDS = {
     "make": r"(SCALE=\w+ )?make ",
-    "cluster": r"\.venv/bin/dask |.* tcp://HOST:8786",
+    "cluster": r"\.venv/bin/testbed (certificates|scheduler|worker)\b|.* (tcp|tls)://",
     "ansible": r"\.\./\.venv/bin/ansible-playbook ",
     "replay": r"testbed replay ",
     "results": r"testbed (explain|diff) ",
@@ -171,20 +172,37 @@ def host(tmp_path: Path) -> Iterator[Lab]:
 
 
 def test_a_cluster_is_made_by_hand(host: Lab, tmp_path: Path) -> None:
-    """Its three commands, on one host, with a manifest of mock guests for the one that they name."""
+    """Of this host, then of several, with a manifest of mock guests for the one that is named; no port is others'."""
     few = write_mock_manifest(tmp_path / "few.toml", runs=3, pause_s=0.1)
-    environment = ("-C", REPO, f"TESTBED_CACHE={HOME}/cache", f"TESTBED_RESULTS={tmp_path}/results")
-    started = []
+    services: list[subprocess.Popen[str]] = []
+    made = 0
     for command in commands("cluster"):
         words = shlex.split(command.replace("HOST", host.address("head")).replace("kv-ycsb", str(few)))
-        started.append(host.start("env", *environment, *words))
-        if len(started) == 1:
-            wait_for("the scheduler", lambda: host.on("head", "ss", "-Hlt", "sport = :8786").stdout != "")
-    sweep = started.pop()
-    _, said = sweep.communicate(timeout=PATIENCE_S)
-    assert sweep.returncode == 0, said
-    assert len(result_bytes(tmp_path / "results")) == 3
-    assert [process.poll() for process in started] == [None, None]
+        results = tmp_path / f"results-{made}"
+        environment = ("-C", tmp_path, f"TESTBED_CACHE={HOME}/cache", f"TESTBED_RESULTS={results}")
+        process = host.start("env", *environment, REPO / words[0], *words[1:])
+        if words[1] in ("scheduler", "worker"):
+            services.append(process)
+            wait_for("the service", lambda: len(open_ports(host)) >= 2 * len(services))
+        else:
+            _, said = process.communicate(timeout=PATIENCE_S)
+            assert process.returncode == 0, said
+            made += len(result_bytes(results)) == 3
+            assert refused_to_others(host)
+    assert made == 2
+    assert [process.poll() for process in services] == [None] * 4
+
+
+def open_ports(host: Lab) -> list[str]:
+    return [line.split()[3] for line in host.on("head", "ss", "-Hltn").stdout.splitlines()]
+
+
+def refused_to_others(host: Lab) -> bool:
+    """Whether another host without certificates gets nothing done at any port of this one."""
+    ports = [where.rpartition(":")[2] for where in open_ports(host)]
+    there = [f"{scheme}://{host.address('head')}:{port}" for port in ports for scheme in ("tcp", "tls")]
+    tried = host.on("worker1", REPO / ".venv/bin/python", INTRUDER, "-", *there).stdout.splitlines()
+    return tried == ["refused"] * len(there)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)

@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,12 +20,14 @@ from cluster_lab import (
     write_mock_archive,
     write_mock_manifest,
 )
+from test_trust import INTRUDER, sign_for_days
 
-from testbed import build, packages
+from testbed import build, packages, trust
 from testbed.cache import Cache
 from testbed.paths import REPO
 
-SCHEDULER = "tcp://192.0.2.1:8786"
+SCHEDULER = "tls://192.0.2.1:8786"
+TLS = HOME / "tls"
 COMMON = ("-e", f"testbed_venv={REPO}/.venv testbed_scheduler_worker_ttl_s=8",
           "-e", "testbed_worker_guests=2 testbed_worker_memory=16GiB testbed_sweep_poll_s=1")  # fmt: skip
 
@@ -70,6 +73,50 @@ def test_under_systemd_a_worker_is_a_unit_that_starts_with_the_host(lab: Lab) ->
             "UnitFileState": "enabled", "ActiveState": "active", "Restart": "always", "KillMode": "control-group"
         }  # fmt: skip
         assert lab.on("worker1", "systemctl", "--failed", "--no-legend").stdout == ""
+
+
+def test_what_the_playbook_starts_talks_only_to_holders_of_its_certificates(lab: Lab, tmp_path: Path) -> None:
+    """Not to a host without one, nor with one of another authority; Dask's pages are on loopback."""
+    trust.make(tmp_path / "theirs", "stranger")
+    for host in ("head", "worker1", "worker2"):
+        found = lab.dask_ports(host)
+        assert {where.rpartition(":")[0] for where in found} == {lab.address(host), "127.0.0.1"}
+        assert len(found) == 2
+        there = next(where for where in found if where.startswith("192."))
+        for certificates, came in (("-", "refused"), (tmp_path / "theirs", "refused"), (TLS, "ran as process")):
+            intruder = (REPO / ".venv/bin/python", INTRUDER, certificates, f"tls://{there}", f"tcp://{there}")
+            encrypted, plain = lab.on("worker1", *intruder).stdout.splitlines()
+            assert encrypted.startswith(came), (host, certificates, encrypted)
+            assert plain == "refused"
+
+
+def test_keys_stay_where_they_were_made(lab: Lab) -> None:
+    """Readable by their owner alone, each another one, and the authority's on the controller only."""
+    keys = {host: lab.path(host, TLS / "host.key") for host in ("head", "worker1", "worker2")}
+    assert {path.stat().st_mode & 0o777 for path in keys.values()} == {0o600}
+    assert {path.parent.stat().st_mode & 0o777 for path in keys.values()} == {0o700}
+    assert len({path.read_bytes() for path in keys.values()}) == 3
+    found = {host: [path.name for path in lab.path(host, HOME).rglob("ca.key")] for host in keys}
+    assert found == {"head": ["ca.key"], "worker1": [], "worker2": []}
+
+
+def test_a_certificate_that_is_about_to_end_is_renewed_and_its_service_restarted(lab: Lab, tmp_path: Path) -> None:
+    """On that host alone; verification finds it before."""
+    there, authority = lab.path("worker2", TLS), lab.path("head", HOME / "tls-authority")
+    shutil.copytree(there, tmp_path / "tls")
+    shutil.copy(authority / "ca.key", tmp_path / "tls/ca.key")
+    sign_for_days(tmp_path / "tls", 10)
+    (there / "host.crt").write_bytes((tmp_path / "tls/host.crt").read_bytes())
+    with pytest.raises(AssertionError, match="ends within 30 days"):
+        lab.play("verify.yml", *COMMON, "--tags", "always,hosts")
+    worker = ("pgrep", "-f", "distributed.cli.dask_worker")
+    before = lab.on("worker2", *worker).stdout
+    changed = {
+        host: counts["changed"] for host, counts in recap(lab.play("site.yml", *COMMON, "--tags", "services")).items()
+    }
+    assert (changed["head"], changed["worker1"], changed["worker2"] > 0) == (0, 0, True)
+    wait_for("another worker", lambda: lab.on("worker2", *worker, check=False).stdout not in ("", before))
+    lab.play("verify.yml", *COMMON, "--tags", "always,hosts")
 
 
 def test_verification_compares_hosts_and_results(lab: Lab) -> None:

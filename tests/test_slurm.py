@@ -9,17 +9,20 @@ import pytest
 import slurm_lab
 from cluster_lab import PATIENCE_S, fill_with_mocks, hosts, result_bytes, wait_for, write_mock_manifest
 from slurm_lab import Slurm
+from test_trust import INTRUDER
 
-from testbed import build
+from testbed import build, trust
 from testbed.paths import REPO
 
-SCHEDULER = "tcp://192.0.2.1:8786"
+SCHEDULER = "tls://192.0.2.1:8786"
 PYTHON = REPO / ".venv/bin/python"
 NODES = ["worker1", "worker2"]
+HOSTS = {"192.0.2.1", "192.0.2.11", "192.0.2.12"}
 HERE = (  # the numbers of the documented partition, and those of this one
     ("cores=8", "cores=1"),
     ('memory="64GB"', 'memory="1GB"'),
-    ("guest=8,memory_mib=60000", "guest=1,memory_mib=8000"),
+    ('"8", "--memory", "60000MiB"', '"1", "--memory", "8000MiB"'),
+    ("LOGIN-NODE", "192.0.2.1"),
     ("jobs=4", f"jobs={len(NODES)}"),
 )
 
@@ -28,7 +31,7 @@ HERE = (  # the numbers of the documented partition, and those of this one
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
     with hosts(tmp_path_factory.mktemp("slurm"), len(NODES)) as lab:
         fill_with_mocks(lab.folder / "cache", build.keys())  # on a file system that all share, as a site's scratch is
-        lab.on("head", "ip", "route", "add", "default", "dev", "hosts")  # Dask listens where a default route leads
+        trust.make(lab.folder / "tls", "lab")
         yield slurm_lab.start(lab, NODES)
 
 
@@ -46,6 +49,18 @@ def start_sweep(slurm: Slurm, manifest: Path, results: Path, *options: str) -> s
     return slurm.lab.start("env", *where, PYTHON, "-m", "testbed", "run", manifest, *options)
 
 
+def of_others(slurm: Slurm) -> list[str]:
+    """Where Dask listens beyond loopback, on any host."""
+    hosts = ("head", *NODES)
+    return [where for host in hosts for where in slurm.lab.dask_ports(host) if not where.startswith("127.")]
+
+
+def intrusions(slurm: Slurm) -> set[str]:
+    """What a node without a certificate gets at all of these."""
+    there = [f"{scheme}://{where}" for where in of_others(slurm) for scheme in ("tcp", "tls")]
+    return set(slurm.lab.on("worker2", PYTHON, INTRUDER, "-", *there).stdout.splitlines())
+
+
 def ended(process: subprocess.Popen[str]) -> bool:
     """False; a process that has ended too early is an AssertionError with its complaints."""
     assert process.poll() is None, process.communicate()[1]
@@ -57,9 +72,13 @@ def test_a_sweep_on_slurm_outlives_a_cancelled_job_and_gives_the_bytes_of_this_h
     folder = slurm.lab.folder
     manifest = write_mock_manifest(folder / "sweep.toml", runs=12, pause_s=0.5)
     (folder / "example.py").write_text(documented(folder))
-    example = slurm.lab.start("env", "-C", folder, *slurm.environment, PYTHON, "example.py")
+    tls = folder / "tls"
+    example = slurm.lab.start("env", "-C", folder, f"TESTBED_TLS={tls}", *slurm.environment, PYTHON, "example.py")
     wait_for("a job on every node", lambda: sorted(slurm.jobs().values()) == NODES or ended(example))
-    sweep = start_sweep(slurm, manifest, folder / "there", "--scheduler", SCHEDULER)
+    wait_for("scheduler, workers and nannies", lambda: len(of_others(slurm)) >= 5 or ended(example))
+    assert {where.rpartition(":")[0] for where in of_others(slurm)} == HOSTS
+    assert intrusions(slurm) == {"refused"}
+    sweep = start_sweep(slurm, manifest, folder / "there", "--scheduler", SCHEDULER, "--tls", str(tls))
     wait_for("results", lambda: len(result_bytes(folder / "there")) >= 3 or ended(sweep))
     job, node = min(slurm.jobs().items())
     slurm.on("head", "scancel", job)

@@ -4,10 +4,16 @@
 import sys
 import time
 
-from distributed import Client
+from distributed import Client, Security
 
-address, patience_s, wanted = sys.argv[1], float(sys.argv[2]), set(sys.argv[3:])
-with Client(address, timeout=patience_s, set_as_default=False) as client:
+address, patience_s, tls, wanted = sys.argv[1], float(sys.argv[2]), sys.argv[3], set(sys.argv[4:])
+security = Security(
+    require_encryption=True,
+    tls_ca_file=f"{tls}/ca.crt",
+    tls_client_cert=f"{tls}/host.crt",
+    tls_client_key=f"{tls}/host.key",
+)
+with Client(address, security=security, timeout=patience_s, set_as_default=False) as client:
     end = time.monotonic() + patience_s
     while True:
         seen = {str(worker["name"]) for worker in client.scheduler_info(n_workers=-1)["workers"].values()}
