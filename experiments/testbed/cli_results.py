@@ -255,6 +255,7 @@ def worker(
 def certificates(
     folder: Annotated[Path, typer.Argument(help="where they are made, or renewed if they end within a month")],
     name: Annotated[str, typer.Option(help="in the certificate, for people to read")] = "testbed",
+    json: Json = None,
 ) -> None:
     """Make a private authority and a certificate of it, for schedulers, workers and clients that are given the folder.
 
@@ -267,7 +268,9 @@ def certificates(
 
       scp -rp cluster-tls HOST:
     """
-    tables.out.print(f"{folder}: {trust.make(folder, name)}", soft_wrap=True)
+    done = trust.make(folder, name)
+    tables.out.print(f"{folder}: {done}", soft_wrap=True)
+    tables.save_json(json, {"folder": str(folder), "done": done})
 
 
 def overhead(
