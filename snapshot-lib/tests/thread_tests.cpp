@@ -62,6 +62,8 @@ static void rounds(TrackedFile &file, unsigned thread_count) {
                 barrier.arrive_and_wait();
                 if (thread == round % thread_count)
                     commitRound(file, round);
+                else if (round % 6 == 1)
+                    expect(file.commit() == 0, "commit fails"); // beside the other's commit or rollback
                 barrier.arrive_and_wait();
             }
         });
