@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "seeded_bug.h"
+
 #define ARENA_HINT ((void *)0x100000000000)
 #define ARENA_BYTES (1ull << 40)
 
@@ -22,13 +24,19 @@ struct span {
     uint64_t begin, end;
 };
 
-static struct span spans[REGIONS_MAX];
+/* One more than files, for one that moves. */
+#define SPANS_MAX (REGIONS_MAX + 1)
+static struct span spans[SPANS_MAX];
 
 void *kernel_mmap(void *hint, size_t bytes, int protection, int flags, int fd, int64_t offset) {
     return (void *)syscall(SYS_mmap, hint, bytes, protection, flags, fd, offset);
 }
 
 int kernel_munmap(void *address, size_t bytes) { return (int)syscall(SYS_munmap, address, bytes); }
+
+void *kernel_mremap(void *address, size_t old_bytes, size_t bytes) {
+    return (void *)syscall(SYS_mremap, address, old_bytes, bytes, MREMAP_MAYMOVE);
+}
 
 static int arena_create(void) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -39,10 +47,12 @@ static int arena_create(void) {
     return 0;
 }
 
+static bool is_in_arena(uint64_t address) { return __snapshot_base && address - __snapshot_base < ARENA_BYTES; }
+
 static bool span_is_free(uint64_t begin, uint64_t end) {
     if (end < begin)
         return false;
-    for (size_t i = 0; i < REGIONS_MAX; i++)
+    for (size_t i = 0; i < SPANS_MAX; i++)
         if (begin < spans[i].end && spans[i].begin < end)
             return false;
     return end <= __snapshot_base + ARENA_BYTES;
@@ -52,35 +62,66 @@ static bool span_is_free(uint64_t begin, uint64_t end) {
 static uint64_t span_find(uint64_t bytes) {
     if (span_is_free(__snapshot_base, __snapshot_base + bytes))
         return __snapshot_base;
-    for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (spans[i].end && span_is_free(spans[i].end, spans[i].end + bytes))
+    for (size_t i = 0; i < SPANS_MAX; i++)
+        if (is_in_arena(spans[i].end) && span_is_free(spans[i].end, spans[i].end + bytes))
             return spans[i].end;
     return 0;
 }
 
 /* True for all its addresses: what lies there and is no file's must stay reserved. */
-bool arena_has(const void *address) { return __snapshot_base && (uint64_t)address - __snapshot_base < ARENA_BYTES; }
+bool arena_has(const void *address) {
+    uint64_t place = (uint64_t)address;
+    bool has = is_in_arena(place);
+    for (size_t i = 0; i < SPANS_MAX && !has && place - __snapshot_base < __snapshot_size; i++)
+        has = place - spans[i].begin < spans[i].end - spans[i].begin;
+    return has;
+}
 
-/* With `fixed` at the hint or not at all (-EEXIST); else there if it is free. Nothing is accessible yet. */
-int arena_reserve(uint64_t span_bytes, const void *hint, bool fixed, uint8_t **address) {
-    const uint64_t guard = 4096;
+/*
+ * Outside the kernel says what is free. Not below the arena: instrumented code reads base and size one after the other,
+ * so that of the two only the size may change. All between arena and place is then taken for a file's at first, which
+ * costs its stores a look at the list of files.
+ */
+static bool take_outside(uint64_t place, uint64_t bytes) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+    if (SEEDED_BUG(ARENA_ONLY) || place < __snapshot_base)
+        return false;
+    void *taken = kernel_mmap((void *)place, bytes, PROT_NONE, flags, -1, 0);
+    if (taken != MAP_FAILED && taken != (void *)place) /* before Linux 4.17 it is a hint */
+        kernel_munmap(taken, bytes);
+    return taken == (void *)place;
+}
+
+static bool take(uint64_t place, uint64_t bytes, enum arena_place where) {
+    if (place % 4096)
+        return false;
+    if (is_in_arena(place))
+        return span_is_free(place, place + bytes);
+    return where != ARENA_ANYWHERE && take_outside(place, bytes);
+}
+
+/* -EEXIST: the one place asked for is not free. Nothing is accessible yet. */
+int arena_reserve(uint64_t span_bytes, const void *hint, enum arena_place where, uint8_t **address) {
+    const uint64_t guard = 4096, bytes = span_bytes + guard;
     if (!__snapshot_base) {
         int status = arena_create();
         if (status < 0)
             return status;
     }
-    uint64_t place = (uint64_t)hint;
-    if (place < __snapshot_base || place % 4096 || !span_is_free(place, place + span_bytes + guard)) {
-        if (fixed)
-            return -EEXIST;
-        place = span_find(span_bytes + guard);
-    }
     size_t slot = 0;
-    while (slot < REGIONS_MAX && spans[slot].end)
+    while (slot < SPANS_MAX && spans[slot].end)
         slot++;
-    if (!place || slot == REGIONS_MAX)
+    if (slot == SPANS_MAX)
         return -ENOMEM;
-    spans[slot] = (struct span){place, place + span_bytes + guard};
+    uint64_t place = (uint64_t)hint;
+    if (!take(place, bytes, where)) {
+        if (where == ARENA_FIXED)
+            return -EEXIST;
+        place = span_find(bytes);
+    }
+    if (!place)
+        return -ENOMEM;
+    spans[slot] = (struct span){place, place + bytes};
     if (place + span_bytes - __snapshot_base > __snapshot_size)
         __atomic_store_n(&__snapshot_size, place + span_bytes - __snapshot_base, __ATOMIC_RELEASE);
     *address = (uint8_t *)place;
@@ -102,8 +143,13 @@ void arena_empty(uint8_t *address, uint64_t bytes) {
 }
 
 void arena_release(uint8_t *address, uint64_t span_bytes) {
-    for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (spans[i].begin == (uint64_t)address)
-            spans[i] = (struct span){0, 0};
-    arena_empty(address, span_bytes);
+    for (size_t i = 0; i < SPANS_MAX; i++) {
+        if (spans[i].begin != (uint64_t)address)
+            continue;
+        if (is_in_arena(spans[i].begin))
+            arena_empty(address, span_bytes);
+        else
+            kernel_munmap(address, spans[i].end - spans[i].begin);
+        spans[i] = (struct span){0, 0};
+    }
 }

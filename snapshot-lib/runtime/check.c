@@ -64,5 +64,27 @@ void check_commit(struct region *region) {
         abort();
 }
 
+/*
+ * What is stored, tracked or not, and was never committed is about to be discarded: one line for the file. It is what
+ * differs from the file as of the last commit.
+ */
+void check_discard(struct region *region, const char *why) {
+    uint64_t lines = 0, first = 0;
+    if (!region->shadow || region->inherited)
+        return;
+    region_publish(region);
+    for (uint64_t at = 0; at < region->bytes; at += LINE_BYTES) {
+        uint64_t bytes = region->bytes - at < LINE_BYTES ? region->bytes - at : LINE_BYTES;
+        if (memcmp(region->working + at, region->backing + at, bytes) != 0)
+            first = lines++ == 0 ? at : first;
+    }
+    if (lines > 0)
+        dprintf(
+            STDERR_FILENO,
+            "snapshot: check: %s: %lu line(s) were stored and not committed, first at byte %lu of page %lu, and are "
+            "discarded: %s: call msync() or fsync() first\n",
+            region->path, lines, first % SNAPSHOT_PAGE, first / SNAPSHOT_PAGE, why);
+}
+
 /* After it: the next transaction has announced nothing yet. */
 void check_committed(struct region *region) { memset(region->announced, 0, line_count(region)); }

@@ -41,7 +41,8 @@ void region_settle(struct region *region) {
     region->lone_writes = true;
 }
 
-static bool has_changes(struct region *region) {
+/* Since the last commit. The mutex is held, or the program orders it against stores. */
+bool region_has_changes(struct region *region) {
     for_each_thread (thread, region)
         if (thread->change_count > 0)
             return true;
@@ -64,7 +65,7 @@ static void epoch_begin(struct region *region) {
 }
 
 static int commit(struct region *region, enum commit_mode mode) {
-    if (has_changes(region)) {
+    if (region_has_changes(region)) {
         int status = region->protocol->commit(region, mode);
         if (status < 0)
             return status;

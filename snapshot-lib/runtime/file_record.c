@@ -12,6 +12,7 @@
 
 #include "hash.h"
 #include "persist.h"
+#include "seeded_bug.h"
 
 int file_identity_read(int fd, struct file_identity *identity) {
     struct statx status;
@@ -67,9 +68,18 @@ bool file_record_is_of_another(int log_fd, const struct file_identity *identity)
     return record.sequence > 0 && !is_of(&record, identity);
 }
 
+/* A log that has something to do must not meet a file of another size; one that has not may, as if it were not there.
+ */
+static bool fits(const struct region *region, const struct file_record *record) {
+    if (region->bytes == record->bytes || region->bytes == record->bytes_next)
+        return true;
+    return !SEEDED_BUG(NO_OTHER_SIZE) && log_says_nothing(region->log);
+}
+
 /*
  * The log was found beside the file: is it its own? -EUCLEAN damaged, -ESTALE another file's, -EINVAL of another size.
- * `adopt` says that file and log are copies of two that belonged together. Ends a resize that a crash interrupted.
+ * `adopt` says that file and log are copies of two that belonged together. Ends a resize that a crash interrupted, and
+ * follows one that was made while the file was closed.
  */
 int file_record_open(struct region *region, bool adopt) {
     struct file_record record = file_record_read(region->log);
@@ -78,9 +88,9 @@ int file_record_open(struct region *region, bool adopt) {
     bool own = is_of(&record, &region->identity);
     if (!own && !adopt)
         return -ESTALE;
-    if (region->bytes != record.bytes && region->bytes != record.bytes_next)
+    if (!fits(region, &record))
         return -EINVAL;
-    if (own && record.bytes == record.bytes_next)
+    if (own && region->bytes == record.bytes && record.bytes == record.bytes_next)
         return 0;
     record.inode = region->identity.inode;
     record.birth_ns = region->identity.birth_ns;

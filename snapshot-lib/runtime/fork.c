@@ -3,6 +3,7 @@
  * fork(): the file stays the parent's. The child has a private copy of the working copy, file and log are not mapped in
  * it, and its commits fail with EPERM; it may unmap, and map files of its own.
  */
+#define _GNU_SOURCE
 #include "internal.h"
 
 #include <unistd.h>
@@ -30,7 +31,7 @@ static void region_inherit(struct region *region) {
 }
 
 static void in_child(void) {
-    pthread_mutex_init(&regions_mutex, NULL);
+    regions_mutex = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     __atomic_store_n(&__snapshot_size, 0, __ATOMIC_RELEASE); /* stores of the child are its own business */
     for (size_t i = 0; i < REGIONS_MAX; i++)
         if (regions[i].in_use && !regions[i].inherited)

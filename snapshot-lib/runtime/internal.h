@@ -94,11 +94,17 @@ struct region {
     struct file_identity identity;
     struct mapping mappings[MAPPINGS_MAX];
     size_t mapping_count;
+    uint64_t idle_since; /* idle.c: the order in which files lost their last mapping; 0: mapped */
     char path[PATH_MAX];
 };
 
 /* arena.c: one range of addresses holds all working copies, so that the inlined check is one comparison. */
-int arena_reserve(uint64_t span_bytes, const void *hint, bool fixed, uint8_t **address);
+enum arena_place {
+    ARENA_ANYWHERE, /* in the arena, at the hint if that is free */
+    ARENA_AGAIN,    /* the same, and outside too: the hint is where the file was last */
+    ARENA_FIXED,    /* at the hint or not at all, outside too */
+};
+int arena_reserve(uint64_t span_bytes, const void *hint, enum arena_place place, uint8_t **address);
 void arena_release(uint8_t *address, uint64_t span_bytes);
 bool arena_has(const void *address);
 int arena_populate(uint8_t *address, uint64_t bytes);
@@ -110,6 +116,7 @@ int placement_apply(uint8_t *address, uint64_t bytes);
 /* The system calls themselves: the runtime must not meet its own interposed functions. */
 void *kernel_mmap(void *hint, size_t bytes, int protection, int flags, int fd, int64_t offset);
 int kernel_munmap(void *address, size_t bytes);
+void *kernel_mremap(void *address, size_t old_bytes, size_t bytes);
 
 /* region.c */
 extern pthread_mutex_t regions_mutex;
@@ -136,6 +143,15 @@ int mapping_add(struct region *region, uint64_t begin, uint64_t end);
 int mapping_cut(struct region *region, uint64_t begin, uint64_t end);
 int mapping_resize(struct region *region, uint64_t begin, uint64_t old_bytes, uint64_t new_bytes);
 
+/* idle.c */
+int region_unmapped(struct region *region);
+void region_mapped(struct region *region);
+void idle_check(void);
+int region_open_making_room(const struct open_request *request, struct region **out);
+
+/* room.c */
+int region_move(struct region *region, const void *hint, bool fixed, uint64_t bytes);
+
 /* backing.c */
 void pages_want(struct region *region, uint64_t offset, uint64_t bytes);
 int pages_back(struct region *region);
@@ -146,6 +162,7 @@ bool check_is_wanted(void);
 void check_announce(struct region *region, uint64_t offset, uint64_t bytes);
 void check_commit(struct region *region);
 void check_committed(struct region *region);
+void check_discard(struct region *region, const char *why);
 
 /* file_lock.c */
 int file_lock(struct region *region, const struct open_request *request);
@@ -169,6 +186,8 @@ void file_record_write(struct log_view log, struct file_record record);
 /* log_file.c */
 int log_file_open(struct region *region, const char *data_path, unsigned flags);
 int log_file_grow(struct region *region, uint64_t chunk_count);
+bool log_says_nothing(struct log_view log);
+int log_file_move(struct region *region, uint64_t span_bytes);
 void log_file_close(struct region *region);
 int log_file_discard_stale(const struct region *region, const struct stat *data);
 void log_file_format(struct log_view log, const struct protocol *protocol);
@@ -184,6 +203,7 @@ void thread_logs_free(struct region *region);
 /* Durable: when the call returns (MS_SYNC). Declared: at the latest with the next commit that is (MS_ASYNC). */
 enum commit_mode { COMMIT_DURABLE, COMMIT_DECLARED };
 int region_commit(struct region *region, enum commit_mode mode);
+bool region_has_changes(struct region *region);
 int region_msync(struct region *region, enum commit_mode mode); /* region.c */
 int region_rollback(struct region *region);
 

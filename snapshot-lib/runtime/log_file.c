@@ -165,7 +165,7 @@ int log_file_open(struct region *region, const char *data_path, unsigned flags) 
 }
 
 /* Its newest record says that the file is whole, and nothing in it is newer: to lose it is to lose nothing. */
-static bool log_says_nothing(struct log_view log) {
+bool log_says_nothing(struct log_view log) {
     struct record last;
     if (log_file_check(log) < 0 || !record_newest(log, &last) || last.line_count > 0)
         return false;
@@ -240,6 +240,28 @@ int log_file_grow(struct region *region, uint64_t chunk_count) {
     int status = log_file_grow_locked(region, chunk_count);
     pthread_mutex_unlock(&mutex);
     return status;
+}
+
+/* More addresses, for the log of a file of so much room. */
+int log_file_move(struct region *region, uint64_t span_bytes) {
+    uint64_t reserved = log_reserved_bytes(span_bytes);
+    uint8_t *space = kernel_mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED)
+        return -errno;
+    if (map_shared(region->log_fd, region->log.bytes, space) == MAP_FAILED) {
+        int error = errno;
+        kernel_munmap(space, reserved);
+        return -error;
+    }
+    for_each_thread (thread, region) {
+        if (!thread->chunk)
+            continue;
+        thread->chunk = space + (thread->chunk - region->log.base);
+        thread->chunk_end = space + (thread->chunk_end - region->log.base);
+    }
+    kernel_munmap(region->log.base, log_reserved_bytes(region->span_bytes));
+    region->log.base = space;
+    return 0;
 }
 
 void log_file_close(struct region *region) {

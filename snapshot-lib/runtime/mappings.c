@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+#include "seeded_bug.h"
+
 int mapping_add(struct region *region, uint64_t begin, uint64_t end) {
     if (region->mapping_count == MAPPINGS_MAX)
         return -ENOMEM;
@@ -29,46 +31,68 @@ static int cut_one(struct region *region, struct mapping *mapping, uint64_t begi
     return 0;
 }
 
-/* The mapping to cut: just this range if there is one, else one that holds all of it. */
-static struct mapping *holder(struct region *region, uint64_t begin, uint64_t end) {
+/* From `*at` on, which moves to the first page that is mapped: one that has it, best just the rest of the range. */
+static struct mapping *next(struct region *region, uint64_t *at, uint64_t end) {
+    uint64_t first = end;
+    for (const struct mapping *m = region->mappings; m < region->mappings + region->mapping_count; m++)
+        if (m->end > *at && m->begin < first)
+            first = m->begin;
+    if (first > *at)
+        *at = first;
     struct mapping *found = NULL;
-    for (struct mapping *m = region->mappings; m < region->mappings + region->mapping_count; m++) {
-        if (m->begin == begin && m->end == end)
+    for (struct mapping *m = region->mappings; *at < end && m < region->mappings + region->mapping_count; m++) {
+        if (m->begin == *at && m->end == end)
             return m;
-        if (m->begin <= begin && end <= m->end)
+        if (m->begin <= *at && m->end > *at && (!found || m->end > found->end))
             found = m;
     }
     return found;
 }
 
-/* Unmap [begin, end): once, of pages that are mapped twice; where no mapping has all of it, from all that have some. */
+static bool splits(struct region *region, uint64_t at, uint64_t end) {
+    for (struct mapping *one = next(region, &at, end); one; one = next(region, &at, end)) {
+        if (one->begin < at && end < one->end)
+            return true;
+        at = one->end;
+    }
+    return false;
+}
+
+/*
+ * Unmap [begin, end). Mappings of one page have one address, so which of them is meant cannot be known, and need not:
+ * each page is mapped once less.
+ */
 int mapping_cut(struct region *region, uint64_t begin, uint64_t end) {
-    struct mapping *one = holder(region, begin, end);
-    if (one)
-        return region->mapping_count == MAPPINGS_MAX && one->begin < begin && end < one->end
-                   ? -ENOMEM
-                   : cut_one(region, one, begin, end);
-    for (size_t i = region->mapping_count; i-- > 0;) {
-        struct mapping *m = &region->mappings[i];
-        uint64_t from = m->begin > begin ? m->begin : begin, to = m->end < end ? m->end : end;
-        if (from < to)
-            (void)cut_one(region, m, from, to); /* never splits: one end of it lies outside the mapping */
+    if (region->mapping_count == MAPPINGS_MAX && splits(region, begin, end))
+        return -ENOMEM;
+    for (struct mapping *one = next(region, &begin, end); one; one = next(region, &begin, end)) {
+        uint64_t to = one->end < end ? one->end : end;
+        (void)cut_one(region, one, begin, to);
+        begin = SEEDED_BUG(CUT_FROM_ALL) ? begin : to;
     }
     return 0;
 }
 
+static bool is_mapped(struct region *region, uint64_t at, uint64_t end) {
+    uint64_t begin = at;
+    for (struct mapping *one = next(region, &at, end); one && at == begin; one = next(region, &at, end))
+        begin = at = one->end;
+    return begin >= end;
+}
+
 /* mremap: the mapping at `begin` gets another length, at its place. */
 int mapping_resize(struct region *region, uint64_t begin, uint64_t old_bytes, uint64_t new_bytes) {
+    uint64_t end = begin + old_bytes;
     if (new_bytes > region->span_bytes - begin)
         return -ENOMEM;
-    struct mapping *one = holder(region, begin, begin + old_bytes);
-    if (!one)
+    if (!is_mapped(region, begin, end))
         return -EFAULT;
-    if (new_bytes < old_bytes)
-        return mapping_cut(region, begin + new_bytes, begin + old_bytes);
-    if (one->end == begin + old_bytes)
-        one->end = begin + new_bytes;
-    else if (new_bytes > old_bytes)
-        return -EINVAL; /* the middle of a mapping cannot grow */
-    return 0;
+    if (new_bytes <= old_bytes)
+        return mapping_cut(region, begin + new_bytes, end);
+    for (struct mapping *m = region->mappings; m < region->mappings + region->mapping_count; m++)
+        if (m->end == end) {
+            m->end = begin + new_bytes;
+            return 0;
+        }
+    return -EINVAL; /* the middle of a mapping cannot grow */
 }

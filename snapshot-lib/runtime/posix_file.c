@@ -91,6 +91,28 @@ static void recover_closed(int fd) {
         close(own);
 }
 
+/* A bit for each descriptor whose file needs no recovery any more; higher ones are looked at each time. */
+#define LOOKED_AT_MAX 65536u
+static _Atomic uint8_t looked_at[LOOKED_AT_MAX / 8];
+
+/* Inherited, received, or opened within libc: such a descriptor is looked at before its first read or write. */
+void descriptor_look(int fd) {
+    unsigned number = (unsigned)fd, bit = 1u << number % 8;
+    if (number < LOOKED_AT_MAX) {
+        if (atomic_load_explicit(&looked_at[number / 8], memory_order_relaxed) & bit)
+            return;
+        atomic_fetch_or(&looked_at[number / 8], (uint8_t)bit);
+    }
+    int saved = errno;
+    recover_closed(fd);
+    errno = saved;
+}
+
+void descriptors_forget(int first, unsigned last) {
+    for (unsigned fd = first < 0 ? LOOKED_AT_MAX : (unsigned)first; fd <= last && fd < LOOKED_AT_MAX; fd++)
+        atomic_fetch_and(&looked_at[fd / 8], (uint8_t)~(1u << fd % 8));
+}
+
 /* O_TRUNC is a cut to nothing, which the log must follow. */
 static int open_at(int folder, const char *path, int flags, mode_t mode) {
     struct stat status;
@@ -98,7 +120,8 @@ static int open_at(int folder, const char *path, int flags, mode_t mode) {
     int fd = (int)syscall(SYS_openat, folder, path, cuts ? flags & ~O_TRUNC : flags, mode);
     if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
         return fd;
-    recover_closed(fd);
+    descriptors_forget(fd, (unsigned)fd);
+    descriptor_look(fd);
     if (!cuts || INTERPOSED(ftruncate)(fd, 0) == 0)
         return fd;
     int error = errno;
@@ -116,30 +139,72 @@ int INTERPOSED(unlink)(const char *path) {
     return result;
 }
 
-static int kernel_rename(const char *old_path, const char *new_path) {
-    return (int)syscall(SYS_renameat2, AT_FDCWD, old_path, AT_FDCWD, new_path, 0);
+/* A path that means the same without the folder. */
+static int path_at(int folder, const char *path, char out[PATH_MAX]) {
+    int length = path[0] == '/' || folder == AT_FDCWD ? snprintf(out, PATH_MAX, "%s", path)
+                                                      : snprintf(out, PATH_MAX, "/proc/self/fd/%d/%s", folder, path);
+    return length < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+int INTERPOSED(unlinkat)(int folder, const char *path, int flags) {
+    char full[PATH_MAX];
+    if (flags || path_at(folder, path, full) < 0)
+        return (int)syscall(SYS_unlinkat, folder, path, flags);
+    return INTERPOSED(unlink)(full);
+}
+
+int INTERPOSED(remove)(const char *path) {
+    int saved = errno;
+    if (INTERPOSED(unlink)(path) == 0)
+        return 0;
+    if (errno != EISDIR)
+        return -1;
+    errno = saved;
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR);
+}
+
+static int kernel_rename(const char *old_path, const char *new_path, unsigned flags) {
+    return (int)syscall(SYS_renameat2, AT_FDCWD, old_path, AT_FDCWD, new_path, flags);
 }
 
 /*
  * The log has both names while the file moves from one to the other, so that a crash never parts them. If the new name
  * has a log, of the file that is replaced, a crash leaves that one beside the new file; it is refused then.
  */
-int INTERPOSED(rename)(const char *old_path, const char *new_path) {
+static int rename_both(const char *old_path, const char *new_path, unsigned flags) {
     char old_log[PATH_MAX], new_log[PATH_MAX];
     bool moves_log = log_path_of(old_path, old_log), replaces_log = log_path_of(new_path, new_log);
     bool linked = moves_log && syscall(SYS_linkat, AT_FDCWD, old_log, AT_FDCWD, new_log, 0) == 0;
-    int result = kernel_rename(old_path, new_path);
+    int result = kernel_rename(old_path, new_path, flags);
     int error = errno;
     if (result < 0 && linked)
         (void)syscall(SYS_unlinkat, AT_FDCWD, new_log, 0);
     else if (result == 0 && linked)
         (void)syscall(SYS_unlinkat, AT_FDCWD, old_log, 0);
     else if (result == 0 && moves_log)
-        (void)kernel_rename(old_log, new_log);
+        (void)kernel_rename(old_log, new_log, 0);
     else if (result == 0 && replaces_log)
         (void)syscall(SYS_unlinkat, AT_FDCWD, new_log, 0);
     errno = error;
     return result;
+}
+
+int INTERPOSED(rename)(const char *old_path, const char *new_path) { return rename_both(old_path, new_path, 0); }
+
+/* Two logs cannot change places with their files in one step. */
+int INTERPOSED(renameat2)(int old_folder, const char *old_path, int new_folder, const char *new_path, unsigned flags) {
+    char from[PATH_MAX], to[PATH_MAX], log_path[PATH_MAX];
+    if (path_at(old_folder, old_path, from) < 0 || path_at(new_folder, new_path, to) < 0)
+        return posix_result(-ENAMETOOLONG);
+    if (!(flags & ~RENAME_NOREPLACE))
+        return rename_both(from, to, flags);
+    if (log_path_of(from, log_path) || log_path_of(to, log_path))
+        return posix_result(-EINVAL);
+    return kernel_rename(from, to, flags);
+}
+
+int INTERPOSED(renameat)(int old_folder, const char *old_path, int new_folder, const char *new_path) {
+    return INTERPOSED(renameat2)(old_folder, old_path, new_folder, new_path, 0);
 }
 
 #define SAME(name, of, parameters, arguments)                                                                          \

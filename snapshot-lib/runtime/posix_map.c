@@ -8,9 +8,16 @@
 
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* Who maps gets these too, out of the archive: of some the only caller is libstdc++, which cannot ask for them. */
+FILE *INTERPOSED(fopen)(const char *path, const char *mode);
+ssize_t INTERPOSED(sendfile)(int out, int in, off_t *at, size_t bytes);
+static const void *const also[]
+    __attribute__((used)) = {(const void *)INTERPOSED(fopen), (const void *)INTERPOSED(sendfile)};
 
 static void *fail(int error) {
     errno = error;
@@ -30,20 +37,34 @@ static bool wants_tracking(int flags, int fd, char *path) {
     return ((flags & MAP_TYPE) == MAP_SHARED_VALIDATE && (flags & MAP_SYNC)) || is_listed(path);
 }
 
+/* A working copy that nobody has an address in can still go where it is wanted. */
+static int make_place(struct region *region, const void *hint, uint64_t bytes, int flags, uint64_t offset) {
+    bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+    bool is_there = !fixed || hint == region->working + offset;
+    bool has_room = bytes <= region->span_bytes && offset <= region->span_bytes - bytes;
+    if (is_there && has_room)
+        return 0;
+    if (flags & MAP_FIXED && !is_there)
+        return -EINVAL;
+    if (region->mapping_count > 0)
+        return is_there ? -ENOMEM : -EEXIST;
+    return region_move(region, fixed ? (const uint8_t *)hint - offset : NULL, fixed, offset + bytes);
+}
+
 /* A place in the working copy, which is where it is: a program can only ask for just that place. */
 static void *map_more(struct region *region, const void *hint, uint64_t bytes, int flags, uint64_t offset) {
-    uint8_t *place = region->working + offset;
-    if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && hint != place)
-        return fail(flags & MAP_FIXED ? EINVAL : EEXIST);
-    if (bytes > region->span_bytes || offset > region->span_bytes - bytes)
-        return fail(ENOMEM);
-    int status = mapping_add(region, offset, offset + bytes);
-    return status < 0 ? fail(-status) : place;
+    int status = make_place(region, hint, bytes, flags, offset);
+    if (status == 0)
+        status = mapping_add(region, offset, offset + bytes);
+    if (status < 0)
+        return fail(-status);
+    region_mapped(region);
+    return region->working + offset;
 }
 
 static void *map_first(const void *hint, uint64_t bytes, int flags, int fd, uint64_t offset, const char *path) {
     struct region *region = NULL;
-    if (flags & MAP_FIXED)
+    if (flags & MAP_FIXED || (flags & MAP_FIXED_NOREPLACE && (uintptr_t)hint % SNAPSHOT_PAGE))
         return fail(EINVAL);
     unsigned wanted = flags & MAP_FIXED_NOREPLACE ? SNAPSHOT_FIXED : 0;
     const uint8_t *start = hint ? (const uint8_t *)hint - offset : NULL;
@@ -55,11 +76,11 @@ static void *map_first(const void *hint, uint64_t bytes, int flags, int fd, uint
     return map_more(region, region->working + offset, bytes, 0, offset);
 }
 
-void *INTERPOSED(mmap)(void *hint, size_t bytes, int protection, int flags, int fd, off_t offset) {
+static void *map_file(void *hint, size_t bytes, int protection, int flags, int fd, off_t offset) {
     char path[PATH_MAX];
     int type = flags & MAP_TYPE;
-    bool shared = !(flags & MAP_ANONYMOUS) && (type == MAP_SHARED || type == MAP_SHARED_VALIDATE);
-    struct region *region = fd >= 0 && !(flags & MAP_ANONYMOUS) ? region_of_file(fd) : NULL;
+    bool shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
+    struct region *region = region_of_file(fd);
     bool is_ours = region && !region->inherited;
     int published = is_ours && !shared ? region_publish(region) : 0; /* a private mapping shows what is committed */
     if (published < 0)
@@ -73,22 +94,52 @@ void *INTERPOSED(mmap)(void *hint, size_t bytes, int protection, int flags, int 
                    : map_first(hint, bytes, flags, fd, (uint64_t)offset, path);
 }
 
+/* Looking for a file and mapping it is one step to those who would end its tracking, or map it first as well. */
+void *INTERPOSED(mmap)(void *hint, size_t bytes, int protection, int flags, int fd, off_t offset) {
+    if (fd < 0 || flags & MAP_ANONYMOUS)
+        return kernel_mmap(hint, bytes, protection, flags, fd, offset);
+    pthread_mutex_lock(&regions_mutex);
+    void *address = map_file(hint, bytes, protection, flags, fd, offset);
+    pthread_mutex_unlock(&regions_mutex);
+    return address;
+}
+
 void *INTERPOSED(mmap64)(void *hint, size_t bytes, int protection, int flags, int fd, off_t offset) {
     return INTERPOSED(mmap)(hint, bytes, protection, flags, fd, offset);
 }
 
-/* With the last mapping of a file its tracking ends, and what was not committed is discarded. */
-int INTERPOSED(munmap)(void *address, size_t bytes) {
+static int unmap(void *address, size_t bytes) {
     struct region *region = region_of_span(address);
-    if (!region)
-        return arena_has(address) ? 0 : kernel_munmap(address, bytes); /* unmapping what is not mapped is no error */
+    if (!region || region->mapping_count == 0)
+        return 0; /* unmapping what is not mapped is no error */
     uint64_t offset = offset_of(region, address);
     if (bytes == 0 || offset % SNAPSHOT_PAGE || bytes > region->span_bytes - offset)
-        return posix_result(-EINVAL);
+        return -EINVAL;
     int status = mapping_cut(region, offset, offset + pages_up(bytes));
     if (status == 0 && region->mapping_count == 0)
-        status = region_close(region);
+        status = region_unmapped(region);
+    return status;
+}
+
+int INTERPOSED(munmap)(void *address, size_t bytes) {
+    if (!arena_has(address))
+        return kernel_munmap(address, bytes);
+    pthread_mutex_lock(&regions_mutex);
+    int status = unmap(address, bytes);
+    pthread_mutex_unlock(&regions_mutex);
     return posix_result(status);
+}
+
+static int remap(void *address, size_t old_bytes, size_t new_bytes, int flags) {
+    struct region *region = region_of_span(address);
+    if (!region)
+        return -EFAULT;
+    uint64_t offset = offset_of(region, address);
+    if (flags & ~MREMAP_MAYMOVE || offset % SNAPSHOT_PAGE || old_bytes == 0 || new_bytes == 0)
+        return -EINVAL;
+    if (new_bytes > region->span_bytes)
+        return -ENOMEM;
+    return mapping_resize(region, offset, pages_up(old_bytes), pages_up(new_bytes));
 }
 
 /* In place: addresses are kept free behind the file. */
@@ -97,26 +148,19 @@ void *INTERPOSED(mremap)(void *address, size_t old_bytes, size_t new_bytes, int 
     va_start(arguments, flags);
     void *place = flags & MREMAP_FIXED ? va_arg(arguments, void *) : NULL;
     va_end(arguments);
-    struct region *region = region_of_span(address);
-    if (!region && arena_has(address))
-        return fail(EFAULT);
-    if (!region)
+    if (!arena_has(address))
         return (void *)syscall(SYS_mremap, address, old_bytes, new_bytes, flags, place);
-    uint64_t offset = offset_of(region, address);
-    if (flags & ~MREMAP_MAYMOVE || offset % SNAPSHOT_PAGE || old_bytes == 0 || new_bytes == 0)
-        return fail(EINVAL);
-    if (new_bytes > region->span_bytes)
-        return fail(ENOMEM);
-    int status = mapping_resize(region, offset, pages_up(old_bytes), pages_up(new_bytes));
+    pthread_mutex_lock(&regions_mutex);
+    int status = remap(address, old_bytes, new_bytes, flags);
+    pthread_mutex_unlock(&regions_mutex);
     return status < 0 ? fail(-status) : address;
 }
-
 static bool is_mapped(const struct region *region, uint64_t offset, uint64_t bytes) {
     uint64_t end = 0;
     for (size_t i = 0; i < region->mapping_count; i++)
         if (region->mappings[i].end > end)
             end = region->mappings[i].end;
-    return offset <= end && bytes <= end - offset;
+    return region->mapping_count > 0 && offset <= end && bytes <= end - offset;
 }
 
 /* Any range of a tracked file stands for the whole file: atomicity over less is atomicity over nothing. */

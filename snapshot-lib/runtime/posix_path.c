@@ -68,7 +68,7 @@ static const char *fix_for(int error) {
     case EFBIG:
         return "more than 256 GiB: make the mapping smaller";
     case EEXIST:
-        return "the address asked for is not free: leave the choice to mmap";
+        return "the address asked for is not free, or below those of tracked files: leave the choice to mmap";
     case EMFILE:
         return "16 files are tracked already: unmap one";
     case EROFS:
@@ -86,7 +86,7 @@ int file_open(int fd, const char *path, unsigned flags, const void *hint, uint64
     if (adopt && strcmp(adopt, "1") == 0)
         flags |= SNAPSHOT_ADOPT;
     struct open_request request = {.fd = fd, .path = path, .flags = flags, .hint = hint, .room_bytes = room_bytes};
-    int status = region_open(&request, out);
+    int status = region_open_making_room(&request, out);
     if (status < 0)
         dprintf(STDERR_FILENO, "snapshot: %s: %s; %s\n", path, strerrordesc_np(-status), fix_for(-status));
     return status;

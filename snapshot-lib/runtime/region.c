@@ -13,11 +13,13 @@
 
 #include "seeded_bug.h"
 
+#ifndef SPAN_BYTES_MIN /* tests use smaller ones, to outgrow them */
 #define SPAN_BYTES_MIN (1ull << 30)
+#endif
 
 struct region regions[REGIONS_MAX];
 static uint64_t generation_last;
-pthread_mutex_t regions_mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t regions_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* mmap opens under it, close looks around */
 
 static uint64_t offset_in(const struct region *region, const void *address) {
     return (uint64_t)((uintptr_t)address - (uintptr_t)region->working);
@@ -39,12 +41,14 @@ struct region *region_of_span(const void *address) {
     return NULL;
 }
 
+/* A forked child may have a file of its parent's, and then the file itself. */
 static struct region *region_of_identity(const struct file_identity *identity) {
+    struct region *found = NULL;
     for (size_t i = 0; i < REGIONS_MAX; i++)
         if (regions[i].in_use && regions[i].identity.inode == identity->inode &&
-            regions[i].identity.device == identity->device)
-            return &regions[i];
-    return NULL;
+            regions[i].identity.device == identity->device && (!found || found->inherited))
+            found = &regions[i];
+    return found;
 }
 
 /* By file, not by descriptor: closing a descriptor ends nothing, opening the file again finds it. */
@@ -107,17 +111,21 @@ static int map_table(uint64_t bytes, void *table) {
 static int working_open(struct region *region, const struct open_request *request) {
     struct file_record record = file_record_read(region->log);
     const void *hint = request->hint ? request->hint : (const void *)record.address;
+    enum arena_place place = request->flags & SNAPSHOT_FIXED ? ARENA_FIXED
+                             : request->hint                 ? ARENA_ANYWHERE
+                                                             : ARENA_AGAIN;
     int status = map_table(region->span_bytes / LINE_BYTES, &region->line_states);
     if (status == 0)
         status = map_table(region->span_bytes / SNAPSHOT_PAGE, &region->page_wanted);
     if (status == 0)
         status = map_table(region->span_bytes / SNAPSHOT_PAGE * sizeof(uint32_t), &region->pages);
     if (status == 0)
-        status = arena_reserve(region->span_bytes, hint, request->flags & SNAPSHOT_FIXED, &region->working);
+        status = arena_reserve(region->span_bytes, hint, place, &region->working);
     if (status == 0)
         status = arena_populate(region->working, region->mapped_bytes);
     if (status == 0)
-        status = working_fill(region, request->fd);
+        status = working_fill(region,
+                              SEEDED_BUG(POSITION_LOST) ? request->fd : region->lock_fd); /* whose position is ours */
     if (status < 0)
         return status;
     if (record.address != (uint64_t)region->working) {
@@ -291,7 +299,10 @@ int region_invalidate(struct region *region) { return region->inherited ? -EPERM
 /* A program that ends need not unmap its files: who reads them then finds what is committed. */
 static __attribute__((destructor)) void publish_at_exit(void) {
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use && !regions[i].inherited && region_publish(&regions[i]) < 0)
-            dprintf(STDERR_FILENO, "snapshot: %s: its log is damaged, and the file lacks what only the log had\n",
-                    regions[i].path);
+        if (regions[i].in_use && !regions[i].inherited) {
+            check_discard(&regions[i], "the program ends");
+            if (region_publish(&regions[i]) < 0)
+                dprintf(STDERR_FILENO, "snapshot: %s: its log is damaged, and the file lacks what only the log had\n",
+                        regions[i].path);
+        }
 }

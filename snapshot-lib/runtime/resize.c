@@ -75,8 +75,11 @@ static int cut(struct region *region, int fd, uint64_t bytes) {
 int region_resize(struct region *region, int fd, uint64_t bytes) {
     if (region->inherited)
         return -EPERM;
-    if (bytes > region->span_bytes)
-        return -EFBIG;
+    if (bytes > region->span_bytes) {
+        int status = region->mapping_count == 0 ? region_move(region, NULL, false, bytes) : -EFBIG;
+        if (status < 0)
+            return status;
+    }
     region_enter(region);
     int status = bytes > region->bytes ? grow(region, fd, bytes) : bytes < region->bytes ? cut(region, fd, bytes) : 0;
     region_leave(region);

@@ -56,7 +56,7 @@ static int map_opened(const struct open_request *request, size_t bytes, struct r
         return -errno;
     if (bytes == 0 && status.st_size == 0)
         return -EINVAL;
-    int result = region_open(request, region);
+    int result = region_open_making_room(request, region);
     if (result < 0)
         return result;
     if (bytes > (*region)->bytes)
@@ -110,7 +110,10 @@ int snapshot_rollback(void *address) {
 
 int snapshot_unmap(void *address) {
     struct region *region = region_find(address);
-    return region ? region_close(region) : -EINVAL;
+    if (!region || region->mapping_count == 0)
+        return -EINVAL;
+    check_discard(region, "it is unmapped");
+    return region_close(region);
 }
 
 int snapshot_get_stats(const void *address, struct snapshot_stats *stats) {

@@ -43,8 +43,53 @@ static int file_calls(char *memory, const char *path) {
     ok = ok && pread(fd, &seen, sizeof(seen), 16) == sizeof(seen) && seen == 8;
     ok = ok && rename(path, moved) == 0 && munmap(memory, 4 * BYTES) == 0 && ftruncate(fd, BYTES) == 0;
     memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
-    ok = ok && memory != MAP_FAILED && ((long *)memory)[2] == 7 && unlink(moved) == 0;
+    ok = ok && memory != MAP_FAILED && ((long *)memory)[2] == 8 && unlink(moved) == 0;
     return !ok;
+}
+
+static char *map_at(char *place, int fd, off_t offset) {
+    return mmap(place, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC | MAP_FIXED_NOREPLACE, fd, offset);
+}
+
+/* Any place that is free will do, as long as nobody has an address in another. */
+static int fixed_places(const char *path) {
+    char *place = (char *)0x200000000000, *other = (char *)0x300000000000;
+    int fd = open(path, O_RDWR);
+    int ok = map_at(place, fd, 0) == place && map_at(other, fd, 0) == MAP_FAILED && errno == EEXIST;
+    ok = ok && madvise(place, BYTES, MADV_DONTNEED) == 0;
+    place[5] = 1;
+    ok = ok && munmap(place, BYTES) == 0 && map_at(other, fd, 0) == other && other[5] == 1;
+    ok = ok && msync(other, BYTES, MS_SYNC) == 0 && munmap(other, BYTES) == 0;
+    ok =
+        ok && mmap(NULL, BYTES, PROT_READ, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0) == other && munmap(other, BYTES) == 0;
+    ok = ok && mmap(place, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == place;
+    return !(ok && map_at(place, fd, 0) == MAP_FAILED && errno == EEXIST);
+}
+
+/* Programs that unmap a file to map more of it, which grows in every way a program knows. With `commit` or without. */
+static int remaps(const char *path, int commits) {
+    int fd = open(path, O_RDWR | O_TRUNC);
+    if (fd < 0 || ftruncate(fd, 4096) < 0)
+        return 1;
+    for (int i = 0; i < 8; i++) {
+        size_t bytes = 4096 * (size_t)(i + 1);
+        char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+        if (memory == MAP_FAILED)
+            return 1;
+        for (int before = 0; before < i; before++)
+            if (memory[4096 * before] != 1 + before || (before > 0 && memory[4096 * before + 1] != 'x'))
+                return 1;
+        memory[4096 * i] = (char)(1 + i);
+        if ((commits && msync(memory, bytes, MS_SYNC) < 0) || munmap(memory, bytes) < 0)
+            return 1;
+        char page[4096];
+        memset(page, 'x', sizeof(page));
+        FILE *stream = i % 2 && commits ? fopen(path, "a") : NULL;
+        if (stream ? fwrite(page, sizeof(page), 1, stream) != 1 || fclose(stream) != 0
+                   : pwrite(fd, page, sizeof(page), (off_t)bytes) != sizeof(page))
+            return 1;
+    }
+    return close(fd) < 0;
 }
 
 void write_escaping(char *to); /* posix_untracked.c: compiled without the pass */
@@ -85,6 +130,10 @@ int main(int argc, char **argv) {
         return errors((char *)memory);
     if (strstr(mode, "file-calls"))
         return file_calls((char *)memory, argv[2]);
+    if (strstr(mode, "remaps"))
+        return munmap(memory, BYTES) < 0 || remaps(argv[2], strstr(mode, "commits") != NULL);
+    if (strstr(mode, "fixed"))
+        return munmap(memory, BYTES) < 0 || fixed_places(argv[2]);
     if (strstr(mode, "announced"))
         snapshot_log_range((char *)memory + 5000, 1);
     if (strstr(mode, "escaping"))

@@ -3,7 +3,10 @@
 // The interposed calls on tracked files, one test per row of the table in docs/snapshot.md.
 #include <fcntl.h>
 #include <functional>
+#include <linux/fs.h>
+#include <memory>
 #include <string>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -11,35 +14,7 @@
 #include <vector>
 
 #include "file_test.hpp"
-
-#define DECLARE(type, name, parameters)                                                                                \
-    extern "C" type snapshot_posix_##name parameters;                                                                  \
-    static constexpr auto p_##name = &snapshot_posix_##name
-
-DECLARE(void *, mmap, (void *, size_t, int, int, int, off_t));
-DECLARE(int, munmap, (void *, size_t));
-DECLARE(void *, mremap, (void *, size_t, size_t, int, ...));
-DECLARE(int, msync, (void *, size_t, int));
-DECLARE(int, madvise, (void *, size_t, int));
-DECLARE(ssize_t, read, (int, void *, size_t));
-DECLARE(ssize_t, write, (int, const void *, size_t));
-DECLARE(ssize_t, pread, (int, void *, size_t, off_t));
-DECLARE(ssize_t, pwrite, (int, const void *, size_t, off_t));
-DECLARE(ssize_t, preadv, (int, const struct iovec *, int, off_t));
-DECLARE(ssize_t, pwritev, (int, const struct iovec *, int, off_t));
-DECLARE(int, fsync, (int));
-DECLARE(int, fdatasync, (int));
-DECLARE(int, ftruncate, (int, off_t));
-DECLARE(int, truncate, (const char *, off_t));
-DECLARE(int, fallocate, (int, int, off_t, off_t));
-DECLARE(int, posix_fallocate, (int, off_t, off_t));
-DECLARE(int, open, (const char *, int, ...));
-DECLARE(int, open64, (const char *, int, ...));
-DECLARE(int, openat, (int, const char *, int, ...));
-DECLARE(int, openat64, (int, const char *, int, ...));
-DECLARE(int, __openat_2, (int, const char *, int));
-DECLARE(int, unlink, (const char *));
-DECLARE(int, rename, (const char *, const char *));
+#include "posix_calls.hpp"
 
 // The steps of interposed calls that change a folder; before one of them the process may be made to end.
 static int steps_until_crash = -1;
@@ -65,8 +40,8 @@ class Posix : public FileTest {
     }
     void TearDown() override {
         if (memory != MAP_FAILED)
-            p_munmap(memory, size_t{1} << 29);
-        close(fd);
+            unmap();
+        p_close(fd);
         FileTest::TearDown();
     }
 
@@ -76,9 +51,19 @@ class Posix : public FileTest {
             memory = static_cast<uint8_t *>(mapped) - offset;
         return static_cast<uint8_t *>(mapped);
     }
+    // As often as pages are mapped.
     void unmap() {
-        ASSERT_EQ(p_munmap(memory, size_t{1} << 29), 0);
+        for (int times = 0; times < 4; times++)
+            ASSERT_EQ(p_munmap(memory, size_t{1} << 29), 0);
         memory = MAP_FAILED;
+    }
+    // The end of what is not committed.
+    void discard() { discardOf(""); }
+    void discardOf(const std::string &suffix) {
+        if (memory != MAP_FAILED)
+            unmap();
+        ASSERT_EQ(p_close(fd), 0);
+        fd = open((path + suffix).c_str(), O_RDWR | O_CLOEXEC);
     }
     // What the file has now; it must not be mapped.
     uint64_t committed(size_t offset) {
@@ -150,9 +135,10 @@ TEST_F(Posix, FirstMappingMayBeOfAPart) {
 }
 
 TEST_F(Posix, PlaceOfAMappingIsNotForTheProgramToChoose) {
-    int local = 0;
-    EXPECT_NO_MAP(p_mmap(&local, Page, PROT_WRITE, Shared | MAP_FIXED, fd, 0), EINVAL);
-    EXPECT_NO_MAP(p_mmap(&local, Page, PROT_WRITE, Shared | MAP_FIXED_NOREPLACE, fd, 0), EEXIST);
+    alignas(Page) static uint8_t local[Page];
+    EXPECT_NO_MAP(p_mmap(local, Page, PROT_WRITE, Shared | MAP_FIXED, fd, 0), EINVAL);
+    EXPECT_NO_MAP(p_mmap(local, Page, PROT_WRITE, Shared | MAP_FIXED_NOREPLACE, fd, 0), EEXIST);
+    EXPECT_NO_MAP(p_mmap(local + 1, Page, PROT_WRITE, Shared | MAP_FIXED_NOREPLACE, fd, 0), EINVAL);
     uint8_t *first = map();
     EXPECT_NO_MAP(p_mmap(first + Page, Page, PROT_WRITE, Shared | MAP_FIXED, fd, 0), EINVAL);
     EXPECT_NO_MAP(p_mmap(first + Page, Page, PROT_WRITE, Shared | MAP_FIXED_NOREPLACE, fd, 0), EEXIST);
@@ -233,7 +219,7 @@ TEST_F(Posix, MsyncOfARangeCommitsEverything) {
     trackedStore(base + Page, 3);
     EXPECT_EQ(p_msync(base, Page, MS_ASYNC), 0);
     trackedStore(base, 4);
-    unmap();
+    discard();
     EXPECT_EQ(committed(3 * Page), 1u);
     EXPECT_EQ(committed(0), 2u);
     EXPECT_EQ(committed(Page), 3u);
@@ -360,7 +346,11 @@ TEST_F(Posix, LogFollowsTheSizeOfAClosedFile) {
     EXPECT_EQ(word(static_cast<uint8_t *>(memory)), 1u);
     unmap();
     ASSERT_EQ(ftruncate(fd, 7 * Page), 0); // not by this library
-    EXPECT_NO_MAP(p_mmap(nullptr, Page, PROT_WRITE, Shared, fd, 0), EINVAL);
+    ASSERT_NE(map(7 * Page), MAP_FAILED);
+    trackedStore(static_cast<uint8_t *>(memory) + 6 * Page, 2);
+    EXPECT_EQ(p_fsync(fd), 0);
+    unmap();
+    EXPECT_EQ(committed(6 * Page), 2u);
 }
 
 TEST_F(Posix, TruncatingOpenStartsAnew) {
@@ -548,6 +538,203 @@ TEST_F(Posix, SecondProcessIsRefused) {
     waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
     EXPECT_NE(map(), MAP_FAILED);
+}
+
+// Programs unmap to map again, longer: what they stored is still there, and still not committed.
+TEST_F(Posix, TransactionGoesOnWhenAFileIsMappedAgain) {
+    trackedStore(map(), 1);
+    unmap();
+    uint64_t value = 2;
+    EXPECT_EQ(p_pwrite(fd, &value, 8, 5 * Page), 8); // it grows meanwhile
+    EXPECT_ERRNO(p_msync(memory = map(6 * Page), 7 * Page, MS_SYNC), ENOMEM);
+    uint8_t *base = static_cast<uint8_t *>(memory);
+    EXPECT_EQ(word(base), 1u);
+    EXPECT_EQ(word(base + 5 * Page), 2u);
+    EXPECT_EQ(p_msync(base, Page, MS_INVALIDATE), 0);
+    EXPECT_EQ(word(base), 0u);
+    trackedStore(base, 3);
+    unmap();
+    EXPECT_EQ(p_rename(path.c_str(), (path + "2").c_str()), 0);
+    EXPECT_EQ(p_fsync(fd), 0);
+    EXPECT_EQ(p_pread(fd, &value, 8, 0), 8);
+    EXPECT_EQ(value, 3u);
+    discardOf("2");
+    EXPECT_EQ(committed(0), 3u);
+}
+
+TEST_F(Posix, WhatWasNotCommittedIsGoneWithTheLastDescriptor) {
+    std::function<int(int)> closes[] = {
+        [](int last) { return p_close(last); },
+        [](int last) { return p_close_range(static_cast<unsigned>(last), static_cast<unsigned>(last), 0); },
+        [](int last) { return p_dup2(STDERR_FILENO, last) == last ? close(last) : -1; },
+        [](int last) { return p_fclose(fdopen(last, "r")); },
+    };
+    for (auto &close_by : closes) {
+        trackedStore(map(), 1);
+        unmap();
+        int last = fcntl(fd, F_DUPFD_CLOEXEC, 0); // not seen by the library
+        EXPECT_EQ(p_close(fd), 0);
+        EXPECT_EQ(inChild([&] { return TrackedFile(path, 0).error() == -EBUSY; }), 0);
+        EXPECT_EQ(close_by(last), 0);
+        EXPECT_EQ(inChild([&] { return TrackedFile(path, 0).error() == 0; }), 0);
+        fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+        EXPECT_EQ(word(map()), 0u);
+        unmap();
+    }
+    trackedStore(map(), 1);
+    p_close(fd); // before the unmapping, as most programs do
+    unmap();
+    fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    EXPECT_EQ(word(map()), 0u);
+}
+
+TEST_F(Posix, FileThatIsNotMappedMakesRoomForOthers) {
+    trackedStore(map(), 1);
+    unmap();
+    std::vector<std::unique_ptr<TrackedFile>> others;
+    for (int i = 0; i < 15; i++)
+        others.push_back(std::make_unique<TrackedFile>(path + "-" + std::to_string(i), Page));
+    testing::internal::CaptureStderr();
+    TrackedFile last(path + "-last", Page);
+    std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(last.error(), 0);
+    EXPECT_NE(said.find(path + ": is not mapped and makes room"), std::string::npos) << said;
+    EXPECT_EQ(TrackedFile(path + "-more", Page).error(), -EMFILE);
+    others.clear();
+    EXPECT_EQ(word(map()), 0u);
+}
+
+TEST_F(Posix, FileThatIsNotMappedCanOutgrowItsRoom) {
+    uint8_t *first = map();
+    for (size_t page = 0; page < 4; page++)
+        trackedStore(first + page * Page, page + 1);
+    unmap();
+    constexpr size_t more = size_t{3} << 30;
+    ASSERT_EQ(p_ftruncate(fd, off_t{1} << 31), 0);
+    ASSERT_NE(map(more), MAP_FAILED);
+    uint8_t *base = static_cast<uint8_t *>(memory);
+    ASSERT_EQ(p_ftruncate(fd, more), 0);
+    trackedStore(base + more - 8, 9);
+    ASSERT_EQ(p_msync(base, Page, MS_SYNC), 0);
+    p_munmap(base, more);
+    discard();
+    EXPECT_EQ(committed(3 * Page), 4u);
+    EXPECT_EQ(committed(more - 8), 9u);
+}
+
+TEST_F(Posix, UnmappingOneOfTwoThatOverlapKeepsTheOther) {
+    uint8_t *base = map(4 * Page);
+    EXPECT_EQ(map(3 * Page, Page), base + Page);
+    EXPECT_EQ(p_munmap(base + 2 * Page, 2 * Page), 0); // the end of either
+    EXPECT_EQ(p_munmap(base, 4 * Page), 0);
+    EXPECT_EQ(p_msync(base + Page, Page, MS_SYNC), 0);
+    EXPECT_EQ(p_mremap(base + Page, Page, 2 * Page, 0), base + Page);
+    EXPECT_EQ(p_munmap(base + Page, 2 * Page), 0);
+    memory = MAP_FAILED;
+    EXPECT_ERRNO(p_msync(base + Page, Page, MS_SYNC), ENOMEM);
+}
+
+// What a write from elsewhere puts into the file is not taken back by a log that a crash left.
+TEST_F(Posix, DescriptorOpenedElsewhereFindsTheFileRecovered) {
+    uint64_t value = 77;
+    EXPECT_EQ(inChild([&] { return commitThrice(0); }), 0);
+    int elsewhere = open(path.c_str(), O_RDWR | O_CLOEXEC); // by libc itself, or inherited
+    EXPECT_EQ(p_pwrite(elsewhere, &value, 8, 2 * Page), 8);
+    EXPECT_EQ(p_pread(elsewhere, &value, 8, 3 * Page), 8);
+    EXPECT_EQ(value, 3u);
+    close(elsewhere);
+    EXPECT_EQ(word(map() + 2 * Page), 77u);
+}
+
+TEST_F(Posix, StreamsFindAFileRecoveredAndDoNotWriteBesideAMapping) {
+    uint64_t value = 0;
+    EXPECT_EQ(inChild([&] { return commitThrice(0); }), 0);
+    FILE *stream = p_fopen(path.c_str(), "r+");
+    ASSERT_NE(stream, nullptr);
+    fseek(stream, 3 * Page, SEEK_SET);
+    EXPECT_EQ(fread(&value, 8, 1, stream), 1u);
+    EXPECT_EQ(value, 3u);
+    EXPECT_EQ(p_fclose(stream), 0);
+    trackedStore(map(), 1);
+    EXPECT_EQ(p_fsync(fd), 0);
+    for (const char *mode : {"w", "a", "r+"}) {
+        errno = 0;
+        EXPECT_EQ(p_fopen(path.c_str(), mode), nullptr);
+        EXPECT_EQ(errno, EBUSY);
+    }
+    EXPECT_EQ(p_fdopen(fd, "r+"), nullptr);
+    stream = p_fopen(path.c_str(), "r");
+    EXPECT_EQ(fread(&value, 8, 1, stream), 1u);
+    EXPECT_EQ(value, 1u);
+    p_fclose(stream);
+    unmap();
+    p_fclose(p_fopen(path.c_str(), "w"));
+    EXPECT_EQ(std::filesystem::file_size(path), 0u);
+}
+
+TEST_F(Posix, BlocksAreNotSharedWithAMapping) {
+    int other = open((path + "2").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    map();
+    EXPECT_ERRNO(p_ioctl(fd, FICLONE, other), EOPNOTSUPP);
+    struct file_clone_range range = {.src_fd = other, .src_offset = 0, .src_length = 0, .dest_offset = 0};
+    EXPECT_ERRNO(p_ioctl(fd, FICLONERANGE, &range), EOPNOTSUPP);
+    int available = -1;
+    EXPECT_ERRNO(p_ioctl(other, FIONREAD + 4096, &available), ENOTTY);
+    close(other);
+}
+
+TEST_F(Posix, NamesInAFolderTakeTheLogAlong) {
+    int folder = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    map();
+    EXPECT_EQ(p_renameat(folder, "data", folder, "data2"), 0);
+    EXPECT_TRUE(hasLog("2") && !hasLog());
+    EXPECT_ERRNO(p_renameat2(folder, "data2", folder, "data2", RENAME_NOREPLACE), EEXIST);
+    EXPECT_ERRNO(p_renameat2(folder, "data2", folder, "data", RENAME_EXCHANGE), EINVAL);
+    EXPECT_EQ(p_renameat2(folder, "data2", folder, "data", RENAME_NOREPLACE), 0);
+    EXPECT_TRUE(hasLog() && !hasLog("2"));
+    EXPECT_EQ(p_unlinkat(folder, "data", 0), 0);
+    EXPECT_FALSE(hasLog());
+    std::filesystem::create_directory(path);
+    EXPECT_EQ(p_remove(path.c_str()), 0);
+    EXPECT_ERRNO(p_unlinkat(folder, "data", AT_REMOVEDIR), ENOENT);
+    close(folder);
+}
+
+TEST_F(Posix, EachLossIsNamed) {
+    setenv("SNAPSHOT_CHECK", "1", 1);
+    auto said = [](const std::function<void()> &body) {
+        testing::internal::CaptureStderr();
+        body();
+        return testing::internal::GetCapturedStderr();
+    };
+    for (bool unmaps_first : {true, false}) {
+        uint8_t *base = map();
+        trackedStore(base + Page, 1);
+        EXPECT_EQ(p_fsync(fd), 0);
+        trackedStore(base + Page + 64, 2);
+        trackedStore(base + 2 * Page, 3);
+        std::string report = said([&] {
+            if (unmaps_first)
+                unmap();
+            p_close(fd);
+            if (!unmaps_first)
+                unmap();
+        });
+        EXPECT_NE(report.find("data: 2 line(s) were stored and not committed, first at byte 64 of page 1"),
+                  std::string::npos)
+            << report;
+        EXPECT_NE(report.find(unmaps_first ? "last descriptor was closed" : "last mapping and descriptor are gone"),
+                  std::string::npos)
+            << report;
+        fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    }
+    EXPECT_EQ(said([&] {
+                  trackedStore(map(), 1);
+                  EXPECT_EQ(p_msync(memory, Page, MS_INVALIDATE), 0);
+                  discard();
+              }),
+              "");
+    unsetenv("SNAPSHOT_CHECK");
 }
 
 TEST_F(Posix, EscapedWritesAreCountedOnce) {

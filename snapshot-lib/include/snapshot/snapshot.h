@@ -14,7 +14,8 @@
  *    before it, on every thread, at once.
  *  - A log file `<file>.snapshot-log` lives beside the data; it belongs to the file: move both. A copy of both needs
  *    SNAPSHOT_ADOPT. After a clean end the log may be deleted, after a crash not.
- *  - munmap() and exit discard what was not committed.
+ *  - The end of a file in a process discards what was not committed: the last munmap() and the last close() of a
+ *    descriptor, whichever comes later, and exit. SNAPSHOT_CHECK=1 says so.
  *  - A forked child has a private copy of what is mapped; its calls fail with EPERM.
  *  - No call here is async-signal-safe, and a signal handler must not store to a mapping.
  *
