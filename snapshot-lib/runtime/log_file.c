@@ -71,7 +71,7 @@ static int log_file_fill(int fd, const struct file_record *file, const struct pr
     log_file_format(log, protocol);
     file_record_write(log, *file);
     kernel_munmap(log.base, log.bytes);
-    return !SEEDED_BUG(NO_LOG_SYNC) && fsync(fd) < 0 ? -errno : 0;
+    return fsync(fd) < 0 ? -errno : 0;
 }
 
 /* Never over another log: that is the log of a file that had the name a moment ago, or has it now. */
@@ -156,8 +156,7 @@ int log_file_open(struct region *region, const char *data_path, unsigned flags) 
         region->log_fd = log_file_create(path, &file, region->protocol);
         if (region->log_fd < 0)
             return region->log_fd;
-        if (!SEEDED_BUG(NO_DIRECTORY_SYNC))
-            directory_sync(path);
+        directory_sync(path);
     } else if (region->log_fd < 0)
         return -errno;
     int status = log_file_lock(path, region->log_fd);

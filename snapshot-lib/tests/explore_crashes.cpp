@@ -336,6 +336,30 @@ static void checkDamage(const std::string &path, const Protocol &protocol, uint6
     }
 }
 
+// What a crash left is copied as `cp --sparse=always` does, and adopted: the log may have the only copy of the commits.
+static void checkAdoption(const std::string &path, const Protocol &protocol, uint64_t seed) {
+    Random random(seed);
+    TrackedFile file(path, DataBytes, protocol.flag);
+    for (uint64_t commits = 1 + seed % 3; commits > 0; commits--) {
+        randomStores(file.working(), 1 + random() % 20, random());
+        file.commit();
+    }
+    State committed = workingState(file);
+    Image left = file.image();
+    file.close();
+    std::string copy = path + "-copy";
+    writeFile(copy, left.dataBytes(), 0);
+    if (std::any_of(left.dataBytes(), left.dataBytes() + DataBytes, [](uint8_t byte) { return byte != 0; }))
+        writeFile(copy, left.dataBytes(), DataBytes);
+    std::filesystem::resize_file(copy, DataBytes);
+    writeFile(copy + ".snapshot-log", left.logBytes(), left.logSize());
+    TrackedFile adopted(copy, 0, SNAPSHOT_ADOPT);
+    if (adopted.error() || workingState(adopted) != committed)
+        violation("an adopted copy lacks what was committed", 0, 0, seed);
+    adopted.close();
+    std::filesystem::remove(copy);
+}
+
 static void exploreAll(const std::string &directory, const Protocol &protocol, unsigned threads, uint64_t seeds) {
     std::string path = directory + "/data";
     auto fresh = [&] {
@@ -353,6 +377,8 @@ static void exploreAll(const std::string &directory, const Protocol &protocol, u
     for (uint64_t seed = 1; seed <= 300; seed++) {
         fresh();
         checkDamage(path, protocol, seed);
+        fresh();
+        checkAdoption(path, protocol, seed);
     }
     for (uint64_t seed = 100; seed < 103; seed++) {
         fresh();
