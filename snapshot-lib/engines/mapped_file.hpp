@@ -24,11 +24,17 @@ class MappedFile {
         if (file < 0)
             fail(errno, "cannot open " + path);
         mapped_bytes = mode == OpenMode::Create ? (wanted + unit - 1) / unit * unit : sizeOf(file);
+        if (mapped_bytes == 0 && mode == OpenMode::OpenExisting) { // a crash before it had its blocks
+            close(file);
+            throw NoPool(path + " is empty");
+        }
         int error = mode == OpenMode::Create ? posix_fallocate(file, 0, static_cast<off_t>(mapped_bytes)) : 0;
         if (error == 0)
             error = map();
         if (error) {
             close(file);
+            if (mode == OpenMode::Create)
+                unlink(path.c_str()); // without its blocks it is no pool
             fail(error, "cannot map " + path);
         }
     }

@@ -140,6 +140,27 @@ def check_verify_looks(bin_dir: Path, scratch: Path) -> None:
         check(status == 1 and not rows[0]["verified"], f"{program}: verify accepts the state of other options")
 
 
+def check_pool_that_never_was(bin_dir: Path, scratch: Path) -> None:
+    """A full file system: the run fails and leaves no half pool. What a crash left empty promised nothing."""
+    mount = scratch / "full"
+    mount.mkdir()
+    script = """
+        mount -t tmpfs -o size=64k none "$1"
+        "$2" --engine "$3" --file "$1/pool" 2>"$1/said" && exit 3
+        grep -q "No space left" "$1/said" || exit 4
+        mount -o remount,size=64m "$1"
+        "$2" --engine "$3" --file "$1/pool" --verify
+    """
+    for engine in ("msync-4k", "snapshot"):
+        command = ["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh", str(mount), str(bin_dir / "kv")]
+        done = subprocess.run([*command, engine], capture_output=True, text=True, check=False)
+        check(done.returncode == 0, f"{engine} on a full file system: status {done.returncode}: {done.stdout}")
+        (scratch / "empty.pool").touch()
+        arguments = ["--engine", engine, "--file", str(scratch / "empty.pool"), "--verify"]
+        status, rows, _ = run(bin_dir, "kv", *arguments)
+        check(status == 0 and rows[0]["verified"], f"{engine} on an empty file: {rows}")
+
+
 def check_bad_input(bin_dir: Path, scratch: Path) -> None:
     pool, nowhere = ["--file", str(scratch / "bad.pool")], ["--file", str(scratch / "no" / "such" / "pool")]
     engines = ["snapshot", "pmdk", "msync-4k", "msync-journal", "famus-snap"]
@@ -170,6 +191,7 @@ def main() -> None:
     check_latencies(bin_dir, scratch)
     check_recovery(bin_dir, scratch)
     check_verify_looks(bin_dir, scratch)
+    check_pool_that_never_was(bin_dir, scratch)
     check_bad_input(bin_dir, scratch)
     shutil.rmtree(scratch)
 
