@@ -83,7 +83,7 @@ def system(rng: random.Random) -> str:
             f"{{ struct hsearch_data *h = (struct hsearch_data *){at}; memset(h, 0, sizeof(*h)); commit_here();"
             " hcreate_r(9, h); hdestroy_r(h); }",
             f"{{ struct random_data *d = (struct random_data *){at}; memset(d, 0, sizeof(*d)); commit_here();"
-            f" initstate_r((unsigned)r, (char *){other}, 64, d); commit_here(); srandom_r(5, d); }}",
+            f" initstate_r((unsigned)r, (char *)(d + 1), 64, d); commit_here(); srandom_r(5, d); }}",
             f"{{ static int key = 3; void **root = (void **){at}; *root = NULL; commit_here();"
             " tsearch(&key, root, compare_bytes); commit_here(); tdelete(&key, root, compare_bytes); }",
             f"time((time_t *){at}); gettimeofday((struct timeval *){other}, NULL);",
