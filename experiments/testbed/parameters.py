@@ -56,6 +56,7 @@ class CpuProfile:
     prefetch_buffers: int = 16
     l2_requests: int = 16
     clwb_keeps_line: bool = True
+    pause_ps: int = 0
 
 
 @dataclass(frozen=True)

@@ -262,6 +262,8 @@ mem_ps memsys_fence(MemSys *m, MemFenceKind kind, mem_ps now_ps) {
     return mem_sys_op(m, ops[kind], 0, at_ps) - now_ps;
 }
 
+mem_ps memsys_pause(const MemSys *m) { return m->pause_ps; }
+
 mem_ps memsys_barrier(MemSys *m, mem_ps now_ps) {
     now_ps = mem_sys_enter(m, now_ps);
     return mem_sys_op(m, MEM_OP_BARRIER, 0, now_ps) - now_ps;

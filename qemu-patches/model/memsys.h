@@ -64,6 +64,7 @@ typedef struct MemCpuConfig {
     uint32_t prefetch_buffers;  /* its requests under way at once */
     uint32_t l2_requests;       /* lines under way to L2 at once, demanded or prefetched */
     bool clwb_keeps_line;       /* false: CLWB drops the line, as CLFLUSHOPT does */
+    mem_ps pause_ps;            /* what PAUSE takes beside an instruction's time */
 } MemCpuConfig;
 
 typedef enum MemCachePolicyId {
@@ -369,6 +370,12 @@ mem_ps memsys_barrier(MemSys *m, mem_ps now_ps);
 
 /* WBINVD: write back and drop everything in the CPU caches; then as a fence. */
 mem_ps memsys_wbinvd(MemSys *m, mem_ps now_ps);
+
+/*
+ * PAUSE: the time the CPU waits, which is none of memory's. It is the same
+ * outside the region of interest: a loop there waits for a clock that this moves.
+ */
+mem_ps memsys_pause(const MemSys *m);
 
 /*
  * Region of interest. Outside it (the state after creation) accesses still

@@ -31,6 +31,7 @@ static const char *check_core(const MemCpuConfig *c) {
             "prefetch_degree must be from 1 to prefetch_distance");
     REQUIRE(c->prefetch_buffers <= 4096, "prefetch_buffers must not exceed 4096 (0: no limit)");
     REQUIRE(c->l2_requests <= 4096, "l2_requests must not exceed 4096 (0: no limit)");
+    REQUIRE(c->pause_ps <= MAX_LATENCY_PS, "pause_ps must not exceed 1 s");
     return NULL;
 }
 

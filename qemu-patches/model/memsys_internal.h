@@ -31,6 +31,7 @@ struct MemSys {
     MemOverlap overlap;
     bool stores_posted;
     bool clwb_keeps_line;
+    mem_ps pause_ps;
     MemTraceWriter *trace;                 /* or NULL */
     MemWindow windows[MEMSYS_MAX_WINDOWS]; /* as mapped last */
     /* Changed by every miss: on other lines of the host, which may be two cores far apart. */

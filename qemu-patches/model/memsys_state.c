@@ -26,6 +26,7 @@ MemSys *memsys_new(const MemCpuConfig *cpu, const MemCallbacks *cb) {
     m->overlap = (MemOverlap)cpu->overlap;
     m->stores_posted = cpu->store_buffer != 0;
     m->clwb_keeps_line = cpu->clwb_keeps_line;
+    m->pause_ps = cpu->pause_ps;
     m->callbacks = *cb;
     m->posted = mem_sys_posted_new(memsys_l1_slots(m));
     use_mode(m, false);

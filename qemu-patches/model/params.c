@@ -42,6 +42,7 @@ static const MemParam cpu_params[] = {
     P(COUNT, prefetch_buffers, "prefetch-buffers", false, NULL, 16, "requests of the prefetcher under way at once"),
     P(COUNT, l2_requests, "l2-requests", false, NULL, 16, "lines under way to L2 at once, demanded or prefetched"),
     P(BOOL, clwb_keeps_line, "clwb-keeps-line", false, NULL, true, "off: CLWB drops the line, as CLFLUSHOPT does"),
+    P(TIME, pause_ps, "pause-ps", false, NULL, 0, "what PAUSE takes beside an instruction's time"),
 };
 #undef CONFIG
 

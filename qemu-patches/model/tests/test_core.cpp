@@ -237,6 +237,17 @@ TEST(Prefetcher, WhatIsAskedDoesNotDependOnTime) {
     EXPECT_GT(counters[0].prefetches_used, 100u);
 }
 
+TEST(Core, PauseTakesItsTimeInARegionOrNot) {
+    MemCpuConfig cpu = core_cpu();
+    cpu.pause_ps = 66667;
+    Rig r(cpu, small_device(true));
+    EXPECT_EQ(memsys_pause(r.m), 66667u);
+    memsys_set_timed(r.m, false);
+    EXPECT_EQ(memsys_pause(r.m), 66667u);
+    cpu.pause_ps = 1000000 * kUs + 1;
+    EXPECT_STREQ(memsys_check_cpu(&cpu), "pause_ps must not exceed 1 s");
+}
+
 TEST(Fences, EachWaitsForWhatItsNameSays) {
     auto stall = [](MemFenceKind kind) {
         Rig r(core_cpu(), small_device(true));

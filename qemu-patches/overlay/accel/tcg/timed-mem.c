@@ -527,6 +527,12 @@ void timed_mem_wbinvd(CPUState *cpu)
     charge(cpu, memsys_wbinvd(tm.memsys, call_time(cpu)));
 }
 
+void timed_mem_pause(CPUState *cpu)
+{
+    settle(cpu);
+    charge(cpu, memsys_pause(tm.memsys));
+}
+
 void timed_mem_repeat(CPUState *cpu, int size)
 {
     tm.rep_bytes += size;
