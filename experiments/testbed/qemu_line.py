@@ -11,7 +11,9 @@ from .paths import KERNEL_CMDLINE
 # -hypervisor: the kernel refuses to commit a CXL region under a hypervisor. -la57: 4-level page tables suffice.
 # The others make kernel and libc prefer `rep movsb`, `rep stosb` and `rep cmpsb`, which run as one instruction a byte;
 # Cascade Lake has only the first of them.
-CPU = "max,-hypervisor,-la57,-erms,-fsrm,-fzrm,-fsrs,-fsrc"
+STOCK_CPU = "max,-hypervisor,-la57,-erms,-fsrm,-fzrm,-fsrs,-fsrc"
+# CPUID tells of the timed caches in leaf 8000001D, which can say 27.5 MiB; the guest looks there if it sees TOPOEXT.
+CPU = STOCK_CPU + ",+topoext,min-xlevel=0x8000001e"
 
 LSA_BYTES = 256 * 2**10
 WATCH_SOCKET = "watch.qmp"  # in the guest's folder
@@ -177,7 +179,7 @@ def command_line(
         *("-accel", "tcg,thread=single"),
         *("-icount", f"shift=0,sleep=off{insn}"),
         *("-machine", f"q35,cxl=on,{memory_window(layout)},hpet=off"),
-        *("-cpu", CPU, "-smp", "1", "-m", f"{guest.memory_bytes >> 20}M"),
+        *("-cpu", CPU if timed else STOCK_CPU, "-smp", "1", "-m", f"{guest.memory_bytes >> 20}M"),
         *(local_node(guest.memory_bytes) if guest.device.volatile_size else ()),
         # Random numbers and the wall clock are inputs too.
         *("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),

@@ -1,12 +1,17 @@
 /*
- * CXL memory-semantic SSD: QMP stubs for emulators without it.
+ * CXL memory-semantic SSD: stubs for emulators without it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
 #include "qemu/osdep.h"
+#include "hw/mem/cpu-timing.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-cxl-ssd.h"
+
+void cpu_timing_cpuid(uint32_t leaf, uint32_t count, uint32_t regs[4])
+{
+}
 
 CxlSsdInfo *qmp_query_cxl_ssd(Error **errp)
 {
