@@ -57,6 +57,17 @@ class CpuProfile:
     l2_requests: int = 16
     clwb_keeps_line: bool = True
     pause_ps: int = 0
+    cpuid_ps: int = 0
+    rdmsr_ps: int = 0
+    wrmsr_ps: int = 0
+    mov_cr_ps: int = 0
+    mov_cr3_ps: int = 0
+    mov_dr_ps: int = 0
+    invlpg_ps: int = 0
+    load_table_ps: int = 0
+    iret_ps: int = 0
+    rdtsc_ps: int = 0
+    wbinvd_ps: int = 0
 
 
 @dataclass(frozen=True)

@@ -88,11 +88,16 @@ def _checked(origin: Path, key: str, field: str, value: Any, unit: str) -> Any:
 
 
 def scale_cpu(cpu: CpuProfile, scale: int) -> CpuProfile:
-    """`cpu` for a 1/`scale` study: the LLC shrinks with the data; L2 too, but not below twice L1; L1 stays."""
+    """`cpu` for a 1/`scale` study: the LLC shrinks with the data; L2 too, but not below twice L1; L1 stays.
+
+    So does the time that WBINVD takes to walk the LLC.
+    """
+    llc_size = scaled_cache(cpu.llc_size, cpu.llc_ways, scale, floor_bytes=4 * cpu.l1d_size)
     return replace(
         cpu,
         l2_size=scaled_cache(cpu.l2_size, cpu.l2_ways, scale, floor_bytes=2 * cpu.l1d_size),
-        llc_size=scaled_cache(cpu.llc_size, cpu.llc_ways, scale, floor_bytes=4 * cpu.l1d_size),
+        llc_size=llc_size,
+        wbinvd_ps=cpu.wbinvd_ps * llc_size // cpu.llc_size,
     )
 
 

@@ -264,6 +264,22 @@ mem_ps memsys_fence(MemSys *m, MemFenceKind kind, mem_ps now_ps) {
 
 mem_ps memsys_pause(const MemSys *m) { return m->pause_ps; }
 
+static bool serializes(MemInsn insn) {
+    return insn != MEM_INSN_RDMSR && insn != MEM_INSN_RDTSC && insn != MEM_INSN_WRMSR_RELAXED;
+}
+
+mem_ps memsys_instruction(MemSys *m, MemInsn insn, mem_ps now_ps) {
+    now_ps = mem_sys_enter(m, now_ps);
+    mem_ps at_ps = now_ps;
+    if (serializes(insn)) {
+        at_ps = mem_sys_op(m, MEM_OP_SERIALIZE, 0, mem_sys_send_wc_buffers(m, at_ps));
+    }
+    if (m->memory.timed) {
+        at_ps += m->insn_ps[insn == MEM_INSN_WRMSR_RELAXED ? MEM_INSN_WRMSR : insn];
+    }
+    return at_ps - now_ps;
+}
+
 mem_ps memsys_barrier(MemSys *m, mem_ps now_ps) {
     now_ps = mem_sys_enter(m, now_ps);
     return mem_sys_op(m, MEM_OP_BARRIER, 0, now_ps) - now_ps;

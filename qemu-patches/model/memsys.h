@@ -46,6 +46,27 @@ typedef enum MemOverlap {
     MEM_OVERLAP_ALL,     /* all: the bound from the other side */
 } MemOverlap;
 
+/*
+ * Instructions that are no accesses, but take time of their own in the region
+ * of interest. All serialise but RDMSR, RDTSC and a WRMSR of those registers
+ * for which the architecture relaxes it.
+ */
+typedef enum MemInsn {
+    MEM_INSN_CPUID,
+    MEM_INSN_RDMSR,
+    MEM_INSN_WRMSR,
+    MEM_INSN_MOV_CR, /* and CLTS, LMSW: CR0 and CR4 */
+    MEM_INSN_MOV_CR3,
+    MEM_INSN_MOV_DR,
+    MEM_INSN_INVLPG,     /* and INVLPGA */
+    MEM_INSN_LOAD_TABLE, /* LGDT, LIDT, LLDT, LTR */
+    MEM_INSN_IRET,       /* and RSM */
+    MEM_INSN_RDTSC,      /* and RDTSCP */
+    MEM_INSN_WBINVD,     /* and INVD; what they write back costs besides */
+    MEM_INSN_COSTS,
+    MEM_INSN_WRMSR_RELAXED = MEM_INSN_COSTS, /* costs what WRMSR does */
+} MemInsn;
+
 /* The host: what a CPU profile states. */
 typedef struct MemCpuConfig {
     MemCacheConfig l1d; /* FIFO replacement, latency_ps must be 0: part of the time per instruction */
@@ -65,6 +86,18 @@ typedef struct MemCpuConfig {
     uint32_t l2_requests;       /* lines under way to L2 at once, demanded or prefetched */
     bool clwb_keeps_line;       /* false: CLWB drops the line, as CLFLUSHOPT does */
     mem_ps pause_ps;            /* what PAUSE takes beside an instruction's time */
+    /* What a MemInsn takes, likewise. */
+    mem_ps cpuid_ps;
+    mem_ps rdmsr_ps;
+    mem_ps wrmsr_ps;
+    mem_ps mov_cr_ps;
+    mem_ps mov_cr3_ps;
+    mem_ps mov_dr_ps;
+    mem_ps invlpg_ps;
+    mem_ps load_table_ps;
+    mem_ps iret_ps;
+    mem_ps rdtsc_ps;
+    mem_ps wbinvd_ps;
 } MemCpuConfig;
 
 typedef enum MemCachePolicyId {
@@ -376,6 +409,13 @@ mem_ps memsys_wbinvd(MemSys *m, mem_ps now_ps);
  * outside the region of interest: a loop there waits for a clock that this moves.
  */
 mem_ps memsys_pause(const MemSys *m);
+
+/*
+ * An instruction with a cost. If it serialises, the write-combining buffers go
+ * out and it waits for the loads and stores so far, but not for what flushes
+ * started; then, or at once, it takes its time.
+ */
+mem_ps memsys_instruction(MemSys *m, MemInsn insn, mem_ps now_ps);
 
 /*
  * Region of interest. Outside it (the state after creation) accesses still

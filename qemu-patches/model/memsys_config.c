@@ -18,6 +18,22 @@ static bool is_cache_geometry(const MemCacheConfig *c) {
 
 #define GEOMETRY "size_bytes must be at most 4 GiB and a whole number of sets of 1 to 16 ways of 64-byte lines"
 
+static const char *check_instructions(const MemCpuConfig *c) {
+    REQUIRE(c->pause_ps <= MAX_LATENCY_PS, "pause_ps must not exceed 1 s");
+    REQUIRE(c->cpuid_ps <= MAX_LATENCY_PS, "cpuid_ps must not exceed 1 s");
+    REQUIRE(c->rdmsr_ps <= MAX_LATENCY_PS, "rdmsr_ps must not exceed 1 s");
+    REQUIRE(c->wrmsr_ps <= MAX_LATENCY_PS, "wrmsr_ps must not exceed 1 s");
+    REQUIRE(c->mov_cr_ps <= MAX_LATENCY_PS, "mov_cr_ps must not exceed 1 s");
+    REQUIRE(c->mov_cr3_ps <= MAX_LATENCY_PS, "mov_cr3_ps must not exceed 1 s");
+    REQUIRE(c->mov_dr_ps <= MAX_LATENCY_PS, "mov_dr_ps must not exceed 1 s");
+    REQUIRE(c->invlpg_ps <= MAX_LATENCY_PS, "invlpg_ps must not exceed 1 s");
+    REQUIRE(c->load_table_ps <= MAX_LATENCY_PS, "load_table_ps must not exceed 1 s");
+    REQUIRE(c->iret_ps <= MAX_LATENCY_PS, "iret_ps must not exceed 1 s");
+    REQUIRE(c->rdtsc_ps <= MAX_LATENCY_PS, "rdtsc_ps must not exceed 1 s");
+    REQUIRE(c->wbinvd_ps <= MAX_LATENCY_PS, "wbinvd_ps must not exceed 1 s");
+    return NULL;
+}
+
 static const char *check_core(const MemCpuConfig *c) {
     REQUIRE(c->wc_buffers >= 1 && c->wc_buffers <= 1024, "wc_buffers must be from 1 to 1024");
     REQUIRE(c->fill_buffers <= 4096, "fill_buffers must not exceed 4096 (0: no limit)");
@@ -31,8 +47,7 @@ static const char *check_core(const MemCpuConfig *c) {
             "prefetch_degree must be from 1 to prefetch_distance");
     REQUIRE(c->prefetch_buffers <= 4096, "prefetch_buffers must not exceed 4096 (0: no limit)");
     REQUIRE(c->l2_requests <= 4096, "l2_requests must not exceed 4096 (0: no limit)");
-    REQUIRE(c->pause_ps <= MAX_LATENCY_PS, "pause_ps must not exceed 1 s");
-    return NULL;
+    return check_instructions(c);
 }
 
 const char *memsys_check_cpu(const MemCpuConfig *c) {

@@ -32,6 +32,7 @@ struct MemSys {
     bool stores_posted;
     bool clwb_keeps_line;
     mem_ps pause_ps;
+    mem_ps insn_ps[MEM_INSN_COSTS];
     MemTraceWriter *trace;                 /* or NULL */
     MemWindow windows[MEMSYS_MAX_WINDOWS]; /* as mapped last */
     /* Changed by every miss: on other lines of the host, which may be two cores far apart. */

@@ -12,6 +12,18 @@ static void use_mode(MemSys *m, bool timed) {
     m->llc_ps = timed ? m->llc_configured_ps : 0;
 }
 
+static void set_instruction_costs(MemSys *m, const MemCpuConfig *cpu) {
+    const mem_ps insn_ps[MEM_INSN_COSTS] = {
+        [MEM_INSN_CPUID] = cpu->cpuid_ps,     [MEM_INSN_RDMSR] = cpu->rdmsr_ps,
+        [MEM_INSN_WRMSR] = cpu->wrmsr_ps,     [MEM_INSN_MOV_CR] = cpu->mov_cr_ps,
+        [MEM_INSN_MOV_CR3] = cpu->mov_cr3_ps, [MEM_INSN_MOV_DR] = cpu->mov_dr_ps,
+        [MEM_INSN_INVLPG] = cpu->invlpg_ps,   [MEM_INSN_LOAD_TABLE] = cpu->load_table_ps,
+        [MEM_INSN_IRET] = cpu->iret_ps,       [MEM_INSN_RDTSC] = cpu->rdtsc_ps,
+        [MEM_INSN_WBINVD] = cpu->wbinvd_ps,
+    };
+    memcpy(m->insn_ps, insn_ps, sizeof(insn_ps));
+}
+
 MemSys *memsys_new(const MemCpuConfig *cpu, const MemCallbacks *cb) {
     assert(!memsys_check_cpu(cpu));
     MemSys *m = mem_aligned_alloc(alignof(MemSys), sizeof(*m));
@@ -27,6 +39,7 @@ MemSys *memsys_new(const MemCpuConfig *cpu, const MemCallbacks *cb) {
     m->stores_posted = cpu->store_buffer != 0;
     m->clwb_keeps_line = cpu->clwb_keeps_line;
     m->pause_ps = cpu->pause_ps;
+    set_instruction_costs(m, cpu);
     m->callbacks = *cb;
     m->posted = mem_sys_posted_new(memsys_l1_slots(m));
     use_mode(m, false);

@@ -43,6 +43,17 @@ static const MemParam cpu_params[] = {
     P(COUNT, l2_requests, "l2-requests", false, NULL, 16, "lines under way to L2 at once, demanded or prefetched"),
     P(BOOL, clwb_keeps_line, "clwb-keeps-line", false, NULL, true, "off: CLWB drops the line, as CLFLUSHOPT does"),
     P(TIME, pause_ps, "pause-ps", false, NULL, 0, "what PAUSE takes beside an instruction's time"),
+    P(TIME, cpuid_ps, "cpuid-ps", false, NULL, 0, "what CPUID takes"),
+    P(TIME, rdmsr_ps, "rdmsr-ps", false, NULL, 0, "what RDMSR takes"),
+    P(TIME, wrmsr_ps, "wrmsr-ps", false, NULL, 0, "what WRMSR takes"),
+    P(TIME, mov_cr_ps, "mov-cr-ps", false, NULL, 0, "what a write of CR0 or CR4 takes"),
+    P(TIME, mov_cr3_ps, "mov-cr3-ps", false, NULL, 0, "what a write of CR3 takes"),
+    P(TIME, mov_dr_ps, "mov-dr-ps", false, NULL, 0, "what a write of a debug register takes"),
+    P(TIME, invlpg_ps, "invlpg-ps", false, NULL, 0, "what INVLPG takes"),
+    P(TIME, load_table_ps, "load-table-ps", false, NULL, 0, "what LGDT, LIDT, LLDT and LTR take"),
+    P(TIME, iret_ps, "iret-ps", false, NULL, 0, "what IRET and RSM take"),
+    P(TIME, rdtsc_ps, "rdtsc-ps", false, NULL, 0, "what RDTSC and RDTSCP take"),
+    P(TIME, wbinvd_ps, "wbinvd-ps", false, NULL, 0, "what WBINVD and INVD take beside what they write back"),
 };
 #undef CONFIG
 

@@ -2,6 +2,8 @@
 #include "ref_system.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 using LineBytes = RefTimedDevice::LineBytes;
 
@@ -648,6 +650,24 @@ mem_ps RefSystem::fence(MemFenceKind kind, mem_ps now) {
     }
     wait_fence(until);
     return at_ - now_;
+}
+
+mem_ps RefSystem::instruction(MemInsn insn, mem_ps now) {
+    const std::map<MemInsn, mem_ps> costs = {
+        {MEM_INSN_CPUID, cpu_.cpuid_ps},     {MEM_INSN_RDMSR, cpu_.rdmsr_ps},
+        {MEM_INSN_WRMSR, cpu_.wrmsr_ps},     {MEM_INSN_MOV_CR, cpu_.mov_cr_ps},
+        {MEM_INSN_MOV_CR3, cpu_.mov_cr3_ps}, {MEM_INSN_MOV_DR, cpu_.mov_dr_ps},
+        {MEM_INSN_INVLPG, cpu_.invlpg_ps},   {MEM_INSN_LOAD_TABLE, cpu_.load_table_ps},
+        {MEM_INSN_IRET, cpu_.iret_ps},       {MEM_INSN_RDTSC, cpu_.rdtsc_ps},
+        {MEM_INSN_WBINVD, cpu_.wbinvd_ps},   {MEM_INSN_WRMSR_RELAXED, cpu_.wrmsr_ps},
+    };
+    enter(now);
+    if (!std::set{MEM_INSN_RDMSR, MEM_INSN_RDTSC, MEM_INSN_WRMSR_RELAXED}.contains(insn)) {
+        send_all_buffers();
+        begin_operation();
+        wait_fence(std::max({at_, loads_done(), stores_done()}));
+    }
+    return at_ - now_ + (timed_ ? costs.at(insn) : 0);
 }
 
 mem_ps RefSystem::barrier(mem_ps now) {

@@ -14,6 +14,7 @@ class RefSystem {
     mem_ps nt_store(uint64_t hpa, uint32_t size, mem_ps now);
     mem_ps flush(uint64_t hpa, MemFlushKind kind, mem_ps now);
     mem_ps fence(MemFenceKind kind, mem_ps now);
+    mem_ps instruction(MemInsn insn, mem_ps now);
     mem_ps barrier(mem_ps now);
     mem_ps wbinvd(mem_ps now);
     void map_window(uint32_t index, const MemWindow &window, mem_ps now);

@@ -35,7 +35,18 @@ MemCpuConfig draw_cpu(Choices &c) {
             .prefetch_degree = 1 + c.below(distance),
             .prefetch_buffers = c.below(4),
             .l2_requests = c.below(7),
-            .clwb_keeps_line = c.below(2) == 1};
+            .clwb_keeps_line = c.below(2) == 1,
+            .cpuid_ps = 7,
+            .rdmsr_ps = 1007,
+            .wrmsr_ps = 2007,
+            .mov_cr_ps = 3007,
+            .mov_cr3_ps = 4007,
+            .mov_dr_ps = 5007,
+            .invlpg_ps = 6007,
+            .load_table_ps = 7007,
+            .iret_ps = 8007,
+            .rdtsc_ps = 9007,
+            .wbinvd_ps = 10007};
 }
 
 // What may change at run time.
@@ -216,6 +227,11 @@ class Scenario {
         mem_ps stall = memsys_fence(m_.get(), kind, now_);
         stalled(stall, ref_.fence(kind, now_));
     }
+    void instruction() {
+        auto insn = MemInsn(c_.below(MEM_INSN_COSTS + 1));
+        mem_ps stall = memsys_instruction(m_.get(), insn, now_);
+        stalled(stall, ref_.instruction(insn, now_));
+    }
     void barrier() {
         mem_ps stall = memsys_barrier(m_.get(), now_);
         stalled(stall, ref_.barrier(now_));
@@ -285,6 +301,7 @@ class Scenario {
             {20, "flush", [](Scenario &s) { s.flush(); }},
             {30, "nt_store", [](Scenario &s) { s.nt_store(); }},
             {16, "fence", [](Scenario &s) { s.fence(); }},
+            {6, "instruction", [](Scenario &s) { s.instruction(); }},
             {3, "barrier", [](Scenario &s) { s.barrier(); }},
             {2, "wbinvd", [](Scenario &s) { s.wbinvd(); }},
             {2, "map", [](Scenario &s) { s.map(s.c_.below(kWindows)); }},
@@ -293,7 +310,7 @@ class Scenario {
             {1, "power", [](Scenario &s) { s.power(); }},
             {1, "reset_counters", [](Scenario &s) { s.reset_counters(); }},
         };
-        uint32_t draw = c_.below(240);
+        uint32_t draw = c_.below(246);
         const Kind *kind = kKinds;
         while (draw >= kind->weight) {
             draw -= kind++->weight;

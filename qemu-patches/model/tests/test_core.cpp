@@ -267,6 +267,42 @@ TEST(Fences, EachWaitsForWhatItsNameSays) {
     EXPECT_EQ(stall(MEM_MFENCE), r.fence_ps());
 }
 
+TEST(Fences, AnInstructionThatSerialisesWaitsAndThenTakesItsTime) {
+    MemCpuConfig cpu = core_cpu();
+    cpu.cpuid_ps = 83 * kNs;
+    cpu.rdmsr_ps = 19 * kNs;
+    cpu.wrmsr_ps = 59 * kNs;
+    auto stall = [&](MemInsn insn) {
+        Rig r(cpu, small_device(true));
+        uint32_t slot;
+        EXPECT_EQ(memsys_store(r.m, 1 << 20, r.now, &slot), 0u);
+        return memsys_instruction(r.m, insn, r.now);
+    };
+    EXPECT_EQ(stall(MEM_INSN_CPUID), kDram + cpu.cpuid_ps);
+    EXPECT_EQ(stall(MEM_INSN_WRMSR), kDram + cpu.wrmsr_ps);
+    EXPECT_EQ(stall(MEM_INSN_WRMSR_RELAXED), cpu.wrmsr_ps);
+    EXPECT_EQ(stall(MEM_INSN_RDMSR), cpu.rdmsr_ps);
+    EXPECT_EQ(stall(MEM_INSN_MOV_CR), kDram); // not stated: it only waits
+}
+
+TEST(Fences, AnInstructionThatSerialisesSendsTheWriteCombiningBuffers) {
+    Rig r(core_cpu(), small_device(true));
+    r.load(kWindow + 64); // the page is in the device cache
+    EXPECT_EQ(memsys_nt_store(r.m, kWindow, 8, r.now), 0u);
+    EXPECT_EQ(memsys_instruction(r.m, MEM_INSN_RDTSC, r.now), 0u);
+    EXPECT_EQ(r.state_at(0, r.now), MEM_LINE_CPU_DIRTY);
+    EXPECT_EQ(memsys_instruction(r.m, MEM_INSN_CPUID, r.now), 0u);
+    EXPECT_EQ(r.state_at(0, r.now), MEM_LINE_IN_FLIGHT);
+}
+
+TEST(Fences, OutsideARegionNoInstructionCosts) {
+    MemCpuConfig cpu = core_cpu();
+    cpu.cpuid_ps = 83 * kNs;
+    Rig r(cpu, small_device(true));
+    memsys_set_timed(r.m, false);
+    EXPECT_EQ(memsys_instruction(r.m, MEM_INSN_CPUID, r.now), 0u);
+}
+
 // A write-back that starts late must not make the model forget what is under way until then.
 TEST(Fences, AFlushThatWaitsForItsStoreForgetsNoEarlierWrite) {
     Rig r(core_cpu(), small_device(true));

@@ -525,6 +525,12 @@ void timed_mem_fence(CPUState *cpu, MemFenceKind kind)
 void timed_mem_wbinvd(CPUState *cpu)
 {
     charge(cpu, memsys_wbinvd(tm.memsys, call_time(cpu)));
+    timed_mem_insn(cpu, MEM_INSN_WBINVD);
+}
+
+void timed_mem_insn(CPUState *cpu, MemInsn insn)
+{
+    charge(cpu, memsys_instruction(tm.memsys, insn, call_time(cpu)));
 }
 
 void timed_mem_pause(CPUState *cpu)

@@ -144,6 +144,7 @@ void timed_mem_flush(CPUState *cpu, hwaddr paddr, MemFlushKind kind);
 void timed_mem_fence(CPUState *cpu, MemFenceKind kind);
 void timed_mem_wbinvd(CPUState *cpu);
 void timed_mem_pause(CPUState *cpu);
+void timed_mem_insn(CPUState *cpu, MemInsn insn);
 
 /*
  * One iteration of MOVS, STOS or LODS with REP, of @size bytes. TCG counts it
