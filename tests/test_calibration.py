@@ -48,6 +48,9 @@ def rows_of(test: str) -> list[dict[str, Any]]:
         case "mix":
             mixes = ((1, 0), (3, 1), (2, 1), (1, 1), (0, 1))
             return [{"test": test, "reads": r, "writes": w, "bandwidth_mb_s": 1000.0 * r + w} for r, w in mixes]
+        case "core":
+            passes = ("load", "update", "copy", "store", "nt-copy", "nt-store")
+            return [{"test": test, "pass": name, "bandwidth_mb_s": 1000.0 * i} for i, name in enumerate(passes, 1)]
         case "paced":
             return [{"test": test, "roi": i, "mean_rounds": 9} for i in (1, 2)]
         case "persist":

@@ -65,6 +65,12 @@ def test_a_sample_of_the_chases_is_a_row_of_loads(calibrate: Path, tmp_path: Pat
     assert (eight["loads"], eight["cold_permille"], eight["samples"]) == (8, 323, 4 * 256)
 
 
+def test_one_core_passes_over_the_file_in_each_way(calibrate: Path, tmp_path: Path) -> None:
+    got = rows(calibrate, tmp_path, "core")
+    assert [row["pass"] for row in got] == ["load", "update", "copy", "store", "nt-copy", "nt-store"]
+    assert all(float(str(row["bandwidth_mb_s"])) > 0 for row in got)
+
+
 def test_paced_loads_name_their_region(calibrate: Path, tmp_path: Path) -> None:
     assert [row["roi"] for row in rows(calibrate, tmp_path, "mix", "paced")[5:]] == list(range(6, 20))
 

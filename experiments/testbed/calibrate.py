@@ -232,6 +232,10 @@ def _mix_gb_s(measured: Measured, reads: int, writes: int) -> float:
     return float(measured.row("mix", reads=reads, writes=writes)["bandwidth_mb_s"]) / 1000
 
 
+def _core_gb_s(name: str) -> Callable[[Measured], float]:
+    return lambda measured: float(measured.row("core", **{"pass": name})["bandwidth_mb_s"]) / 1000
+
+
 def _percentile_ns(name: str) -> Callable[[Measured], float]:
     return lambda measured: float(measured.row("percentiles")[name]) + measured.study.tool_ns
 
@@ -285,6 +289,12 @@ VALUES: dict[str, Callable[[Measured], float]] = {
     "mix_3_1_gb_s": lambda m: _mix_gb_s(m, 3, 1),
     "mix_2_1_gb_s": lambda m: _mix_gb_s(m, 2, 1),
     "mix_1_1_gb_s": lambda m: _mix_gb_s(m, 1, 1),
+    "core_load_gb_s": _core_gb_s("load"),
+    "core_update_gb_s": _core_gb_s("update"),
+    "core_copy_gb_s": _core_gb_s("copy"),
+    "core_store_gb_s": _core_gb_s("store"),
+    "core_nt_copy_gb_s": _core_gb_s("nt-copy"),
+    "core_nt_store_gb_s": _core_gb_s("nt-store"),
     "far_gb_s": lambda m: float(m.row("far")["bandwidth_mb_s"]) / 1000,
     "far_write_gb_s": lambda m: float(m.row("far-write")["bandwidth_mb_s"]) / 1000,
     "array_read_us": _array_read_us,

@@ -15,10 +15,15 @@ static const struct {
     const char *name;
     void (*run)(struct setup *);
 } tests[] = {
-    {"chase", test_chase},     {"percentiles", test_percentiles},
-    {"random", test_random},   {"loaded", test_loaded},
-    {"mix", test_mix},         {"paced", test_paced},
-    {"far", test_far},         {"far-write", test_far_write},
+    {"chase", test_chase},
+    {"percentiles", test_percentiles},
+    {"random", test_random},
+    {"loaded", test_loaded},
+    {"mix", test_mix},
+    {"core", test_core},
+    {"paced", test_paced},
+    {"far", test_far},
+    {"far-write", test_far_write},
     {"persist", test_persist},
 };
 enum { TESTS = sizeof tests / sizeof *tests };
@@ -26,7 +31,7 @@ enum { TESTS = sizeof tests / sizeof *tests };
 static void usage(void) {
     fail("usage: calibrate --size SIZE [--file PATH] [--cache SIZE] [--page SIZE] [--row LOADS] [--cold "
          "PERMILLE] [--cached PERMILLE,...] [--quick] TEST..., where a TEST is chase, percentiles, random, loaded, "
-         "mix, paced, far, far-write or persist");
+         "mix, core, paced, far, far-write or persist");
 }
 
 static uint64_t parse_count(const char *option, const char *text, uint64_t most) {

@@ -67,6 +67,7 @@ void test_percentiles(struct setup *s);
 void test_random(struct setup *s);
 void test_loaded(struct setup *s);
 void test_mix(struct setup *s);
+void test_core(struct setup *s);
 void test_paced(struct setup *s);
 void test_far(struct setup *s);
 void test_far_write(struct setup *s);

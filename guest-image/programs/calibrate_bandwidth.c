@@ -50,6 +50,70 @@ void test_mix(struct setup *s) {
     }
 }
 
+static void load_pass(char *from, char *to, uint64_t bytes) {
+    (void)to;
+    for (uint64_t at = 0; at < bytes; at += LINE_BYTES)
+        (void)*(volatile char *)(from + at);
+}
+
+static void update_pass(char *from, char *to, uint64_t bytes) {
+    (void)to;
+    for (uint64_t at = 0; at < bytes; at += LINE_BYTES) {
+        (void)*(volatile char *)(from + at);
+        store_line(from + at);
+    }
+}
+
+static void copy_pass(char *from, char *to, uint64_t bytes) {
+    for (uint64_t at = 0; at < bytes; at += LINE_BYTES) {
+        (void)*(volatile char *)(from + at);
+        store_line(to + at);
+    }
+}
+
+static void store_pass(char *from, char *to, uint64_t bytes) {
+    (void)from;
+    for (uint64_t at = 0; at < bytes; at += LINE_BYTES)
+        store_line(to + at);
+}
+
+static void nt_copy_pass(char *from, char *to, uint64_t bytes) {
+    for (uint64_t at = 0; at < bytes; at += LINE_BYTES) {
+        (void)*(volatile char *)(from + at);
+        nt_store_line(to + at);
+    }
+}
+
+static void nt_store_pass(char *from, char *to, uint64_t bytes) {
+    (void)from;
+    for (uint64_t at = 0; at < bytes; at += LINE_BYTES)
+        nt_store_line(to + at);
+}
+
+// One core, in order, over what the CPU's caches do not hold: the bytes that the program reads and those that it writes
+// count, those of a line that a store reads for ownership do not, as in the published ones.
+void test_core(struct setup *s) {
+    static const struct {
+        const char *name;
+        void (*run)(char *from, char *to, uint64_t bytes);
+        unsigned moved; // lines read and written for each of the pass
+    } passes[] = {{"load", load_pass, 1},   {"update", update_pass, 2},   {"copy", copy_pass, 2},
+                  {"store", store_pass, 1}, {"nt-copy", nt_copy_pass, 2}, {"nt-store", nt_store_pass, 1}};
+    const uint64_t half = s->stream_bytes / 2 / LINE_BYTES * LINE_BYTES;
+    for (unsigned p = 0; p < sizeof passes / sizeof *passes; p++) {
+        settle(s, s->stream_bytes);
+        begin_point(s);
+        uint64_t begin_ns = now_ns();
+        passes[p].run(s->base, s->base + half, half);
+        _mm_mfence();
+        uint64_t took_ns = now_ns() - begin_ns;
+        testbed_roi_end();
+        fprintf(s->result, "{\"test\":\"core\",\"pass\":\"%s\",\"bandwidth_mb_s\":%.1f}\n", passes[p].name,
+                (double)(half * passes[p].moved) * 1000.0 / (double)took_ns);
+        fflush(s->result);
+    }
+}
+
 static inline void spin(uint64_t rounds) {
     if (rounds)
         __asm__ volatile("1:\n\tdec %0\n\tjnz 1b" : "+r"(rounds) : : "cc");
