@@ -14,11 +14,22 @@ from distributed import Security
 from distributed.core import rpc
 from distributed.protocol.pickle import dumps
 
-PATIENCE_S = 20  # of a host that is loaded: a port that refuses does so at once
+PATIENCE_S = 20  # of a host that is loaded
+OPERATIONS = ("run", "run_function")  # of a worker and its nanny; of a scheduler
+
+
+async def answers(address: str) -> bool:
+    """Something listens there: Dask would ask a port that refuses again and again until its patience ends."""
+    host, _, port = address.partition("://")[2].rpartition(":")
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), PATIENCE_S)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
 
 
 async def attempt(address: str, security: Security, operation: str) -> str:
-    """A worker and its nanny run functions by "run", a scheduler by "run_function"."""
     there = rpc(address, connection_args=security.get_connection_args("client"), timeout=PATIENCE_S)
     try:
         call = getattr(there, operation)(function=dumps(os.getpid), args=(), kwargs={}, wait=True)
@@ -30,6 +41,11 @@ async def attempt(address: str, security: Security, operation: str) -> str:
     return f"ran as process {answer['result']}" if isinstance(answer, dict) and answer.get("status") == "OK" else ""
 
 
+async def intrude(address: str, security: Security) -> str:
+    tries = [await attempt(address, security, operation) for operation in OPERATIONS if await answers(address)]
+    return next(filter(None, tries), "refused")
+
+
 async def main() -> None:
     folder, *addresses = sys.argv[1:]
     security = Security()
@@ -37,9 +53,8 @@ async def main() -> None:
         cert, key = (str(Path(folder, f"host.{kind}")) for kind in ("crt", "key"))
         paths = {"tls_ca_file": str(Path(folder, "ca.crt")), "tls_client_cert": cert, "tls_client_key": key}
         security = Security(require_encryption=False, **paths)
-    for address in addresses:
-        came = [await attempt(address, security, operation) for operation in ("run", "run_function")]
-        print(next(filter(None, came), "refused"), flush=True)
+    for came in await asyncio.gather(*(intrude(address, security) for address in addresses)):
+        print(came)
 
 
 if __name__ == "__main__":
