@@ -37,6 +37,7 @@ OTHER_WORKLOADS = [*WORKLOADS[:2], WORKLOADS[3], "bench_guest copy_8b --ops 4000
 SAME_HITS = (0, 4)
 # PMDK's reads go to the device, whose quartered cache makes much of what interrupts displace: docs/replay.md.
 TOLERANCE = {1: 0.2}
+HITS_SHARE = {1: 0.04}  # of all accesses to the device; of the others a thousandth
 
 
 def span_ps(roi: dict[str, Any]) -> int:
@@ -80,7 +81,7 @@ def test_a_replay_on_another_device_is_the_guest_on_that_device(
         print(f"replay {replay_ps / guest_ps - 1:+.4%}, {want}, {have}")
         tolerance = TOLERANCE.get(n, 0.01)
         assert replay_ps == pytest.approx(guest_ps, rel=tolerance), OTHER_WORKLOADS[n]
-        slack = 0 if n in SAME_HITS else 5 + int(sum(want.values()) * tolerance / 10)
+        slack = 0 if n in SAME_HITS else 5 + int(sum(want.values()) * HITS_SHARE.get(n, 0.001))
         assert have == pytest.approx(want, rel=0, abs=slack), OTHER_WORKLOADS[n]
 
 
