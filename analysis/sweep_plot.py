@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from testbed import manifest, units
+from testbed import bases, manifest, units
 from testbed.errors import TestbedError
 from testbed.manifest import GuestConfig, Manifest, PlotSection
 from testbed.results import Result
@@ -198,7 +198,7 @@ def drawn(name: str) -> Callable[[Gathered, Path], Drawn]:
     """What draws the manifest of this name, as the catalogue has it."""
 
     def draw_it(gathered: Gathered, folder: Path) -> Drawn:
-        path, results = manifest.find(name), gathered.results[name]
+        path, results = bases.find(name), gathered.results[name]
         study = of_results(manifest.load(path, results[0].data["scale"]), path, results)
         check(study, path)
         keys, (title, caption) = columns(study), study.title.split("\n")

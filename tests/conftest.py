@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed import bases
 from testbed import manifest as manifests
 from testbed.executor import GuestOutcome, GuestSpec
 from testbed.manifest import GuestConfig
@@ -95,5 +96,5 @@ def session() -> Session:
 @pytest.fixture(scope="session")
 def quick_guest() -> GuestConfig:
     """The machine of the quick manifest."""
-    path = manifests.find("kv-ycsb-quick")
+    path = bases.find("kv-ycsb-quick")
     return manifests.guest_config(manifests.load(path), path)

@@ -8,7 +8,7 @@ import pytest
 
 from analysis import causes, scorecard
 from analysis.drawn import Comparison
-from testbed import manifest
+from testbed import bases, manifest
 from testbed.errors import TestbedError
 from testbed.results import Result
 
@@ -62,7 +62,7 @@ def test_numbers_without_an_experiment_keep_no_cause() -> None:
 
 def test_every_cause_names_runs_that_there_are() -> None:
     """No cause points beside the runs of its experiment, for the engine that it speaks of."""
-    labels = {f"{name}/{run.label}" for name in causes.manifests() for run in manifest.runs(manifest.find(name))}
+    labels = {f"{name}/{run.label}" for name in causes.manifests() for run in manifest.runs(bases.find(name))}
     labels |= set(causes.manifests())
     for cause in causes.load():
         engine = cause.number or (cause.what if cause.what.replace("-", "").isalnum() else "snapshot")

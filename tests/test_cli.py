@@ -46,7 +46,7 @@ def test_a_program_that_does_not_exist() -> None:
 
 
 def test_an_interrupt_is_one_sentence_and_status_130() -> None:
-    program = "def stop(_): raise KeyboardInterrupt\nfrom testbed import cli\ncli.manifests.find = stop\ncli.main()"
+    program = "def stop(_): raise KeyboardInterrupt\nfrom testbed import cli\ncli.bases.find = stop\ncli.main()"
     done = subprocess.run([sys.executable, "-c", program, "run", "latency"], capture_output=True, text=True)
     sentence = "testbed: interrupted; finished results are kept and the next run goes on from them\n"
     assert (done.returncode, done.stderr, done.stdout) == (130, sentence, "")

@@ -16,7 +16,7 @@ from test_trust import INTRUDER
 from trace_writer import small_trace
 
 from conftest import MockExecutor, QuietReporter
-from testbed import build, manifest
+from testbed import bases, build, manifest
 from testbed.paths import REPO
 from testbed.runner import drive, run_all
 
@@ -96,7 +96,7 @@ def test_testbed_commands_work(command: str, tmp_path: Path) -> None:
 
 def test_results_are_explained_and_compared(tmp_path: Path) -> None:
     """Those that the commands name, of mock guests: what differs is found, with the status that running.md states."""
-    runs = [run for run in manifest.runs(manifest.find("kv-ycsb")) if run.label in ("A-snapshot-1", "A-pmdk-1")]
+    runs = [run for run in manifest.runs(bases.find("kv-ycsb")) if run.label in ("A-snapshot-1", "A-pmdk-1")]
     for root in (tmp_path / "results", tmp_path / "other-clone/results"):
         drive(run_all(runs, {"qemu": "q" * 64}, MockExecutor(), root, QuietReporter()))
     (tmp_path / "here").mkdir()

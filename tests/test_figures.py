@@ -13,10 +13,9 @@ import pytest
 
 from analysis import catalogue, causes
 from conftest import MockExecutor
-from testbed import figures, packages, results
+from testbed import bases, figures, packages, results
 from testbed.errors import TestbedError
 from testbed.executor import GuestOutcome, GuestSpec
-from testbed.paths import MANIFESTS
 
 KEYS = {"qemu": "a", "base": "b"}
 
@@ -164,7 +163,7 @@ def test_every_figure_has_a_machine_at_every_scale(
     entry: catalogue.Entry, scale: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packages, "resolve", lambda names: names)  # asks no network
-    assert all((MANIFESTS / f"{name}.toml").exists() for name in (*entry.manifests, *entry.sweeps))
+    assert all(bases.find(name).exists() for name in (*entry.manifests, *entry.sweeps))
     assert figures.runs_of([entry], scale) or entry.sweeps
 
 

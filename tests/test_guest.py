@@ -18,7 +18,7 @@ import pytest
 from guest_rig import is_alive, qemu_processes
 from qemu.qmp import QMPClient, QMPError
 
-from testbed import latency, manifest, results
+from testbed import bases, latency, manifest, results
 from testbed.errors import TestbedError
 from testbed.executor import GuestOutcome, GuestSpec, QemuExecutor
 from testbed.job import script_job
@@ -68,7 +68,7 @@ def test_a_qemu_that_does_not_start_says_why(session: Session, quick_guest: Gues
 
 
 def test_every_latency_is_within_one_percent(session: Session, tmp_path: Path) -> None:
-    runs = manifest.runs(manifest.find("latency"))
+    runs = manifest.runs(bases.find("latency"))
     result = run_with_bar(runs, session.keys, session.executor, tmp_path)[0]
     rows = latency.table(result, runs[0].guest)
     assert [row.metric for row in rows] == list(latency.STALLS)
@@ -94,7 +94,7 @@ def spin() -> None:
 
 def test_results_do_not_depend_on_the_load_of_the_host(session: Session, tmp_path: Path) -> None:
     """The same manifest twice, once with both cores loaded by something else: byte-identical files."""
-    runs = manifest.runs(manifest.find("kv-ycsb-quick"))
+    runs = manifest.runs(bases.find("kv-ycsb-quick"))
     idle = run_with_bar(runs, session.keys, session.executor, tmp_path / "idle")
     load = [multiprocessing.get_context("fork").Process(target=spin, daemon=True) for _ in range(2)]
     for process in load:

@@ -10,7 +10,7 @@ from cluster_rig import Cluster, open_cluster, wait_until, watched
 from guest_rig import is_alive, qemu_processes
 
 from conftest import QuietReporter
-from testbed import manifest, scratch
+from testbed import bases, manifest, scratch
 from testbed.capacity import Capacity
 from testbed.manifest import Run
 from testbed.runner import drive, run_all
@@ -25,8 +25,8 @@ BOOT_S = 2  # a guest that is killed after so long has booted and is at work, or
 
 def four_runs(folder: Path) -> list[Run]:
     path = folder / "kv-four.toml"
-    quick = manifest.find("kv-ycsb-quick").read_text()
-    path.write_text(quick.replace('"kv-ycsb-quick"', '"kv-four"').replace("seed = [1]", "seed = [1, 2]"))
+    quick = bases.find("kv-ycsb-quick").read_text()
+    path.write_text(quick.replace('"kv-ycsb-quick"', '"kv-four"') + "matrix.seed = [1, 2]\n")
     runs = manifest.runs(path)
     assert len(runs) == 4
     return runs

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from analysis import records
-from testbed import manifest
+from testbed import bases, manifest
 from testbed.results import Result
 from testbed.runner import run_with_bar
 from testbed.session import Session
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.guest
 
 
 def run(session: Session, name: str, point: dict[str, str], root: Path) -> tuple[Result, records.Records]:
-    path = manifest.find(name)
+    path = bases.find(name)
     chosen = [run for run in manifest.runs(path, SCALE) if point.items() <= run.point.items()]
     result = run_with_bar(chosen, session.keys, session.executor, root)[0]
     return result, records.of_results([result], manifest.load(path).results.pattern)

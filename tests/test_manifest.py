@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import MANIFEST
-from testbed import grid, manifest, profiles, units
+from testbed import bases, grid, manifest, profiles, units
 from testbed.errors import TestbedError
-from testbed.paths import MANIFESTS, PROFILES
+from testbed.paths import PROFILES
 
 ORIGIN = Path("m.toml")
 ENGINES = ("snapshot", "pmdk", "volatile")
@@ -113,10 +113,10 @@ def test_bad_input_names_file_key_and_fix(small_manifest: Path, old: str, new: s
 
 def test_an_unknown_manifest_name_lists_those_that_ship() -> None:
     with pytest.raises(TestbedError, match=r"no manifest 'kv'; .*kv-ycsb, kv-ycsb-quick, .*latency"):
-        manifest.find("kv")
+        bases.find("kv")
 
 
-@pytest.mark.parametrize("path", sorted(MANIFESTS.glob("*.toml")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", bases.shipped(), ids=lambda p: p.stem)
 def test_every_manifest_that_ships_is_valid(path: Path) -> None:
     assert manifest.load(path).name == path.stem
     assert manifest.runs(path)

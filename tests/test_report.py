@@ -19,7 +19,7 @@ import report_sample
 from analysis.drawn import Comparison
 from analysis.report import build, machines, page, pdf, svg
 from analysis.report import index as indices
-from testbed import canonical, manifest, results
+from testbed import bases, canonical, manifest, results
 from testbed.errors import TestbedError
 
 A4_POINTS, MARGIN_POINTS = 595.28, 45.35
@@ -243,7 +243,7 @@ def test_cells_are_sorted_by_the_number_they_begin_with(value: Any, text: str, n
 
 
 def test_what_an_override_changed_is_stated(tmp_path: Path) -> None:
-    run = manifest.runs(manifest.find("kyoto"))[0]
+    run = manifest.runs(bases.find("kyoto"))[0]
     outcome = {"outcome": "ok", "rows": [], "rois": []}
     found = machines.Machines([results.store(tmp_path / "r.json", run, report_sample.KEYS, outcome)])
     changes = next(iter(found.machines.values())).changes

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from conftest import MANIFEST
-from testbed import manifest, scales
+from testbed import bases, manifest, scales
 from testbed.errors import TestbedError
-from testbed.paths import MANIFESTS
 
 DEVICES = MANIFEST.replace('profile = "snapshot-paper-mss"', 'profile = "{device}"').replace(
     "[matrix]", '[matrix]\ndevice = ["snapshot-paper-mss", "optane-dcpmm"]'
@@ -17,7 +16,7 @@ DEVICES = MANIFEST.replace('profile = "snapshot-paper-mss"', 'profile = "{device
 
 def test_every_row_is_of_a_manifest_and_grows_towards_full() -> None:
     for name, row in scales.load().items():
-        assert manifest.load(MANIFESTS / f"{name}.toml")
+        assert manifest.load(bases.find(name))
         assert row.quick >= row.standard >= row.full == 1
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from analysis import causes
 from analysis.catalogue import FIGURES, STUDIES
-from testbed.paths import MANIFESTS, REPO
+from testbed import bases
+from testbed.paths import REPO
 
 FUNCTION_LINES_MAX = 70
 TEXT = {".py", ".sh", ".c", ".h", ".cpp", ".hpp", ".cc", ".toml", ".yml", ".md", ".cfg", ".patch", ".txt", ".cmake", ""}
@@ -120,12 +121,12 @@ def test_every_manifest_is_used() -> None:
     )
     for path in tracked():
         used |= {".py": looked_up, ".md": run_by}.get(path.suffix, lambda _: set())(path.read_text(errors="replace"))
-    assert [path.stem for path in MANIFESTS.glob("*.toml") if path.stem not in used] == []
+    assert [path.stem for path in bases.shipped() if path.stem not in used] == []
 
 
 def test_a_manifest_whose_name_is_only_a_word_is_not_used() -> None:
     assert looked_up('"speed"\nx = {"wear": 1}\nsort("list")\ntext.find(y)') == set()
-    assert looked_up('manifest.find("speed")') == {"speed"}
+    assert looked_up('bases.find("speed")') == {"speed"}
     assert run_by("the `list` of wear at full speed; `testbed results list`") == set()
     assert run_by("`testbed run wear --scale 8` and\n$ testbed sweep list --replay # of speed") >= {"wear", "list"}
     assert "speed" not in run_by("$ testbed sweep list --replay # of speed")

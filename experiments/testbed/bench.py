@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import boots, manifest, tables
+from . import bases, boots, manifest, tables
 from .errors import RunFailed
 from .executor import GuestOutcome, GuestSpec, QemuExecutor
 from .job import script_job
@@ -107,7 +107,7 @@ def ratios(stock: list[Timing], ours: list[Timing]) -> dict[str, float]:
 
 async def alternate(stock: Session, ours: Session) -> tuple[list[Timing], list[Timing]]:
     """ROUNDS guests of each QEMU, in turn and one at a time."""
-    path = manifest.find("speed")
+    path = bases.find("speed")
     guest = manifest.guest_config(manifest.load(path), path)
     job = script_job(JOB)
     timings: tuple[list[Timing], list[Timing]] = ([], [])
@@ -119,7 +119,7 @@ async def alternate(stock: Session, ours: Session) -> tuple[list[Timing], list[T
 
 async def empty_runs(session: Session) -> dict[str, float]:
     """Host seconds of a run whose job does nothing, in a machine of its own and in a copy of a booted one, in turn."""
-    path = manifest.find("speed")
+    path = bases.find("speed")
     spec = GuestSpec(manifest.guest_config(manifest.load(path), path), script_job("true"))
     alone_s, copy_s = [], []
     async with boots.shared(session.executor, 1) as copies:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from . import cli_results, luggage, outputs, packages, scales, tables, verdicts
+from . import bases, cli_results, luggage, outputs, packages, scales, tables, verdicts
 from . import demo as demo_module
 from . import doctor as doctor_module
 from . import figures as figures_module
@@ -88,7 +88,7 @@ def run(
 
       testbed run kv-ycsb --scheduler tls://HOST:8786
     """
-    path = manifests.find(manifest)
+    path = bases.find(manifest)
     divisor = scales.divisor(scale, path.stem)
     runs = manifests.runs(path, divisor)
     if dry_run:
@@ -123,7 +123,7 @@ def sweep(
         raise TestbedError(
             "testbed sweep works by --replay; a manifest can run a configuration in a guest: testbed run"
         )
-    path = manifests.find(manifest)
+    path = bases.find(manifest)
     grid = configurations(path)
     if dry_run:
         verdicts.check_grid(path, manifests.guest_config(manifests.load(path), path), grid, open_replayer())
@@ -220,7 +220,7 @@ def exec_(
       testbed exec --file data.csv -- ./my-program data.csv /pmem/out
     """
     job = program_job(program, file or [], Path.cwd(), own_roi)
-    path = manifests.find(manifest)
+    path = bases.find(manifest)
     guest = manifests.guest_config(manifests.load(path), path)
     spec = GuestSpec(guest, job, media_folder=media, helper_thread=True)
     outcome = drive(open_session().executor.run(spec))
@@ -245,7 +245,7 @@ def shell(
 ) -> None:
     """An interactive guest with the device mounted at /pmem. `poweroff` or Ctrl-A X ends it."""
     check_terminal()
-    path = manifests.find(manifest)
+    path = bases.find(manifest)
     guest = manifests.guest_config(manifests.load(path), path)
     raise typer.Exit(run_shell(open_session().images, guest, media))
 
@@ -283,7 +283,7 @@ def build_(
         if name not in COMPONENTS:
             raise TestbedError(f"no component '{name}'; there are: {', '.join(COMPONENTS)}")
     needed = dict.fromkeys(n for name in names for n in (*COMPONENTS[name].needs, name))
-    products = build(tuple(needed)) | (_packages_of(manifests.find(manifest)) if manifest else {})
+    products = build(tuple(needed)) | (_packages_of(bases.find(manifest)) if manifest else {})
     tables.show("components", ("component", "path"), [(name, p.path) for name, p in products.items()])
     tables.save_json(json, {name: {"key": p.key, "path": str(p.path)} for name, p in products.items()})
 

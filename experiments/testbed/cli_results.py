@@ -8,7 +8,7 @@ import typer
 
 from analysis import moved
 
-from . import build, capacity, compare, lookup, scales, status, tables, trust, verdicts
+from . import bases, build, capacity, compare, lookup, scales, status, tables, trust, verdicts
 from . import explain as explain_module
 from . import manifest as manifests
 from . import worker as worker_module
@@ -16,7 +16,7 @@ from .errors import RunFailed, TestbedError
 from .figures import INDEX
 from .manifest import Run
 from .options import Json, Scale, Scheduler, Tls, TrustNetwork
-from .paths import MANIFESTS, results_root
+from .paths import results_root
 from .results import load_all
 from .runner import drive
 
@@ -66,7 +66,7 @@ def status_(
       testbed status --scheduler tls://HOST:8786
     """
     keys = build.keys()
-    paths = [manifests.find(manifest)] if manifest else sorted(MANIFESTS.glob("*.toml"))
+    paths = [bases.find(manifest)] if manifest else bases.shipped()
     found = {}
     for path in paths:
         found[path.stem] = status.states(manifests.runs(path, scales.divisor(scale, path.stem)), keys, results_root())

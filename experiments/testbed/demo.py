@@ -9,7 +9,7 @@ from typing import Any
 from analysis import calibration as calibration_figures
 from analysis import engines, records, sweep_plot
 
-from . import calibrate, figures, latency, manifest, tables
+from . import bases, calibrate, figures, latency, manifest, tables
 from .errors import RunFailed
 from .grid import capture_runs, configurations
 from .paths import results_root
@@ -59,7 +59,7 @@ def show_study(study: sweep_plot.Study, origin: Path) -> None:
 
 def measure_latency(session: Session, name: str = "latency") -> list[latency.Row]:
     """The latency table of a manifest whose workload is the `latency` program, printed."""
-    path = manifest.find(name)
+    path = bases.find(name)
     runs = manifest.runs(path)
     result = run_with_bar(runs, session.keys, session.executor, results_root())[0]
     rows = latency.table(result, runs[0].guest)

@@ -13,7 +13,7 @@ from analysis import catalogue, causes, scorecard, scorecard_figure
 from analysis.catalogue import Entry
 from analysis.drawn import Comparison, Drawn, Gathered
 
-from . import canonical, manifest, outputs, scales
+from . import bases, canonical, manifest, outputs, scales
 from .grid import configurations
 from .manifest import Run
 from .paths import REPO, results_root
@@ -94,7 +94,7 @@ def _scorecard(
 def runs_of(entries: Iterable[Entry], scale: str | None, more: Iterable[str] = ()) -> list[Run]:
     """Every run of the manifests that these figures are drawn from, and of `more`, each once."""
     names = dict.fromkeys([*(name for entry in entries for name in entry.manifests), *more])
-    return [run for name in names for run in manifest.runs(manifest.find(name), scales.divisor(scale, name))]
+    return [run for name in names for run in manifest.runs(bases.find(name), scales.divisor(scale, name))]
 
 
 def gather(session: Session, entries: Sequence[Entry], more: Iterable[str], scale: str | None) -> Gathered:
@@ -105,7 +105,7 @@ def gather(session: Session, entries: Sequence[Entry], more: Iterable[str], scal
         results.setdefault(result.data["manifest"], []).append(result)
     replays = {}
     for name in dict.fromkeys(name for entry in entries for name in entry.sweeps):
-        path, divisor = manifest.find(name), scales.divisor(scale, name)
+        path, divisor = bases.find(name), scales.divisor(scale, name)
         replays[name] = run_sweep(path, configurations(path, divisor), None, divisor)
     return Gathered(results, replays)
 
@@ -153,7 +153,7 @@ def _source(result: Result) -> dict[str, Any]:
 
 def _inputs(entry: Entry, gathered: Gathered) -> str:
     """A digest of all that a figure's bytes follow from: the code, the published values, the manifests, the results."""
-    manifests = [manifest.find(name).read_text() for name in (*entry.manifests, *entry.sweeps)]
+    manifests = [manifest.load(bases.find(name)).model_dump(mode="json") for name in (*entry.manifests, *entry.sweeps)]
     results = [[r.data["checksum"] for r in results] for results in gathered.results.values()]
     replays = [[[r.point, r.values, r.data] for r in replays] for replays in gathered.replays.values()]
     return canonical.digest([entry.name, _analysis_digest(), manifests, results, replays])

@@ -8,18 +8,18 @@ import shlex
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StrictInt, StrictStr, field_validator, model_validator
 
-from . import profiles, units
+from . import bases, profiles, units
 from .errors import TestbedError
 from .job import Job, command_job
 from .luggage import Luggage, ProgramSection, pack
 from .parameters import CpuProfile, DeviceProfile
-from .paths import MANIFESTS, kind_of
-from .validation import Strict, check, load_toml
+from .validation import Strict, check
 
 INSN_PS_MAX = 2**32 - 1  # of `-icount boot-insn-ps`
 MEMORY_BYTES_MIN = 128 * 2**20  # the guest's root, 65 MiB of archives, is in it
@@ -100,6 +100,7 @@ class PlotSection(Strict):
 
 
 class Manifest(Strict):
+    base: str = ""  # the manifest that says what this one does not
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,99}$")]
     summary: str
     scale: Annotated[StrictInt, Field(ge=1)] = 1
@@ -176,21 +177,9 @@ class Run:
         return self.program or command_job(self.argv)
 
 
-def find(name: str) -> Path:
-    """The file of a manifest given by path or by the name of one that ships."""
-    path = Path(name)
-    if path.suffix == ".toml" or kind_of(path):
-        return path
-    shipped = MANIFESTS / f"{name}.toml"
-    if kind_of(shipped) != "file":
-        have = ", ".join(sorted(p.stem for p in MANIFESTS.glob("*.toml")))
-        raise TestbedError(f"no manifest '{name}'; give the path of a .toml file or one of: {have}")
-    return shipped
-
-
 def load(path: Path, scale: int | None = None) -> Manifest:
     """The checked manifest in `path`, at its own scale or at 1/`scale`."""
-    manifest = check(Manifest, load_toml(path), path)
+    manifest = check(Manifest, bases.stated(path, partial(check, Manifest)), path)
     return manifest if scale is None else at_scale(manifest, scale)
 
 

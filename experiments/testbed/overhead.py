@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import capacity, manifest, results, scratch, tables, worker
+from . import bases, capacity, manifest, results, scratch, tables, worker
 from .capacity import Capacity
 from .errors import RunFailed
 from .executor import GuestOutcome, GuestSpec
@@ -59,7 +59,7 @@ class Overhead:
 
 def measure(count: int) -> list[Overhead]:
     """All three ways, with `count` runs each."""
-    first = manifest.runs(manifest.find("latency"))[0]
+    first = manifest.runs(bases.find("latency"))[0]
     runs = [replace(first, point={"n": n}, argv=("none", str(n))) for n in range(count)]
     direct = _timed("called directly", runs, _call_directly)
     here = _timed("cluster in this process (default)", runs, lambda some, root: _run(some, root, None))
