@@ -97,6 +97,7 @@ def run(
     session = open_session()
     done = run_with_bar(runs, session.keys, session.executor, results_root())
     demo_module.show_manifest(manifests.load(path, divisor), path, done)
+    tables.show_shares_of_results(done)
     tables.save_json(json, [result.data for result in done])
 
 
@@ -234,6 +235,7 @@ def exec_(
         tail = "\n  ".join(filter(None, (outcome.error, *outcome.console.strip().splitlines()[-5:])))
         kept = keep_failure(outputs.within(results_root(), "exec", Path(program[0]).name, ".json"), outcome)
         raise RunFailed(f"the guest ended without an exit status ({outcome.outcome}, see {kept}); it says:\n  {tail}")
+    tables.show_time_shares(outcome.rois, Console(stderr=True))
     tables.show_counters(counters, Console(stderr=True))
     raise typer.Exit(outcome.exit_status)
 

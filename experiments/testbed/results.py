@@ -46,10 +46,14 @@ class Result:
         return dict(self.data["point"])
 
     @property
+    def rois(self) -> list[dict[str, Any]]:
+        """Begin, end and counters of each region of interest."""
+        return list(self.data["rois"])
+
+    @property
     def counters(self) -> dict[str, int]:
         """The model's counters of the last region of interest; empty if there was none."""
-        rois = self.data["rois"]
-        return dict(rois[-1]["counters"]) if rois else {}
+        return dict(self.rois[-1]["counters"]) if self.rois else {}
 
 
 def roi_counters(rois: list[Any]) -> dict[str, int]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables for people, and the same rows as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from rich.table import Table
 from analysis.drawn import Comparison
 from analysis.scorecard import score
 
-from . import canonical, outputs
+from . import canonical, outputs, time_shares
 from .figures import Index
 from .latency import Row
 from .results import Result
@@ -22,13 +22,29 @@ if TYPE_CHECKING:
     from analysis.report.build import Written
 
 out = Console()
+# Group -> what the names of its counters begin with. Stalls are in the shares of time.
+COUNTERS = {
+    "CPU": ("loads", "stream-loads", "stores", "nt-stores", "flushes", "fences"),
+    "CPU caches": ("l1-", "l2-", "llc-", "prefetches"),
+    "local DRAM": ("dram-",),
+    "link": ("cxl-", "link-"),
+    "device cache": ("cache-",),
+    "write log": ("log-",),
+    "flash": ("flash-",),
+}
 
 
-def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], console: Console = out) -> None:
-    """One table; numbers to the right, the first column to the left."""
+def show(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    console: Console = out,
+    left: tuple[int, ...] = (0,),
+) -> None:
+    """One table; numbers to the right, the columns `left` to the left."""
     table = Table(title=title, title_justify="left", show_edge=False)
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index == 0 else "right", overflow="fold")
+        table.add_column(column, justify="left" if index in left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(str(cell) for cell in row))
     console.print(table)
@@ -54,21 +70,56 @@ def show_latency(rows: Sequence[Row], title: str) -> None:
     show(title, ("primitive", "configured", "measured", "deviation", ""), cells)
 
 
-def show_counters(counters: dict[str, int], console: Console = out) -> None:
-    """The device's counters of one region of interest, without those that are 0."""
-    cells = []
-    for name, value in counters.items():
-        if value:
-            cells.append((name, show_time(value) if name.endswith("-ps") else f"{value:,}"))
-    show("counters of the region of interest", ("counter", "value"), cells or [("(all are 0)", "")], console)
+def show_time_shares(rois: Sequence[Mapping[str, Any]], console: Console = out) -> None:
+    """Where the time of the last region of interest went, as a table with bars; of no region, nothing."""
+    found = time_shares.shares(rois[-1:])
+    if found and found[0].of_ps:
+        cells = [(s.place.name, show_time(s.time_ps), f"{s.percent:.1f} %", s.bar) for s in found if s.time_ps]
+        title = f"where the {show_time(found[0].of_ps)} of the region of interest went"
+        show(title, ("", "time", "share", ""), cells, console, left=(0, 3))
+
+
+def show_shares_of_results(done: Sequence[Result]) -> None:
+    """Where the time of each result's regions of interest went, a line and a bar of letters each."""
+    every = [(result, time_shares.shares(result.rois)) for result in done]
+    every = [(result, found) for result, found in every if found[0].of_ps]
+    if every:
+        cells = [(_point(result), show_time(found[0].of_ps), time_shares.bar(found)) for result, found in every]
+        show("where the time of the regions of interest went", ("point", "time", ""), cells, left=(0, 2))
+        out.print(time_shares.legend([found for _, found in every]), soft_wrap=True, highlight=False)
+
+
+def show_counters(counters: Mapping[str, int], console: Console = out) -> None:
+    """What the model counted in one region of interest, in groups, without what is 0 and without the stalls."""
+    cells: list[tuple[str, ...]] = []
+    for group, names in COUNTERS.items():
+        counted = [_counted(name, value) for name, value in counters.items() if value and name.startswith(names)]
+        cells += [(group if index == 0 else "", *cell) for index, cell in enumerate(counted)]
+    columns = ("", "counter", "value")
+    show("counters of the region of interest", columns, cells or [("", "(all are 0)", "")], console, left=(0, 1))
+
+
+def _counted(name: str, value: int) -> tuple[str, str]:
+    """A counter for people: the unit is at its value."""
+    plain, _, unit = name.rpartition("-")
+    if unit == "ps":
+        return plain.replace("-", " "), show_time(value)
+    if unit == "bytes":
+        return plain.replace("-", " "), f"{value:,} B"
+    return name.replace("-", " "), f"{value:,}"
+
+
+def _point(result: Result) -> str:
+    return " ".join(f"{key}={value}" for key, value in result.point.items()) or "-"
 
 
 def show_results(results: Sequence[Result]) -> None:
     """One line a result: its point and what its program reported."""
     cells = []
     for result in results:
-        point = " ".join(f"{k}={v}" for k, v in result.point.items()) or "-"
-        cells.append((result.data["manifest"], point, f"1/{result.data['scale']}", result.outcome, result.path.name))
+        cells.append(
+            (result.data["manifest"], _point(result), f"1/{result.data['scale']}", result.outcome, result.path.name)
+        )
     show("results", ("manifest", "point", "scale", "outcome", "file"), cells)
 
 
