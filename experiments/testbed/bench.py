@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import bases, boots, manifest, tables
+from . import bases, boots, console, manifest
 from .errors import RunFailed
 from .executor import GuestOutcome, GuestSpec, QemuExecutor
 from .job import script_job
@@ -143,9 +143,9 @@ def run_bench() -> dict[str, float]:
         unit = "M accesses/s" if cxl else "MIPS"
         rows.append((name, unit, *rates, f"{values[name]:.2f}", f"{low:.2f} to {high:.2f}"))
     columns = ("benchmark", "unit", "stock", "timed", "ratio", "of single rounds")
-    tables.show(f"guest speed in host time, best of {ROUNDS} rounds of {TIMES}", columns, rows)
-    tables.out.print(f"boot to the first benchmark: {values['boot_seconds']:.1f} s")
+    console.show(f"guest speed in host time, best of {ROUNDS} rounds of {TIMES}", columns, rows)
+    console.out.print(f"boot to the first benchmark: {values['boot_seconds']:.1f} s")
     alone_s, copy_s = values["run_alone_seconds"], values["run_in_copy_seconds"]
     faster = f"{alone_s / copy_s:.1f} times as fast"
-    tables.out.print(f"a run that does nothing: {alone_s} s; in a copy of a booted guest {copy_s} s, {faster}")
+    console.out.print(f"a run that does nothing: {alone_s} s; in a copy of a booted guest {copy_s} s, {faster}")
     return values

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from . import bases, cli_results, luggage, outputs, packages, scales, tables, verdicts
+from . import bases, cli_results, console, luggage, outputs, packages, scales, tables, verdicts
 from . import demo as demo_module
 from . import doctor as doctor_module
 from . import figures as figures_module
@@ -128,7 +128,7 @@ def sweep(
     grid = configurations(path)
     if dry_run:
         verdicts.check_grid(path, manifests.guest_config(manifests.load(path), path), grid, open_replayer())
-        tables.show(f"configurations of {path.stem}", ("configuration",), [(c.label,) for c in grid])
+        console.show(f"configurations of {path.stem}", ("configuration",), [(c.label,) for c in grid])
         tables.save_json(json, [c.values for c in grid])
         return
     rows = sweep_module.run_sweep(path, grid, trace)
@@ -137,7 +137,7 @@ def sweep(
     tables.save_json(json, [row.row() for row in rows])
     if csv:
         outputs.write(csv, sweep_module.csv_text(rows))
-        tables.out.print(f"written: {csv}", soft_wrap=True)
+        console.out.print(f"written: {csv}", soft_wrap=True)
 
 
 @app.command("replay", context_settings={"ignore_unknown_options": True})
@@ -286,7 +286,7 @@ def build_(
             raise TestbedError(f"no component '{name}'; there are: {', '.join(COMPONENTS)}")
     needed = dict.fromkeys(n for name in names for n in (*COMPONENTS[name].needs, name))
     products = build(tuple(needed)) | (_packages_of(bases.find(manifest)) if manifest else {})
-    tables.show("components", ("component", "path"), [(name, p.path) for name, p in products.items()])
+    console.show("components", ("component", "path"), [(name, p.path) for name, p in products.items()])
     tables.save_json(json, {name: {"key": p.key, "path": str(p.path)} for name, p in products.items()})
 
 
@@ -306,7 +306,7 @@ def cache(
     if prune:
         store.prune({product.path for product in build().values()})
     rows = [(e.name, e.key, f"{e.size_bytes / 2**20:,.0f} MiB") for e in store.entries()]
-    tables.show(f"cache {store.root}", ("component", "key", "size"), rows)
+    console.show(f"cache {store.root}", ("component", "key", "size"), rows)
     tables.save_json(json, [{"name": e.name, "key": e.key, "bytes": e.size_bytes} for e in store.entries()])
 
 
@@ -314,7 +314,9 @@ def cache(
 def doctor(json: Json = None) -> None:
     """Check that this host can build and run the testbed, and say what to do where it cannot."""
     checks = doctor_module.examine()
-    tables.show("host", ("check", "state", "remedy"), [(c.name, "ok" if c.ok else "MISSING", c.remedy) for c in checks])
+    console.show(
+        "host", ("check", "state", "remedy"), [(c.name, "ok" if c.ok else "MISSING", c.remedy) for c in checks]
+    )
     tables.save_json(json, [vars(c) for c in checks])
     if not all(c.ok for c in checks):
         raise typer.Exit(2)
@@ -410,19 +412,19 @@ def verify(
         raise TestbedError(f"--scale '{scale}' is none of {', '.join(scales.NAMES)}")
     path, runs = verify_module.file_of(scale), verify_module.pick(names or [], scale)
     if update:
-        tables.out.print(f"written: {path}, {verify_module.update(open_session(), runs, path)} runs", soft_wrap=True)
+        console.out.print(f"written: {path}, {verify_module.update(open_session(), runs, path)} runs", soft_wrap=True)
         return
     committed = verify_module.load(path)
     verdicts = verify_module.compare(open_session(), runs, committed)
     off = [(v.name, v.word) for v in verdicts if v.word != "same"]
-    tables.out.print(f"{len(verdicts) - len(off)} of {len(verdicts)} runs as in {path.name}", soft_wrap=True)
+    console.out.print(f"{len(verdicts) - len(off)} of {len(verdicts)} runs as in {path.name}", soft_wrap=True)
     if off:
-        tables.show("others", ("run", ""), off)
+        console.show("others", ("run", ""), off)
     tables.save_json(json, [verdict.as_data() for verdict in verdicts])
     if off:
         changed = verify_module.other_packages(path)
         if changed:
-            tables.show("packages of the guest", ("then -> now",), [(line,) for line in changed])
+            console.show("packages of the guest", ("then -> now",), [(line,) for line in changed])
         why = " The guest has other packages of Debian than it had then: see the table." if changed else ""
         raise RunFailed(
             f"{len(off)} of {len(verdicts)} runs are not as in {path}; if that is meant: testbed verify --update.{why}"

@@ -8,7 +8,7 @@ import typer
 
 from analysis import moved
 
-from . import bases, build, capacity, compare, lookup, scales, status, tables, trust, verdicts
+from . import bases, build, capacity, compare, console, lookup, scales, status, tables, trust, verdicts
 from . import explain as explain_module
 from . import manifest as manifests
 from . import worker as worker_module
@@ -80,7 +80,7 @@ def status_(
 
         workers = drive(fleet.workers(scheduler, keys))
         heads = ("worker", "guests", "running", "memory", "state")
-        tables.show(f"workers of {scheduler}", heads, [worker.cells() for worker in workers])
+        console.show(f"workers of {scheduler}", heads, [worker.cells() for worker in workers])
         data["workers"] = [worker.as_data() for worker in workers]
     tables.save_json(json, data)
 
@@ -117,16 +117,16 @@ def check_states(found: list[status.State]) -> None:
 
 def show_counts(found: dict[str, list[status.State]], title: str) -> None:
     columns = ("manifest", "there", "missing", "failed")
-    tables.show(title, columns, [(name, *status.counts(states)) for name, states in found.items()])
+    console.show(title, columns, [(name, *status.counts(states)) for name, states in found.items()])
 
 
 def show_states(found: list[status.State], title: str) -> None:
-    tables.show(title, ("run", "state", "takes", "where"), [state.cells() for state in found])
+    console.show(title, ("run", "state", "takes", "where"), [state.cells() for state in found])
     show_summary(found)
 
 
 def show_summary(found: list[status.State]) -> None:
-    tables.out.print(status.summary(found, capacity.of_this_host().guests), soft_wrap=True)
+    console.out.print(status.summary(found, capacity.of_this_host().guests), soft_wrap=True)
 
 
 def diff(a: Side, b: Side, json: Json = None) -> None:
@@ -151,7 +151,7 @@ def diff(a: Side, b: Side, json: Json = None) -> None:
         differ = show_different_results(a, b, json)
     if differ:
         raise RunFailed(f"{differ} differ")
-    tables.out.print("no difference")
+    console.out.print("no difference")
 
 
 def show_different_results(a: str, b: str, json: Path | None) -> str:
@@ -160,11 +160,11 @@ def show_different_results(a: str, b: str, json: Path | None) -> str:
     if len(one) == len(two) == 1:
         found = compare.differences(one[0], two[0])
         if found:
-            tables.show(f"A {one[0].path}\nB {two[0].path}", ("what", "A", "B", "B/A"), [d.cells() for d in found])
+            console.show(f"A {one[0].path}\nB {two[0].path}", ("what", "A", "B", "B/A"), [d.cells() for d in found])
         tables.save_json(json, [difference.as_data() for difference in found])
         return f"{len(found)} values" if found else ""
     pairs = compare.pairs(one, two)
-    tables.show(f"A {a}, B {b}", ("result", "state", "time B/A"), [pair.cells() for pair in pairs])
+    console.show(f"A {a}, B {b}", ("result", "state", "time B/A"), [pair.cells() for pair in pairs])
     tables.save_json(json, [{"result": pair.name, "state": pair.state} for pair in pairs])
     differ = sum(pair.state != "same" for pair in pairs)
     return f"{differ} results" if differ else ""
@@ -182,8 +182,8 @@ def show_moved_numbers(a: Path, b: Path, json: Path | None) -> str:
         )
     differing = [number for number in found if number.a != number.b]
     if differing:
-        tables.show(f"A {a}, {one.scale}; B {b}, {two.scale}", moved.COLUMNS, [number.cells() for number in differing])
-    tables.show("by figure", moved.SUMMARY_COLUMNS, moved.by_figure(found))
+        console.show(f"A {a}, {one.scale}; B {b}, {two.scale}", moved.COLUMNS, [number.cells() for number in differing])
+    console.show("by figure", moved.SUMMARY_COLUMNS, moved.by_figure(found))
     tables.save_json(json, [number.as_data() for number in found])
     return f"{len(differing)} of {len(found)} numbers" if differing else ""
 
@@ -198,8 +198,8 @@ def explain(key: Which, json: Json = None) -> None:
       testbed explain 3f2a
     """
     result = lookup.find_one(results_root(), key)
-    tables.out.print(result.path, soft_wrap=True)
-    tables.out.print(explain_module.tree(result))
+    console.out.print(result.path, soft_wrap=True)
+    console.out.print(explain_module.tree(result))
     tables.save_json(json, result.data["identity"])
 
 
@@ -269,7 +269,7 @@ def certificates(
       scp -rp cluster-tls HOST:
     """
     done = trust.make(folder, name)
-    tables.out.print(f"{folder}: {done}", soft_wrap=True)
+    console.out.print(f"{folder}: {done}", soft_wrap=True)
     tables.save_json(json, {"folder": str(folder), "done": done})
 
 

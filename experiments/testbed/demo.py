@@ -9,7 +9,7 @@ from typing import Any
 from analysis import calibration as calibration_figures
 from analysis import engines, records, sweep_plot
 
-from . import bases, calibrate, figures, latency, manifest, tables
+from . import bases, calibrate, console, figures, latency, manifest, tables
 from .errors import RunFailed
 from .grid import capture_runs, configurations
 from .paths import results_root
@@ -27,7 +27,7 @@ def show_manifest(stated: manifest.Manifest, origin: Path, results: Sequence[Res
         show_study(sweep_plot.of_results(stated, origin, results), origin)
     elif engines.is_engines(results):
         for table in engines.tables_of(results):
-            tables.out.print(table.text(), soft_wrap=True)
+            console.out.print(table.text(), soft_wrap=True)
     else:
         tables.show_results(results)
 
@@ -52,9 +52,9 @@ def show_study(study: sweep_plot.Study, origin: Path) -> None:
     if study.manifest.plot:
         sweep_plot.check(study, origin)
     if not study.kind:
-        tables.out.print(sweep_plot.table_text(study), soft_wrap=True, highlight=False)
+        console.out.print(sweep_plot.table_text(study), soft_wrap=True, highlight=False)
     for path in sweep_plot.write(study, FIGURES) if study.manifest.plot else ():
-        tables.out.print(f"written: {path}", soft_wrap=True)
+        console.out.print(f"written: {path}", soft_wrap=True)
 
 
 def measure_latency(session: Session, name: str = "latency") -> list[latency.Row]:
@@ -74,9 +74,9 @@ def draw_figures(session: Session, names: Sequence[str], scale: str | None) -> f
     for figure in index.figures if names else ():
         for name in figure["files"]:
             if name.endswith(".txt"):
-                tables.out.print((FIGURES / name).read_text().rstrip(), soft_wrap=True)
+                console.out.print((FIGURES / name).read_text().rstrip(), soft_wrap=True)
     tables.show_figures(index)
-    tables.out.print(f"written: {FIGURES / figures.INDEX}", soft_wrap=True)
+    console.out.print(f"written: {FIGURES / figures.INDEX}", soft_wrap=True)
     return index
 
 
@@ -87,13 +87,13 @@ def show_calibration(session: Session, devices: Sequence[str], quick: bool) -> l
     results = run_with_bar([run for _, run in studies], session.keys, session.executor, results_root())
     measured = [calibrate.Measured(*study, result) for study, result in zip(studies, results, strict=True)]
     verdicts = calibrate.verdicts(calibration, measured)
-    tables.show("model against published figures", calibrate.COLUMNS, [calibrate.cells(v) for v in verdicts])
+    console.show("model against published figures", calibrate.COLUMNS, [calibrate.cells(v) for v in verdicts])
     for verdict in verdicts:
         if verdict.word == "disagrees":
-            tables.out.print(f"{verdict.judged.what}: {verdict.judged.why}", soft_wrap=True)
-    tables.out.print(calibrate.scale_text(measured), soft_wrap=True)
+            console.out.print(f"{verdict.judged.what}: {verdict.judged.why}", soft_wrap=True)
+    console.out.print(calibrate.scale_text(measured), soft_wrap=True)
     for path in calibration_figures.write(measured, verdicts, FIGURES / "calibration"):
-        tables.out.print(f"written: {path}", soft_wrap=True)
+        console.out.print(f"written: {path}", soft_wrap=True)
     return verdicts
 
 

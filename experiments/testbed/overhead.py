@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import bases, capacity, manifest, results, scratch, tables, worker
+from . import bases, capacity, console, manifest, results, scratch, worker
 from .capacity import Capacity
 from .errors import RunFailed
 from .executor import GuestOutcome, GuestSpec
@@ -71,7 +71,7 @@ def measure(count: int) -> list[Overhead]:
 
 
 def show(found: list[Overhead]) -> None:
-    tables.show(
+    console.show(
         "runs with a guest that ends at once", ("way", "start and end", "a run"), [way.cells() for way in found]
     )
 

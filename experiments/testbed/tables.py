@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 
 from analysis.drawn import Comparison
 from analysis.scorecard import score
 
 from . import canonical, outputs, time_shares
+from .console import out, show
 from .figures import Index
 from .latency import Row
 from .results import Result
@@ -21,7 +21,6 @@ from .units import show_time
 if TYPE_CHECKING:
     from analysis.report.build import Written
 
-out = Console()
 # Group -> what the names of its counters begin with. Stalls are in the shares of time.
 COUNTERS = {
     "CPU": ("loads", "stream-loads", "stores", "nt-stores", "flushes", "fences"),
@@ -32,22 +31,6 @@ COUNTERS = {
     "write log": ("log-",),
     "flash": ("flash-",),
 }
-
-
-def show(
-    title: str,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[Any]],
-    console: Console = out,
-    left: tuple[int, ...] = (0,),
-) -> None:
-    """One table; numbers to the right, the columns `left` to the left."""
-    table = Table(title=title, title_justify="left", show_edge=False)
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index in left else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*(str(cell) for cell in row))
-    console.print(table)
 
 
 def save_json(path: Path | None, value: Any) -> None:
