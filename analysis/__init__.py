@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures and tables, one module each; they read results through testbed.results and run nothing."""
+"""Figures and tables, one module each, and what runs, draws and verifies them."""

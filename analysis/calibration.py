@@ -10,7 +10,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 
-from testbed.calibrate import Measured, Rows, Verdict
+from testbed.studies.calibrate import Measured, Rows, Verdict
 
 from . import persist, plotting
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from testbed.results import Result
+from testbed.results.results import Result
 from testbed.validation import Strict, check, load_toml
 
 from . import engines, kyoto, msync_share, overhead, persist

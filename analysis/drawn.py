@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from testbed.results import Result
-from testbed.sweep import Replayed
+from testbed.results.results import Result
+from testbed.studies.sweep import Replayed
 
 Cell = str | int | float | None
 

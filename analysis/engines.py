@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from testbed.errors import RunFailed
-from testbed.results import Result
+from testbed.results.results import Result
 
 from . import plotting, published, ratios
 from .drawn import Cell, Comparison, Drawn, Gathered

@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 
 from testbed import units
-from testbed.results import Result
+from testbed.results.results import Result
 
 from . import plotting, ratios, study
 from .drawn import Cell, Drawn, Gathered

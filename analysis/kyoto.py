@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from testbed.results import Result
+from testbed.results.results import Result
 
 from . import plotting, published, ratios
 from .drawn import Cell, Comparison, Drawn, Gathered

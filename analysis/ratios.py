@@ -2,7 +2,7 @@
 """What a scaled study keeps: how large data, device cache and LLC are against each other. Printed on every plot."""
 
 from testbed import units
-from testbed.results import Result
+from testbed.results.results import Result
 
 # Program -> the field that counts what is stored, and bytes of it: what a look-up may touch.
 STORED = {"kv": ("records", 44), "list": ("nodes", 16), "btree": ("keys", 38), "kyoto": ("records", 48)}

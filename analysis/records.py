@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.results import Result
-from testbed.sweep import Replayed
+from testbed.results.results import Result
+from testbed.studies.sweep import Replayed
 
 Cell = str | int | float
 Record = dict[str, Cell]  # TIME is in ps

@@ -12,7 +12,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.colors import LogNorm
 
-from testbed.sweep import Replayed
+from testbed.studies.sweep import Replayed
 
 from . import plotting, study
 from .drawn import Cell, Drawn, Gathered

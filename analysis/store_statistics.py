@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from testbed.errors import RunFailed
-from testbed.results import Result
+from testbed.results.results import Result
 
 from . import plotting
 from .drawn import Cell, Comparison, Drawn, Gathered

@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from testbed.errors import RunFailed
-from testbed.results import Result
+from testbed.results.results import Result
 
 from . import plotting
 from .drawn import Cell, Drawn

@@ -11,10 +11,11 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-from testbed import bases, manifest, units
+from testbed import units
 from testbed.errors import TestbedError
-from testbed.manifest import GuestConfig, Manifest, PlotSection
-from testbed.results import Result
+from testbed.manifest import bases, manifest
+from testbed.manifest.manifest import GuestConfig, Manifest, PlotSection
+from testbed.results.results import Result
 
 from . import plotting, records
 from .drawn import Drawn, Gathered

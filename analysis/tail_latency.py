@@ -8,7 +8,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 
-from testbed.results import Result
+from testbed.results.results import Result
 
 from . import engines, plotting, ratios, study
 from .drawn import Drawn, Gathered

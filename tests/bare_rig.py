@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from testbed.executor import GuestSpec, prepare_files
-from testbed.manifest import GuestConfig
-from testbed.qemu_line import PowerCut, command_line
-from testbed.session import Session
+from testbed.guest.executor import GuestSpec, prepare_files
+from testbed.guest.qemu_line import PowerCut, command_line
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
 
 REPEATS = 100  # of each instruction that is measured
 ROM_BYTES = 0x10000

@@ -15,7 +15,7 @@ import yaml
 from cpio_writer import CpioWriter
 
 from conftest import MANIFEST
-from testbed import build
+from testbed.build import components
 from testbed.paths import REPO, cache_root
 
 HOME = Path("/srv/cxl-ssd-testbed")  # on every host; testbed_home's default
@@ -102,7 +102,7 @@ def fill_with_mocks(cache: Path, keys: dict[str, str]) -> None:
     cache.mkdir(parents=True)
     for name in ("debian-lists", "fingerprints"):  # what the keys were made with
         (cache / name).symlink_to(cache_root() / name)
-    qemu, buildroot, base, software = (cache / f"{name}-{keys[name][:16]}" for name in build.TESTBED)
+    qemu, buildroot, base, software = (cache / f"{name}-{keys[name][:16]}" for name in components.TESTBED)
     for folder in (qemu / "bin", qemu / "share/qemu", buildroot, base, software):
         folder.mkdir(parents=True)
     shutil.copy(MOCK_QEMU, qemu / "bin/qemu-system-x86_64")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed import bases
-from testbed import manifest as manifests
-from testbed.executor import GuestOutcome, GuestSpec
-from testbed.manifest import GuestConfig
-from testbed.session import Session, open_session
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.session import Session, open_session
+from testbed.manifest import bases
+from testbed.manifest import manifest as manifests
+from testbed.manifest.manifest import GuestConfig
 
 MANIFEST = """
 name = "small"

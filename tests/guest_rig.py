@@ -12,12 +12,12 @@ from typing import Any
 
 from qemu.qmp import QMPClient, QMPError
 
-from testbed.executor import GuestOutcome, GuestSpec, prepare_files
-from testbed.job import script_job
-from testbed.manifest import GuestConfig
-from testbed.qemu_line import Layout, PowerCut, command_line
-from testbed.runner import drive
-from testbed.session import Session
+from testbed.guest.executor import GuestOutcome, GuestSpec, prepare_files
+from testbed.guest.qemu_line import Layout, PowerCut, command_line
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
+from testbed.program.job_archive import script_job
+from testbed.run.runner import drive
 
 DRIVERS = "set -e\nmodprobe -a cxl_acpi cxl_pci cxl_mem cxl_pmem nd_pmem dax_cxl device_dax kmem\n"
 BY_HAND = Layout(kernel="testbed.nopmem memhp_default_state=offline")

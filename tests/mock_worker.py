@@ -12,8 +12,8 @@ from pathlib import Path
 
 from distributed import Worker
 
-from testbed.executor import GuestOutcome, GuestSpec
-from testbed.guest_task import EXECUTOR
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.run.dask_task import EXECUTOR
 
 
 class MockGuests:

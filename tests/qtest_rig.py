@@ -10,9 +10,9 @@ from pathlib import Path
 
 from guest_rig import Paused
 
-from testbed.manifest import GuestConfig
-from testbed.qemu_line import ONE_DEVICE
-from testbed.session import Session
+from testbed.guest.qemu_line import ONE_DEVICE
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
 
 ROOT_PORT, ENDPOINT = (12, 0), (13, 0)  # bus and slot: what firmware would have set up
 COMPONENT_REGISTERS, DEVICE_REGISTERS = 0xE0000000, 0xE0100000

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from analysis import persist, scorecard, scorecard_figure
+from analysis import figures, persist, scorecard, scorecard_figure
 from analysis.drawn import Comparison, Gathered
 from conftest import MockExecutor
-from testbed import canonical, figures, outputs
-from testbed.executor import GuestOutcome, GuestSpec
+from testbed import canonical, outputs
+from testbed.guest.executor import GuestOutcome, GuestSpec
 
 KEYS = {"qemu": "1" * 64, "base": "2" * 64, "software": "3" * 64}
 NAMES = ("list", "persist")

@@ -9,7 +9,7 @@ import pytest
 from analysis import engines
 from analysis.drawn import Gathered
 from testbed.errors import RunFailed
-from testbed.results import Result
+from testbed.results.results import Result
 
 SIZES = {"cache_size": 2 << 20}
 

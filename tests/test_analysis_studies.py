@@ -10,7 +10,7 @@ import pytest
 from analysis import kyoto, msync_share, overhead, persist, store_statistics
 from analysis.drawn import Drawn, Gathered
 from testbed.errors import RunFailed
-from testbed.results import Result
+from testbed.results.results import Result
 
 Rows = list[dict[str, Any]]
 

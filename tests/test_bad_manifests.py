@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from conftest import MANIFEST
-from testbed import manifest
 from testbed.errors import TestbedError
+from testbed.manifest import manifest
 
 ENGINES = 'engine = ["snapshot", "pmdk", "volatile"]'
 OVERRIDE = "[device.override]\n{}\n[matrix]"

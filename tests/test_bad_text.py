@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed import manifest, profiles
 from testbed.errors import TestbedError
+from testbed.manifest import manifest, profiles
 from testbed.paths import REPO
 
 PROFILE_FILES = sorted((REPO / "experiments" / "profiles").glob("*/*.toml"))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from conftest import MANIFEST
-from testbed import bases, manifest
 from testbed.errors import TestbedError
+from testbed.manifest import bases, manifest
 from testbed.validation import load_toml
 
 OWN = 'name = "derived"\nsummary = "as small, but"\nbase = "small.toml"\n'

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from testbed import bench
-from testbed.bench import Timing
 from testbed.errors import RunFailed
-from testbed.executor import GuestOutcome
+from testbed.guest.executor import GuestOutcome
+from testbed.studies import bench
+from testbed.studies.bench import Timing
 
 
 def timings(boot_s: float, *seconds: float) -> list[Timing]:

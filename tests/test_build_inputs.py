@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed import build
-from testbed.build import COMPONENTS
+from testbed.build import components
+from testbed.build.components import COMPONENTS
 from testbed.paths import REPO
 
 PLUGIN = re.compile(r"-Xclang -load -Xclang \S+|-mllvm \S+|-fpass-plugin=\S+")  # which is not built here
@@ -22,7 +22,7 @@ MODEL = REPO / "qemu-patches/model"
 def hashed(component: str) -> set[Path]:
     """The files that the component's key is made of."""
     said = subprocess.run(COMPONENTS[component].command("inputs"), cwd=REPO, capture_output=True, text=True, check=True)
-    return {file for name in said.stdout.split() for file in build.files(REPO / name)}
+    return {file for name in said.stdout.split() for file in components.files(REPO / name)}
 
 
 def read_by_compiler(*sources: Path) -> set[Path]:
@@ -85,11 +85,11 @@ def test_every_file_that_is_compiled_for_the_guest_is_in_the_key_of_its_software
 
 def test_a_changed_policy_gives_another_replayer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """So with every file that is hashed: here of a copy of the tree, so that this one stays as it is."""
-    before = build.hash_inputs(COMPONENTS["replay"])
+    before = components.hash_inputs(COMPONENTS["replay"])
     (tmp_path / "qemu-patches").mkdir()
     subprocess.run(["cp", "-r", MODEL, tmp_path / "qemu-patches"], check=True)
-    monkeypatch.setattr(build, "REPO", tmp_path)
-    assert build.hash_inputs(COMPONENTS["replay"]) == before
+    monkeypatch.setattr(components, "REPO", tmp_path)
+    assert components.hash_inputs(COMPONENTS["replay"]) == before
     policy = tmp_path / "qemu-patches/model/policies/lru.c"
     policy.write_text(policy.read_text() + "/* edited */\n")
-    assert build.hash_inputs(COMPONENTS["replay"]) != before
+    assert components.hash_inputs(COMPONENTS["replay"]) != before

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cache import Cache, DiskFull
+from testbed.build.cache import Cache, DiskFull
 from testbed.errors import TestbedError
 
 KEY = "0123456789abcdef" * 4

@@ -12,13 +12,15 @@ import pytest
 
 from analysis import calibration as figures
 from analysis import persist
-from testbed import calibrate, demo, latency, profiles
-from testbed.calibrate import CALIBRATION, Judged, Measured, Verdict
+from testbed.cli import presentation
 from testbed.errors import RunFailed, TestbedError
-from testbed.manifest import GuestConfig
+from testbed.guest.session import Session
+from testbed.manifest import profiles
+from testbed.manifest.manifest import GuestConfig
 from testbed.paths import PROFILES, REPO
-from testbed.results import Result
-from testbed.session import Session
+from testbed.results.results import Result
+from testbed.studies import calibrate, latency
+from testbed.studies.calibrate import CALIBRATION, Judged, Measured, Verdict
 
 CHASE = [{"test": "chase", "set_bytes": 4096 << i, "mean_ns": 2.0**i} for i in range(6)]
 PERCENTILES = {"mean_ns": 10.0, "p500_ns": 10, "p900_ns": 40, "p950_ns": 40, "p990_ns": 50, "p999_ns": 60}
@@ -427,5 +429,5 @@ def test_published_writes_are_those_of_the_paper() -> None:
 @pytest.mark.guest
 def test_every_number_that_is_said_to_agree_is_within_its_bound(session: Session) -> None:
     """The numeric bounds, on real guests at the quick size. Cached like all runs."""
-    verdicts = demo.show_calibration(session, [], quick=True)
+    verdicts = presentation.show_calibration(session, [], quick=True)
     assert [verdict.as_data() for verdict in verdicts if verdict.broken] == []

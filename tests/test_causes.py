@@ -8,9 +8,9 @@ import pytest
 
 from analysis import causes, scorecard
 from analysis.drawn import Comparison
-from testbed import bases, manifest
 from testbed.errors import TestbedError
-from testbed.results import Result
+from testbed.manifest import bases, manifest
+from testbed.results.results import Result
 
 GROUP = "kv G, snapshot-paper-mss"
 MACHINE = {"machine": {"device": {"name": "optane-dcpmm"}}}

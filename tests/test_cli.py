@@ -11,7 +11,7 @@ import pytest
 from typer.main import get_command
 
 from conftest import MANIFEST
-from testbed import cli
+from testbed.cli import main
 from testbed.paths import EXPERIMENTS
 
 
@@ -46,7 +46,7 @@ def test_a_program_that_does_not_exist() -> None:
 
 
 def test_an_interrupt_is_one_sentence_and_status_130() -> None:
-    program = "def stop(_): raise KeyboardInterrupt\nfrom testbed import cli\ncli.bases.find = stop\ncli.main()"
+    program = "def stop(_): raise KeyboardInterrupt\nfrom testbed.cli import main\nmain.bases.find = stop\nmain.main()"
     done = subprocess.run([sys.executable, "-c", program, "run", "latency"], capture_output=True, text=True)
     sentence = "testbed: interrupted; finished results are kept and the next run goes on from them\n"
     assert (done.returncode, done.stderr, done.stdout) == (130, sentence, "")
@@ -109,7 +109,7 @@ def test_a_shell_needs_a_terminal() -> None:
     assert (done.returncode, "needs a terminal" in done.stderr) == (2, True)
 
 
-COMMANDS = sorted(get_command(cli.app).commands)  # type: ignore[attr-defined]
+COMMANDS = sorted(get_command(main.app).commands)  # type: ignore[attr-defined]
 WITHOUT_A_TABLE = {"replay", "scheduler", "shell", "top", "worker"}
 
 
@@ -121,7 +121,7 @@ def test_there_are_commands() -> None:
 def test_every_command_explains_itself_and_its_table_can_be_had_as_json(command: str) -> None:
     done = testbed(command, "--help")
     assert done.returncode == 0
-    assert len(get_command(cli.app).commands[command].help.splitlines()[0]) > 30  # type: ignore[attr-defined]
+    assert len(get_command(main.app).commands[command].help.splitlines()[0]) > 30  # type: ignore[attr-defined]
     assert ("--json" in done.stdout) == (command not in WITHOUT_A_TABLE)
 
 

@@ -13,12 +13,15 @@ import pytest
 from cluster_rig import Cluster, open_cluster, wait_until, watched
 
 from conftest import MANIFEST, MockExecutor, QuietReporter
-from testbed import manifest, overhead, results, worker
-from testbed.capacity import Capacity
 from testbed.errors import TestbedError
-from testbed.executor import GuestOutcome, GuestSpec
-from testbed.manifest import Run
-from testbed.runner import drive, run_all
+from testbed.guest.capacity import Capacity
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.manifest import manifest
+from testbed.manifest.manifest import Run
+from testbed.results import results
+from testbed.run import worker
+from testbed.run.runner import drive, run_all
+from testbed.studies import overhead
 
 KEYS = {"qemu": "q" * 64, "base": "b" * 64, "buildroot": "r" * 64}
 HERE = Capacity(guests=2, memory_mib=8192)
@@ -190,7 +193,7 @@ def test_distribution_is_measured_in_three_ways() -> None:
 
 
 def test_a_worker_states_what_its_host_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("testbed.capacity.of_this_host", lambda: Capacity(guests=4, memory_mib=9000))
+    monkeypatch.setattr("testbed.guest.capacity.of_this_host", lambda: Capacity(guests=4, memory_mib=9000))
     words = " ".join(worker.command("tcp://localhost:1", None, None, ["--name", "x"]))
     assert "dask_worker tcp://localhost:1 --host 127.0.0.1 " in words
     assert "--nworkers 1 --nthreads 4" in words

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from bare_rig import REPEATS, cost_ps
 
-from testbed.manifest import GuestConfig
-from testbed.session import Session
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
 
 pytestmark = pytest.mark.guest
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed.executor import GuestOutcome, GuestSpec
-from testbed.job import script_job
-from testbed.manifest import FileSystem, GuestConfig
-from testbed.qemu_line import PowerCut
-from testbed.runner import drive
-from testbed.session import Session
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.qemu_line import PowerCut
+from testbed.guest.session import Session
+from testbed.manifest.manifest import FileSystem, GuestConfig
+from testbed.program.job_archive import script_job
+from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from qtest_rig import COMPONENT_REGISTERS, QTest, registers
 
-from testbed.manifest import GuestConfig
-from testbed.session import Session
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
 
 pytestmark = pytest.mark.guest
 

@@ -16,9 +16,10 @@ from test_trust import INTRUDER
 from trace_writer import small_trace
 
 from conftest import MockExecutor, QuietReporter
-from testbed import bases, build, manifest
+from testbed.build import components
+from testbed.manifest import bases, manifest
 from testbed.paths import REPO
-from testbed.runner import drive, run_all
+from testbed.run.runner import drive, run_all
 
 DOCUMENTS = sorted([REPO / "README.md", *(REPO / "docs").glob("*.md")])
 EXECUTED_WHOLE = REPO / "docs" / "tutorial.md"  # by test_tutorial.py
@@ -167,7 +168,7 @@ def test_playbooks_take_the_documented_options(command: str) -> None:
 def host(tmp_path: Path) -> Iterator[Lab]:
     """One host of its own network, which has every component (mocks)."""
     with hosts(tmp_path / "lab", 1) as lab:
-        fill_with_mocks(lab.path("head", HOME / "cache"), build.keys())
+        fill_with_mocks(lab.path("head", HOME / "cache"), components.keys())
         yield lab
 
 

@@ -8,15 +8,18 @@ import pytest
 from cluster_lab import MOCK_QEMU
 
 from conftest import MANIFEST, QuietReporter
-from testbed import boots, canonical, manifest, results
-from testbed.capacity import Capacity
+from testbed import canonical
 from testbed.errors import RunFailed
-from testbed.executor import GuestOutcome, GuestSpec, QemuExecutor, Said, read_outcome
-from testbed.job import script_job
-from testbed.machine import End
-from testbed.manifest import GuestConfig
-from testbed.qemu_line import Images
-from testbed.runner import drive, run_all
+from testbed.guest import boots
+from testbed.guest.capacity import Capacity
+from testbed.guest.executor import GuestOutcome, GuestSpec, QemuExecutor, Said, read_outcome
+from testbed.guest.machine import End
+from testbed.guest.qemu_line import Images
+from testbed.manifest import manifest
+from testbed.manifest.manifest import GuestConfig
+from testbed.program.job_archive import script_job
+from testbed.results import results
+from testbed.run.runner import drive, run_all
 
 HERE = Capacity(guests=2, memory_mib=2**16)
 

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
-from analysis import catalogue, causes
+from analysis import catalogue, causes, figures
 from conftest import MockExecutor
-from testbed import bases, figures, packages, results
 from testbed.errors import TestbedError
-from testbed.executor import GuestOutcome, GuestSpec
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.manifest import bases
+from testbed.program import packages
+from testbed.results import results
 
 KEYS = {"qemu": "a", "base": "b"}
 

@@ -5,7 +5,7 @@ import os
 import time
 from pathlib import Path
 
-from testbed.fingerprints import LISTS_FRESH_S, remembered
+from testbed.build.fingerprints import LISTS_FRESH_S, remembered
 
 
 def ask_counting(cache: Path, question: str, asked: list[str]) -> str:

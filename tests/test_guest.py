@@ -18,14 +18,16 @@ import pytest
 from guest_rig import is_alive, qemu_processes
 from qemu.qmp import QMPClient, QMPError
 
-from testbed import bases, latency, manifest, results
 from testbed.errors import TestbedError
-from testbed.executor import GuestOutcome, GuestSpec, QemuExecutor
-from testbed.job import script_job
-from testbed.manifest import FileSystem, GuestConfig
-from testbed.runner import drive, run_with_bar
-from testbed.session import Session
-from testbed.top import find_socket
+from testbed.guest.executor import GuestOutcome, GuestSpec, QemuExecutor
+from testbed.guest.session import Session
+from testbed.guest.top import find_socket
+from testbed.manifest import bases, manifest
+from testbed.manifest.manifest import FileSystem, GuestConfig
+from testbed.program.job_archive import script_job
+from testbed.results import results
+from testbed.run.runner import drive, run_with_bar
+from testbed.studies import latency
 
 pytestmark = pytest.mark.guest
 

@@ -15,15 +15,16 @@ import pytest
 from guest_rig import is_alive, qemu_processes
 from qemu.qmp import QMPClient, QMPError
 
-from testbed import boots, scratch
+from testbed import scratch
 from testbed.errors import RunFailed
-from testbed.executor import JOB, GuestOutcome, GuestSpec, machine_for
-from testbed.job import Job, script_job
-from testbed.machine import Machine
-from testbed.manifest import GuestConfig
-from testbed.runner import drive
-from testbed.session import Session
-from testbed.top import find_socket
+from testbed.guest import boots
+from testbed.guest.executor import JOB, GuestOutcome, GuestSpec, machine_for
+from testbed.guest.machine import Machine
+from testbed.guest.session import Session
+from testbed.guest.top import find_socket
+from testbed.manifest.manifest import GuestConfig
+from testbed.program.job_archive import Job, script_job
+from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 

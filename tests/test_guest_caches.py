@@ -8,10 +8,10 @@ import pytest
 from bare_rig import words
 from guest_rig import run, said
 
-from testbed import profiles
-from testbed.manifest import GuestConfig
-from testbed.parameters import CpuProfile
-from testbed.session import Session
+from testbed.guest.session import Session
+from testbed.manifest import profiles
+from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.parameters import CpuProfile
 
 pytestmark = pytest.mark.guest
 

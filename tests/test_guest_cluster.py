@@ -10,11 +10,12 @@ from cluster_rig import Cluster, open_cluster, wait_until, watched
 from guest_rig import is_alive, qemu_processes
 
 from conftest import QuietReporter
-from testbed import bases, manifest, scratch
-from testbed.capacity import Capacity
-from testbed.manifest import Run
-from testbed.runner import drive, run_all
-from testbed.session import Session
+from testbed import scratch
+from testbed.guest.capacity import Capacity
+from testbed.guest.session import Session
+from testbed.manifest import bases, manifest
+from testbed.manifest.manifest import Run
+from testbed.run.runner import drive, run_all
 
 pytestmark = pytest.mark.guest
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from guest_rig import BY_HAND, EXT4, MOUNT, NAMESPACE, SETTLE, region, run, said
 
-from testbed.executor import GuestSpec
-from testbed.job import script_job
-from testbed.manifest import GuestConfig
-from testbed.qemu_line import Layout, PowerCut
-from testbed.runner import drive
-from testbed.session import Session
+from testbed.guest.executor import GuestSpec
+from testbed.guest.qemu_line import Layout, PowerCut
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
+from testbed.program.job_archive import script_job
+from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 

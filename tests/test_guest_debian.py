@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from analysis import records
-from testbed import bases, manifest
-from testbed.results import Result
-from testbed.runner import run_with_bar
-from testbed.session import Session
+from testbed.guest.session import Session
+from testbed.manifest import bases, manifest
+from testbed.results.results import Result
+from testbed.run.runner import run_with_bar
 
 SCALE = 1024
 

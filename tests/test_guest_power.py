@@ -12,12 +12,12 @@ import pytest
 from guest_rig import BY_HAND, DRIVERS, EXT4, NAMESPACE, Paused, region, run, said
 from qemu.qmp import QMPClient, QMPError
 
-from testbed.executor import GuestOutcome, GuestSpec
-from testbed.job import script_job
-from testbed.manifest import GuestConfig
-from testbed.qemu_line import WATCH_SOCKET, Layout, PowerCut
-from testbed.runner import drive
-from testbed.session import Session
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.qemu_line import WATCH_SOCKET, Layout, PowerCut
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
+from testbed.program.job_archive import script_job
+from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from testbed.executor import GuestOutcome, GuestSpec
-from testbed.job import script_job
-from testbed.manifest import GuestConfig
-from testbed.replay import open_replayer
-from testbed.runner import drive
-from testbed.session import Session
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
+from testbed.program.job_archive import script_job
+from testbed.replay.replayer import open_replayer
+from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.executor import GuestSpec
-from testbed.job import script_job
-from testbed.manifest import GuestConfig
-from testbed.runner import drive
-from testbed.session import Session
+from testbed.guest.executor import GuestSpec
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
+from testbed.program.job_archive import script_job
+from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 

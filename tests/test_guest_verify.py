@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import verify
+from analysis import verify
 from testbed.paths import REPO
 
 RUNS = ("list/*-pmdk", "list/*-snapshot", "kyoto-commits/optane-dcpmm-16-*")

@@ -22,9 +22,11 @@ from cluster_lab import (
 )
 from test_trust import INTRUDER, sign_for_days
 
-from testbed import build, packages, trust
-from testbed.cache import Cache
+from testbed.build import components
+from testbed.build.cache import Cache
 from testbed.paths import REPO
+from testbed.program import packages
+from testbed.run import trust
 
 SCHEDULER = "tls://192.0.2.1:8786"
 TLS = HOME / "tls"
@@ -36,7 +38,7 @@ COMMON = ("-e", f"testbed_venv={REPO}/.venv testbed_scheduler_worker_ttl_s=8",
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Two workers and a controller, on which every component is built already, after a first run of the playbook."""
     with hosts(tmp_path_factory.mktemp("hosts"), 2) as lab:
-        fill_with_mocks(lab.path("head", HOME / "cache"), build.keys())
+        fill_with_mocks(lab.path("head", HOME / "cache"), components.keys())
         write_mock_manifest(lab.folder / "few.toml", runs=3, pause_s=0.1)
         first = recap(lab.play("site.yml", *options(lab)))
         assert all(counts["changed"] > 0 for counts in first.values())
@@ -136,7 +138,7 @@ def test_the_packages_of_a_manifest_reach_the_workers(lab: Lab) -> None:
     """No host here could fetch them. The mock guest's result has the hash of what it was sent, them included."""
     path = write_mock_manifest(lab.folder / "packaged.toml", 2, 0.1, '[program]\npackages = ["redis-server"]\n')
     component = packages.component(packages.resolve(("redis-server",)))
-    product = Cache(lab.path("head", HOME / "cache")).path("packages", build.component_key(component, {}))
+    product = Cache(lab.path("head", HOME / "cache")).path("packages", components.component_key(component, {}))
     product.mkdir()
     write_mock_archive(product / "packages.cpio")
     packaged = (*COMMON, "-e", f"testbed_manifest={path} testbed_gather_folder={lab.folder}/packaged")

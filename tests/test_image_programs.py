@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from cpio_writer import CpioWriter
 
-from testbed import guest_programs, manifest
-from testbed.cpio import names
 from testbed.errors import TestbedError
+from testbed.guest import image_programs
+from testbed.guest.cpio import names
+from testbed.manifest import manifest
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_what_the_guest_lacks_is_named(
     text = small_manifest.read_text().replace("kv --engine {engine} --records {records}", command)
     small_manifest.write_text(text)
     with pytest.raises(TestbedError) as caught:
-        guest_programs.check(manifest.runs(small_manifest), archives)
+        image_programs.check(manifest.runs(small_manifest), archives)
     assert (str(caught.value), caught.value.exit_status) == (f"{small_manifest}: {message}", 2)
 
 
@@ -60,7 +61,7 @@ def test_what_the_guest_lacks_is_named(
 def test_what_the_guest_has_may_run(small_manifest: Path, archives: tuple[Path, ...], command: str) -> None:
     text = small_manifest.read_text().replace("kv --engine {engine} --records {records}", command)
     small_manifest.write_text(text)
-    guest_programs.check(manifest.runs(small_manifest), archives)
+    image_programs.check(manifest.runs(small_manifest), archives)
 
 
 @pytest.mark.parametrize(
@@ -75,4 +76,4 @@ def test_what_the_guest_has_may_run(small_manifest: Path, archives: tuple[Path, 
 def test_a_damaged_image_is_named(small_manifest, archives, damage, how) -> None:  # type: ignore[no-untyped-def]
     archives[1].write_bytes(damage(archives[1].read_bytes()))
     with pytest.raises(TestbedError, match=f"own.cpio is damaged: .*{how}.*; remove .* and run `testbed build`"):
-        guest_programs.check(manifest.runs(small_manifest), archives)
+        image_programs.check(manifest.runs(small_manifest), archives)

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import MANIFEST
-from testbed import bases, grid, manifest, profiles, units
+from testbed import units
 from testbed.errors import TestbedError
+from testbed.manifest import bases, manifest, profiles
 from testbed.paths import PROFILES
+from testbed.replay import grid
 
 ORIGIN = Path("m.toml")
 ENGINES = ("snapshot", "pmdk", "volatile")

@@ -10,19 +10,21 @@ from pathlib import Path
 import pytest
 from cluster_lab import MOCK_QEMU
 
-from testbed import manifest, media_lock, scratch, shell
+from testbed import scratch
 from testbed.errors import TestbedError
-from testbed.executor import GuestSpec, QemuExecutor
-from testbed.job import script_job
-from testbed.manifest import GuestConfig
-from testbed.qemu_line import GuestFiles, Images, PowerCut, batch_ports, command_line, terminal_ports
-from testbed.runner import drive
+from testbed.guest import media_lock, shell
+from testbed.guest.executor import GuestSpec, QemuExecutor
+from testbed.guest.qemu_line import GuestFiles, Images, PowerCut, batch_ports, command_line, terminal_ports
+from testbed.manifest import manifest
+from testbed.manifest.manifest import GuestConfig
+from testbed.program.job_archive import script_job
+from testbed.run.runner import drive
 
 # A command that has the folder for as long as its input is open.
 HOLDER = """
 import sys
 from pathlib import Path
-from testbed import media_lock
+from testbed.guest import media_lock
 with media_lock.held(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -84,7 +86,7 @@ def test_a_folder_is_free_when_its_guest_has_ended(images: Images, guest: GuestC
 def test_of_many_at_once_one_has_the_folder(tmp_path: Path) -> None:
     """Thirty tries of four commands: one has it, the others are refused with status 2."""
     program = (
-        "import sys; from pathlib import Path; from testbed import media_lock\n"
+        "import sys; from pathlib import Path; from testbed.guest import media_lock\n"
         "from testbed.errors import TestbedError\n"
         "for _ in range(30):\n"
         "    print('go', flush=True); sys.stdin.readline()\n"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from analysis import moved
 from analysis.drawn import Comparison
-from testbed.cli import app
+from testbed.cli.main import app
 
 
 def numbers(*ours: float) -> list[Comparison]:

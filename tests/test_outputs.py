@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 
 from conftest import MANIFEST, MockExecutor, QuietReporter
-from testbed import lookup, manifest, outputs, results, sweep
-from testbed.capacity import Capacity
+from testbed import outputs
 from testbed.errors import TestbedError
-from testbed.executor import GuestOutcome
-from testbed.runner import drive, keep_failure, run_all
+from testbed.guest.capacity import Capacity
+from testbed.guest.executor import GuestOutcome
+from testbed.manifest import manifest
+from testbed.results import lookup, results
+from testbed.run.runner import drive, keep_failure, run_all
+from testbed.studies import sweep
 
 HERE = Capacity(guests=2, memory_mib=2**16)
 AXES = '["/pmem/kv.pool", "../../x", "..", ".", "a/b", "a\\nb", "~", "-rf", "%s", "a:b", "ü"]'

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed import latency, parameters, profiles
 from testbed.errors import TestbedError
-from testbed.manifest import GuestConfig
-from testbed.parameters import CHOICES, CpuProfile, DeviceProfile, Profile
+from testbed.manifest import parameters, profiles
+from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.parameters import CHOICES, CpuProfile, DeviceProfile, Profile
 from testbed.paths import REPO
+from testbed.studies import latency
 
 ORIGIN = Path("m.toml")
 PARAMS_C = REPO / "qemu-patches" / "model" / "params.c"

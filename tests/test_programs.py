@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from cpio_writer import CpioWriter
 
-from testbed import programs
 from testbed.errors import TestbedError
-from testbed.job import Job
+from testbed.program import host_program
+from testbed.program.job_archive import Job
 
 
 def test_a_dynamic_program_takes_its_loader_and_libraries(tmp_path: Path) -> None:
-    job = programs.program_job(["/bin/ls", "-l"], [], tmp_path)
+    job = host_program.program_job(["/bin/ls", "-l"], [], tmp_path)
     names = {*job.files, *job.executables}
     assert "root/bin/ls" in names
     assert any("ld-linux" in name for name in names)
@@ -26,7 +26,7 @@ def test_a_dynamic_program_takes_its_loader_and_libraries(tmp_path: Path) -> Non
 def test_a_static_program_takes_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text("int main(void) { return 7; }\n")
     subprocess.run(["cc", "-static", "-o", "main", "main.c"], cwd=tmp_path, check=True)
-    job = programs.program_job(["./main"], [], tmp_path)
+    job = host_program.program_job(["./main"], [], tmp_path)
     assert [*job.files, *job.executables] == [f"root{tmp_path}/main"]
 
 
@@ -34,7 +34,7 @@ def test_argument_files_and_extra_files_go_along(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("in")
     (tmp_path / "extra").mkdir()
     (tmp_path / "extra" / "a").write_text("a")
-    job = programs.program_job(["cat", "in.txt", "/proc/version"], [Path("extra")], tmp_path)
+    job = host_program.program_job(["cat", "in.txt", "/proc/version"], [Path("extra")], tmp_path)
     assert job.files[f"root{tmp_path}/in.txt"] == b"in"
     assert job.files[f"root{tmp_path}/extra/a"] == b"a"
     assert not any("proc/version" in name for name in job.files)
@@ -56,13 +56,13 @@ def test_what_cannot_run_is_refused(tmp_path: Path, argv: list[str], message: st
     (tmp_path / "script").chmod(0o755)
     (tmp_path / "folder").mkdir()
     with pytest.raises(TestbedError, match=message) as caught:
-        programs.program_job(argv, [], tmp_path)
+        host_program.program_job(argv, [], tmp_path)
     assert caught.value.exit_status == 2
 
 
 def test_a_missing_extra_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TestbedError, match="--file nothing: no such file or folder"):
-        programs.program_job(["/bin/ls"], [Path("nothing")], tmp_path)
+        host_program.program_job(["/bin/ls"], [Path("nothing")], tmp_path)
 
 
 # ---- Names ----
@@ -98,34 +98,34 @@ NAMES = [
 @pytest.mark.parametrize(("name", "what"), NAMES)
 @pytest.mark.parametrize("as_extra", [False, True])
 def test_a_path_through_dots_leads_to_the_same_file(home: Path, name: str, what: str, as_extra: bool) -> None:
-    job = programs.program_job(["cat", *([] if as_extra else [name])], [Path(name)] if as_extra else [], home)
+    job = host_program.program_job(["cat", *([] if as_extra else [name])], [Path(name)] if as_extra else [], home)
     there = unpacked(job, home / "guest")
     assert (there / f"root{home}" / name).read_text() == what
 
 
 def test_a_folder_and_a_program_through_dots_go_along(home: Path) -> None:
-    job = programs.program_job(["../here/../../../../../../../bin/ls"], [Path("../there")], home)
+    job = host_program.program_job(["../here/../../../../../../../bin/ls"], [Path("../there")], home)
     assert "-- /bin/ls" in job.script
     assert job.files[f"root{home.parent}/there/data.txt"] == b"there/data.txt"
 
 
 def test_two_files_that_would_be_one_in_the_guest_are_refused(home: Path) -> None:
     with pytest.raises(TestbedError, match=r"would be one in the guest; give their paths without '\.\.'"):
-        programs.program_job(["cat", "link/../data.txt", "data.txt"], [], home)
+        host_program.program_job(["cat", "link/../data.txt", "data.txt"], [], home)
 
 
 def test_an_argument_that_can_be_no_path_is_an_argument(tmp_path: Path) -> None:
     """A script given by -c is longer than any file's name; it was an OSError."""
     for argument in ("echo " + "x" * 300, "x/" * 5000, "\udcff"):
-        assert "root/bin/bash" in programs.program_job(["/bin/bash", "-c", argument], [], tmp_path).executables
+        assert "root/bin/bash" in host_program.program_job(["/bin/bash", "-c", argument], [], tmp_path).executables
 
 
 def test_what_begins_as_a_folder_of_the_guest_does_goes_along(home: Path) -> None:
-    assert not programs.is_guests_own(Path("/devel/x"))
-    assert not programs.is_guests_own(Path("/home/../procedure"))
-    assert programs.is_guests_own(Path("/home/../proc/version"))
-    assert not programs.is_guests_own(Path("/"))
-    assert programs.program_job(["cat", "/proc/version", "../../../../../../proc/version"], [], home).files == {}
+    assert not host_program.is_guests_own(Path("/devel/x"))
+    assert not host_program.is_guests_own(Path("/home/../procedure"))
+    assert host_program.is_guests_own(Path("/home/../proc/version"))
+    assert not host_program.is_guests_own(Path("/"))
+    assert host_program.program_job(["cat", "/proc/version", "../../../../../../proc/version"], [], home).files == {}
 
 
 def test_what_no_guest_can_have_is_refused_before_it_boots(home: Path) -> None:
@@ -137,10 +137,10 @@ def test_what_no_guest_can_have_is_refused_before_it_boots(home: Path) -> None:
         ("x" * 300, "no such file or folder"),
     ):
         with pytest.raises(TestbedError, match=message) as caught:
-            programs.program_job(["cat"], [Path(extra)], home)
+            host_program.program_job(["cat"], [Path(extra)], home)
         assert caught.value.exit_status == 2
     with pytest.raises(TestbedError, match=r"/run is the guest's own there; take it from another folder"):
-        programs.program_job(["cat"], [], Path("/run"))
+        host_program.program_job(["cat"], [], Path("/run"))
 
 
 def test_no_random_name_is_refused_by_the_guests_tar(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ import pytest
 from guest_rig import Paused, query
 from qemu.qmp import ExecuteError, QMPClient
 
-from testbed.manifest import GuestConfig
-from testbed.qemu_line import Images, Layout, mem_trace
-from testbed.runner import drive
-from testbed.session import Session
+from testbed.guest.qemu_line import Images, Layout, mem_trace
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
+from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 

@@ -14,14 +14,16 @@ import pytest
 from trace_writer import Trace, small_trace
 
 from conftest import MANIFEST, MockExecutor, QuietReporter
-from testbed import manifest, results, sweep
 from testbed.errors import RunFailed, TestbedError
-from testbed.executor import GuestOutcome, GuestSpec
-from testbed.grid import configurations
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.qemu_line import mem_trace
+from testbed.manifest import manifest
 from testbed.paths import REPO, cache_root
-from testbed.qemu_line import mem_trace
-from testbed.replay import Replayer, open_replayer
-from testbed.runner import drive
+from testbed.replay.grid import configurations
+from testbed.replay.replayer import Replayer, open_replayer
+from testbed.results import results
+from testbed.run.runner import drive
+from testbed.studies import sweep
 
 KEYS = {"qemu": "q" * 64}
 GRID = """

@@ -19,8 +19,10 @@ import report_sample
 from analysis.drawn import Comparison
 from analysis.report import build, machines, page, pdf, svg
 from analysis.report import index as indices
-from testbed import bases, canonical, manifest, results
+from testbed import canonical
 from testbed.errors import TestbedError
+from testbed.manifest import bases, manifest
+from testbed.results import results
 
 A4_POINTS, MARGIN_POINTS = 595.28, 45.35
 

@@ -8,14 +8,15 @@ import pytest
 from rich.console import Console
 
 from conftest import MockExecutor, QuietReporter
-from testbed import compare, explain, lookup, manifest, results, status
-from testbed.capacity import Capacity
 from testbed.errors import RunFailed, TestbedError
-from testbed.executor import GuestOutcome, GuestSpec
-from testbed.host_times import HostTimes
-from testbed.progress import ProgressBar
-from testbed.results import Result
-from testbed.runner import drive, run_all
+from testbed.guest.capacity import Capacity
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.manifest import manifest
+from testbed.results import compare, explain, lookup, results, status
+from testbed.results.host_times import HostTimes
+from testbed.results.results import Result
+from testbed.run.progress import ProgressBar
+from testbed.run.runner import drive, run_all
 
 KEYS = {"qemu": "q" * 64, "base": "b" * 64}
 HERE = Capacity(guests=2, memory_mib=8192)

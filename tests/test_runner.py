@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from conftest import MockExecutor, QuietReporter
-from testbed import manifest, results
-from testbed.capacity import Capacity
 from testbed.errors import RunFailed, TestbedError
-from testbed.executor import GuestOutcome, GuestSpec
-from testbed.runner import drive, run_all
+from testbed.guest.capacity import Capacity
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.manifest import manifest
+from testbed.results import results
+from testbed.run.runner import drive, run_all
 
 HERE = Capacity(guests=2, memory_mib=8192)
 KEYS = {"qemu": "q" * 64, "base": "b" * 64}

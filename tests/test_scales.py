@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from conftest import MANIFEST
-from testbed import bases, manifest, scales
 from testbed.errors import TestbedError
+from testbed.manifest import bases, manifest, scales
 
 DEVICES = MANIFEST.replace('profile = "snapshot-paper-mss"', 'profile = "{device}"').replace(
     "[matrix]", '[matrix]\ndevice = ["snapshot-paper-mss", "optane-dcpmm"]'

@@ -78,7 +78,7 @@ def test_a_starting_worker_removes_what_one_that_was_killed_left(tmp_path: Path)
     process, _ = owner()
     process.kill()
     process.wait()
-    subprocess.run([sys.executable, "-c", "from testbed import worker; worker.become(['/bin/true'])"], check=True)
+    subprocess.run([sys.executable, "-c", "from testbed.run import worker; worker.become(['/bin/true'])"], check=True)
     assert list(tmp_path.iterdir()) == []
 
 

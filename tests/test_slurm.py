@@ -11,8 +11,9 @@ from cluster_lab import PATIENCE_S, fill_with_mocks, hosts, result_bytes, wait_f
 from slurm_lab import Slurm
 from test_trust import INTRUDER
 
-from testbed import build, trust
+from testbed.build import components
 from testbed.paths import REPO
+from testbed.run import trust
 
 SCHEDULER = "tls://192.0.2.1:8786"
 PYTHON = REPO / ".venv/bin/python"
@@ -30,7 +31,9 @@ HERE = (  # the numbers of the documented partition, and those of this one
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
     with hosts(tmp_path_factory.mktemp("slurm"), len(NODES)) as lab:
-        fill_with_mocks(lab.folder / "cache", build.keys())  # on a file system that all share, as a site's scratch is
+        fill_with_mocks(
+            lab.folder / "cache", components.keys()
+        )  # on a file system that all share, as a site's scratch is
         trust.make(lab.folder / "tls", "lab")
         yield slurm_lab.start(lab, NODES)
 

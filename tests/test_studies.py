@@ -11,8 +11,8 @@ import pytest
 from analysis import equal_dram, recovery_time, sensitivity, tail_latency, write_amplification
 from analysis.drawn import Drawn, Gathered
 from testbed.errors import RunFailed
-from testbed.results import Result
-from testbed.sweep import Replayed
+from testbed.results.results import Result
+from testbed.studies.sweep import Replayed
 
 DEVICE = {"name": "snapshot-paper-mss", "cache_size": 2 << 20, "cache_page_size": 4096}
 MACHINE = {"device": DEVICE, "cpu": {"llc_size": 352 << 10}}

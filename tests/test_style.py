@@ -10,7 +10,7 @@ from pathlib import Path
 
 from analysis import causes
 from analysis.catalogue import FIGURES, STUDIES
-from testbed import bases
+from testbed.manifest import bases
 from testbed.paths import REPO
 
 FUNCTION_LINES_MAX = 70

@@ -9,10 +9,10 @@ import pytest
 from analysis import records, sweep_plot
 from analysis.drawn import Gathered
 from conftest import MANIFEST
-from testbed import manifest
 from testbed.errors import TestbedError
-from testbed.results import Result
-from testbed.sweep import Replayed
+from testbed.manifest import manifest
+from testbed.results.results import Result
+from testbed.studies.sweep import Replayed
 
 PLOT = """cache_size = ["64MiB", "256MiB", "1GiB"]
 [results]

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from testbed import tables, time_shares
+from testbed.cli import tables
 from testbed.paths import REPO
-from testbed.results import Result
+from testbed.results import time_shares
+from testbed.results.results import Result
 
 SCHEMA = (REPO / "qemu-patches/overlay/qapi/cxl-ssd.json").read_text()
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from testbed import top
 from testbed.errors import TestbedError
-from testbed.qemu_line import WATCH_SOCKET
-from testbed.top import Sample
+from testbed.guest import top
+from testbed.guest.qemu_line import WATCH_SOCKET
+from testbed.guest.top import Sample
 
 COUNTERS = ("cache-hits", "cache-misses", "cxl-reads", "dram-reads", "link-read-bytes", "link-write-bytes")
 FLASH = ("flash-reads", "flash-programs")

@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 from cluster_lab import HOME, PATIENCE_S, Lab, fill_with_mocks, hosts, result_bytes, wait_for, write_mock_manifest
 
-from testbed import build, trust, worker
+from testbed.build import components
 from testbed.errors import TestbedError
+from testbed.guest.qemu_line import WATCH_SOCKET
+from testbed.guest.session import Session
 from testbed.paths import REPO, cache_root
-from testbed.qemu_line import WATCH_SOCKET
-from testbed.session import Session
+from testbed.run import trust, worker
 
 HEAD = "192.0.2.1"
 PYTHON = REPO / ".venv/bin/python"
@@ -32,7 +33,7 @@ SIZE = ("--guests", "1", "--memory", "4GiB")
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with hosts(tmp_path_factory.mktemp("trust"), 1) as lab:
-        fill_with_mocks(lab.path("head", HOME / "cache"), build.keys())
+        fill_with_mocks(lab.path("head", HOME / "cache"), components.keys())
         yield lab
 
 
@@ -343,7 +344,7 @@ def test_the_folder_of_a_worker_is_its_own(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert worker.with_folder(["x", "--local-directory=/y"]) == ["x", "--local-directory=/y"]
     program = (
-        "import os, sys; from testbed import worker; command = worker.with_folder(['/bin/sleep', '60']); "
+        "import os, sys; from testbed.run import worker; command = worker.with_folder(['/bin/sleep', '60']); "
         "print(command[-1], flush=True); os.execv(command[0], command[:2])"
     )
     environment = os.environ | {"TMPDIR": str(tmp_path)}

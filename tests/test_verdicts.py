@@ -13,16 +13,19 @@ import pytest
 from cluster_lab import MOCK_QEMU
 
 from conftest import MANIFEST, QuietReporter
-from testbed import bases, manifest, results, sweep, verdicts
-from testbed.capacity import Capacity
 from testbed.errors import RunFailed, TestbedError
-from testbed.executor import GuestSpec, QemuExecutor, prepare_files
-from testbed.grid import configurations
-from testbed.parameters import CHOICES, DeviceProfile, key_of, parameters, units_of
-from testbed.qemu_line import Images, PowerCut, command_line
-from testbed.replay import Replayer, open_replayer
-from testbed.runner import drive, run_all
-from testbed.session import Session
+from testbed.guest.capacity import Capacity
+from testbed.guest.executor import GuestSpec, QemuExecutor, prepare_files
+from testbed.guest.qemu_line import Images, PowerCut, command_line
+from testbed.guest.session import Session
+from testbed.manifest import bases, manifest
+from testbed.manifest.parameters import CHOICES, DeviceProfile, key_of, parameters, units_of
+from testbed.replay import verdicts
+from testbed.replay.grid import configurations
+from testbed.replay.replayer import Replayer, open_replayer
+from testbed.results import results
+from testbed.run.runner import drive, run_all
+from testbed.studies import sweep
 
 HERE = Capacity(guests=2, memory_mib=2**16)
 HEAD = MANIFEST.partition("[workload]")[0]

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from analysis import verify
 from conftest import MockExecutor
-from testbed import build, cli, results, verify
+from testbed.build import components
+from testbed.cli import main
 from testbed.errors import TestbedError
-from testbed.executor import GuestOutcome, GuestSpec
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.results import results
 
 ROI = {"id": 1, "begin-ps": 1000, "end-ps": 5000, "counters": {"loads": 7}}
 NAMES = ["list/snapshot-paper-mss-snapshot", "list/snapshot-paper-mss-pmdk"]
@@ -34,7 +37,7 @@ def session(roi: dict[str, Any] = ROI, key: str = "k", row: int = 1) -> MockSess
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TESTBED_RESULTS", str(tmp_path / "results"))
     monkeypatch.setattr(verify, "EXPERIMENTS", tmp_path)
-    monkeypatch.setattr(build, "guest_packages", lambda: {"libc6": "2.41-12", "xfsprogs": "6.13.0-2"})
+    monkeypatch.setattr(components, "guest_packages", lambda: {"libc6": "2.41-12", "xfsprogs": "6.13.0-2"})
 
 
 def words(other: MockSession) -> list[str]:
@@ -69,24 +72,24 @@ def test_verify_runs_anew_and_leaves_the_results_alone(tmp_path: Path) -> None:
 
 
 def test_the_command_names_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "open_session", session)
-    assert CliRunner().invoke(cli.app, ["verify", "--update", *NAMES]).exit_code == 0
-    assert CliRunner().invoke(cli.app, ["verify", *NAMES]).exit_code == 0
-    monkeypatch.setattr(cli, "open_session", lambda: session(row=2))
-    done = CliRunner().invoke(cli.app, ["verify", NAMES[0]])
+    monkeypatch.setattr(main, "open_session", session)
+    assert CliRunner().invoke(main.app, ["verify", "--update", *NAMES]).exit_code == 0
+    assert CliRunner().invoke(main.app, ["verify", *NAMES]).exit_code == 0
+    monkeypatch.setattr(main, "open_session", lambda: session(row=2))
+    done = CliRunner().invoke(main.app, ["verify", NAMES[0]])
     assert f"{NAMES[0]}" in done.output and "DIFFERS" in done.output
     assert done.exception is not None
     assert getattr(done.exception, "exit_status", None) == 1
 
 
 def test_packages_that_debian_has_updated_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "open_session", session)
-    assert CliRunner().invoke(cli.app, ["verify", "--update", *NAMES]).exit_code == 0
+    monkeypatch.setattr(main, "open_session", session)
+    assert CliRunner().invoke(main.app, ["verify", "--update", *NAMES]).exit_code == 0
     assert verify.other_packages(verify.file_of("quick")) == []
-    monkeypatch.setattr(build, "guest_packages", lambda: {"libc6": "2.41-13", "cxl": "81-1"})
-    assert CliRunner().invoke(cli.app, ["verify", *NAMES]).exit_code == 0
-    monkeypatch.setattr(cli, "open_session", lambda: session(row=2))
-    done = CliRunner().invoke(cli.app, ["verify", NAMES[0]])
+    monkeypatch.setattr(components, "guest_packages", lambda: {"libc6": "2.41-13", "cxl": "81-1"})
+    assert CliRunner().invoke(main.app, ["verify", *NAMES]).exit_code == 0
+    monkeypatch.setattr(main, "open_session", lambda: session(row=2))
+    done = CliRunner().invoke(main.app, ["verify", NAMES[0]])
     changed = ["cxl none -> 81-1", "libc6 2.41-12 -> 2.41-13", "xfsprogs 6.13.0-2 -> none"]
     assert verify.other_packages(verify.file_of("quick")) == changed
     assert all(line in done.output for line in changed)
@@ -103,9 +106,9 @@ def test_without_the_file_of_packages_the_error_names_it() -> None:
 def test_the_packages_of_the_guest_come_from_its_builders(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "libc6=2.41-12\nlibpmem1=1.13.1-1.1+b1\npool/main/l/lmdb.tar.gz 0123\n\n"
     monkeypatch.undo()
-    monkeypatch.setattr(build, "_fingerprint", lambda component: lines if component.name == "software" else "")
+    monkeypatch.setattr(components, "_fingerprint", lambda component: lines if component.name == "software" else "")
     wanted = {"libc6": "2.41-12", "libpmem1": "1.13.1-1.1+b1", "pool/main/l/lmdb.tar.gz": "0123"}
-    assert build.guest_packages() == wanted
+    assert components.guest_packages() == wanted
 
 
 def test_a_run_without_a_line_is_named() -> None:

@@ -9,11 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from analysis import scorecard as scorecards
 from analysis.drawn import Cell, Comparison
-from testbed import canonical, results
+from testbed import canonical
 from testbed.errors import TestbedError
-from testbed.figures import INDEX
-from testbed.results import Result
+from testbed.results import results
+from testbed.results.results import Result
 from testbed.validation import check
+
+from ..figures import INDEX
 
 # The word for each of the scorecard's bounds, for what is beyond them all, and for what does not measure the same.
 BANDS = {"within_10": "within 10 %", "within_25": "within 25 %", "within_2x": "within 2x"}

@@ -7,10 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from testbed import canonical, profiles, units
+from testbed import canonical, units
 from testbed.errors import TestbedError
-from testbed.parameters import key_of, units_of
-from testbed.results import Result
+from testbed.manifest import profiles
+from testbed.manifest.parameters import key_of, units_of
+from testbed.results.results import Result
 
 
 @dataclass(frozen=True)

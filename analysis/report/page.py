@@ -14,8 +14,8 @@ from markupsafe import Markup
 from analysis import scorecard
 from analysis.drawn import Cell, Comparison
 from analysis.scorecard_figure import NAME as SCORECARD
-from testbed.parameters import key_of
-from testbed.results import Result
+from testbed.manifest.parameters import key_of
+from testbed.results.results import Result
 
 from . import fonts, machines, svg
 from .index import BANDS, BEYOND, UNCOMPARED, Figure, Index, RunName, band, ratio

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calls the builders (qemu-patches, guest-image) and keeps what they make in the cache.
+
+The key of a component is the hash of its builder's fingerprint (compilers, package versions, ...), of every input
+file's name, mode and content, and of the keys of the components it is made from.
+"""
+
+import hashlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from rich.console import Console
+
+from ..errors import RunFailed, TestbedError
+from ..paths import REPO, cache_root
+from .cache import Cache, DiskFull
+from .fingerprints import remembered
+
+console = Console(stderr=True)
+
+
+@dataclass(frozen=True)
+class Component:
+    """One thing to build: a builder script, its arguments and what it is made from."""
+
+    name: str
+    script: str
+    argument: str = ""
+    needs: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    cold_minutes: int = 1
+
+    def command(self, verb: str, *arguments: str) -> list[str]:
+        return [str(REPO / self.script), verb, *([self.argument] if self.argument else []), *arguments]
+
+
+COMPONENTS = {
+    c.name: c
+    for c in (
+        Component("qemu", "qemu-patches/build.sh", cold_minutes=7),
+        Component("qemu-stock", "qemu-patches/build.sh", environment=(("TESTBED_QEMU_STOCK", "1"),), cold_minutes=7),
+        Component("replay", "qemu-patches/model/replay/build.sh"),
+        Component("buildroot", "guest-image/build.sh", "buildroot", cold_minutes=3),
+        Component("base", "guest-image/build.sh", "base", cold_minutes=2),
+        Component("software", "guest-image/build.sh", "software", needs=("buildroot",), cold_minutes=2),
+    )
+}
+TESTBED = ("qemu", "buildroot", "base", "software")
+_JUNK = {"__pycache__", ".git", "build"}
+
+
+@dataclass(frozen=True)
+class Product:
+    """A built component: where it is and the key it is stored under."""
+
+    path: Path
+    key: str
+
+
+def build(names: tuple[str, ...] = TESTBED, cache: Cache | None = None) -> dict[str, Product]:
+    """Build what is missing of `names`, in order; returns every product."""
+    cache = cache or Cache(cache_root())
+    products: dict[str, Product] = {}
+    for name in names:
+        products[name] = build_component(COMPONENTS[name], products, cache)
+    return products
+
+
+def build_component(component: Component, products: dict[str, Product], cache: Cache | None = None) -> Product:
+    """Build one component if it is missing, from the products it needs."""
+    cache = cache or Cache(cache_root())
+    key = component_key(component, products)
+    builder = _Builder(component, products, cache.root / "logs" / f"{component.name}-{key[:16]}.log")
+    return Product(cache.get_or_build(component.name, key, builder), key)
+
+
+def keys(names: tuple[str, ...] = TESTBED) -> dict[str, str]:
+    """The keys of these components, whether they are built or not."""
+    cache, products = Cache(cache_root()), dict[str, Product]()
+    for name in names:
+        key = component_key(COMPONENTS[name], products)
+        products[name] = Product(cache.path(name, key), key)
+    return {name: product.key for name, product in products.items()}
+
+
+def component_key(component: Component, products: dict[str, Product]) -> str:
+    """Everything that can change the product, hashed."""
+    total = hashlib.sha256()
+    total.update(_fingerprint(component).encode())
+    for need in component.needs:
+        total.update(f"\0need {need} {products[need].key}".encode())
+    return hash_inputs(component, total)
+
+
+def _fingerprint(component: Component) -> str:
+    """What else than its inputs can change the product: for the guest's, the packages that Debian has now."""
+    if component.script != "guest-image/build.sh":
+        return _ask(component, "fingerprint")
+    # The inputs have the lists of packages, and the scripts that resolve them.
+    question = f"{component.name} {hash_inputs(component)}"
+    return remembered(cache_root(), question, lambda: _ask(component, "fingerprint"))
+
+
+def guest_packages() -> dict[str, str]:
+    """Name -> version of what Debian gives the guest and compiles its software with; of a source archive, its hash."""
+    lines = _fingerprint(COMPONENTS["software"]).splitlines()
+    return {
+        name: version for name, _, version in (line.replace("=", " ", 1).partition(" ") for line in lines) if version
+    }
+
+
+def hash_inputs(component: Component, total: "hashlib._Hash | None" = None) -> str:
+    """The hash of the files of this repository that a component is made from, after what `total` has seen."""
+    total = total or hashlib.sha256()
+    for line in sorted(set(_ask(component, "inputs").split())):
+        _hash_path(REPO / line, total)
+    return total.hexdigest()
+
+
+def _ask(component: Component, verb: str) -> str:
+    environment = os.environ | dict(component.environment)
+    try:
+        done = subprocess.run(component.command(verb), capture_output=True, text=True, env=environment, cwd=REPO)
+    except OSError as error:
+        raise TestbedError(f"cannot run {component.script}: {error.strerror}") from error
+    if done.returncode:
+        last = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+        raise TestbedError(f"{component.script} {verb} {component.argument}: {last}")
+    return done.stdout
+
+
+def files(path: Path) -> Iterator[Path]:
+    if path.is_dir():
+        for child in sorted(path.iterdir()):
+            if child.name not in _JUNK:
+                yield from files(child)
+    else:
+        yield path
+
+
+def _hash_path(path: Path, total: "hashlib._Hash") -> None:
+    if not path.exists():
+        raise TestbedError(f"build input {path.relative_to(REPO)} does not exist")
+    for file in files(path):
+        mode = "x" if os.access(file, os.X_OK) else "-"
+        total.update(f"\0{file.relative_to(REPO)}\0{mode}\0".encode())
+        total.update(hashlib.sha256(file.read_bytes()).digest())
+
+
+@dataclass(frozen=True)
+class _Builder:
+    """Runs one builder script, with its output in a log that stays if it fails."""
+
+    component: Component
+    products: dict[str, Product]
+    log: Path
+
+    def __call__(self, out: Path, work: Path) -> None:
+        name, started = self.component.name, time.monotonic()
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        needs = {f"{n.upper()}_DIR": str(self.products[n].path) for n in self.component.needs}
+        environment = os.environ | dict(self.component.environment) | needs
+        command = self.component.command("build", str(out), str(work))
+        with self.log.open("w") as log:
+            status = self._run(command, environment, log)
+        if status:
+            raise self._failure(status)
+        console.print(f"built {name} in {time.monotonic() - started:.0f} s")
+
+    def _run(self, command: list[str], environment: dict[str, str], log: IO[str]) -> int:
+        about = f"building {self.component.name} (about {self.component.cold_minutes} min, once; log {self.log})"
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment, cwd=REPO,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            with console.status(about):
+                if not console.is_terminal:
+                    console.print(about)
+                return process.wait()
+        finally:
+            if process.poll() is None:  # Ctrl-C, or a failure here: the compilers must not go on in the background
+                os.killpg(process.pid, signal.SIGTERM)
+                process.wait()
+
+    def _failure(self, status: int) -> TestbedError:
+        tail = self.log.read_text(errors="replace").splitlines()[-12:]
+        if any("No space left on device" in line or "is full while building" in line for line in tail):
+            return DiskFull(
+                f"disk full while building {self.component.name} (log {self.log}); "
+                "free some or set TESTBED_CACHE to a larger disk (nothing half-built was kept)"
+            )
+        if status == 2 and tail:  # the builder itself says, in one sentence, what the user can do
+            return TestbedError(f"{tail[-1]} (log {self.log})")
+        text = "\n  ".join(tail)
+        return RunFailed(f"building {self.component.name} failed with status {status}; log {self.log} ends:\n  {text}")

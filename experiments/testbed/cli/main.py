@@ -1,0 +1,463 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The `testbed` command. Each command: read the input, do the work elsewhere, print a table, save it as JSON."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from analysis import figures as figures_module
+from analysis import verify as verify_module
+
+from .. import console, outputs
+from ..build import doctor as doctor_module
+from ..build.cache import Cache
+from ..build.components import COMPONENTS, TESTBED, Product, build
+from ..errors import Interrupted, RunFailed, TestbedError
+from ..guest.executor import GuestSpec
+from ..guest.session import open_session
+from ..guest.shell import check_terminal, run_shell
+from ..guest.top import run_top
+from ..manifest import bases, scales
+from ..manifest import manifest as manifests
+from ..paths import REPO, cache_root, results_root
+from ..program import bundle, packages
+from ..program.host_program import program_job
+from ..replay import verdicts
+from ..replay.grid import configurations
+from ..replay.replayer import open_replayer
+from ..results import results as results_module
+from ..run.runner import drive, keep_failure, run_with_bar
+from ..studies import sweep as sweep_module
+from ..studies.bench import run_bench
+from . import presentation as demo_module
+from . import result_commands, tables
+from .options import Json, Scale, Scheduler, Tls, TrustNetwork
+
+
+class Commands(TyperGroup):
+    """Typer ends silently at Ctrl-C."""
+
+    def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted from error
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="How software behaves on a CXL memory-semantic SSD, without having one.\n\n"
+    "A first look:\n\n"
+    "  testbed latency                       what the device costs, configured and measured\n\n"
+    "  testbed run kv-ycsb                   Snapshot against PMDK, YCSB A-G\n\n"
+    "  testbed sweep kv-grid --replay        one capture, a thousand devices\n\n"
+    "  testbed exec -- ls -l /pmem           any program of this host, on the device\n\n"
+    "  testbed shell                         a guest to look around in",
+)
+ManifestName = Annotated[
+    str, typer.Option("--manifest", "-m", metavar="MANIFEST", help="take the machine (CPU, device, memory) from this")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="only say what is there and what would run")]
+
+
+@app.command()
+def run(
+    manifest: Annotated[str, typer.Argument(help="a .toml file, or the name of one that ships (kv-ycsb, latency)")],
+    json: Json = None,
+    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it, as those of the next two do
+    tls: Tls = None,  # noqa: ARG001
+    trust_network: TrustNetwork = False,  # noqa: ARG001
+    scale: Scale = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Run a manifest: every point of its matrix, as many guests at a time as there are cores and memory for.
+
+    Results that exist are not made again, so an interrupted run goes on where it stopped. Without --scale the
+    manifest's own holds.
+
+    Examples:
+
+      testbed run kv-ycsb
+
+      testbed run kv-ycsb --scale standard
+
+      testbed run my.toml --scale 256 --json table.json
+
+      testbed run kv-ycsb --scheduler tls://HOST:8786
+    """
+    path = bases.find(manifest)
+    divisor = scales.divisor(scale, path.stem)
+    runs = manifests.runs(path, divisor)
+    if dry_run:
+        result_commands.show_runs(runs, f"runs of {manifest}", json)
+        return
+    session = open_session()
+    done = run_with_bar(runs, session.keys, session.executor, results_root())
+    demo_module.show_manifest(manifests.load(path, divisor), path, done)
+    tables.show_shares_of_results(done)
+    tables.save_json(json, [result.data for result in done])
+
+
+@app.command()
+def sweep(
+    manifest: Annotated[str, typer.Argument(help="a manifest with a [replay.grid] (kv-grid)")],
+    replay: Annotated[bool, typer.Option("--replay", help="run each point once, replay its trace on the grid")] = False,
+    trace: Annotated[Path | None, typer.Option(help="replay this trace instead of runs of the manifest")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="only list the configurations")] = False,
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="PATH", help="also write every replay to PATH")] = None,
+    json: Json = None,
+) -> None:
+    """Every point of a manifest on every device configuration of its grid, from one capture a point.
+
+    Finished captures and replays are kept, so an interrupted sweep goes on where it stopped.
+
+    Examples:
+
+      testbed sweep kv-grid --replay --csv grid.csv
+
+      testbed sweep my.toml --replay --trace captured.trace
+    """
+    if not replay:
+        raise TestbedError(
+            "testbed sweep works by --replay; a manifest can run a configuration in a guest: testbed run"
+        )
+    path = bases.find(manifest)
+    grid = configurations(path)
+    if dry_run:
+        verdicts.check_grid(path, manifests.guest_config(manifests.load(path), path), grid, open_replayer())
+        console.show(f"configurations of {path.stem}", ("configuration",), [(c.label,) for c in grid])
+        tables.save_json(json, [c.values for c in grid])
+        return
+    rows = sweep_module.run_sweep(path, grid, trace)
+    tables.show_sweep(rows, path.stem)
+    demo_module.show_replays(path, rows)
+    tables.save_json(json, [row.row() for row in rows])
+    if csv:
+        outputs.write(csv, sweep_module.csv_text(rows))
+        console.out.print(f"written: {csv}", soft_wrap=True)
+
+
+@app.command("replay", context_settings={"ignore_unknown_options": True})
+def replay_(
+    arguments: Annotated[
+        list[str], typer.Argument(metavar="-- [OPTION]... TRACE", help="as memsys-replay --help says")
+    ],
+) -> None:
+    """Replay one captured trace on its device or another one: memsys-replay, built if need be.
+
+    Examples:
+
+      testbed replay -- --help
+
+      testbed replay -- --set device.cache-size=64M --set device.flash-read=3us captured.trace
+    """
+    raise typer.Exit(open_replayer().pass_through(arguments))
+
+
+@app.command()
+def latency(json: Json = None, manifest: ManifestName = "latency") -> None:
+    """Measure loads, flushes and non-temporal stores in a guest and compare them with the profile's closed forms.
+
+    Fails (status 1) if any is off by more than 1 %.
+    """
+    rows = demo_module.measure_latency(open_session(), manifest)
+    tables.save_json(json, [row.as_data() for row in rows])
+    if not all(row.ok for row in rows):
+        raise RunFailed("a latency is off by more than 1 % from the model's closed form")
+
+
+@app.command()
+def calibrate(
+    devices: Annotated[
+        list[str] | None, typer.Argument(metavar="[DEVICE]...", help="device profiles; all that have a calibration")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="fewer samples: a look in a quarter of the time")] = False,
+    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it, as those of the next two do
+    tls: Tls = None,  # noqa: ARG001
+    trust_network: TrustNetwork = False,  # noqa: ARG001
+    json: Json = None,
+) -> None:
+    """Measure the device profiles in guests and compare them with published figures.
+
+    Prints model against reference with the error, its bound and what the number depends on, and draws a figure a
+    profile. Fails (status 1) if a number that is said to agree is beyond its bound. Runs that were made are not
+    made again.
+
+    Examples:
+
+      testbed calibrate cxl-dram
+
+      testbed calibrate --quick --json calibration.json
+    """
+    verdicts = demo_module.show_calibration(open_session(), devices or [], quick)
+    tables.save_json(json, [verdict.as_data() for verdict in verdicts])
+    broken = [verdict.judged.what for verdict in verdicts if verdict.broken]
+    if broken:
+        raise RunFailed(f"beyond the bound: {'; '.join(broken)}")
+
+
+@app.command("exec", context_settings={"ignore_unknown_options": True})
+def exec_(
+    program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM [ARGS]...", help="a program of this host")],
+    file: Annotated[list[Path] | None, typer.Option("--file", "-f", help="a file or folder to take along")] = None,
+    media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
+    own_roi: Annotated[bool, typer.Option("--own-roi", help="the program marks its region of interest")] = False,
+    manifest: ManifestName = "kv-ycsb",
+    json: Json = None,
+) -> None:
+    """Run a program of this host in a guest, on the device, and return its output and exit status.
+
+    Its libraries go along, and so do arguments that name files here. The device is mounted (ext4, DAX) at /pmem.
+    The whole program is the region of interest, unless it marks its own (testbed_roi.h); the model's counters are
+    printed after it. A study of more than one run is a manifest with a [program]: docs/tutorial.md.
+
+    Examples:
+
+      testbed exec -- dd if=/dev/zero of=/pmem/x bs=1M count=8
+
+      testbed exec --file data.csv -- ./my-program data.csv /pmem/out
+    """
+    job = program_job(program, file or [], Path.cwd(), own_roi)
+    path = bases.find(manifest)
+    guest = manifests.guest_config(manifests.load(path), path)
+    spec = GuestSpec(guest, job, media_folder=media, helper_thread=True)
+    outcome = drive(open_session().executor.run(spec))
+    sys.stdout.buffer.write(outcome.stdout)
+    sys.stdout.flush()
+    sys.stderr.buffer.write(outcome.stderr)
+    sys.stderr.flush()
+    counters = results_module.roi_counters(outcome.rois)
+    tables.save_json(json, {"outcome": outcome.outcome, "exit_status": outcome.exit_status, "counters": counters})
+    if outcome.exit_status is None:
+        tail = "\n  ".join(filter(None, (outcome.error, *outcome.console.strip().splitlines()[-5:])))
+        kept = keep_failure(outputs.within(results_root(), "exec", Path(program[0]).name, ".json"), outcome)
+        raise RunFailed(f"the guest ended without an exit status ({outcome.outcome}, see {kept}); it says:\n  {tail}")
+    tables.show_time_shares(outcome.rois, Console(stderr=True))
+    tables.show_counters(counters, Console(stderr=True))
+    raise typer.Exit(outcome.exit_status)
+
+
+@app.command()
+def shell(
+    media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
+    manifest: ManifestName = "kv-ycsb",
+) -> None:
+    """An interactive guest with the device mounted at /pmem. `poweroff` or Ctrl-A X ends it."""
+    check_terminal()
+    path = bases.find(manifest)
+    guest = manifests.guest_config(manifests.load(path), path)
+    raise typer.Exit(run_shell(open_session().images, guest, media))
+
+
+@app.command()
+def top(
+    socket: Annotated[
+        Path | None, typer.Argument(help="a guest's watch.qmp; the guest that started last if not given")
+    ] = None,
+    interval: Annotated[float, typer.Option(help="host seconds between two looks")] = 1.0,
+    views: Annotated[int, typer.Option(help="end after this many; 0 is when the guest ends")] = 0,
+) -> None:
+    """Watch a running guest: hit rate, bandwidth and latency percentiles, in virtual time. Ctrl-C ends it."""
+    run_top(socket, interval, views)
+
+
+@app.command("build")
+def build_(
+    component: Annotated[list[str] | None, typer.Argument(help=f"one of {', '.join(COMPONENTS)}")] = None,
+    manifest: Annotated[
+        str | None, typer.Option("--manifest", "-m", metavar="MANIFEST", help="also the Debian packages that it adds")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Build QEMU and the guest into the cache; nothing to do if they are there.
+
+    Examples:
+
+      testbed build
+
+      testbed build --manifest redis
+    """
+    names = tuple(component or TESTBED)
+    for name in names:
+        if name not in COMPONENTS:
+            raise TestbedError(f"no component '{name}'; there are: {', '.join(COMPONENTS)}")
+    needed = dict.fromkeys(n for name in names for n in (*COMPONENTS[name].needs, name))
+    products = build(tuple(needed)) | (_packages_of(bases.find(manifest)) if manifest else {})
+    console.show("components", ("component", "path"), [(name, p.path) for name, p in products.items()])
+    tables.save_json(json, {name: {"key": p.key, "path": str(p.path)} for name, p in products.items()})
+
+
+def _packages_of(manifest: Path) -> dict[str, Product]:
+    """The Debian packages of a manifest as one more component, if it asks for any."""
+    program = manifests.load(manifest).program
+    return {"packages": packages.build(bundle.versions(program, manifest))} if program and program.packages else {}
+
+
+@app.command()
+def cache(
+    prune: Annotated[bool, typer.Option("--prune", help="remove what the present sources do not need")] = False,
+    json: Json = None,
+) -> None:
+    """Show what is in the cache, and how large it is."""
+    store = Cache(cache_root())
+    if prune:
+        store.prune({product.path for product in build().values()})
+    rows = [(e.name, e.key, f"{e.size_bytes / 2**20:,.0f} MiB") for e in store.entries()]
+    console.show(f"cache {store.root}", ("component", "key", "size"), rows)
+    tables.save_json(json, [{"name": e.name, "key": e.key, "bytes": e.size_bytes} for e in store.entries()])
+
+
+@app.command()
+def doctor(json: Json = None) -> None:
+    """Check that this host can build and run the testbed, and say what to do where it cannot."""
+    checks = doctor_module.examine()
+    console.show(
+        "host", ("check", "state", "remedy"), [(c.name, "ok" if c.ok else "MISSING", c.remedy) for c in checks]
+    )
+    tables.save_json(json, [vars(c) for c in checks])
+    if not all(c.ok for c in checks):
+        raise typer.Exit(2)
+
+
+@app.command()
+def figures(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="all figures if none is named; 'studies' names all studies"),
+    ] = None,
+    scale: Scale = "quick",
+    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it, as those of the next two do
+    tls: Tls = None,  # noqa: ARG001
+    trust_network: TrustNetwork = False,  # noqa: ARG001
+    json: Json = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Draw figures and tables beside the published values, and studies that have none, running what is missing.
+
+    They go to build/figures, with an index of all numbers. Ctrl-C loses nothing that is finished.
+    Of named figures the tables are printed, too.
+
+    Examples:
+
+      testbed figures
+
+      testbed figures kv-ycsb --scale standard
+
+      testbed figures studies
+
+      testbed figures --scale standard --dry-run
+    """
+    if dry_run:
+        result_commands.show_many_runs(figures_module.needed(names or [], scale), f"runs at scale {scale}", json)
+        return
+    tables.save_json(json, demo_module.draw_figures(open_session(), names or [], scale).as_data())
+
+
+@app.command()
+def report(
+    figures: Annotated[
+        Path, typer.Option(metavar="DIR", help="where testbed figures has drawn")
+    ] = figures_module.FOLDER,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="where report.html and report.pdf go")] = REPO
+    / "build"
+    / "report",
+    json: Json = None,
+) -> None:
+    """Write the figures, the scorecard and the configuration of every run as one HTML page and one PDF.
+
+    Runs nothing and fetches nothing: it reads what testbed figures has drawn, and the results that it drew from. The
+    page is one file that works without a network; equal figures and results give equal bytes.
+
+    Examples:
+
+      testbed report
+
+      testbed report --out /tmp/report --json summary.json
+    """
+    from analysis.report import build as report_module  # what it needs is slow to load, and no other command needs it
+
+    written = report_module.write(figures, results_root(), out)
+    tables.show_report(written)
+    tables.save_json(json, written.as_data())
+
+
+@app.command()
+def verify(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="figures, or runs as 'kv-ycsb/A-*'; all if none")
+    ] = None,
+    scale: Annotated[str, typer.Option("--scale", metavar="quick|standard|full")] = "quick",
+    update: Annotated[bool, typer.Option("--update", help="write the file from the results instead")] = False,
+    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it, as those of the next two do
+    tls: Tls = None,  # noqa: ARG001
+    trust_network: TrustNetwork = False,  # noqa: ARG001
+    json: Json = None,
+) -> None:
+    """Make the runs of the figures again and compare what they measure with experiments/SCALE.sha256, bit for bit.
+
+    Names what differs, and fails (status 1) then. Results that exist are neither used nor changed. After a change that
+    is meant to alter measurements, --update writes the file. Debian's updates alter them too: then it says which of the
+    guest's packages are others (experiments/SCALE.packages has those of the file).
+
+    Examples:
+
+      testbed verify 'list/*-snapshot'
+
+      testbed verify --update
+    """
+    if scale not in scales.NAMES:
+        raise TestbedError(f"--scale '{scale}' is none of {', '.join(scales.NAMES)}")
+    path, runs = verify_module.file_of(scale), verify_module.pick(names or [], scale)
+    if update:
+        console.out.print(f"written: {path}, {verify_module.update(open_session(), runs, path)} runs", soft_wrap=True)
+        return
+    committed = verify_module.load(path)
+    verdicts = verify_module.compare(open_session(), runs, committed)
+    off = [(v.name, v.word) for v in verdicts if v.word != "same"]
+    console.out.print(f"{len(verdicts) - len(off)} of {len(verdicts)} runs as in {path.name}", soft_wrap=True)
+    if off:
+        console.show("others", ("run", ""), off)
+    tables.save_json(json, [verdict.as_data() for verdict in verdicts])
+    if off:
+        changed = verify_module.other_packages(path)
+        if changed:
+            console.show("packages of the guest", ("then -> now",), [(line,) for line in changed])
+        why = " The guest has other packages of Debian than it had then: see the table." if changed else ""
+        raise RunFailed(
+            f"{len(off)} of {len(verdicts)} runs are not as in {path}; if that is meant: testbed verify --update.{why}"
+        )
+
+
+@app.command()
+def bench(json: Json = Path("build/bench.json")) -> None:
+    """Guest speed and CXL access rate of this QEMU against stock, in one interleaved run."""
+    tables.save_json(json, run_bench())
+
+
+@app.command()
+def demo(json: Json = None) -> None:
+    """What `make testbed` ends with: the latency table, the KV table and the figure."""
+    tables.save_json(json, demo_module.run_demo(open_session()))
+
+
+result_commands.register(app)
+
+
+def main() -> None:
+    """The entry point: every failure is one sentence, and none is a traceback."""
+    try:
+        app()
+    except TestbedError as error:
+        print(f"testbed: {error}", file=sys.stderr)
+        sys.exit(error.exit_status)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

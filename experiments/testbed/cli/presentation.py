@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `make testbed` shows: the latency table, the KV table, the figure."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from analysis import calibration as calibration_figures
+from analysis import engines, figures, records, sweep_plot
+
+from .. import console
+from ..errors import RunFailed
+from ..guest.session import Session
+from ..manifest import bases, manifest
+from ..paths import results_root
+from ..replay.grid import capture_runs, configurations
+from ..results.results import Result
+from ..run.runner import run_with_bar
+from ..studies import calibrate, latency
+from ..studies.sweep import Replayed
+from . import tables
+
+FIGURES = figures.FOLDER
+
+
+def show_manifest(stated: manifest.Manifest, origin: Path, results: Sequence[Result]) -> None:
+    """The table that fits the results: engines are compared, programs of users drawn, other results listed."""
+    if stated.plot or stated.program:
+        show_study(sweep_plot.of_results(stated, origin, results), origin)
+    elif engines.is_engines(results):
+        for table in engines.tables_of(results):
+            console.out.print(table.text(), soft_wrap=True)
+    else:
+        tables.show_results(results)
+
+
+def show_replays(path: Path, replays: Sequence[Replayed]) -> None:
+    """The figure of a sweep, as far as what it plots is in a replay: a line for what else differs."""
+    stated = manifest.load(path)
+    if not stated.plot:
+        return
+    points = {run.label: run.point for run in capture_runs(path)}
+    grid = configurations(path)
+    machines = [replace(manifest.guest_config(stated, path), device=c.device) for c in grid]
+    lines = [key for key in (stated.plot.series, *grid[0].values) if key not in ("", stated.plot.x)]
+    found = records.with_line(records.of_replays(replays, points), "line", lines)
+    y = [name for name in stated.plot.y if any(name in record for record in found.all)] or [records.TIME]
+    plot = stated.plot.model_copy(update={"y": y, "series": "line"})
+    show_study(sweep_plot.Study(stated.model_copy(update={"plot": plot}), machines, found, "replay"), path)
+
+
+def show_study(study: sweep_plot.Study, origin: Path) -> None:
+    """Its table, and its figure if one is asked for."""
+    if study.manifest.plot:
+        sweep_plot.check(study, origin)
+    if not study.kind:
+        console.out.print(sweep_plot.table_text(study), soft_wrap=True, highlight=False)
+    for path in sweep_plot.write(study, FIGURES) if study.manifest.plot else ():
+        console.out.print(f"written: {path}", soft_wrap=True)
+
+
+def measure_latency(session: Session, name: str = "latency") -> list[latency.Row]:
+    """The latency table of a manifest whose workload is the `latency` program, printed."""
+    path = bases.find(name)
+    runs = manifest.runs(path)
+    result = run_with_bar(runs, session.keys, session.executor, results_root())[0]
+    rows = latency.table(result, runs[0].guest)
+    machine = f"{runs[0].guest.device.name}, {runs[0].guest.cpu.name}, caches at 1/{runs[0].scale}"
+    tables.show_latency(rows, f"latency in the guest ({machine})")
+    return rows
+
+
+def draw_figures(session: Session, names: Sequence[str], scale: str | None) -> figures.Index:
+    """The figures, from results that exist or are made now; what they say of the published numbers, printed."""
+    index = figures.make(session, names, scale)
+    for figure in index.figures if names else ():
+        for name in figure["files"]:
+            if name.endswith(".txt"):
+                console.out.print((FIGURES / name).read_text().rstrip(), soft_wrap=True)
+    tables.show_figures(index)
+    console.out.print(f"written: {FIGURES / figures.INDEX}", soft_wrap=True)
+    return index
+
+
+def show_calibration(session: Session, devices: Sequence[str], quick: bool) -> list[calibrate.Verdict]:
+    """The studies of these device profiles, measured, judged, printed and drawn."""
+    calibration = calibrate.load()
+    studies = calibrate.runs(calibration, devices, quick)
+    results = run_with_bar([run for _, run in studies], session.keys, session.executor, results_root())
+    measured = [calibrate.Measured(*study, result) for study, result in zip(studies, results, strict=True)]
+    verdicts = calibrate.verdicts(calibration, measured)
+    console.show("model against published figures", calibrate.COLUMNS, [calibrate.cells(v) for v in verdicts])
+    for verdict in verdicts:
+        if verdict.word == "disagrees":
+            console.out.print(f"{verdict.judged.what}: {verdict.judged.why}", soft_wrap=True)
+    console.out.print(calibrate.scale_text(measured), soft_wrap=True)
+    for path in calibration_figures.write(measured, verdicts, FIGURES / "calibration"):
+        console.out.print(f"written: {path}", soft_wrap=True)
+    return verdicts
+
+
+def run_demo(session: Session) -> dict[str, Any]:
+    """All of it, in the order of the README."""
+    rows = measure_latency(session)
+    index = draw_figures(session, ["kv-ycsb"], None)
+    off = [row.metric for row in rows if not row.ok]
+    if off:
+        raise RunFailed(f"off by more than 1 % from the model's closed form: {', '.join(off)}")
+    return {"latency": [row.as_data() for row in rows], **index.as_data()}

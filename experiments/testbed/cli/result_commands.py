@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands about results and about where guests run: results, status, diff, explain, scheduler, worker."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from analysis import moved
+from analysis.figures import INDEX
+
+from .. import console
+from ..build import components
+from ..errors import RunFailed, TestbedError
+from ..guest import capacity
+from ..manifest import bases, scales
+from ..manifest import manifest as manifests
+from ..manifest.manifest import Run
+from ..paths import results_root
+from ..replay import verdicts
+from ..results import compare, lookup, status
+from ..results import explain as explain_module
+from ..results.results import load_all
+from ..run import trust
+from ..run import worker as worker_module
+from ..run.runner import drive
+from . import tables
+from .options import Json, Scale, Scheduler, Tls, TrustNetwork
+
+Which = Annotated[str, typer.Argument(help="a result: its path, the begin of its hash, or MANIFEST/POINT")]
+Side = Annotated[
+    str,
+    typer.Argument(
+        help="results: a path or folder, a hash's begin, MANIFEST or MANIFEST/POINT; or a folder of figures"
+    ),
+]
+
+
+def results(
+    manifest: Annotated[str | None, typer.Argument(help="only this manifest's results")] = None, json: Json = None
+) -> None:
+    """List the results there are. Damaged ones are an error that names the file.
+
+    Examples:
+
+      testbed results
+
+      testbed results kv-ycsb --json results.json
+    """
+    found = load_all(results_root() / manifest if manifest else results_root())
+    tables.show_results(found)
+    tables.save_json(json, [result.data for result in found])
+
+
+def status_(
+    manifest: Annotated[str | None, typer.Argument(help="one manifest, run by run; all that ship if not given")] = None,
+    scale: Scale = None,
+    scheduler: Scheduler = None,
+    tls: Tls = None,  # noqa: ARG001 - its callback takes note of it
+    trust_network: TrustNetwork = False,  # noqa: ARG001
+    json: Json = None,
+) -> None:
+    """What is there of a manifest at the present builds, what is missing, what failed and where its output is.
+
+    Nothing is built or booted. With --scheduler also the workers of the cluster, and what each of them lacks.
+
+    Examples:
+
+      testbed status
+
+      testbed status kv-ycsb --scale quick
+
+      testbed status --scheduler tls://HOST:8786
+    """
+    keys = components.keys()
+    paths = [bases.find(manifest)] if manifest else bases.shipped()
+    found = {}
+    for path in paths:
+        found[path.stem] = status.states(manifests.runs(path, scales.divisor(scale, path.stem)), keys, results_root())
+    if manifest:
+        show_states(found[paths[0].stem], f"runs of {manifest}")
+    else:
+        show_counts(found, "manifests")
+    data: dict[str, object] = {name: [state.as_data() for state in states] for name, states in found.items()}
+    if scheduler:
+        from ..run import fleet
+
+        workers = drive(fleet.workers(scheduler, keys))
+        heads = ("worker", "guests", "running", "memory", "state")
+        console.show(f"workers of {scheduler}", heads, [worker.cells() for worker in workers])
+        data["workers"] = [worker.as_data() for worker in workers]
+    tables.save_json(json, data)
+
+
+def show_runs(runs: list[Run], title: str, json: Json) -> None:
+    """What `--dry-run` does: hits and misses, and what the misses take."""
+    found = judged(runs)
+    show_states(found, title)
+    tables.save_json(json, [state.as_data() for state in found])
+    check_states(found)
+
+
+def show_many_runs(runs: list[Run], title: str, json: Json) -> None:
+    """As show_runs(), of many manifests: how many of each."""
+    found = judged(runs)
+    by_manifest = {run.manifest: [state for state in found if state.run.manifest == run.manifest] for run in runs}
+    show_counts(by_manifest, title)
+    show_summary(found)
+    tables.save_json(json, [state.as_data() for state in found])
+    check_states(found)
+
+
+def judged(runs: list[Run]) -> list[status.State]:
+    """Their states, with what the model says of those that are to be made."""
+    return status.states(runs, components.keys(), results_root(), verdicts.of_runs(runs))
+
+
+def check_states(found: list[status.State]) -> None:
+    """A dry run that was shown a run that cannot be has status 2."""
+    refused = [f"{state.run.label}: {state.word}" for state in found if state.word.startswith("refused: ")]
+    if refused:
+        raise TestbedError(f"{len(refused)} of {len(found)} runs cannot be made: {'; '.join(refused)}")
+
+
+def show_counts(found: dict[str, list[status.State]], title: str) -> None:
+    columns = ("manifest", "there", "missing", "failed")
+    console.show(title, columns, [(name, *status.counts(states)) for name, states in found.items()])
+
+
+def show_states(found: list[status.State], title: str) -> None:
+    console.show(title, ("run", "state", "takes", "where"), [state.cells() for state in found])
+    show_summary(found)
+
+
+def show_summary(found: list[status.State]) -> None:
+    console.out.print(status.summary(found, capacity.of_this_host().guests), soft_wrap=True)
+
+
+def diff(a: Side, b: Side, json: Json = None) -> None:
+    """What differs between two results, or between the results of two folders: inputs first, then what came out.
+
+    Status 1 if anything differs. The same inputs with another result would be a broken promise, and are shown as such.
+    Of two folders of figures the numbers are compared, and how far those of each figure moved: by the scale, say.
+
+    Examples:
+
+      testbed diff kv-ycsb/A-snapshot-1 kv-ycsb/A-pmdk-1
+
+      testbed diff 3f2a 77c0
+
+      testbed diff results ../other-clone/results
+
+      testbed diff build/figures ../other-clone/build/figures
+    """
+    if all((Path(side) / INDEX).is_file() for side in (a, b)):
+        differ = show_moved_numbers(Path(a), Path(b), json)
+    else:
+        differ = show_different_results(a, b, json)
+    if differ:
+        raise RunFailed(f"{differ} differ")
+    console.out.print("no difference")
+
+
+def show_different_results(a: str, b: str, json: Path | None) -> str:
+    """Returns how many of what differ, if any do."""
+    one, two = lookup.find(results_root(), a), lookup.find(results_root(), b)
+    if len(one) == len(two) == 1:
+        found = compare.differences(one[0], two[0])
+        if found:
+            console.show(f"A {one[0].path}\nB {two[0].path}", ("what", "A", "B", "B/A"), [d.cells() for d in found])
+        tables.save_json(json, [difference.as_data() for difference in found])
+        return f"{len(found)} values" if found else ""
+    pairs = compare.pairs(one, two)
+    console.show(f"A {a}, B {b}", ("result", "state", "time B/A"), [pair.cells() for pair in pairs])
+    tables.save_json(json, [{"result": pair.name, "state": pair.state} for pair in pairs])
+    differ = sum(pair.state != "same" for pair in pairs)
+    return f"{differ} results" if differ else ""
+
+
+def show_moved_numbers(a: Path, b: Path, json: Path | None) -> str:
+    """The same of two folders of figures."""
+    from analysis.report import index  # slow to load, and no other of these commands needs it
+
+    one, two = index.load(a), index.load(b)
+    found = moved.between(one.comparisons, two.comparisons)
+    if not found:
+        raise TestbedError(
+            f"the figures in {a} and {b} have no number in common; draw the same ones by testbed figures"
+        )
+    differing = [number for number in found if number.a != number.b]
+    if differing:
+        console.show(f"A {a}, {one.scale}; B {b}, {two.scale}", moved.COLUMNS, [number.cells() for number in differing])
+    console.show("by figure", moved.SUMMARY_COLUMNS, moved.by_figure(found))
+    tables.save_json(json, [number.as_data() for number in found])
+    return f"{len(differing)} of {len(found)} numbers" if differing else ""
+
+
+def explain(key: Which, json: Json = None) -> None:
+    """Everything that entered the hash of a result: builds, command, every value of both profiles.
+
+    Examples:
+
+      testbed explain kv-ycsb/A-snapshot-1
+
+      testbed explain 3f2a
+    """
+    result = lookup.find_one(results_root(), key)
+    console.out.print(result.path, soft_wrap=True)
+    console.out.print(explain_module.tree(result))
+    tables.save_json(json, result.data["identity"])
+
+
+def scheduler_(
+    more: Annotated[list[str] | None, typer.Argument(metavar="-- [OPTION]...", help="as dask scheduler --help")] = None,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="this host's, to listen at")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free")] = 8786,
+    tls: Tls = None,  # noqa: ARG001 - its callback takes note of it
+    trust_network: TrustNetwork = False,  # noqa: ARG001
+) -> None:
+    """Hand the runs of `testbed run --scheduler ADDRESS` to workers, until it is ended.
+
+    Whoever reaches a port of Dask can run programs as its user. So it is on loopback, or needs certificates.
+
+    Examples:
+
+      testbed scheduler                                     for workers of this host
+
+      testbed scheduler --host 10.0.0.1 --tls FOLDER        for others
+    """
+    worker_module.become(worker_module.scheduler_command(host, port, more or []))
+
+
+def worker(
+    scheduler: Annotated[str, typer.Argument(metavar="ADDRESS", help="the scheduler's, as tls://HOST:8786")],
+    more: Annotated[list[str] | None, typer.Argument(metavar="-- [OPTION]...", help="as dask worker --help")] = None,
+    guests: Annotated[int | None, typer.Option(min=1, help="at a time; one a core if not given")] = None,
+    memory: Annotated[str | None, typer.Option(help="for all guests, as 16GiB; what is free if not given")] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="this host's, to listen at; else the one that the scheduler sees"),
+    ] = None,
+    tls: Tls = None,  # noqa: ARG001 - its callback takes note of it
+    trust_network: TrustNetwork = False,  # noqa: ARG001
+) -> None:
+    """Run guests of this host for `testbed run --scheduler ADDRESS`, until it is ended.
+
+    The host needs this clone and its cache: run `testbed build` on it, or copy the cache from where that was done.
+    Beyond loopback all need certificates.
+
+    Examples:
+
+      testbed worker tcp://127.0.0.1:8786                   beside the scheduler
+
+      testbed worker tls://HOST:8786 --tls FOLDER           on each host
+
+      testbed run kv-ycsb --scheduler tls://HOST:8786 --tls FOLDER
+    """
+    command = worker_module.command(scheduler, guests, memory, more or [], host)
+    worker_module.become(worker_module.with_folder(command))
+
+
+def certificates(
+    folder: Annotated[Path, typer.Argument(help="where they are made, or renewed if they end within a month")],
+    name: Annotated[str, typer.Option(help="in the certificate, for people to read")] = "testbed",
+    json: Json = None,
+) -> None:
+    """Make a private authority and a certificate of it, for schedulers, workers and clients that are given the folder.
+
+    Copy the folder to each host: who has its keys may run programs on all of them. A certificate is valid for 397 days.
+    In its last month this command makes another of the same authority: then copy the folder again.
+
+    Examples:
+
+      testbed certificates cluster-tls
+
+      scp -rp cluster-tls HOST:
+    """
+    done = trust.make(folder, name)
+    console.out.print(f"{folder}: {done}", soft_wrap=True)
+    tables.save_json(json, {"folder": str(folder), "done": done})
+
+
+def overhead(
+    runs: Annotated[int, typer.Option(min=2, help="how many runs each way makes")] = 200, json: Json = None
+) -> None:
+    """What distribution costs a run: direct calls, the default and worker processes, with a guest that ends at once."""
+    from ..studies import overhead as overhead_module
+
+    found = overhead_module.measure(runs)
+    overhead_module.show(found)
+    tables.save_json(json, [vars(way) for way in found])
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the `testbed` command."""
+    for command in (results, diff, explain, overhead, certificates):
+        app.command()(command)
+    app.command("status")(status_)
+    for name, service in (("scheduler", scheduler_), ("worker", worker)):
+        app.command(name, context_settings={"ignore_unknown_options": True})(service)

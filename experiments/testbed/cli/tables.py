@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables for people, and the same rows as JSON."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from analysis.drawn import Comparison
+from analysis.figures import Index
+from analysis.scorecard import score
+
+from .. import canonical, outputs
+from ..console import out, show
+from ..results import time_shares
+from ..results.results import Result
+from ..studies.latency import Row
+from ..studies.sweep import Replayed, summary
+from ..units import show_time
+
+if TYPE_CHECKING:
+    from analysis.report.build import Written
+
+# Group -> what the names of its counters begin with. Stalls are in the shares of time.
+COUNTERS = {
+    "CPU": ("loads", "stream-loads", "stores", "nt-stores", "flushes", "fences"),
+    "CPU caches": ("l1-", "l2-", "llc-", "prefetches"),
+    "local DRAM": ("dram-",),
+    "link": ("cxl-", "link-"),
+    "device cache": ("cache-",),
+    "write log": ("log-",),
+    "flash": ("flash-",),
+}
+
+
+def save_json(path: Path | None, value: Any) -> None:
+    """What `--json PATH` does."""
+    if path:
+        outputs.write(path, canonical.dumps(value))
+
+
+def show_latency(rows: Sequence[Row], title: str) -> None:
+    cells = [
+        (
+            row.what,
+            show_time(row.expected_ps),
+            show_time(row.measured_ps),
+            f"{100 * row.deviation:+.2f} %",
+            "ok" if row.ok else "OFF",
+        )
+        for row in rows
+    ]
+    show(title, ("primitive", "configured", "measured", "deviation", ""), cells)
+
+
+def show_time_shares(rois: Sequence[Mapping[str, Any]], console: Console = out) -> None:
+    """Where the time of the last region of interest went, as a table with bars; of no region, nothing."""
+    found = time_shares.shares(rois[-1:])
+    if found and found[0].of_ps:
+        cells = [(s.place.name, show_time(s.time_ps), f"{s.percent:.1f} %", s.bar) for s in found if s.time_ps]
+        title = f"where the {show_time(found[0].of_ps)} of the region of interest went"
+        show(title, ("", "time", "share", ""), cells, console, left=(0, 3))
+
+
+def show_shares_of_results(done: Sequence[Result]) -> None:
+    """Where the time of each result's regions of interest went, a line and a bar of letters each."""
+    every = [(result, time_shares.shares(result.rois)) for result in done]
+    every = [(result, found) for result, found in every if found[0].of_ps]
+    if every:
+        cells = [(_point(result), show_time(found[0].of_ps), time_shares.bar(found)) for result, found in every]
+        show("where the time of the regions of interest went", ("point", "time", ""), cells, left=(0, 2))
+        out.print(time_shares.legend([found for _, found in every]), soft_wrap=True, highlight=False)
+
+
+def show_counters(counters: Mapping[str, int], console: Console = out) -> None:
+    """What the model counted in one region of interest, in groups, without what is 0 and without the stalls."""
+    cells: list[tuple[str, ...]] = []
+    for group, names in COUNTERS.items():
+        counted = [_counted(name, value) for name, value in counters.items() if value and name.startswith(names)]
+        cells += [(group if index == 0 else "", *cell) for index, cell in enumerate(counted)]
+    columns = ("", "counter", "value")
+    show("counters of the region of interest", columns, cells or [("", "(all are 0)", "")], console, left=(0, 1))
+
+
+def _counted(name: str, value: int) -> tuple[str, str]:
+    """A counter for people: the unit is at its value."""
+    plain, _, unit = name.rpartition("-")
+    if unit == "ps":
+        return plain.replace("-", " "), show_time(value)
+    if unit == "bytes":
+        return plain.replace("-", " "), f"{value:,} B"
+    return name.replace("-", " "), f"{value:,}"
+
+
+def _point(result: Result) -> str:
+    return " ".join(f"{key}={value}" for key, value in result.point.items()) or "-"
+
+
+def show_results(results: Sequence[Result]) -> None:
+    """One line a result: its point and what its program reported."""
+    cells = []
+    for result in results:
+        cells.append(
+            (result.data["manifest"], _point(result), f"1/{result.data['scale']}", result.outcome, result.path.name)
+        )
+    show("results", ("manifest", "point", "scale", "outcome", "file"), cells)
+
+
+def show_figures(index: Index) -> None:
+    """One line a figure: where it is, and how far its published numbers are from ours."""
+    cells = []
+    for figure in index.figures:
+        card = score([Comparison(**c) for c in figure["comparisons"]])
+        cells.append((figure["name"], figure["svg"] or "-", *card.counts))
+    columns = ("figure", "file", "published", "within 10 %", "25 %", "2x", "orders")
+    show(f"figures at scale {index.scale}", columns, cells)
+    out.print(index.scorecard.text, soft_wrap=True)
+
+
+def show_sweep(rows: Sequence[Replayed], title: str) -> None:
+    """The fastest, the middle and the slowest configuration of each point, and where they are in the grid."""
+    cells = []
+    for point, which, row in summary(rows):
+        where = " ".join(f"{key}={value}" for key, value in row.values.items())
+        speed = f"{row.captured_ps / row.roi_ps:.3g}x" if row.roi_ps else "-"
+        cells.append((point, which, show_time(row.roi_ps), speed, f"{100 * row.hit_rate:.2f} %", where))
+    count = len(rows) // max(len({row.point for row in rows}), 1)
+    columns = ("point", "", "time", "speed", "hits", "where")
+    show(f"{title}: {count} configurations a point; speed is against the captured device", columns, cells)
+
+
+def show_report(written: "Written") -> None:
+    """The files of a report, and what it says in one line."""
+    cells = [(path, f"{path.stat().st_size / 1024:,.0f} KiB") for path in written.files]
+    show(f"report of {len(written.index.figures)} figures from {written.runs} runs", ("file", "size"), cells)
+    out.print(written.index.scorecard.text, soft_wrap=True)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Boots once for many runs: a guest that has booted waits, and each run takes place in a copy of it.
+
+Runs that differ in nothing but their job boot alike, so a copy is to the nanosecond where a guest of its own would be.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .. import scratch
+from ..program.job_archive import Job
+from .capacity import MEDIA_MIB_MAX, media_mib
+from .executor import JOB, RESULTS, GuestOutcome, GuestSpec, QemuExecutor, Said, machine_for, read_outcome, read_said
+from .machine import End, Machine, NotStarted
+from .qemu_line import WATCH_SOCKET
+
+IDLE_S = 60.0  # a booted guest that no run has asked for since then ends
+
+
+@dataclass
+class Booted:
+    """A guest that waits for jobs, and what it said until then."""
+
+    kind: GuestSpec
+    machine: Machine
+    folder: Path
+    stack: AsyncExitStack
+    said: Said
+    idle_since_s: float = 0.0
+
+    async def run(self, job: Job) -> GuestOutcome:
+        """The outcome of a copy that is handed the job. The files are those of all copies, one after the other."""
+        (self.folder / JOB).write_bytes(job.archive())
+        os.utime(self.folder / WATCH_SOCKET)  # `testbed top` looks for the guest that started last
+        before = read_said(self.folder)
+        end = End(timed_out=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.kind.guest.timeout_s):
+                end = await self.machine.run_job_in_copy(self.folder / JOB)
+        return read_outcome(self.said + read_said(self.folder).after(before), end)
+
+
+class Boots:
+    """An executor with booted guests: at most `room` of them wait at a time, the least recently used goes first."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._waiting: list[Booted] = []
+        self._tidy: asyncio.Task[None] | None = None
+
+    async def run(self, executor: QemuExecutor, spec: GuestSpec) -> GuestOutcome:
+        """As the executor's run()."""
+        if not may_be_copied(spec):
+            return await executor.run(spec)
+        assert spec.job
+        begun_s = time.monotonic()
+        booted = self._take(spec) or await _boot(executor, spec)
+        if isinstance(booted, GuestOutcome):
+            return booted
+        outcome = GuestOutcome()
+        try:
+            outcome = await booted.run(spec.job)
+        finally:
+            if outcome.outcome in ("lost", "timeout"):
+                await booted.stack.aclose()
+            else:
+                await self._put_back(booted)
+        outcome.host_seconds = time.monotonic() - begun_s
+        return outcome
+
+    def _take(self, spec: GuestSpec) -> Booted | None:
+        for booted in reversed(self._waiting):
+            if booted.kind == kind(spec) and booted.machine.is_alive:
+                self._waiting.remove(booted)
+                return booted
+        return None
+
+    async def _put_back(self, booted: Booted) -> None:
+        booted.idle_since_s = time.monotonic()
+        self._waiting.append(booted)
+        while len(self._waiting) > self._room:
+            await self._waiting.pop(0).stack.aclose()
+        if self._tidy is None or self._tidy.done():
+            self._tidy = asyncio.create_task(self._end_idle())
+
+    async def _end_idle(self) -> None:
+        """End what nobody asked for in a while, until nothing waits."""
+        while self._waiting:
+            await asyncio.sleep(max(0.0, self._waiting[0].idle_since_s + IDLE_S - time.monotonic()))
+            while self._waiting and self._waiting[0].idle_since_s + IDLE_S <= time.monotonic():
+                await self._waiting.pop(0).stack.aclose()
+
+    async def close(self) -> None:
+        """End all that wait."""
+        if self._tidy:
+            self._tidy.cancel()
+        while self._waiting:
+            await self._waiting.pop().stack.aclose()
+
+
+def kind(spec: GuestSpec) -> GuestSpec:
+    """What a guest is before it has its job: equal for runs that can share a boot."""
+    packages = spec.job.packages if spec.job else ()
+    return replace(spec, job=Job("", packages=packages))
+
+
+def may_be_copied(spec: GuestSpec) -> bool:
+    """Whether the run needs no machine of its own.
+
+    A copy's media are memory of its process. Large ones are files, whose pages the kernel can write back.
+    """
+    alone = GuestSpec(spec.guest, spec.job, layout=spec.layout)
+    return spec.job is not None and spec == alone and media_mib(spec.guest) <= MEDIA_MIB_MAX
+
+
+async def _boot(executor: QemuExecutor, spec: GuestSpec) -> Booted | GuestOutcome:
+    """A guest that waits for its job, or the outcome if it never comes so far."""
+    async with AsyncExitStack() as stack:
+        begun_s = time.monotonic()
+        folder = stack.enter_context(scratch.folder("guest"))
+        end: End | None = End(timed_out=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(spec.guest.timeout_s):
+                try:
+                    machine = await stack.enter_async_context(
+                        machine_for(executor.images, spec, folder, folder / RESULTS, copied=True)
+                    )
+                    end = await machine.boot()
+                except NotStarted as error:
+                    end = End(gone=str(error))
+        said = read_said(folder)
+        if end:
+            outcome = read_outcome(said, end)
+            outcome.host_seconds = time.monotonic() - begun_s
+            return outcome
+        return Booted(kind(spec), machine, folder, stack.pop_all(), said)
+
+
+@dataclass(frozen=True)
+class SharedBoots:
+    """A GuestExecutor whose runs share boots."""
+
+    executor: QemuExecutor
+    boots: Boots
+
+    async def run(self, spec: GuestSpec) -> GuestOutcome:
+        return await self.boots.run(self.executor, spec)
+
+
+@asynccontextmanager
+async def shared(executor: QemuExecutor, room: int) -> AsyncIterator[SharedBoots]:
+    """The executor, with booted guests that end when the context does."""
+    boots = Boots(room)
+    try:
+        yield SharedBoots(executor, boots)
+    finally:
+        await boots.close()

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs one guest. `GuestExecutor` is the interface; `QemuExecutor` is the real one, tests bring a mock.
+
+A guest ends in one of six ways, and they are never mixed up:
+  ok         the job ended with status 0
+  failed     the job ended with another status
+  panic      the guest's kernel panicked
+  lost       QEMU or the guest ended without word from the job
+  timeout    the host-time limit passed
+  power-cut  the power was cut, as asked
+"""
+
+import asyncio
+import base64
+import json
+import operator
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from dataclasses import astuple, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from .. import canonical, scratch
+from ..errors import RunFailed, TestbedError
+from ..manifest.manifest import GuestConfig
+from ..program.job_archive import Job
+from . import media_lock
+from .machine import End, Machine, NotStarted, started
+from .qemu_line import LSA_BYTES, ONE_DEVICE, GuestFiles, Images, Layout, PowerCut, batch_ports, command_line
+
+JOB, CONSOLE, RESULTS, LOG = "job.tar", "console", "results", "qemu.log"  # in a guest's folder
+ROW = b'{"type":"result","data":'  # as the guest's init begins each row
+
+Report = Callable[[bytes], None]
+
+
+@dataclass(frozen=True)
+class GuestSpec:
+    """One guest to run. With a `media_folder`, the device's content is found there and stays there.
+
+    With a `trace`, what its CPU asks of memory is captured into that file. A `helper_thread` takes a second core of the
+    host and changes no result.
+    """
+
+    guest: GuestConfig
+    job: Job | None  # without one the guest starts a shell on its console
+    cut: PowerCut = PowerCut()
+    media_folder: Path | None = None
+    timed: bool = True
+    trace: Path | None = None
+    layout: Layout = ONE_DEVICE
+    helper_thread: bool = False
+
+
+@dataclass
+class GuestOutcome:
+    """How a guest ended and what it said."""
+
+    outcome: str = "lost"
+    exit_status: int | None = None
+    boot: dict[str, Any] = field(default_factory=dict)
+    rows: list[Any] = field(default_factory=list)
+    rois: list[Any] = field(default_factory=list)
+    stdout: bytes = b""
+    stderr: bytes = b""
+    power_cut: dict[str, Any] | None = None
+    last_mark: int = 0
+    error: str = ""  # why the guest gave up, in its words; of a lost one how QEMU ended, in QEMU's
+    console: str = ""
+    qemu: str = ""  # what QEMU itself said
+    host_seconds: float = 0.0
+
+
+class GuestExecutor(Protocol):
+    async def run(self, spec: GuestSpec) -> GuestOutcome:
+        """Run the guest to its end. Cancelling this leaves nothing behind."""
+        ...
+
+
+class QemuExecutor:
+    """Runs guests with the testbed's QEMU."""
+
+    def __init__(self, images: Images) -> None:
+        self.images = images
+
+    async def run(self, spec: GuestSpec, report: Report | None = None) -> GuestOutcome:
+        """As the interface says; `report` is given what the guest reports, in pieces, the moment it does."""
+        with media_lock.held(spec.media_folder), scratch.folder("guest") as folder:
+            begun_s = time.monotonic()
+            end = End(timed_out=True)
+            with suppress(TimeoutError), _port(folder / RESULTS, report) as port:
+                try:
+                    async with (
+                        asyncio.timeout(spec.guest.timeout_s),
+                        machine_for(self.images, spec, folder, port) as qemu,
+                    ):
+                        end = await _run(qemu, spec, folder)
+                except NotStarted as error:
+                    end = End(gone=str(error))
+            outcome = read_outcome(read_said(folder), end)
+            outcome.host_seconds = time.monotonic() - begun_s
+            return outcome
+
+
+@contextmanager
+def _port(results: Path, report: Report | None) -> Iterator[Path]:
+    """Where QEMU writes what becomes the file `results`: there, or with `report` a FIFO, to be handed on from it."""
+    if not report:
+        yield results
+        return
+    fifo = results.with_name("results.fifo")
+    os.mkfifo(fifo)
+    loop, fd = asyncio.get_running_loop(), os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(fd, "rb", buffering=0) as reader, results.open("wb") as file:
+
+        def take() -> bool:
+            piece = reader.read(2**16)
+            if piece:
+                file.write(piece)
+                report(piece)
+            elif piece is not None:  # QEMU has ended
+                loop.remove_reader(fd)
+            return bool(piece)
+
+        loop.add_reader(fd, take)
+        try:
+            yield fifo
+            while take():  # what came last
+                pass
+        finally:
+            loop.remove_reader(fd)
+
+
+async def _run(qemu: Machine, spec: GuestSpec, folder: Path) -> End:
+    """Run the guest, which is handed its job where the guests are that take turns with a booted one."""
+    if not spec.job or not spec.timed:
+        return await qemu.run(spec.timed)
+    return await qemu.boot() or await qemu.run_job(folder / JOB)
+
+
+def machine_for(
+    images: Images, spec: GuestSpec, folder: Path, results: Path, copied: bool = False
+) -> AbstractAsyncContextManager[Machine]:
+    """The machine of this guest, with its files in the folder. One that is to be `copied` keeps its media to itself."""
+    files = prepare_files(images, spec, folder)
+
+    def line(monitor_fd: int) -> list[str]:
+        return command_line(
+            images,
+            spec.guest,
+            files,
+            spec.cut,
+            batch_ports(folder / CONSOLE, results, monitor_fd),
+            spec.timed,
+            spec.trace,
+            spec.layout,
+            spec.helper_thread,
+            private_media=copied,
+        )
+
+    return started(line, folder / LOG)
+
+
+def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
+    """The initramfs with the job's packages, the job, and the media: sparse files, unless they are there already."""
+    home = spec.media_folder or folder
+    device = spec.guest.device
+    initrd, job = folder / "initrd", folder / JOB if spec.job else None
+    media = tuple(home / device_file("media", n) for n in range(spec.layout.devices))
+    lsa = tuple(home / device_file("lsa", n) for n in range(spec.layout.devices))
+    try:
+        _write_initrd(initrd, (*images.initrds, *(spec.job.initrds() if spec.job else ())))
+        if job and spec.job:
+            job.write_bytes(spec.job.archive())
+        for path in media:
+            _prepare_memory(path, device.capacity - device.volatile_size)
+        for path in lsa:
+            _prepare_memory(path, LSA_BYTES)
+    except OSError as error:
+        where = f"{error.filename or folder}: {error.strerror}; make room there or set TMPDIR to another folder"
+        raise RunFailed(f"the guest's files cannot be made: {where}") from error
+    return GuestFiles(initrd, media, lsa, job)
+
+
+def _write_initrd(initrd: Path, parts: Iterable[Path]) -> None:
+    with initrd.open("wb") as out:
+        for part in parts:
+            with part.open("rb") as file:
+                shutil.copyfileobj(file, out, 2**20)
+            out.write(b"\0" * (-out.tell() % 512))
+
+
+def device_file(kind: str, n: int) -> str:
+    """The name of a device's `media` or `lsa` file in a media folder: the first device's has no number."""
+    return f"{kind}{n or ''}.raw"
+
+
+def _prepare_memory(path: Path, size: int) -> None:
+    """A sparse file, unless it is there already. What the device keeps behind its capacity is checked by the device."""
+    if not path.exists():
+        with path.open("wb") as file:
+            file.truncate(size)
+    elif path.stat().st_size < size:
+        raise TestbedError(f"{path} is {path.stat().st_size} bytes but the device has {size}; use its own profile")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a guest wrote to its two ports, and QEMU to its log."""
+
+    console: bytes = b""
+    results: bytes = b""
+    log: bytes = b""
+
+    def after(self, before: "Said") -> "Said":
+        """What came after that."""
+        pairs = zip(astuple(self), astuple(before), strict=True)
+        return Said(*(text[len(old) :] for text, old in pairs))
+
+    def __add__(self, more: "Said") -> "Said":
+        return Said(*map(operator.add, astuple(self), astuple(more)))
+
+
+def read_said(folder: Path) -> Said:
+    """What there is of it in a guest's folder."""
+    paths = [folder / name for name in (CONSOLE, RESULTS, LOG)]
+    return Said(*(path.read_bytes() if path.exists() else b"" for path in paths))
+
+
+def read_outcome(said: Said, end: End) -> GuestOutcome:
+    """How a guest ended, and all that it said."""
+    console, log = said.console.decode(errors="replace"), said.log.decode(errors="replace")
+    outcome = GuestOutcome(power_cut=end.power_cut, console=console, qemu=log)
+    for line in said.results.splitlines():
+        _read_line(outcome, line)
+    outcome.rois = list(end.device.get("rois", []))
+    outcome.last_mark = int(end.device.get("last-mark", 0))
+    outcome.outcome = _classify(outcome, end)
+    if outcome.outcome == "lost" and not outcome.error:
+        outcome.error = ": ".join(filter(None, (end.gone, *log.strip().splitlines()[-1:])))
+    return outcome
+
+
+def _read_line(outcome: GuestOutcome, line: bytes) -> None:
+    """One line of the results port, on which a guest may write anything. What is no message is no line; a row that is
+    none, as one with NaN in it, is said among the program's errors."""
+    try:
+        message = json.loads(line)
+        canonical.dumps(message).encode()  # what no result could hold is found here
+        _take(outcome, message)
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
+        if line.startswith(ROW):
+            outcome.stderr += b"testbed: no JSON, so no row: " + line.removeprefix(ROW)[:-1] + b"\n"
+
+
+def _take(outcome: GuestOutcome, message: dict[str, Any]) -> None:
+    match message.get("type"):
+        case "boot":
+            outcome.boot = {k: v for k, v in message.items() if k != "type"}
+        case "result":
+            outcome.rows.append(message["data"])
+        case "output" if message["stream"] == "stdout":
+            outcome.stdout += base64.b64decode(message["base64"])
+        case "output":
+            outcome.stderr += base64.b64decode(message["base64"])
+        case "error":
+            outcome.error = str(message["message"])
+        case "exit":
+            outcome.exit_status = int(message["status"])
+
+
+def _classify(outcome: GuestOutcome, end: End) -> str:
+    if end.timed_out:
+        return "timeout"
+    if end.power_cut is not None:
+        return "power-cut"
+    if outcome.exit_status is not None:
+        return "ok" if outcome.exit_status == 0 else "failed"
+    if end.panicked or "Kernel panic" in outcome.console:
+        return "panic"
+    return "lost"

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which programs and engines the guest has, read from its image: a name that it lacks is refused before it boots."""
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..errors import TestbedError
+from ..manifest.manifest import Run
+from .cpio import names
+
+OWN = "usr/local/bin/"  # the testbed's programs; `kv` starts `kv-ENGINE` beside it
+FOLDERS = (OWN, "usr/bin/", "usr/sbin/", "bin/", "sbin/")
+
+
+def check(runs: Iterable[Run], archives: tuple[Path, ...]) -> None:
+    """Raise TestbedError if a run's program or engine is not in the guest that these archives make."""
+    there = _programs(archives)
+    for run in runs:
+        program = run.argv[0]
+        if run.program or "/" in program:  # it is sent along, or only the guest can tell
+            continue
+        if program not in there:
+            near = difflib.get_close_matches(program, [name for name in there if there[name] == OWN], n=1, cutoff=0.5)
+            hint = f"did you mean '{near[0]}'?" if near else "`testbed shell` shows what there is"
+            raise TestbedError(f"{run.origin}: key 'workload.command': the guest has no program '{program}'; {hint}")
+        engine = _option(run.argv, "--engine")
+        engines = {name.removeprefix(program + "-") for name in there if name.startswith(program + "-")}
+        if engine is not None and engines and engine not in engines:
+            known = f"there are: {', '.join(sorted(engines))}"
+            raise TestbedError(f"{run.origin}: key '{_key(run, engine)}': {program} has no engine '{engine}'; {known}")
+
+
+def _programs(archives: tuple[Path, ...]) -> dict[str, str]:
+    """The names of all programs, with the folder of each."""
+    found = {}
+    for archive in archives:
+        for name in _names(archive):
+            folder, _, base = name.removeprefix("./").rpartition("/")
+            if f"{folder}/" in FOLDERS:
+                found[base] = f"{folder}/"
+    return found
+
+
+def _names(archive: Path) -> list[str]:
+    try:
+        with archive.open("rb") as file:
+            return list(names(file))
+    except ValueError as error:
+        remedy = f"remove {archive.parent} and run `testbed build`"
+        raise TestbedError(f"{archive} is damaged: {error}; {remedy}") from error
+
+
+def _option(argv: tuple[str, ...], name: str) -> str | None:
+    """The value of an option, given as one word or as two."""
+    for word, after in zip(argv, (*argv[1:], ""), strict=True):
+        if word == name:
+            return after
+        if word.startswith(f"{name}="):
+            return word.partition("=")[2]
+    return None
+
+
+def _key(run: Run, value: str) -> str:
+    """The key of the manifest that states the value."""
+    axes = [axis for axis, stated in run.point.items() if str(stated) == value]
+    return f"matrix.{axes[0]}" if axes else "workload.command"

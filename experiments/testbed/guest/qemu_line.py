@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The whole QEMU command line in one place, each option with its reason."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..manifest.manifest import GuestConfig
+from ..manifest.parameters import CpuProfile, DeviceProfile, properties
+from ..paths import KERNEL_CMDLINE
+
+# -hypervisor: the kernel refuses to commit a CXL region under a hypervisor. -la57: 4-level page tables suffice.
+# The others make kernel and libc prefer `rep movsb`, `rep stosb` and `rep cmpsb`, which run as one instruction a byte;
+# Cascade Lake has only the first of them.
+STOCK_CPU = "max,-hypervisor,-la57,-erms,-fsrm,-fzrm,-fsrs,-fsrc"
+# CPUID tells of the timed caches in leaf 8000001D, which can say 27.5 MiB; the guest looks there if it sees TOPOEXT.
+CPU = STOCK_CPU + ",+topoext,min-xlevel=0x8000001e"
+
+LSA_BYTES = 256 * 2**10
+WATCH_SOCKET = "watch.qmp"  # in the guest's folder
+
+
+def kernel_arguments() -> str:
+    """The guest's kernel command line, which the guest image keeps with a reason for each option."""
+    lines = (line.partition("#")[0].strip() for line in KERNEL_CMDLINE.read_text().splitlines())
+    return " ".join(line for line in lines if line)
+
+
+@dataclass(frozen=True)
+class Images:
+    """The built files that a guest starts from."""
+
+    qemu: Path
+    firmware: Path
+    kernel: Path
+    initrds: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class GuestFiles:
+    """The files of one guest. Media and LSA, one for each device, outlive it when a later guest is to start on them."""
+
+    initrd: Path
+    media: tuple[Path, ...]
+    lsa: tuple[Path, ...]
+    job: Path | None  # what the guest unpacks once it has booted
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How many devices the guest has, of one profile and behind host bridges in turn, and more for its kernel's line.
+
+    The host interleaves the window over all bridges. `testbed.nopmem` leaves regions, namespaces and file systems to
+    the job.
+    """
+
+    devices: int = 1
+    bridges: int = 1
+    kernel: str = ""
+    window_bytes: int = 4 * 2**30
+
+
+ONE_DEVICE = Layout()
+
+
+@dataclass(frozen=True)
+class PowerCut:
+    """When to cut the power: at a virtual time, or right after a line left the CPU or became durable the n-th time."""
+
+    at_ps: int | None = None
+    at_event: int | None = None
+
+    def properties(self) -> str:
+        time = f",power-cut-at-ps={self.at_ps}" if self.at_ps is not None else ""
+        event = f",power-cut-at-event={self.at_event}" if self.at_event is not None else ""
+        return time + event
+
+
+def cpu_timing(cpu: CpuProfile, helper_thread: bool) -> str:
+    """The CPU model object."""
+    return f"cpu-timing,id=cpu0{properties(cpu)},helper-thread={'on' if helper_thread else 'off'}"
+
+
+def in_option(path: Path) -> str:
+    """A path within an option, where a comma is written twice: a single one would begin another option."""
+    return str(path).replace(",", ",,")
+
+
+def mem_trace(trace: Path) -> str:
+    """The capture of a trace."""
+    return f"mem-trace,id=trace0,file={in_option(trace)}"
+
+
+def job_file(job: Path | None, timed: bool) -> list[str]:
+    """Where the guest finds its job once it has booted: the monitor puts it there, but for an unpatched QEMU."""
+    if not job:
+        return []
+    content = "string=none" if timed else f"file={in_option(job)}"
+    return ["-fw_cfg", f"name=opt/testbed/job,{content}"]
+
+
+def local_node(memory_bytes: int) -> list[str]:
+    """Local memory as a NUMA node, so that the kernel makes the device's volatile memory another one."""
+    return ["-object", f"memory-backend-ram,id=local,size={memory_bytes}", "-numa", "node,memdev=local"]
+
+
+def memory_devices(
+    device: DeviceProfile, files: GuestFiles, layout: Layout, cut: PowerCut, timed: bool, private: bool
+) -> list[str]:
+    """The devices under test, each with its memory, behind root ports of the host bridges."""
+    words: list[str] = []
+    for n, bridge in enumerate(bridges(layout)):
+        # It has decoders of its own even for one port: without, there could be one region only.
+        words += ["-device", f"pxb-cxl,bus_nr={12 + 20 * n},bus=pcie.0,id={bridge},hdm_for_passthrough=on"]
+    for n in range(layout.devices):
+        words += memory_device(n, bridges(layout)[n % layout.bridges], device, files, cut, timed, private)
+    return words
+
+
+def bridges(layout: Layout) -> list[str]:
+    """The host bridges' names."""
+    return [f"cxl.{n + 1}" for n in range(layout.bridges)]
+
+
+def memory_window(layout: Layout) -> str:
+    """The host's window for CXL memory, interleaved over the bridges."""
+    targets = "".join(f"cxl-fmw.0.targets.{n}={bridge}," for n, bridge in enumerate(bridges(layout)))
+    return f"{targets}cxl-fmw.0.size={layout.window_bytes}"
+
+
+def memory_device(
+    n: int, bridge: str, device: DeviceProfile, files: GuestFiles, cut: PowerCut, timed: bool, private: bool
+) -> list[str]:
+    """One of them. Not `timed` is upstream's type-3 device in place of ours, for comparison.
+
+    `private` memory starts as its files say and never changes them.
+    """
+    # reserve=off: a private mapping would be counted in full against the host's memory.
+    memory_file = "memory-backend-file," + ("share=off,reserve=off" if private else "share=on")
+    persistent_bytes = device.capacity - device.volatile_size
+    options = f"bus=rp{n},id=ssd{n},sn={n + 1}"
+    words = []
+    if persistent_bytes:
+        words += ["-object", f"{memory_file},id=media{n},mem-path={in_option(files.media[n])},size={persistent_bytes}"]
+        words += ["-object", f"{memory_file},id=lsa{n},mem-path={in_option(files.lsa[n])},size={LSA_BYTES}"]
+        options += f",persistent-memdev=media{n},lsa=lsa{n}"
+    if device.volatile_size:
+        words += ["-object", f"memory-backend-ram,id=volatile{n},size={device.volatile_size}"]
+        options += f",volatile-memdev=volatile{n}"
+    kind = f"cxl-ssd,{options}{properties(device)}{cut.properties()}" if timed else f"cxl-type3,{options}"
+    return [*words, "-device", f"cxl-rp,port={n},bus={bridge},id=rp{n},chassis=0,slot={2 + n}", "-device", kind]
+
+
+def command_line(
+    images: Images,
+    guest: GuestConfig,
+    files: GuestFiles,
+    cut: PowerCut,
+    ports: list[str],
+    timed: bool = True,
+    trace: Path | None = None,
+    layout: Layout = ONE_DEVICE,
+    helper_thread: bool = False,
+    private_media: bool = False,
+) -> list[str]:
+    """The line for one guest. `ports` are the options of the serial ports and the monitor.
+
+    With a `trace`, that file takes what the CPU's caches ask of memory. A `helper_thread` works on the model beside the
+    vCPU, which is faster on an idle host and changes no result. `private_media` leaves the files of the media as they
+    are. Not `timed` is the line for an unpatched QEMU: one nanosecond an instruction and upstream's device.
+    """
+    insn = f",insn-ps={guest.cpu.insn_ps},boot-insn-ps={guest.boot_insn_ps}" if timed else ""
+    return [
+        str(images.qemu),
+        *("-L", str(images.firmware)),
+        # Nothing but what is asked for here: SeaBIOS alone takes 30 s with a VGA to initialise.
+        *("-nodefaults", "-no-user-config", "-display", "none", "-vga", "none"),
+        "-no-reboot",
+        # Virtual time is a function of instructions and modelled stalls; idle time is skipped.
+        *("-accel", "tcg,thread=single"),
+        *("-icount", f"shift=0,sleep=off{insn}"),
+        *("-machine", f"q35,cxl=on,{memory_window(layout)},hpet=off"),
+        *("-cpu", CPU if timed else STOCK_CPU, "-smp", "1", "-m", f"{guest.memory_bytes >> 20}M"),
+        *(local_node(guest.memory_bytes) if guest.device.volatile_size else ()),
+        # Random numbers and the wall clock are inputs too.
+        *("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),
+        # Kernel and initramfs only: completions of a real disk arrive in host time.
+        *("-kernel", str(images.kernel), "-initrd", str(files.initrd)),
+        *("-append", f"{kernel_arguments()} testbed.fs={guest.file_system} {layout.kernel}".strip()),
+        *job_file(files.job, timed),
+        *ports,
+        *(("-object", cpu_timing(guest.cpu, helper_thread)) if timed else ()),
+        *memory_devices(guest.device, files, layout, cut, timed, private_media),
+        *(("-object", mem_trace(trace)) if trace else ()),
+    ]
+
+
+def batch_ports(console: Path, results: Path, monitor_fd: int) -> list[str]:
+    """Serial ports that only write to files, so that no host timing reaches the guest, and QMP on a socket."""
+    return [
+        "-S",  # no instruction runs before the monitor is there
+        # The run stops at power-off, reset or panic, so that the counters can be read.
+        *("-action", "shutdown=pause,panic=pause"),
+        *("-chardev", f"file,id=console,path={in_option(console)}", "-serial", "chardev:console"),
+        *("-chardev", f"file,id=results,path={in_option(results)}", "-serial", "chardev:results"),
+        *("-chardev", f"socket,id=qmp,fd={monitor_fd}", "-mon", "chardev=qmp,mode=control"),
+        *watch_port(console.parent),
+    ]
+
+
+def terminal_ports(results: Path) -> list[str]:
+    """The console on this terminal (Ctrl-A X ends the guest); results still go to a file."""
+    return [
+        *("-chardev", "stdio,id=console,mux=on,signal=off", "-serial", "chardev:console"),
+        *("-chardev", f"file,id=results,path={in_option(results)}", "-serial", "chardev:results"),
+        *("-mon", "chardev=console,mode=readline"),
+        *watch_port(results.parent),
+    ]
+
+
+def watch_port(folder: Path) -> list[str]:
+    """A second monitor, for `testbed top`; nothing waits for it."""
+    chardev = f"socket,id=watch,path={in_option(folder / WATCH_SOCKET)},server=on,wait=off"
+    return ["-chardev", chardev, "-mon", "chardev=watch,mode=control"]

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where manifests are, and what one says that has a `base`: what the base says, and over it what it states itself."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..errors import TestbedError
+from ..paths import MANIFESTS, kind_of
+from ..validation import load_toml
+
+Data = dict[str, Any]
+Judge = Callable[[Data, Path], object]  # takes what a whole manifest says, or raises
+_OWN = ("name", "summary")  # which a manifest has from no other
+
+
+def shipped() -> list[Path]:
+    """Every manifest that ships, by name. Those that only test a cause are in a folder of their own."""
+    return sorted((*MANIFESTS.glob("*.toml"), *MANIFESTS.glob("causes/*.toml")), key=lambda path: path.stem)
+
+
+def find(name: str, folder: Path = Path()) -> Path:
+    """The file of a manifest given by its path from `folder`, or by the name of one that ships."""
+    path = folder / name
+    if path.suffix == ".toml" or kind_of(path):
+        return path
+    for one in shipped():
+        if one.stem == name:
+            return one
+    have = ", ".join(one.stem for one in shipped())
+    raise TestbedError(f"no manifest '{name}'; give the path of a .toml file or one of: {have}")
+
+
+def stated(path: Path, judge: Judge) -> Data:
+    """What the manifest in `path` says with its base, and that with its own. `judge` has to take each base."""
+    data, above = load_toml(path), [path]
+    layers = [(path, data)]
+    while "base" in data:
+        base = _base(data["base"], above)
+        data = load_toml(base)
+        layers.append((base, data))
+        above.append(base)
+    path, data = layers.pop()
+    for upper, own in reversed(layers):
+        judge(data, path)
+        data, path = over(_inherited(data, path.parent.absolute()), own, upper), upper
+    return data
+
+
+def _base(name: object, above: list[Path]) -> Path:
+    """The file of the base that the last of `above` names, each of which is the base of the one before it."""
+    path = above[-1]
+    if not isinstance(name, str) or not name:
+        raise TestbedError(f"{path}: key 'base': {name!r} is no name of a manifest; write it as 'btree'")
+    try:
+        base = find(name, path.parent)
+    except TestbedError as error:
+        raise TestbedError(f"{path}: key 'base': {error}") from error
+    if not kind_of(base):
+        raise TestbedError(f"{path}: key 'base': {base} does not exist; paths are relative to the manifest")
+    if base.resolve() in [one.resolve() for one in above]:
+        circle = " -> ".join(one.name for one in (*above, base))
+        raise TestbedError(f"{path}: key 'base': it goes in a circle, {circle}; remove it from one of them")
+    return base
+
+
+def _inherited(base: Data, folder: Path) -> Data:
+    """What a manifest elsewhere has from `base`, which is in `folder`: what a [program] takes along stays there."""
+    data = {key: value for key, value in base.items() if key not in _OWN}
+    if "program" not in data:
+        return data
+    program: Data = data["program"]
+    files = [str(folder / name) for name in program.get("files", [])]
+    host = [str(folder / name) if "/" in name else name for name in program.get("host", [])]
+    return data | {"program": program | {"files": files, "host": host}}
+
+
+def over(base: Data, own: Data, origin: Path, place: str = "") -> Data:
+    """`own` over `base`, key by key in tables of both. An empty list or table takes away what `base` says there."""
+    merged = dict(base)
+    for key, value in own.items():
+        if value in ({}, []):
+            if key not in base:
+                why = "it is empty, which takes away what the base says there, but that says nothing"
+                raise TestbedError(f"{origin}: key '{place}{key}': {why}; remove it")
+            del merged[key]
+        elif isinstance(value, dict) and isinstance(base.get(key), dict):
+            merged[key] = over(base[key], value, origin, f"{place}{key}.")
+        else:
+            merged[key] = value
+    return merged

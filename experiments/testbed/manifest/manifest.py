@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Manifests: TOML files that state an experiment, and the runs that follow from one."""
+
+import itertools
+import math
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, StrictInt, StrictStr, field_validator, model_validator
+
+from .. import units
+from ..errors import TestbedError
+from ..program.bundle import Bundle, ProgramSection, pack
+from ..program.job_archive import Job, command_job
+from ..validation import Strict, check
+from . import bases, profiles
+from .parameters import CpuProfile, DeviceProfile
+
+INSN_PS_MAX = 2**32 - 1  # of `-icount boot-insn-ps`
+MEMORY_BYTES_MIN = 128 * 2**20  # the guest's root, 65 MiB of archives, is in it
+MEMORY_BYTES_MAX = 2**39  # what the CPU's 40 bits of address leave beside the device and its window
+TIMEOUT_PS_MAX = 2**63 - 1
+
+Bytes = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.SIZE_BYTES))]
+Picoseconds = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.TIME_PS))]
+Axis = list[StrictStr | StrictInt]
+Point = dict[str, str | int]
+FileSystem = Literal["ext4-dax", "ext4-journal", "ext4-ordered", "ext4-smalljournal", "xfs-dax"]
+
+
+class GuestSection(Strict):
+    """The machine around the CPU and the device."""
+
+    memory: Annotated[Bytes, Field(ge=MEMORY_BYTES_MIN, le=MEMORY_BYTES_MAX, multiple_of=2**20)] = 2 * 2**30
+    # At full size, if the workload needs more then; a study of 1/N gets 1/N of it, but no less than `memory`.
+    memory_full: Annotated[Bytes, Field(le=MEMORY_BYTES_MAX)] = 0
+    # Host time at the manifest's own scale, so that a hung guest ends; it has no influence on results.
+    timeout: Annotated[Picoseconds, Field(ge=10**12, le=TIMEOUT_PS_MAX)] = 1200 * 10**12
+    # Coarse time outside the region of interest: boot loops that poll for a span of virtual time end sooner.
+    boot_insn: Annotated[Picoseconds, Field(ge=1, le=INSN_PS_MAX)] = 8000
+    # What is at /pmem, and at points that have a certain value on some axis: an engine that needs another one.
+    file_system: FileSystem = "ext4-dax"
+    file_system_of: dict[str, FileSystem] = {}
+
+
+class ProfileSection(Strict):
+    """{names} of axes of the matrix may stand in the profile's name and in an override's value."""
+
+    profile: str
+    override: dict[str, str | int | float | bool] = {}
+
+
+class WorkloadSection(Strict):
+    """`command` is run in the guest; {names} in it come from the matrix, `scaled` and `fixed`."""
+
+    command: str
+    scaled: dict[str, Annotated[StrictInt, Field(gt=0)]] = {}  # stated at full size, divided by the scale
+    # Of `scaled`: how many times fewer at points with a certain value on some axis: an engine that would take hours.
+    fewer: dict[str, dict[str, Annotated[int, Field(gt=0)]]] = {}
+    fixed: dict[str, str | int] = {}
+
+
+class ReplaySection(Strict):
+    """`grid` lists values of device parameters; every combination is one configuration to replay a capture on."""
+
+    grid: dict[str, list[str | int | float | bool]] = {}
+
+
+class ResultsSection(Strict):
+    """How to read what the program printed: each match of `pattern` is a row, its named groups are the cells."""
+
+    pattern: str = ""
+
+    @field_validator("pattern")
+    @classmethod
+    def _names_its_cells(cls, pattern: str) -> str:
+        try:
+            groups = re.compile(pattern).groupindex
+        except re.error as error:
+            raise ValueError(f"is no regular expression: {error}") from error
+        if pattern and not groups:
+            raise ValueError("names no cell; write one as (?P<name>...)")
+        return pattern
+
+
+class PlotSection(Strict):
+    """A panel for each `y` over `x`, a line for each value of `series`.
+
+    They name axes of the matrix, cells of rows, counters of the model, or `time` and `hit_rate`.
+    """
+
+    x: str
+    y: Annotated[list[str], Field(min_length=1)]
+    series: str = ""
+
+
+class Manifest(Strict):
+    base: str = ""  # the manifest that says what this one does not
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,99}$")]
+    summary: str
+    scale: Annotated[StrictInt, Field(ge=1)] = 1
+    guest: GuestSection = GuestSection()
+    cpu: ProfileSection
+    device: ProfileSection
+    workload: WorkloadSection
+    matrix: dict[str, Axis] = {}
+    replay: ReplaySection = ReplaySection()
+    program: ProgramSection | None = None
+    results: ResultsSection = ResultsSection()
+    plot: PlotSection | None = None
+
+    @field_validator("matrix")
+    @classmethod
+    def _axes_have_values(cls, matrix: dict[str, Axis]) -> dict[str, Axis]:
+        for axis, values in matrix.items():
+            if not values or len(set(values)) != len(values):
+                raise ValueError(f"axis '{axis}' must list at least one value and none twice")
+        return matrix
+
+    @model_validator(mode="after")
+    def _file_systems_are_for_points(self) -> "Manifest":
+        _are_values("guest.file_system_of", self.guest.file_system_of, self.matrix)
+        return self
+
+    @model_validator(mode="after")
+    def _fewer_is_of_scaled(self) -> "Manifest":
+        for name, divisors in self.workload.fewer.items():
+            if name not in self.workload.scaled:
+                raise ValueError(f"key 'workload.fewer': '{name}' is not in workload.scaled; add it there")
+            _are_values(f"workload.fewer.{name}", divisors, self.matrix)
+        return self
+
+
+def _are_values(key: str, asked: Iterable[str], matrix: Mapping[str, Axis]) -> None:
+    values = {str(value) for axis in matrix.values() for value in axis}
+    for value in asked:
+        if value not in values:
+            raise ValueError(f"key '{key}': '{value}' is no value of the matrix; remove it")
+
+
+@dataclass(frozen=True)
+class GuestConfig:
+    """Everything about the machine that a run boots, in base units."""
+
+    cpu: CpuProfile
+    device: DeviceProfile
+    memory_bytes: int
+    boot_insn_ps: int
+    timeout_s: float
+    file_system: FileSystem = "ext4-dax"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One point of a manifest's matrix: one guest."""
+
+    manifest: str
+    scale: int
+    point: Point
+    argv: tuple[str, ...]
+    guest: GuestConfig
+    program: Job | None = None  # what a manifest with a [program] sends along
+    origin: str = field(default="", compare=False)  # the manifest's file, for messages
+
+    @property
+    def label(self) -> str:
+        return "-".join(str(value) for value in self.point.values()) or "run"
+
+    @property
+    def job(self) -> Job:
+        """What the guest is sent."""
+        return self.program or command_job(self.argv)
+
+
+def load(path: Path, scale: int | None = None) -> Manifest:
+    """The checked manifest in `path`, at its own scale or at 1/`scale`."""
+    manifest = check(Manifest, bases.stated(path, partial(check, Manifest)), path)
+    return manifest if scale is None else at_scale(manifest, scale)
+
+
+def at_scale(manifest: Manifest, scale: int) -> Manifest:
+    """The same experiment at 1/`scale`; a larger one gets so much more host time."""
+    timeout = manifest.guest.timeout * max(manifest.scale, scale) // scale
+    guest = manifest.guest.model_copy(update={"timeout": timeout})
+    return manifest.model_copy(update={"scale": scale, "guest": guest})
+
+
+def guest_config(manifest: Manifest, origin: Path, point: Point | None = None) -> GuestConfig:
+    """The scaled and checked machine of one point, the first if none is given. Overrides state full-size values."""
+    point = point or first_point(manifest)
+    cpu_name, cpu_override = _at("cpu", manifest.cpu, point, origin)
+    cpu = profiles.load_cpu(cpu_name, cpu_override, origin)
+    profiles.check_cpu(cpu, origin)
+    cpu = profiles.scale_cpu(cpu, manifest.scale)
+    profiles.check_cpu(cpu, origin)
+    device = _scaled_device(full_device(manifest, origin, point), manifest.scale, origin)
+    section = manifest.guest
+    memory_bytes = max(section.memory, _whole_mib(section.memory_full // manifest.scale))
+    timeout_s = section.timeout / units.TIME_PS["s"]
+    return GuestConfig(cpu, device, memory_bytes, section.boot_insn, timeout_s, _file_system(section, point))
+
+
+def _whole_mib(size_bytes: int) -> int:
+    return -(-size_bytes // 2**20) * 2**20
+
+
+def _scaled_device(device: DeviceProfile, scale: int, origin: Path) -> DeviceProfile:
+    scaled = profiles.scale_device(device, scale)
+    try:
+        profiles.check_device(scaled, origin)
+    except TestbedError as error:
+        works = _scale_that_works(device, scale, origin)
+        raise TestbedError(f"{error}, at scale 1/{scale} of {device.name}; key 'scale': {works} would do") from error
+    return scaled
+
+
+def _scale_that_works(device: DeviceProfile, scale: int, origin: Path) -> int:
+    """The largest power of two up to `scale` at which the device is whole; it is at 1."""
+    for exponent in range(scale.bit_length() - 1, 0, -1):
+        with suppress(TestbedError):
+            profiles.check_device(profiles.scale_device(device, 1 << exponent), origin)
+            return 1 << exponent
+    return 1
+
+
+def first_point(manifest: Manifest) -> Point:
+    return {axis: values[0] for axis, values in manifest.matrix.items()}
+
+
+def full_device(manifest: Manifest, origin: Path, point: Point) -> DeviceProfile:
+    """The checked device of one point before it is scaled."""
+    name, override = _at("device", manifest.device, point, origin)
+    device = profiles.load_device(name, override, origin)
+    profiles.check_device(device, origin)
+    return device
+
+
+def _at(name: str, section: ProfileSection, point: Point, origin: Path) -> tuple[str, dict[str, Any]]:
+    """The profile and the overrides of one point."""
+    override = {
+        key: fill(value, point, f"{name}.override.{key}", origin) if isinstance(value, str) else value
+        for key, value in section.override.items()
+    }
+    return fill(section.profile, point, f"{name}.profile", origin), override
+
+
+def _file_system(section: GuestSection, point: Point) -> FileSystem:
+    asked = [section.file_system_of[str(value)] for value in point.values() if str(value) in section.file_system_of]
+    return asked[0] if asked else section.file_system
+
+
+def runs(path: Path, scale: int | None = None) -> list[Run]:
+    """Every run of the manifest in `path`, in the order of its matrix, at its own scale or at 1/`scale`."""
+    return runs_of(load(path, scale), path)
+
+
+def runs_of(manifest: Manifest, origin: Path) -> list[Run]:
+    """The same of a manifest that `origin` holds in another form."""
+    axes = list(manifest.matrix)
+    points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*manifest.matrix.values())]
+    bundle = pack(manifest.program, origin) if manifest.program else None
+    return [_run_at(manifest, point, bundle, origin) for point in points]
+
+
+def _run_at(manifest: Manifest, point: Point, bundle: Bundle | None, origin: Path) -> Run:
+    guest = guest_config(manifest, origin, point)
+    names = _names(manifest, point, guest)
+    argv = _words(manifest.workload.command, names, origin)
+    program = None
+    if manifest.program and bundle:
+        setup = fill(manifest.program.setup, names, "program.setup", origin)
+        program = bundle.job(argv, setup, fill(manifest.program.finish, names, "program.finish", origin))
+    return Run(manifest.name, manifest.scale, point, argv, guest, program, str(origin))
+
+
+def _names(manifest: Manifest, point: Point, guest: GuestConfig) -> dict[str, Any]:
+    """What {names} in a command stand for."""
+    scaled = {k: math.ceil(v / _divisor(manifest, k, point)) for k, v in manifest.workload.scaled.items()}
+    machine = {"l1d_size": guest.cpu.l1d_size, "llc_size": guest.cpu.llc_size, "cache_size": guest.device.cache_size}
+    machine["cache_page_size"] = guest.device.cache_page_size
+    return machine | scaled | manifest.workload.fixed | point
+
+
+def _divisor(manifest: Manifest, name: str, point: Point) -> int:
+    """What the number `name` of `workload.scaled` is divided by."""
+    fewer = manifest.workload.fewer.get(name, {})
+    return manifest.scale * max([1, *(fewer.get(str(value), 1) for value in point.values())])
+
+
+def _words(command: str, names: dict[str, Any], origin: Path) -> tuple[str, ...]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:  # quotes that do not close
+        raise TestbedError(f"{origin}: key 'workload.command': {error}") from error
+    argv = tuple(fill(word, names, "workload.command", origin) for word in words)
+    if not argv or not argv[0]:
+        raise TestbedError(f"{origin}: key 'workload.command': it is empty; write a program and its arguments")
+    return argv
+
+
+def fill(text: str, names: Mapping[str, Any], key: str, origin: Path) -> str:
+    """`text`, which is what `key` says, with the values of the {names} in it."""
+    unknown = set(re.findall(r"{(\w*)}", text)) - set(names)
+    if unknown:
+        places = "neither in the matrix nor in workload.scaled or workload.fixed"
+        what = "no axis of the matrix" if key.startswith(("cpu.", "device.")) else places
+        known = ", ".join(sorted(names)) or "none"
+        raise TestbedError(f"{origin}: key '{key}' uses {{{min(unknown)}}}, which is {what}; known: {known}")
+    try:
+        filled = text.format(**names)
+    except (ValueError, LookupError, AttributeError) as error:  # braces that do not close, {seed.x}, {seed[0]}
+        raise TestbedError(f"{origin}: key '{key}': {error}; write {{{{ for a brace") from error
+    if "\0" in filled:
+        raise TestbedError(f"{origin}: key '{key}' has a NUL in it, which no command takes; remove it")
+    return filled

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Debian 13 packages that a run adds to the guest: which versions they are, and the archive that holds them."""
+
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ..build.components import Component, Product, build_component, hash_inputs
+from ..errors import TestbedError
+from ..paths import REPO
+
+_SCRIPT = "guest-image/packages.sh"
+Versions = tuple[str, ...]  # "name=version" of the packages asked for and of all they depend on
+
+
+@lru_cache
+def resolve(names: tuple[str, ...]) -> Versions:
+    """What Debian 13 offers today under these names. A name that it has not is an error."""
+    done = subprocess.run([REPO / _SCRIPT, "resolve", *names], capture_output=True, text=True)
+    if done.returncode:
+        raise TestbedError((done.stderr.strip() or "guest-image/packages.sh failed").splitlines()[-1])
+    return tuple(done.stdout.split())
+
+
+def build(versions: Versions) -> Product:
+    """Exactly these versions, made ready if they are not in the cache."""
+    return build_component(component(versions), {})
+
+
+def archive(versions: Versions) -> Path:
+    """The cpio archive of exactly these versions."""
+    return build(versions).path / "packages.cpio"
+
+
+def identity(versions: Versions) -> dict[str, Any]:
+    """What of them can influence a run: the versions, and how they are unpacked."""
+    return {"versions": list(versions), "unpacked_by": hash_inputs(component(versions))}
+
+
+def component(versions: Versions) -> Component:
+    """What they are built as."""
+    return Component("packages", _SCRIPT, ",".join(versions))

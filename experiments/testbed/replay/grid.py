@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The grid of a manifest: device configurations to replay a capture on, and what memsys-replay is told of each."""
+
+import itertools
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import TestbedError
+from ..manifest import manifest, parameters, profiles
+from ..manifest.manifest import Manifest, Run
+from ..manifest.parameters import DeviceProfile
+from ..validation import unknown_key
+from .replayer import Assignments
+
+CAPTURE_ONLY = ("name", "capacity", "volatile_size")  # what the guest sees: another value is another run
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One combination of the grid: its values as the manifest states them, and the device that follows."""
+
+    values: dict[str, Any]
+    device: DeviceProfile
+
+    @property
+    def label(self) -> str:
+        return " ".join(f"{key}={value}" for key, value in self.values.items())
+
+    @property
+    def assignments(self) -> Assignments:
+        """What memsys-replay is told: the scaled values in base units."""
+        fields = {parameters.key_of(f.name): f.name for f in parameters.parameters(DeviceProfile)}
+        words = []
+        for key in self.values:
+            value = getattr(self.device, fields[key])
+            shown = ("off", "on")[value] if isinstance(value, bool) else value
+            words.append(f"device.{fields[key].replace('_', '-')}={shown}")
+        return tuple(words)
+
+
+def configurations(path: Path, scale: int | None = None) -> list[Configuration]:
+    """Every combination of the manifest's grid, scaled and checked, in the order of its lists."""
+    stated = manifest.load(path, scale)
+    grid = grid_of(stated)
+    if not grid:
+        example = "list values under it, as cache_size = ['64MiB', '1GiB']"
+        raise TestbedError(f"{path}: key 'replay.grid' is missing or empty; {example}")
+    base = manifest.full_device(stated, path, manifest.first_point(stated))
+    axes = [_axis(path, key, values) for key, values in grid.items()]
+    return [_configuration(path, base, stated.scale, combination) for combination in itertools.product(*axes)]
+
+
+def grid_of(stated: Manifest) -> dict[str, list[Any]]:
+    """The manifest's grid; without one, what its matrix varies of the device (`cache_size = "{axis}"`)."""
+    varied = {key: _axes_in(value) for key, value in stated.device.override.items() if key not in CAPTURE_ONLY}
+    return stated.replay.grid or {
+        key: list(stated.matrix[axes[0]])
+        for key, axes in varied.items()
+        if len(axes) == 1 and stated.device.override[key] == f"{{{axes[0]}}}"
+    }
+
+
+def capture_runs(path: Path, scale: int | None = None) -> list[Run]:
+    """The runs to capture: an axis of the matrix that the grid replaces is left at its first value."""
+    stated = manifest.load(path, scale)
+    replaced = {axis for key in grid_of(stated) for axis in _axes_in(stated.device.override.get(key))}
+    matrix = {axis: values[:1] if axis in replaced else values for axis, values in stated.matrix.items()}
+    return manifest.runs_of(stated.model_copy(update={"matrix": matrix}), path)
+
+
+def _axes_in(value: Any) -> list[str]:
+    return re.findall(r"{(\w+)}", value) if isinstance(value, str) else []
+
+
+@dataclass(frozen=True)
+class _Value:
+    """One value of an axis, as the manifest states it and in base units."""
+
+    key: str
+    shown: Any
+    field: str
+    value: Any
+
+
+def _axis(path: Path, key: str, values: list[Any]) -> list[_Value]:
+    fields = {parameters.key_of(f.name): f.name for f in parameters.parameters(DeviceProfile)}
+    known = [k for k, field in fields.items() if field not in CAPTURE_ONLY]
+    if key not in known:
+        raise TestbedError(f"{path}: {unknown_key(f'replay.grid.{key}', known)}")
+    if not values or len({str(value) for value in values}) != len(values):
+        raise TestbedError(f"{path}: key 'replay.grid.{key}' must list at least one value and none twice")
+    try:
+        return [_Value(key, value, fields[key], parameters.parse_value(fields[key], value)) for value in values]
+    except ValueError as error:
+        raise TestbedError(f"{path}: key 'replay.grid.{key}': {error}") from error
+
+
+def _configuration(path: Path, base: DeviceProfile, scale: int, combination: tuple[_Value, ...]) -> Configuration:
+    values = {v.key: v.shown for v in combination}
+    try:
+        device = replace(base, **{v.field: v.value for v in combination})
+        profiles.check_device(device, path)
+        device = profiles.scale_device(device, scale)
+        profiles.check_device(device, path)
+    except TestbedError as error:
+        label = ", ".join(f"{key} = {value}" for key, value in values.items())
+        raise TestbedError(f"{error} (replay.grid at {label})") from error
+    return Configuration(values, device)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which runs there can be, asked of the model before the first guest boots; no rule of the model's stands here."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+
+from ..errors import TestbedError
+from ..manifest.manifest import GuestConfig, Run
+from .grid import Configuration
+from .replayer import Replayer, open_replayer
+
+
+def of_runs(runs: Sequence[Run], replayer: Replayer | None = None) -> list[str]:
+    """For each run why it cannot be made, with file and key; nothing if it can."""
+    distinct = list(dict.fromkeys(run.guest for run in runs))
+    said = dict(zip(distinct, (replayer or open_replayer()).judge(distinct), strict=True))
+    return [_sentence(run.origin, said[run.guest] or _of_host(run.guest)) for run in runs]
+
+
+def _sentence(origin: str, fault: str) -> str:
+    return f"{origin}: {fault}" if fault else ""
+
+
+def _of_host(guest: GuestConfig) -> str:
+    here = psutil.virtual_memory().total
+    if guest.memory_bytes <= here or os.environ.get("TESTBED_SCHEDULER"):  # else the workers' memory counts
+        return ""
+    return f"guest.memory is {guest.memory_bytes >> 20} MiB, but this host has {here >> 20} MiB; lower it"
+
+
+def check_grid(origin: Path, machine: GuestConfig, grid: Sequence[Configuration], replayer: Replayer) -> None:
+    """Refuse a grid that has a device which the model refuses, before a trace is captured for it."""
+    machines = [replace(machine, device=configuration.device) for configuration in grid]
+    for configuration, fault in zip(grid, replayer.judge(machines), strict=True):
+        if fault:
+            raise TestbedError(f"{origin}: replay.grid at {configuration.label}: {fault}")

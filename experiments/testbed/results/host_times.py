@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How long runs took on their hosts, kept beside the results and in none of them: what the next ones are guessed by."""
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from statistics import mean
+
+from ..manifest.manifest import Run
+
+
+class HostTimes:
+    """The last host time of each run, by its manifest, scale and point. Losing it costs guesses only."""
+
+    def __init__(self, root: Path) -> None:
+        self._path = root / "host-times.jsonl"
+        self._seconds: dict[tuple[str, str], float] = {}
+        with suppress(OSError, ValueError, KeyError):
+            for line in self._path.read_text().splitlines():
+                entry = json.loads(line)
+                self._seconds[entry["manifest"], entry["run"]] = float(entry["seconds"])
+
+    def note(self, run: Run, seconds: float) -> None:
+        """A run took so long."""
+        self._seconds[_name(run)] = seconds
+        manifest, point = _name(run)
+        line = json.dumps({"manifest": manifest, "run": point, "seconds": round(seconds, 1)})
+        with suppress(OSError), self._path.open("a") as file:
+            file.write(line + "\n")
+
+    def guess(self, run: Run) -> float | None:
+        """What the run takes: as the last time, else as the others of its manifest, else as all others."""
+        name = _name(run)
+        if name in self._seconds:
+            return self._seconds[name]
+        alike = [seconds for (manifest, _), seconds in self._seconds.items() if manifest == name[0]]
+        known = alike or list(self._seconds.values())
+        return mean(known) if known else None
+
+    def guess_all(self, runs: Iterable[Run]) -> float | None:
+        """The sum of all of them; None if nothing is known."""
+        guesses = [self.guess(run) for run in runs]
+        return sum(guess for guess in guesses if guess is not None) if None not in guesses else None
+
+
+def _name(run: Run) -> tuple[str, str]:
+    return f"{run.manifest} 1/{run.scale}", run.label
+
+
+def show(seconds: float) -> str:
+    """A span of host time for people."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Results: canonical JSON files, one a run, found by the hash of everything that can influence them.
+
+Identity (what enters the hash): the format version; the keys of the QEMU and guest components; every value of the CPU
+and device profiles; memory size; file system; time per instruction outside the region of interest; kernel command line
+and CPU model; the command; what a [program] brings along: its script, the content of its files, the versions of its
+packages. Host time, host name and paths are in neither the identity nor the result, so that equal runs give equal
+bytes.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from .. import canonical, outputs
+from ..errors import RunFailed, TestbedError
+from ..guest.executor import GuestOutcome
+from ..guest.qemu_line import CPU, LSA_BYTES, kernel_arguments
+from ..manifest import profiles
+from ..manifest.manifest import GuestConfig, Run
+
+FORMAT = 1
+PROBE_BYTES = 64 * 2**10  # as large as a result
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run as its file states it."""
+
+    path: Path
+    data: dict[str, Any]
+
+    @property
+    def outcome(self) -> str:
+        return str(self.data["outcome"])
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The JSON lines that the program in the guest wrote."""
+        return list(self.data["rows"])
+
+    @property
+    def point(self) -> dict[str, Any]:
+        return dict(self.data["point"])
+
+    @property
+    def rois(self) -> list[dict[str, Any]]:
+        """Begin, end and counters of each region of interest."""
+        return list(self.data["rois"])
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """The model's counters of the last region of interest; empty if there was none."""
+        return dict(self.rois[-1]["counters"]) if self.rois else {}
+
+
+def roi_counters(rois: list[Any]) -> dict[str, int]:
+    """What the model counted in the last region of interest, after its length; empty if there was none."""
+    return {"time-ps": rois[-1]["end-ps"] - rois[-1]["begin-ps"], **rois[-1]["counters"]} if rois else {}
+
+
+def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]:
+    """What of the machine can influence a run. The host-time limit cannot."""
+    return {
+        "format": FORMAT,
+        "components": keys,
+        "cpu": profiles.as_data(guest.cpu),
+        "device": profiles.as_data(guest.device),
+        "memory_bytes": guest.memory_bytes,
+        "boot_insn_ps": guest.boot_insn_ps,
+        "file_system": guest.file_system,
+        "qemu_line": canonical.digest([kernel_arguments(), CPU, LSA_BYTES]),
+    }
+
+
+def identity(run: Run, keys: dict[str, str]) -> dict[str, Any]:
+    """The documented list whose hash names a result."""
+    program = {"program": run.program.identity()} if run.program else {}
+    return {"machine": machine_identity(run.guest, keys), "argv": list(run.argv)} | program
+
+
+def path_for(root: Path, run: Run, keys: dict[str, str]) -> Path:
+    return outputs.within(root, run.manifest, run.label, f"-{canonical.digest(identity(run, keys))[:16]}.json")
+
+
+def store(path: Path, run: Run, keys: dict[str, str], outcome: dict[str, Any]) -> Result:
+    """Write the result of `run` at once and whole; `outcome` is what the guest gave.
+
+    Another command may have stored it meanwhile: then both must be the same, byte for byte.
+    """
+    data = outcome | {
+        "manifest": run.manifest,
+        "scale": run.scale,
+        "point": run.point,
+        "identity": identity(run, keys),
+    }
+    data["checksum"] = canonical.digest(data)
+    text = canonical.dumps(data)
+    if not _with_remedy(lambda: outputs.write_once(path, text)) and path.read_text(encoding="utf-8") != text:
+        other = path.with_suffix(".other")
+        outputs.write(other, text)
+        raise RunFailed(f"one run gave two results: see `testbed diff {path} {other}`, and remove both to run it again")
+    return Result(path, data)
+
+
+def check_room(root: Path) -> None:
+    """Find out that results cannot be written before a guest has run for one."""
+    _with_remedy(lambda: outputs.check_room(root, PROBE_BYTES))
+
+
+def _with_remedy(write: Callable[[], T]) -> T:
+    try:
+        return write()
+    except TestbedError as error:
+        remedy = "make room there or set TESTBED_RESULTS to another folder; finished results are kept"
+        raise TestbedError(f"{error}; {remedy}") from error
+
+
+def load(path: Path) -> Result:
+    """The result in `path`. One that was cut short or edited is an error, never a silent re-run."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TestbedError(f"cannot read result {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise _damaged(path, "is not whole JSON") from error
+    if not isinstance(data, dict) or "checksum" not in data:
+        raise _damaged(path, "has no checksum")
+    stated = data["checksum"]
+    if canonical.digest({k: v for k, v in data.items() if k != "checksum"}) != stated:
+        raise _damaged(path, "does not match its checksum")
+    return Result(path, data)
+
+
+def load_all(folder: Path) -> list[Result]:
+    """Every result under `folder`, sorted by file name."""
+    return [load(path) for path in sorted(folder.rglob("*.json"))]
+
+
+def guest_data(outcome: GuestOutcome) -> dict[str, Any]:
+    """The part of a guest's outcome that belongs into a result."""
+    return {
+        "outcome": outcome.outcome,
+        "exit_status": outcome.exit_status,
+        "boot": outcome.boot,
+        "rows": outcome.rows,
+        "rois": outcome.rois,
+        "stdout": outcome.stdout.decode(errors="replace"),
+        "stderr": outcome.stderr.decode(errors="replace"),
+    }
+
+
+def _damaged(path: Path, how: str) -> TestbedError:
+    return TestbedError(f"result {path} {how}: it was truncated or edited; remove that file to run it again")

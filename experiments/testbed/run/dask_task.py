@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One run as a Dask task: what is sent to a worker, and what the worker does with it."""
+
+import asyncio
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from distributed import Worker, get_worker
+
+from .. import canonical
+from ..build.cache import Cache
+from ..errors import RunFailed, TestbedError
+from ..guest.boots import Boots, SharedBoots
+from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecutor
+from ..guest.session import images
+from ..manifest.manifest import Run
+from ..paths import cache_root
+from ..program import packages
+from ..results import results
+
+EXECUTOR = "testbed"  # the name under which a worker holds an executor that it was given
+BOOTS = "testbed-boots"  # and that of its booted guests
+LOOK_S = 0.2  # how often a worker looks whether its run is still wanted
+
+
+class Refused(RunFailed):
+    """A worker cannot make the run: its host lacks something that the run needs, or would make another run of it."""
+
+    def __init__(self, address: str, why: str) -> None:
+        super().__init__(address, why)
+        self.address, self.why = address, why
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a worker needs to know, as plain data."""
+
+    run: Run
+    keys: dict[str, str]  # of the components
+    digest: str  # of the run's identity, as the client has it
+    topic: str  # the client's: where the worker says that the guest starts
+    turn: int  # of the client's runs, which start in this order
+    attempt: int = 1
+    trace: Path | None = None
+
+    @property
+    def key(self) -> str:
+        """The task's name on the cluster, where no other client and no other run has it."""
+        return f"{self.run.label}-{self.digest[:16]}-{self.topic}-{self.turn}.{self.attempt}"
+
+
+async def run_task(task: Task) -> GuestOutcome:
+    """Run the task's guest on this worker. When the task is cancelled its guest ends too."""
+    worker = get_worker()
+    executor: GuestExecutor = worker.extensions.get(EXECUTOR) or await _executor_for(task, worker)
+    worker.log_event(task.topic, {"key": task.key, "worker": worker.address})
+    guest = asyncio.ensure_future(_run(executor, task))
+    try:
+        while not (await asyncio.wait({guest}, timeout=LOOK_S))[0]:
+            state = worker.state.tasks.get(task.key)  # Dask itself never stops a coroutine
+            if state is None or state.state == "cancelled":
+                break
+    finally:
+        guest.cancel()
+        await asyncio.wait({guest})
+    return guest.result()
+
+
+async def _run(executor: GuestExecutor, task: Task) -> GuestOutcome:
+    try:
+        return await executor.run(GuestSpec(task.run.guest, task.run.job, trace=task.trace))
+    except RunFailed as error:
+        raise RunFailed(f"{task.run.label}, on {socket.gethostname()}: {error}") from error
+
+
+async def _executor_for(task: Task, worker: Worker) -> SharedBoots:
+    """An executor from this host's cache, if that holds what the client has; it gets the run's packages if it can."""
+    address = worker.address
+    if lacking := lacks(task.keys):
+        raise Refused(address, lacking)
+    if canonical.digest(results.identity(task.run, task.keys)) != task.digest:
+        raise Refused(address, "has another version of the testbed's sources; check out the client's")
+    if task.run.job.packages:
+        try:
+            await asyncio.to_thread(packages.build, task.run.job.packages)  # minutes, in which others go on
+        except TestbedError as error:
+            raise Refused(address, f"cannot get the Debian packages of {task.run.manifest}: {error}") from error
+    cache = Cache(cache_root())
+    executor = QemuExecutor(images({name: cache.path(name, key) for name, key in _needed(task.keys).items()}))
+    return SharedBoots(executor, worker.extensions.setdefault(BOOTS, Boots(worker.state.nthreads)))
+
+
+def lacks(keys: dict[str, str]) -> str:
+    """What this host lacks of the components with these keys, with the remedy; nothing if it has them all."""
+    cache = Cache(cache_root())
+    missing = [cache.path(name, key).name for name, key in sorted(_needed(keys).items()) if not cache.get(name, key)]
+    if not missing:
+        return ""
+    where = f"{socket.gethostname()}:{cache.root}"
+    return f"lacks {', '.join(missing)} in {where}; copy them there or run `testbed build` there from the same sources"
+
+
+def _needed(keys: dict[str, str]) -> dict[str, str]:
+    """The components that a guest starts from; the build root is only what those were built in."""
+    return {name: key for name, key in keys.items() if name != "buildroot"}

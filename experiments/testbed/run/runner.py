@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The data path: manifest -> runs -> guests, as many as there is room for -> results, each written once it exists."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .. import outputs
+from ..errors import RunFailed, TestbedError
+from ..guest import capacity, image_programs
+from ..guest.capacity import Capacity
+from ..guest.executor import GuestExecutor, GuestOutcome, QemuExecutor
+from ..manifest.manifest import Run
+from ..replay import verdicts
+from ..results import results
+from ..results.host_times import HostTimes
+from ..results.results import Result
+from .progress import ProgressBar, Reporter
+
+if TYPE_CHECKING:
+    from .fleet import Fleet
+
+T = TypeVar("T")
+REFUSED = "refused"  # the outcome of a run that there can be no guest for
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that gave no result: why, and where its output is kept."""
+
+    run: Run
+    outcome: str
+    why: str
+    folder: Path | None  # none: no guest was booted
+
+    def __str__(self) -> str:
+        why = f", {self.why}" if self.why else ""
+        return f"{self.run.label}: {self.outcome}{why}" + (f" (see {self.folder})" if self.folder else "")
+
+
+async def run_all(
+    runs: list[Run],
+    keys: dict[str, str],
+    executor: GuestExecutor,
+    root: Path,
+    reporter: Reporter,
+    scheduler: str | None = None,
+    here: Capacity | None = None,
+) -> list[Result]:
+    """Every run's result, in order: found if it exists, else made now. Raises RunFailed if any gave none.
+
+    `scheduler` is the address of a Dask cluster to run on; without one `executor` runs guests here, as many as `here`.
+    """
+    paths = [results.path_for(root, run, keys) for run in runs]
+    found = [results.load(path) if path.exists() else None for path in paths]
+    for run, result in zip(runs, found, strict=True):
+        if result:
+            reporter.finish(run, result.outcome, cached=True)
+    missing = [run for run, result in zip(runs, found, strict=True) if not result]
+    made: list[Result | Failure] = []
+    refused = check_before(missing, executor, root) if missing else []
+    for failure in refused:
+        reporter.finish(failure.run, failure.outcome, cached=False)
+        missing.remove(failure.run)
+    if missing:
+        async with open_fleet(executor, keys, reporter, scheduler, here) as fleet:
+            made = await _make(missing, keys, fleet, root, reporter)
+    raise_failures([*refused, *(item for item in made if isinstance(item, Failure))], len(runs))
+    rest = (item for item in made if isinstance(item, Result))
+    return [result or next(rest) for result in found]
+
+
+def raise_failures(failures: Sequence[Failure], of: int) -> None:
+    """One sentence about all of them, if there are any; the input is at fault if nothing else was."""
+    if not failures:
+        return
+    kind = TestbedError if all(failure.outcome == REFUSED for failure in failures) else RunFailed
+    raise kind(f"{len(failures)} of {of} runs gave no result: " + "; ".join(map(str, failures)))
+
+
+def check_before(runs: list[Run], executor: GuestExecutor, root: Path) -> list[Failure]:
+    """What would stop these runs is found out before a guest is booted for the first of them: those that cannot be."""
+    results.check_room(root)
+    if not isinstance(executor, QemuExecutor):
+        return []
+    image_programs.check(runs, executor.images.initrds)
+    said = zip(runs, verdicts.of_runs(runs), strict=True)
+    return [Failure(run, REFUSED, why, None) for run, why in said if why]
+
+
+@asynccontextmanager
+async def open_fleet(
+    executor: GuestExecutor,
+    keys: dict[str, str],
+    reporter: Reporter,
+    scheduler: str | None = None,
+    here: Capacity | None = None,
+) -> AsyncIterator["Fleet"]:
+    """The cluster at the address `scheduler`, or without one, one in this process."""
+    from . import fleet  # half a second, which a run of hits need not spend
+
+    if scheduler:
+        async with fleet.elsewhere(scheduler, keys, reporter.say) as there:
+            yield there
+    else:
+        async with fleet.here(executor, here or capacity.of_this_host(), keys, reporter.say) as local:
+            yield local
+
+
+async def _make(
+    runs: list[Run], keys: dict[str, str], fleet: "Fleet", root: Path, reporter: Reporter
+) -> list[Result | Failure]:
+    """Run all of these at once, as far as there is room; each result is stored the moment it exists."""
+
+    async def one(run: Run) -> Result | Failure:
+        path = results.path_for(root, run, keys)
+        try:
+            outcome = await fleet.run(run, lambda: reporter.start(run))
+            reporter.finish(run, outcome.outcome, cached=False)
+            if outcome.outcome == "ok":
+                return results.store(path, run, keys, results.guest_data(outcome))
+        except RunFailed as error:  # this run's alone: the others go on
+            outcome = GuestOutcome("lost", error=str(error))
+            reporter.finish(run, outcome.outcome, cached=False)
+        return Failure(run, outcome.outcome, outcome.error, keep_failure(path, outcome))
+
+    await fleet.check(runs)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(run)) for run in runs]
+    return [task.result() for task in tasks]
+
+
+def keep_failure(path: Path, outcome: GuestOutcome) -> Path:
+    """Keep what a run without a result said, beside where its result would be."""
+    folder = path.with_suffix(".failed")
+    said: dict[str, str | bytes] = {
+        "outcome.txt": f"{outcome.outcome}\n",
+        "console.txt": outcome.console,
+        "error.txt": f"{outcome.error}\n" if outcome.error else "",
+        "stdout.txt": outcome.stdout,
+        "stderr.txt": outcome.stderr,
+        "qemu.txt": outcome.qemu,
+    }
+    outputs.replace_folder(folder, said)
+    return folder
+
+
+def drive(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work` to its end. Ctrl-C and SIGTERM cancel it, so that guests are ended and nothing finished is lost."""
+
+    async def cancellable() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await work
+
+    try:
+        return asyncio.run(cancellable())
+    except BaseExceptionGroup as group:
+        raise first_error(group) from None
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+def first_error(group: BaseExceptionGroup[Any]) -> BaseException:
+    """The first plain exception of a group."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def run_with_bar(runs: list[Run], keys: dict[str, str], executor: GuestExecutor, root: Path) -> list[Result]:
+    """`run_all` with a progress bar, to its end or to Ctrl-C; on the cluster that TESTBED_SCHEDULER names, if any."""
+    with ProgressBar(runs, runs[0].manifest, HostTimes(root)) as bar:
+        return drive(run_all(runs, keys, executor, root, bar, os.environ.get("TESTBED_SCHEDULER")))

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Calibration: what the guest measures on each profile beside the published numbers, with the error and its bound.
+
+`experiments/calibration.toml` states the studies (one guest each) and the judged numbers with what they depend on. This
+module makes the runs, takes the values out of the program's rows and judges them; analysis/calibration.py draws them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from .. import units
+from ..errors import RunFailed, TestbedError
+from ..guest.top import percentile_ps
+from ..manifest.manifest import Bytes, GuestSection, Manifest, ProfileSection, Run, WorkloadSection, runs_of
+from ..paths import EXPERIMENTS
+from ..results.results import Result
+from ..validation import Strict, check, load_toml
+from . import latency
+
+CALIBRATION = EXPERIMENTS / "calibration.toml"
+CPU = "xeon-6230-class"
+WIDE_CORES = 16
+Rows = list[dict[str, Any]]
+Override = dict[str, str | int | float | bool]
+
+
+class Study(Strict):
+    """One guest: a device, and the tests of the program `calibrate` that run on it."""
+
+    name: str
+    device: str
+    tests: list[str]
+    size: Bytes
+    scale: Annotated[int, Field(ge=1)] = 1
+    wide: bool = False
+    row_loads: Annotated[int, Field(ge=1)] = 1  # of `percentiles`: loads whose mean is a sample
+    cold_permille: Annotated[int, Field(ge=1, le=1000)] = 1000  # of its pages: not in the device cache at first
+    cached_permille: list[Annotated[int, Field(ge=1, le=1000)]] = []  # of its rows: 1, 2, ... lines in the CPU's caches
+    tool_ns: float = 0  # what a load of the published tool takes besides the device
+    cpu_override: Override = {}
+    device_override: Override = {}
+
+
+class Judged(Strict):
+    """One published number, and which of a study's values it judges."""
+
+    study: str
+    what: str
+    value: str
+    reference: float
+    unit: str
+    source: str
+    basis: Literal["independent", "partly", "input"]
+    inputs: str
+    tolerance_percent: float = 5
+    agrees: bool = True
+    why: str = ""  # if it does not
+
+
+class Calibration(Strict):
+    study: list[Study]
+    judged: list[Judged]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A judged number and what the model gave."""
+
+    judged: Judged
+    model: float
+
+    @property
+    def error_percent(self) -> float:
+        return 100 * (self.model / self.judged.reference - 1)
+
+    @property
+    def within(self) -> bool:
+        return abs(self.error_percent) <= self.judged.tolerance_percent
+
+    @property
+    def broken(self) -> bool:
+        """Said to agree, but it does not."""
+        return self.judged.agrees and not self.within
+
+    @property
+    def word(self) -> str:
+        if self.within:
+            return "ok"
+        return "OFF" if self.judged.agrees else "disagrees"
+
+    def as_data(self) -> dict[str, Any]:
+        stated = self.judged.model_dump()
+        return stated | {
+            "model": round(self.model, 4),
+            "error_percent": round(self.error_percent, 2),
+            "verdict": self.word,
+        }
+
+
+def load(path: Path = CALIBRATION) -> Calibration:
+    """The checked file. Judged numbers must name a study that exists and a value that is known."""
+    calibration = check(Calibration, load_toml(path), path)
+    names = [study.name for study in calibration.study]
+    for judged in calibration.judged:
+        if judged.study not in names:
+            raise TestbedError(
+                f"{path}: '{judged.what}' names no study: '{judged.study}'; there are: {', '.join(names)}"
+            )
+        if judged.value not in VALUES:
+            raise TestbedError(
+                f"{path}: '{judged.what}' names no value: '{judged.value}'; there are: {', '.join(VALUES)}"
+            )
+        if not judged.agrees and not judged.why:
+            raise TestbedError(f"{path}: '{judged.what}' does not agree; say why")
+    return calibration
+
+
+def wide_override() -> Override:
+    """One CPU in the place of many: as many instructions, buffers and loads under way as they have together.
+
+    It has the reads of 26 such cores under way, `l2_requests` each: with those of 16 the core would limit CMM-H, whose
+    hosts are of a later class.
+    """
+    return {
+        "insn": f"5000/{21 * WIDE_CORES}",
+        "overlap": "all",
+        "overlap_window": "100us",
+        "fill_buffers": 26 * 16,
+        "l2_requests": 26 * 16,
+        "store_buffer": 56 * WIDE_CORES,
+        "wc_buffers": 10 * WIDE_CORES,
+        "prefetch_streams": 0,
+    }
+
+
+def manifest_of(study: Study, quick: bool = False) -> Manifest:
+    """The study as a manifest, which makes its runs cached and resumable like all others."""
+    command = "calibrate --file /pmem/calibrate.bin --size {size} --cache {cache_size} --page {cache_page_size}"
+    options = []
+    if "percentiles" in study.tests:
+        options.append(f"--row {study.row_loads} --cold {study.cold_permille}")
+    if study.cached_permille:
+        options.append(f"--cached {','.join(map(str, study.cached_permille))}")
+    if quick:
+        options.append("--quick")
+    words = [command, *options, *study.tests]
+    return Manifest(
+        name=f"calibrate-{study.name}",
+        summary=f"Calibration of {study.device}",
+        scale=study.scale,
+        guest=GuestSection.model_validate({"memory": "1GiB"}),
+        cpu=ProfileSection(profile=CPU, override=(wide_override() if study.wide else {}) | study.cpu_override),
+        device=ProfileSection(profile=study.device, override=study.device_override),
+        workload=WorkloadSection(command=" ".join(words), fixed={"size": study.size}),
+    )
+
+
+def runs(calibration: Calibration, devices: Sequence[str], quick: bool = False) -> list[tuple[Study, Run]]:
+    """The studies of these devices, all if none is given, each with its run."""
+    known = list(dict.fromkeys(study.device for study in calibration.study))
+    for device in devices:
+        if device not in known:
+            raise TestbedError(f"no calibration of '{device}'; there are: {', '.join(known)}")
+    wanted = [study for study in calibration.study if not devices or study.device in devices]
+    return [(study, runs_of(manifest_of(study, quick), CALIBRATION)[0]) for study in wanted]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A study's result, with its run for what the profile states."""
+
+    study: Study
+    run: Run
+    result: Result
+
+    def rows(self, test: str) -> Rows:
+        found = [row for row in self.result.rows if row.get("test") == test]
+        if not found:
+            raise RunFailed(f"{self.result.path}: the guest reported no rows of the test '{test}'")
+        return found
+
+    def paced(self) -> Rows:
+        """The points of the test `paced`: what crossed the link in its region, and the latencies of its loads."""
+        return [_paced_point(self.roi(row)) for row in self.rows("paced")]
+
+    def roi(self, row: dict[str, Any]) -> dict[str, Any]:
+        """The region of interest that a row names as its own."""
+        for roi in self.result.data["rois"]:
+            if roi["id"] == row["roi"]:
+                return dict(roi)
+        raise RunFailed(f"{self.result.path}: there is no region of interest {row['roi']}")
+
+    def row(self, test: str, **fields: int | str) -> dict[str, Any]:
+        for row in self.rows(test):
+            if all(row.get(name) == value for name, value in fields.items()):
+                return row
+        raise RunFailed(f"{self.result.path}: the test '{test}' has no row with {fields}")
+
+
+def _paced_point(roi: dict[str, Any]) -> dict[str, Any]:
+    histogram = next(h for h in roi["histograms"] if h["cause"] == "cxl-hit")
+    bounds = [(bucket["upper-ps"], bucket["count"]) for bucket in histogram["buckets"]]
+    span_ps = roi["end-ps"] - roi["begin-ps"]
+    return {
+        "test": "paced",
+        "bandwidth_mb_s": roi["counters"]["link-read-bytes"] * 1e6 / span_ps,
+        "mean_ns": histogram["sum-ps"] / histogram["count"] / 1000,
+        "p950_ns": percentile_ps(bounds, 950) / 1000,
+    }
+
+
+def _random_ns(measured: Measured, miss_permille: int) -> float:
+    return float(measured.row("random", miss_permille=miss_permille)["mean_ns"])
+
+
+def _random_us(miss_permille: int) -> Callable[[Measured], float]:
+    """The mean of random loads at the stated share of misses: those of one run miss a little more or less often."""
+
+    def read(measured: Measured) -> float:
+        row, hit_ns = measured.row("random", miss_permille=miss_permille), _random_ns(measured, 0)
+        counters = measured.roi(row)["counters"]
+        missed = float(counters["cache-misses"] / (counters["cache-hits"] + counters["cache-misses"]))
+        return (hit_ns + (float(row["mean_ns"]) - hit_ns) * miss_permille / 1000 / missed) / 1000
+
+    return read
+
+
+def _mix_gb_s(measured: Measured, reads: int, writes: int) -> float:
+    return float(measured.row("mix", reads=reads, writes=writes)["bandwidth_mb_s"]) / 1000
+
+
+def _core_gb_s(name: str) -> Callable[[Measured], float]:
+    return lambda measured: float(measured.row("core", **{"pass": name})["bandwidth_mb_s"]) / 1000
+
+
+def _percentile_ns(name: str) -> Callable[[Measured], float]:
+    return lambda measured: float(measured.row("percentiles")[name]) + measured.study.tool_ns
+
+
+def _miss_ns(measured: Measured) -> float:
+    """Of random loads over the whole file more than a tenth miss: the ninth decile is one that does."""
+    return float(measured.rows("random")[-1]["p900_ns"])
+
+
+def _array_read_us(measured: Measured) -> float:
+    """A miss less a hit less the page's way over its channel. Medians: nothing else is under way."""
+    device = measured.run.guest.device
+    flash_ns = _miss_ns(measured) - float(measured.rows("random")[0]["p500_ns"])
+    channel = device.flash_channel_bandwidth
+    page_ns = float(latency.transfer_ps(channel, device.cache_page_size)) / 1000 if channel else 0.0
+    return (flash_ns - page_ns) / 1000
+
+
+def _persist_ns(method: str, size_bytes: int, interval: int) -> Callable[[Measured], float]:
+    def read(measured: Measured) -> float:
+        row = measured.row("persist", method=method, bytes=size_bytes, writes_per_fence=interval)
+        return float(row["mean_ns"])
+
+    return read
+
+
+def _nt_wins_percent(measured: Measured) -> float:
+    """At how many of the sizes and intervals non-temporal stores are the faster way to persist."""
+    times = {(r["method"], r["bytes"], r["writes_per_fence"]): r["mean_ns"] for r in measured.rows("persist")}
+    points = [key[1:] for key in times if key[0] == "ntstore"]
+    won = sum(bool(times["ntstore", *p] < times["store_clwb", *p]) for p in points)
+    return 100 * won / len(points)
+
+
+# What a judged number may name: how it is read from a study's rows, in the unit that its name ends in.
+VALUES: dict[str, Callable[[Measured], float]] = {
+    "hit_ns": lambda m: _random_ns(m, 0),
+    "miss_us": lambda m: _miss_ns(m) / 1000,
+    "hit_p500_ns": lambda m: float(m.row("random", miss_permille=0)["p500_ns"]),
+    "hit_p999_ns": lambda m: float(m.row("random", miss_permille=0)["p999_ns"]),
+    "random_163_us": _random_us(163),
+    "random_918_us": _random_us(918),
+    "random_all_ns": lambda m: float(m.rows("random")[-1]["mean_ns"]),
+    "sequential_ns": _percentile_ns("mean_ns"),
+    "p500_ns": _percentile_ns("p500_ns"),
+    "p900_ns": _percentile_ns("p900_ns"),
+    "p950_ns": _percentile_ns("p950_ns"),
+    "p990_ns": _percentile_ns("p990_ns"),
+    "p999_ns": _percentile_ns("p999_ns"),
+    "read_gb_s": lambda m: _mix_gb_s(m, 1, 0),
+    "mix_3_1_gb_s": lambda m: _mix_gb_s(m, 3, 1),
+    "mix_2_1_gb_s": lambda m: _mix_gb_s(m, 2, 1),
+    "mix_1_1_gb_s": lambda m: _mix_gb_s(m, 1, 1),
+    "core_load_gb_s": _core_gb_s("load"),
+    "core_update_gb_s": _core_gb_s("update"),
+    "core_copy_gb_s": _core_gb_s("copy"),
+    "core_store_gb_s": _core_gb_s("store"),
+    "core_nt_copy_gb_s": _core_gb_s("nt-copy"),
+    "core_nt_store_gb_s": _core_gb_s("nt-store"),
+    "far_gb_s": lambda m: float(m.row("far")["bandwidth_mb_s"]) / 1000,
+    "far_write_gb_s": lambda m: float(m.row("far-write")["bandwidth_mb_s"]) / 1000,
+    "array_read_us": _array_read_us,
+    "nt_64_1_ns": _persist_ns("ntstore", 64, 1),
+    "clwb_64_1_ns": _persist_ns("store_clwb", 64, 1),
+    "nt_4096_256_ns": _persist_ns("ntstore", 4096, 256),
+    "clwb_4096_256_ns": _persist_ns("store_clwb", 4096, 256),
+    "nt_wins_percent": _nt_wins_percent,
+}
+
+
+def verdicts(calibration: Calibration, measured: Sequence[Measured]) -> list[Verdict]:
+    """The judged numbers of the studies that were made, in the order of the file."""
+    by_name = {m.study.name: m for m in measured}
+    return [Verdict(j, VALUES[j.value](by_name[j.study])) for j in calibration.judged if j.study in by_name]
+
+
+COLUMNS = ("number", "published", "model", "error", "bound", "", "basis")
+
+
+def cells(verdict: Verdict) -> tuple[str, ...]:
+    j = verdict.judged
+    return (
+        j.what,
+        f"{j.reference:g} {j.unit}",
+        f"{verdict.model:.4g} {j.unit}",
+        f"{verdict.error_percent:+.1f} %",
+        f"{j.tolerance_percent:g} %",
+        verdict.word,
+        j.basis,
+    )
+
+
+def scale_text(measured: Sequence[Measured]) -> str:
+    """What was scaled, for below the table: ratios are kept, and times but that of an erase."""
+    parts = []
+    for m in measured:
+        device, cpu = m.run.guest.device, m.run.guest.cpu
+        cache = f"device cache {units.show_size(device.cache_size)}, " if device.flash_channels else ""
+        wide = f", one CPU for {WIDE_CORES}" if m.study.wide else ""
+        parts.append(f"{m.study.name}: 1/{m.study.scale}, {cache}LLC {units.show_size(cpu.llc_size)}{wide}")
+    return "; ".join(parts)
