@@ -77,7 +77,9 @@ def show_counters(counters: Mapping[str, int], console: Console = out) -> None:
     """What the model counted in one region of interest, in groups, without what is 0 and without the stalls."""
     cells: list[tuple[str, ...]] = []
     for group, names in COUNTERS.items():
-        counted = [_counted(name, value) for name, value in counters.items() if value and name.startswith(names)]
+        counted = [
+            _counted(name, value) for name, value in sorted(counters.items()) if value and name.startswith(names)
+        ]
         cells += [(group if index == 0 else "", *cell) for index, cell in enumerate(counted)]
     columns = ("", "counter", "value")
     show("counters of the region of interest", columns, cells or [("", "(all are 0)", "")], console, left=(0, 1))
