@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Whoever reaches a port of Dask can run programs as its user: so nobody else does.
 
-The hosts are network namespaces (tests/hosts.sh): `head` at 192.0.2.1, and `worker1`, from where the intruder comes. A
-machine that cannot make them fails these tests.
+The hosts are network namespaces (tests/rigs/hosts.sh): `head` at 192.0.2.1, and `worker1`, whence the intruder comes.
+A machine that cannot make them fails these tests.
 """
 
 import os
-import re
 import subprocess
 import sys
 import time
@@ -14,7 +13,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster_lab import HOME, PATIENCE_S, Lab, fill_with_mocks, hosts, result_bytes, wait_for, write_mock_manifest
+from cluster_lab import (
+    HOME,
+    INTRUDER,
+    PATIENCE_S,
+    Lab,
+    fill_with_mocks,
+    hosts,
+    result_bytes,
+    sign_for_days,
+    wait_for,
+    write_mock_manifest,
+)
 
 from testbed.build import components
 from testbed.errors import TestbedError
@@ -25,7 +35,6 @@ from testbed.run import trust, worker
 
 HEAD = "192.0.2.1"
 PYTHON = REPO / ".venv/bin/python"
-INTRUDER = Path(__file__).with_name("intruder.py")
 LOOKS = (("-Hltn",), ("-Hlun",), ("-Hlun",))
 SIZE = ("--guests", "1", "--memory", "4GiB")
 
@@ -275,18 +284,6 @@ def test_keys_are_their_owners_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 def digests(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def sign_for_days(folder: Path, days: int, what: str = "certificate") -> None:
-    """In place of the folder's certificate, or authority, one that ends so soon."""
-    script, changes = re.subn(rf"\b{what}_days=\d+", f"{what}_days={days}", trust.SCRIPT.read_text())
-    assert changes == 1
-    other = folder.parent / "other-tls.sh"
-    other.write_text(script)
-    (folder / "host.crt").unlink()
-    if what == "authority":
-        (folder / "ca.crt").unlink()
-    subprocess.run(["bash", other, "alone", folder, "test"], check=True, capture_output=True)
 
 
 def test_a_certificate_is_renewed_in_its_last_month(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Test hosts on this machine: a controller and COUNT workers, and COMMAND run on the controller.
 #
-#   tests/hosts.sh FOLDER COUNT COMMAND...
+#   tests/rigs/hosts.sh FOLDER COUNT COMMAND...
 #
 # Each worker is a network namespace with an SSH server, joined to the controller's by a link that can be taken down
 # (ip link set worker1 down), and has its own processes, home, /srv and host name; the rest of the file system is shared.

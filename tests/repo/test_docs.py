@@ -11,8 +11,17 @@ from pathlib import Path
 
 import pytest
 import report_sample
-from cluster_lab import HOME, PATIENCE_S, Lab, fill_with_mocks, hosts, result_bytes, wait_for, write_mock_manifest
-from test_trust import INTRUDER
+from cluster_lab import (
+    HOME,
+    INTRUDER,
+    PATIENCE_S,
+    Lab,
+    fill_with_mocks,
+    hosts,
+    result_bytes,
+    wait_for,
+    write_mock_manifest,
+)
 from trace_writer import small_trace
 
 from conftest import MockExecutor, QuietReporter

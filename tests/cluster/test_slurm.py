@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 import slurm_lab
-from cluster_lab import PATIENCE_S, fill_with_mocks, hosts, result_bytes, wait_for, write_mock_manifest
+from cluster_lab import INTRUDER, PATIENCE_S, fill_with_mocks, hosts, result_bytes, wait_for, write_mock_manifest
 from slurm_lab import Slurm
-from test_trust import INTRUDER
 
 from testbed.build import components
 from testbed.paths import REPO

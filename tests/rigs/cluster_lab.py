@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Test hosts (tests/hosts.sh), and playbooks and commands on them."""
+"""Test hosts (tests/rigs/hosts.sh), and playbooks and commands on them."""
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -17,10 +18,12 @@ from cpio_writer import CpioWriter
 from conftest import MANIFEST
 from testbed.build import components
 from testbed.paths import REPO, cache_root
+from testbed.run import trust
 
 HOME = Path("/srv/cxl-ssd-testbed")  # on every host; testbed_home's default
 PATIENCE_S = 300  # of anything that is waited for
-MOCK_QEMU = Path(__file__).parent / "mock_qemu.py"
+MOCK_QEMU = Path(__file__).with_name("mock_qemu.py")
+INTRUDER = Path(__file__).with_name("intruder.py")
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Lab:
 @contextmanager
 def hosts(folder: Path, count: int) -> Iterator[Lab]:
     """A controller and `count` workers, gone at the end."""
-    command = ["setpriv", "--pdeathsig", "KILL", REPO / "tests/hosts.sh", folder, str(count)]
+    command = ["setpriv", "--pdeathsig", "KILL", REPO / "tests/rigs/hosts.sh", folder, str(count)]
     process = subprocess.Popen([*command, "sh", "-c", "echo up; exec sleep inf"], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout and process.stdout.readline() == "up\n"
@@ -136,3 +139,15 @@ def wait_for(what: str, condition: Callable[[], bool], patience_s: float = PATIE
     while not condition():
         assert time.monotonic() < end, f"not within {patience_s} s: {what}"
         time.sleep(0.1)
+
+
+def sign_for_days(folder: Path, days: int, what: str = "certificate") -> None:
+    """In place of the folder's certificate, or authority, one that ends so soon."""
+    script, changes = re.subn(rf"\b{what}_days=\d+", f"{what}_days={days}", trust.SCRIPT.read_text())
+    assert changes == 1
+    other = folder.parent / "other-tls.sh"
+    other.write_text(script)
+    (folder / "host.crt").unlink()
+    if what == "authority":
+        (folder / "ca.crt").unlink()
+    subprocess.run(["bash", other, "alone", folder, "test"], check=True, capture_output=True)

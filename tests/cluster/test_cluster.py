@@ -18,6 +18,7 @@ from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.manifest import manifest
 from testbed.manifest.manifest import Run
+from testbed.paths import REPO
 from testbed.results import results
 from testbed.run import worker
 from testbed.run.runner import drive, run_all
@@ -25,7 +26,7 @@ from testbed.studies import overhead
 
 KEYS = {"qemu": "q" * 64, "base": "b" * 64, "buildroot": "r" * 64}
 HERE = Capacity(guests=2, memory_mib=8192)
-PRELOAD = Path(__file__).with_name("mock_worker.py")
+PRELOAD = REPO / "tests/rigs/mock_worker.py"
 
 
 def add_mock(cluster: Cluster, host: str, cache: Path | None = None) -> None:

@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 from cluster_lab import (
     HOME,
+    INTRUDER,
     PATIENCE_S,
     Lab,
     fill_with_mocks,
     hosts,
     result_bytes,
+    sign_for_days,
     wait_for,
     write_mock_archive,
     write_mock_manifest,
 )
-from test_trust import INTRUDER, sign_for_days
 
 from testbed.build import components
 from testbed.build.cache import Cache
@@ -64,7 +65,7 @@ def test_a_second_run_of_the_playbook_changes_nothing(lab: Lab) -> None:
 
 
 def test_under_systemd_a_worker_is_a_unit_that_starts_with_the_host(lab: Lab) -> None:
-    """Only root can boot a host with systemd (tests/hosts.sh); other users' worker1 has runit, as the others."""
+    """Only root can boot a host with systemd (tests/rigs/hosts.sh); other users' worker1 has runit, as the others."""
     booted_by = lab.on("worker1", "cat", "/proc/1/comm").stdout.strip()
     assert (booted_by == "systemd") == (os.geteuid() == 0)
     if booted_by == "systemd":
