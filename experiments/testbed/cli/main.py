@@ -37,6 +37,7 @@ from ..studies.bench import run_bench
 from . import presentation as demo_module
 from . import result_commands, tables
 from .options import Json, Scale, Scheduler, Tls, TrustNetwork
+from .pages import with_page
 
 
 class Commands(TyperGroup):
@@ -456,7 +457,7 @@ def main() -> None:
     try:
         app()
     except TestbedError as error:
-        print(f"testbed: {error}", file=sys.stderr)
+        print(f"testbed: {with_page(str(error))}", file=sys.stderr)
         sys.exit(error.exit_status)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
