@@ -29,7 +29,6 @@ CELL_CHARACTERS_MAX = 300
 # that is in it and passes fails), and none joins it.
 TO_BE_REWRITTEN: set[str] = {
     "README.md",
-    "adding.md",
     "calibration.md",
     "cluster.md",
     "figures.md",
