@@ -101,7 +101,7 @@ def gather(session: Session, entries: Sequence[Entry], more: Iterable[str], scal
     """The results and replays that these figures and `more` manifests stand for, made now where they are missing."""
     runs = runs_of(entries, scale, more)
     results: dict[str, list[Result]] = {}
-    for result in run_with_bar(runs, session.keys, session.executor, results_root()) if runs else ():
+    for result in run_with_bar(runs, session, results_root()) if runs else ():
         results.setdefault(result.data["manifest"], []).append(result)
     replays = {}
     for name in dict.fromkeys(name for entry in entries for name in entry.sweeps):

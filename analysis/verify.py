@@ -116,7 +116,7 @@ def update(session: Session, runs: Sequence[Run], path: Path) -> int:
 
     Lines of other runs stay if a figure still has them. Beside it, the guest's packages.
     """
-    results = run_with_bar(list(runs), session.keys, session.executor, results_root())
+    results = run_with_bar(list(runs), session, results_root())
     known = {name_of(run) for run in pick([], path.stem)}
     lines = {name: line for name, line in load(path).items() if name in known} if path.exists() else {}
     lines |= {name_of(run): digest(result) for run, result in zip(runs, results, strict=True)}
@@ -134,7 +134,7 @@ def text_of(lines: dict[str, str]) -> str:
 def compare(session: Session, runs: Sequence[Run], committed: dict[str, str]) -> list[Verdict]:
     """Every run made again, in a folder of its own, beside its committed digest."""
     with scratch.folder("verify") as folder:
-        results = run_with_bar(list(runs), session.keys, session.executor, folder)
+        results = run_with_bar(list(runs), session, folder)
         return list(_verdicts(runs, results, committed))
 
 

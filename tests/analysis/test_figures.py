@@ -5,9 +5,7 @@ import asyncio
 import json
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,17 +13,12 @@ from analysis import catalogue, causes, figures
 from conftest import MockExecutor
 from testbed.errors import TestbedError
 from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.session import Session
 from testbed.manifest import bases
 from testbed.program import packages
 from testbed.results import results
 
 KEYS = {"qemu": "a", "base": "b"}
-
-
-@dataclass
-class MockSession:
-    executor: Any = field(default_factory=lambda: MockExecutor(answer))
-    keys: dict[str, str] = field(default_factory=lambda: KEYS)
 
 
 def answer(spec: GuestSpec) -> GuestOutcome:
@@ -50,10 +43,11 @@ def results_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TESTBED_RESULTS", str(tmp_path / "results"))
 
 
-def make(folder: Path, session: MockSession | None = None) -> MockExecutor:
-    session = session or MockSession()
-    figures.make(session, ["kv-ycsb"], "quick", folder)  # type: ignore[arg-type]
-    return session.executor  # type: ignore[no-any-return]
+def make(folder: Path, session: Session | None = None) -> MockExecutor:
+    session = session or Session(MockExecutor(answer), KEYS)
+    figures.make(session, ["kv-ycsb"], "quick", folder)
+    assert isinstance(session.executor, MockExecutor)
+    return session.executor
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -107,7 +101,7 @@ def test_a_missing_file_or_another_result_is_drawn_again(tmp_path: Path) -> None
         outcome.rows[0]["roi_ns"] *= 3
         return outcome
 
-    make(tmp_path / "f", MockSession(MockExecutor(slower), KEYS | {"qemu": "other"}))
+    make(tmp_path / "f", Session(MockExecutor(slower), KEYS | {"qemu": "other"}))
     assert contents(tmp_path / "f").keys() == first.keys()
     assert contents(tmp_path / "f")["kv-ycsb.csv"] != first["kv-ycsb.csv"]
 
@@ -140,7 +134,7 @@ def test_interrupted_and_continued_gives_the_same_bytes(tmp_path: Path, monkeypa
 
     monkeypatch.setenv("TESTBED_RESULTS", str(tmp_path / "other"))
     with pytest.raises(KeyboardInterrupt):
-        make(tmp_path / "cut", MockSession(Interrupted(answer)))
+        make(tmp_path / "cut", Session(Interrupted(answer), KEYS))
     assert not (tmp_path / "cut" / "index.json").exists()
     kept = len(results.load_all(tmp_path / "other"))
     assert 0 < kept < 14
@@ -172,7 +166,7 @@ def test_every_figure_has_a_machine_at_every_scale(
 def test_all_figures_end_with_the_scorecard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "FIGURES", catalogue.pick(["kv-ycsb"]))
 
-    index = figures.make(MockSession(), [], "quick", tmp_path / "f")  # type: ignore[arg-type]
+    index = figures.make(Session(MockExecutor(answer), KEYS), [], "quick", tmp_path / "f")
     assert [figure["name"] for figure in index.figures] == ["kv-ycsb", "scorecard"]
     assert index.figures[-1]["rows"][-1][0] == "all"
     assert {source["manifest"] for source in index.figures[-1]["results"]} == set(causes.manifests())

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`testbed verify`: digests change with measurements and with nothing else, and what differs is named."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +13,18 @@ from testbed.build import components
 from testbed.cli import main
 from testbed.errors import TestbedError
 from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.session import Session
 from testbed.results import results
 
 ROI = {"id": 1, "begin-ps": 1000, "end-ps": 5000, "counters": {"loads": 7}}
 NAMES = ["list/snapshot-paper-mss-snapshot", "list/snapshot-paper-mss-pmdk"]
 
 
-@dataclass
-class MockSession:
-    executor: Any
-    keys: dict[str, str]
-
-
-def session(roi: dict[str, Any] = ROI, key: str = "k", row: int = 1) -> MockSession:
+def session(roi: dict[str, Any] = ROI, key: str = "k", row: int = 1) -> Session:
     def answer(_: GuestSpec) -> GuestOutcome:
         return GuestOutcome("ok", 0, boot={"ms": key}, rows=[{"roi_ns": row}], rois=[roi])
 
-    return MockSession(MockExecutor(answer), {"qemu": key})
+    return Session(MockExecutor(answer), {"qemu": key})
 
 
 @pytest.fixture(autouse=True)
@@ -40,10 +34,10 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(components, "guest_packages", lambda: {"libc6": "2.41-12", "xfsprogs": "6.13.0-2"})
 
 
-def words(other: MockSession) -> list[str]:
+def words(other: Session) -> list[str]:
     path, runs = verify.file_of("quick"), verify.pick(NAMES, "quick")
-    verify.update(session(), runs, path)  # type: ignore[arg-type]
-    return [v.word for v in verify.compare(other, runs, verify.load(path))]  # type: ignore[arg-type]
+    verify.update(session(), runs, path)
+    return [v.word for v in verify.compare(other, runs, verify.load(path))]
 
 
 def test_the_same_measurement_is_the_same_on_other_builds_and_boots() -> None:
@@ -60,7 +54,7 @@ def test_the_same_measurement_is_the_same_on_other_builds_and_boots() -> None:
     ],
     ids=["row", "counter", "time"],
 )
-def test_another_measurement_differs(other: MockSession) -> None:
+def test_another_measurement_differs(other: Session) -> None:
     assert words(other) == ["DIFFERS", "DIFFERS"]
 
 
@@ -72,10 +66,10 @@ def test_verify_runs_anew_and_leaves_the_results_alone(tmp_path: Path) -> None:
 
 
 def test_the_command_names_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(main, "open_session", session)
+    monkeypatch.setattr(main, "open_session", lambda **_: session())
     assert CliRunner().invoke(main.app, ["verify", "--update", *NAMES]).exit_code == 0
     assert CliRunner().invoke(main.app, ["verify", *NAMES]).exit_code == 0
-    monkeypatch.setattr(main, "open_session", lambda: session(row=2))
+    monkeypatch.setattr(main, "open_session", lambda **_: session(row=2))
     done = CliRunner().invoke(main.app, ["verify", NAMES[0]])
     assert f"{NAMES[0]}" in done.output and "DIFFERS" in done.output
     assert done.exception is not None
@@ -83,12 +77,12 @@ def test_the_command_names_what_differs(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_packages_that_debian_has_updated_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(main, "open_session", session)
+    monkeypatch.setattr(main, "open_session", lambda **_: session())
     assert CliRunner().invoke(main.app, ["verify", "--update", *NAMES]).exit_code == 0
     assert verify.other_packages(verify.file_of("quick")) == []
     monkeypatch.setattr(components, "guest_packages", lambda: {"libc6": "2.41-13", "cxl": "81-1"})
     assert CliRunner().invoke(main.app, ["verify", *NAMES]).exit_code == 0
-    monkeypatch.setattr(main, "open_session", lambda: session(row=2))
+    monkeypatch.setattr(main, "open_session", lambda **_: session(row=2))
     done = CliRunner().invoke(main.app, ["verify", NAMES[0]])
     changed = ["cxl none -> 81-1", "libc6 2.41-12 -> 2.41-13", "xfsprogs 6.13.0-2 -> none"]
     assert verify.other_packages(verify.file_of("quick")) == changed
@@ -97,7 +91,7 @@ def test_packages_that_debian_has_updated_are_named(monkeypatch: pytest.MonkeyPa
 
 
 def test_without_the_file_of_packages_the_error_names_it() -> None:
-    verify.update(session(), verify.pick(NAMES, "quick"), verify.file_of("quick"))  # type: ignore[arg-type]
+    verify.update(session(), verify.pick(NAMES, "quick"), verify.file_of("quick"))
     verify.packages_of(verify.file_of("quick")).unlink()
     with pytest.raises(TestbedError, match=r"cannot read .*quick.packages"):
         verify.other_packages(verify.file_of("quick"))
@@ -113,15 +107,15 @@ def test_the_packages_of_the_guest_come_from_its_builders(monkeypatch: pytest.Mo
 
 def test_a_run_without_a_line_is_named() -> None:
     path, runs = verify.file_of("quick"), verify.pick(NAMES, "quick")
-    verify.update(session(), runs[:1], path)  # type: ignore[arg-type]
-    verdicts = verify.compare(session(), runs, verify.load(path))  # type: ignore[arg-type]
+    verify.update(session(), runs[:1], path)
+    verdicts = verify.compare(session(), runs, verify.load(path))
     assert [v.word for v in verdicts] == ["same", "not in the file"]
 
 
 def test_an_update_drops_lines_of_runs_that_no_figure_has() -> None:
     path, runs = verify.file_of("quick"), verify.pick(NAMES, "quick")
     path.write_text(verify.text_of({"gone/run": "0" * 64, NAMES[1]: "1" * 64}))
-    verify.update(session(), runs[:1], path)  # type: ignore[arg-type]
+    verify.update(session(), runs[:1], path)
     assert sorted(verify.load(path)) == sorted(NAMES)
 
 

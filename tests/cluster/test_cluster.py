@@ -16,6 +16,7 @@ from conftest import MANIFEST, MockExecutor, QuietReporter
 from testbed.errors import TestbedError
 from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.session import Session
 from testbed.manifest import manifest
 from testbed.manifest.manifest import Run
 from testbed.paths import REPO
@@ -80,7 +81,7 @@ def rows(spec: GuestSpec) -> GuestOutcome:
 
 
 def run_there(cluster: Cluster, runs: list[Run], root: Path, reporter: QuietReporter) -> list[results.Result]:
-    return drive(run_all(runs, KEYS, MockExecutor(), root, reporter, cluster.address))
+    return drive(run_all(runs, Session(MockExecutor(), KEYS, cluster.address), root, reporter))
 
 
 def test_a_worker_that_is_killed_costs_no_run_and_no_byte(cluster: Cluster, tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ def test_a_worker_that_is_killed_costs_no_run_and_no_byte(cluster: Cluster, tmp_
     done = run_there(cluster, runs, tmp_path / "there", reporter)
     assert any("lost on 127.0.0.2; running it once more, on 127.0.0.3" in text for text in reporter.said)
     assert {process for _, process, *_ in guests(cluster, "start")} == {str(p.pid) for p in cluster.workers.values()}
-    here = drive(run_all(runs, KEYS, MockExecutor(rows), tmp_path / "here", QuietReporter(), here=HERE))
+    here = drive(run_all(runs, Session(MockExecutor(rows), KEYS, here=HERE), tmp_path / "here", QuietReporter()))
     assert [r.path.read_bytes() for r in done] == [r.path.read_bytes() for r in here]
     assert len(results.load_all(tmp_path / "there")) == 8
 
@@ -109,7 +110,7 @@ def test_an_interrupt_ends_the_guests_of_the_workers(cluster: Cluster, tmp_path:
         if len(list(root.rglob("*.json"))) == 1 and has_said(cluster, "start", "600", "interrupted"):
             task.cancel()
 
-    work = run_all(runs, KEYS, MockExecutor(), root, QuietReporter(), cluster.address)
+    work = run_all(runs, Session(MockExecutor(), KEYS, cluster.address), root, QuietReporter())
     with pytest.raises(KeyboardInterrupt):
         drive(watched(work, stop_when_one_is_done))
     wait_until(lambda: has_said(cluster, "cancelled", "600", "interrupted"))
@@ -119,7 +120,7 @@ def test_an_interrupt_ends_the_guests_of_the_workers(cluster: Cluster, tmp_path:
 def run_orphans(address: str, folder: Path) -> None:
     """A client of two long runs, for a process of its own."""
     runs = mock_manifest(folder, "mock {s} orphan", 's = ["600", "601"]')
-    drive(run_all(runs, KEYS, MockExecutor(), folder / "r", QuietReporter(), address))
+    drive(run_all(runs, Session(MockExecutor(), KEYS, address), folder / "r", QuietReporter()))
 
 
 def test_a_client_that_is_killed_leaves_no_guest(cluster: Cluster, tmp_path: Path) -> None:
@@ -156,7 +157,7 @@ def test_a_worker_that_cannot_get_the_packages_is_left_out(cluster: Cluster, tmp
 def test_no_worker_with_the_components_is_one_sentence(cluster: Cluster, tmp_path: Path) -> None:
     runs, work = mock_manifest(tmp_path, "mock 0", "n = [1]"), QuietReporter()
     with pytest.raises(TestbedError, match=r"no worker can make these runs; .* lacks .*qemu-xxxx.*run `testbed build`"):
-        drive(run_all(runs, KEYS | {"qemu": "x" * 64}, MockExecutor(), tmp_path / "r", work, cluster.address))
+        drive(run_all(runs, Session(MockExecutor(), KEYS | {"qemu": "x" * 64}, cluster.address), tmp_path / "r", work))
 
 
 def test_a_run_that_no_worker_has_memory_for_is_named(cluster: Cluster, tmp_path: Path) -> None:
@@ -180,7 +181,7 @@ def test_an_unreachable_scheduler_is_one_sentence_within_seconds(
 ) -> None:
     started = time.monotonic()
     with pytest.raises(TestbedError, match=re.escape(message)) as caught:
-        drive(run_all(manifest.runs(small_manifest), KEYS, MockExecutor(), tmp_path, QuietReporter(), address))
+        drive(run_all(manifest.runs(small_manifest), Session(MockExecutor(), KEYS, address), tmp_path, QuietReporter()))
     assert (caught.value.exit_status, time.monotonic() - started < 10) == (2, True)
 
 
@@ -218,7 +219,7 @@ def test_a_scheduler_that_goes_away_is_one_sentence_and_finished_results_are_kep
         if len(list(root.rglob("*.json"))) == 1 and has_said(cluster, "start", "600", "gone"):
             cluster.scheduler.kill()
 
-    work = run_all(runs, KEYS, MockExecutor(), root, QuietReporter(), cluster.address)
+    work = run_all(runs, Session(MockExecutor(), KEYS, cluster.address), root, QuietReporter())
     with pytest.raises(TestbedError, match="the Dask scheduler went away; finished results are kept"):
         drive(watched(work, kill_when_one_is_done))
     assert [result.point for result in results.load_all(root)] == [{"s": "0"}]

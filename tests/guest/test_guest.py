@@ -71,7 +71,7 @@ def test_a_qemu_that_does_not_start_says_why(session: Session, quick_guest: Gues
 
 def test_every_latency_is_within_one_percent(session: Session, tmp_path: Path) -> None:
     runs = manifest.runs(bases.find("latency"))
-    result = run_with_bar(runs, session.keys, session.executor, tmp_path)[0]
+    result = run_with_bar(runs, session, tmp_path)[0]
     rows = latency.table(result, runs[0].guest)
     assert [row.metric for row in rows] == list(latency.STALLS)
     assert [row.as_data() for row in rows if not row.ok] == []
@@ -97,12 +97,12 @@ def spin() -> None:
 def test_results_do_not_depend_on_the_load_of_the_host(session: Session, tmp_path: Path) -> None:
     """The same manifest twice, once with both cores loaded by something else: byte-identical files."""
     runs = manifest.runs(bases.find("kv-ycsb-quick"))
-    idle = run_with_bar(runs, session.keys, session.executor, tmp_path / "idle")
+    idle = run_with_bar(runs, session, tmp_path / "idle")
     load = [multiprocessing.get_context("fork").Process(target=spin, daemon=True) for _ in range(2)]
     for process in load:
         process.start()
     try:
-        loaded = run_with_bar(runs, session.keys, session.executor, tmp_path / "loaded")
+        loaded = run_with_bar(runs, session, tmp_path / "loaded")
     finally:
         for process in load:
             process.kill()

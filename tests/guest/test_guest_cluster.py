@@ -3,6 +3,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def test_a_worker_that_is_killed_with_its_guest_costs_no_run_and_no_byte(
     runs, reporter, guests, folders = four_runs(tmp_path), QuietReporter(), list[int](), tmp_path / "tmp"
     folders.mkdir()
     begun = time.monotonic()
-    here = drive(run_all(runs, session.keys, session.executor, tmp_path / "here", QuietReporter(), here=HERE))
+    here = drive(run_all(runs, replace(session, here=HERE), tmp_path / "here", QuietReporter()))
     here_s = time.monotonic() - begun
     with open_cluster(tmp_path) as cluster:
         for host in HOSTS:
@@ -61,7 +62,7 @@ def test_a_worker_that_is_killed_with_its_guest_costs_no_run_and_no_byte(
         def look(_: asyncio.Task[object]) -> None:
             kill_with_a_guest(cluster, HOSTS[0], guests)
 
-        work = run_all(runs, session.keys, session.executor, tmp_path / "there", reporter, cluster.address)
+        work = run_all(runs, replace(session, scheduler=cluster.address), tmp_path / "there", reporter)
         there = drive(watched(work, look))
         there_s = time.monotonic() - begun
         wait_until(lambda: not any(map(is_alive, guests)))

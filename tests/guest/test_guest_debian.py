@@ -19,7 +19,7 @@ pytestmark = pytest.mark.guest
 def run(session: Session, name: str, point: dict[str, str], root: Path) -> tuple[Result, records.Records]:
     path = bases.find(name)
     chosen = [run for run in manifest.runs(path, SCALE) if point.items() <= run.point.items()]
-    result = run_with_bar(chosen, session.keys, session.executor, root)[0]
+    result = run_with_bar(chosen, session, root)[0]
     return result, records.of_results([result], manifest.load(path).results.pattern)
 
 

@@ -26,6 +26,7 @@ from trace_writer import small_trace
 
 from conftest import MockExecutor, QuietReporter
 from testbed.build import components
+from testbed.guest.session import Session
 from testbed.manifest import bases, manifest
 from testbed.paths import REPO
 from testbed.run.runner import drive, run_all
@@ -108,7 +109,7 @@ def test_results_are_explained_and_compared(tmp_path: Path) -> None:
     """Those that the commands name, of mock guests: what differs is found, with the status that running.md states."""
     runs = [run for run in manifest.runs(bases.find("kv-ycsb")) if run.label in ("A-snapshot-1", "A-pmdk-1")]
     for root in (tmp_path / "results", tmp_path / "other-clone/results"):
-        drive(run_all(runs, {"qemu": "q" * 64}, MockExecutor(), root, QuietReporter()))
+        drive(run_all(runs, Session(MockExecutor(), {"qemu": "q" * 64}), root, QuietReporter()))
     (tmp_path / "here").mkdir()
     (tmp_path / "here/results").symlink_to(tmp_path / "results")
     for clone in ("here", "other-clone"):

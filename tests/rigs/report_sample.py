@@ -2,7 +2,7 @@
 """Figures as `testbed figures` leaves them, from guests made up here: what the tests of the report read."""
 
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -12,6 +12,7 @@ from analysis.drawn import Comparison, Gathered
 from conftest import MockExecutor
 from testbed import canonical, outputs
 from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.session import Session
 
 KEYS = {"qemu": "1" * 64, "base": "2" * 64, "software": "3" * 64}
 NAMES = ("list", "persist")
@@ -26,12 +27,6 @@ MORE = (
     Comparison("list", "list seek", "snapshot", "ms", 2.0, 2.4),
     Comparison("persist", "scan", "snapshot", "ms", 9.0, 2.0, False, "published scans replay inserts only"),
 )
-
-
-@dataclass
-class MockSession:
-    keys: dict[str, str] = field(default_factory=lambda: KEYS)
-    executor: MockExecutor = field(default_factory=lambda: MockExecutor(answer))
 
 
 def answer(spec: GuestSpec) -> GuestOutcome:
@@ -57,7 +52,7 @@ def _persist_rows() -> list[dict[str, Any]]:
 def write(folder: Path, root: Path) -> dict[str, Any]:
     """The figures, their results under `root`, and the index; returns the index."""
     with patch.dict(os.environ, {"TESTBED_RESULTS": str(root)}):
-        index = figures.make(MockSession(), list(NAMES), "quick", folder).as_data()  # type: ignore[arg-type]
+        index = figures.make(Session(MockExecutor(answer), KEYS), list(NAMES), "quick", folder).as_data()
     for figure in index["figures"]:
         figure["notes"].append(NOTE)
         for comparison in figure["comparisons"]:

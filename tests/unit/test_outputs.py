@@ -16,6 +16,7 @@ from testbed import outputs
 from testbed.errors import TestbedError
 from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome
+from testbed.guest.session import Session
 from testbed.manifest import manifest
 from testbed.results import lookup, results
 from testbed.run.runner import drive, keep_failure, run_all
@@ -44,7 +45,7 @@ def odd_manifest(tmp_path: Path) -> Path:
 def test_no_value_of_an_axis_leads_out_of_the_results(odd_manifest: Path, tmp_path: Path) -> None:
     root = tmp_path / "a" / "b" / "results"
     runs = manifest.runs(odd_manifest)
-    done = drive(run_all(runs, {}, MockExecutor(), root, QuietReporter(), here=HERE))
+    done = drive(run_all(runs, Session(MockExecutor(), {}, here=HERE), root, QuietReporter()))
     assert {result.path.parent for result in done} == {root / "small"}
     assert len({result.path.name for result in done}) == len(runs) == 12
     assert names_in(tmp_path) == {"in", "a"}

@@ -17,6 +17,7 @@ from conftest import MANIFEST, MockExecutor, QuietReporter
 from testbed.errors import RunFailed, TestbedError
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.qemu_line import mem_trace
+from testbed.guest.session import Session
 from testbed.manifest import manifest
 from testbed.paths import REPO, cache_root
 from testbed.replay.grid import configurations
@@ -318,7 +319,7 @@ def test_a_damaged_replay_is_named(replayer: Replayer, grid_manifest: Path, trac
 
 def capture(path: Path, root: Path, executor: MockExecutor) -> list[Path]:
     runs = manifest.runs(path)
-    return drive(sweep.capture_all(runs, KEYS, executor, root, QuietReporter()))
+    return drive(sweep.capture_all(runs, Session(executor, KEYS), root, QuietReporter()))
 
 
 def with_trace(spec: GuestSpec) -> GuestOutcome:

@@ -11,6 +11,7 @@ from conftest import MockExecutor, QuietReporter
 from testbed.errors import RunFailed, TestbedError
 from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.session import Session
 from testbed.manifest import manifest
 from testbed.results import compare, explain, lookup, results, status
 from testbed.results.host_times import HostTimes
@@ -37,7 +38,7 @@ def answer(spec: GuestSpec) -> GuestOutcome:
 def root(small_manifest: Path, tmp_path: Path) -> Path:
     """Two results and a failure."""
     work = run_all(
-        manifest.runs(small_manifest), KEYS, MockExecutor(answer), tmp_path / "r", QuietReporter(), here=HERE
+        manifest.runs(small_manifest), Session(MockExecutor(answer), KEYS, here=HERE), tmp_path / "r", QuietReporter()
     )
     with pytest.raises(RunFailed):
         drive(work)

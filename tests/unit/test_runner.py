@@ -11,6 +11,7 @@ from conftest import MockExecutor, QuietReporter
 from testbed.errors import RunFailed, TestbedError
 from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.session import Session
 from testbed.manifest import manifest
 from testbed.results import results
 from testbed.run.runner import drive, run_all
@@ -20,7 +21,7 @@ KEYS = {"qemu": "q" * 64, "base": "b" * 64}
 
 
 def run(path: Path, root: Path, executor: MockExecutor, reporter: QuietReporter | None = None) -> list[results.Result]:
-    return drive(run_all(manifest.runs(path), KEYS, executor, root, reporter or QuietReporter(), here=HERE))
+    return drive(run_all(manifest.runs(path), Session(executor, KEYS, here=HERE), root, reporter or QuietReporter()))
 
 
 def is_engine(spec: GuestSpec, engine: str) -> bool:
@@ -95,7 +96,9 @@ def test_an_interrupt_ends_guests_and_keeps_finished_results(small_manifest: Pat
             return await slow(spec)
 
         executor.run = one_fast  # type: ignore[method-assign]
-        work = run_all(manifest.runs(small_manifest), KEYS, executor, tmp_path / "r", QuietReporter(), here=HERE)
+        work = run_all(
+            manifest.runs(small_manifest), Session(executor, KEYS, here=HERE), tmp_path / "r", QuietReporter()
+        )
         task = asyncio.create_task(work)
         async with asyncio.timeout(60):
             while executor.running < 2 or not list((tmp_path / "r").rglob("*.json")):
@@ -160,7 +163,7 @@ def test_a_full_disk_is_one_sentence_and_keeps_what_is_finished(
     """A disk that is full before the first run stops it before a guest boots."""
     monkeypatch.setattr("os.fsync", FullDisk(files).fsync)
     executor, room = MockExecutor(), Capacity(guests=3, memory_mib=8192)
-    work = run_all(manifest.runs(small_manifest), KEYS, executor, tmp_path / "r", QuietReporter(), here=room)
+    work = run_all(manifest.runs(small_manifest), Session(executor, KEYS, here=room), tmp_path / "r", QuietReporter())
     with pytest.raises(TestbedError, match=r"cannot write .*: No space left on device; .* finished results are kept"):
         drive(work)
     assert len(executor.started) == guests
@@ -195,7 +198,7 @@ def test_guests_wait_for_memory(small_manifest: Path, tmp_path: Path) -> None:
     for memory_mib, at_once in ((11520, 3), (11519, 2), (3840, 1), (1000, 1)):
         executor, root = MockExecutor(delay_s=0.05), tmp_path / str(memory_mib)
         here = Capacity(guests=4, memory_mib=memory_mib)
-        drive(run_all(manifest.runs(small_manifest), KEYS, executor, root, QuietReporter(), here=here))
+        drive(run_all(manifest.runs(small_manifest), Session(executor, KEYS, here=here), root, QuietReporter()))
         assert (len(executor.started), executor.most_at_once) == (3, at_once)
 
 

@@ -95,6 +95,7 @@ def test_a_guest_larger_than_the_host_is_refused(small_manifest: Path, replayer:
     small_manifest.write_text(MANIFEST.replace("[cpu]", '[guest]\nmemory = "256GiB"\n[cpu]'))
     said = verdicts.of_runs(manifest.runs(small_manifest), replayer)
     assert all("guest.memory is 262144 MiB, but this host has" in why for why in said)
+    assert set(verdicts.of_runs(manifest.runs(small_manifest), replayer, elsewhere=True)) == {""}
 
 
 def test_a_refused_point_leaves_the_others_alone(small_manifest: Path, tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_a_refused_point_leaves_the_others_alone(small_manifest: Path, tmp_path:
     with pytest.raises(
         TestbedError, match=r"1 of 2 runs gave no result: 99999999999: refused, .*flash-channels"
     ) as caught:
-        drive(run_all(runs, {}, executor, tmp_path / "r", reporter, here=HERE))
+        drive(run_all(runs, Session(executor, {}, here=HERE), tmp_path / "r", reporter))
     assert (caught.value.exit_status, reporter.started) == (2, ["8"])
     assert [result.point["value"] for result in results.load_all(tmp_path / "r")] == ["8"]
     assert not list((tmp_path / "r").rglob("*.failed"))
@@ -120,7 +121,7 @@ def test_a_capture_that_fails_leaves_the_others_alone(small_manifest: Path, tmp_
         RunFailed,
         match=r"4 of 4 .*refused.*; 8: lost while its trace was captured, QEMU wrote no trace .*; 4: lost.*; 2: lost",
     ) as caught:
-        drive(sweep.capture_all([*runs, *other], {}, executor, tmp_path / "r", reporter, here=HERE))
+        drive(sweep.capture_all([*runs, *other], Session(executor, {}, here=HERE), tmp_path / "r", reporter))
     assert caught.value.exit_status == 1
 
 

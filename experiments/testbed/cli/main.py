@@ -73,7 +73,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="only say what is there 
 def run(
     manifest: Annotated[str, typer.Argument(help="a .toml file, or the name of one that ships (kv-ycsb, latency)")],
     json: Json = None,
-    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it, as those of the next two do
+    scheduler: Scheduler = None,
     tls: Tls = None,  # noqa: ARG001
     trust_network: TrustNetwork = False,  # noqa: ARG001
     scale: Scale = None,
@@ -98,10 +98,10 @@ def run(
     divisor = scales.divisor(scale, path.stem)
     runs = manifests.runs(path, divisor)
     if dry_run:
-        result_commands.show_runs(runs, f"runs of {manifest}", json)
+        result_commands.show_runs(runs, f"runs of {manifest}", json, bool(scheduler))
         return
-    session = open_session()
-    done = run_with_bar(runs, session.keys, session.executor, results_root())
+    session = open_session(scheduler=scheduler)
+    done = run_with_bar(runs, session, results_root())
     demo_module.show_manifest(manifests.load(path, divisor), path, done)
     tables.show_shares_of_results(done)
     tables.save_json(json, [result.data for result in done])
@@ -181,7 +181,7 @@ def calibrate(
         list[str] | None, typer.Argument(metavar="[DEVICE]...", help="device profiles; all that have a calibration")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="fewer samples: a look in a quarter of the time")] = False,
-    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it, as those of the next two do
+    scheduler: Scheduler = None,
     tls: Tls = None,  # noqa: ARG001
     trust_network: TrustNetwork = False,  # noqa: ARG001
     json: Json = None,
@@ -198,7 +198,7 @@ def calibrate(
 
       testbed calibrate --quick --json calibration.json
     """
-    verdicts = demo_module.show_calibration(open_session(), devices or [], quick)
+    verdicts = demo_module.show_calibration(open_session(scheduler=scheduler), devices or [], quick)
     tables.save_json(json, [verdict.as_data() for verdict in verdicts])
     broken = [verdict.judged.what for verdict in verdicts if verdict.broken]
     if broken:
@@ -335,7 +335,7 @@ def figures(
         typer.Argument(metavar="[NAME]...", help="all figures if none is named; 'studies' names all studies"),
     ] = None,
     scale: Scale = "quick",
-    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it, as those of the next two do
+    scheduler: Scheduler = None,
     tls: Tls = None,  # noqa: ARG001
     trust_network: TrustNetwork = False,  # noqa: ARG001
     json: Json = None,
@@ -357,9 +357,10 @@ def figures(
       testbed figures --scale standard --dry-run
     """
     if dry_run:
-        result_commands.show_many_runs(figures_module.needed(names or [], scale), f"runs at scale {scale}", json)
+        runs = figures_module.needed(names or [], scale)
+        result_commands.show_many_runs(runs, f"runs at scale {scale}", json, bool(scheduler))
         return
-    tables.save_json(json, demo_module.draw_figures(open_session(), names or [], scale).as_data())
+    tables.save_json(json, demo_module.draw_figures(open_session(scheduler=scheduler), names or [], scale).as_data())
 
 
 @app.command()
@@ -397,7 +398,7 @@ def verify(
     ] = None,
     scale: Annotated[str, typer.Option("--scale", metavar="quick|standard|full")] = "quick",
     update: Annotated[bool, typer.Option("--update", help="write the file from the results instead")] = False,
-    scheduler: Scheduler = None,  # noqa: ARG001 - its callback takes note of it, as those of the next two do
+    scheduler: Scheduler = None,
     tls: Tls = None,  # noqa: ARG001
     trust_network: TrustNetwork = False,  # noqa: ARG001
     json: Json = None,
@@ -418,10 +419,11 @@ def verify(
         raise TestbedError(f"--scale '{scale}' is none of {', '.join(scales.NAMES)}")
     path, runs = verify_module.file_of(scale), verify_module.pick(names or [], scale)
     if update:
-        console.out.print(f"written: {path}, {verify_module.update(open_session(), runs, path)} runs", soft_wrap=True)
+        made = verify_module.update(open_session(scheduler=scheduler), runs, path)
+        console.out.print(f"written: {path}, {made} runs", soft_wrap=True)
         return
     committed = verify_module.load(path)
-    verdicts = verify_module.compare(open_session(), runs, committed)
+    verdicts = verify_module.compare(open_session(scheduler=scheduler), runs, committed)
     off = [(v.name, v.word) for v in verdicts if v.word != "same"]
     console.out.print(f"{len(verdicts) - len(off)} of {len(verdicts)} runs as in {path.name}", soft_wrap=True)
     if off:

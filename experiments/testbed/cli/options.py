@@ -54,11 +54,10 @@ TrustNetwork = Annotated[
 ]
 
 
-def _remember(address: str | None) -> str | None:
-    """Where this process runs guests, for all that it does, if something answers there."""
+def _reached(address: str | None) -> str | None:
+    """The address, if something answers there."""
     if address:
         check_reachable(address)
-        os.environ["TESTBED_SCHEDULER"] = address
     return address
 
 
@@ -68,7 +67,7 @@ Scheduler = Annotated[
         "--scheduler",
         metavar="ADDRESS",
         envvar="TESTBED_SCHEDULER",
-        callback=_remember,
+        callback=_reached,
         help="run guests on the Dask cluster whose scheduler is there (tls://HOST:8786)",
     ),
 ]

@@ -64,7 +64,7 @@ def measure_latency(session: Session, name: str = "latency") -> list[latency.Row
     """The latency table of a manifest whose workload is the `latency` program, printed."""
     path = bases.find(name)
     runs = manifest.runs(path)
-    result = run_with_bar(runs, session.keys, session.executor, results_root())[0]
+    result = run_with_bar(runs, session, results_root())[0]
     rows = latency.table(result, runs[0].guest)
     machine = f"{runs[0].guest.device.name}, {runs[0].guest.cpu.name}, caches at 1/{runs[0].scale}"
     tables.show_latency(rows, f"latency in the guest ({machine})")
@@ -87,7 +87,7 @@ def show_calibration(session: Session, devices: Sequence[str], quick: bool) -> l
     """The studies of these device profiles, measured, judged, printed and drawn."""
     calibration = calibrate.load()
     studies = calibrate.runs(calibration, devices, quick)
-    results = run_with_bar([run for _, run in studies], session.keys, session.executor, results_root())
+    results = run_with_bar([run for _, run in studies], session, results_root())
     measured = [calibrate.Measured(*study, result) for study, result in zip(studies, results, strict=True)]
     verdicts = calibrate.verdicts(calibration, measured)
     console.show("model against published figures", calibrate.COLUMNS, [calibrate.cells(v) for v in verdicts])

@@ -92,17 +92,17 @@ def status_(
     tables.save_json(json, data)
 
 
-def show_runs(runs: list[Run], title: str, json: Json) -> None:
+def show_runs(runs: list[Run], title: str, json: Json, elsewhere: bool) -> None:
     """What `--dry-run` does: hits and misses, and what the misses take."""
-    found = judged(runs)
+    found = judged(runs, elsewhere)
     show_states(found, title)
     tables.save_json(json, [state.as_data() for state in found])
     check_states(found)
 
 
-def show_many_runs(runs: list[Run], title: str, json: Json) -> None:
+def show_many_runs(runs: list[Run], title: str, json: Json, elsewhere: bool) -> None:
     """As show_runs(), of many manifests: how many of each."""
-    found = judged(runs)
+    found = judged(runs, elsewhere)
     by_manifest = {run.manifest: [state for state in found if state.run.manifest == run.manifest] for run in runs}
     show_counts(by_manifest, title)
     show_summary(found)
@@ -110,9 +110,9 @@ def show_many_runs(runs: list[Run], title: str, json: Json) -> None:
     check_states(found)
 
 
-def judged(runs: list[Run]) -> list[status.State]:
+def judged(runs: list[Run], elsewhere: bool) -> list[status.State]:
     """Their states, with what the model says of those that are to be made."""
-    return status.states(runs, components.keys(), results_root(), verdicts.of_runs(runs))
+    return status.states(runs, components.keys(), results_root(), verdicts.of_runs(runs, elsewhere=elsewhere))
 
 
 def check_states(found: list[status.State]) -> None:

@@ -1,30 +1,46 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What every command that boots guests starts with: the built components, as images and as keys."""
+"""What every command that boots guests starts with: who runs them, of which builds, and where."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..build.components import build
 from ..errors import RunFailed
-from .executor import QemuExecutor
+from .capacity import Capacity
+from .executor import GuestExecutor, QemuExecutor
 from .qemu_line import Images
 
 
 @dataclass(frozen=True)
 class Session:
-    images: Images
+    """Guests are of the builds `keys`.
+
+    They run on the Dask cluster whose scheduler is at the address `scheduler`. Without one `executor` runs them here,
+    as many at a time as `here` says, or as this host takes.
+    """
+
+    executor: GuestExecutor
     keys: dict[str, str]
+    scheduler: str | None = None
+    here: Capacity | None = None
 
     @property
-    def executor(self) -> QemuExecutor:
-        return QemuExecutor(self.images)
+    def qemu(self) -> QemuExecutor:
+        """The executor of a session whose guests are real."""
+        assert isinstance(self.executor, QemuExecutor)
+        return self.executor
+
+    @property
+    def images(self) -> Images:
+        """What a guest of QEMU starts from."""
+        return self.qemu.images
 
 
-def open_session(qemu: str = "qemu") -> Session:
+def open_session(qemu: str = "qemu", scheduler: str | None = None) -> Session:
     """Build what is missing and point at all of it. `qemu` names the QEMU component to run."""
     products = build((qemu, "buildroot", "base", "software"))
     paths = {name: product.path for name, product in products.items()}
-    return Session(images(paths), {name: product.key for name, product in products.items()})
+    return Session(QemuExecutor(images(paths)), {name: product.key for name, product in products.items()}, scheduler)
 
 
 def images(components: dict[str, Path]) -> Images:

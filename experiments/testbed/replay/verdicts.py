@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which runs there can be, asked of the model before the first guest boots; no rule of the model's stands here."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +13,14 @@ from .grid import Configuration
 from .replayer import Replayer, open_replayer
 
 
-def of_runs(runs: Sequence[Run], replayer: Replayer | None = None) -> list[str]:
-    """For each run why it cannot be made, with file and key; nothing if it can."""
+def of_runs(runs: Sequence[Run], replayer: Replayer | None = None, elsewhere: bool = False) -> list[str]:
+    """For each run why it cannot be made, with file and key; nothing if it can.
+
+    The memory of this host counts unless they are made `elsewhere`, where the workers' does.
+    """
     distinct = list(dict.fromkeys(run.guest for run in runs))
     said = dict(zip(distinct, (replayer or open_replayer()).judge(distinct), strict=True))
-    return [_sentence(run.origin, said[run.guest] or _of_host(run.guest)) for run in runs]
+    return [_sentence(run.origin, said[run.guest] or ("" if elsewhere else _of_host(run.guest))) for run in runs]
 
 
 def _sentence(origin: str, fault: str) -> str:
@@ -27,7 +29,7 @@ def _sentence(origin: str, fault: str) -> str:
 
 def _of_host(guest: GuestConfig) -> str:
     here = psutil.virtual_memory().total
-    if guest.memory_bytes <= here or os.environ.get("TESTBED_SCHEDULER"):  # else the workers' memory counts
+    if guest.memory_bytes <= here:
         return ""
     return f"guest.memory is {guest.memory_bytes >> 20} MiB, but this host has {here >> 20} MiB; lower it"
 

@@ -2,7 +2,6 @@
 """The data path: manifest -> runs -> guests, as many as there is room for -> results, each written once it exists."""
 
 import asyncio
-import os
 import signal
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .. import outputs
 from ..errors import RunFailed, TestbedError
 from ..guest import capacity, image_programs
-from ..guest.capacity import Capacity
-from ..guest.executor import GuestExecutor, GuestOutcome, QemuExecutor
+from ..guest.executor import GuestOutcome, QemuExecutor
+from ..guest.session import Session
 from ..manifest.manifest import Run
 from ..replay import verdicts
 from ..results import results
@@ -45,31 +44,25 @@ class Failure:
 
 async def run_all(
     runs: list[Run],
-    keys: dict[str, str],
-    executor: GuestExecutor,
+    session: Session,
     root: Path,
     reporter: Reporter,
-    scheduler: str | None = None,
-    here: Capacity | None = None,
 ) -> list[Result]:
-    """Every run's result, in order: found if it exists, else made now. Raises RunFailed if any gave none.
-
-    `scheduler` is the address of a Dask cluster to run on; without one `executor` runs guests here, as many as `here`.
-    """
-    paths = [results.path_for(root, run, keys) for run in runs]
+    """Every run's result, in order: found if it exists, else made now. Raises RunFailed if any gave none."""
+    paths = [results.path_for(root, run, session.keys) for run in runs]
     found = [results.load(path) if path.exists() else None for path in paths]
     for run, result in zip(runs, found, strict=True):
         if result:
             reporter.finish(run, result.outcome, cached=True)
     missing = [run for run, result in zip(runs, found, strict=True) if not result]
     made: list[Result | Failure] = []
-    refused = check_before(missing, executor, root) if missing else []
+    refused = check_before(missing, session, root) if missing else []
     for failure in refused:
         reporter.finish(failure.run, failure.outcome, cached=False)
         missing.remove(failure.run)
     if missing:
-        async with open_fleet(executor, keys, reporter, scheduler, here) as fleet:
-            made = await _make(missing, keys, fleet, root, reporter)
+        async with open_fleet(session, reporter) as fleet:
+            made = await _make(missing, session.keys, fleet, root, reporter)
     raise_failures([*refused, *(item for item in made if isinstance(item, Failure))], len(runs))
     rest = (item for item in made if isinstance(item, Result))
     return [result or next(rest) for result in found]
@@ -83,32 +76,30 @@ def raise_failures(failures: Sequence[Failure], of: int) -> None:
     raise kind(f"{len(failures)} of {of} runs gave no result: " + "; ".join(map(str, failures)))
 
 
-def check_before(runs: list[Run], executor: GuestExecutor, root: Path) -> list[Failure]:
+def check_before(runs: list[Run], session: Session, root: Path) -> list[Failure]:
     """What would stop these runs is found out before a guest is booted for the first of them: those that cannot be."""
     results.check_room(root)
-    if not isinstance(executor, QemuExecutor):
+    if not isinstance(session.executor, QemuExecutor):
         return []
-    image_programs.check(runs, executor.images.initrds)
-    said = zip(runs, verdicts.of_runs(runs), strict=True)
+    image_programs.check(runs, session.images.initrds)
+    said = zip(runs, verdicts.of_runs(runs, elsewhere=bool(session.scheduler)), strict=True)
     return [Failure(run, REFUSED, why, None) for run, why in said if why]
 
 
 @asynccontextmanager
 async def open_fleet(
-    executor: GuestExecutor,
-    keys: dict[str, str],
+    session: Session,
     reporter: Reporter,
-    scheduler: str | None = None,
-    here: Capacity | None = None,
 ) -> AsyncIterator["Fleet"]:
-    """The cluster at the address `scheduler`, or without one, one in this process."""
+    """The cluster of the session's scheduler, or without one, one in this process."""
     from . import fleet  # half a second, which a run of hits need not spend
 
-    if scheduler:
-        async with fleet.elsewhere(scheduler, keys, reporter.say) as there:
+    if session.scheduler:
+        async with fleet.elsewhere(session.scheduler, session.keys, reporter.say) as there:
             yield there
     else:
-        async with fleet.here(executor, here or capacity.of_this_host(), keys, reporter.say) as local:
+        room = session.here or capacity.of_this_host()
+        async with fleet.here(session.executor, room, session.keys, reporter.say) as local:
             yield local
 
 
@@ -175,7 +166,7 @@ def first_error(group: BaseExceptionGroup[Any]) -> BaseException:
     return error
 
 
-def run_with_bar(runs: list[Run], keys: dict[str, str], executor: GuestExecutor, root: Path) -> list[Result]:
-    """`run_all` with a progress bar, to its end or to Ctrl-C; on the cluster that TESTBED_SCHEDULER names, if any."""
+def run_with_bar(runs: list[Run], session: Session, root: Path) -> list[Result]:
+    """`run_all` with a progress bar, to its end or to Ctrl-C."""
     with ProgressBar(runs, runs[0].manifest, HostTimes(root)) as bar:
-        return drive(run_all(runs, keys, executor, root, bar, os.environ.get("TESTBED_SCHEDULER")))
+        return drive(run_all(runs, session, root, bar))

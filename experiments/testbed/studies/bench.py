@@ -114,8 +114,8 @@ async def alternate(stock: Session, ours: Session) -> tuple[list[Timing], list[T
     job = script_job(JOB)
     timings: tuple[list[Timing], list[Timing]] = ([], [])
     for _ in range(ROUNDS):
-        timings[0].append(await time_guest(stock.executor, GuestSpec(guest, job, timed=False)))
-        timings[1].append(await time_guest(ours.executor, GuestSpec(guest, job, helper_thread=True)))
+        timings[0].append(await time_guest(stock.qemu, GuestSpec(guest, job, timed=False)))
+        timings[1].append(await time_guest(ours.qemu, GuestSpec(guest, job, helper_thread=True)))
     return timings
 
 
@@ -124,10 +124,10 @@ async def empty_runs(session: Session) -> dict[str, float]:
     path = bases.find("speed")
     spec = GuestSpec(manifest.guest_config(manifest.load(path), path), script_job("true"))
     alone_s, copy_s = [], []
-    async with boots.shared(session.executor, 1) as copies:
+    async with boots.shared(session.qemu, 1) as copies:
         await copies.run(spec)  # boots
         for _ in range(ROUNDS):
-            alone_s.append((await session.executor.run(spec)).host_seconds)
+            alone_s.append((await session.qemu.run(spec)).host_seconds)
             copy_s.append((await copies.run(spec)).host_seconds)
     return {"run_alone_seconds": round(min(alone_s), 2), "run_in_copy_seconds": round(min(copy_s), 2)}
 

@@ -18,6 +18,7 @@ from ..errors import RunFailed
 from ..guest import capacity
 from ..guest.capacity import Capacity
 from ..guest.executor import GuestOutcome, GuestSpec
+from ..guest.session import Session
 from ..manifest import bases, manifest
 from ..manifest.manifest import Run
 from ..results import results
@@ -102,7 +103,7 @@ def _call_directly(runs: list[Run], root: Path) -> None:
 
 def _run(runs: list[Run], root: Path, address: str | None) -> None:
     room = Capacity(capacity.of_this_host().guests, 2**20)
-    drive(run_all(runs, {}, NoGuest(), root, Silent(), address, room))
+    drive(run_all(runs, Session(NoGuest(), {}, address, room), root, Silent()))
 
 
 @contextmanager

@@ -25,9 +25,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from .. import canonical, outputs
 from ..build.components import console
 from ..errors import RunFailed, TestbedError
-from ..guest.capacity import Capacity
-from ..guest.executor import GuestExecutor, GuestOutcome
-from ..guest.session import open_session
+from ..guest.executor import GuestOutcome
+from ..guest.session import Session, open_session
 from ..manifest import manifest, profiles
 from ..manifest.manifest import Run
 from ..paths import results_root
@@ -97,25 +96,23 @@ def trace_path(root: Path, run: Run, keys: dict[str, str]) -> Path:
 
 async def capture_all(
     runs: list[Run],
-    keys: dict[str, str],
-    executor: GuestExecutor,
+    session: Session,
     root: Path,
     reporter: Reporter,
-    here: Capacity | None = None,
 ) -> list[Path]:
     """Every run's trace, in order: found if it exists, else made now, on this host, with the run's result."""
-    paths = [trace_path(root, run, keys) for run in runs]
+    paths = [trace_path(root, run, session.keys) for run in runs]
     missing = [(run, path) for run, path in zip(runs, paths, strict=True) if not path.exists()]
     for run, path in zip(runs, paths, strict=True):
         if (run, path) not in missing:
             reporter.finish(run, "ok", cached=True)
-    failures = check_before([run for run, _ in missing], executor, root) if missing else []
+    failures = check_before([run for run, _ in missing], session, root) if missing else []
     missing = [(run, path) for run, path in missing if all(run is not failure.run for failure in failures)]
     if missing:
-        async with open_fleet(executor, keys, reporter, here=here) as fleet:
+        async with open_fleet(replace(session, scheduler=None), reporter) as fleet:
             await fleet.check([run for run, _ in missing])
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(_capture(run, keys, fleet, path, reporter)) for run, path in missing]
+                tasks = [group.create_task(_capture(run, session.keys, fleet, path, reporter)) for run, path in missing]
         failures += [failure for task in tasks if (failure := task.result())]
     raise_failures(failures, len(runs))
     return paths
@@ -280,7 +277,7 @@ def _captured(path: Path, scale: int | None) -> list[Point]:
     runs = capture_runs(path, scale)
     session = open_session()
     with ProgressBar(runs, f"{path.stem}: captures", HostTimes(results_root())) as bar:
-        traces = drive(capture_all(runs, session.keys, session.executor, results_root(), bar))
+        traces = drive(capture_all(runs, session, results_root(), bar))
     return points_of(runs, session.keys, traces)
 
 
