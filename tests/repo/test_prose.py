@@ -31,12 +31,10 @@ TO_BE_REWRITTEN: set[str] = {
     "calibration.md",
     "cluster.md",
     "figures.md",
-    "guest-image.md",
     "model.md",
     "programs.md",
     "qemu.md",
     "replay.md",
-    "running.md",
     "snapshot.md",
     "studies.md",
 }
