@@ -29,12 +29,10 @@ CELL_CHARACTERS_MAX = 300
 # that is in it and passes fails), and none joins it.
 TO_BE_REWRITTEN: set[str] = {
     "calibration.md",
-    "cluster.md",
     "figures.md",
     "model.md",
     "programs.md",
     "qemu.md",
-    "replay.md",
     "snapshot.md",
     "studies.md",
 }
