@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Line coverage of the timing model by its native tests (clang's source-based coverage), a line a file and the whole;
-# fails below 95 %. Lines that no test reaches: tests/coverage.sh FILE.c
+# fails below 95 %. Lines that no test reaches: tests/coverage.sh FOLDER/FILE.c
 set -euo pipefail
 cd "$(dirname "$0")/.."
 model=$PWD/qemu-patches/model

@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "media.h"
-#include "power.h"
+#include "persist/media.h"
+#include "persist/power.h"
 
 #define MEMSYS_LINE_BYTES 64u
 #define MEMSYS_MAX_DEVICES 8u

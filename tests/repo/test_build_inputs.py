@@ -39,7 +39,7 @@ def model_sources() -> list[Path]:
 @pytest.mark.parametrize(("component", "more"), [("qemu", []), ("replay", sorted((MODEL / "replay").glob("*.c")))])
 def test_every_file_of_the_model_is_in_the_keys_of_what_it_is_compiled_into(component: str, more: list[Path]) -> None:
     compiled = read_by_compiler(*model_sources(), *more)
-    assert {MODEL / "policies/lru.c", MODEL / "policies/policy.h"} < compiled
+    assert {MODEL / "device/policies/lru.c", MODEL / "device/policies/policy.h"} < compiled
     assert sorted(compiled - hashed(component)) == []
 
 
@@ -90,6 +90,6 @@ def test_a_changed_policy_gives_another_replayer(monkeypatch: pytest.MonkeyPatch
     subprocess.run(["cp", "-r", MODEL, tmp_path / "qemu-patches"], check=True)
     monkeypatch.setattr(components, "REPO", tmp_path)
     assert components.hash_inputs(COMPONENTS["replay"]) == before
-    policy = tmp_path / "qemu-patches/model/policies/lru.c"
+    policy = tmp_path / "qemu-patches/model/device/policies/lru.c"
     policy.write_text(policy.read_text() + "/* edited */\n")
     assert components.hash_inputs(COMPONENTS["replay"]) != before

@@ -16,7 +16,7 @@ PATCHES = REPO / "qemu-patches" / "patches"
 
 def parameters(table: str) -> list[str]:
     """The names of one table of params.c, in its order."""
-    text = (MODEL / "params.c").read_text()
+    text = (MODEL / "config/params.c").read_text()
     body = re.search(rf"MemParam {table}\[\] = \{{(.*?)\n\}};", text, re.DOTALL)
     assert body
     return re.findall(r'^    P\(\w+, [\w.]+, "([\w-]+)"', body[1], re.MULTILINE)
@@ -54,7 +54,7 @@ def test_the_counters_are_those_of_the_model() -> None:
 
 
 def test_the_causes_are_those_of_the_model() -> None:
-    text = (MODEL / "histogram.h").read_text()
+    text = (MODEL / "base/histogram.h").read_text()
     body = re.search(r"#define MEM_CAUSES\(X\)(.*?)\n\n", text, re.DOTALL)
     listed = re.search(r"'enum': 'CxlSsdCause',\s*'data': \[(.*?)\]", SCHEMA.read_text(), re.DOTALL)
     assert body and listed

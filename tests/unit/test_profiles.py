@@ -16,7 +16,7 @@ from testbed.paths import REPO
 from testbed.studies import latency
 
 ORIGIN = Path("m.toml")
-PARAMS_C = REPO / "qemu-patches" / "model" / "params.c"
+PARAMS_C = REPO / "qemu-patches" / "model" / "config" / "params.c"
 TABLES: dict[str, type[Profile]] = {"cpu_params": CpuProfile, "device_params": DeviceProfile}
 UNITS = {"TIME": "TIME_PS", "SIZE": "SIZE_BYTES", "BANDWIDTH": "BANDWIDTH", "COUNT": "COUNT"}
 

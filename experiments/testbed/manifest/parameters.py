@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The parameters of a CPU and of a device: what `-object cpu-timing` and `-device cxl-ssd` take.
 
-They mirror the tables of qemu-patches/model/params.c, which is their home: a field here is the name there with
+They mirror the tables of qemu-patches/model/config/params.c, which is their home: a field here is the name there with
 underscores, and a default here is the initial value there. tests/unit/test_profiles.py compares the two. A field
 without a default is one that every profile must state.
 """

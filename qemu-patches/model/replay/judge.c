@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "param_text.h"
+#include "../config/param_text.h"
 
 #define LINE_BYTES 65536 /* some hundred parameters, each with the longest value */
 

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "../base/mem_alloc.h"
 #include "judge.h"
-#include "mem_alloc.h"
 #include "options.h"
 #include "report.h"
 

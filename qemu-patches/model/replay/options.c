@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mem_alloc.h"
-#include "param_text.h"
+#include "../base/mem_alloc.h"
+#include "../config/param_text.h"
 
 __attribute__((format(printf, 2, 3))) static bool refuse(Message *message, const char *format, ...) {
     va_list arguments;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "memory.h"
+#include "../memory/memory.h"
 
 #define OPS_AT_A_TIME 4096u /* 128 KiB of them: they stay in a second-level cache while every memory takes them */
 

@@ -6,9 +6,9 @@
 #ifndef REPLAY_REPLAY_H
 #define REPLAY_REPLAY_H
 
-#include "histogram.h"
-#include "mem_trace.h"
-#include "params.h"
+#include "../base/histogram.h"
+#include "../config/params.h"
+#include "../trace/mem_trace.h"
 
 /* A region of interest: when it was, and what was counted. */
 typedef struct ReplayRegion {

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "param_text.h"
+#include "../config/param_text.h"
 
 static const char *const cause_names[] = {
 #define X(field, what) #field,

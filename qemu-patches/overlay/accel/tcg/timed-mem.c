@@ -10,7 +10,7 @@
 #include "exec/tb-flush.h"
 #include "exec/timed-mem.h"
 #include "exec/tlb-common.h"
-#include "hw/mem/memsys/memsys_post.h"
+#include "hw/mem/memsys/posted.h"
 #include "system/cpu-timers-internal.h"
 #include "tcg/tcg.h"
 #include "tcg/tcg-ldst.h"

@@ -8,7 +8,7 @@
 
 #include "hw/cxl/cxl.h"
 #include "hw/mem/memsys/memsys.h"
-#include "hw/mem/memsys/power.h"
+#include "hw/mem/memsys/persist/power.h"
 #include "qapi/qapi-types-cxl-ssd.h"
 
 #define TYPE_CXL_SSD "cxl-ssd"

@@ -8,7 +8,7 @@
 #include "qemu/osdep.h"
 #include "exec/timed-mem.h"
 #include "cxl-ssd-internal.h"
-#include "hw/mem/memsys/histogram.h"
+#include "hw/mem/memsys/base/histogram.h"
 #include "mem-trace.h"
 #include "qapi/clone-visitor.h"
 #include "qapi/qapi-visit-cxl-ssd.h"

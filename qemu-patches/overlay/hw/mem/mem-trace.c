@@ -10,7 +10,7 @@
 #include "qemu/error-report.h"
 #include "exec/timed-mem.h"
 #include "hw/mem/cpu-timing.h"
-#include "hw/mem/memsys/mem_trace.h"
+#include "hw/mem/memsys/trace/mem_trace.h"
 #include "hw/qdev-core.h"
 #include "cxl-ssd-internal.h"
 #include "mem-trace.h"

@@ -6,7 +6,7 @@
 #ifndef HW_MEM_MEMSYS_PROPS_H
 #define HW_MEM_MEMSYS_PROPS_H
 
-#include "hw/mem/memsys/params.h"
+#include "hw/mem/memsys/config/params.h"
 #include "qom/object.h"
 
 /*

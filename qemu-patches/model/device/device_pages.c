@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Pages between the device cache and flash: fetched, completed, prefetched, evicted, programmed. */
+#include "../base/seeded_bug.h"
+#include "device_internal.h"
+
+static MemFrame *frame_at(const MemDevice *d, uint32_t frame) { return &d->cache.frames[frame]; }
+
+static uint64_t page_of(const MemDevice *d, uint64_t line) { return line >> d->page_line_shift; }
+
+static uint32_t line_in_page(const MemDevice *d, uint64_t line) {
+    return (uint32_t)(line & ((UINT64_C(1) << d->page_line_shift) - 1));
+}
+
+/* ---- Masks of pages that were written and not fetched ---- */
+
+static void make_whole(MemDevice *d, MemFrame *f) {
+    mem_masks_free(&d->masks, f->mask);
+    f->mask = MEM_NO_MASK;
+}
+
+static bool has_line(const MemDevice *d, const MemFrame *f, uint64_t line) {
+    return f->mask == MEM_NO_MASK || mem_masks_line(&d->masks, f->mask, line_in_page(d, line)) == MEM_ALL_BYTES ||
+           MEM_HAS_BUG(MEM_BUG_READS_INVALID);
+}
+
+void mem_device_validate(MemDevice *d, uint32_t frame, uint64_t line, uint64_t bytes) {
+    MemFrame *f = frame_at(d, frame);
+    if (f->mask != MEM_NO_MASK && mem_masks_add(&d->masks, f->mask, line_in_page(d, line), bytes)) {
+        make_whole(d, f);
+    }
+}
+
+/* ---- Programs ---- */
+
+void mem_device_programmed(MemDevice *d, uint64_t page, const MemFlashTimes *t) {
+    mem_persist_programmed(&d->persist, page << d->page_line_shift, UINT64_C(1) << d->page_line_shift, t->start_ps,
+                           t->end_ps);
+}
+
+/* Program the page in a frame. What was not fetched of it is read first. */
+static MemFlashTimes program_page(MemDevice *d, MemCounters *count, MemFrame *f, mem_ps at_ps) {
+    uint64_t page = mem_frame_page(f);
+
+    if (f->mask != MEM_NO_MASK && !MEM_HAS_BUG(MEM_BUG_PROGRAMS_INVALID)) {
+        at_ps = mem_flash_read(&d->flash, count, page, at_ps).end_ps;
+        f->filled_ps = mem_later(f->filled_ps, at_ps);
+        make_whole(d, f);
+        count->cache_completions++;
+    }
+    MemFlashTimes t = mem_flash_program(&d->flash, count, page, at_ps);
+    mem_device_programmed(d, page, &t);
+    return t;
+}
+
+/* The write's times are in the frame: mem_frame_accepted() came first. */
+void mem_device_write_through(MemDevice *d, MemCounters *count, uint32_t frame, uint64_t line, mem_ps accepted_ps) {
+    MemFrame *f = frame_at(d, frame);
+
+    if (f->programmed && accepted_ps <= f->program_ps) {
+        mem_persist_programmed(&d->persist, line, 1, f->program_ps, f->program_end_ps);
+        count->cache_through_joins++;
+        return;
+    }
+    MemFlashTimes t = program_page(d, count, f, accepted_ps);
+    f->programmed = true;
+    f->program_ps = t.start_ps;
+    f->program_end_ps = t.end_ps;
+    f->settled_ps = mem_later(f->settled_ps, t.start_ps); /* until then its bytes are here only */
+    mem_device_cache_mark_clean(&d->cache, frame);
+    count->cache_through_programs++;
+}
+
+/* ---- Frames ---- */
+
+/* What has to be done for the page that leaves a frame at `at_ps`; returns when the frame is free for new bytes. */
+static mem_ps evict_page(MemDevice *d, MemCounters *count, uint32_t frame, mem_ps at_ps) {
+    MemFrame *f = frame_at(d, frame);
+
+    count->cache_prefetches_useless += f->prefetched;
+    if (!f->dirty) {
+        return at_ps;
+    }
+    count->cache_writebacks += !MEM_HAS_BUG(MEM_BUG_WRITE_BACK_UNCOUNTED);
+    return program_page(d, count, f, at_ps).start_ps;
+}
+
+/* A frame for an absent page: when the page before has left it. */
+typedef struct Place {
+    uint32_t frame;
+    mem_ps evicted_ps; /* all writes to it have been accepted */
+    mem_ps free_ps;    /* its program, if any, has taken the bytes */
+} Place;
+
+/* A page leaves while writes of it are still to be accepted: those that follow, in another frame, come later. */
+static void note_early_eviction(MemDevice *d, uint64_t page, mem_ps settled_ps) {
+    MemEarlyEviction *e = &d->early_evictions[page % MEM_EARLY_EVICTIONS];
+
+    d->placed_until_ps = mem_later(d->placed_until_ps, settled_ps);
+    *e = (MemEarlyEviction){.tag = page + 1, .settled_ps = settled_ps};
+}
+
+static mem_ps not_before(const MemDevice *d, uint64_t page, mem_ps ready_ps) {
+    const MemEarlyEviction *e = &d->early_evictions[page % MEM_EARLY_EVICTIONS];
+    return e->tag == page + 1 ? mem_later(ready_ps, e->settled_ps) : ready_ps;
+}
+
+/* `asked_ps` is when the request came, `at_ps` when it is its turn. */
+static Place make_place(MemDevice *d, MemCounters *count, uint64_t page, mem_ps asked_ps, mem_ps at_ps) {
+    Place p = {.frame = mem_device_cache_victim(&d->cache, page)};
+    mem_ps settled_ps = mem_frame_settled(&d->cache, frame_at(d, p.frame));
+
+    p.evicted_ps = mem_later(at_ps, settled_ps);
+    if (settled_ps > asked_ps) {
+        note_early_eviction(d, mem_frame_page(frame_at(d, p.frame)), settled_ps);
+    }
+    p.free_ps = evict_page(d, count, p.frame, p.evicted_ps);
+    mem_device_cache_replace(&d->cache, p.frame, page);
+    return p;
+}
+
+/* ---- Fetches ---- */
+
+/* Read a page for a request that wants it at `at_ps` and gets an MSHR by `start_ps`; returns when it is there. */
+static mem_ps read_page(MemDevice *d, MemCounters *count, uint64_t page, mem_ps at_ps, mem_ps start_ps,
+                        MemDelays *why) {
+    MemFlashTimes t = mem_flash_read(&d->flash, count, page, start_ps);
+
+    mem_slots_take(&d->mshrs, t.end_ps);
+    why->queue_ps += start_ps - at_ps + t.queue_wait_ps;
+    why->program_ps += t.program_wait_ps;
+    why->gc_ps += t.gc_wait_ps;
+    why->flash_ps += t.end_ps - start_ps - t.queue_wait_ps - t.program_wait_ps - t.gc_wait_ps;
+    return t.end_ps;
+}
+
+static mem_ps mshr_ready(const MemDevice *d, mem_ps at_ps) {
+    return MEM_HAS_BUG(MEM_BUG_NO_MSHR_LIMIT) ? at_ps : mem_slots_ready(&d->mshrs, at_ps);
+}
+
+/* Bring an absent page in; it is there when its frame is filled. */
+static uint32_t fetch_page(MemDevice *d, MemCounters *count, uint64_t page, mem_ps at_ps, MemDelays *why) {
+    Place p = make_place(d, count, page, at_ps, mshr_ready(d, at_ps));
+    MemFrame *f = frame_at(d, p.frame);
+
+    mem_ps read_ps = read_page(d, count, page, at_ps, p.evicted_ps, why);
+    f->filled_ps = not_before(d, page, read_ps);
+    f->settled_ps = f->filled_ps;
+    why->queue_ps += f->filled_ps - read_ps;
+    return p.frame;
+}
+
+/* A page is here in part only: read the rest. */
+static void complete_page(MemDevice *d, MemCounters *count, MemFrame *f, mem_ps at_ps, MemDelays *why) {
+    mem_ps from_ps = mem_later(at_ps, mem_frame_filled(&d->cache, f));
+
+    why->queue_ps += from_ps - at_ps;
+    mem_frame_accepted(&d->cache, f, 0);
+    f->filled_ps = read_page(d, count, mem_frame_page(f), from_ps, mshr_ready(d, from_ps), why);
+    f->settled_ps = mem_later(f->settled_ps, f->filled_ps);
+    make_whole(d, f);
+}
+
+/* A frame for a page of which only what is written is to be valid; MEM_NO_FRAME if there is no mask left. */
+static uint32_t place_unfetched(MemDevice *d, MemCounters *count, uint64_t page, mem_ps at_ps) {
+    uint32_t mask = mem_masks_take(&d->masks);
+    if (mask == MEM_NO_MASK) {
+        return MEM_NO_FRAME;
+    }
+    Place p = make_place(d, count, page, at_ps, at_ps);
+    MemFrame *f = frame_at(d, p.frame);
+
+    d->placed_until_ps = mem_later(d->placed_until_ps, p.free_ps);
+    f->mask = mask;
+    f->filled_ps = d->placed_until_ps;
+    f->settled_ps = d->placed_until_ps;
+    count->cache_unfetched++;
+    return p.frame;
+}
+
+/* ---- Look-ups ---- */
+
+bool mem_device_page_used(MemDevice *d, MemCounters *count, uint32_t frame) {
+    MemFrame *f = frame_at(d, frame);
+    bool first = f->prefetched;
+
+    mem_device_cache_hit(&d->cache, frame);
+    f->prefetched = false;
+    count->cache_prefetches_useful += first;
+    return first;
+}
+
+static MemLookUp hit_page(MemDevice *d, MemCounters *count, uint32_t frame, mem_ps at_ps, MemDelays *why) {
+    mem_ps filled_ps = mem_frame_filled(&d->cache, frame_at(d, frame));
+    MemLookUp l = {.frame = frame, .ready_ps = at_ps, .hit = true};
+
+    count->cache_hits++;
+    if (filled_ps > at_ps) {
+        count->cache_merges++;
+        why->flash_ps += filled_ps - at_ps;
+        l.ready_ps = filled_ps;
+    }
+    l.teaches = mem_device_page_used(d, count, frame);
+    return l;
+}
+
+static MemLookUp missed_page(const MemDevice *d, MemCounters *count, uint32_t frame) {
+    count->cache_misses++;
+    return (MemLookUp){.frame = frame, .ready_ps = frame_at(d, frame)->filled_ps, .teaches = true};
+}
+
+MemLookUp mem_device_look_up_read(MemDevice *d, MemCounters *count, uint64_t line, mem_ps at_ps, MemDelays *why) {
+    uint32_t frame = mem_device_cache_find(&d->cache, page_of(d, line));
+
+    if (frame != MEM_NO_FRAME && has_line(d, frame_at(d, frame), line)) {
+        return hit_page(d, count, frame, at_ps, why);
+    }
+    if (frame != MEM_NO_FRAME) {
+        complete_page(d, count, frame_at(d, frame), at_ps, why);
+        mem_device_page_used(d, count, frame);
+    } else if (mem_log_bytes(&d->log, line) == MEM_ALL_BYTES) {
+        count->cache_hits++;
+        count->log_hits++;
+        return (MemLookUp){.frame = frame, .ready_ps = at_ps, .hit = true};
+    } else {
+        frame = fetch_page(d, count, page_of(d, line), at_ps, why);
+    }
+    return missed_page(d, count, frame);
+}
+
+MemLookUp mem_device_look_up_write(MemDevice *d, MemCounters *count, uint64_t line, uint64_t bytes, mem_ps at_ps,
+                                   MemDelays *why) {
+    uint64_t page = page_of(d, line);
+    uint32_t frame = mem_device_cache_find(&d->cache, page);
+    MemLookUp l;
+
+    if (frame != MEM_NO_FRAME) {
+        l = hit_page(d, count, frame, at_ps, why);
+    } else {
+        frame =
+            d->config.cache_write_miss == MEM_WRITE_NO_FETCH ? place_unfetched(d, count, page, at_ps) : MEM_NO_FRAME;
+        l = missed_page(d, count, frame != MEM_NO_FRAME ? frame : fetch_page(d, count, page, at_ps, why));
+    }
+    mem_device_validate(d, l.frame, line, bytes);
+    mem_log_drop(&d->log, line, bytes);
+    return l;
+}
+
+/* ---- Prefetches ---- */
+
+void mem_device_prefetch(MemDevice *d, MemCounters *count, uint64_t page, mem_ps at_ps) {
+    int64_t step = mem_prefetch_step(&d->prefetcher, (MemPagePrefetch)d->config.cache_prefetch, page);
+    uint64_t page_count = d->line_count >> d->page_line_shift;
+    MemDelays nobodys = {0};
+
+    for (uint32_t i = 0; step && i < d->config.cache_prefetch_pages; i++) {
+        page += (uint64_t)step;
+        if (page >= page_count || mshr_ready(d, at_ps) > at_ps) {
+            return;
+        }
+        if (mem_device_cache_find(&d->cache, page) == MEM_NO_FRAME) {
+            frame_at(d, fetch_page(d, count, page, at_ps, &nobodys))->prefetched = true;
+            count->cache_prefetches++;
+        }
+    }
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "ftl_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "../base/mem_alloc.h"
+#include "../base/seeded_bug.h"
+
+/* ---- Geometry and the initial mapping ---- */
+
+static uint64_t divide_up(uint64_t n, uint64_t by) { return n / by + (n % by != 0); }
+
+uint64_t mem_flash_plane_count(const MemDeviceConfig *c) {
+    return (uint64_t)c->flash_channels * c->flash_dies * c->flash_planes;
+}
+
+MemFlashGeometry mem_ftl_geometry(const MemDeviceConfig *c) {
+    MemFlashGeometry g = {
+        .logical_pages = c->capacity_bytes / c->cache_page_bytes,
+        .planes = mem_flash_plane_count(c),
+        .block_pages = c->flash_block_pages,
+        .gc_free_blocks = c->flash_gc_free_blocks,
+    };
+    g.blocks = divide_up(g.logical_pages * (1000 + (uint64_t)c->flash_over_provisioning_permille),
+                         1000 * g.block_pages * g.planes);
+    return g;
+}
+
+uint64_t mem_ftl_leaf_count(const MemFlashGeometry *g) { return divide_up(g->logical_pages, MEM_FTL_LEAF_PAGES); }
+
+uint64_t mem_ftl_chunk_count(const MemFlashGeometry *g) {
+    return divide_up(g->planes * g->blocks, MEM_FTL_CHUNK_BLOCKS);
+}
+
+uint64_t mem_ftl_share(const MemFlashGeometry *g, uint64_t plane) {
+    return g->logical_pages / g->planes + (plane < g->logical_pages % g->planes);
+}
+
+/*
+ * One block more than are kept free has room for no live page. So while cleaning
+ * is due some full block has an invalid page, and each block cleaned is a gain.
+ */
+uint64_t mem_ftl_most_live(const MemFlashGeometry *g) {
+    uint64_t spare = (uint64_t)g->gc_free_blocks + 1;
+    return g->blocks > spare ? (g->blocks - spare) * g->block_pages : 0;
+}
+
+uint32_t mem_ftl_first_written(const MemFlashGeometry *g, uint64_t plane, uint32_t block) {
+    uint64_t share = mem_ftl_share(g, plane);
+    uint64_t before = (uint64_t)block * g->block_pages;
+
+    if (share <= before) {
+        return 0;
+    }
+    return share - before < g->block_pages ? (uint32_t)(share - before) : g->block_pages;
+}
+
+uint64_t mem_ftl_first_page(const MemFlashGeometry *g, uint64_t plane, uint32_t block, uint32_t index) {
+    return ((uint64_t)block * g->block_pages + index) * g->planes + plane;
+}
+
+uint64_t mem_ftl_number(const MemFlashGeometry *g, MemFlashPlace p) {
+    return (p.plane * g->blocks + p.block) * g->block_pages + p.index;
+}
+
+MemFlashPlace mem_ftl_place(const MemFlashGeometry *g, uint64_t number) {
+    uint64_t block = number / g->block_pages;
+
+    return (MemFlashPlace){
+        .plane = block / g->blocks,
+        .block = (uint32_t)(block % g->blocks),
+        .index = (uint32_t)(number % g->block_pages),
+    };
+}
+
+uint64_t mem_ftl_first_number(const MemFlashGeometry *g, uint64_t page) {
+    return page % g->planes * g->blocks * g->block_pages + page / g->planes;
+}
+
+static void init_plane(const MemFlashGeometry *g, uint64_t plane, MemFlashPlane *p) {
+    uint64_t share = mem_ftl_share(g, plane);
+
+    p->live = share;
+    p->fresh = (uint32_t)divide_up(share, g->block_pages);
+    p->open = share % g->block_pages ? p->fresh - 1 : MEM_FTL_NO_BLOCK;
+}
+
+MemFtlMap *mem_ftl_new(const MemDeviceConfig *config) {
+    MemFlashGeometry g = mem_ftl_geometry(config);
+    return mem_ftl_make(&g, config->flash_gc);
+}
+
+MemFtlMap *mem_ftl_make(const MemFlashGeometry *g, uint32_t policy) {
+    MemFtlMap *ftl = mem_calloc(1, sizeof(*ftl));
+
+    assert(!mem_ftl_check_geometry(g));
+    ftl->geometry = *g;
+    ftl->policy = policy;
+    ftl->leaves = mem_calloc(mem_ftl_leaf_count(&ftl->geometry), sizeof(*ftl->leaves));
+    ftl->chunks = mem_calloc(mem_ftl_chunk_count(&ftl->geometry), sizeof(*ftl->chunks));
+    ftl->planes = mem_calloc(ftl->geometry.planes, sizeof(*ftl->planes));
+    for (uint64_t plane = 0; plane < ftl->geometry.planes; plane++) {
+        init_plane(&ftl->geometry, plane, &ftl->planes[plane]);
+    }
+    return ftl;
+}
+
+static void free_chunk(MemFlashBlock *chunk) {
+    for (uint32_t i = 0; chunk && i < MEM_FTL_CHUNK_BLOCKS; i++) {
+        free(chunk[i].pages);
+    }
+    free(chunk);
+}
+
+void mem_ftl_free(MemFtlMap *ftl) {
+    if (!ftl) {
+        return;
+    }
+    for (uint64_t i = 0; i < mem_ftl_leaf_count(&ftl->geometry); i++) {
+        free(ftl->leaves[i]);
+    }
+    for (uint64_t i = 0; i < mem_ftl_chunk_count(&ftl->geometry); i++) {
+        free_chunk(ftl->chunks[i]);
+    }
+    for (uint64_t plane = 0; plane < ftl->geometry.planes; plane++) {
+        free(ftl->planes[plane].full);
+        free(ftl->planes[plane].erased);
+    }
+    free(ftl->leaves);
+    free(ftl->chunks);
+    free(ftl->planes);
+    free(ftl);
+}
+
+/* ---- Tables ---- */
+
+uint64_t mem_ftl_look_up(const MemFtlMap *ftl, uint64_t page) {
+    const uint64_t *leaf = ftl->leaves[page / MEM_FTL_LEAF_PAGES];
+    return leaf ? leaf[page % MEM_FTL_LEAF_PAGES] : mem_ftl_first_number(&ftl->geometry, page);
+}
+
+uint64_t *mem_ftl_leaf(MemFtlMap *ftl, uint64_t page) {
+    uint64_t **leaf = &ftl->leaves[page / MEM_FTL_LEAF_PAGES];
+    uint64_t first = page - page % MEM_FTL_LEAF_PAGES;
+
+    if (!*leaf) {
+        *leaf = mem_calloc(MEM_FTL_LEAF_PAGES, sizeof(**leaf));
+        for (uint32_t i = 0; i < MEM_FTL_LEAF_PAGES; i++) {
+            (*leaf)[i] = mem_ftl_first_number(&ftl->geometry, first + i);
+        }
+    }
+    return *leaf;
+}
+
+const MemFlashBlock *mem_ftl_peek(const MemFtlMap *ftl, uint64_t plane, uint32_t block) {
+    uint64_t id = plane * ftl->geometry.blocks + block;
+    const MemFlashBlock *chunk = ftl->chunks[id / MEM_FTL_CHUNK_BLOCKS];
+    const MemFlashBlock *b = chunk ? &chunk[id % MEM_FTL_CHUNK_BLOCKS] : NULL;
+
+    return b && b->pages ? b : NULL;
+}
+
+const MemFlashBlock *mem_ftl_next_changed(const MemFtlMap *ftl, uint64_t *id) {
+    uint64_t end = ftl->geometry.planes * ftl->geometry.blocks;
+
+    for (; *id < end; ++*id) {
+        const MemFlashBlock *chunk = ftl->chunks[*id / MEM_FTL_CHUNK_BLOCKS];
+        const MemFlashBlock *b = chunk ? &chunk[*id % MEM_FTL_CHUNK_BLOCKS] : NULL;
+        if (b && b->pages) {
+            return b;
+        }
+        if (!chunk) {
+            *id |= MEM_FTL_CHUNK_BLOCKS - 1; /* none in this table */
+        }
+    }
+    return NULL;
+}
+
+/* Give a block memory for its pages, holding what it does at the start. */
+static void fill_first(const MemFlashGeometry *g, uint64_t plane, uint32_t block, MemFlashBlock *b) {
+    b->pages = mem_calloc(g->block_pages, sizeof(*b->pages));
+    b->written = mem_ftl_first_written(g, plane, block);
+    b->valid = b->written;
+    for (uint32_t i = 0; i < g->block_pages; i++) {
+        b->pages[i] = i < b->written ? mem_ftl_first_page(g, plane, block, i) : MEM_FTL_NO_PAGE;
+    }
+}
+
+MemFlashBlock *mem_ftl_block(MemFtlMap *ftl, uint64_t plane, uint32_t block) {
+    uint64_t id = plane * ftl->geometry.blocks + block;
+    MemFlashBlock **chunk = &ftl->chunks[id / MEM_FTL_CHUNK_BLOCKS];
+
+    if (!*chunk) {
+        *chunk = mem_calloc(MEM_FTL_CHUNK_BLOCKS, sizeof(**chunk));
+    }
+    MemFlashBlock *b = &(*chunk)[id % MEM_FTL_CHUNK_BLOCKS];
+    if (!b->pages) {
+        fill_first(&ftl->geometry, plane, block, b);
+    }
+    return b;
+}
+
+/* ---- Lists of full blocks by valid pages; those with all pages valid are in none ---- */
+
+static MemBlockList *list_of(MemFtlMap *ftl, uint64_t plane, uint32_t valid) {
+    MemFlashPlane *p = &ftl->planes[plane];
+    uint32_t block_pages = ftl->geometry.block_pages;
+
+    if (!p->full) {
+        p->full = mem_calloc(block_pages, sizeof(*p->full));
+        for (uint32_t i = 0; i < block_pages; i++) {
+            p->full[i] = (MemBlockList){MEM_FTL_NO_BLOCK, MEM_FTL_NO_BLOCK};
+        }
+    }
+    return valid < block_pages ? &p->full[valid] : NULL;
+}
+
+void mem_ftl_link(MemFtlMap *ftl, uint64_t plane, uint32_t block) {
+    MemFlashBlock *b = mem_ftl_block(ftl, plane, block);
+    MemBlockList *list = list_of(ftl, plane, b->valid);
+
+    if (!list) {
+        return;
+    }
+    b->newer = MEM_FTL_NO_BLOCK;
+    b->older = list->newest;
+    if (list->newest == MEM_FTL_NO_BLOCK) {
+        list->oldest = block;
+    } else {
+        mem_ftl_block(ftl, plane, list->newest)->newer = block;
+    }
+    list->newest = block;
+}
+
+void mem_ftl_unlink(MemFtlMap *ftl, uint64_t plane, uint32_t block) {
+    MemFlashBlock *b = mem_ftl_block(ftl, plane, block);
+    MemBlockList *list = list_of(ftl, plane, b->valid);
+
+    if (!list) {
+        return;
+    }
+    *(b->older == MEM_FTL_NO_BLOCK ? &list->oldest : &mem_ftl_block(ftl, plane, b->older)->newer) = b->newer;
+    *(b->newer == MEM_FTL_NO_BLOCK ? &list->newest : &mem_ftl_block(ftl, plane, b->newer)->older) = b->older;
+}
+
+/* ---- Free blocks ---- */
+
+uint64_t mem_ftl_free_blocks(const MemFtlMap *ftl, uint64_t plane) {
+    const MemFlashPlane *p = &ftl->planes[plane];
+    return ftl->geometry.blocks - p->fresh + p->erased_count;
+}
+
+void mem_ftl_add_erased(MemFlashPlane *p, uint32_t block) {
+    if (p->erased_count == p->erased_room) {
+        p->erased_room = p->erased_room ? 2 * p->erased_room : 4;
+        p->erased = mem_regrow(p->erased, p->erased_room, sizeof(*p->erased));
+    }
+    p->erased[p->erased_count++] = block;
+}
+
+/* Of two free blocks, whether the first is to be used first. */
+static bool goes_first(const MemFtlMap *ftl, uint64_t plane, uint32_t a, uint32_t b) {
+    uint32_t wear_a = mem_ftl_peek(ftl, plane, a)->wear;
+    uint32_t wear_b = mem_ftl_peek(ftl, plane, b)->wear;
+
+    if (MEM_HAS_BUG(MEM_BUG_FTL_WEAR_IGNORED)) {
+        return a < b;
+    }
+    return wear_a != wear_b ? wear_a < wear_b : a < b;
+}
+
+/* The least worn free block, the lowest of those. */
+static uint32_t take_free(MemFtlMap *ftl, uint64_t plane) {
+    MemFlashPlane *p = &ftl->planes[plane];
+    uint32_t best = 0;
+
+    if (p->fresh < ftl->geometry.blocks) {
+        return p->fresh++;
+    }
+    assert(p->erased_count);
+    for (uint32_t i = 1; i < p->erased_count; i++) {
+        best = goes_first(ftl, plane, p->erased[i], p->erased[best]) ? i : best;
+    }
+    uint32_t block = p->erased[best];
+    p->erased[best] = p->erased[--p->erased_count];
+    return block;
+}
+
+/* ---- Writing ---- */
+
+void mem_ftl_write(MemFtlMap *ftl, uint64_t plane, uint64_t page) {
+    MemFlashPlane *p = &ftl->planes[plane];
+
+    if (p->open == MEM_FTL_NO_BLOCK) {
+        p->open = take_free(ftl, plane);
+    }
+    uint32_t block = p->open;
+    MemFlashBlock *b = mem_ftl_block(ftl, plane, block);
+    MemFlashPlace place = {plane, block, b->written};
+    mem_ftl_leaf(ftl, page)[page % MEM_FTL_LEAF_PAGES] = mem_ftl_number(&ftl->geometry, place);
+    b->pages[b->written++] = page;
+    b->valid++;
+    b->modified = ++p->clock;
+    p->live++;
+    if (b->written == ftl->geometry.block_pages) {
+        p->open = MEM_FTL_NO_BLOCK;
+        mem_ftl_link(ftl, plane, block);
+    }
+}
+
+static void invalidate(MemFtlMap *ftl, MemFlashPlace place) {
+    MemFlashPlane *p = &ftl->planes[place.plane];
+    MemFlashBlock *b = mem_ftl_block(ftl, place.plane, place.block);
+    bool full = b->written == ftl->geometry.block_pages;
+
+    if (full) {
+        mem_ftl_unlink(ftl, place.plane, place.block);
+    }
+    if (!MEM_HAS_BUG(MEM_BUG_FTL_STALE_STAYS)) {
+        b->pages[place.index] = MEM_FTL_NO_PAGE;
+        b->valid--;
+    }
+    b->modified = ++p->clock;
+    p->live--;
+    if (full) {
+        mem_ftl_link(ftl, place.plane, place.block);
+    }
+}
+
+/* The next plane in turn that may take a live page more; there is one, since all together have room for all pages. */
+static uint64_t choose_plane(MemFtlMap *ftl) {
+    uint64_t most = mem_ftl_most_live(&ftl->geometry);
+    uint64_t plane;
+
+    do {
+        plane = ftl->next_plane;
+        ftl->next_plane = (plane + 1) % ftl->geometry.planes;
+    } while (ftl->planes[plane].live >= most);
+    return plane;
+}
+
+uint64_t mem_ftl_plane_of(const MemFtlMap *ftl, uint64_t page) {
+    return mem_ftl_place(&ftl->geometry, mem_ftl_look_up(ftl, page)).plane;
+}
+
+MemFtlProgram mem_ftl_program(MemFtlMap *ftl, uint64_t page) {
+    MemFlashPlace old = mem_ftl_place(&ftl->geometry, mem_ftl_look_up(ftl, page));
+    MemFtlProgram p = {.old_plane = old.plane};
+
+    assert(page < ftl->geometry.logical_pages);
+    invalidate(ftl, old);
+    p.plane = choose_plane(ftl);
+    while (mem_ftl_free_blocks(ftl, p.plane) < ftl->geometry.gc_free_blocks) {
+        p.moves += mem_gc_clean(ftl, p.plane);
+        p.erases++;
+    }
+    mem_ftl_write(ftl, p.plane, page);
+    ftl->totals.host_programs++;
+    ftl->totals.gc_moves += p.moves;
+    ftl->totals.erases += p.erases;
+    return p;
+}
+
+uint64_t mem_ftl_life_used_percent(const MemFtlMap *ftl, uint32_t endurance_cycles) {
+    unsigned __int128 rated_erases = (unsigned __int128)endurance_cycles * ftl->geometry.planes * ftl->geometry.blocks;
+    return rated_erases ? (uint64_t)((unsigned __int128)ftl->totals.erases * 100 / rated_erases) : MEM_LIFE_UNKNOWN;
+}

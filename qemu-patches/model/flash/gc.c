@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Garbage collection: which full block is cleaned, and the cleaning. */
+#include <assert.h>
+
+#include "../base/seeded_bug.h"
+#include "ftl_internal.h"
+
+/* The fewest valid pages; of those the block that has been so for longest. */
+static uint32_t greedy(const MemFlashPlane *p, uint32_t block_pages) {
+    for (uint32_t i = 0; i < block_pages; i++) {
+        uint32_t valid = MEM_HAS_BUG(MEM_BUG_GC_MOST_VALID) ? block_pages - 1 - i : i;
+        if (p->full[valid].oldest != MEM_FTL_NO_BLOCK) {
+            return p->full[valid].oldest;
+        }
+    }
+    return MEM_FTL_NO_BLOCK;
+}
+
+static uint64_t age_of(const MemFtlMap *ftl, uint64_t plane, uint32_t block) {
+    uint64_t age = ftl->planes[plane].clock - mem_ftl_peek(ftl, plane, block)->modified;
+    return age < MEM_FTL_MAX_AGE ? age : MEM_FTL_MAX_AGE;
+}
+
+/*
+ * Kawaguchi et al. 1995: the most of age * (1 - u) / 2u, u the valid part of the
+ * block. In whole numbers a_1 * (n - v_1) * v_2 > a_2 * (n - v_2) * v_1, which an
+ * age below 2^31 and n up to 2^16 keep below 2^63. Within a list the oldest has the most.
+ */
+static uint32_t cost_benefit(const MemFtlMap *ftl, uint64_t plane) {
+    const MemFlashPlane *p = &ftl->planes[plane];
+    uint64_t n = ftl->geometry.block_pages;
+    uint32_t best = p->full[0].oldest; /* nothing valid: free of cost */
+    uint64_t best_gain = 0;
+    uint64_t best_valid = 0;
+
+    for (uint32_t valid = 1; valid < n && p->full[0].oldest == MEM_FTL_NO_BLOCK; valid++) {
+        uint32_t block = p->full[valid].oldest;
+        uint64_t gain = block == MEM_FTL_NO_BLOCK ? 0 : age_of(ftl, plane, block) * (n - valid);
+        if (block != MEM_FTL_NO_BLOCK && (best == MEM_FTL_NO_BLOCK || gain * best_valid > best_gain * valid)) {
+            best = block;
+            best_gain = gain;
+            best_valid = valid;
+        }
+    }
+    return best;
+}
+
+uint32_t mem_gc_victim(const MemFtlMap *ftl, uint64_t plane) {
+    const MemFlashPlane *p = &ftl->planes[plane];
+
+    if (!p->full) {
+        return MEM_FTL_NO_BLOCK;
+    }
+    return ftl->policy == MEM_GC_GREEDY ? greedy(p, ftl->geometry.block_pages) : cost_benefit(ftl, plane);
+}
+
+uint32_t mem_gc_clean(MemFtlMap *ftl, uint64_t plane) {
+    uint32_t victim = mem_gc_victim(ftl, plane);
+    assert(victim != MEM_FTL_NO_BLOCK); /* by mem_ftl_most_live() */
+    MemFlashBlock *b = mem_ftl_block(ftl, plane, victim);
+    uint32_t moves = b->valid;
+
+    mem_ftl_unlink(ftl, plane, victim);
+    for (uint32_t i = 0; i < ftl->geometry.block_pages; i++) {
+        uint64_t page = b->pages[i];
+        if (page != MEM_FTL_NO_PAGE) {
+            ftl->planes[plane].live--;
+            mem_ftl_write(ftl, plane, page);
+            b->pages[i] = MEM_FTL_NO_PAGE;
+        }
+    }
+    b->valid = 0;
+    b->written = 0;
+    b->wear++;
+    mem_ftl_add_erased(&ftl->planes[plane], victim);
+    return moves;
+}

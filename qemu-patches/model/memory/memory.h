@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Everything behind the CPU's caches: local DRAM, the devices and the windows
+ * through which the host sees them, and what the core has under way. All time
+ * passes here; the front (front.c) decides what is asked, this when.
+ */
+#ifndef MODEL_MEMORY_H
+#define MODEL_MEMORY_H
+
+#include <stdalign.h>
+
+#include "../base/histogram.h"
+#include "../cpu/core.h"
+#include "../device/cxl_device.h"
+#include "dram.h"
+#include "mem_op.h"
+
+/* A window in lines: a committed HDM decoder over one device, or several in turn. */
+typedef struct MemMapping {
+    uint64_t first;
+    uint64_t count; /* 0: unused */
+    uint64_t device_first;
+    uint32_t ways;
+    uint32_t piece_lines; /* of one device before the next one's turn */
+    MemDevice *devices[MEMSYS_MAX_WAYS];
+} MemMapping;
+
+typedef struct MemMemory {
+    alignas(64) MemDevice *devices[MEMSYS_MAX_DEVICES];
+    uint32_t device_count;
+    MemMapping windows[MEMSYS_MAX_WINDOWS];
+    uint32_t window_count;    /* in use, the first so many */
+    alignas(64) MemDram dram; /* and what else changes all the time: see front.h */
+    MemPowerSupply supply;
+    MemCore core;
+    mem_ps llc_configured_ps;
+    mem_ps llc_ps;     /* a miss is known only after the look-up */
+    mem_ps issued_ps;  /* when the latest operation was issued: it may have to wait for a buffer */
+    mem_ps reached_ps; /* where the core was then; it has passed nothing later */
+    bool timed;
+    MemCounters counters; /* but for those that each device counts itself */
+    MemCounters ignored;  /* where the counts outside the region of interest go */
+    MemCounters *count;   /* one of the two */
+    /* Of the prefetches: asked for before the counters were reset and not sent then; never sent, since power failed. */
+    uint64_t prefetches_before;
+    uint64_t prefetches_lost;
+    MemHistogram histograms[MEM_CAUSE_COUNT];
+} MemMemory;
+
+void mem_memory_init(MemMemory *m, const MemCpuConfig *cpu);
+void mem_memory_destroy(MemMemory *m);
+void mem_memory_set_timed(MemMemory *m, bool timed, mem_ps now_ps);
+void mem_memory_reset_counters(MemMemory *m);
+/* Those of the host and of all devices. */
+MemCounters mem_memory_counters(const MemMemory *m);
+/* Host power is gone: nothing is under way. */
+void mem_memory_reset_host(MemMemory *m);
+
+/* Add a device; returns its number. `media` may be NULL: nothing is known of its bytes then. */
+uint32_t mem_memory_add_device(MemMemory *m, const MemDeviceConfig *config, const MemMedia *media,
+                               const MemCallbacks *cb);
+void mem_memory_map_window(MemMemory *m, uint32_t index, const MemWindow *window);
+
+/*
+ * One operation. Returns for how long the core waits from `at_ps` on; for one
+ * `with_previous`, `at_ps` is ignored and the answer 0.
+ */
+mem_ps mem_memory_op(MemMemory *m, const MemOperation *op, mem_ps at_ps);
+
+/*
+ * For how long the core can be made to wait at most, from `now_ps` on, by so
+ * many loads or stores of local DRAM, each with its evictions and `prefetches`:
+ * until all under way is done, and then one after the other.
+ */
+mem_ps mem_memory_local_bound(const MemMemory *m, mem_ps now_ps, uint32_t accesses, uint32_t prefetches);
+
+/* The device of a line, or NULL: local DRAM. */
+MemDevice *mem_memory_route(const MemMemory *m, uint64_t line, uint64_t *device_line);
+
+#endif

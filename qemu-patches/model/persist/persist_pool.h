@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The tables of persist.c: records of lines, found by line number, and the
+ * versions of each. Both are indices into arrays that only grow. The order of
+ * indices follows from the calls alone and means nothing.
+ */
+#ifndef MODEL_PERSIST_POOL_H
+#define MODEL_PERSIST_POOL_H
+
+#include "../base/mem_hash.h"
+#include "../memsys.h"
+
+#define MEM_NO_INDEX UINT32_MAX
+#define MEM_NO_LINE UINT64_MAX
+#define MEM_NO_EVENT UINT64_MAX
+
+/* A write-back that is not durable yet. Its bytes are the live ones until its line is dirtied again. */
+typedef struct MemVersion {
+    uint32_t record;
+    uint32_t newer; /* next version of the line; next free one when unused */
+    MemLineState state;
+    uint64_t event; /* the event that is still to change its state, MEM_NO_EVENT if none is known */
+    mem_ps accepted_ps;
+    mem_ps program_ps; /* start of the flash program that it follows, MEM_NEVER until there is one */
+    mem_ps programmed_ps;
+    uint8_t bytes[MEMSYS_LINE_BYTES]; /* once the line is dirtied again */
+} MemVersion;
+
+typedef struct MemLineRecord {
+    uint64_t line;      /* MEM_NO_LINE: unused */
+    uint32_t hash_next; /* next free one when unused */
+    uint32_t oldest;    /* versions, by age */
+    uint32_t newest;
+    bool cpu_dirty;
+    uint8_t durable[MEMSYS_LINE_BYTES];
+} MemLineRecord;
+
+typedef struct MemPersistPool {
+    MemLineRecord *records;
+    uint32_t record_room;
+    uint32_t record_count;
+    uint32_t free_record;
+    MemVersion *versions;
+    uint32_t version_room;
+    uint32_t version_count;
+    uint32_t free_version;
+    uint32_t *buckets;
+    unsigned bucket_shift;
+} MemPersistPool;
+
+void mem_pool_init(MemPersistPool *pool);
+void mem_pool_destroy(MemPersistPool *pool);
+/* Free all records and versions. */
+void mem_pool_clear(MemPersistPool *pool);
+
+/* The record of a line, or MEM_NO_INDEX. */
+static inline uint32_t mem_pool_find(const MemPersistPool *pool, uint64_t line) {
+    uint32_t index = pool->buckets[mem_hash(line, pool->bucket_shift)];
+    while (index != MEM_NO_INDEX && pool->records[index].line != line) {
+        index = pool->records[index].hash_next;
+    }
+    return index;
+}
+
+/* A clean record without versions of a line that has none. Indices stay, pointers into the arrays do not. */
+uint32_t mem_pool_add_record(MemPersistPool *pool, uint64_t line);
+void mem_pool_free_record(MemPersistPool *pool, uint32_t record);
+
+/* A version newer than all others of its record. */
+uint32_t mem_pool_add_version(MemPersistPool *pool, uint32_t record);
+/* Free the version after `before`, or the oldest if that is MEM_NO_INDEX. */
+void mem_pool_free_version(MemPersistPool *pool, MemLineRecord *r, uint32_t before);
+
+/* NULL, or the law that is broken. */
+const char *mem_pool_check(const MemPersistPool *pool);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Posted accesses: the caller takes the L1's part at once and the rest, which
+ * is most of the work, is done later, or by another thread meanwhile. One
+ * thread posts and settles; whoever holds `running` works on what was posted,
+ * in order, so that nothing depends on which thread it is.
+ */
+#include "posted.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem_alloc.h"
+#include "base/seeded_bug.h"
+
+/* What L1 is not told yet of a slot whose line came dirty; a slot that has such news is in `news`. */
+typedef enum News { NO_NEWS, LEFT_SINCE, CAME_DIRTY } News;
+
+static bool begin_run(MemPosted *p) {
+    return !atomic_load_explicit(&p->running, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&p->running, true, memory_order_acquire);
+}
+
+static void end_run(MemPosted *p) { atomic_store_explicit(&p->running, false, memory_order_release); }
+
+/* The lines of the ring are fetched back all at once, not one after the other. */
+bool mem_sys_send_posted(MemPosted *p) {
+    uint32_t end = p->count + p->batch_count;
+
+    if (end - p->done_seen > MEM_POSTED_ROOM) {
+        p->done_seen = atomic_load_explicit(&p->done, memory_order_acquire);
+        if (end - p->done_seen > MEM_POSTED_ROOM) {
+            return false;
+        }
+    }
+    for (uint32_t i = p->count; i != end; i++) {
+        mem_host_expect(mem_posted_miss(p, i));
+    }
+    for (uint32_t i = 0; i < p->batch_count; i++) {
+        *mem_posted_miss(p, p->count + i) = p->batch[i];
+    }
+    p->batch_count = 0;
+    p->count = end;
+    atomic_store_explicit(&p->end, end, memory_order_release);
+    return true;
+}
+
+static void note_came_dirty(MemPosted *p, uint32_t slot) {
+    if (p->news_of_slot[slot] == NO_NEWS) {
+        p->news[p->news_count++] = slot;
+    }
+    p->news_of_slot[slot] = CAME_DIRTY;
+}
+
+/* A line that came dirty is dirty in its slot, though L1 is told only at the end: see to it if it leaves before. */
+static void run(MemSys *m, MemPosted *p, MemPostedMiss *posted) {
+    mem_ps at_ps = mem_sys_enter(m, posted->at_ps + p->stall_ps);
+    MemL1Miss *miss = &posted->miss;
+    bool came_dirty;
+
+    if (p->news_of_slot[miss->slot] == CAME_DIRTY) {
+        p->news_of_slot[miss->slot] = LEFT_SINCE;
+        miss->victim.dirty |= !MEM_HAS_BUG(MEM_BUG_POSTED_CAME_CLEAN);
+    }
+    p->stall_ps += mem_sys_beyond_l1(m, miss, at_ps, &came_dirty) - at_ps;
+    if (came_dirty) {
+        note_came_dirty(p, miss->slot);
+    }
+}
+
+static void run_all(MemSys *m, MemPosted *p) {
+    uint32_t done = atomic_load_explicit(&p->done, memory_order_relaxed);
+    uint32_t end;
+
+    while (done != (end = atomic_load_explicit(&p->end, memory_order_acquire))) {
+        for (uint32_t i = done; i != end; i++) {
+            mem_cpu_expect(&m->cpu, mem_posted_miss(p, i)->miss.line);
+        }
+        while (done != end) {
+            run(m, p, mem_posted_miss(p, done));
+            if (++done % MEM_POSTED_BATCH == 0) {
+                atomic_store_explicit(&p->done, done, memory_order_release);
+            }
+        }
+    }
+    atomic_store_explicit(&p->done, done, memory_order_release);
+}
+
+bool memsys_may_post(const MemSys *m) {
+    return m->memory.timed && !m->wc.open_count && !m->memory.core.far_unsent &&
+           m->memory.supply.cut_after == UINT64_MAX;
+}
+
+mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps, uint32_t accesses) {
+    return mem_memory_local_bound(&m->memory, now_ps, accesses, m->streams.degree);
+}
+
+bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot, bool *missed) {
+    return mem_sys_post(m, hpa, store, now_ps, slot, missed);
+}
+
+bool memsys_run_posted(MemSys *m) {
+    MemPosted *p = m->posted;
+
+    if (atomic_load_explicit(&p->end, memory_order_relaxed) == atomic_load_explicit(&p->done, memory_order_relaxed) ||
+        !begin_run(p)) {
+        return false;
+    }
+    run_all(m, p);
+    end_run(p);
+    return true;
+}
+
+/* Nobody else is at it: what the L1, and the counters, were not told yet. */
+static void fold(MemSys *m, MemPosted *p) {
+    for (uint32_t i = 0; i < p->news_count; i++) {
+        uint32_t slot = p->news[i];
+        if (p->news_of_slot[slot] == CAME_DIRTY) {
+            mem_cpu_l1_dirty(&m->cpu, slot);
+        }
+        p->news_of_slot[slot] = NO_NEWS;
+    }
+    p->news_count = 0;
+    m->memory.count->loads += p->loads;
+    m->memory.count->stores += p->stores;
+    p->loads = p->stores = 0;
+}
+
+bool memsys_settle(MemSys *m, mem_ps *stall_ps) {
+    MemPosted *p = m->posted;
+
+    bool sent = mem_sys_send_posted(p);
+    if (!begin_run(p)) {
+        return false;
+    }
+    run_all(m, p);
+    if (!sent && mem_sys_send_posted(p)) {
+        run_all(m, p);
+    }
+    fold(m, p);
+    *stall_ps = p->stall_ps;
+    p->stall_ps = 0;
+    end_run(p);
+    return true;
+}
+
+MemPosted *mem_sys_posted_new(uint32_t l1_slots) {
+    MemPosted *p = mem_aligned_alloc(alignof(MemPosted), sizeof(*p));
+
+    memset(p, 0, sizeof(*p));
+    p->news_of_slot = mem_calloc(l1_slots, sizeof(*p->news_of_slot));
+    p->news = mem_calloc(l1_slots, sizeof(*p->news));
+    return p;
+}
+
+void mem_sys_posted_free(MemPosted *p) {
+    free(p->news_of_slot);
+    free(p->news);
+    free(p);
+}

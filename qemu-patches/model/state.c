@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Set-up, modes, power and what can be asked of a MemSys. */
+#include "front.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/seeded_bug.h"
+
+static void use_mode(MemSys *m, bool timed) {
+    m->l2_ps = timed ? m->l2_configured_ps : 0;
+    m->llc_ps = timed ? m->llc_configured_ps : 0;
+}
+
+static void set_instruction_costs(MemSys *m, const MemCpuConfig *cpu) {
+    const mem_ps insn_ps[MEM_INSN_COSTS] = {
+        [MEM_INSN_CPUID] = cpu->cpuid_ps,     [MEM_INSN_RDMSR] = cpu->rdmsr_ps,
+        [MEM_INSN_WRMSR] = cpu->wrmsr_ps,     [MEM_INSN_MOV_CR] = cpu->mov_cr_ps,
+        [MEM_INSN_MOV_CR3] = cpu->mov_cr3_ps, [MEM_INSN_MOV_DR] = cpu->mov_dr_ps,
+        [MEM_INSN_INVLPG] = cpu->invlpg_ps,   [MEM_INSN_LOAD_TABLE] = cpu->load_table_ps,
+        [MEM_INSN_IRET] = cpu->iret_ps,       [MEM_INSN_RDTSC] = cpu->rdtsc_ps,
+        [MEM_INSN_WBINVD] = cpu->wbinvd_ps,
+    };
+    memcpy(m->insn_ps, insn_ps, sizeof(insn_ps));
+}
+
+MemSys *memsys_new(const MemCpuConfig *cpu, const MemCallbacks *cb) {
+    assert(!memsys_check_cpu(cpu));
+    MemSys *m = mem_aligned_alloc(alignof(MemSys), sizeof(*m));
+
+    memset(m, 0, sizeof(*m));
+    mem_cpu_init(&m->cpu, cpu);
+    mem_streams_init(&m->streams, cpu);
+    mem_wc_init(&m->wc, cpu->wc_buffers);
+    mem_memory_init(&m->memory, cpu);
+    m->l2_configured_ps = cpu->l2.latency_ps;
+    m->llc_configured_ps = cpu->llc.latency_ps;
+    m->overlap = (MemOverlap)cpu->overlap;
+    m->stores_posted = cpu->store_buffer != 0;
+    m->clwb_keeps_line = cpu->clwb_keeps_line;
+    m->pause_ps = cpu->pause_ps;
+    set_instruction_costs(m, cpu);
+    m->callbacks = *cb;
+    m->posted = mem_sys_posted_new(memsys_l1_slots(m));
+    use_mode(m, false);
+    return m;
+}
+
+void memsys_free(MemSys *m) {
+    if (!m) {
+        return;
+    }
+    mem_cpu_destroy(&m->cpu);
+    mem_streams_destroy(&m->streams);
+    mem_wc_destroy(&m->wc);
+    mem_memory_destroy(&m->memory);
+    mem_sys_posted_free(m->posted);
+    free(m);
+}
+
+void memsys_set_trace(MemSys *m, MemTraceWriter *trace) { m->trace = trace; }
+
+uint32_t memsys_add_device(MemSys *m, const MemDeviceConfig *config, const MemMedia *media) {
+    assert(!memsys_check_device(config));
+    return mem_memory_add_device(&m->memory, config, media, &m->callbacks);
+}
+
+void memsys_set_media(MemSys *m, uint32_t device, const MemMedia *media) {
+    assert(device < m->memory.device_count);
+    mem_persist_set_media(&m->memory.devices[device]->persist, media);
+}
+
+const char *memsys_reconfigure_device(MemSys *m, uint32_t device, const MemDeviceConfig *config) {
+    assert(device < m->memory.device_count);
+    const char *fault = mem_device_reconfigure(m->memory.devices[device], config);
+    if (!fault && m->trace) {
+        mem_trace_reconfigure(m->trace, device, config, mem_later(m->now_ps, m->resumes_ps));
+    }
+    return fault;
+}
+
+void memsys_flash_save(const MemSys *m, uint32_t device, void (*sink)(void *opaque, const void *bytes, size_t count),
+                       void *opaque) {
+    assert(device < m->memory.device_count);
+    if (m->memory.devices[device]->has_flash) {
+        mem_flash_save(&m->memory.devices[device]->flash, sink, opaque);
+    }
+}
+
+const char *memsys_flash_load(MemSys *m, uint32_t device, const void *bytes, size_t count) {
+    assert(device < m->memory.device_count);
+    if (!m->memory.devices[device]->has_flash) {
+        return "the device has no flash";
+    }
+    return mem_flash_load(&m->memory.devices[device]->flash, bytes, count);
+}
+
+uint64_t memsys_life_used_percent(const MemSys *m, uint32_t device) {
+    assert(device < m->memory.device_count);
+    const MemDevice *d = m->memory.devices[device];
+    return d->has_flash && d->flash.ftl ? mem_ftl_life_used_percent(d->flash.ftl, d->config.flash_endurance_cycles)
+                                        : MEM_LIFE_UNKNOWN;
+}
+
+uint32_t memsys_l1_slots(const MemSys *m) { return mem_cpu_l1_slots(&m->cpu); }
+
+/* ---- What empties the caches ---- */
+
+static void write_back_visited(void *opaque, uint64_t line) {
+    MemSys *m = opaque;
+    m->resumes_ps = mem_sys_op(m, MEM_OP_WRITE_BACK, line, m->resumes_ps);
+}
+
+static void drop_all_lines(MemSys *m) {
+    for (uint32_t slot = 0; slot < memsys_l1_slots(m); slot++) {
+        if (mem_cpu_l1_slot_holds_line(&m->cpu, slot)) {
+            mem_sys_drop_slot(m, slot);
+        }
+    }
+    mem_cpu_clear(&m->cpu);
+}
+
+static void empty_caches(MemSys *m) {
+    m->resumes_ps = mem_sys_send_wc_buffers(m, m->now_ps);
+    mem_cpu_visit_dirty(&m->cpu, write_back_visited, m);
+    drop_all_lines(m);
+}
+
+mem_ps memsys_wbinvd(MemSys *m, mem_ps now_ps) {
+    now_ps = mem_sys_enter(m, now_ps);
+    empty_caches(m);
+    m->memory.count->fences++;
+    return mem_sys_op(m, MEM_OP_FULL_FENCE, 0, m->resumes_ps) - now_ps;
+}
+
+void memsys_map_window(MemSys *m, uint32_t index, const MemWindow *window, mem_ps now_ps) {
+    assert(index < MEMSYS_MAX_WINDOWS && (window->hpa | window->dpa | window->size_bytes) % MEMSYS_LINE_BYTES == 0);
+    mem_sys_enter(m, now_ps);
+    if (memcmp(window, &m->windows[index], sizeof(*window)) == 0) {
+        return;
+    }
+    m->windows[index] = *window;
+    empty_caches(m);
+    mem_memory_map_window(&m->memory, index, window);
+    if (m->trace) {
+        mem_trace_window(m->trace, index, window, mem_later(m->now_ps, m->resumes_ps));
+    }
+}
+
+/* ---- Modes and counters ---- */
+
+void memsys_set_timed(MemSys *m, bool timed) {
+    if (timed == m->memory.timed) {
+        return;
+    }
+    mem_sys_enter(m, m->resumes_ps); /* it is the CPU that changes the mode, so it is past its wait */
+    mem_memory_set_timed(&m->memory, timed, m->now_ps);
+    use_mode(m, timed);
+    if (m->trace) {
+        mem_trace_timed(m->trace, timed, m->now_ps);
+    }
+}
+
+void memsys_reset_counters(MemSys *m) {
+    mem_memory_reset_counters(&m->memory);
+    if (m->trace) {
+        mem_trace_reset_counters(m->trace);
+    }
+}
+
+MemCounters memsys_counters(const MemSys *m) { return mem_memory_counters(&m->memory); }
+
+MemCounters memsys_device_counters(const MemSys *m, uint32_t device) {
+    assert(device < m->memory.device_count);
+    return m->memory.devices[device]->counters;
+}
+
+const MemHistogram *memsys_histogram(const MemSys *m, unsigned cause) {
+    assert(cause < MEM_CAUSE_COUNT);
+    return &m->memory.histograms[cause];
+}
+
+MemLineState memsys_line_state(const MemSys *m, uint32_t device, uint64_t dpa, mem_ps now_ps) {
+    assert(device < m->memory.device_count);
+    return mem_persist_state(&m->memory.devices[device]->persist, dpa >> LINE_SHIFT, now_ps);
+}
+
+/* ---- Power ---- */
+
+uint64_t memsys_persistence_events(const MemSys *m) { return m->memory.supply.event_count; }
+
+void memsys_cut_after(MemSys *m, uint64_t count) { m->memory.supply.cut_after = count; }
+
+/* The CPU and local DRAM after a loss of power; what the caches held is gone. */
+static void reset_host(MemSys *m) {
+    drop_all_lines(m);
+    mem_wc_clear(&m->wc);
+    mem_memory_reset_host(&m->memory);
+}
+
+MemPowerCut memsys_power_cut(MemSys *m, mem_ps now_ps) {
+    MemPowerCut outcome = {0};
+
+    now_ps = mem_sys_enter(m, now_ps);
+    if (MEM_HAS_BUG(MEM_BUG_CUT_SPARES_WC)) {
+        memsys_set_timed(m, false);
+        mem_sys_send_wc_buffers(m, now_ps);
+    }
+    reset_host(m);
+    for (uint32_t i = 0; i < m->memory.device_count; i++) {
+        MemPowerCut cut = mem_device_power_cut(m->memory.devices[i], now_ps);
+        outcome.lines_lost += cut.lines_lost;
+        outcome.lines_kept += cut.lines_kept;
+        outcome.energy_used_nj += cut.energy_used_nj;
+        outcome.dirty_shutdown |= cut.dirty_shutdown;
+    }
+    m->memory.supply.cut_after = UINT64_MAX;
+    return outcome;
+}
+
+MemPowerCut memsys_device_power_cut(const MemSys *m, uint32_t device) {
+    assert(device < m->memory.device_count);
+    return m->memory.devices[device]->cut;
+}
+
+void memsys_power_off(MemSys *m, mem_ps now_ps) {
+    now_ps = mem_sys_enter(m, now_ps);
+    reset_host(m);
+    for (uint32_t i = 0; i < m->memory.device_count; i++) {
+        mem_device_power_off(m->memory.devices[i], now_ps);
+    }
+    m->memory.supply.cut_after = UINT64_MAX;
+}

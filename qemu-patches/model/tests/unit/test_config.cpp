@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <functional>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "../rigs/rig.h"
+
+template <class Config> struct Case {
+    const char *sentence_starts; // the field comes first
+    std::function<void(Config &)> spoil;
+};
+
+TEST(Config, GoodOnesPass) {
+    MemCpuConfig cpu = small_cpu();
+    MemDeviceConfig device = small_device(true);
+    EXPECT_EQ(memsys_check_cpu(&cpu), nullptr);
+    EXPECT_EQ(memsys_check_device(&device), nullptr);
+    device.cache_ways = 4;
+    EXPECT_EQ(memsys_check_device(&device), nullptr);
+}
+
+TEST(Config, EachCpuRuleNamesItsField) {
+    const Case<MemCpuConfig> cases[] = {
+        {"l1d.size_bytes", [](auto &c) { c.l1d.size_bytes = 0; }},
+        {"l1d.size_bytes", [](auto &c) { c.l1d.ways = 0; }},
+        {"l1d.size_bytes", [](auto &c) { c.l1d.ways = 17; }},
+        {"l1d.latency_ps", [](auto &c) { c.l1d.latency_ps = 1; }},
+        {"l2.size_bytes", [](auto &c) { c.l2.size_bytes = 128; }},
+        {"l2.size_bytes", [](auto &c) { c.l2.size_bytes = 4096 + 64; }},
+        {"l2.latency_ps", [](auto &c) { c.l2.latency_ps = c.llc.latency_ps + 1; }},
+        {"llc.size_bytes", [](auto &c) { c.llc.size_bytes = UINT64_C(8) << 30; }},
+        {"fill_buffers", [](auto &c) { c.fill_buffers = 4097; }},
+        {"store_buffer", [](auto &c) { c.store_buffer = 4097; }},
+        {"overlap must", [](auto &c) { c.overlap = 3; }},
+        {"overlap_window_ps", [](auto &c) { c.overlap_window_ps = UINT64_MAX; }},
+        {"prefetch_streams", [](auto &c) { c.prefetch_streams = 1025; }},
+        {"prefetch_distance", [](auto &c) { c.prefetch_streams = 1; }},
+        {"prefetch_degree",
+         [](auto &c) {
+             c.prefetch_streams = 1;
+             c.prefetch_distance = 4;
+             c.prefetch_degree = 5;
+         }},
+        {"prefetch_buffers", [](auto &c) { c.prefetch_buffers = 4097; }},
+        {"l2_requests", [](auto &c) { c.l2_requests = 4097; }},
+        {"llc.latency_ps", [](auto &c) { c.llc.latency_ps = UINT64_MAX; }},
+        {"dram_latency_ps", [](auto &c) { c.dram_latency_ps = UINT64_C(1000000000001); }},
+        {"dram_bandwidth", [](auto &c) { c.dram_bandwidth = 999999; }},
+        {"wc_buffers", [](auto &c) { c.wc_buffers = 0; }},
+        {"wc_buffers", [](auto &c) { c.wc_buffers = 1025; }},
+    };
+    for (const auto &test : cases) {
+        MemCpuConfig cpu = small_cpu();
+        test.spoil(cpu);
+        const char *sentence = memsys_check_cpu(&cpu);
+        ASSERT_NE(sentence, nullptr) << test.sentence_starts;
+        EXPECT_EQ(std::string(sentence).rfind(test.sentence_starts, 0), 0u) << sentence;
+    }
+}
+
+TEST(Config, EachDeviceRuleNamesItsField) {
+    const Case<MemDeviceConfig> cases[] = {
+        {"capacity_bytes", [](auto &c) { c.capacity_bytes = 0; }},
+        {"capacity_bytes", [](auto &c) { c.capacity_bytes += 64; }},
+        {"capacity_bytes", [](auto &c) { c.capacity_bytes = UINT64_C(1) << 51; }},
+        {"link_latency_ps", [](auto &c) { c.link_latency_ps = UINT64_MAX; }},
+        {"link_read_bandwidth", [](auto &c) { c.link_read_bandwidth = 0; }},
+        {"link_write_bandwidth", [](auto &c) { c.link_write_bandwidth = 0; }},
+        {"link_flit_bytes", [](auto &c) { c.link_flit_bytes = 64; }},
+        {"controller_latency_ps", [](auto &c) { c.controller_latency_ps = UINT64_MAX; }},
+        {"cache_size_bytes", [](auto &c) { c.cache_size_bytes = 0; }},
+        {"cache_size_bytes", [](auto &c) { c.cache_size_bytes = 4097; }},
+        {"cache_size_bytes", [](auto &c) { c.cache_size_bytes = c.capacity_bytes * 2; }},
+        {"cache_size_bytes",
+         [](auto &c) {
+             c.cache_page_bytes = 64;
+             c.capacity_bytes = c.cache_size_bytes = UINT64_C(1) << 37;
+         }},
+        {"cache_page_bytes", [](auto &c) { c.cache_page_bytes = 32; }},
+        {"cache_page_bytes", [](auto &c) { c.cache_page_bytes = 3000; }},
+        {"cache_page_bytes", [](auto &c) { c.cache_page_bytes = 4 << 20; }},
+        {"cache_ways", [](auto &c) { c.cache_ways = 3; }},
+        {"controller_interval_ps", [](auto &c) { c.controller_interval_ps = UINT64_MAX; }},
+        {"cache_bandwidth", [](auto &c) { c.cache_bandwidth = 999999; }},
+        {"cache_policy", [](auto &c) { c.cache_policy = 6; }},
+        {"cache_write ", [](auto &c) { c.cache_write = 2; }},
+        {"cache_write_miss", [](auto &c) { c.cache_write_miss = 3; }},
+        {"write_log_bytes", [](auto &c) { c.write_log_bytes = 64; }},
+        {"write_log_bytes", [](auto &c) { c.write_log_bytes = UINT64_C(1) << 37; }},
+        {"write_log_bytes", [](auto &c) { c.cache_write_miss = MEM_WRITE_LOG; }},
+        {"cache_write ",
+         [](auto &c) {
+             c.write_log_bytes = 128;
+             c.cache_write_miss = MEM_WRITE_LOG;
+             c.cache_write = MEM_WRITE_THROUGH;
+         }},
+        {"cache_mshrs", [](auto &c) { c.cache_mshrs = 65537; }},
+        {"cache_prefetch ", [](auto &c) { c.cache_prefetch = 3; }},
+        {"cache_prefetch_pages",
+         [](auto &c) {
+             c.cache_prefetch = MEM_PREFETCH_NEXT;
+             c.cache_prefetch_pages = 0;
+         }},
+        {"cache_latency_ps", [](auto &c) { c.cache_latency_ps = UINT64_MAX; }},
+        {"cache_tag_ps", [](auto &c) { c.cache_tag_ps = UINT64_MAX; }},
+        {"cache_refresh_interval_ps", [](auto &c) { c.cache_refresh_interval_ps = UINT64_MAX; }},
+        {"cache_refresh_ps must be below", [](auto &c) { c.cache_refresh_ps = c.cache_refresh_interval_ps = 1000; }},
+        {"cache_refresh_groups",
+         [](auto &c) {
+             c.cache_refresh_ps = 1;
+             c.cache_refresh_interval_ps = 1000;
+         }},
+        {"write_queue must not", [](auto &c) { c.write_queue = 65537; }},
+        {"write_queue must be 0",
+         [](auto &c) {
+             c.write_queue = 1;
+             c.cache_power_loss_protected = false;
+         }},
+        {"flash_channels", [](auto &c) { c.flash_channels = 65537; }},
+        {"flash_read_ps", [](auto &c) { c.flash_read_ps = UINT64_MAX; }},
+        {"flash_program_ps", [](auto &c) { c.flash_program_ps = UINT64_MAX; }},
+    };
+    for (const auto &test : cases) {
+        MemDeviceConfig device = small_device(true);
+        test.spoil(device);
+        const char *sentence = memsys_check_device(&device);
+        ASSERT_NE(sentence, nullptr) << test.sentence_starts;
+        EXPECT_EQ(std::string(sentence).rfind(test.sentence_starts, 0), 0u) << sentence;
+    }
+}
+
+TEST(Config, ABarrierTakesASecondAtMost) {
+    MemDeviceConfig device = small_device(true);
+    for (uint32_t channels : {4u, 0u}) {
+        device.flash_channels = channels;
+        device.wbarrier_latency_ps = UINT64_C(1000000000000);
+        EXPECT_STREQ(memsys_check_device(&device), nullptr);
+        device.wbarrier_latency_ps++;
+        EXPECT_STREQ(memsys_check_device(&device), "wbarrier_latency_ps must not exceed 1 s");
+    }
+}
+
+// Its caching parameters are not looked at, so none may do harm.
+TEST(Config, AnExpanderHasNoPages) {
+    MemCpuConfig cpu = small_cpu();
+    MemDeviceConfig expander = small_device(true);
+    MemCallbacks callbacks = {nullptr, [](void *, uint32_t) {}, nullptr};
+    expander.flash_channels = 0;
+    expander.cache_page_bytes = UINT32_MAX;
+    ASSERT_EQ(memsys_check_device(&expander), nullptr);
+    MemSys *m = memsys_new(&cpu, &callbacks);
+    EXPECT_EQ(memsys_add_device(m, &expander, nullptr), 0u);
+    memsys_free(m);
+}
+
+TEST(Config, WithoutADeviceEverythingIsDram) {
+    MemCpuConfig cpu = small_cpu();
+    MemCallbacks callbacks = {nullptr, [](void *, uint32_t) {}, nullptr};
+    MemSys *m = memsys_new(&cpu, &callbacks);
+    uint32_t slot;
+    memsys_set_timed(m, true);
+    EXPECT_EQ(memsys_load(m, kWindow, 0, &slot), 104 * kNs);
+    EXPECT_EQ(memsys_store(m, 64, 200 * kNs, &slot), 104 * kNs);
+    EXPECT_EQ(memsys_check_invariants(m), nullptr);
+    EXPECT_EQ(memsys_power_cut(m, 400 * kNs).lines_lost, 0u);
+    memsys_power_off(m, 400 * kNs);
+    memsys_set_timed(m, false);
+    EXPECT_EQ(memsys_load(m, kWindow, 500 * kNs, &slot), 0u);
+    memsys_free(m);
+    memsys_free(nullptr);
+}
