@@ -9,6 +9,7 @@
 #include "cpu/streams.h"
 #include "cpu/wc_buffers.h"
 #include "memory/memory.h"
+#include "memsys.h"
 #include "trace/mem_trace.h"
 
 #define LINE_SHIFT 6

@@ -23,8 +23,8 @@ def parameters(table: str) -> list[str]:
 
 
 def counters(group: str) -> list[str]:
-    """A group of the counters of memsys.h in its order, as QAPI spells them."""
-    text = (MODEL / "memsys.h").read_text()
+    """A group of the counters of counters.h in its order, as QAPI spells them."""
+    text = (MODEL / "base/counters.h").read_text()
     body = re.search(rf"#define MEM_{group}_COUNTERS\(X\)(.*?)\n\n", text, re.DOTALL)
     assert body
     return [name.replace("_", "-") for name in re.findall(r"X\((\w+), \"", body[1])]

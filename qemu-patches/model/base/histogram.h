@@ -6,7 +6,7 @@
 #ifndef MODEL_HISTOGRAM_H
 #define MODEL_HISTOGRAM_H
 
-#include "../memsys.h"
+#include "units.h"
 
 #define MEM_BUCKET_BITS 5u
 #define MEM_BUCKETS                                                                                                    \

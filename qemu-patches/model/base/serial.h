@@ -7,7 +7,7 @@
 #ifndef MODEL_SERIAL_H
 #define MODEL_SERIAL_H
 
-#include "../memsys.h"
+#include "units.h"
 
 #define MEM_PS_PER_S 1000000000000u
 

@@ -7,7 +7,8 @@
 #ifndef MODEL_PARAMS_H
 #define MODEL_PARAMS_H
 
-#include "../memsys.h"
+#include "cpu.h"
+#include "device.h"
 
 typedef enum MemParamType {
     MEM_PARAM_COUNT,

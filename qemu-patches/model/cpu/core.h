@@ -13,6 +13,7 @@
 #define MODEL_CORE_H
 
 #include "../base/slots.h"
+#include "../config/cpu.h"
 #include "in_flight.h"
 
 #define MEM_LOADS_UNDER_WAY 512u /* a power of two; one CPU in the place of 26 cores has 26 x 16 reads under way */

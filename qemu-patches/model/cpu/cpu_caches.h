@@ -12,6 +12,7 @@
 #define MODEL_CPU_CACHES_H
 
 #include "../base/host_cache.h"
+#include "../config/cpu.h"
 #include "setassoc.h"
 
 typedef enum MemLevel { MEM_LEVEL_L1, MEM_LEVEL_L2, MEM_LEVEL_LLC, MEM_LEVEL_MEMORY } MemLevel;

@@ -6,7 +6,7 @@
 #ifndef MODEL_IN_FLIGHT_H
 #define MODEL_IN_FLIGHT_H
 
-#include "../memsys.h"
+#include "../base/units.h"
 
 #define MEM_NOT_SENT UINT64_MAX /* an arrival time: still waits to be sent */
 

@@ -12,9 +12,9 @@
 #ifndef MODEL_SETASSOC_H
 #define MODEL_SETASSOC_H
 
-#include <assert.h>
+#include "../config/cpu.h"
 
-#include "../memsys.h"
+#include <assert.h>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -25,7 +25,6 @@ typedef uint32_t MemTag;
 #define MEM_NO_TAG UINT32_MAX
 #define MEM_MAX_CPU_WAYS 16u
 #define MEM_NO_WAY MEM_MAX_CPU_WAYS
-#define MEM_NO_LINE UINT64_MAX
 
 typedef struct MemSet {
     uint64_t order; /* nibbles: the way put to use last is the lowest, the one to go next the highest in use */

@@ -13,6 +13,7 @@
 #ifndef MODEL_STREAMS_H
 #define MODEL_STREAMS_H
 
+#include "../config/cpu.h"
 #include "setassoc.h"
 
 #define MEM_STREAM_STEP 4u

@@ -7,7 +7,7 @@
 #ifndef MODEL_WC_BUFFERS_H
 #define MODEL_WC_BUFFERS_H
 
-#include "../memsys.h"
+#include "../base/units.h"
 
 #define MEM_NO_BUFFER UINT32_MAX
 

@@ -12,7 +12,10 @@
 #ifndef MODEL_CXL_DEVICE_H
 #define MODEL_CXL_DEVICE_H
 
+#include "../base/callbacks.h"
+#include "../base/counters.h"
 #include "../base/slots.h"
+#include "../config/device.h"
 #include "../flash/flash.h"
 #include "../persist/persist.h"
 #include "device_cache.h"
@@ -20,8 +23,6 @@
 #include "page_prefetch.h"
 #include "valid_masks.h"
 #include "write_log.h"
-
-#define MEM_ALL_BYTES UINT64_MAX /* the byte mask of a whole line */
 
 typedef struct MemDeviceTiming {
     mem_ps controller_ps; /* the latency of a request */
@@ -91,7 +92,7 @@ typedef struct MemWriteTimes {
     mem_ps completed_ps; /* the host knows */
 } MemWriteTimes;
 
-/* NULL, or the rule that the controller's and cache's part of a configuration breaks. */
+/* NULL, or the rule that a configuration breaks. */
 const char *mem_device_check(const MemDeviceConfig *config);
 
 /* `number`: of the device in its MemSys. The power supply is the caller's, and outlives the device. */

@@ -3,7 +3,7 @@
 #ifndef MODEL_DELAYS_H
 #define MODEL_DELAYS_H
 
-#include "../memsys.h"
+#include "../base/units.h"
 
 typedef struct MemDelays {
     mem_ps link_ps;    /* latency and wire time of its messages */

@@ -9,7 +9,7 @@
 #ifndef MODEL_DEVICE_CACHE_H
 #define MODEL_DEVICE_CACHE_H
 
-#include "../memsys.h"
+#include "../config/device.h"
 #include "policies/policy.h"
 
 #define MEM_NO_FRAME UINT32_MAX

@@ -56,7 +56,7 @@ static const char *check_refresh(const MemDeviceConfig *d) {
     return NULL;
 }
 
-const char *mem_device_check(const MemDeviceConfig *d) {
+static const char *check_controller(const MemDeviceConfig *d) {
     REQUIRE(d->capacity_bytes > 0 && d->capacity_bytes % MEMSYS_LINE_BYTES == 0,
             "capacity_bytes must be a positive multiple of 64");
     REQUIRE(d->capacity_bytes <= MAX_CAPACITY_BYTES, "capacity_bytes must not exceed 1 PiB");
@@ -79,6 +79,13 @@ const char *mem_device_check(const MemDeviceConfig *d) {
     }
     const char *fault = check_geometry(d);
     return fault ? fault : check_rules(d);
+}
+
+const char *mem_device_check(const MemDeviceConfig *d) {
+    const char *fault = mem_link_check(d);
+
+    fault = fault ? fault : check_controller(d);
+    return fault || d->flash_channels == 0 ? fault : mem_flash_check(d);
 }
 
 /* ---- Run time ---- */
@@ -125,7 +132,7 @@ static void reconfigure_cache(MemDevice *d, const MemDeviceConfig *config) {
 }
 
 const char *mem_device_reconfigure(MemDevice *d, const MemDeviceConfig *config) {
-    const char *fault = memsys_check_device(config);
+    const char *fault = mem_device_check(config);
 
     fault = fault ? fault : find_fixed(d, config);
     if (fault) {

@@ -24,6 +24,7 @@
 #define MODEL_LINK_H
 
 #include "../base/calendar.h"
+#include "../config/device.h"
 #include "delays.h"
 
 #define MEM_LINK_WRITE_CREDITS 1024u /* a power of two */

@@ -8,7 +8,7 @@
 #ifndef MODEL_PAGE_PREFETCH_H
 #define MODEL_PAGE_PREFETCH_H
 
-#include "../memsys.h"
+#include "../config/device.h"
 
 #define MEM_PREFETCH_REGION_PAGES 1024u
 #define MEM_PREFETCH_REGIONS 16u /* followed at once */

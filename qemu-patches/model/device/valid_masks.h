@@ -7,7 +7,7 @@
 #ifndef MODEL_VALID_MASKS_H
 #define MODEL_VALID_MASKS_H
 
-#include "../memsys.h"
+#include "../base/units.h"
 
 #define MEM_MASK_POOL_BYTES (64u << 20)
 #define MEM_NO_MASK 0u /* a page that is valid as a whole */

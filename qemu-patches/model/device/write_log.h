@@ -14,7 +14,7 @@
 #ifndef MODEL_WRITE_LOG_H
 #define MODEL_WRITE_LOG_H
 
-#include "../memsys.h"
+#include "../base/units.h"
 
 /* Numbers with a place each, in the order they were added. */
 typedef struct MemKeys {

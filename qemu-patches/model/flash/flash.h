@@ -8,6 +8,7 @@
 #ifndef MODEL_FLASH_H
 #define MODEL_FLASH_H
 
+#include "../base/counters.h"
 #include "ftl.h"
 #include "timeline.h"
 

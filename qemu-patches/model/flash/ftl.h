@@ -10,7 +10,7 @@
 #ifndef MODEL_FTL_H
 #define MODEL_FTL_H
 
-#include "../memsys.h"
+#include "../config/device.h"
 
 #define MEM_FTL_NO_PAGE UINT64_MAX
 #define MEM_FTL_NO_BLOCK UINT32_MAX

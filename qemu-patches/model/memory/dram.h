@@ -4,6 +4,7 @@
 #define MODEL_DRAM_H
 
 #include "../base/serial.h"
+#include "../config/cpu.h"
 
 typedef struct MemDramTiming {
     mem_ps latency_ps;

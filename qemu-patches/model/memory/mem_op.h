@@ -9,7 +9,7 @@
 #ifndef MODEL_MEM_OP_H
 #define MODEL_MEM_OP_H
 
-#include "../memsys.h"
+#include "../base/units.h"
 
 typedef enum MemOpKind {
     MEM_OP_LOAD,         /* read a line; the CPU waits for it */

@@ -6,8 +6,6 @@
 
 #include "../base/seeded_bug.h"
 
-#define ALL_BYTES UINT64_MAX
-
 static void use_mode(MemMemory *m, bool timed) {
     m->timed = timed;
     m->count = timed ? &m->counters : &m->ignored;
@@ -48,12 +46,6 @@ MemCounters mem_memory_counters(const MemMemory *m) {
         memsys_add_counters(&sum, &m->devices[i]->counters);
     }
     return sum;
-}
-
-void memsys_add_counters(MemCounters *sum, const MemCounters *more) {
-#define X(field, what) sum->field += more->field;
-    MEM_COUNTERS(X)
-#undef X
 }
 
 void mem_memory_reset_host(MemMemory *m) {

@@ -9,11 +9,15 @@
 
 #include <stdalign.h>
 
+#include "../base/callbacks.h"
+#include "../base/counters.h"
 #include "../base/histogram.h"
+#include "../config/cpu.h"
 #include "../cpu/core.h"
 #include "../device/cxl_device.h"
 #include "dram.h"
 #include "mem_op.h"
+#include "window.h"
 
 /* A window in lines: a committed HDM decoder over one device, or several in turn. */
 typedef struct MemMapping {

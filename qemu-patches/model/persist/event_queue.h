@@ -3,7 +3,7 @@
 #ifndef MODEL_EVENT_QUEUE_H
 #define MODEL_EVENT_QUEUE_H
 
-#include "../memsys.h"
+#include "../base/units.h"
 
 #define MEM_NEVER UINT64_MAX
 

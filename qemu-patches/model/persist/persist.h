@@ -16,7 +16,8 @@
 #ifndef MODEL_PERSIST_H
 #define MODEL_PERSIST_H
 
-#include "../memsys.h"
+#include "../base/callbacks.h"
+#include "../config/device.h"
 #include "event_queue.h"
 #include "media.h"
 #include "persist_pool.h"

@@ -7,11 +7,10 @@
 #ifndef MODEL_PERSIST_POOL_H
 #define MODEL_PERSIST_POOL_H
 
+#include "../base/callbacks.h"
 #include "../base/mem_hash.h"
-#include "../memsys.h"
 
 #define MEM_NO_INDEX UINT32_MAX
-#define MEM_NO_LINE UINT64_MAX
 #define MEM_NO_EVENT UINT64_MAX
 
 /* A write-back that is not durable yet. Its bytes are the live ones until its line is dirtied again. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay.h"
+#include "../memsys.h"
 
 #include <stdlib.h>
 

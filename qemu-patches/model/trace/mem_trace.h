@@ -12,7 +12,11 @@
 #ifndef MODEL_MEM_TRACE_H
 #define MODEL_MEM_TRACE_H
 
+#include "../base/counters.h"
+#include "../config/cpu.h"
+#include "../config/device.h"
 #include "../memory/mem_op.h"
+#include "../memory/window.h"
 
 #define MEM_TRACE_VERSION 1u
 
@@ -48,6 +52,8 @@ typedef struct MemTraceRecord {
 } MemTraceRecord;
 
 /* ---- Writing ---- */
+
+typedef struct MemTraceWriter MemTraceWriter;
 
 /* Takes the next bytes of the trace. What it does about a full disk is its own business. */
 typedef void (*MemTraceSink)(void *opaque, const void *bytes, size_t count);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/mem_alloc.h"
+#include "../memsys.h"
 #include "trace_reader.h"
 #include "trace_text.h"
 

@@ -9,6 +9,7 @@
 #include "../base/mem_alloc.h"
 #include "../base/seeded_bug.h"
 #include "../config/params.h"
+#include "../memsys.h"
 #include "trace_reader.h"
 #include "trace_text.h"
 

@@ -15,7 +15,7 @@
 #ifndef MODEL_POLICY_H
 #define MODEL_POLICY_H
 
-#include "../../memsys.h"
+#include "../../base/units.h"
 
 typedef struct MemPolicyShape {
     uint32_t sets;

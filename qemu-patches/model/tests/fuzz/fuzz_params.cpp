@@ -10,6 +10,7 @@
 extern "C" {
 #include "config/param_text.h"
 #include "device/cxl_device.h"
+#include "memsys.h"
 #include "replay/options.h"
 }
 

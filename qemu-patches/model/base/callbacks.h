@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the model tells its caller while it works. */
+#ifndef MODEL_CALLBACKS_H
+#define MODEL_CALLBACKS_H
+
+#include "units.h"
+
+/* Where the newest bytes of a device line are, as far as durability goes. */
+typedef enum MemLineState {
+    MEM_LINE_DURABLE,      /* survives a power cut as it is */
+    MEM_LINE_CPU_DIRTY,    /* in a CPU cache or write-combining buffer */
+    MEM_LINE_IN_FLIGHT,    /* on its way to the device */
+    MEM_LINE_DEVICE_CACHE, /* in an unprotected device cache */
+    MEM_LINE_PROGRAMMING,  /* unprotected: flash program under way */
+} MemLineState;
+
+typedef struct MemCallbacks {
+    void *opaque;
+    /*
+     * The line in this L1 slot left L1, or lost the permission to be written
+     * without telling the model (it became clean or entered a WC buffer). The
+     * caller must forget any short cut it holds for the slot.
+     */
+    void (*l1_slot_dropped)(void *opaque, uint32_t slot);
+    /* A device line changed its persistence state. May be NULL. By whichever thread works on posted accesses. */
+    void (*line_state)(void *opaque, uint32_t device, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps);
+    /* The persistence event of memsys_cut_after() has happened: call memsys_power_cut(). May be NULL. */
+    void (*power_gone)(void *opaque, mem_ps at_ps);
+} MemCallbacks;
+
+#endif
