@@ -12,8 +12,8 @@ static_assert(MEMSYS_LINE_BYTES == 1u << LINE_SHIFT, "a line is 64 bytes");
 static mem_ps issue(MemSys *m, const MemOperation *op, mem_ps at_ps) {
     mem_ps stall_ps = mem_memory_op(&m->memory, op, at_ps);
 
-    if (m->trace) {
-        mem_trace_op(m->trace, op, at_ps, stall_ps);
+    if (m->observer) {
+        m->observer->operation(m->observer->opaque, op, at_ps, stall_ps);
     }
     if (!op->with_previous) {
         m->resumes_ps = at_ps + stall_ps;

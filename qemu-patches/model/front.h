@@ -9,8 +9,8 @@
 #include "cpu/streams.h"
 #include "cpu/wc_buffers.h"
 #include "memory/memory.h"
+#include "memory/observer.h"
 #include "memsys.h"
-#include "trace/mem_trace.h"
 
 #define LINE_SHIFT 6
 
@@ -34,7 +34,7 @@ struct MemSys {
     bool clwb_keeps_line;
     mem_ps pause_ps;
     mem_ps insn_ps[MEM_INSN_COSTS];
-    MemTraceWriter *trace;                 /* or NULL */
+    const MemObserver *observer;           /* or NULL */
     MemWindow windows[MEMSYS_MAX_WINDOWS]; /* as mapped last */
     /* Changed by every miss: on other lines of the host, which may be two cores far apart. */
     alignas(64) mem_ps now_ps; /* of the latest call */

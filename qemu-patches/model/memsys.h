@@ -25,7 +25,7 @@
 #include "persist/power.h"
 
 typedef struct MemSys MemSys;
-typedef struct MemTraceWriter MemTraceWriter; /* mem_trace.h */
+typedef struct MemObserver MemObserver; /* memory/observer.h */
 
 /*
  * Instructions that are no accesses, but take time of their own in the region
@@ -64,10 +64,11 @@ MemSys *memsys_new(const MemCpuConfig *cpu, const MemCallbacks *cb);
 void memsys_free(MemSys *m);
 
 /*
- * Tell a trace of all that memory is asked and told from now on; NULL: no more.
- * To replay exactly, set it before the first access, when all devices are there.
+ * Tell an observer, which stays there meanwhile, of all that memory is asked
+ * and told from now on; NULL: no more. For a trace that can be replayed
+ * exactly, set it before the first access, when all devices are there.
  */
-void memsys_set_trace(MemSys *m, MemTraceWriter *trace);
+void memsys_set_observer(MemSys *m, const MemObserver *observer);
 
 /*
  * Add a device, whose configuration has passed its check; returns its number,

@@ -58,7 +58,7 @@ void memsys_free(MemSys *m) {
     free(m);
 }
 
-void memsys_set_trace(MemSys *m, MemTraceWriter *trace) { m->trace = trace; }
+void memsys_set_observer(MemSys *m, const MemObserver *observer) { m->observer = observer; }
 
 uint32_t memsys_add_device(MemSys *m, const MemDeviceConfig *config, const MemMedia *media) {
     assert(!memsys_check_device(config));
@@ -73,8 +73,8 @@ void memsys_set_media(MemSys *m, uint32_t device, const MemMedia *media) {
 const char *memsys_reconfigure_device(MemSys *m, uint32_t device, const MemDeviceConfig *config) {
     assert(device < m->memory.device_count);
     const char *fault = mem_device_reconfigure(m->memory.devices[device], config);
-    if (!fault && m->trace) {
-        mem_trace_reconfigure(m->trace, device, config, mem_later(m->now_ps, m->resumes_ps));
+    if (!fault && m->observer) {
+        m->observer->reconfigure(m->observer->opaque, device, config, mem_later(m->now_ps, m->resumes_ps));
     }
     return fault;
 }
@@ -142,8 +142,8 @@ void memsys_map_window(MemSys *m, uint32_t index, const MemWindow *window, mem_p
     m->windows[index] = *window;
     empty_caches(m);
     mem_memory_map_window(&m->memory, index, window);
-    if (m->trace) {
-        mem_trace_window(m->trace, index, window, mem_later(m->now_ps, m->resumes_ps));
+    if (m->observer) {
+        m->observer->window(m->observer->opaque, index, window, mem_later(m->now_ps, m->resumes_ps));
     }
 }
 
@@ -156,15 +156,15 @@ void memsys_set_timed(MemSys *m, bool timed) {
     mem_sys_enter(m, m->resumes_ps); /* it is the CPU that changes the mode, so it is past its wait */
     mem_memory_set_timed(&m->memory, timed, m->now_ps);
     use_mode(m, timed);
-    if (m->trace) {
-        mem_trace_timed(m->trace, timed, m->now_ps);
+    if (m->observer) {
+        m->observer->timed(m->observer->opaque, timed, m->now_ps);
     }
 }
 
 void memsys_reset_counters(MemSys *m) {
     mem_memory_reset_counters(&m->memory);
-    if (m->trace) {
-        mem_trace_reset_counters(m->trace);
+    if (m->observer) {
+        m->observer->reset_counters(m->observer->opaque);
     }
 }
 

@@ -16,6 +16,7 @@
 #include "../config/cpu.h"
 #include "../config/device.h"
 #include "../memory/mem_op.h"
+#include "../memory/observer.h"
 #include "../memory/window.h"
 
 #define MEM_TRACE_VERSION 1u
@@ -60,6 +61,9 @@ typedef void (*MemTraceSink)(void *opaque, const void *bytes, size_t count);
 
 /* Starts a trace: the header goes to the sink at once. */
 MemTraceWriter *mem_trace_writer_new(const MemTraceSetup *setup, MemTraceSink sink, void *opaque);
+
+/* Whoever writes what a MemSys asks and tells its memory: for memsys_set_observer(). */
+const MemObserver *mem_trace_observer(const MemTraceWriter *w);
 
 /*
  * The operation was issued at `at_ps` and the CPU stalled for `stall_ps`; of one

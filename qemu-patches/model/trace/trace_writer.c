@@ -11,6 +11,7 @@
 #include "trace_text.h"
 
 struct MemTraceWriter {
+    MemObserver observer; /* itself */
     MemTraceSink sink;
     void *opaque;
     mem_ps done_ps; /* when the last operation or record was: gaps count from here */
@@ -70,10 +71,38 @@ static uint8_t *room_for_item(MemTraceWriter *w) {
     return w->at;
 }
 
+/* ---- As an observer ---- */
+
+static void observe_operation(void *opaque, const MemOperation *op, mem_ps at_ps, mem_ps stall_ps) {
+    mem_trace_op(opaque, op, at_ps, stall_ps);
+}
+
+static void observe_window(void *opaque, uint32_t index, const MemWindow *window, mem_ps now_ps) {
+    mem_trace_window(opaque, index, window, now_ps);
+}
+
+static void observe_timed(void *opaque, bool timed, mem_ps now_ps) { mem_trace_timed(opaque, timed, now_ps); }
+
+static void observe_reset_counters(void *opaque) { mem_trace_reset_counters(opaque); }
+
+static void observe_reconfigure(void *opaque, uint32_t device, const MemDeviceConfig *config, mem_ps now_ps) {
+    mem_trace_reconfigure(opaque, device, config, now_ps);
+}
+
+const MemObserver *mem_trace_observer(const MemTraceWriter *w) { return &w->observer; }
+
 MemTraceWriter *mem_trace_writer_new(const MemTraceSetup *setup, MemTraceSink sink, void *opaque) {
     MemTraceWriter *w = mem_calloc(1, sizeof(*w));
 
     assert(setup->device_count <= MEMSYS_MAX_DEVICES);
+    w->observer = (MemObserver){
+        .opaque = w,
+        .operation = observe_operation,
+        .window = observe_window,
+        .timed = observe_timed,
+        .reset_counters = observe_reset_counters,
+        .reconfigure = observe_reconfigure,
+    };
     w->sink = sink;
     w->opaque = opaque;
     w->done_ps = setup->start_ps;

@@ -30,7 +30,7 @@ class Machine {
         }
         if (capture) {
             trace_ = mem_trace_writer_new(&setup, append, &trace);
-            memsys_set_trace(m, trace_);
+            memsys_set_observer(m, mem_trace_observer(trace_));
         }
         map(devices[0].capacity_bytes);
     }
@@ -69,7 +69,7 @@ class Machine {
     }
     void finish() {
         if (trace_) {
-            memsys_set_trace(m, nullptr);
+            memsys_set_observer(m, nullptr);
             mem_trace_writer_end(trace_, now);
             trace_ = nullptr;
         }

@@ -50,7 +50,7 @@ static void mem_trace_finish(Notifier *notifier, void *data)
     MemTrace *t = container_of(notifier, MemTrace, exit);
 
     if (t->writer) {
-        memsys_set_trace(timed_mem_memsys(), NULL);
+        memsys_set_observer(timed_mem_memsys(), NULL);
         mem_trace_writer_end(t->writer, timed_mem_now_ps());
         t->writer = NULL;
     }
@@ -77,7 +77,7 @@ static void mem_trace_start(Notifier *notifier, void *data)
     }
     setup->start_ps = timed_mem_now_ps();
     t->writer = mem_trace_writer_new(setup, mem_trace_sink, t);
-    memsys_set_trace(timed_mem_memsys(), t->writer);
+    memsys_set_observer(timed_mem_memsys(), mem_trace_observer(t->writer));
 }
 
 void mem_trace_roi(uint32_t id, const MemCounters *at_end)
