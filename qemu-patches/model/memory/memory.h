@@ -3,6 +3,11 @@
  * Everything behind the CPU's caches: local DRAM, the devices and the windows
  * through which the host sees them, and what the core has under way. All time
  * passes here; the front (front.c) decides what is asked, this when.
+ *
+ * operations.c is what each operation waits for, fill_buffers.c the lines that
+ * somebody waits for, prefetch_queue.c those that nobody does yet,
+ * line_requests.c where a line is read and written, hdm_decoder.c the windows,
+ * stall_bound.c what local accesses cost at most, state.c the rest.
  */
 #ifndef MODEL_MEMORY_H
 #define MODEL_MEMORY_H
