@@ -13,8 +13,12 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "persist.h"
+#include "seeded_bug.h"
 
 static uint64_t pages_up(uint64_t bytes) { return (bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE * SNAPSHOT_PAGE; }
 
@@ -24,7 +28,8 @@ static int file_resize(struct region *region, int fd, uint64_t bytes) {
         return -EUCLEAN;
     record.bytes = region->bytes;
     record.bytes_next = bytes;
-    file_record_write(region->log, record);
+    if (!SEEDED_BUG(NO_BOTH_SIZES))
+        file_record_write(region->log, record);
     int status = persist_resize(fd, bytes);
     if (status < 0)
         return status; /* the log fits the file whether or not its size has changed */
@@ -34,19 +39,29 @@ static int file_resize(struct region *region, int fd, uint64_t bytes) {
     return 0;
 }
 
+static bool has_size(int fd, uint64_t bytes) {
+    struct stat status;
+    return fstat(fd, &status) == 0 && (uint64_t)status.st_size == bytes && !SEEDED_BUG(NO_FAILED_SIZE);
+}
+
+/* The size that it had, if the new one cannot be made durable. */
 static int grow(struct region *region, int fd, uint64_t bytes) {
     uint64_t pages = pages_up(bytes);
     memset(region->working + region->bytes, 0, region->mapped_bytes - region->bytes); /* what lay behind the end */
     int status = arena_populate(region->working + region->mapped_bytes, pages - region->mapped_bytes);
     if (status == 0)
         status = file_resize(region, fd, bytes);
-    if (status < 0)
+    if (status < 0) {
+        if (has_size(fd, bytes))
+            (void)syscall(SYS_ftruncate, fd, region->bytes);
         return status;
+    }
     region->bytes = bytes;
     region->mapped_bytes = pages;
     return 0;
 }
 
+/* What is cut off is gone, even if the new size cannot be made durable. */
 static int cut(struct region *region, int fd, uint64_t bytes) {
     uint64_t pages = pages_up(bytes);
     int status = region_commit_locked(region, COMMIT_DURABLE);
@@ -55,7 +70,7 @@ static int cut(struct region *region, int fd, uint64_t bytes) {
     if (status < 0)
         return status;
     status = file_resize(region, fd, bytes);
-    if (status < 0)
+    if (status < 0 && !has_size(fd, bytes))
         return status;
     arena_empty(region->working + pages, region->mapped_bytes - pages);
     memset(region->working + bytes, 0, pages - bytes);
@@ -64,7 +79,7 @@ static int cut(struct region *region, int fd, uint64_t bytes) {
         memset(region->shadow + bytes, 0, region->bytes - bytes);
     region->bytes = bytes;
     region->mapped_bytes = pages;
-    return 0;
+    return status;
 }
 
 /*
