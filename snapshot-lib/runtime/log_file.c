@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "hash.h"
@@ -71,7 +72,7 @@ static int log_file_fill(int fd, const struct file_record *file, const struct pr
     log_file_format(log, protocol);
     file_record_write(log, *file);
     kernel_munmap(log.base, log.bytes);
-    return fsync(fd) < 0 ? -errno : 0;
+    return !SEEDED_BUG(NO_LOG_SYNC) && fsync(fd) < 0 ? -errno : 0;
 }
 
 /* Never over another log: that is the log of a file that had the name a moment ago, or has it now. */
@@ -110,18 +111,30 @@ static int log_file_create(const char *path, const struct file_record *file, con
     return status;
 }
 
-/* The new name must survive a power cut before anything is logged under it. */
-static void directory_sync(const char *path) {
+/*
+ * The names of log and file must survive a power cut before anything is logged. A directory that may be written but not
+ * read, or cannot be synchronised, takes the whole file system.
+ */
+static int directory_sync(const char *path, int log_fd) {
     char directory[PATH_MAX];
     snprintf(directory, sizeof(directory), "%s", path);
     char *slash = strrchr(directory, '/');
     if (slash)
         slash[slash == directory] = '\0';
     int fd = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    fsync(fd);
-    close(fd);
+    int status = fd < 0 || fsync(fd) < 0 ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    if (status == -EACCES || status == -EINVAL)
+        status = syncfs(log_fd) < 0 ? -errno : 0;
+    return SEEDED_BUG(NO_SYNC_ERROR) ? 0 : status;
+}
+
+/* Whoever made, lengthened or copied a log that was found may have been killed before it did this. */
+static int log_file_sync(const char *path, int fd, bool is_new) {
+    if (SEEDED_BUG(NO_DIRECTORY_SYNC) || (!is_new && SEEDED_BUG(NO_FOUND_SYNC)))
+        return 0;
+    return !is_new && fsync(fd) < 0 ? -errno : directory_sync(path, fd);
 }
 
 static int log_file_map(struct region *region, unsigned flags) {
@@ -147,7 +160,8 @@ int log_file_open(struct region *region, const char *data_path, unsigned flags) 
     if (snprintf(path, sizeof(path), "%s.snapshot-log", data_path) >= (int)sizeof(path))
         return -ENAMETOOLONG;
     region->log_fd = open(path, O_RDWR | O_CLOEXEC);
-    if (region->log_fd < 0 && errno == ENOENT) {
+    bool is_new = region->log_fd < 0 && errno == ENOENT;
+    if (is_new) {
         const struct file_identity *identity = &region->identity;
         struct file_record file = {.bytes = region->bytes,
                                    .bytes_next = region->bytes,
@@ -156,10 +170,11 @@ int log_file_open(struct region *region, const char *data_path, unsigned flags) 
         region->log_fd = log_file_create(path, &file, region->protocol);
         if (region->log_fd < 0)
             return region->log_fd;
-        directory_sync(path);
     } else if (region->log_fd < 0)
         return -errno;
     int status = log_file_lock(path, region->log_fd);
+    if (status == 0)
+        status = log_file_sync(path, region->log_fd, is_new);
     return status < 0 ? status : log_file_map(region, flags);
 }
 
@@ -192,7 +207,7 @@ static bool log_file_says_nothing(int fd) {
 /*
  * A log beside a file that has nothing in it belonged to an earlier file of that name: one that was deleted, or emptied
  * by a program that knows nothing of logs. But a sparse copy has nothing in it either while its log has the only copy
- * of the commits: what another file's log says is never thrown away.
+ * of the commits: what another file's log says is never thrown away. That the file was emptied is durable first.
  */
 int log_file_discard_stale(const struct region *region, const struct stat *data) {
     char path[PATH_MAX];
@@ -206,8 +221,10 @@ int log_file_discard_stale(const struct region *region, const struct stat *data)
     int status = log_file_lock(path, fd);
     bool is_of_another = file_record_is_of_another(fd, &region->identity);
     bool says_nothing = SEEDED_BUG(DISCARD_UNASKED) || log_file_says_nothing(fd);
-    if (status == 0 && (is_of_another ? says_nothing : data->st_size == 0))
-        status = unlink(path) < 0 ? -errno : 0;
+    if (status == 0 && (is_of_another ? says_nothing : data->st_size == 0)) {
+        bool is_early = SEEDED_BUG(LOG_DELETE_EARLY);
+        status = (!is_early && syscall(SYS_fsync, region->lock_fd) < 0) || unlink(path) < 0 ? -errno : 0;
+    }
     close(fd);
     return status;
 }
@@ -223,7 +240,7 @@ static int log_file_grow_locked(struct region *region, uint64_t chunk_count) {
         return -ENOSPC;
     uint64_t old_bytes = region->log.bytes;
     int status = -posix_fallocate(region->log_fd, (off_t)old_bytes, (off_t)(bytes - old_bytes));
-    if (status < 0 || fsync(region->log_fd) < 0) {
+    if (status < 0 || (!SEEDED_BUG(NO_GROWTH_SYNC) && fsync(region->log_fd) < 0)) {
         (void)!ftruncate(region->log_fd, (off_t)old_bytes);
         return -ENOSPC;
     }

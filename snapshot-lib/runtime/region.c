@@ -163,6 +163,13 @@ static int region_lock(struct region *region, const struct open_request *request
     return S_ISREG(status.st_mode) ? file_lock(region, request) : -EINVAL;
 }
 
+/* Commits rely on the size, and whoever gave it, or copied the file, need not have made it durable. */
+static int size_sync(int fd, uint64_t bytes) {
+    if (bytes == 0 || SEEDED_BUG(NO_SIZE_SYNC))
+        return 0;
+    return syscall(SYS_fsync, fd) < 0 ? -errno : 0; /* not the call that commits */
+}
+
 /* With the lock: nobody resizes the file now. */
 static int region_size(struct region *region, const struct open_request *request) {
     struct stat status;
@@ -176,6 +183,8 @@ static int region_size(struct region *region, const struct open_request *request
     region->mapped_bytes = (region->bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE * SNAPSHOT_PAGE;
     region->span_bytes = span_for(region->bytes > request->room_bytes ? region->bytes : request->room_bytes);
     int result = file_identity_read(request->fd, &region->identity);
+    if (result == 0)
+        result = size_sync(request->fd, region->bytes);
     if (result < 0 || (request->flags & SNAPSHOT_ADOPT && !SEEDED_BUG(DISCARD_UNASKED)))
         return result; /* a log to adopt is not stale, however little the copy of the file has */
     return log_file_discard_stale(region, &status);
