@@ -222,6 +222,14 @@ def test_links_lead_somewhere(path: Path) -> None:
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+def test_files_of_tests_that_a_document_names_exist(path: Path) -> None:
+    """From the clone's folder, or from that of the part which the document is about."""
+    named = set(re.findall(r"(?<![\w/-])tests/[\w/.-]+\.(?:py|sh|cpp|hpp|c)\b", path.read_text()))
+    homes = (REPO, REPO / "snapshot-lib", REPO / "qemu-patches/model")
+    assert [name for name in named if not any((home / name).exists() for home in homes)] == []
+
+
 def test_ci_runs_the_readmes_test_command() -> None:
     assert "\nexec make test\n" in (REPO / ".ci" / "run").read_text()
     assert "make test" in commands("make")

@@ -30,7 +30,6 @@ CELL_CHARACTERS_MAX = 300
 TO_BE_REWRITTEN: set[str] = {
     "calibration.md",
     "figures.md",
-    "qemu.md",
     "snapshot.md",
     "studies.md",
 }
