@@ -50,6 +50,12 @@ def test_a_base_may_have_a_base_and_be_one_that_ships(small_manifest: Path) -> N
     assert quick.base == "kv-ycsb"
 
 
+def test_a_folder_of_the_same_name_is_no_manifest(small_manifest: Path) -> None:
+    """A program's, say, or that of results."""
+    (small_manifest.parent / "kv-ycsb-quick").mkdir()
+    assert bases.find("kv-ycsb-quick", small_manifest.parent).suffix == ".toml"
+
+
 def test_what_a_base_takes_along_stays_where_it_is(tmp_path: Path, small_manifest: Path) -> None:
     (small_manifest.with_name("data.txt")).write_text("of the base")
     small_manifest.write_text(MANIFEST + '[program]\nfiles = ["data.txt"]\n')
@@ -68,7 +74,7 @@ def test_what_a_base_takes_along_stays_where_it_is(tmp_path: Path, small_manifes
         ('base = "back.toml"', "it goes in a circle, derived.toml -> back.toml -> derived.toml; remove it"),
         ("base = 3", "key 'base': 3 is no name of a manifest; write it as 'btree'"),
         ('base = ""', "key 'base': '' is no name of a manifest"),
-        ('base = "."', "cannot read {folder}: Is a directory"),
+        ('base = "."', "key 'base': no manifest '.'; give the path of a .toml file or one of: btree, "),
         ('base = "small.toml"\nscael = 3', "unknown key 'scael'; did you mean 'scale'?"),
         (
             'base = "small.toml"\nmatrix.sede = []',

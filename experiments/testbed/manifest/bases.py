@@ -22,7 +22,7 @@ def shipped() -> list[Path]:
 def find(name: str, folder: Path = Path()) -> Path:
     """The file of a manifest given by its path from `folder`, or by the name of one that ships."""
     path = folder / name
-    if path.suffix == ".toml" or kind_of(path):
+    if path.suffix == ".toml" or kind_of(path) in ("file", "other"):
         return path
     for one in shipped():
         if one.stem == name:
