@@ -6,7 +6,8 @@ What is counted:
 - Prose is what is no code block (between fences or indented by four spaces), no heading, no comment and no table.
 - A block is a paragraph or an item of a list; no sentence goes beyond its block.
 - A sentence ends with its block, and at `.`, `?` or `!` (and what closes a quotation, a bracket or emphasis after it)
-  before a space and anything but a lower-case letter. A title in bold at the begin of a block ("**Scale.**") is none.
+  before a space and anything but a lower-case letter. The full stop of an abbreviation ("e.g. Linux") ends none. A
+  title in bold at the begin of a block ("**Scale.**") is none.
 - A word is what stands between spaces and has a letter or a digit. Inline code is one word, a link counts as its text.
 - The 90th percentile is the least length that nine of ten sentences do not exceed.
 """
@@ -38,6 +39,7 @@ INLINE_CODE = re.compile(r"(`+)(?P<code>.+?)\1", re.DOTALL)
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 ITEM = re.compile(r"^ {0,3}(?:[-*+]|\d+\.) +")
 BOLD_TITLE = re.compile(r"^\*\*[^*]+[.:]\*\*\s*")
+ABBREVIATION = re.compile(r"\b(e\.g|i\.e|cf|vs)\.", re.IGNORECASE)
 SENTENCE_END = re.compile(r"(?<=[.?!])[)\"”*_]*\s+(?![a-z])")
 UNESCAPED_BAR = re.compile(r"(?<!\\)\|")
 
@@ -66,9 +68,14 @@ def blocks(text: str) -> list[str]:
     return [" ".join(lines) for lines in found if lines]
 
 
+def plain(block: str) -> str:
+    """Without a title, and with no full stop but those that end a sentence or stand within a word."""
+    shown = LINK.sub(r"\1", INLINE_CODE.sub("CODE", block))
+    return ABBREVIATION.sub(r"\1", BOLD_TITLE.sub("", shown))
+
+
 def sentences(text: str) -> list[str]:
-    plain = [LINK.sub(r"\1", INLINE_CODE.sub("CODE", block)) for block in blocks(text)]
-    parts = [part for block in plain for part in SENTENCE_END.split(BOLD_TITLE.sub("", block))]
+    parts = [part for block in blocks(text) for part in SENTENCE_END.split(plain(block))]
     return [part for part in parts if words(part) > 0]
 
 
@@ -123,6 +130,11 @@ def test_sentences_end_at_full_stops_and_with_their_block() -> None:
 
 def test_a_full_stop_before_a_small_letter_ends_nothing() -> None:
     assert len(sentences("The file kvs.c. it is, and no. of them.")) == 1
+
+
+def test_an_abbreviation_ends_nothing_before_a_capital_either() -> None:
+    assert [words(s) for s in sentences("See a page, e.g. Linux (i.e. Debian). Cf. Redis vs. LMDB.")] == [7, 4]
+    assert len(sentences("It has no legs. Redis has.")) == 2
 
 
 def test_code_is_one_word_and_a_link_its_text() -> None:
