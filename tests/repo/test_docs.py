@@ -222,6 +222,35 @@ def test_links_lead_somewhere(path: Path) -> None:
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
+def anchors(text: str) -> set[str]:
+    """Those of a page's headings: small letters and digits, a hyphen for each space, nothing of code's quotes."""
+    headings = re.findall(r"^#+ +(.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def links_to_no_heading(path: Path) -> list[str]:
+    found = re.findall(r"\]\(([^)#:]*)#([^)]+)\)", path.read_text())
+    pages = [(path.parent / name if name else path, anchor) for name, anchor in found]
+    return [f"{page.name}#{anchor}" for page, anchor in pages if anchor not in anchors(page.read_text())]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+def test_links_to_headings_lead_to_one(path: Path) -> None:
+    assert links_to_no_heading(path) == []
+
+
+def test_a_link_to_a_heading_that_is_gone_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# What `a b` is\n```\n# code\n```\n[1](#what-a-b-is) [2](page.md#code) [3](page.md#gone)\n")
+    assert links_to_no_heading(page) == ["page.md#code", "page.md#gone"]
+
+
+def test_the_index_has_one_line_for_each_page() -> None:
+    text = (REPO / "docs" / "README.md").read_text().partition("## What each page is for")[2]
+    listed = re.findall(r"^\| \[\w[\w-]*\]\(([^)#]+)\)", text, re.MULTILINE)
+    assert sorted(listed) == [path.name for path in DOCUMENTS if path.parent.name == "docs" and path.stem != "README"]
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
 def test_files_of_tests_that_a_document_names_exist(path: Path) -> None:
     """From the clone's folder, or from that of the part which the document is about."""
