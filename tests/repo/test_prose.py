@@ -30,7 +30,6 @@ CELL_CHARACTERS_MAX = 300
 # that is in it and passes fails), and none joins it.
 TO_BE_REWRITTEN: set[str] = {
     "snapshot.md",
-    "studies.md",
 }
 
 FENCED = re.compile(r"^```.*?^```[^\n]*$", re.MULTILINE | re.DOTALL)
