@@ -26,12 +26,6 @@ MEDIAN_WORDS_MAX = 15
 P90_WORDS_MAX = 26
 CELL_CHARACTERS_MAX = 300
 
-# Pages written before this test, in the longer sentences of their time. A page that is rewritten leaves the list (one
-# that is in it and passes fails), and none joins it.
-TO_BE_REWRITTEN: set[str] = {
-    "snapshot.md",
-}
-
 FENCED = re.compile(r"^```.*?^```[^\n]*$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 INLINE_CODE = re.compile(r"(`+)(?P<code>.+?)\1", re.DOTALL)
@@ -103,14 +97,7 @@ def faults(text: str) -> list[str]:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: str(p.relative_to(REPO)))
 def test_pages_read_easily(path: Path) -> None:
     said = faults(path.read_text())
-    if path.name in TO_BE_REWRITTEN:
-        assert said, f"{path.name} reads easily now: take it out of TO_BE_REWRITTEN"
-    else:
-        assert said == [], "\n".join(said)
-
-
-def test_the_pages_to_be_rewritten_exist() -> None:
-    assert TO_BE_REWRITTEN - {path.name for path in DOCUMENTS} == set()
+    assert said == [], "\n".join(said)
 
 
 def test_code_headings_tables_and_comments_are_no_sentences() -> None:
