@@ -143,7 +143,8 @@ def test_exec_runs_a_program_of_the_host(tmp_path: Path, options: list[str]) -> 
     assert done.returncode == 42, done.stderr
     assert done.stdout == "read some words\n"
     assert "to stderr\n" in done.stderr
-    assert "cxl-writes" in done.stderr or "cxl-reads" in done.stderr
+    assert "of the region of interest went" in done.stderr
+    assert "cxl writes" in done.stderr or "cxl reads" in done.stderr
     data = json.loads((tmp_path / "out.json").read_text())
     assert (data["outcome"], data["exit_status"]) == ("failed", 42)
     assert data["counters"]["loads"] > 0
