@@ -7,9 +7,8 @@
 //  - A size, and what was written by system calls, is as before or after until the file itself is synchronised.
 //  - A line stored through a mapping is durable with the next fence, as MAP_SYNC promises on DAX; but where the size is
 //    not, what lies behind it is gone: that the fault of such a mapping makes the size durable too is not relied on.
-//  - Ordered: names and sizes are as after some number of steps, and any synchronisation makes all before it durable,
-//  as
-//    the journals of ext4 and XFS do (Pillai et al., OSDI 2014, table 1).
+//  - Ordered: names and sizes are as after some number of steps, and any synchronisation makes all before it durable.
+//    So do the journals of ext4 and XFS (Pillai et al., OSDI 2014, table 1).
 #pragma once
 
 #include <array>

@@ -34,8 +34,7 @@ from ..results import results as results_module
 from ..run.runner import drive, keep_failure, run_with_bar
 from ..studies import sweep as sweep_module
 from ..studies.bench import run_bench
-from . import presentation as demo_module
-from . import result_commands, tables
+from . import presentation, result_commands, tables
 from .options import Json, Scale, Scheduler, Tls, TrustNetwork
 from .pages import with_page
 
@@ -102,7 +101,7 @@ def run(
         return
     session = open_session(scheduler=scheduler)
     done = run_with_bar(runs, session, results_root())
-    demo_module.show_manifest(manifests.load(path, divisor), path, done)
+    presentation.show_manifest(manifests.load(path, divisor), path, done)
     tables.show_shares_of_results(done)
     tables.save_json(json, [result.data for result in done])
 
@@ -139,7 +138,7 @@ def sweep(
         return
     rows = sweep_module.run_sweep(path, grid, trace)
     tables.show_sweep(rows, path.stem)
-    demo_module.show_replays(path, rows)
+    presentation.show_replays(path, rows)
     tables.save_json(json, [row.row() for row in rows])
     if csv:
         outputs.write(csv, sweep_module.csv_text(rows))
@@ -169,7 +168,7 @@ def latency(json: Json = None, manifest: ManifestName = "latency") -> None:
 
     Fails (status 1) if any is off by more than 1 %.
     """
-    rows = demo_module.measure_latency(open_session(), manifest)
+    rows = presentation.measure_latency(open_session(), manifest)
     tables.save_json(json, [row.as_data() for row in rows])
     if not all(row.ok for row in rows):
         raise RunFailed("a latency is off by more than 1 % from the model's closed form")
@@ -198,7 +197,7 @@ def calibrate(
 
       testbed calibrate --quick --json calibration.json
     """
-    verdicts = demo_module.show_calibration(open_session(scheduler=scheduler), devices or [], quick)
+    verdicts = presentation.show_calibration(open_session(scheduler=scheduler), devices or [], quick)
     tables.save_json(json, [verdict.as_data() for verdict in verdicts])
     broken = [verdict.judged.what for verdict in verdicts if verdict.broken]
     if broken:
@@ -360,7 +359,7 @@ def figures(
         runs = figures_module.needed(names or [], scale)
         result_commands.show_many_runs(runs, f"runs at scale {scale}", json, bool(scheduler))
         return
-    tables.save_json(json, demo_module.draw_figures(open_session(scheduler=scheduler), names or [], scale).as_data())
+    tables.save_json(json, presentation.draw_figures(open_session(scheduler=scheduler), names or [], scale).as_data())
 
 
 @app.command()
@@ -448,7 +447,7 @@ def bench(json: Json = Path("build/bench.json")) -> None:
 @app.command()
 def demo(json: Json = None) -> None:
     """What `make testbed` ends with: the latency table, the KV table and the figure."""
-    tables.save_json(json, demo_module.run_demo(open_session()))
+    tables.save_json(json, presentation.run_demo(open_session()))
 
 
 result_commands.register(app)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `make testbed` shows: the latency table, the KV table, the figure."""
+"""What commands show of their results: the table or figure that fits them. `make testbed` shows three of these."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -57,7 +57,7 @@ def show_latency(rows: Sequence[Row], title: str) -> None:
 def show_time_shares(rois: Sequence[Mapping[str, Any]], console: Console = out) -> None:
     """Where the time of the last region of interest went, as a table with bars; of no region, nothing."""
     found = time_shares.shares(rois[-1:])
-    if found and found[0].of_ps:
+    if found[0].of_ps:
         cells = [(s.place.name, show_time(s.time_ps), f"{s.percent:.1f} %", s.bar) for s in found if s.time_ps]
         title = f"where the {show_time(found[0].of_ps)} of the region of interest went"
         show(title, ("", "time", "share", ""), cells, console, left=(0, 3))
