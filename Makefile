@@ -17,7 +17,7 @@ test: .venv/provisioned ## every check: lint, native tests under sanitizers, uni
 	@tests/lint.sh
 	@tests/native.sh
 	@$(PYTHON) -m testbed build
-	@$(PYTHON) -m pytest
+	@tests/python.sh
 
 lint: .venv/provisioned ## formatting, types and style of every language here
 	@tests/lint.sh

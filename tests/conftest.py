@@ -2,7 +2,8 @@
 """What the tests share: a mock guest, short manifests, and the real session for tests marked `guest`."""
 
 import asyncio
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,8 +32,25 @@ engine = ["snapshot", "pmdk", "volatile"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests without a guest first: they are quick and say more precisely what is wrong."""
-    items.sort(key=lambda item: item.get_closest_marker("guest") is not None)
+    """Tests without a guest first: they are quick and say more precisely what is wrong.
+
+    Beside each other (tests/python.sh) the files that take longest come first, so that the last ones end together.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        slow = {item.path for item in items if item.get_closest_marker("guest") or item.path.parent.name == "cluster"}
+        items.sort(key=lambda item: item.path not in slow)
+    else:
+        items.sort(key=lambda item: item.get_closest_marker("guest") is not None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Running guests are found by their folders there: not those of a user, nor of tests beside these."""
+    folder = str(tmp_path_factory.mktemp("tmp"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", folder)
+        patch.setattr("tempfile.tempdir", folder)
+        yield
 
 
 @dataclass

@@ -10,6 +10,7 @@ least=95
 
 mkdir -p "$build"
 cmake -G Ninja -S "$model" -B "$build" -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
+    -DCMAKE_C_COMPILER_LAUNCHER="$PWD/tests/ccached.sh" -DCMAKE_CXX_COMPILER_LAUNCHER="$PWD/tests/ccached.sh" \
     -DTESTBED_COVERAGE=ON -DTESTBED_SANITIZE= >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
 ninja --quiet -C "$build" model_tests
 rm -f "$build"/*.profraw
@@ -21,7 +22,9 @@ for test in "$build"/test_*; do
     fi
 done
 llvm-profdata-19 merge -o "$build/all.profdata" "$build"/*.profraw
-covered() { llvm-cov-19 "$1" -instr-profile="$build/all.profdata" "${objects[@]}" "${@:2}"; }
+covered() {
+    llvm-cov-19 "$1" -compilation-dir="$PWD/$build" -instr-profile="$build/all.profdata" "${objects[@]}" "${@:2}"
+}
 if [[ $# -gt 0 ]]; then
     covered show --show-line-counts-or-regions=false "$model/$1" | grep -E '^ +[0-9]+\| +0\|' || echo "$1: every line"
     exit

@@ -7,8 +7,9 @@ cd "$(dirname "$0")/.."
 for part in qemu-patches/model snapshot-lib; do
     build=build/native/$(basename "$part")
     mkdir -p "$build"
-    cmake -G Ninja -S "$part" -B "$build" -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 >"$build.log" 2>&1 ||
-        { cat "$build.log" >&2; exit 1; }
+    cmake -G Ninja -S "$part" -B "$build" -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
+        -DCMAKE_C_COMPILER_LAUNCHER="$PWD/tests/ccached.sh" -DCMAKE_CXX_COMPILER_LAUNCHER="$PWD/tests/ccached.sh" \
+        >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
     ninja --quiet -C "$build"
     ctest --test-dir "$build" --parallel "$(nproc)" --output-on-failure --no-tests=error
 done

@@ -196,6 +196,7 @@ def test_the_lock_of_a_real_apt_is_waited_for(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.alone  # this clone's package is installed anew
 def test_a_provisioned_host_is_not_changed() -> None:
     """`make test` has provisioned this host, so the playbook must find nothing to do and need no root."""
     done = subprocess.run([REPO / "ansible" / "bootstrap.sh"], capture_output=True, text=True)

@@ -205,10 +205,3 @@ def test_headers_declare_everything_once() -> None:
             bad += [f"{relative(path)}: {what} {times} times" for what, times in counted.items() if times > 1]
     assert seen > 400
     assert bad == []
-
-
-def test_times_of_the_model_carry_their_unit_last() -> None:
-    """tests/unit/test_profiles.py holds the runner's profiles to these names."""
-    names = re.findall(r'P\(TIME, [\w.]+, "([\w-]+)"', (REPO / "qemu-patches/model/config/params.c").read_text())
-    assert len(names) > 15
-    assert [name for name in names if not name.endswith("-ps")] == []

@@ -51,11 +51,21 @@ be_worker() { # FOLDER NUMBER
     "${sshd[@]}" 2>"$1/sshd.log"
 }
 
+# What earlier hosts left; those that run beside these have processes.
+remove_empty_cgroups() {
+    local group
+    for group in "$cgroups/$cgroup_prefix"*; do
+        if grep -qs '^populated 0' "$group/cgroup.events"; then
+            find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || true
+        fi
+    done
+}
+
 # A control group that systemd will see as the root.
 enter_cgroup() { # FOLDER SSHD...
     local group=$cgroups/$cgroup_prefix$BASHPID-$RANDOM
     [[ $(stat -fc %T "$cgroups") == cgroup2fs ]] || mount -t cgroup2 cgroup2 "$cgroups"
-    find "$cgroups" -depth -path "$cgroups/$cgroup_prefix*" -type d -exec rmdir {} + 2>/dev/null || true
+    remove_empty_cgroups
     until mkdir -p "$group" && echo 0 >"$group/cgroup.procs"; do sleep 0.05; done 2>/dev/null
     exec unshare --cgroup "$0" --systemd "$@"
 }

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The Python tests, guests included: one file of them for each core at a time, then those that nothing may run beside.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+worker_mib=4096 # two guests with their media, and what a test holds of its own
+python=.venv/bin/python
+
+free_mib=$(awk '$1 == "MemAvailable:" { print int($2 / 1024) }' /proc/meminfo)
+# The socket of a guest in a test's folder has a path of less than 108 bytes.
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/tests.XXXX")
+cores=$(nproc) fit=$((free_mib / worker_mib))
+workers=$((fit < 1 ? 1 : fit < cores ? fit : cores))
+status=0
+$python -m pytest -m "not alone" --basetemp "$scratch/t" --numprocesses "$workers" --dist loadfile --no-loadscope-reorder --durations 10 "$@" || status=$?
+$python -m pytest -m alone || status=$?
+[ $status != 0 ] || rm -r "$scratch" # else what failed can be looked at
+exit $status
