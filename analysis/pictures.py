@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The pictures of the documents: `python -m analysis.pictures` draws them into docs/pictures/.
 
-They are drawn from what stands here and in the documents alone, so that their bytes are the same everywhere;
-tests/repo/test_pictures.py says when one that is committed is not what this draws.
+They are drawn from what stands here and in experiments/quick.csv (quick_numbers.py) alone, so that their bytes are the
+same everywhere; tests/repo/test_pictures.py says when one that is committed is not what this draws.
 """
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from testbed import outputs
 from testbed.paths import REPO
+
+from . import quick_numbers
 
 FOLDER = REPO / "docs" / "pictures"
 FONT = "font-family='sans-serif'"
@@ -105,13 +106,19 @@ def write_timeline() -> str:
     return picture(832, 236, "A write in time: accepted, completed, durable", parts)
 
 
-# Of the README's block: workload, Snapshot's speedup over PMDK, the published one, a star if that is not comparable.
-KV_ROW = re.compile(r"^([A-G]) +([\d.]+) \(([\d.]+)\)(\*?) +[\d.]+ ms$", re.MULTILINE)
+def kv_rows() -> list[tuple[str, float, float, str]]:
+    """Workload, Snapshot's speedup over PMDK, the published one, a star if that is not comparable."""
+    numbers = {(c.group.partition(",")[0].removeprefix("kv "), c.what): c for c in quick_numbers.load().of("kv-ycsb")}
+    rows = []
+    for workload in dict.fromkeys(workload for workload, _ in numbers):
+        pmdk, snapshot = numbers[workload, "pmdk"], numbers[workload, "snapshot"]
+        star = "" if snapshot.comparable else "*"
+        rows.append((workload, pmdk.ours / snapshot.ours, pmdk.published / snapshot.published, star))
+    return rows
 
 
 def kv_speedups() -> str:
-    """Snapshot over PMDK, ours beside the published: what `make testbed` prints, as the README has it."""
-    rows = KV_ROW.findall((REPO / "README.md").read_text())
+    """Snapshot over PMDK, ours beside the published."""
     base, pixels_per_unit = 200, 14
     parts = [line(50, base, 800, base), text(425, 18, "KV store under YCSB: times faster than PMDK", 13)]
     for units in (5, 10):
@@ -120,13 +127,13 @@ def kv_speedups() -> str:
             f"<line x1='50' y1='{y}' x2='800' y2='{y}' stroke='#dddddd'/>",
             text(42, y + 4, str(units), 11, GREY, "end"),
         ]
-    for index, (workload, ours, published, star) in enumerate(rows):
+    for index, (workload, ours, published, star) in enumerate(kv_rows()):
         x = 70 + index * 104
         for shift, times, fill in ((0, ours, HOST), (34, published, DEVICE)):
-            height = round(float(times) * pixels_per_unit)
+            height = round(times * pixels_per_unit)
             parts += [
                 box(x + shift, base - height, 30, height, fill),
-                text(x + shift + 15, base - height - 4, times, 11),
+                text(x + shift + 15, base - height - 4, f"{times:.2f}", 11),
             ]
         parts.append(text(x + 32, base + 16, workload + star, 12))
     parts += [box(560, 30, 12, 12, HOST), text(578, 40, "measured here", 11, INK, "start")]

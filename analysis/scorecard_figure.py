@@ -25,24 +25,36 @@ NOTES = (
 
 def drawn(comparisons: Sequence[Comparison], tests: Sequence[causes.Tested], folder: Path) -> Drawn:
     """The figure, and beside it NAME.csv with a row for each number and its cause."""
-    figures = list(dict.fromkeys(c.figure for c in comparisons if c.comparable))
-    cards = {name: score([c for c in comparisons if c.figure == name]) for name in figures}
-    whole = score(comparisons)
-    rows: list[list[Cell]] = [[name, *card.counts] for name, card in {**cards, "all": whole}.items()]
-    lines = plotting.aligned([list(COLUMNS), *([str(cell) for cell in row] for row in rows)])
-    tested = _tested(comparisons, tests)
+    whole, rows = score(comparisons), _rows(comparisons)
     told = [f"{t.comparison.figure}: {t.comparison.group}, {t.comparison.what}: {t.sentence}" for t in tests]
-    text = "\n".join([whole.text, *lines, *tested, *NOTES, *told])
+    text = "\n".join([*summary(comparisons, tests), *NOTES, *told])
     return Drawn(
         name=NAME,
         title="Scorecard: every published number and ours",
         caption=f"{whole.text}. Each mark is a published number; shaded: within 10 %, 25 % and a factor of 2.",
-        notes=(*tested, *NOTES),
+        notes=(*_tested(comparisons, tests), *NOTES),
         columns=COLUMNS,
         rows=rows,
         comparisons=(),
-        files=plotting.write(_figure(comparisons, figures), folder / NAME, text, whole.columns, whole.rows),
+        files=plotting.write(
+            _figure(comparisons, _figures(comparisons)), folder / NAME, text, whole.columns, whole.rows
+        ),
     )
+
+
+def summary(comparisons: Sequence[Comparison], tests: Sequence[causes.Tested]) -> list[str]:
+    """The counts of all figures as lines of text, then what has a tested cause."""
+    rows = [[str(cell) for cell in row] for row in _rows(comparisons)]
+    return [score(comparisons).text, *plotting.aligned([list(COLUMNS), *rows]), *_tested(comparisons, tests)]
+
+
+def _figures(comparisons: Sequence[Comparison]) -> list[str]:
+    return list(dict.fromkeys(c.figure for c in comparisons if c.comparable))
+
+
+def _rows(comparisons: Sequence[Comparison]) -> list[list[Cell]]:
+    cards = {name: score([c for c in comparisons if c.figure == name]) for name in _figures(comparisons)}
+    return [[name, *card.counts] for name, card in {**cards, "all": score(comparisons)}.items()]
 
 
 def _tested(comparisons: Sequence[Comparison], tests: Sequence[causes.Tested]) -> tuple[str, str]:

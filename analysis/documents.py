@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the documents show of results.
+
+`python -m analysis.documents` makes it anew from the figures in build/figures. First experiments/quick.csv, then from
+that alone the parts of docs/figures.md between two marks, and the pictures. So tests can tell without a run when a
+document is not of the committed numbers, and these not of the committed digests.
+
+`python -m analysis.documents studies` does so with what has no published numbers: what `testbed figures studies` has
+printed, and tables of the results of `testbed run NAME`. Their results have no committed digests. So the pages name
+those of the figures that were there, and a test asks for a word when others are now.
+"""
+
+import sys
+
+from testbed import outputs
+from testbed.errors import TestbedError
+from testbed.paths import REPO, results_root
+
+from . import markdown, pictures, quick_numbers, ratio_tables, scorecard_figure, study_tables
+from .quick_numbers import Numbers
+
+COMMAND = "analysis.documents"
+STUDIES_COMMAND = f"{COMMAND} studies"
+FIGURES = REPO / "docs" / "figures.md"
+STUDIES = tuple(REPO / "docs" / name for name in ("studies.md", "snapshot.md", "programs.md"))
+
+
+def counts(numbers: Numbers) -> str:
+    """The scorecard's counts, as its figure prints them."""
+    lines = scorecard_figure.summary(numbers.comparisons, list(numbers.best.values()))
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def part(name: str, numbers: Numbers) -> str:
+    """A part of a document: `counts`, or the table of ratios of a figure."""
+    return counts(numbers) if name == "counts" else ratio_tables.table(numbers, name)
+
+
+def written(text: str, numbers: Numbers) -> str:
+    """The document with its parts made anew."""
+    return markdown.with_parts(text, COMMAND, lambda name: part(name, numbers))
+
+
+def update() -> None:
+    numbers = quick_numbers.gathered()
+    outputs.write(quick_numbers.PATH, quick_numbers.text_of(numbers, quick_numbers.digest_of_digests()))
+    numbers = quick_numbers.load()
+    outputs.write(FIGURES, written(FIGURES.read_text(), numbers))
+    pictures.draw_all(pictures.FOLDER)
+
+
+def study(name: str) -> str:
+    """A part of a page of studies: a table of results, or what a study printed."""
+    return study_tables.table(name, results_root()) if name in study_tables.TABLES else study_tables.text(name)
+
+
+def update_studies() -> None:
+    for page in STUDIES:
+        outputs.write(page, markdown.with_parts(page.read_text(), STUDIES_COMMAND, study))
+
+
+def main(words: list[str]) -> int:
+    if words not in ([], ["studies"]):
+        print(f"usage: python -m {COMMAND} [studies]", file=sys.stderr)
+        return 2
+    try:
+        (update_studies if words else update)()
+    except TestbedError as error:
+        print(f"{COMMAND}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The numbers of all figures at quick scale, committed: experiments/quick.csv, from which the documents are made.
+
+A row is a published number, ours, and the tested cause that explains most of the difference. They come from the
+results that the figures in build/figures were drawn from. Each of these must be what experiments/quick.sha256 says,
+and the file states the digest of that one. So when measurements move, this file is known to be of others.
+"""
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import TestbedError
+from testbed.paths import EXPERIMENTS, results_root
+from testbed.results import results
+from testbed.results.results import Result
+
+from . import causes, figures, scorecard_figure, verify
+from .causes import Cause, Tested
+from .drawn import Comparison
+
+SCALE = "quick"
+PATH = EXPERIMENTS / f"{SCALE}.csv"
+OF = "# Of the results that experiments/quick.sha256 knows, itself of SHA-256 "
+COLUMNS = ("figure", "group", "number", "unit", "ours", "published", "comparable", "cause", "run", "then")
+REMEDY = "make figures, then .venv/bin/python -m analysis.documents"
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What the figures compare, and of each number the test of a cause that explains most."""
+
+    comparisons: Sequence[Comparison]
+    best: Mapping[tuple[str, str, str], Tested]
+
+    def of(self, figure: str) -> list[Comparison]:
+        return [c for c in self.comparisons if c.figure == figure]
+
+
+def digest_of_digests() -> str:
+    return hashlib.sha256(verify.file_of(SCALE).read_bytes()).hexdigest()
+
+
+# ---- From results ----
+
+
+def gathered(folder: Path = figures.FOLDER) -> Numbers:
+    """From the figures in `folder` and the results that they name."""
+    index = _index(folder / figures.INDEX)
+    sources = {figure["name"]: list(_sources(figure["results"])) for figure in index["figures"]}
+    check_digests([r for found in sources.values() for r in found], verify.load(verify.file_of(SCALE)))
+    compared = [Comparison(**c | {"cause": ""}) for figure in index["figures"] for c in figure["comparisons"]]
+    numbers = causes.numbers_of(sources[scorecard_figure.NAME])
+    return Numbers(compared, causes.best(causes.tested(compared, numbers, causes.load())))
+
+
+def _index(path: Path) -> dict[str, Any]:
+    try:
+        index: dict[str, Any] = json.loads(path.read_text())
+        names = {figure["name"] for figure in index["figures"]}
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise TestbedError(f"{path} has no figures ({type(error).__name__}): {REMEDY}") from error
+    if index["scale"] != SCALE or scorecard_figure.NAME not in names:
+        raise TestbedError(f"{path} has not all figures at scale {SCALE}: {REMEDY}")
+    return index
+
+
+def _sources(named: Iterable[dict[str, str]]) -> Iterable[Result]:
+    for source in named:
+        yield results.load(results_root() / source["manifest"] / f"{source['label']}-{source['digest']}.json")
+
+
+def check_digests(found: Iterable[Result], committed: Mapping[str, str]) -> None:
+    """Each result measured what the committed digests say."""
+    for result in found:
+        name = f"{result.data['manifest']}/{result.path.stem.rpartition('-')[0]}"
+        if committed.get(name) != verify.digest(result):
+            raise TestbedError(
+                f"{result.path} is not what {verify.file_of(SCALE)} says of {name}: testbed verify says what moved, "
+                "testbed verify --update takes it over"
+            )
+
+
+# ---- As a file ----
+
+
+def text_of(numbers: Numbers, digest: str) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for c in numbers.comparisons:
+        test = numbers.best.get((c.figure, c.group, c.what))
+        explained = (test.cause.text, test.run, f"{test.then:.6g}") if test else ("", "", "")
+        values = (f"{c.ours:.6g}", f"{c.published:.6g}", "yes" if c.comparable else "no")
+        writer.writerow((c.figure, c.group, c.what, c.unit, *values, *explained))
+    return f"{verify.LICENSE}{OF}{digest}.\n{out.getvalue()}"
+
+
+def load(path: Path = PATH) -> Numbers:
+    lines = _lines(path)
+    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    try:
+        made = [(_comparison(row), row) for row in rows]
+        tests = [_tested(comparison, row) for comparison, row in made if row["run"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise TestbedError(f"{path} is damaged ({error}): {REMEDY}") from error
+    return Numbers([comparison for comparison, _ in made], causes.best(tests))
+
+
+def stated_digest(path: Path = PATH) -> str:
+    """Of which experiments/quick.sha256 the file is."""
+    found = [line.removeprefix(OF).rstrip(".") for line in _lines(path) if line.startswith(OF)]
+    return found[0] if found else ""
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError as error:
+        raise TestbedError(f"cannot read {path}: {error.strerror}; {REMEDY}") from error
+
+
+def _comparison(row: dict[str, str]) -> Comparison:
+    numbers = (float(row["ours"]), float(row["published"]))
+    return Comparison(row["figure"], row["group"], row["number"], row["unit"], *numbers, row["comparable"] == "yes")
+
+
+def _tested(comparison: Comparison, row: dict[str, str]) -> Tested:
+    cause = Cause(figure=row["figure"], text=row["cause"], run=row["run"])
+    return Tested(comparison, cause, row["run"], float(row["then"]))

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables of the documents that nothing published stands beside: of `testbed run NAME` and `testbed figures studies`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed.errors import TestbedError
+from testbed.results import results
+from testbed.results.results import Result
+
+from . import markdown
+from .figures import FOLDER
+
+Rows = Mapping[tuple[str, ...], dict[str, Any]]
+
+
+def rows(found: Sequence[Result], *axes: str) -> Rows:
+    """The row of each point, by its values on these axes."""
+    made: dict[tuple[str, ...], dict[str, Any]] = {}
+    for result in found:
+        place = tuple(str(result.point[axis]) for axis in axes)
+        measured = [row for row in result.rows if "roi_ns" in row]
+        if place in made or len(measured) != 1:
+            raise TestbedError(
+                f"{result.path.parent} has not one measured row for {' '.join(place)}: remove results of other states "
+                f"from there, then testbed run {result.data['manifest']}"
+            )
+        made[place] = measured[0]
+    return made
+
+
+# ---- The tables ----
+
+
+def protocols(found: Sequence[Result]) -> str:
+    """What a commit costs: what G, which updates always, takes above C, which never does."""
+    made = rows(found, "protocol", "workload")
+    head = ("protocol", "A", "C", "G", "a commit of G", "fences", "bytes to the log", "to the file")
+    return markdown.table(head, [_protocol(name, made) for name in ("redo", "line", "undo", "undo-nv")])
+
+
+def _protocol(name: str, made: Rows) -> list[str]:
+    a, c, g = (made[name, workload] for workload in "ACG")
+    commits = g["commits"]
+    each = [f"{g[key] / commits:.3g}" for key in ("fences", "log_bytes", "data_bytes")]
+    times = [f"{row['roi_ns'] / 1e6:.1f} ms" for row in (a, c, g)]
+    return [f"`{name}`", *times, f"{(g['roi_ns'] - c['roi_ns']) / commits:.0f} ns", *each]
+
+
+def kyoto(found: Sequence[Result]) -> str:
+    """Microseconds a transaction, Kyoto Cabinet's own log over Snapshot."""
+    made = rows(found, "db", "updates", "engine")
+    head = ("database, updates", "its own log", "Snapshot (`redo`)", "ratio")
+    names = {"tree": "TreeDB", "hash": "HashDB"}
+    places = [(db, updates) for db in names for updates in UPDATES]
+    return markdown.table(
+        head, [(f"{names[db]}, {updates}", *_ratio(made, (db, updates), "wal")) for db, updates in places]
+    )
+
+
+def lmdb(found: Sequence[Result]) -> str:
+    """Microseconds a transaction, LMDB as it is over LMDB on Snapshot."""
+    made = rows(found, "updates", "engine")
+    head = ("updates", "`msync`", "`snapshot`", "ratio")
+    return markdown.table(head, [(updates, *_ratio(made, (updates,), "msync")) for updates in UPDATES])
+
+
+UPDATES = ("1", "16", "128")
+
+
+def _ratio(made: Rows, place: tuple[str, ...], other: str) -> list[str]:
+    """What a transaction takes of the other engine and of Snapshot, and how many times as long."""
+    pair = [made[*place, engine] for engine in (other, "snapshot")]
+    micros = [row["roi_ns"] / row["transactions"] / 1000 for row in pair]
+    return [*(f"{value:.1f}" for value in micros), f"{micros[0] / micros[1]:.1f}"]
+
+
+TABLES: dict[str, Callable[[Sequence[Result]], str]] = {"protocols": protocols, "kyoto": kyoto, "lmdb": lmdb}
+
+
+def table(name: str, root: Path) -> str:
+    """One of TABLES, from results/NAME."""
+    found = results.load_all(root / name)
+    if not found:
+        raise TestbedError(f"{root / name} has no results: testbed run {name}")
+    return TABLES[name](found)
+
+
+def text(name: str, folder: Path = FOLDER) -> str:
+    """A study's table as `testbed figures` prints it."""
+    path = folder / f"{name}.txt"
+    try:
+        said = path.read_text()
+    except OSError as error:
+        raise TestbedError(f"cannot read {path}: {error.strerror}; testbed figures {name}") from error
+    return f"```text\n{said.rstrip()}\n```"

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What documents show of results is made from the committed numbers, these from results of the committed digests."""
+
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import catalogue, causes, documents, markdown, pictures, quick_numbers, ratio_tables, study_tables, verify
+from analysis.drawn import Comparison
+from analysis.quick_numbers import Numbers
+from testbed import canonical
+from testbed.errors import TestbedError
+from testbed.paths import REPO
+from testbed.results.results import Result
+
+
+def numbers_of(*comparisons: Comparison, then: float | None = None) -> Numbers:
+    cause = causes.Cause(figure="*", text="with another clock", run="turbo")
+    tests = (
+        {}
+        if then is None
+        else {(c.figure, c.group, c.what): causes.Tested(c, cause, "turbo/A", then) for c in comparisons}
+    )
+    return Numbers(comparisons, tests)
+
+
+def kv(workload: str, ours: float, comparable: bool = True) -> Comparison:
+    return Comparison("kv-ycsb", f"kv {workload}, snapshot-paper-mss", "pmdk", "s", ours, 10.0, comparable)
+
+
+# ---- What is committed ----
+
+
+def test_the_numbers_are_of_the_committed_digests() -> None:
+    assert quick_numbers.stated_digest() == quick_numbers.digest_of_digests(), (
+        f"{quick_numbers.PATH} is of other results than {verify.file_of('quick')}: {quick_numbers.REMEDY}"
+    )
+
+
+def test_the_documents_parts_are_of_the_numbers() -> None:
+    text = documents.FIGURES.read_text()
+    assert documents.written(text, quick_numbers.load()) == text, quick_numbers.REMEDY
+
+
+def test_every_figure_with_published_numbers_has_a_table() -> None:
+    marked = Counter(markdown.names(documents.FIGURES.read_text(), documents.COMMAND))
+    figures = {c.figure for c in quick_numbers.load().comparisons if c.comparable}
+    assert marked == Counter(["counts", *figures])
+
+
+def test_every_comparable_number_is_in_one_row() -> None:
+    numbers = quick_numbers.load()
+    for figure in ratio_tables.WORKLOADS:
+        rows = ratio_tables.rows(numbers.of(figure))
+        members = [c for row in rows for c in row.members]
+        assert Counter(members) == Counter(c for c in numbers.of(figure) if c.comparable)
+        assert len({(row.engine, row.workloads) for row in rows}) == len(rows)
+
+
+def test_the_readme_prints_these_numbers() -> None:
+    text = (REPO / "README.md").read_text()
+    seconds = {(c.group[3], c.what): (c.ours, c.published) for c in quick_numbers.load().of("kv-ycsb")}
+    for workload, ours, published, star in pictures.kv_rows():
+        assert re.search(
+            rf"^{workload} +{ours:.2f} \({published:.2f}\){re.escape(star)} +[\d.]+ ms$", text, re.MULTILINE
+        )
+        shown = [f"{a:.3g} \\({b:.3g}\\)" for a, b in (seconds[workload, "snapshot"], seconds[workload, "pmdk"])]
+        assert re.search(rf"^{workload} +{shown[0]}\*? +{shown[1]}\*?$", text, re.MULTILINE), shown
+
+
+# ---- Tables ----
+
+
+def test_a_row_has_the_least_and_the_most_of_its_numbers() -> None:
+    (row,) = ratio_tables.rows([kv("A", 8.0), kv("F", 20.0), kv("G", 15.0)])
+    assert (row.engine, row.workloads) == ("pmdk, memory-semantic SSD", "A, F, G: updates")
+    assert ratio_tables.ratios(row) == "0.80 to 2.00"
+    assert [ratio_tables.ratio(value) for value in (0.1, 0.0123, 12.345)] == ["0.10", "0.012", "12.35"]
+
+
+def test_what_is_not_comparable_is_in_no_row() -> None:
+    assert [len(row.members) for row in ratio_tables.rows([kv("A", 8.0), kv("G", 8.0, comparable=False)])] == [1]
+
+
+@pytest.mark.parametrize(
+    ("ours", "then", "said"),
+    [
+        (20.0, 14.14, "with another clock: 50 %"),
+        (20.0, 19.9, "not known"),
+        (20.0, 30.0, "not known"),
+        (20.0, None, "not known"),
+        (10.5, 10.0, "within 10 %"),
+    ],
+)
+def test_a_cause_stands_where_a_test_found_one(ours: float, then: float | None, said: str) -> None:
+    numbers = numbers_of(kv("A", ours), then=then)
+    assert ratio_tables.known(ratio_tables.rows(numbers.comparisons)[0], numbers) == said
+
+
+def test_what_holds_of_some_says_of_how_many() -> None:
+    far, near = kv("A", 20.0), kv("G", 10.5)
+    numbers = numbers_of(far, near, then=14.14)
+    row = ratio_tables.rows(numbers.comparisons)[0]
+    assert ratio_tables.known(row, numbers) == "with another clock (1 of 2): 50 %; within 10 % (1 of 2)"
+
+
+def test_a_part_is_made_anew_and_the_rest_stays() -> None:
+    page = "a\n\n<!-- by python -m analysis.documents: kv-ycsb -->\n\nold\n\n<!-- to here -->\n\nb\n"
+    made = documents.written(page, numbers_of(kv("A", 20.0)))
+    assert made.startswith("a\n\n<!--") and made.endswith("\n\n<!-- to here -->\n\nb\n")
+    assert "| pmdk, memory-semantic SSD | A, F, G: updates | 2.00 | not known |" in made
+    assert "old" not in made
+
+
+# ---- The file ----
+
+
+def test_numbers_are_read_as_they_were_written(tmp_path: Path) -> None:
+    numbers = numbers_of(kv("A", 20.0), kv("E", 3.0, comparable=False), then=14.14)
+    path = tmp_path / "quick.csv"
+    path.write_text(quick_numbers.text_of(numbers, "d" * 64))
+    read = quick_numbers.load(path)
+    assert list(read.comparisons) == list(numbers.comparisons)
+    assert [(t.cause.text, t.run, t.then) for t in read.best.values()] == [("with another clock", "turbo/A", 14.14)] * 2
+    assert quick_numbers.stated_digest(path) == "d" * 64
+
+
+@pytest.mark.parametrize("edit", [("ours", "hours"), ("20,10", "many,10"), ("14.14", "")])
+def test_a_damaged_file_is_named_with_the_remedy(edit: tuple[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "quick.csv"
+    path.write_text(quick_numbers.text_of(numbers_of(kv("A", 20.0), then=14.14), "d" * 64).replace(*edit))
+    with pytest.raises(TestbedError, match=r"quick.csv is damaged .*make figures"):
+        quick_numbers.load(path)
+
+
+# ---- From results ----
+
+
+def result_of(path: Path, rows: list[dict[str, Any]]) -> Result:
+    data = {"manifest": "kv", "outcome": "ok", "exit_status": 0, "rows": rows, "rois": []}
+    return Result(path, data | {"checksum": canonical.digest(data)})
+
+
+def test_results_that_the_digests_do_not_know_are_refused(tmp_path: Path) -> None:
+    result = result_of(tmp_path / "A-pmdk-0123.json", [{"roi_ns": 5}])
+    committed = {"kv/A-pmdk": verify.digest(result)}
+    quick_numbers.check_digests([result], committed)
+    moved = replace(result, data=result.data | {"rows": [{"roi_ns": 6}]})
+    for found, known in ((moved, committed), (result, {})):
+        with pytest.raises(TestbedError, match=r"is not what .*quick.sha256 says of kv/A-pmdk"):
+            quick_numbers.check_digests([found], known)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        "",
+        "{}",
+        json.dumps({"scale": "quick", "figures": [{"name": "list"}]}),
+        json.dumps({"scale": "full", "figures": [{"name": "scorecard"}]}),
+    ],
+)
+def test_other_figures_than_all_at_quick_scale_are_refused(index: str, tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text(index)
+    with pytest.raises(TestbedError, match="make figures, then"):
+        quick_numbers.gathered(tmp_path)
+
+
+# ---- Studies ----
+
+STATE = re.compile(r"`experiments/quick\.sha256` with the\s+SHA-256 `([0-9a-f]{12})\.\.\.`")
+
+
+@pytest.mark.parametrize("page", documents.STUDIES, ids=lambda page: page.name)
+def test_a_page_of_studies_says_of_which_state_its_tables_are(page: Path) -> None:
+    """They cannot be made again for each change; but when others of the figures are committed, the page must say so."""
+    text = page.read_text()
+    assert markdown.names(text, documents.STUDIES_COMMAND)
+    (stated,) = set(STATE.findall(text))
+    assert quick_numbers.digest_of_digests().startswith(stated) or "not measured again since" in text
+
+
+def test_each_table_of_results_is_on_a_page() -> None:
+    named = Counter(
+        name for page in documents.STUDIES for name in markdown.names(page.read_text(), documents.STUDIES_COMMAND)
+    )
+    studies = {entry.name for entry in catalogue.STUDIES}
+    assert named == Counter([*study_tables.TABLES, *studies])
+
+
+def measured(path: Path, point: dict[str, str], **row: int) -> Result:
+    return Result(path, {"manifest": "m", "point": point, "rows": [{"phase": "load"}, row]})
+
+
+def test_a_commit_costs_what_updates_take_above_reads(tmp_path: Path) -> None:
+    made = [
+        measured(
+            tmp_path / "x.json",
+            {"protocol": p, "workload": w},
+            roi_ns=ns,
+            commits=n,
+            fences=2 * n,
+            log_bytes=192 * n,
+            data_bytes=64 * n,
+        )
+        for p in ("redo", "line", "undo", "undo-nv")
+        for w, ns, n in (("A", 2_000_000, 5), ("C", 1_000_000, 0), ("G", 3_000_000, 10))
+    ]
+    assert (
+        study_tables.protocols(made).splitlines()[2]
+        == "| `redo` | 2.0 ms | 1.0 ms | 3.0 ms | 200000 ns | 2 | 192 | 64 |"
+    )
+
+
+def test_transactions_are_compared_with_those_on_snapshot(tmp_path: Path) -> None:
+    made = [
+        measured(tmp_path / "x.json", {"updates": updates, "engine": engine}, roi_ns=ns, transactions=100)
+        for updates in study_tables.UPDATES
+        for engine, ns in (("msync", 300_000), ("snapshot", 100_000))
+    ]
+    assert study_tables.lmdb(made).splitlines()[2:] == [f"| {n} | 3.0 | 1.0 | 3.0 |" for n in ("1", "16", "128")]
+
+
+def test_results_of_two_states_are_refused(tmp_path: Path) -> None:
+    twice = [measured(tmp_path / f"{n}.json", {"updates": "1"}, roi_ns=1) for n in (1, 2)]
+    with pytest.raises(TestbedError, match="remove results of other states"):
+        study_tables.rows(twice, "updates")
+
+
+def test_a_study_that_was_not_drawn_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TestbedError, match=r"cannot read .*recovery\.txt: .*testbed figures recovery"):
+        study_tables.text("recovery", tmp_path)
+    with pytest.raises(TestbedError, match="has no results: testbed run kyoto"):
+        study_tables.table("kyoto", tmp_path)
+
+
+def test_bad_words_end_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert documents.main(["figures"]) == 2
+    assert "usage: python -m analysis.documents [studies]" in capsys.readouterr().err
