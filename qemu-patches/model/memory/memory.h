@@ -24,21 +24,11 @@
 #include "mem_op.h"
 #include "window.h"
 
-/* A window in lines: a committed HDM decoder over one device, or several in turn. */
-typedef struct MemMapping {
-    uint64_t first;
-    uint64_t count; /* 0: unused */
-    uint64_t device_first;
-    uint32_t ways;
-    uint32_t piece_lines; /* of one device before the next one's turn */
-    MemDevice *devices[MEMSYS_MAX_WAYS];
-} MemMapping;
-
 typedef struct MemMemory {
     alignas(64) MemDevice *devices[MEMSYS_MAX_DEVICES];
     uint32_t device_count;
-    MemMapping windows[MEMSYS_MAX_WINDOWS];
-    uint32_t window_count;    /* in use, the first so many */
+    uint32_t window_count; /* in use, the first so many */
+    MemWindow windows[MEMSYS_MAX_WINDOWS];
     alignas(64) MemDram dram; /* and what else changes all the time: see front.h */
     MemPowerSupply supply;
     MemCore core;
@@ -69,6 +59,15 @@ void mem_memory_reset_host(MemMemory *m);
 uint32_t mem_memory_add_device(MemMemory *m, const MemDeviceConfig *config, const MemMedia *media,
                                const MemCallbacks *cb);
 void mem_memory_map_window(MemMemory *m, uint32_t index, const MemWindow *window);
+/* The window of an address, or NULL: it is of local DRAM. */
+static inline const MemWindow *mem_memory_window(const MemMemory *m, uint64_t hpa) {
+    for (uint32_t i = 0; i < m->window_count; i++) {
+        if (hpa - m->windows[i].hpa < m->windows[i].size_bytes) {
+            return &m->windows[i];
+        }
+    }
+    return NULL;
+}
 
 /*
  * One operation. Returns for how long the core waits from `at_ps` on; for one

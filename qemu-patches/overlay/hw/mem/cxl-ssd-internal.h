@@ -69,14 +69,22 @@ CxlSsdWindowList *cxl_ssd_windows_to_qapi(const CXLSSDState *s);
 uint8_t *cxl_ssd_backing(CXLSSDState *s, uint64_t dpa);
 
 /*
- * Regions of interest and marks
+ * Doorbell, and what it has recorded: in the vCPU thread, but for the last mark
  */
 
 /* Listen to the doorbell. */
-void cxl_ssd_roi_init(void);
-/* Fill in what was recorded so far. In the vCPU thread. */
+void cxl_ssd_doorbell_init(void);
+
+/* Not while @cpu runs guest code. A region that is open ends. */
+void cxl_ssd_roi_begin(CPUState *cpu, uint32_t id);
+void cxl_ssd_roi_end(CPUState *cpu);
+/* Count from zero. The totals keep what was counted. */
+void cxl_ssd_reset_counters(void);
+/* A progress mark of the guest. */
+void cxl_ssd_mark(uint32_t number);
+/* Fill in what was recorded so far. */
 void cxl_ssd_roi_info(CxlSsdInfo *info);
-/* What @s counted since the start. In the vCPU thread. */
+/* What @s counted since the start. */
 CxlSsdDeviceCounters *cxl_ssd_device_counters(const CXLSSDState *s);
 /* The last progress mark of the guest. */
 uint32_t cxl_ssd_last_mark(void);

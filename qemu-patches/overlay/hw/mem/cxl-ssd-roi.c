@@ -1,6 +1,6 @@
 /*
- * CXL memory-semantic SSD: the guest's doorbell and what it records: regions
- * of interest with their counters and histograms, progress marks.
+ * CXL memory-semantic SSD: what the guest had recorded: regions of interest
+ * with their counters and histograms, progress marks.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,22 +15,6 @@
 #include "system/cpu-timers.h"
 #include "trace.h"
 
-/* Operations of the doorbell: what the guest puts in ECX. */
-enum {
-    DOORBELL_QUERY,
-    DOORBELL_ROI_BEGIN,
-    DOORBELL_ROI_END,
-    DOORBELL_RESET_COUNTERS,
-    DOORBELL_POWER_CUT,
-    DOORBELL_MARK,
-    DOORBELL_WBARRIER,
-    DOORBELL_AWAIT_JOB,
-};
-
-static const uint32_t doorbell_signature[3] = {
-    0x2d4c5843, 0x54445353, 1   /* "CXL-", "SSDT", version */
-};
-
 static struct {
     CxlSsdRoiList *ended;
     CxlSsdRoiList **ended_tail;
@@ -40,7 +24,14 @@ static struct {
     MemCounters before_devices[MEMSYS_MAX_DEVICES];
     uint32_t last_mark;
     uint64_t last_mark_ps;
-} state;
+} state = { .ended_tail = &state.ended };
+
+void cxl_ssd_mark(uint32_t number)
+{
+    state.last_mark = number;
+    state.last_mark_ps = timed_mem_now_ps();
+    trace_cxl_ssd_mark(number, state.last_mark_ps);
+}
 
 uint32_t cxl_ssd_last_mark(void)
 {
@@ -92,7 +83,7 @@ CxlSsdDeviceCounters *cxl_ssd_device_counters(const CXLSSDState *s)
     return device_counters_to_qapi(&sum);
 }
 
-static void counters_reset(void)
+void cxl_ssd_reset_counters(void)
 {
     MemCounters counters = memsys_counters(timed_mem_memsys());
 
@@ -164,7 +155,7 @@ static CxlSsdRoi *roi_now(void)
     return roi;
 }
 
-static void roi_end(CPUState *cpu)
+void cxl_ssd_roi_end(CPUState *cpu)
 {
     MemCounters counters;
     CxlSsdRoi *roi;
@@ -181,77 +172,17 @@ static void roi_end(CPUState *cpu)
     trace_cxl_ssd_roi(roi->id, "end", roi->end_ps);
 }
 
-static void roi_begin(CPUState *cpu, uint32_t id)
+void cxl_ssd_roi_begin(CPUState *cpu, uint32_t id)
 {
-    roi_end(cpu);
+    cxl_ssd_roi_end(cpu);
     timed_mem_set_roi(cpu, true);
-    counters_reset();
+    cxl_ssd_reset_counters();
     mem_trace_roi(id, NULL);
     state.open = g_new0(CxlSsdRoi, 1);
     state.open->id = id;
     state.open->begin_ps = timed_mem_now_ps();
     state.open->instructions = icount_get_raw();
     trace_cxl_ssd_roi(id, "begin", state.open->begin_ps);
-}
-
-/*
- * What must not happen while the vCPU runs guest code, as work for it: the
- * rest of the block has ended, and nothing runs before the work is done.
- */
-
-static void roi_begin_work(CPUState *cpu, run_on_cpu_data id)
-{
-    roi_begin(cpu, id.host_int);
-}
-
-static void roi_end_work(CPUState *cpu, run_on_cpu_data unused)
-{
-    roi_end(cpu);
-}
-
-static void power_cut_work(CPUState *cpu, run_on_cpu_data unused)
-{
-    cxl_ssd_power_cut();
-}
-
-static void doorbell(CPUState *cpu, uint32_t op, uint32_t arg,
-                     uint32_t reply[3])
-{
-    switch (op) {
-    case DOORBELL_QUERY:
-        memcpy(reply, doorbell_signature, sizeof(doorbell_signature));
-        break;
-    case DOORBELL_ROI_BEGIN:
-        async_run_on_cpu(cpu, roi_begin_work, RUN_ON_CPU_HOST_INT(arg));
-        break;
-    case DOORBELL_ROI_END:
-        async_run_on_cpu(cpu, roi_end_work, RUN_ON_CPU_NULL);
-        break;
-    case DOORBELL_RESET_COUNTERS:
-        counters_reset();
-        break;
-    case DOORBELL_POWER_CUT:
-        async_run_on_cpu(cpu, power_cut_work, RUN_ON_CPU_NULL);
-        break;
-    case DOORBELL_MARK:
-        state.last_mark = arg;
-        state.last_mark_ps = timed_mem_now_ps();
-        trace_cxl_ssd_mark(arg, state.last_mark_ps);
-        break;
-    case DOORBELL_WBARRIER:
-        icount_charge_ps(cpu, memsys_barrier(timed_mem_memsys(),
-                                             timed_mem_now_ps()));
-        break;
-    case DOORBELL_AWAIT_JOB:
-        cxl_ssd_job_ask(cpu);
-        break;
-    }
-}
-
-void cxl_ssd_roi_init(void)
-{
-    state.ended_tail = &state.ended;
-    timed_mem_doorbell = doorbell;
 }
 
 /*

@@ -16,6 +16,7 @@
 #include "exec/timed-mem.h"
 #include "cxl-ssd-internal.h"
 #include "hw/cxl/cxl_host.h"
+#include "hw/mem/memsys/base/interleave.h"
 #include "qapi/error.h"
 #include "system/hostmem.h"
 #include "trace.h"
@@ -23,13 +24,19 @@
 #define DECODERS 4
 #define DECODER_REGS (R_CXL_HDM_DECODER1_BASE_LO - R_CXL_HDM_DECODER0_BASE_LO)
 
+/* The RAM of a window. The model has where it is, and of which devices. */
 typedef struct Window {
-    MemWindow map;              /* size 0: free */
     MemoryRegion region;        /* of one device: holds the two parts */
     MemoryRegion parts[2];      /* volatile and persistent */
 } Window;
 
 static Window windows[MEMSYS_MAX_WINDOWS];
+
+/* Of size 0: the window is free. */
+static const MemWindow *map_of(const Window *w)
+{
+    return memsys_window(timed_mem_memsys(), w - windows);
+}
 
 /*
  * Decoders
@@ -169,30 +176,31 @@ uint8_t *cxl_ssd_backing(CXLSSDState *s, uint64_t dpa)
     }
 }
 
-static void part_add(Window *w, int part, MemoryRegion *memory,
-                     uint64_t first, uint64_t last)
+static void part_add(Window *w, const MemWindow *map, int part,
+                     MemoryRegion *memory, uint64_t first, uint64_t last)
 {
-    uint64_t begin = MAX(first, w->map.dpa);
-    uint64_t end = MIN(last, w->map.dpa + w->map.size_bytes);
+    uint64_t begin = MAX(first, map->dpa);
+    uint64_t end = MIN(last, map->dpa + map->size_bytes);
 
     if (begin < end) {
         memory_region_init_alias(&w->parts[part], w->region.owner,
                                  "cxl-ssd-part", memory, begin - first,
                                  end - begin);
-        memory_region_add_subregion(&w->region, begin - w->map.dpa,
+        memory_region_add_subregion(&w->region, begin - map->dpa,
                                     &w->parts[part]);
     }
 }
 
-static void region_init_single(Window *w, CXLSSDState *s)
+static void region_init_single(Window *w, const MemWindow *map)
 {
+    CXLSSDState *s = cxl_ssds[map->devices[0]];
     CXLType3Dev *ct3d = CXL_TYPE3(s);
     uint64_t boundary = s->config.volatile_bytes;
 
     memory_region_init(&w->region, OBJECT(s), "cxl-ssd-window",
-                       w->map.size_bytes);
-    part_add(w, 0, backend_memory(ct3d->hostvmem), 0, boundary);
-    part_add(w, 1, backend_memory(ct3d->hostpmem), boundary,
+                       map->size_bytes);
+    part_add(w, map, 0, backend_memory(ct3d->hostvmem), 0, boundary);
+    part_add(w, map, 1, backend_memory(ct3d->hostpmem), boundary,
              s->config.capacity_bytes);
 }
 
@@ -204,54 +212,51 @@ static void copy_if_different(uint8_t *to, const uint8_t *from, size_t bytes)
     }
 }
 
-static void interleaved_copy(const Window *w, bool to_window)
+static void interleaved_copy(Window *w, const MemWindow *map, bool to_window)
 {
-    uint8_t *window = memory_region_get_ram_ptr((MemoryRegion *)&w->region);
-    uint32_t piece_bytes = w->map.granularity_bytes;
-    uint64_t pieces = w->map.size_bytes / piece_bytes;
+    uint8_t *window = memory_region_get_ram_ptr(&w->region);
+    uint32_t piece_bytes = map->granularity_bytes;
 
-    for (uint64_t i = 0; i < pieces; i++) {
-        CXLSSDState *s = cxl_ssds[w->map.devices[i % w->map.ways]];
-        uint64_t dpa = w->map.dpa + i / w->map.ways * piece_bytes;
-        uint8_t *there = window + i * piece_bytes;
-        uint8_t *here = cxl_ssd_backing(s, dpa);
+    for (uint64_t at = 0; at < map->size_bytes; at += piece_bytes) {
+        MemInterleaved place = mem_interleave(at, map->ways, piece_bytes);
+        CXLSSDState *s = cxl_ssds[map->devices[place.way]];
+        uint8_t *there = window + at;
+        uint8_t *here = cxl_ssd_backing(s, map->dpa + place.offset_bytes);
 
         copy_if_different(to_window ? there : here, to_window ? here : there,
                           piece_bytes);
     }
 }
 
-static bool is_persistent(const Window *w)
+static bool is_persistent(const MemWindow *map)
 {
-    CXLSSDState *s = cxl_ssds[w->map.devices[0]];
-
-    return w->map.dpa >= s->config.volatile_bytes;
+    return map->dpa >= cxl_ssds[map->devices[0]]->config.volatile_bytes;
 }
 
-static void media_move_to_window(Window *w)
+static void media_move_to_window(Window *w, const MemWindow *map)
 {
     uint8_t *base = memory_region_get_ram_ptr(&w->region);
 
-    for (uint32_t way = 0; is_persistent(w) && way < w->map.ways; way++) {
-        CXLSSDState *s = cxl_ssds[w->map.devices[way]];
+    for (uint32_t way = 0; is_persistent(map) && way < map->ways; way++) {
+        CXLSSDState *s = cxl_ssds[map->devices[way]];
 
         s->media = (MemMedia) {
             .base = cxl_ssd_backing(s, s->config.volatile_bytes),
-            .interleaved_first = w->map.dpa - s->config.volatile_bytes,
-            .interleaved_bytes = w->map.size_bytes / w->map.ways,
+            .interleaved_first = map->dpa - s->config.volatile_bytes,
+            .interleaved_bytes = map->size_bytes / map->ways,
             .interleaved_base = base,
-            .ways = w->map.ways,
+            .ways = map->ways,
             .position = way,
-            .granularity_bytes = w->map.granularity_bytes,
+            .granularity_bytes = map->granularity_bytes,
         };
         memsys_set_media(timed_mem_memsys(), s->number, &s->media);
     }
 }
 
-static void media_move_back(Window *w)
+static void media_move_back(const MemWindow *map)
 {
-    for (uint32_t way = 0; is_persistent(w) && way < w->map.ways; way++) {
-        CXLSSDState *s = cxl_ssds[w->map.devices[way]];
+    for (uint32_t way = 0; is_persistent(map) && way < map->ways; way++) {
+        CXLSSDState *s = cxl_ssds[map->devices[way]];
 
         s->media = (MemMedia) {
             .base = cxl_ssd_backing(s, s->config.volatile_bytes),
@@ -260,19 +265,19 @@ static void media_move_back(Window *w)
     }
 }
 
-static bool region_init_interleaved(Window *w)
+static bool region_init_interleaved(Window *w, const MemWindow *map)
 {
-    CXLSSDState *s = cxl_ssds[w->map.devices[0]];
+    CXLSSDState *s = cxl_ssds[map->devices[0]];
     Error *error = NULL;
 
     if (!memory_region_init_ram_nomigrate(&w->region, OBJECT(s),
                                           "cxl-ssd-interleaved",
-                                          w->map.size_bytes, &error)) {
+                                          map->size_bytes, &error)) {
         warn_report_err(error);
         return false;
     }
-    interleaved_copy(w, true);
-    media_move_to_window(w);
+    interleaved_copy(w, map, true);
+    media_move_to_window(w, map);
     return true;
 }
 
@@ -280,23 +285,37 @@ static bool region_init_interleaved(Window *w)
  * Windows
  */
 
-static bool uses(const Window *w, const CXLSSDState *s)
+static void model_map(const Window *w, const MemWindow *map)
 {
-    for (uint32_t way = 0; way < w->map.ways; way++) {
-        if (w->map.devices[way] == s->number) {
-            return true;
-        }
+    memsys_map_window(timed_mem_memsys(), w - windows, map,
+                      timed_mem_now_ps());
+}
+
+/* The place of @s in a window; that of none if it is not in it. */
+static uint32_t way_of(const MemWindow *map, const CXLSSDState *s)
+{
+    uint32_t way = 0;
+
+    while (way < map->ways && map->devices[way] != s->number) {
+        way++;
     }
-    return false;
+    return way;
+}
+
+static bool uses(const MemWindow *map, const CXLSSDState *s)
+{
+    return map->size_bytes && way_of(map, s) < map->ways;
 }
 
 static void window_unmap(Window *w)
 {
-    timed_mem_set_window(w - windows, &(MemWindow) { .ways = 1 });
+    const MemWindow map = *map_of(w);
+
+    model_map(w, &(MemWindow) { .ways = 1 });
     memory_region_del_subregion(get_system_memory(), &w->region);
-    if (w->map.ways > 1) {
-        interleaved_copy(w, false);
-        media_move_back(w);
+    if (map.ways > 1) {
+        interleaved_copy(w, &map, false);
+        media_move_back(&map);
     }
     for (int i = 0; i < ARRAY_SIZE(w->parts); i++) {
         if (memory_region_is_mapped(&w->parts[i])) {
@@ -305,8 +324,7 @@ static void window_unmap(Window *w)
         }
     }
     object_unparent(OBJECT(&w->region));
-    w->map.size_bytes = 0;
-    trace_cxl_ssd_window(w->map.hpa, 0);
+    trace_cxl_ssd_window(map.hpa, 0);
 }
 
 /* What an interleaved window cannot do; NULL if it can be mapped. */
@@ -338,7 +356,7 @@ static const char *interleaving_fault(const MemWindow *map)
 static Window *window_free(void)
 {
     for (int i = 0; i < ARRAY_SIZE(windows); i++) {
-        if (!windows[i].map.size_bytes) {
+        if (!map_of(&windows[i])->size_bytes) {
             return &windows[i];
         }
     }
@@ -355,23 +373,23 @@ static void window_map(const MemWindow *map)
                     map->hpa, fault ? fault : "there are too many");
         return;
     }
-    w->map = *map;
     if (map->ways == 1) {
-        region_init_single(w, cxl_ssds[map->devices[0]]);
-    } else if (!region_init_interleaved(w)) {
-        w->map.size_bytes = 0;
+        region_init_single(w, map);
+    } else if (!region_init_interleaved(w, map)) {
         return;
     }
     memory_region_add_subregion_overlap(get_system_memory(), map->hpa,
                                         &w->region, 1);
-    timed_mem_set_window(w - windows, map);
+    model_map(w, map);
     trace_cxl_ssd_window(map->hpa, map->size_bytes);
 }
 
 static bool is_mapped(const MemWindow *map)
 {
     for (int i = 0; i < ARRAY_SIZE(windows); i++) {
-        if (windows[i].map.size_bytes && windows[i].map.hpa == map->hpa) {
+        const MemWindow *other = map_of(&windows[i]);
+
+        if (other->size_bytes && other->hpa == map->hpa) {
             return true;
         }
     }
@@ -445,10 +463,10 @@ void cxl_ssd_decoder_changed(CXLSSDState *s, int which, bool committed)
         timer_del(awaited.timer);
     }
     for (int i = 0; i < ARRAY_SIZE(windows); i++) {
-        Window *w = &windows[i];
+        const MemWindow *map = map_of(&windows[i]);
 
-        if (w->map.size_bytes && uses(w, s) && !has_decoder_for(s, &w->map)) {
-            window_unmap(w);
+        if (uses(map, s) && !has_decoder_for(s, map)) {
+            window_unmap(&windows[i]);
         }
     }
     if (committed && !decoder_map(s, which)) {
@@ -462,7 +480,7 @@ void cxl_ssd_windows_unmap(CXLSSDState *s)
         timer_del(awaited.timer);
     }
     for (int i = 0; i < ARRAY_SIZE(windows); i++) {
-        if (windows[i].map.size_bytes && uses(&windows[i], s)) {
+        if (uses(map_of(&windows[i]), s)) {
             window_unmap(&windows[i]);
         }
     }
@@ -471,20 +489,14 @@ void cxl_ssd_windows_unmap(CXLSSDState *s)
 uint8_t *cxl_ssd_interleaved(CXLSSDState *s, uint64_t dpa)
 {
     for (int i = 0; i < ARRAY_SIZE(windows); i++) {
-        const MemWindow *map = &windows[i].map;
-        uint64_t offset = dpa - map->dpa;
-        uint64_t piece, way = 0;
+        const MemWindow *map = map_of(&windows[i]);
+        MemInterleaved place = { way_of(map, s), dpa - map->dpa };
 
-        if (!map->size_bytes || map->ways == 1 || !uses(&windows[i], s) ||
-            offset >= map->size_bytes / map->ways) {
-            continue;
+        if (uses(map, s) && map->ways > 1 &&
+            place.offset_bytes < map->size_bytes / map->ways) {
+            return (uint8_t *)memory_region_get_ram_ptr(&windows[i].region) +
+                   mem_deinterleave(place, map->ways, map->granularity_bytes);
         }
-        while (map->devices[way] != s->number) {
-            way++;
-        }
-        piece = offset / map->granularity_bytes * map->ways + way;
-        return (uint8_t *)memory_region_get_ram_ptr(&windows[i].region) +
-               piece * map->granularity_bytes + offset % map->granularity_bytes;
     }
     return NULL;
 }
@@ -492,8 +504,10 @@ uint8_t *cxl_ssd_interleaved(CXLSSDState *s, uint64_t dpa)
 void cxl_ssd_windows_gather(void)
 {
     for (int i = 0; i < ARRAY_SIZE(windows); i++) {
-        if (windows[i].map.size_bytes && windows[i].map.ways > 1) {
-            interleaved_copy(&windows[i], false);
+        const MemWindow *map = map_of(&windows[i]);
+
+        if (map->size_bytes && map->ways > 1) {
+            interleaved_copy(&windows[i], map, false);
         }
     }
 }
@@ -503,10 +517,10 @@ CxlSsdWindowList *cxl_ssd_windows_to_qapi(const CXLSSDState *s)
     CxlSsdWindowList *list = NULL, **tail = &list;
 
     for (int i = 0; i < ARRAY_SIZE(windows); i++) {
-        const MemWindow *map = &windows[i].map;
+        const MemWindow *map = map_of(&windows[i]);
         CxlSsdWindow *q;
 
-        if (!map->size_bytes || !uses(&windows[i], s)) {
+        if (!uses(map, s)) {
             continue;
         }
         q = g_new0(CxlSsdWindow, 1);

@@ -52,26 +52,6 @@ typedef enum TimedMemMode {
 extern TimedMemMode timed_mem_mode;
 extern bool timed_mem_lines_in_use;
 
-/* The host physical addresses of a window, size 0: unused. */
-typedef struct TimedMemRange {
-    hwaddr base;
-    hwaddr size;
-} TimedMemRange;
-
-extern TimedMemRange timed_mem_windows[MEMSYS_MAX_WINDOWS];
-extern int timed_mem_window_count; /* in use, the first so many */
-
-/* Whether an address is of a device; else it is of local DRAM. */
-static inline bool timed_mem_in_window(hwaddr paddr)
-{
-    for (int i = 0; i < timed_mem_window_count; i++) {
-        if (paddr - timed_mem_windows[i].base < timed_mem_windows[i].size) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /*
  * The model's side
  */
@@ -83,9 +63,6 @@ static inline bool timed_mem_in_window(hwaddr paddr)
 void timed_mem_attach(MemSys *memsys, bool posted);
 MemSys *timed_mem_memsys(void);
 void timed_mem_l1_slot_dropped(void *opaque, uint32_t slot);
-
-/* Window @index is now this one; of size 0: none. */
-void timed_mem_set_window(unsigned index, const MemWindow *window);
 
 /* Begin or end a region of interest; not while @cpu runs guest code. */
 void timed_mem_set_roi(CPUState *cpu, bool on);
@@ -108,13 +85,8 @@ extern TimedMemDoorbell *timed_mem_doorbell;
  * TCG's side
  */
 
-static inline bool timed_mem_page_timed(hwaddr paddr, int mmu_idx)
-{
-    if (mmu_idx >= TIMED_MEM_DATA_MODES || timed_mem_mode == TIMED_MEM_OFF) {
-        return false;
-    }
-    return timed_mem_mode == TIMED_MEM_ALL || timed_mem_in_window(paddr);
-}
+/* Whether the TLB entry of a page of RAM is to carry TLB_TIMED. */
+bool timed_mem_page_timed(hwaddr paddr, int mmu_idx);
 
 /* An access to RAM of @size bytes at @addr, about to happen. */
 void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,

@@ -1,0 +1,144 @@
+/*
+ * Timed memory: what its parts know of each other, and what of them is on the
+ * way of every miss of the guest: that is inlined into the accesses.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+#ifndef ACCEL_TCG_TIMED_MEM_INTERNAL_H
+#define ACCEL_TCG_TIMED_MEM_INTERNAL_H
+
+#include "exec/timed-mem.h"
+#include "exec/tlb-common.h"
+#include "hw/mem/memsys/posted.h"
+#include "system/cpu-timers-internal.h"
+
+/* The line tables of a vCPU: which of their entries is of which slot of L1. */
+typedef struct TimedMemLines {
+    CPUTLBEntry *(*of_slot)[2]; /* for loads, for stores; or NULL */
+    uint32_t last_slot;   /* of the last access, or MEM_NO_SLOT */
+    uint32_t tables_used; /* bit i: the table of MMU index i has lines */
+} TimedMemLines;
+
+/* The posting of a vCPU's accesses. */
+typedef struct TimedMemPosting {
+    bool active; /* accesses are posted, their stalls owed */
+    int left;    /* so many more stalls are kept from the budget */
+    int most;    /* when posting began */
+    int direct;  /* accesses before posting may begin again */
+} TimedMemPosting;
+
+/* All that timed memory keeps of a vCPU beside its clock and its tables. */
+typedef struct TimedMemVCPU {
+    TimedMemLines lines;
+    TimedMemPosting posting;
+    int nt_bytes;  /* of a non-temporal store still to come */
+    int rep_bytes; /* moved since an iteration took its time */
+} TimedMemVCPU;
+
+/* The only vCPU. */
+extern TimedMemVCPU timed_mem_vcpu;
+/* For others timed_mem_memsys(), which settles before. */
+extern MemSys *timed_mem_model;
+
+/*
+ * Line tables: timed-mem-lines.c
+ */
+
+/* Room for the lines of so many slots of L1. */
+void timed_mem_lines_new(TimedMemLines *lines, uint32_t slots);
+/* A region of interest begins: the tables are there, and empty. */
+void timed_mem_lines_begin(TimedMemLines *lines, CPUState *cpu);
+
+static inline CPUTLBEntry *timed_mem_line_table(CPUState *cpu, int mmu_idx)
+{
+    return cpu->neg.tlb.f[TIMED_MEM_MMU_MODES + mmu_idx].table;
+}
+
+/* Nothing else of it is ever set, but the addend, which only a hit uses. */
+static inline void timed_mem_forget_line(CPUTLBEntry **of_slot)
+{
+    if (*of_slot) {
+        (*of_slot)->addr_read = -1;
+        (*of_slot)->addr_write = -1;
+        *of_slot = NULL;
+    }
+}
+
+static inline void timed_mem_forget_slot(TimedMemLines *lines, uint32_t slot)
+{
+    timed_mem_forget_line(&lines->of_slot[slot][0]);
+    timed_mem_forget_line(&lines->of_slot[slot][1]);
+}
+
+static inline bool timed_mem_in_one_line(vaddr addr, int size)
+{
+    return (addr & ~TIMED_MEM_LINE_MASK) + size <= MEMSYS_LINE_BYTES;
+}
+
+/* Let translated code find the line of the last access, whose slot is known. */
+static inline void timed_mem_add_line(TimedMemLines *lines, CPUState *cpu,
+                                      int mmu_idx, vaddr addr,
+                                      uintptr_t addend, bool store)
+{
+    int table = mmu_idx ^ store;
+    vaddr line = addr & TIMED_MEM_LINE_MASK;
+    CPUTLBEntry *entry = &timed_mem_line_table(cpu, table)
+        [(addr >> TIMED_MEM_LINE_BITS) % TIMED_MEM_LINES];
+    /* One for each slot and kind, so that the loss of the slot finds it. */
+    CPUTLBEntry **of_slot = &lines->of_slot[lines->last_slot][store];
+
+    if (*of_slot != entry) {
+        timed_mem_forget_line(of_slot);
+        *of_slot = entry;
+    }
+    entry->addr_read = store ? -1 : line;
+    entry->addr_write = store ? line : -1;
+    entry->addend = addend;
+    lines->tables_used |= 1u << table;
+}
+
+/*
+ * Posting: timed-mem-post.c. The model's work on accesses to local DRAM is
+ * left to a thread of its own while the vCPU goes on. What they stall is
+ * charged when the clock is read, and until then kept from the budget, so that
+ * no event comes late: the guest cannot tell.
+ */
+
+/* Let accesses be posted, from now on, with a thread that works on them. */
+void timed_mem_start_posting(void);
+/* Wait for all that is posted, and charge it. */
+void timed_mem_settle(CPUState *cpu);
+/* Whether accesses may be posted from now on, with posting->left set. */
+bool timed_mem_begin_posting(TimedMemPosting *posting, CPUState *cpu);
+/* The helper is far behind: as mem_sys_post(), as soon as there is room. */
+bool timed_mem_post_later(hwaddr paddr, bool store, mem_ps now_ps,
+                          uint32_t *slot, bool *missed);
+
+/* Post an access, if it is one that can be. */
+static inline bool timed_mem_post(TimedMemVCPU *vcpu, CPUState *cpu,
+                                  hwaddr paddr, bool store)
+{
+    TimedMemPosting *posting = &vcpu->posting;
+    uint32_t *slot = &vcpu->lines.last_slot;
+    mem_ps now_ps;
+    bool missed;
+
+    if (mem_memory_window(&timed_mem_model->memory, paddr) ||
+        (unlikely(!posting->left) &&
+         (!icount_settle_stalls || !timed_mem_begin_posting(posting, cpu)))) {
+        return false;
+    }
+    now_ps = icount_now_ps(cpu);
+    if (unlikely(!mem_sys_post(timed_mem_model, paddr, store, now_ps, slot,
+                               &missed)) &&
+        !timed_mem_post_later(paddr, store, now_ps, slot, &missed)) {
+        return false;
+    }
+    if (missed) {
+        timed_mem_forget_slot(&vcpu->lines, *slot);
+    }
+    posting->left--;
+    return true;
+}
+
+#endif
