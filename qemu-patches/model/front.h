@@ -34,8 +34,7 @@ struct MemSys {
     bool clwb_keeps_line;
     mem_ps pause_ps;
     mem_ps insn_ps[MEM_INSN_COSTS];
-    const MemObserver *observer;           /* or NULL */
-    MemWindow windows[MEMSYS_MAX_WINDOWS]; /* as mapped last */
+    const MemObserver *observer; /* or NULL */
     /* Changed by every miss: on other lines of the host, which may be two cores far apart. */
     alignas(64) mem_ps now_ps; /* of the latest call */
     mem_ps resumes_ps;         /* when the CPU goes on after its latest wait */

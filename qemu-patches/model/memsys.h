@@ -102,6 +102,11 @@ uint64_t memsys_life_used_percent(const MemSys *m, uint32_t device);
  */
 void memsys_map_window(MemSys *m, uint32_t index, const MemWindow *window, mem_ps now_ps);
 
+/* As it was mapped last; of size 0: not at all. */
+const MemWindow *memsys_window(const MemSys *m, uint32_t index);
+/* Whether an address is of local DRAM: of no window. */
+bool memsys_is_local(const MemSys *m, uint64_t hpa);
+
 /* Slots are 0 .. this - 1; a line that is not in L1 has MEM_NO_SLOT. */
 uint32_t memsys_l1_slots(const MemSys *m);
 

@@ -134,18 +134,24 @@ mem_ps memsys_wbinvd(MemSys *m, mem_ps now_ps) {
 }
 
 void memsys_map_window(MemSys *m, uint32_t index, const MemWindow *window, mem_ps now_ps) {
-    assert(index < MEMSYS_MAX_WINDOWS && (window->hpa | window->dpa | window->size_bytes) % MEMSYS_LINE_BYTES == 0);
+    assert(index < MEMSYS_MAX_WINDOWS);
     mem_sys_enter(m, now_ps);
-    if (memcmp(window, &m->windows[index], sizeof(*window)) == 0) {
+    if (memcmp(window, &m->memory.windows[index], sizeof(*window)) == 0) {
         return;
     }
-    m->windows[index] = *window;
     empty_caches(m);
     mem_memory_map_window(&m->memory, index, window);
     if (m->observer) {
         m->observer->window(m->observer->opaque, index, window, mem_later(m->now_ps, m->resumes_ps));
     }
 }
+
+const MemWindow *memsys_window(const MemSys *m, uint32_t index) {
+    assert(index < MEMSYS_MAX_WINDOWS);
+    return &m->memory.windows[index];
+}
+
+bool memsys_is_local(const MemSys *m, uint64_t hpa) { return !mem_memory_window(&m->memory, hpa); }
 
 /* ---- Modes and counters ---- */
 

@@ -13,6 +13,7 @@ from typer.main import get_command
 from conftest import MANIFEST
 from testbed.cli import main
 from testbed.paths import EXPERIMENTS
+from testbed.replay.replayer import open_replayer
 
 
 def testbed(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -22,17 +23,29 @@ def testbed(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 
 testbed.__test__ = False  # type: ignore[attr-defined]
 
+NOTHING_BUILT = """
+from testbed.cli import main
+def open_session(**_): raise AssertionError("it builds")
+main.open_session = open_session
+main.main()
+"""
 BAD_MANIFESTS = [
     ("scale = 64", "scal = 64", "unknown key 'scal'"),
     ("[matrix]", '[device.override]\nlink_latency = "-1ns"\n[matrix]', "'-1ns' is negative"),
-    ("[matrix]", '[device.override]\ncache_size = "64GiB"\n[matrix]', "'cache_size' (64 GiB) exceeds capacity"),
+    (
+        "[matrix]",
+        '[device.override]\ncache_size = "64GiB"\n[matrix]',
+        "key 'cache_size' (64 GiB) must not exceed capacity",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("old", "new", "message"), BAD_MANIFESTS)
 def test_a_bad_manifest_is_one_sentence_and_status_2(small_manifest: Path, old: str, new: str, message: str) -> None:
+    """Before anything is built for a guest; what is asked is here by then."""
+    open_replayer()
     small_manifest.write_text(MANIFEST.replace(old, new))
-    done = testbed("run", str(small_manifest))
+    done = subprocess.run([sys.executable, "-c", NOTHING_BUILT, "run", small_manifest], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.startswith(f"testbed: {small_manifest}: ")
     assert message in done.stderr

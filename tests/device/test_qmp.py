@@ -251,7 +251,7 @@ def test_a_machine_does_not_go_elsewhere_without_its_time(paused: Paused) -> Non
         ({"cache_page_size": 2**33}, "cache-page-size"),
         ({"cache_ways": 7}, "cache_ways must be 0 (fully associative) or divide"),
         ({"cache_mshrs": 2**32 - 1}, "cache_mshrs must not exceed 65536"),
-        ({"cache_write_miss": "log", "write_log_size": 2**50}, "write_log_bytes must be"),
+        ({"cache_write_miss": "log", "write_log_size": 2**50}, "write_log_bytes must not exceed 64 GiB"),
         ({"cache_policy": "best"}, "is one of: lru, fifo"),
         ({"link_flit_bytes": 128}, "link_flit_bytes must be 0, 68 or 256"),
         ({"link_latency_ps": 2**63}, "link_latency_ps must not exceed 1 s"),

@@ -1,25 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""QEMU's schema lists what the model's tables list: CPU parameters, counters, causes of latency.
+"""QEMU's schema lists what the model's tables list: counters and causes of latency.
 
-A parameter or counter is added to the model first; this says which line of the schema is then missing.
+A counter is added to the model first; this says which line of the schema is then missing. What the schema says of
+parameters is made from the model's rows (test_parameter_tables.py).
 """
 
 import re
-from pathlib import Path
 
 from testbed.paths import REPO
 
 MODEL = REPO / "qemu-patches" / "model"
 SCHEMA = REPO / "qemu-patches" / "overlay" / "qapi" / "cxl-ssd.json"
-PATCHES = REPO / "qemu-patches" / "patches"
-
-
-def parameters(table: str) -> list[str]:
-    """The names of one table of params.c, in its order."""
-    text = (MODEL / "config/params.c").read_text()
-    body = re.search(rf"MemParam {table}\[\] = \{{(.*?)\n\}};", text, re.DOTALL)
-    assert body
-    return re.findall(r'^    P\(\w+, [\w.]+, "([\w-]+)"', body[1], re.MULTILINE)
 
 
 def counters(group: str) -> list[str]:
@@ -34,16 +25,6 @@ def struct_members(schema: str, struct: str) -> list[str]:
     body = re.search(rf"'struct': '{struct}',\s*(?:'base': '\w+',\s*)?'data': \{{(.*?)\}} \}}", schema, re.DOTALL)
     assert body
     return re.findall(r"'\*?([\w-]+)':", body[1])
-
-
-def added_lines(patch: Path) -> str:
-    return "\n".join(line[1:] for line in patch.read_text().splitlines() if line.startswith("+"))
-
-
-def test_cpu_timing_takes_every_cpu_parameter() -> None:
-    patch = next(PATCHES.glob("*-build-the-CXL-memory-semantic-SSD.patch"))
-    assert len(parameters("cpu_params")) > 10
-    assert struct_members(added_lines(patch), "CpuTimingProperties") == [*parameters("cpu_params"), "helper-thread"]
 
 
 def test_the_counters_are_those_of_the_model() -> None:

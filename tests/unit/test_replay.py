@@ -20,6 +20,7 @@ from testbed.guest.qemu_line import mem_trace
 from testbed.guest.session import Session
 from testbed.manifest import manifest
 from testbed.paths import REPO, cache_root
+from testbed.replay import verdicts
 from testbed.replay.grid import configurations
 from testbed.replay.replayer import Replayer, open_replayer
 from testbed.results import results
@@ -105,7 +106,7 @@ BAD_GRIDS: list[tuple[str, str]] = [
     ("[replay.grid]\ncache_size = []", "key 'replay.grid.cache_size' must list at least one value and none twice"),
     ("[replay.grid]\ncache_size = ['1GiB', '1GiB']", "must list at least one value and none twice"),
     ("[replay.grid]\ncache_size = ['1 parsec']", "key 'replay.grid.cache_size': '1 parsec' is not a number and one of"),
-    ("[replay.grid]\ncache_size = ['64GiB']", "(64 GiB) exceeds capacity"),
+    ("[replay.grid]\nvolatile_size = ['1GiB']", "unknown key 'replay.grid.volatile_size'"),
     ("[replay.grid]\ncache_policy = ['mru']", "key 'replay.grid.cache_policy': 'mru' is not one of lru, fifo"),
     ("[replay]\ngird = 1", "unknown key 'replay.gird'; did you mean 'grid'?"),
 ]
@@ -119,6 +120,17 @@ def test_a_bad_grid_is_one_sentence(small_manifest: Path, grid: str, message: st
     assert caught.value.exit_status == 2
     assert str(caught.value).startswith(f"{small_manifest}: ")
     assert message in str(caught.value)
+
+
+def test_a_grid_of_devices_that_there_cannot_be_is_refused_by_the_model(
+    small_manifest: Path, replayer: Replayer
+) -> None:
+    small_manifest.write_text(MANIFEST + "[replay.grid]\ncache_size = ['64MiB', '64GiB']")
+    machine = manifest.guest_config(manifest.load(small_manifest), small_manifest)
+    with pytest.raises(TestbedError) as caught:
+        verdicts.check_grid(small_manifest, machine, configurations(small_manifest), replayer)
+    said = "replay.grid at cache_size=64GiB: device key 'cache_size' (1 GiB) must not exceed capacity"
+    assert str(caught.value) == f"{small_manifest}: {said}"
 
 
 # ---- Replays ----

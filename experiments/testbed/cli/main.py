@@ -99,6 +99,7 @@ def run(
     if dry_run:
         result_commands.show_runs(runs, f"runs of {manifest}", json, bool(scheduler))
         return
+    verdicts.refuse_if_none_can_be(runs)
     session = open_session(scheduler=scheduler)
     done = run_with_bar(runs, session, results_root())
     presentation.show_manifest(manifests.load(path, divisor), path, done)
@@ -226,9 +227,7 @@ def exec_(
       testbed exec --file data.csv -- ./my-program data.csv /pmem/out
     """
     job = program_job(program, file or [], Path.cwd(), own_roi)
-    path = bases.find(manifest)
-    guest = manifests.guest_config(manifests.load(path), path)
-    spec = GuestSpec(guest, job, media_folder=media, helper_thread=True)
+    spec = GuestSpec(verdicts.machine_of(bases.find(manifest)), job, media_folder=media, helper_thread=True)
     outcome = drive(open_session().executor.run(spec))
     sys.stdout.buffer.write(outcome.stdout)
     sys.stdout.flush()
@@ -252,8 +251,7 @@ def shell(
 ) -> None:
     """An interactive guest with the device mounted at /pmem. `poweroff` or Ctrl-A X ends it."""
     check_terminal()
-    path = bases.find(manifest)
-    guest = manifests.guest_config(manifests.load(path), path)
+    guest = verdicts.machine_of(bases.find(manifest))
     raise typer.Exit(run_shell(open_session().images, guest, media))
 
 

@@ -6,8 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -165,6 +164,7 @@ class Run:
     point: Point
     argv: tuple[str, ...]
     guest: GuestConfig
+    full: GuestConfig = field(compare=False)  # the same before it was scaled, for messages
     program: Job | None = None  # what a manifest with a [program] sends along
     origin: str = field(default="", compare=False)  # the manifest's file, for messages
 
@@ -192,41 +192,27 @@ def at_scale(manifest: Manifest, scale: int) -> Manifest:
 
 
 def guest_config(manifest: Manifest, origin: Path, point: Point | None = None) -> GuestConfig:
-    """The scaled and checked machine of one point, the first if none is given. Overrides state full-size values."""
-    point = point or first_point(manifest)
-    cpu_name, cpu_override = _at("cpu", manifest.cpu, point, origin)
-    cpu = profiles.load_cpu(cpu_name, cpu_override, origin)
-    profiles.check_cpu(cpu, origin)
-    cpu = profiles.scale_cpu(cpu, manifest.scale)
-    profiles.check_cpu(cpu, origin)
-    device = _scaled_device(full_device(manifest, origin, point), manifest.scale, origin)
+    """The machine of one point at the manifest's scale, the first if none is given. The model has not seen it yet."""
+    return scaled(full_size(manifest, origin, point or first_point(manifest)), manifest.scale)
+
+
+def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
+    """The same with CPU and device before they are scaled, which is what overrides state."""
+    cpu = profiles.load_cpu(*_at("cpu", manifest.cpu, point, origin), origin)
     section = manifest.guest
     memory_bytes = max(section.memory, _whole_mib(section.memory_full // manifest.scale))
     timeout_s = section.timeout / units.TIME_PS["s"]
+    device = full_device(manifest, origin, point)
     return GuestConfig(cpu, device, memory_bytes, section.boot_insn, timeout_s, _file_system(section, point))
+
+
+def scaled(full: GuestConfig, scale: int) -> GuestConfig:
+    """A machine for a 1/`scale` study."""
+    return replace(full, cpu=profiles.scale_cpu(full.cpu, scale), device=profiles.scale_device(full.device, scale))
 
 
 def _whole_mib(size_bytes: int) -> int:
     return -(-size_bytes // 2**20) * 2**20
-
-
-def _scaled_device(device: DeviceProfile, scale: int, origin: Path) -> DeviceProfile:
-    scaled = profiles.scale_device(device, scale)
-    try:
-        profiles.check_device(scaled, origin)
-    except TestbedError as error:
-        works = _scale_that_works(device, scale, origin)
-        raise TestbedError(f"{error}, at scale 1/{scale} of {device.name}; key 'scale': {works} would do") from error
-    return scaled
-
-
-def _scale_that_works(device: DeviceProfile, scale: int, origin: Path) -> int:
-    """The largest power of two up to `scale` at which the device is whole; it is at 1."""
-    for exponent in range(scale.bit_length() - 1, 0, -1):
-        with suppress(TestbedError):
-            profiles.check_device(profiles.scale_device(device, 1 << exponent), origin)
-            return 1 << exponent
-    return 1
 
 
 def first_point(manifest: Manifest) -> Point:
@@ -234,11 +220,8 @@ def first_point(manifest: Manifest) -> Point:
 
 
 def full_device(manifest: Manifest, origin: Path, point: Point) -> DeviceProfile:
-    """The checked device of one point before it is scaled."""
-    name, override = _at("device", manifest.device, point, origin)
-    device = profiles.load_device(name, override, origin)
-    profiles.check_device(device, origin)
-    return device
+    """The device of one point before it is scaled."""
+    return profiles.load_device(*_at("device", manifest.device, point, origin), origin)
 
 
 def _at(name: str, section: ProfileSection, point: Point, origin: Path) -> tuple[str, dict[str, Any]]:
@@ -269,14 +252,15 @@ def runs_of(manifest: Manifest, origin: Path) -> list[Run]:
 
 
 def _run_at(manifest: Manifest, point: Point, bundle: Bundle | None, origin: Path) -> Run:
-    guest = guest_config(manifest, origin, point)
+    full = full_size(manifest, origin, point)
+    guest = scaled(full, manifest.scale)
     names = _names(manifest, point, guest)
     argv = _words(manifest.workload.command, names, origin)
     program = None
     if manifest.program and bundle:
         setup = fill(manifest.program.setup, names, "program.setup", origin)
         program = bundle.job(argv, setup, fill(manifest.program.finish, names, "program.finish", origin))
-    return Run(manifest.name, manifest.scale, point, argv, guest, program, str(origin))
+    return Run(manifest.name, manifest.scale, point, argv, guest, full, program, str(origin))
 
 
 def _names(manifest: Manifest, point: Point, guest: GuestConfig) -> dict[str, Any]:

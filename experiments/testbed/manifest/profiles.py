@@ -4,6 +4,9 @@
 A profile is read at full size and then scaled: a 1/N study divides everything that holds data (device cache, LLC, L2)
 by N and no time but that of an erase (of a smaller block), so that hit rates stay comparable while runs get N times
 shorter.
+
+A value is checked here on its own, as its file is read. What a machine must be as a whole the model says
+(replay/verdicts.py), but for the few rules of problem().
 """
 
 from dataclasses import MISSING, asdict, fields, replace
@@ -17,11 +20,12 @@ from .. import units
 from ..errors import TestbedError
 from ..paths import PROFILES, kind_of
 from ..validation import Strict, load_toml, unknown_key
-from .parameters import CpuProfile, DeviceProfile, Profile, key_of, parse_value, units_of
+from .parameters import CpuProfile, DeviceProfile, Profile, key_of, parse_value
 
 LINE_BYTES = 64
 BLOCKS_OF_A_PLANE = 64  # at least, so that a few per cent of over-provisioning are a few blocks
 EXTENT_BYTES = 256 * 2**20  # the unit of CXL decoders
+NO_EXTENTS = "is not a multiple of 256 MiB, which CXL decoders need"
 MIN_CAPACITY_BYTES = 512 * 2**20  # the smallest device that Linux makes a comfortable fsdax namespace on
 
 
@@ -35,12 +39,12 @@ class SourcedValue(Strict):
 
 def load_cpu(name: str, overrides: dict[str, Any], origin: Path) -> CpuProfile:
     """The CPU profile `name` with a manifest's overrides; `origin` is that manifest."""
-    return CpuProfile(name, **_load("cpus", name, CpuProfile, overrides, origin))
+    return CpuProfile(name=name, **_load("cpus", name, CpuProfile, overrides, origin))
 
 
 def load_device(name: str, overrides: dict[str, Any], origin: Path) -> DeviceProfile:
     """The device profile `name` with a manifest's overrides; `origin` is that manifest."""
-    return DeviceProfile(name, **_load("devices", name, DeviceProfile, overrides, origin))
+    return DeviceProfile(name=name, **_load("devices", name, DeviceProfile, overrides, origin))
 
 
 def sources(kind: str, name: str) -> dict[str, SourcedValue]:
@@ -97,7 +101,7 @@ def scale_cpu(cpu: CpuProfile, scale: int) -> CpuProfile:
         cpu,
         l2_size=scaled_cache(cpu.l2_size, cpu.l2_ways, scale, floor_bytes=2 * cpu.l1d_size),
         llc_size=llc_size,
-        wbinvd_ps=cpu.wbinvd_ps * llc_size // cpu.llc_size,
+        wbinvd_ps=cpu.wbinvd_ps * llc_size // max(cpu.llc_size, 1),
     )
 
 
@@ -132,78 +136,29 @@ def _scaled_block_pages(device: DeviceProfile, capacity: int) -> int:
 
 def scaled_cache(size: int, ways: int, scale: int, floor_bytes: int) -> int:
     """A cache of at most `size`/`scale` bytes in whole sets. The floor keeps the levels of the hierarchy in order."""
-    set_bytes = LINE_BYTES * ways
+    set_bytes = LINE_BYTES * max(ways, 1)
     return max(max(size // scale, floor_bytes) // set_bytes, 1) * set_bytes
 
 
-def check_device(device: DeviceProfile, origin: Path) -> None:
-    """The relations between values that no single key can show; the model checks the rest when QEMU starts."""
-    for broken, key, problem in (*_problems(device), *(_cache_problems(device) if device.flash_channels else ())):
-        if broken:
-            value = getattr(device, key)
-            value = units.show_size(value) if units_of(key) is units.SIZE_BYTES else value
-            raise TestbedError(f"{origin}: device key '{key_of(key)}' ({value}) {problem}")
-
-
-def _problems(device: DeviceProfile) -> tuple[tuple[bool, str, str], ...]:
-    """Of every device."""
-    wire = device.link_flit_bytes
-    return (
-        (device.capacity % EXTENT_BYTES != 0, "capacity", "is not a multiple of 256 MiB, which CXL decoders need"),
-        (device.volatile_size % EXTENT_BYTES != 0, "volatile_size", "is not a multiple of 256 MiB"),
-        (device.volatile_size > device.capacity, "volatile_size", "exceeds capacity; make it smaller"),
-        (device.link_read_bandwidth < 1, "link_read_bandwidth", "is 0; it must be positive"),
-        (device.link_write_bandwidth < 1, "link_write_bandwidth", "is 0; it must be positive"),
-        (wire not in (0, 68, 256), "link_flit_bytes", "is not 68 or 256, nor 0 for a link without protocol overhead"),
-    )
-
-
-def _cache_problems(device: DeviceProfile) -> tuple[tuple[bool, str, str], ...]:
-    """Of a device with flash behind its cache."""
-    page = device.cache_page_size
-    log = device.cache_write_miss == "log"
-    return (
-        (device.cache_size > device.capacity, "cache_size", "exceeds capacity; make the cache smaller"),
-        (page < LINE_BYTES, "cache_page_size", "is smaller than a 64-byte line; make it larger"),
-        (device.cache_size % max(page, 1) != 0, "cache_size", "is not a multiple of cache_page_size; make it one"),
-        (device.cache_size < page, "cache_size", "holds no page; make it larger"),
-        (
-            device.cache_ways > 0 and device.cache_size // max(page, 1) % device.cache_ways != 0,
-            "cache_ways",
-            "does not divide the number of pages of the cache",
-        ),
-        (device.flash_read_ps < 1, "flash_read_ps", "is 0; state how long a page takes"),
-        (device.flash_program_ps < 1, "flash_program_ps", "is 0; state how long a page takes"),
-        (device.flash_dies < 1, "flash_dies", "is 0; at least one is needed"),
-        (device.flash_planes < 1, "flash_planes", "is 0; at least one is needed"),
-        (log and device.write_log_size < page, "write_log_size", "is too small for cache_write_miss = 'log'"),
-        (
-            device.flash_ftl == "page" and device.flash_erase_ps < 1,
-            "flash_erase_ps",
-            "is 0, but flash_ftl = 'page' erases blocks; state how long that takes",
-        ),
-    )
-
-
-def check_cpu(cpu: CpuProfile, origin: Path) -> None:
-    """Every level must be whole sets and be no smaller than the one before."""
-    for level in ("l1d", "l2", "llc"):
-        size, ways = getattr(cpu, f"{level}_size"), getattr(cpu, f"{level}_ways")
-        if not ways or not size or size % (LINE_BYTES * ways):
-            raise TestbedError(
-                f"{origin}: cpu key '{level}_size' ({units.show_size(size)}) is not a whole number of sets of {ways} "
-                "lines of 64 bytes; change it or the ways"
-            )
+def problem(cpu: CpuProfile, device: DeviceProfile) -> str:
+    """What is wrong with a machine and no matter of the model's, the key first; nothing if nothing is."""
     if not cpu.l1d_size <= cpu.l2_size <= cpu.llc_size:
-        raise TestbedError(f"{origin}: cpu key 'llc_size': the caches must grow from L1D to L2 to LLC")
-    for key in ("dram_bandwidth", "wc_buffers"):
-        if getattr(cpu, key) < 1:
-            raise TestbedError(f"{origin}: cpu key '{key}' is 0; it must be positive")
-    if cpu.prefetch_streams and not 1 <= cpu.prefetch_degree <= cpu.prefetch_distance <= 64:
-        raise TestbedError(
-            f"{origin}: cpu key 'prefetch_degree' ({cpu.prefetch_degree}) must be at least 1 and at most "
-            f"prefetch_distance ({cpu.prefetch_distance}), and that at most 64"
-        )
+        return "cpu key 'llc_size': the caches must grow from L1D to L2 to LLC"
+    return next((f"device key '{key_of(field)}' {what}" for field, broken, what in _device_rules(device) if broken), "")
+
+
+def _device_rules(device: DeviceProfile) -> tuple[tuple[str, bool, str], ...]:
+    """What the decoders of CXL need, and what a device with flash has to state."""
+    flash = device.flash_channels > 0
+    erases = flash and device.flash_ftl == "page"
+    capacity, volatile = units.show_size(device.capacity), units.show_size(device.volatile_size)
+    return (
+        ("capacity", device.capacity % EXTENT_BYTES != 0, f"({capacity}) {NO_EXTENTS}"),
+        ("volatile_size", device.volatile_size % EXTENT_BYTES != 0, f"({volatile}) {NO_EXTENTS}"),
+        ("flash_read_ps", flash and device.flash_read_ps < 1, "is 0; state how long a page takes"),
+        ("flash_program_ps", flash and device.flash_program_ps < 1, "is 0; state how long a page takes"),
+        ("flash_erase_ps", erases and device.flash_erase_ps < 1, "is 0; state how long a block takes"),
+    )
 
 
 def as_data(profile: Profile) -> dict[str, Any]:

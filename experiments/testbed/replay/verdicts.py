@@ -1,30 +1,98 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which runs there can be, asked of the model before the first guest boots; no rule of the model's stands here."""
+"""Which machines there can be, asked of the model before the first guest boots; no rule of the model's stands here.
 
-from collections.abc import Sequence
+The model names its fields ("flash_read_ps must not exceed 1 s"); what a user reads has the keys of manifests.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 
 from ..errors import TestbedError
-from ..manifest.manifest import GuestConfig, Run
+from ..manifest import manifest, profiles
+from ..manifest.manifest import GuestConfig, Run, scaled
+from ..manifest.parameters import Profile, field_of, key_of, show_value
 from .grid import Configuration
 from .replayer import Replayer, open_replayer
+
+REFUSAL = re.compile(r"(cpu|device)\.([\w.-]+) (.*)")
 
 
 def of_runs(runs: Sequence[Run], replayer: Replayer | None = None, elsewhere: bool = False) -> list[str]:
     """For each run why it cannot be made, with file and key; nothing if it can.
 
-    The memory of this host counts unless they are made `elsewhere`, where the workers' does.
+    A machine must be possible at full size and as scaled. The memory of this host counts unless the runs are made
+    `elsewhere`, where the workers' does.
     """
-    distinct = list(dict.fromkeys(run.guest for run in runs))
-    said = dict(zip(distinct, (replayer or open_replayer()).judge(distinct), strict=True))
-    return [_sentence(run.origin, said[run.guest] or ("" if elsewhere else _of_host(run.guest))) for run in runs]
+    replayer = replayer or open_replayer()
+    said = faults([machine for run in runs for machine in (run.full, run.guest)], replayer)
+
+    found = [
+        _why(run.full, run.guest, run.scale, said, replayer) or ("" if elsewhere else _of_host(run.guest))
+        for run in runs
+    ]
+    return [f"{run.origin}: {fault}" if fault else "" for run, fault in zip(runs, found, strict=True)]
 
 
-def _sentence(origin: str, fault: str) -> str:
-    return f"{origin}: {fault}" if fault else ""
+def refuse_if_none_can_be(runs: Sequence[Run]) -> None:
+    """Refuse runs of which none can be made on any host, before QEMU and the guest are built for them."""
+    said = of_runs(runs, elsewhere=True)
+    if all(said):
+        raise TestbedError("; ".join(dict.fromkeys(said)))
+
+
+def machine_of(path: Path) -> GuestConfig:
+    """The machine of a manifest's first point; refused if there can be no such machine."""
+    stated, replayer = manifest.load(path), open_replayer()
+    full = manifest.full_size(stated, path, manifest.first_point(stated))
+    guest = scaled(full, stated.scale)
+    if fault := _why(full, guest, stated.scale, faults([full, guest], replayer), replayer) or _of_host(guest):
+        raise TestbedError(f"{path}: {fault}")
+    return guest
+
+
+def _why(full: GuestConfig, guest: GuestConfig, scale: int, said: dict[GuestConfig, str], replayer: Replayer) -> str:
+    if said[full] or not said[guest]:
+        return said[full]
+    return said[guest] + _another_scale(full, scale, replayer)
+
+
+def faults(guests: Iterable[GuestConfig], replayer: Replayer) -> dict[GuestConfig, str]:
+    """For each machine what is wrong with it, the key first; nothing if nothing is."""
+    distinct = list(dict.fromkeys(guests))
+    said = zip(distinct, replayer.judge(distinct), strict=True)
+    return {guest: profiles.problem(guest.cpu, guest.device) or _in_keys(guest, fault) for guest, fault in said}
+
+
+def _in_keys(guest: GuestConfig, fault: str) -> str:
+    """What the model said of a field, in a manifest's words: the key and its value, then what it must be."""
+    match = REFUSAL.fullmatch(fault)
+    if not match:
+        return fault
+    owner, field, rule = match[1], field_of(match[2]), match[3]
+    profile = guest.cpu if owner == "cpu" else guest.device
+    if not hasattr(profile, field):  # of what no key states
+        return fault
+    value = show_value(field, getattr(profile, field))
+    must = re.sub(r"[a-z][\w.]*\w", lambda name: _as_key(profile, name[0]), rule)
+    return f"{owner} key '{key_of(field)}' ({value}) {must}"
+
+
+def _as_key(profile: Profile, word: str) -> str:
+    field = field_of(word)
+    return key_of(field) if hasattr(profile, field) else word
+
+
+def _another_scale(full: GuestConfig, scale: int, replayer: Replayer) -> str:
+    """The largest power of two up to the run's scale at which there can be its machine; it can at 1."""
+    powers = [1 << exponent for exponent in range(scale.bit_length())]
+    machines = {power: scaled(full, power) for power in powers}
+    said = faults(machines.values(), replayer)
+    works = max(power for power in powers if not said[machines[power]])
+    return f", at scale 1/{scale} of {full.device.name}; key 'scale': {works} would do"
 
 
 def _of_host(guest: GuestConfig) -> str:
@@ -37,6 +105,7 @@ def _of_host(guest: GuestConfig) -> str:
 def check_grid(origin: Path, machine: GuestConfig, grid: Sequence[Configuration], replayer: Replayer) -> None:
     """Refuse a grid that has a device which the model refuses, before a trace is captured for it."""
     machines = [replace(machine, device=configuration.device) for configuration in grid]
-    for configuration, fault in zip(grid, replayer.judge(machines), strict=True):
-        if fault:
-            raise TestbedError(f"{origin}: replay.grid at {configuration.label}: {fault}")
+    said = faults(machines, replayer)
+    for configuration, guest in zip(grid, machines, strict=True):
+        if said[guest]:
+            raise TestbedError(f"{origin}: replay.grid at {configuration.label}: {said[guest]}")

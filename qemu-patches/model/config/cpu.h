@@ -1,55 +1,101 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The configuration of the host. */
+/* The configuration of the host: what a CPU profile states. field.h says how to read and to add a row. */
 #ifndef MODEL_CONFIG_CPU_H
 #define MODEL_CONFIG_CPU_H
 
-#include "../base/units.h"
+#include "field.h"
 
-/* One set-associative cache level. `latency_ps` is added by a hit here. */
+/* Which loads may be under way while the CPU goes on; see streams.h for what a stream is. */
+#define MEM_OVERLAP_CHOICES(X)                                                                                         \
+    X(MEM_OVERLAP_NONE, "none")       /* none: every miss blocks the CPU */                                            \
+    X(MEM_OVERLAP_STREAMS, "streams") /* those that continue a stream: no address depends on the missing data */       \
+    X(MEM_OVERLAP_ALL, "all")         /* all: the bound from the other side */
+
+typedef enum MemOverlap { MEM_OVERLAP_CHOICES(MEM_CHOICE_ID) } MemOverlap;
+
+/* clang-format off */
+/* Of the three caches, which are fields of their own below. */
+#define MEM_CPU_CACHE_PARAMS(X)                                                                                        \
+    X(SIZE, l1d.size_bytes, "l1d-size", FIXED, REQUIRED,                                                               \
+      UP_TO_4_GIB, "L1D, FIFO: a whole number of sets of l1d_ways lines")                                              \
+    X(COUNT, l1d.ways, "l1d-ways", FIXED, REQUIRED,                                                                    \
+      FROM(1, 16), "L1D associativity")                                                                                \
+    X(SIZE, l2.size_bytes, "l2-size", FIXED, REQUIRED,                                                                 \
+      UP_TO_4_GIB, "L2, LRU: a whole number of sets of l2_ways lines")                                                 \
+    X(COUNT, l2.ways, "l2-ways", FIXED, REQUIRED,                                                                      \
+      FROM(1, 16), "L2 associativity")                                                                                 \
+    X(TIME, l2.latency_ps, "l2-latency-ps", FIXED, REQUIRED,                                                           \
+      UP_TO_1_S, "stall of an L2 hit: load-to-use beyond L1; not above llc_latency")                                   \
+    X(SIZE, llc.size_bytes, "llc-size", FIXED, REQUIRED,                                                               \
+      UP_TO_4_GIB, "last-level cache, LRU: a whole number of sets of llc_ways lines")                                  \
+    X(COUNT, llc.ways, "llc-ways", FIXED, REQUIRED,                                                                    \
+      FROM(1, 16), "last-level cache associativity")                                                                   \
+    X(TIME, llc.latency_ps, "llc-latency-ps", FIXED, REQUIRED,                                                         \
+      UP_TO_1_S, "stall of a last-level cache hit: load-to-use beyond L1")
+
+#define MEM_CPU_CORE_PARAMS(X)                                                                                         \
+    X(TIME, dram_latency_ps, "dram-latency-ps", REPLAY, REQUIRED,                                                      \
+      UP_TO_1_S, "local DRAM, from the last-level cache's miss to the first byte")                                     \
+    X(BANDWIDTH, dram_bandwidth, "dram-bandwidth", REPLAY, REQUIRED,                                                   \
+      A_BANDWIDTH, "local DRAM: one channel, shared by reads and writes")                                              \
+    X(COUNT, wc_buffers, "wc-buffers", FIXED, REQUIRED,                                                                \
+      FROM(1, 1024), "write-combining buffers for non-temporal stores, of one line each")                              \
+    X(COUNT, fill_buffers, "fill-buffers", REPLAY, DEFAULT(10),                                                        \
+      UP_TO(4096), "L1D misses under way at once, each until its line is in L1; 0: no limit")                          \
+    X(COUNT, store_buffer, "store-buffer", FIXED, DEFAULT(56),                                                         \
+      UP_TO(4096), "stores that wait for their line; 0: a store waits itself")                                         \
+    X(CHOICE, overlap, "overlap", FIXED, DEFAULT(MEM_OVERLAP_NONE),                                                    \
+      ONE_OF(overlap), "which loads may be under way while the CPU goes on")                                           \
+    X(TIME, overlap_window_ps, "overlap-window-ps", REPLAY, DEFAULT(0),                                                \
+      UP_TO_1_S, "how far the CPU computes beyond the oldest load under way: its reorder buffer in time")              \
+    X(COUNT, prefetch_streams, "prefetch-streams", FIXED, DEFAULT(0),                                                  \
+      UP_TO(1024), "streams that the prefetcher follows; 0: no prefetcher")                                            \
+    X(COUNT, prefetch_distance, "prefetch-distance", FIXED, DEFAULT(20),                                               \
+      IF("prefetch-streams", FROM(1, 64)), "lines that the prefetcher runs ahead at most, within a 4 KiB page")        \
+    X(COUNT, prefetch_degree, "prefetch-degree", FIXED, DEFAULT(2),                                                    \
+      IF("prefetch-streams", FROM(1, 64)), "lines that it asks for at a time; not above prefetch_distance")            \
+    X(COUNT, prefetch_buffers, "prefetch-buffers", REPLAY, DEFAULT(16),                                                \
+      UP_TO(4096), "requests of the prefetcher under way at once; 0: no limit")                                        \
+    X(COUNT, l2_requests, "l2-requests", REPLAY, DEFAULT(16),                                                          \
+      UP_TO(4096), "lines under way to L2 at once, demanded or prefetched (Intel's superqueue); 0: no limit")          \
+    X(BOOL, clwb_keeps_line, "clwb-keeps-line", FIXED, DEFAULT(true),                                                  \
+      ON_OR_OFF, "off: CLWB drops the line, as CLFLUSHOPT does (Skylake and Cascade Lake servers)")                    \
+    X(TIME, pause_ps, "pause-ps", FIXED, DEFAULT(0),                                                                   \
+      UP_TO_1_S, "what PAUSE takes beside the time of an instruction, in a region of interest or not")                 \
+    X(TIME, cpuid_ps, "cpuid-ps", FIXED, DEFAULT(0),                                                                   \
+      UP_TO_1_S, "what CPUID takes beside its time as an instruction, in a region of interest")                        \
+    X(TIME, rdmsr_ps, "rdmsr-ps", FIXED, DEFAULT(0),                                                                   \
+      UP_TO_1_S, "what RDMSR takes, likewise")                                                                         \
+    X(TIME, wrmsr_ps, "wrmsr-ps", FIXED, DEFAULT(0),                                                                   \
+      UP_TO_1_S, "what WRMSR takes, likewise")                                                                         \
+    X(TIME, mov_cr_ps, "mov-cr-ps", FIXED, DEFAULT(0),                                                                 \
+      UP_TO_1_S, "what a write of CR0 or CR4 takes, also CLTS and LMSW")                                               \
+    X(TIME, mov_cr3_ps, "mov-cr3-ps", FIXED, DEFAULT(0),                                                               \
+      UP_TO_1_S, "what a write of CR3 takes")                                                                          \
+    X(TIME, mov_dr_ps, "mov-dr-ps", FIXED, DEFAULT(0),                                                                 \
+      UP_TO_1_S, "what a write of a debug register takes")                                                             \
+    X(TIME, invlpg_ps, "invlpg-ps", FIXED, DEFAULT(0),                                                                 \
+      UP_TO_1_S, "what INVLPG and INVLPGA take")                                                                       \
+    X(TIME, load_table_ps, "load-table-ps", FIXED, DEFAULT(0),                                                         \
+      UP_TO_1_S, "what LGDT, LIDT, LLDT and LTR take")                                                                 \
+    X(TIME, iret_ps, "iret-ps", FIXED, DEFAULT(0),                                                                     \
+      UP_TO_1_S, "what IRET and RSM take")                                                                             \
+    X(TIME, rdtsc_ps, "rdtsc-ps", FIXED, DEFAULT(0),                                                                   \
+      UP_TO_1_S, "what RDTSC and RDTSCP take")                                                                         \
+    X(TIME, wbinvd_ps, "wbinvd-ps", FIXED, DEFAULT(0),                                                                 \
+      UP_TO_1_S, "WBINVD and INVD with nothing to write back: the walk of the LLC, which a 1/N study divides alike")
+/* clang-format on */
+
+/* One set-associative cache level. `latency_ps` is added by a hit here; of l1d it must be 0. */
 typedef struct MemCacheConfig {
     uint64_t size_bytes;
     uint32_t ways;
     mem_ps latency_ps;
 } MemCacheConfig;
 
-/* Which loads may be under way while the CPU goes on; see streams.h for what a stream is. */
-typedef enum MemOverlap {
-    MEM_OVERLAP_NONE,    /* none: every miss blocks the CPU */
-    MEM_OVERLAP_STREAMS, /* those that continue a stream: their addresses cannot depend on the missing data */
-    MEM_OVERLAP_ALL,     /* all: the bound from the other side */
-} MemOverlap;
-
-/* The host: what a CPU profile states. */
 typedef struct MemCpuConfig {
-    MemCacheConfig l1d; /* FIFO replacement, latency_ps must be 0: part of the time per instruction */
-    MemCacheConfig l2;  /* LRU */
-    MemCacheConfig llc; /* LRU */
-    mem_ps dram_latency_ps;
-    uint64_t dram_bandwidth;    /* bytes per second, one shared channel */
-    uint32_t wc_buffers;        /* write-combining buffers for non-temporal stores, each one line */
-    uint32_t fill_buffers;      /* L1D misses under way at once */
-    uint32_t store_buffer;      /* stores waiting for their line */
-    uint32_t overlap;           /* MemOverlap */
-    mem_ps overlap_window_ps;   /* how far the CPU runs ahead of the oldest load under way */
-    uint32_t prefetch_streams;  /* streams the prefetcher follows; 0: no prefetcher */
-    uint32_t prefetch_distance; /* lines it runs ahead at most */
-    uint32_t prefetch_degree;   /* lines it asks for at a time */
-    uint32_t prefetch_buffers;  /* its requests under way at once */
-    uint32_t l2_requests;       /* lines under way to L2 at once, demanded or prefetched */
-    bool clwb_keeps_line;       /* false: CLWB drops the line, as CLFLUSHOPT does */
-    mem_ps pause_ps;            /* what PAUSE takes beside an instruction's time */
-    /* What a MemInsn takes, likewise. */
-    mem_ps cpuid_ps;
-    mem_ps rdmsr_ps;
-    mem_ps wrmsr_ps;
-    mem_ps mov_cr_ps;
-    mem_ps mov_cr3_ps;
-    mem_ps mov_dr_ps;
-    mem_ps invlpg_ps;
-    mem_ps load_table_ps;
-    mem_ps iret_ps;
-    mem_ps rdtsc_ps;
-    mem_ps wbinvd_ps;
+    MemCacheConfig l1d, l2, llc;
+    MEM_CPU_CORE_PARAMS(MEM_FIELD)
 } MemCpuConfig;
 
 #endif

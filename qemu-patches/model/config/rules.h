@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the checks of a configuration share: one rule per line, each with the sentence that answers its breach. */
+/* What the checks of several fields share: one rule per line, each with the sentence that answers its breach. */
 #ifndef MODEL_CONFIG_RULES_H
 #define MODEL_CONFIG_RULES_H
-
-#include "../base/serial.h"
-
-#define MAX_LATENCY_PS ((mem_ps)MEM_PS_PER_S)
-#define MIN_BANDWIDTH 1000000u
 
 /* Leave with the sentence unless the rule holds. */
 #define REQUIRE(rule, sentence)                                                                                        \

@@ -70,9 +70,7 @@ static void program_untimed(void *opaque, uint64_t page) {
 static void init_cache(MemDevice *d) {
     const MemDeviceConfig *c = &d->config;
 
-    while ((MEMSYS_LINE_BYTES << d->page_line_shift) < c->cache_page_bytes) {
-        d->page_line_shift++;
-    }
+    d->page_line_shift = mem_page_line_shift(c);
     mem_device_cache_init(&d->cache, c);
     mem_masks_init(&d->masks, 1u << d->page_line_shift);
     mem_slots_init(&d->mshrs, c->cache_mshrs);

@@ -6,18 +6,13 @@
 #include "../config/rules.h"
 #include "device_internal.h"
 
-#define MAX_PAGE_BYTES (2u << 20)
 #define MAX_CAPACITY_BYTES (UINT64_C(1) << 50)
 #define LOG_UNIT_BYTES (2 * MEMSYS_LINE_BYTES)
-#define MAX_LOG_BYTES (UINT64_C(1) << 36)
-#define MAX_REFRESH_GROUPS 1024u
 
 static bool is_power_of_two(uint64_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
 static const char *check_geometry(const MemDeviceConfig *d) {
-    REQUIRE(d->cache_page_bytes >= MEMSYS_LINE_BYTES && d->cache_page_bytes <= MAX_PAGE_BYTES &&
-                is_power_of_two(d->cache_page_bytes),
-            "cache_page_bytes must be a power of two from 64 to 2 MiB");
+    REQUIRE(is_power_of_two(d->cache_page_bytes), "cache_page_bytes must be a power of two");
     REQUIRE(d->capacity_bytes % d->cache_page_bytes == 0,
             "capacity_bytes must be a positive multiple of cache_page_bytes");
     REQUIRE(d->cache_size_bytes > 0 && d->cache_size_bytes % d->cache_page_bytes == 0,
@@ -30,29 +25,12 @@ static const char *check_geometry(const MemDeviceConfig *d) {
     return NULL;
 }
 
-static const char *check_rules(const MemDeviceConfig *d) {
-    REQUIRE(mem_cache_policy(d->cache_policy), "cache_policy must be one of its choices");
-    REQUIRE(d->cache_write <= MEM_WRITE_THROUGH, "cache_write must be one of its choices");
-    REQUIRE(d->cache_write_miss <= MEM_WRITE_LOG, "cache_write_miss must be one of its choices");
-    REQUIRE(d->write_log_bytes % LOG_UNIT_BYTES == 0 && d->write_log_bytes <= MAX_LOG_BYTES,
-            "write_log_bytes must be a multiple of 128 and at most 64 GiB");
+static const char *check_write_log(const MemDeviceConfig *d) {
+    REQUIRE(d->write_log_bytes % LOG_UNIT_BYTES == 0, "write_log_bytes must be a multiple of 128");
     REQUIRE(d->cache_write_miss != MEM_WRITE_LOG || d->write_log_bytes > 0,
             "write_log_bytes must not be 0 if cache_write_miss is log");
     REQUIRE(d->cache_write_miss != MEM_WRITE_LOG || d->cache_write == MEM_WRITE_BACK,
             "cache_write must be back if cache_write_miss is log");
-    REQUIRE(d->cache_mshrs <= 65536, "cache_mshrs must not exceed 65536");
-    REQUIRE(d->cache_prefetch <= MEM_PREFETCH_STRIDE, "cache_prefetch must be one of its choices");
-    REQUIRE(d->cache_prefetch == MEM_PREFETCH_NONE || (d->cache_prefetch_pages >= 1 && d->cache_prefetch_pages <= 1024),
-            "cache_prefetch_pages must be from 1 to 1024");
-    return NULL;
-}
-
-static const char *check_refresh(const MemDeviceConfig *d) {
-    REQUIRE(d->cache_refresh_interval_ps <= MAX_LATENCY_PS, "cache_refresh_interval_ps must not exceed 1 s");
-    REQUIRE(d->cache_refresh_ps == 0 || d->cache_refresh_ps < d->cache_refresh_interval_ps,
-            "cache_refresh_ps must be below cache_refresh_interval_ps");
-    REQUIRE(d->cache_refresh_ps == 0 || (d->cache_refresh_groups >= 1 && d->cache_refresh_groups <= MAX_REFRESH_GROUPS),
-            "cache_refresh_groups must be from 1 to 1024");
     return NULL;
 }
 
@@ -60,30 +38,22 @@ static const char *check_controller(const MemDeviceConfig *d) {
     REQUIRE(d->capacity_bytes > 0 && d->capacity_bytes % MEMSYS_LINE_BYTES == 0,
             "capacity_bytes must be a positive multiple of 64");
     REQUIRE(d->capacity_bytes <= MAX_CAPACITY_BYTES, "capacity_bytes must not exceed 1 PiB");
-    REQUIRE(d->write_queue <= 65536, "write_queue must not exceed 65536");
+    REQUIRE(d->volatile_bytes <= d->capacity_bytes, "volatile_bytes must not exceed capacity_bytes");
     REQUIRE(d->write_queue == 0 || d->cache_power_loss_protected || d->flash_channels == 0,
             "write_queue must be 0 if cache_power_loss_protected is off: what it accepts is durable");
-    REQUIRE(d->controller_latency_ps <= MAX_LATENCY_PS, "controller_latency_ps must not exceed 1 s");
-    REQUIRE(d->controller_interval_ps <= MAX_LATENCY_PS, "controller_interval_ps must not exceed 1 s");
-    REQUIRE(d->cache_latency_ps <= MAX_LATENCY_PS, "cache_latency_ps must not exceed 1 s");
-    REQUIRE(d->cache_tag_ps <= MAX_LATENCY_PS, "cache_tag_ps must not exceed 1 s");
-    REQUIRE(d->wbarrier_latency_ps <= MAX_LATENCY_PS, "wbarrier_latency_ps must not exceed 1 s");
-    const char *refresh_fault = check_refresh(d);
-    if (refresh_fault) {
-        return refresh_fault;
-    }
-    REQUIRE(d->cache_bandwidth == 0 || d->cache_bandwidth >= MIN_BANDWIDTH,
-            "cache_bandwidth must be 0 (no limit) or at least 1000000 bytes per second");
+    REQUIRE(d->cache_refresh_ps == 0 || d->cache_refresh_ps < d->cache_refresh_interval_ps,
+            "cache_refresh_ps must be below cache_refresh_interval_ps");
     if (d->flash_channels == 0) {
         return NULL;
     }
     const char *fault = check_geometry(d);
-    return fault ? fault : check_rules(d);
+    return fault ? fault : check_write_log(d);
 }
 
 const char *mem_device_check(const MemDeviceConfig *d) {
-    const char *fault = mem_link_check(d);
+    const char *fault = mem_params_check(&mem_device_params, d);
 
+    fault = fault ? fault : mem_link_check(d);
     fault = fault ? fault : check_controller(d);
     return fault || d->flash_channels == 0 ? fault : mem_flash_check(d);
 }
@@ -96,7 +66,7 @@ static const char *find_fixed(MemDevice *d, const MemDeviceConfig *config) {
 
     for (size_t i = 0; i < mem_device_params.count && !name; i++) {
         const MemParam *p = &mem_device_params.params[i];
-        if (!p->run_time && mem_param_get(p, config) != mem_param_get(p, &d->config)) {
+        if (p->change != MEM_PARAM_LIVE && mem_param_get(p, config) != mem_param_get(p, &d->config)) {
             name = p->name;
         }
     }

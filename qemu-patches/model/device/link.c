@@ -11,9 +11,6 @@
 #define LINE_SLOTS (HEADER_SLOTS + MEMSYS_LINE_BYTES / SLOT_BYTES)
 
 const char *mem_link_check(const MemDeviceConfig *c) {
-    REQUIRE(c->link_latency_ps <= MAX_LATENCY_PS, "link_latency_ps must not exceed 1 s");
-    REQUIRE(c->link_read_bandwidth >= MIN_BANDWIDTH, "link_read_bandwidth must be at least 1000000 bytes per second");
-    REQUIRE(c->link_write_bandwidth >= MIN_BANDWIDTH, "link_write_bandwidth must be at least 1000000 bytes per second");
     REQUIRE(c->link_flit_bytes == 0 || c->link_flit_bytes == 68 || c->link_flit_bytes == 256,
             "link_flit_bytes must be 0, 68 or 256");
     return NULL;

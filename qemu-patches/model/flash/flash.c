@@ -7,26 +7,13 @@
 #include "../base/seeded_bug.h"
 #include "../config/rules.h"
 
-#define MAX_SIDE 65536u /* channels, dies, planes, and all planes together */
+#define MAX_PLANES 65536u
 
 const char *mem_flash_check(const MemDeviceConfig *c) {
-    REQUIRE(c->flash_channels >= 1 && c->flash_channels <= MAX_SIDE, "flash_channels must be from 1 to 65536");
-    REQUIRE(c->flash_dies >= 1 && c->flash_dies <= MAX_SIDE, "flash_dies must be from 1 to 65536");
-    REQUIRE(c->flash_planes >= 1 && c->flash_planes <= MAX_SIDE, "flash_planes must be from 1 to 65536");
-    REQUIRE(mem_flash_plane_count(c) <= MAX_SIDE, "flash_channels * flash_dies * flash_planes must be at most 65536");
-    REQUIRE(c->flash_read_ps <= MAX_LATENCY_PS, "flash_read_ps must not exceed 1 s");
-    REQUIRE(c->flash_program_ps <= MAX_LATENCY_PS, "flash_program_ps must not exceed 1 s");
-    REQUIRE(c->flash_erase_ps <= MAX_LATENCY_PS, "flash_erase_ps must not exceed 1 s");
-    REQUIRE(c->flash_suspend_ps <= MAX_LATENCY_PS, "flash_suspend_ps must not exceed 1 s");
-    REQUIRE(c->flash_channel_bandwidth == 0 || c->flash_channel_bandwidth >= MIN_BANDWIDTH,
-            "flash_channel_bandwidth must be 0 (free) or at least 1000000 bytes per second");
-    REQUIRE(c->flash_ftl <= MEM_FTL_PAGE, "flash_ftl must be none or page");
-    REQUIRE(c->flash_gc <= MEM_GC_COST_BENEFIT, "flash_gc must be greedy or cost-benefit");
+    REQUIRE(mem_flash_plane_count(c) <= MAX_PLANES, "flash_channels * flash_dies * flash_planes must be at most 65536");
     if (c->flash_ftl == MEM_FTL_NONE) {
         return NULL;
     }
-    REQUIRE(c->flash_block_pages, "flash_block_pages must be from 2 to 65536");
-    REQUIRE(c->flash_over_provisioning_permille <= 10000, "flash_over_provisioning_permille must be at most 10000");
     MemFlashGeometry g = mem_ftl_geometry(c);
     return mem_ftl_check_geometry(&g);
 }

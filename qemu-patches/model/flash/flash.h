@@ -44,7 +44,8 @@ typedef struct MemFlash {
     MemMoveListener listener;
 } MemFlash;
 
-/* NULL, or a static sentence that starts with the field. The page size and the capacity have passed their check. */
+/* NULL, or a static sentence that starts with the field. Each parameter, page size and capacity have passed their
+ * check. */
 const char *mem_flash_check(const MemDeviceConfig *config);
 
 void mem_flash_init(MemFlash *f, const MemDeviceConfig *config);

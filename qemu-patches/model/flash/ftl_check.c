@@ -2,15 +2,12 @@
 /* What holds of a flash translation layer between calls: geometry and conservation laws. */
 #include "ftl_internal.h"
 
+#include <assert.h>
+
 #define MAX_BLOCK_PAGES 65536u
 
 const char *mem_ftl_check_geometry(const MemFlashGeometry *g) {
-    if (g->block_pages < 2 || g->block_pages > MAX_BLOCK_PAGES) {
-        return "flash_block_pages must be from 2 to 65536";
-    }
-    if (g->gc_free_blocks < 1) {
-        return "flash_gc_free_blocks must be at least 1";
-    }
+    assert(g->block_pages >= 2 && g->block_pages <= MAX_BLOCK_PAGES && g->gc_free_blocks >= 1);
     if (g->blocks >= MEM_FTL_NO_BLOCK) {
         return "flash_block_pages must be more: a plane has at most 2^32 - 2 blocks";
     }

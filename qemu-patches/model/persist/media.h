@@ -7,7 +7,7 @@
 #ifndef MODEL_MEDIA_H
 #define MODEL_MEDIA_H
 
-#include <stdint.h>
+#include "../base/interleave.h"
 
 typedef struct MemMedia {
     uint8_t *base; /* of the whole; NULL: none; durability is not tracked then */
@@ -26,9 +26,8 @@ static inline uint8_t *mem_media_at(const MemMedia *m, uint64_t offset_bytes) {
     if (m->ways <= 1 || within >= m->interleaved_bytes) {
         return m->base + offset_bytes;
     }
-    uint64_t granule = within / m->granularity_bytes;
-    return m->interleaved_base + (granule * m->ways + m->position) * m->granularity_bytes +
-           within % m->granularity_bytes;
+    MemInterleaved place = {.way = m->position, .offset_bytes = within};
+    return m->interleaved_base + mem_deinterleave(place, m->ways, m->granularity_bytes);
 }
 
 #endif

@@ -29,13 +29,10 @@ void mem_persist_init(MemPersist *p, uint32_t device, const MemDeviceConfig *con
         .first_line = media && media->base ? config->volatile_bytes / MEMSYS_LINE_BYTES : MEM_NO_LINE,
         .cache_protected =
             config->cache_power_loss_protected || config->flash_channels == 0 || MEM_HAS_BUG(MEM_BUG_DURABLE_IN_CACHE),
+        .page_line_shift = mem_page_line_shift(config),
         .callbacks = *cb,
         .supply = supply,
     };
-    /* An expander has no pages: what it says of their size was not checked. */
-    while (config->flash_channels != 0 && (MEMSYS_LINE_BYTES << p->page_line_shift) < config->cache_page_bytes) {
-        p->page_line_shift++;
-    }
     mem_persist_reconfigure(p, config);
     mem_pool_init(&p->pool);
     mem_events_init(&p->events);

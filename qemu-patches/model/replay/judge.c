@@ -9,12 +9,6 @@
 
 #define LINE_BYTES 65536 /* some hundred parameters, each with the longest value */
 
-/* In QEMU the sizes of the memory backends say it, so it is in no table. */
-static const MemParam capacity = {.name = "capacity",
-                                  .type = MEM_PARAM_SIZE,
-                                  .offset = offsetof(MemDeviceConfig, capacity_bytes),
-                                  .width = sizeof(uint64_t)};
-
 /* The parameter of "cpu.NAME" or "device.NAME", and the configuration that has it; NULL: there is none. */
 static const MemParam *find(const char *key, MemCpuConfig *cpu, MemDeviceConfig *device, void **config) {
     if (strncmp(key, "cpu.", 4) == 0) {
@@ -22,10 +16,7 @@ static const MemParam *find(const char *key, MemCpuConfig *cpu, MemDeviceConfig 
         return mem_param_find(&mem_cpu_params, key + 4);
     }
     *config = device;
-    if (strcmp(key, "device.capacity") == 0) {
-        return &capacity;
-    }
-    return strncmp(key, "device.", 7) == 0 ? mem_param_find(&mem_device_params, key + 7) : NULL;
+    return strncmp(key, "device.", 7) == 0 ? mem_device_param_find(key + 7) : NULL;
 }
 
 /* Take one NAME=VALUE; NULL, or what is wrong with the value. `word` is cut at its '='. */

@@ -16,6 +16,7 @@
 #include "../base/mem_alloc.h"
 #include "judge.h"
 #include "options.h"
+#include "parameters.h"
 #include "report.h"
 
 #define AT_ONCE 8u                              /* configurations that share one decoding */
@@ -24,6 +25,7 @@
 
 static const char usage[] = "usage: memsys-replay [OPTION]... TRACE\n"
                             "       memsys-replay --judge\n"
+                            "       memsys-replay --parameters\n"
                             "Play a trace against the memory it was captured on, or others.\n"
                             "\n"
                             "  --set NAME=VALUE   another value: device.cache-size=64M, device1.flash-read=3us,\n"
@@ -35,7 +37,8 @@ static const char usage[] = "usage: memsys-replay [OPTION]... TRACE\n"
                             "  --partial          accept a trace that is cut short: replay what can be read\n"
                             "  --list             list the parameters and what they were at capture\n"
                             "  --judge            without a trace: of each line of stdin, a machine of one device as\n"
-                            "                     cpu.NAME=VALUE and device.NAME=VALUE, say ok or why it cannot be\n";
+                            "                     cpu.NAME=VALUE and device.NAME=VALUE, say ok or why it cannot be\n"
+                            "  --parameters       without a trace: a line of JSON for each parameter there is\n";
 
 typedef struct Options {
     const char *trace;
@@ -335,6 +338,10 @@ int main(int argc, char **argv) {
 
     if (argc == 2 && strcmp(argv[1], "--judge") == 0) {
         judge_all(stdin, stdout);
+        return fflush(stdout) ? 1 : 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--parameters") == 0) {
+        parameters_print(stdout);
         return fflush(stdout) ? 1 : 0;
     }
     parse_options(&p.options, argc, argv);

@@ -17,18 +17,6 @@ __attribute__((format(printf, 2, 3))) static bool refuse(Message *message, const
     return false;
 }
 
-/* What of the CPU only says how long memory takes. Everything else shapes the trace. */
-static bool cpu_can_change(const char *name) {
-    static const char *const names[] = {"dram-latency-ps",   "dram-bandwidth",   "fill-buffers",
-                                        "overlap-window-ps", "prefetch-buffers", "l2-requests"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void add(ReplayConfig *config, const MemParam *param, uint32_t device, uint64_t value) {
     config->overrides = mem_regrow(config->overrides, config->count + 1, sizeof(*config->overrides));
     config->overrides[config->count++] = (ReplayOverride){.param = param, .device = device, .value = value};
@@ -100,8 +88,8 @@ static bool assign(ReplayConfig *config, char *key, const char *text, const MemT
         return refuse(message, "unknown key '%s.%s'; did you mean '%s.%s'?", key, dot + 1, key,
                       mem_param_nearest(table, dot + 1)->name);
     }
-    if (device == REPLAY_CPU && !cpu_can_change(param->name)) {
-        return refuse(message, "'cpu.%s' shapes the trace itself; capture again with another CPU profile", dot + 1);
+    if (param->change == MEM_PARAM_FIXED) {
+        return refuse(message, "'%s.%s' shapes the trace itself; capture again with another profile", key, dot + 1);
     }
     *dot = '.';
     return set_value(config, key, param, text, device, devices_end, message);

@@ -62,10 +62,6 @@ static bool bad(TraceTextFault *fault, const char *what, const char *subject) {
 
 static const MemParam start_param = {
     .name = "start-ps", .type = MEM_PARAM_TIME, .offset = offsetof(MemTraceSetup, start_ps), .width = sizeof(mem_ps)};
-static const MemParam capacity_param = {.name = "capacity",
-                                        .type = MEM_PARAM_SIZE,
-                                        .offset = offsetof(MemDeviceConfig, capacity_bytes),
-                                        .width = sizeof(uint64_t)};
 
 static bool set_param(const MemParam *param, void *config, const char *name, const char *text, TraceTextFault *fault) {
     uint64_t value;
@@ -106,9 +102,7 @@ static bool set_named(MemTraceSetup *setup, const char *name, const char *text, 
         return set_param(mem_param_find(&mem_cpu_params, dot + 1), &setup->cpu, name, text, fault);
     }
     MemDeviceConfig *device = device_named(setup, owner);
-    bool capacity = strcmp(dot + 1, capacity_param.name) == 0;
-    const MemParam *param = capacity ? &capacity_param : mem_param_find(&mem_device_params, dot + 1);
-    return set_param(device ? param : NULL, device, name, text, fault);
+    return set_param(device ? mem_device_param_find(dot + 1) : NULL, device, name, text, fault);
 }
 
 /* Takes the next line of `*text` apart. */

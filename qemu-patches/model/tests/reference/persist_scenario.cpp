@@ -69,7 +69,8 @@ class PersistScenario {
     }
 
   private:
-    // Where a line's bytes are: beside the interleave set, or in its RAM, granule by granule.
+    // Where a line's bytes are: beside the interleave set, or in its RAM, granule by granule. Not by base/interleave.h,
+    // which is judged by this.
     uint8_t *ram_of(uint64_t line) {
         uint64_t at = (line - first_) * MEMSYS_LINE_BYTES, granule = 0;
         if (at < shared_from_ || at >= shared_from_ + shared_bytes_ || ways_ == 1) {

@@ -241,6 +241,7 @@ bool RefSystem::train(uint64_t line, std::vector<uint64_t> &ahead) {
 
 // ---- Memory ----
 
+// Not by base/interleave.h: what is judged by this must not be in it.
 std::pair<RefTimedDevice *, uint64_t> RefSystem::route(uint64_t line) {
     for (const MemWindow &w : windows_) {
         uint64_t byte = line * kLine - w.hpa;

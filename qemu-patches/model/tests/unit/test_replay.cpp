@@ -259,8 +259,7 @@ TEST(Options, refuse_what_makes_no_sense_and_say_what_would) {
     EXPECT_EQ(refusal("device.cache-size"), "'device.cache-size' is not NAME=VALUE, as device.cache-size=64M");
     EXPECT_EQ(refusal("device2.cache-size=1M"),
               "'device2.cache-size': the trace has no 'device2'; it has cpu and 2 devices: device0, ...");
-    EXPECT_EQ(refusal("cpu.l2-size=1M"),
-              "'cpu.l2-size' shapes the trace itself; capture again with another CPU profile");
+    EXPECT_EQ(refusal("cpu.l2-size=1M"), "'cpu.l2-size' shapes the trace itself; capture again with another profile");
     EXPECT_EQ(refusal("device.cache-policy=mru"),
               "'device.cache-policy=mru': the value must be one of its choices: lru, fifo, clock, 2q, s3-fifo, random");
     EXPECT_EQ(refusal("device.flash-read=3"

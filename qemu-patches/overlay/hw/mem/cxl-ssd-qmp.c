@@ -114,7 +114,7 @@ void qmp_cxl_ssd_set(const char *device, const char *name, QObject *value,
         error_setg(errp, "cxl-ssd has no parameter '%s'", name);
         return;
     }
-    if (!param->run_time) {
+    if (param->change != MEM_PARAM_LIVE) {
         error_setg(errp, "%s cannot change while the device runs", name);
         return;
     }

@@ -91,7 +91,7 @@ static void memsys_start(void)
 
     timed_mem_attach(memsys_new(cpu_timing_config(), &callbacks),
                      cpu_timing_helper_thread());
-    cxl_ssd_roi_init();
+    cxl_ssd_doorbell_init();
     cxl_ssd_power_init();
 }
 
