@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """In QEMU's place where only what is around a guest is tested: its result is a hash of what was sent into it.
 
-The job's words `--pause-s N` say how long the guest takes, `--abort TEXT` what this says before it aborts. A device
-with the seed 666 is refused.
+The job's words `--pause-s N` say how long the guest takes, `--abort TEXT` what this says before it aborts. A copy whose
+job has the word `--stillborn` is killed before it says that it has begun. A device with the seed 666 is refused.
 """
 
 import ctypes
@@ -90,7 +90,10 @@ def serve(monitor: socket.socket) -> None:
             in_copy, own = copied(), os.getpid()
             if not in_copy:
                 tell("CXL_SSD_COPY_ENDED", pid=own)
+                say({"return": {}, "id": request.get("id")})
                 continue
+            if b"--stillborn" in job.read_bytes():
+                os.kill(own, signal.SIGKILL)
             tell("CXL_SSD_COPY_BEGUN", pid=own)
         else:
             counters = {"rois": [], "last-mark": 0}

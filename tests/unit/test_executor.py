@@ -36,6 +36,12 @@ def guest(small_manifest: Path) -> GuestConfig:
     return manifest.runs(small_manifest)[0].guest
 
 
+def test_a_copy_that_is_killed_before_it_says_that_it_began_is_lost(executor: QemuExecutor, guest: GuestConfig) -> None:
+    guest = replace(guest, timeout_s=20.0)
+    _, copies = ways(executor, [GuestSpec(guest, script_job(words)) for words in ("true --stillborn", "true")])
+    assert [outcome.outcome for outcome in copies] == ["lost", "ok"]
+
+
 def with_seed(guest: GuestConfig, seed: int) -> GuestConfig:
     return replace(guest, device=replace(guest.device, cache_seed=seed))
 

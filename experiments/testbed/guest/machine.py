@@ -81,31 +81,34 @@ class Machine:
     async def run_job_in_copy(self, job: Path) -> End:
         """As run_job(), in a copy of the machine: this one is as it was afterwards."""
         try:
-            pid = await self._copy(job)
-            event = await self._event(COPY_ENDED, *ENDS) if pid is not None else None
-            if event is None:
+            begun = event = await self._copy(job)
+            if begun and begun["event"] == COPY_BEGUN:
+                event = await self._event(COPY_ENDED, *ENDS)
+            if begun is None or event is None:
                 return await self._gone()
             if event["event"] == COPY_ENDED:
                 return End(gone="the copy of QEMU that ran it ended")
             end = await self._ended(event, timed=True, stays=True)
-            assert pid is not None
             with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)  # what it shares with this machine is not to be torn down
+                # What it shares with this machine is not to be torn down.
+                os.kill(int(cast(dict[str, Any], begun["data"])["pid"]), signal.SIGKILL)
             await self._event(COPY_ENDED)
             return end
         except (QMPError, EOFError):
             return await self._gone()
 
-    async def _copy(self, job: Path) -> int | None:
-        """The process of the copy. It has no answer to the command but its event; an error is one."""
+    async def _copy(self, job: Path) -> Message | None:
+        """The event by which a copy begins, or ends before it could; None if QEMU is gone.
+
+        A copy has no answer to the command but its event; an error is one.
+        """
         command = asyncio.create_task(self._qmp.execute("cxl-ssd-job-run-in-copy", {"file": str(job)}))
-        begun = asyncio.create_task(self._event(COPY_BEGUN))
+        begun = asyncio.create_task(self._event(COPY_BEGUN, COPY_ENDED))
         try:
             await asyncio.wait({command, begun}, return_when=asyncio.FIRST_COMPLETED)
             if not begun.done():
                 command.result()
-            event = await begun
-            return int(cast(dict[str, Any], event["data"])["pid"]) if event else None
+            return await begun
         except ExecuteError as error:
             raise RunFailed(f"QEMU does not take the job: {error}") from error
         finally:
