@@ -31,7 +31,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure that is drawn: its text, its table and the files that were written."""
+    """A figure: its text, its table, what it says of published numbers, and the files that were written of it."""
 
     name: str
     title: str
@@ -39,8 +39,8 @@ class Drawn:
     notes: Sequence[str]
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
-    comparisons: Sequence[Comparison]
-    files: Sequence[Path]
+    comparisons: Sequence[Comparison] = ()
+    files: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         for line in sorted(table, key=lambda line: line.workload)
     ]
     setting = ratios.text(gathered.results["equal-dram"][0])
-    text = study.Study(
+    text = Drawn(
         name="equal-dram",
         title="KV store with equal amounts of DRAM",
         caption=f"Sizes of caches and working copies at full size; {setting}.",
@@ -84,4 +84,4 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         columns=["workload", "system", "ms", "times as fast"],
         rows=rows,
     )
-    return text.save(draw(table, setting), folder)
+    return study.saved(text, draw(table, setting), folder)

@@ -68,7 +68,7 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
     table = [opening(result) for result in results]
     setting = ratios.text(results[0])
     in_flight = study.row_of(results[0], "operations")["operations"]
-    text = study.Study(
+    text = Drawn(
         name="recovery",
         title="Time to open a pool",
         caption=f"Guest time by engine, way to end and data in the pool; {setting}.",
@@ -80,4 +80,4 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         columns=["engine", "end", "records", "data MiB", "file MiB", "open ms", "undone", "replayed"],
         rows=[line.cells() for line in table],
     )
-    return text.save(draw(table, setting), folder)
+    return study.saved(text, draw(table, setting), folder)

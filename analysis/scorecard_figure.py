@@ -35,7 +35,6 @@ def drawn(comparisons: Sequence[Comparison], tests: Sequence[causes.Tested], fol
         notes=(*_tested(comparisons, tests), *NOTES),
         columns=COLUMNS,
         rows=rows,
-        comparisons=(),
         files=plotting.write(
             _figure(comparisons, _figures(comparisons)), folder / NAME, text, whole.columns, whole.rows
         ),

@@ -133,7 +133,7 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
     first = table[0]
     devices = f"{len(first.ratios)} devices; {RATIOS}"
     bandwidth = values_of(table, "link_read_bandwidth")[0]
-    text = study.Study(
+    text = Drawn(
         name="sensitivity",
         title="Where each engine wins: ratio of run times of the KV store",
         caption=f"Above 1 the second engine is faster. {devices}. The figure shows those of {bandwidth}.",
@@ -145,4 +145,4 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         columns=["workload", "ratio", "above 1", "lowest on", "ratio there", "highest on", "ratio there ", "crossings"],
         rows=[[*line.cells(), crossings(line, table)] for line in table],
     )
-    return text.save(draw(table, f"KV store, {devices}"), folder)
+    return study.saved(text, draw(table, f"KV store, {devices}"), folder)

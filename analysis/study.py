@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the studies beyond the paper share: a figure, its table as text and CSV, and the `Drawn` of all that."""
+"""What the studies beyond the paper share: a figure, its table as text and CSV."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,28 +11,16 @@ from testbed.errors import RunFailed
 from testbed.results.results import Result
 
 from . import plotting
-from .drawn import Cell, Drawn
+from .drawn import Drawn
 from .plotting import short
 
 
-@dataclass(frozen=True)
-class Study:
-    """The text and the table of one study; `save` adds its figure."""
-
-    name: str
-    title: str
-    caption: str
-    notes: Sequence[str]
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-
-    def save(self, figure: Figure, folder: Path) -> Drawn:
-        """Write the figure and the table. In both, numbers have five digits."""
-        rows = [[short(cell) if isinstance(cell, float) else cell for cell in row] for row in self.rows]
-        shown = [["-" if cell is None else str(cell) for cell in row] for row in rows]
-        text = "\n".join([self.title, self.caption, *plotting.aligned([self.columns, *shown]), *self.notes])
-        files = plotting.write(figure, folder / self.name, text, self.columns, rows)
-        return Drawn(self.name, self.title, self.caption, self.notes, self.columns, rows, [], files)
+def saved(drawn: Drawn, figure: Figure, folder: Path) -> Drawn:
+    """What is drawn with its figure and its table written. In both, numbers have five digits."""
+    rows = [[short(cell) if isinstance(cell, float) else cell for cell in row] for row in drawn.rows]
+    shown = [["-" if cell is None else str(cell) for cell in row] for row in rows]
+    text = "\n".join([drawn.title, drawn.caption, *plotting.aligned([drawn.columns, *shown]), *drawn.notes])
+    return replace(drawn, rows=rows, files=plotting.write(figure, folder / drawn.name, text, drawn.columns, rows))
 
 
 def row_of(result: Result, key: str) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
     timed = gathered.results["kv-latency"]
     table = rows(timed)
     setting = ratios.text(timed[0])
-    text = study.Study(
+    text = Drawn(
         name="tail-latency",
         title="Latency of single requests of the KV store",
         caption=f"Guest time in ns by engine, YCSB workload and kind of request; {setting}.",
@@ -122,4 +122,4 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         columns=["workload", "request", "engine", "count", *QUANTILES, "max"],
         rows=[[r.workload, r.operation, r.engine, r.count, *r.quantiles_ns, r.longest_ns] for r in table],
     )
-    return text.save(draw(table, setting), folder)
+    return study.saved(text, draw(table, setting), folder)

@@ -114,7 +114,7 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
     table = [line for result in [*shown, *wear] if (line := written(result))]
     settings = [f"{_device(result)['name']}: {ratios.text(result)}" for result in (shown[0], wear[0])]
     pages = sorted({_device(result)["cache_size"] // _device(result)["cache_page_size"] for result in [*shown, *wear]})
-    text = study.Study(
+    text = Drawn(
         name="write-amplification",
         title="Bytes written for each byte that the program updates",
         caption=f"To the device and into its flash, over the measured requests; {'; '.join(settings)}.",
@@ -132,4 +132,4 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         ],
         rows=[line.cells() for line in table],
     )
-    return text.save(draw([line for line in table if line.workload != "D"], "\n".join(settings)), folder)
+    return study.saved(text, draw([line for line in table if line.workload != "D"], "\n".join(settings)), folder)
