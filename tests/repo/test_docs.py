@@ -44,6 +44,7 @@ KINDS = {
     "testbed": r"(\.venv/bin/)?testbed ",
     "native": r"(cmake|ninja|ctest|snapcc) |build/|SNAPSHOT_DIR=",
     "coverage": r"tests/coverage\.sh",
+    "pytest": r"(\.venv/bin/python -m pytest|tests/python\.sh) ",
 }
 NATIVE = REPO / "build" / "native"  # where tests/native.sh has built what these commands build or start
 
@@ -89,6 +90,12 @@ def test_every_kind_has_commands() -> None:
 @pytest.mark.parametrize("command", commands("make"))
 def test_make_knows_the_verbs(command: str) -> None:
     subprocess.run(command.replace("make", "make -n"), shell=True, cwd=REPO, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("command", commands("pytest"))
+def test_what_pytest_is_asked_for_exists(command: str) -> None:
+    chosen = re.sub(KINDS["pytest"], "", command, count=1)
+    subprocess.run([sys.executable, "-m", "pytest", "--collect-only", *shlex.split(chosen)], cwd=REPO, check=True)
 
 
 @pytest.mark.guest
