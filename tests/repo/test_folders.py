@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The folders of the repository: each has a row in docs/adding.md, and each row a folder.
 
-The folders of qemu-patches/model have a table of their own in docs/model.md (test_model_folders.py).
+Those of qemu-patches/model and snapshot-lib/runtime have tables of their own, in the order in which they include each
+other (test_model_folders.py, test_runtime_folders.py).
 """
 
 import ast
@@ -13,7 +14,7 @@ from pathlib import PurePosixPath
 from testbed.paths import REPO
 
 PACKAGES = "experiments/testbed"
-EVERY_FOLDER_OF = {".", PACKAGES, "tests", "snapshot-lib", "qemu-patches"}
+EVERY_FOLDER_OF = {".", PACKAGES, "tests", "snapshot-lib", "snapshot-lib/tests", "qemu-patches"}
 
 
 def tracked_folders() -> set[str]:

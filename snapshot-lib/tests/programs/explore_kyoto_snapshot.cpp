@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Crash states of Kyoto Cabinet on Snapshot: the same transactions as in explore_kyoto_wal, at every line and fence
-// that the runtime writes (tests/image.hpp states the model of persistent memory). Every state is opened by Kyoto and
-// compared with the contents before and after the transaction.
+// that the runtime writes (tests/rigs/image.hpp states the model of persistent memory). Every state is opened by Kyoto
+// and compared with the contents before and after the transaction.
 //
 //     explore_kyoto_snapshot DIRECTORY tree|hash
 #include <cstdio>

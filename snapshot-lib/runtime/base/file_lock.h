@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One process at a time has a file. */
+#ifndef SNAPSHOT_FILE_LOCK_H
+#define SNAPSHOT_FILE_LOCK_H
+
+#include "region.h"
+
+int file_lock(struct region *region, const struct open_request *request);
+void file_unlock(struct region *region);
+int lock_exclusively(int fd);
+bool path_is_of(const char *path, int fd);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A commit protocol: how stores become durable, all or nothing. The folder protocol/ has one file for each.
+ *
+ * The log file says which protocol wrote it, so a file is always recovered by that one; the next may be another.
+ */
+#ifndef SNAPSHOT_PROTOCOL_H
+#define SNAPSHOT_PROTOCOL_H
+
+#include <stdint.h>
+
+struct recovery_job;
+struct region;
+
+/* Durable: when the call returns (MS_SYNC). Declared: at the latest with the next commit that is (MS_ASYNC). */
+enum commit_mode { COMMIT_DURABLE, COMMIT_DECLARED };
+
+struct protocol {
+    const char *name;
+    uint32_t id;   /* as in the log file and in the flags of snapshot_map() */
+    uint32_t sets; /* of chunks */
+
+    /* Before a store. The range lies in the file. Any thread. */
+    void (*log_range)(struct region *region, uint64_t offset, uint64_t bytes);
+
+    /*
+     * Everything a commit takes but its last fence: that is region_settle()'s. There are changes, the mutex is held.
+     * -ENOSPC, -EUCLEAN the log is damaged: nothing has changed. The caller counts the epoch on.
+     */
+    int (*commit)(struct region *region, enum commit_mode mode);
+
+    /* After the last fence of a program of one thread, and not waited for. NULL: nothing to do. */
+    void (*settled)(struct region *region);
+
+    /* Bring to the file, durably, what is committed and in the log alone. -EUCLEAN: nothing has changed. NULL: nothing
+     * is. */
+    int (*publish)(struct region *region);
+
+    /* Take the working copy back to the last commit. What was changed stays logged: it is committed again, unchanged.
+     * -EUCLEAN: nothing has changed. */
+    int (*rollback)(struct region *region);
+
+    /* After a rollback: what was changed need not be committed. */
+    void (*forget)(struct region *region);
+
+    /* -EUCLEAN before anything has changed. May be interrupted and repeated; writes nothing but the file. */
+    int (*recover)(struct recovery_job *job);
+};
+
+/* What a protocol asks of the commit that calls it (core/commit.c): a fence, and the one a declared commit still lacks.
+ * The mutex is held. */
+void region_fence(struct region *region);
+void region_settle(struct region *region);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is known of a tracked file. */
+#ifndef SNAPSHOT_REGION_H
+#define SNAPSHOT_REGION_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "protocol.h"
+#include "snapshot/snapshot.h"
+#include "vector.h"
+
+#define REGIONS_MAX 16
+#define MAPPINGS_MAX 32
+
+struct thread_log;
+
+/* The log file, mapped; recovery needs nothing else, which is what its tests rely on. */
+struct log_view {
+    uint8_t *base;
+    uint64_t bytes;
+};
+
+/* What mmap gave the program of a file, as offsets. */
+struct mapping {
+    uint64_t begin, end;
+};
+
+/* The file, wherever its name goes. */
+struct file_identity {
+    uint64_t device, inode, birth_ns;
+};
+
+struct region {
+    bool in_use;
+    bool inherited;      /* by a forked child: the file is the parent's, the working copy is private to the child */
+    uint64_t generation; /* tells a reused slot's thread-local pointers from stale ones */
+    const struct protocol *protocol;
+    uint8_t *working;
+    uint8_t *backing;
+    uint64_t bytes;        /* of the file */
+    uint64_t mapped_bytes; /* rounded up to pages */
+    uint64_t span_bytes;   /* addresses kept for working copy and backing, so that the file can grow under both */
+    _Atomic uint8_t *line_states;
+    struct log_view log;
+    int log_fd;
+    uint64_t epoch;                  /* of the next commit */
+    uint64_t epoch_record;           /* of the newest record in the log */
+    bool unsettled;                  /* the last commit was declared and not fenced yet */
+    bool lone_writes;                /* left by a program's only thread to its own next fence */
+    atomic_uint_fast64_t chunk_next; /* of this epoch */
+    atomic_uint_fast64_t order_next; /* undo: of this epoch */
+    struct vector committed;         /* lines of the last commit; redo: they are in the log alone */
+    struct vector due;               /* redo: lines of the commit before it that the file may have when it is settled */
+    _Atomic(struct thread_log *) threads;
+    pthread_mutex_t mutex; /* commit, rollback */
+    struct snapshot_stats stats;
+    _Atomic uint8_t *page_wanted; /* by page of the file: it is in the list, or known to have blocks */
+    _Atomic uint32_t *pages;      /* number + 1, in the order in which they were first stored to; 0: not yet there */
+    atomic_uint_fast64_t page_count;
+    uint64_t pages_backed; /* the first so many of them have blocks */
+    uint8_t *shadow;       /* SNAPSHOT_CHECK: the file as announced stores explain it; else NULL */
+    uint8_t *announced;    /* SNAPSHOT_CHECK: by line, in this epoch */
+    int data_fd;           /* of files opened by snapshot_map, else -1 */
+    int lock_fd;           /* of the file, with the lock on it */
+    bool lock_is_lent;     /* the descriptor is the caller's */
+    struct file_identity identity;
+    struct mapping mappings[MAPPINGS_MAX];
+    size_t mapping_count;
+    uint64_t idle_since; /* core/idle.c: the order in which files lost their last mapping; 0: mapped */
+    char path[PATH_MAX];
+};
+
+/* core/region.c */
+extern struct region regions[REGIONS_MAX];
+extern pthread_mutex_t regions_mutex;
+
+struct open_request {
+    int fd; /* of the data file, for reading and writing */
+    const char *path;
+    unsigned flags;
+    const void *hint;
+    uint64_t room_bytes; /* the file may grow to at least this */
+    bool recover_only;   /* no working copy */
+};
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What all protocols have in common of committing, rolling back and closing. */
+#include "commit.h"
+
+#include <string.h>
+#include <sys/single_threaded.h>
+
+#include "backing.h"
+#include "base/seeded_bug.h"
+#include "check.h"
+#include "log/persist.h"
+#include "log/records.h"
+#include "protocol/blocks.h"
+
+/*
+ * A fence waits for the writes of its own thread, and a program's only thread leaves some of them to the fence of its
+ * next commit. If there are more threads by then, another one may be the one that commits.
+ */
+void region_enter(struct region *region) {
+    pthread_mutex_lock(&region->mutex);
+    if (!region->lone_writes || __libc_single_threaded || SEEDED_BUG(NO_FENCE_FOR_ALL))
+        return;
+    persist_fence_all();
+    region->stats.fences++;
+    region->lone_writes = false;
+}
+
+void region_leave(struct region *region) { pthread_mutex_unlock(&region->mutex); }
+
+void region_fence(struct region *region) {
+    persist_fence();
+    region->stats.fences++;
+    region->unsettled = false;
+}
+
+void region_settle(struct region *region) {
+    if (!region->unsettled)
+        return;
+    if (SEEDED_BUG(NO_COMMIT_FENCE))
+        region->unsettled = false;
+    else
+        region_fence(region);
+    if (!region->protocol->settled || !__libc_single_threaded)
+        return;
+    region->protocol->settled(region);
+    region->lone_writes = true;
+}
+
+/* Since the last commit. The mutex is held, or the program orders it against stores. */
+bool region_has_changes(struct region *region) {
+    for_each_thread (thread, region)
+        if (thread->change_count > 0)
+            return true;
+    return false;
+}
+
+/* The next epoch starts at its first chunk. */
+static void epoch_begin(struct region *region) {
+    for_each_thread (thread, region) {
+        region->stats.log_bytes += thread->log_bytes;
+        region->stats.fences += thread->fences;
+        thread->log_bytes = 0;
+        thread->fences = 0;
+        thread->change_count = 0;
+        thread->chunk = NULL;
+    }
+    atomic_store(&region->chunk_next, 0);
+    atomic_store(&region->order_next, 0);
+    region->epoch++;
+}
+
+static int commit(struct region *region, enum commit_mode mode) {
+    if (region_has_changes(region)) {
+        int status = region->protocol->commit(region, mode);
+        if (status < 0)
+            return status;
+        region->stats.commits++;
+        region->unsettled = true;
+        epoch_begin(region);
+    }
+    /* Only the thread that wrote can wait for it, and the next to commit may be another. */
+    if (mode == COMMIT_DURABLE || !__libc_single_threaded)
+        region_settle(region);
+    else
+        region->lone_writes = true;
+    return 0;
+}
+
+/* Behind the end of the file nothing is kept: the line that has the end is written whole. */
+static void tail_clear(struct region *region) {
+    memset(region->working + region->bytes, 0, -region->bytes % LINE_BYTES);
+}
+
+/* Every commit passes here: what has to hold before it, whatever the protocol. */
+int region_commit_locked(struct region *region, enum commit_mode mode) {
+    tail_clear(region);
+    int status = SEEDED_BUG(PAGES_OUTSIDE_MUTEX) ? 0 : pages_back(region);
+    if (status < 0)
+        return status;
+    if (region->shadow)
+        check_commit(region);
+    status = commit(region, mode);
+    if (status == 0 && region->shadow)
+        check_committed(region);
+    return status;
+}
+
+int region_commit(struct region *region, enum commit_mode mode) {
+    int early = SEEDED_BUG(PAGES_OUTSIDE_MUTEX) ? pages_back(region) : 0;
+    region_enter(region);
+    int status = early < 0 ? early : region_commit_locked(region, mode);
+    region_leave(region);
+    return status;
+}
+
+int region_rollback(struct region *region) {
+    region_enter(region);
+    int status = region->protocol->rollback(region);
+    region_leave(region);
+    return status;
+}
+
+static int publish_locked(struct region *region) {
+    region_settle(region);
+    return region->protocol->publish ? region->protocol->publish(region) : 0;
+}
+
+int region_publish(struct region *region) {
+    region_enter(region);
+    int status = publish_locked(region);
+    region_leave(region);
+    return status;
+}
+
+int region_detach_locked(struct region *region) {
+    const struct protocol *protocol = region->protocol;
+    int status = publish_locked(region);
+    if (status == 0)
+        status = protocol->rollback(region);
+    if (status < 0)
+        return status;
+    protocol->forget(region);
+    uint64_t used = epoch_used_max(region->epoch);
+    region->epoch_record = region->epoch = record_retire(region->log, protocol->id, region->epoch_record, used);
+    region_fence(region);
+    thread_logs_forget(region);
+    epoch_begin(region);
+    return 0;
+}
+
+int region_detach(struct region *region) {
+    region_enter(region);
+    int status = region_detach_locked(region);
+    region_leave(region);
+    return status;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fork(): the file stays the parent's. The child has a private copy of the working copy, file and log are not mapped in
+ * it, and its commits fail with EPERM; it may unmap, and map files of its own.
+ */
+#define _GNU_SOURCE
+#include "regions.h"
+
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/file_lock.h"
+
+/* Nothing may be half opened when the child copies it. */
+static void before(void) { pthread_mutex_lock(&regions_mutex); }
+
+static void in_parent(void) { pthread_mutex_unlock(&regions_mutex); }
+
+/* The locks stay with the parent: the child gives up its part of them. */
+static void region_inherit(struct region *region) {
+    region->inherited = true;
+    pthread_mutex_init(&region->mutex, NULL);
+    if (region->log_fd >= 0)
+        close(region->log_fd);
+    if (region->data_fd >= 0)
+        close(region->data_fd);
+    region->log_fd = region->data_fd = -1;
+    file_unlock(region);
+    region->backing = NULL; /* MADV_DONTFORK: other things may come to lie there */
+    region->log.base = NULL;
+}
+
+static void in_child(void) {
+    regions_mutex = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    __atomic_store_n(&__snapshot_size, 0, __ATOMIC_RELEASE); /* stores of the child are its own business */
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        if (regions[i].in_use && !regions[i].inherited)
+            region_inherit(&regions[i]);
+}
+
+void fork_watch(void) { (void)pthread_atfork(before, in_parent, in_child); }

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Files that are mapped no more, with stores that nobody committed. Programs unmap to map again, longer perhaps, and of
+ * any other file they would find what they stored. So the transaction stays open while the process can come back to
+ * it: until the last descriptor of the file is closed. Then it is discarded, as a crash would. A file without such
+ * stores is closed by its last munmap.
+ *
+ * Descriptors are not counted, for too many calls make them, but looked for in /proc, when a file idles and one is
+ * closed.
+ */
+#define _GNU_SOURCE
+#include "regions.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/seeded_bug.h"
+#include "check.h"
+#include "commit.h"
+
+static atomic_uint idle_count;
+static uint64_t idle_last;
+
+static bool is_same_file(int fd, const struct file_identity *identity) {
+    struct stat status;
+    return fstat(fd, &status) == 0 && status.st_ino == identity->inode && status.st_dev == identity->device;
+}
+
+/* In one piece of the list of descriptors. */
+static bool piece_has(const char *piece, ssize_t bytes, const struct region *region) {
+    for (ssize_t at = 0; at < bytes;) {
+        const struct dirent64 *entry = (const void *)(piece + at);
+        int fd = atoi(entry->d_name); /* 0 for `.` and `..`: looked at twice more */
+        if (fd != region->data_fd && fd != region->lock_fd && is_same_file(fd, &region->identity))
+            return true;
+        at += entry->d_reclen;
+    }
+    return false;
+}
+
+/* By this process. Without /proc nothing is known, and nothing given up. */
+static bool is_open(const struct region *region) {
+    _Alignas(struct dirent64) char piece[4096];
+    int folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool found = folder < 0;
+    ssize_t bytes = 0;
+    while (!found && (bytes = getdents64(folder, piece, sizeof(piece))) > 0)
+        found = piece_has(piece, bytes, region);
+    if (folder >= 0)
+        syscall(SYS_close, folder);
+    return found;
+}
+
+static void idle_end(struct region *region) {
+    if (region->idle_since > 0)
+        atomic_fetch_sub(&idle_count, 1);
+    region->idle_since = 0;
+}
+
+/* 0, or -EUCLEAN: the log is damaged, and log and file are as a crash would leave them. */
+static int idle_close(struct region *region, const char *why) {
+    idle_end(region);
+    check_discard(region, why);
+    return region_close(region);
+}
+
+/* Where there is nobody to return it to. */
+static void idle_close_aloud(struct region *region, const char *why) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s", region->path);
+    if (idle_close(region, why) < 0)
+        dprintf(STDERR_FILENO, "snapshot: %s: its log is damaged, and the file lacks what only the log had\n", path);
+}
+
+/* The last mapping is gone. A forked child has nothing that it could commit. */
+int region_unmapped(struct region *region) {
+    bool is_kept = !region->inherited && region_has_changes(region) && !SEEDED_BUG(UNMAP_DISCARDS);
+    if (!is_kept || !is_open(region))
+        return idle_close(region, "its last mapping and descriptor are gone");
+    region->idle_since = ++idle_last;
+    atomic_fetch_add(&idle_count, 1);
+    return 0;
+}
+
+/* There is a mapping again. */
+void region_mapped(struct region *region) { idle_end(region); }
+
+/*
+ * To be called when a descriptor may have been the last of its file. One that has another may be in use by another
+ * thread, so that it stays even if it has been committed meanwhile.
+ */
+void idle_check(void) {
+    if (atomic_load_explicit(&idle_count, memory_order_relaxed) == 0)
+        return;
+    int saved = errno;
+    pthread_mutex_lock(&regions_mutex);
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        if (regions[i].in_use && regions[i].idle_since > 0 && !SEEDED_BUG(CLOSE_KEEPS) && !is_open(&regions[i]))
+            idle_close_aloud(&regions[i], "its last descriptor was closed");
+    pthread_mutex_unlock(&regions_mutex);
+    errno = saved;
+}
+
+/* Another file needs what an idle one takes. False: none idles. */
+static bool make_room(void) {
+    struct region *oldest = NULL;
+    pthread_mutex_lock(&regions_mutex);
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        if (regions[i].in_use && regions[i].idle_since > 0 && (!oldest || regions[i].idle_since < oldest->idle_since))
+            oldest = &regions[i];
+    if (oldest) {
+        dprintf(STDERR_FILENO,
+                "snapshot: %s: is not mapped and makes room for another file: what was stored to it and not committed "
+                "is discarded; call msync() before munmap(), or close the file\n",
+                oldest->path);
+        idle_close_aloud(oldest, "another file needs its place");
+    }
+    pthread_mutex_unlock(&regions_mutex);
+    return oldest;
+}
+
+/* As region_open(), at the cost of files that idle. */
+int region_open_making_room(const struct open_request *request, struct region **out) {
+    int status = region_open(request, out);
+    while ((status == -EMFILE || status == -ENOMEM) && make_room())
+        status = region_open(request, out);
+    return status;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the program has mapped of a file. All mappings of a file lie in its one working copy, each at its offset, so
+ * that mapping a page twice gives one address; the list tells when the last mapping is gone.
+ */
+#include "regions.h"
+
+#include <errno.h>
+
+#include "base/seeded_bug.h"
+
+int mapping_add(struct region *region, uint64_t begin, uint64_t end) {
+    if (region->mapping_count == MAPPINGS_MAX)
+        return -ENOMEM;
+    region->mappings[region->mapping_count++] = (struct mapping){begin, end};
+    return 0;
+}
+
+/* Take [begin, end) out of one mapping; what is left are none, one or two. */
+static int cut_one(struct region *region, struct mapping *mapping, uint64_t begin, uint64_t end) {
+    struct mapping before = {mapping->begin, begin}, after = {end, mapping->end};
+    bool has_before = before.begin < before.end, has_after = after.begin < after.end;
+    if (has_before && has_after) {
+        *mapping = before;
+        return mapping_add(region, after.begin, after.end);
+    }
+    if (has_before || has_after)
+        *mapping = has_before ? before : after;
+    else
+        *mapping = region->mappings[--region->mapping_count];
+    return 0;
+}
+
+/* From `*at` on, which moves to the first page that is mapped: one that has it, best just the rest of the range. */
+static struct mapping *next(struct region *region, uint64_t *at, uint64_t end) {
+    uint64_t first = end;
+    for (const struct mapping *m = region->mappings; m < region->mappings + region->mapping_count; m++)
+        if (m->end > *at && m->begin < first)
+            first = m->begin;
+    if (first > *at)
+        *at = first;
+    struct mapping *found = NULL;
+    for (struct mapping *m = region->mappings; *at < end && m < region->mappings + region->mapping_count; m++) {
+        if (m->begin == *at && m->end == end)
+            return m;
+        if (m->begin <= *at && m->end > *at && (!found || m->end > found->end))
+            found = m;
+    }
+    return found;
+}
+
+static bool splits(struct region *region, uint64_t at, uint64_t end) {
+    for (struct mapping *one = next(region, &at, end); one; one = next(region, &at, end)) {
+        if (one->begin < at && end < one->end)
+            return true;
+        at = one->end;
+    }
+    return false;
+}
+
+/*
+ * Unmap [begin, end). Mappings of one page have one address, so which of them is meant cannot be known, and need not:
+ * each page is mapped once less.
+ */
+int mapping_cut(struct region *region, uint64_t begin, uint64_t end) {
+    if (region->mapping_count == MAPPINGS_MAX && splits(region, begin, end))
+        return -ENOMEM;
+    for (struct mapping *one = next(region, &begin, end); one; one = next(region, &begin, end)) {
+        uint64_t to = one->end < end ? one->end : end;
+        (void)cut_one(region, one, begin, to);
+        begin = SEEDED_BUG(CUT_FROM_ALL) ? begin : to;
+    }
+    return 0;
+}
+
+static bool is_mapped(struct region *region, uint64_t at, uint64_t end) {
+    uint64_t begin = at;
+    for (struct mapping *one = next(region, &at, end); one && at == begin; one = next(region, &at, end))
+        begin = at = one->end;
+    return begin >= end;
+}
+
+/* mremap: the mapping at `begin` gets another length, at its place. */
+int mapping_resize(struct region *region, uint64_t begin, uint64_t old_bytes, uint64_t new_bytes) {
+    uint64_t end = begin + old_bytes;
+    if (new_bytes > region->span_bytes - begin)
+        return -ENOMEM;
+    if (!is_mapped(region, begin, end))
+        return -EFAULT;
+    if (new_bytes <= old_bytes)
+        return mapping_cut(region, begin + new_bytes, end);
+    for (struct mapping *m = region->mappings; m < region->mappings + region->mapping_count; m++)
+        if (m->end == end) {
+            m->end = begin + new_bytes;
+            return 0;
+        }
+    return -EINVAL; /* the middle of a mapping cannot grow */
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tracked files: opening (recover, then fill the working copy), finding by address or descriptor, closing. */
+#define _GNU_SOURCE
+#include "regions.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/file_lock.h"
+#include "base/seeded_bug.h"
+#include "check.h"
+#include "commit.h"
+#include "log/file_record.h"
+#include "log/log_file.h"
+#include "log/thread_log.h"
+#include "protocol/protocols.h"
+#include "recover.h"
+
+#ifndef SPAN_BYTES_MIN /* tests use smaller ones, to outgrow them */
+#define SPAN_BYTES_MIN (1ull << 30)
+#endif
+
+struct region regions[REGIONS_MAX];
+static uint64_t generation_last;
+pthread_mutex_t regions_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* mmap opens under it, close looks around */
+
+static uint64_t offset_in(const struct region *region, const void *address) {
+    return (uint64_t)((uintptr_t)address - (uintptr_t)region->working);
+}
+
+/* The tracked file that has a byte at this address. */
+struct region *region_find(const void *address) {
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        if (regions[i].in_use && offset_in(&regions[i], address) < regions[i].mapped_bytes)
+            return &regions[i];
+    return NULL;
+}
+
+/* The tracked file this address is kept for, be it behind the end of the file. */
+struct region *region_of_span(const void *address) {
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        if (regions[i].in_use && offset_in(&regions[i], address) < regions[i].span_bytes)
+            return &regions[i];
+    return NULL;
+}
+
+/* A forked child may have a file of its parent's, and then the file itself. */
+static struct region *region_of_identity(const struct file_identity *identity) {
+    struct region *found = NULL;
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        if (regions[i].in_use && regions[i].identity.inode == identity->inode &&
+            regions[i].identity.device == identity->device && (!found || found->inherited))
+            found = &regions[i];
+    return found;
+}
+
+/* By file, not by descriptor: closing a descriptor ends nothing, opening the file again finds it. */
+struct region *region_of_file(int fd) {
+    struct file_identity identity;
+    bool any = false;
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        any |= regions[i].in_use;
+    return any && file_identity_read(fd, &identity) == 0 ? region_of_identity(&identity) : NULL;
+}
+
+/* Read only what was ever written: pages of a hole are zero in the working copy already. */
+static int working_fill(struct region *region, int data_fd) {
+    off_t end = (off_t)region->bytes;
+    off_t begin = lseek(data_fd, 0, SEEK_DATA);
+    while (begin >= 0 && begin < end) {
+        off_t hole = lseek(data_fd, begin, SEEK_HOLE);
+        if (hole < 0 || hole > end)
+            hole = end;
+        while (begin < hole) {
+            ssize_t got = syscall(SYS_pread64, data_fd, region->working + begin, (size_t)(hole - begin), begin);
+            if (got <= 0)
+                return got < 0 ? -errno : -EIO;
+            begin += got;
+        }
+        begin = lseek(data_fd, begin, SEEK_DATA);
+    }
+    return begin < 0 && errno != ENXIO ? -errno : 0;
+}
+
+static int backing_open(struct region *region, int data_fd) {
+    region->backing = map_shared(data_fd, region->span_bytes, NULL); /* beyond the end too: it may grow */
+    if (region->backing == MAP_FAILED) {
+        region->backing = NULL;
+        return -errno;
+    }
+    struct recovery recovery;
+    int status = recover(region->log, region->backing, region->bytes, region->protocol, &recovery);
+    if (status < 0)
+        return status;
+    region->epoch = recovery.epoch_next;
+    region->epoch_record = recovery.epoch_next - 1;
+    region->stats = (struct snapshot_stats){.lines_undone = recovery.lines_undone,
+                                            .lines_replayed = recovery.lines_replayed,
+                                            .recovered_epoch = recovery.epoch,
+                                            .fences = 2};
+    return 0;
+}
+
+/* Zeroed memory for the whole span; it takes DRAM when it is touched. */
+static int map_table(uint64_t bytes, void *table) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *memory = kernel_mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (memory == MAP_FAILED)
+        return -errno;
+    memcpy(table, &memory, sizeof(memory));
+    return 0;
+}
+
+static int working_open(struct region *region, const struct open_request *request) {
+    struct file_record record = file_record_read(region->log);
+    const void *hint = request->hint ? request->hint : (const void *)record.address;
+    enum arena_place place = request->flags & SNAPSHOT_FIXED ? ARENA_FIXED
+                             : request->hint                 ? ARENA_ANYWHERE
+                                                             : ARENA_AGAIN;
+    int status = map_table(region->span_bytes / LINE_BYTES, &region->line_states);
+    if (status == 0)
+        status = map_table(region->span_bytes / SNAPSHOT_PAGE, &region->page_wanted);
+    if (status == 0)
+        status = map_table(region->span_bytes / SNAPSHOT_PAGE * sizeof(uint32_t), &region->pages);
+    if (status == 0)
+        status = arena_reserve(region->span_bytes, hint, place, &region->working);
+    if (status == 0)
+        status = arena_populate(region->working, region->mapped_bytes);
+    if (status == 0)
+        status = working_fill(region,
+                              SEEDED_BUG(POSITION_LOST) ? request->fd : region->lock_fd); /* whose position is ours */
+    if (status < 0)
+        return status;
+    if (record.address != (uint64_t)region->working) {
+        record.address = (uint64_t)region->working;
+        file_record_write(region->log, record);
+    }
+    return 0;
+}
+
+/* The shadow starts as what was committed. */
+static int check_open(struct region *region) {
+    if (!check_is_wanted())
+        return 0;
+    int status = map_table(region->span_bytes, &region->shadow);
+    if (status == 0)
+        status = map_table(region->span_bytes / LINE_BYTES, &region->announced);
+    for (uint64_t at = 0; status == 0 && at < region->mapped_bytes; at += SNAPSHOT_PAGE)
+        if (memcmp(region->shadow + at, region->working + at, SNAPSHOT_PAGE) != 0)
+            memcpy(region->shadow + at, region->working + at, SNAPSHOT_PAGE);
+    return status;
+}
+
+/* Twice the size, so that most files never outgrow it. */
+static uint64_t span_for(uint64_t bytes) {
+    uint64_t span = SPAN_BYTES_MIN;
+    while (span < 2 * bytes)
+        span *= 2;
+    return span < DATA_BYTES_MAX ? span : DATA_BYTES_MAX;
+}
+
+static int region_lock(struct region *region, const struct open_request *request) {
+    struct stat status;
+    if (fstat(request->fd, &status) < 0)
+        return -errno;
+    return S_ISREG(status.st_mode) ? file_lock(region, request) : -EINVAL;
+}
+
+/* Commits rely on the size, and whoever gave it, or copied the file, need not have made it durable. */
+static int size_sync(int fd, uint64_t bytes) {
+    if (bytes == 0 || SEEDED_BUG(NO_SIZE_SYNC))
+        return 0;
+    return syscall(SYS_fsync, fd) < 0 ? -errno : 0; /* not the call that commits */
+}
+
+/* With the lock: nobody resizes the file now. */
+static int region_size(struct region *region, const struct open_request *request) {
+    struct stat status;
+    if (fstat(request->fd, &status) < 0)
+        return -errno;
+    region->bytes = (uint64_t)status.st_size;
+    if (region->bytes > DATA_BYTES_MAX || request->room_bytes > DATA_BYTES_MAX)
+        return -EFBIG;
+    if (snprintf(region->path, sizeof(region->path), "%s", request->path) >= (int)sizeof(region->path))
+        return -ENAMETOOLONG;
+    region->mapped_bytes = (region->bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE * SNAPSHOT_PAGE;
+    region->span_bytes = span_for(region->bytes > request->room_bytes ? region->bytes : request->room_bytes);
+    int result = file_identity_read(request->fd, &region->identity);
+    if (result == 0)
+        result = size_sync(request->fd, region->bytes);
+    if (result < 0 || (request->flags & SNAPSHOT_ADOPT && !SEEDED_BUG(DISCARD_UNASKED)))
+        return result; /* a log to adopt is not stale, however little the copy of the file has */
+    return log_file_discard_stale(region, &status);
+}
+
+static void region_release(struct region *region) {
+    if (region->working)
+        arena_release(region->working, region->span_bytes);
+    thread_logs_free(region);
+    vector_free(&region->committed);
+    vector_free(&region->due);
+    if (region->line_states)
+        kernel_munmap((void *)region->line_states, region->span_bytes / LINE_BYTES);
+    if (region->page_wanted)
+        kernel_munmap((void *)region->page_wanted, region->span_bytes / SNAPSHOT_PAGE);
+    if (region->pages)
+        kernel_munmap(region->pages, region->span_bytes / SNAPSHOT_PAGE * sizeof(uint32_t));
+    if (region->shadow)
+        kernel_munmap(region->shadow, region->span_bytes);
+    if (region->announced)
+        kernel_munmap(region->announced, region->span_bytes / LINE_BYTES);
+    if (region->backing)
+        kernel_munmap(region->backing, region->span_bytes);
+    log_file_close(region);
+    file_unlock(region);
+    memset(region, 0, sizeof(*region));
+}
+
+static int region_fill(struct region *region, const struct open_request *request) {
+    region->protocol = protocol_choose(request->flags);
+    int status = region->protocol ? region_lock(region, request) : -EINVAL;
+    if (status == 0)
+        status = region_size(region, request);
+    if (status == 0)
+        status = log_file_open(region, request->path, request->flags);
+    if (status == 0)
+        status = file_record_open(region, request->flags & SNAPSHOT_ADOPT);
+    if (status == 0)
+        status = backing_open(region, request->fd);
+    if (status < 0 || request->recover_only)
+        return status;
+    status = working_open(region, request);
+    if (status == 0)
+        status = check_open(region);
+    return status;
+}
+
+static int region_open_locked(const struct open_request *request, struct region **out) {
+    struct region *region = regions;
+    while (region < regions + REGIONS_MAX && region->in_use)
+        region++;
+    if (region == regions + REGIONS_MAX)
+        return -EMFILE;
+    memset(region, 0, sizeof(*region));
+    region->log_fd = region->data_fd = region->lock_fd = -1;
+    pthread_mutex_init(&region->mutex, NULL);
+    int status = region_fill(region, request);
+    if (status < 0) {
+        region_release(region);
+        return status;
+    }
+    region->generation = ++generation_last;
+    region->in_use = !request->recover_only;
+    *out = region;
+    return 0;
+}
+
+int region_open(const struct open_request *request, struct region **out) {
+    static pthread_once_t watched = PTHREAD_ONCE_INIT;
+    pthread_once(&watched, fork_watch);
+    pthread_mutex_lock(&regions_mutex);
+    int status = region_open_locked(request, out);
+    pthread_mutex_unlock(&regions_mutex);
+    return status;
+}
+
+/*
+ * A file that was closed needs its log no more, so that whatever is done to it then is not taken for a crash. It is
+ * closed also if its log is damaged, as a crash would leave it.
+ */
+static int region_close_locked(struct region *region) {
+    int status = region->inherited ? 0 : region_detach(region);
+    region->in_use = false;
+    if (region->data_fd >= 0)
+        close(region->data_fd);
+    region_release(region);
+    return status;
+}
+
+int region_close(struct region *region) {
+    pthread_mutex_lock(&regions_mutex);
+    int status = region_close_locked(region);
+    pthread_mutex_unlock(&regions_mutex);
+    return status;
+}
+
+/* Without a working copy, and in one step: no other thread finds it half open. */
+int region_recover(int fd, const char *path) {
+    struct open_request request = {.fd = fd, .path = path, .recover_only = true};
+    struct region *region = NULL;
+    pthread_mutex_lock(&regions_mutex);
+    int status = region_open_locked(&request, &region);
+    if (status == 0)
+        status = region_close_locked(region);
+    pthread_mutex_unlock(&regions_mutex);
+    return status;
+}
+
+/* Blocks and page table entries at once, so that no store and no commit pays for them. */
+void region_populate(struct region *region) {
+    if (region->mapped_bytes > 0 && madvise(region->backing, region->mapped_bytes, MADV_POPULATE_WRITE) == 0)
+        memset((void *)region->page_wanted, 1, region->mapped_bytes / SNAPSHOT_PAGE);
+}
+
+int region_msync(struct region *region, enum commit_mode mode) {
+    return region->inherited ? -EPERM : region_commit(region, mode);
+}
+
+int region_invalidate(struct region *region) { return region->inherited ? -EPERM : region_rollback(region); }
+
+/* A program that ends need not unmap its files: who reads them then finds what is committed. */
+static __attribute__((destructor)) void publish_at_exit(void) {
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        if (regions[i].in_use && !regions[i].inherited) {
+            check_discard(&regions[i], "the program ends");
+            if (region_publish(&regions[i]) < 0)
+                dprintf(STDERR_FILENO, "snapshot: %s: its log is damaged, and the file lacks what only the log had\n",
+                        regions[i].path);
+        }
+}

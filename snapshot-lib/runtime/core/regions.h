@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tracked files: found, opened, mapped, moved, resized and closed. */
+#ifndef SNAPSHOT_REGIONS_H
+#define SNAPSHOT_REGIONS_H
+
+#include "base/region.h"
+
+/* region.c */
+struct region *region_find(const void *address);
+struct region *region_of_span(const void *address);
+struct region *region_of_file(int fd);
+int region_open(const struct open_request *request, struct region **out);
+int region_close(struct region *region);
+int region_recover(int fd, const char *path);
+void region_populate(struct region *region);
+int region_invalidate(struct region *region);
+int region_msync(struct region *region, enum commit_mode mode);
+
+/* mappings.c */
+int mapping_add(struct region *region, uint64_t begin, uint64_t end);
+int mapping_cut(struct region *region, uint64_t begin, uint64_t end);
+int mapping_resize(struct region *region, uint64_t begin, uint64_t old_bytes, uint64_t new_bytes);
+
+/* idle.c */
+int region_unmapped(struct region *region);
+void region_mapped(struct region *region);
+void idle_check(void);
+int region_open_making_room(const struct open_request *request, struct region **out);
+
+/* room.c */
+int region_move(struct region *region, const void *hint, bool fixed, uint64_t bytes);
+
+/* resize.c */
+int region_resize(struct region *region, int fd, uint64_t bytes);
+
+/* fork.c */
+void fork_watch(void);
+
+#endif

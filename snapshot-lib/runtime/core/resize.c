@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Resizing a tracked file. The new size is there at once and for good, as with ftruncate() of any file; it is no part
+ * of the transaction under way. Growth leaves that transaction open. A cut commits it, for what is cut off cannot be
+ * brought back. Every step leaves a file and a log that fit:
+ *
+ *     [cut: commit, detach the log] -> the log admits both sizes -> ftruncate, fsync -> the log has the new size
+ *
+ * The log is detached before a cut because it could not be applied any more if it spoke of lines behind the end.
+ */
+#define _GNU_SOURCE
+#include "regions.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "backing.h"
+#include "base/arena.h"
+#include "base/seeded_bug.h"
+#include "commit.h"
+#include "log/file_record.h"
+#include "log/persist.h"
+
+static uint64_t pages_up(uint64_t bytes) { return (bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE * SNAPSHOT_PAGE; }
+
+static int file_resize(struct region *region, int fd, uint64_t bytes) {
+    struct file_record record = file_record_read(region->log);
+    if (record.sequence == 0)
+        return -EUCLEAN;
+    record.bytes = region->bytes;
+    record.bytes_next = bytes;
+    if (!SEEDED_BUG(NO_BOTH_SIZES))
+        file_record_write(region->log, record);
+    int status = persist_resize(fd, bytes);
+    if (status < 0)
+        return status; /* the log fits the file whether or not its size has changed */
+    record.sequence++;
+    record.bytes = bytes;
+    file_record_write(region->log, record);
+    return 0;
+}
+
+static bool has_size(int fd, uint64_t bytes) {
+    struct stat status;
+    return fstat(fd, &status) == 0 && (uint64_t)status.st_size == bytes && !SEEDED_BUG(NO_FAILED_SIZE);
+}
+
+/* The size that it had, if the new one cannot be made durable. */
+static int grow(struct region *region, int fd, uint64_t bytes) {
+    uint64_t pages = pages_up(bytes);
+    memset(region->working + region->bytes, 0, region->mapped_bytes - region->bytes); /* what lay behind the end */
+    int status = arena_populate(region->working + region->mapped_bytes, pages - region->mapped_bytes);
+    if (status == 0)
+        status = file_resize(region, fd, bytes);
+    if (status < 0) {
+        if (has_size(fd, bytes))
+            (void)syscall(SYS_ftruncate, fd, region->bytes);
+        return status;
+    }
+    region->bytes = bytes;
+    region->mapped_bytes = pages;
+    return 0;
+}
+
+/* What is cut off is gone, even if the new size cannot be made durable. */
+static int cut(struct region *region, int fd, uint64_t bytes) {
+    uint64_t pages = pages_up(bytes);
+    int status = region_commit_locked(region, COMMIT_DURABLE);
+    if (status == 0)
+        status = region_detach_locked(region);
+    if (status < 0)
+        return status;
+    status = file_resize(region, fd, bytes);
+    if (status < 0 && !has_size(fd, bytes))
+        return status;
+    arena_empty(region->working + pages, region->mapped_bytes - pages);
+    memset(region->working + bytes, 0, pages - bytes);
+    pages_forget(region, bytes);
+    if (region->shadow)
+        memset(region->shadow + bytes, 0, region->bytes - bytes);
+    region->bytes = bytes;
+    region->mapped_bytes = pages;
+    return status;
+}
+
+/*
+ * `fd` is any writable descriptor of the file. Ordered against stores and commits by the program, like msync. 0,
+ * -EFBIG: more than the addresses kept for it, -ENOSPC and -EUCLEAN from the commit, -EUCLEAN also if the log does not
+ * say whose it is, or what ftruncate and fsync return.
+ */
+int region_resize(struct region *region, int fd, uint64_t bytes) {
+    if (region->inherited)
+        return -EPERM;
+    if (bytes > region->span_bytes) {
+        int status = region->mapping_count == 0 ? region_move(region, NULL, false, bytes) : -EFBIG;
+        if (status < 0)
+            return status;
+    }
+    region_enter(region);
+    int status = bytes > region->bytes ? grow(region, fd, bytes) : bytes < region->bytes ? cut(region, fd, bytes) : 0;
+    region_leave(region);
+    return status;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The public calls, and the one that instrumented code makes. */
+#define _GNU_SOURCE
+#include "regions.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "backing.h"
+#include "check.h"
+#include "protocol/lines.h"
+
+static __attribute__((preserve_most, noinline)) void log_slowly(const void *address, size_t bytes) {
+    snapshot_log_range(address, bytes);
+}
+
+/*
+ * Called by instrumented code. A store within one line of the first file that was logged already, the most frequent
+ * case, needs no further call; keeping all registers makes the call free for code that does not take it.
+ */
+__attribute__((preserve_most)) void __snapshot_log(const void *address, size_t bytes) {
+    const struct region *first = &regions[0];
+    uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)first->working);
+    bool in_one_line = offset < first->mapped_bytes && offset % LINE_BYTES + bytes <= LINE_BYTES && first->in_use;
+    const _Atomic uint8_t *state = first->line_states + offset / LINE_BYTES;
+    if (!in_one_line || atomic_load_explicit(state, memory_order_acquire) != LINE_DIRTY)
+        log_slowly(address, bytes);
+}
+
+/* In place of the above where only the costs of guards are of interest. */
+__attribute__((preserve_most)) void __snapshot_noop(const void *address, size_t bytes) {
+    (void)address;
+    (void)bytes;
+}
+
+void snapshot_log_range(const void *address, size_t bytes) {
+    struct region *region = region_find(address);
+    if (!region || region->inherited)
+        return;
+    uint64_t offset = (uint64_t)((const uint8_t *)address - region->working);
+    uint64_t room = offset < region->bytes ? region->bytes - offset : 0; /* what lies behind the end is not kept */
+    uint64_t kept = bytes < room ? bytes : room;
+    if (kept == 0)
+        return;
+    pages_want(region, offset, kept);
+    if (region->shadow)
+        check_announce(region, offset, kept);
+    region->protocol->log_range(region, offset, kept);
+}
+
+static int map_opened(const struct open_request *request, size_t bytes, struct region **region) {
+    struct stat status;
+    if (fstat(request->fd, &status) < 0)
+        return -errno;
+    if (bytes == 0 && status.st_size == 0)
+        return -EINVAL;
+    int result = region_open_making_room(request, region);
+    if (result < 0)
+        return result;
+    if (bytes > (*region)->bytes)
+        result = region_resize(*region, request->fd, bytes);
+    if (result == 0 && request->flags & SNAPSHOT_POPULATE)
+        result = -posix_fallocate(request->fd, 0, (off_t)(*region)->bytes);
+    if (result < 0) {
+        region_close(*region);
+        return result;
+    }
+    if (request->flags & SNAPSHOT_POPULATE)
+        region_populate(*region);
+    return mapping_add(*region, 0, (*region)->mapped_bytes);
+}
+
+int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, void **address) {
+    struct region *region = NULL;
+    char real[PATH_MAX];
+    /* Not by the interposed open(), which would recover the file first: mapping it does, once. */
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -errno;
+    struct open_request request = {.fd = fd, .path = real, .flags = flags, .hint = hint, .room_bytes = bytes};
+    /* The log lies beside the file, not beside a link to it, which another open would not find. */
+    int result = realpath(path, real) ? map_opened(&request, bytes, &region) : -errno;
+    if (result < 0) {
+        close(fd);
+        return result;
+    }
+    region->data_fd = fd;
+    *address = region->working;
+    return 0;
+}
+
+int snapshot_resize(void *address, size_t bytes) {
+    struct region *region = region_find(address);
+    if (!region || bytes == 0)
+        return -EINVAL;
+    return region->data_fd < 0 ? -EBADF : region_resize(region, region->data_fd, bytes);
+}
+
+int snapshot_sync(void *address) {
+    struct region *region = region_find(address);
+    return region ? region_msync(region, COMMIT_DURABLE) : -EINVAL;
+}
+
+int snapshot_rollback(void *address) {
+    struct region *region = region_find(address);
+    return region ? region_invalidate(region) : -EINVAL;
+}
+
+int snapshot_unmap(void *address) {
+    struct region *region = region_find(address);
+    if (!region || region->mapping_count == 0)
+        return -EINVAL;
+    check_discard(region, "it is unmapped");
+    return region_close(region);
+}
+
+int snapshot_get_stats(const void *address, struct snapshot_stats *stats) {
+    struct region *region = region_find(address);
+    if (!region)
+        return -EINVAL;
+    *stats = region->stats;
+    stats->log_file_bytes = region->log.bytes;
+    return 0;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "bounce.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/single_threaded.h>
+
+#include "base/arena.h"
+#include "base/seeded_bug.h"
+#include "core/commit.h"
+#include "core/regions.h"
+
+void *aside_map(size_t bytes) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *memory = kernel_mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void aside_unmap(void *memory, size_t bytes) { kernel_munmap(memory, bytes); }
+
+void store_tracked(void *target, const void *from, size_t bytes) {
+    writes(target, bytes);
+    memcpy(target, from, bytes);
+}
+
+static bool is_small(const struct bounce *bounce) { return bounce->bytes <= BOUNCE_SMALL_BYTES; }
+
+/* A limit may be larger than any memory, as that of >> to an array. */
+static size_t mapped_part(const void *target, size_t bytes) {
+    const struct region *region = region_find(target);
+    uint64_t offset = region ? (uint64_t)((const uint8_t *)target - region->working) : 0;
+    uint64_t room = region ? region->mapped_bytes - offset : 0;
+    return bytes < room ? bytes : room;
+}
+
+/* Where the call writes. Without memory for it, or with the error put in, as if it did not wait. */
+void *bounce_begin(struct bounce *bounce, void *target, size_t bytes, bool stores_changes) {
+    bounce->bytes = stores_changes ? mapped_part(target, bytes) : bytes;
+    bounce->written = 0;
+    bounce->stores_changes = stores_changes;
+    bounce->copy = SEEDED_BUG(ANNOUNCE_AFTER_WAIT) ? target : NULL;
+    bounce->target = SEEDED_BUG(ANNOUNCE_AFTER_WAIT) ? target : NULL;
+    if (bounce->target)
+        return target;
+    if (bounce->bytes > 0 && bounce->bytes <= SIZE_MAX / 4 && !SEEDED_BUG(ANNOUNCE_BEFORE_WAIT))
+        bounce->copy = is_small(bounce) ? bounce->small : aside_map(2 * bounce->bytes);
+    if (!bounce->copy) {
+        writes(target, bytes);
+        return target;
+    }
+    if (stores_changes) {
+        memcpy(bounce->copy, target, bounce->bytes);
+        memcpy(bounce->copy + bounce->bytes, target, bounce->bytes);
+    }
+    bounce->target = target;
+    return bounce->copy;
+}
+
+/* From the first changed byte to the last: what lies between was the call's to write. */
+static void changes_store(const struct bounce *bounce) {
+    const uint8_t *now = bounce->copy, *before = bounce->copy + bounce->bytes;
+    size_t begin = 0, end = bounce->bytes;
+    while (begin < end && now[begin] == before[begin])
+        begin++;
+    while (end > begin && now[end - 1] == before[end - 1])
+        end--;
+    if (begin < end)
+        store_tracked(bounce->target + begin, now + begin, end - begin);
+}
+
+void bounce_land(struct bounce *bounce) {
+    int error = errno;
+    if (bounce->copy == bounce->target) { /* the seeded bug */
+        writes(bounce->target, bounce->bytes);
+        return;
+    }
+    if (bounce->stores_changes)
+        changes_store(bounce);
+    else if (bounce->written > 0)
+        store_tracked(bounce->target, bounce->copy, bounce->written < bounce->bytes ? bounce->written : bounce->bytes);
+    if (!is_small(bounce))
+        aside_unmap(bounce->copy, 2 * bounce->bytes);
+    errno = error;
+}
+
+void keep_begin(struct kept *kept, const void *address, size_t bytes) {
+    *kept = (struct kept){.address = address, .bytes = bytes};
+    if (!tracked(address))
+        return;
+    kept->region = region_find(address);
+    kept->epoch = kept->region ? kept->region->epoch : 0;
+    writes(address, bytes);
+}
+
+void keep_again(struct kept *kept) {
+    if (kept->region && kept->region->epoch != kept->epoch && !SEEDED_BUG(ANNOUNCE_BEFORE_CALLBACKS)) {
+        kept->epoch = kept->region->epoch;
+        writes(kept->address, kept->bytes);
+    }
+}
+
+void lock_announce(const void *lock, size_t bytes) {
+    struct region *region = tracked(lock) ? region_find(lock) : NULL;
+    if (!region || __libc_single_threaded || SEEDED_BUG(ANNOUNCE_LOCKS_UNLOCKED)) {
+        writes(lock, bytes);
+        return;
+    }
+    region_enter(region);
+    snapshot_log_range(lock, bytes);
+    region_leave(region);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The log file: creating it whole or not at all, checking it, mapping it, growing it. */
+#define _GNU_SOURCE
+#include "log_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/file_lock.h"
+#include "base/seeded_bug.h"
+#include "file_record.h"
+#include "hash.h"
+#include "persist.h"
+#include "records.h"
+#include "thread_log.h"
+
+#define LOG_INITIAL_BYTES (LOG_CHUNKS_OFFSET + (uint64_t)LOG_CHUNKS_INITIAL * CHUNK_BYTES)
+
+/* Addresses kept free for growth: every line of the file in each of four sets, and slack for threads. */
+static uint64_t log_reserved_bytes(uint64_t data_bytes) { return 5 * data_bytes + (1ull << 30); }
+
+/* On DAX, MAP_SYNC makes block allocation durable before a store can use it. Elsewhere power cuts are not survived. */
+void *map_shared(int fd, uint64_t bytes, void *fixed) {
+    int place = fixed ? MAP_FIXED : 0;
+    void *address = kernel_mmap(fixed, bytes, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC | place, fd, 0);
+    if (address == MAP_FAILED)
+        address = kernel_mmap(fixed, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | place, fd, 0);
+    if (address != MAP_FAILED)
+        (void)madvise(address, bytes, MADV_DONTFORK);
+    return address;
+}
+
+void log_file_format(struct log_view log, const struct protocol *protocol) {
+    _Alignas(LINE_BYTES) struct superblock super = {
+        .magic = LOG_MAGIC, .version = LOG_VERSION, .byte_order = LOG_BYTE_ORDER};
+    super.checksum = self_checksum(&super);
+    persist_copy(log.base, &super, sizeof(super));
+    record_write(log, (struct record){.protocol = protocol->id});
+    persist_fence();
+}
+
+int log_file_check(struct log_view log) {
+    const struct superblock *super = (const void *)log.base;
+    if (log.bytes < LOG_CHUNKS_OFFSET)
+        return -EUCLEAN;
+    if (super->magic != LOG_MAGIC || super->version != LOG_VERSION || super->byte_order != LOG_BYTE_ORDER)
+        return -EINVAL;
+    if (super->checksum != self_checksum(super))
+        return -EUCLEAN;
+    return 0;
+}
+
+/* The name is this descriptor's alone. -EBUSY: another process has the file, or had it until a moment ago. */
+static int log_file_lock(const char *path, int fd) {
+    int status = lock_exclusively(fd);
+    return status < 0 || path_is_of(path, fd) ? status : -EBUSY;
+}
+
+static int log_file_fill(int fd, const struct file_record *file, const struct protocol *protocol) {
+    struct log_view log = {.bytes = LOG_INITIAL_BYTES};
+    if (ftruncate(fd, 0) < 0) /* what a crash left of an earlier attempt */
+        return -errno;
+    int status = -posix_fallocate(fd, 0, (off_t)LOG_INITIAL_BYTES);
+    if (status < 0)
+        return status;
+    log.base = map_shared(fd, log.bytes, NULL);
+    if (log.base == MAP_FAILED)
+        return -errno;
+    log_file_format(log, protocol);
+    file_record_write(log, *file);
+    kernel_munmap(log.base, log.bytes);
+    return !SEEDED_BUG(NO_LOG_SYNC) && fsync(fd) < 0 ? -errno : 0;
+}
+
+/* Never over another log: that is the log of a file that had the name a moment ago, or has it now. */
+static int rename_new(const char *from, const char *to) {
+    unsigned flags = SEEDED_BUG(NO_FILE_LOCK) || SEEDED_BUG(LOG_UNLOCKED) ? 0 : RENAME_NOREPLACE;
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, flags) == 0)
+        return 0;
+    if (errno == EEXIST)
+        return -EBUSY;
+    return errno != EINVAL || rename(from, to) < 0 ? -errno : 0; /* a file system that cannot tell */
+}
+
+/*
+ * Written under another name and renamed, so that a log file that exists is complete; locked from its first byte on, so
+ * that of two processes that make one only one does. Returns the descriptor.
+ */
+static int log_file_create(const char *path, const struct file_record *file, const struct protocol *protocol) {
+    char temporary[PATH_MAX];
+    if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
+        return -ENAMETOOLONG;
+    int fd = open(temporary, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -errno;
+    int status = SEEDED_BUG(NO_FILE_LOCK) || SEEDED_BUG(LOG_UNLOCKED) ? 0 : log_file_lock(temporary, fd);
+    if (status < 0) {
+        close(fd);
+        return status;
+    }
+    status = log_file_fill(fd, file, protocol);
+    if (status == 0)
+        status = rename_new(temporary, path);
+    if (status == 0)
+        return fd;
+    unlink(temporary);
+    close(fd);
+    return status;
+}
+
+/*
+ * The names of log and file must survive a power cut before anything is logged. A directory that may be written but not
+ * read, or cannot be synchronised, takes the whole file system.
+ */
+static int directory_sync(const char *path, int log_fd) {
+    char directory[PATH_MAX];
+    snprintf(directory, sizeof(directory), "%s", path);
+    char *slash = strrchr(directory, '/');
+    if (slash)
+        slash[slash == directory] = '\0';
+    int fd = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int status = fd < 0 || fsync(fd) < 0 ? -errno : 0;
+    if (fd >= 0)
+        close(fd);
+    if (status == -EACCES || status == -EINVAL)
+        status = syncfs(log_fd) < 0 ? -errno : 0;
+    return SEEDED_BUG(NO_SYNC_ERROR) ? 0 : status;
+}
+
+/* Whoever made, lengthened or copied a log that was found may have been killed before it did this. */
+static int log_file_sync(const char *path, int fd, bool is_new) {
+    if (SEEDED_BUG(NO_DIRECTORY_SYNC) || (!is_new && SEEDED_BUG(NO_FOUND_SYNC)))
+        return 0;
+    return !is_new && fsync(fd) < 0 ? -errno : directory_sync(path, fd);
+}
+
+static int log_file_map(struct region *region, unsigned flags) {
+    struct stat status;
+    if (fstat(region->log_fd, &status) < 0)
+        return -errno;
+    uint64_t reserved = log_reserved_bytes(region->span_bytes);
+    void *space = kernel_mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED)
+        return -errno;
+    region->log = (struct log_view){.base = space, .bytes = (uint64_t)status.st_size};
+    if (region->log.bytes < LOG_CHUNKS_OFFSET || region->log.bytes > reserved)
+        return -EUCLEAN;
+    if (map_shared(region->log_fd, region->log.bytes, space) == MAP_FAILED)
+        return -errno;
+    if (flags & SNAPSHOT_POPULATE)
+        (void)madvise(space, region->log.bytes, MADV_POPULATE_WRITE);
+    return log_file_check(region->log);
+}
+
+int log_file_open(struct region *region, const char *data_path, unsigned flags) {
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof(path), "%s.snapshot-log", data_path) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    region->log_fd = open(path, O_RDWR | O_CLOEXEC);
+    bool is_new = region->log_fd < 0 && errno == ENOENT;
+    if (is_new) {
+        const struct file_identity *identity = &region->identity;
+        struct file_record file = {.bytes = region->bytes,
+                                   .bytes_next = region->bytes,
+                                   .inode = identity->inode,
+                                   .birth_ns = identity->birth_ns};
+        region->log_fd = log_file_create(path, &file, region->protocol);
+        if (region->log_fd < 0)
+            return region->log_fd;
+    } else if (region->log_fd < 0)
+        return -errno;
+    int status = log_file_lock(path, region->log_fd);
+    if (status == 0)
+        status = log_file_sync(path, region->log_fd, is_new);
+    return status < 0 ? status : log_file_map(region, flags);
+}
+
+/* Its newest record says that the file is whole, and nothing in it is newer: to lose it is to lose nothing. */
+bool log_says_nothing(struct log_view log) {
+    struct record last;
+    if (log_file_check(log) < 0 || !record_newest(log, &last) || last.line_count > 0)
+        return false;
+    for (uint64_t chunk = 0; chunk < log_chunk_count(log.bytes); chunk++) {
+        const struct block_header *first = (const void *)(log.base + LOG_CHUNKS_OFFSET + chunk * CHUNK_BYTES);
+        if (first->epoch > last.epoch)
+            return false;
+    }
+    return true;
+}
+
+static bool log_file_says_nothing(int fd) {
+    struct stat status;
+    if (fstat(fd, &status) < 0)
+        return false;
+    struct log_view log = {.bytes = (uint64_t)status.st_size};
+    log.base = kernel_mmap(NULL, log.bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (log.base == MAP_FAILED)
+        return false;
+    bool nothing = log_says_nothing(log);
+    kernel_munmap(log.base, log.bytes);
+    return nothing;
+}
+
+/*
+ * A log beside a file that has nothing in it belonged to an earlier file of that name: one that was deleted, or emptied
+ * by a program that knows nothing of logs. But a sparse copy has nothing in it either while its log has the only copy
+ * of the commits: what another file's log says is never thrown away. That the file was emptied is durable first.
+ */
+int log_file_discard_stale(const struct region *region, const struct stat *data) {
+    char path[PATH_MAX];
+    if (data->st_size > 0 && data->st_blocks > 0)
+        return 0;
+    if (snprintf(path, sizeof(path), "%s.snapshot-log", region->path) >= (int)sizeof(path))
+        return -ENAMETOOLONG;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    int status = log_file_lock(path, fd);
+    bool is_of_another = file_record_is_of_another(fd, &region->identity);
+    bool says_nothing = SEEDED_BUG(DISCARD_UNASKED) || log_file_says_nothing(fd);
+    if (status == 0 && (is_of_another ? says_nothing : data->st_size == 0)) {
+        bool is_early = SEEDED_BUG(LOG_DELETE_EARLY);
+        status = (!is_early && syscall(SYS_fsync, region->lock_fd) < 0) || unlink(path) < 0 ? -errno : 0;
+    }
+    close(fd);
+    return status;
+}
+
+/* At least doubles, so that growth stays rare. A failure changes nothing. */
+static int log_file_grow_locked(struct region *region, uint64_t chunk_count) {
+    uint64_t present = log_chunk_count(region->log.bytes);
+    if (chunk_count <= present)
+        return 0;
+    uint64_t wanted = chunk_count > 2 * present ? chunk_count : 2 * present;
+    uint64_t bytes = LOG_CHUNKS_OFFSET + wanted * CHUNK_BYTES;
+    if (bytes > log_reserved_bytes(region->span_bytes))
+        return -ENOSPC;
+    uint64_t old_bytes = region->log.bytes;
+    int status = -posix_fallocate(region->log_fd, (off_t)old_bytes, (off_t)(bytes - old_bytes));
+    if (status < 0 || (!SEEDED_BUG(NO_GROWTH_SYNC) && fsync(region->log_fd) < 0)) {
+        (void)!ftruncate(region->log_fd, (off_t)old_bytes);
+        return -ENOSPC;
+    }
+    if (map_shared(region->log_fd, bytes, region->log.base) == MAP_FAILED)
+        return -ENOSPC;
+    region->log.bytes = bytes;
+    return 0;
+}
+
+int log_file_grow(struct region *region, uint64_t chunk_count) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    int status = log_file_grow_locked(region, chunk_count);
+    pthread_mutex_unlock(&mutex);
+    return status;
+}
+
+/* More addresses, for the log of a file of so much room. */
+int log_file_move(struct region *region, uint64_t span_bytes) {
+    uint64_t reserved = log_reserved_bytes(span_bytes);
+    uint8_t *space = kernel_mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED)
+        return -errno;
+    if (map_shared(region->log_fd, region->log.bytes, space) == MAP_FAILED) {
+        int error = errno;
+        kernel_munmap(space, reserved);
+        return -error;
+    }
+    for_each_thread (thread, region) {
+        if (!thread->chunk)
+            continue;
+        thread->chunk = space + (thread->chunk - region->log.base);
+        thread->chunk_end = space + (thread->chunk_end - region->log.base);
+    }
+    kernel_munmap(region->log.base, log_reserved_bytes(region->span_bytes));
+    region->log.base = space;
+    return 0;
+}
+
+void log_file_close(struct region *region) {
+    if (region->log.base)
+        kernel_munmap(region->log.base, log_reserved_bytes(region->span_bytes));
+    if (region->log_fd >= 0)
+        close(region->log_fd);
+    region->log = (struct log_view){0};
+    region->log_fd = -1;
+}

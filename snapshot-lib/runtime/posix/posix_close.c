@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Closing descriptors: the last one of a file that is not mapped any more ends its transaction (core/idle.c). */
+#define _GNU_SOURCE
+#include "posix.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* libc's own names; close() is a cancellation point. */
+int __close(int fd);
+int _IO_fclose(FILE *stream);
+
+static int closed(int first, unsigned last, int result) {
+    if (result >= 0)
+        descriptors_forget(first, last);
+    idle_check();
+    return result;
+}
+
+int INTERPOSED(close)(int fd) { return closed(fd, (unsigned)fd, __close(fd)); }
+
+int INTERPOSED(dup2)(int fd, int other) { return closed(other, (unsigned)other, (int)syscall(SYS_dup2, fd, other)); }
+
+int INTERPOSED(dup3)(int fd, int other, int flags) {
+    return closed(other, (unsigned)other, (int)syscall(SYS_dup3, fd, other, flags));
+}
+
+int INTERPOSED(close_range)(unsigned first, unsigned last, int flags);
+int INTERPOSED(close_range)(unsigned first, unsigned last, int flags) {
+    return closed((int)first, last, (int)syscall(SYS_close_range, first, last, flags));
+}
+
+void INTERPOSED(closefrom)(int first);
+void INTERPOSED(closefrom)(int first) {
+    if (INTERPOSED(close_range)(first < 0 ? 0 : (unsigned)first, ~0u, 0) == 0)
+        return;
+    for (long fd = first < 0 ? 0 : first, end = sysconf(_SC_OPEN_MAX); fd < end; fd++) /* before Linux 5.9 */
+        INTERPOSED(close)((int)fd);
+}
+
+int INTERPOSED(fclose)(FILE *stream) {
+    int fd = fileno(stream);
+    return closed(fd, (unsigned)fd, _IO_fclose(stream));
+}

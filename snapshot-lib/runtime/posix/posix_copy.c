@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls by which the kernel copies from file to file. Where one of the two is tracked they become reading and writing,
+ * which see the working copy; blocks cannot be shared with it.
+ */
+#define _GNU_SOURCE
+#include "posix.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/seeded_bug.h"
+
+/* A descriptor, and where in it: NULL where its own position says that, and moves. */
+struct end {
+    int fd;
+    off_t *at;
+};
+
+static bool is_tracked(int fd) { return !SEEDED_BUG(COPY_BY_KERNEL) && region_of_file(fd); }
+
+static ssize_t end_read(struct end from, void *to, size_t bytes) {
+    ssize_t got = from.at ? INTERPOSED(pread)(from.fd, to, bytes, *from.at) : INTERPOSED(read)(from.fd, to, bytes);
+    if (got > 0 && from.at)
+        *from.at += got;
+    return got;
+}
+
+static ssize_t end_write(struct end to, const void *from, size_t bytes) {
+    ssize_t put = to.at ? INTERPOSED(pwrite)(to.fd, from, bytes, *to.at) : INTERPOSED(write)(to.fd, from, bytes);
+    if (put > 0 && to.at)
+        *to.at += put;
+    return put;
+}
+
+/* What was read and found no place is there to be read again, unless it came from a pipe. */
+static void end_unread(struct end from, ssize_t bytes) {
+    if (from.at)
+        *from.at -= bytes;
+    else if (bytes > 0)
+        lseek(from.fd, -bytes, SEEK_CUR);
+}
+
+/* As far as it goes: an error counts only if nothing was copied. `once`: what is there, without waiting for more. */
+static ssize_t copy(struct end from, struct end to, size_t bytes, bool once) {
+    char piece[16384];
+    ssize_t done = 0;
+    do {
+        size_t wanted = bytes - (size_t)done < sizeof(piece) ? bytes - (size_t)done : sizeof(piece);
+        ssize_t got = end_read(from, piece, wanted);
+        if (got <= 0)
+            return done > 0 ? done : got;
+        ssize_t put = end_write(to, piece, (size_t)got);
+        end_unread(from, got - (put > 0 ? put : 0));
+        if (put <= 0)
+            return done > 0 ? done : put;
+        done += put;
+    } while (!once && (size_t)done < bytes);
+    return done;
+}
+
+ssize_t INTERPOSED(sendfile)(int out, int in, off_t *at, size_t bytes) {
+    if (!is_tracked(in) && !is_tracked(out))
+        return syscall(SYS_sendfile, out, in, at, bytes);
+    if (fcntl(out, F_GETFL) & O_APPEND)
+        return posix_result(-EINVAL);
+    return bytes == 0 ? 0 : copy((struct end){in, at}, (struct end){out, NULL}, bytes, false);
+}
+
+ssize_t INTERPOSED(sendfile64)(int out, int in, off_t *at, size_t bytes) {
+    return INTERPOSED(sendfile)(out, in, at, bytes);
+}
+
+static bool is_regular(int fd) {
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+static off_t position(struct end end) { return end.at ? *end.at : lseek(end.fd, 0, SEEK_CUR); }
+
+/* To the end that the file has now: it may be the one that grows. */
+static uint64_t bytes_left(struct end end) {
+    struct stat status;
+    off_t at = position(end);
+    return at >= 0 && fstat(end.fd, &status) == 0 && at < status.st_size ? (uint64_t)(status.st_size - at) : 0;
+}
+
+static bool overlap(struct end in, struct end out, size_t bytes) {
+    struct region *region = region_of_file(in.fd);
+    off_t from = position(in), to = position(out), distance = from < to ? to - from : from - to;
+    return region && region == region_of_file(out.fd) && (uint64_t)distance < bytes;
+}
+
+ssize_t INTERPOSED(copy_file_range)(int in, off_t *in_at, int out, off_t *out_at, size_t bytes, unsigned flags) {
+    struct end from = {in, in_at}, to = {out, out_at};
+    if (!is_tracked(in) && !is_tracked(out))
+        return syscall(SYS_copy_file_range, in, in_at, out, out_at, bytes, flags);
+    uint64_t left = bytes_left(from);
+    bytes = bytes < left ? bytes : left;
+    if (flags || !is_regular(in) || !is_regular(out) || overlap(from, to, bytes))
+        return posix_result(-EINVAL);
+    if (fcntl(out, F_GETFL) & O_APPEND)
+        return posix_result(-EBADF);
+    return bytes == 0 ? 0 : copy(from, to, bytes, false);
+}
+
+static bool is_ready(int fd, short event) {
+    struct pollfd one = {.fd = fd, .events = event};
+    return poll(&one, 1, 0) == 1;
+}
+
+/* The other end is a pipe. */
+ssize_t INTERPOSED(splice)(int in, off_t *in_at, int out, off_t *out_at, size_t bytes, unsigned flags) {
+    if (!is_tracked(in) && !is_tracked(out))
+        return syscall(SYS_splice, in, in_at, out, out_at, bytes, flags);
+    if ((is_regular(in) && is_regular(out)) || (is_regular(out) && fcntl(out, F_GETFL) & O_APPEND))
+        return posix_result(-EINVAL);
+    if (flags & SPLICE_F_NONBLOCK && !(is_ready(in, POLLIN) && is_ready(out, POLLOUT)))
+        return posix_result(-EAGAIN);
+    return bytes == 0 ? 0 : copy((struct end){in, in_at}, (struct end){out, out_at}, bytes, true);
+}
+
+/* Sharing blocks: into a tracked file not; from one what is committed. */
+int INTERPOSED(ioctl)(int fd, unsigned long request, ...);
+int INTERPOSED(ioctl)(int fd, unsigned long request, ...) {
+    va_list arguments;
+    va_start(arguments, request);
+    void *argument = va_arg(arguments, void *);
+    va_end(arguments);
+    bool shares = request == FICLONE || request == FICLONERANGE;
+    if (shares && is_tracked(fd))
+        return posix_result(-EOPNOTSUPP);
+    int source = request == FICLONE ? (int)(intptr_t)argument
+                 : shares           ? (int)((struct file_clone_range *)argument)->src_fd
+                                    : -1;
+    struct region *region = shares ? region_of_file(source) : NULL;
+    int published = region && !region->inherited ? region_publish(region) : 0;
+    if (published < 0)
+        return posix_result(published);
+    return (int)syscall(SYS_ioctl, fd, request, argument);
+}

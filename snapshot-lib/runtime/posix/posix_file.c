@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Size and name of tracked files: the log follows. A file is tracked while it is mapped, but its log lies beside it
+ * after that too, and what changes the file must then not be taken for a crash.
+ */
+#define _GNU_SOURCE
+#include "posix.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/seeded_bug.h"
+
+/* Not mapped, but with a log beside it: recover, resize, close. */
+static int resize_closed(int fd, const char *path, uint64_t bytes) {
+    struct stat status;
+    struct region *region = NULL;
+    if (fstat(fd, &status) < 0)
+        return -errno;
+    if ((uint64_t)status.st_size == bytes)
+        return 0;
+    int own = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR ? -1 : open(path, O_RDWR | O_CLOEXEC);
+    int writable = own < 0 ? fd : own;
+    int result = file_open(writable, path, 0, NULL, bytes, &region);
+    if (result == 0) {
+        result = region_resize(region, writable, bytes);
+        region_close(region);
+    }
+    if (own >= 0)
+        close(own);
+    return result;
+}
+
+int INTERPOSED(ftruncate)(int fd, off_t bytes) {
+    char path[PATH_MAX], log_path[PATH_MAX];
+    struct region *region = region_of_file(fd);
+    if (region)
+        return posix_result(bytes < 0 ? -EINVAL : region_resize(region, fd, (uint64_t)bytes));
+    if (bytes < 0 || !path_of(fd, path) || !log_path_of(path, log_path))
+        return (int)syscall(SYS_ftruncate, fd, bytes);
+    return posix_result(resize_closed(fd, path, (uint64_t)bytes));
+}
+
+int INTERPOSED(truncate)(const char *path, off_t bytes) {
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    int result = INTERPOSED(ftruncate)(fd, bytes);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return result;
+}
+
+/* Allocation alone changes nothing that is logged; what moves or clears bytes is refused. */
+int INTERPOSED(fallocate)(int fd, int mode, off_t offset, off_t bytes) {
+    struct region *region = region_of_file(fd);
+    if (!region)
+        return (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
+    if (mode & ~FALLOC_FL_KEEP_SIZE)
+        return posix_result(-EOPNOTSUPP);
+    if (offset < 0 || bytes <= 0)
+        return posix_result(-EINVAL);
+    if (syscall(SYS_fallocate, fd, FALLOC_FL_KEEP_SIZE, offset, bytes) < 0)
+        return -1;
+    bool grows = !(mode & FALLOC_FL_KEEP_SIZE) && (uint64_t)(offset + bytes) > region->bytes;
+    return grows ? INTERPOSED(ftruncate)(fd, offset + bytes) : 0;
+}
+
+int INTERPOSED(posix_fallocate)(int fd, off_t offset, off_t bytes) {
+    int saved = errno;
+    int error = INTERPOSED(fallocate)(fd, 0, offset, bytes) < 0 ? errno : 0;
+    errno = saved;
+    return error;
+}
+
+/*
+ * What a crash left is recovered before the program can read it: programs look at a header before they map. Where that
+ * is refused, mmap will say why.
+ */
+static void recover_closed(int fd) {
+    char path[PATH_MAX], log_path[PATH_MAX];
+    if (region_of_file(fd) || !path_of(fd, path) || !log_path_of(path, log_path))
+        return;
+    int own = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR);
+    (void)region_recover(own < 0 ? fd : own, path);
+    if (own >= 0)
+        close(own);
+}
+
+/* A bit for each descriptor whose file needs no recovery any more; higher ones are looked at each time. */
+#define LOOKED_AT_MAX 65536u
+static _Atomic uint8_t looked_at[LOOKED_AT_MAX / 8];
+
+/* Inherited, received, or opened within libc: such a descriptor is looked at before its first read or write. */
+void descriptor_look(int fd) {
+    unsigned number = (unsigned)fd, bit = 1u << number % 8;
+    if (number < LOOKED_AT_MAX) {
+        if (atomic_load_explicit(&looked_at[number / 8], memory_order_relaxed) & bit)
+            return;
+        atomic_fetch_or(&looked_at[number / 8], (uint8_t)bit);
+    }
+    int saved = errno;
+    recover_closed(fd);
+    errno = saved;
+}
+
+void descriptors_forget(int first, unsigned last) {
+    for (unsigned fd = first < 0 ? LOOKED_AT_MAX : (unsigned)first; fd <= last && fd < LOOKED_AT_MAX; fd++)
+        atomic_fetch_and(&looked_at[fd / 8], (uint8_t)~(1u << fd % 8));
+}
+
+/* O_TRUNC is a cut to nothing, which the log must follow. */
+static int open_at(int folder, const char *path, int flags, mode_t mode) {
+    struct stat status;
+    bool cuts = (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY;
+    int fd = (int)syscall(SYS_openat, folder, path, cuts ? flags & ~O_TRUNC : flags, mode);
+    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+        return fd;
+    descriptors_forget(fd, (unsigned)fd);
+    descriptor_look(fd);
+    if (!cuts || INTERPOSED(ftruncate)(fd, 0) == 0)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+int INTERPOSED(unlink)(const char *path) {
+    char log_path[PATH_MAX];
+    bool has_log = log_path_of(path, log_path);
+    if (has_log && SEEDED_BUG(UNLINK_LOG_FIRST))
+        (void)syscall(SYS_unlinkat, AT_FDCWD, log_path, 0);
+    int result = (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+    if (result == 0 && has_log)
+        (void)syscall(SYS_unlinkat, AT_FDCWD, log_path, 0);
+    return result;
+}
+
+/* A path that means the same without the folder. */
+static int path_at(int folder, const char *path, char out[PATH_MAX]) {
+    int length = path[0] == '/' || folder == AT_FDCWD ? snprintf(out, PATH_MAX, "%s", path)
+                                                      : snprintf(out, PATH_MAX, "/proc/self/fd/%d/%s", folder, path);
+    return length < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+int INTERPOSED(unlinkat)(int folder, const char *path, int flags) {
+    char full[PATH_MAX];
+    if (flags || path_at(folder, path, full) < 0)
+        return (int)syscall(SYS_unlinkat, folder, path, flags);
+    return INTERPOSED(unlink)(full);
+}
+
+int INTERPOSED(remove)(const char *path) {
+    int saved = errno;
+    if (INTERPOSED(unlink)(path) == 0)
+        return 0;
+    if (errno != EISDIR)
+        return -1;
+    errno = saved;
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR);
+}
+
+static int kernel_rename(const char *old_path, const char *new_path, unsigned flags) {
+    return (int)syscall(SYS_renameat2, AT_FDCWD, old_path, AT_FDCWD, new_path, flags);
+}
+
+/*
+ * The log has both names while the file moves from one to the other, so that a crash never parts them. If the new name
+ * has a log, of the file that is replaced, a crash leaves that one beside the new file; it is refused then.
+ */
+static int rename_both(const char *old_path, const char *new_path, unsigned flags) {
+    char old_log[PATH_MAX], new_log[PATH_MAX];
+    bool moves_log = log_path_of(old_path, old_log), replaces_log = log_path_of(new_path, new_log);
+    bool linked =
+        moves_log && !SEEDED_BUG(RENAME_LOG_LATE) && syscall(SYS_linkat, AT_FDCWD, old_log, AT_FDCWD, new_log, 0) == 0;
+    int result = kernel_rename(old_path, new_path, flags);
+    int error = errno;
+    if (result < 0 && linked)
+        (void)syscall(SYS_unlinkat, AT_FDCWD, new_log, 0);
+    else if (result == 0 && linked)
+        (void)syscall(SYS_unlinkat, AT_FDCWD, old_log, 0);
+    else if (result == 0 && moves_log)
+        (void)kernel_rename(old_log, new_log, 0);
+    else if (result == 0 && replaces_log)
+        (void)syscall(SYS_unlinkat, AT_FDCWD, new_log, 0);
+    errno = error;
+    return result;
+}
+
+int INTERPOSED(rename)(const char *old_path, const char *new_path) { return rename_both(old_path, new_path, 0); }
+
+/* Two logs cannot change places with their files in one step. */
+int INTERPOSED(renameat2)(int old_folder, const char *old_path, int new_folder, const char *new_path, unsigned flags) {
+    char from[PATH_MAX], to[PATH_MAX], log_path[PATH_MAX];
+    if (path_at(old_folder, old_path, from) < 0 || path_at(new_folder, new_path, to) < 0)
+        return posix_result(-ENAMETOOLONG);
+    if (!(flags & ~RENAME_NOREPLACE))
+        return rename_both(from, to, flags);
+    if (log_path_of(from, log_path) || log_path_of(to, log_path))
+        return posix_result(-EINVAL);
+    return kernel_rename(from, to, flags);
+}
+
+int INTERPOSED(renameat)(int old_folder, const char *old_path, int new_folder, const char *new_path) {
+    return INTERPOSED(renameat2)(old_folder, old_path, new_folder, new_path, 0);
+}
+
+#define SAME(name, of, parameters, arguments)                                                                          \
+    int INTERPOSED(name) parameters;                                                                                   \
+    int INTERPOSED(name) parameters { return INTERPOSED(of) arguments; }
+
+SAME(ftruncate64, ftruncate, (int fd, off_t bytes), (fd, bytes))
+SAME(truncate64, truncate, (const char *path, off_t bytes), (path, bytes))
+SAME(fallocate64, fallocate, (int fd, int mode, off_t offset, off_t bytes), (fd, mode, offset, bytes))
+SAME(posix_fallocate64, posix_fallocate, (int fd, off_t offset, off_t bytes), (fd, offset, bytes))
+
+/* The mode is there only if a file may be made. */
+#define OPEN(name, parameters, folder, large)                                                                          \
+    int INTERPOSED(name) parameters;                                                                                   \
+    int INTERPOSED(name) parameters {                                                                                  \
+        va_list arguments;                                                                                             \
+        va_start(arguments, flags);                                                                                    \
+        mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;                                   \
+        va_end(arguments);                                                                                             \
+        return open_at(folder, path, flags | (large), mode);                                                           \
+    }
+
+OPEN(open, (const char *path, int flags, ...), AT_FDCWD, 0)
+OPEN(open64, (const char *path, int flags, ...), AT_FDCWD, O_LARGEFILE)
+OPEN(openat, (int folder, const char *path, int flags, ...), folder, 0)
+OPEN(openat64, (int folder, const char *path, int flags, ...), folder, O_LARGEFILE)
+
+/* What _FORTIFY_SOURCE makes of calls without a mode. */
+SAME(__open_2, open, (const char *path, int flags), (path, flags))
+SAME(__open64_2, open64, (const char *path, int flags), (path, flags))
+SAME(__openat_2, openat, (int folder, const char *path, int flags), (folder, path, flags))
+SAME(__openat64_2, openat64, (int folder, const char *path, int flags), (folder, path, flags))
+
+int INTERPOSED(creat)(const char *path, mode_t mode) {
+    return open_at(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode);
+}
+int INTERPOSED(creat64)(const char *path, mode_t mode) {
+    return open_at(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_LARGEFILE, mode);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reading, writing and syncing tracked files by descriptor. They see and change the working copy, so that they agree
+ * with the mapping; what is written is part of the next commit.
+ */
+#define _GNU_SOURCE
+#include "posix.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/seeded_bug.h"
+
+/* libc's own names of its functions, which, unlike system calls, are cancellation points. */
+ssize_t __read(int fd, void *to, size_t bytes);
+ssize_t __write(int fd, const void *from, size_t bytes);
+ssize_t __pread64(int fd, void *to, size_t bytes, off_t at);
+ssize_t __pwrite64(int fd, const void *from, size_t bytes, off_t at);
+
+static ssize_t io_fail(int error) {
+    errno = error;
+    return -1;
+}
+
+static ssize_t tracked_read(const struct region *region, const struct iovec *parts, int count, off_t at) {
+    ssize_t done = 0;
+    if (at < 0)
+        return io_fail(EINVAL);
+    for (int i = 0; i < count; i++) {
+        uint64_t from = (uint64_t)(at + done), room = from < region->bytes ? region->bytes - from : 0;
+        size_t bytes = parts[i].iov_len < room ? parts[i].iov_len : room;
+        memcpy(parts[i].iov_base, region->working + from, bytes);
+        done += (ssize_t)bytes;
+    }
+    return done;
+}
+
+/* What a write asks for: by its own flags, and by those of its descriptor. */
+struct manner {
+    bool appends, syncs;
+};
+
+static int manner_of(int fd, int flags, struct manner *manner) {
+    const int known = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT | RWF_APPEND;
+    int mode = fcntl(fd, F_GETFL);
+    if ((mode & O_ACCMODE) == O_RDONLY)
+        return -EBADF;
+    if (flags & ~known)
+        return -EOPNOTSUPP;
+    manner->appends = mode & O_APPEND || flags & RWF_APPEND;
+    manner->syncs = mode & O_DSYNC || flags & (RWF_DSYNC | RWF_SYNC);
+    return 0;
+}
+
+/* Grows the file if it must. `at` becomes where the write ended. */
+static ssize_t tracked_write(struct region *region, int fd, const struct iovec *parts, int count, off_t *at,
+                             int flags) {
+    struct manner manner;
+    uint64_t bytes = 0;
+    for (int i = 0; i < count; i++)
+        bytes += parts[i].iov_len;
+    int status = manner_of(fd, flags, &manner);
+    if (status == 0 && *at < 0)
+        status = -EINVAL;
+    if (status == 0 && region->inherited)
+        status = -EPERM;
+    if (status == 0 && manner.appends && !SEEDED_BUG(NO_APPEND))
+        *at = (off_t)region->bytes;
+    if (status == 0 && bytes > 0 && (uint64_t)*at + bytes > region->bytes)
+        status = region_resize(region, fd, (uint64_t)*at + bytes);
+    if (status < 0)
+        return io_fail(-status);
+    uint8_t *to = region->working + *at;
+    snapshot_log_range(to, bytes);
+    for (int i = 0; i < count; to += parts[i++].iov_len)
+        memcpy(to, parts[i].iov_base, parts[i].iov_len);
+    *at += (off_t)bytes;
+    if (manner.syncs)
+        status = region_msync(region, COMMIT_DURABLE);
+    return status < 0 ? io_fail(-status) : (ssize_t)bytes;
+}
+
+static ssize_t read_here(const struct region *region, int fd, const struct iovec *parts, int count) {
+    off_t at = lseek(fd, 0, SEEK_CUR);
+    ssize_t done = tracked_read(region, parts, count, at);
+    if (done > 0)
+        lseek(fd, at + done, SEEK_SET);
+    return done;
+}
+
+static ssize_t write_here(struct region *region, int fd, const struct iovec *parts, int count, int flags) {
+    off_t at = lseek(fd, 0, SEEK_CUR);
+    ssize_t done = tracked_write(region, fd, parts, count, &at, flags);
+    if (done > 0)
+        lseek(fd, at, SEEK_SET);
+    return done;
+}
+
+/* Any descriptor passes here: the tracked file it is of, or NULL, and then what a crash left is recovered. */
+static struct region *region_for_io(int fd) {
+    struct region *region = region_of_file(fd);
+    if (!region)
+        descriptor_look(fd);
+    return region;
+}
+
+ssize_t INTERPOSED(read)(int fd, void *to, size_t bytes) {
+    const struct region *region = region_for_io(fd);
+    return region ? read_here(region, fd, &(struct iovec){to, bytes}, 1) : __read(fd, to, bytes);
+}
+
+ssize_t INTERPOSED(write)(int fd, const void *from, size_t bytes) {
+    struct region *region = region_for_io(fd);
+    return region ? write_here(region, fd, &(struct iovec){(void *)from, bytes}, 1, 0) : __write(fd, from, bytes);
+}
+
+ssize_t INTERPOSED(pread)(int fd, void *to, size_t bytes, off_t at) {
+    const struct region *region = region_for_io(fd);
+    return region ? tracked_read(region, &(struct iovec){to, bytes}, 1, at) : __pread64(fd, to, bytes, at);
+}
+
+ssize_t INTERPOSED(pwrite)(int fd, const void *from, size_t bytes, off_t at) {
+    struct region *region = region_for_io(fd);
+    return region ? tracked_write(region, fd, &(struct iovec){(void *)from, bytes}, 1, &at, 0)
+                  : __pwrite64(fd, from, bytes, at);
+}
+
+ssize_t INTERPOSED(readv)(int fd, const struct iovec *parts, int count) {
+    const struct region *region = region_for_io(fd);
+    return region ? read_here(region, fd, parts, count) : syscall(SYS_readv, fd, parts, count);
+}
+
+ssize_t INTERPOSED(writev)(int fd, const struct iovec *parts, int count) {
+    struct region *region = region_for_io(fd);
+    return region ? write_here(region, fd, parts, count, 0) : syscall(SYS_writev, fd, parts, count);
+}
+
+ssize_t INTERPOSED(preadv)(int fd, const struct iovec *parts, int count, off_t at) {
+    const struct region *region = region_for_io(fd);
+    return region ? tracked_read(region, parts, count, at) : syscall(SYS_preadv, fd, parts, count, at, 0);
+}
+
+ssize_t INTERPOSED(pwritev)(int fd, const struct iovec *parts, int count, off_t at) {
+    struct region *region = region_for_io(fd);
+    return region ? tracked_write(region, fd, parts, count, &at, 0) : syscall(SYS_pwritev, fd, parts, count, at, 0);
+}
+
+/* An offset of -1 is the descriptor's position. */
+ssize_t INTERPOSED(preadv2)(int fd, const struct iovec *parts, int count, off_t at, int flags) {
+    const struct region *region = region_for_io(fd);
+    if (!region)
+        return syscall(SYS_preadv2, fd, parts, count, at, 0, flags);
+    if (flags & ~(RWF_HIPRI | RWF_NOWAIT))
+        return io_fail(EOPNOTSUPP);
+    return at == -1 ? read_here(region, fd, parts, count) : tracked_read(region, parts, count, at);
+}
+
+ssize_t INTERPOSED(pwritev2)(int fd, const struct iovec *parts, int count, off_t at, int flags) {
+    struct region *region = region_for_io(fd);
+    if (!region || SEEDED_BUG(NO_PWRITEV2))
+        return syscall(SYS_pwritev2, fd, parts, count, at, 0, flags);
+    return at == -1 ? write_here(region, fd, parts, count, flags) : tracked_write(region, fd, parts, count, &at, flags);
+}
+
+/* What was stored and written becomes durable, all or nothing: the same commit as msync(MS_SYNC). */
+int INTERPOSED(fsync)(int fd) {
+    struct region *region = region_of_file(fd);
+    return region ? posix_result(region_msync(region, COMMIT_DURABLE)) : (int)syscall(SYS_fsync, fd);
+}
+
+int INTERPOSED(fdatasync)(int fd) {
+    struct region *region = region_of_file(fd);
+    return region ? posix_result(region_msync(region, COMMIT_DURABLE)) : (int)syscall(SYS_fdatasync, fd);
+}
+
+#define SAME(type, name, of, parameters, arguments)                                                                    \
+    type INTERPOSED(name) parameters;                                                                                  \
+    type INTERPOSED(name) parameters { return INTERPOSED(of) arguments; }
+
+SAME(ssize_t, pread64, pread, (int fd, void *to, size_t bytes, off_t at), (fd, to, bytes, at))
+SAME(ssize_t, pwrite64, pwrite, (int fd, const void *from, size_t bytes, off_t at), (fd, from, bytes, at))
+SAME(ssize_t, preadv64, preadv, (int fd, const struct iovec *parts, int count, off_t at), (fd, parts, count, at))
+SAME(ssize_t, pwritev64, pwritev, (int fd, const struct iovec *parts, int count, off_t at), (fd, parts, count, at))
+SAME(ssize_t, preadv64v2, preadv2, (int fd, const struct iovec *parts, int count, off_t at, int flags),
+     (fd, parts, count, at, flags))
+SAME(ssize_t, pwritev64v2, pwritev2, (int fd, const struct iovec *parts, int count, off_t at, int flags),
+     (fd, parts, count, at, flags))

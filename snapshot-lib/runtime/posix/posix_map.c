@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mmap, munmap, mremap, msync and madvise of a program linked with libsnapshot. What is not tracked goes to the kernel
+ * as it is. docs/snapshot.md has the table of what each call means.
+ */
+#define _GNU_SOURCE
+#include "posix.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+
+/* Who maps gets these too, out of the archive: of some the only caller is libstdc++, which cannot ask for them. */
+FILE *INTERPOSED(fopen)(const char *path, const char *mode);
+ssize_t INTERPOSED(sendfile)(int out, int in, off_t *at, size_t bytes);
+static const void *const also[]
+    __attribute__((used)) = {(const void *)INTERPOSED(fopen), (const void *)INTERPOSED(sendfile)};
+
+static void *fail(int error) {
+    errno = error;
+    return MAP_FAILED;
+}
+
+static uint64_t pages_up(uint64_t bytes) { return (bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE * SNAPSHOT_PAGE; }
+
+static uint64_t offset_of(const struct region *region, const void *address) {
+    return (uint64_t)((const uint8_t *)address - region->working);
+}
+
+/* A file must be open for reading and writing to be tracked: recovery writes. */
+static bool wants_tracking(int flags, int fd, char *path) {
+    if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR || !path_of(fd, path))
+        return false;
+    return ((flags & MAP_TYPE) == MAP_SHARED_VALIDATE && (flags & MAP_SYNC)) || is_listed(path);
+}
+
+/* A working copy that nobody has an address in can still go where it is wanted. */
+static int make_place(struct region *region, const void *hint, uint64_t bytes, int flags, uint64_t offset) {
+    bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+    bool is_there = !fixed || hint == region->working + offset;
+    bool has_room = bytes <= region->span_bytes && offset <= region->span_bytes - bytes;
+    if (is_there && has_room)
+        return 0;
+    if (flags & MAP_FIXED && !is_there)
+        return -EINVAL;
+    if (region->mapping_count > 0)
+        return is_there ? -ENOMEM : -EEXIST;
+    return region_move(region, fixed ? (const uint8_t *)hint - offset : NULL, fixed, offset + bytes);
+}
+
+/* A place in the working copy, which is where it is: a program can only ask for just that place. */
+static void *map_more(struct region *region, const void *hint, uint64_t bytes, int flags, uint64_t offset) {
+    int status = make_place(region, hint, bytes, flags, offset);
+    if (status == 0)
+        status = mapping_add(region, offset, offset + bytes);
+    if (status < 0)
+        return fail(-status);
+    region_mapped(region);
+    return region->working + offset;
+}
+
+static void *map_first(const void *hint, uint64_t bytes, int flags, int fd, uint64_t offset, const char *path) {
+    struct region *region = NULL;
+    if (flags & MAP_FIXED || (flags & MAP_FIXED_NOREPLACE && (uintptr_t)hint % SNAPSHOT_PAGE))
+        return fail(EINVAL);
+    unsigned wanted = flags & MAP_FIXED_NOREPLACE ? SNAPSHOT_FIXED : 0;
+    const uint8_t *start = hint ? (const uint8_t *)hint - offset : NULL;
+    int status = file_open(fd, path, wanted, start, offset + bytes, &region);
+    if (status < 0)
+        return fail(-status);
+    if (flags & MAP_POPULATE)
+        region_populate(region);
+    return map_more(region, region->working + offset, bytes, 0, offset);
+}
+
+static void *map_file(void *hint, size_t bytes, int protection, int flags, int fd, off_t offset) {
+    char path[PATH_MAX];
+    int type = flags & MAP_TYPE;
+    bool shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
+    struct region *region = region_of_file(fd);
+    bool is_ours = region && !region->inherited;
+    int published = is_ours && !shared ? region_publish(region) : 0; /* a private mapping shows what is committed */
+    if (published < 0)
+        return fail(-published);
+    if (!shared || (!is_ours && !wants_tracking(flags, fd, path)))
+        return kernel_mmap(hint, bytes, protection, flags, fd, offset);
+    if (bytes == 0 || offset < 0 || offset % SNAPSHOT_PAGE || bytes > SIZE_MAX / 2)
+        return fail(EINVAL);
+    bytes = pages_up(bytes);
+    return is_ours ? map_more(region, hint, bytes, flags, (uint64_t)offset)
+                   : map_first(hint, bytes, flags, fd, (uint64_t)offset, path);
+}
+
+/* Looking for a file and mapping it is one step to those who would end its tracking, or map it first as well. */
+void *INTERPOSED(mmap)(void *hint, size_t bytes, int protection, int flags, int fd, off_t offset) {
+    if (fd < 0 || flags & MAP_ANONYMOUS)
+        return kernel_mmap(hint, bytes, protection, flags, fd, offset);
+    pthread_mutex_lock(&regions_mutex);
+    void *address = map_file(hint, bytes, protection, flags, fd, offset);
+    pthread_mutex_unlock(&regions_mutex);
+    return address;
+}
+
+void *INTERPOSED(mmap64)(void *hint, size_t bytes, int protection, int flags, int fd, off_t offset) {
+    return INTERPOSED(mmap)(hint, bytes, protection, flags, fd, offset);
+}
+
+static int unmap(void *address, size_t bytes) {
+    struct region *region = region_of_span(address);
+    if (!region || region->mapping_count == 0)
+        return 0; /* unmapping what is not mapped is no error */
+    uint64_t offset = offset_of(region, address);
+    if (bytes == 0 || offset % SNAPSHOT_PAGE || bytes > region->span_bytes - offset)
+        return -EINVAL;
+    int status = mapping_cut(region, offset, offset + pages_up(bytes));
+    if (status == 0 && region->mapping_count == 0)
+        status = region_unmapped(region);
+    return status;
+}
+
+int INTERPOSED(munmap)(void *address, size_t bytes) {
+    if (!arena_has(address))
+        return kernel_munmap(address, bytes);
+    pthread_mutex_lock(&regions_mutex);
+    int status = unmap(address, bytes);
+    pthread_mutex_unlock(&regions_mutex);
+    return posix_result(status);
+}
+
+static int remap(void *address, size_t old_bytes, size_t new_bytes, int flags) {
+    struct region *region = region_of_span(address);
+    if (!region)
+        return -EFAULT;
+    uint64_t offset = offset_of(region, address);
+    if (flags & ~MREMAP_MAYMOVE || offset % SNAPSHOT_PAGE || old_bytes == 0 || new_bytes == 0)
+        return -EINVAL;
+    if (new_bytes > region->span_bytes)
+        return -ENOMEM;
+    return mapping_resize(region, offset, pages_up(old_bytes), pages_up(new_bytes));
+}
+
+/* In place: addresses are kept free behind the file. */
+void *INTERPOSED(mremap)(void *address, size_t old_bytes, size_t new_bytes, int flags, ...) {
+    va_list arguments;
+    va_start(arguments, flags);
+    void *place = flags & MREMAP_FIXED ? va_arg(arguments, void *) : NULL;
+    va_end(arguments);
+    if (!arena_has(address))
+        return (void *)syscall(SYS_mremap, address, old_bytes, new_bytes, flags, place);
+    pthread_mutex_lock(&regions_mutex);
+    int status = remap(address, old_bytes, new_bytes, flags);
+    pthread_mutex_unlock(&regions_mutex);
+    return status < 0 ? fail(-status) : address;
+}
+static bool is_mapped(const struct region *region, uint64_t offset, uint64_t bytes) {
+    uint64_t end = 0;
+    for (size_t i = 0; i < region->mapping_count; i++)
+        if (region->mappings[i].end > end)
+            end = region->mappings[i].end;
+    return region->mapping_count > 0 && offset <= end && bytes <= end - offset;
+}
+
+/* Any range of a tracked file stands for the whole file: atomicity over less is atomicity over nothing. */
+int INTERPOSED(msync)(void *address, size_t bytes, int flags) {
+    struct region *region = region_of_span(address);
+    if (!region && arena_has(address))
+        return posix_result(-ENOMEM);
+    if (!region)
+        return (int)syscall(SYS_msync, address, bytes, flags);
+    if ((uintptr_t)address % SNAPSHOT_PAGE || flags & ~(MS_SYNC | MS_ASYNC | MS_INVALIDATE) ||
+        ((flags & MS_SYNC) && (flags & MS_ASYNC)))
+        return posix_result(-EINVAL);
+    if (!is_mapped(region, offset_of(region, address), bytes))
+        return posix_result(-ENOMEM);
+    if (flags == MS_INVALIDATE)
+        return posix_result(region_invalidate(region));
+    return posix_result(region_msync(region, flags & MS_SYNC ? COMMIT_DURABLE : COMMIT_DECLARED));
+}
+
+/* Advice that drops pages is void for the working copy: it has the only copy of what is not committed. */
+int INTERPOSED(madvise)(void *address, size_t bytes, int advice) {
+    bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE || advice == MADV_PAGEOUT;
+    if (drops && arena_has(address))
+        return 0;
+    return (int)syscall(SYS_madvise, address, bytes, advice);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The blocks of an epoch's log. */
+#ifndef SNAPSHOT_BLOCKS_H
+#define SNAPSHOT_BLOCKS_H
+
+#include "log/thread_log.h"
+
+void block_seal(struct block *block, uint64_t epoch, uint32_t sequence);
+void block_write(uint8_t *place, const struct block *block);
+
+/* The thread's block is full: to the log file, and waited for if another thread may be the one that commits. */
+void thread_block_end(struct thread_log *thread);
+
+/* What threads have logged and is not in the log file yet. -ENOSPC: may be repeated. */
+int thread_logs_write(struct region *region);
+void thread_logs_forget(struct region *region);
+
+/* Every valid block of an epoch, in any order. Returns their lines. */
+typedef void block_visitor(void *context, const struct block *block);
+uint64_t log_walk(struct log_view log, uint32_t sets, uint64_t epoch, block_visitor *visit, void *context);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `line`: an undo log of lines, and two fences.
+ *
+ * Before a line changes for the first time in an epoch its old content goes to the thread's log. The commit:
+ *
+ *     rest of the log -> fence -> changed lines and the commit record -> fence
+ *
+ * Before the first fence nothing in the file has changed, after it all of it can be undone. Data and record may become
+ * durable in any order: the record has a hash of the new data, and recovery believes it only if the file has just that.
+ * So the usual third fence, between data and record, is not needed.
+ *
+ * A declared commit leaves the second fence to the first of the next commit. Until then the epoch after it fills blocks
+ * while this commit and the one before it may both be needed: hence three sets of chunks.
+ */
+#include "protocols.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/seeded_bug.h"
+#include "blocks.h"
+#include "lines.h"
+#include "log/hash.h"
+#include "log/persist.h"
+#include "log/records.h"
+
+#define SETS 3u
+
+static void line_log(struct thread_log *thread, uint32_t line) {
+    struct block *block = &thread->block;
+    memcpy(block->data[block->header.line_count], line_working(thread->region, line), LINE_BYTES);
+    block->header.lines[block->header.line_count++] = line;
+    if (block->header.line_count == BLOCK_LINES_MAX)
+        thread_block_end(thread);
+}
+
+static void log_range(struct region *region, uint64_t offset, uint64_t bytes) {
+    lines_mark(region, offset, bytes, line_log);
+}
+
+static void data_write(struct region *region, struct record *record) {
+    for_each_thread (thread, region) {
+        for_each_word (line, &thread->changes) {
+            line_write(region, line);
+            record->data_hash += line_hash(line, (const uint64_t *)(const void *)line_working(region, line));
+        }
+        record->line_count += thread->changes.count;
+    }
+}
+
+static int commit(struct region *region, enum commit_mode mode) {
+    int status = thread_logs_write(region);
+    if (status < 0)
+        return status;
+    if (!SEEDED_BUG(NO_LOG_FENCE))
+        region_fence(region);
+    struct record record = {.epoch = region->epoch,
+                            .epoch_before = region->epoch_record,
+                            .protocol = protocol_line.id,
+                            .declared = mode == COMMIT_DECLARED};
+    data_write(region, &record);
+    record_write(region->log, record);
+    region->epoch_record = record.epoch;
+    region->stats.log_bytes += sizeof(record);
+    region->stats.lines_logged += record.line_count;
+    lines_reset(region);
+    return 0;
+}
+
+static int rollback(struct region *region) {
+    for_each_thread (thread, region)
+        for_each_word (line, &thread->changes)
+            memcpy(line_working(region, line), line_backing(region, line), LINE_BYTES);
+    return 0;
+}
+
+/*
+ * Let E be the newest epoch with a record.
+ *
+ *  1. The log of E+1 holds what an unfinished epoch may have overwritten: put it back. If that log is torn, its fence
+ *     was never passed and no data was written, so putting back the readable part changes nothing.
+ *  2. The record of E may be durable without all its data. Its log certainly is: a fence stood before the record. If
+ *     the logged lines do not have the recorded hash, E did not finish either: put its old content back too.
+ *
+ * Every step writes the same values when it is repeated.
+ */
+struct walk {
+    const struct recovery_job *job;
+    uint64_t line_count; /* results */
+    uint64_t hash;       /* over what the file has now */
+};
+
+static void visit_undo(void *context, const struct block *block) {
+    struct walk *walk = context;
+    for (uint32_t i = 0; i < block->header.line_count; i++)
+        if (block->header.lines[i] < walk->job->line_limit) {
+            persist_copy(walk->job->backing + (uint64_t)block->header.lines[i] * LINE_BYTES, block->data[i],
+                         LINE_BYTES);
+            walk->line_count++;
+        }
+}
+
+static void visit_hash(void *context, const struct block *block) {
+    struct walk *walk = context;
+    for (uint32_t i = 0; i < block->header.line_count; i++)
+        if (block->header.lines[i] < walk->job->line_limit) {
+            uint64_t line = block->header.lines[i];
+            walk->hash += line_hash(line, (const void *)(walk->job->backing + line * LINE_BYTES));
+            walk->line_count++;
+        }
+}
+
+static struct walk walk_epoch(const struct recovery_job *job, uint64_t epoch, block_visitor *visit) {
+    struct walk walk = {.job = job};
+    log_walk(job->log, SETS, epoch, visit, &walk);
+    return walk;
+}
+
+static bool is_finished(const struct recovery_job *job) {
+    if (job->last.line_count == 0 || SEEDED_BUG(NO_DATA_HASH))
+        return true;
+    return walk_epoch(job, job->last.epoch, visit_hash).hash == job->last.data_hash;
+}
+
+static int recover_line(struct recovery_job *job) {
+    uint64_t epoch = job->last.epoch;
+    if (job->last.line_count > 0 && walk_epoch(job, epoch, visit_hash).line_count != job->last.line_count)
+        return -EUCLEAN;
+    job->epoch = epoch;
+    job->lines_undone = walk_epoch(job, epoch + 1, visit_undo).line_count;
+    if (is_finished(job))
+        return 0;
+    if (job->lines_undone > 0 && !job->last.declared)
+        return -EUCLEAN; /* an epoch began although the one before it had not finished */
+    job->lines_undone += walk_epoch(job, epoch, visit_undo).line_count;
+    job->epoch--;
+    return 0;
+}
+
+const struct protocol protocol_line = {
+    .name = "line",
+    .id = 1,
+    .sets = SETS,
+    .log_range = log_range,
+    .commit = commit,
+    .rollback = rollback,
+    .forget = lines_reset,
+    .recover = recover_line,
+};

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `redo`: one fence, and the file is written behind the program's back.
+ *
+ * A line's first store in an epoch puts it on the thread's list; nothing goes to the device. The commit of epoch N:
+ *
+ *     new content of the changed lines to the log -> fence -> lines of N-1 that N did not change, to the file
+ *
+ * Each block says how many lines its epoch has, so the blocks are their own commit record. What goes to the file is
+ * waited for by the next commit's fence, a whole epoch later; a line that changes in every epoch never goes there.
+ *
+ * What a crash needs. Fence N makes durable the log of N and what was sent to the file before it: all of N-2 and older,
+ * unless a younger log has it. So after fence N the logs of N-1 and N are needed; before it, N-2, N-1 and, if it is
+ * complete, N. Nothing of N is in the file before fence N+1. While N+1 is written, N, N-1 and N-2 are left alone in
+ * sets of their own: three sets would do for that if recovery let N-2 be damaged, with four it can insist on all of
+ * them.
+ *
+ * A declared commit leaves its fence, and what follows it, to the next commit's beginning. A line of N-1 that has been
+ * changed again by then stays behind: the next commit's log has it, and until then the log of N-1 is whole.
+ *
+ * A fence waits for the writes of its own thread. So all blocks are written by the thread that commits; and in a
+ * program of several threads the lines that are due are sent to the file before the next log, by the thread that writes
+ * it.
+ */
+#include "protocols.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/seeded_bug.h"
+#include "blocks.h"
+#include "lines.h"
+#include "log/log_file.h"
+#include "log/persist.h"
+
+#define SETS 4u
+#define CHUNK_BLOCKS (CHUNK_BYTES / sizeof(struct block))
+
+static uint32_t sets(void) { return SEEDED_BUG(THREE_SETS) ? 3 : SETS; }
+
+static void log_range(struct region *region, uint64_t offset, uint64_t bytes) {
+    lines_mark(region, offset, bytes, NULL);
+}
+
+/* The blocks of an epoch, one after another through the chunks of its set. */
+struct writer {
+    struct region *region;
+    uint64_t block_index;
+    struct block block;
+};
+
+static void writer_flush(struct writer *writer) {
+    struct region *region = writer->region;
+    uint64_t chunk = log_chunk_offset(sets(), region->epoch, writer->block_index / CHUNK_BLOCKS);
+    uint64_t sequence = writer->block_index % CHUNK_BLOCKS;
+    block_seal(&writer->block, region->epoch, (uint32_t)sequence);
+    block_write(region->log.base + chunk + sequence * sizeof(struct block), &writer->block);
+    region->stats.log_bytes += block_bytes(writer->block.header.line_count);
+    writer->block.header.line_count = 0;
+    writer->block_index++;
+}
+
+static void writer_add(struct writer *writer, uint64_t line) {
+    struct block *block = &writer->block;
+    memcpy(block->data[block->header.line_count], line_working(writer->region, line), LINE_BYTES);
+    block->header.lines[block->header.line_count++] = (uint32_t)line;
+    if (block->header.line_count == BLOCK_LINES_MAX)
+        writer_flush(writer);
+}
+
+static uint64_t changed_lines(struct region *region) {
+    uint64_t lines = 0;
+    for_each_thread (thread, region)
+        lines += thread->changes.count;
+    return lines;
+}
+
+static int log_reserve(struct region *region, uint64_t lines) {
+    uint64_t blocks = (lines + BLOCK_LINES_MAX - 1) / BLOCK_LINES_MAX;
+    return log_file_grow(region, SETS * ((blocks + CHUNK_BLOCKS - 1) / CHUNK_BLOCKS));
+}
+
+static void log_write(struct region *region, uint64_t lines) {
+    struct writer writer = {.region = region};
+    writer.block.header.epoch_lines = (uint32_t)lines;
+    for_each_thread (thread, region)
+        for_each_word (line, &thread->changes)
+            writer_add(&writer, line);
+    if (writer.block.header.line_count > 0)
+        writer_flush(&writer);
+    region->stats.lines_logged += lines;
+}
+
+/* The lines of the last commit become due, except those that this one has; its own take their place. */
+static void lists_advance(struct region *region) {
+    uint64_t *due = region->committed.items;
+    size_t kept = 0;
+    for_each_word (line, &region->committed)
+        if (!line_is_dirty(region, line))
+            due[kept++] = line;
+    struct vector empty = region->due;
+    region->due = region->committed;
+    region->due.count = kept;
+    region->committed = empty;
+    region->committed.count = 0;
+    for_each_thread (thread, region)
+        for_each_word (line, &thread->changes)
+            vector_push_word(&region->committed, line);
+    lines_reset(region);
+}
+
+static void settled(struct region *region) {
+    for_each_word (line, &region->due)
+        if (!line_is_dirty(region, line))
+            line_write(region, line);
+    region->due.count = 0;
+}
+
+static int commit(struct region *region, enum commit_mode mode) {
+    (void)mode;
+    region_settle(region);
+    uint64_t lines = changed_lines(region);
+    if (SEEDED_BUG(RESERVE_LATE))
+        settled(region);
+    int status = log_reserve(region, lines);
+    if (status < 0)
+        return status; /* before anything is written that this commit's fence would have to wait for */
+    settled(region);
+    log_write(region, lines);
+    lists_advance(region);
+    if (SEEDED_BUG(APPLY_BEFORE_FENCE))
+        for_each_word (line, &region->committed)
+            line_write(region, line);
+    return 0;
+}
+
+static void publish_block(void *context, const struct block *block) {
+    struct region *region = context;
+    for (uint32_t i = 0; i < block->header.line_count; i++)
+        persist_copy(line_backing(region, block->header.lines[i]), block->data[i], LINE_BYTES);
+    region->stats.data_bytes += (uint64_t)block->header.line_count * LINE_BYTES;
+}
+
+static uint64_t epoch_first(uint64_t base, uint64_t last, uint64_t count) {
+    return last - base < count ? base + 1 : last - count + 1;
+}
+
+struct walk {
+    const struct recovery_job *job;
+    uint64_t lines; /* in the file */
+    uint64_t epoch_lines;
+    bool agree; /* on epoch_lines */
+};
+
+static void count_block(void *context, const struct block *block) {
+    struct walk *walk = context;
+    walk->agree &= walk->epoch_lines == 0 || walk->epoch_lines == block->header.epoch_lines;
+    walk->epoch_lines = block->header.epoch_lines;
+    for (uint32_t i = 0; i < block->header.line_count; i++)
+        walk->lines += block->header.lines[i] < walk->job->line_limit;
+}
+
+static void replay_block(void *context, const struct block *block) {
+    struct recovery_job *job = context;
+    for (uint32_t i = 0; i < block->header.line_count; i++)
+        persist_copy(job->backing + (uint64_t)block->header.lines[i] * LINE_BYTES, block->data[i], LINE_BYTES);
+    job->lines_replayed += block->header.line_count;
+}
+
+static bool is_complete(const struct recovery_job *job, uint64_t epoch) {
+    struct walk walk = {.job = job, .agree = true};
+    uint64_t lines = log_walk(job->log, sets(), epoch, count_block, &walk);
+    if (SEEDED_BUG(NO_COUNT))
+        return lines > 0;
+    return lines > 0 && walk.agree && walk.epoch_lines == lines && walk.lines == lines;
+}
+
+/* By what the first block of each set says. */
+static uint64_t newest_complete(const struct recovery_job *job) {
+    uint64_t newest = job->last.epoch;
+    for (uint64_t set = 0; set < sets() && log_chunk_count(job->log.bytes) > set; set++) {
+        const struct block_header *header = (const void *)(job->log.base + log_chunk_offset(sets(), set, 0));
+        if (header->epoch > newest && is_complete(job, header->epoch))
+            newest = header->epoch;
+    }
+    return newest;
+}
+
+static bool all_complete(const struct recovery_job *job, uint64_t first, uint64_t end) {
+    for (uint64_t epoch = first; epoch < end; epoch++)
+        if (!is_complete(job, epoch))
+            return false;
+    return true;
+}
+
+/* True if no line that may be in the log alone has changed since: then the working copy has its committed content. */
+static bool working_copy_has_all(const struct region *region) {
+    for_each_word (line, &region->due)
+        if (line_is_dirty(region, line))
+            return false;
+    for_each_word (line, &region->committed)
+        if (line_is_dirty(region, line))
+            return false;
+    return true;
+}
+
+static void publish_working_copy(struct region *region) {
+    for_each_word (line, &region->due)
+        line_write(region, line);
+    for_each_word (line, &region->committed)
+        line_write(region, line);
+}
+
+/*
+ * From the logs of the last two commits: the working copy may have newer content of a line already. If it has not, it
+ * stands in for a log that is damaged.
+ */
+static int publish(struct region *region) {
+    if (!region->unsettled && region->committed.count == 0 && region->due.count == 0)
+        return 0;
+    region_settle(region);
+    struct recovery_job job = {.log = region->log, .line_limit = (region->bytes + LINE_BYTES - 1) / LINE_BYTES};
+    uint64_t last = region->epoch - 1, first = epoch_first(region->epoch_record, last, 2);
+    bool is_whole = SEEDED_BUG(PUBLISH_UNCHECKED) || all_complete(&job, first, last + 1);
+    if (!is_whole && !working_copy_has_all(region))
+        return -EUCLEAN;
+    for (uint64_t epoch = first; is_whole && epoch <= last; epoch++)
+        log_walk(region->log, sets(), epoch, publish_block, region);
+    if (!is_whole)
+        publish_working_copy(region);
+    if (!SEEDED_BUG(NO_PUBLISH_FENCE))
+        region_fence(region);
+    region->committed.count = region->due.count = 0;
+    return 0;
+}
+
+static int rollback(struct region *region) {
+    int status = SEEDED_BUG(ROLLBACK_FROM_FILE) ? 0 : publish(region);
+    if (status < 0)
+        return status;
+    for_each_thread (thread, region)
+        for_each_word (line, &thread->changes)
+            memcpy(line_working(region, line), line_backing(region, line), LINE_BYTES);
+    return 0;
+}
+
+static bool has_blocks(const struct recovery_job *job, uint64_t epoch) {
+    return log_walk(job->log, sets(), epoch, NULL, NULL) > 0;
+}
+
+/*
+ * Let N be the newest complete epoch, or the recorded one, which has no log. N-1 and N-2 must be complete too if they
+ * came after the record, and N+2 must not have begun: N+1 would have been complete before that.
+ */
+static int recover_redo(struct recovery_job *job) {
+    uint64_t base = job->last.epoch, newest = newest_complete(job);
+    uint64_t first = epoch_first(base, newest, SEEDED_BUG(REPLAY_ONE) ? 1 : SEEDED_BUG(REPLAY_TWO) ? 2 : 3);
+    if (!all_complete(job, first, newest))
+        return -EUCLEAN;
+    if (has_blocks(job, newest + 2) || has_blocks(job, newest + 3))
+        return -EUCLEAN;
+    for (uint64_t epoch = first; epoch <= newest; epoch++)
+        log_walk(job->log, sets(), SEEDED_BUG(REPLAY_BACKWARDS) ? first + newest - epoch : epoch, replay_block, job);
+    job->epoch = newest;
+    return 0;
+}
+
+const struct protocol protocol_redo = {
+    .name = "redo",
+    .id = 4,
+    .sets = SETS,
+    .log_range = log_range,
+    .commit = commit,
+    .settled = settled,
+    .publish = publish,
+    .rollback = rollback,
+    .forget = lines_reset,
+    .recover = recover_redo,
+};

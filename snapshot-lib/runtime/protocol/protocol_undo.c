@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `undo` and `undo-nv`: as in the Snapshot paper. Every store logs what it overwrites, in its own size; the commit
+ *
+ *     rest of the log -> fence -> changed lines -> fence -> commit record -> fence
+ *
+ * finds what has changed in a list in DRAM (undo) or by walking the log in persistent memory (undo-nv). The third fence
+ * makes the commit durable: the second one can only promise that the record is not durable before the data.
+ *
+ * A byte may be logged several times, and only the first time with the content to go back to. So entries are numbered
+ * over all threads, and recovery undoes them backwards. Entries behind a gap in the numbers are no use, and not needed:
+ * the first fence was not passed, so the file has not changed.
+ */
+#include "protocols.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/single_threaded.h>
+
+#include "base/seeded_bug.h"
+#include "blocks.h"
+#include "lines.h"
+#include "log/persist.h"
+#include "log/records.h"
+
+#define SETS 2u
+#define BLOCK_WORDS (BLOCK_LINES_MAX * LINE_WORDS)
+
+/* In a block: where and how many bytes (0: no more entries), its number, the old bytes in whole words. */
+#define ENTRY_WORDS 2u
+#define ENTRY_BYTES_MAX ((BLOCK_WORDS - ENTRY_WORDS) * 8)
+#define ENTRY_PLACE(offset, bytes) ((offset) << 16 | (bytes))
+
+struct entry {
+    uint64_t offset;
+    uint64_t bytes;
+    uint64_t order;
+    const uint8_t *old;
+};
+
+static uint64_t entry_words(uint64_t bytes) { return ENTRY_WORDS + (bytes + 7) / 8; }
+
+static struct entry entry_at(const uint64_t *words) {
+    return (struct entry){words[0] >> 16, words[0] & 0xffff, words[1], (const uint8_t *)(words + ENTRY_WORDS)};
+}
+
+static uint64_t order_next(struct region *region) {
+    if (!__libc_single_threaded)
+        return atomic_fetch_add_explicit(&region->order_next, 1, memory_order_relaxed);
+    uint64_t order = atomic_load_explicit(&region->order_next, memory_order_relaxed);
+    atomic_store_explicit(&region->order_next, order + 1, memory_order_relaxed);
+    return order;
+}
+
+static void entry_add(struct thread_log *thread, uint64_t offset, uint64_t bytes) {
+    struct block *block = &thread->block;
+    if (thread->block_words + entry_words(bytes) > BLOCK_WORDS)
+        thread_block_end(thread);
+    if (thread->block_words == 0)
+        memset(block->data, 0, sizeof(block->data));
+    uint64_t *words = &block->data[0][0] + thread->block_words;
+    words[0] = ENTRY_PLACE(offset, bytes);
+    words[1] = order_next(thread->region);
+    memcpy(words + ENTRY_WORDS, thread->region->working + offset, bytes);
+    thread->block_words += (uint32_t)entry_words(bytes);
+    block->header.line_count = (uint16_t)((thread->block_words + LINE_WORDS - 1) / LINE_WORDS);
+    thread->change_count++;
+}
+
+static void log_range(struct region *region, uint64_t offset, uint64_t bytes, bool list) {
+    struct thread_log *thread = thread_log_get(region);
+    while (bytes > 0) {
+        uint64_t part = bytes < ENTRY_BYTES_MAX ? bytes : ENTRY_BYTES_MAX;
+        entry_add(thread, offset, part);
+        if (list)
+            vector_push_word(&thread->changes, ENTRY_PLACE(offset, part));
+        offset += part;
+        bytes -= part;
+    }
+}
+
+static void log_range_list(struct region *region, uint64_t offset, uint64_t bytes) {
+    log_range(region, offset, bytes, true);
+}
+
+static void log_range_nv(struct region *region, uint64_t offset, uint64_t bytes) {
+    log_range(region, offset, bytes, false);
+}
+
+/* What is done with each line of what has changed: possibly several times. */
+typedef void line_visitor(struct region *region, uint64_t line);
+
+static void visit_lines(struct region *region, uint64_t offset, uint64_t bytes, line_visitor *visit) {
+    for (uint64_t line = offset / LINE_BYTES; line <= (offset + bytes - 1) / LINE_BYTES; line++)
+        visit(region, line);
+}
+
+static int changes_of_list(struct region *region, line_visitor *visit) {
+    for_each_thread (thread, region)
+        for_each_word (place, &thread->changes)
+            visit_lines(region, place >> 16, place & 0xffff, visit);
+    return 0;
+}
+
+typedef void entry_visitor(void *context, struct entry entry);
+
+static void block_entries(const struct block *block, entry_visitor *visit, void *context) {
+    const uint64_t *words = &block->data[0][0], *end = words + (size_t)block->header.line_count * LINE_WORDS;
+    while (words + ENTRY_WORDS < end) {
+        struct entry entry = entry_at(words);
+        if (entry.bytes == 0 || entry.bytes > ENTRY_BYTES_MAX || words + entry_words(entry.bytes) > end)
+            return;
+        visit(context, entry);
+        words += entry_words(entry.bytes);
+    }
+}
+
+struct nv_walk {
+    struct region *region;
+    line_visitor *visit;
+    uint64_t entries;
+};
+
+static void visit_entry(void *context, struct entry entry) {
+    struct nv_walk *walk = context;
+    walk->entries++;
+    visit_lines(walk->region, entry.offset, entry.bytes, walk->visit);
+}
+
+static void visit_block(void *context, const struct block *block) { block_entries(block, visit_entry, context); }
+
+/* The chunks of this epoch in the log file, and what is not there yet. -EUCLEAN: not all that was logged. */
+static int changes_of_log(struct region *region, line_visitor *visit) {
+    struct nv_walk walk = {region, visit, 0};
+    uint64_t logged = 0;
+    struct log_view written = region->log;
+    written.bytes = log_chunk_offset(SETS, 0, atomic_load(&region->chunk_next));
+    log_walk(written, SETS, region->epoch, visit_block, &walk);
+    for_each_thread (thread, region) {
+        const struct block *waiting = thread->waiting.items;
+        for (size_t i = 0; i < thread->waiting.count; i++)
+            visit_block(&walk, &waiting[i]);
+        visit_block(&walk, &thread->block);
+        logged += thread->change_count;
+    }
+    return walk.entries == logged || SEEDED_BUG(WALK_UNCHECKED) ? 0 : -EUCLEAN;
+}
+
+/* Each line once: the marks serve no other purpose here. */
+static void list_once(struct region *region, uint64_t line) {
+    if (line_is_dirty(region, line))
+        return;
+    line_set(region, line, LINE_DIRTY);
+    vector_push_word(&region->committed, line);
+}
+
+static void record_commit(struct region *region) {
+    struct record record = {
+        .epoch = region->epoch, .epoch_before = region->epoch_record, .protocol = region->protocol->id};
+    record_write(region->log, record);
+    region->epoch_record = record.epoch;
+    region->stats.log_bytes += sizeof(record);
+}
+
+static void lines_unlist(struct region *region) {
+    for_each_word (line, &region->committed)
+        line_set(region, line, LINE_CLEAN);
+    region->committed.count = 0;
+}
+
+static void changes_forget(struct region *region) {
+    lines_unlist(region);
+    for_each_thread (thread, region)
+        thread->changes.count = 0;
+}
+
+/* Nothing is written before it is known that the log names all that changed. */
+static int commit(struct region *region, int changes(struct region *region, line_visitor *visit)) {
+    int status = thread_logs_write(region);
+    if (status < 0)
+        return status;
+    if (!SEEDED_BUG(NO_LOG_FENCE))
+        region_fence(region);
+    status = changes(region, list_once);
+    if (status < 0) {
+        lines_unlist(region);
+        return status;
+    }
+    for_each_word (line, &region->committed)
+        line_write(region, line);
+    if (!SEEDED_BUG(NO_DATA_FENCE))
+        region_fence(region);
+    record_commit(region);
+    region->stats.lines_logged += region->committed.count;
+    changes_forget(region);
+    return 0;
+}
+
+static int commit_list(struct region *region, enum commit_mode mode) {
+    (void)mode;
+    return commit(region, changes_of_list);
+}
+
+static int commit_nv(struct region *region, enum commit_mode mode) {
+    (void)mode;
+    return commit(region, changes_of_log);
+}
+
+static void line_restore(struct region *region, uint64_t line) {
+    memcpy(line_working(region, line), line_backing(region, line), LINE_BYTES);
+}
+
+static int rollback_list(struct region *region) { return changes_of_list(region, line_restore); }
+
+static void line_leave(struct region *region, uint64_t line) {
+    (void)region;
+    (void)line;
+}
+
+static int rollback_nv(struct region *region) {
+    int status = changes_of_log(region, line_leave);
+    return status < 0 ? status : changes_of_log(region, line_restore);
+}
+
+static void collect_entry(void *context, struct entry entry) {
+    *(struct entry *)vector_push(context, sizeof(entry)) = entry;
+}
+
+static void collect_block(void *context, const struct block *block) { block_entries(block, collect_entry, context); }
+
+static int by_order(const void *a, const void *b) {
+    const struct entry *one = a, *other = b;
+    return (one->order > other->order) - (one->order < other->order);
+}
+
+/* The persistence layer takes whole lines. */
+static void entry_undo(const struct recovery_job *job, const struct entry *entry) {
+    for (uint64_t done = 0; done < entry->bytes;) {
+        uint64_t offset = entry->offset + done, in_line = offset % LINE_BYTES;
+        uint64_t part = LINE_BYTES - in_line < entry->bytes - done ? LINE_BYTES - in_line : entry->bytes - done;
+        if (offset / LINE_BYTES >= job->line_limit)
+            return;
+        _Alignas(LINE_BYTES) uint8_t line[LINE_BYTES];
+        memcpy(line, job->backing + offset - in_line, LINE_BYTES);
+        memcpy(line + in_line, entry->old + done, part);
+        persist_copy(job->backing + offset - in_line, line, LINE_BYTES);
+        done += part;
+    }
+}
+
+/* The epoch after the last record is undone; what it has in the file depends on no other. */
+static int recover_undo(struct recovery_job *job) {
+    struct vector entries = {0};
+    log_walk(job->log, SETS, job->last.epoch + 1, collect_block, &entries);
+    const struct entry *entry = entries.items;
+    if (entries.count > 0)
+        qsort(entries.items, entries.count, sizeof(*entry), by_order);
+    size_t usable = 0;
+    while (usable < entries.count && (entry[usable].order == usable || SEEDED_BUG(ENTRIES_BEHIND_GAP)))
+        usable++;
+    for (size_t i = usable; i > 0; i--)
+        entry_undo(job, &entry[SEEDED_BUG(UNDO_FORWARDS) ? usable - i : i - 1]);
+    job->epoch = job->last.epoch;
+    job->lines_undone = usable;
+    vector_free(&entries);
+    return 0;
+}
+
+const struct protocol protocol_undo = {
+    .name = "undo",
+    .id = 2,
+    .sets = SETS,
+    .log_range = log_range_list,
+    .commit = commit_list,
+    .rollback = rollback_list,
+    .forget = changes_forget,
+    .recover = recover_undo,
+};
+
+const struct protocol protocol_undo_nv = {
+    .name = "undo-nv",
+    .id = 3,
+    .sets = SETS,
+    .log_range = log_range_nv,
+    .commit = commit_nv,
+    .rollback = rollback_nv,
+    .forget = changes_forget,
+    .recover = recover_undo,
+};

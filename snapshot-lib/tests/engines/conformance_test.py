@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every engine does the same work: equal requests, values read and final state; the durable ones reopen to it.
+
+msync-2m, msync-journal and famus-snap need file systems of their own: they run in the guest
+(tests/guest/test_guest.py). Here they must refuse, and say why.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ENGINES = ["volatile", "volatile-instrumented", "snapshot", "snapshot-nv", "pmdk", "msync-4k"]
+SOME_ENGINES = {
+    "kv": ["volatile-check", "volatile-noop", "volatile-each"],
+    "list": ["pmdk-default"],
+    "btree": ["pmdk-default"],
+}
+# What an engine may have of its own; everything else that a workload reports is the same for all.
+OWN = {"engine", "roi_ns", "load_ns", "log_bytes", "data_bytes", "fences"}
+KV_SIZE = ["--records", "3000", "--operations", "3000", "--buckets", "3"]
+WORKLOADS = [("kv", ["--workload", letter, *KV_SIZE]) for letter in "ABCDEFG"]
+WORKLOADS += [("list", ["--nodes", "2000", "--passes", "3"]), ("btree", ["--keys", "4000"])]
+WORKLOADS += [("threads", ["--threads", count, "--rounds", "300"]) for count in ("1", "3")]
+Rows = list[dict[str, Any]]
+
+
+def run(bin_dir: Path, program: str, *arguments: str) -> tuple[int, Rows, str]:
+    done = subprocess.run([str(bin_dir / program), *arguments], capture_output=True, text=True, check=False)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def check(condition: bool, message: str) -> None:
+    if not condition:
+        raise SystemExit(message)
+
+
+def check_reopened(bin_dir: Path, program: str, arguments: list[str], commits: int) -> None:
+    status, rows, _ = run(bin_dir, program, *arguments, "--verify")
+    check(status == 0 and rows[0]["verified"] and rows[0]["commits"] == commits, f"{program} {arguments}: {rows}")
+
+
+def check_protocols(bin_dir: Path, scratch: Path, program: str, options: list[str]) -> None:
+    """The snapshot engine under each commit protocol: same results, and as many fences per commit as documented."""
+    results = []
+    for protocol, fences in {"": 1, "redo": 1, "line": 2, "undo": 3, "undo-nv": 3}.items():
+        os.environ["SNAPSHOT_PROTOCOL"] = protocol
+        pool = str(scratch / f"{protocol}.pool")
+        status, rows, errors = run(bin_dir, program, "--engine", "snapshot", "--file", pool, "--seed", "9", *options)
+        check(status == 0, f"{program}, {protocol}: status {status}: {errors}")
+        check(all(row["fences"] == fences * row["commits"] for row in rows), f"{protocol}: {fences} per commit: {rows}")
+        results.append([{name: value for name, value in row.items() if name not in OWN} for row in rows])
+    del os.environ["SNAPSHOT_PROTOCOL"]
+    check(all(result == results[0] for result in results), f"{program} differs by protocol: {results}")
+
+
+def check_workload(bin_dir: Path, scratch: Path, program: str, options: list[str]) -> None:
+    expected: Rows = []
+    own = OWN | ({"commits"} if program == "threads" else set())  # pmdk's threads commit each for itself
+    for engine in ENGINES + SOME_ENGINES.get(program, []):
+        arguments = ["--engine", engine, "--file", str(scratch / f"{engine}.pool"), "--seed", "9", *options]
+        status, rows, errors = run(bin_dir, program, *arguments)
+        check(status == 0, f"{program} {arguments}: status {status}: {errors}")
+        common = [{name: value for name, value in row.items() if name not in own} for row in rows]
+        expected = expected or common
+        check(common == expected, f"{program} on {engine} differs from {ENGINES[0]}: {common}, {expected}")
+        if not engine.startswith("volatile"):
+            check_reopened(bin_dir, program, arguments, rows[0].get("rounds") or sum(row["commits"] for row in rows))
+    if program in ("list", "btree") or "A" in options:
+        check_protocols(bin_dir, scratch, program, options)
+    check_commit_time(bin_dir, scratch, program, options)
+    if program == "kv":
+        row = expected[0]
+        check(row["updates"] + row["inserts"] == row["commits"], f"one commit per update: {row}")
+
+
+def check_commit_time(bin_dir: Path, scratch: Path, program: str, options: list[str]) -> None:
+    """Only when asked for, and no more than the phase took on as many threads as there are."""
+    arguments = ["--engine", "msync-4k", "--file", str(scratch / "timed.pool"), *options, "--commit-time"]
+    status, rows, errors = run(bin_dir, program, *arguments)
+    check(status == 0, errors)
+    for row in rows:
+        sound = (row["commits"] > 0) == (row["commit_ns"] > 0) and row["commit_ns"] < row["roi_ns"]
+        check(sound, f"{program}: time of commits: {row}")
+
+
+def check_latencies(bin_dir: Path, scratch: Path) -> None:
+    """Every request is in exactly one row, quantiles do not decrease, and what the requests did is the same."""
+    for workload, kinds in {
+        "A": {"read", "update"},
+        "E": {"scan", "insert"},
+        "F": {"read", "read-modify-write"},
+    }.items():
+        arguments = ["--engine", "snapshot", "--file", str(scratch / "timed.pool"), *KV_SIZE, "--workload", workload]
+        (plain,), (timed, *rows) = (run(bin_dir, "kv", *arguments, *more)[1] for more in ([], ["--latencies"]))
+        check(timed | {k: plain[k] for k in OWN} == plain, f"--latencies changes what is done: {timed}, {plain}")
+        check({row["operation"] for row in rows} == kinds, f"kinds of requests of {workload}: {rows}")
+        check(sum(row["count"] for row in rows) == plain["operations"], f"not every request was timed: {rows}")
+        for row in rows:
+            quantiles = [row[f"{name}_ns"] for name in ("p50", "p90", "p99", "p99_9", "p99_99", "max")]
+            counts = [int(word.split(":")[1]) for word in row["histogram"].split()]
+            check(quantiles == sorted(quantiles) and 0 < row["clock_ns"] <= quantiles[0], f"quantiles: {row}")
+            check(sum(counts) == row["count"], f"histogram: {row}")
+
+
+def check_recovery(bin_dir: Path, scratch: Path) -> None:
+    """A process killed at the end of one transaction leaves all of it or nothing, and a log that has work to do."""
+    # Under redo the last commits are in the log alone, those of the load at least.
+    works = {("snapshot-nv", "before-commit"): "lines_undone"}
+    works |= {("snapshot", crash): "lines_replayed" for crash in ("before-commit", "after-commit")}
+    for engine in ("snapshot", "snapshot-nv", "pmdk"):
+        for crash in ("closed", "before-commit", "after-commit"):
+            arguments = ["--engine", engine, "--file", str(scratch / "crash.pool"), *KV_SIZE, "--workload", "G"]
+            status, rows, errors = run(bin_dir, "kv", *arguments, "--recovery", crash)
+            check(status == 0 and rows[0]["verified"], f"{arguments} {crash}: {rows} {errors}")
+            check(rows[0]["commits"] == (0 if crash == "before-commit" else 3000), f"{engine} {crash}: {rows}")
+            worked = {counter for counter in ("lines_undone", "lines_replayed") if rows[0][counter] > 0}
+            check(worked == {works[engine, crash]} if (engine, crash) in works else not worked, f"recovery: {rows}")
+    for words, wanted in (
+        (["snapshot", "--recovery", "later"], "'later'"),
+        (["volatile", "--recovery", "closed"], "keeps"),
+    ):
+        status, _, errors = run(bin_dir, "kv", "--file", str(scratch / "no.pool"), "--engine", *words)
+        check(status == 2 and wanted in errors, f"{words}: status {status}, {errors!r}")
+
+
+def check_verify_looks(bin_dir: Path, scratch: Path) -> None:
+    """A state that another seed would have led to, or one that is half way, is not accepted."""
+    for program, other in [("kv", ["--seed", "10"]), ("list", ["--nodes", "19"]), ("btree", ["--keys", "19"])]:
+        size = {"kv": KV_SIZE, "list": ["--nodes", "20"], "btree": ["--keys", "20"]}[program]
+        arguments = ["--engine", "snapshot", "--file", str(scratch / "other.pool"), *size]
+        status, _, errors = run(bin_dir, program, *arguments)
+        check(status == 0, errors)
+        status, rows, _ = run(bin_dir, program, *arguments, *other, "--verify")
+        check(status == 1 and not rows[0]["verified"], f"{program}: verify accepts the state of other options")
+
+
+def check_pool_that_never_was(bin_dir: Path, scratch: Path) -> None:
+    """A full file system: the run fails and leaves no half pool. What a crash left empty promised nothing."""
+    mount = scratch / "full"
+    mount.mkdir()
+    script = """
+        mount -t tmpfs -o size=64k none "$1"
+        "$2" --engine "$3" --file "$1/pool" 2>"$1/said" && exit 3
+        grep -q "No space left" "$1/said" || exit 4
+        mount -o remount,size=64m "$1"
+        "$2" --engine "$3" --file "$1/pool" --verify
+    """
+    for engine in ("msync-4k", "snapshot"):
+        command = ["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh", str(mount), str(bin_dir / "kv")]
+        done = subprocess.run([*command, engine], capture_output=True, text=True, check=False)
+        check(done.returncode == 0, f"{engine} on a full file system: status {done.returncode}: {done.stdout}")
+        (scratch / "empty.pool").touch()
+        arguments = ["--engine", engine, "--file", str(scratch / "empty.pool"), "--verify"]
+        status, rows, _ = run(bin_dir, "kv", *arguments)
+        check(status == 0 and rows[0]["verified"], f"{engine} on an empty file: {rows}")
+
+
+def check_bad_input(bin_dir: Path, scratch: Path) -> None:
+    pool, nowhere = ["--file", str(scratch / "bad.pool")], ["--file", str(scratch / "no" / "such" / "pool")]
+    engines = ["snapshot", "pmdk", "msync-4k", "msync-journal", "famus-snap"]
+    cases = [
+        (["--workload", "A", *pool], "--engine"),
+        (["--engine", "other", *pool], "--engine"),
+        (["--engine", "snapshot", "--workload", "H", *pool], "'H'"),
+        (["--engine", "snapshot", "--records", "-1", *pool], "--records"),
+        (["--engine", "snapshot"], "--file"),
+        (["--engine", "snapshot", "--unknown", *pool], "unknown"),
+        *((["--engine", engine, *nowhere], "no/such/pool") for engine in engines),
+        (["--engine", "msync-2m", *KV_SIZE, "--file", "/dev/shm/kv-refused"], "page faults"),
+        (["--engine", "msync-journal", *KV_SIZE, "--file", "/dev/shm/kv-refused"], "data=journal"),
+        (["--engine", "famus-snap", *KV_SIZE, "--file", "/dev/shm/kv-refused"], "reflink"),
+    ]
+    for arguments, word in cases:
+        status, _, errors = run(bin_dir, "kv", *arguments)
+        check(status == 2 and word in errors, f"{arguments}: status {status}, {errors!r}")
+    check(list(Path("/dev/shm").glob("kv-refused*")) == [], "a pool that could not be made is left")
+
+
+def main() -> None:
+    bin_dir, scratch = Path(sys.argv[1]), Path(sys.argv[2])
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    for program, options in WORKLOADS:
+        check_workload(bin_dir, scratch, program, options)
+    check_latencies(bin_dir, scratch)
+    check_recovery(bin_dir, scratch)
+    check_verify_looks(bin_dir, scratch)
+    check_pool_that_never_was(bin_dir, scratch)
+    check_bad_input(bin_dir, scratch)
+    shutil.rmtree(scratch)
+
+
+if __name__ == "__main__":
+    main()
