@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rooms of snapshot-lib's runtime: which folder may include which, and no dead file."""
+"""The rooms of snapshot-lib's runtime: which folder may include which, no dead file, fields of one room."""
 
+import re
 from pathlib import Path
 
 import pytest
-from folder_order import SOURCES, Tree, compiled, cycle
+from folder_order import HEADERS, SOURCES, Tree, compiled, cycle
 
 from testbed.paths import REPO
 
@@ -38,3 +39,13 @@ def test_every_source_is_compiled(built: set[Path]) -> None:
 
 def test_every_header_is_reached_from_what_is_compiled(built: set[Path]) -> None:
     assert RUNTIME.headers_not_reached(built & set(RUNTIME.files(SOURCES))) == []
+
+
+def test_what_protocols_keep_of_a_file_is_theirs_alone() -> None:
+    """The others hand it on whole: they begin the next epoch, and free it."""
+    users = {
+        RUNTIME.folder(path)
+        for path in RUNTIME.files(SOURCES | HEADERS)
+        if re.search(r"\bprotocol_state\s*(\.|->)", path.read_text())
+    }
+    assert users == {"protocol"}

@@ -7,7 +7,10 @@
 #ifndef SNAPSHOT_PROTOCOL_H
 #define SNAPSHOT_PROTOCOL_H
 
+#include <stdatomic.h>
 #include <stdint.h>
+
+#include "vector.h"
 
 struct recovery_job;
 struct region;
@@ -46,6 +49,24 @@ struct protocol {
     /* -EUCLEAN before anything has changed. May be interrupted and repeated; writes nothing but the file. */
     int (*recover)(struct recovery_job *job);
 };
+
+/* What the protocols keep of a file. Only they know what is in it; others begin the next epoch, and free it. */
+struct protocol_state {
+    atomic_uint_fast64_t chunk_next; /* of this epoch */
+    atomic_uint_fast64_t order_next; /* undo: of this epoch */
+    struct vector committed;         /* lines of the last commit; redo: they are in the log alone */
+    struct vector due;               /* redo: lines of the commit before it that the file may have when it is settled */
+};
+
+static inline void protocol_state_next_epoch(struct protocol_state *state) {
+    atomic_store(&state->chunk_next, 0);
+    atomic_store(&state->order_next, 0);
+}
+
+static inline void protocol_state_free(struct protocol_state *state) {
+    vector_free(&state->committed);
+    vector_free(&state->due);
+}
 
 /* What a protocol asks of the commit that calls it (core/commit.c): a fence, and the one a declared commit still lacks.
  * The mutex is held. */

@@ -11,7 +11,6 @@
 
 #include "protocol.h"
 #include "snapshot/snapshot.h"
-#include "vector.h"
 
 #define REGIONS_MAX 16
 #define MAPPINGS_MAX 32
@@ -47,14 +46,11 @@ struct region {
     _Atomic uint8_t *line_states;
     struct log_view log;
     int log_fd;
-    uint64_t epoch;                  /* of the next commit */
-    uint64_t epoch_record;           /* of the newest record in the log */
-    bool unsettled;                  /* the last commit was declared and not fenced yet */
-    bool lone_writes;                /* left by a program's only thread to its own next fence */
-    atomic_uint_fast64_t chunk_next; /* of this epoch */
-    atomic_uint_fast64_t order_next; /* undo: of this epoch */
-    struct vector committed;         /* lines of the last commit; redo: they are in the log alone */
-    struct vector due;               /* redo: lines of the commit before it that the file may have when it is settled */
+    uint64_t epoch;        /* of the next commit */
+    uint64_t epoch_record; /* of the newest record in the log */
+    bool unsettled;        /* the last commit was declared and not fenced yet */
+    bool lone_writes;      /* left by a program's only thread to its own next fence */
+    struct protocol_state protocol_state;
     _Atomic(struct thread_log *) threads;
     pthread_mutex_t mutex; /* commit, rollback */
     struct snapshot_stats stats;

@@ -64,8 +64,7 @@ static void epoch_begin(struct region *region) {
         thread->change_count = 0;
         thread->chunk = NULL;
     }
-    atomic_store(&region->chunk_next, 0);
-    atomic_store(&region->order_next, 0);
+    protocol_state_next_epoch(&region->protocol_state);
     region->epoch++;
 }
 

@@ -203,8 +203,7 @@ static void region_release(struct region *region) {
     if (region->working)
         arena_release(region->working, region->span_bytes);
     thread_logs_free(region);
-    vector_free(&region->committed);
-    vector_free(&region->due);
+    protocol_state_free(&region->protocol_state);
     if (region->line_states)
         kernel_munmap((void *)region->line_states, region->span_bytes / LINE_BYTES);
     if (region->page_wanted)

@@ -31,13 +31,13 @@ void block_write(uint8_t *place, const struct block *block) {
 static int chunk_take(struct thread_log *thread) {
     struct region *region = thread->region;
     uint32_t sets = region->protocol->sets;
-    uint64_t index = atomic_load(&region->chunk_next);
+    uint64_t index = atomic_load(&region->protocol_state.chunk_next);
     uint64_t offset;
     do {
         offset = log_chunk_offset(sets, region->epoch, index);
         if (log_file_grow(region, sets * (index + 1)) < 0)
             return -ENOSPC;
-    } while (!atomic_compare_exchange_weak(&region->chunk_next, &index, index + 1));
+    } while (!atomic_compare_exchange_weak(&region->protocol_state.chunk_next, &index, index + 1));
     thread->chunk = region->log.base + offset;
     thread->chunk_end = thread->chunk + CHUNK_BYTES;
     thread->sequence = 0;

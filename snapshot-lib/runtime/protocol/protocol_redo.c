@@ -93,27 +93,27 @@ static void log_write(struct region *region, uint64_t lines) {
 
 /* The lines of the last commit become due, except those that this one has; its own take their place. */
 static void lists_advance(struct region *region) {
-    uint64_t *due = region->committed.items;
+    uint64_t *due = region->protocol_state.committed.items;
     size_t kept = 0;
-    for_each_word (line, &region->committed)
+    for_each_word (line, &region->protocol_state.committed)
         if (!line_is_dirty(region, line))
             due[kept++] = line;
-    struct vector empty = region->due;
-    region->due = region->committed;
-    region->due.count = kept;
-    region->committed = empty;
-    region->committed.count = 0;
+    struct vector empty = region->protocol_state.due;
+    region->protocol_state.due = region->protocol_state.committed;
+    region->protocol_state.due.count = kept;
+    region->protocol_state.committed = empty;
+    region->protocol_state.committed.count = 0;
     for_each_thread (thread, region)
         for_each_word (line, &thread->changes)
-            vector_push_word(&region->committed, line);
+            vector_push_word(&region->protocol_state.committed, line);
     lines_reset(region);
 }
 
 static void settled(struct region *region) {
-    for_each_word (line, &region->due)
+    for_each_word (line, &region->protocol_state.due)
         if (!line_is_dirty(region, line))
             line_write(region, line);
-    region->due.count = 0;
+    region->protocol_state.due.count = 0;
 }
 
 static int commit(struct region *region, enum commit_mode mode) {
@@ -129,7 +129,7 @@ static int commit(struct region *region, enum commit_mode mode) {
     log_write(region, lines);
     lists_advance(region);
     if (SEEDED_BUG(APPLY_BEFORE_FENCE))
-        for_each_word (line, &region->committed)
+        for_each_word (line, &region->protocol_state.committed)
             line_write(region, line);
     return 0;
 }
@@ -195,19 +195,19 @@ static bool all_complete(const struct recovery_job *job, uint64_t first, uint64_
 
 /* True if no line that may be in the log alone has changed since: then the working copy has its committed content. */
 static bool working_copy_has_all(const struct region *region) {
-    for_each_word (line, &region->due)
+    for_each_word (line, &region->protocol_state.due)
         if (line_is_dirty(region, line))
             return false;
-    for_each_word (line, &region->committed)
+    for_each_word (line, &region->protocol_state.committed)
         if (line_is_dirty(region, line))
             return false;
     return true;
 }
 
 static void publish_working_copy(struct region *region) {
-    for_each_word (line, &region->due)
+    for_each_word (line, &region->protocol_state.due)
         line_write(region, line);
-    for_each_word (line, &region->committed)
+    for_each_word (line, &region->protocol_state.committed)
         line_write(region, line);
 }
 
@@ -216,7 +216,7 @@ static void publish_working_copy(struct region *region) {
  * stands in for a log that is damaged.
  */
 static int publish(struct region *region) {
-    if (!region->unsettled && region->committed.count == 0 && region->due.count == 0)
+    if (!region->unsettled && region->protocol_state.committed.count == 0 && region->protocol_state.due.count == 0)
         return 0;
     region_settle(region);
     struct recovery_job job = {.log = region->log, .line_limit = (region->bytes + LINE_BYTES - 1) / LINE_BYTES};
@@ -230,7 +230,7 @@ static int publish(struct region *region) {
         publish_working_copy(region);
     if (!SEEDED_BUG(NO_PUBLISH_FENCE))
         region_fence(region);
-    region->committed.count = region->due.count = 0;
+    region->protocol_state.committed.count = region->protocol_state.due.count = 0;
     return 0;
 }
 

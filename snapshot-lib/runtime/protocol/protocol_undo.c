@@ -47,9 +47,9 @@ static struct entry entry_at(const uint64_t *words) {
 
 static uint64_t order_next(struct region *region) {
     if (!__libc_single_threaded)
-        return atomic_fetch_add_explicit(&region->order_next, 1, memory_order_relaxed);
-    uint64_t order = atomic_load_explicit(&region->order_next, memory_order_relaxed);
-    atomic_store_explicit(&region->order_next, order + 1, memory_order_relaxed);
+        return atomic_fetch_add_explicit(&region->protocol_state.order_next, 1, memory_order_relaxed);
+    uint64_t order = atomic_load_explicit(&region->protocol_state.order_next, memory_order_relaxed);
+    atomic_store_explicit(&region->protocol_state.order_next, order + 1, memory_order_relaxed);
     return order;
 }
 
@@ -135,7 +135,7 @@ static int changes_of_log(struct region *region, line_visitor *visit) {
     struct nv_walk walk = {region, visit, 0};
     uint64_t logged = 0;
     struct log_view written = region->log;
-    written.bytes = log_chunk_offset(SETS, 0, atomic_load(&region->chunk_next));
+    written.bytes = log_chunk_offset(SETS, 0, atomic_load(&region->protocol_state.chunk_next));
     log_walk(written, SETS, region->epoch, visit_block, &walk);
     for_each_thread (thread, region) {
         const struct block *waiting = thread->waiting.items;
@@ -152,7 +152,7 @@ static void list_once(struct region *region, uint64_t line) {
     if (line_is_dirty(region, line))
         return;
     line_set(region, line, LINE_DIRTY);
-    vector_push_word(&region->committed, line);
+    vector_push_word(&region->protocol_state.committed, line);
 }
 
 static void record_commit(struct region *region) {
@@ -164,9 +164,9 @@ static void record_commit(struct region *region) {
 }
 
 static void lines_unlist(struct region *region) {
-    for_each_word (line, &region->committed)
+    for_each_word (line, &region->protocol_state.committed)
         line_set(region, line, LINE_CLEAN);
-    region->committed.count = 0;
+    region->protocol_state.committed.count = 0;
 }
 
 static void changes_forget(struct region *region) {
@@ -187,12 +187,12 @@ static int commit(struct region *region, int changes(struct region *region, line
         lines_unlist(region);
         return status;
     }
-    for_each_word (line, &region->committed)
+    for_each_word (line, &region->protocol_state.committed)
         line_write(region, line);
     if (!SEEDED_BUG(NO_DATA_FENCE))
         region_fence(region);
     record_commit(region);
-    region->stats.lines_logged += region->committed.count;
+    region->stats.lines_logged += region->protocol_state.committed.count;
     changes_forget(region);
     return 0;
 }
