@@ -42,30 +42,14 @@ class Volatile : public HeapEngine {
     Statistics stats;
 };
 
-// The same compiled with the pass, so that every guard is passed for nothing: what instrumentation alone costs.
-class VolatileInstrumented : public Volatile {
+// The same compiled with the pass, in one of the ways of workloads/CMakeLists.txt, which name program and class. The
+// class is in the names of its symbols, and with them in the size of the program.
+#ifdef INSTRUMENTED_AS
+class ENGINE : public Volatile {
   public:
-    static constexpr const char *Name = "volatile-instrumented";
+    static constexpr const char *Name = INSTRUMENTED_AS;
     using Volatile::Volatile;
 };
-
-// With guards that test and never log (-snapshot-guard=check), with a call of nothing for each store instead of guards
-// (=noop), and with a guard for each store, none merged, moved out of a loop or left out as repeated: what of these
-// costs is whose.
-class VolatileCheck : public Volatile {
-  public:
-    static constexpr const char *Name = "volatile-check";
-    using Volatile::Volatile;
-};
-class VolatileNoop : public Volatile {
-  public:
-    static constexpr const char *Name = "volatile-noop";
-    using Volatile::Volatile;
-};
-class VolatileEach : public Volatile {
-  public:
-    static constexpr const char *Name = "volatile-each";
-    using Volatile::Volatile;
-};
+#endif
 
 } // namespace engines
