@@ -30,6 +30,9 @@ const char *memsys_check_cpu(const MemCpuConfig *c) {
     REQUIRE(is_cache_geometry(&c->llc), "llc." GEOMETRY);
     REQUIRE(c->l1d.latency_ps == 0, "l1d.latency_ps must be 0: it is part of the time per instruction");
     REQUIRE(c->l2.latency_ps <= c->llc.latency_ps, "l2.latency_ps must not exceed llc.latency_ps");
+    REQUIRE(c->cores == 1 || c->c2c_ps >= c->llc.latency_ps,
+            "c2c_ps must not be below llc.latency_ps with several cores");
+    REQUIRE(c->cores == 1 || c->upgrade_ps <= c->c2c_ps, "upgrade_ps must not exceed c2c_ps");
     REQUIRE(!c->prefetch_streams || c->prefetch_degree <= c->prefetch_distance,
             "prefetch_degree must not exceed prefetch_distance");
     return NULL;

@@ -7,41 +7,69 @@
 
 #include "base/seeded_bug.h"
 
+/*
+ * What every access passes is compiled twice, by its last argument, so that the only core of most machines does not
+ * look for others.
+ */
+#define INLINED static inline __attribute__((always_inline))
+
 static_assert(MEMSYS_LINE_BYTES == 1u << LINE_SHIFT, "a line is 64 bytes");
 
-static mem_ps issue(MemSys *m, const MemOperation *op, mem_ps at_ps) {
-    mem_ps stall_ps = mem_memory_op(&m->memory, op, at_ps);
+static mem_ps issue(MemSys *m, MemCpu *cpu, const MemOperation *op, mem_ps at_ps) {
+    mem_ps stall_ps = mem_memory_op(&m->memory, &cpu->core, op, at_ps);
 
     if (m->observer) {
         m->observer->operation(m->observer->opaque, op, at_ps, stall_ps);
     }
     if (!op->with_previous) {
-        m->resumes_ps = at_ps + stall_ps;
+        cpu->resumes_ps = at_ps + stall_ps;
     }
     return at_ps + stall_ps;
 }
 
-mem_ps mem_sys_op(MemSys *m, MemOpKind kind, uint64_t line, mem_ps at_ps) {
-    return issue(m, &(MemOperation){.kind = kind, .line = line, .byte_mask = UINT64_MAX}, at_ps);
+mem_ps mem_sys_op(MemSys *m, MemCpu *cpu, MemOpKind kind, uint64_t line, mem_ps at_ps) {
+    return issue(m, cpu, &(MemOperation){.kind = kind, .line = line, .byte_mask = UINT64_MAX}, at_ps);
 }
 
-static mem_ps send_buffer(MemSys *m, uint32_t buffer, mem_ps at_ps) {
-    const MemWcBuffer *b = &m->wc.buffers[buffer];
+static mem_ps send_buffer(MemSys *m, MemCpu *cpu, uint32_t buffer, mem_ps at_ps) {
+    const MemWcBuffer *b = &cpu->wc.buffers[buffer];
     MemOperation op = {.kind = MEM_OP_NT_SEND, .line = b->line, .byte_mask = b->written};
 
-    mem_wc_sent(&m->wc, buffer);
-    return issue(m, &op, at_ps);
+    mem_wc_sent(&cpu->wc, buffer);
+    return issue(m, cpu, &op, at_ps);
+}
+
+/* Another core gathers bytes of the line: it sends them, and does not wait. */
+static void send_buffers_of_others(MemSys *m, const MemCpu *cpu, uint64_t line, mem_ps at_ps) {
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        MemCpu *other = &m->cpus[i];
+        uint32_t buffer = mem_wc_find(&other->wc, line);
+        if (other != cpu && buffer != MEM_NO_BUFFER) {
+            mem_sys_send_for_other(m, other, buffer, at_ps);
+        }
+    }
+}
+
+void mem_sys_send_for_other(MemSys *m, MemCpu *cpu, uint32_t buffer, mem_ps at_ps) {
+    const MemWcBuffer *b = &cpu->wc.buffers[buffer];
+    MemOperation op = {.kind = MEM_OP_NT_SEND, .line = b->line, .byte_mask = b->written};
+
+    mem_wc_sent(&cpu->wc, buffer);
+    mem_memory_send_for_other(&m->memory, &cpu->core, &op, at_ps);
 }
 
 /* Returns when the CPU goes on: it may have had to wait at the end of its window. */
-static mem_ps send_buffer_of(MemSys *m, uint64_t line, mem_ps at_ps) {
-    uint32_t buffer = mem_wc_find(&m->wc, line);
-    return buffer == MEM_NO_BUFFER ? at_ps : send_buffer(m, buffer, at_ps);
+static mem_ps send_buffer_of(MemSys *m, MemCpu *cpu, uint64_t line, mem_ps at_ps) {
+    uint32_t buffer = mem_wc_find(&cpu->wc, line);
+    if (mem_sys_has_others(m)) {
+        send_buffers_of_others(m, cpu, line, at_ps);
+    }
+    return buffer == MEM_NO_BUFFER ? at_ps : send_buffer(m, cpu, buffer, at_ps);
 }
 
-mem_ps mem_sys_send_wc_buffers(MemSys *m, mem_ps at_ps) {
-    while (m->wc.open_count) {
-        at_ps = send_buffer(m, mem_wc_oldest(&m->wc), at_ps);
+mem_ps mem_sys_send_wc_buffers(MemSys *m, MemCpu *cpu, mem_ps at_ps) {
+    while (cpu->wc.open_count) {
+        at_ps = send_buffer(m, cpu, mem_wc_oldest(&cpu->wc), at_ps);
     }
     return at_ps;
 }
@@ -54,32 +82,48 @@ typedef struct Chain {
     bool begun;
 } Chain;
 
-static void chain_op(MemSys *m, Chain *chain, MemOpKind kind, uint64_t line) {
+static void chain_op(MemSys *m, MemCpu *cpu, Chain *chain, MemOpKind kind, uint64_t line) {
     MemOperation op = {.kind = kind, .with_previous = chain->begun, .line = line, .byte_mask = UINT64_MAX};
 
-    chain->at_ps = issue(m, &op, chain->at_ps);
+    chain->at_ps = issue(m, cpu, &op, chain->at_ps);
     chain->begun = true;
 }
 
-static void evict_victims(MemSys *m, Chain *chain, const MemCpuFetch *fetch) {
+static void evict_victims(MemSys *m, MemCpu *cpu, Chain *chain, const MemCpuFetch *fetch) {
     for (uint32_t i = 0; i < fetch->victim_count; i++) {
-        chain_op(m, chain, MEM_OP_EVICT, fetch->victims[i]);
+        chain_op(m, cpu, chain, MEM_OP_EVICT, fetch->victims[i]);
     }
 }
 
-static void prefetch_ahead(MemSys *m, Chain *chain, const MemStreamStep *step) {
+/* Whether a WC buffer has bytes of the line. */
+static bool is_gathered(const MemSys *m, uint64_t line) {
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        if (m->cpus[i].wc.open_count && mem_wc_find(&m->cpus[i].wc, line) != MEM_NO_BUFFER) {
+            return true;
+        }
+    }
+    return false;
+}
+
+INLINED void prefetch_ahead(MemSys *m, MemCpu *cpu, Chain *chain, const MemStreamStep *step, bool others) {
     uint64_t line = step->prefetch_line;
 
     for (uint32_t i = 0; i < step->prefetch_count; i++, line += (uint64_t)(int64_t)step->prefetch_step) {
         MemCpuFetch fetch;
-        if (m->wc.open_count && mem_wc_find(&m->wc, line) != MEM_NO_BUFFER) {
+        if (is_gathered(m, line)) {
             continue; /* its newest bytes are on their way out */
         }
-        mem_cpu_prefetch(&m->cpu, line, &fetch);
-        if (fetch.level == MEM_LEVEL_MEMORY) {
-            chain_op(m, chain, MEM_OP_PREFETCH, line);
+        if (others && !mem_sys_may_prefetch(m, cpu, line)) {
+            continue;
         }
-        evict_victims(m, chain, &fetch);
+        mem_cpu_prefetch(&cpu->caches, line, &fetch);
+        if (others) {
+            mem_sys_prefetched(m, cpu, line, &fetch);
+        }
+        if (fetch.level == MEM_LEVEL_MEMORY) {
+            chain_op(m, cpu, chain, MEM_OP_PREFETCH, line);
+        }
+        evict_victims(m, cpu, chain, &fetch);
     }
 }
 
@@ -93,12 +137,12 @@ static Waits waits_of(const MemSys *m, bool store, bool independent) {
     return m->overlap == MEM_OVERLAP_ALL || (m->overlap == MEM_OVERLAP_STREAMS && independent) ? STREAMS : WAITS;
 }
 
-/* The operation that brings the line, by where it is and who waits for it; MEM_OP_KINDS: none. */
+/* The operation that brings the line, by where it is and who waits for it. */
 static MemOpKind fetch_op(const MemCpuFetch *fetch, bool store, Waits waits) {
     bool touch = fetch->level != MEM_LEVEL_MEMORY;
 
     if (touch && !fetch->prefetched) {
-        return MEM_OP_KINDS;
+        return MEM_OP_NONE;
     }
     if (store) {
         return touch ? MEM_OP_STORE_TOUCH : MEM_OP_STORE;
@@ -109,33 +153,45 @@ static MemOpKind fetch_op(const MemCpuFetch *fetch, bool store, Waits waits) {
     return touch ? MEM_OP_TOUCH : MEM_OP_LOAD;
 }
 
-mem_ps mem_sys_beyond_l1(MemSys *m, const MemL1Miss *miss, mem_ps at_ps, bool *dirty) {
-    MemCounters *count = m->memory.count;
-    MemStreamStep step = mem_streams_miss(&m->streams, miss->line);
+INLINED mem_ps beyond_l1(MemSys *m, MemCpu *cpu, const MemL1Miss *miss, mem_ps at_ps, bool *dirty, bool others) {
+    MemCounters *count = cpu->core.count;
+    MemStreamStep step = mem_streams_miss(&cpu->streams, miss->line);
     Waits waits = waits_of(m, miss->store, step.independent);
     Chain chain = {.at_ps = at_ps};
-    uint64_t victim = miss->victim.dirty ? mem_cpu_l1_victim(&m->cpu, miss->line, miss->victim) : MEM_NO_LINE;
+    uint64_t victim = miss->victim.dirty ? mem_cpu_l1_victim(&cpu->caches, miss->line, miss->victim) : MEM_NO_LINE;
+    MemAsked asked;
     MemCpuFetch fetch;
+    MemOpKind op = MEM_OP_NONE;
 
-    mem_cpu_fetch(&m->cpu, miss->line, victim, &fetch);
+    if (others) {
+        mem_sys_ask_others(m, cpu, miss->line, miss->store, &asked);
+        mem_cpu_fetch_beside_others(&cpu->caches, miss->line, victim, &fetch);
+        op = mem_sys_fetched(m, cpu, miss, &asked, waits == STREAMS, &fetch);
+    } else {
+        mem_cpu_fetch(&cpu->caches, miss->line, victim, &fetch);
+    }
     *dirty = fetch.dirty;
     count->l1_misses++;
     count->l2_misses += fetch.level != MEM_LEVEL_L2;
     count->llc_misses += fetch.level == MEM_LEVEL_MEMORY;
     count->stream_loads += waits == STREAMS;
-    MemOpKind op = fetch_op(&fetch, miss->store, waits);
-    if (op != MEM_OP_KINDS) {
-        chain_op(m, &chain, op, miss->line);
+    op = op == MEM_OP_NONE ? fetch_op(&fetch, miss->store, waits) : op;
+    if (op != MEM_OP_NONE) {
+        chain_op(m, cpu, &chain, op, miss->line);
     }
-    evict_victims(m, &chain, &fetch);
-    prefetch_ahead(m, &chain, &step);
-    if (fetch.level != MEM_LEVEL_MEMORY && waits == WAITS) {
+    evict_victims(m, cpu, &chain, &fetch);
+    prefetch_ahead(m, cpu, &chain, &step, others);
+    if (fetch.level < MEM_LEVEL_MEMORY && waits == WAITS) {
         mem_ps latency_ps = fetch.level == MEM_LEVEL_L2 ? m->l2_ps : m->llc_ps;
         count->stall_cache_ps += latency_ps;
         chain.at_ps += latency_ps;
     }
-    m->resumes_ps = chain.at_ps;
+    cpu->resumes_ps = chain.at_ps;
     return chain.at_ps;
+}
+
+mem_ps mem_sys_beyond_l1(MemSys *m, const MemL1Miss *miss, mem_ps at_ps, bool *dirty) {
+    return beyond_l1(m, &m->cpus[0], miss, at_ps, dirty, false);
 }
 
 static void save_preimage(MemSys *m, uint64_t line, mem_ps now_ps) {
@@ -146,24 +202,28 @@ static void save_preimage(MemSys *m, uint64_t line, mem_ps now_ps) {
     }
 }
 
-static mem_ps access_line(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot) {
+INLINED mem_ps access_line(MemSys *m, MemCpu *cpu, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot,
+                           bool others) {
     uint64_t line = mem_sys_line(m, hpa);
     MemL1Miss miss;
     bool dirtied;
 
-    now_ps = mem_sys_enter(m, now_ps);
-    mem_ps at_ps = m->wc.open_count ? send_buffer_of(m, line, now_ps) : now_ps;
-    if (mem_sys_access_l1(m, line, store, &miss, &dirtied)) {
+    *(store ? &cpu->core.count->stores : &cpu->core.count->loads) += 1;
+    now_ps = others ? mem_sys_enter(m, cpu, now_ps) : mem_sys_enter_alone(m, cpu, now_ps);
+    mem_ps at_ps = cpu->wc.open_count || others ? send_buffer_of(m, cpu, line, now_ps) : now_ps;
+    if (mem_sys_access_l1(cpu, line, store, &miss, &dirtied)) {
         bool dirty;
         if (miss.victim.tag != MEM_NO_TAG) {
-            mem_sys_drop_slot(m, miss.slot);
+            mem_sys_drop_slot(m, cpu, miss.slot);
         }
-        mem_cpu_expect(&m->cpu, line);
-        at_ps = mem_sys_beyond_l1(m, &miss, at_ps, &dirty);
+        mem_cpu_expect(&cpu->caches, line);
+        at_ps = beyond_l1(m, cpu, &miss, at_ps, &dirty, others);
         dirtied = store && !dirty;
         if (dirty) {
-            mem_cpu_l1_dirty(&m->cpu, miss.slot);
+            mem_cpu_l1_dirty(&cpu->caches, miss.slot);
         }
+    } else if (dirtied && others) {
+        at_ps = mem_sys_own(m, cpu, line, at_ps, &dirtied);
     }
     *slot = miss.slot;
     if (dirtied) {
@@ -172,107 +232,143 @@ static mem_ps access_line(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, ui
     return at_ps - now_ps;
 }
 
-mem_ps memsys_load(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot) {
-    m->memory.count->loads++;
-    return access_line(m, hpa, false, now_ps, slot);
+static __attribute__((noinline)) mem_ps access_alone(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps,
+                                                     uint32_t *slot) {
+    return access_line(m, &m->cpus[0], hpa, store, now_ps, slot, false);
 }
 
-mem_ps memsys_store(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot) {
-    m->memory.count->stores++;
-    return access_line(m, hpa, true, now_ps, slot);
+static __attribute__((noinline, cold)) mem_ps access_beside_others(MemSys *m, uint32_t core, uint64_t hpa, bool store,
+                                                                   mem_ps now_ps, uint32_t *slot) {
+    return access_line(m, mem_sys_cpu(m, core), hpa, store, now_ps, slot, true);
+}
+
+mem_ps memsys_load(MemSys *m, uint32_t core, uint64_t hpa, mem_ps now_ps, uint32_t *slot) {
+    return mem_sys_has_others(m) ? access_beside_others(m, core, hpa, false, now_ps, slot)
+                                 : access_alone(m, hpa, false, now_ps, slot);
+}
+
+mem_ps memsys_store(MemSys *m, uint32_t core, uint64_t hpa, mem_ps now_ps, uint32_t *slot) {
+    return mem_sys_has_others(m) ? access_beside_others(m, core, hpa, true, now_ps, slot)
+                                 : access_alone(m, hpa, true, now_ps, slot);
 }
 
 /* ---- Non-temporal stores ---- */
 
 /* Push a line out of the caches before it is gathered in a buffer. */
-static mem_ps evict_line(MemSys *m, uint64_t line, mem_ps at_ps) {
+static mem_ps evict_line(MemSys *m, MemCpu *cpu, uint64_t line, mem_ps at_ps) {
     uint32_t slot;
-    bool dirty = mem_cpu_drop(&m->cpu, line, &slot);
+    bool dirty = mem_cpu_drop(&cpu->caches, line, &slot);
 
-    mem_sys_drop_slot(m, slot);
-    return dirty ? mem_sys_op(m, MEM_OP_WRITE_BACK, line, at_ps) : at_ps;
+    mem_sys_drop_slot(m, cpu, slot);
+    if (mem_sys_has_others(m)) {
+        mem_directory_remove(&m->directory, line, cpu->number);
+        dirty |= mem_sys_invalidate(m, mem_sys_others(m, cpu, line), line);
+    }
+    return dirty ? mem_sys_op(m, cpu, MEM_OP_WRITE_BACK, line, at_ps) : at_ps;
 }
 
 /* Open a buffer for a line; `*buffer` can take it when the CPU goes on. */
-static mem_ps open_buffer(MemSys *m, uint64_t line, mem_ps at_ps, uint32_t *buffer) {
-    if (m->wc.open_count == m->wc.count) {
-        at_ps = send_buffer(m, mem_wc_oldest(&m->wc), at_ps);
+static mem_ps open_buffer(MemSys *m, MemCpu *cpu, uint64_t line, mem_ps at_ps, uint32_t *buffer) {
+    if (cpu->wc.open_count == cpu->wc.count) {
+        at_ps = send_buffer(m, cpu, mem_wc_oldest(&cpu->wc), at_ps);
     }
-    at_ps = mem_sys_op(m, MEM_OP_NT_OPEN, line, at_ps);
-    *buffer = mem_wc_open(&m->wc, line);
-    save_preimage(m, line, m->now_ps);
+    at_ps = mem_sys_op(m, cpu, MEM_OP_NT_OPEN, line, at_ps);
+    *buffer = mem_wc_open(&cpu->wc, line);
+    save_preimage(m, line, cpu->now_ps);
     return at_ps;
 }
 
-mem_ps memsys_nt_store(MemSys *m, uint64_t hpa, uint32_t size_bytes, mem_ps now_ps) {
+mem_ps memsys_nt_store(MemSys *m, uint32_t core, uint64_t hpa, uint32_t size_bytes, mem_ps now_ps) {
+    MemCpu *cpu = mem_sys_cpu(m, core);
     uint64_t line = mem_sys_line(m, hpa);
     uint32_t offset_bytes = (uint32_t)(hpa & (MEMSYS_LINE_BYTES - 1));
 
-    now_ps = mem_sys_enter(m, now_ps);
+    now_ps = mem_sys_enter(m, cpu, now_ps);
     mem_ps at_ps = now_ps;
-    uint32_t buffer = mem_wc_find(&m->wc, line);
-    m->memory.count->nt_stores++;
+    uint32_t buffer = mem_wc_find(&cpu->wc, line);
+    cpu->core.count->nt_stores++;
     if (buffer == MEM_NO_BUFFER) {
-        at_ps = evict_line(m, line, at_ps);
-        at_ps = open_buffer(m, line, at_ps, &buffer);
+        if (mem_sys_has_others(m)) {
+            send_buffers_of_others(m, cpu, line, at_ps);
+        }
+        at_ps = evict_line(m, cpu, line, at_ps);
+        at_ps = open_buffer(m, cpu, line, at_ps, &buffer);
     }
-    if (mem_wc_fill(&m->wc, buffer, offset_bytes, size_bytes)) {
-        at_ps = send_buffer(m, buffer, at_ps);
+    if (mem_wc_fill(&cpu->wc, buffer, offset_bytes, size_bytes)) {
+        at_ps = send_buffer(m, cpu, buffer, at_ps);
     }
     return at_ps - now_ps;
 }
 
 /* ---- Flushes and fences ---- */
 
-mem_ps memsys_flush(MemSys *m, uint64_t hpa, MemFlushKind kind, mem_ps now_ps) {
+mem_ps memsys_flush(MemSys *m, uint32_t core, uint64_t hpa, MemFlushKind kind, mem_ps now_ps) {
+    MemCpu *cpu = mem_sys_cpu(m, core);
     uint64_t line = mem_sys_line(m, hpa);
     uint32_t slot = MEM_NO_SLOT;
-    bool dirty = false;
+    bool keeps = kind == MEM_CLWB && m->clwb_keeps_line, dirty = false;
 
-    now_ps = mem_sys_enter(m, now_ps);
-    m->memory.count->flushes++;
-    mem_ps at_ps = send_buffer_of(m, line, now_ps);
-    if (kind != MEM_CLWB || !m->clwb_keeps_line) {
-        dirty = mem_cpu_drop(&m->cpu, line, &slot);
+    now_ps = mem_sys_enter(m, cpu, now_ps);
+    cpu->core.count->flushes++;
+    mem_ps at_ps = send_buffer_of(m, cpu, line, now_ps);
+    if (!keeps) {
+        dirty = mem_cpu_drop(&cpu->caches, line, &slot);
     } else if (!MEM_HAS_BUG(MEM_BUG_CLWB_KEEPS_DIRTY)) {
-        dirty = mem_cpu_clean(&m->cpu, line, &slot);
+        dirty = mem_cpu_clean(&cpu->caches, line, &slot);
     }
-    mem_sys_drop_slot(m, slot);
-    at_ps = mem_sys_op(m, dirty ? MEM_OP_WRITE_BACK : MEM_OP_CLEAN_FLUSH, line, at_ps);
+    mem_sys_drop_slot(m, cpu, slot);
+    if (mem_sys_has_others(m) && !MEM_HAS_BUG(MEM_BUG_FLUSH_OF_OWN_ONLY)) {
+        uint32_t others = mem_sys_others(m, cpu, line);
+        dirty |= keeps ? mem_sys_clean_others(m, others, line) : mem_sys_invalidate(m, others, line);
+    }
+    if (mem_sys_has_others(m) && !keeps) {
+        mem_directory_remove(&m->directory, line, cpu->number);
+    }
+    at_ps = mem_sys_op(m, cpu, dirty ? MEM_OP_WRITE_BACK : MEM_OP_CLEAN_FLUSH, line, at_ps);
     if (kind == MEM_CLFLUSH) {
-        at_ps = mem_sys_op(m, MEM_OP_FLUSH_WAIT, line, at_ps);
+        at_ps = mem_sys_op(m, cpu, MEM_OP_FLUSH_WAIT, line, at_ps);
     }
     return at_ps - now_ps;
 }
 
-mem_ps memsys_fence(MemSys *m, MemFenceKind kind, mem_ps now_ps) {
+mem_ps memsys_fence(MemSys *m, uint32_t core, MemFenceKind kind, mem_ps now_ps) {
+    MemCpu *cpu = mem_sys_cpu(m, core);
     static const MemOpKind ops[] = {
-        [MEM_SFENCE] = MEM_OP_STORE_FENCE,
-        [MEM_LFENCE] = MEM_OP_LOAD_FENCE,
-        [MEM_MFENCE] = MEM_OP_FULL_FENCE,
-        [MEM_SERIALIZE] = MEM_OP_SERIALIZE,
+        [MEM_SFENCE] = MEM_OP_STORE_FENCE, [MEM_LFENCE] = MEM_OP_LOAD_FENCE,   [MEM_MFENCE] = MEM_OP_FULL_FENCE,
+        [MEM_LOCKED] = MEM_OP_FULL_FENCE,  [MEM_SERIALIZE] = MEM_OP_SERIALIZE,
     };
 
-    now_ps = mem_sys_enter(m, now_ps);
+    now_ps = mem_sys_enter(m, cpu, now_ps);
     mem_ps at_ps = now_ps;
-    if (kind == MEM_SFENCE || kind == MEM_MFENCE) {
-        m->memory.count->fences++;
-        at_ps = mem_sys_send_wc_buffers(m, at_ps);
+    if (kind != MEM_LFENCE && kind != MEM_SERIALIZE) {
+        cpu->core.count->fences++;
+        at_ps = mem_sys_send_wc_buffers(m, cpu, at_ps);
     }
-    return mem_sys_op(m, ops[kind], 0, at_ps) - now_ps;
+    at_ps = mem_sys_op(m, cpu, ops[kind], 0, at_ps);
+    if (kind == MEM_LOCKED && m->memory.timed) {
+        at_ps += m->lock_ps;
+    }
+    return at_ps - now_ps;
 }
 
-mem_ps memsys_pause(const MemSys *m) { return m->pause_ps; }
+mem_ps memsys_pause(const MemSys *m, uint32_t core) {
+    assert(core < m->cpu_count);
+    (void)core;
+    return m->pause_ps;
+}
+
+mem_ps memsys_ipi(const MemSys *m) { return m->ipi_ps; }
 
 static bool serializes(MemInsn insn) {
     return insn != MEM_INSN_RDMSR && insn != MEM_INSN_RDTSC && insn != MEM_INSN_WRMSR_RELAXED;
 }
 
-mem_ps memsys_instruction(MemSys *m, MemInsn insn, mem_ps now_ps) {
-    now_ps = mem_sys_enter(m, now_ps);
+mem_ps memsys_instruction(MemSys *m, uint32_t core, MemInsn insn, mem_ps now_ps) {
+    MemCpu *cpu = mem_sys_cpu(m, core);
+    now_ps = mem_sys_enter(m, cpu, now_ps);
     mem_ps at_ps = now_ps;
     if (serializes(insn)) {
-        at_ps = mem_sys_op(m, MEM_OP_SERIALIZE, 0, mem_sys_send_wc_buffers(m, at_ps));
+        at_ps = mem_sys_op(m, cpu, MEM_OP_SERIALIZE, 0, mem_sys_send_wc_buffers(m, cpu, at_ps));
     }
     if (m->memory.timed) {
         at_ps += m->insn_ps[insn == MEM_INSN_WRMSR_RELAXED ? MEM_INSN_WRMSR : insn];
@@ -280,7 +376,8 @@ mem_ps memsys_instruction(MemSys *m, MemInsn insn, mem_ps now_ps) {
     return at_ps - now_ps;
 }
 
-mem_ps memsys_barrier(MemSys *m, mem_ps now_ps) {
-    now_ps = mem_sys_enter(m, now_ps);
-    return mem_sys_op(m, MEM_OP_BARRIER, 0, now_ps) - now_ps;
+mem_ps memsys_barrier(MemSys *m, uint32_t core, mem_ps now_ps) {
+    MemCpu *cpu = mem_sys_cpu(m, core);
+    now_ps = mem_sys_enter(m, cpu, now_ps);
+    return mem_sys_op(m, cpu, MEM_OP_BARRIER, 0, now_ps) - now_ps;
 }

@@ -5,12 +5,16 @@
 static const char *check_host_counters(const MemMemory *m) {
     const MemCounters sum = mem_memory_counters(m);
     const MemCounters *n = &sum;
-    uint64_t unsent = m->core.arrivals.unsent_count + m->prefetches_lost;
+    uint64_t unsent = 0, before = 0;
 
+    for (uint32_t i = 0; i < m->core_count; i++) {
+        unsent += m->cores[i]->arrivals.unsent_count + m->cores[i]->prefetches_lost;
+        before += m->cores[i]->prefetches_before;
+    }
     if (n->l1_misses > n->loads + n->stores || n->l2_misses > n->l1_misses || n->llc_misses > n->l2_misses) {
         return "no level misses more often than it is asked";
     }
-    if (n->llc_misses + n->prefetches + m->prefetches_before != n->dram_reads + n->cxl_reads + unsent) {
+    if (n->llc_misses + n->prefetches + before != n->dram_reads + n->cxl_reads + unsent) {
         return "LLC misses + prefetches = DRAM reads + device reads + prefetches not sent";
     }
     return NULL;
@@ -29,7 +33,7 @@ static bool exceeds(uint64_t count, const MemSlots *places) { return places->roo
 
 /* Told from what is under way when the core goes on, and not by the places, which would not know what has none. */
 static const char *check_under_way(const MemCore *c, mem_ps at_ps) {
-    uint64_t loads = loads_under_way(c, at_ps), prefetched = mem_in_flight_count(&c->arrivals, at_ps);
+    uint64_t loads = loads_under_way(c, at_ps), prefetched = mem_in_flight_count(&c->arrivals, c->number, at_ps);
 
     if (exceeds(loads, &c->fill_buffers)) {
         return "no more loads are under way than there are fill buffers";
@@ -86,14 +90,21 @@ static void tally_line(void *opaque, uint64_t line) {
     }
 }
 
+static void tally_open_buffers(DirtyTally *tally, const MemWc *wc) {
+    for (uint32_t i = 0; i < wc->count; i++) {
+        if (wc->buffers[i].open) {
+            tally_line(tally, wc->buffers[i].line);
+        }
+    }
+}
+
 static const char *check_dirty_lines(const MemSys *m) {
     DirtyTally tally = {.m = m};
 
-    mem_cpu_visit_dirty(&m->cpu, tally_line, &tally);
-    for (uint32_t i = 0; i < m->wc.count; i++) {
-        if (m->wc.buffers[i].open) {
-            tally_line(&tally, m->wc.buffers[i].line);
-        }
+    mem_cpu_visit_dirty_llc(&m->cpus[0].caches, tally_line, &tally);
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        mem_cpu_visit_dirty(&m->cpus[i].caches, tally_line, &tally);
+        tally_open_buffers(&tally, &m->cpus[i].wc);
     }
     for (uint32_t i = 0; i < m->memory.device_count; i++) {
         if (tally.unknown || tally.known[i] != m->memory.devices[i]->persist.cpu_dirty_count) {
@@ -103,28 +114,56 @@ static const char *check_dirty_lines(const MemSys *m) {
     return NULL;
 }
 
-static const char *check_buffers(const MemSys *m) {
+static bool has_buffer(const MemSys *m, uint64_t line, const MemCpu *but, uint32_t but_buffer) {
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        const MemCpu *cpu = &m->cpus[i];
+        uint32_t found = mem_wc_find(&cpu->wc, line);
+        if (found != MEM_NO_BUFFER && (cpu != but || found != but_buffer)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_line(const MemSys *m, uint64_t line) {
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        if (mem_cpu_has(&m->cpus[i].caches, line)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *check_buffers(const MemSys *m, const MemCpu *cpu) {
     uint32_t open = 0;
 
-    for (uint32_t i = 0; i < m->wc.count; i++) {
-        const MemWcBuffer *b = &m->wc.buffers[i];
+    for (uint32_t i = 0; i < cpu->wc.count; i++) {
+        const MemWcBuffer *b = &cpu->wc.buffers[i];
         open += b->open;
-        if (b->open && (mem_cpu_has(&m->cpu, b->line) || mem_wc_find(&m->wc, b->line) != i)) {
+        if (b->open && (has_line(m, b->line) || has_buffer(m, b->line, cpu, i))) {
             return "a line gathered in a WC buffer is in no other buffer and in no cache";
         }
     }
-    if (open != m->wc.open_count || open + m->memory.core.wc_buffers.count != m->wc.count) {
+    if (open != cpu->wc.open_count || open + cpu->core.wc_buffers.count != cpu->wc.count) {
         return "open WC buffers are counted right";
     }
     return NULL;
 }
 
-const char *memsys_check_invariants(const MemSys *m) {
-    const char *broken = mem_cpu_check(&m->cpu);
+static const char *check_cpu(const MemSys *m, const MemCpu *cpu) {
+    const char *broken = mem_cpu_check(&cpu->caches);
 
-    broken = broken ? broken : check_host_counters(&m->memory);
-    broken = broken ? broken : check_under_way(&m->memory.core, mem_later(m->now_ps, m->resumes_ps));
-    broken = broken ? broken : check_buffers(m);
+    broken = broken ? broken : check_under_way(&cpu->core, mem_later(cpu->now_ps, cpu->resumes_ps));
+    return broken ? broken : check_buffers(m, cpu);
+}
+
+const char *memsys_check_invariants(const MemSys *m) {
+    const char *broken = check_host_counters(&m->memory);
+
+    for (uint32_t i = 0; !broken && i < m->cpu_count; i++) {
+        broken = check_cpu(m, &m->cpus[i]);
+    }
+    broken = broken || m->cpu_count == 1 ? broken : mem_sys_check_coherence(m);
     broken = broken ? broken : check_dirty_lines(m);
     for (uint32_t i = 0; !broken && i < m->memory.device_count; i++) {
         const MemDevice *d = m->memory.devices[i];

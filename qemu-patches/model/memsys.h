@@ -49,7 +49,7 @@ typedef enum MemInsn {
 } MemInsn;
 
 typedef enum MemFlushKind { MEM_CLWB, MEM_CLFLUSHOPT, MEM_CLFLUSH } MemFlushKind;
-typedef enum MemFenceKind { MEM_SFENCE, MEM_LFENCE, MEM_MFENCE, MEM_SERIALIZE } MemFenceKind;
+typedef enum MemFenceKind { MEM_SFENCE, MEM_LFENCE, MEM_MFENCE, MEM_SERIALIZE, MEM_LOCKED } MemFenceKind;
 
 /*
  * Check a configuration. Returns NULL if it is usable, else a static sentence
@@ -107,7 +107,7 @@ const MemWindow *memsys_window(const MemSys *m, uint32_t index);
 /* Whether an address is of local DRAM: of no window. */
 bool memsys_is_local(const MemSys *m, uint64_t hpa);
 
-/* Slots are 0 .. this - 1; a line that is not in L1 has MEM_NO_SLOT. */
+/* The slots of each core's L1 are 0 .. this - 1; a line that is not in it has MEM_NO_SLOT. */
 uint32_t memsys_l1_slots(const MemSys *m);
 
 /*
@@ -116,8 +116,8 @@ uint32_t memsys_l1_slots(const MemSys *m);
  * L1: until l1_slot_dropped(slot), further loads of the line need not be told
  * to the model, and after a store further stores need not be either.
  */
-mem_ps memsys_load(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
-mem_ps memsys_store(MemSys *m, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
+mem_ps memsys_load(MemSys *m, uint32_t core, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
+mem_ps memsys_store(MemSys *m, uint32_t core, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
 
 /*
  * Posted accesses: loads and stores of local DRAM whose stalls the caller asks
@@ -154,38 +154,42 @@ bool memsys_settle(MemSys *m, mem_ps *stall_ps);
  * another line needs the buffer, on a fence, or on any other access to the
  * line. Posted: the stall is 0 unless the buffer it needs must wait.
  */
-mem_ps memsys_nt_store(MemSys *m, uint64_t hpa, uint32_t size_bytes, mem_ps now_ps);
+mem_ps memsys_nt_store(MemSys *m, uint32_t core, uint64_t hpa, uint32_t size_bytes, mem_ps now_ps);
 
 /* CLWB, CLFLUSHOPT, CLFLUSH of the line of `hpa`. Posted, but for CLFLUSH. */
-mem_ps memsys_flush(MemSys *m, uint64_t hpa, MemFlushKind kind, mem_ps now_ps);
+mem_ps memsys_flush(MemSys *m, uint32_t core, uint64_t hpa, MemFlushKind kind, mem_ps now_ps);
 
 /*
  * MEM_SFENCE: drain the write-combining buffers and stall until every store,
  * flush and non-temporal store so far is accepted by local DRAM or the device
  * (the persistence domain if the device cache is protected). MEM_LFENCE: stall
- * until every load is done. MEM_MFENCE, also for locked instructions: both.
- * MEM_SERIALIZE: loads and stores, but not what flushes started.
+ * until every load is done. MEM_MFENCE: both. MEM_LOCKED, a locked instruction:
+ * both, and its own time. MEM_SERIALIZE: loads and stores, but not what flushes
+ * started. All of this core: what others have under way is no business of it.
  */
-mem_ps memsys_fence(MemSys *m, MemFenceKind kind, mem_ps now_ps);
+mem_ps memsys_fence(MemSys *m, uint32_t core, MemFenceKind kind, mem_ps now_ps);
 
 /* pm_wbarrier: all that the devices have accepted, or are about to, is durable when it returns. */
-mem_ps memsys_barrier(MemSys *m, mem_ps now_ps);
+mem_ps memsys_barrier(MemSys *m, uint32_t core, mem_ps now_ps);
 
 /* WBINVD: write back and drop everything in the CPU caches; then as a fence. */
-mem_ps memsys_wbinvd(MemSys *m, mem_ps now_ps);
+mem_ps memsys_wbinvd(MemSys *m, uint32_t core, mem_ps now_ps);
 
 /*
  * PAUSE: the time the CPU waits, which is none of memory's. It is the same
  * outside the region of interest: a loop there waits for a clock that this moves.
  */
-mem_ps memsys_pause(const MemSys *m);
+mem_ps memsys_pause(const MemSys *m, uint32_t core);
+
+/* What an interrupt takes from one core to another: held for the caller, likewise. */
+mem_ps memsys_ipi(const MemSys *m);
 
 /*
  * An instruction with a cost. If it serialises, the write-combining buffers go
  * out and it waits for the loads and stores so far, but not for what flushes
  * started; then, or at once, it takes its time.
  */
-mem_ps memsys_instruction(MemSys *m, MemInsn insn, mem_ps now_ps);
+mem_ps memsys_instruction(MemSys *m, uint32_t core, MemInsn insn, mem_ps now_ps);
 
 /*
  * Region of interest. Outside it (the state after creation) accesses still
@@ -197,7 +201,9 @@ void memsys_set_timed(MemSys *m, bool timed);
 
 void memsys_reset_counters(MemSys *m);
 MemCounters memsys_counters(const MemSys *m);
-/* Of them, what this device counted: the sum over the devices is what memsys_counters() says. Others are 0. */
+/* Of them, what this core counted: the sum over cores and devices is what memsys_counters() says. */
+MemCounters memsys_core_counters(const MemSys *m, uint32_t core);
+/* Of them, what this device counted: others are 0. */
 MemCounters memsys_device_counters(const MemSys *m, uint32_t device);
 /* Latencies since the last memsys_reset_counters(), by a MemCause; see histogram.h. */
 struct MemHistogram;

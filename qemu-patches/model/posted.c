@@ -54,7 +54,8 @@ static void note_came_dirty(MemPosted *p, uint32_t slot) {
 
 /* A line that came dirty is dirty in its slot, though L1 is told only at the end: see to it if it leaves before. */
 static void run(MemSys *m, MemPosted *p, MemPostedMiss *posted) {
-    mem_ps at_ps = mem_sys_enter(m, posted->at_ps + p->stall_ps);
+    MemCpu *cpu = &m->cpus[0];
+    mem_ps at_ps = mem_sys_enter(m, cpu, posted->at_ps + p->stall_ps);
     MemL1Miss *miss = &posted->miss;
     bool came_dirty;
 
@@ -74,7 +75,7 @@ static void run_all(MemSys *m, MemPosted *p) {
 
     while (done != (end = atomic_load_explicit(&p->end, memory_order_acquire))) {
         for (uint32_t i = done; i != end; i++) {
-            mem_cpu_expect(&m->cpu, mem_posted_miss(p, i)->miss.line);
+            mem_cpu_expect(&m->cpus[0].caches, mem_posted_miss(p, i)->miss.line);
         }
         while (done != end) {
             run(m, p, mem_posted_miss(p, done));
@@ -87,15 +88,18 @@ static void run_all(MemSys *m, MemPosted *p) {
 }
 
 bool memsys_may_post(const MemSys *m) {
-    return m->memory.timed && !m->wc.open_count && !m->memory.core.far_unsent &&
+    const MemCpu *cpu = &m->cpus[0];
+    return m->cpu_count == 1 && m->memory.timed && !cpu->wc.open_count && !cpu->core.far_unsent &&
            m->memory.supply.cut_after == UINT64_MAX;
 }
 
 mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps, uint32_t accesses) {
-    return mem_memory_local_bound(&m->memory, now_ps, accesses, m->streams.degree);
+    assert(m->cpu_count == 1);
+    return mem_memory_local_bound(&m->memory, now_ps, accesses, m->cpus[0].streams.degree);
 }
 
 bool memsys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot, bool *missed) {
+    assert(m->cpu_count == 1);
     return mem_sys_post(m, hpa, store, now_ps, slot, missed);
 }
 
@@ -116,13 +120,13 @@ static void fold(MemSys *m, MemPosted *p) {
     for (uint32_t i = 0; i < p->news_count; i++) {
         uint32_t slot = p->news[i];
         if (p->news_of_slot[slot] == CAME_DIRTY) {
-            mem_cpu_l1_dirty(&m->cpu, slot);
+            mem_cpu_l1_dirty(&m->cpus[0].caches, slot);
         }
         p->news_of_slot[slot] = NO_NEWS;
     }
     p->news_count = 0;
-    m->memory.count->loads += p->loads;
-    m->memory.count->stores += p->stores;
+    m->cpus[0].core.count->loads += p->loads;
+    m->cpus[0].core.count->stores += p->stores;
     p->loads = p->stores = 0;
 }
 

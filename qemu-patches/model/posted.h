@@ -59,7 +59,7 @@ static inline bool mem_sys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_
     MemPostedMiss *posted = &p->batch[p->batch_count];
     p->loads += !store;
     p->stores += store;
-    *missed = mem_sys_access_l1(m, mem_sys_line(m, hpa), store, &posted->miss, &dirtied);
+    *missed = mem_sys_access_l1(&m->cpus[0], mem_sys_line(m, hpa), store, &posted->miss, &dirtied);
     posted->at_ps = now_ps;
     p->batch_count += *missed;
     *slot = posted->miss.slot;

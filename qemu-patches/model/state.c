@@ -24,21 +24,42 @@ static void set_instruction_costs(MemSys *m, const MemCpuConfig *cpu) {
     memcpy(m->insn_ps, insn_ps, sizeof(insn_ps));
 }
 
+static uint64_t private_lines(const MemCpuConfig *cpu) {
+    return (cpu->l1d.size_bytes + cpu->l2.size_bytes) / MEMSYS_LINE_BYTES;
+}
+
+static void init_cpu(MemSys *m, uint32_t number, const MemCpuConfig *config) {
+    MemCpu *cpu = &m->cpus[number];
+
+    mem_cpu_init(&cpu->caches, config, number ? &m->cpus[0].caches : NULL);
+    mem_streams_init(&cpu->streams, config);
+    mem_wc_init(&cpu->wc, config->wc_buffers);
+    cpu->number = mem_memory_add_core(&m->memory, &cpu->core, config);
+}
+
 MemSys *memsys_new(const MemCpuConfig *cpu, const MemCallbacks *cb) {
     assert(!memsys_check_cpu(cpu));
-    MemSys *m = mem_aligned_alloc(alignof(MemSys), sizeof(*m));
+    size_t size_bytes = sizeof(MemSys) + cpu->cores * sizeof(MemCpu);
+    MemSys *m = mem_aligned_alloc(alignof(MemSys), size_bytes);
 
-    memset(m, 0, sizeof(*m));
-    mem_cpu_init(&m->cpu, cpu);
-    mem_streams_init(&m->streams, cpu);
-    mem_wc_init(&m->wc, cpu->wc_buffers);
+    memset(m, 0, size_bytes);
     mem_memory_init(&m->memory, cpu);
+    m->cpu_count = cpu->cores;
+    if (m->cpu_count > 1) {
+        assert(cb->l1_slot_shared);
+        mem_directory_init(&m->directory, m->cpu_count * private_lines(cpu));
+    }
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        init_cpu(m, i, cpu);
+    }
     m->l2_configured_ps = cpu->l2.latency_ps;
     m->llc_configured_ps = cpu->llc.latency_ps;
     m->overlap = (MemOverlap)cpu->overlap;
     m->stores_posted = cpu->store_buffer != 0;
     m->clwb_keeps_line = cpu->clwb_keeps_line;
     m->pause_ps = cpu->pause_ps;
+    m->ipi_ps = cpu->ipi_ps;
+    m->lock_ps = cpu->lock_ps;
     set_instruction_costs(m, cpu);
     m->callbacks = *cb;
     m->posted = mem_sys_posted_new(memsys_l1_slots(m));
@@ -50,15 +71,21 @@ void memsys_free(MemSys *m) {
     if (!m) {
         return;
     }
-    mem_cpu_destroy(&m->cpu);
-    mem_streams_destroy(&m->streams);
-    mem_wc_destroy(&m->wc);
+    for (uint32_t i = m->cpu_count; i-- > 0;) {
+        mem_cpu_destroy(&m->cpus[i].caches);
+        mem_streams_destroy(&m->cpus[i].streams);
+        mem_wc_destroy(&m->cpus[i].wc);
+    }
+    mem_directory_destroy(&m->directory);
     mem_memory_destroy(&m->memory);
     mem_sys_posted_free(m->posted);
     free(m);
 }
 
-void memsys_set_observer(MemSys *m, const MemObserver *observer) { m->observer = observer; }
+void memsys_set_observer(MemSys *m, const MemObserver *observer) {
+    assert(!observer || m->cpu_count == 1); /* a trace says of no operation whose it is */
+    m->observer = observer;
+}
 
 uint32_t memsys_add_device(MemSys *m, const MemDeviceConfig *config, const MemMedia *media) {
     assert(!memsys_check_device(config));
@@ -70,11 +97,35 @@ void memsys_set_media(MemSys *m, uint32_t device, const MemMedia *media) {
     mem_persist_set_media(&m->memory.devices[device]->persist, media);
 }
 
+/* What concerns all cores happens: what was due by then did. Of several each keeps its clock. */
+static mem_ps enter_all(MemSys *m, mem_ps now_ps) {
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        now_ps = mem_later(now_ps, m->cpus[i].now_ps);
+    }
+    if (m->cpu_count == 1) {
+        m->cpus[0].now_ps = now_ps;
+    }
+    mem_sys_run_due(m, now_ps);
+    return now_ps;
+}
+
+/* When some core may go on, which is not before the latest call. */
+static mem_ps time_now(const MemSys *m) {
+    mem_ps called_ps = 0, goes_on_ps = UINT64_MAX;
+
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        const MemCpu *cpu = &m->cpus[i];
+        called_ps = mem_later(called_ps, cpu->now_ps);
+        goes_on_ps = cpu->resumes_ps < goes_on_ps ? cpu->resumes_ps : goes_on_ps;
+    }
+    return mem_later(called_ps, goes_on_ps);
+}
+
 const char *memsys_reconfigure_device(MemSys *m, uint32_t device, const MemDeviceConfig *config) {
     assert(device < m->memory.device_count);
     const char *fault = mem_device_reconfigure(m->memory.devices[device], config);
     if (!fault && m->observer) {
-        m->observer->reconfigure(m->observer->opaque, device, config, mem_later(m->now_ps, m->resumes_ps));
+        m->observer->reconfigure(m->observer->opaque, device, config, time_now(m));
     }
     return fault;
 }
@@ -102,47 +153,70 @@ uint64_t memsys_life_used_percent(const MemSys *m, uint32_t device) {
                                         : MEM_LIFE_UNKNOWN;
 }
 
-uint32_t memsys_l1_slots(const MemSys *m) { return mem_cpu_l1_slots(&m->cpu); }
+uint32_t memsys_l1_slots(const MemSys *m) { return mem_cpu_l1_slots(&m->cpus[0].caches); }
 
 /* ---- What empties the caches ---- */
 
+/* The core that writes back what all hold. */
+typedef struct WriteBack {
+    MemSys *m;
+    MemCpu *by;
+} WriteBack;
+
 static void write_back_visited(void *opaque, uint64_t line) {
-    MemSys *m = opaque;
-    m->resumes_ps = mem_sys_op(m, MEM_OP_WRITE_BACK, line, m->resumes_ps);
+    const WriteBack *w = opaque;
+    w->by->resumes_ps = mem_sys_op(w->m, w->by, MEM_OP_WRITE_BACK, line, w->by->resumes_ps);
 }
 
 static void drop_all_lines(MemSys *m) {
-    for (uint32_t slot = 0; slot < memsys_l1_slots(m); slot++) {
-        if (mem_cpu_l1_slot_holds_line(&m->cpu, slot)) {
-            mem_sys_drop_slot(m, slot);
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        MemCpu *cpu = &m->cpus[i];
+        for (uint32_t slot = 0; slot < memsys_l1_slots(m); slot++) {
+            if (mem_cpu_l1_slot_holds_line(&cpu->caches, slot)) {
+                mem_sys_drop_slot(m, cpu, slot);
+            }
         }
+        mem_cpu_clear(&cpu->caches);
     }
-    mem_cpu_clear(&m->cpu);
+    mem_directory_clear(&m->directory);
 }
 
-static void empty_caches(MemSys *m) {
-    m->resumes_ps = mem_sys_send_wc_buffers(m, m->now_ps);
-    mem_cpu_visit_dirty(&m->cpu, write_back_visited, m);
+/* Its WC buffers, then those of the others; then what is dirty, core by core, the LLC last. */
+static void empty_caches(MemSys *m, MemCpu *by) {
+    WriteBack w = {.m = m, .by = by};
+
+    by->resumes_ps = mem_sys_send_wc_buffers(m, by, by->now_ps);
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        while (m->cpus[i].wc.open_count) {
+            mem_sys_send_for_other(m, &m->cpus[i], mem_wc_oldest(&m->cpus[i].wc), by->resumes_ps);
+        }
+    }
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        mem_cpu_visit_dirty(&m->cpus[i].caches, write_back_visited, &w);
+    }
+    mem_cpu_visit_dirty_llc(&by->caches, write_back_visited, &w);
     drop_all_lines(m);
 }
 
-mem_ps memsys_wbinvd(MemSys *m, mem_ps now_ps) {
-    now_ps = mem_sys_enter(m, now_ps);
-    empty_caches(m);
-    m->memory.count->fences++;
-    return mem_sys_op(m, MEM_OP_FULL_FENCE, 0, m->resumes_ps) - now_ps;
+mem_ps memsys_wbinvd(MemSys *m, uint32_t core, mem_ps now_ps) {
+    MemCpu *cpu = mem_sys_cpu(m, core);
+
+    now_ps = mem_sys_enter(m, cpu, now_ps);
+    empty_caches(m, cpu);
+    cpu->core.count->fences++;
+    return mem_sys_op(m, cpu, MEM_OP_FULL_FENCE, 0, cpu->resumes_ps) - now_ps;
 }
 
 void memsys_map_window(MemSys *m, uint32_t index, const MemWindow *window, mem_ps now_ps) {
     assert(index < MEMSYS_MAX_WINDOWS);
-    mem_sys_enter(m, now_ps);
+    mem_sys_enter(m, &m->cpus[0], now_ps);
     if (memcmp(window, &m->memory.windows[index], sizeof(*window)) == 0) {
         return;
     }
-    empty_caches(m);
+    empty_caches(m, &m->cpus[0]);
     mem_memory_map_window(&m->memory, index, window);
     if (m->observer) {
-        m->observer->window(m->observer->opaque, index, window, mem_later(m->now_ps, m->resumes_ps));
+        m->observer->window(m->observer->opaque, index, window, time_now(m));
     }
 }
 
@@ -159,11 +233,11 @@ void memsys_set_timed(MemSys *m, bool timed) {
     if (timed == m->memory.timed) {
         return;
     }
-    mem_sys_enter(m, m->resumes_ps); /* it is the CPU that changes the mode, so it is past its wait */
-    mem_memory_set_timed(&m->memory, timed, m->now_ps);
+    mem_ps now_ps = enter_all(m, time_now(m)); /* it is a core that changes the mode, so it is past its wait */
+    mem_memory_set_timed(&m->memory, timed, now_ps);
     use_mode(m, timed);
     if (m->observer) {
-        m->observer->timed(m->observer->opaque, timed, m->now_ps);
+        m->observer->timed(m->observer->opaque, timed, now_ps);
     }
 }
 
@@ -175,6 +249,11 @@ void memsys_reset_counters(MemSys *m) {
 }
 
 MemCounters memsys_counters(const MemSys *m) { return mem_memory_counters(&m->memory); }
+
+MemCounters memsys_core_counters(const MemSys *m, uint32_t core) {
+    assert(core < m->cpu_count);
+    return m->cpus[core].core.counters;
+}
 
 MemCounters memsys_device_counters(const MemSys *m, uint32_t device) {
     assert(device < m->memory.device_count);
@@ -200,17 +279,19 @@ void memsys_cut_after(MemSys *m, uint64_t count) { m->memory.supply.cut_after = 
 /* The CPU and local DRAM after a loss of power; what the caches held is gone. */
 static void reset_host(MemSys *m) {
     drop_all_lines(m);
-    mem_wc_clear(&m->wc);
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        mem_wc_clear(&m->cpus[i].wc);
+    }
     mem_memory_reset_host(&m->memory);
 }
 
 MemPowerCut memsys_power_cut(MemSys *m, mem_ps now_ps) {
     MemPowerCut outcome = {0};
 
-    now_ps = mem_sys_enter(m, now_ps);
+    now_ps = enter_all(m, now_ps);
     if (MEM_HAS_BUG(MEM_BUG_CUT_SPARES_WC)) {
         memsys_set_timed(m, false);
-        mem_sys_send_wc_buffers(m, now_ps);
+        mem_sys_send_wc_buffers(m, &m->cpus[0], now_ps);
     }
     reset_host(m);
     for (uint32_t i = 0; i < m->memory.device_count; i++) {
@@ -230,7 +311,7 @@ MemPowerCut memsys_device_power_cut(const MemSys *m, uint32_t device) {
 }
 
 void memsys_power_off(MemSys *m, mem_ps now_ps) {
-    now_ps = mem_sys_enter(m, now_ps);
+    now_ps = enter_all(m, now_ps);
     reset_host(m);
     for (uint32_t i = 0; i < m->memory.device_count; i++) {
         mem_device_power_off(m->memory.devices[i], now_ps);

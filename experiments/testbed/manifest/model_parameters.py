@@ -19,6 +19,7 @@ class CpuParameters:
     dram_latency_ps: int
     dram_bandwidth: int
     wc_buffers: int
+    cores: int = 1
     fill_buffers: int = 10
     store_buffer: int = 56
     overlap: str = "none"
@@ -29,6 +30,10 @@ class CpuParameters:
     prefetch_buffers: int = 16
     l2_requests: int = 16
     clwb_keeps_line: bool = True
+    c2c_ps: int = 0
+    upgrade_ps: int = 0
+    ipi_ps: int = 0
+    lock_ps: int = 0
     pause_ps: int = 0
     cpuid_ps: int = 0
     rdmsr_ps: int = 0
@@ -107,6 +112,7 @@ TYPES: dict[str, str] = {
     "llc_size": "size",
     "llc_ways": "count",
     "llc_latency_ps": "time",
+    "cores": "count",
     "dram_latency_ps": "time",
     "dram_bandwidth": "bandwidth",
     "wc_buffers": "count",
@@ -120,6 +126,10 @@ TYPES: dict[str, str] = {
     "prefetch_buffers": "count",
     "l2_requests": "count",
     "clwb_keeps_line": "bool",
+    "c2c_ps": "time",
+    "upgrade_ps": "time",
+    "ipi_ps": "time",
+    "lock_ps": "time",
     "pause_ps": "time",
     "cpuid_ps": "time",
     "rdmsr_ps": "time",
@@ -188,6 +198,10 @@ KEYS: dict[str, str] = {
     "llc_latency_ps": "llc_latency",
     "dram_latency_ps": "dram_latency",
     "overlap_window_ps": "overlap_window",
+    "c2c_ps": "c2c",
+    "upgrade_ps": "upgrade",
+    "ipi_ps": "ipi",
+    "lock_ps": "lock",
     "pause_ps": "pause",
     "cpuid_ps": "cpuid",
     "rdmsr_ps": "rdmsr",
@@ -252,6 +266,7 @@ CHANGES: dict[str, str] = {
     "llc_size": "fixed",
     "llc_ways": "fixed",
     "llc_latency_ps": "fixed",
+    "cores": "fixed",
     "dram_latency_ps": "replay",
     "dram_bandwidth": "replay",
     "wc_buffers": "fixed",
@@ -265,6 +280,10 @@ CHANGES: dict[str, str] = {
     "prefetch_buffers": "replay",
     "l2_requests": "replay",
     "clwb_keeps_line": "fixed",
+    "c2c_ps": "fixed",
+    "upgrade_ps": "fixed",
+    "ipi_ps": "fixed",
+    "lock_ps": "fixed",
     "pause_ps": "fixed",
     "cpuid_ps": "fixed",
     "rdmsr_ps": "fixed",

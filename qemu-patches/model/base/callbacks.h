@@ -17,11 +17,16 @@ typedef enum MemLineState {
 typedef struct MemCallbacks {
     void *opaque;
     /*
-     * The line in this L1 slot left L1, or lost the permission to be written
-     * without telling the model (it became clean or entered a WC buffer). The
-     * caller must forget any short cut it holds for the slot.
+     * The line in this slot of a core's L1 left it, or lost the permission to be
+     * written without telling the model (it became clean or entered a WC
+     * buffer). The caller must forget any short cut it holds for the slot.
      */
-    void (*l1_slot_dropped)(void *opaque, uint32_t slot);
+    void (*l1_slot_dropped)(void *opaque, uint32_t core, uint32_t slot);
+    /*
+     * Another core reads the line in this slot: it stays, and loads of it need
+     * not be told, but stores must. NULL with one core, which is never told.
+     */
+    void (*l1_slot_shared)(void *opaque, uint32_t core, uint32_t slot);
     /* A device line changed its persistence state. May be NULL. By whichever thread works on posted accesses. */
     void (*line_state)(void *opaque, uint32_t device, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps);
     /* The persistence event of memsys_cut_after() has happened: call memsys_power_cut(). May be NULL. */

@@ -64,9 +64,17 @@
     MEM_DEVICE_COUNTERS(X)                                                                                             \
     MEM_STALL_COUNTERS(X)
 
+/* What cores have to do with each other: 0 with one, and not among the above, whose lists are results of one core. */
+#define MEM_COHERENCE_COUNTERS(X)                                                                                      \
+    X(transfers, "lines that another core's caches gave")                                                              \
+    X(upgrades, "stores to lines that other cores held, too")                                                          \
+    X(invalidations, "lines that this core lost to another one's store, flush or non-temporal store")                  \
+    X(joins, "hits of lines still on their way to another core")
+
 typedef struct MemCounters {
 #define X(field, what) uint64_t field;
     MEM_COUNTERS(X)
+    MEM_COHERENCE_COUNTERS(X)
 #undef X
 } MemCounters;
 

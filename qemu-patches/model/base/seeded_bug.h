@@ -62,6 +62,14 @@ enum {
     MEM_BUG_TRACE_UNCHECKED = 60, /* a block is believed whatever its checksum */
     MEM_BUG_TRACE_KEEPS_STALLS,   /* gaps count from when an operation was issued, not from when it was done */
 
+    /* Those of several cores are 50 and on. */
+    MEM_BUG_STALE_SHARER = 50,   /* the directory forgets a core that reads what another one holds dirty */
+    MEM_BUG_MISSED_INVALIDATION, /* of several cores that hold a line the last keeps it when another one stores */
+    MEM_BUG_LOST_DIRTY_BIT,      /* a dirty line that another core reads is clean everywhere */
+    MEM_BUG_HIT_BEFORE_ARRIVAL,  /* a line on its way to another core is there at once */
+    MEM_BUG_FENCE_COVERS_OTHERS, /* a fence waits for the stores of all cores */
+    MEM_BUG_FLUSH_OF_OWN_ONLY,   /* a flush leaves what other cores hold */
+
     MEM_BUG_POSTED_CAME_CLEAN = 70, /* a line that came dirty and left L1 before it was told is dropped */
     MEM_BUG_POSTED_BOUND_FROM_NOW,  /* the bound of posted stalls forgets what is under way */
 };

@@ -13,6 +13,8 @@
 
 typedef enum MemOverlap { MEM_OVERLAP_CHOICES(MEM_CHOICE_ID) } MemOverlap;
 
+#define MEMSYS_MAX_CORES 32u
+
 /* clang-format off */
 /* Of the three caches, which are fields of their own below. */
 #define MEM_CPU_CACHE_PARAMS(X)                                                                                        \
@@ -34,6 +36,8 @@ typedef enum MemOverlap { MEM_OVERLAP_CHOICES(MEM_CHOICE_ID) } MemOverlap;
       UP_TO_1_S, "stall of a last-level cache hit: load-to-use beyond L1")
 
 #define MEM_CPU_CORE_PARAMS(X)                                                                                         \
+    X(COUNT, cores, "cores", FIXED, DEFAULT(1),                                                                        \
+      FROM(1, 32), "cores, each with an L1D, an L2 and buffers of its own; the rest they share")                       \
     X(TIME, dram_latency_ps, "dram-latency-ps", REPLAY, REQUIRED,                                                      \
       UP_TO_1_S, "local DRAM, from the last-level cache's miss to the first byte")                                     \
     X(BANDWIDTH, dram_bandwidth, "dram-bandwidth", REPLAY, REQUIRED,                                                   \
@@ -60,6 +64,14 @@ typedef enum MemOverlap { MEM_OVERLAP_CHOICES(MEM_CHOICE_ID) } MemOverlap;
       UP_TO(4096), "lines under way to L2 at once, demanded or prefetched (Intel's superqueue); 0: no limit")          \
     X(BOOL, clwb_keeps_line, "clwb-keeps-line", FIXED, DEFAULT(true),                                                  \
       ON_OR_OFF, "off: CLWB drops the line, as CLFLUSHOPT does (Skylake and Cascade Lake servers)")                    \
+    X(TIME, c2c_ps, "c2c-ps", FIXED, DEFAULT(0),                                                                       \
+      UP_TO_1_S, "stall of a load that another core's cache serves; with several cores not below llc_latency")         \
+    X(TIME, upgrade_ps, "upgrade-ps", FIXED, DEFAULT(0),                                                               \
+      UP_TO_1_S, "until other cores have given up a line that a store hits; not above c2c")                            \
+    X(TIME, ipi_ps, "ipi-ps", FIXED, DEFAULT(0),                                                                       \
+      UP_TO_1_S, "from a core's write of its interrupt command register to the interrupt of another core")             \
+    X(TIME, lock_ps, "lock-ps", FIXED, DEFAULT(0),                                                                     \
+      UP_TO_1_S, "what a locked instruction takes beside its time as one and what it waits for")                       \
     X(TIME, pause_ps, "pause-ps", FIXED, DEFAULT(0),                                                                   \
       UP_TO_1_S, "what PAUSE takes beside the time of an instruction, in a region of interest or not")                 \
     X(TIME, cpuid_ps, "cpuid-ps", FIXED, DEFAULT(0),                                                                   \

@@ -5,13 +5,13 @@
 
 void mem_core_init(MemCore *c, const MemCpuConfig *config) {
     *c = (MemCore){.window_ps = config->overlap_window_ps, .store_room = config->store_buffer};
+    c->count = &c->ignored;
     c->stores = mem_calloc(c->store_room + 1, sizeof(*c->stores));
     mem_slots_init(&c->fill_buffers, MEM_HAS_BUG(MEM_BUG_NO_FILL_BUFFERS) ? 0 : config->fill_buffers);
     mem_slots_init(&c->wc_buffers, config->wc_buffers);
     mem_slots_init(&c->prefetch_buffers, config->prefetch_buffers);
     mem_slots_init(&c->l2_requests, MEM_HAS_BUG(MEM_BUG_L2_UNBOUNDED) ? 0 : config->l2_requests);
     mem_in_flight_init(&c->arrivals);
-    mem_in_flight_init(&c->writes);
 }
 
 void mem_core_destroy(MemCore *c) {
@@ -21,7 +21,6 @@ void mem_core_destroy(MemCore *c) {
     mem_slots_destroy(&c->prefetch_buffers);
     mem_slots_destroy(&c->l2_requests);
     mem_in_flight_destroy(&c->arrivals);
-    mem_in_flight_destroy(&c->writes);
 }
 
 void mem_core_clear(MemCore *c) {
@@ -39,7 +38,6 @@ void mem_core_clear(MemCore *c) {
     mem_slots_clear(&c->l2_requests);
     c->far_unsent = 0;
     mem_in_flight_clear(&c->arrivals);
-    mem_in_flight_clear(&c->writes);
 }
 
 static void forget_first_load(MemCore *c) {

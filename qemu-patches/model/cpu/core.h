@@ -12,10 +12,14 @@
 #ifndef MODEL_CORE_H
 #define MODEL_CORE_H
 
+#include "../base/counters.h"
 #include "../base/slots.h"
 #include "../config/cpu.h"
 #include "in_flight.h"
 
+/* Successive calls of different cores may go back by so much: QEMU's quantum is far below. What is remembered of what
+ * is under way is remembered for so long, and no result depends on how long that is. */
+#define MEM_CORES_APART_PS 10000000u
 #define MEM_LOADS_UNDER_WAY 512u /* a power of two; one CPU in the place of 26 cores has 26 x 16 reads under way */
 
 typedef struct MemLoadUnderWay {
@@ -29,6 +33,7 @@ typedef struct MemPendingStore {
 } MemPendingStore;
 
 typedef struct MemCore {
+    uint8_t number;
     mem_ps window_ps;
     mem_ps stalled_ps; /* all that the core has waited so far */
     /* Loads under way, in program order: a ring. */
@@ -47,14 +52,21 @@ typedef struct MemCore {
     MemSlots l2_requests;  /* a line that L2 does not have holds one, whoever asks, besides a buffer of those */
     MemInFlight arrivals;  /* prefetched lines on their way */
     uint64_t far_unsent;   /* of those that wait to be sent: lines of devices */
-    MemInFlight writes;    /* written lines whose completion the core may have to wait for */
     mem_ps flushed_ps;     /* when what the latest flush sent, or found under way, is complete */
     mem_ps fence_until_ps; /* when the last write that a fence waits for is complete */
+    mem_ps issued_ps;      /* when the latest operation was issued: it may have to wait for a buffer */
+    mem_ps reached_ps;     /* where the core was then; it has passed nothing later */
+    MemCounters counters;
+    MemCounters ignored; /* where the counts outside the region of interest go */
+    MemCounters *count;  /* one of the two */
+    /* Of the prefetches: asked for before the counters were reset and not sent then; never sent, since power failed. */
+    uint64_t prefetches_before;
+    uint64_t prefetches_lost;
 } MemCore;
 
 void mem_core_init(MemCore *c, const MemCpuConfig *config);
 void mem_core_destroy(MemCore *c);
-/* Nothing is under way any more. */
+/* Nothing is under way any more; what was counted stays. */
 void mem_core_clear(MemCore *c);
 
 /* The core is at `at_ps` by what it knows: when it really is, after it has waited at the end of its window. */

@@ -3,17 +3,25 @@
 
 static uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-void mem_cpu_init(MemCpuCaches *c, const MemCpuConfig *config) {
+void mem_cpu_init(MemCpuCaches *c, const MemCpuConfig *config, const MemCpuCaches *beside) {
     mem_sets_init(&c->l1, &config->l1d);
     mem_sets_init(&c->l2, &config->l2);
-    mem_sets_init(&c->llc, &config->llc);
+    c->owns_llc = !beside;
+    c->has_others = config->cores > 1;
+    if (beside) {
+        c->llc = beside->llc;
+    } else {
+        mem_sets_init(&c->llc, &config->llc);
+    }
     c->line_end = smaller(mem_sets_line_end(&c->l1), smaller(mem_sets_line_end(&c->l2), mem_sets_line_end(&c->llc)));
 }
 
 void mem_cpu_destroy(MemCpuCaches *c) {
     mem_sets_destroy(&c->l1);
     mem_sets_destroy(&c->l2);
-    mem_sets_destroy(&c->llc);
+    if (c->owns_llc) {
+        mem_sets_destroy(&c->llc);
+    }
 }
 
 uint32_t mem_cpu_l1_slots(const MemCpuCaches *c) { return (uint32_t)c->l1.count * c->l1.ways; }
@@ -81,7 +89,14 @@ static void mark_prefetched(const MemSets *llc, uint64_t line) {
     }
 }
 
-static inline void spill_l2(const MemCpuCaches *c, uint64_t set, MemVictim victim, Expected where, MemCpuFetch *fetch) {
+/* Once for a machine of one core, which does not ask what left. */
+#define INLINED static inline __attribute__((always_inline))
+
+INLINED void spill_l2(const MemCpuCaches *c, uint64_t set, MemVictim victim, Expected where, bool others,
+                      MemCpuFetch *fetch) {
+    if (others && victim.tag != MEM_NO_TAG) {
+        fetch->left[fetch->left_count++] = mem_line_of(&c->l2, set, victim.tag);
+    }
     if (victim.dirty) {
         MemPlace p = mem_place_of(&c->llc, mem_line_of(&c->l2, set, victim.tag));
         spill_llc(c, p.number, put_dirty(&c->llc, p, where), fetch);
@@ -131,7 +146,7 @@ void mem_cpu_l1_dirty(MemCpuCaches *c, uint32_t slot) {
     mem_set_at(&c->l1, slot / c->l1.ways)->marks |= MEM_DIRTY << slot % c->l1.ways;
 }
 
-void mem_cpu_fetch(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch *fetch) {
+INLINED void fetch_line(MemCpuCaches *c, uint64_t line, uint64_t victim, bool others, MemCpuFetch *fetch) {
     MemPlace l2 = mem_place_of(&c->l2, line);
     MemVictim l2_victim = {.tag = MEM_NO_TAG};
     uint32_t way;
@@ -139,6 +154,9 @@ void mem_cpu_fetch(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch 
     Taken t = take(&c->l2, l2, NEWEST);
     Expected where = t.hit ? NEWEST : ANYWHERE; /* who is not in a stream misses */
     fetch->victim_count = 0;
+    if (others) {
+        fetch->left_count = 0;
+    }
     fetch->level = MEM_LEVEL_L2;
     if (!t.hit) {
         MemPlace llc = mem_place_of(&c->llc, line);
@@ -150,20 +168,29 @@ void mem_cpu_fetch(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch 
             fetch->level = MEM_LEVEL_MEMORY;
             fill_llc(c, llc, fetch);
         }
-        spill_l2(c, l2.number, l2_victim, ANYWHERE, fetch);
+        spill_l2(c, l2.number, l2_victim, ANYWHERE, others, fetch);
     }
     fetch->dirty = (t.marks & MEM_DIRTY) != 0;
     fetch->prefetched = (t.marks & MEM_PREFETCHED) != 0;
     if (victim != MEM_NO_LINE) {
         MemPlace p = mem_place_of(&c->l2, victim);
-        spill_l2(c, p.number, put_dirty(&c->l2, p, where), where, fetch);
+        spill_l2(c, p.number, put_dirty(&c->l2, p, where), where, others, fetch);
     }
+}
+
+void mem_cpu_fetch(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch *fetch) {
+    fetch_line(c, line, victim, false, fetch);
+}
+
+void mem_cpu_fetch_beside_others(MemCpuCaches *c, uint64_t line, uint64_t victim, MemCpuFetch *fetch) {
+    fetch_line(c, line, victim, true, fetch);
 }
 
 void mem_cpu_prefetch(MemCpuCaches *c, uint64_t line, MemCpuFetch *fetch) {
     MemPlace l2 = mem_place_of(&c->l2, line);
 
     fetch->victim_count = 0;
+    fetch->left_count = 0;
     fetch->level = MEM_LEVEL_L2;
     if (mem_set_find(&c->l2, l2) != MEM_NO_WAY) {
         return;
@@ -177,7 +204,7 @@ void mem_cpu_prefetch(MemCpuCaches *c, uint64_t line, MemCpuFetch *fetch) {
     }
     uint32_t way;
     MemVictim victim = mem_set_fill(&c->l2, l2, t.hit ? t.marks : MEM_PREFETCHED, &way);
-    spill_l2(c, l2.number, victim, NEWEST, fetch);
+    spill_l2(c, l2.number, victim, NEWEST, c->has_others, fetch);
 }
 
 /* ---- Flushes ---- */
@@ -216,16 +243,52 @@ static bool drop(const MemSets *a, uint64_t line) {
     return dirty;
 }
 
-bool mem_cpu_drop(MemCpuCaches *c, uint64_t line, uint32_t *slot) {
+bool mem_cpu_clean_private(MemCpuCaches *c, uint64_t line, uint32_t *slot) {
     *slot = mem_cpu_l1_slot(c, line);
-    bool dirty = drop(&c->l1, line);
-    dirty |= drop(&c->l2, line);
-    return drop(&c->llc, line) || dirty;
+    return clean(&c->l1, line) || clean(&c->l2, line);
 }
 
-typedef void VisitLine(void *opaque, uint64_t line);
+bool mem_cpu_clean_llc(MemCpuCaches *c, uint64_t line) { return clean(&c->llc, line); }
 
-static void visit_dirty(const MemSets *a, VisitLine *visit, void *opaque) {
+bool mem_cpu_drop_private(MemCpuCaches *c, uint64_t line, uint32_t *slot) {
+    *slot = mem_cpu_l1_slot(c, line);
+    bool dirty = drop(&c->l1, line);
+    return drop(&c->l2, line) || dirty;
+}
+
+bool mem_cpu_drop_llc(MemCpuCaches *c, uint64_t line) { return drop(&c->llc, line); }
+
+bool mem_cpu_drop(MemCpuCaches *c, uint64_t line, uint32_t *slot) {
+    bool dirty = mem_cpu_drop_private(c, line, slot);
+    return mem_cpu_drop_llc(c, line) || dirty;
+}
+
+bool mem_cpu_has_private(const MemCpuCaches *c, uint64_t line) {
+    return mem_sets_have(&c->l1, line) || mem_sets_have(&c->l2, line);
+}
+
+static bool is_dirty(const MemSets *a, uint64_t line) {
+    MemPlace p = mem_place_of(a, line);
+    uint32_t way = mem_set_find(a, p);
+    return way != MEM_NO_WAY && (p.set->marks & MEM_DIRTY << way);
+}
+
+bool mem_cpu_is_dirty_private(const MemCpuCaches *c, uint64_t line) {
+    return is_dirty(&c->l1, line) || is_dirty(&c->l2, line);
+}
+
+bool mem_cpu_is_dirty_llc(const MemCpuCaches *c, uint64_t line) { return is_dirty(&c->llc, line); }
+
+bool mem_cpu_has_clean_llc(const MemCpuCaches *c, uint64_t line) {
+    return mem_sets_have(&c->llc, line) && !is_dirty(&c->llc, line);
+}
+
+void mem_cpu_put_dirty_llc(MemCpuCaches *c, uint64_t line, MemCpuFetch *fetch) {
+    MemPlace p = mem_place_of(&c->llc, line);
+    spill_llc(c, p.number, put_dirty(&c->llc, p, ANYWHERE), fetch);
+}
+
+static void visit_dirty(const MemSets *a, MemVisitLine *visit, void *opaque) {
     for (uint64_t number = 0; number < a->count; number++) {
         const MemSet *s = mem_set_at(a, number);
         for (uint32_t dirty = s->marks & (MEM_PREFETCHED - 1); dirty; dirty &= dirty - 1) {
@@ -234,16 +297,38 @@ static void visit_dirty(const MemSets *a, VisitLine *visit, void *opaque) {
     }
 }
 
-void mem_cpu_visit_dirty(const MemCpuCaches *c, void (*visit)(void *opaque, uint64_t line), void *opaque) {
+void mem_cpu_visit_dirty(const MemCpuCaches *c, MemVisitLine *visit, void *opaque) {
     visit_dirty(&c->l1, visit, opaque);
     visit_dirty(&c->l2, visit, opaque);
+}
+
+void mem_cpu_visit_dirty_llc(const MemCpuCaches *c, MemVisitLine *visit, void *opaque) {
     visit_dirty(&c->llc, visit, opaque);
+}
+
+static void visit_held(const MemSets *a, const MemSets *but, MemVisitLine *visit, void *opaque) {
+    for (uint64_t number = 0; number < a->count; number++) {
+        const MemSet *s = mem_set_at(a, number);
+        for (uint32_t way = 0; way < a->ways; way++) {
+            uint64_t line = mem_line_of(a, number, s->tags[way]);
+            if (s->tags[way] != MEM_NO_TAG && !(but && mem_sets_have(but, line))) {
+                visit(opaque, line);
+            }
+        }
+    }
+}
+
+void mem_cpu_visit_private(const MemCpuCaches *c, MemVisitLine *visit, void *opaque) {
+    visit_held(&c->l1, NULL, visit, opaque);
+    visit_held(&c->l2, &c->l1, visit, opaque);
 }
 
 void mem_cpu_clear(MemCpuCaches *c) {
     mem_sets_clear(&c->l1);
     mem_sets_clear(&c->l2);
-    mem_sets_clear(&c->llc);
+    if (c->owns_llc) {
+        mem_sets_clear(&c->llc);
+    }
 }
 
 /* ---- Laws ---- */
@@ -277,13 +362,15 @@ static void look_within(void *opaque, uint64_t line) {
     o->broken |= mem_sets_have(&o->caches->l1, line) || (o->past_l2 && mem_sets_have(&o->caches->l2, line));
 }
 
-/* No line that is dirty in L2 is also in L1; none that is dirty in the LLC is in L1 or L2. */
+/* No line that is dirty in L2 is also in L1; none that is dirty in the LLC is in L1 or L2, unless cores share it. */
 static bool dirty_only_innermost(const MemCpuCaches *c) {
     Outward o = {.caches = c};
 
     visit_dirty(&c->l2, look_within, &o);
     o.past_l2 = true;
-    visit_dirty(&c->llc, look_within, &o);
+    if (!c->has_others) {
+        visit_dirty(&c->llc, look_within, &o);
+    }
     return !o.broken;
 }
 

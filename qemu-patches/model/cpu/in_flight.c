@@ -79,7 +79,7 @@ MemInFlightLine *mem_in_flight_add(MemInFlight *f, uint64_t line, mem_ps asked_p
     return entry(f, f->end++);
 }
 
-MemInFlightLine *mem_in_flight_find(MemInFlight *f, uint64_t line) {
+MemInFlightLine *mem_in_flight_find(const MemInFlight *f, uint64_t line) {
     uint32_t place = f->end > f->first ? *bucket_of(f, line) : NO_ENTRY;
     while (place != NO_ENTRY && f->lines[place].line != line) {
         place = f->lines[place].older;
@@ -106,12 +106,13 @@ void mem_in_flight_sent(MemInFlight *f, MemInFlightLine *line, mem_ps sent_ps, m
     f->unsent_count--;
 }
 
-uint64_t mem_in_flight_count(const MemInFlight *f, mem_ps at_ps) {
+uint64_t mem_in_flight_count(const MemInFlight *f, uint8_t core, mem_ps at_ps) {
     uint64_t count = 0;
 
     for (uint64_t n = f->first; n < f->end; n++) {
         const MemInFlightLine *line = entry(f, n);
-        count += line->arrives_ps != MEM_NOT_SENT && line->asked_ps <= at_ps && line->arrives_ps > at_ps;
+        count += line->arrives_ps != MEM_NOT_SENT && line->core == core && line->asked_ps <= at_ps &&
+                 line->arrives_ps > at_ps;
     }
     return count;
 }

@@ -16,6 +16,7 @@ typedef struct MemInFlightLine {
     mem_ps asked_ps;   /* or, once it is, when it was sent */
     uint32_t older;    /* entry of the same bucket */
     bool far;          /* the caller's: a line of a device */
+    uint8_t core;      /* the caller's: who asked for it */
 } MemInFlightLine;
 
 typedef struct MemInFlight {
@@ -38,11 +39,11 @@ void mem_in_flight_clear(MemInFlight *f);
  */
 MemInFlightLine *mem_in_flight_add(MemInFlight *f, uint64_t line, mem_ps asked_ps, mem_ps arrives_ps, mem_ps now_ps);
 /* The newest entry of a line, or NULL. */
-MemInFlightLine *mem_in_flight_find(MemInFlight *f, uint64_t line);
+MemInFlightLine *mem_in_flight_find(const MemInFlight *f, uint64_t line);
 /* The oldest entry that waits to be sent, or NULL; and it has been sent, or another that waited. */
 MemInFlightLine *mem_in_flight_unsent(MemInFlight *f);
 void mem_in_flight_sent(MemInFlight *f, MemInFlightLine *line, mem_ps sent_ps, mem_ps arrives_ps);
-/* How many had been sent and had not arrived at this instant, of those not forgotten. For tests. */
-uint64_t mem_in_flight_count(const MemInFlight *f, mem_ps at_ps);
+/* How many this core had sent and had not arrived at this instant, of those not forgotten. For tests. */
+uint64_t mem_in_flight_count(const MemInFlight *f, uint8_t core, mem_ps at_ps);
 
 #endif

@@ -27,47 +27,56 @@ static void note_device_read(MemMemory *m, const MemReadTimes *t, mem_ps span_ps
     }
 }
 
-MemRead mem_memory_read_line(MemMemory *m, uint64_t line, mem_ps at_ps, bool demand) {
+static inline void note(MemMemory *m, const MemCore *c, uint64_t line, mem_ps sent_ps, mem_ps arrives_ps) {
+    if (m->core_count > 1) {
+        mem_memory_note_under_way(m, c, line, sent_ps, arrives_ps);
+    }
+}
+
+MemRead mem_memory_read_line(MemMemory *m, MemCore *c, uint64_t line, mem_ps at_ps, bool demand) {
     uint64_t device_line;
     MemDevice *d = mem_memory_route(m, line, &device_line);
     mem_ps looked_up_ps = at_ps + m->llc_ps;
     MemRead r;
 
     if (!d) {
-        r = (MemRead){mem_dram_read(&m->dram, looked_up_ps), &m->count->stall_dram_ps};
-        m->count->dram_reads++;
+        r = (MemRead){mem_dram_read(&m->dram, looked_up_ps), &c->count->stall_dram_ps};
+        c->count->dram_reads++;
         if (demand && m->timed) {
             mem_histogram_add(&m->histograms[MEM_CAUSE_dram], r.done_ps - at_ps);
         }
+        note(m, c, line, at_ps, r.done_ps);
         return r;
     }
     MemReadTimes t = mem_device_read(d, device_line, looked_up_ps);
-    r = (MemRead){t.done_ps, t.hit ? &m->count->stall_cxl_hit_ps : &m->count->stall_cxl_miss_ps};
+    r = (MemRead){t.done_ps, t.hit ? &c->count->stall_cxl_hit_ps : &c->count->stall_cxl_miss_ps};
     if (demand && m->timed) {
         note_device_read(m, &t, r.done_ps - at_ps);
     }
+    note(m, c, line, at_ps, r.done_ps);
     return r;
 }
 
-MemWriteTimes mem_memory_write_line(MemMemory *m, const MemOperation *op, mem_ps at_ps, mem_ps way_ps) {
+MemWriteTimes mem_memory_write_line(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps, mem_ps way_ps) {
     uint64_t device_line;
     MemDevice *d = mem_memory_route(m, op->line, &device_line);
 
     if (!d) {
         mem_ps accepted_ps = mem_dram_write(&m->dram, at_ps + way_ps);
-        m->count->dram_writes++;
+        c->count->dram_writes++;
         return (MemWriteTimes){.taken_ps = accepted_ps, .accepted_ps = accepted_ps, .completed_ps = accepted_ps};
     }
     MemWriteTimes t = mem_device_write(d, device_line, op->byte_mask, at_ps, way_ps);
     if (m->timed) {
-        mem_in_flight_add(&m->core.writes, op->line, at_ps, t.completed_ps, m->reached_ps);
+        mem_in_flight_add(&m->writes, op->line, at_ps, t.completed_ps,
+                          m->core_count == 1 ? c->reached_ps : mem_memory_over_by(m));
     }
     return t;
 }
 
-MemWriteTimes mem_memory_write_ordered(MemMemory *m, const MemOperation *op, mem_ps at_ps) {
-    MemWriteTimes t = mem_memory_write_line(m, op, at_ps, MEM_HAS_BUG(MEM_BUG_WRITE_SKIPS_LLC) ? 0 : m->llc_ps);
+MemWriteTimes mem_memory_write_ordered(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps) {
+    MemWriteTimes t = mem_memory_write_line(m, c, op, at_ps, MEM_HAS_BUG(MEM_BUG_WRITE_SKIPS_LLC) ? 0 : m->llc_ps);
 
-    m->core.fence_until_ps = mem_later(m->core.fence_until_ps, t.completed_ps);
+    c->fence_until_ps = mem_later(c->fence_until_ps, t.completed_ps);
     return t;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Everything behind the CPU's caches: local DRAM, the devices and the windows
- * through which the host sees them, and what the core has under way. All time
+ * through which the host sees them, and what each core has under way. All time
  * passes here; the front (front.c) decides what is asked, this when.
  *
- * operations.c is what each operation waits for, fill_buffers.c the lines that
- * somebody waits for, prefetch_queue.c those that nobody does yet,
- * line_requests.c where a line is read and written, hdm_decoder.c the windows,
- * stall_bound.c what local accesses cost at most, state.c the rest.
+ * coherence.c is what other cores have to do with a request, operations.c what each operation waits for, fill_buffers.c
+ * the lines that somebody waits for, prefetch_queue.c those that nobody does yet, line_requests.c where a line is read
+ * and written, hdm_decoder.c the windows, stall_bound.c what local accesses cost at most, state.c the rest.
  */
 #ifndef MODEL_MEMORY_H
 #define MODEL_MEMORY_H
@@ -31,26 +30,26 @@ typedef struct MemMemory {
     MemWindow windows[MEMSYS_MAX_WINDOWS];
     alignas(64) MemDram dram; /* and what else changes all the time: see front.h */
     MemPowerSupply supply;
-    MemCore core;
+    MemCore *cores[MEMSYS_MAX_CORES]; /* whoever computes has them: mem_memory_add_core() */
+    uint32_t core_count;
+    MemInFlight writes;    /* written lines whose completion a core may have to wait for */
+    MemInFlight under_way; /* lines on their way to a core, with several: another one may want them */
+    mem_ps called_ps;      /* the latest call of any core, of several */
+    mem_ps c2c_configured_ps, upgrade_configured_ps;
+    mem_ps c2c_ps, upgrade_ps; /* 0 outside the region of interest */
     mem_ps llc_configured_ps;
-    mem_ps llc_ps;     /* a miss is known only after the look-up */
-    mem_ps issued_ps;  /* when the latest operation was issued: it may have to wait for a buffer */
-    mem_ps reached_ps; /* where the core was then; it has passed nothing later */
+    mem_ps llc_ps; /* a miss is known only after the look-up */
     bool timed;
-    MemCounters counters; /* but for those that each device counts itself */
-    MemCounters ignored;  /* where the counts outside the region of interest go */
-    MemCounters *count;   /* one of the two */
-    /* Of the prefetches: asked for before the counters were reset and not sent then; never sent, since power failed. */
-    uint64_t prefetches_before;
-    uint64_t prefetches_lost;
     MemHistogram histograms[MEM_CAUSE_COUNT];
 } MemMemory;
 
 void mem_memory_init(MemMemory *m, const MemCpuConfig *cpu);
+/* Before anything else; returns its number. It is initialised here, and destroyed with the memory. */
+uint32_t mem_memory_add_core(MemMemory *m, MemCore *core, const MemCpuConfig *cpu);
 void mem_memory_destroy(MemMemory *m);
 void mem_memory_set_timed(MemMemory *m, bool timed, mem_ps now_ps);
 void mem_memory_reset_counters(MemMemory *m);
-/* Those of the host and of all devices. */
+/* Those of all cores and of all devices. */
 MemCounters mem_memory_counters(const MemMemory *m);
 /* Host power is gone: nothing is under way. */
 void mem_memory_reset_host(MemMemory *m);
@@ -70,10 +69,16 @@ static inline const MemWindow *mem_memory_window(const MemMemory *m, uint64_t hp
 }
 
 /*
- * One operation. Returns for how long the core waits from `at_ps` on; for one
+ * One operation of a core. Returns for how long it waits from `at_ps` on; for one
  * `with_previous`, `at_ps` is ignored and the answer 0.
  */
-mem_ps mem_memory_op(MemMemory *m, const MemOperation *op, mem_ps at_ps);
+mem_ps mem_memory_op(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps);
+
+/* Another core makes this one send what it gathered at `at_ps`: it does not wait. */
+void mem_memory_send_for_other(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps);
+
+/* Whether a line is, at `at_ps`, on its way to another core than this, or waits to be sent for one. */
+bool mem_memory_is_under_way(const MemMemory *m, const MemCore *c, uint64_t line, mem_ps at_ps);
 
 /*
  * For how long the core can be made to wait at most, from `now_ps` on, by so

@@ -54,9 +54,11 @@ void replay_init(Replay *r, const MemTraceSetup *setup, const ReplayConfig *conf
     static const MemCallbacks callbacks = {.line_state = ignore_state};
 
     *r = (Replay){.memory = mem_aligned_alloc(alignof(MemMemory), sizeof(*r->memory)),
+                  .core = mem_calloc(1, sizeof(*r->core)),
                   .now_ps = setup->start_ps,
                   .config = config};
     mem_memory_init(r->memory, &setup->cpu);
+    mem_memory_add_core(r->memory, r->core, &setup->cpu);
     for (uint32_t i = 0; i < setup->device_count; i++) {
         mem_memory_add_device(r->memory, &setup->devices[i], NULL, &callbacks);
     }
@@ -65,6 +67,7 @@ void replay_init(Replay *r, const MemTraceSetup *setup, const ReplayConfig *conf
 void replay_destroy(Replay *r) {
     mem_memory_destroy(r->memory);
     free(r->memory);
+    free(r->core);
     free(r->regions);
 }
 
@@ -162,7 +165,7 @@ static void play_ops(Replay *r, const MemTraceOp *ops, size_t count) {
 
     for (size_t i = 0; i < count; i++) {
         now_ps += ops[i].gap_ps;
-        now_ps += mem_memory_op(r->memory, &ops[i].op, now_ps);
+        now_ps += mem_memory_op(r->memory, r->core, &ops[i].op, now_ps);
     }
     r->now_ps = now_ps;
 }

@@ -41,6 +41,7 @@ typedef struct ReplayConfig {
 
 typedef struct Replay {
     struct MemMemory *memory;
+    struct MemCore *core; /* a trace is of one */
     mem_ps now_ps;
     const ReplayConfig *config;
     ReplayRegion *regions;

@@ -34,6 +34,9 @@ static size_t take(MemTraceReader *r, void *bytes, size_t count) {
 
 static bool check_setup(MemTraceReader *r) {
     const char *fault = memsys_check_cpu(&r->setup.cpu);
+    if (!fault && r->setup.cpu.cores != 1) {
+        fault = "cpu.cores: a trace says of no operation which core's it is, so it is of one core";
+    }
 
     for (uint32_t i = 0; i < r->setup.device_count && !fault; i++) {
         fault = memsys_check_device(&r->setup.devices[i]);

@@ -17,6 +17,7 @@ static const MemCpuConfig cpu = {
     .l1d = {32 << 10, 8, 0},
     .l2 = {1 << 20, 16, 5000},
     .llc = {4 << 20, 16, 20000},
+    .cores = 1,
     .dram_latency_ps = 80000,
     .dram_bandwidth = UINT64_C(20000000000),
     .wc_buffers = 10,
@@ -40,8 +41,9 @@ static const MemDeviceConfig device = {
     .flash_program_ps = 70000000,
 };
 
-static void ignore_drop(void *opaque, uint32_t slot) {
+static void ignore_drop(void *opaque, uint32_t core, uint32_t slot) {
     (void)opaque;
+    (void)core;
     (void)slot;
 }
 
@@ -51,7 +53,7 @@ static double host_seconds(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-typedef mem_ps Access(MemSys *, uint64_t, mem_ps, uint32_t *);
+typedef mem_ps Access(MemSys *, uint32_t, uint64_t, mem_ps, uint32_t *);
 
 /* A walk over `span_bytes` from `base`, again and again. */
 typedef struct Row {
@@ -88,12 +90,12 @@ static bool run(MemSys *m, const Row *row, uint64_t accesses) {
     uint64_t at = 0;
 
     for (uint64_t warm = 0; warm < row->span_bytes; warm += row->stride_bytes) {
-        now_ps += row->access(m, row->base + warm, now_ps, &slot);
+        now_ps += row->access(m, 0, row->base + warm, now_ps, &slot);
     }
     memsys_reset_counters(m);
     double start = host_seconds();
     for (uint64_t i = 0; i < accesses; i++) {
-        now_ps += 1000 + row->access(m, row->base + at, now_ps, &slot);
+        now_ps += 1000 + row->access(m, 0, row->base + at, now_ps, &slot);
         at = at + row->stride_bytes < row->span_bytes ? at + row->stride_bytes : 0;
     }
     double seconds = host_seconds() - start;

@@ -80,14 +80,15 @@ class Values {
 bool is_small(const MemTraceSetup &s) {
     const MemCpuConfig &c = s.cpu;
     const MemDeviceConfig &d = s.devices[0];
-    return c.l1d.size_bytes + c.l2.size_bytes + c.llc.size_bytes < 1 << 20 && d.capacity_bytes <= 1 << 26 &&
+    return c.cores * (c.l1d.size_bytes + c.l2.size_bytes) + c.llc.size_bytes < 1 << 20 && d.capacity_bytes <= 1 << 26 &&
            uint64_t(d.flash_channels) * (d.flash_dies + 1) * (d.flash_planes + 1) < 1 << 12 &&
            d.write_log_bytes < 1 << 20 && d.cache_size_bytes < 1 << 24;
 }
 
 // A memory system of whatever passes the checks can be used, and its laws hold.
 void use(const MemTraceSetup &s) {
-    MemCallbacks callbacks = {nullptr, [](void *, uint32_t) {}, nullptr};
+    auto ignore = [](void *, uint32_t, uint32_t) {};
+    MemCallbacks callbacks = {nullptr, ignore, ignore, nullptr, nullptr};
     MemSys *m = memsys_new(&s.cpu, &callbacks);
     memsys_add_device(m, &s.devices[0], nullptr);
     MemWindow window = {.hpa = UINT64_C(1) << 32, .size_bytes = s.devices[0].capacity_bytes / 64 * 64, .ways = 1};
@@ -95,14 +96,14 @@ void use(const MemTraceSetup &s) {
     memsys_set_timed(m, true);
     mem_ps now = 0;
     for (uint64_t i = 0; i < 64; i++) {
-        uint32_t slot;
+        uint32_t slot, core = uint32_t(i) % s.cpu.cores, other = uint32_t(i * 7) % s.cpu.cores;
         uint64_t line = i * i * 4801 % (s.devices[0].capacity_bytes / 64);
-        now += memsys_store(m, window.hpa + line * 64, now, &slot);
-        now += memsys_load(m, i % 2 ? line * 64 : window.hpa + line % 7 * 64, now, &slot);
-        now += memsys_flush(m, window.hpa + line * 64, MEM_CLWB, now);
+        now += memsys_store(m, core, window.hpa + line * 64, now, &slot);
+        now += memsys_load(m, other, i % 2 ? line * 64 : window.hpa + line % 7 * 64, now, &slot);
+        now += memsys_flush(m, core, window.hpa + line * 64, MEM_CLWB, now);
     }
-    now += memsys_fence(m, MEM_MFENCE, now);
-    now += memsys_barrier(m, now);
+    now += memsys_fence(m, 0, MEM_MFENCE, now);
+    now += memsys_barrier(m, 0, now);
     if (const char *broken = memsys_check_invariants(m)) {
         require(false, broken);
     }

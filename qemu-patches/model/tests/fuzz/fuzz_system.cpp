@@ -7,7 +7,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ByteChoices choices(data, size);
-    std::string difference = run_system_scenario(choices);
+    uint32_t cores = 1 + choices.below(4);
+    std::string difference = run_system_scenario(choices, cores);
     if (!difference.empty()) {
         std::fprintf(stderr, "%s\n", difference.c_str());
         std::abort();

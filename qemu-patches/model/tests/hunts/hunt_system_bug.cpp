@@ -3,5 +3,5 @@
 #include "hunt.h"
 
 int main() {
-    return hunt([](Choices &choices) { return run_system_scenario(choices); }, 400, 600);
+    return hunt([](Choices &choices) { return run_system_scenario(choices, 1); }, 400, 600);
 }

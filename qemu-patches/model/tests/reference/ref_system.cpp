@@ -12,45 +12,198 @@ static constexpr int kStreamStep = 4;
 static constexpr size_t kLoadsUnderWay = 512;
 static const LineBytes kAllBytes = LineBytes().set();
 
-RefSystem::RefSystem(const MemCpuConfig &cpu, const std::vector<MemDeviceConfig> &devices)
-    : cpu_(cpu), windows_(MEMSYS_MAX_WINDOWS), l1_(cpu.l1d), l2_(cpu.l2), llc_(cpu.llc),
-      fill_buffers_(cpu.fill_buffers), prefetch_buffers_(cpu.prefetch_buffers), l2_requests_(cpu.l2_requests),
-      held_until_(cpu.wc_buffers, 0) {
-    for (const MemDeviceConfig &device : devices) {
-        devices_.emplace_back(device, &count_);
-    }
+RefSystem::Core::Core(const MemCpuConfig &cpu)
+    : l1(cpu.l1d), l2(cpu.l2), fill_buffers(cpu.fill_buffers), prefetch_buffers(cpu.prefetch_buffers),
+      l2_requests(cpu.l2_requests), held_until(cpu.wc_buffers, 0) {
     if (cpu.prefetch_streams) {
-        streams_.resize(cpu.prefetch_streams);
+        streams.resize(cpu.prefetch_streams);
     } else if (cpu.overlap == MEM_OVERLAP_STREAMS) {
-        streams_.resize(32);
+        streams.resize(32);
     }
 }
 
-mem_ps RefSystem::enter(mem_ps now) {
-    now_ = std::max(now_, now);
-    at_ = now_;
-    begun_ = false;
-    return now_;
+RefSystem::RefSystem(const MemCpuConfig &cpu, const std::vector<MemDeviceConfig> &devices)
+    : cpu_(cpu), windows_(MEMSYS_MAX_WINDOWS), llc_(cpu.llc) {
+    for (const MemDeviceConfig &device : devices) {
+        devices_.emplace_back(device, &device_count_);
+    }
+    for (uint32_t core = 0; core < cpu.cores; core++) {
+        cores_.emplace_back(cpu);
+        cores_.back().count = &cores_.back().ignored;
+        cores_.back().number = core;
+    }
+    c_ = &cores_[0];
+}
+
+mem_ps RefSystem::enter(uint32_t core, mem_ps now) {
+    c_ = &cores_[core];
+    c_->now = std::max(c_->now, now);
+    c_->at = c_->now;
+    c_->begun = false;
+    return c_->now;
 }
 
 // ---- Waiting ----
 
 void RefSystem::wait(mem_ps until, uint64_t &counter) {
-    if (until > at_) {
-        counter += until - at_;
-        stalled_ += until - at_;
-        at_ = until;
+    if (until > c_->at) {
+        counter += until - c_->at;
+        c_->stalled += until - c_->at;
+        c_->at = until;
     }
 }
 
 // The core waits for each load from when it had computed a window beyond it.
 void RefSystem::catch_up() {
-    for (const Load &l : loads_) {
-        mem_ps full = l.full + stalled_;
-        if (full < at_ && full < l.done) {
-            count_->stall_overlap_ps += l.done - full;
-            stalled_ += l.done - full;
-            at_ += l.done - full;
+    for (const Load &l : c_->loads) {
+        mem_ps full = l.full + c_->stalled;
+        if (full < c_->at && full < l.done) {
+            c_->count->stall_overlap_ps += l.done - full;
+            c_->stalled += l.done - full;
+            c_->at += l.done - full;
+        }
+    }
+}
+
+// What the cores have to do with each other.
+
+std::vector<RefSystem::Core *> RefSystem::others_with(uint64_t line) {
+    std::vector<Core *> holders;
+    for (Core &core : cores_) {
+        if (&core != c_ && (core.l1.find(line) || core.l2.find(line))) {
+            holders.push_back(&core);
+        }
+    }
+    return holders;
+}
+
+bool RefSystem::dirty_in(Core &core, uint64_t line) {
+    Way *l1 = core.l1.find(line), *l2 = core.l2.find(line);
+    return (l1 && l1->dirty) || (l2 && l2->dirty);
+}
+
+bool RefSystem::lose(Core &core, uint64_t line) {
+    bool dirty = dirty_in(core, line);
+    if (core.l1.find(line)) {
+        drop_slot(core, core.l1.slot(line));
+    }
+    core.l1.drop(line);
+    core.l2.drop(line);
+    core.count->invalidations++;
+    return dirty;
+}
+
+bool RefSystem::clean(Core &core, uint64_t line) {
+    bool dirty = dirty_in(core, line);
+    for (Level *level : {&core.l1, &core.l2}) {
+        if (Way *w = level->find(line)) {
+            w->dirty = false;
+        }
+    }
+    return dirty;
+}
+
+// A prefetch of the line that waits to be sent, whosever it is.
+RefSystem::Wanted *RefSystem::unsent(uint64_t line, Core **whose) {
+    for (Core &core : cores_) {
+        auto w =
+            std::find_if(core.wanted.rbegin(), core.wanted.rend(), [line](const Wanted &o) { return o.line == line; });
+        if (w != core.wanted.rend() && !w->arrives) {
+            *whose = &core;
+            return &*w;
+        }
+    }
+    return nullptr;
+}
+
+// The latest request for a line that was sent.
+const RefSystem::UnderWay *RefSystem::under_way(uint64_t line) const {
+    auto u = std::find_if(under_way_.rbegin(), under_way_.rend(), [line](const UnderWay &o) { return o.line == line; });
+    return u == under_way_.rend() ? nullptr : &*u;
+}
+
+bool RefSystem::comes_for_another(uint64_t line) {
+    const UnderWay *sent = under_way(line);
+    Core *whose;
+    if (cores_.size() == 1) {
+        return false;
+    }
+    return (sent && sent->core != c_->number && sent->arrives > c_->now) || (unsent(line, &whose) && whose != c_);
+}
+
+void RefSystem::note_under_way(uint64_t line, mem_ps arrives) {
+    if (timed_) {
+        under_way_.push_back({line, arrives, c_->number});
+    }
+}
+
+// Another core gives the line, or gives it up, as soon as it has it.
+mem_ps RefSystem::given(uint64_t line, mem_ps span) {
+    Core *whose;
+    c_->issued = std::max(c_->fill_buffers.free_from(c_->at), c_->l2_requests.free_from(c_->at));
+    mem_ps there = c_->issued;
+    if (Wanted *w = unsent(line, &whose)) {
+        w->arrives = there = read_memory(line, c_->issued, false).done;
+    } else if (const UnderWay *sent = under_way(line)) {
+        there = std::max(there, sent->arrives);
+    }
+    mem_ps done = there + (timed_ ? span : 0);
+    c_->fill_buffers.take(done);
+    c_->l2_requests.take(done);
+    note_under_way(line, done);
+    return done;
+}
+
+void RefSystem::take_transfer(uint64_t line, bool store, bool independent) {
+    c_->count->transfers++;
+    if (store) {
+        wait_for_store_buffer();
+    }
+    mem_ps there = given(line, cpu_.c2c_ps);
+    if (store) {
+        post_store(line, there, c_->count->stall_cache_ps);
+    } else if (independent) {
+        wait(c_->issued, c_->count->stall_overlap_ps);
+        load_under_way(there);
+    } else {
+        wait(there, c_->count->stall_cache_ps);
+    }
+}
+
+void RefSystem::upgrade(uint64_t line) {
+    c_->count->upgrades++;
+    wait_for_store_buffer();
+    post_store(line, given(line, cpu_.upgrade_ps), c_->count->stall_cache_ps);
+}
+
+// The prefetcher asks no core for a line, and joins no other one's request.
+bool RefSystem::may_prefetch(uint64_t line) {
+    for (const Core &core : cores_) {
+        for (const Buffer &b : core.open) {
+            if (b.line == line) {
+                return false;
+            }
+        }
+    }
+    Way *llc = llc_.find(line);
+    for (Core *other : others_with(line)) {
+        if (dirty_in(*other, line) || !llc || llc->dirty) {
+            return false;
+        }
+    }
+    return !comes_for_another(line);
+}
+
+// What others gather of a line is sent; they do not wait, and their next fence does.
+void RefSystem::send_others_buffers(uint64_t line) {
+    for (Core &core : cores_) {
+        auto b = std::find_if(core.open.begin(), core.open.end(), [line](const Buffer &o) { return o.line == line; });
+        if (&core != c_ && b != core.open.end()) {
+            mem_ps taken;
+            mem_ps completed = write_memory(line, b->bytes, c_->at + (timed_ ? cpu_.llc.latency_ps : 0), &taken, core);
+            core.fence_until = std::max(core.fence_until, completed);
+            core.held_until.push_back(taken);
+            core.open.erase(b);
         }
     }
 }
@@ -58,22 +211,27 @@ void RefSystem::catch_up() {
 // What asks something of memory comes first here, but for what is issued together with the operation before.
 void RefSystem::begin_operation() {
     catch_up();
-    issued_ = at_;
-    begun_ = true;
-    send_prefetches(at_);
+    c_->issued = c_->at;
+    c_->begun = true;
+    Core *self = c_;
+    for (Core &core : cores_) {
+        c_ = &core;
+        send_prefetches(self->at);
+    }
+    c_ = self;
 }
 
 mem_ps RefSystem::loads_done() const {
-    mem_ps done = at_;
-    for (const Load &l : loads_) {
+    mem_ps done = c_->at;
+    for (const Load &l : c_->loads) {
         done = std::max(done, l.done);
     }
     return done;
 }
 
 mem_ps RefSystem::stores_done() const {
-    mem_ps done = at_;
-    for (const Store &s : stores_) {
+    mem_ps done = c_->at;
+    for (const Store &s : c_->stores) {
         done = std::max(done, s.commits);
     }
     return done;
@@ -156,7 +314,7 @@ void RefSystem::spill(Level &level, const Way &victim, std::vector<uint64_t> &vi
         return;
     }
     Way next = level.fill(victim.line, true, false);
-    if (&level == &l2_) {
+    if (&level == &c_->l2) {
         spill(llc_, next, victims);
     } else {
         spill_llc(next, victims);
@@ -177,18 +335,22 @@ RefSystem::Way RefSystem::take(Level &level, uint64_t line) {
 
 // Returns whether it was dirty.
 bool RefSystem::drop(uint64_t line) {
-    if (l1_.find(line)) {
-        drop_slot(l1_.slot(line));
+    bool dirty = false;
+    if (c_->l1.find(line)) {
+        drop_slot(*c_, c_->l1.slot(line));
     }
-    Way l1 = l1_.drop(line), l2 = l2_.drop(line), llc = llc_.drop(line);
-    return l1.dirty || l2.dirty || llc.dirty;
+    Way l1 = c_->l1.drop(line), l2 = c_->l2.drop(line), llc = llc_.drop(line);
+    for (Core *other : others_with(line)) {
+        dirty |= lose(*other, line);
+    }
+    return dirty || l1.dirty || l2.dirty || llc.dirty;
 }
 
 // ---- Streams ----
 
 // Whether a recognised stream of another page has just run out at the edge that this line begins at.
 bool RefSystem::continues_another(Stream &stream, int line) {
-    for (Stream &old : streams_) {
+    for (Stream &old : c_->streams) {
         // Where the line would be if its page followed that of the old stream in its direction.
         int there = line + old.step * int(kPageLines);
         int way = (there - old.last) * old.step;
@@ -203,14 +365,15 @@ bool RefSystem::continues_another(Stream &stream, int line) {
 
 // A miss of L1. Returns whether it continues a stream; `ahead` gets the lines to prefetch.
 bool RefSystem::train(uint64_t line, std::vector<uint64_t> &ahead) {
-    if (streams_.empty()) {
+    if (c_->streams.empty()) {
         return false;
     }
     uint64_t page = line / kPageLines;
     int at = int(line % kPageLines);
-    auto s = std::find_if(streams_.begin(), streams_.end(), [&](const Stream &o) { return o.used && o.page == page; });
-    if (s == streams_.end()) {
-        s = std::min_element(streams_.begin(), streams_.end(),
+    auto s =
+        std::find_if(c_->streams.begin(), c_->streams.end(), [&](const Stream &o) { return o.used && o.page == page; });
+    if (s == c_->streams.end()) {
+        s = std::min_element(c_->streams.begin(), c_->streams.end(),
                              [](const Stream &a, const Stream &b) { return a.last_use < b.last_use; });
         *s = {};
         s->recognised = continues_another(*s, at);
@@ -227,7 +390,7 @@ bool RefSystem::train(uint64_t line, std::vector<uint64_t> &ahead) {
             s->ahead = at;
         }
     }
-    s->last_use = ++misses_;
+    s->last_use = ++c_->misses;
     for (uint32_t i = 0; s->recognised && i < (cpu_.prefetch_streams ? cpu_.prefetch_degree : 0); i++) {
         int next = s->ahead + s->step;
         if (next < 0 || next >= int(kPageLines) || (next - at) * s->step > int(cpu_.prefetch_distance)) {
@@ -276,11 +439,12 @@ RefSystem::MemoryRead RefSystem::read_memory(uint64_t line, mem_ps at, bool dema
         }
     };
     if (!device) {
-        count_->dram_reads++;
+        c_->count->dram_reads++;
         dram_free_ = std::max(dram_free_, looked_up) + (timed_ ? dram_transfer(cpu_) : 0);
         mem_ps done = dram_free_ + (timed_ ? cpu_.dram_latency_ps : 0);
         note(MEM_CAUSE_dram, done - at);
-        return {done, &count_->stall_dram_ps};
+        note_under_way(line, done);
+        return {done, &c_->count->stall_dram_ps};
     }
     RefTimedDevice::Read r = device->read(device_line, looked_up);
     note(r.hit ? MEM_CAUSE_cxl_hit : MEM_CAUSE_cxl_miss, r.done - at);
@@ -294,14 +458,15 @@ RefSystem::MemoryRead RefSystem::read_memory(uint64_t line, mem_ps at, bool dema
         note_some(MEM_CAUSE_program, r.program);
         note_some(MEM_CAUSE_gc, r.gc);
     }
-    return {r.done, r.hit ? &count_->stall_cxl_hit_ps : &count_->stall_cxl_miss_ps};
+    note_under_way(line, r.done);
+    return {r.done, r.hit ? &c_->count->stall_cxl_hit_ps : &c_->count->stall_cxl_miss_ps};
 }
 
 // From behind the LLC. Returns when the host knows that it was accepted; `*taken`: when it has it from the core.
-mem_ps RefSystem::write_memory(uint64_t line, const LineBytes &bytes, mem_ps at, mem_ps *taken) {
+mem_ps RefSystem::write_memory(uint64_t line, const LineBytes &bytes, mem_ps at, mem_ps *taken, const Core &by) {
     auto [device, device_line] = route(line);
     if (!device) {
-        count_->dram_writes++;
+        by.count->dram_writes++;
         dram_free_ = std::max(dram_free_, at) + (timed_ ? dram_transfer(cpu_) : 0);
         *taken = dram_free_;
         return dram_free_;
@@ -316,31 +481,31 @@ mem_ps RefSystem::write_memory(uint64_t line, const LineBytes &bytes, mem_ps at,
 
 // It has the LLC to pass first, and a fence waits for it.
 mem_ps RefSystem::write_from_core(uint64_t line, const LineBytes &bytes, mem_ps at, mem_ps *taken) {
-    mem_ps completed = write_memory(line, bytes, at + (timed_ ? cpu_.llc.latency_ps : 0), taken);
-    fence_until_ = std::max(fence_until_, completed);
+    mem_ps completed = write_memory(line, bytes, at + (timed_ ? cpu_.llc.latency_ps : 0), taken, *c_);
+    c_->fence_until = std::max(c_->fence_until, completed);
     return completed;
 }
 
 // ---- What the core has under way ----
 
 void RefSystem::load_under_way(mem_ps done) {
-    if (done <= at_) {
+    if (done <= c_->at) {
         return;
     }
-    if (loads_.size() >= kLoadsUnderWay) {
-        mem_ps oldest = loads_[loads_.size() - kLoadsUnderWay].done;
-        stalled_ += std::max(oldest, at_) - at_;
-        at_ = std::max(oldest, at_);
+    if (c_->loads.size() >= kLoadsUnderWay) {
+        mem_ps oldest = c_->loads[c_->loads.size() - kLoadsUnderWay].done;
+        c_->stalled += std::max(oldest, c_->at) - c_->at;
+        c_->at = std::max(oldest, c_->at);
     }
-    loads_.push_back({done, at_ - stalled_ + cpu_.overlap_window_ps});
+    c_->loads.push_back({done, c_->at - c_->stalled + cpu_.overlap_window_ps});
 }
 
 // What is demanded of memory has a fill buffer and is a request of L2, until it is there.
 RefSystem::MemoryRead RefSystem::demand(uint64_t line, bool load) {
-    issued_ = std::max(fill_buffers_.free_from(at_), l2_requests_.free_from(at_));
-    MemoryRead r = read_memory(line, issued_, load);
-    fill_buffers_.take(r.done);
-    l2_requests_.take(r.done);
+    c_->issued = std::max(c_->fill_buffers.free_from(c_->at), c_->l2_requests.free_from(c_->at));
+    MemoryRead r = read_memory(line, c_->issued, load);
+    c_->fill_buffers.take(r.done);
+    c_->l2_requests.take(r.done);
     return r;
 }
 
@@ -350,14 +515,14 @@ void RefSystem::load(uint64_t line, bool independent) {
         wait(r.done, *r.stall);
         return;
     }
-    wait(issued_, count_->stall_overlap_ps);
+    wait(c_->issued, c_->count->stall_overlap_ps);
     load_under_way(r.done);
 }
 
 // Stores leave the buffer in program order, so the one that leaves first of a full buffer is `store_buffer` before.
 void RefSystem::wait_for_store_buffer() {
-    if (cpu_.store_buffer && stores_.size() >= cpu_.store_buffer) {
-        wait(stores_[stores_.size() - cpu_.store_buffer].commits, count_->stall_store_ps);
+    if (cpu_.store_buffer && c_->stores.size() >= cpu_.store_buffer) {
+        wait(c_->stores[c_->stores.size() - cpu_.store_buffer].commits, c_->count->stall_store_ps);
     }
 }
 
@@ -365,9 +530,9 @@ void RefSystem::wait_for_store_buffer() {
 void RefSystem::post_store(uint64_t line, mem_ps there, uint64_t &counter) {
     if (!cpu_.store_buffer) {
         wait(there, counter);
-    } else if (there > at_) {
-        mem_ps before = stores_.empty() ? 0 : stores_.back().commits;
-        stores_.push_back({line, std::max(before, there)});
+    } else if (there > c_->at) {
+        mem_ps before = c_->stores.empty() ? 0 : c_->stores.back().commits;
+        c_->stores.push_back({line, std::max(before, there)});
     }
 }
 
@@ -379,74 +544,89 @@ void RefSystem::store(uint64_t line) {
 
 // The first use of a prefetched line.
 void RefSystem::touch(uint64_t line, bool store, bool independent) {
-    count_->prefetches_used++;
     if (store) {
         wait_for_store_buffer();
     }
-    issued_ = at_;
-    mem_ps there = std::max(arrival(line), at_);
+    c_->issued = c_->at;
+    mem_ps there = std::max(arrival(line), c_->at);
     if (store) {
-        post_store(line, there, count_->stall_overlap_ps);
+        post_store(line, there, c_->count->stall_overlap_ps);
     } else if (independent) {
-        wait(issued_, count_->stall_overlap_ps);
+        wait(c_->issued, c_->count->stall_overlap_ps);
         load_under_way(there);
     } else {
-        wait(there, count_->stall_overlap_ps);
+        wait(there, c_->count->stall_overlap_ps);
     }
 }
 
 // ---- Prefetches ----
 
 void RefSystem::send_prefetches(mem_ps until) {
-    for (Wanted &w : wanted_) {
+    for (Wanted &w : c_->wanted) {
         if (w.arrives) {
             continue;
         }
-        mem_ps at = std::max(prefetch_buffers_.free_from(w.asked), l2_requests_.free_from(w.asked));
+        mem_ps at = std::max(c_->prefetch_buffers.free_from(w.asked), c_->l2_requests.free_from(w.asked));
         if (at > until) {
             return;
         }
         w.arrives = read_memory(w.line, at, false).done;
-        prefetch_buffers_.take(*w.arrives);
-        l2_requests_.take(*w.arrives);
+        c_->prefetch_buffers.take(*w.arrives);
+        c_->l2_requests.take(*w.arrives);
     }
 }
 
 void RefSystem::prefetch(uint64_t line) {
     if (!timed_) {
-        read_memory(line, issued_, false);
+        read_memory(line, c_->issued, false);
         return;
     }
-    count_->prefetches++;
-    wanted_.push_back({line, issued_, {}});
-    send_prefetches(issued_);
+    c_->count->prefetches++;
+    c_->wanted.push_back({line, c_->issued, {}});
+    send_prefetches(c_->issued);
 }
 
 // Of the prefetch asked for last; one that still waits for a buffer is demanded now. Until then it has a fill buffer.
 mem_ps RefSystem::arrival(uint64_t line) {
-    auto w = std::find_if(wanted_.rbegin(), wanted_.rend(), [line](const Wanted &o) { return o.line == line; });
-    if (w == wanted_.rend()) {
-        return at_;
-    }
-    if (!w->arrives) {
+    auto w = std::find_if(c_->wanted.rbegin(), c_->wanted.rend(), [line](const Wanted &o) { return o.line == line; });
+    if (w != c_->wanted.rend() && !w->arrives) {
         w->arrives = demand(line, false).done;
-    } else if (*w->arrives > at_) {
-        issued_ = fill_buffers_.free_from(at_);
-        fill_buffers_.take(std::max(*w->arrives, issued_));
-        return std::max(*w->arrives, issued_);
+        return *w->arrives;
     }
-    return *w->arrives;
+    if (w != c_->wanted.rend() && *w->arrives > c_->at) {
+        c_->issued = c_->fill_buffers.free_from(c_->at);
+        c_->fill_buffers.take(std::max(*w->arrives, c_->issued));
+        return std::max(*w->arrives, c_->issued);
+    }
+    return cores_.size() > 1 ? joined(line) : c_->at;
+}
+
+// Of a line that another core asked for.
+mem_ps RefSystem::joined(uint64_t line) {
+    Core *whose;
+    if (Wanted *w = unsent(line, &whose)) {
+        w->arrives = demand(line, false).done;
+        return *w->arrives;
+    }
+    const UnderWay *sent = under_way(line);
+    if (!sent || sent->arrives <= c_->at) {
+        return c_->at;
+    }
+    mem_ps arrives = sent->arrives;
+    c_->issued = c_->fill_buffers.free_from(c_->at);
+    c_->fill_buffers.take(std::max(arrives, c_->issued));
+    return std::max(arrives, c_->issued);
 }
 
 // ---- Loads and stores ----
 
 void RefSystem::evict(const std::vector<uint64_t> &victims) {
     for (uint64_t line : victims) {
-        if (!begun_) {
+        if (!c_->begun) {
             begin_operation();
         }
         mem_ps taken;
-        write_memory(line, kAllBytes, issued_, &taken);
+        write_memory(line, kAllBytes, c_->issued, &taken, *c_);
     }
 }
 
@@ -456,15 +636,23 @@ void RefSystem::miss(uint64_t line, bool store, const Found &found, const std::v
     bool goes_on = store ? cpu_.store_buffer != 0
                          : cpu_.overlap == MEM_OVERLAP_ALL || (cpu_.overlap == MEM_OVERLAP_STREAMS && continues);
 
-    count_->l1_misses++;
-    count_->l2_misses += found.where != Found::kL2;
-    count_->llc_misses += found.where == Found::kMemory;
-    count_->stream_loads += !store && goes_on;
-    begun_ = false;
-    if (found.where == Found::kMemory || found.prefetched) {
+    c_->count->l1_misses++;
+    c_->count->l2_misses += found.where != Found::kL2;
+    c_->count->llc_misses += found.where == Found::kMemory && !found.given;
+    c_->count->stream_loads += !store && goes_on;
+    bool own_now = store && found.others && !found.given;
+    bool joins = !found.given && !own_now && !found.prefetched && found.where == Found::kLlc && comes_for_another(line);
+    c_->begun = false;
+    c_->count->prefetches_used += found.prefetched;
+    if (found.where == Found::kMemory || found.prefetched || found.given || own_now || joins) {
         begin_operation();
     }
-    if (found.where != Found::kMemory && found.prefetched) {
+    if (found.given) {
+        take_transfer(line, store, goes_on);
+    } else if (own_now) {
+        upgrade(line);
+    } else if (found.where != Found::kMemory && (found.prefetched || joins)) {
+        c_->count->joins += joins;
         touch(line, store, goes_on);
     } else if (found.where == Found::kMemory && store) {
         this->store(line);
@@ -473,7 +661,7 @@ void RefSystem::miss(uint64_t line, bool store, const Found &found, const std::v
     }
     evict(victims);
     for (uint64_t next : ahead) {
-        if (l2_.find(next) || find_buffer(next) != open_.end()) {
+        if (c_->l2.find(next) || !may_prefetch(next)) {
             continue;
         }
         std::vector<uint64_t> pushed_out;
@@ -481,89 +669,125 @@ void RefSystem::miss(uint64_t line, bool store, const Found &found, const std::v
         if (!in_llc.used) {
             spill_llc(llc_.fill(next, false, false), pushed_out);
         }
-        spill(llc_, l2_.fill(next, in_llc.dirty, !in_llc.used || in_llc.prefetched), pushed_out);
+        spill(llc_, c_->l2.fill(next, in_llc.dirty, !in_llc.used || in_llc.prefetched), pushed_out);
         if (!in_llc.used) {
-            if (!begun_) {
+            if (!c_->begun) {
                 begin_operation();
             }
             prefetch(next);
         }
         evict(pushed_out);
     }
-    if (found.where != Found::kMemory && !goes_on && timed_) {
+    if (found.where != Found::kMemory && !found.given && !goes_on && timed_) {
         mem_ps latency = found.where == Found::kL2 ? cpu_.l2.latency_ps : cpu_.llc.latency_ps;
-        count_->stall_cache_ps += latency;
-        at_ += latency;
+        c_->count->stall_cache_ps += latency;
+        c_->at += latency;
     }
 }
 
-mem_ps RefSystem::access(uint64_t hpa, bool store, mem_ps now, uint32_t *slot) {
+mem_ps RefSystem::access(uint32_t core, uint64_t hpa, bool store, mem_ps now, uint32_t *slot) {
     uint64_t line = hpa / kLine;
-    enter(now);
-    (store ? count_->stores : count_->loads)++;
-    if (auto buffer = find_buffer(line); buffer != open_.end()) {
+    enter(core, now);
+    (store ? c_->count->stores : c_->count->loads)++;
+    send_others_buffers(line);
+    if (auto buffer = find_buffer(line); buffer != c_->open.end()) {
         send_buffer(buffer);
     }
-    if (Way *w = l1_.find(line)) {
-        w->dirty |= store;
-        *slot = l1_.slot(line);
-        return at_ - now_;
+    std::vector<Core *> others = others_with(line);
+    if (Way *w = c_->l1.find(line)) {
+        *slot = c_->l1.slot(line);
+        if (store && !w->dirty) {
+            w->dirty = true;
+            if (Way *llc = llc_.find(line)) {
+                llc->dirty = false;
+            }
+            for (Core *other : others) {
+                lose(*other, line);
+            }
+            if (!others.empty()) {
+                begin_operation();
+                upgrade(line);
+            }
+        }
+        return c_->at - c_->now;
+    }
+    Way pushed_out = c_->l1.fill(line, store, false, slot);
+    if (pushed_out.used) {
+        drop_slot(*c_, *slot);
+    }
+    bool was_dirty = false; // in another core
+    for (Core *other : others) {
+        if (store) {
+            was_dirty |= lose(*other, line);
+        } else if (dirty_in(*other, line)) {
+            was_dirty = clean(*other, line);
+            if (other->l1.find(line)) {
+                shared.push_back({other->number, other->l1.slot(line)});
+            }
+        }
     }
     std::vector<uint64_t> victims;
-    Way in_l2 = take(l2_, line), in_llc, pushed_out;
+    Way in_l2 = take(c_->l2, line), in_llc;
     if (!in_l2.used) {
         in_llc = take(llc_, line);
         if (!in_llc.used) {
             spill_llc(llc_.fill(line, false, false), victims);
         }
-        spill(llc_, l2_.fill(line, false, false), victims);
+        spill(llc_, c_->l2.fill(line, false, false), victims);
     }
-    pushed_out = l1_.fill(line, in_l2.dirty || in_llc.dirty || store, false, slot);
-    if (pushed_out.used) {
-        drop_slot(*slot);
+    bool dirty = in_l2.dirty || in_llc.dirty || was_dirty;
+    c_->l1.find(line)->dirty |= dirty && others.empty();
+    spill(c_->l2, pushed_out, victims);
+    if (store) {
+        if (Way *llc = llc_.find(line)) {
+            llc->dirty = false;
+        }
+    } else if (dirty && !others.empty()) { // the LLC has it for all who share it
+        spill(llc_, {true, true, false, line}, victims);
     }
-    spill(l2_, pushed_out, victims);
     auto where = in_l2.used ? Found::kL2 : in_llc.used ? Found::kLlc : Found::kMemory;
-    miss(line, store, {where, in_l2.prefetched || in_llc.prefetched}, victims);
-    return at_ - now_;
+    bool given = was_dirty || (!others.empty() && where == Found::kMemory);
+    miss(line, store, {where, in_l2.prefetched || in_llc.prefetched, !others.empty(), given}, victims);
+    return c_->at - c_->now;
 }
 
 // ---- Non-temporal stores ----
 
 std::list<RefSystem::Buffer>::iterator RefSystem::find_buffer(uint64_t line) {
-    return std::find_if(open_.begin(), open_.end(), [line](const Buffer &b) { return b.line == line; });
+    return std::find_if(c_->open.begin(), c_->open.end(), [line](const Buffer &b) { return b.line == line; });
 }
 
 void RefSystem::send_buffer(std::list<Buffer>::iterator buffer) {
     mem_ps taken;
     begin_operation();
-    write_from_core(buffer->line, buffer->bytes, at_, &taken);
-    held_until_.push_back(taken);
-    open_.erase(buffer);
+    write_from_core(buffer->line, buffer->bytes, c_->at, &taken);
+    c_->held_until.push_back(taken);
+    c_->open.erase(buffer);
 }
 
 void RefSystem::send_all_buffers() {
-    while (!open_.empty()) {
-        send_buffer(open_.begin());
+    while (!c_->open.empty()) {
+        send_buffer(c_->open.begin());
     }
 }
 
-mem_ps RefSystem::nt_store(uint64_t hpa, uint32_t size, mem_ps now) {
+mem_ps RefSystem::nt_store(uint32_t core, uint64_t hpa, uint32_t size, mem_ps now) {
     uint64_t line = hpa / kLine;
-    enter(now);
-    count_->nt_stores++;
-    if (find_buffer(line) == open_.end()) {
+    enter(core, now);
+    c_->count->nt_stores++;
+    if (find_buffer(line) == c_->open.end()) {
+        send_others_buffers(line);
         if (drop(line)) {
             write_back(line);
         }
-        if (held_until_.empty()) {
-            send_buffer(open_.begin());
+        if (c_->held_until.empty()) {
+            send_buffer(c_->open.begin());
         }
         begin_operation();
-        auto first = std::min_element(held_until_.begin(), held_until_.end());
-        wait(*first, count_->stall_fence_ps);
-        held_until_.erase(first);
-        open_.push_back({line, {}});
+        auto first = std::min_element(c_->held_until.begin(), c_->held_until.end());
+        wait(*first, c_->count->stall_fence_ps);
+        c_->held_until.erase(first);
+        c_->open.push_back({line, {}});
     }
     auto buffer = find_buffer(line);
     for (uint64_t i = 0; i < size; i++) {
@@ -572,7 +796,7 @@ mem_ps RefSystem::nt_store(uint64_t hpa, uint32_t size, mem_ps now) {
     if (buffer->bytes.all()) {
         send_buffer(buffer);
     }
-    return at_ - now_;
+    return c_->at - c_->now;
 }
 
 // ---- Flushes and fences ----
@@ -581,26 +805,38 @@ mem_ps RefSystem::nt_store(uint64_t hpa, uint32_t size, mem_ps now) {
 void RefSystem::write_back(uint64_t line) {
     mem_ps taken;
     begin_operation();
-    mem_ps committed = at_;
-    for (const Store &s : stores_) {
+    mem_ps committed = c_->at;
+    for (const Store &s : c_->stores) {
         committed = s.line == line ? std::max(committed, s.commits) : committed;
     }
-    flushed_ = write_from_core(line, kAllBytes, committed, &taken);
+    if (const UnderWay *sent = under_way(line); sent && sent->core != c_->number) {
+        committed = std::max(committed, sent->arrives);
+    }
+    c_->flushed = write_from_core(line, kAllBytes, committed, &taken);
 }
 
-mem_ps RefSystem::flush(uint64_t hpa, MemFlushKind kind, mem_ps now) {
+mem_ps RefSystem::flush(uint32_t core, uint64_t hpa, MemFlushKind kind, mem_ps now) {
     uint64_t line = hpa / kLine;
     bool dirty = false;
-    enter(now);
-    count_->flushes++;
-    if (auto buffer = find_buffer(line); buffer != open_.end()) {
+    enter(core, now);
+    c_->count->flushes++;
+    send_others_buffers(line);
+    if (auto buffer = find_buffer(line); buffer != c_->open.end()) {
         send_buffer(buffer);
     }
     if (kind == MEM_CLWB && cpu_.clwb_keeps_line) {
-        if (Way *w = l1_.find(line); w && w->dirty) {
-            drop_slot(l1_.slot(line));
+        if (Way *w = c_->l1.find(line); w && w->dirty) {
+            drop_slot(*c_, c_->l1.slot(line));
         }
-        for (Level *level : {&l1_, &l2_, &llc_}) {
+        for (Core *other : others_with(line)) {
+            if (clean(*other, line)) {
+                dirty = true;
+                if (other->l1.find(line)) {
+                    drop_slot(*other, other->l1.slot(line));
+                }
+            }
+        }
+        for (Level *level : {&c_->l1, &c_->l2, &llc_}) {
             if (Way *w = level->find(line)) {
                 dirty |= w->dirty;
                 w->dirty = false;
@@ -615,45 +851,48 @@ mem_ps RefSystem::flush(uint64_t hpa, MemFlushKind kind, mem_ps now) {
         begin_operation();
         auto last =
             std::find_if(written_.rbegin(), written_.rend(), [line](const Written &w) { return w.line == line; });
-        flushed_ = last == written_.rend() ? at_ : std::max(at_, last->completed);
-        fence_until_ = std::max(fence_until_, flushed_);
+        c_->flushed = last == written_.rend() ? c_->at : std::max(c_->at, last->completed);
+        c_->fence_until = std::max(c_->fence_until, c_->flushed);
     }
     if (kind == MEM_CLFLUSH) {
         begin_operation();
-        wait_fence(flushed_);
+        wait_fence(c_->flushed);
     }
-    return at_ - now_;
+    return c_->at - c_->now;
 }
 
 void RefSystem::wait_fence(mem_ps until) {
     if (timed_) {
-        spans_[MEM_CAUSE_fence].add(std::max(until, at_) - at_);
+        spans_[MEM_CAUSE_fence].add(std::max(until, c_->at) - c_->at);
     }
-    wait(until, count_->stall_fence_ps);
+    wait(until, c_->count->stall_fence_ps);
 }
 
-mem_ps RefSystem::fence(MemFenceKind kind, mem_ps now) {
-    enter(now);
-    if (kind == MEM_SFENCE || kind == MEM_MFENCE) {
-        count_->fences++;
+mem_ps RefSystem::fence(uint32_t core, MemFenceKind kind, mem_ps now) {
+    enter(core, now);
+    if (kind != MEM_LFENCE && kind != MEM_SERIALIZE) {
+        c_->count->fences++;
         send_all_buffers();
     }
     begin_operation();
-    mem_ps until = at_;
+    mem_ps until = c_->at;
     if (kind != MEM_SFENCE) {
         until = std::max(until, loads_done());
     }
     if (kind != MEM_LFENCE) {
         until = std::max(until, stores_done());
     }
-    if (kind == MEM_SFENCE || kind == MEM_MFENCE) {
-        until = std::max(until, fence_until_);
+    if (kind != MEM_LFENCE && kind != MEM_SERIALIZE) {
+        until = std::max(until, c_->fence_until);
     }
     wait_fence(until);
-    return at_ - now_;
+    if (kind == MEM_LOCKED && timed_) {
+        c_->at += cpu_.lock_ps;
+    }
+    return c_->at - c_->now;
 }
 
-mem_ps RefSystem::instruction(MemInsn insn, mem_ps now) {
+mem_ps RefSystem::instruction(uint32_t core, MemInsn insn, mem_ps now) {
     const std::map<MemInsn, mem_ps> costs = {
         {MEM_INSN_CPUID, cpu_.cpuid_ps},     {MEM_INSN_RDMSR, cpu_.rdmsr_ps},
         {MEM_INSN_WRMSR, cpu_.wrmsr_ps},     {MEM_INSN_MOV_CR, cpu_.mov_cr_ps},
@@ -662,65 +901,78 @@ mem_ps RefSystem::instruction(MemInsn insn, mem_ps now) {
         {MEM_INSN_IRET, cpu_.iret_ps},       {MEM_INSN_RDTSC, cpu_.rdtsc_ps},
         {MEM_INSN_WBINVD, cpu_.wbinvd_ps},   {MEM_INSN_WRMSR_RELAXED, cpu_.wrmsr_ps},
     };
-    enter(now);
+    enter(core, now);
     if (!std::set{MEM_INSN_RDMSR, MEM_INSN_RDTSC, MEM_INSN_WRMSR_RELAXED}.contains(insn)) {
         send_all_buffers();
         begin_operation();
-        wait_fence(std::max({at_, loads_done(), stores_done()}));
+        wait_fence(std::max({c_->at, loads_done(), stores_done()}));
     }
-    return at_ - now_ + (timed_ ? costs.at(insn) : 0);
+    return c_->at - c_->now + (timed_ ? costs.at(insn) : 0);
 }
 
-mem_ps RefSystem::barrier(mem_ps now) {
-    enter(now);
+mem_ps RefSystem::barrier(uint32_t core, mem_ps now) {
+    enter(core, now);
     begin_operation();
-    mem_ps until = at_;
+    mem_ps until = c_->at;
     for (RefTimedDevice &device : devices_) {
-        until = std::max(until, device.barrier(at_));
+        until = std::max(until, device.barrier(c_->at));
     }
-    wait(timed_ ? until : at_, count_->stall_fence_ps);
-    return at_ - now_;
+    wait(timed_ ? until : c_->at, c_->count->stall_fence_ps);
+    return c_->at - c_->now;
 }
 
-// L1, L2, LLC, each by set and way.
+// Of each core L1, then L2; the LLC; each by set and way.
 void RefSystem::empty_caches() {
     send_all_buffers();
-    for (Level *level : {&l1_, &l2_, &llc_}) {
-        for (const Set &set : level->sets) {
-            for (const Way &w : set.ways) {
-                if (w.dirty) {
-                    write_back(w.line);
-                }
-            }
+    for (Core &core : cores_) {
+        while (!core.open.empty()) {
+            send_others_buffers(core.open.front().line);
         }
     }
+    for (Core &core : cores_) {
+        write_back_level(core.l1);
+        write_back_level(core.l2);
+    }
+    write_back_level(llc_);
     forget_all();
 }
 
-void RefSystem::forget_all() {
-    for (const Set &set : l1_.sets) {
+void RefSystem::write_back_level(const Level &level) {
+    for (const Set &set : level.sets) {
         for (const Way &w : set.ways) {
-            if (w.used) {
-                drop_slot(l1_.slot(w.line));
+            if (w.dirty) {
+                write_back(w.line);
             }
         }
     }
-    l1_ = Level(cpu_.l1d);
-    l2_ = Level(cpu_.l2);
+}
+
+void RefSystem::forget_all() {
+    for (Core &core : cores_) {
+        for (const Set &set : core.l1.sets) {
+            for (const Way &w : set.ways) {
+                if (w.used) {
+                    drop_slot(core, core.l1.slot(w.line));
+                }
+            }
+        }
+        core.l1 = Level(cpu_.l1d);
+        core.l2 = Level(cpu_.l2);
+    }
     llc_ = Level(cpu_.llc);
 }
 
-mem_ps RefSystem::wbinvd(mem_ps now) {
-    enter(now);
+mem_ps RefSystem::wbinvd(uint32_t core, mem_ps now) {
+    enter(core, now);
     empty_caches();
-    count_->fences++;
+    c_->count->fences++;
     begin_operation();
-    wait_fence(std::max({loads_done(), stores_done(), fence_until_}));
-    return at_ - now_;
+    wait_fence(std::max({loads_done(), stores_done(), c_->fence_until}));
+    return c_->at - c_->now;
 }
 
 void RefSystem::map_window(uint32_t index, const MemWindow &window, mem_ps now) {
-    enter(now);
+    enter(0, now);
     empty_caches();
     windows_[index] = window;
 }
@@ -728,49 +980,93 @@ void RefSystem::map_window(uint32_t index, const MemWindow &window, mem_ps now) 
 // ---- Modes ----
 
 void RefSystem::nothing_under_way() {
-    loads_.clear();
-    stores_.clear();
-    wanted_.clear();
+    for (Core &core : cores_) {
+        core.loads.clear();
+        core.stores.clear();
+        core.wanted.clear();
+        core.fill_buffers = RefPlaces(cpu_.fill_buffers);
+        core.prefetch_buffers = RefPlaces(cpu_.prefetch_buffers);
+        core.l2_requests = RefPlaces(cpu_.l2_requests);
+        core.flushed = core.fence_until = 0;
+    }
     written_.clear();
-    fill_buffers_ = RefPlaces(cpu_.fill_buffers);
-    prefetch_buffers_ = RefPlaces(cpu_.prefetch_buffers);
-    l2_requests_ = RefPlaces(cpu_.l2_requests);
-    dram_free_ = flushed_ = fence_until_ = 0;
+    under_way_.clear();
+    dram_free_ = 0;
+}
+
+// When some core may go on, which is not before the latest call.
+mem_ps RefSystem::time_now() const {
+    mem_ps called = 0, goes_on = UINT64_MAX;
+    for (const Core &core : cores_) {
+        called = std::max(called, core.now);
+        goes_on = std::min(goes_on, core.at);
+    }
+    return std::max(called, goes_on);
 }
 
 void RefSystem::set_timed(bool timed) {
     if (timed == timed_) {
         return;
     }
-    enter(at_);
-    for (Wanted &w : wanted_) { // those that wait for a buffer go out without one
-        if (!w.arrives) {
-            w.arrives = read_memory(w.line, now_, false).done;
+    mem_ps now = time_now();
+    if (cores_.size() == 1) {
+        enter(0, now);
+    }
+    for (Core &core : cores_) {
+        c_ = &core;
+        for (Wanted &w : core.wanted) { // those that wait for a buffer go out without one
+            if (!w.arrives) {
+                w.arrives = read_memory(w.line, now, false).done;
+            }
         }
     }
     for (RefTimedDevice &device : devices_) {
-        device.set_timed(timed, now_);
+        device.set_timed(timed, now);
     }
     timed_ = timed;
-    count_ = timed ? &counters_ : &ignored_;
+    for (Core &core : cores_) {
+        core.count = timed ? &core.counters : &core.ignored;
+        core.held_until.assign(core.held_until.size(), 0);
+    }
+    device_count_ = timed ? &device_counters_ : &device_ignored_;
     nothing_under_way();
-    held_until_.assign(held_until_.size(), 0);
 }
 
 void RefSystem::power(bool cut, mem_ps now) {
-    enter(now);
+    for (const Core &core : cores_) {
+        now = std::max(now, core.now);
+    }
+    if (cores_.size() == 1) {
+        enter(0, now);
+    }
     forget_all();
-    open_.clear();
+    for (Core &core : cores_) {
+        core.open.clear();
+        core.held_until.assign(cpu_.wc_buffers, 0);
+    }
     nothing_under_way();
-    held_until_.assign(cpu_.wc_buffers, 0);
     for (RefTimedDevice &device : devices_) {
-        cut ? device.power_cut(now_) : device.power_off(now_);
+        cut ? device.power_cut(now) : device.power_off(now);
     }
 }
 
 void RefSystem::reset_counters() {
-    counters_ = {};
+    for (Core &core : cores_) {
+        core.counters = {};
+    }
+    device_counters_ = {};
     for (RefSpans &s : spans_) {
         s = {};
     }
+}
+
+MemCounters RefSystem::counters() const {
+    MemCounters sum = device_counters_;
+    for (const Core &core : cores_) {
+#define X(field, what) sum.field += core.counters.field;
+        MEM_COUNTERS(X)
+        MEM_COHERENCE_COUNTERS(X)
+#undef X
+    }
+    return sum;
 }

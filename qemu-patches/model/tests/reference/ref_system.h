@@ -10,23 +10,25 @@ class RefSystem {
   public:
     RefSystem(const MemCpuConfig &cpu, const std::vector<MemDeviceConfig> &devices);
 
-    mem_ps access(uint64_t hpa, bool store, mem_ps now, uint32_t *slot);
-    mem_ps nt_store(uint64_t hpa, uint32_t size, mem_ps now);
-    mem_ps flush(uint64_t hpa, MemFlushKind kind, mem_ps now);
-    mem_ps fence(MemFenceKind kind, mem_ps now);
-    mem_ps instruction(MemInsn insn, mem_ps now);
-    mem_ps barrier(mem_ps now);
-    mem_ps wbinvd(mem_ps now);
+    mem_ps access(uint32_t core, uint64_t hpa, bool store, mem_ps now, uint32_t *slot);
+    mem_ps nt_store(uint32_t core, uint64_t hpa, uint32_t size, mem_ps now);
+    mem_ps flush(uint32_t core, uint64_t hpa, MemFlushKind kind, mem_ps now);
+    mem_ps fence(uint32_t core, MemFenceKind kind, mem_ps now);
+    mem_ps instruction(uint32_t core, MemInsn insn, mem_ps now);
+    mem_ps barrier(uint32_t core, mem_ps now);
+    mem_ps wbinvd(uint32_t core, mem_ps now);
     void map_window(uint32_t index, const MemWindow &window, mem_ps now);
     void set_timed(bool timed);
     void reconfigure(uint32_t device, const MemDeviceConfig &config) { devices_[device].reconfigure(config); }
     void power(bool cut, mem_ps now);
     void reset_counters();
 
-    mem_ps resumes() const { return at_; } // when the core goes on after the latest call
-    const MemCounters &counters() const { return counters_; }
+    mem_ps resumes(uint32_t core) const { return cores_[core].at; } // when it goes on after its latest call
+    MemCounters counters() const;
+    const MemCounters &core_counters(uint32_t core) const { return cores_[core].counters; }
     const RefSpans &spans(unsigned cause) const { return spans_[cause]; }
-    std::vector<uint32_t> dropped; // slots, since the caller cleared it
+    // Slots of cores, since the caller cleared them.
+    std::vector<std::pair<uint32_t, uint32_t>> dropped, shared;
 
   private:
     // ---- Caches ----
@@ -56,6 +58,7 @@ class RefSystem {
     struct Found {
         enum { kL1, kL2, kLlc, kMemory } where;
         bool prefetched;
+        bool others, given; // other cores have it; one of them gives it
     };
     // ---- Streams ----
     struct Stream {
@@ -89,15 +92,38 @@ class RefSystem {
         uint64_t *stall;
     };
 
-    mem_ps enter(mem_ps now);
+    // One core: what it has for itself.
+    struct Core {
+        explicit Core(const MemCpuConfig &cpu);
+        uint32_t number = 0;
+        Level l1, l2;
+        std::vector<Stream> streams;
+        uint64_t misses = 0;
+        mem_ps now = 0;     // of the latest call
+        mem_ps at = 0;      // where the core is, within a call and after it
+        mem_ps issued = 0;  // when what comes with the latest operation is issued
+        bool begun = false; // an access has asked something of memory
+        mem_ps stalled = 0; // all waits so far
+        std::vector<Load> loads;
+        std::vector<Store> stores;
+        std::vector<Wanted> wanted;
+        RefPlaces fill_buffers, prefetch_buffers, l2_requests;
+        std::list<Buffer> open;         // oldest first
+        std::vector<mem_ps> held_until; // of the WC buffers that are not open
+        mem_ps flushed = 0, fence_until = 0;
+        MemCounters counters = {}, ignored = {};
+        MemCounters *count = nullptr;
+    };
+    mem_ps enter(uint32_t core, mem_ps now);
     void wait(mem_ps until, uint64_t &counter);
     void catch_up();
     void begin_operation();
+    mem_ps time_now() const;
 
     void spill(Level &level, const Way &victim, std::vector<uint64_t> &victims);
     void spill_llc(const Way &victim, std::vector<uint64_t> &victims);
     Way take(Level &level, uint64_t line);
-    void drop_slot(uint32_t slot) { dropped.push_back(slot); }
+    void drop_slot(const Core &core, uint32_t slot) { dropped.push_back({core.number, slot}); }
     bool drop(uint64_t line);
 
     bool train(uint64_t line, std::vector<uint64_t> &ahead);
@@ -105,7 +131,8 @@ class RefSystem {
 
     std::pair<RefTimedDevice *, uint64_t> route(uint64_t line);
     MemoryRead read_memory(uint64_t line, mem_ps at, bool demand);
-    mem_ps write_memory(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at, mem_ps *taken);
+    mem_ps write_memory(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at, mem_ps *taken,
+                        const Core &by);
     mem_ps write_from_core(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at, mem_ps *taken);
 
     void miss(uint64_t line, bool store, const Found &found, const std::vector<uint64_t> &victims);
@@ -120,6 +147,8 @@ class RefSystem {
     void prefetch(uint64_t line);
     void send_prefetches(mem_ps until);
     mem_ps arrival(uint64_t line);
+    void take_transfer(uint64_t line, bool store, bool independent);
+    void upgrade(uint64_t line);
     void write_back(uint64_t line);
     void send_buffer(std::list<Buffer>::iterator buffer);
     void send_all_buffers();
@@ -128,33 +157,41 @@ class RefSystem {
     mem_ps loads_done() const;
     mem_ps stores_done() const;
     void empty_caches();
+    void write_back_level(const Level &level);
     void forget_all();
     void nothing_under_way();
+
+    struct UnderWay { // a line that a core asked for
+        uint64_t line;
+        mem_ps arrives;
+        uint32_t core;
+    };
+
+    // What the other cores have to do with an access.
+    std::vector<Core *> others_with(uint64_t line);
+    bool dirty_in(Core &core, uint64_t line);
+    bool lose(Core &core, uint64_t line);  // returns whether it was dirty
+    bool clean(Core &core, uint64_t line); // the same
+    Wanted *unsent(uint64_t line, Core **whose);
+    const UnderWay *under_way(uint64_t line) const;
+    bool comes_for_another(uint64_t line);
+    void note_under_way(uint64_t line, mem_ps arrives);
+    mem_ps given(uint64_t line, mem_ps span);
+    mem_ps joined(uint64_t line);
+    bool may_prefetch(uint64_t line);
+    void send_others_buffers(uint64_t line);
 
     MemCpuConfig cpu_;
     bool timed_ = false;
     std::deque<RefTimedDevice> devices_;
     std::vector<MemWindow> windows_;
-
-    Level l1_, l2_, llc_;
-    std::vector<Stream> streams_;
-    uint64_t misses_ = 0;
-
-    mem_ps now_ = 0;     // of the latest call
-    mem_ps at_ = 0;      // where the core is, within a call and after it
-    mem_ps issued_ = 0;  // when what comes with the latest operation is issued
-    bool begun_ = false; // an access has asked something of memory
-    mem_ps stalled_ = 0; // all waits so far
-    std::vector<Load> loads_;
-    std::vector<Store> stores_;
-    std::vector<Wanted> wanted_;
+    Level llc_;
+    std::deque<Core> cores_;
+    Core *c_; // of the call
+    std::vector<UnderWay> under_way_;
     std::vector<Written> written_;
-    RefPlaces fill_buffers_, prefetch_buffers_, l2_requests_;
-    std::list<Buffer> open_;         // oldest first
-    std::vector<mem_ps> held_until_; // of the WC buffers that are not open
-    mem_ps dram_free_ = 0, flushed_ = 0, fence_until_ = 0;
-
-    MemCounters counters_ = {}, ignored_ = {};
-    MemCounters *count_ = &ignored_;
+    mem_ps dram_free_ = 0;
+    MemCounters device_counters_ = {}, device_ignored_ = {};
+    MemCounters *device_count_ = &device_ignored_;
     RefSpans spans_[MEM_CAUSE_COUNT];
 };

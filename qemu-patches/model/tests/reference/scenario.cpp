@@ -18,6 +18,7 @@ MemCpuConfig draw_cpu(Choices &c) {
     return {.l1d = {256u << c.below(2), 2, 0},
             .l2 = {512, 1u << c.below(3), 1300},
             .llc = {1536, 3, 7700},
+            .cores = 1,
             .dram_latency_ps = 81000,
             .dram_bandwidth = UINT64_C(9700000000),
             .wc_buffers = 1 + c.below(4),
@@ -52,7 +53,7 @@ class Scenario {
     explicit Scenario(Choices &choices)
         : c_(choices), cpu_(draw_cpu(choices)), device_(draw_device(choices)), media_(kCapacity, 0x11),
           ref_(cpu_, device_, media_) {
-        MemCallbacks callbacks = {this, on_dropped, on_state};
+        MemCallbacks callbacks = {this, on_dropped, nullptr, on_state};
         MemMedia where = {.base = media_.data()};
         m_.reset(memsys_new(&cpu_, &callbacks));
         memsys_add_device(m_.get(), &device_, &where);
@@ -116,7 +117,7 @@ class Scenario {
     void access(bool store) {
         uint64_t hpa = draw_hpa();
         uint32_t slot;
-        mem_ps stall = store ? memsys_store(m_.get(), hpa, now_, &slot) : memsys_load(m_.get(), hpa, now_, &slot);
+        mem_ps stall = store ? memsys_store(m_.get(), 0, hpa, now_, &slot) : memsys_load(m_.get(), 0, hpa, now_, &slot);
         Slot &s = slots_.at(slot);
         if (s.line != kNoLine && s.line != hpa) {
             fail("a slot changed its line and was not dropped");
@@ -137,25 +138,25 @@ class Scenario {
     void nt_store() {
         uint32_t size = 8u << c_.below(4);
         uint64_t hpa = draw_hpa() + c_.below(kLine / size) * size;
-        mem_ps model = memsys_nt_store(m_.get(), hpa, size, now_);
+        mem_ps model = memsys_nt_store(m_.get(), 0, hpa, size, now_);
         stalled("nt_store", model, ref_.nt_store(hpa, size, now_));
         scribble(hpa, size);
     }
     void flush() {
         uint64_t hpa = draw_hpa();
         auto kind = MemFlushKind(c_.below(3));
-        mem_ps model = memsys_flush(m_.get(), hpa, kind, now_);
+        mem_ps model = memsys_flush(m_.get(), 0, hpa, kind, now_);
         stalled("flush", model, ref_.flush(hpa, kind, now_));
     }
     void fence() {
-        mem_ps model = memsys_fence(m_.get(), MEM_SFENCE, now_);
+        mem_ps model = memsys_fence(m_.get(), 0, MEM_SFENCE, now_);
         stalled("fence", model, ref_.fence(now_));
     }
     // Untimed: the order of the write-backs does not show then, and the reference has another.
     void wbinvd() {
         bool timed = timed_;
         set_timed(false);
-        same("wbinvd", memsys_wbinvd(m_.get(), now_), ref_.wbinvd(now_));
+        same("wbinvd", memsys_wbinvd(m_.get(), 0, now_), ref_.wbinvd(now_));
         drop_page_order();
         set_timed(timed);
     }
@@ -164,7 +165,7 @@ class Scenario {
         for (uint64_t dpa = 0; dpa < kCapacity; dpa += device_.cache_page_bytes) {
             uint32_t slot;
             if (dpa - window_dpa_ < window_size_) {
-                same("untimed load", memsys_load(m_.get(), window_ + dpa - window_dpa_, now_, &slot),
+                same("untimed load", memsys_load(m_.get(), 0, window_ + dpa - window_dpa_, now_, &slot),
                      ref_.access(window_ + dpa - window_dpa_, false, now_));
                 slots_.at(slot) = {window_ + dpa - window_dpa_, false};
             }
@@ -257,7 +258,9 @@ class Scenario {
     }
     mem_ps draw_probe() const { return (steps_ * 7919) % 7 * 900000; }
 
-    static void on_dropped(void *opaque, uint32_t slot) { static_cast<Scenario *>(opaque)->slots_.at(slot) = {}; }
+    static void on_dropped(void *opaque, uint32_t, uint32_t slot) {
+        static_cast<Scenario *>(opaque)->slots_.at(slot) = {};
+    }
     // Each line's transitions form a chain in time, and none is reported early.
     static void on_state(void *opaque, uint32_t, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps) {
         auto *s = static_cast<Scenario *>(opaque);

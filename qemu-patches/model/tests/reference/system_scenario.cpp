@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "system_scenario.h"
 
+#include <algorithm>
 #include <array>
 
 #include "ref_system.h"
@@ -11,18 +12,20 @@ constexpr uint64_t kCapacity = 1 << 15;
 constexpr uint64_t kDramLines = 320; // five 4 KiB pages
 constexpr uint64_t kWindowStep = 1 << 20;
 constexpr uint32_t kWindows = 4;
+constexpr mem_ps kQuantum = 5000;
 constexpr uint64_t kSlice = kCapacity / kWindows; // of each device: no line is in two windows
 
 template <typename T, size_t n> T one_of(Choices &c, const T (&values)[n]) { return values[c.below(n)]; }
 
 // Caches so small that everything is evicted often, few buffers of each kind, and numbers that do not divide each
 // other.
-MemCpuConfig draw_cpu(Choices &c) {
+MemCpuConfig draw_cpu(Choices &c, uint32_t cores) {
     static constexpr mem_ps kSpans[] = {0, 9001, 150001, 4000001};
     uint32_t distance = 1 + c.below(20);
     return {.l1d = {kLine * 2 * (1 + c.below(4)), 2, 0},
             .l2 = {kLine * 12, 1u + c.below(3), 1300},
             .llc = {kLine * 24, 3u + c.below(2), 7700},
+            .cores = cores,
             .dram_latency_ps = 81000,
             .dram_bandwidth = UINT64_C(9700000000),
             .wc_buffers = 1 + c.below(4),
@@ -36,6 +39,9 @@ MemCpuConfig draw_cpu(Choices &c) {
             .prefetch_buffers = c.below(4),
             .l2_requests = c.below(7),
             .clwb_keeps_line = c.below(2) == 1,
+            .c2c_ps = 7700 + 9003 * c.below(3),
+            .upgrade_ps = 7001 * c.below(2),
+            .lock_ps = 503,
             .cpuid_ps = 7,
             .rdmsr_ps = 1007,
             .wrmsr_ps = 2007,
@@ -116,9 +122,10 @@ std::vector<MemDeviceConfig> draw_devices(Choices &c) {
 
 class Scenario {
   public:
-    explicit Scenario(Choices &choices)
-        : c_(choices), cpu_(draw_cpu(choices)), devices_(draw_devices(choices)), ref_(cpu_, devices_) {
-        MemCallbacks callbacks = {this, on_dropped, nullptr, nullptr};
+    Scenario(Choices &choices, uint32_t cores)
+        : c_(choices), cpu_(draw_cpu(choices, cores)), devices_(draw_devices(choices)), ref_(cpu_, devices_),
+          clocks_(cores) {
+        MemCallbacks callbacks = {this, on_dropped, on_shared, nullptr, nullptr};
         m_.reset(memsys_new(&cpu_, &callbacks));
         for (size_t i = 0; i < devices_.size(); i++) {
             media_.emplace_back(kCapacity);
@@ -133,13 +140,16 @@ class Scenario {
 
     std::string run() {
         while (difference_.empty() && c_.more()) {
-            now_ += draw_span();
+            draw_core();
             if (!timed_ && c_.below(16) == 0) {
                 set_timed(true);
             }
             dropped_.clear();
             ref_.dropped.clear();
+            shared_.clear();
+            ref_.shared.clear();
             step();
+            clocks_[core_] = now_ + draw_span(); // of its next call
             check_step();
         }
         return difference_;
@@ -153,6 +163,18 @@ class Scenario {
         int64_t stride = kLine;
     };
 
+    // Any core, unless it is too far ahead of another one: then that.
+    void draw_core() {
+        size_t least = size_t(std::min_element(clocks_.begin(), clocks_.end()) - clocks_.begin());
+        core_ = clocks_.size() == 1 ? 0 : c_.below(uint32_t(clocks_.size()));
+        core_ = clocks_[core_] > clocks_[least] + kQuantum ? uint32_t(least) : core_;
+        now_ = clocks_[core_];
+    }
+    // What concerns all cores comes when all have got there.
+    void meet() {
+        now_ = *std::max_element(clocks_.begin(), clocks_.end());
+        clocks_.assign(clocks_.size(), now_);
+    }
     mem_ps draw_span() {
         static constexpr uint32_t kSpans[] = {1, 2000, 2000, 40000, 300000, 20000000};
         return c_.below(one_of(c_, kSpans));
@@ -205,43 +227,45 @@ class Scenario {
     void access(bool store) {
         uint64_t hpa = draw_hpa();
         uint32_t slot, ref_slot;
-        mem_ps stall = (store ? memsys_store : memsys_load)(m_.get(), hpa, now_, &slot);
-        mem_ps ref_stall = ref_.access(hpa, store, now_, &ref_slot);
+        mem_ps stall = (store ? memsys_store : memsys_load)(m_.get(), core_, hpa, now_, &slot);
+        mem_ps ref_stall = ref_.access(core_, hpa, store, now_, &ref_slot);
         same("slot", slot, ref_slot);
         stalled(stall, ref_stall);
     }
     void nt_store() {
         uint32_t size = 8u << c_.below(4);
         uint64_t hpa = draw_hpa() + c_.below(uint32_t(kLine) / size) * size;
-        mem_ps stall = memsys_nt_store(m_.get(), hpa, size, now_);
-        stalled(stall, ref_.nt_store(hpa, size, now_));
+        mem_ps stall = memsys_nt_store(m_.get(), core_, hpa, size, now_);
+        stalled(stall, ref_.nt_store(core_, hpa, size, now_));
     }
     void flush() {
         uint64_t hpa = draw_hpa();
         auto kind = MemFlushKind(c_.below(3));
-        mem_ps stall = memsys_flush(m_.get(), hpa, kind, now_);
-        stalled(stall, ref_.flush(hpa, kind, now_));
+        mem_ps stall = memsys_flush(m_.get(), core_, hpa, kind, now_);
+        stalled(stall, ref_.flush(core_, hpa, kind, now_));
     }
     void fence() {
-        auto kind = MemFenceKind(c_.below(4));
-        mem_ps stall = memsys_fence(m_.get(), kind, now_);
-        stalled(stall, ref_.fence(kind, now_));
+        auto kind = MemFenceKind(c_.below(5));
+        mem_ps stall = memsys_fence(m_.get(), core_, kind, now_);
+        stalled(stall, ref_.fence(core_, kind, now_));
     }
     void instruction() {
         auto insn = MemInsn(c_.below(MEM_INSN_COSTS + 1));
-        mem_ps stall = memsys_instruction(m_.get(), insn, now_);
-        stalled(stall, ref_.instruction(insn, now_));
+        mem_ps stall = memsys_instruction(m_.get(), core_, insn, now_);
+        stalled(stall, ref_.instruction(core_, insn, now_));
     }
     void barrier() {
-        mem_ps stall = memsys_barrier(m_.get(), now_);
-        stalled(stall, ref_.barrier(now_));
+        mem_ps stall = memsys_barrier(m_.get(), core_, now_);
+        stalled(stall, ref_.barrier(core_, now_));
     }
     void wbinvd() {
-        mem_ps stall = memsys_wbinvd(m_.get(), now_);
-        stalled(stall, ref_.wbinvd(now_));
+        mem_ps stall = memsys_wbinvd(m_.get(), core_, now_);
+        stalled(stall, ref_.wbinvd(core_, now_));
     }
     // Another place, other devices, or nothing behind a window.
     void map(uint32_t index) {
+        meet();
+        core_ = 0;
         static constexpr uint32_t kGranularities[] = {64, 192, 256, 4096};
         MemWindow w = {.hpa = kWindow + index * kWindowStep, .ways = 1 + c_.below(uint32_t(devices_.size()))};
         uint32_t first = c_.below(w.ways);
@@ -258,15 +282,17 @@ class Scenario {
         memsys_map_window(m_.get(), index, &w, now_);
         if (changes) {
             ref_.map_window(index, w, now_);
-            now_ = std::max(now_, ref_.resumes()); // the call does not say how long it took
+            now_ = std::max(now_, ref_.resumes(0)); // the call does not say how long it took
         }
     }
     void set_timed(bool timed) {
+        meet();
         timed_ = timed;
         memsys_set_timed(m_.get(), timed);
         ref_.set_timed(timed);
     }
     void reconfigure() {
+        meet();
         uint32_t device = c_.below(uint32_t(devices_.size()));
         MemDeviceConfig &d = devices_[device];
         draw_live(c_, d);
@@ -276,6 +302,7 @@ class Scenario {
         ref_.reconfigure(device, d);
     }
     void power() {
+        meet();
         bool cut = c_.below(2);
         if (cut) {
             memsys_power_cut(m_.get(), now_);
@@ -324,19 +351,34 @@ class Scenario {
         if (const char *broken = memsys_check_invariants(m_.get())) {
             fail(std::string("invariant: ") + broken);
         }
+        if (shared_ != ref_.shared) {
+            fail("other slots were shared, or in another order");
+        }
         if (dropped_ != ref_.dropped) {
             fail("other slots were dropped, or in another order");
         }
         MemCounters model = memsys_counters(m_.get());
-        const MemCounters &reference = ref_.counters();
+        const MemCounters reference = ref_.counters();
 #define X(field, what) same(#field, model.field, reference.field);
         MEM_COUNTERS(X)
+        MEM_COHERENCE_COUNTERS(X)
 #undef X
+        for (uint32_t core = 0; core < cpu_.cores; core++) {
+            same_counters(core);
+        }
         for (MemCause cause : {MEM_CAUSE_dram, MEM_CAUSE_cxl_hit, MEM_CAUSE_cxl_miss, MEM_CAUSE_link,
                                MEM_CAUSE_device_cache, MEM_CAUSE_fence}) {
             same_histogram(cause);
         }
         same_waits();
+    }
+    void same_counters(uint32_t core) {
+        const MemCounters model = memsys_core_counters(m_.get(), core), reference = ref_.core_counters(core);
+#define X(field, what) same("core " + std::to_string(core) + ", " #field, model.field, reference.field);
+        MEM_CPU_COUNTERS(X)
+        MEM_STALL_COUNTERS(X)
+        MEM_COHERENCE_COUNTERS(X)
+#undef X
     }
     void same_histogram(MemCause cause) {
         const MemHistogram *h = memsys_histogram(m_.get(), cause);
@@ -356,7 +398,12 @@ class Scenario {
         same("waits and flash reads", model, reference);
     }
 
-    static void on_dropped(void *opaque, uint32_t slot) { static_cast<Scenario *>(opaque)->dropped_.push_back(slot); }
+    static void on_dropped(void *opaque, uint32_t core, uint32_t slot) {
+        static_cast<Scenario *>(opaque)->dropped_.push_back({core, slot});
+    }
+    static void on_shared(void *opaque, uint32_t core, uint32_t slot) {
+        static_cast<Scenario *>(opaque)->shared_.push_back({core, slot});
+    }
 
     struct Free {
         void operator()(MemSys *m) const { memsys_free(m); }
@@ -371,7 +418,9 @@ class Scenario {
     std::array<MemWindow, kWindows> windows_ = {};
     std::array<Cursor, 3> cursors_ = {};
     std::array<uint64_t, 5> recent_ = {};
-    std::vector<uint32_t> dropped_;
+    std::vector<std::pair<uint32_t, uint32_t>> dropped_, shared_;
+    std::vector<mem_ps> clocks_;
+    uint32_t core_ = 0;
     mem_ps now_ = 0;
     bool timed_ = false;
     uint64_t steps_ = 0;
@@ -381,8 +430,8 @@ class Scenario {
 
 } // namespace
 
-std::string run_system_scenario(Choices &choices, MemCounters *counters) {
-    Scenario scenario(choices);
+std::string run_system_scenario(Choices &choices, uint32_t cores, MemCounters *counters) {
+    Scenario scenario(choices, cores);
     std::string difference = scenario.run();
     if (counters) {
         *counters = scenario.counters();

@@ -11,4 +11,4 @@ extern "C" {
 
 // Run until there are no more choices. Returns the first difference, or ""; with `counters` also what was counted
 // since the counters were reset last, which is how a test knows what a run has reached.
-std::string run_system_scenario(Choices &choices, MemCounters *counters = nullptr);
+std::string run_system_scenario(Choices &choices, uint32_t cores, MemCounters *counters = nullptr);

@@ -22,6 +22,7 @@ inline MemCpuConfig small_cpu() {
     return {.l1d = {1024, 2, 0},
             .l2 = {4096, 4, 5 * kNs},
             .llc = {16384, 4, 20 * kNs},
+            .cores = 1,
             .dram_latency_ps = 80 * kNs,
             .dram_bandwidth = UINT64_C(16000000000),
             .wc_buffers = 4,
@@ -64,7 +65,7 @@ class Rig {
     explicit Rig(bool cache_protected = true) : Rig(small_cpu(), small_device(cache_protected)) {}
     Rig(const MemCpuConfig &cpu_config, const MemDeviceConfig &device_config)
         : cpu(cpu_config), device(device_config), media(device_config.capacity_bytes) {
-        MemCallbacks callbacks = {this, on_dropped, on_state, on_power_gone};
+        MemCallbacks callbacks = {this, on_dropped, nullptr, on_state, on_power_gone};
         MemMedia where = {.base = media.data()};
         m = memsys_new(&cpu, &callbacks);
         memsys_add_device(m, &device, &where);
@@ -79,19 +80,21 @@ class Rig {
     Rig &operator=(const Rig &) = delete;
 
     // Each waits for its stall and returns it.
-    mem_ps load(uint64_t hpa) { return pass(memsys_load(m, hpa, now, &slot)); }
+    mem_ps load(uint64_t hpa) { return pass(memsys_load(m, 0, hpa, now, &slot)); }
     mem_ps store(uint64_t dpa, uint8_t value) {
-        mem_ps stall = pass(memsys_store(m, kWindow + dpa, now, &slot));
+        mem_ps stall = pass(memsys_store(m, 0, kWindow + dpa, now, &slot));
         std::memset(&media[dpa], value, kLine);
         return stall;
     }
     mem_ps nt_store(uint64_t dpa, uint8_t value, uint32_t size = kLine) {
-        mem_ps stall = pass(memsys_nt_store(m, kWindow + dpa, size, now));
+        mem_ps stall = pass(memsys_nt_store(m, 0, kWindow + dpa, size, now));
         std::memset(&media[dpa], value, size);
         return stall;
     }
-    mem_ps flush(uint64_t dpa, MemFlushKind kind = MEM_CLWB) { return pass(memsys_flush(m, kWindow + dpa, kind, now)); }
-    mem_ps fence() { return pass(memsys_fence(m, MEM_SFENCE, now)); }
+    mem_ps flush(uint64_t dpa, MemFlushKind kind = MEM_CLWB) {
+        return pass(memsys_flush(m, 0, kWindow + dpa, kind, now));
+    }
+    mem_ps fence() { return pass(memsys_fence(m, 0, MEM_SFENCE, now)); }
     MemLineState state(uint64_t dpa) const { return memsys_line_state(m, 0, dpa, now); }
     MemLineState state_at(uint64_t dpa, mem_ps at_ps) const { return memsys_line_state(m, 0, dpa, at_ps); }
     MemCounters counters() const { return memsys_counters(m); }
@@ -121,7 +124,9 @@ class Rig {
         now += stall;
         return stall;
     }
-    static void on_dropped(void *opaque, uint32_t slot) { static_cast<Rig *>(opaque)->dropped.push_back(slot); }
+    static void on_dropped(void *opaque, uint32_t, uint32_t slot) {
+        static_cast<Rig *>(opaque)->dropped.push_back(slot);
+    }
     static void on_state(void *opaque, uint32_t, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps) {
         static_cast<Rig *>(opaque)->transitions.push_back({dpa, from, to, at_ps});
     }

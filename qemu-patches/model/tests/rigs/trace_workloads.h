@@ -20,7 +20,7 @@ class Machine {
   public:
     Machine(const MemCpuConfig &cpu, const std::vector<MemDeviceConfig> &devices, bool capture)
         : ways_(devices.size()) {
-        MemCallbacks callbacks = {nullptr, [](void *, uint32_t) {}, nullptr};
+        MemCallbacks callbacks = {nullptr, [](void *, uint32_t, uint32_t) {}, nullptr};
         m = memsys_new(&cpu, &callbacks);
         MemTraceSetup setup = {};
         setup.cpu = cpu;
@@ -39,13 +39,13 @@ class Machine {
     Machine &operator=(const Machine &) = delete;
 
     void compute(mem_ps span) { now += span; }
-    void load(uint64_t hpa) { pass(memsys_load(m, hpa, now, &slot_)); }
-    void store(uint64_t hpa) { pass(memsys_store(m, hpa, now, &slot_)); }
-    void nt_store(uint64_t hpa, uint32_t size = kLine) { pass(memsys_nt_store(m, hpa, size, now)); }
-    void flush(uint64_t hpa, MemFlushKind kind = MEM_CLWB) { pass(memsys_flush(m, hpa, kind, now)); }
-    void fence(MemFenceKind kind = MEM_SFENCE) { pass(memsys_fence(m, kind, now)); }
-    void wbinvd() { pass(memsys_wbinvd(m, now)); }
-    void barrier() { pass(memsys_barrier(m, now)); }
+    void load(uint64_t hpa) { pass(memsys_load(m, 0, hpa, now, &slot_)); }
+    void store(uint64_t hpa) { pass(memsys_store(m, 0, hpa, now, &slot_)); }
+    void nt_store(uint64_t hpa, uint32_t size = kLine) { pass(memsys_nt_store(m, 0, hpa, size, now)); }
+    void flush(uint64_t hpa, MemFlushKind kind = MEM_CLWB) { pass(memsys_flush(m, 0, hpa, kind, now)); }
+    void fence(MemFenceKind kind = MEM_SFENCE) { pass(memsys_fence(m, 0, kind, now)); }
+    void wbinvd() { pass(memsys_wbinvd(m, 0, now)); }
+    void barrier() { pass(memsys_barrier(m, 0, now)); }
 
     // As the QEMU device does it.
     void roi_begin(uint64_t roi) {

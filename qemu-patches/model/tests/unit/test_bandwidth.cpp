@@ -24,6 +24,7 @@ MemCpuConfig core_cpu() {
     return {.l1d = {32 << 10, 8, 0},
             .l2 = {64 << 10, 16, 4762},
             .llc = {256 << 10, 16, 23810},
+            .cores = 1,
             .dram_latency_ps = 70735,
             .dram_bandwidth = UINT64_C(140800000000),
             .wc_buffers = 10,
@@ -98,7 +99,7 @@ struct Pass {
 };
 
 void access(Rig &r, uint64_t hpa, bool store) {
-    r.now += store ? memsys_store(r.m, hpa, r.now, &r.slot) : memsys_load(r.m, hpa, r.now, &r.slot);
+    r.now += store ? memsys_store(r.m, 0, hpa, r.now, &r.slot) : memsys_load(r.m, 0, hpa, r.now, &r.slot);
 }
 
 const Pass kPasses[] = {
@@ -120,13 +121,13 @@ const Pass kPasses[] = {
      }},
     {"non-temporal write",
      [](Rig &r, uint64_t base, uint64_t i) {
-         r.now += memsys_nt_store(r.m, base + i * kLine, kLine, r.now);
+         r.now += memsys_nt_store(r.m, 0, base + i * kLine, kLine, r.now);
          return Traffic{0, 0, 1};
      }},
     {"non-temporal copy",
      [](Rig &r, uint64_t base, uint64_t i) {
          access(r, base + i * kLine, false);
-         r.now += memsys_nt_store(r.m, base + (kLines + i) * kLine, kLine, r.now);
+         r.now += memsys_nt_store(r.m, 0, base + (kLines + i) * kLine, kLine, r.now);
          return Traffic{1, 0, 1};
      }},
 };
@@ -165,7 +166,7 @@ TEST(Bandwidth, OfOneCoreIsWhatItsBuffersHold) {
                     done.sent += t.sent;
                     r.now += kStep;
                 }
-                r.now += memsys_fence(r.m, MEM_MFENCE, r.now);
+                r.now += memsys_fence(r.m, 0, MEM_MFENCE, r.now);
                 mem_ps reads_ps = std::max(done.read * holds.read / core.reads, done.stored * holds.read / core.stores);
                 mem_ps sends_ps = done.sent * holds.sent / core.cpu.wc_buffers;
                 mem_ps least_ps = std::max({reads_ps, sends_ps, kLines * kStep});
@@ -230,17 +231,17 @@ void load_it(Rig &r, std::mt19937_64 &dice) {
         uint64_t hpa = (&line - at) % 2 ? kWindow + line % end * kLine : line % end * kLine;
         uint64_t kind = dice() % 16;
         if (kind < nt_stores) {
-            r.now += memsys_nt_store(r.m, hpa, kLine, r.now);
+            r.now += memsys_nt_store(r.m, 0, hpa, kLine, r.now);
         } else {
             access(r, hpa, kind % 2 == 0);
         }
         r.now += dice() % 2 * kNs;
         if (dice() % 2000 == 0) {
-            r.now += memsys_fence(r.m, MEM_MFENCE, r.now);
+            r.now += memsys_fence(r.m, 0, MEM_MFENCE, r.now);
         }
     }
-    r.now += memsys_fence(r.m, MEM_MFENCE, r.now);
-    r.now += memsys_barrier(r.m, r.now);
+    r.now += memsys_fence(r.m, 0, MEM_MFENCE, r.now);
+    r.now += memsys_barrier(r.m, 0, r.now);
 }
 
 uint64_t sum_of_limits(uint32_t a, uint32_t b) { return a && b ? a + b : 0; }

@@ -146,7 +146,7 @@ TEST(Hierarchy, DirtyBitIsHeldByTheInnermostLevel) {
     MemCpuConfig config = small_cpu();
     MemCpuCaches c;
     uint32_t slot;
-    mem_cpu_init(&c, &config);
+    mem_cpu_init(&c, &config, nullptr);
     EXPECT_TRUE(Access(&c, 0, true).l1.dirtied);
     EXPECT_EQ(Access(&c, 8, false).l1.victim.tag, MEM_NO_TAG);
     EXPECT_TRUE(Access(&c, 16, false).l1.victim.dirty); // pushes line 0 to L2
@@ -167,7 +167,7 @@ TEST(Hierarchy, DirtyBitIsHeldByTheInnermostLevel) {
 TEST(Hierarchy, CheckFindsADoubleATwiceDirtyLineAndABrokenOrder) {
     MemCpuConfig config = small_cpu();
     MemCpuCaches c;
-    mem_cpu_init(&c, &config);
+    mem_cpu_init(&c, &config, nullptr);
     Access(&c, 1, false);
     EXPECT_EQ(mem_cpu_check(&c), nullptr);
     MemSet *l2 = mem_place_of(&c.l2, 1).set;
@@ -255,6 +255,6 @@ TEST(Slots, EveryLossOfASlotIsTold) {
     EXPECT_EQ(r.dropped.size(), 3u);
     r.load(kWindow + 1024);
     EXPECT_EQ(r.dropped.size(), 4u);
-    r.now += memsys_wbinvd(r.m, r.now);
+    r.now += memsys_wbinvd(r.m, 0, r.now);
     EXPECT_EQ(r.dropped.size(), 6u);
 }

@@ -53,6 +53,19 @@ TEST(Config, EachCpuRuleNamesItsField) {
         {"dram_bandwidth", [](auto &c) { c.dram_bandwidth = 999999; }},
         {"wc_buffers", [](auto &c) { c.wc_buffers = 0; }},
         {"wc_buffers", [](auto &c) { c.wc_buffers = 1025; }},
+        {"cores must be from 1 to 32", [](auto &c) { c.cores = 0; }},
+        {"cores must be from 1 to 32", [](auto &c) { c.cores = 33; }},
+        {"c2c_ps must not be below llc.latency_ps",
+         [](auto &c) {
+             c.cores = 2;
+             c.c2c_ps = c.llc.latency_ps - 1;
+         }},
+        {"upgrade_ps must not exceed c2c_ps",
+         [](auto &c) {
+             c.cores = 2;
+             c.c2c_ps = c.llc.latency_ps;
+             c.upgrade_ps = c.c2c_ps + 1;
+         }},
     };
     for (const auto &test : cases) {
         MemCpuConfig cpu = small_cpu();
@@ -162,6 +175,7 @@ TEST(Config, EveryBoundOfTheTablesIsChecked) {
     MemCpuConfig cpu = small_cpu();
     MemDeviceConfig device = small_device(true);
     cpu.prefetch_distance = cpu.prefetch_degree = 1;
+    cpu.c2c_ps = cpu.llc.latency_ps;
     device.cache_prefetch_pages = device.cache_refresh_groups = 1;
     device.flash_block_pages = 2;
     device.flash_gc_free_blocks = 1;
@@ -196,7 +210,7 @@ TEST(Config, ABarrierTakesASecondAtMost) {
 TEST(Config, AnExpanderHasNoPages) {
     MemCpuConfig cpu = small_cpu();
     MemDeviceConfig expander = small_device(true);
-    MemCallbacks callbacks = {nullptr, [](void *, uint32_t) {}, nullptr};
+    MemCallbacks callbacks = {nullptr, [](void *, uint32_t, uint32_t) {}, nullptr};
     expander.flash_channels = 0;
     expander.cache_page_bytes = UINT32_MAX;
     ASSERT_EQ(memsys_check_device(&expander), nullptr);
@@ -207,17 +221,17 @@ TEST(Config, AnExpanderHasNoPages) {
 
 TEST(Config, WithoutADeviceEverythingIsDram) {
     MemCpuConfig cpu = small_cpu();
-    MemCallbacks callbacks = {nullptr, [](void *, uint32_t) {}, nullptr};
+    MemCallbacks callbacks = {nullptr, [](void *, uint32_t, uint32_t) {}, nullptr};
     MemSys *m = memsys_new(&cpu, &callbacks);
     uint32_t slot;
     memsys_set_timed(m, true);
-    EXPECT_EQ(memsys_load(m, kWindow, 0, &slot), 104 * kNs);
-    EXPECT_EQ(memsys_store(m, 64, 200 * kNs, &slot), 104 * kNs);
+    EXPECT_EQ(memsys_load(m, 0, kWindow, 0, &slot), 104 * kNs);
+    EXPECT_EQ(memsys_store(m, 0, 64, 200 * kNs, &slot), 104 * kNs);
     EXPECT_EQ(memsys_check_invariants(m), nullptr);
     EXPECT_EQ(memsys_power_cut(m, 400 * kNs).lines_lost, 0u);
     memsys_power_off(m, 400 * kNs);
     memsys_set_timed(m, false);
-    EXPECT_EQ(memsys_load(m, kWindow, 500 * kNs, &slot), 0u);
+    EXPECT_EQ(memsys_load(m, 0, kWindow, 500 * kNs, &slot), 0u);
     memsys_free(m);
     memsys_free(nullptr);
 }

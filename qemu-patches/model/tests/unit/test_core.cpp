@@ -50,19 +50,19 @@ TEST(Core, TheStoreBufferHoldsItsStoresAndNotOneMore) {
     Rig r(core_cpu(), small_device(true));
     uint32_t slot;
     for (uint64_t i = 0; i < 3; i++) {
-        EXPECT_EQ(memsys_store(r.m, i * 4096, r.now, &slot), 0u);
+        EXPECT_EQ(memsys_store(r.m, 0, i * 4096, r.now, &slot), 0u);
     }
-    EXPECT_EQ(memsys_store(r.m, 3 * 4096, r.now, &slot), kDram); // the first has its line then
+    EXPECT_EQ(memsys_store(r.m, 0, 3 * 4096, r.now, &slot), kDram); // the first has its line then
     EXPECT_EQ(r.counters().stall_store_ps, kDram);
 }
 
 TEST(Core, StoresCommitInOrder) {
     Rig r(core_cpu(), small_device(true));
     uint32_t slot;
-    EXPECT_EQ(r.store(0, 1), 0u);                                  // from flash
-    EXPECT_EQ(memsys_store(r.m, 0, r.now, &slot), 0u);             // from DRAM: there sooner, commits later
-    EXPECT_EQ(memsys_store(r.m, 4096, r.now, &slot), 0u);          // the third
-    EXPECT_EQ(memsys_store(r.m, 8192, r.now, &slot), r.miss_ps()); // finds the buffer full until the first commits
+    EXPECT_EQ(r.store(0, 1), 0u);                                     // from flash
+    EXPECT_EQ(memsys_store(r.m, 0, 0, r.now, &slot), 0u);             // from DRAM: there sooner, commits later
+    EXPECT_EQ(memsys_store(r.m, 0, 4096, r.now, &slot), 0u);          // the third
+    EXPECT_EQ(memsys_store(r.m, 0, 8192, r.now, &slot), r.miss_ps()); // finds the buffer full until the first commits
 }
 
 TEST(Core, AFlushFollowsTheStoreItFlushes) {
@@ -89,7 +89,7 @@ TEST(Core, TheWindowEndsTheOverlap) {
     uint64_t next = warm_stream(r, 1 << 16);
     EXPECT_EQ(r.load(next), 0u);
     r.now += 50 * kNs; // the window is just full
-    EXPECT_EQ(memsys_fence(r.m, MEM_LFENCE, r.now), kDram - 50 * kNs);
+    EXPECT_EQ(memsys_fence(r.m, 0, MEM_LFENCE, r.now), kDram - 50 * kNs);
     r.now += kDram - 50 * kNs;
     EXPECT_EQ(r.load(next + kLine), 0u);
     r.now += 51 * kNs; // 1 ns past it: the core had to wait before it could compute that
@@ -182,7 +182,7 @@ TEST(Prefetcher, ALineThatL2HasDroppedIsWaitedForInTheLlc) {
     uint64_t wanted = next + 2 * kLine;
     uint32_t slot;
     for (uint64_t i = 1; i <= 5; i++) {
-        EXPECT_EQ(memsys_store(r.m, wanted + (1 << 17) + 16 * kLine + i * 4096, r.now, &slot), 0u);
+        EXPECT_EQ(memsys_store(r.m, 0, wanted + (1 << 17) + 16 * kLine + i * 4096, r.now, &slot), 0u);
     }
     EXPECT_GE(r.load(wanted), kDram);
     MemCounters n = r.counters();
@@ -195,9 +195,9 @@ TEST(Prefetcher, AStreamGoesOnAtTheEdgeOfAnotherPage) {
     for (uint64_t line = 60; line < 64; line++) {
         r.load((1 << 16) + line * kLine);
     }
-    r.now += memsys_fence(r.m, MEM_LFENCE, r.now);
+    r.now += memsys_fence(r.m, 0, MEM_LFENCE, r.now);
     EXPECT_EQ(r.load(1 << 20), 0u); // the first line of any page
-    r.now += memsys_fence(r.m, MEM_LFENCE, r.now);
+    r.now += memsys_fence(r.m, 0, MEM_LFENCE, r.now);
     EXPECT_EQ(r.load(1 << 21), kDram); // but only one page continues it
 }
 
@@ -241,9 +241,9 @@ TEST(Core, PauseTakesItsTimeInARegionOrNot) {
     MemCpuConfig cpu = core_cpu();
     cpu.pause_ps = 66667;
     Rig r(cpu, small_device(true));
-    EXPECT_EQ(memsys_pause(r.m), 66667u);
+    EXPECT_EQ(memsys_pause(r.m, 0), 66667u);
     memsys_set_timed(r.m, false);
-    EXPECT_EQ(memsys_pause(r.m), 66667u);
+    EXPECT_EQ(memsys_pause(r.m, 0), 66667u);
     cpu.pause_ps = 1000000 * kUs + 1;
     EXPECT_STREQ(memsys_check_cpu(&cpu), "pause_ps must not exceed 1 s");
 }
@@ -254,11 +254,11 @@ TEST(Fences, EachWaitsForWhatItsNameSays) {
         uint32_t slot;
         r.load(kWindow); // the page is in the device cache
         uint64_t next = warm_stream(r, 1 << 16);
-        EXPECT_EQ(memsys_store(r.m, kWindow, r.now, &slot), 0u); // a hit in L1
+        EXPECT_EQ(memsys_store(r.m, 0, kWindow, r.now, &slot), 0u); // a hit in L1
         r.flush(0);
-        EXPECT_EQ(memsys_store(r.m, 1 << 20, r.now, &slot), 0u);
+        EXPECT_EQ(memsys_store(r.m, 0, 1 << 20, r.now, &slot), 0u);
         EXPECT_EQ(r.load(next), 0u);
-        return memsys_fence(r.m, kind, r.now);
+        return memsys_fence(r.m, 0, kind, r.now);
     };
     EXPECT_EQ(stall(MEM_LFENCE), kDram + kTransfer); // the load, behind the store's line on the channel
     EXPECT_EQ(stall(MEM_SERIALIZE), kDram + kTransfer);
@@ -275,8 +275,8 @@ TEST(Fences, AnInstructionThatSerialisesWaitsAndThenTakesItsTime) {
     auto stall = [&](MemInsn insn) {
         Rig r(cpu, small_device(true));
         uint32_t slot;
-        EXPECT_EQ(memsys_store(r.m, 1 << 20, r.now, &slot), 0u);
-        return memsys_instruction(r.m, insn, r.now);
+        EXPECT_EQ(memsys_store(r.m, 0, 1 << 20, r.now, &slot), 0u);
+        return memsys_instruction(r.m, 0, insn, r.now);
     };
     EXPECT_EQ(stall(MEM_INSN_CPUID), kDram + cpu.cpuid_ps);
     EXPECT_EQ(stall(MEM_INSN_WRMSR), kDram + cpu.wrmsr_ps);
@@ -288,10 +288,10 @@ TEST(Fences, AnInstructionThatSerialisesWaitsAndThenTakesItsTime) {
 TEST(Fences, AnInstructionThatSerialisesSendsTheWriteCombiningBuffers) {
     Rig r(core_cpu(), small_device(true));
     r.load(kWindow + 64); // the page is in the device cache
-    EXPECT_EQ(memsys_nt_store(r.m, kWindow, 8, r.now), 0u);
-    EXPECT_EQ(memsys_instruction(r.m, MEM_INSN_RDTSC, r.now), 0u);
+    EXPECT_EQ(memsys_nt_store(r.m, 0, kWindow, 8, r.now), 0u);
+    EXPECT_EQ(memsys_instruction(r.m, 0, MEM_INSN_RDTSC, r.now), 0u);
     EXPECT_EQ(r.state_at(0, r.now), MEM_LINE_CPU_DIRTY);
-    EXPECT_EQ(memsys_instruction(r.m, MEM_INSN_CPUID, r.now), 0u);
+    EXPECT_EQ(memsys_instruction(r.m, 0, MEM_INSN_CPUID, r.now), 0u);
     EXPECT_EQ(r.state_at(0, r.now), MEM_LINE_IN_FLIGHT);
 }
 
@@ -300,7 +300,7 @@ TEST(Fences, OutsideARegionNoInstructionCosts) {
     cpu.cpuid_ps = 83 * kNs;
     Rig r(cpu, small_device(true));
     memsys_set_timed(r.m, false);
-    EXPECT_EQ(memsys_instruction(r.m, MEM_INSN_CPUID, r.now), 0u);
+    EXPECT_EQ(memsys_instruction(r.m, 0, MEM_INSN_CPUID, r.now), 0u);
 }
 
 // A write-back that starts late must not make the model forget what is under way until then.
@@ -312,7 +312,7 @@ TEST(Fences, AFlushThatWaitsForItsStoreForgetsNoEarlierWrite) {
     EXPECT_EQ(r.nt_store(0, 1), 0u);
     mem_ps sent = r.now;
     r.now += 50 * kNs;
-    EXPECT_EQ(memsys_store(r.m, kWindow + 65 * kLine, r.now, &slot), 0u); // its line comes after r.hit_ps()
+    EXPECT_EQ(memsys_store(r.m, 0, kWindow + 65 * kLine, r.now, &slot), 0u); // its line comes after r.hit_ps()
     r.now += r.hit_ps() - 100 * kNs;
     EXPECT_EQ(r.flush(65 * kLine), 0u);
     mem_ps left = sent + r.fence_ps() - r.now;
@@ -331,7 +331,7 @@ TEST(Fences, ABarrierMakesDurableWhatTheDeviceHasAccepted) {
         r.store(4096, 2); // stays in the CPU
         r.fence();
         EXPECT_EQ(r.state(0), MEM_LINE_DEVICE_CACHE);
-        mem_ps stall = memsys_barrier(r.m, r.now);
+        mem_ps stall = memsys_barrier(r.m, 0, r.now);
         EXPECT_EQ(stall, timed ? 700 * kNs : 0);
         EXPECT_EQ(r.state_at(0, r.now + stall), MEM_LINE_DURABLE);
         EXPECT_EQ(r.state_at(4096, r.now + stall), MEM_LINE_CPU_DIRTY);
@@ -343,7 +343,7 @@ class InterleavedRig {
   public:
     explicit InterleavedRig(uint32_t ways) : ways_(ways), media_(uint64_t(ways) << 20) {
         MemCallbacks callbacks = {};
-        callbacks.l1_slot_dropped = [](void *, uint32_t) {};
+        callbacks.l1_slot_dropped = [](void *, uint32_t, uint32_t) {};
         m = memsys_new(&cpu_, &callbacks);
         window = {.hpa = kWindow, .size_bytes = uint64_t(ways) << 20, .dpa = 0, .ways = ways, .granularity_bytes = 256};
         for (uint32_t i = 0; i < ways; i++) {
@@ -438,7 +438,7 @@ TEST(Counters, OfTheDevicesAddUpToTheTotal) {
     memsys_set_timed(r.m, true);
     for (uint64_t i = 0; i < 3000; i++) {
         uint64_t hpa = kWindow + i * 7 % 1000 * 256 + (i % 3 == 0 ? 64 : 0);
-        now += i % 5 ? memsys_load(r.m, hpa, now, &slot) : memsys_store(r.m, hpa, now, &slot);
+        now += i % 5 ? memsys_load(r.m, 0, hpa, now, &slot) : memsys_store(r.m, 0, hpa, now, &slot);
     }
     ASSERT_STREQ(memsys_check_invariants(r.m), nullptr);
     MemCounters total = memsys_counters(r.m), sum = {};

@@ -241,7 +241,7 @@ class Machine {
 
     string store(const Words &place) {
         return each(place, [this](uint64_t hpa) {
-            mem_ps stall = memsys_store(r->m, hpa, r->now, &r->slot);
+            mem_ps stall = memsys_store(r->m, 0, hpa, r->now, &r->slot);
             change(hpa, kLine);
             return stall;
         });
@@ -252,14 +252,14 @@ class Machine {
         uint64_t size_bytes = place.size() > 2 ? number_of(place[2]) : kLine;
         place.resize(2);
         return each(place, [this, size_bytes](uint64_t hpa) {
-            mem_ps stall = memsys_nt_store(r->m, hpa, uint32_t(size_bytes), r->now);
+            mem_ps stall = memsys_nt_store(r->m, 0, hpa, uint32_t(size_bytes), r->now);
             change(hpa, size_bytes);
             return stall;
         });
     }
 
     string flush(const Words &place, MemFlushKind kind) {
-        return each(place, [this, kind](uint64_t hpa) { return memsys_flush(r->m, hpa, kind, r->now); });
+        return each(place, [this, kind](uint64_t hpa) { return memsys_flush(r->m, 0, hpa, kind, r->now); });
     }
 
     string state(const Words &words) {
@@ -314,18 +314,18 @@ class Machine {
         {"with", [this](const Words &w) { return build(w); }},
         {"load",
          [this](const Words &w) {
-             return each(w, [this](uint64_t a) { return memsys_load(r->m, a, r->now, &r->slot); });
+             return each(w, [this](uint64_t a) { return memsys_load(r->m, 0, a, r->now, &r->slot); });
          }},
         {"store", [this](const Words &w) { return store(w); }},
         {"ntstore", [this](const Words &w) { return nt_store(w); }},
         {"clwb", [this](const Words &w) { return flush(w, MEM_CLWB); }},
         {"clflushopt", [this](const Words &w) { return flush(w, MEM_CLFLUSHOPT); }},
         {"clflush", [this](const Words &w) { return flush(w, MEM_CLFLUSH); }},
-        {"sfence", [this](const Words &) { return waits(memsys_fence(r->m, MEM_SFENCE, r->now)); }},
-        {"lfence", [this](const Words &) { return waits(memsys_fence(r->m, MEM_LFENCE, r->now)); }},
-        {"mfence", [this](const Words &) { return waits(memsys_fence(r->m, MEM_MFENCE, r->now)); }},
-        {"cpuid", [this](const Words &) { return waits(memsys_instruction(r->m, MEM_INSN_CPUID, r->now)); }},
-        {"pm_wbarrier", [this](const Words &) { return waits(memsys_barrier(r->m, r->now)); }},
+        {"sfence", [this](const Words &) { return waits(memsys_fence(r->m, 0, MEM_SFENCE, r->now)); }},
+        {"lfence", [this](const Words &) { return waits(memsys_fence(r->m, 0, MEM_LFENCE, r->now)); }},
+        {"mfence", [this](const Words &) { return waits(memsys_fence(r->m, 0, MEM_MFENCE, r->now)); }},
+        {"cpuid", [this](const Words &) { return waits(memsys_instruction(r->m, 0, MEM_INSN_CPUID, r->now)); }},
+        {"pm_wbarrier", [this](const Words &) { return waits(memsys_barrier(r->m, 0, r->now)); }},
         {"wait", [this](const Words &w) { return wait(w); }},
         {"time", [this](const Words &) { return text_of(r->now); }},
         {"state", [this](const Words &w) { return state(w); }},

@@ -40,7 +40,7 @@ class UsedSystem : public Rig {
         store(4096, 1);
     }
     const char *broken() const { return memsys_check_invariants(m); }
-    MemCounters &count() { return m->memory.counters; }
+    MemCounters &count() { return m->cpus[0].core.counters; }
     MemDevice &device_state() { return *m->memory.devices[0]; }
     MemFtlMap &ftl() { return *device_state().flash.ftl; }
     // A full block of the only plane with a valid and an invalid page.
@@ -100,19 +100,19 @@ std::function<void()> add_loads(MemCore &core) {
 }
 
 const Law kLaws[] = {
-    {"no more loads are under way", [](UsedSystem &s) { return add_loads(s.m->memory.core); }},
+    {"no more loads are under way", [](UsedSystem &s) { return add_loads(s.m->cpus[0].core); }},
     {"no more lines are under way to L2",
-     [](UsedSystem &s) { return add_lines(s.m->memory.core, s.m->memory.core.l2_requests, 2); }},
+     [](UsedSystem &s) { return add_lines(s.m->cpus[0].core, s.m->cpus[0].core.l2_requests, 2); }},
     {"each prefetched line under way has a buffer",
      [](UsedSystem &s) {
-         MemCore &core = s.m->memory.core;
+         MemCore &core = s.m->cpus[0].core;
          auto undo = set(core.fill_buffers.room, 1u), remove = add_lines(core, core.prefetch_buffers, 3);
          return [=] {
              remove();
              undo();
          };
      }},
-    {"no more stores wait", [](UsedSystem &s) { return add_one(s.m->memory.core.store_count); }},
+    {"no more stores wait", [](UsedSystem &s) { return add_one(s.m->cpus[0].core.store_count); }},
     {"no level misses more often than it is asked", [](UsedSystem &s) { return set(s.count().l1_misses, UINT64_MAX); }},
     {"LLC misses + prefetches = DRAM reads", [](UsedSystem &s) { return add_one(s.count().dram_reads); }},
     {"device-cache hits + misses = device reads + writes",
@@ -121,9 +121,9 @@ const Law kLaws[] = {
     {"pages programmed = write-backs", [](UsedSystem &s) { return add_one(s.device_state().counters.flash_programs); }},
     {"link bytes = lines moved * 64",
      [](UsedSystem &s) { return add_one(s.device_state().counters.link_write_bytes); }},
-    {"open WC buffers are counted right", [](UsedSystem &s) { return add_one(s.m->wc.open_count); }},
+    {"open WC buffers are counted right", [](UsedSystem &s) { return add_one(s.m->cpus[0].wc.open_count); }},
     {"a line gathered in a WC buffer",
-     [](UsedSystem &s) { return set(s.m->wc.buffers[0].line, (kWindow + 4096) / kLine); }},
+     [](UsedSystem &s) { return set(s.m->cpus[0].wc.buffers[0].line, (kWindow + 4096) / kLine); }},
     {"the device lines that are CPU-dirty",
      [](UsedSystem &s) { return add_one(s.device_state().persist.cpu_dirty_count); }},
     {"dirty pages + pages cleaned = pages dirtied",

@@ -66,7 +66,7 @@ TEST(PowerCut, OneDevicesDirtyShutdownIsNotTheOthers) {
     MemDeviceConfig configs[] = {small_device(false), small_device(true)};
     std::vector<uint8_t> media(2 * configs[0].capacity_bytes);
     MemCallbacks callbacks = {};
-    callbacks.l1_slot_dropped = [](void *, uint32_t) {};
+    callbacks.l1_slot_dropped = [](void *, uint32_t, uint32_t) {};
     MemSys *m = memsys_new(&cpu, &callbacks);
     for (uint32_t i = 0; i < 2; i++) {
         MemMedia where = {.base = media.data() + i * configs[0].capacity_bytes};
@@ -77,9 +77,9 @@ TEST(PowerCut, OneDevicesDirtyShutdownIsNotTheOthers) {
     }
     uint32_t slot;
     for (uint64_t hpa : {kWindow, 2 * kWindow}) {
-        memsys_store(m, hpa, 0, &slot);
+        memsys_store(m, 0, hpa, 0, &slot);
         media[hpa / kWindow - 1 ? configs[0].capacity_bytes : 0] = 1;
-        memsys_flush(m, hpa, MEM_CLWB, 0);
+        memsys_flush(m, 0, hpa, MEM_CLWB, 0);
     }
     EXPECT_TRUE(memsys_power_cut(m, kUs).dirty_shutdown);
     EXPECT_TRUE(memsys_device_power_cut(m, 0).dirty_shutdown);
@@ -264,8 +264,8 @@ TEST(Fence, EvictedLineBecomesDurableWithoutOne) {
 TEST(Fence, DramWritesAreWaitedForToo) {
     Rig r;
     uint32_t slot;
-    r.now += memsys_store(r.m, 0, r.now, &slot);
-    r.now += memsys_flush(r.m, 0, MEM_CLWB, r.now);
+    r.now += memsys_store(r.m, 0, 0, r.now, &slot);
+    r.now += memsys_flush(r.m, 0, 0, MEM_CLWB, r.now);
     EXPECT_EQ(r.fence(), r.cpu.llc.latency_ps + 4 * kNs);
     EXPECT_EQ(r.counters().dram_writes, 1u);
 }
@@ -324,7 +324,7 @@ TEST(Window, MapsToAnOffsetInTheDevice) {
     Rig r;
     map_window(r.m, kWindow, 8192, 4096, r.now);
     uint32_t slot;
-    r.now += memsys_store(r.m, kWindow + 64, r.now, &slot);
+    r.now += memsys_store(r.m, 0, kWindow + 64, r.now, &slot);
     EXPECT_EQ(r.state(8192 + 64), MEM_LINE_CPU_DIRTY);
     EXPECT_EQ(r.load(kWindow + 4096), 104 * kNs);
 }
@@ -335,7 +335,7 @@ TEST(Wbinvd, WritesBackDropsAndWaits) {
     r.store(64, 1);
     r.nt_store(128, 1, 8);
     mem_ps start = r.now;
-    r.now += memsys_wbinvd(r.m, r.now);
+    r.now += memsys_wbinvd(r.m, 0, r.now);
     EXPECT_EQ(r.now - start, r.fence_ps() + 2 * 4 * kNs);
     for (uint64_t dpa : {0, 64, 128}) {
         EXPECT_EQ(r.state(dpa), MEM_LINE_DURABLE);

@@ -46,7 +46,9 @@ struct Machine {
     ~Machine() { memsys_free(m); }
     Machine(const Machine &) = delete;
     Machine &operator=(const Machine &) = delete;
-    static void on_dropped(void *opaque, uint32_t slot) { static_cast<Machine *>(opaque)->short_cuts[slot] = false; }
+    static void on_dropped(void *opaque, uint32_t, uint32_t slot) {
+        static_cast<Machine *>(opaque)->short_cuts[slot] = false;
+    }
 
     MemCpuConfig cpu;
     MemDeviceConfig device;
@@ -150,7 +152,7 @@ class Comparison {
 
   private:
     static mem_ps call(MemSys *m, uint64_t hpa, bool store, mem_ps now, uint32_t *slot) {
-        return store ? memsys_store(m, hpa, now, slot) : memsys_load(m, hpa, now, slot);
+        return store ? memsys_store(m, 0, hpa, now, slot) : memsys_load(m, 0, hpa, now, slot);
     }
 
     void close() {
@@ -202,11 +204,11 @@ class Comparison {
     void flush_or_nt_store(uint64_t hpa) {
         if (!open_ && addresses_.below(50) == 0) {
             MemFlushKind kind = MemFlushKind(addresses_.below(3));
-            same(memsys_flush(direct_, hpa, kind, now_), memsys_flush(posting_, hpa, kind, now_));
+            same(memsys_flush(direct_, 0, hpa, kind, now_), memsys_flush(posting_, 0, hpa, kind, now_));
         }
         if (!open_ && addresses_.below(50) == 0) {
-            same(memsys_nt_store(direct_, hpa, 16, now_), memsys_nt_store(posting_, hpa, 16, now_));
-            same(memsys_fence(direct_, MEM_MFENCE, now_), memsys_fence(posting_, MEM_MFENCE, now_));
+            same(memsys_nt_store(direct_, 0, hpa, 16, now_), memsys_nt_store(posting_, 0, hpa, 16, now_));
+            same(memsys_fence(direct_, 0, MEM_MFENCE, now_), memsys_fence(posting_, 0, MEM_MFENCE, now_));
         }
     }
 
@@ -247,9 +249,9 @@ TEST(Posted, AnotherThreadChangesNothing) {
 TEST(Posted, NothingIsPostedOutsideTheRegionBesideAnOpenBufferOrBeforeACut) {
     Machine machine(posted_cpu(1));
     EXPECT_TRUE(memsys_may_post(machine.m));
-    memsys_nt_store(machine.m, 0, 8, 0);
+    memsys_nt_store(machine.m, 0, 0, 8, 0);
     EXPECT_FALSE(memsys_may_post(machine.m));
-    memsys_fence(machine.m, MEM_SFENCE, 0);
+    memsys_fence(machine.m, 0, MEM_SFENCE, 0);
     EXPECT_TRUE(memsys_may_post(machine.m));
     memsys_set_timed(machine.m, false);
     EXPECT_FALSE(memsys_may_post(machine.m));

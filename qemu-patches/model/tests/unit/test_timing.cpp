@@ -118,11 +118,11 @@ TEST(Queue, AWcBufferIsFreeWhenTheHostHasItsLine) {
             r.load(kWindow);
             uint64_t first = *where == 'D' ? 1 << 16 : kWindow;
             for (uint64_t line = 0; line < 4; line++) {
-                EXPECT_EQ(memsys_nt_store(r.m, first + line * kLine, kLine, r.now), 0u);
+                EXPECT_EQ(memsys_nt_store(r.m, 0, first + line * kLine, kLine, r.now), 0u);
             }
             mem_ps taken = device.write_queue ? 2 * device.link_latency_ps : 4 * kNs;
             r.now += r.cpu.llc.latency_ps + taken - mem_ps(early);
-            EXPECT_EQ(memsys_nt_store(r.m, first + 4 * kLine, 8, r.now), mem_ps(early)) << where;
+            EXPECT_EQ(memsys_nt_store(r.m, 0, first + 4 * kLine, 8, r.now), mem_ps(early)) << where;
         }
     }
 }
@@ -134,7 +134,7 @@ TEST(Queue, NtStoresToDramSaturateItsChannel) {
     const uint64_t lines = 1000;
     mem_ps start = r.now;
     for (uint64_t i = 0; i < lines; i++) {
-        r.now += memsys_nt_store(r.m, i * 64, 64, r.now);
+        r.now += memsys_nt_store(r.m, 0, i * 64, 64, r.now);
     }
     r.fence();
     expect_form("1000 lines to DRAM", cpu.llc.latency_ps + lines * 4 * kNs, r.now - start);
@@ -203,7 +203,7 @@ TEST(Queue, FlashChannelsWorkSideBySide) {
 
 TEST(Queue, AReadOfAPageBeingFilledWaitsForIt) {
     Rig r;
-    r.now += memsys_nt_store(r.m, kWindow, 64, r.now); // fetches the page
+    r.now += memsys_nt_store(r.m, 0, kWindow, 64, r.now); // fetches the page
     mem_ps filled = r.accept_ps() + r.device.flash_read_ps;
     expect_form("hit under miss", filled + 2 * kNs + r.device.link_latency_ps, r.load(kWindow + 64));
     EXPECT_EQ(r.counters().cache_hits, 1u);

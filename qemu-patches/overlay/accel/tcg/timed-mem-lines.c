@@ -60,7 +60,7 @@ void timed_mem_forget_page(CPUState *cpu, vaddr page)
     }
 }
 
-void timed_mem_l1_slot_dropped(void *opaque, uint32_t slot)
+void timed_mem_l1_slot_dropped(void *opaque, uint32_t core, uint32_t slot)
 {
     timed_mem_forget_slot(&timed_mem_vcpu.lines, slot);
 }

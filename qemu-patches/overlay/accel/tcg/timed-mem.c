@@ -97,8 +97,9 @@ static inline void access_line(CPUState *cpu, hwaddr paddr, bool store)
         return;
     }
     now_ps = call_time(cpu);
-    charge(cpu, store ? memsys_store(timed_mem_model, paddr, now_ps, slot)
-                      : memsys_load(timed_mem_model, paddr, now_ps, slot));
+    charge(cpu, (store ? memsys_store : memsys_load)(timed_mem_model,
+                                                     cpu->cpu_index, paddr,
+                                                     now_ps, slot));
 }
 
 void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
@@ -230,38 +231,44 @@ void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size)
     int part = MIN(size, -(int)(paddr | TIMED_MEM_LINE_MASK));
 
     timed_mem_vcpu.nt_bytes = size;
-    charge(cpu, memsys_nt_store(timed_mem_model, paddr, part, call_time(cpu)));
+    charge(cpu, memsys_nt_store(timed_mem_model, cpu->cpu_index, paddr, part,
+                                call_time(cpu)));
     if (part < size) {
-        charge(cpu, memsys_nt_store(timed_mem_model, paddr + part, size - part,
+        charge(cpu, memsys_nt_store(timed_mem_model, cpu->cpu_index,
+                                    paddr + part, size - part,
                                     call_time(cpu)));
     }
 }
 
 void timed_mem_flush(CPUState *cpu, hwaddr paddr, MemFlushKind kind)
 {
-    charge(cpu, memsys_flush(timed_mem_model, paddr, kind, call_time(cpu)));
+    charge(cpu, memsys_flush(timed_mem_model, cpu->cpu_index, paddr, kind,
+                             call_time(cpu)));
 }
 
 void timed_mem_fence(CPUState *cpu, MemFenceKind kind)
 {
-    charge(cpu, memsys_fence(timed_mem_model, kind, call_time(cpu)));
+    charge(cpu, memsys_fence(timed_mem_model, cpu->cpu_index, kind,
+                             call_time(cpu)));
 }
 
 void timed_mem_wbinvd(CPUState *cpu)
 {
-    charge(cpu, memsys_wbinvd(timed_mem_model, call_time(cpu)));
+    charge(cpu, memsys_wbinvd(timed_mem_model, cpu->cpu_index,
+                              call_time(cpu)));
     timed_mem_insn(cpu, MEM_INSN_WBINVD);
 }
 
 void timed_mem_insn(CPUState *cpu, MemInsn insn)
 {
-    charge(cpu, memsys_instruction(timed_mem_model, insn, call_time(cpu)));
+    charge(cpu, memsys_instruction(timed_mem_model, cpu->cpu_index, insn,
+                                   call_time(cpu)));
 }
 
 void timed_mem_pause(CPUState *cpu)
 {
     timed_mem_settle(cpu);
-    charge(cpu, memsys_pause(timed_mem_model));
+    charge(cpu, memsys_pause(timed_mem_model, cpu->cpu_index));
 }
 
 void timed_mem_repeat(CPUState *cpu, int size)

@@ -80,6 +80,8 @@ static void cpu_timing_complete(UserCreatable *uc, Error **errp)
 
     if (fault) {
         error_setg(errp, "cpu-timing: %s", fault);
+    } else if (ct->helper_thread && ct->config.cores > 1) {
+        error_setg(errp, "cpu-timing: helper-thread is for one core");
     } else if (the_cpu_timing) {
         error_setg(errp, "cpu-timing: only one can be given");
     } else {

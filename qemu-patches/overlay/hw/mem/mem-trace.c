@@ -71,6 +71,11 @@ static void mem_trace_start(Notifier *notifier, void *data)
         exit(EXIT_FAILURE);
     }
     setup->cpu = *cpu_timing_config();
+    if (setup->cpu.cores > 1) {
+        error_report("mem-trace: a trace is of one core: it says of no "
+                     "operation whose it is");
+        exit(EXIT_FAILURE);
+    }
     setup->device_count = cxl_ssd_count;
     for (unsigned i = 0; i < cxl_ssd_count; i++) {
         setup->devices[i] = cxl_ssds[i]->config;

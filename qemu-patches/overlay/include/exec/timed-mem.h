@@ -62,7 +62,7 @@ extern bool timed_mem_lines_in_use;
  */
 void timed_mem_attach(MemSys *memsys, bool posted);
 MemSys *timed_mem_memsys(void);
-void timed_mem_l1_slot_dropped(void *opaque, uint32_t slot);
+void timed_mem_l1_slot_dropped(void *opaque, uint32_t core, uint32_t slot);
 
 /* Begin or end a region of interest; not while @cpu runs guest code. */
 void timed_mem_set_roi(CPUState *cpu, bool on);

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Coherence of the private caches: MESI by a directory that is exact. A core
+ * *holds* a line that its L1 or L2 has. A line that one core holds is its own;
+ * of a line that several hold all copies are clean, and what memory does not
+ * have of it the LLC has. With one core nobody comes here.
+ */
+#include "front.h"
+
+#include "base/seeded_bug.h"
+
+uint32_t mem_sys_others(const MemSys *m, const MemCpu *cpu, uint64_t line) {
+    return mem_directory_holders(&m->directory, line) & ~(UINT32_C(1) << cpu->number);
+}
+
+static MemCpu *lowest(MemSys *m, uint32_t cores) { return &m->cpus[__builtin_ctz(cores)]; }
+
+/* Another core loses the line; returns whether it was dirty there. */
+static bool invalidate(MemSys *m, MemCpu *cpu, uint64_t line) {
+    uint32_t slot;
+    bool dirty = mem_cpu_drop_private(&cpu->caches, line, &slot);
+
+    mem_sys_drop_slot(m, cpu, slot);
+    mem_directory_remove(&m->directory, line, cpu->number);
+    cpu->core.count->invalidations++;
+    return dirty;
+}
+
+bool mem_sys_invalidate(MemSys *m, uint32_t cores, uint64_t line) {
+    bool dirty = false;
+
+    for (uint32_t left = cores; left; left &= left - 1) {
+        if (MEM_HAS_BUG(MEM_BUG_MISSED_INVALIDATION) && left != cores && !(left & (left - 1))) {
+            break;
+        }
+        dirty |= invalidate(m, lowest(m, left), line);
+    }
+    return dirty;
+}
+
+bool mem_sys_clean_others(MemSys *m, uint32_t cores, uint64_t line) {
+    bool dirty = false;
+
+    for (; cores; cores &= cores - 1) {
+        MemCpu *cpu = lowest(m, cores);
+        uint32_t slot;
+        if (mem_cpu_clean_private(&cpu->caches, line, &slot)) {
+            dirty = true;
+            mem_sys_drop_slot(m, cpu, slot);
+        }
+    }
+    return dirty;
+}
+
+/* Of those that hold a line only one can hold it dirty: it shares it from now on. */
+static bool share(MemSys *m, uint32_t cores, uint64_t line) {
+    MemCpu *cpu = lowest(m, cores);
+    uint32_t slot;
+
+    if ((cores & (cores - 1)) || !mem_cpu_clean_private(&cpu->caches, line, &slot)) {
+        return false;
+    }
+    if (slot != MEM_NO_SLOT) {
+        m->callbacks.l1_slot_shared(m->callbacks.opaque, cpu->number, slot);
+    }
+    return true;
+}
+
+void mem_sys_ask_others(MemSys *m, MemCpu *cpu, uint64_t line, bool store, MemAsked *asked) {
+    *asked = (MemAsked){.others = mem_sys_others(m, cpu, line)};
+    if (asked->others) {
+        asked->dirty = store ? mem_sys_invalidate(m, asked->others, line) : share(m, asked->others, line);
+    }
+}
+
+/* The core's L1 and L2 have dropped lines: those that neither has any more. */
+static void note_left(MemSys *m, const MemCpu *cpu, const MemCpuFetch *fetch) {
+    for (uint32_t i = 0; i < fetch->left_count; i++) {
+        if (!mem_cpu_has_private(&cpu->caches, fetch->left[i])) {
+            mem_directory_remove(&m->directory, fetch->left[i], cpu->number);
+        }
+    }
+}
+
+/* Another core gives the line: it held it dirty, or the LLC does not have it. */
+static bool is_given(const MemAsked *asked, const MemCpuFetch *fetch) {
+    return asked->dirty || (asked->others && fetch->level == MEM_LEVEL_MEMORY);
+}
+
+/* What the core has to wait for because of others; `fetch` is of before another one gave the line. */
+static MemOpKind op_with_others(const MemSys *m, const MemCpu *cpu, const MemL1Miss *miss, const MemAsked *asked,
+                                bool streams, const MemCpuFetch *fetch) {
+    if (is_given(asked, fetch)) {
+        return miss->store ? MEM_OP_STORE_TRANSFER : streams ? MEM_OP_STREAM_TRANSFER : MEM_OP_TRANSFER;
+    }
+    if (asked->others && miss->store) {
+        return MEM_OP_UPGRADE;
+    }
+    if (fetch->level == MEM_LEVEL_LLC && !fetch->prefetched &&
+        mem_memory_is_under_way(&m->memory, &cpu->core, miss->line, cpu->now_ps)) {
+        return miss->store ? MEM_OP_STORE_JOIN : streams ? MEM_OP_STREAM_JOIN : MEM_OP_JOIN;
+    }
+    return MEM_OP_NONE;
+}
+
+MemOpKind mem_sys_fetched(MemSys *m, MemCpu *cpu, const MemL1Miss *miss, const MemAsked *asked, bool streams,
+                          MemCpuFetch *fetch) {
+    MemOpKind op = op_with_others(m, cpu, miss, asked, streams, fetch);
+
+    if (!(MEM_HAS_BUG(MEM_BUG_STALE_SHARER) && asked->dirty && !miss->store)) {
+        mem_directory_add(&m->directory, miss->line, cpu->number);
+    }
+    note_left(m, cpu, fetch);
+    if (miss->victim.tag != MEM_NO_TAG) {
+        uint64_t left = mem_cpu_l1_victim(&cpu->caches, miss->line, miss->victim);
+        if (!mem_cpu_has_private(&cpu->caches, left)) {
+            mem_directory_remove(&m->directory, left, cpu->number);
+        }
+    }
+    if (miss->store) { /* its own from now on, with what the LLC had kept for all */
+        fetch->dirty |= asked->dirty | mem_cpu_clean_llc(&cpu->caches, miss->line);
+    } else if (asked->others && (fetch->dirty || asked->dirty)) {
+        fetch->dirty = false;
+        if (!MEM_HAS_BUG(MEM_BUG_LOST_DIRTY_BIT)) {
+            mem_cpu_put_dirty_llc(&cpu->caches, miss->line, fetch);
+        }
+    }
+    cpu->core.count->prefetches_used += op != MEM_OP_NONE && fetch->prefetched;
+    fetch->level = is_given(asked, fetch) ? MEM_LEVEL_OTHER : fetch->level;
+    return op;
+}
+
+void mem_sys_prefetched(MemSys *m, MemCpu *cpu, uint64_t line, const MemCpuFetch *fetch) {
+    if (fetch->level != MEM_LEVEL_L2) {
+        mem_directory_add(&m->directory, line, cpu->number);
+        note_left(m, cpu, fetch);
+    }
+}
+
+/* Of those that hold a line only one can hold it dirty. */
+static bool others_have_clean(MemSys *m, uint32_t others, uint64_t line) {
+    return (others & (others - 1)) || !mem_cpu_is_dirty_private(&lowest(m, others)->caches, line);
+}
+
+bool mem_sys_may_prefetch(MemSys *m, const MemCpu *cpu, uint64_t line) {
+    uint32_t others = mem_sys_others(m, cpu, line);
+
+    if (others && !(others_have_clean(m, others, line) && mem_cpu_has_clean_llc(&cpu->caches, line))) {
+        return false;
+    }
+    return !mem_memory_is_under_way(&m->memory, &cpu->core, line, cpu->now_ps);
+}
+
+mem_ps mem_sys_own(MemSys *m, MemCpu *cpu, uint64_t line, mem_ps at_ps, bool *dirtied) {
+    uint32_t others = mem_sys_others(m, cpu, line);
+
+    *dirtied = !mem_cpu_clean_llc(&cpu->caches, line);
+    if (!others) {
+        return at_ps;
+    }
+    mem_sys_invalidate(m, others, line);
+    return mem_sys_op(m, cpu, MEM_OP_UPGRADE, line, at_ps);
+}
+
+/* ---- Laws ---- */
+
+typedef struct Held {
+    const MemSys *m;
+    const MemCpu *cpu;
+    uint64_t count;
+    const char *broken;
+} Held;
+
+static void look_up_held(void *opaque, uint64_t line) {
+    Held *h = opaque;
+    uint32_t holders = mem_directory_holders(&h->m->directory, line), self = UINT32_C(1) << h->cpu->number;
+
+    h->count++;
+    if (!(holders & self)) {
+        h->broken = "the directory knows who holds a line";
+    } else if (mem_cpu_is_dirty_private(&h->cpu->caches, line) &&
+               (holders != self || mem_cpu_is_dirty_llc(&h->cpu->caches, line))) {
+        h->broken = "a line has at most one dirty copy, and who holds it dirty holds it alone";
+    }
+}
+
+const char *mem_sys_check_coherence(const MemSys *m) {
+    Held h = {.m = m};
+
+    for (uint32_t i = 0; i < m->cpu_count; i++) {
+        h.cpu = &m->cpus[i];
+        mem_cpu_visit_private(&h.cpu->caches, look_up_held, &h);
+    }
+    if (!h.broken && h.count != m->directory.count) {
+        return "the directory knows of no line that its core does not hold";
+    }
+    return h.broken;
+}
