@@ -62,14 +62,14 @@ def test_a_file_edited_by_hand_is_stale(
 
 def test_a_new_row_reaches_every_file(rows: list[Parameter]) -> None:
     """One row more, and each file has it: a field, a member of the schema, a row of the page, a word."""
-    new = replace(next(row for row in rows if row.name == "pause-ps"), name="lock-ps", field="lock_ps", what="a lock")
+    new = replace(next(row for row in rows if row.name == "pause-ps"), name="syscall-ps", field="syscall_ps", what="a call")
     made = parameter_tables.made([*rows, new])
-    assert "    lock_ps: int = 0\n" in made[parameter_tables.PYTHON]
-    assert '    "lock_ps": "lock",\n' in made[parameter_tables.PYTHON]
-    assert "'*lock-ps': 'uint64'" in made[parameter_tables.SCHEMA]
-    assert "# @lock-ps: a lock; picoseconds\n" in made[parameter_tables.SCHEMA]
-    assert "| `lock_ps` | `lock` | ps | 0 | at most 1 s | - | a lock |\n" in made[parameter_tables.PAGE]
-    assert '"lock-ps"\n' in made[parameter_tables.WORDS]
+    assert "    syscall_ps: int = 0\n" in made[parameter_tables.PYTHON]
+    assert '    "syscall_ps": "syscall",\n' in made[parameter_tables.PYTHON]
+    assert "'*syscall-ps': 'uint64'" in made[parameter_tables.SCHEMA]
+    assert "# @syscall-ps: a call; picoseconds\n" in made[parameter_tables.SCHEMA]
+    assert "| `syscall_ps` | `syscall` | ps | 0 | at most 1 s | - | a call |\n" in made[parameter_tables.PAGE]
+    assert '"syscall-ps"\n' in made[parameter_tables.WORDS]
 
 
 def test_a_group_without_a_place_on_the_page_is_refused(rows: list[Parameter]) -> None:

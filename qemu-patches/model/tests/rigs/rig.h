@@ -65,7 +65,7 @@ class Rig {
     explicit Rig(bool cache_protected = true) : Rig(small_cpu(), small_device(cache_protected)) {}
     Rig(const MemCpuConfig &cpu_config, const MemDeviceConfig &device_config)
         : cpu(cpu_config), device(device_config), media(device_config.capacity_bytes) {
-        MemCallbacks callbacks = {this, on_dropped, nullptr, on_state, on_power_gone};
+        MemCallbacks callbacks = {this, on_dropped, on_shared, on_state, on_power_gone};
         MemMedia where = {.base = media.data()};
         m = memsys_new(&cpu, &callbacks);
         memsys_add_device(m, &device, &where);
@@ -115,7 +115,7 @@ class Rig {
     MemSys *m = nullptr;
     mem_ps now = 0;
     uint32_t slot = 0;
-    std::vector<uint32_t> dropped;
+    std::vector<uint32_t> dropped, shared;
     std::vector<Transition> transitions;
     std::vector<mem_ps> power_gone; // when
 
@@ -127,6 +127,7 @@ class Rig {
     static void on_dropped(void *opaque, uint32_t, uint32_t slot) {
         static_cast<Rig *>(opaque)->dropped.push_back(slot);
     }
+    static void on_shared(void *opaque, uint32_t, uint32_t slot) { static_cast<Rig *>(opaque)->shared.push_back(slot); }
     static void on_state(void *opaque, uint32_t, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps) {
         static_cast<Rig *>(opaque)->transitions.push_back({dpa, from, to, at_ps});
     }

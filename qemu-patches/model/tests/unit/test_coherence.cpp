@@ -8,7 +8,7 @@
 #include "../rigs/rig.h"
 
 extern "C" {
-#include "cpu/directory.h"
+#include "front.h"
 }
 
 namespace {
@@ -308,4 +308,25 @@ TEST(Coherence, CallsMayGoBackBetweenCores) {
     c.now = {500 * kNs, 400 * kNs};
     EXPECT_EQ(c.load(0, 0), kDram);
     EXPECT_EQ(c.load(1, 1 << 20), kDram + 4 * kNs + 100 * kNs); // asked before, served after
+}
+
+TEST(Coherence, EachLawIsCheckedWhenItIsBroken) {
+    Cores c(2);
+    c.store(0, 0);
+    c.load(1, 64);
+    c.meet();
+    MemDirectory *d = &c.m->directory;
+    auto broken = [&c] { return std::string(memsys_check_invariants(c.m) ? memsys_check_invariants(c.m) : ""); };
+    ASSERT_EQ(broken(), "");
+    mem_directory_remove(d, 1, 1);
+    EXPECT_EQ(broken(), "the directory knows who holds a line");
+    mem_directory_add(d, 1, 1);
+    mem_directory_add(d, 2, 1);
+    EXPECT_EQ(broken(), "the directory knows of no line that its core does not hold");
+    mem_directory_remove(d, 2, 1);
+    MemSet *llc = mem_place_of(&c.m->cpus[0].caches.llc, 0).set;
+    llc->marks |= MEM_DIRTY;
+    EXPECT_EQ(broken(), "a line has at most one dirty copy, and who holds it dirty holds it alone");
+    llc->marks &= ~MEM_DIRTY;
+    EXPECT_EQ(broken(), "");
 }

@@ -35,10 +35,11 @@ using std::string;
 
 // What the page has to have an example of, and has no other ones.
 const std::set<string> kMechanisms = {
-    "barrier",    "buffers",     "caches",    "channels",    "cleaning",      "fences",    "gpf",
-    "link",       "loads",       "merges",    "no-fetch",    "outside",       "policies",  "power",
-    "prefetcher", "pages-ahead", "refresh",   "serialise",   "stores",        "streams",   "suspend",
-    "versions",   "wc-buffers",  "write-log", "write-queue", "write-through", "latencies",
+    "barrier",  "buffers",    "caches",     "channels",    "cleaning",      "fences",
+    "gpf",      "link",       "loads",      "merges",      "no-fetch",      "outside",
+    "policies", "power",      "prefetcher", "pages-ahead", "refresh",       "serialise",
+    "stores",   "streams",    "suspend",    "coherence",   "joins",         "flushes-of-others",
+    "versions", "wc-buffers", "write-log",  "write-queue", "write-through", "latencies",
 };
 
 struct Step {
@@ -200,6 +201,7 @@ class Machine {
         if (fault) {
             throw NotUnderstood(fault);
         }
+        core = 0;
         r = std::make_unique<Rig>(cpu, device);
         return "";
     }
@@ -241,7 +243,7 @@ class Machine {
 
     string store(const Words &place) {
         return each(place, [this](uint64_t hpa) {
-            mem_ps stall = memsys_store(r->m, 0, hpa, r->now, &r->slot);
+            mem_ps stall = memsys_store(r->m, core, hpa, r->now, &r->slot);
             change(hpa, kLine);
             return stall;
         });
@@ -252,14 +254,14 @@ class Machine {
         uint64_t size_bytes = place.size() > 2 ? number_of(place[2]) : kLine;
         place.resize(2);
         return each(place, [this, size_bytes](uint64_t hpa) {
-            mem_ps stall = memsys_nt_store(r->m, 0, hpa, uint32_t(size_bytes), r->now);
+            mem_ps stall = memsys_nt_store(r->m, core, hpa, uint32_t(size_bytes), r->now);
             change(hpa, size_bytes);
             return stall;
         });
     }
 
     string flush(const Words &place, MemFlushKind kind) {
-        return each(place, [this, kind](uint64_t hpa) { return memsys_flush(r->m, 0, hpa, kind, r->now); });
+        return each(place, [this, kind](uint64_t hpa) { return memsys_flush(r->m, core, hpa, kind, r->now); });
     }
 
     string state(const Words &words) {
@@ -281,7 +283,7 @@ class Machine {
         MemCounters c = r->counters();
         const std::map<string, uint64_t> by_name = {
 #define X(field, what) {#field, c.field},
-            MEM_COUNTERS(X)
+            MEM_COUNTERS(X) MEM_COHERENCE_COUNTERS(X)
 #undef X
         };
         auto found = words.size() == 1 ? by_name.find(words[0]) : by_name.end();
@@ -303,6 +305,21 @@ class Machine {
         return "";
     }
 
+    // What follows is done by another core; "core 1 at 0ns": and begins then.
+    string use_core(const Words &words) {
+        bool then = words.size() == 3 && words[1] == "at";
+        if (words.size() != 1 && !then) {
+            throw NotUnderstood("core N, or core N at TIME");
+        }
+        uint64_t number = number_of(words[0]);
+        if (number >= r->cpu.cores) {
+            throw NotUnderstood("there is no such core");
+        }
+        core = uint32_t(number);
+        r->now = then ? time_of(words[2]) : r->now;
+        return "";
+    }
+
     string region(const Words &words) {
         memsys_set_timed(r->m, !words.empty() && words[0] == "begins");
         return "";
@@ -310,22 +327,24 @@ class Machine {
 
     std::unique_ptr<Rig> r;
     uint8_t newest = 0;
+    uint32_t core = 0;
     const std::map<string, std::function<string(const Words &)>> verbs = {
         {"with", [this](const Words &w) { return build(w); }},
         {"load",
          [this](const Words &w) {
-             return each(w, [this](uint64_t a) { return memsys_load(r->m, 0, a, r->now, &r->slot); });
+             return each(w, [this](uint64_t a) { return memsys_load(r->m, core, a, r->now, &r->slot); });
          }},
         {"store", [this](const Words &w) { return store(w); }},
         {"ntstore", [this](const Words &w) { return nt_store(w); }},
         {"clwb", [this](const Words &w) { return flush(w, MEM_CLWB); }},
         {"clflushopt", [this](const Words &w) { return flush(w, MEM_CLFLUSHOPT); }},
         {"clflush", [this](const Words &w) { return flush(w, MEM_CLFLUSH); }},
-        {"sfence", [this](const Words &) { return waits(memsys_fence(r->m, 0, MEM_SFENCE, r->now)); }},
-        {"lfence", [this](const Words &) { return waits(memsys_fence(r->m, 0, MEM_LFENCE, r->now)); }},
-        {"mfence", [this](const Words &) { return waits(memsys_fence(r->m, 0, MEM_MFENCE, r->now)); }},
-        {"cpuid", [this](const Words &) { return waits(memsys_instruction(r->m, 0, MEM_INSN_CPUID, r->now)); }},
-        {"pm_wbarrier", [this](const Words &) { return waits(memsys_barrier(r->m, 0, r->now)); }},
+        {"sfence", [this](const Words &) { return waits(memsys_fence(r->m, core, MEM_SFENCE, r->now)); }},
+        {"lfence", [this](const Words &) { return waits(memsys_fence(r->m, core, MEM_LFENCE, r->now)); }},
+        {"mfence", [this](const Words &) { return waits(memsys_fence(r->m, core, MEM_MFENCE, r->now)); }},
+        {"cpuid", [this](const Words &) { return waits(memsys_instruction(r->m, core, MEM_INSN_CPUID, r->now)); }},
+        {"pm_wbarrier", [this](const Words &) { return waits(memsys_barrier(r->m, core, r->now)); }},
+        {"core", [this](const Words &w) { return use_core(w); }},
         {"wait", [this](const Words &w) { return wait(w); }},
         {"time", [this](const Words &) { return text_of(r->now); }},
         {"state", [this](const Words &w) { return state(w); }},
@@ -417,7 +436,7 @@ TEST(Examples, AWrongOrMissingResultIsAFault) {
 TEST(Examples, WhatIsNotUnderstoodIsAFault) {
     for (const char *text : {"lod dram 1", "load", "load ram 1", "load line x", "load line 1-", "with store_buffr=2",
                              "with store_buffer=many", "with l2_size=3", "count nothing", "wait", "wait soon",
-                             "state line 1 when", "ntstore line 1 x"}) {
+                             "state line 1 when", "core 1", "core", "core 0 now", "ntstore line 1 x"}) {
         EXPECT_EQ(faults_of_text(text).size(), 1u) << text;
     }
 }
