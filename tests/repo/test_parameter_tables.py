@@ -62,7 +62,9 @@ def test_a_file_edited_by_hand_is_stale(
 
 def test_a_new_row_reaches_every_file(rows: list[Parameter]) -> None:
     """One row more, and each file has it: a field, a member of the schema, a row of the page, a word."""
-    new = replace(next(row for row in rows if row.name == "pause-ps"), name="syscall-ps", field="syscall_ps", what="a call")
+    new = replace(
+        next(row for row in rows if row.name == "pause-ps"), name="syscall-ps", field="syscall_ps", what="a call"
+    )
     made = parameter_tables.made([*rows, new])
     assert "    syscall_ps: int = 0\n" in made[parameter_tables.PYTHON]
     assert '    "syscall_ps": "syscall",\n' in made[parameter_tables.PYTHON]
