@@ -79,22 +79,22 @@ class Rig {
     Rig(const Rig &) = delete;
     Rig &operator=(const Rig &) = delete;
 
-    // Each waits for its stall and returns it.
-    mem_ps load(uint64_t hpa) { return pass(memsys_load(m, 0, hpa, now, &slot)); }
+    // Each is done by `core`, waits for its stall and returns it.
+    mem_ps load(uint64_t hpa) { return pass(memsys_load(m, core, hpa, now, &slot)); }
     mem_ps store(uint64_t dpa, uint8_t value) {
-        mem_ps stall = pass(memsys_store(m, 0, kWindow + dpa, now, &slot));
+        mem_ps stall = pass(memsys_store(m, core, kWindow + dpa, now, &slot));
         std::memset(&media[dpa], value, kLine);
         return stall;
     }
     mem_ps nt_store(uint64_t dpa, uint8_t value, uint32_t size = kLine) {
-        mem_ps stall = pass(memsys_nt_store(m, 0, kWindow + dpa, size, now));
+        mem_ps stall = pass(memsys_nt_store(m, core, kWindow + dpa, size, now));
         std::memset(&media[dpa], value, size);
         return stall;
     }
     mem_ps flush(uint64_t dpa, MemFlushKind kind = MEM_CLWB) {
-        return pass(memsys_flush(m, 0, kWindow + dpa, kind, now));
+        return pass(memsys_flush(m, core, kWindow + dpa, kind, now));
     }
-    mem_ps fence() { return pass(memsys_fence(m, 0, MEM_SFENCE, now)); }
+    mem_ps fence() { return pass(memsys_fence(m, core, MEM_SFENCE, now)); }
     MemLineState state(uint64_t dpa) const { return memsys_line_state(m, 0, dpa, now); }
     MemLineState state_at(uint64_t dpa, mem_ps at_ps) const { return memsys_line_state(m, 0, dpa, at_ps); }
     MemCounters counters() const { return memsys_counters(m); }
@@ -114,7 +114,7 @@ class Rig {
     std::vector<uint8_t> media;
     MemSys *m = nullptr;
     mem_ps now = 0;
-    uint32_t slot = 0;
+    uint32_t slot = 0, core = 0;
     std::vector<uint32_t> dropped, shared;
     std::vector<Transition> transitions;
     std::vector<mem_ps> power_gone; // when

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Every crash state of short programs: power is cut at each transition of a line, just before it and between all
 // calls, in each persistence domain, and what survives must be what a few obvious rules allow. The rules know
-// nothing of times but which instructions were over at the cut. A line is written whole, as two halves that show
-// which stores it holds.
+// nothing of times but which instructions were over at the cut, and on which of two cores. A line is written whole, as
+// two halves that show which stores it holds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,6 +22,7 @@ enum class Kind { Store, Flush, Nt, HalfNt, Fence, Evict, Wait };
 struct Op {
     Kind kind;
     uint32_t line;
+    uint32_t core = 0;
 };
 using Program = std::vector<Op>;
 using Content = std::pair<uint8_t, uint8_t>; // the halves of a line
@@ -65,9 +66,17 @@ struct Span {
     mem_ps start, end;
 };
 
+MemCpuConfig cpu_of(uint32_t cores) {
+    MemCpuConfig cpu = small_cpu();
+    cpu.cores = cores;
+    cpu.c2c_ps = 50 * kNs;
+    cpu.upgrade_ps = 40 * kNs;
+    return cpu;
+}
+
 class Machine {
   public:
-    explicit Machine(const MemDeviceConfig &device) : rig_(small_cpu(), device) {
+    Machine(const MemDeviceConfig &device, uint32_t cores) : rig_(cpu_of(cores), device) {
         memsys_set_timed(rig_.m, false);
         rig_.load(kWindow + 4096 + 256);
         rig_.load(kWindow + 256); // both pages are cached, no line of the program is
@@ -77,6 +86,7 @@ class Machine {
     // The `number`-th instruction, from 1, which is also what it writes.
     Span run(const Op &op, uint8_t number) {
         rig_.now += kGap;
+        rig_.core = op.core;
         Span span = {rig_.now, 0};
         uint64_t dpa = dpa_of(op.line);
         switch (op.kind) {
@@ -140,24 +150,26 @@ class Rules {
         Line &l = lines_[op.line];
         switch (op.kind) {
         case Kind::Store:
-            leave_if(l, l.in_wc);
+            leave_if(l, l.in_wc, l.wc_core);
             l.content = {number, number};
             l.dirty = true;
             break;
         case Kind::Flush:
-            leave_if(l, l.dirty);
+            leave_if(l, l.dirty, l.in_wc ? l.wc_core : op.core);
+            l.sent[op.core] = l.last(); // also what another one sent: a flush of a clean line waits for it
             break;
         case Kind::Nt:
         case Kind::HalfNt:
-            leave_if(l, l.dirty && !l.in_wc);
+            leave_if(l, l.dirty && (!l.in_wc || l.wc_core != op.core), l.in_wc ? l.wc_core : op.core);
             l.content = {number, op.kind == Kind::Nt ? number : l.content.second};
             l.dirty = l.in_wc = true;
-            leave_if(l, op.kind == Kind::Nt);
+            l.wc_core = op.core;
+            leave_if(l, op.kind == Kind::Nt, op.core);
             break;
         case Kind::Fence:
             for (Line &other : lines_) {
-                leave_if(other, other.in_wc);
-                other.fenced = over ? other.last() : other.fenced;
+                leave_if(other, other.in_wc && other.wc_core == op.core, op.core);
+                other.fenced = over ? std::max(other.fenced, other.sent[op.core]) : other.fenced;
             }
             break;
         case Kind::Evict:
@@ -206,6 +218,8 @@ class Rules {
         Content content = {0, 0};
         std::vector<Content> left = {{0, 0}}; // the CPU, oldest first, after what was there
         bool dirty = false, in_wc = false;
+        uint32_t wc_core = 0;
+        size_t sent[2] = {};                                              // what the next fence of each core covers
         size_t fenced = 0, programming = 0, saved = 0, saved_at_most = 0; // in `left`
         size_t last() const { return left.size() - 1; }
         std::set<Content> range(size_t from, size_t to) const {
@@ -213,9 +227,10 @@ class Rules {
         }
     };
 
-    static void leave_if(Line &l, bool leaves) {
+    static void leave_if(Line &l, bool leaves, uint32_t core) {
         if (leaves) {
             l.left.push_back(l.content);
+            l.sent[core] = l.last();
             l.dirty = l.in_wc = false;
         }
     }
@@ -240,7 +255,8 @@ std::string text_of(const Program &program) {
     std::string text;
     for (const Op &op : program) {
         text += "SCNHFEW"[int(op.kind)];
-        text += op.kind < Kind::Fence ? std::to_string(op.line) + " " : " ";
+        text += op.kind < Kind::Fence ? std::to_string(op.line) : "";
+        text += op.core ? "' " : " ";
     }
     return text;
 }
@@ -253,7 +269,8 @@ struct Explored {
 
 class Explorer {
   public:
-    Explorer(uint32_t lines, Explored &explored) : lines_(lines), explored_(explored) {}
+    Explorer(uint32_t lines, Explored &explored, uint32_t cores = 1)
+        : lines_(lines), explored_(explored), cores_(cores) {}
 
     // `keep`: of every so many cuts, one.
     void explore(const Program &program, bool cache_protected, uint32_t keep = 1) {
@@ -272,7 +289,7 @@ class Explorer {
   private:
     std::vector<mem_ps> cut_times(const Program &program, bool cache_protected, std::vector<Span> *spans) {
         std::set<mem_ps> times;
-        Machine machine(device_of(kCuts[0], cache_protected, 0));
+        Machine machine(device_of(kCuts[0], cache_protected, 0), cores_);
         for (uint8_t i = 0; i < program.size(); i++) {
             spans->push_back(machine.run(program[i], uint8_t(i + 1)));
             times.insert({spans->back().start, spans->back().end});
@@ -287,7 +304,7 @@ class Explorer {
     }
     void explore_cut(const Program &program, const std::vector<Span> &spans, const Cut &cut, bool cache_protected,
                      mem_ps at) {
-        Machine machine(device_of(cut, cache_protected, explored_.cuts));
+        Machine machine(device_of(cut, cache_protected, explored_.cuts), cores_);
         Rules rules(lines_);
         for (uint8_t i = 0; i < program.size() && spans[i].start <= at; i++) {
             Span span = machine.run(program[i], uint8_t(i + 1));
@@ -311,6 +328,7 @@ class Explorer {
 
     uint32_t lines_;
     Explored &explored_;
+    uint32_t cores_;
     uint64_t skipped_ = 0;
 };
 
@@ -333,11 +351,13 @@ void for_each_program(const std::vector<Op> &letters, size_t length, const std::
     extend(program);
 }
 
-std::vector<Op> letters_of(uint32_t lines, const std::vector<Kind> &kinds) {
+std::vector<Op> letters_of(uint32_t lines, const std::vector<Kind> &kinds, uint32_t cores = 1) {
     std::vector<Op> letters;
     for (Kind kind : kinds) {
         for (uint32_t line = 0; line < (kind < Kind::Fence ? lines : 1); line++) {
-            letters.push_back({kind, line});
+            for (uint32_t core = 0; core < cores; core++) {
+                letters.push_back({kind, line, core});
+            }
         }
     }
     return letters;
@@ -350,9 +370,10 @@ void print(const char *what, const Explored &e) {
 }
 
 // Explore all programs of a kind, as long as nothing has failed.
-Explored explore_all(const std::vector<Op> &letters, uint32_t lines, size_t length, std::vector<bool> protections) {
+Explored explore_all(const std::vector<Op> &letters, uint32_t lines, size_t length, std::vector<bool> protections,
+                     uint32_t cores = 1) {
     Explored explored;
-    Explorer explorer(lines, explored);
+    Explorer explorer(lines, explored, cores);
     for_each_program(letters, length, [&](const Program &program) {
         for (bool cache_protected : protections) {
             if (!testing::Test::HasFailure()) {
@@ -388,6 +409,21 @@ TEST(CrashStates, ProgramsOfEvictedPages) {
     EXPECT_GT(e.images.size(), 5u);
 }
 
+// Each instruction by either core.
+TEST(CrashStates, TwoLinesOfTwoCores) {
+    auto letters = letters_of(2, {Kind::Store, Kind::Flush, Kind::HalfNt, Kind::Fence}, 2);
+    Explored e = explore_all(letters, 2, 3, {true, false}, 2);
+    print("two cores", e);
+    EXPECT_GT(e.images.size(), 20u);
+}
+
+TEST(CrashStates, OneLineOfTwoCores) {
+    auto letters = letters_of(1, {Kind::Store, Kind::Flush, Kind::Nt, Kind::HalfNt, Kind::Fence}, 2);
+    Explored e = explore_all(letters, 1, 4, {true, false}, 2);
+    print("one line of two cores", e);
+    EXPECT_GT(e.images.size(), 10u);
+}
+
 TEST(CrashStates, LongSeededPrograms) {
     constexpr uint64_t kSeed = 20231106;
     std::mt19937_64 random(kSeed);
@@ -404,5 +440,24 @@ TEST(CrashStates, LongSeededPrograms) {
     }
     std::printf("seed %llu, ", (unsigned long long)kSeed);
     print("long programs", e);
+    EXPECT_GT(e.images.size(), 200u);
+}
+
+TEST(CrashStates, LongSeededProgramsOfTwoCores) {
+    constexpr uint64_t kSeed = 20261125;
+    std::mt19937_64 random(kSeed);
+    Explored e;
+    Explorer explorer(kMaxLines, e, 2);
+    auto letters = letters_of(kMaxLines, {Kind::Store, Kind::Flush, Kind::Nt, Kind::HalfNt, Kind::Fence}, 2);
+    letters.insert(letters.end(), {{Kind::Fence, 0}, {Kind::Fence, 0, 1}, {Kind::Evict, 0}, {Kind::Wait, 0}});
+    for (int i = 0; i < 60 && !HasFailure(); i++) {
+        Program program;
+        for (int op = 0; op < 40; op++) {
+            program.push_back(letters[random() % letters.size()]);
+        }
+        explorer.explore(program, random() % 2 == 0, 17);
+    }
+    std::printf("seed %llu, ", (unsigned long long)kSeed);
+    print("long programs of two cores", e);
     EXPECT_GT(e.images.size(), 200u);
 }
