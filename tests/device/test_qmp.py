@@ -174,10 +174,49 @@ def plain(images: Images, icount: str, *more: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "smp", ["2", "1,maxcpus=2", "sockets=2", "1,threads=2,maxcpus=2", "1,dies=2,maxcpus=2", "cores=2"]
+    ("smp", "reason"),
+    [
+        ("1,maxcpus=2", "needs all vCPUs from the start: maxcpus is 2 and cpus 1"),
+        ("1,threads=2,maxcpus=2", "maxcpus is 2 and cpus 1"),
+        ("2,dies=2,sockets=2,maxcpus=4", "maxcpus is 4 and cpus 2"),
+        ("33", "at most 32 vCPUs"),
+    ],
 )
-def test_modelled_time_of_several_cpus_is_refused_without_a_device_too(session: Session, smp: str) -> None:
-    assert "insn-ps needs -smp 1" in plain(session.images, "insn-ps=250", "-smp", smp)
+def test_modelled_time_of_cpus_that_come_later_or_are_too_many_is_refused(
+    session: Session, smp: str, reason: str
+) -> None:
+    assert reason in plain(session.images, "insn-ps=250", "-smp", smp)
+
+
+def test_what_is_for_one_cpu_is_refused_to_several(paused: Paused) -> None:
+    place = next(n for n, word in enumerate(paused.line) if word.startswith("cpu-timing,"))
+    paused.line += ["-smp", "2"]
+    assert "cores=1 is not -smp 2" in paused.failure()
+    paused.line[place] += ",cores=2"
+    alone = list(paused.line)
+    paused.line += ["-object", mem_trace(paused.media.with_name("a.trace"))]
+    assert "mem-trace: a trace is of one core" in paused.failure()
+    paused.line = alone
+    paused.line[place] += ",helper-thread=on"
+    assert "helper-thread is for one core" in paused.failure()
+
+
+@pytest.mark.parametrize("shorter", ["c2c-ps", "ipi-ps"])
+def test_a_quantum_in_which_what_is_not_yet_written_could_be_read_is_refused(paused: Paused, shorter: str) -> None:
+    place = next(n for n, word in enumerate(paused.line) if word.startswith("cpu-timing,"))
+    paused.line += ["-smp", "2"]
+    paused.line[place] += f",cores=2,c2c-ps=70000,ipi-ps=70000,{shorter}=60000,quantum-ps=60001"
+    assert "quantum-ps must not exceed c2c-ps and ipi-ps, 60000" in paused.failure()
+    paused.line[place] += ",quantum-ps=60000"
+    paused.info()
+
+
+def test_one_cpu_has_no_clock_of_its_own(paused: Paused) -> None:
+    async def ask() -> None:
+        async with paused.running() as qmp:
+            assert "the machine has one vCPU" in await refusal(qmp, "query-vcpu-clocks")
+
+    drive(ask())
 
 
 @pytest.mark.parametrize(

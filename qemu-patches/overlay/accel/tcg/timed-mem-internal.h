@@ -11,6 +11,7 @@
 #include "exec/tlb-common.h"
 #include "hw/mem/memsys/posted.h"
 #include "system/cpu-timers-internal.h"
+#include "system/vcpu-clocks.h"
 
 /* The line tables of a vCPU: which of their entries is of which slot of L1. */
 typedef struct TimedMemLines {
@@ -35,10 +36,15 @@ typedef struct TimedMemVCPU {
     int rep_bytes; /* moved since an iteration took its time */
 } TimedMemVCPU;
 
-/* The only vCPU. */
-extern TimedMemVCPU timed_mem_vcpu;
+/* By the index of the vCPU, which is the number of its core in the model. */
+extern TimedMemVCPU timed_mem_vcpus[VCPU_CLOCKS_MAX];
 /* For others timed_mem_memsys(), which settles before. */
 extern MemSys *timed_mem_model;
+
+static inline TimedMemVCPU *timed_mem_vcpu(CPUState *cpu)
+{
+    return &timed_mem_vcpus[cpu->cpu_index];
+}
 
 /*
  * Line tables: timed-mem-lines.c
@@ -104,7 +110,10 @@ static inline void timed_mem_add_line(TimedMemLines *lines, CPUState *cpu,
  * no event comes late: the guest cannot tell.
  */
 
-/* Let accesses be posted, from now on, with a thread that works on them. */
+/*
+ * Let accesses be posted, from now on, with a thread that works on them. For a
+ * machine with one vCPU.
+ */
 void timed_mem_start_posting(void);
 /* Wait for all that is posted, and charge it. */
 void timed_mem_settle(CPUState *cpu);

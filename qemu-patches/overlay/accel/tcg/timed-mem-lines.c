@@ -15,6 +15,7 @@ bool timed_mem_lines_in_use;
 void timed_mem_lines_new(TimedMemLines *lines, uint32_t slots)
 {
     lines->of_slot = g_malloc0_n(slots, sizeof(*lines->of_slot));
+    lines->last_slot = MEM_NO_SLOT;
 }
 
 /* The tables' fixed size replaces that of the unused MMU indexes. */
@@ -37,7 +38,7 @@ void timed_mem_lines_begin(TimedMemLines *lines, CPUState *cpu)
 
 void timed_mem_forget_lines(CPUState *cpu)
 {
-    TimedMemLines *lines = &timed_mem_vcpu.lines;
+    TimedMemLines *lines = &timed_mem_vcpu(cpu)->lines;
 
     while (lines->tables_used) {
         int i = ctz32(lines->tables_used);
@@ -53,7 +54,7 @@ void timed_mem_forget_page(CPUState *cpu, vaddr page)
     const int lines = 4096 >> TIMED_MEM_LINE_BITS;
     int first = (page >> TIMED_MEM_LINE_BITS) % TIMED_MEM_LINES;
 
-    for (uint32_t used = timed_mem_vcpu.lines.tables_used; used;
+    for (uint32_t used = timed_mem_vcpu(cpu)->lines.tables_used; used;
          used &= used - 1) {
         memset(timed_mem_line_table(cpu, ctz32(used)) + first, -1,
                lines * sizeof(CPUTLBEntry));
@@ -62,13 +63,19 @@ void timed_mem_forget_page(CPUState *cpu, vaddr page)
 
 void timed_mem_l1_slot_dropped(void *opaque, uint32_t core, uint32_t slot)
 {
-    timed_mem_forget_slot(&timed_mem_vcpu.lines, slot);
+    timed_mem_forget_slot(&timed_mem_vcpus[core].lines, slot);
+}
+
+/* Loads go on to find the line, and stores are told to the model again. */
+void timed_mem_l1_slot_shared(void *opaque, uint32_t core, uint32_t slot)
+{
+    timed_mem_forget_line(&timed_mem_vcpus[core].lines.of_slot[slot][1]);
 }
 
 void timed_mem_remember_line(CPUState *cpu, int mmu_idx, vaddr addr, int size,
                              void *haddr, MMUAccessType type)
 {
-    TimedMemLines *lines = &timed_mem_vcpu.lines;
+    TimedMemLines *lines = &timed_mem_vcpu(cpu)->lines;
 
     if (timed_mem_lines_in_use && lines->last_slot != MEM_NO_SLOT &&
         timed_mem_in_one_line(addr, size)) {

@@ -67,7 +67,7 @@ static int direct_after(const TimedMemPosting *posting, int looks)
 
 void timed_mem_settle(CPUState *cpu)
 {
-    TimedMemPosting *posting = &timed_mem_vcpu.posting;
+    TimedMemPosting *posting = &timed_mem_vcpu(cpu)->posting;
     mem_ps stall_ps;
     int looks = 0;
 

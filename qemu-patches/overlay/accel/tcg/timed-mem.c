@@ -15,12 +15,17 @@
 TimedMemMode timed_mem_mode;
 TimedMemDoorbell *timed_mem_doorbell;
 MemSys *timed_mem_model;
-TimedMemVCPU timed_mem_vcpu = { .lines.last_slot = MEM_NO_SLOT };
+TimedMemVCPU timed_mem_vcpus[VCPU_CLOCKS_MAX];
 
 void timed_mem_attach(MemSys *memsys, bool posted)
 {
+    CPUState *cpu;
+
     timed_mem_model = memsys;
-    timed_mem_lines_new(&timed_mem_vcpu.lines, memsys_l1_slots(memsys));
+    CPU_FOREACH(cpu) {
+        timed_mem_lines_new(&timed_mem_vcpu(cpu)->lines,
+                            memsys_l1_slots(memsys));
+    }
     timed_mem_mode = TIMED_MEM_DEVICE;
     if (posted) {
         timed_mem_start_posting();
@@ -41,7 +46,8 @@ mem_ps timed_mem_now_ps(void)
     if (current_cpu) {
         timed_mem_settle(current_cpu);
     }
-    return icount_now_ps(current_cpu ? current_cpu : first_cpu);
+    return vcpu_clocks_on ? vcpu_clocks_now_ps(current_cpu)
+        : icount_now_ps(current_cpu ? current_cpu : first_cpu);
 }
 
 bool timed_mem_page_timed(hwaddr paddr, int mmu_idx)
@@ -55,18 +61,22 @@ bool timed_mem_page_timed(hwaddr paddr, int mmu_idx)
 
 void timed_mem_set_roi(CPUState *cpu, bool on)
 {
+    CPUState *each;
+
     if (on == (timed_mem_mode == TIMED_MEM_ALL)) {
         return;
     }
     icount_set_rate(cpu, on ? ICOUNT_RATE_ROI : ICOUNT_RATE_BOOT);
     memsys_set_timed(timed_mem_model, on);
-    if (on) {
-        timed_mem_lines_begin(&timed_mem_vcpu.lines, cpu);
-    }
     timed_mem_mode = on ? TIMED_MEM_ALL : TIMED_MEM_DEVICE;
     timed_mem_lines_in_use = on;
     /* TLB flags and the look-up in translated code are other ones now. */
-    tlb_flush(cpu);
+    CPU_FOREACH(each) {
+        if (on) {
+            timed_mem_lines_begin(&timed_mem_vcpu(each)->lines, each);
+        }
+        tlb_flush(each);
+    }
     tb_flush(cpu);
 }
 
@@ -81,48 +91,56 @@ static void charge(CPUState *cpu, mem_ps stall_ps)
     }
 }
 
-/* Time for a call of the model. */
-static mem_ps call_time(CPUState *cpu)
+/* Time for a call of the model, which vCPUs share, by the code at @ra. */
+static mem_ps call_time(CPUState *cpu, uintptr_t ra)
 {
-    timed_mem_settle(cpu);
-    return icount_now_ps(cpu);
-}
-
-static inline void access_line(CPUState *cpu, hwaddr paddr, bool store)
-{
-    uint32_t *slot = &timed_mem_vcpu.lines.last_slot;
     mem_ps now_ps;
 
-    if (timed_mem_post(&timed_mem_vcpu, cpu, paddr, store)) {
+    timed_mem_settle(cpu);
+    now_ps = icount_now_ps(cpu);
+    return vcpu_clocks_on ? vcpu_clocks_share(cpu, now_ps, ra) : now_ps;
+}
+
+static inline void access_line(TimedMemVCPU *vcpu, CPUState *cpu, hwaddr paddr,
+                               bool store, uintptr_t ra)
+{
+    uint32_t *slot = &vcpu->lines.last_slot;
+    mem_ps now_ps;
+
+    if (timed_mem_post(vcpu, cpu, paddr, store)) {
         return;
     }
-    now_ps = call_time(cpu);
+    now_ps = call_time(cpu, ra);
+    if (vcpu_clocks_on && vcpu_clocks_locked(cpu)) {
+        store = true; /* it asks for the line to own it, when it loads */
+    }
     charge(cpu, (store ? memsys_store : memsys_load)(timed_mem_model,
                                                      cpu->cpu_index, paddr,
                                                      now_ps, slot));
 }
 
 void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
-                      int size, MMUAccessType type)
+                      int size, MMUAccessType type, uintptr_t ra)
 {
+    TimedMemVCPU *vcpu = timed_mem_vcpu(cpu);
     hwaddr paddr = full->phys_addr | (addr & ~TARGET_PAGE_MASK);
     hwaddr last = paddr + size - 1;
 
-    if (timed_mem_vcpu.nt_bytes && type == MMU_DATA_STORE) {
+    if (vcpu->nt_bytes && type == MMU_DATA_STORE) {
         /* A part of the store that timed_mem_nt_store() announced. */
-        timed_mem_vcpu.nt_bytes -= MIN(size, timed_mem_vcpu.nt_bytes);
-        timed_mem_vcpu.lines.last_slot = MEM_NO_SLOT;
+        vcpu->nt_bytes -= MIN(size, vcpu->nt_bytes);
+        vcpu->lines.last_slot = MEM_NO_SLOT;
         return;
     }
     for (paddr &= TIMED_MEM_LINE_MASK; paddr <= last;
          paddr += MEMSYS_LINE_BYTES) {
-        access_line(cpu, paddr, type == MMU_DATA_STORE);
+        access_line(vcpu, cpu, paddr, type == MMU_DATA_STORE, ra);
     }
 }
 
 static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
                                               MemOpIdx oi, int size,
-                                              bool store)
+                                              bool store, uintptr_t ra)
 {
     const MMUAccessType type = store ? MMU_DATA_STORE : MMU_DATA_LOAD;
     const MemOp memop = get_memop(oi);
@@ -134,18 +152,20 @@ static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
     const CPUTLBEntryFull *full =
         &cpu->neg.tlb.d[mmu_idx].fulltlb[offset >> CPU_TLB_ENTRY_BITS];
     void *haddr = (void *)(uintptr_t)(addr + page->addend);
-    TimedMemLines *lines = &timed_mem_vcpu.lines;
+    TimedMemVCPU *vcpu = timed_mem_vcpu(cpu);
+    TimedMemLines *lines = &vcpu->lines;
 
     /* Nothing but timed: no watchpoint, no code, no fault to come. */
     if (page->addr_idx[type] != ((addr & TARGET_PAGE_MASK) | TLB_FORCE_SLOW) ||
-        full->slow_flags[type] != TLB_TIMED || timed_mem_vcpu.nt_bytes ||
+        full->slow_flags[type] != TLB_TIMED || vcpu->nt_bytes ||
         !timed_mem_in_one_line(addr, size) || (memop & MO_BSWAP) ||
         ((memop & MO_AMASK) &&
          (addr & ((1 << memop_alignment_bits(memop)) - 1)))) {
         return NULL;
     }
     __builtin_prefetch(haddr, store); /* while the model computes */
-    access_line(cpu, full->phys_addr | (addr & ~TARGET_PAGE_MASK), store);
+    access_line(vcpu, cpu, full->phys_addr | (addr & ~TARGET_PAGE_MASK), store,
+                ra);
     if (lines->last_slot != MEM_NO_SLOT) {
         timed_mem_add_line(lines, cpu, mmu_idx, addr, page->addend, store);
     }
@@ -161,7 +181,7 @@ static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
     static TYPE QEMU_FLATTEN timed_##NAME(CPUArchState *env, uint64_t addr,  \
                                           MemOpIdx oi, uintptr_t ra)         \
     {                                                                        \
-        const void *from = lookup(env_cpu(env), addr, oi, SIZE, false);      \
+        const void *from = lookup(env_cpu(env), addr, oi, SIZE, false, ra);  \
                                                                              \
         return likely(from) ? LOAD(from)                                     \
                             : helper_##NAME##_mmu(env, addr, oi, ra);        \
@@ -172,7 +192,7 @@ static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
                                           TYPE value, MemOpIdx oi,           \
                                           uintptr_t ra)                      \
     {                                                                        \
-        void *to = lookup(env_cpu(env), addr, oi, SIZE, true);               \
+        void *to = lookup(env_cpu(env), addr, oi, SIZE, true, ra);           \
                                                                              \
         if (likely(to)) {                                                    \
             STORE(to, value);                                                \
@@ -226,43 +246,44 @@ void *const timed_mem_st_helpers[MO_SIZE + 1] = {
     [MO_128] = timed_st16,
 };
 
-void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size)
+void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size, uintptr_t ra)
 {
     int part = MIN(size, -(int)(paddr | TIMED_MEM_LINE_MASK));
 
-    timed_mem_vcpu.nt_bytes = size;
-    charge(cpu, memsys_nt_store(timed_mem_model, cpu->cpu_index, paddr, part,
-                                call_time(cpu)));
+    charge(cpu, memsys_nt_store(timed_mem_model, cpu->cpu_index, paddr,
+                                part, call_time(cpu, ra)));
+    timed_mem_vcpu(cpu)->nt_bytes = size;
     if (part < size) {
         charge(cpu, memsys_nt_store(timed_mem_model, cpu->cpu_index,
                                     paddr + part, size - part,
-                                    call_time(cpu)));
+                                    call_time(cpu, 0)));
     }
 }
 
-void timed_mem_flush(CPUState *cpu, hwaddr paddr, MemFlushKind kind)
+void timed_mem_flush(CPUState *cpu, hwaddr paddr, MemFlushKind kind,
+                     uintptr_t ra)
 {
     charge(cpu, memsys_flush(timed_mem_model, cpu->cpu_index, paddr, kind,
-                             call_time(cpu)));
+                             call_time(cpu, ra)));
 }
 
-void timed_mem_fence(CPUState *cpu, MemFenceKind kind)
+void timed_mem_fence(CPUState *cpu, MemFenceKind kind, uintptr_t ra)
 {
     charge(cpu, memsys_fence(timed_mem_model, cpu->cpu_index, kind,
-                             call_time(cpu)));
+                             call_time(cpu, ra)));
 }
 
-void timed_mem_wbinvd(CPUState *cpu)
+void timed_mem_wbinvd(CPUState *cpu, uintptr_t ra)
 {
     charge(cpu, memsys_wbinvd(timed_mem_model, cpu->cpu_index,
-                              call_time(cpu)));
-    timed_mem_insn(cpu, MEM_INSN_WBINVD);
+                              call_time(cpu, ra)));
+    timed_mem_insn(cpu, MEM_INSN_WBINVD, 0);
 }
 
-void timed_mem_insn(CPUState *cpu, MemInsn insn)
+void timed_mem_insn(CPUState *cpu, MemInsn insn, uintptr_t ra)
 {
     charge(cpu, memsys_instruction(timed_mem_model, cpu->cpu_index, insn,
-                                   call_time(cpu)));
+                                   call_time(cpu, ra)));
 }
 
 void timed_mem_pause(CPUState *cpu)
@@ -273,9 +294,11 @@ void timed_mem_pause(CPUState *cpu)
 
 void timed_mem_repeat(CPUState *cpu, int size)
 {
-    timed_mem_vcpu.rep_bytes += size;
-    if (timed_mem_vcpu.rep_bytes >= TIMED_MEM_REP_BYTES) {
-        timed_mem_vcpu.rep_bytes = 0;
+    TimedMemVCPU *vcpu = timed_mem_vcpu(cpu);
+
+    vcpu->rep_bytes += size;
+    if (vcpu->rep_bytes >= TIMED_MEM_REP_BYTES) {
+        vcpu->rep_bytes = 0;
     } else {
         icount_free_insn(cpu);
     }

@@ -8,11 +8,15 @@
 #include "qemu/osdep.h"
 #include "hw/mem/cpu-timing.h"
 #include "qemu/units.h"
+#include "system/vcpu-clocks.h"
 
 enum { DATA = 1, INSTRUCTIONS = 2, UNIFIED = 3 };
 
 /* The sharing of a cache, which follows from the machine, stays as it is. */
 #define SHARING 0xffffc000
+
+/* Leaf 1, ECX. */
+#define MONITOR (1u << 3)
 
 /* Leaf 8000001D has what does not fit (AMD64 manual, volume 3, E.4.5). */
 #define WAYS_ELSEWHERE 9
@@ -73,6 +77,11 @@ void cpu_timing_cpuid(uint32_t leaf, uint32_t count, uint32_t regs[4])
         return;
     }
     switch (leaf) {
+    case 1:
+        if (vcpu_clocks_on) { /* MWAIT of several vCPUs does not wait here */
+            regs[2] &= ~MONITOR;
+        }
+        break;
     case 2:
         if (regs[0]) { /* not hidden: the descriptor that says "see leaf 4" */
             regs[2] = 0;

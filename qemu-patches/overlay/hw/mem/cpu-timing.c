@@ -9,14 +9,21 @@
 #include "hw/mem/cpu-timing.h"
 #include "hw/mem/memsys-props.h"
 #include "qapi/error.h"
+#include "qapi/visitor.h"
 #include "qom/object_interfaces.h"
+#include "system/vcpu-clocks.h"
 
 OBJECT_DECLARE_SIMPLE_TYPE(CpuTiming, CPU_TIMING)
+
+#define QUANTUM_DEFAULT UINT64_MAX
 
 struct CpuTiming {
     Object parent_obj;
     MemCpuConfig config;
     bool helper_thread;
+    /* With several cores. */
+    uint64_t quantum_ps;
+    bool host_ends_slices;
 };
 
 static CpuTiming *the_cpu_timing;
@@ -54,6 +61,33 @@ static void cpu_timing_set_helper_thread(Object *obj, bool value, Error **errp)
     }
 }
 
+static bool cpu_timing_get_host_ends_slices(Object *obj, Error **errp)
+{
+    return CPU_TIMING(obj)->host_ends_slices;
+}
+
+static void cpu_timing_set_host_ends_slices(Object *obj, bool value,
+                                            Error **errp)
+{
+    if (cpu_timing_may_change(CPU_TIMING(obj), "x-host-ends-slices", errp)) {
+        CPU_TIMING(obj)->host_ends_slices = value;
+    }
+}
+
+static void cpu_timing_get_quantum(Object *obj, Visitor *v, const char *name,
+                                   void *opaque, Error **errp)
+{
+    visit_type_uint64(v, name, &CPU_TIMING(obj)->quantum_ps, errp);
+}
+
+static void cpu_timing_set_quantum(Object *obj, Visitor *v, const char *name,
+                                   void *opaque, Error **errp)
+{
+    if (cpu_timing_may_change(CPU_TIMING(obj), name, errp)) {
+        visit_type_uint64(v, name, &CPU_TIMING(obj)->quantum_ps, errp);
+    }
+}
+
 static void cpu_timing_get(Object *obj, Visitor *v, const char *name,
                            void *opaque, Error **errp)
 {
@@ -70,7 +104,30 @@ static void cpu_timing_set(Object *obj, Visitor *v, const char *name,
 
 static void cpu_timing_init(Object *obj)
 {
-    mem_params_init(&mem_cpu_params, &CPU_TIMING(obj)->config);
+    CpuTiming *ct = CPU_TIMING(obj);
+
+    mem_params_init(&mem_cpu_params, &ct->config);
+    ct->quantum_ps = QUANTUM_DEFAULT;
+}
+
+/*
+ * A vCPU must not use what another one, behind it, is yet to write: it would
+ * take at least a transfer of the line, or an interrupt, to get here.
+ */
+static bool cpu_timing_order_vcpus(CpuTiming *ct, Error **errp)
+{
+    uint64_t most_ps = MIN(ct->config.c2c_ps, ct->config.ipi_ps);
+
+    if (ct->quantum_ps == QUANTUM_DEFAULT) {
+        ct->quantum_ps = MIN(VCPU_CLOCKS_QUANTUM_PS, most_ps);
+    } else if (ct->quantum_ps > most_ps) {
+        error_setg(errp, "cpu-timing: quantum-ps must not exceed c2c-ps and "
+                   "ipi-ps, %" PRIu64, most_ps);
+        return false;
+    }
+    vcpu_clocks_configure(ct->quantum_ps, ct->config.ipi_ps,
+                          ct->host_ends_slices);
+    return true;
 }
 
 static void cpu_timing_complete(UserCreatable *uc, Error **errp)
@@ -84,7 +141,7 @@ static void cpu_timing_complete(UserCreatable *uc, Error **errp)
         error_setg(errp, "cpu-timing: helper-thread is for one core");
     } else if (the_cpu_timing) {
         error_setg(errp, "cpu-timing: only one can be given");
-    } else {
+    } else if (ct->config.cores == 1 || cpu_timing_order_vcpus(ct, errp)) {
         the_cpu_timing = ct;
     }
 }
@@ -107,6 +164,17 @@ static void cpu_timing_class_init(ObjectClass *oc, void *data)
     object_class_property_set_description(oc, "helper-thread",
         "work on accesses to local DRAM in a thread of its own: faster on an "
         "idle host, and no result depends on it");
+    object_class_property_add(oc, "quantum-ps", "uint64",
+                              cpu_timing_get_quantum, cpu_timing_set_quantum,
+                              NULL, NULL);
+    object_class_property_set_description(oc, "quantum-ps",
+        "how far one of several vCPUs may be ahead of the others");
+    object_class_property_add_bool(oc, "x-host-ends-slices",
+                                   cpu_timing_get_host_ends_slices,
+                                   cpu_timing_set_host_ends_slices);
+    object_class_property_set_description(oc, "x-host-ends-slices",
+        "let it depend on the host which of several vCPUs runs: a fault that "
+        "tests are to find");
 }
 
 static const TypeInfo cpu_timing_info = {

@@ -69,7 +69,8 @@ static void doorbell(CPUState *cpu, uint32_t op, uint32_t arg,
         cxl_ssd_mark(arg);
         break;
     case DOORBELL_WBARRIER:
-        icount_charge_ps(cpu, memsys_barrier(timed_mem_memsys(), cpu->cpu_index,
+        icount_charge_ps(cpu, memsys_barrier(timed_mem_memsys(),
+                                             cpu->cpu_index,
                                              timed_mem_now_ps()));
         break;
     case DOORBELL_AWAIT_JOB:

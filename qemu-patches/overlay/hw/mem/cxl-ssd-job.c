@@ -39,16 +39,20 @@ static struct {
 
 /*
  * The vCPU is not idle until the VM has stopped: before, the main loop would
- * skip idle time up to the next timer, or not, as the host happens to run. It
- * does what it is asked meanwhile, or whoever asks would wait for ever.
+ * skip idle time up to the next timer, or not, as the host happens to run. What
+ * any vCPU is asked meanwhile is done, or whoever asks would wait for ever.
  */
 static void ask_work(CPUState *cpu, run_on_cpu_data unused)
 {
+    CPUState *each;
+
     job.asked = true;           /* until the VM runs again, job or not */
     qemu_system_vmstop_request_prepare();
     qemu_system_vmstop_request(RUN_STATE_PAUSED);
     while (runstate_is_running()) {
-        process_queued_cpu_work(cpu);
+        CPU_FOREACH(each) {
+            process_queued_cpu_work(each);
+        }
         qemu_cond_wait_bql(cpu->halt_cond);
     }
 }

@@ -13,6 +13,7 @@
 #include "qapi/clone-visitor.h"
 #include "qapi/qapi-visit-cxl-ssd.h"
 #include "system/cpu-timers.h"
+#include "system/vcpu-clocks.h"
 #include "trace.h"
 
 static struct {
@@ -152,6 +153,7 @@ static CxlSsdRoi *roi_now(void)
     roi->counters = counters_to_qapi(&counters);
     roi->devices = devices_to_qapi();
     roi->histograms = histograms_to_qapi();
+    roi->order = vcpu_clocks_order();
     return roi;
 }
 
@@ -177,6 +179,7 @@ void cxl_ssd_roi_begin(CPUState *cpu, uint32_t id)
     cxl_ssd_roi_end(cpu);
     timed_mem_set_roi(cpu, true);
     cxl_ssd_reset_counters();
+    vcpu_clocks_reset_order();
     mem_trace_roi(id, NULL);
     state.open = g_new0(CxlSsdRoi, 1);
     state.open->id = id;

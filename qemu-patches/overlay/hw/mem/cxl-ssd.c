@@ -12,6 +12,7 @@
 #include "qemu/osdep.h"
 #include "exec/timed-mem.h"
 #include "cxl-ssd-internal.h"
+#include "hw/boards.h"
 #include "hw/mem/cpu-timing.h"
 #include "hw/mem/memsys-props.h"
 #include "hw/qdev-properties.h"
@@ -30,6 +31,9 @@ static bool cxl_ssd_check_machine(CXLSSDState *s, Error **errp)
         error_setg(errp, "cxl-ssd needs -object cpu-timing");
     } else if (!icount_has_rate()) {
         error_setg(errp, "cxl-ssd needs -icount shift=0,sleep=off,insn-ps=PS");
+    } else if (cpu_timing_config()->cores != current_machine->smp.cpus) {
+        error_setg(errp, "cpu-timing: cores=%u is not -smp %u",
+                   cpu_timing_config()->cores, current_machine->smp.cpus);
     } else if (cxl_ssd_count == MEMSYS_MAX_DEVICES) {
         error_setg(errp, "there can be at most %u cxl-ssd",
                    MEMSYS_MAX_DEVICES);
@@ -85,6 +89,7 @@ static void memsys_start(void)
 {
     static const MemCallbacks callbacks = {
         .l1_slot_dropped = timed_mem_l1_slot_dropped,
+        .l1_slot_shared = timed_mem_l1_slot_shared,
         .line_state = cxl_ssd_line_state,
         .power_gone = cxl_ssd_power_gone,
     };

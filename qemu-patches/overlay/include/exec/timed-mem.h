@@ -57,12 +57,14 @@ extern bool timed_mem_lines_in_use;
  */
 
 /*
- * Use @memsys, which must tell timed_mem_l1_slot_dropped() of its L1's slots;
- * @posted: with a thread of its own for accesses to local DRAM.
+ * Use @memsys, which must tell timed_mem_l1_slot_dropped() of the slots of its
+ * L1s, and timed_mem_l1_slot_shared(). Its cores are the vCPUs by their index.
+ * @posted: with a thread of its own for accesses to local DRAM, of one vCPU.
  */
 void timed_mem_attach(MemSys *memsys, bool posted);
 MemSys *timed_mem_memsys(void);
 void timed_mem_l1_slot_dropped(void *opaque, uint32_t core, uint32_t slot);
+void timed_mem_l1_slot_shared(void *opaque, uint32_t core, uint32_t slot);
 
 /* Begin or end a region of interest; not while @cpu runs guest code. */
 void timed_mem_set_roi(CPUState *cpu, bool on);
@@ -88,9 +90,12 @@ extern TimedMemDoorbell *timed_mem_doorbell;
 /* Whether the TLB entry of a page of RAM is to carry TLB_TIMED. */
 bool timed_mem_page_timed(hwaddr paddr, int mmu_idx);
 
-/* An access to RAM of @size bytes at @addr, about to happen. */
+/*
+ * An access to RAM of @size bytes at @addr, about to happen. This and what
+ * follows may leave the block of @ra, to come again: see vcpu-clocks.h.
+ */
 void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
-                      int size, MMUAccessType type);
+                      int size, MMUAccessType type, uintptr_t ra);
 
 /*
  * The access just told to timed_mem_access() is to host memory at @haddr: let
@@ -111,12 +116,13 @@ void timed_mem_forget_lines(CPUState *cpu);
 void timed_mem_forget_page(CPUState *cpu, vaddr page);
 
 /* Instructions other than loads and stores; the addresses are physical. */
-void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size);
-void timed_mem_flush(CPUState *cpu, hwaddr paddr, MemFlushKind kind);
-void timed_mem_fence(CPUState *cpu, MemFenceKind kind);
-void timed_mem_wbinvd(CPUState *cpu);
+void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size, uintptr_t ra);
+void timed_mem_flush(CPUState *cpu, hwaddr paddr, MemFlushKind kind,
+                     uintptr_t ra);
+void timed_mem_fence(CPUState *cpu, MemFenceKind kind, uintptr_t ra);
+void timed_mem_wbinvd(CPUState *cpu, uintptr_t ra);
 void timed_mem_pause(CPUState *cpu);
-void timed_mem_insn(CPUState *cpu, MemInsn insn);
+void timed_mem_insn(CPUState *cpu, MemInsn insn, uintptr_t ra);
 
 /*
  * One iteration of MOVS, STOS or LODS with REP, of @size bytes. TCG counts it

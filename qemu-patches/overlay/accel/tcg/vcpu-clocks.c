@@ -1,0 +1,574 @@
+/*
+ * Several vCPUs in one thread, each with a virtual clock of its own.
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/main-loop.h"
+#include "qemu/rcu.h"
+#include "qemu/timer.h"
+#include "exec/cpu-common.h"
+#include "qapi/clone-visitor.h"
+#include "qapi/error.h"
+#include "qapi/qapi-commands-vcpu-clocks.h"
+#include "qapi/qapi-visit-vcpu-clocks.h"
+#include "system/cpus.h"
+#include "system/cpu-timers-internal.h"
+#include "system/tcg.h"
+#include "system/vcpu-clocks.h"
+#include "tcg-accel-ops.h"
+#include "internal-common.h"
+#include "tcg-accel-ops-icount.h"
+
+#define NEVER_PS UINT64_MAX
+
+/*
+ * So far beyond the others may be an access that cannot wait, or has waited:
+ * longer than what another vCPU may cost it by taking its line away.
+ */
+#define LENIENCE_PS 1000000
+
+/* A clock that is not in timers_state: a time, and instructions since then. */
+typedef struct VCPUClock {
+    uint64_t base_ps;
+    int64_t insns;
+    uint64_t executed; /* instructions since the machine began */
+    uint64_t no_wait;  /* the block that ends at so many does not wait */
+    uint64_t locked;   /* the block that ends at so many is a locked one's */
+} VCPUClock;
+
+bool vcpu_clocks_on;
+
+static VCPUClock clocks[VCPU_CLOCKS_MAX];
+/* No vCPU that can run is before this, and no event. It never goes back. */
+static uint64_t floor_ps;
+/* The vCPU that work is done for, between slices. */
+static CPUState *working;
+
+static struct {
+    uint64_t quantum_ps;
+    uint64_t ipi_ps;
+    bool host_ends_slices;
+} config = {
+    .quantum_ps = VCPU_CLOCKS_QUANTUM_PS,
+    .ipi_ps = VCPU_CLOCKS_IPI_PS,
+};
+
+/* What runs, or will go on when the host lets it. */
+static struct {
+    CPUState *cpu;         /* NULL: none has begun */
+    CPUState *running;     /* the same, while it executes */
+    uint64_t end_ps;
+    uint64_t others_ps;    /* the least clock of the others that can run */
+    uint64_t wait_from_ps; /* until they, and events, have caught up */
+    int64_t first_icount;  /* of all vCPUs, when it began */
+    int64_t run_icount;    /* and when it last went on */
+    bool until_event;      /* which happens at end_ps exactly */
+    bool ended;            /* by what the guest did */
+} slice;
+
+static VCPUOrder order;
+static uint64_t resumes;
+/* The latest of all accesses to what is shared. */
+static uint64_t shared_ps;
+
+/*
+ * Clocks
+ */
+
+static VCPUClock *clock_of(CPUState *cpu)
+{
+    return &clocks[cpu->cpu_index];
+}
+
+static const IcountRate *rate_in_force(void)
+{
+    return &timers_state.rate[timers_state.rate_in_force];
+}
+
+static uint64_t clock_ps(const VCPUClock *clock)
+{
+    const IcountRate *rate = rate_in_force();
+
+    return clock->base_ps + icount_scale(clock->insns, rate->ps, rate->insns);
+}
+
+static void clock_set(VCPUClock *clock, uint64_t ps)
+{
+    clock->base_ps = ps;
+    clock->insns = 0;
+}
+
+/* Time that a vCPU was halted has passed for it too. */
+static void clock_advance(VCPUClock *clock, uint64_t ps)
+{
+    if (clock_ps(clock) < ps) {
+        clock_set(clock, ps);
+    }
+}
+
+/* Where all of QEMU reads the time: the count of instructions is of all. */
+static void load(uint64_t base_ps, int64_t insns)
+{
+    seqlock_write_lock(&timers_state.vm_clock_seqlock,
+                       &timers_state.vm_clock_lock);
+    timers_state.rate_base_ps = base_ps;
+    timers_state.rate_base_icount = timers_state.qemu_icount - insns;
+    qatomic_set_u64(&timers_state.stall_ps, 0);
+    qatomic_set_i64(&timers_state.free_insns, 0);
+    seqlock_write_unlock(&timers_state.vm_clock_seqlock,
+                         &timers_state.vm_clock_lock);
+}
+
+static void save(VCPUClock *clock)
+{
+    clock->base_ps = timers_state.rate_base_ps + timers_state.stall_ps;
+    clock->insns = timers_state.qemu_icount - timers_state.rate_base_icount -
+                   timers_state.free_insns;
+}
+
+static void raise_floor(uint64_t ps)
+{
+    if (ps > floor_ps) {
+        floor_ps = ps;
+        load(floor_ps, 0);
+    }
+}
+
+uint64_t vcpu_clocks_now_ps(CPUState *cpu)
+{
+    if (cpu && cpu->running) {
+        return icount_now_ps(cpu);
+    }
+    return cpu && cpu == working ? MAX(floor_ps, clock_ps(clock_of(cpu)))
+                                 : floor_ps;
+}
+
+void vcpu_clocks_set_rate(IcountRateId id)
+{
+    CPUState *cpu;
+
+    assert(!slice.running);
+    CPU_FOREACH(cpu) {
+        clock_set(clock_of(cpu), clock_ps(clock_of(cpu)));
+    }
+    timers_state.rate_in_force = id;
+}
+
+/*
+ * Slices
+ */
+
+/*
+ * Quantum and time of an IPI are of the region of interest. Outside it, where
+ * an instruction takes longer, they are as many instructions.
+ */
+static uint64_t at_rate(uint64_t ps)
+{
+    const IcountRate *now = rate_in_force();
+    const IcountRate *roi = &timers_state.rate[ICOUNT_RATE_ROI];
+
+    return now == roi ? ps
+        : muldiv64(muldiv64(ps, roi->insns, roi->ps), now->ps, now->insns);
+}
+
+static bool can_run(CPUState *cpu)
+{
+    return !cpu->halted || cpu_has_work(cpu);
+}
+
+/* By a deadline from the floor, which is in timers_state. */
+static uint64_t next_event_ps(void)
+{
+    int64_t deadline_ns = qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL,
+                                                     QEMU_TIMER_ATTR_ALL);
+
+    return deadline_ns < 0 ? NEVER_PS
+                           : (floor_ps / 1000 + deadline_ns) * 1000;
+}
+
+/*
+ * A timer that was set within the slice is before its end. None is after it:
+ * one that was taken away would let a slice go on that happened to be looked
+ * at, by the host, in time.
+ */
+static void slice_bound(uint64_t event_ps)
+{
+    if (event_ps <= slice.end_ps) {
+        slice.end_ps = event_ps;
+        slice.until_event = true;
+    }
+}
+
+static bool slice_goes_on(void)
+{
+    if (!slice.cpu || slice.ended || config.host_ends_slices) {
+        return false;
+    }
+    slice_bound(next_event_ps());
+    return can_run(slice.cpu) && clock_ps(clock_of(slice.cpu)) < slice.end_ps;
+}
+
+static void slice_begin(CPUState *cpu, uint64_t others_ps, uint64_t event_ps)
+{
+    uint64_t now_ps = clock_ps(clock_of(cpu));
+    bool alone = others_ps == NEVER_PS;
+    uint64_t quantum_end_ps = others_ps + at_rate(config.quantum_ps);
+    uint64_t far_ps = (now_ps / 1000 | INT32_MAX) * 1000 + 1000;
+
+    slice.cpu = cpu;
+    slice.ended = false;
+    slice.others_ps = others_ps;
+    slice.end_ps = alone ? far_ps : quantum_end_ps;
+    slice.first_icount = timers_state.qemu_icount;
+    slice.until_event = alone;
+    slice_bound(event_ps);
+    order.slices++;
+}
+
+/* Begin a slice or, if that comes before, let an event happen. */
+static bool slice_or_event(void)
+{
+    uint64_t least_ps = NEVER_PS, others_ps = NEVER_PS, event_ps;
+    CPUState *cpu, *least = NULL;
+
+    slice.cpu = NULL;
+    CPU_FOREACH(cpu) {
+        uint64_t ps;
+
+        if (!can_run(cpu)) {
+            continue;
+        }
+        clock_advance(clock_of(cpu), floor_ps);
+        ps = clock_ps(clock_of(cpu));
+        if (ps < least_ps) {
+            others_ps = least_ps;
+            least_ps = ps;
+            least = cpu;
+        } else {
+            others_ps = MIN(others_ps, ps);
+        }
+    }
+    event_ps = next_event_ps();
+    if (event_ps != NEVER_PS && event_ps <= least_ps) {
+        raise_floor(event_ps);
+        icount_handle_deadline();
+        return true;
+    }
+    if (least) {
+        raise_floor(least_ps);
+        slice_begin(least, others_ps, event_ps);
+    }
+    return least;
+}
+
+static void slice_run(void)
+{
+    CPUState *cpu = slice.cpu;
+    VCPUClock *clock = clock_of(cpu);
+    const IcountRate *rate = rate_in_force();
+    int64_t budget;
+    int r;
+
+    current_cpu = cpu;
+    slice.run_icount = timers_state.qemu_icount;
+    /*
+     * The first block of the least vCPU ends one instruction after the end at
+     * most, and its first access must not wait.
+     */
+    slice.wait_from_ps = slice.end_ps + DIV_ROUND_UP(rate->ps, rate->insns) + 1;
+    load(clock->base_ps, clock->insns);
+    budget = MAX(icount_limit_at(slice.end_ps), 1);
+    assert(!cpu->neg.icount_decr.u16.low && !cpu->icount_extra);
+    qatomic_set_mb(&slice.running, cpu);
+    bql_unlock();
+    cpu->icount_budget = budget;
+    cpu->neg.icount_decr.u16.low = MIN(0xffff, budget);
+    cpu->icount_extra = budget - cpu->neg.icount_decr.u16.low;
+    r = tcg_cpu_exec(cpu);
+    icount_update(cpu);
+    cpu->neg.icount_decr.u16.low = 0;
+    cpu->icount_extra = 0;
+    cpu->icount_budget = 0;
+    bql_lock();
+    qatomic_set(&slice.running, NULL);
+    save(clock);
+    clock->executed += timers_state.qemu_icount - slice.run_icount;
+    load(floor_ps, 0);
+    /* Without CF_PARALLEL no instruction needs EXCP_ATOMIC. */
+    assert(r != EXCP_ATOMIC);
+    if (r == EXCP_DEBUG) {
+        cpu_handle_guest_debug(cpu);
+    }
+}
+
+/*
+ * The loop
+ */
+
+static bool machine_runs(void)
+{
+    CPUState *cpu;
+
+    CPU_FOREACH(cpu) {
+        if (!cpu_can_run(cpu)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void do_work(void)
+{
+    CPUState *cpu;
+
+    CPU_FOREACH(cpu) {
+        current_cpu = working = cpu;
+        qemu_wait_io_event_common(cpu);
+    }
+    working = NULL;
+}
+
+/* Unless one has been told to do something meanwhile, as to stop. */
+static void wait_for_host(void)
+{
+    if (all_cpu_threads_idle()) {
+        qemu_cond_wait_bql(first_cpu->halt_cond);
+    }
+}
+
+/* The host wants to reclaim memory that the running vCPU may be looking at. */
+static void kick_running(Notifier *notifier, void *unused)
+{
+    CPUState *cpu;
+
+    do {
+        cpu = qatomic_read(&slice.running);
+        if (cpu) {
+            cpu_exit(cpu);
+        }
+        smp_mb(); /* it is kicked, or another one runs by now */
+    } while (cpu != qatomic_read(&slice.running));
+}
+
+void vcpu_clocks_run(void)
+{
+    Notifier force_rcu = { .notify = kick_running };
+
+    rcu_add_force_rcu_notifier(&force_rcu);
+    for (;;) {
+        do_work();
+        if (!machine_runs()) {
+            wait_for_host();
+        } else if (slice_goes_on()) {
+            resumes++;
+            slice_run();
+        } else if (!slice_or_event()) {
+            wait_for_host(); /* all are halted, and no timer will wake them */
+        } else if (slice.cpu) {
+            slice_run();
+        } else {
+            /* Events follow each other, and no slice lets others in. */
+            bql_unlock();
+            bql_lock();
+        }
+    }
+}
+
+/*
+ * What happens within a slice
+ */
+
+void vcpu_clocks_end_slice(void)
+{
+    qatomic_set(&slice.ended, true);
+}
+
+/*
+ * Up to an event a vCPU runs to the instruction, else nothing would come at
+ * the time that it is due. A quantum ends with a block, but not before the
+ * first.
+ */
+bool vcpu_clocks_end_before_block(CPUState *cpu)
+{
+    if (slice.until_event || timers_state.qemu_icount == slice.first_icount) {
+        return false;
+    }
+    vcpu_clocks_end_slice();
+    qatomic_set(&cpu->exit_request, 1);
+    return true;
+}
+
+void vcpu_clocks_interrupt(CPUState *cpu)
+{
+    CPUState *by = qemu_in_vcpu_thread() ? slice.running : NULL;
+
+    if (!cpu->halted) {
+        return;
+    }
+    if (by && by != cpu) {
+        clock_advance(clock_of(cpu), icount_now_ps(by));
+        cpu_exit(by);
+    }
+    vcpu_clocks_end_slice();
+}
+
+/* Instructions of the running vCPU, up to the end of its block. */
+static uint64_t executed(CPUState *cpu)
+{
+    return clock_of(cpu)->executed + icount_get_executed(cpu) +
+           timers_state.qemu_icount - slice.run_icount;
+}
+
+void vcpu_clocks_lock(CPUState *cpu)
+{
+    clock_of(cpu)->no_wait = clock_of(cpu)->locked = executed(cpu);
+}
+
+bool vcpu_clocks_locked(CPUState *cpu)
+{
+    return clock_of(cpu)->locked == executed(cpu);
+}
+
+static G_NORETURN void wait_for_others(CPUState *cpu, uintptr_t ra)
+{
+    order.waits++;
+    vcpu_clocks_end_slice();
+    cpu_restore_state(cpu, ra);
+    /* Next is this instruction, alone in a block, and it does not wait. */
+    clock_of(cpu)->no_wait = executed(cpu) + 1;
+    cpu->cflags_next_tb = curr_cflags(cpu) | 1;
+    cpu->exception_index = EXCP_INTERRUPT;
+    cpu_loop_exit(cpu);
+}
+
+/* Whether the running vCPU, which is so far ahead, is to leave its block. */
+static bool must_wait(CPUState *cpu, uint64_t ahead_ps, uintptr_t ra)
+{
+    return ra && (ahead_ps > LENIENCE_PS ||
+                  clock_of(cpu)->no_wait != executed(cpu));
+}
+
+uint64_t vcpu_clocks_share(CPUState *cpu, uint64_t now_ps, uintptr_t ra)
+{
+    if (now_ps >= slice.wait_from_ps) {
+        if (must_wait(cpu, now_ps - slice.wait_from_ps, ra)) {
+            wait_for_others(cpu, ra);
+        }
+        now_ps = MIN(now_ps, slice.wait_from_ps + LENIENCE_PS);
+    }
+    if (now_ps >= shared_ps) {
+        shared_ps = now_ps;
+    } else {
+        order.went_back++;
+        order.went_back_max_ps = MAX(order.went_back_max_ps,
+                                     shared_ps - now_ps);
+    }
+    return now_ps;
+}
+
+void vcpu_clocks_in_order(CPUState *cpu, uintptr_t ra)
+{
+    /* This instruction is the last of its block, and has its time already. */
+    int64_t icount = timers_state.qemu_icount + icount_get_executed(cpu) - 1;
+    uint64_t before_ps = icount_ps_at(icount);
+
+    if (before_ps > slice.others_ps &&
+        must_wait(cpu, before_ps - slice.others_ps, ra)) {
+        wait_for_others(cpu, ra);
+    }
+}
+
+typedef struct Message {
+    QEMUTimer timer;
+    QEMUTimerCB *deliver;
+    void *content;
+} Message;
+
+static void arrive(void *opaque)
+{
+    g_autofree Message *message = opaque;
+
+    message->deliver(message->content);
+}
+
+void vcpu_clocks_send(CPUState *cpu, QEMUTimerCB *deliver, void *content)
+{
+    Message *message = g_new0(Message, 1);
+    uint64_t at_ps = vcpu_clocks_now_ps(cpu) + at_rate(config.ipi_ps);
+
+    message->deliver = deliver;
+    message->content = content;
+    timer_init_ns(&message->timer, QEMU_CLOCK_VIRTUAL, arrive, message);
+    timer_mod(&message->timer, DIV_ROUND_UP(at_ps, 1000));
+}
+
+/*
+ * Configuration and query
+ */
+
+bool vcpu_clocks_enable(unsigned vcpus, unsigned most, Error **errp)
+{
+    if (most != vcpus) {
+        error_setg(errp, "icount: insn-ps needs all vCPUs from the start: "
+                   "maxcpus is %u and cpus %u", most, vcpus);
+        return false;
+    }
+    if (vcpus > VCPU_CLOCKS_MAX) {
+        error_setg(errp, "icount: insn-ps is for at most %u vCPUs",
+                   VCPU_CLOCKS_MAX);
+        return false;
+    }
+    vcpu_clocks_on = vcpus > 1;
+    return true;
+}
+
+void vcpu_clocks_configure(uint64_t quantum_ps, uint64_t ipi_ps,
+                           bool host_ends_slices)
+{
+    config.quantum_ps = quantum_ps;
+    config.ipi_ps = ipi_ps;
+    config.host_ends_slices = host_ends_slices;
+}
+
+VCPUOrder *vcpu_clocks_order(void)
+{
+    return vcpu_clocks_on ? QAPI_CLONE(VCPUOrder, &order) : NULL;
+}
+
+void vcpu_clocks_reset_order(void)
+{
+    order = (VCPUOrder) {};
+}
+
+static void query_work(CPUState *unused, run_on_cpu_data data)
+{
+    VCPUClocks *info = data.host_ptr;
+    VCPUClockInfoList **tail = &info->vcpus;
+    CPUState *cpu;
+
+    info->floor_ps = floor_ps;
+    info->order = vcpu_clocks_order();
+    info->resumes = resumes;
+    CPU_FOREACH(cpu) {
+        VCPUClockInfo *vcpu = g_new0(VCPUClockInfo, 1);
+
+        vcpu->instructions = clock_of(cpu)->executed;
+        vcpu->clock_ps = clock_ps(clock_of(cpu));
+        QAPI_LIST_APPEND(tail, vcpu);
+    }
+}
+
+VCPUClocks *qmp_query_vcpu_clocks(Error **errp)
+{
+    VCPUClocks *info;
+
+    if (!vcpu_clocks_on) {
+        error_setg(errp, "the machine has one vCPU, or no insn-ps");
+        return NULL;
+    }
+    info = g_new0(VCPUClocks, 1);
+    run_on_cpu(first_cpu, query_work, RUN_ON_CPU_HOST_PTR(info));
+    return info;
+}

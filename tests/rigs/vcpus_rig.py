@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Guests with several CPUs: the testbed's kernel with one program, left alone or disturbed by the host."""
+
+import asyncio
+import os
+import random
+import signal
+import socket
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+from cpio_writer import CpioWriter
+from qemu.qmp import EventListener, QMPClient, QMPError
+
+from testbed.guest.executor import GuestSpec, QemuExecutor, prepare_files
+from testbed.guest.qemu_line import PowerCut, command_line
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
+from testbed.paths import REPO
+from testbed.run.runner import drive
+
+PROGRAM = Path(__file__).with_name("vcpus_guest.c")
+DOORBELL = REPO / "guest-image/programs/include"
+TRUSTING = ("tsc=reliable", "clocksource=tsc", "nowatchdog", "nmi_watchdog=0")  # without these Linux looks for itself
+ENDS = ("SHUTDOWN", "GUEST_PANICKED")
+WRAPPER = """#!/bin/bash
+for word; do
+    if [[ ${before-} == -smp ]]; then word=%d; fi
+    if [[ $word == cpu-timing,* ]]; then word+=,cores=%d; fi
+    words+=("$word")
+    before=$word
+done
+exec %s "${words[@]}"
+"""
+
+
+def executor(session: Session, cpus: int, folder: Path) -> QemuExecutor:
+    """Runs any guest of the runner's, with so many CPUs."""
+    qemu = folder / f"qemu-system-{cpus}-cpus"
+    qemu.write_text(WRAPPER % (cpus, cpus, session.images.qemu))
+    qemu.chmod(0o755)
+    return QemuExecutor(replace(session.images, qemu=qemu))
+
+
+@dataclass
+class Told:
+    """What a guest said, and QEMU of it at its end."""
+
+    console: str
+    clocks: dict[str, Any]
+    rois: list[Any]
+
+    # By what was measured and how many threads did it: nanoseconds, and a number.
+    measured: dict[tuple[str, int], tuple[int, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        words = [line.split() for line in self.console.splitlines()]
+        self.measured = {(w[0], int(w[1])): (int(w[2]), int(w[3])) for w in words if len(w) == 4 and w[3].isdigit()}
+
+    def of_the_guest(self) -> tuple[str, list[Any]]:
+        """All of it that is of the guest alone. After its power-off it goes on until the host stops it."""
+        return self.console, self.rois
+
+
+class VCPUs:
+    """Boots such guests, in one folder."""
+
+    def __init__(self, session: Session, guest: GuestConfig, folder: Path) -> None:
+        self.session, self.guest, self.folder = session, guest, folder
+        program = folder / "init"
+        subprocess.run(["cc", "-O2", "-static", "-pthread", f"-I{DOORBELL}", "-o", program, PROGRAM], check=True)
+        initrd = folder / "init.cpio"
+        with initrd.open("wb") as file:
+            archive = CpioWriter(file)
+            archive.add_file("init", program.read_bytes(), executable=True)
+            archive.close()
+        self.images = replace(session.images, initrds=(initrd,))
+
+    def run(self, cpus: int, disturbed_by: int | None = None, timing: str = "") -> Told:
+        """A guest from boot to end, `disturbed_by` the host as this seed says. `timing`: more properties of the CPU."""
+        return drive(self._run(cpus, disturbed_by, timing))
+
+    def line(self, cpus: int, timing: str, ports: list[str]) -> list[str]:
+        files = prepare_files(self.images, GuestSpec(self.guest, None, media_folder=self.folder), self.folder)
+        line = command_line(self.images, self.guest, files, PowerCut(), ports)
+        line[line.index("-smp") + 1] = str(cpus)
+        kernel = line.index("-append") + 1
+        line[kernel] = " ".join(word for word in line[kernel].split() if word not in TRUSTING)
+        place = next(n for n, word in enumerate(line) if word.startswith("cpu-timing,"))
+        line[place] += f",cores={cpus}{timing}"
+        return line
+
+    async def _run(self, cpus: int, disturbed_by: int | None, timing: str) -> Told:
+        console = self.folder / "console"
+        ours, theirs = socket.socketpair()
+        ports = ["-S", "-action", "shutdown=pause,panic=pause"]
+        ports += ["-chardev", f"file,id=console,path={console}", "-serial", "chardev:console"]
+        ports += ["-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "chardev=qmp,mode=control"]
+        with ours, theirs:
+            line = self.line(cpus, timing, ports)
+            qemu = subprocess.Popen(line, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+            theirs.close()
+            qmp, ended = QMPClient(), EventListener(ENDS)
+            qmp.register_listener(ended)
+            try:
+                async with asyncio.timeout(self.guest.timeout_s):
+                    await qmp.connect(ours)
+                    await qmp.execute("cont")
+                    await _follow(qmp, ended, qemu.pid, disturbed_by)
+                    device = cast(dict[str, Any], await qmp.execute("query-cxl-ssd"))
+                    clocks = cast(dict[str, Any], await qmp.execute("query-vcpu-clocks"))
+                    return Told(console.read_text(), clocks, device["rois"])
+            finally:
+                qemu.kill()
+                await asyncio.to_thread(qemu.wait)
+                with suppress(QMPError, EOFError, OSError):
+                    await qmp.disconnect()
+
+
+async def _follow(qmp: QMPClient, ended: EventListener, pid: int, disturbed_by: int | None) -> None:
+    """Until the guest's end. Disturbing: it is asked, stopped, and not let run, at moments that depend on the host."""
+    end = asyncio.create_task(ended.get())
+    dice = random.Random(disturbed_by)
+
+    async def stop_process() -> None:
+        os.kill(pid, signal.SIGSTOP)
+        await asyncio.sleep(dice.random() / 50)
+        os.kill(pid, signal.SIGCONT)
+
+    async def stop_machine() -> None:
+        await qmp.execute("stop")
+        if not end.done():
+            await qmp.execute("cont")
+
+    async def ask(command: str) -> None:
+        await qmp.execute(command)
+
+    ways: list[Callable[[], Any]] = [
+        stop_process,
+        stop_machine,
+        lambda: ask("query-vcpu-clocks"),
+        lambda: ask("query-cxl-ssd"),
+    ]
+    while not end.done():
+        if disturbed_by is not None:
+            await dice.choice(ways)()
+        await asyncio.wait({end}, timeout=None if disturbed_by is None else dice.random() / 100)
