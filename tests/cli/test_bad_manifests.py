@@ -25,6 +25,18 @@ WRONG_TYPES = [
     (ENGINES, "engine = [1.5]", "key 'matrix.engine.0': 1.5 is neither text in quotes nor a whole number"),
     (ENGINES, "engine = [true]", "key 'matrix.engine.0': True is neither text in quotes nor a whole number"),
 ]
+CPUS = [
+    (
+        "[cpu]",
+        "[guest]\ncpus = 0\n[cpu]",
+        "key 'guest.cpus' (option --cpus): 0 is not a number from 1 to 20, the cores of",
+    ),
+    ("[cpu]", "[guest]\ncpus = 21\n[cpu]", "key 'guest.cpus' (option --cpus): 21 is not a number from 1 to 20"),
+    ("[cpu]", "[guest]\ncpus = -1\n[cpu]", "key 'guest.cpus': '-1' is not a number of CPUs"),
+    ("[cpu]", '[guest]\ncpus = "{engine}"\n[cpu]', "key 'guest.cpus': 'snapshot' is not a number of CPUs"),
+    ("[cpu]", '[guest]\ncpus = "{cores}"\n[cpu]', "key 'guest.cpus' uses {cores}, which is no axis of the matrix"),
+    ("[cpu]", "[guest]\ncpus = true\n[cpu]", "key 'guest.cpus': True is neither text in quotes nor a whole number"),
+]
 EMPTY_MATRICES = [
     (ENGINES, "engine = []", "axis 'engine' must list at least one value and none twice"),
     (ENGINES, 'engine = ["pmdk", "pmdk"]', "axis 'engine' must list at least one value and none twice"),
@@ -36,7 +48,7 @@ IMPOSSIBLE_SCALES = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "message"), WRONG_TYPES + EMPTY_MATRICES + IMPOSSIBLE_SCALES)
+@pytest.mark.parametrize(("old", "new", "message"), WRONG_TYPES + CPUS + EMPTY_MATRICES + IMPOSSIBLE_SCALES)
 def test_a_bad_manifest_names_file_key_and_remedy(small_manifest: Path, old: str, new: str, message: str) -> None:
     assert old in MANIFEST
     small_manifest.write_text(MANIFEST.replace(old, new))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from vcpus_rig import Told, VCPUs, executor
+from vcpus_rig import Told, VCPUs, with_cpus
 
 from testbed.guest import boots
 from testbed.guest.executor import GuestOutcome, GuestSpec
@@ -72,6 +72,14 @@ def test_a_slice_that_the_host_ends_is_found(vcpus: VCPUs) -> None:
     assert alone.of_the_guest() != disturbed.of_the_guest()
 
 
+def test_the_guest_is_told_how_many_cpus_there_are(session: Session, quick_guest: GuestConfig) -> None:
+    """By Linux, which reads ACPI, and by CPUID: cores of one socket, with an L2 each and one LLC."""
+    shared = "cat /sys/devices/system/cpu/cpu2/cache/index$n/shared_cpu_list"
+    job = script_job(f"nproc; grep -m 1 '^cpu cores' /proc/cpuinfo; for n in 0 2 3; do {shared}; done")
+    outcome = drive(session.executor.run(GuestSpec(with_cpus(quick_guest, 4), job)))
+    assert outcome.stdout.decode().split("\n")[:5] == ["4", "cpu cores\t: 4", "2", "2", "0-3"]
+
+
 # Two processes on CPUs of their own, in a region of interest.
 TWO = """
 store() { taskset -c $1 kv --records 1000 --operations 1000 --file /pmem/$1 --engine $2 --workload A > /dev/null; }
@@ -87,15 +95,15 @@ def facts(outcome: GuestOutcome) -> dict[str, Any]:
     return {name: value for name, value in vars(outcome).items() if name != "host_seconds"}
 
 
-def test_a_copy_is_as_a_guest_of_its_own(session: Session, quick_guest: GuestConfig, tmp_path: Path) -> None:
+def test_a_copy_is_as_a_guest_of_its_own(session: Session, quick_guest: GuestConfig) -> None:
     """A booted guest is copied in the midst of a slice."""
-    of_four, spec = executor(session, 4, tmp_path), GuestSpec(quick_guest, script_job(TWO))
-    alone = facts(drive(of_four.run(spec)))
+    spec = GuestSpec(with_cpus(quick_guest, 4), script_job(TWO))
+    alone = facts(drive(session.executor.run(spec)))
     assert alone["outcome"] == "ok", alone
     assert alone["rois"][0]["order"]["slices"] > 1000
 
     async def copies() -> list[GuestOutcome]:
-        async with boots.shared(of_four, 1) as shared:
+        async with boots.shared(session.qemu, 1) as shared:
             return [await shared.run(spec), await shared.run(spec)]
 
     assert list(map(facts, drive(copies()))) == [alone, alone]
@@ -105,16 +113,16 @@ def test_a_power_cut_while_clocks_differ_is_the_same_again(
     session: Session, quick_guest: GuestConfig, tmp_path: Path
 ) -> None:
     """At a persistence event, and at a virtual time: what was lost and what the media hold."""
-    of_two = executor(session, 2, tmp_path)
+    guest = with_cpus(quick_guest, 2)
 
     def cut(where: PowerCut, name: str) -> tuple[dict[str, Any], bytes]:
         home = tmp_path / name
         home.mkdir()
-        outcome = drive(of_two.run(GuestSpec(quick_guest, script_job(TWO), where, media_folder=home)))
+        outcome = drive(session.executor.run(GuestSpec(guest, script_job(TWO), where, media_folder=home)))
         assert outcome.power_cut is not None, facts(outcome)
         return facts(outcome), (home / "media.raw").read_bytes()
 
-    whole = drive(of_two.run(GuestSpec(quick_guest, script_job(TWO))))
+    whole = drive(session.executor.run(GuestSpec(guest, script_job(TWO))))
     middle_ps = (whole.rois[0]["begin-ps"] + whole.rois[-1]["end-ps"]) // 2
     by_time = cut(PowerCut(at_ps=middle_ps), "time")
     assert by_time[0]["power_cut"]["time-ps"] == middle_ps

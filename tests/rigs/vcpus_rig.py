@@ -16,7 +16,7 @@ from typing import Any, cast
 from cpio_writer import CpioWriter
 from qemu.qmp import EventListener, QMPClient, QMPError
 
-from testbed.guest.executor import GuestSpec, QemuExecutor, prepare_files
+from testbed.guest.executor import GuestSpec, prepare_files
 from testbed.guest.qemu_line import PowerCut, command_line
 from testbed.guest.session import Session
 from testbed.manifest.manifest import GuestConfig
@@ -27,23 +27,11 @@ PROGRAM = Path(__file__).with_name("vcpus_guest.c")
 DOORBELL = REPO / "guest-image/programs/include"
 TRUSTING = ("tsc=reliable", "clocksource=tsc", "nowatchdog", "nmi_watchdog=0")  # without these Linux looks for itself
 ENDS = ("SHUTDOWN", "GUEST_PANICKED")
-WRAPPER = """#!/bin/bash
-for word; do
-    if [[ ${before-} == -smp ]]; then word=%d; fi
-    if [[ $word == cpu-timing,* ]]; then word+=,cores=%d; fi
-    words+=("$word")
-    before=$word
-done
-exec %s "${words[@]}"
-"""
 
 
-def executor(session: Session, cpus: int, folder: Path) -> QemuExecutor:
-    """Runs any guest of the runner's, with so many CPUs."""
-    qemu = folder / f"qemu-system-{cpus}-cpus"
-    qemu.write_text(WRAPPER % (cpus, cpus, session.images.qemu))
-    qemu.chmod(0o755)
-    return QemuExecutor(replace(session.images, qemu=qemu))
+def with_cpus(guest: GuestConfig, cpus: int) -> GuestConfig:
+    """The same machine with so many of the CPU's cores."""
+    return replace(guest, cpu=replace(guest.cpu, cores=cpus))
 
 
 @dataclass
@@ -86,12 +74,11 @@ class VCPUs:
 
     def line(self, cpus: int, timing: str, ports: list[str]) -> list[str]:
         files = prepare_files(self.images, GuestSpec(self.guest, None, media_folder=self.folder), self.folder)
-        line = command_line(self.images, self.guest, files, PowerCut(), ports)
-        line[line.index("-smp") + 1] = str(cpus)
+        line = command_line(self.images, with_cpus(self.guest, cpus), files, PowerCut(), ports)
         kernel = line.index("-append") + 1
         line[kernel] = " ".join(word for word in line[kernel].split() if word not in TRUSTING)
         place = next(n for n, word in enumerate(line) if word.startswith("cpu-timing,"))
-        line[place] += f",cores={cpus}{timing}"
+        line[place] += timing
         return line
 
     async def _run(self, cpus: int, disturbed_by: int | None, timing: str) -> Told:

@@ -40,6 +40,17 @@ def test_a_point_may_have_a_file_system_of_its_own(small_manifest: Path) -> None
     assert [run.guest.file_system for run in manifest.runs(small_manifest)] == ["ext4-dax", "xfs-dax", "ext4-dax"]
 
 
+def test_a_point_has_as_many_cores_as_it_asks_for(small_manifest: Path) -> None:
+    text = MANIFEST.replace("[cpu]", '[guest]\ncpus = "{threads}"\n[cpu]').replace("--records", "-t {cpus} --records")
+    small_manifest.write_text(text + "threads = [1, 20]\n")
+    one, twenty = manifest.runs(small_manifest)[:2]
+    assert (one.guest.cpu.cores, twenty.guest.cpu.cores) == (1, 20)
+    assert one.argv[3:5] == ("-t", "1") and twenty.argv[3:5] == ("-t", "20")
+    assert one.guest == manifest.guest_config(manifest.load(small_manifest), small_manifest)
+    with pytest.raises(TestbedError, match=r"key 'guest.cpus': a trace is of one CPU, and snapshot-20 has 20"):
+        grid.capture_runs(small_manifest)
+
+
 def test_an_override_states_the_full_size(small_manifest: Path) -> None:
     text = MANIFEST + '[device.override]\ncache_size = "256MiB"\nflash_read = "3us"\n[cpu.override]\ninsn = "250ps"\n'
     small_manifest.write_text(text)

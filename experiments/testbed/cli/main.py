@@ -65,6 +65,10 @@ app = typer.Typer(
 ManifestName = Annotated[
     str, typer.Option("--manifest", "-m", metavar="MANIFEST", help="take the machine (CPU, device, memory) from this")
 ]
+Cpus = Annotated[
+    int | None,
+    typer.Option("--cpus", metavar="N", help="so many CPUs, each with a clock of its own; the manifest's if not given"),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="only say what is there and what would run")]
 
 
@@ -212,6 +216,7 @@ def exec_(
     media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
     own_roi: Annotated[bool, typer.Option("--own-roi", help="the program marks its region of interest")] = False,
     manifest: ManifestName = "kv-ycsb",
+    cpus: Cpus = None,
     json: Json = None,
 ) -> None:
     """Run a program of this host in a guest, on the device, and return its output and exit status.
@@ -225,9 +230,12 @@ def exec_(
       testbed exec -- dd if=/dev/zero of=/pmem/x bs=1M count=8
 
       testbed exec --file data.csv -- ./my-program data.csv /pmem/out
+
+      testbed exec --cpus 4 -- nproc
     """
     job = program_job(program, file or [], Path.cwd(), own_roi)
-    spec = GuestSpec(verdicts.machine_of(bases.find(manifest)), job, media_folder=media, helper_thread=True)
+    guest = verdicts.machine_of(bases.find(manifest), cpus)
+    spec = GuestSpec(guest, job, media_folder=media, helper_thread=guest.cpu.cores == 1)
     outcome = drive(open_session().executor.run(spec))
     sys.stdout.buffer.write(outcome.stdout)
     sys.stdout.flush()
@@ -248,10 +256,11 @@ def exec_(
 def shell(
     media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
     manifest: ManifestName = "kv-ycsb",
+    cpus: Cpus = None,
 ) -> None:
     """An interactive guest with the device mounted at /pmem. `poweroff` or Ctrl-A X ends it."""
     check_terminal()
-    guest = verdicts.machine_of(bases.find(manifest))
+    guest = verdicts.machine_of(bases.find(manifest), cpus)
     raise typer.Exit(run_shell(open_session().images, guest, media))
 
 

@@ -42,7 +42,7 @@ class GuestSpec:
     """One guest to run. With a `media_folder`, the device's content is found there and stays there.
 
     With a `trace`, what its CPU asks of memory is captured into that file. A `helper_thread` takes a second core of the
-    host and changes no result.
+    host and changes no result. Both are for a guest with one CPU.
     """
 
     guest: GuestConfig

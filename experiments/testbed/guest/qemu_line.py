@@ -179,7 +179,7 @@ def command_line(
         *("-accel", "tcg,thread=single"),
         *("-icount", f"shift=0,sleep=off{insn}"),
         *("-machine", f"q35,cxl=on,{memory_window(layout)},hpet=off"),
-        *("-cpu", CPU if timed else STOCK_CPU, "-smp", "1", "-m", f"{guest.memory_bytes >> 20}M"),
+        *("-cpu", CPU if timed else STOCK_CPU, "-smp", str(guest.cpu.cores), "-m", f"{guest.memory_bytes >> 20}M"),
         *(local_node(guest.memory_bytes) if guest.device.volatile_size else ()),
         # Random numbers and the wall clock are inputs too.
         *("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),

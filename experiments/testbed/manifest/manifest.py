@@ -36,6 +36,8 @@ FileSystem = Literal["ext4-dax", "ext4-journal", "ext4-ordered", "ext4-smalljour
 class GuestSection(Strict):
     """The machine around the CPU and the device."""
 
+    # Cores of the CPU that the guest has, each a CPU to it; {names} of axes may stand here.
+    cpus: StrictInt | StrictStr = 1
     memory: Annotated[Bytes, Field(ge=MEMORY_BYTES_MIN, le=MEMORY_BYTES_MAX, multiple_of=2**20)] = 2 * 2**30
     # At full size, if the workload needs more then; a study of 1/N gets 1/N of it, but no less than `memory`.
     memory_full: Annotated[Bytes, Field(le=MEMORY_BYTES_MAX)] = 0
@@ -198,8 +200,8 @@ def guest_config(manifest: Manifest, origin: Path, point: Point | None = None) -
 
 def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
     """The same with CPU and device before they are scaled, which is what overrides state."""
-    cpu = profiles.load_cpu(*_at("cpu", manifest.cpu, point, origin), origin)
     section = manifest.guest
+    cpu = profiles.load_cpu(*_at("cpu", manifest.cpu, point, origin), origin, _cpus(section, point, origin))
     memory_bytes = max(section.memory, _whole_mib(section.memory_full // manifest.scale))
     timeout_s = section.timeout / units.TIME_PS["s"]
     device = full_device(manifest, origin, point)
@@ -231,6 +233,15 @@ def _at(name: str, section: ProfileSection, point: Point, origin: Path) -> tuple
         for key, value in section.override.items()
     }
     return fill(section.profile, point, f"{name}.profile", origin), override
+
+
+def _cpus(section: GuestSection, point: Point, origin: Path) -> int:
+    filled = fill(str(section.cpus), point, "guest.cpus", origin)
+    if not re.fullmatch("[0-9]{1,9}", filled):
+        raise TestbedError(
+            f"{origin}: key 'guest.cpus': '{filled}' is not a number of CPUs; write 4, or an axis: '{{threads}}'"
+        )
+    return int(filled)
 
 
 def _file_system(section: GuestSection, point: Point) -> FileSystem:
@@ -266,7 +277,12 @@ def _run_at(manifest: Manifest, point: Point, bundle: Bundle | None, origin: Pat
 def _names(manifest: Manifest, point: Point, guest: GuestConfig) -> dict[str, Any]:
     """What {names} in a command stand for."""
     scaled = {k: math.ceil(v / _divisor(manifest, k, point)) for k, v in manifest.workload.scaled.items()}
-    machine = {"l1d_size": guest.cpu.l1d_size, "llc_size": guest.cpu.llc_size, "cache_size": guest.device.cache_size}
+    machine = {
+        "cpus": guest.cpu.cores,
+        "l1d_size": guest.cpu.l1d_size,
+        "llc_size": guest.cpu.llc_size,
+        "cache_size": guest.device.cache_size,
+    }
     machine["cache_page_size"] = guest.device.cache_page_size
     return machine | scaled | manifest.workload.fixed | point
 
@@ -293,7 +309,7 @@ def fill(text: str, names: Mapping[str, Any], key: str, origin: Path) -> str:
     unknown = set(re.findall(r"{(\w*)}", text)) - set(names)
     if unknown:
         places = "neither in the matrix nor in workload.scaled or workload.fixed"
-        what = "no axis of the matrix" if key.startswith(("cpu.", "device.")) else places
+        what = "no axis of the matrix" if key.startswith(("cpu.", "device.", "guest.")) else places
         known = ", ".join(sorted(names)) or "none"
         raise TestbedError(f"{origin}: key '{key}' uses {{{min(unknown)}}}, which is {what}; known: {known}")
     try:

@@ -18,7 +18,10 @@ FRACTION_CHARACTERS_MAX = 40
 
 @dataclass(frozen=True, kw_only=True)
 class CpuProfile(CpuParameters):
-    """One core and its local memory. `insn_ps` may be a fraction; it goes to `-icount`."""
+    """One socket and its local memory; of a machine, `cores` are those that its guest has.
+
+    `insn_ps` may be a fraction; it goes to `-icount`.
+    """
 
     name: str
     insn_ps: Fraction

@@ -37,9 +37,15 @@ class SourcedValue(Strict):
     source: str
 
 
-def load_cpu(name: str, overrides: dict[str, Any], origin: Path) -> CpuProfile:
-    """The CPU profile `name` with a manifest's overrides; `origin` is that manifest."""
-    return CpuProfile(name=name, **_load("cpus", name, CpuProfile, overrides, origin))
+def load_cpu(name: str, overrides: dict[str, Any], origin: Path, cpus: int = 1) -> CpuProfile:
+    """The CPU profile `name` with a manifest's overrides, and with `cpus` of its cores; `origin` is that manifest."""
+    cpu = CpuProfile(name=name, **_load("cpus", name, CpuProfile, overrides, origin))
+    if not 1 <= cpus <= cpu.cores:
+        cores = f"the cores of CPU profile {name}" if cpu.cores > 1 else f"CPU profile {name} states no more cores"
+        raise TestbedError(
+            f"{origin}: key 'guest.cpus' (option --cpus): {cpus} is not a number from 1 to {cpu.cores}, {cores}"
+        )
+    return replace(cpu, cores=cpus)
 
 
 def load_device(name: str, overrides: dict[str, Any], origin: Path) -> DeviceProfile:

@@ -69,7 +69,12 @@ def capture_runs(path: Path, scale: int | None = None) -> list[Run]:
     stated = manifest.load(path, scale)
     replaced = {axis for key in grid_of(stated) for axis in _axes_in(stated.device.override.get(key))}
     matrix = {axis: values[:1] if axis in replaced else values for axis, values in stated.matrix.items()}
-    return manifest.runs_of(stated.model_copy(update={"matrix": matrix}), path)
+    runs = manifest.runs_of(stated.model_copy(update={"matrix": matrix}), path)
+    for run in runs:
+        if run.guest.cpu.cores > 1:
+            have = f"{run.label} has {run.guest.cpu.cores}"
+            raise TestbedError(f"{path}: key 'guest.cpus': a trace is of one CPU, and {have}; leave the key out")
+    return runs
 
 
 def _axes_in(value: Any) -> list[str]:

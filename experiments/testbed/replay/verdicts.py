@@ -44,9 +44,11 @@ def refuse_if_none_can_be(runs: Sequence[Run]) -> None:
         raise TestbedError("; ".join(dict.fromkeys(said)))
 
 
-def machine_of(path: Path) -> GuestConfig:
-    """The machine of a manifest's first point; refused if there can be no such machine."""
+def machine_of(path: Path, cpus: int | None = None) -> GuestConfig:
+    """The machine of a manifest's first point, with so many CPUs if asked; refused if there can be no such machine."""
     stated, replayer = manifest.load(path), open_replayer()
+    if cpus is not None:
+        stated = stated.model_copy(update={"guest": stated.guest.model_copy(update={"cpus": cpus})})
     full = manifest.full_size(stated, path, manifest.first_point(stated))
     guest = scaled(full, stated.scale)
     if fault := _why(full, guest, stated.scale, faults([full, guest], replayer), replayer) or _of_host(guest):
