@@ -68,6 +68,19 @@ def test_rates_are_those_of_the_virtual_time_between_two_samples() -> None:
     assert values["LLC misses to the device"] == "-"
 
 
+def test_each_of_several_cores_has_its_row() -> None:
+    def cores(*loads: int) -> dict[str, Any]:
+        counters = [dict.fromkeys(top.CORE_COUNTERS, 0) | {"loads": count} for count in loads]
+        return roi(10**9 * loads[0], 1) | {"cores": counters}
+
+    before, after = sample(1.0, cores(1, 20)), sample(2.0, cores(2, 3020))
+    head, first, second = top.by_core(before, after)
+    assert head[:2] == ("core", "loads")
+    assert (first[:2], second[:2]) == (("0", "1"), ("1", "3,000"))
+    assert "3,000" in text(top.view(before, after))
+    assert top.by_core(sample(1.0, roi(10**9, 10)), sample(2.0, roi(2 * 10**9, 30))) == []
+
+
 @pytest.mark.parametrize("before", [roi(10**9, 10, begin_ps=7), roi(10**9, 40)])
 def test_another_region_and_one_counted_anew_are_not_subtracted(before: dict[str, Any]) -> None:
     values = dict(top.summary(sample(1.0, before), sample(2.0, roi(2 * 10**9, 30))))

@@ -101,6 +101,10 @@ def test_a_copy_is_as_a_guest_of_its_own(session: Session, quick_guest: GuestCon
     alone = facts(drive(session.executor.run(spec)))
     assert alone["outcome"] == "ok", alone
     assert alone["rois"][0]["order"]["slices"] > 1000
+    total, cores = alone["rois"][0]["counters"], alone["rois"][0]["cores"]
+    assert len(cores) == 4
+    for name in ("loads", "stores", "l1-misses", "fences", "stall-cxl-hit-ps"):
+        assert sum(core[name] for core in cores) == total[name] > 0, name
 
     async def copies() -> list[GuestOutcome]:
         async with boots.shared(session.qemu, 1) as shared:

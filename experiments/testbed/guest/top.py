@@ -26,6 +26,7 @@ from ..units import TIME_PS, show_time
 from .qemu_line import WATCH_SOCKET
 
 PERMILLE = (500, 900, 990, 999)
+CORE_COUNTERS = ("loads", "stores", "l1-misses", "l2-misses", "llc-misses", "fences")
 Answer = dict[str, Any]
 
 
@@ -69,10 +70,11 @@ def counted(before: Answer, after: Answer) -> dict[str, int]:
     return _difference(before.get("counters", {}), after["counters"])
 
 
-def counted_by_device(before: Answer, after: Answer) -> list[dict[str, int]]:
-    """The same of each device."""
-    old: list[Answer] = before.get("devices") or [{}] * len(after["devices"])
-    return [_difference(*pair) for pair in zip(old, after["devices"], strict=True)]
+def counted_by(part: str, before: Answer, after: Answer) -> list[dict[str, int]]:
+    """The same of each of the `devices` or `cores`. Cores are told apart where there are several."""
+    parts: list[Answer] = after.get(part, [])
+    old: list[Answer] = before.get(part) or [{}] * len(parts)
+    return [_difference(*pair) for pair in zip(old, parts, strict=True)]
 
 
 def _difference(old: Answer, new: Answer) -> dict[str, int]:
@@ -143,9 +145,18 @@ def by_device(before: Sample, after: Sample) -> list[tuple[str, ...]]:
     names = [str(device["path"]).rpartition("/")[2] for device in after.answer["devices"]]
     if len(names) < 2:
         return []
-    found = [traffic(count, elapsed_ps(old, new)) for count in counted_by_device(old, new)]
+    found = [traffic(count, elapsed_ps(old, new)) for count in counted_by("devices", old, new)]
     head = ("device", *(what for what, _ in found[0]))
     return [head, *((name, *(value for _, value in values)) for name, values in zip(names, found, strict=True))]
+
+
+def by_core(before: Sample, after: Sample) -> list[tuple[str, ...]]:
+    """A row of names, then one for each core; nothing if there is only one."""
+    assert after.roi, "the caller has looked"
+    found = counted_by("cores", *between(before.roi or after.roi, after.roi))
+    head = ("core", *CORE_COUNTERS)
+    rows = [(str(core), *(f"{count[name]:,}" for name in CORE_COUNTERS)) for core, count in enumerate(found)]
+    return [head, *rows] if rows else []
 
 
 def elapsed_ps(before: Answer, after: Answer) -> int:
@@ -167,11 +178,12 @@ def view(before: Sample, after: Sample) -> Group | Text:
         shown = [show_time(percentile_ps(histogram, permille)) for permille in PERMILLE]
         latencies.add_row(cause, f"{sum(count for _, count in histogram):,}", *shown)
     tables = [rates, latencies]
-    if rows := by_device(before, after):
-        devices = Table(*rows[0], title="devices", title_justify="left", show_edge=False)
-        for row in rows[1:]:
-            devices.add_row(*row)
-        tables.insert(1, devices)
+    for title, rows in (("cores", by_core(before, after)), ("devices", by_device(before, after))):
+        if rows:
+            parts = Table(*rows[0], title=title, title_justify="left", show_edge=False)
+            for row in rows[1:]:
+                parts.add_row(*row)
+            tables.insert(1, parts)
     return Group(*tables)
 
 

@@ -15,6 +15,7 @@
 #include "qapi/qapi-visit-vcpu-clocks.h"
 #include "system/cpus.h"
 #include "system/cpu-timers-internal.h"
+#include "system/runstate.h"
 #include "system/tcg.h"
 #include "system/vcpu-clocks.h"
 #include "tcg-accel-ops.h"
@@ -154,6 +155,7 @@ void vcpu_clocks_set_rate(IcountRateId id)
         clock_set(clock_of(cpu), clock_ps(clock_of(cpu)));
     }
     timers_state.rate_in_force = id;
+    vcpu_clocks_end_slice(); /* its quantum was one of the old rate */
 }
 
 /*
@@ -312,11 +314,11 @@ static bool machine_runs(void)
     CPUState *cpu;
 
     CPU_FOREACH(cpu) {
-        if (!cpu_can_run(cpu)) {
+        if (cpu->stop || cpu->stopped) {
             return false;
         }
     }
-    return true;
+    return runstate_is_running();
 }
 
 static void do_work(void)
@@ -324,8 +326,10 @@ static void do_work(void)
     CPUState *cpu;
 
     CPU_FOREACH(cpu) {
-        current_cpu = working = cpu;
-        qemu_wait_io_event_common(cpu);
+        if (cpu->stop || !cpu_work_list_empty(cpu)) {
+            current_cpu = working = cpu;
+            qemu_wait_io_event_common(cpu);
+        }
     }
     working = NULL;
 }

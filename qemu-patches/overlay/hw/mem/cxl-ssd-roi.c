@@ -8,6 +8,7 @@
 #include "qemu/osdep.h"
 #include "exec/timed-mem.h"
 #include "cxl-ssd-internal.h"
+#include "hw/mem/cpu-timing.h"
 #include "hw/mem/memsys/base/histogram.h"
 #include "mem-trace.h"
 #include "qapi/clone-visitor.h"
@@ -72,6 +73,20 @@ static CxlSsdDeviceCountersList *devices_to_qapi(void)
         MemCounters counters = memsys_device_counters(timed_mem_memsys(), i);
 
         QAPI_LIST_APPEND(tail, device_counters_to_qapi(&counters));
+    }
+    return list;
+}
+
+/* None of one core: they are those of all. */
+static CxlSsdCountersList *cores_to_qapi(void)
+{
+    CxlSsdCountersList *list = NULL, **tail = &list;
+    uint32_t cores = cpu_timing_config()->cores;
+
+    for (uint32_t i = 0; cores > 1 && i < cores; i++) {
+        MemCounters counters = memsys_core_counters(timed_mem_memsys(), i);
+
+        QAPI_LIST_APPEND(tail, counters_to_qapi(&counters));
     }
     return list;
 }
@@ -153,6 +168,8 @@ static CxlSsdRoi *roi_now(void)
     roi->counters = counters_to_qapi(&counters);
     roi->devices = devices_to_qapi();
     roi->histograms = histograms_to_qapi();
+    roi->cores = cores_to_qapi();
+    roi->has_cores = roi->cores;
     roi->order = vcpu_clocks_order();
     return roi;
 }
