@@ -130,9 +130,9 @@ INLINED void prefetch_ahead(MemSys *m, MemCpu *cpu, Chain *chain, const MemStrea
 /* What is done about the latency of a miss: a store's or an independent load's is hidden as far as it can be. */
 typedef enum Waits { WAITS, STREAMS, POSTED } Waits;
 
-static Waits waits_of(const MemSys *m, bool store, bool independent) {
+static Waits waits_of(const MemSys *m, const MemCpu *cpu, bool store, bool independent, bool others) {
     if (store) {
-        return m->stores_posted ? POSTED : WAITS;
+        return m->stores_posted && !(others && cpu->core.store_waits) ? POSTED : WAITS;
     }
     return m->overlap == MEM_OVERLAP_ALL || (m->overlap == MEM_OVERLAP_STREAMS && independent) ? STREAMS : WAITS;
 }
@@ -156,7 +156,7 @@ static MemOpKind fetch_op(const MemCpuFetch *fetch, bool store, Waits waits) {
 INLINED mem_ps beyond_l1(MemSys *m, MemCpu *cpu, const MemL1Miss *miss, mem_ps at_ps, bool *dirty, bool others) {
     MemCounters *count = cpu->core.count;
     MemStreamStep step = mem_streams_miss(&cpu->streams, miss->line);
-    Waits waits = waits_of(m, miss->store, step.independent);
+    Waits waits = waits_of(m, cpu, miss->store, step.independent, others);
     Chain chain = {.at_ps = at_ps};
     uint64_t victim = miss->victim.dirty ? mem_cpu_l1_victim(&cpu->caches, miss->line, miss->victim) : MEM_NO_LINE;
     MemAsked asked;
@@ -250,6 +250,19 @@ mem_ps memsys_load(MemSys *m, uint32_t core, uint64_t hpa, mem_ps now_ps, uint32
 mem_ps memsys_store(MemSys *m, uint32_t core, uint64_t hpa, mem_ps now_ps, uint32_t *slot) {
     return mem_sys_has_others(m) ? access_beside_others(m, core, hpa, true, now_ps, slot)
                                  : access_alone(m, hpa, true, now_ps, slot);
+}
+
+mem_ps memsys_locked(MemSys *m, uint32_t core, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot) {
+    if (!mem_sys_has_others(m)) {
+        return access_alone(m, hpa, store, now_ps, slot);
+    }
+    MemCpu *cpu = mem_sys_cpu(m, core);
+    cpu->core.store_waits = !MEM_HAS_BUG(MEM_BUG_LOCKED_POSTED);
+    mem_ps stall_ps = access_beside_others(m, core, hpa, true, now_ps, slot);
+    cpu->core.store_waits = false;
+    cpu->core.count->stores -= !store; /* a load it was, though it asked as a store does */
+    cpu->core.count->loads += !store;
+    return stall_ps;
 }
 
 /* ---- Non-temporal stores ---- */

@@ -118,6 +118,12 @@ uint32_t memsys_l1_slots(const MemSys *m);
  */
 mem_ps memsys_load(MemSys *m, uint32_t core, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
 mem_ps memsys_store(MemSys *m, uint32_t core, uint64_t hpa, mem_ps now_ps, uint32_t *slot);
+/*
+ * The load or the store of a locked instruction. With several cores both ask
+ * for the line as a store does, to own it, and wait for it as a load does. With
+ * one core they are memsys_load() and memsys_store().
+ */
+mem_ps memsys_locked(MemSys *m, uint32_t core, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot);
 
 /*
  * Posted accesses: loads and stores of local DRAM whose stalls the caller asks

@@ -27,6 +27,8 @@
 
 enum { CPUS_MAX = 32, RESULTS_MAX = 32 };
 
+static int steps = 1000000; /* of computing; the kernel gives what it does not know on to this program */
+
 struct result {
     const char *name;
     int threads;
@@ -41,7 +43,7 @@ static int threads_now;
 static pthread_barrier_t begin;
 static uint64_t took_ns[CPUS_MAX];
 
-static atomic_uint turn, counter, lock;
+static atomic_uint turn, counter, lock, there;
 static atomic_ulong number;
 static uint64_t last_tsc;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -55,11 +57,13 @@ static uint64_t now_ns(void) {
 
 /* What the threads do. */
 
-static void compute(int thread, int threads) {
-    unsigned x = thread;
-    for (int i = 0; i < 1000000; i++)
+static __attribute__((noinline)) void compute_for(int count) {
+    unsigned x = count;
+    for (int i = 0; i < count; i++)
         __asm__ volatile("imul $1664525, %0, %0" : "+r"(x));
 }
+
+static void compute(int thread, int threads) { compute_for(steps); }
 
 static void wait_in_pause(int thread, int threads) {
     for (int i = 0; i < 10000; i++)
@@ -88,6 +92,25 @@ static void take_mutex(int thread, int threads) {
         pthread_mutex_unlock(&mutex);
     }
 }
+
+/* A lock that is given in the order in which it was asked for. */
+static void take_turns(int held_steps, int away_steps) {
+    for (int i = 0; i < 100; i++) {
+        unsigned mine = atomic_fetch_add(&counter, 1);
+        while (atomic_load_explicit(&turn, memory_order_acquire) != mine)
+            _mm_pause();
+        compute_for(held_steps);
+        atomic_store_explicit(&number, atomic_load_explicit(&number, memory_order_relaxed) + 1, memory_order_relaxed);
+        atomic_store_explicit(&turn, mine + 1, memory_order_release);
+        compute_for(away_steps);
+    }
+}
+
+/* Somebody always waits for it. */
+static void hold_long(int thread, int threads) { take_turns(steps / 50, steps / 50); }
+
+/* All wait once, in the beginning. */
+static void hold_briefly(int thread, int threads) { take_turns(steps / 1000, steps / 50); }
 
 static void talk_by_pipe(int thread, int threads) {
     char c = 0;
@@ -126,6 +149,9 @@ static void *run(void *arg) {
     int thread = (intptr_t)arg;
     stay_on(thread);
     pthread_barrier_wait(&begin);
+    atomic_fetch_add(&there, 1); /* it may have slept */
+    while (atomic_load_explicit(&there, memory_order_acquire) < (unsigned)threads_now)
+        _mm_pause();
     uint64_t from_ns = now_ns();
     body(thread, threads_now);
     took_ns[thread] = now_ns() - from_ns;
@@ -137,7 +163,7 @@ static void measure(const char *name, void (*what)(int, int), int threads) {
     struct result *result = &results[result_count++];
     body = what;
     threads_now = threads;
-    turn = counter = lock = 0;
+    turn = counter = lock = there = 0;
     number = last_tsc = 0;
     pthread_barrier_init(&begin, NULL, threads);
     for (intptr_t i = 1; i < threads; i++)
@@ -156,8 +182,12 @@ static void measure_all(int cpus) {
     measure("xadd", locked_add, 1);
     measure("compute", compute, cpus);
     measure("pause", wait_in_pause, cpus);
-    measure("xadd", locked_add, cpus);
+    /* While a tick keeps one from it, the others are much faster: the slowest tells. */
+    for (int i = 0; i < 3; i++)
+        measure("xadd", locked_add, cpus);
     measure("mutex", take_mutex, cpus);
+    measure("held-long", hold_long, cpus);
+    measure("held-briefly", hold_briefly, cpus);
     measure("warps", look_for_warps, cpus);
     measure("pingpong", ping_pong, 2);
     measure("pipe", talk_by_pipe, 2);
@@ -214,6 +244,8 @@ static void prepare(void) {
 
 int main(void) {
     prepare();
+    if (getenv("steps"))
+        steps = atoi(getenv("steps"));
     int cpus = sysconf(_SC_NPROCESSORS_ONLN);
     stay_on(0);
     sleep(1);

@@ -69,6 +69,7 @@ enum {
     MEM_BUG_HIT_BEFORE_ARRIVAL,  /* a line on its way to another core is there at once */
     MEM_BUG_FENCE_COVERS_OTHERS, /* a fence waits for the stores of all cores */
     MEM_BUG_FLUSH_OF_OWN_ONLY,   /* a flush leaves what other cores hold */
+    MEM_BUG_LOCKED_POSTED,       /* a locked instruction does not wait for its line */
 
     MEM_BUG_POSTED_CAME_CLEAN = 70, /* a line that came dirty and left L1 before it was told is dropped */
     MEM_BUG_POSTED_BOUND_FROM_NOW,  /* the bound of posted stalls forgets what is under way */

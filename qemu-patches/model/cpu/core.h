@@ -45,6 +45,7 @@ typedef struct MemCore {
     uint32_t store_room; /* 0: a store waits for its line */
     uint32_t first_store;
     uint32_t store_count;
+    bool store_waits; /* for its line, and takes no place: its instruction needs the value */
     mem_ps last_commit_ps;
     MemSlots fill_buffers;
     MemSlots wc_buffers; /* those that are not open */

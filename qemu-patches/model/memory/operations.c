@@ -25,7 +25,7 @@ static mem_ps load(MemMemory *m, MemCore *c, uint64_t line, mem_ps at_ps, bool s
 
 /* The line of a store is there at `line_ps`: the store waits for it, or the store buffer does. */
 static mem_ps post_store(MemCore *c, uint64_t line, mem_ps at_ps, mem_ps line_ps, uint64_t *stall_counter) {
-    if (!c->store_room) {
+    if (!c->store_room || c->store_waits) {
         return wait_until(c, at_ps, line_ps, stall_counter);
     }
     if (line_ps > at_ps) {

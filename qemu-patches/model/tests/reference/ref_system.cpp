@@ -526,9 +526,10 @@ void RefSystem::wait_for_store_buffer() {
     }
 }
 
-// A store whose line is there by `there` waits for it in the buffer; if it is there already it takes no place.
+// A store whose line is there by `there` waits for it in the buffer; if it is there already it takes no place. The core
+// itself waits if there is no buffer, or if a locked instruction has loaded the line.
 void RefSystem::post_store(uint64_t line, mem_ps there, uint64_t &counter) {
-    if (!cpu_.store_buffer) {
+    if (!cpu_.store_buffer || locked_) {
         wait(there, counter);
     } else if (there > c_->at) {
         mem_ps before = c_->stores.empty() ? 0 : c_->stores.back().commits;
@@ -633,7 +634,7 @@ void RefSystem::evict(const std::vector<uint64_t> &victims) {
 void RefSystem::miss(uint64_t line, bool store, const Found &found, const std::vector<uint64_t> &victims) {
     std::vector<uint64_t> ahead;
     bool continues = train(line, ahead);
-    bool goes_on = store ? cpu_.store_buffer != 0
+    bool goes_on = store ? cpu_.store_buffer != 0 && !locked_
                          : cpu_.overlap == MEM_OVERLAP_ALL || (cpu_.overlap == MEM_OVERLAP_STREAMS && continues);
 
     c_->count->l1_misses++;
@@ -685,10 +686,12 @@ void RefSystem::miss(uint64_t line, bool store, const Found &found, const std::v
     }
 }
 
-mem_ps RefSystem::access(uint32_t core, uint64_t hpa, bool store, mem_ps now, uint32_t *slot) {
+mem_ps RefSystem::access(uint32_t core, uint64_t hpa, bool store, bool locked, mem_ps now, uint32_t *slot) {
     uint64_t line = hpa / kLine;
     enter(core, now);
     (store ? c_->count->stores : c_->count->loads)++;
+    locked_ = locked && cores_.size() > 1;
+    store |= locked_;
     send_others_buffers(line);
     if (auto buffer = find_buffer(line); buffer != c_->open.end()) {
         send_buffer(buffer);

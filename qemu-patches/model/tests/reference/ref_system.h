@@ -10,7 +10,7 @@ class RefSystem {
   public:
     RefSystem(const MemCpuConfig &cpu, const std::vector<MemDeviceConfig> &devices);
 
-    mem_ps access(uint32_t core, uint64_t hpa, bool store, mem_ps now, uint32_t *slot);
+    mem_ps access(uint32_t core, uint64_t hpa, bool store, bool locked, mem_ps now, uint32_t *slot);
     mem_ps nt_store(uint32_t core, uint64_t hpa, uint32_t size, mem_ps now);
     mem_ps flush(uint32_t core, uint64_t hpa, MemFlushKind kind, mem_ps now);
     mem_ps fence(uint32_t core, MemFenceKind kind, mem_ps now);
@@ -183,6 +183,7 @@ class RefSystem {
 
     MemCpuConfig cpu_;
     bool timed_ = false;
+    bool locked_ = false; // the access is a locked instruction's, beside others
     std::deque<RefTimedDevice> devices_;
     std::vector<MemWindow> windows_;
     Level llc_;

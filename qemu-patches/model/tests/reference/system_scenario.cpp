@@ -228,7 +228,16 @@ class Scenario {
         uint64_t hpa = draw_hpa();
         uint32_t slot, ref_slot;
         mem_ps stall = (store ? memsys_store : memsys_load)(m_.get(), core_, hpa, now_, &slot);
-        mem_ps ref_stall = ref_.access(core_, hpa, store, now_, &ref_slot);
+        mem_ps ref_stall = ref_.access(core_, hpa, store, false, now_, &ref_slot);
+        same("slot", slot, ref_slot);
+        stalled(stall, ref_stall);
+    }
+    void locked() {
+        uint64_t hpa = draw_hpa();
+        bool store = c_.below(3) == 0;
+        uint32_t slot, ref_slot;
+        mem_ps stall = memsys_locked(m_.get(), core_, hpa, store, now_, &slot);
+        mem_ps ref_stall = ref_.access(core_, hpa, store, true, now_, &ref_slot);
         same("slot", slot, ref_slot);
         stalled(stall, ref_stall);
     }
@@ -325,6 +334,7 @@ class Scenario {
         static constexpr Kind kKinds[] = {
             {90, "load", [](Scenario &s) { s.access(false); }},
             {70, "store", [](Scenario &s) { s.access(true); }},
+            {14, "locked", [](Scenario &s) { s.locked(); }},
             {20, "flush", [](Scenario &s) { s.flush(); }},
             {30, "nt_store", [](Scenario &s) { s.nt_store(); }},
             {16, "fence", [](Scenario &s) { s.fence(); }},
@@ -337,7 +347,7 @@ class Scenario {
             {1, "power", [](Scenario &s) { s.power(); }},
             {1, "reset_counters", [](Scenario &s) { s.reset_counters(); }},
         };
-        uint32_t draw = c_.below(246);
+        uint32_t draw = c_.below(260);
         const Kind *kind = kKinds;
         while (draw >= kind->weight) {
             draw -= kind++->weight;

@@ -49,6 +49,14 @@ class Cores {
 
     mem_ps load(uint32_t core, uint64_t hpa) { return pass(core, memsys_load(m, core, hpa, now[core], &slot)); }
     mem_ps store(uint32_t core, uint64_t hpa) { return pass(core, memsys_store(m, core, hpa, now[core], &slot)); }
+    // As a locked instruction: it waits for what came before, and for the line.
+    mem_ps locked_add(uint32_t core, uint64_t hpa) {
+        mem_ps before = now[core];
+        fence(core, MEM_LOCKED);
+        pass(core, memsys_locked(m, core, hpa, false, now[core], &slot));
+        pass(core, memsys_locked(m, core, hpa, true, now[core], &slot));
+        return now[core] - before;
+    }
     mem_ps flush(uint32_t core, uint64_t hpa) { return pass(core, memsys_flush(m, core, hpa, MEM_CLWB, now[core])); }
     mem_ps fence(uint32_t core, MemFenceKind kind = MEM_SFENCE) {
         return pass(core, memsys_fence(m, core, kind, now[core]));
@@ -183,18 +191,40 @@ TEST(Coherence, LockedAdditionsByManyCoresTakeATransferEach) {
     MemCpuConfig cpu = cores_of(8);
     cpu.store_buffer = 56;
     Cores c(cpu, small_device(true));
-    c.store(0, 0);
-    c.fence(0, MEM_LOCKED);
+    c.locked_add(0, 0);
     c.meet();
     mem_ps start = c.now[0];
     for (int i = 0; i < 800; i++) {
         uint32_t core = c.least();
-        c.store(core, 0);
-        c.fence(core, MEM_LOCKED);
+        c.locked_add(core, 0);
         c.now[core] += kNs; // or the core that has the line would need no time for ever
     }
     c.meet();
     expect_close("800 locked additions by 8 cores, ns", 800. * kC2c / kNs, double(c.now[0] - start) / kNs, 0.005);
+}
+
+TEST(Coherence, ALockedInstructionWaitsForItsLineAndOwnsIt) {
+    MemCpuConfig cpu = cores_of(2);
+    cpu.store_buffer = 56;
+    cpu.lock_ps = 5 * kNs;
+    Cores c(cpu, small_device(true));
+    EXPECT_EQ(c.locked_add(0, 0), kDram + cpu.lock_ps);
+    EXPECT_EQ(c.locked_add(0, 0), cpu.lock_ps); // a hit
+    c.meet();
+    EXPECT_EQ(c.store(1, 64), 0u); // posted: 104 ns
+    EXPECT_EQ(c.locked_add(1, 0), kDram + cpu.lock_ps + kC2c);
+    c.meet();
+    EXPECT_EQ(c.load(0, 0), kC2c); // both hold it
+    c.meet();
+    EXPECT_EQ(c.locked_add(0, 0), cpu.lock_ps + kUpgrade);
+    c.meet();
+    EXPECT_EQ(c.load(1, 0), kC2c);
+    c.meet();
+    EXPECT_EQ(memsys_locked(c.m, 0, 0, true, c.now[0], &c.slot), kUpgrade); // its load was a hit
+    MemCounters count = memsys_core_counters(c.m, 0);
+    EXPECT_EQ(count.loads, 4u);
+    EXPECT_EQ(count.stores, 4u);
+    EXPECT_EQ(count.stall_dram_ps + count.stall_cache_ps, kDram + kC2c + 2 * kUpgrade);
 }
 
 TEST(Coherence, CoresOnAFullChannelGetTheSameShareEach) {

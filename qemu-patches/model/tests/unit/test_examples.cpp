@@ -35,11 +35,13 @@ using std::string;
 
 // What the page has to have an example of, and has no other ones.
 const std::set<string> kMechanisms = {
-    "barrier",  "buffers",    "caches",     "channels",    "cleaning",      "fences",
-    "gpf",      "link",       "loads",      "merges",      "no-fetch",      "outside",
-    "policies", "power",      "prefetcher", "pages-ahead", "refresh",       "serialise",
-    "stores",   "streams",    "suspend",    "coherence",   "joins",         "flushes-of-others",
-    "versions", "wc-buffers", "write-log",  "write-queue", "write-through", "latencies",
+    "barrier",    "buffers",     "caches",    "channels",    "cleaning",
+    "fences",     "gpf",         "link",      "loads",       "locked",
+    "merges",     "no-fetch",    "outside",   "policies",    "power",
+    "prefetcher", "pages-ahead", "refresh",   "serialise",   "stores",
+    "streams",    "suspend",     "coherence", "joins",       "flushes-of-others",
+    "versions",   "wc-buffers",  "write-log", "write-queue", "write-through",
+    "latencies",
 };
 
 struct Step {
@@ -335,6 +337,10 @@ class Machine {
              return each(w, [this](uint64_t a) { return memsys_load(r->m, core, a, r->now, &r->slot); });
          }},
         {"store", [this](const Words &w) { return store(w); }},
+        {"locked", // the load of such an instruction
+         [this](const Words &w) {
+             return each(w, [this](uint64_t a) { return memsys_locked(r->m, core, a, false, r->now, &r->slot); });
+         }},
         {"ntstore", [this](const Words &w) { return nt_store(w); }},
         {"clwb", [this](const Words &w) { return flush(w, MEM_CLWB); }},
         {"clflushopt", [this](const Words &w) { return flush(w, MEM_CLFLUSHOPT); }},

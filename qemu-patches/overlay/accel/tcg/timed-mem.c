@@ -112,7 +112,9 @@ static inline void access_line(TimedMemVCPU *vcpu, CPUState *cpu, hwaddr paddr,
     }
     now_ps = call_time(cpu, ra);
     if (vcpu_clocks_on && vcpu_clocks_locked(cpu)) {
-        store = true; /* it asks for the line to own it, when it loads */
+        charge(cpu, memsys_locked(timed_mem_model, cpu->cpu_index, paddr,
+                                  store, now_ps, slot));
+        return;
     }
     charge(cpu, (store ? memsys_store : memsys_load)(timed_mem_model,
                                                      cpu->cpu_index, paddr,

@@ -36,7 +36,8 @@ typedef struct VCPUClock {
     int64_t insns;
     uint64_t executed; /* instructions since the machine began */
     uint64_t no_wait;  /* the block that ends at so many does not wait */
-    uint64_t locked;   /* the block that ends at so many is a locked one's */
+    uint64_t begun;    /* the same of a locked instruction, before its load */
+    uint64_t locked;   /* and when it does not wait any more */
 } VCPUClock;
 
 bool vcpu_clocks_on;
@@ -425,11 +426,6 @@ static uint64_t executed(CPUState *cpu)
            timers_state.qemu_icount - slice.run_icount;
 }
 
-void vcpu_clocks_lock(CPUState *cpu)
-{
-    clock_of(cpu)->no_wait = clock_of(cpu)->locked = executed(cpu);
-}
-
 bool vcpu_clocks_locked(CPUState *cpu)
 {
     return clock_of(cpu)->locked == executed(cpu);
@@ -470,6 +466,20 @@ uint64_t vcpu_clocks_share(CPUState *cpu, uint64_t now_ps, uintptr_t ra)
                                      shared_ps - now_ps);
     }
     return now_ps;
+}
+
+bool vcpu_clocks_lock_begun(CPUState *cpu)
+{
+    return clock_of(cpu)->begun == executed(cpu);
+}
+
+void vcpu_clocks_lock(CPUState *cpu, uintptr_t ra)
+{
+    VCPUClock *clock = clock_of(cpu);
+
+    clock->begun = executed(cpu);
+    vcpu_clocks_share(cpu, icount_now_ps(cpu), ra);
+    clock->no_wait = clock->locked = executed(cpu);
 }
 
 void vcpu_clocks_in_order(CPUState *cpu, uintptr_t ra)

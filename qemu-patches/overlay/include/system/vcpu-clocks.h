@@ -88,8 +88,12 @@ void vcpu_clocks_send(CPUState *cpu, QEMUTimerCB *deliver, void *message);
 uint64_t vcpu_clocks_share(CPUState *cpu, uint64_t now_ps, uintptr_t ra);
 /* A look at the clock, or an access to a device: not ahead at all. */
 void vcpu_clocks_in_order(CPUState *cpu, uintptr_t ra);
-/* This instruction, a locked one and the last of its block, waits no more. */
-void vcpu_clocks_lock(CPUState *cpu);
+/*
+ * This instruction is a locked one and the last of its block. It waits here if
+ * it has to, and is told then that it has begun, and not any more.
+ */
+void vcpu_clocks_lock(CPUState *cpu, uintptr_t ra);
+bool vcpu_clocks_lock_begun(CPUState *cpu);
 /* Whether the running vCPU is in such an instruction. */
 bool vcpu_clocks_locked(CPUState *cpu);
 
