@@ -227,6 +227,17 @@ const MemWindow *memsys_window(const MemSys *m, uint32_t index) {
 
 bool memsys_is_local(const MemSys *m, uint64_t hpa) { return !mem_memory_window(&m->memory, hpa); }
 
+bool memsys_device_address(const MemSys *m, uint64_t hpa, uint32_t *device, uint64_t *dpa) {
+    uint64_t line;
+    const MemDevice *d = mem_memory_route(&m->memory, hpa >> LINE_SHIFT, &line);
+
+    if (d) {
+        *device = d->persist.device;
+        *dpa = line * MEMSYS_LINE_BYTES + hpa % MEMSYS_LINE_BYTES;
+    }
+    return d;
+}
+
 /* ---- Modes and counters ---- */
 
 void memsys_set_timed(MemSys *m, bool timed) {
