@@ -10,7 +10,9 @@ import pytest
 from guest_rig import Paused, query
 from qemu.qmp import ExecuteError, QMPClient
 
-from testbed.guest.qemu_line import Images, Layout, mem_trace
+from testbed.crash.journal import Kind
+from testbed.crash.journal import read as read_journal
+from testbed.guest.qemu_line import Images, Layout, mem_trace, persist_journal
 from testbed.guest.session import Session
 from testbed.manifest.manifest import GuestConfig
 from testbed.run.runner import drive
@@ -117,9 +119,9 @@ def test_parameters_change_at_run_time_or_say_why_not(paused: Paused) -> None:
 
 
 def test_what_the_model_was_made_of_neither_changes_nor_goes(paused: Paused) -> None:
-    """The CPU's object and the trace: said to have changed, they would not have; deleted, they would be used still."""
-    trace = paused.media.with_name("a.trace")
-    paused.line += ["-object", mem_trace(trace)]
+    """The CPU's object, and what records: said to have changed, they would not have; deleted, they would be used."""
+    trace, journal = paused.media.with_name("a.trace"), paused.media.with_name("a.journal")
+    paused.line += ["-object", mem_trace(trace), "-object", persist_journal(journal)]
 
     async def try_to() -> None:
         async with paused.running() as qmp:
@@ -129,23 +131,33 @@ def test_what_the_model_was_made_of_neither_changes_nor_goes(paused: Paused) -> 
                 ("cpu0", "dram-latency-ps", 500_000),
                 ("cpu0", "helper-thread", True),
                 ("trace0", "file", "/dev/null"),
+                ("journal0", "file", "/dev/null"),
             ):
                 said = await refusal(qmp, "qom-set", path=f"/objects/{path}", property=name, value=value)
                 assert f"{name} cannot change while" in said, said
             assert await qmp.execute("qom-get", read) == before
-            for name in ("cpu0", "trace0"):
+            for name in ("cpu0", "trace0", "journal0"):
                 assert "is in use" in await refusal(qmp, "object-del", id=name)
 
     drive(try_to())
     assert trace.read_bytes().startswith(b"CXLTRACE")
+    assert [record.kind for record in read_journal(journal).records] == [Kind.END]
 
 
-def test_a_trace_that_would_begin_late_is_refused(paused: Paused) -> None:
-    late = paused.media.with_name("late.trace")
+def test_a_journal_is_not_of_a_model_that_works_ahead(paused: Paused) -> None:
+    place = next(n for n, word in enumerate(paused.line) if word.startswith("cpu-timing,"))
+    paused.line[place] += ",helper-thread=on"
+    paused.line += ["-object", persist_journal(paused.media.with_name("a.journal"))]
+    assert "persist-journal: not with helper-thread=on" in paused.failure()
+
+
+@pytest.mark.parametrize("kind", ["mem-trace", "persist-journal"])
+def test_a_recording_that_would_begin_late_is_refused(paused: Paused, kind: str) -> None:
+    late = paused.media.with_name("late")
 
     async def try_to() -> None:
         async with paused.running() as qmp:
-            options = {"qom-type": "mem-trace", "id": "late", "file": str(late)}
+            options = {"qom-type": kind, "id": "late", "file": str(late)}
             assert "give it on the command line" in await refusal(qmp, "object-add", **options)
             await query(qmp)
 

@@ -42,7 +42,8 @@ class GuestSpec:
     """One guest to run. With a `media_folder`, the device's content is found there and stays there.
 
     With a `trace`, what its CPU asks of memory is captured into that file. A `helper_thread` takes a second core of the
-    host and changes no result. Both are for a guest with one CPU.
+    host and changes no result. Both are for a guest with one CPU. With a `journal`, what it does to the devices'
+    persistent lines is recorded into that file, which changes no result; not with a `helper_thread`.
     """
 
     guest: GuestConfig
@@ -53,6 +54,7 @@ class GuestSpec:
     trace: Path | None = None
     layout: Layout = ONE_DEVICE
     helper_thread: bool = False
+    journal: Path | None = None
 
 
 @dataclass
@@ -159,6 +161,7 @@ def machine_for(
             spec.layout,
             spec.helper_thread,
             private_media=copied,
+            journal=spec.journal,
         )
 
     return started(line, folder / LOG)

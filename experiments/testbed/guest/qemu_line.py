@@ -90,6 +90,11 @@ def mem_trace(trace: Path) -> str:
     return f"mem-trace,id=trace0,file={in_option(trace)}"
 
 
+def persist_journal(journal: Path) -> str:
+    """The recording of a journal."""
+    return f"persist-journal,id=journal0,file={in_option(journal)}"
+
+
 def job_file(job: Path | None, timed: bool) -> list[str]:
     """Where the guest finds its job once it has booted: the monitor puts it there, but for an unpatched QEMU."""
     if not job:
@@ -161,12 +166,14 @@ def command_line(
     layout: Layout = ONE_DEVICE,
     helper_thread: bool = False,
     private_media: bool = False,
+    journal: Path | None = None,
 ) -> list[str]:
     """The line for one guest. `ports` are the options of the serial ports and the monitor.
 
-    With a `trace`, that file takes what the CPU's caches ask of memory. A `helper_thread` works on the model beside the
-    vCPU, which is faster on an idle host and changes no result. `private_media` leaves the files of the media as they
-    are. Not `timed` is the line for an unpatched QEMU: one nanosecond an instruction and upstream's device.
+    With a `trace`, that file takes what the CPU's caches ask of memory; with a `journal`, what the guest does to the
+    persistent lines of its devices. A `helper_thread` works on the model beside the vCPU, which is faster on an idle
+    host and changes no result. `private_media` leaves the files of the media as they are.
+    Not `timed` is the line for an unpatched QEMU: one nanosecond an instruction and upstream's device.
     """
     insn = f",insn-ps={guest.cpu.insn_ps},boot-insn-ps={guest.boot_insn_ps}" if timed else ""
     return [
@@ -191,6 +198,7 @@ def command_line(
         *(("-object", cpu_timing(guest.cpu, helper_thread)) if timed else ()),
         *memory_devices(guest.device, files, layout, cut, timed, private_media),
         *(("-object", mem_trace(trace)) if trace else ()),
+        *(("-object", persist_journal(journal)) if journal else ()),
     ]
 
 

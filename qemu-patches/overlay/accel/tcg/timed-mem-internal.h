@@ -17,6 +17,7 @@
 typedef struct TimedMemLines {
     CPUTLBEntry *(*of_slot)[2]; /* for loads, for stores; or NULL */
     uint32_t last_slot;   /* of the last access, or MEM_NO_SLOT */
+    hwaddr last_paddr;    /* of the last store that timed_mem_access() saw */
     uint32_t tables_used; /* bit i: the table of MMU index i has lines */
 } TimedMemLines;
 
@@ -60,6 +61,14 @@ static inline CPUTLBEntry *timed_mem_line_table(CPUState *cpu, int mmu_idx)
     return cpu->neg.tlb.f[TIMED_MEM_MMU_MODES + mmu_idx].table;
 }
 
+/* Where the line of a load or store is, if it is there. */
+static inline CPUTLBEntry *timed_mem_line_entry(CPUState *cpu, int mmu_idx,
+                                                vaddr addr, bool store)
+{
+    return &timed_mem_line_table(cpu, mmu_idx ^ store)
+        [(addr >> TIMED_MEM_LINE_BITS) % TIMED_MEM_LINES];
+}
+
 /* Nothing else of it is ever set, but the addend, which only a hit uses. */
 static inline void timed_mem_forget_line(CPUTLBEntry **of_slot)
 {
@@ -86,10 +95,8 @@ static inline void timed_mem_add_line(TimedMemLines *lines, CPUState *cpu,
                                       int mmu_idx, vaddr addr,
                                       uintptr_t addend, bool store)
 {
-    int table = mmu_idx ^ store;
     vaddr line = addr & TIMED_MEM_LINE_MASK;
-    CPUTLBEntry *entry = &timed_mem_line_table(cpu, table)
-        [(addr >> TIMED_MEM_LINE_BITS) % TIMED_MEM_LINES];
+    CPUTLBEntry *entry = timed_mem_line_entry(cpu, mmu_idx, addr, store);
     /* One for each slot and kind, so that the loss of the slot finds it. */
     CPUTLBEntry **of_slot = &lines->of_slot[lines->last_slot][store];
 
@@ -100,7 +107,26 @@ static inline void timed_mem_add_line(TimedMemLines *lines, CPUState *cpu,
     entry->addr_read = store ? -1 : line;
     entry->addr_write = store ? line : -1;
     entry->addend = addend;
-    lines->tables_used |= 1u << table;
+    lines->tables_used |= 1u << (mmu_idx ^ store);
+}
+
+/*
+ * The journal: timed-mem-journal.c
+ */
+
+/* The line of a store to @addr was added: stores to it are to be told of. */
+void timed_mem_journal_line(CPUState *cpu, int mmu_idx, vaddr addr,
+                            hwaddr paddr);
+
+/* Tell the journal, if there is one, of a store or a flush to a device. */
+static inline void timed_mem_tell_access(CPUState *cpu, MemJournalKind kind,
+                                         uint32_t value, hwaddr paddr, int size,
+                                         uintptr_t ra)
+{
+    if (unlikely(timed_mem_journal) &&
+        mem_memory_window(&timed_mem_model->memory, paddr)) {
+        timed_mem_journal(cpu, kind, value, paddr, size, ra);
+    }
 }
 
 /*

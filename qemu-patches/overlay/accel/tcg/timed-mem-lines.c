@@ -81,5 +81,8 @@ void timed_mem_remember_line(CPUState *cpu, int mmu_idx, vaddr addr, int size,
         timed_mem_in_one_line(addr, size)) {
         timed_mem_add_line(lines, cpu, mmu_idx, addr, (uintptr_t)haddr - addr,
                            type == MMU_DATA_STORE);
+        if (unlikely(timed_mem_journal) && type == MMU_DATA_STORE) {
+            timed_mem_journal_line(cpu, mmu_idx, addr, lines->last_paddr);
+        }
     }
 }

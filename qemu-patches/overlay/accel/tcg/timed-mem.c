@@ -134,9 +134,13 @@ void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
         vcpu->lines.last_slot = MEM_NO_SLOT;
         return;
     }
-    for (paddr &= TIMED_MEM_LINE_MASK; paddr <= last;
-         paddr += MEMSYS_LINE_BYTES) {
-        access_line(vcpu, cpu, paddr, type == MMU_DATA_STORE, ra);
+    for (hwaddr line = paddr & TIMED_MEM_LINE_MASK; line <= last;
+         line += MEMSYS_LINE_BYTES) {
+        access_line(vcpu, cpu, line, type == MMU_DATA_STORE, ra);
+    }
+    if (type == MMU_DATA_STORE) {
+        timed_mem_tell_access(cpu, MEM_JOURNAL_STORE, 0, paddr, size, ra);
+        vcpu->lines.last_paddr = paddr;
     }
 }
 
@@ -240,13 +244,15 @@ void *const timed_mem_ld_helpers[MO_SIZE + 1] = {
     [MO_128] = timed_ld16,
 };
 
-void *const timed_mem_st_helpers[MO_SIZE + 1] = {
+static void *const st_helpers[MO_SIZE + 1] = {
     [MO_8] = timed_stb,
     [MO_16] = timed_stw,
     [MO_32] = timed_stl,
     [MO_64] = timed_stq,
     [MO_128] = timed_st16,
 };
+
+void *const *timed_mem_st_helpers = st_helpers;
 
 void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size, uintptr_t ra)
 {
@@ -260,6 +266,7 @@ void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size, uintptr_t ra)
                                     paddr + part, size - part,
                                     call_time(cpu, 0)));
     }
+    timed_mem_tell_access(cpu, MEM_JOURNAL_NT_STORE, 0, paddr, size, ra);
 }
 
 void timed_mem_flush(CPUState *cpu, hwaddr paddr, MemFlushKind kind,
@@ -267,18 +274,21 @@ void timed_mem_flush(CPUState *cpu, hwaddr paddr, MemFlushKind kind,
 {
     charge(cpu, memsys_flush(timed_mem_model, cpu->cpu_index, paddr, kind,
                              call_time(cpu, ra)));
+    timed_mem_tell_access(cpu, MEM_JOURNAL_FLUSH, kind, paddr, 0, ra);
 }
 
 void timed_mem_fence(CPUState *cpu, MemFenceKind kind, uintptr_t ra)
 {
     charge(cpu, memsys_fence(timed_mem_model, cpu->cpu_index, kind,
                              call_time(cpu, ra)));
+    timed_mem_tell(cpu, MEM_JOURNAL_FENCE, kind, ra);
 }
 
 void timed_mem_wbinvd(CPUState *cpu, uintptr_t ra)
 {
     charge(cpu, memsys_wbinvd(timed_mem_model, cpu->cpu_index,
                               call_time(cpu, ra)));
+    timed_mem_tell(cpu, MEM_JOURNAL_WBINVD, 0, ra);
     timed_mem_insn(cpu, MEM_INSN_WBINVD, 0);
 }
 

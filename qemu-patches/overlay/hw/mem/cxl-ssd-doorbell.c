@@ -67,11 +67,13 @@ static void doorbell(CPUState *cpu, uint32_t op, uint32_t arg,
         break;
     case DOORBELL_MARK:
         cxl_ssd_mark(arg);
+        timed_mem_tell(cpu, MEM_JOURNAL_MARK, arg, 0);
         break;
     case DOORBELL_WBARRIER:
         icount_charge_ps(cpu, memsys_barrier(timed_mem_memsys(),
                                              cpu->cpu_index,
                                              timed_mem_now_ps()));
+        timed_mem_tell(cpu, MEM_JOURNAL_BARRIER, 0, 0);
         break;
     case DOORBELL_AWAIT_JOB:
         cxl_ssd_job_ask(cpu);

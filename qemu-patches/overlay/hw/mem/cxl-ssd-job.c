@@ -15,6 +15,7 @@
 #include "hw/mem/cpu-timing.h"
 #include "mem-trace.h"
 #include "hw/nvram/fw_cfg.h"
+#include "persist-journal.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-cxl-ssd.h"
 #include "qapi/qapi-events-cxl-ssd.h"
@@ -152,6 +153,8 @@ static bool may_copy(Error **errp)
         error_setg(errp, "a guest with helper-thread=on cannot be copied");
     } else if (mem_trace_is_on()) {
         error_setg(errp, "a guest with a mem-trace cannot be copied");
+    } else if (persist_journal_is_on()) {
+        error_setg(errp, "a guest with a persist-journal cannot be copied");
     } else if (qemu_ram_foreach_block(find_shared, &shared)) {
         error_setg(errp, "a guest with shared memory (%s) cannot be copied: "
                    "all copies would write to it", qemu_ram_get_idstr(shared));

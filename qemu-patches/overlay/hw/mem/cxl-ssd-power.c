@@ -11,6 +11,7 @@
 #include "qemu/timer.h"
 #include "exec/timed-mem.h"
 #include "cxl-ssd-internal.h"
+#include "persist-journal.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-cxl-ssd.h"
 #include "qapi/qapi-events-cxl-ssd.h"
@@ -40,6 +41,7 @@ static void power_cut_at(uint64_t at_ps)
         return;
     }
     power.is_cut = true;
+    persist_journal_power(at_ps, true);
     cut = memsys_power_cut(memsys, at_ps);
     cxl_ssd_windows_gather();
     for (unsigned i = 0; i < cxl_ssd_count; i++) {
@@ -70,6 +72,7 @@ static void power_off(void)
     if (power.is_cut) {
         return;
     }
+    persist_journal_power(timed_mem_now_ps(), false);
     memsys_power_off(timed_mem_memsys(), timed_mem_now_ps());
     cxl_ssd_windows_gather();
     for (unsigned i = 0; i < cxl_ssd_count; i++) {
@@ -138,6 +141,7 @@ void cxl_ssd_line_state(void *opaque, uint32_t device, uint64_t dpa,
     }
     trace_cxl_ssd_line_state(device, dpa, line_state_names[from],
                              line_state_names[to], at_ps);
+    persist_journal_line_state(device, dpa, from, to, at_ps);
     if (!cxl_ssds[device]->shutdown.dirty) {
         mem_shutdown_written(&cxl_ssds[device]->shutdown);
         cxl_ssd_metadata_store(cxl_ssds[device]);

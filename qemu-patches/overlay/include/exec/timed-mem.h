@@ -23,6 +23,7 @@
 #include "exec/vaddr.h"
 #include "hw/core/cpu.h"
 #include "hw/mem/memsys/memsys.h"
+#include "hw/mem/memsys/trace/mem_journal.h"
 
 /*
  * The line tables take the places of the MMU indexes from this one on in
@@ -84,6 +85,36 @@ typedef void TimedMemDoorbell(CPUState *cpu, uint32_t op, uint32_t arg,
 extern TimedMemDoorbell *timed_mem_doorbell;
 
 /*
+ * The journal: told, in the order of execution, of what @cpu does that matters
+ * to the durability of the devices' lines, and of no more. What it does reaches
+ * no result. @value is that of a record of the kind. A store or a flush is to
+ * @paddr, of a device; @size bytes of a store are there at the next event. @ra
+ * is of use before it returns, for timed_mem_guest_pc().
+ */
+typedef void TimedMemJournal(CPUState *cpu, MemJournalKind kind, uint32_t value,
+                             hwaddr paddr, int size, uintptr_t ra);
+extern TimedMemJournal *timed_mem_journal; /* NULL: there is none */
+
+/* There is one, before the first region of interest and for good. */
+void timed_mem_set_journal(TimedMemJournal *journal);
+
+/* Of the instruction whose code is at @ra; 0: not in translated code. */
+vaddr timed_mem_guest_pc(CPUState *cpu, uintptr_t ra);
+/* Instructions, up to the end of the block: one of them is at a guest's PC. */
+uint64_t timed_mem_executed(CPUState *cpu);
+/* What tells processes apart: where their page table is. */
+hwaddr timed_mem_page_table(CPUState *cpu);
+
+/* Tell it, if there is one. */
+static inline void timed_mem_tell(CPUState *cpu, MemJournalKind kind,
+                                  uint32_t value, uintptr_t ra)
+{
+    if (unlikely(timed_mem_journal)) {
+        timed_mem_journal(cpu, kind, value, 0, 0, ra);
+    }
+}
+
+/*
  * TCG's side
  */
 
@@ -109,7 +140,7 @@ void timed_mem_remember_line(CPUState *cpu, int mmu_idx, vaddr addr, int size,
  * helper_st*_mmu() of tcg/tcg-ldst.h, by MO_SIZE.
  */
 extern void *const timed_mem_ld_helpers[];
-extern void *const timed_mem_st_helpers[];
+extern void *const *timed_mem_st_helpers;
 
 /* A translation changed: forget all lines, or those of one page. */
 void timed_mem_forget_lines(CPUState *cpu);
