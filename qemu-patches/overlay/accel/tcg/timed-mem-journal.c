@@ -36,7 +36,7 @@ vaddr timed_mem_guest_pc(CPUState *cpu, uintptr_t ra)
     if (!ra || !cpu_unwind_state_data(cpu, ra, data)) {
         return pc;
     }
-    /* As x86_restore_state_to_opc(). */
+    /* As where the state of a block is restored. */
     return tcg_cflags_has(cpu, CF_PCREL) ? (pc & TARGET_PAGE_MASK) | data[0]
                                          : data[0];
 }
