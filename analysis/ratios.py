@@ -5,7 +5,13 @@ from testbed import units
 from testbed.results.results import Result
 
 # Program -> the field that counts what is stored, and bytes of it: what a look-up may touch.
-STORED = {"kv": ("records", 44), "list": ("nodes", 16), "btree": ("keys", 38), "kyoto": ("records", 48)}
+STORED = {
+    "kv": ("records", 44),
+    "shared-kv": ("records", 44),
+    "list": ("nodes", 16),
+    "btree": ("keys", 38),
+    "kyoto": ("records", 48),
+}
 
 
 def text(result: Result) -> str:

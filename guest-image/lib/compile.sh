@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs inside the build root: compile the guest's software from /src and pack what is to be installed into /software.tar.
+# Runs inside the build root: compile the guest's software from /src and pack what is to be installed: into /software.tar what every
+# guest has, into /threaded.tar what only those have that ask for it.
 set -euo pipefail
 export PATH=/usr/sbin:/usr/bin CC=clang-19 CXX=clang++-19 SNAPSHOT_REPORT=1
 
@@ -9,7 +10,7 @@ compile() { # PROJECT
         -DSNAPSHOT_TESTS=OFF -DSNAPSHOT_MANUALS=OFF -DPROGRAM_SOURCES=/src/program-sources \
         -DTESTBED_ROI_INCLUDE=/src/guest-image/programs/include --no-warn-unused-cli
     ninja -C "/build/$1"
-    DESTDIR=/stage ninja -C "/build/$1" install
+    DESTDIR=/stage cmake --install "/build/$1" --component Unspecified
 }
 
 # The base has libc, libstdc++ and the persistent-memory libraries; anything else a program links travels with it.
@@ -24,10 +25,11 @@ add_libraries() {
     done
 }
 
-# What the pass made of the writes of each workload's programs, as JSON lines: ninja repeats what the compiler says.
+# What the pass made of the writes of each workload's programs, as JSON lines: ninja repeats what the compiler says. Those that not every
+# guest has are in a folder below.
 pass_report() {
-    mawk '/ Building CXX object workloads\/CMakeFiles\// { sub(/.*CMakeFiles\//, ""); sub(/\.dir\/.*/, ""); program = $0 }
-        /^snapshot: .*\/workload_engine\.cpp: total: / {
+    mawk '/ Building CXX object / { program = sub(/.* workloads\/CMakeFiles\//, "") && sub(/\.dir\/.*/, "") ? $0 : "" }
+        program != "" && /^snapshot: .*\/workload_engine\.cpp: total: / {
             sub(/.*: total: /, "")
             line = "{\"program\": \"" program "\""
             for (i = split($0, counts, ", "); i > 0; i--) {
@@ -48,3 +50,5 @@ rm -rf include share lib/cmake lib/pkgconfig lib/snapshot lib/*.a bin/snapcc bin
 mkdir share
 pass_report /build/snapshot-lib.log >share/pass-report.jsonl
 tar -C /stage -cf /software.tar .
+DESTDIR=/threaded cmake --install /build/snapshot-lib --component threaded
+tar -C /threaded -cf /threaded.tar .

@@ -82,8 +82,12 @@ build_software() {
         --customize-hook="upload '$here/lib/compile.sh' /compile.sh" \
         --customize-hook="upload '$here/lib/enter.sh' /enter.sh" \
         --customize-hook="unshare --mount /bin/bash \"\$1/enter.sh\" \"\$1\"" \
-        --customize-hook="download /software.tar '$work/software.tar'" "$suite" /dev/null
-    mkdir -p "$work/software"
-    tar -C "$work/software" -xf "$work/software.tar" --no-same-owner --same-permissions
-    pack_cpio "$work/software" "$out/software.cpio"
+        --customize-hook="download /software.tar '$work/software.tar'" \
+        --customize-hook="download /threaded.tar '$work/threaded.tar'" "$suite" /dev/null
+    local name
+    for name in software threaded; do
+        mkdir -p "$work/$name"
+        tar -C "$work/$name" -xf "$work/$name.tar" --no-same-owner --same-permissions
+        pack_cpio "$work/$name" "$out/$name.cpio"
+    done
 }

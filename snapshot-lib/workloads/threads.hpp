@@ -2,7 +2,7 @@
 //
 // The workload threads: each thread changes values in cells of its own, a batch of them in each round. Where a
 // transaction covers what every thread did (Engine::CommitsAllThreads), one of them commits the round of all, ordered
-// by barriers as the rule for threads asks; elsewhere each thread commits its own. Native: a guest has one CPU.
+// by barriers as the rule for threads asks; elsewhere each thread commits its own. A guest needs as many CPUs.
 #pragma once
 
 #include <algorithm>

@@ -10,15 +10,17 @@ from cpio_writer import CpioWriter
 from testbed.errors import TestbedError
 from testbed.guest import image_programs
 from testbed.guest.cpio import names
+from testbed.guest.qemu_line import Images
 from testbed.manifest import manifest
 
 
 @pytest.fixture
-def archives(tmp_path: Path) -> tuple[Path, ...]:
-    """An image with a Debian program and a workload with two engines."""
+def images(tmp_path: Path) -> Images:
+    """An image with a Debian program, a workload with two engines, and one that not every guest has."""
     folders = {
         "base": ["usr/bin/ls"],
         "own": ["usr/local/bin/kv", "usr/local/bin/kv-pmdk", "usr/local/bin/kv-snapshot"],
+        "threaded": ["usr/local/bin/shared-kv", "usr/local/bin/shared-kv-pmdk"],
     }
     for name, programs in folders.items():
         with (tmp_path / f"{name}.cpio").open("wb") as file:
@@ -26,7 +28,8 @@ def archives(tmp_path: Path) -> tuple[Path, ...]:
             for program in programs:
                 writer.add_file(program, b"x" * 5, executable=True)
             writer.close()
-    return tuple(tmp_path / f"{name}.cpio" for name in folders)
+    base, own, threaded = (tmp_path / f"{name}.cpio" for name in folders)
+    return Images(tmp_path, tmp_path, tmp_path, (base, own), {"threaded": threaded})
 
 
 def test_an_archive_lists_what_was_added() -> None:
@@ -45,23 +48,38 @@ def test_an_archive_lists_what_was_added() -> None:
         ("kv --engine {engine}", "key 'matrix.engine': kv has no engine 'volatile'; there are: pmdk, snapshot"),
         ("kv --engine=snap", "key 'workload.command': kv has no engine 'snap'; there are: pmdk, snapshot"),
         ("kw --engine pmdk", "key 'workload.command': the guest has no program 'kw'; did you mean 'kv'?"),
+        (
+            "shared-kv --engine pmdk",
+            "key 'workload.command': the guest has no program 'shared-kv'; ask for the archive that has it: "
+            'guest.archives = ["threaded"]',
+        ),
     ],
 )
-def test_what_the_guest_lacks_is_named(
-    small_manifest: Path, archives: tuple[Path, ...], command: str, message: str
-) -> None:
+def test_what_the_guest_lacks_is_named(small_manifest: Path, images: Images, command: str, message: str) -> None:
     text = small_manifest.read_text().replace("kv --engine {engine} --records {records}", command)
     small_manifest.write_text(text)
     with pytest.raises(TestbedError) as caught:
-        image_programs.check(manifest.runs(small_manifest), archives)
+        image_programs.check(manifest.runs(small_manifest), images)
     assert (str(caught.value), caught.value.exit_status) == (f"{small_manifest}: {message}", 2)
 
 
 @pytest.mark.parametrize("command", ["ls --engine none", "kv --engine pmdk", "/pmem/anything", "kv --engine=snapshot"])
-def test_what_the_guest_has_may_run(small_manifest: Path, archives: tuple[Path, ...], command: str) -> None:
+def test_what_the_guest_has_may_run(small_manifest: Path, images: Images, command: str) -> None:
     text = small_manifest.read_text().replace("kv --engine {engine} --records {records}", command)
     small_manifest.write_text(text)
-    image_programs.check(manifest.runs(small_manifest), archives)
+    image_programs.check(manifest.runs(small_manifest), images)
+
+
+def test_a_guest_has_an_archive_that_it_asks_for(small_manifest: Path, images: Images) -> None:
+    asks = "[guest]\narchives = ['threaded']\n[cpu]"
+    text = small_manifest.read_text().replace("kv --engine {engine} --records", "shared-kv --engine pmdk --records")
+    small_manifest.write_text(text.replace("[cpu]", asks))
+    runs = manifest.runs(small_manifest)
+    image_programs.check(runs, images)
+    assert images.initrds_of(runs[0].guest) == (*images.initrds, images.archives["threaded"])
+    small_manifest.write_text(text.replace("[cpu]", asks).replace("engine pmdk", "engine none"))
+    with pytest.raises(TestbedError, match="shared-kv has no engine 'none'; there are: pmdk"):
+        image_programs.check(manifest.runs(small_manifest), images)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +91,8 @@ def test_what_the_guest_has_may_run(small_manifest: Path, archives: tuple[Path, 
         (lambda whole: whole.replace(b"kv-pmdk", b"\xff\xff\xff\xff\xff\xff\xff"), "can't decode"),
     ],
 )
-def test_a_damaged_image_is_named(small_manifest, archives, damage, how) -> None:  # type: ignore[no-untyped-def]
-    archives[1].write_bytes(damage(archives[1].read_bytes()))
+def test_a_damaged_image_is_named(small_manifest, images, damage, how) -> None:  # type: ignore[no-untyped-def]
+    own = images.initrds[1]
+    own.write_bytes(damage(own.read_bytes()))
     with pytest.raises(TestbedError, match=f"own.cpio is damaged: .*{how}.*; remove .* and run `testbed build`"):
-        image_programs.check(manifest.runs(small_manifest), archives)
+        image_programs.check(manifest.runs(small_manifest), images)

@@ -14,6 +14,7 @@ from testbed.errors import TestbedError
 from testbed.manifest import bases, manifest, profiles
 from testbed.paths import PROFILES
 from testbed.replay import grid
+from testbed.results import results
 
 ORIGIN = Path("m.toml")
 ENGINES = ("snapshot", "pmdk", "volatile")
@@ -49,6 +50,15 @@ def test_a_point_has_as_many_cores_as_it_asks_for(small_manifest: Path) -> None:
     assert one.guest == manifest.guest_config(manifest.load(small_manifest), small_manifest)
     with pytest.raises(TestbedError, match=r"key 'guest.cpus': a trace is of one CPU, and snapshot-20 has 20"):
         grid.capture_runs(small_manifest)
+
+
+def test_archives_are_in_the_identity_of_those_who_ask_for_them(small_manifest: Path) -> None:
+    assert "archives" not in results.identity(manifest.runs(small_manifest)[0], {})["machine"]
+    small_manifest.write_text(MANIFEST.replace("[cpu]", '[guest]\narchives = ["threaded"]\n[cpu]'))
+    assert results.identity(manifest.runs(small_manifest)[0], {})["machine"]["archives"] == ["threaded"]
+    small_manifest.write_text(MANIFEST.replace("[cpu]", '[guest]\narchives = ["more"]\n[cpu]'))
+    with pytest.raises(TestbedError, match=r"key 'guest.archives.0': .*'threaded'"):
+        manifest.load(small_manifest)
 
 
 def test_an_override_states_the_full_size(small_manifest: Path) -> None:

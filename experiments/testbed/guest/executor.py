@@ -175,7 +175,7 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
     media = tuple(home / device_file("media", n) for n in range(spec.layout.devices))
     lsa = tuple(home / device_file("lsa", n) for n in range(spec.layout.devices))
     try:
-        _write_initrd(initrd, (*images.initrds, *(spec.job.initrds() if spec.job else ())))
+        _write_initrd(initrd, (*images.initrds_of(spec.guest), *(spec.job.initrds() if spec.job else ())))
         if job and spec.job:
             job.write_bytes(spec.job.archive())
         for path in media:

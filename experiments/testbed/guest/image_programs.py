@@ -3,32 +3,43 @@
 
 import difflib
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from ..errors import TestbedError
 from ..manifest.manifest import Run
 from .cpio import names
+from .qemu_line import Images
 
 OWN = "usr/local/bin/"  # the testbed's programs; `kv` starts `kv-ENGINE` beside it
 FOLDERS = (OWN, "usr/bin/", "usr/sbin/", "bin/", "sbin/")
 
 
-def check(runs: Iterable[Run], archives: tuple[Path, ...]) -> None:
-    """Raise TestbedError if a run's program or engine is not in the guest that these archives make."""
-    there = _programs(archives)
+def check(runs: Iterable[Run], images: Images) -> None:
+    """Raise TestbedError if a run's program or engine is not in the guest that it asks for."""
+    listed = cache(_programs)
     for run in runs:
+        there = listed(images.initrds_of(run.guest))
         program = run.argv[0]
         if run.program or "/" in program:  # it is sent along, or only the guest can tell
             continue
         if program not in there:
-            near = difflib.get_close_matches(program, [name for name in there if there[name] == OWN], n=1, cutoff=0.5)
-            hint = f"did you mean '{near[0]}'?" if near else "`testbed shell` shows what there is"
-            raise TestbedError(f"{run.origin}: key 'workload.command': the guest has no program '{program}'; {hint}")
+            what = f"the guest has no program '{program}'; {_hint(program, there, images)}"
+            raise TestbedError(f"{run.origin}: key 'workload.command': {what}")
         engine = _option(run.argv, "--engine")
         engines = {name.removeprefix(program + "-") for name in there if name.startswith(program + "-")}
         if engine is not None and engines and engine not in engines:
             known = f"there are: {', '.join(sorted(engines))}"
             raise TestbedError(f"{run.origin}: key '{_key(run, engine)}': {program} has no engine '{engine}'; {known}")
+
+
+def _hint(program: str, there: dict[str, str], images: Images) -> str:
+    """What to do about a program that is not there."""
+    for name, archive in images.archives.items():
+        if program in _programs((archive,)):
+            return f'ask for the archive that has it: guest.archives = ["{name}"]'
+    near = difflib.get_close_matches(program, [name for name in there if there[name] == OWN], n=1, cutoff=0.5)
+    return f"did you mean '{near[0]}'?" if near else "`testbed shell` shows what there is"
 
 
 def _programs(archives: tuple[Path, ...]) -> dict[str, str]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The whole QEMU command line in one place, each option with its reason."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..manifest.manifest import GuestConfig
@@ -33,6 +34,11 @@ class Images:
     firmware: Path
     kernel: Path
     initrds: tuple[Path, ...]
+    archives: Mapping[str, Path] = field(default_factory=dict)  # which a guest has beside these if it asks for them
+
+    def initrds_of(self, guest: GuestConfig) -> tuple[Path, ...]:
+        """The archives of this guest's root, in the order in which they lie over each other."""
+        return (*self.initrds, *(self.archives[name] for name in guest.archives))
 
 
 @dataclass(frozen=True)

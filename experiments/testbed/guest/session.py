@@ -53,6 +53,7 @@ def images(components: dict[str, Path]) -> Images:
         firmware=qemu / "share" / "qemu",
         kernel=kernel,
         initrds=(base / "base.cpio", software / "software.cpio"),
+        archives={"threaded": software / "threaded.cpio"},
     )
     needed: tuple[Path, ...] = (found.qemu, found.firmware, found.kernel, *found.initrds)
     for path in needed:

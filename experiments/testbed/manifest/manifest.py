@@ -31,6 +31,7 @@ Picoseconds = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.TIME
 Axis = list[StrictStr | StrictInt]
 Point = dict[str, str | int]
 FileSystem = Literal["ext4-dax", "ext4-journal", "ext4-ordered", "ext4-smalljournal", "xfs-dax"]
+Archive = Literal["threaded"]
 
 
 class GuestSection(Strict):
@@ -48,6 +49,8 @@ class GuestSection(Strict):
     # What is at /pmem, and at points that have a certain value on some axis: an engine that needs another one.
     file_system: FileSystem = "ext4-dax"
     file_system_of: dict[str, FileSystem] = {}
+    # What the image holds back: programs that not every guest has, since what is in memory moves every measurement.
+    archives: list[Archive] = []
 
 
 class ProfileSection(Strict):
@@ -155,6 +158,7 @@ class GuestConfig:
     boot_insn_ps: int
     timeout_s: float
     file_system: FileSystem = "ext4-dax"
+    archives: tuple[Archive, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -205,7 +209,8 @@ def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
     memory_bytes = max(section.memory, _whole_mib(section.memory_full // manifest.scale))
     timeout_s = section.timeout / units.TIME_PS["s"]
     device = full_device(manifest, origin, point)
-    return GuestConfig(cpu, device, memory_bytes, section.boot_insn, timeout_s, _file_system(section, point))
+    file_system = _file_system(section, point)
+    return GuestConfig(cpu, device, memory_bytes, section.boot_insn, timeout_s, file_system, tuple(section.archives))
 
 
 def scaled(full: GuestConfig, scale: int) -> GuestConfig:

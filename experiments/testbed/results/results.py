@@ -2,10 +2,10 @@
 """Results: canonical JSON files, one a run, found by the hash of everything that can influence them.
 
 Identity (what enters the hash): the format version; the keys of the QEMU and guest components; every value of the CPU
-and device profiles; memory size; file system; time per instruction outside the region of interest; kernel command line
-and CPU model; the command; what a [program] brings along: its script, the content of its files, the versions of its
-packages. Host time, host name and paths are in neither the identity nor the result, so that equal runs give equal
-bytes.
+and device profiles; memory size; file system; archives of the guest that not every one has; time per instruction
+outside the region of interest; kernel command line and CPU model; the command; what a [program] brings along: its
+script, the content of its files, the versions of its packages. Host time, host name and paths are in neither the
+identity nor the result, so that equal runs give equal bytes.
 """
 
 import json
@@ -73,7 +73,7 @@ def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]
         "boot_insn_ps": guest.boot_insn_ps,
         "file_system": guest.file_system,
         "qemu_line": canonical.digest([kernel_arguments(), CPU, LSA_BYTES]),
-    }
+    } | ({"archives": list(guest.archives)} if guest.archives else {})
 
 
 def identity(run: Run, keys: dict[str, str]) -> dict[str, Any]:

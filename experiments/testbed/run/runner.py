@@ -81,7 +81,7 @@ def check_before(runs: list[Run], session: Session, root: Path) -> list[Failure]
     results.check_room(root)
     if not isinstance(session.executor, QemuExecutor):
         return []
-    image_programs.check(runs, session.images.initrds)
+    image_programs.check(runs, session.images)
     said = zip(runs, verdicts.of_runs(runs, elsewhere=bool(session.scheduler)), strict=True)
     return [Failure(run, REFUSED, why, None) for run, why in said if why]
 

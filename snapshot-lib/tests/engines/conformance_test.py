@@ -27,6 +27,10 @@ KV_SIZE = ["--records", "3000", "--operations", "3000", "--buckets", "3"]
 WORKLOADS = [("kv", ["--workload", letter, *KV_SIZE]) for letter in "ABCDEFG"]
 WORKLOADS += [("list", ["--nodes", "2000", "--passes", "3"]), ("btree", ["--keys", "4000"])]
 WORKLOADS += [("threads", ["--threads", count, "--rounds", "300"]) for count in ("1", "3")]
+WORKLOADS += [("shared-kv", ["--workload", letter, "--threads", "3", *KV_SIZE]) for letter in "ABCFG"]
+WORKLOADS += [("shared-kv", ["--workload", "A", "--threads", "1", *KV_SIZE])]
+# Of threads, pmdk's commit each for itself, and how many wait for one commit is another number in each run.
+COUNTED = {"threads": "rounds", "shared-kv": "updates_of_first"}  # what their pool says was committed
 Rows = list[dict[str, Any]]
 
 
@@ -61,7 +65,7 @@ def check_protocols(bin_dir: Path, scratch: Path, program: str, options: list[st
 
 def check_workload(bin_dir: Path, scratch: Path, program: str, options: list[str]) -> None:
     expected: Rows = []
-    own = OWN | ({"commits"} if program == "threads" else set())  # pmdk's threads commit each for itself
+    own = OWN | ({"commits"} if program in COUNTED else set())
     for engine in ENGINES + SOME_ENGINES.get(program, []):
         arguments = ["--engine", engine, "--file", str(scratch / f"{engine}.pool"), "--seed", "9", *options]
         status, rows, errors = run(bin_dir, program, *arguments)
@@ -70,8 +74,9 @@ def check_workload(bin_dir: Path, scratch: Path, program: str, options: list[str
         expected = expected or common
         check(common == expected, f"{program} on {engine} differs from {ENGINES[0]}: {common}, {expected}")
         if not engine.startswith("volatile"):
-            check_reopened(bin_dir, program, arguments, rows[0].get("rounds") or sum(row["commits"] for row in rows))
-    if program in ("list", "btree") or "A" in options:
+            counted = rows[0][COUNTED[program]] if program in COUNTED else sum(row["commits"] for row in rows)
+            check_reopened(bin_dir, program, arguments, counted)
+    if program in ("list", "btree") or (program == "kv" and "A" in options):
         check_protocols(bin_dir, scratch, program, options)
     check_commit_time(bin_dir, scratch, program, options)
     if program == "kv":
@@ -140,6 +145,44 @@ def check_verify_looks(bin_dir: Path, scratch: Path) -> None:
         check(status == 1 and not rows[0]["verified"], f"{program}: verify accepts the state of other options")
 
 
+def check_shared_kv(bin_dir: Path, scratch: Path) -> None:
+    """It serves what kv serves. One thread commits each update, and more no more often than there are updates."""
+    pool = ["--file", str(scratch / "shared.pool"), "--seed", "9", *KV_SIZE]
+    for engine in ("snapshot", "pmdk", "msync-4k"):
+        (alone,) = run(bin_dir, "kv", "--engine", engine, *pool)[1]
+        for threads in ("1", "3"):
+            status, (row,), errors = run(bin_dir, "shared-kv", "--engine", engine, "--threads", threads, *pool)
+            check(status == 0, errors)
+            check(all(row[name] == alone[name] for name in ("reads", "updates", "missing")), f"{row}, {alone}")
+            each = threads == "1" or engine == "pmdk"
+            check(row["commits"] == row["updates"] if each else 0 < row["commits"] <= row["updates"], f"{row}")
+    status, _, errors = run(bin_dir, "shared-kv", "--engine", "snapshot", "--threads", "3", *pool, "--seed", "10")
+    check(status == 0, errors)
+    status, rows, _ = run(bin_dir, "shared-kv", "--engine", "snapshot", "--threads", "3", *pool, "--verify")
+    check(status == 1 and not rows[0]["verified"], "shared-kv: verify accepts the state of another seed")
+    for letter in "DE":
+        status, _, errors = run(bin_dir, "shared-kv", "--engine", "snapshot", *pool, "--workload", letter)
+        check(status == 2 and f"--workload {letter} inserts" in errors, f"{letter}: status {status}, {errors!r}")
+
+
+def check_tenants(bin_dir: Path, scratch: Path) -> None:
+    """Who runs is who is asked for, every point read is timed, and a scan alone reads its part once."""
+    pool = ["--file", str(scratch / "tenants"), "--points", "65536", "--scan", "131072", "--reads", "500"]
+    for who, rows_wanted in {"points": 2, "scan": 1, "both": 2}.items():
+        status, rows, errors = run(bin_dir, "tenants", *pool, "--tenants", who)
+        check(status == 0 and len(rows) == rows_wanted, f"{who}: {rows} {errors}")
+        check(who != "scan" or rows[0]["scanned_bytes"] == 131072, f"{rows}")
+        check(who != "points" or rows[0]["scanned_bytes"] == 0, f"{rows}")
+        check(all(row["count"] == 500 for row in rows[1:]), f"{rows}")
+    for words, wanted in (
+        (["--tenants", "all"], "'all'"),
+        (["--reads", "897"], "896"),
+        (["--scan", "5000"], "whole"),
+    ):
+        status, _, errors = run(bin_dir, "tenants", *pool, *words)
+        check(status == 2 and wanted in errors, f"{words}: status {status}, {errors!r}")
+
+
 def check_pool_that_never_was(bin_dir: Path, scratch: Path) -> None:
     """A full file system: the run fails and leaves no half pool. What a crash left empty promised nothing."""
     mount = scratch / "full"
@@ -191,6 +234,8 @@ def main() -> None:
     check_latencies(bin_dir, scratch)
     check_recovery(bin_dir, scratch)
     check_verify_looks(bin_dir, scratch)
+    check_shared_kv(bin_dir, scratch)
+    check_tenants(bin_dir, scratch)
     check_pool_that_never_was(bin_dir, scratch)
     check_bad_input(bin_dir, scratch)
     shutil.rmtree(scratch)

@@ -19,6 +19,7 @@ WORKLOADS = {
     "list": (["--nodes", "1000000", "--passes", "0"], 6, False),
     "btree": (["--keys", "400000"], 6, False),
     "threads": (["--threads", "3", "--rounds", "1000000"], 6, False),
+    "shared-kv": (["--threads", "3", "--records", "20000", "--operations", "400000"], 6, False),
 }
 
 

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Threads that do something together, each on a CPU of its own if there are so many. They exist and wait before
+// run(), so that no region of interest has their making or their end in it.
+#pragma once
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "together.hpp"
+
+namespace workloads {
+
+class Crew {
+  public:
+    // `work` is given the number of the thread; who calls run() is number 0.
+    Crew(uint64_t size, std::function<void(uint64_t)> work) : work(std::move(work)), at_work(size) {
+        bool settles =
+            sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && static_cast<uint64_t>(CPU_COUNT(&cpus)) >= size;
+        for (uint64_t number = 1; number < size; number++)
+            others.emplace_back([this, number, settles] {
+                if (settles)
+                    settle(number);
+                for (Patience patience; !begun;)
+                    patience.wait();
+                doWork(number);
+            });
+        if (settles)
+            settle(0);
+    }
+    ~Crew() {
+        run(); // if nobody has
+        for (std::thread &other : others)
+            other.join();
+    }
+    Crew(const Crew &) = delete;
+    Crew &operator=(const Crew &) = delete;
+
+    // Returns when every thread has done its work.
+    void run() {
+        if (begun.exchange(true))
+            return;
+        doWork(0);
+        for (Patience patience; at_work > 0;)
+            patience.wait();
+    }
+
+  private:
+    // On the CPU of this number among those that the process may use.
+    void settle(uint64_t number) const {
+        unsigned cpu = 0;
+        for (uint64_t before = 0; !CPU_ISSET(cpu, &cpus) || before++ != number;)
+            cpu++;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        sched_setaffinity(0, sizeof(one), &one);
+    }
+
+    void doWork(uint64_t number) {
+        try {
+            work(number);
+        } catch (const std::exception &error) { // the others would wait for this one for ever
+            fprintf(stderr, "%s\n", error.what());
+            _exit(2);
+        }
+        at_work--;
+    }
+
+    std::function<void(uint64_t)> work;
+    cpu_set_t cpus;
+    std::atomic<uint64_t> at_work;
+    std::atomic<bool> begun = false;
+    std::vector<std::thread> others;
+};
+
+} // namespace workloads
