@@ -15,10 +15,12 @@ from . import (
     overhead,
     persist,
     recovery_time,
+    scaling,
     sensitivity,
     store_statistics,
     sweep_plot,
     tail_latency,
+    tenants,
     write_amplification,
 )
 from .drawn import Drawn, Gathered
@@ -61,6 +63,9 @@ STUDIES = (
     Entry("recovery", ("recovery",), recovery_time.drawn),
     Entry("write-amplification", ("engines", "wear"), write_amplification.drawn),
     Entry("sensitivity", (), sensitivity.drawn, sweeps=("sensitivity",)),
+    Entry(scaling.COMMITS, (scaling.COMMITS,), scaling.commits_drawn),
+    Entry(scaling.KV, (scaling.KV,), scaling.kv_drawn),
+    Entry(tenants.NAME, (tenants.NAME,), tenants.drawn),
     Entry("sqlite", ("sqlite",), sweep_plot.drawn("sqlite")),
     Entry("redis", ("redis",), sweep_plot.drawn("redis")),
 )
