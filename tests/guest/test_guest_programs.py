@@ -13,14 +13,22 @@ from testbed.paths import REPO
 PERCENTILES = ("mean_ns", "p500_ns", "p900_ns", "p950_ns", "p990_ns", "p999_ns")
 
 
+def built(project: str, program: str, build: Path) -> Path:
+    configure = ["cmake", "-G", "Ninja", "-S", REPO / "guest-image" / project, "-B", build]
+    compilers = ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19", "--no-warn-unused-cli"]
+    for command in ([*configure, *compilers], ["ninja", "-C", build, program]):
+        subprocess.run(command, check=True, capture_output=True)
+    return build / program
+
+
 @pytest.fixture(scope="module")
 def calibrate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    build = tmp_path_factory.mktemp("programs")
-    configure = ["cmake", "-G", "Ninja", "-S", REPO / "guest-image" / "programs", "-B", build]
-    compilers = ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19"]
-    for command in ([*configure, *compilers], ["ninja", "-C", build, "calibrate"]):
-        subprocess.run(command, check=True, capture_output=True)
-    return build / "calibrate"
+    return built("programs", "calibrate", tmp_path_factory.mktemp("programs"))
+
+
+@pytest.fixture(scope="module")
+def cores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built("cores", "calibrate-cores", tmp_path_factory.mktemp("cores"))
 
 
 def run(program: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -102,4 +110,57 @@ def test_bad_arguments_are_refused(calibrate: Path, tmp_path: Path, arguments: l
     done = run(calibrate, tmp_path, *arguments)
     assert done.returncode == 2
     assert message in done.stderr
+    assert not (tmp_path / "file").exists()
+
+
+TWO = ("--quick", "--cores", "2", "--size", str(1 << 20), "--cache", str(1 << 16))
+
+
+def rows_of_two(cores: Path, folder: Path, *words: str) -> list[dict[str, object]]:
+    done = run(cores, folder, *TWO, *words)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return [json.loads(line) for line in (folder / "rows").read_text().splitlines()]
+
+
+def test_cores_share_the_mixes_and_pass_over_the_file(cores: Path, tmp_path: Path) -> None:
+    got = rows_of_two(cores, tmp_path, "mix-cores", "far-cores")
+    assert [(row["test"], row["cores"], row["reads"], row["writes"]) for row in got] == [
+        *(("mix-cores", 2, reads, writes) for reads, writes in ((1, 0), (3, 1), (2, 1), (1, 1), (0, 1))),
+        ("far-cores", 2, 1, 0),
+    ]
+    assert all(float(str(row["bandwidth_mb_s"])) > 0 for row in got)
+
+
+def test_one_core_chases_while_others_stream(cores: Path, tmp_path: Path) -> None:
+    got = rows_of_two(cores, tmp_path, "loaded-cores")
+    assert [(row["streams"], row["samples"]) for row in got] == [(0, 256), (1, 256)]
+    assert float(str(got[1]["bandwidth_mb_s"])) > float(str(got[0]["bandwidth_mb_s"])) > 0
+
+
+def test_every_core_samples_its_own_chase(cores: Path, tmp_path: Path) -> None:
+    """A half of half of 1 MiB is 4096 lines: 512 rows of eight each."""
+    conditions = ["--row", "8", "--cold", "323", "--cached", "143,89,77,72,68,63,58,36"]
+    (row,) = rows_of_two(cores, tmp_path, *conditions, "percentiles-cores")
+    assert (row["cores"], row["loads"], row["cold_permille"], row["samples"]) == (2, 8, 323, 2 * 512)
+    values = [float(str(row[name])) for name in PERCENTILES[1:]]
+    assert values == sorted(values)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "usage:"),
+        (["--cores", "2", "mix-cores"], "usage:"),
+        (["--cores", "33", "--size", "1048576", "mix-cores"], "--cores wants a number of at most 32, not '33'"),
+        (["--cores", "2", "--size", "1M", "mix-cores"], "--size wants a number of at most"),
+        (["--cores", "2", "--size", "1048576", "mix"], "no test 'mix'"),
+        (["--cores", "2", "--size", "1048576", "--cache", "1048576", "mix-cores"], "--size must be at least twice"),
+        (["--cores", "2", "--size", "1048576", "--row", "9", "mix-cores"], "--row must divide the lines of a page"),
+    ],
+)
+def test_bad_arguments_for_many_cores_are_refused(
+    cores: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    done = run(cores, tmp_path, *arguments)
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr
     assert not (tmp_path / "file").exists()

@@ -68,8 +68,11 @@ def dependencies(entry: dict[str, str]) -> set[Path]:
     return {Path(entry["directory"], word).resolve() for word in rule.replace("\\\n", " ").split()[1:]}
 
 
-@pytest.mark.parametrize("project", ["snapshot-lib", "guest-image/programs"])
-def test_every_file_that_is_compiled_for_the_guest_is_in_the_key_of_its_software(project: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("project", "component"),
+    [("snapshot-lib", "software"), ("guest-image/programs", "software"), ("guest-image/cores", "calibrate-cores")],
+)
+def test_every_file_that_is_compiled_for_the_guest_is_in_its_key(project: str, component: str, tmp_path: Path) -> None:
     """By the compilation database of a build as compile.sh configures it."""
     options = ["-DSNAPSHOT_TESTS=OFF", "-DSNAPSHOT_MANUALS=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
     compilers = ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19", "--no-warn-unused-cli"]
@@ -80,7 +83,13 @@ def test_every_file_that_is_compiled_for_the_guest_is_in_the_key_of_its_software
         read = set().union(*pool.map(dependencies, entries))
     ours = {path for path in read if path.is_relative_to(REPO)}
     assert len(ours) > 10
-    assert sorted(ours - hashed("software")) == []
+    assert sorted(ours - hashed(component)) == []
+
+
+def test_the_program_of_many_cores_is_no_part_of_the_image() -> None:
+    """What the image holds decides where memory lies, and with it every result."""
+    image = hashed("software") | hashed("base") | hashed("buildroot")
+    assert sorted(path for path in image if path.is_relative_to(REPO / "guest-image/cores")) == []
 
 
 def test_a_changed_policy_gives_another_replayer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ COMPONENTS = {
         Component("buildroot", "guest-image/build.sh", "buildroot", cold_minutes=3),
         Component("base", "guest-image/build.sh", "base", cold_minutes=2),
         Component("software", "guest-image/build.sh", "software", needs=("buildroot",), cold_minutes=2),
+        Component("calibrate-cores", "guest-image/cores/build.sh", needs=("buildroot",)),
     )
 }
 TESTBED = ("qemu", "buildroot", "base", "software")
