@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A figure for each device profile: latency by working set, loaded latency, bandwidth by mix, persistent writes.
 
-Below them is how far the judged numbers are from the published ones.
+Below them is how far the judged numbers are from the published ones. One more figure has all profiles: what a load
+takes, and what all cores together get, by how many cores stream.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,6 +46,19 @@ def _draw_mix(axes: Any, rows: Rows) -> None:
     axes.set(xlabel="read:write", ylabel="GB/s", title="bandwidth by mix")
 
 
+def _draw_loaded_cores(axes: Any, rows: Rows) -> None:
+    for name, label, style in (("mean_ns", "mean", "o-"), ("p950_ns", "p95", "^:")):
+        axes.plot([r["streams"] for r in rows], [r[name] for r in rows], style, color=OURS, ms=3, label=label)
+    axes.set(xlabel="cores that stream", ylabel="load of one more, ns", title="loaded latency by cores")
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
+
+
+def _draw_mix_cores(axes: Any, rows: Rows) -> None:
+    _draw_mix(axes, rows)
+    axes.set_title(f"by mix, {rows[0]['cores']} cores")
+
+
 def _draw_persist(axes: Any, rows: Rows) -> None:
     published = persist.published_ns()
     for method, (_, colour) in persist.METHODS.items():
@@ -62,7 +76,9 @@ PANELS: dict[str, Draw] = {
     "random": _draw_random,
     "loaded": _draw_loaded,
     "mix": _draw_mix,
+    "mix-cores": _draw_mix_cores,
     "paced": _draw_loaded,
+    "loaded-cores": _draw_loaded_cores,
     "persist": _draw_persist,
 }
 
@@ -95,8 +111,26 @@ def draw(device: str, measured: Sequence[Measured], verdicts: Sequence[Verdict])
         return figure
 
 
+def draw_by_cores(measured: Sequence[Measured]) -> Any:
+    """Of all profiles: the latency of one core's loads while others stream, and what all of them get."""
+    with plt.rc_context(plotting.STYLE):
+        figure, (latency, bandwidth) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
+        for m in measured:
+            rows = m.rows("loaded-cores")
+            streams, label = [row["streams"] for row in rows], m.study.device
+            latency.plot(streams, [row["mean_ns"] for row in rows], "o-", ms=3, label=label)
+            bandwidth.plot(streams, [row["bandwidth_mb_s"] / 1000 for row in rows], "o-", ms=3, label=label)
+        latency.set(yscale="log", xlabel="cores that stream", ylabel="load of one more, mean ns")
+        bandwidth.set(yscale="log", xlabel="cores that stream", ylabel="all cores, GB/s")
+        latency.legend(frameon=False, fontsize=7)
+        scales = ", ".join(f"{m.study.device} 1/{m.study.scale}" for m in measured)
+        samples = measured[0].rows("loaded-cores")[0]["samples"]
+        figure.suptitle(f"loaded latency by cores, scaled down ({scales}), {samples} loads a point", fontsize=8)
+        return figure
+
+
 def write(measured: Sequence[Measured], verdicts: Sequence[Verdict], folder: Path) -> list[Path]:
-    """A figure for each device, in three formats; returns the paths."""
+    """A figure for each device and the one by cores, in three formats; returns the paths."""
     written = []
     for device in dict.fromkeys(m.study.device for m in measured):
         mine = [m for m in measured if m.study.device == device]
@@ -104,5 +138,10 @@ def write(measured: Sequence[Measured], verdicts: Sequence[Verdict], folder: Pat
         figure = draw(device, mine, [v for v in verdicts if v.judged.study in names])
         with plt.rc_context(plotting.STYLE):
             written += plotting.save(figure, folder / device)
+        plt.close(figure)
+    if by_cores := [m for m in measured if "loaded-cores" in m.study.tests]:
+        figure = draw_by_cores(by_cores)
+        with plt.rc_context(plotting.STYLE):
+            written += plotting.save(figure, folder / "loaded-latency-by-cores")
         plt.close(figure)
     return written

@@ -86,7 +86,7 @@ def draw_figures(session: Session, names: Sequence[str], scale: str | None) -> f
 def show_calibration(session: Session, devices: Sequence[str], quick: bool) -> list[calibrate.Verdict]:
     """The studies of these device profiles, measured, judged, printed and drawn."""
     calibration = calibrate.load()
-    studies = calibrate.runs(calibration, devices, quick)
+    studies = calibrate.with_programs(calibrate.runs(calibration, devices, quick))
     results = run_with_bar([run for _, run in studies], session, results_root())
     measured = [calibrate.Measured(*study, result) for study, result in zip(studies, results, strict=True)]
     verdicts = calibrate.verdicts(calibration, measured)
@@ -94,6 +94,8 @@ def show_calibration(session: Session, devices: Sequence[str], quick: bool) -> l
     for verdict in verdicts:
         if verdict.word == "disagrees":
             console.out.print(f"{verdict.judged.what}: {verdict.judged.why}", soft_wrap=True)
+    if loaded := calibrate.loaded_cells(measured):
+        console.show("a load of one core while others stream", calibrate.LOADED_COLUMNS, loaded)
     console.out.print(calibrate.scale_text(measured), soft_wrap=True)
     for path in calibration_figures.write(measured, verdicts, FIGURES / "calibration"):
         console.out.print(f"written: {path}", soft_wrap=True)

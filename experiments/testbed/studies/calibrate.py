@@ -5,18 +5,31 @@
 module makes the runs, takes the values out of the program's rows and judges them; analysis/calibration.py draws them.
 """
 
+import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from .. import units
+from ..build import components
 from ..errors import RunFailed, TestbedError
 from ..guest.top import percentile_ps
-from ..manifest.manifest import Bytes, GuestSection, Manifest, ProfileSection, Run, WorkloadSection, runs_of
+from ..manifest.manifest import (
+    Bytes,
+    GuestConfig,
+    GuestSection,
+    Manifest,
+    ProfileSection,
+    Run,
+    WorkloadSection,
+    runs_of,
+)
+from ..manifest.profiles import LINE_BYTES
 from ..paths import EXPERIMENTS
+from ..program.job_archive import script_job
 from ..results.results import Result
 from ..validation import Strict, check, load_toml
 from . import latency
@@ -24,12 +37,13 @@ from . import latency
 CALIBRATION = EXPERIMENTS / "calibration.toml"
 CPU = "xeon-6230-class"
 WIDE_CORES = 16
+CORES = "calibrate-cores"  # a program and the component that has it
 Rows = list[dict[str, Any]]
 Override = dict[str, str | int | float | bool]
 
 
 class Study(Strict):
-    """One guest: a device, and the tests of the program `calibrate` that run on it."""
+    """One guest: a device, and the tests that run on it, of the program `calibrate` or, by many cores, of `CORES`."""
 
     name: str
     device: str
@@ -37,12 +51,19 @@ class Study(Strict):
     size: Bytes
     scale: Annotated[int, Field(ge=1)] = 1
     wide: bool = False
+    cores: Annotated[int, Field(ge=1)] = 1
     row_loads: Annotated[int, Field(ge=1)] = 1  # of `percentiles`: loads whose mean is a sample
     cold_permille: Annotated[int, Field(ge=1, le=1000)] = 1000  # of its pages: not in the device cache at first
     cached_permille: list[Annotated[int, Field(ge=1, le=1000)]] = []  # of its rows: 1, 2, ... lines in the CPU's caches
     tool_ns: float = 0  # what a load of the published tool takes besides the device
     cpu_override: Override = {}
     device_override: Override = {}
+
+    @model_validator(mode="after")
+    def _many_cores_are_real_or_not(self) -> Self:
+        if self.wide and self.cores > 1:
+            raise ValueError(f"study '{self.name}': one CPU stands for many, or there are many; remove wide or cores")
+        return self
 
 
 class Judged(Strict):
@@ -140,8 +161,10 @@ def wide_override() -> Override:
 def manifest_of(study: Study, quick: bool = False) -> Manifest:
     """The study as a manifest, which makes its runs cached and resumable like all others."""
     command = "calibrate --file /pmem/calibrate.bin --size {size} --cache {cache_size} --page {cache_page_size}"
+    if study.cores > 1:
+        command = f"./{CORES} --cores {{cpus}} --size {{size}} --cache {{cache_size}} --page {{cache_page_size}}"
     options = []
-    if "percentiles" in study.tests:
+    if {"percentiles", "percentiles-cores"} & set(study.tests):
         options.append(f"--row {study.row_loads} --cold {study.cold_permille}")
     if study.cached_permille:
         options.append(f"--cached {','.join(map(str, study.cached_permille))}")
@@ -152,7 +175,7 @@ def manifest_of(study: Study, quick: bool = False) -> Manifest:
         name=f"calibrate-{study.name}",
         summary=f"Calibration of {study.device}",
         scale=study.scale,
-        guest=GuestSection.model_validate({"memory": "1GiB"}),
+        guest=GuestSection.model_validate({"memory": "1GiB", "cpus": study.cores}),
         cpu=ProfileSection(profile=CPU, override=(wide_override() if study.wide else {}) | study.cpu_override),
         device=ProfileSection(profile=study.device, override=study.device_override),
         workload=WorkloadSection(command=" ".join(words), fixed={"size": study.size}),
@@ -167,6 +190,18 @@ def runs(calibration: Calibration, devices: Sequence[str], quick: bool = False) 
             raise TestbedError(f"no calibration of '{device}'; there are: {', '.join(known)}")
     wanted = [study for study in calibration.study if not devices or study.device in devices]
     return [(study, runs_of(manifest_of(study, quick), CALIBRATION)[0]) for study in wanted]
+
+
+def with_programs(studies: Sequence[tuple[Study, Run]]) -> list[tuple[Study, Run]]:
+    """The same, and runs by many cores bring their program along, built if it is not: it is no part of the image."""
+    if all(study.cores == 1 for study, _ in studies):
+        return list(studies)
+    program = components.build((*components.COMPONENTS[CORES].needs, CORES))[CORES].path / CORES
+    return [(study, _with_program(run, program) if study.cores > 1 else run) for study, run in studies]
+
+
+def _with_program(run: Run, program: Path) -> Run:
+    return replace(run, program=script_job(f"exec {shlex.join(run.argv)}", {CORES: program}))
 
 
 @dataclass(frozen=True)
@@ -233,12 +268,16 @@ def _mix_gb_s(measured: Measured, reads: int, writes: int) -> float:
     return float(measured.row("mix", reads=reads, writes=writes)["bandwidth_mb_s"]) / 1000
 
 
+def _cores_gb_s(test: str, reads: int, writes: int) -> Callable[[Measured], float]:
+    return lambda m: float(m.row(test, reads=reads, writes=writes)["bandwidth_mb_s"]) / 1000
+
+
 def _core_gb_s(name: str) -> Callable[[Measured], float]:
     return lambda measured: float(measured.row("core", **{"pass": name})["bandwidth_mb_s"]) / 1000
 
 
-def _percentile_ns(name: str) -> Callable[[Measured], float]:
-    return lambda measured: float(measured.row("percentiles")[name]) + measured.study.tool_ns
+def _percentile_ns(name: str, test: str = "percentiles") -> Callable[[Measured], float]:
+    return lambda measured: float(measured.row(test)[name]) + measured.study.tool_ns
 
 
 def _miss_ns(measured: Measured) -> float:
@@ -286,6 +325,17 @@ VALUES: dict[str, Callable[[Measured], float]] = {
     "p950_ns": _percentile_ns("p950_ns"),
     "p990_ns": _percentile_ns("p990_ns"),
     "p999_ns": _percentile_ns("p999_ns"),
+    "cores_p500_ns": _percentile_ns("p500_ns", "percentiles-cores"),
+    "cores_p900_ns": _percentile_ns("p900_ns", "percentiles-cores"),
+    "cores_p950_ns": _percentile_ns("p950_ns", "percentiles-cores"),
+    "cores_p990_ns": _percentile_ns("p990_ns", "percentiles-cores"),
+    "cores_p999_ns": _percentile_ns("p999_ns", "percentiles-cores"),
+    "cores_read_gb_s": _cores_gb_s("mix-cores", 1, 0),
+    "cores_mix_3_1_gb_s": _cores_gb_s("mix-cores", 3, 1),
+    "cores_mix_2_1_gb_s": _cores_gb_s("mix-cores", 2, 1),
+    "cores_mix_1_1_gb_s": _cores_gb_s("mix-cores", 1, 1),
+    "cores_write_gb_s": _cores_gb_s("mix-cores", 0, 1),
+    "cores_far_gb_s": _cores_gb_s("far-cores", 1, 0),
     "read_gb_s": lambda m: _mix_gb_s(m, 1, 0),
     "mix_3_1_gb_s": lambda m: _mix_gb_s(m, 3, 1),
     "mix_2_1_gb_s": lambda m: _mix_gb_s(m, 2, 1),
@@ -329,12 +379,48 @@ def cells(verdict: Verdict) -> tuple[str, ...]:
     )
 
 
+def loaded_ns(guest: GuestConfig, streams: int) -> float:
+    """A load beside so many streams, in closed form: what is under way over what the device carries, and no less than a
+    load of an idle system. In a buffer below 1 MiB the program's sets find nothing."""
+    device = guest.device
+    far = 0 < device.cache_size < 2**20
+    idle_ps = latency.miss_ps(guest) if far else latency.hit_ps(guest)
+    hits = latency.mix_bandwidth(device, 1, 0)
+    carried = min(hits, latency.page_bandwidth(device, device.flash_read_ps)) if far else hits
+    lines = streams * guest.cpu.l2_requests + 1
+    return max(float(idle_ps) / 1000, lines * LINE_BYTES * 1e9 / carried)
+
+
+LOADED_COLUMNS = ("profile", "cores that stream", "all cores", "load, mean", "p95", "closed form", "mean against it")
+
+
+def loaded_cells(measured: Sequence[Measured]) -> list[tuple[str, ...]]:
+    """What a load of one core takes while others stream: a row a point."""
+    found: list[tuple[str, ...]] = []
+    for m in measured:
+        for row in m.rows("loaded-cores") if "loaded-cores" in m.study.tests else []:
+            expected_ns = loaded_ns(m.run.guest, row["streams"])
+            found.append(
+                (
+                    m.study.device,
+                    str(row["streams"]),
+                    f"{row['bandwidth_mb_s'] / 1000:.1f} GB/s",
+                    f"{row['mean_ns']:.0f} ns",
+                    f"{row['p950_ns']} ns",
+                    f"{expected_ns:.0f} ns",
+                    f"{100 * (row['mean_ns'] / expected_ns - 1):+.1f} %",
+                )
+            )
+    return found
+
+
 def scale_text(measured: Sequence[Measured]) -> str:
     """What was scaled, for below the table: ratios are kept, and times but that of an erase."""
     parts = []
     for m in measured:
         device, cpu = m.run.guest.device, m.run.guest.cpu
         cache = f"device cache {units.show_size(device.cache_size)}, " if device.flash_channels else ""
-        wide = f", one CPU for {WIDE_CORES}" if m.study.wide else ""
-        parts.append(f"{m.study.name}: 1/{m.study.scale}, {cache}LLC {units.show_size(cpu.llc_size)}{wide}")
+        cores = f", {m.study.cores} cores" if m.study.cores > 1 else ""
+        cores = f", one CPU for {WIDE_CORES}" if m.study.wide else cores
+        parts.append(f"{m.study.name}: 1/{m.study.scale}, {cache}LLC {units.show_size(cpu.llc_size)}{cores}")
     return "; ".join(parts)

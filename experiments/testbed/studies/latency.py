@@ -128,6 +128,21 @@ def mix_bandwidth(device: DeviceProfile, reads: int, writes: int) -> float:
     return float(lines * LINE_BYTES * TIME_PS["s"] / max(to_host, to_device, dram, controller))
 
 
+def cores_bandwidth(guest: GuestConfig, load_ps: Fraction) -> float:
+    """Bytes a second that all cores ask for: each has as many lines under way as its L2 has requests."""
+    return float(guest.cpu.cores * guest.cpu.l2_requests * LINE_BYTES * TIME_PS["s"] / load_ps)
+
+
+def cores_page_bandwidth(guest: GuestConfig) -> float:
+    """The same of pages that flash reads. A stream ends with a page of 4 KiB: a core waits for the first line of one,
+    then reads the others. Of smaller ones its lines under way are several pages."""
+    lines = guest.device.cache_page_size // LINE_BYTES
+    if lines <= guest.cpu.l2_requests:
+        return cores_bandwidth(guest, miss_ps(guest))
+    page_ps = miss_ps(guest) + (lines - 1) * hit_ps(guest) / guest.cpu.l2_requests
+    return float(guest.cpu.cores * guest.device.cache_page_size * TIME_PS["s"] / page_ps)
+
+
 def page_bandwidth(device: DeviceProfile, array_ps: int) -> float:
     """Bytes a second of pages that flash reads or programs: the busier of channels and planes."""
     bandwidth = device.flash_channel_bandwidth
