@@ -125,7 +125,7 @@ def draw_by_cores(measured: Sequence[Measured]) -> Any:
         latency.legend(frameon=False, fontsize=7)
         scales = ", ".join(f"{m.study.device} 1/{m.study.scale}" for m in measured)
         samples = measured[0].rows("loaded-cores")[0]["samples"]
-        figure.suptitle(f"loaded latency by cores, scaled down ({scales}), {samples} loads a point", fontsize=8)
+        figure.suptitle(f"loaded latency by cores, {samples} loads a point, scaled down:\n{scales}", fontsize=8)
         return figure
 
 
