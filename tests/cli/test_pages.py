@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from testbed.cli.pages import page_of, with_page
+from testbed.crash.plan import Plan
 from testbed.manifest.manifest import Manifest
 from testbed.manifest.parameters import CpuProfile, DeviceProfile
 from testbed.manifest.profiles import key_of
@@ -27,7 +28,7 @@ def keys(model: type[BaseModel], place: str = "") -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("key", keys(Manifest))
+@pytest.mark.parametrize("key", keys(Manifest) + [key for key in keys(Plan) if key.startswith("crash.")])
 def test_the_page_of_a_manifests_key_has_it(key: str) -> None:
     page = page_of(f"my.toml: key '{key}' is missing; add it")
     assert page and key.rpartition(".")[2] in (REPO / page).read_text()
@@ -47,6 +48,7 @@ def test_each_page_is_asked_for_by_some_error() -> None:
         ("/x/experiments/profiles/cpus/mine.toml: key 'l2_size' is missing; add it", "docs/adding.md"),
         ("my.toml: cpu key 'llc_size': the caches must grow", "docs/model.md"),
         ("my.toml: key 'replay.grid' is missing or empty", "docs/replay.md"),
+        ("my.toml: key 'crash.check' is missing; add it", "docs/crash.md"),
     ):
         assert page_of(error) == page and (REPO / page).exists()
     assert with_page("no manifest 'x'") == "no manifest 'x'"

@@ -13,10 +13,12 @@ from typer.core import TyperGroup
 from analysis import figures as figures_module
 from analysis import verify as verify_module
 
-from .. import console, outputs
+from .. import console, outputs, scratch
 from ..build import doctor as doctor_module
 from ..build.cache import Cache
 from ..build.components import COMPONENTS, TESTBED, Product, build
+from ..crash import plan as crash_plan
+from ..crash.campaign import Campaign
 from ..errors import Interrupted, RunFailed, TestbedError
 from ..guest.executor import GuestSpec
 from ..guest.session import open_session
@@ -60,6 +62,7 @@ app = typer.Typer(
     "  testbed run kv-ycsb                   Snapshot against PMDK, YCSB A-G\n\n"
     "  testbed sweep kv-grid --replay        one capture, a thousand devices\n\n"
     "  testbed exec -- ls -l /pmem           any program of this host, on the device\n\n"
+    "  testbed crash FILE                    every state that a power cut can leave\n\n"
     "  testbed shell                         a guest to look around in",
 )
 ManifestName = Annotated[
@@ -250,6 +253,32 @@ def exec_(
     tables.show_time_shares(outcome.rois, Console(stderr=True))
     tables.show_counters(counters, Console(stderr=True))
     raise typer.Exit(outcome.exit_status)
+
+
+@app.command()
+def crash(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="the manifest of a crash test: docs/crash.md")],
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="guests at a time; no result depends on it")] = 1,
+    json: Json = None,
+) -> None:
+    """Make every state that a power cut can leave of a program's data, and check each.
+
+    The program runs once and is recorded. A line of the device that is not sure to be durable may have any of its
+    versions: each choice is a state, on which recovery and check run in a guest. Fails (status 1) if one of them does.
+
+    Examples:
+
+      testbed crash experiments/crash/records.toml
+    """
+    plan = crash_plan.load(file)
+    guest = verdicts.machine_of(bases.find(plan.machine))
+    with scratch.folder("programs") as folder:
+        programs = crash_plan.programs(plan, file, folder)
+        report = presentation.run_campaign(Campaign(plan, file, guest, programs, open_session().executor, jobs))
+    tables.show_crash(report, plan.name)
+    tables.save_json(json, report.as_data())
+    if report.violations:
+        raise RunFailed(f"{file}: {len(report.violations)} of {report.counts.states} states are not as they must be")
 
 
 @app.command()

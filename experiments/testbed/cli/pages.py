@@ -9,6 +9,7 @@ PAGES = (
     (r"/profiles/\w+/[\w.-]+\.toml: .*\bkey '", "docs/adding.md"),
     (r"\b(device|cpu) key '|\bkey '(device|cpu)\.override\.", "docs/model.md"),
     (r"\bkey 'replay\.", "docs/replay.md"),
+    (r"\bkey 'crash\.", "docs/crash.md"),
     (r"\bkey '", "docs/running.md"),
 )
 

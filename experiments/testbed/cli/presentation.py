@@ -6,17 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rich.progress import Progress
+
 from analysis import calibration as calibration_figures
 from analysis import engines, figures, records, sweep_plot
 
 from .. import console
+from ..build.components import console as progress_console
+from ..crash.campaign import Campaign, Report
 from ..errors import RunFailed
 from ..guest.session import Session
 from ..manifest import bases, manifest
 from ..paths import results_root
 from ..replay.grid import capture_runs, configurations
 from ..results.results import Result
-from ..run.runner import run_with_bar
+from ..run.runner import drive, run_with_bar
 from ..studies import calibrate, latency
 from ..studies.sweep import Replayed
 from . import tables
@@ -100,6 +104,21 @@ def show_calibration(session: Session, devices: Sequence[str], quick: bool) -> l
     for path in calibration_figures.write(measured, verdicts, FIGURES / "calibration"):
         console.out.print(f"written: {path}", soft_wrap=True)
     return verdicts
+
+
+def run_campaign(campaign: Campaign) -> Report:
+    """With a bar on a terminal, and a line for each tenth of the states elsewhere."""
+    with Progress(console=progress_console, disable=not progress_console.is_terminal) as bar:
+        task = bar.add_task(campaign.plan.name, total=None)
+
+        def show(judged: int, states: int, violations: int) -> None:
+            bar.update(
+                task, total=states, completed=judged, description=f"{campaign.plan.name}: {violations} violations"
+            )
+            if not progress_console.is_terminal and judged * 10 // states > (judged - 1) * 10 // states:
+                progress_console.print(f"{judged} of {states} states, {violations} violations", soft_wrap=True)
+
+        return drive(campaign.run(show))
 
 
 def run_demo(session: Session) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from analysis.scorecard import score
 
 from .. import canonical, outputs
 from ..console import out, show
+from ..crash.campaign import Report
 from ..results import time_shares
 from ..results.results import Result
 from ..studies.latency import Row
@@ -52,6 +53,21 @@ def show_latency(rows: Sequence[Row], title: str) -> None:
         for row in rows
     ]
     show(title, ("primitive", "configured", "measured", "deviation", ""), cells)
+
+
+def show_crash(report: Report, title: str) -> None:
+    """The violations, each with the least that has to be lost, and what was explored."""
+    rows = [
+        (v.mark, len(v.lost), "\n".join(dict.fromkeys(v.stores)) or "none", v.outcome, v.said) for v in report.least()
+    ]
+    if rows:
+        show(f"violations of {title}", ("mark", "lines lost", "stores lost", "outcome", "said"), rows, left=(2, 3, 4))
+    counts = report.counts
+    out.print(
+        f"{title}: {counts.states} states at {counts.points} ordering points, {len(report.violations)} violations; "
+        f"{counts.points_in_part} points in part, {counts.tried} of {counts.combinations} combinations tried",
+        soft_wrap=True,
+    )
 
 
 def show_time_shares(rois: Sequence[Mapping[str, Any]], console: Console = out) -> None:

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The manifest of a crash test: a program that passes marks, and what is to hold wherever its power is cut."""
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, StrictInt
+
+from ..errors import TestbedError
+from ..paths import REPO
+from ..program.bundle import ProgramSection, pack
+from ..program.job_archive import Job
+from ..validation import Strict, check, load_toml
+from .states import Bounds
+
+DOORBELL = REPO / "guest-image" / "programs" / "include"
+
+
+class BoundsSection(Strict):
+    """As `Bounds`."""
+
+    exhaustive: Annotated[StrictInt, Field(ge=1)] = 256
+    subsets: Annotated[StrictInt, Field(ge=0)] = 64
+    samples: Annotated[StrictInt, Field(ge=0)] = 16
+    seed: StrictInt = 1
+
+
+class CrashSection(Strict):
+    """Shell lines, each run in a guest of its own with the device at /pmem, in the folder of the files."""
+
+    sources: list[str] = []  # C files beside the manifest: each is compiled into a program of its name
+    files: list[str] = []  # files and folders beside the manifest
+    setup: str = ""  # on a new file system
+    workload: str  # is recorded; states are of points between its first mark and its last
+    recover: str = ""  # after a power cut, then
+    check: str  # which fails if something is lost; $CRASH_MARK is the last mark that was passed
+    bounds: BoundsSection = BoundsSection()
+
+
+class Plan(Strict):
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,99}$")]
+    summary: str
+    machine: str = "kv-ycsb-quick"  # the manifest that says what the guest is
+    crash: CrashSection
+
+    def bounds(self) -> Bounds:
+        return Bounds(**self.crash.bounds.model_dump())
+
+
+@dataclass(frozen=True)
+class Programs:
+    """What the guests bring along. The programs are kept with their symbols."""
+
+    files: dict[str, bytes]
+    executables: dict[str, bytes]
+    compiled: tuple[Path, ...]
+
+    def job(self, lines: str, mark: int | None = None) -> Job:
+        script = f"#!/bin/bash\nset -eu\nexport PATH=/job:$PATH CRASH_MARK={mark or 0}\n{lines}\n"
+        return Job(script, self.files, self.executables)
+
+    def symbol(self, pc: int) -> str:
+        """The function and line of an instruction, or its address."""
+        for program in self.compiled:
+            command = ["addr2line", "-f", "-s", "-e", str(program), hex(pc)]
+            said = subprocess.run(command, capture_output=True, text=True).stdout.split("\n")
+            if len(said) >= 2 and said[0] != "??":
+                return f"{said[0]} ({said[1].split(' ')[0]})"
+        return f"{'kernel ' if pc >> 63 else ''}{pc:#x}"
+
+
+def load(path: Path) -> Plan:
+    return check(Plan, load_toml(path), path)
+
+
+def programs(plan: Plan, origin: Path, folder: Path) -> Programs:
+    """Compile and read what the plan names; the programs are made in the folder."""
+    bundle = pack(ProgramSection(files=plan.crash.files), origin)
+    compiled = tuple(_compile(origin, name, folder) for name in plan.crash.sources)
+    return Programs(bundle.files, bundle.executables | {path.name: path.read_bytes() for path in compiled}, compiled)
+
+
+def _compile(origin: Path, name: str, folder: Path) -> Path:
+    source = Path(os.path.normpath(origin.parent / name))
+    if not source.is_file():
+        raise TestbedError(f"{origin}: key 'crash.sources': {name} does not exist; paths are relative to the manifest")
+    program = folder / source.stem
+    command = ["cc", "-Og", "-g", "-static", "-march=x86-64-v2", "-mclwb", "-mclflushopt", f"-I{DOORBELL}"]
+    done = subprocess.run([*command, "-o", str(program), str(source)], capture_output=True, text=True)
+    if done.returncode:
+        raise TestbedError(f"{origin}: key 'crash.sources': {name} cannot be compiled: {done.stderr.strip()}")
+    return program

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Crash tests, with guests that are played: which states are judged, what is reported, and what bad input says."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from journal_writer import JournalText
+
+from conftest import MockExecutor
+from testbed.crash import plan as plans
+from testbed.crash.campaign import Campaign, Report
+from testbed.crash.journal import Kind, Record
+from testbed.crash.plan import Programs
+from testbed.crash.states import Bounds
+from testbed.errors import RunFailed, TestbedError
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.manifest.manifest import GuestConfig
+from testbed.paths import REPO
+from testbed.run.runner import drive
+
+TEXT = """
+name = "ring"
+summary = "A record and its flag"
+
+[crash]
+setup = "the setup"
+workload = "the workload"
+recover = "the recovery"
+check = "the check"
+"""
+RECORD, FLAG = 0, 64  # lines
+
+
+def store(dpa: int, pc: int = 0) -> Record:
+    return Record(Kind.STORE, dpa=dpa, pc=pc, data=b"x" * 8)
+
+
+def flush(dpa: int) -> Record:
+    return Record(Kind.FLUSH, dpa=dpa)
+
+
+def mark(number: int) -> Record:
+    return Record(Kind.MARK, value=number)
+
+
+FENCE = Record(Kind.FENCE)
+SOUND = [mark(0), store(RECORD), flush(RECORD), FENCE, store(FLAG), flush(FLAG), FENCE, mark(1), mark(1)]
+NO_FLUSH = [record for record in SOUND if record != flush(RECORD)]
+NO_FENCE = [*SOUND[:3], *SOUND[4:]]
+
+
+@dataclass
+class Played:
+    """Guests whose check fails if the flag is there without the record, or was acknowledged and is not there."""
+
+    records: Iterable[Record]
+    outcomes: dict[str, GuestOutcome] = field(default_factory=dict)  # of lines, in place of the usual one
+    whole: bool = True  # the journal
+
+    def __call__(self, spec: GuestSpec) -> GuestOutcome:
+        assert spec.job and spec.media_folder
+        media = spec.media_folder / "media.raw"
+        for lines, outcome in self.outcomes.items():
+            if lines in spec.job.script:
+                return outcome
+        if "the setup" in spec.job.script:
+            media.write_bytes(bytes(4096))
+            media.with_name("lsa.raw").write_bytes(b"")
+        if "the workload" in spec.job.script:
+            assert spec.journal
+            media.write_bytes(b"x" * 4096)
+            spec.journal.write_bytes(JournalText([*self.records, *([Record(Kind.END)] * self.whole)]).bytes())
+        if "the check" not in spec.job.script:
+            return GuestOutcome("ok", 0, console="booted")
+        assert "the recovery\nthe check" in spec.job.script
+        content = media.read_bytes()
+        acknowledged = "CRASH_MARK=1\n" in spec.job.script
+        sound = content[RECORD] >= content[FLAG] and (content[FLAG] or not acknowledged)
+        return GuestOutcome(
+            "ok" if sound else "failed", int(not sound), console="booted", stderr=b"so\nit is not there\n"
+        )
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Path:
+    path = tmp_path / "ring.toml"
+    path.write_text(TEXT)
+    return path
+
+
+Run = Callable[..., Report]
+
+
+@pytest.fixture
+def run(origin: Path, quick_guest: GuestConfig) -> Run:
+    def run(played: Played, jobs: int = 1, plan: plans.Plan | None = None) -> Report:
+        executor = MockExecutor(played, delay_s=0.001)
+        programs = Programs({}, {}, ())
+        campaign = Campaign(plan or plans.load(origin), origin, quick_guest, programs, executor, jobs)
+        told: list[tuple[int, int, int]] = []
+        report = drive(campaign.run(lambda *counts: told.append(counts)))
+        assert told[-1] == (report.counts.states, report.counts.states, len(report.violations))
+        assert executor.most_at_once == min(jobs, report.counts.states)
+        return report
+
+    return run
+
+
+def test_a_sound_program_has_no_violation(run: Run) -> None:
+    report = run(Played(SOUND))
+    assert (report.counts.states, report.counts.points, report.violations) == (4, 4, [])
+
+
+@pytest.mark.parametrize("records", [NO_FLUSH, NO_FENCE], ids=["no flush", "no fence"])
+def test_a_bug_is_found_with_the_least_that_has_to_be_lost(run: Run, records: list[Record]) -> None:
+    named = [replace(record, pc=0x1000) if record == store(RECORD) else record for record in records]
+    least = run(Played(named)).least()[0]
+    assert (least.lost, least.stores, least.outcome, least.said) == (
+        ((0, RECORD),),
+        ("0x1000",),
+        "failed",
+        "it is not there",
+    )
+
+
+def test_the_report_is_the_same_however_many_guests_run_at_a_time(run: Run) -> None:
+    assert run(Played(NO_FLUSH)).as_data() == run(Played(NO_FLUSH), jobs=3).as_data()
+
+
+def test_a_panic_in_recovery_is_a_violation(run: Run) -> None:
+    class Panicking(Played):
+        def __call__(self, spec: GuestSpec) -> GuestOutcome:
+            outcome = super().__call__(spec)
+            return GuestOutcome("panic", console="Kernel panic: of it") if outcome.outcome == "failed" else outcome
+
+    assert {(v.outcome, v.said) for v in run(Panicking(NO_FLUSH)).violations} == {("panic", "Kernel panic: of it")}
+
+
+def test_a_guest_that_does_not_start_is_no_violation(run: Run) -> None:
+    class Dying(Played):
+        def __call__(self, spec: GuestSpec) -> GuestOutcome:
+            outcome = super().__call__(spec)
+            return GuestOutcome(error="no memory") if outcome.outcome == "failed" else outcome
+
+    with pytest.raises(RunFailed, match="a guest did not start: no memory"):
+        run(Dying(NO_FLUSH))
+
+
+FAILS = GuestOutcome("failed", 3, stderr=b"no such file\n")
+REFUSED = {
+    "key 'crash.setup': it fails (failed): no such file": Played(SOUND, {"the setup": FAILS}),
+    "key 'crash.workload': it fails (failed): no such file": Played(SOUND, {"the workload": FAILS}),
+    "key 'crash.check': it fails on what the whole run leaves (failed): no such file": Played(
+        SOUND, {"the check": FAILS}
+    ),
+    "key 'crash.workload': it passes 0 marks": Played([store(RECORD)]),
+    "key 'crash.workload': it passes 1 marks": Played([store(RECORD), mark(1)]),
+    "there is nothing to explore: no store to /pmem between two marks": Played([*SOUND[1:4], mark(0), mark(1)]),
+    "run.journal is cut short": Played(SOUND, whole=False),
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_what_cannot_tell_anything_is_refused(run: Run, sentence: str) -> None:
+    with pytest.raises(TestbedError, match=re.escape(sentence)) as caught:
+        run(REFUSED[sentence])
+    assert caught.value.exit_status == 2
+
+
+def test_bounds_are_those_of_the_manifest(origin: Path) -> None:
+    origin.write_text(TEXT + "bounds = { exhaustive = 2, subsets = 3, samples = 4, seed = 5 }\n")
+    assert plans.load(origin).bounds() == Bounds(2, 3, 4, 5)
+
+
+BAD = {
+    "unknown key 'crash.chekc'; did you mean 'check'?": ("check =", "chekc = 'x'\ncheck ="),
+    "key 'crash.check' is missing": ('check = "the check"', ""),
+    "key 'crash.sources': gone.c does not exist": ("[crash]", '[crash]\nsources = ["gone.c"]'),
+    "key 'crash.sources': bad.c cannot be compiled": ("[crash]", '[crash]\nsources = ["bad.c"]'),
+    "key 'crash.bounds.exhaustive': Input should be greater than or equal to 1": (
+        "[crash]",
+        "[crash]\nbounds = { exhaustive = 0 }",
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", BAD)
+def test_a_bad_manifest_is_refused_before_a_guest_starts(origin: Path, sentence: str) -> None:
+    origin.write_text(TEXT.replace(*BAD[sentence]))
+    origin.with_name("bad.c").write_text("not C")
+    command = [sys.executable, "-m", "testbed", "crash", str(origin)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+
+
+def test_the_store_of_a_program_is_named_by_its_function_and_line(tmp_path: Path) -> None:
+    folder = REPO / "experiments/crash"
+    programs = plans.programs(plans.load(folder / "records.toml"), folder / "records.toml", tmp_path)
+    symbols = subprocess.run(["nm", tmp_path / "records"], capture_output=True, text=True, check=True).stdout
+    pc = next(int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(" write_record"))
+    assert re.fullmatch(r"write_record \(records\.c:\d+\)", programs.symbol(pc))
+    assert programs.symbol(0xFFFFFFFF81000000) == "kernel 0xffffffff81000000"
+    assert set(programs.job("x", 3).executables) == {"records"}
