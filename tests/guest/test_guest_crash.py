@@ -40,4 +40,4 @@ def test_a_seeded_bug_is_found_with_its_store(bug: str, tmp_path: Path) -> None:
     assert len(least["lost"]) == 1 and len(least["stores"]) == 1, least
     assert least["stores"][0].startswith("write_record (records.c:"), least
     assert least["said"] == "record 0 of 1 is not whole", least
-    assert "write_record (records.c:" in said
+    assert "write_record" in said and "(records.c:" in said  # a narrow table breaks the line between them

@@ -10,7 +10,7 @@ from testbed.paths import REPO
 
 HOME = Path(testbed.__file__).parent
 # From the top; each uses those after it. "" are the modules beside the packages.
-ORDER = ("cli", "analysis", "studies", "run", "replay", "results", "guest", "manifest", "program", "build", "")
+ORDER = ("cli", "analysis", "studies", "crash", "run", "replay", "results", "guest", "manifest", "program", "build", "")
 
 
 def modules() -> dict[str, Path]:
