@@ -3,6 +3,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
+from analysis import crash_page
 from analysis import figures as figures_module
 from analysis import verify as verify_module
 
@@ -259,6 +261,9 @@ def exec_(
 def crash(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="the manifest of a crash test: docs/crash.md")],
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="guests at a time; no result depends on it")] = 1,
+    state: Annotated[str | None, typer.Option(metavar="ID", help="judge only this state, and say all of it")] = None,
+    shell: Annotated[bool, typer.Option("--shell", help="open a guest on the --state, before any recovery")] = False,
+    html: Annotated[Path | None, typer.Option(metavar="PATH", help="also write the report as a page to PATH")] = None,
     json: Json = None,
 ) -> None:
     """Make every state that a power cut can leave of a program's data, and check each.
@@ -269,14 +274,31 @@ def crash(
     Examples:
 
       testbed crash experiments/crash/records.toml
+
+      testbed crash experiments/crash/records-no-fence.toml --html build/crash.html
+
+      testbed crash experiments/crash/records-no-fence.toml --state 0-6a1f --shell
     """
+    if shell:
+        check_terminal()
+        if not state:
+            raise TestbedError("--shell opens a guest on one state; name it with --state ID")
     plan = crash_plan.load(file)
     guest = verdicts.machine_of(bases.find(plan.machine))
     with scratch.folder("programs") as folder:
         programs = crash_plan.programs(plan, file, folder)
-        report = presentation.run_campaign(Campaign(plan, file, guest, programs, open_session().executor, jobs))
-    tables.show_crash(report, plan.name)
+        session = open_session()
+        campaign = Campaign(plan, file, guest, programs, session.executor, jobs)
+        if state:
+            at_shell = partial(run_shell, session.images, guest) if shell else None
+            detail = presentation.show_state(campaign, state, at_shell)
+            raise typer.Exit(0 if detail.outcome == "ok" else 1)
+        report = presentation.run_campaign(campaign)
+    tables.show_crash(report, plan.name, file)
     tables.save_json(json, report.as_data())
+    if html:
+        outputs.write(html, crash_page.page(plan, file, report))
+        console.out.print(f"written: {html}", soft_wrap=True)
     if report.violations:
         raise RunFailed(f"{file}: {len(report.violations)} of {report.counts.states} states are not as they must be")
 

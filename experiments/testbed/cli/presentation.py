@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What commands show of their results: the table or figure that fits them. `make testbed` shows three of these."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from analysis import engines, figures, records, sweep_plot
 
 from .. import console
 from ..build.components import console as progress_console
-from ..crash.campaign import Campaign, Report
+from ..crash.campaign import Campaign, Found
+from ..crash.report import Detail, Report
 from ..errors import RunFailed
 from ..guest.session import Session
 from ..manifest import bases, manifest
@@ -119,6 +120,20 @@ def run_campaign(campaign: Campaign) -> Report:
                 progress_console.print(f"{judged} of {states} states, {violations} violations", soft_wrap=True)
 
         return drive(campaign.run(show))
+
+
+def show_state(campaign: Campaign, wanted: str, at_shell: Callable[[Path], int] | None) -> Detail:
+    """One state of it, judged again; or a shell on what the power cut left."""
+    judged: list[Detail] = []
+
+    def use(found: Found, media: Path) -> None:
+        tables.show_state(found, campaign.plan.name)
+        if at_shell:
+            at_shell(media)
+        judged.append(found.detail)
+
+    drive(campaign.one(wanted, use))
+    return judged[0]
 
 
 def run_demo(session: Session) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from analysis.scorecard import score
 
 from .. import canonical, outputs
 from ..console import out, show
-from ..crash.campaign import Report
+from ..crash.campaign import Found
+from ..crash.report import Report
 from ..results import time_shares
 from ..results.results import Result
 from ..studies.latency import Row
@@ -55,19 +56,39 @@ def show_latency(rows: Sequence[Row], title: str) -> None:
     show(title, ("primitive", "configured", "measured", "deviation", ""), cells)
 
 
-def show_crash(report: Report, title: str) -> None:
+def show_crash(report: Report, title: str, origin: Path) -> None:
     """The violations, each with the least that has to be lost, and what was explored."""
+    least = report.least()
     rows = [
-        (v.mark, len(v.lost), "\n".join(dict.fromkeys(v.stores)) or "none", v.outcome, v.said) for v in report.least()
+        (report.name_of(v.mark), v.state, len(v.lost), "\n".join(v.stores) or f"none; cut at {v.cut}", v.said)
+        for v in least
     ]
     if rows:
-        show(f"violations of {title}", ("mark", "lines lost", "stores lost", "outcome", "said"), rows, left=(2, 3, 4))
+        columns = ("operation", "state", "lines lost", "stores lost", "said")
+        show(f"violations of {title}", columns, rows, left=(0, 1, 3, 4))
+    explored = [(o.name, o.points, o.states, o.images, o.violations) for o in report.operations]
+    show(f"explored of {title}", ("operation", "points", "states", "new images", "violations"), explored)
     counts = report.counts
     out.print(
         f"{title}: {counts.states} states at {counts.points} ordering points, {len(report.violations)} violations; "
         f"{counts.points_in_part} points in part, {counts.tried} of {counts.combinations} combinations tried",
         soft_wrap=True,
     )
+    if least:
+        out.print(f"see one: testbed crash {origin} --state {least[0].state}", soft_wrap=True, highlight=False)
+
+
+def show_state(found: Found, title: str) -> None:
+    """One state: what it has lost, and all that was said of it."""
+    rows = [(place.device, f"{place.dpa:#x}", "\n".join(names)) for place, names in found.lost.items()]
+    show(
+        f"state {found.name} of {title}: lines that are not the newest",
+        ("device", "address", "stores lost"),
+        rows,
+        left=(2,),
+    )
+    out.print(f"{found.name}: {found.detail.outcome}", soft_wrap=True)
+    out.print(found.detail.text, soft_wrap=True, highlight=False, markup=False)
 
 
 def show_time_shares(rois: Sequence[Mapping[str, Any]], console: Console = out) -> None:

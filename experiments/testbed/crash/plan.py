@@ -5,7 +5,7 @@ import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, StrictInt
 
@@ -14,9 +14,12 @@ from ..paths import REPO
 from ..program.bundle import ProgramSection, pack
 from ..program.job_archive import Job
 from ..validation import Strict, check, load_toml
+from . import symbols
 from .states import Bounds
 
 DOORBELL = REPO / "guest-image" / "programs" / "include"
+STOPPING = REPO / "experiments" / "crash" / "include"  # before it: marks at which a workload can be stopped
+DUMP_TREE = "dump-tree"  # the program that is there for a dump
 
 
 class BoundsSection(Strict):
@@ -36,7 +39,10 @@ class CrashSection(Strict):
     setup: str = ""  # on a new file system
     workload: str  # is recorded; states are of points between its first mark and its last
     recover: str = ""  # after a power cut, then
-    check: str  # which fails if something is lost; $CRASH_MARK is the last mark that was passed
+    check: str = ""  # which fails if something is lost; $CRASH_MARK is the last mark that was passed
+    dump: str = f"{DUMP_TREE} /pmem"  # prints the state that an oracle compares
+    oracle: Literal["command", "atomic", "prefix"] = "command"
+    operations: list[str] = []  # what is under way after each mark, for people
     bounds: BoundsSection = BoundsSection()
 
 
@@ -48,6 +54,15 @@ class Plan(Strict):
 
     def bounds(self) -> Bounds:
         return Bounds(**self.crash.bounds.model_dump())
+
+    def compares(self) -> bool:
+        """Whether its oracle needs dumps."""
+        return self.crash.oracle != "command"
+
+    def judging(self) -> str:
+        """What runs after each power cut. Nothing but the dump is on the standard output."""
+        lines = f"{self.crash.recover}\n{self.crash.check}"
+        return f"{{\n:\n{lines}\n}} >&2\n" + (self.crash.dump if self.compares() else "")
 
 
 @dataclass(frozen=True)
@@ -63,24 +78,33 @@ class Programs:
         return Job(script, self.files, self.executables)
 
     def symbol(self, pc: int) -> str:
-        """The function and line of an instruction, or its address."""
+        """The function and line of an instruction, with those that it is inlined in; or its address."""
         for program in self.compiled:
-            command = ["addr2line", "-f", "-s", "-e", str(program), hex(pc)]
-            said = subprocess.run(command, capture_output=True, text=True).stdout.split("\n")
+            command = ["addr2line", "-f", "-s", "-i", "-e", str(program), hex(pc)]
+            said = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
             if len(said) >= 2 and said[0] != "??":
-                return f"{said[0]} ({said[1].split(' ')[0]})"
-        return f"{'kernel ' if pc >> 63 else ''}{pc:#x}"
+                frames = list(zip(said[::2], (line.split(" ")[0] for line in said[1::2]), strict=False))
+                own = [frame for frame in frames if ".h:" not in frame[1]] or frames
+                return " in ".join(f"{function} ({line})" for function, line in own)
+        return f"{'kernel ' if symbols.of_kernel(pc) else ''}{pc:#x}"
 
 
 def load(path: Path) -> Plan:
-    return check(Plan, load_toml(path), path)
+    plan = check(Plan, load_toml(path), path)
+    if not plan.compares() and not plan.crash.check.strip():
+        raise TestbedError(f"{path}: key 'crash.check' is missing; or say what is to hold by oracle = \"atomic\"")
+    return plan
 
 
 def programs(plan: Plan, origin: Path, folder: Path) -> Programs:
     """Compile and read what the plan names; the programs are made in the folder."""
     bundle = pack(ProgramSection(files=plan.crash.files), origin)
     compiled = tuple(_compile(origin, name, folder) for name in plan.crash.sources)
-    return Programs(bundle.files, bundle.executables | {path.name: path.read_bytes() for path in compiled}, compiled)
+    executables = bundle.executables | {path.name: path.read_bytes() for path in compiled}
+    if plan.compares():
+        dump_tree = _compile(STOPPING / "crash.toml", "dump_tree.c", folder).read_bytes()
+        executables = {DUMP_TREE: dump_tree, "roi": (STOPPING / "roi").read_bytes()} | executables
+    return Programs(bundle.files, executables, compiled)
 
 
 def _compile(origin: Path, name: str, folder: Path) -> Path:
@@ -88,7 +112,8 @@ def _compile(origin: Path, name: str, folder: Path) -> Path:
     if not source.is_file():
         raise TestbedError(f"{origin}: key 'crash.sources': {name} does not exist; paths are relative to the manifest")
     program = folder / source.stem
-    command = ["cc", "-Og", "-g", "-static", "-march=x86-64-v2", "-mclwb", "-mclflushopt", f"-I{DOORBELL}"]
+    include = [f"-I{STOPPING}", f"-I{DOORBELL}"]
+    command = ["cc", "-Og", "-g", "-static", "-march=x86-64-v2", "-mclwb", "-mclflushopt", *include]
     done = subprocess.run([*command, "-o", str(program), str(source)], capture_output=True, text=True)
     if done.returncode:
         raise TestbedError(f"{origin}: key 'crash.sources': {name} cannot be compiled: {done.stderr.strip()}")

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report of a crash test as one HTML page that needs nothing else. Its bytes depend on the report only."""
+
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from testbed.crash.plan import Plan
+from testbed.crash.report import Report
+from testbed.crash.states import Counts
+
+RULES = {
+    "command": "the check does not fail",
+    "atomic": "the state is that before or that after the operation under way",
+    "prefix": "the state is that after some of the operations, of which none came before one that is lost",
+}
+
+
+def page(plan: Plan, origin: Path, report: Report) -> str:
+    environment = Environment(
+        loader=PackageLoader("analysis.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("crash.html").render(
+        plan=plan,
+        origin=origin,
+        report=report,
+        least=report.least(),
+        rules=RULES,
+        left_out=left_out(report.counts),
+    )
+
+
+def left_out(counts: Counts) -> list[str]:
+    """What was not tried, and why."""
+    lines = ["What the workload does before its first mark and after its last."]
+    if counts.points_in_part:
+        lines.append(
+            f"At {counts.points_in_part} of {counts.points} ordering points there are more combinations of versions "
+            f"than the bounds allow; {counts.tried} of {counts.combinations} combinations were tried in all."
+        )
+    same = counts.tried - counts.states
+    if same:
+        lines.append(f"{same} combinations, because they make an image that an earlier one of the same mark has made.")
+    return lines
