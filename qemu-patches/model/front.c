@@ -96,9 +96,16 @@ static void evict_victims(MemSys *m, MemCpu *cpu, Chain *chain, const MemCpuFetc
 }
 
 /* Whether a WC buffer has bytes of the line. */
-static bool is_gathered(const MemSys *m, uint64_t line) {
+INLINED bool is_gathered_by(const MemCpu *cpu, uint64_t line) {
+    return cpu->wc.open_count && mem_wc_find(&cpu->wc, line) != MEM_NO_BUFFER;
+}
+
+INLINED bool is_gathered(const MemSys *m, const MemCpu *cpu, uint64_t line, bool others) {
+    if (!others) {
+        return is_gathered_by(cpu, line);
+    }
     for (uint32_t i = 0; i < m->cpu_count; i++) {
-        if (m->cpus[i].wc.open_count && mem_wc_find(&m->cpus[i].wc, line) != MEM_NO_BUFFER) {
+        if (is_gathered_by(&m->cpus[i], line)) {
             return true;
         }
     }
@@ -110,7 +117,7 @@ INLINED void prefetch_ahead(MemSys *m, MemCpu *cpu, Chain *chain, const MemStrea
 
     for (uint32_t i = 0; i < step->prefetch_count; i++, line += (uint64_t)(int64_t)step->prefetch_step) {
         MemCpuFetch fetch;
-        if (is_gathered(m, line)) {
+        if (is_gathered(m, cpu, line, others)) {
             continue; /* its newest bytes are on their way out */
         }
         if (others && !mem_sys_may_prefetch(m, cpu, line)) {
