@@ -49,6 +49,12 @@ def test_threads_run_beside_each_other(told: Told) -> None:
         assert together_ns == pytest.approx(alone_ns, rel=0.02), name
 
 
+def test_outside_a_region_of_interest_pause_is_as_many_instructions(told: Told) -> None:
+    """Else one who waits would look far more often than whoever is waited for gets on: boot took three times as long."""
+    inside, outside = (told.measured["pause" + w, 1][0] / told.measured["compute" + w, 1][0] for w in ("", "-outside"))
+    assert outside == pytest.approx(inside, rel=0.03)
+
+
 def test_what_threads_do_to_one_word_is_not_lost(told: Told) -> None:
     n = cpus(told)
     assert told.measured["xadd", n][1] == 5000 * n

@@ -300,8 +300,10 @@ void timed_mem_insn(CPUState *cpu, MemInsn insn, uintptr_t ra)
 
 void timed_mem_pause(CPUState *cpu)
 {
+    mem_ps pause_ps = memsys_pause(timed_mem_model, cpu->cpu_index);
+
     timed_mem_settle(cpu);
-    charge(cpu, memsys_pause(timed_mem_model, cpu->cpu_index));
+    charge(cpu, vcpu_clocks_on ? vcpu_clocks_at_rate(pause_ps) : pause_ps);
 }
 
 void timed_mem_repeat(CPUState *cpu, int size)

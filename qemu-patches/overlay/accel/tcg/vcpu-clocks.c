@@ -163,11 +163,7 @@ void vcpu_clocks_set_rate(IcountRateId id)
  * Slices
  */
 
-/*
- * Quantum and time of an IPI are of the region of interest. Outside it, where
- * an instruction takes longer, they are as many instructions.
- */
-static uint64_t at_rate(uint64_t ps)
+uint64_t vcpu_clocks_at_rate(uint64_t ps)
 {
     const IcountRate *now = rate_in_force();
     const IcountRate *roi = &timers_state.rate[ICOUNT_RATE_ROI];
@@ -217,7 +213,7 @@ static void slice_begin(CPUState *cpu, uint64_t others_ps, uint64_t event_ps)
 {
     uint64_t now_ps = clock_ps(clock_of(cpu));
     bool alone = others_ps == NEVER_PS;
-    uint64_t quantum_end_ps = others_ps + at_rate(config.quantum_ps);
+    uint64_t quantum_end_ps = others_ps + vcpu_clocks_at_rate(config.quantum_ps);
     uint64_t far_ps = (now_ps / 1000 | INT32_MAX) * 1000 + 1000;
 
     slice.cpu = cpu;
@@ -510,7 +506,7 @@ static void arrive(void *opaque)
 void vcpu_clocks_send(CPUState *cpu, QEMUTimerCB *deliver, void *content)
 {
     Message *message = g_new0(Message, 1);
-    uint64_t at_ps = vcpu_clocks_now_ps(cpu) + at_rate(config.ipi_ps);
+    uint64_t at_ps = vcpu_clocks_now_ps(cpu) + vcpu_clocks_at_rate(config.ipi_ps);
 
     message->deliver = deliver;
     message->content = content;

@@ -60,6 +60,13 @@ void vcpu_clocks_reset_order(void);
  * What happens within a slice
  */
 
+/*
+ * A time that is of the region of interest: a quantum, an IPI, PAUSE. Outside
+ * it, where an instruction takes longer, it is that of as many instructions. A
+ * vCPU that waits for another one would else look for it far more often there.
+ */
+uint64_t vcpu_clocks_at_rate(uint64_t ps);
+
 /* The slice of the running vCPU ends with what it executes. */
 void vcpu_clocks_end_slice(void);
 /*
