@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Workloads of several threads on guests with two CPUs: the manifests that ship, small."""
+"""Workloads of several threads on guests with as many CPUs: the manifests that ship, small; and power cuts."""
 
+import json
+import random
 from pathlib import Path
+from typing import Any
 
 import pytest
+from vcpus_rig import with_cpus
 
+from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
 from testbed.manifest import bases, manifest
+from testbed.manifest.manifest import GuestConfig
+from testbed.program.job_archive import script_job
 from testbed.results.results import Result
-from testbed.run.runner import run_with_bar
+from testbed.run.runner import drive, run_with_bar
 
 pytestmark = pytest.mark.guest
 
@@ -33,3 +40,62 @@ def test_two_threads_give_the_same_bytes_twice(session: Session, tmp_path: Path,
     assert rows["snapshot"]["commits"] < rows["pmdk"]["commits"]  # one for both threads
     for result in one.values():
         assert [core["stores"] > 1000 for core in result.rois[-1]["cores"]] == [True, True]
+
+
+ATOMIC = ("pmdk", "snapshot-nv", "snapshot")  # their commit is all or nothing, whichever threads stored
+SEED, CUTS = 34, 2
+CHECK = """
+unset TESTBED_RESULT
+cd /run
+of() {{ echo --engine $1 --file /pmem/$1 --threads 2 --rounds 1000000; }}
+for engine in {engines}; do
+    [ ! -e /pmem/$engine ] || threads $(of $engine) --verify > /dev/console || :
+done
+"""
+# The programs begin one by one, and go on at once until the power goes.
+CUT = """
+rm -rf /pmem/*
+for engine in {engines}; do
+    threads $(of $engine) --acknowledge $engine > /dev/null &
+    until [ -s $engine ]; do sleep 0.001; done
+    kill -STOP $!
+done
+kill -CONT $(jobs -p)
+sleep {seconds}
+echo acknowledged $(od -An -v -w8 -tu8 {engines}) > /dev/console
+roi power-cut
+"""
+
+
+def verified(console: str) -> list[dict[str, Any]]:
+    """What the cut before left, of each engine."""
+    return [json.loads(line) for line in console.splitlines() if line.startswith('{"program":"threads-verify"')]
+
+
+def acknowledged(console: str) -> list[int]:
+    """The commits of each engine that had returned shortly before the power went."""
+    return [int(word) for line in console.splitlines() if line.startswith("acknowledged ") for word in line.split()[1:]]
+
+
+def test_commits_over_threads_are_whole_after_a_power_cut(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path
+) -> None:
+    """Threads of all engines that claim it commit on four CPUs, and another process there cuts the power.
+
+    The next guest finds each pool as a commit left it, and none before the last that was acknowledged.
+    """
+    guest, draw = with_cpus(quick_guest, 4), random.Random(SEED)
+
+    def boot(script: str) -> GuestOutcome:
+        job = script_job(script.format(engines=" ".join(ATOMIC), seconds=draw.uniform(0.0005, 0.004)))
+        return drive(session.executor.run(GuestSpec(guest, job, media_folder=tmp_path)))
+
+    least: list[int] = []
+    for script in [CHECK + CUT] * CUTS + [CHECK]:
+        outcome = boot(script)
+        assert outcome.outcome == ("ok" if script == CHECK else "power-cut"), outcome.console[-500:]
+        rows = verified(outcome.console)
+        print(outcome.power_cut, rows, least)
+        assert [row["engine"] for row in rows if row["verified"]] == list(ATOMIC[: len(least)]), rows
+        assert all(row["commits"] >= commits > 0 for row, commits in zip(rows, least, strict=True)), (rows, least)
+        least = acknowledged(outcome.console)
