@@ -208,3 +208,14 @@ def test_functions_of_the_kernel_are_those_that_hold_an_address(tmp_path: Path) 
         KERNEL_PC - 1: "kernel first+0xf",
         0xFFFFFFFFC0000004: "kernel third+0x4 [ext4]",
     }
+
+
+def test_the_guest_has_the_file_system_and_packages_of_the_manifest(tmp_path: Path, quick_guest: GuestConfig) -> None:
+    origin = tmp_path / "x.toml"
+    origin.write_text('file_system = "xfs-dax"\n' + TEXT.replace("ORACLE", "prefix"))
+    plan = plans.load(origin)
+    assert (quick_guest.file_system, plan.guest(quick_guest).file_system) == ("ext4-dax", "xfs-dax")
+    assert Programs({}, {}, (), ("x=1",)).job("lines").packages == ("x=1",)
+    origin.write_text('file_system = "fat"\n' + TEXT.replace("ORACLE", "prefix"))
+    with pytest.raises(TestbedError, match="key 'file_system'"):
+        plans.load(origin)

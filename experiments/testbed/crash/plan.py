@@ -3,16 +3,18 @@
 
 import os
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, StrictInt
 
 from ..errors import TestbedError
+from ..manifest.manifest import FileSystem, GuestConfig
 from ..paths import REPO
-from ..program.bundle import ProgramSection, pack
+from ..program.bundle import PackageName, ProgramSection, pack
 from ..program.job_archive import Job
+from ..program.packages import Versions
 from ..validation import Strict, check, load_toml
 from . import symbols
 from .states import Bounds
@@ -36,6 +38,7 @@ class CrashSection(Strict):
 
     sources: list[str] = []  # C files beside the manifest: each is compiled into a program of its name
     files: list[str] = []  # files and folders beside the manifest
+    packages: list[PackageName] = []  # of Debian 13, with what they depend on
     setup: str = ""  # on a new file system
     workload: str  # is recorded; states are of points between its first mark and its last
     recover: str = ""  # after a power cut, then
@@ -50,7 +53,11 @@ class Plan(Strict):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,99}$")]
     summary: str
     machine: str = "kv-ycsb-quick"  # the manifest that says what the guest is
+    file_system: FileSystem | None = None  # in place of that one's
     crash: CrashSection
+
+    def guest(self, machine: GuestConfig) -> GuestConfig:
+        return replace(machine, file_system=self.file_system or machine.file_system)
 
     def bounds(self) -> Bounds:
         return Bounds(**self.crash.bounds.model_dump())
@@ -72,10 +79,11 @@ class Programs:
     files: dict[str, bytes]
     executables: dict[str, bytes]
     compiled: tuple[Path, ...]
+    packages: Versions = ()
 
     def job(self, lines: str, mark: int | None = None) -> Job:
         script = f"#!/bin/bash\nset -eu\nexport PATH=/job:$PATH CRASH_MARK={mark or 0}\n{lines}\n"
-        return Job(script, self.files, self.executables)
+        return Job(script, self.files, self.executables, packages=self.packages)
 
     def symbol(self, pc: int) -> str:
         """The function and line of an instruction, with those that it is inlined in; or its address."""
@@ -98,13 +106,13 @@ def load(path: Path) -> Plan:
 
 def programs(plan: Plan, origin: Path, folder: Path) -> Programs:
     """Compile and read what the plan names; the programs are made in the folder."""
-    bundle = pack(ProgramSection(files=plan.crash.files), origin)
+    bundle = pack(ProgramSection(files=plan.crash.files, packages=plan.crash.packages), origin)
     compiled = tuple(_compile(origin, name, folder) for name in plan.crash.sources)
     executables = bundle.executables | {path.name: path.read_bytes() for path in compiled}
     if plan.compares():
         dump_tree = _compile(STOPPING / "crash.toml", "dump_tree.c", folder).read_bytes()
         executables = {DUMP_TREE: dump_tree, "roi": (STOPPING / "roi").read_bytes()} | executables
-    return Programs(bundle.files, executables, compiled)
+    return Programs(bundle.files, executables, compiled, bundle.packages)
 
 
 def _compile(origin: Path, name: str, folder: Path) -> Path:
