@@ -50,7 +50,7 @@ def test_threads_run_beside_each_other(told: Told) -> None:
 
 
 def test_outside_a_region_of_interest_pause_is_as_many_instructions(told: Told) -> None:
-    """Else one who waits would look far more often than whoever is waited for gets on: boot took three times as long."""
+    """Else one who waits looks far more often than others get on, and boot takes the host three times as long."""
     inside, outside = (told.measured["pause" + w, 1][0] / told.measured["compute" + w, 1][0] for w in ("", "-outside"))
     assert outside == pytest.approx(inside, rel=0.03)
 

@@ -213,13 +213,13 @@ static void slice_begin(CPUState *cpu, uint64_t others_ps, uint64_t event_ps)
 {
     uint64_t now_ps = clock_ps(clock_of(cpu));
     bool alone = others_ps == NEVER_PS;
-    uint64_t quantum_end_ps = others_ps + vcpu_clocks_at_rate(config.quantum_ps);
+    uint64_t quantum_ps = vcpu_clocks_at_rate(config.quantum_ps);
     uint64_t far_ps = (now_ps / 1000 | INT32_MAX) * 1000 + 1000;
 
     slice.cpu = cpu;
     slice.ended = false;
     slice.others_ps = others_ps;
-    slice.end_ps = alone ? far_ps : quantum_end_ps;
+    slice.end_ps = alone ? far_ps : others_ps + quantum_ps;
     slice.first_icount = timers_state.qemu_icount;
     slice.until_event = alone;
     slice_bound(event_ps);
@@ -506,7 +506,8 @@ static void arrive(void *opaque)
 void vcpu_clocks_send(CPUState *cpu, QEMUTimerCB *deliver, void *content)
 {
     Message *message = g_new0(Message, 1);
-    uint64_t at_ps = vcpu_clocks_now_ps(cpu) + vcpu_clocks_at_rate(config.ipi_ps);
+    uint64_t ipi_ps = vcpu_clocks_at_rate(config.ipi_ps);
+    uint64_t at_ps = vcpu_clocks_now_ps(cpu) + ipi_ps;
 
     message->deliver = deliver;
     message->content = content;
