@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from crash_rig import content_of, mark_of, script_of
 from journal_writer import JournalText
 
 from conftest import MockExecutor
@@ -63,23 +64,22 @@ class Played:
     whole: bool = True  # the journal
 
     def __call__(self, spec: GuestSpec) -> GuestOutcome:
-        assert spec.job and spec.media_folder
-        media = spec.media_folder / "media.raw"
+        assert spec.media_folder
+        media, script = spec.media_folder / "media.raw", script_of(spec)
         for lines, outcome in self.outcomes.items():
-            if lines in spec.job.script:
+            if lines in script:
                 return outcome
-        if "the setup" in spec.job.script:
+        if "the setup" in script:
             media.write_bytes(bytes(4096))
             media.with_name("lsa.raw").write_bytes(b"")
-        if "the workload" in spec.job.script:
+        if "the workload" in script:
             assert spec.journal
             media.write_bytes(b"x" * 4096)
             spec.journal.write_bytes(JournalText([*self.records, *([Record(Kind.END)] * self.whole)]).bytes())
-        if "the check" not in spec.job.script:
+        if not spec.copy_of:
             return GuestOutcome("ok", 0, console="booted")
-        assert "the recovery\nthe check" in spec.job.script
-        content = media.read_bytes()
-        acknowledged = "CRASH_MARK=1\n" in spec.job.script
+        assert "the recovery\nthe check" in script
+        content, acknowledged = content_of(spec), mark_of(spec) == 1
         sound = content[RECORD] >= content[FLAG] and (content[FLAG] or not acknowledged)
         return GuestOutcome(
             "ok" if sound else "failed", int(not sound), console="booted", stderr=b"so\nit is not there\n"
@@ -205,4 +205,4 @@ def test_the_store_of_a_program_is_named_by_its_function_and_line(tmp_path: Path
     pc = next(int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(" write_record"))
     assert re.fullmatch(r"write_record \(records\.c:\d+\)", programs.symbol(pc))
     assert programs.symbol(0xFFFFFFFF81000000) == "kernel 0xffffffff81000000"
-    assert set(programs.job("x", 3).executables) == {"records"}
+    assert set(programs.job("x").executables) == {"records"}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from crash_rig import content_of, script_of
 from journal_writer import JournalText
 
 from conftest import MockExecutor
@@ -60,7 +61,7 @@ class Played:
 
     def __call__(self, spec: GuestSpec) -> GuestOutcome:
         assert spec.job
-        script = spec.job.script
+        script = script_of(spec)
         if "kallsyms" in script:
             addresses = spec.job.files["addresses"].decode().split()[::2]
             printed = "".join(f"{address} ffffffff81000000 ext4_write [ext4]\n" for address in addresses)
@@ -77,7 +78,7 @@ class Played:
             media.write_bytes(self.leaves[int(stop[1]) : int(stop[1]) + 1] * 4096)
         if "the dump" not in script:
             return GuestOutcome("ok", 0, console="booted")
-        content = media.read_bytes()
+        content = content_of(spec)
         return GuestOutcome("ok", 0, console="booted", stdout=b"it is %c\nvalid: %c\n" % (content[0], content[64]))
 
 

@@ -3,23 +3,28 @@
 
 import asyncio
 import itertools
+import mmap
 import subprocess
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .. import scratch
 from ..errors import RunFailed, TestbedError
-from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, device_file
+from ..guest import boots
+from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecutor, device_file
 from ..manifest.manifest import GuestConfig
 from . import journal, oracle, symbols
-from .journal import Journal
+from .guests import Guests
+from .journal import LINE_BYTES, Journal
 from .oracle import References
 from .plan import Plan, Programs
 from .report import Detail, Report, Violation, operations, state_id
 from .states import Counts, Place, State, explore, media_image, volatile_bytes
 
 SAID_MAX = 200  # characters of what a check said
+COMPARED_BYTES = 2**20  # of media, at a time
 
 Progress = Callable[[int, int, int], None]  # states judged, of how many, violations
 
@@ -28,6 +33,7 @@ Progress = Callable[[int, int, int], None]  # states judged, of how many, violat
 class Recorded:
     """A workload that was recorded: where it began, and all that a power cut can leave of it."""
 
+    guests: Guests
     run: Journal
     begin: Path  # the media
     states: list[State]
@@ -55,8 +61,8 @@ class Campaign:
 
     async def run(self, progress: Progress = lambda *_: None) -> Report:
         """All of it; TestbedError if the manifest's commands cannot tell anything."""
-        with scratch.folder("crash") as folder:
-            recorded = await self._record(folder)
+        async with self._guests() as guests:
+            recorded = await self._record(guests)
             violations = await self._judge_all(recorded, progress)
             named = await self._named(violations)
             rows = operations(recorded.run, recorded.states, named, self.plan.crash.operations)
@@ -64,34 +70,44 @@ class Campaign:
 
     async def one(self, wanted: str, use: Callable[[Found, Path], None]) -> None:
         """The state of this name, judged again; its media, as the power cut left them, are there while it is used."""
-        with scratch.folder("crash") as folder:
-            recorded = await self._record(folder)
+        async with self._guests() as guests:
+            recorded = await self._record(guests)
             found = [state for state in recorded.states if state_id(state).startswith(wanted)]
             if len(found) != 1:
                 raise TestbedError(
                     f"{self.origin}: {len(found)} states are named {wanted}; the report of a whole test names them"
                 )
             state = found[0]
-            home, judged = folder / "state", folder / "judged"
+            outcome = await guests.judge(recorded.begin, state.lines, state.point.mark)
+            home = guests.folder / "state"
             write_state(recorded.run, state, recorded.begin, home)
-            copy(home, judged)
-            outcome = await self._judge(judged, state.point.mark)
             pcs = {place: [recorded.run.records[index].pc for index in lost] for place, lost in state.lost.items()}
             names = await self._names(set(itertools.chain(*pcs.values())))
             lost = {place: tuple(dict.fromkeys(names[pc] for pc in lost)) for place, lost in pcs.items()}
             use(Found(state_id(state), lost, self._detail(recorded, state, outcome)), home)
 
-    async def _record(self, folder: Path) -> Recorded:
-        prepared, ended = folder / "prepared", folder / "recorded"
+    @asynccontextmanager
+    async def _guests(self) -> AsyncIterator[Guests]:
+        """The guests, and room for what they leave; both are gone afterwards."""
+        with scratch.folder("crash") as folder:
+            guests = Guests(self.plan, self.guest, self.programs, self.executor, folder)
+            if not isinstance(self.executor, QemuExecutor):
+                yield guests
+                return
+            async with boots.shared(self.executor, self.jobs) as executor:
+                yield replace(guests, executor=executor)
+
+    async def _record(self, guests: Guests) -> Recorded:
+        prepared, ended = guests.folder / "prepared", guests.folder / "recorded"
         prepared.mkdir()
-        self._must("setup", await self._guest(self.plan.crash.setup or "true", prepared))
+        self._must("setup", await guests.run(self.plan.crash.setup or "true", prepared))
         copy(prepared, ended)
-        path = folder / "run.journal"
-        self._must("workload", await self._guest(self.plan.crash.workload, ended, record=path))
+        path = guests.folder / "run.journal"
+        self._must("workload", await guests.run(self.plan.crash.workload, ended, record=path))
         run = journal.read(path)
         marks = self._marks(run)
-        references = await self._references(folder, prepared, marks) if self.plan.compares() else None
-        whole = await self._judge(ended, marks[-1])
+        references = await self._references(guests, run, prepared, marks) if self.plan.compares() else None
+        whole = await guests.judge(prepared, left(run, prepared, ended), marks[-1])
         self._must("check", whole, "on what the whole run leaves")
         if references and whole.stdout != references.dumps[marks[-1]]:
             raise TestbedError(
@@ -106,7 +122,7 @@ class Campaign:
             raise TestbedError(
                 f"{self.origin}: there is nothing to explore: no store to /pmem between two marks of the workload"
             )
-        return Recorded(run, prepared, states, counts, references)
+        return Recorded(guests, run, prepared, states, counts, references)
 
     def _marks(self, run: Journal) -> list[int]:
         passed = oracle.passed(run)
@@ -122,27 +138,18 @@ class Campaign:
             )
         return passed
 
-    async def _references(self, folder: Path, begin: Path, marks: list[int]) -> References:
+    async def _references(self, guests: Guests, run: Journal, begin: Path, marks: list[int]) -> References:
         """Of each mark the dump of a workload that was stopped there, after a clean end of its guest."""
         dumps = {}
         for mark in dict.fromkeys(marks):
-            home = folder / f"mark-{mark}"
+            home = guests.folder / f"mark-{mark}"
             copy(begin, home)
-            self._must("workload", await self._guest(oracle.stopped_at(self.plan.crash.workload, mark), home), "alone")
-            outcome = await self._judge(home, mark)
+            self._must("workload", await guests.run(oracle.stopped_at(self.plan.crash.workload, mark), home), "alone")
+            outcome = await guests.judge(begin, left(run, begin, home), mark)
             self._must("check", outcome, f"on what the workload leaves that is stopped at mark {mark}")
             dumps[mark] = outcome.stdout
             remove(home)
         return References(dumps, self.plan.crash.oracle == "prefix")
-
-    async def _guest(
-        self, lines: str, media: Path, mark: int | None = None, record: Path | None = None
-    ) -> GuestOutcome:
-        job = self.programs.job(lines, mark)
-        return await self.executor.run(GuestSpec(self.guest, job, media_folder=media, journal=record))
-
-    async def _judge(self, media: Path, mark: int | None) -> GuestOutcome:
-        return await self._guest(self.plan.judging(), media, mark)
 
     def _must(self, what: str, outcome: GuestOutcome, when: str = "") -> None:
         if outcome.outcome != "ok":
@@ -152,13 +159,10 @@ class Campaign:
     async def _judge_all(self, recorded: Recorded, progress: Progress) -> list[Violation]:
         slots, judged, found = asyncio.Semaphore(self.jobs), 0, 0
 
-        async def judge(number: int, state: State) -> Violation | None:
+        async def judge(state: State) -> Violation | None:
             nonlocal judged, found
             async with slots:
-                home = recorded.begin.with_name(f"state-{number}")
-                write_state(recorded.run, state, recorded.begin, home)
-                outcome = await self._judge(home, state.point.mark)
-                remove(home)
+                outcome = await recorded.guests.judge(recorded.begin, state.lines, state.point.mark)
             violation = self._violation(recorded, state, outcome)
             judged += 1
             found += violation is not None
@@ -166,7 +170,7 @@ class Campaign:
             return violation
 
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(judge(number, state)) for number, state in enumerate(recorded.states)]
+            tasks = [group.create_task(judge(state)) for state in recorded.states]
         return [violation for task in tasks if (violation := task.result())]
 
     def _violation(self, recorded: Recorded, state: State, outcome: GuestOutcome) -> Violation | None:
@@ -237,3 +241,18 @@ def write_state(run: Journal, state: State, prepared: Path, to: Path) -> None:
         for place, content in state.lines.items():
             media.seek(place.dpa - volatile_bytes(run, place.device))
             media.write(content)
+
+
+def left(run: Journal, begin: Path, home: Path) -> Mapping[Place, bytes]:
+    """The lines that a guest has left otherwise than they were."""
+    name, lines, first = device_file("media", 0), {}, volatile_bytes(run, 0)
+    size = int(run.parameters["device0.capacity"]) - first  # behind it is what the device keeps of itself
+    with (begin / name).open("rb") as before, (home / name).open("rb") as after:
+        old = mmap.mmap(before.fileno(), 0, access=mmap.ACCESS_READ)
+        new = mmap.mmap(after.fileno(), 0, access=mmap.ACCESS_READ)
+        for at in range(0, min(len(old), size), COMPARED_BYTES):
+            if old[at : at + COMPARED_BYTES] != new[at : at + COMPARED_BYTES]:
+                for line in range(at, min(at + COMPARED_BYTES, len(old), size), LINE_BYTES):
+                    if old[line : line + LINE_BYTES] != new[line : line + LINE_BYTES]:
+                        lines[Place(0, line + first)] = new[line : line + LINE_BYTES]
+    return lines

@@ -34,7 +34,7 @@ class BoundsSection(Strict):
 
 
 class CrashSection(Strict):
-    """Shell lines, each run in a guest of its own with the device at /pmem, in the folder of the files."""
+    """Shell lines, each run in a guest with the device at /pmem, in the folder of the files."""
 
     sources: list[str] = []  # C files beside the manifest: each is compiled into a program of its name
     files: list[str] = []  # files and folders beside the manifest
@@ -81,8 +81,8 @@ class Programs:
     compiled: tuple[Path, ...]
     packages: Versions = ()
 
-    def job(self, lines: str, mark: int | None = None) -> Job:
-        script = f"#!/bin/bash\nset -eu\nexport PATH=/job:$PATH CRASH_MARK={mark or 0}\n{lines}\n"
+    def job(self, lines: str) -> Job:
+        script = f"#!/bin/bash\nset -eu\nexport PATH=/job:$PATH\n{lines}\n"
         return Job(script, self.files, self.executables, packages=self.packages)
 
     def symbol(self, pc: int) -> str:

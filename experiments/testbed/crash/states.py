@@ -147,20 +147,33 @@ def explore(
     A state is another one with another mark: what was fine before an acknowledgement may not be after it.
     """
     counts = Counts() if counts is None else counts
-    tracker = tracker_of(Domain.of(journal), image)
-    marks = [index for index, record in enumerate(journal.records) if record.kind == Kind.MARK]
-    asked = range(marks[0] + 1, marks[-1] + 1) if marked and marks else range(0 if marked else len(journal.records))
-    mark: int | None = None
     seen: set[tuple[int | None, bytes]] = set()
+    for point, tracker in walk(journal, image, marked):
+        counts.points += 1
+        yield from new_states(point, tracker, bounds, seen, counts)
+
+
+def walk(journal: Journal, image: Image, marked: bool = False) -> Iterator[tuple[Point, "Tracker"]]:
+    """Each ordering point, with what can survive there. If `marked`, those from the first mark to the last."""
+    tracker = tracker_of(Domain.of(journal), image)
+    mark: int | None = None
+    asked = asked_records(journal, marked)
     for index, record in enumerate(journal.records):
         if is_ordering(record):
             if index in asked:
-                point = Point(index, record.kind, mark, record.at_ps, tracker.combinations())
-                yield from _new_states(point, tracker, bounds, seen, counts)
+                yield Point(index, record.kind, mark, record.at_ps, tracker.combinations()), tracker
             tracker.passed()
         if record.kind == Kind.MARK:
             mark = record.value
         tracker.apply(index, record)
+
+
+def asked_records(journal: Journal, marked: bool) -> range:
+    """Where points are asked for."""
+    if not marked:
+        return range(len(journal.records))
+    marks = [index for index, record in enumerate(journal.records) if record.kind == Kind.MARK]
+    return range(marks[0] + 1, marks[-1] + 1) if marks else range(0)
 
 
 def is_ordering(record: Record) -> bool:
@@ -168,9 +181,10 @@ def is_ordering(record: Record) -> bool:
     return record.kind in ORDERING or (record.kind == Kind.FLUSH and record.value == CLFLUSH)
 
 
-def _new_states(
+def new_states(
     point: Point, tracker: "Tracker", bounds: Bounds, seen: set[tuple[int | None, bytes]], counts: Counts
 ) -> Iterator[State]:
+    """Those of a point that no one before it had."""
     tried, base = 0, tracker.base()
     for choice in tracker.choices(bounds, f"{bounds.seed}/{point.record}"):
         tried += 1
@@ -179,7 +193,6 @@ def _new_states(
             seen.add((point.mark, digest))
             counts.states += 1
             yield State(point, base.lines | choice.lines, choice.lost, digest)
-    counts.points += 1
     counts.points_in_part += tried < point.combinations
     counts.combinations += point.combinations
     counts.tried += tried
@@ -226,6 +239,10 @@ class Tracker(Protocol):
         ...
 
     def combinations(self) -> int: ...
+
+    def open_lines(self) -> "list[Open] | None":
+        """Every line with a choice, by device and address; None if lines are not chosen one by one."""
+        ...
 
     def choices(self, bounds: Bounds, seed: str) -> Iterator[Choice]: ...
 
@@ -386,7 +403,6 @@ class Subsets:
         return list(self._lines)
 
     def open_lines(self) -> list[Open]:
-        """Every line with a choice, by device and address."""
         return [found for place in sorted(self._lines) if (found := _open(place, self._lines[place]))]
 
     def combinations(self) -> int:
@@ -414,13 +430,14 @@ def _open(place: Place, line: _Line) -> Open | None:
 def combinations(newest: Sequence[int], sizes: Sequence[int], bounds: Bounds, seed: str) -> Iterator[tuple[int, ...]]:
     """Numbers below the sizes, one for each line; 0 is the oldest content. What loses fewest lines comes first."""
     if math.prod(sizes) > bounds.exhaustive:
-        yield from _bounded(tuple(newest), sizes, bounds, seed)
+        yield from bounded(tuple(newest), sizes, bounds, seed)
         return
     every = itertools.product(*map(range, sizes))
     yield from sorted(every, key=lambda numbers: sum(n != new for n, new in zip(numbers, newest, strict=True)))
 
 
-def _bounded(newest: tuple[int, ...], sizes: Sequence[int], bounds: Bounds, seed: str) -> Iterator[tuple[int, ...]]:
+def bounded(newest: tuple[int, ...], sizes: Sequence[int], bounds: Bounds, seed: str) -> Iterator[tuple[int, ...]]:
+    """Some of them: all newest, all oldest, one and two that differ from these, and what is drawn."""
     oldest = (0,) * len(sizes)
     yield newest
     yield oldest
@@ -472,6 +489,9 @@ class Prefixes:
     def combinations(self) -> int:
         return len(self._steps) + 1
 
+    def open_lines(self) -> None:
+        return None
+
     def choices(self, bounds: Bounds, seed: str) -> Iterator[Choice]:
         wanted = range(len(self._steps) + 1)
         if len(wanted) > bounds.exhaustive:
@@ -513,6 +533,9 @@ class Flushed:
 
     def combinations(self) -> int:
         return self._now().combinations()
+
+    def open_lines(self) -> list[Open] | None:
+        return self._now().open_lines()
 
     def choices(self, bounds: Bounds, seed: str) -> Iterator[Choice]:
         return self._now().choices(bounds, seed)

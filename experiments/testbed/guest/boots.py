@@ -15,7 +15,19 @@ from pathlib import Path
 from .. import scratch
 from ..program.job_archive import Job
 from .capacity import MEDIA_MIB_MAX, media_mib
-from .executor import JOB, RESULTS, GuestOutcome, GuestSpec, QemuExecutor, Said, machine_for, read_outcome, read_said
+from .executor import (
+    JOB,
+    RESULTS,
+    GuestOutcome,
+    GuestSpec,
+    QemuExecutor,
+    Rehearsed,
+    Said,
+    machine_for,
+    read_outcome,
+    read_said,
+    said_bytes,
+)
 from .machine import End, Machine, NotStarted
 from .qemu_line import WATCH_SOCKET
 
@@ -32,17 +44,30 @@ class Booted:
     stack: AsyncExitStack
     said: Said
     idle_since_s: float = 0.0
+    spent: bool = False  # no copy can be made of it any more
 
-    async def run(self, job: Job) -> GuestOutcome:
+    async def run(self, spec: GuestSpec) -> GuestOutcome:
         """The outcome of a copy that is handed the job. The files are those of all copies, one after the other."""
-        (self.folder / JOB).write_bytes(job.archive())
+        assert spec.job
+        (self.folder / JOB).write_bytes(spec.job.script.encode() if spec.copy_of else spec.job.archive())
+        files = self._media(spec.copy_of) if spec.copy_of else {}
         os.utime(self.folder / WATCH_SOCKET)  # `testbed top` looks for the guest that started last
-        before = read_said(self.folder)
+        before = said_bytes(self.folder)
         end = End(timed_out=True)
         with suppress(TimeoutError):
             async with asyncio.timeout(self.kind.guest.timeout_s):
-                end = await self.machine.run_job_in_copy(self.folder / JOB)
-        return read_outcome(self.said + read_said(self.folder).after(before), end)
+                end = await self.machine.run_job_in_copy(self.folder / JOB, **files)
+        self.spent = end.timed_out or bool(end.gone)
+        outcome = read_outcome(self.said + read_said(self.folder, before), end)
+        if spec.copy_of:
+            outcome.reads = files["reads"].read_bytes()
+        return outcome
+
+    def _media(self, copy: Rehearsed) -> dict[str, Path]:
+        """The files of a rehearsed guest's copy: how its media begin, and where it tells what it reads of them."""
+        media, reads = self.folder / "lines", self.folder / "reads"
+        media.write_bytes(copy.lines)
+        return {"media": media, "reads": reads}
 
 
 class Boots:
@@ -57,16 +82,15 @@ class Boots:
         """As the executor's run()."""
         if not may_be_copied(spec):
             return await executor.run(spec)
-        assert spec.job
         begun_s = time.monotonic()
         booted = self._take(spec) or await _boot(executor, spec)
         if isinstance(booted, GuestOutcome):
             return booted
-        outcome = GuestOutcome()
         try:
-            outcome = await booted.run(spec.job)
+            booted.spent = True  # if this is cancelled
+            outcome = await booted.run(spec)
         finally:
-            if outcome.outcome in ("lost", "timeout"):
+            if booted.spent:
                 await booted.stack.aclose()
             else:
                 await self._put_back(booted)
@@ -106,7 +130,8 @@ class Boots:
 def kind(spec: GuestSpec) -> GuestSpec:
     """What a guest is before it has its job: equal for runs that can share a boot."""
     packages = spec.job.packages if spec.job else ()
-    return replace(spec, job=Job("", packages=packages))
+    copy_of = replace(spec.copy_of, lines=b"") if spec.copy_of else None
+    return replace(spec, job=Job("", packages=packages), copy_of=copy_of)
 
 
 def may_be_copied(spec: GuestSpec) -> bool:
@@ -114,6 +139,8 @@ def may_be_copied(spec: GuestSpec) -> bool:
 
     A copy's media are memory of its process. Large ones are files, whose pages the kernel can write back.
     """
+    if spec.copy_of:
+        return True
     alone = GuestSpec(spec.guest, spec.job, layout=spec.layout)
     return spec.job is not None and spec == alone and media_mib(spec.guest) <= MEDIA_MIB_MAX
 
@@ -131,6 +158,9 @@ async def _boot(executor: QemuExecutor, spec: GuestSpec) -> Booted | GuestOutcom
                         machine_for(executor.images, spec, folder, folder / RESULTS, copied=True)
                     )
                     end = await machine.boot()
+                    if not end and spec.copy_of:
+                        (folder / JOB).write_bytes(spec.copy_of.rehearsal.archive())
+                        end = await machine.rehearse(folder / JOB)
                 except NotStarted as error:
                     end = End(gone=str(error))
         said = read_said(folder)

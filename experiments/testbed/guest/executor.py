@@ -38,6 +38,19 @@ Report = Callable[[bytes], None]
 
 
 @dataclass(frozen=True)
+class Rehearsed:
+    """What a guest is a copy of, and how it differs.
+
+    One boots and runs the job `rehearsal` until that asks for a job by itself. A copy of it is handed the script of
+    the run's job, and that alone. Its media are those in the media folder, which nothing changes, but for `lines`: of
+    each the number of the device and the DPA, little-endian, then its 64 bytes. Which lines it reads is in the outcome.
+    """
+
+    rehearsal: Job
+    lines: bytes = b""
+
+
+@dataclass(frozen=True)
 class GuestSpec:
     """One guest to run. With a `media_folder`, the device's content is found there and stays there.
 
@@ -55,6 +68,7 @@ class GuestSpec:
     layout: Layout = ONE_DEVICE
     helper_thread: bool = False
     journal: Path | None = None
+    copy_of: Rehearsed | None = None
 
 
 @dataclass
@@ -74,6 +88,7 @@ class GuestOutcome:
     console: str = ""
     qemu: str = ""  # what QEMU itself said
     host_seconds: float = 0.0
+    reads: bytes = b""  # of a rehearsed guest: device and DPA of each line that it read, in the order of first loads
 
 
 class GuestExecutor(Protocol):
@@ -90,6 +105,7 @@ class QemuExecutor:
 
     async def run(self, spec: GuestSpec, report: Report | None = None) -> GuestOutcome:
         """As the interface says; `report` is given what the guest reports, in pieces, the moment it does."""
+        assert not spec.copy_of, "boots.SharedBoots makes copies"
         with media_lock.held(spec.media_folder), scratch.folder("guest") as folder:
             begun_s = time.monotonic()
             end = End(timed_out=True)
@@ -218,19 +234,27 @@ class Said:
     results: bytes = b""
     log: bytes = b""
 
-    def after(self, before: "Said") -> "Said":
-        """What came after that."""
-        pairs = zip(astuple(self), astuple(before), strict=True)
-        return Said(*(text[len(old) :] for text, old in pairs))
-
     def __add__(self, more: "Said") -> "Said":
         return Said(*map(operator.add, astuple(self), astuple(more)))
 
 
-def read_said(folder: Path) -> Said:
-    """What there is of it in a guest's folder."""
+def said_bytes(folder: Path) -> tuple[int, ...]:
+    """How much there is of it in a guest's folder."""
     paths = [folder / name for name in (CONSOLE, RESULTS, LOG)]
-    return Said(*(path.read_bytes() if path.exists() else b"" for path in paths))
+    return tuple(path.stat().st_size if path.exists() else 0 for path in paths)
+
+
+def read_said(folder: Path, after: tuple[int, ...] = (0, 0, 0)) -> Said:
+    """What there is of it in a guest's folder, after so many bytes of each."""
+    return Said(*(_read_from(folder / name, at) for name, at in zip((CONSOLE, RESULTS, LOG), after, strict=True)))
+
+
+def _read_from(path: Path, at: int) -> bytes:
+    if not path.exists():
+        return b""
+    with path.open("rb") as file:
+        file.seek(at)
+        return file.read()
 
 
 def read_outcome(said: Said, end: End) -> GuestOutcome:

@@ -68,6 +68,19 @@ class Machine:
         except (QMPError, EOFError):
             return await self._gone()
 
+    async def rehearse(self, job: Path) -> End | None:
+        """Hand the booted guest a job that asks for another one, and wait for that. How it ended if it never does."""
+        try:
+            await self._qmp.execute("cxl-ssd-job-run", {"file": str(job)})
+            event = await self._event(ASKS, *ENDS)
+            if event is None:
+                return await self._gone()
+            return None if event["event"] == ASKS else await self._ended(event, timed=True)
+        except ExecuteError as error:
+            raise RunFailed(f"QEMU does not take the job: {error}") from error
+        except (QMPError, EOFError):
+            return await self._gone()
+
     async def run_job(self, job: Path) -> End:
         """Hand the booted guest its job and follow it to its end; then quit."""
         try:
@@ -78,12 +91,15 @@ class Machine:
         except (QMPError, EOFError):
             return await self._gone()
 
-    async def run_job_in_copy(self, job: Path) -> End:
-        """As run_job(), in a copy of the machine: this one is as it was afterwards."""
+    async def run_job_in_copy(self, job: Path, **files: Path) -> End:
+        """As run_job(), in a copy of the machine: this one is as it was afterwards.
+
+        A copy has ended, too, when it asks for another job. `files` are those of the command: `media`, `reads`.
+        """
         try:
-            begun = event = await self._copy(job)
+            begun = event = await self._copy({"file": job, **files})
             if begun and begun["event"] == COPY_BEGUN:
-                event = await self._event(COPY_ENDED, *ENDS)
+                event = await self._event(COPY_ENDED, ASKS, *ENDS)
             if begun is None or event is None:
                 return await self._gone()
             if event["event"] == COPY_ENDED:
@@ -97,12 +113,13 @@ class Machine:
         except (QMPError, EOFError):
             return await self._gone()
 
-    async def _copy(self, job: Path) -> Message | None:
+    async def _copy(self, files: dict[str, Path]) -> Message | None:
         """The event by which a copy begins, or ends before it could; None if QEMU is gone.
 
         A copy has no answer to the command but its event; an error is one.
         """
-        command = asyncio.create_task(self._qmp.execute("cxl-ssd-job-run-in-copy", {"file": str(job)}))
+        arguments: dict[str, object] = {name: str(path) for name, path in files.items()}
+        command = asyncio.create_task(self._qmp.execute("cxl-ssd-job-run-in-copy", arguments))
         begun = asyncio.create_task(self._event(COPY_BEGUN, COPY_ENDED))
         try:
             await asyncio.wait({command, begun}, return_when=asyncio.FIRST_COMPLETED)

@@ -7,6 +7,7 @@
 #include "qemu/osdep.h"
 #include "cpu.h"
 #include "exec/cputlb.h"
+#include "exec/ram_addr.h"
 #include "exec/tb-flush.h"
 #include "tcg/tcg.h"
 #include "tcg/tcg-ldst.h"
@@ -14,6 +15,7 @@
 
 TimedMemMode timed_mem_mode;
 TimedMemDoorbell *timed_mem_doorbell;
+TimedMemReads *timed_mem_reads;
 MemSys *timed_mem_model;
 TimedMemVCPU timed_mem_vcpus[VCPU_CLOCKS_MAX];
 
@@ -138,6 +140,10 @@ void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
          line += MEMSYS_LINE_BYTES) {
         access_line(vcpu, cpu, line, type == MMU_DATA_STORE, ra);
     }
+    if (unlikely(timed_mem_reads) &&
+        mem_memory_window(&timed_mem_model->memory, paddr)) {
+        timed_mem_reads(paddr, size, type == MMU_DATA_STORE);
+    }
     if (type == MMU_DATA_STORE) {
         timed_mem_tell_access(cpu, MEM_JOURNAL_STORE, 0, paddr, size, ra);
         vcpu->lines.last_paddr = paddr;
@@ -236,7 +242,7 @@ TIMED_STORE(stl, uint32_t, 4, stl_he_p)
 TIMED_STORE(stq, uint64_t, 8, stq_he_p)
 TIMED_STORE(st16, Int128, 16, st16_he_p)
 
-void *const timed_mem_ld_helpers[MO_SIZE + 1] = {
+static void *const ld_helpers[MO_SIZE + 1] = {
     [MO_8] = timed_ldub,
     [MO_16] = timed_lduw,
     [MO_32] = timed_ldul,
@@ -252,7 +258,23 @@ static void *const st_helpers[MO_SIZE + 1] = {
     [MO_128] = timed_st16,
 };
 
+void *const *timed_mem_ld_helpers = ld_helpers;
 void *const *timed_mem_st_helpers = st_helpers;
+
+/* Loads take the general path, which tells of them. */
+void timed_mem_set_reads(TimedMemReads *reads)
+{
+    assert(!timed_mem_lines_in_use);
+    timed_mem_reads = reads;
+    timed_mem_ld_helpers = NULL;
+}
+
+bool timed_mem_has_code(MemoryRegion *ram)
+{
+    return !cpu_physical_memory_all_dirty(memory_region_get_ram_addr(ram),
+                                          memory_region_size(ram),
+                                          DIRTY_MEMORY_CODE);
+}
 
 void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size, uintptr_t ra)
 {

@@ -10,12 +10,14 @@
  */
 
 #include "qemu/osdep.h"
+#include "qemu/error-report.h"
 #include "cxl-ssd-internal.h"
 #include "exec/cpu-common.h"
 #include "hw/mem/cpu-timing.h"
 #include "mem-trace.h"
 #include "hw/nvram/fw_cfg.h"
 #include "persist-journal.h"
+#include "persist-reads.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-cxl-ssd.h"
 #include "qapi/qapi-events-cxl-ssd.h"
@@ -115,26 +117,77 @@ static void reseed_work(CPUState *cpu, run_on_cpu_data unused)
     qemu_guest_random_reseed_thread(cpu->random_seed);
 }
 
-static void job_begin(char *content, gsize size_bytes)
+/*
+ * What the job begins with
+ */
+
+/* A line of a device, as a file of media has it: little-endian. */
+typedef struct MediaLine {
+    uint64_t device;
+    uint64_t dpa;
+    uint8_t bytes[MEMSYS_LINE_BYTES];
+} MediaLine;
+
+static bool media_line_fits(const MediaLine *line)
 {
-    g_free(fw_cfg_modify_file(fw_cfg_find(), JOB_FILE, content, size_bytes));
-    run_on_cpu(first_cpu, reseed_work, RUN_ON_CPU_NULL);
-    vm_start();
+    uint64_t device = le64_to_cpu(line->device), dpa = le64_to_cpu(line->dpa);
+    CXLSSDState *s = device < cxl_ssd_count ? cxl_ssds[device] : NULL;
+
+    return s && !(dpa % MEMSYS_LINE_BYTES) &&
+           dpa >= s->config.volatile_bytes && dpa < s->config.capacity_bytes &&
+           !cxl_ssd_interleaved(s, dpa);
 }
 
-void qmp_cxl_ssd_job_run(const char *file, Error **errp)
+/* The lines in @file; NULL if it has something else. */
+static MediaLine *media_read(const char *file, gsize *count, Error **errp)
 {
-    gsize size_bytes;
-    char *content = job_read(file, &size_bytes, errp);
+    g_autoptr(GError) fault = NULL;
+    g_autofree char *content = NULL;
+    MediaLine *lines;
 
-    if (content) {
-        job_begin(content, size_bytes);
+    if (!g_file_get_contents(file, &content, count, &fault)) {
+        error_setg(errp, "%s", fault->message);
+        return NULL;
     }
+    lines = (MediaLine *)content;
+    if (*count % sizeof(MediaLine)) {
+        error_setg(errp, "%s: it ends within a line", file);
+        return NULL;
+    }
+    *count /= sizeof(MediaLine);
+    for (gsize i = 0; i < *count; i++) {
+        if (!media_line_fits(&lines[i])) {
+            error_setg(errp, "%s: line %zu is of no device's own persistent "
+                       "memory", file, i);
+            return NULL;
+        }
+    }
+    return (MediaLine *)g_steal_pointer(&content);
 }
 
 /*
- * Copies
+ * The media are as their files again, but for these lines. Of a private mapping
+ * the kernel then drops what was written to it.
  */
+static void media_begin(const MediaLine *lines, gsize count)
+{
+    for (unsigned i = 0; i < cxl_ssd_count; i++) {
+        const MemDeviceConfig *config = &cxl_ssds[i]->config;
+        uint64_t bytes = config->capacity_bytes - config->volatile_bytes;
+
+        if (bytes && madvise(cxl_ssd_backing(cxl_ssds[i],
+                                             config->volatile_bytes),
+                             bytes, MADV_DONTNEED)) {
+            error_report("the media cannot begin anew: %s", strerror(errno));
+            exit(EXIT_FAILURE);
+        }
+    }
+    for (gsize i = 0; i < count; i++) {
+        memcpy(cxl_ssd_backing(cxl_ssds[le64_to_cpu(lines[i].device)],
+                               le64_to_cpu(lines[i].dpa)),
+               lines[i].bytes, MEMSYS_LINE_BYTES);
+    }
+}
 
 static int find_shared(RAMBlock *block, void *shared)
 {
@@ -144,6 +197,77 @@ static int find_shared(RAMBlock *block, void *shared)
     *(RAMBlock **)shared = block;
     return 1;
 }
+
+typedef struct JobBegin {
+    MediaLine *lines;           /* NULL: the media stay as they are */
+    gsize line_count;
+    FILE *reads;                /* NULL: nobody asks what is read */
+} JobBegin;
+
+static bool job_begin_read(JobBegin *begin, const char *media,
+                           const char *reads, Error **errp)
+{
+    RAMBlock *shared = NULL;
+
+    if (media) {
+        if (qemu_ram_foreach_block(find_shared, &shared)) {
+            error_setg(errp, "media begin as their files only where they are "
+                       "no shared memory (%s)", qemu_ram_get_idstr(shared));
+            return false;
+        }
+        begin->lines = media_read(media, &begin->line_count, errp);
+        if (!begin->lines) {
+            return false;
+        }
+    }
+    if (reads) {
+        begin->reads = fopen(reads, "wb");
+        if (!begin->reads) {
+            error_setg_errno(errp, errno, "%s", reads);
+            g_free(begin->lines);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void job_begin_drop(JobBegin *begin)
+{
+    g_free(begin->lines);
+    if (begin->reads) {
+        fclose(begin->reads);
+    }
+}
+
+static void job_begin(JobBegin *begin, char *content, gsize size_bytes)
+{
+    if (begin->lines) {
+        media_begin(begin->lines, begin->line_count);
+        g_free(begin->lines);
+    }
+    if (begin->reads) {
+        persist_reads_begin(begin->reads);
+    }
+    g_free(fw_cfg_modify_file(fw_cfg_find(), JOB_FILE, content, size_bytes));
+    run_on_cpu(first_cpu, reseed_work, RUN_ON_CPU_NULL);
+    vm_start();
+}
+
+void qmp_cxl_ssd_job_run(const char *file, const char *media,
+                         const char *reads, Error **errp)
+{
+    gsize size_bytes;
+    g_autofree char *content = job_read(file, &size_bytes, errp);
+    JobBegin begin = {};
+
+    if (content && job_begin_read(&begin, media, reads, errp)) {
+        job_begin(&begin, g_steal_pointer(&content), size_bytes);
+    }
+}
+
+/*
+ * Copies
+ */
 
 static bool may_copy(Error **errp)
 {
@@ -196,24 +320,29 @@ static pid_t fork_self(void)
  * The copy answers on this process's monitors, and writes to its files, until
  * it ends; this process does nothing meanwhile but wait for that.
  */
-void qmp_cxl_ssd_job_run_in_copy(const char *file, Error **errp)
+void qmp_cxl_ssd_job_run_in_copy(const char *file, const char *media,
+                                 const char *reads, Error **errp)
 {
     gsize size_bytes;
     g_autofree char *content = job_read(file, &size_bytes, errp);
+    JobBegin begin = {};
     pid_t child;
 
-    if (!content || !may_copy(errp)) {
+    if (!content || !may_copy(errp) ||
+        !job_begin_read(&begin, media, reads, errp)) {
         return;
     }
     child = fork_self();
     if (child < 0) {
         error_setg_errno(errp, errno, "the guest cannot be copied");
+        job_begin_drop(&begin);
     } else if (child) {
+        job_begin_drop(&begin);
         RETRY_ON_EINTR(waitpid(child, NULL, 0));
         qapi_event_send_cxl_ssd_copy_ended(child);
     } else {
         cpus_restart_after_fork();
         qapi_event_send_cxl_ssd_copy_begun(getpid());
-        job_begin(g_steal_pointer(&content), size_bytes);
+        job_begin(&begin, g_steal_pointer(&content), size_bytes);
     }
 }

@@ -36,12 +36,14 @@ void qmp_cxl_ssd_job_await(Error **errp)
     error_setg(errp, "this emulator has no cxl-ssd");
 }
 
-void qmp_cxl_ssd_job_run(const char *file, Error **errp)
+void qmp_cxl_ssd_job_run(const char *file, const char *media,
+                         const char *reads, Error **errp)
 {
     error_setg(errp, "this emulator has no cxl-ssd");
 }
 
-void qmp_cxl_ssd_job_run_in_copy(const char *file, Error **errp)
+void qmp_cxl_ssd_job_run_in_copy(const char *file, const char *media,
+                                 const char *reads, Error **errp)
 {
     error_setg(errp, "this emulator has no cxl-ssd");
 }

@@ -98,6 +98,21 @@ extern TimedMemJournal *timed_mem_journal; /* NULL: there is none */
 /* There is one, before the first region of interest and for good. */
 void timed_mem_set_journal(TimedMemJournal *journal);
 
+/*
+ * Told of what the guest's loads and stores do to the devices' bytes, as far
+ * as it matters to which of them the guest has read: each byte's first load is
+ * told of, and so are stores, but not all of them. What it does reaches no
+ * result. An access may be told of twice.
+ */
+typedef void TimedMemReads(hwaddr paddr, int size, bool store);
+extern TimedMemReads *timed_mem_reads; /* NULL: nobody listens */
+
+/* Somebody does, from now on; not in a region of interest. */
+void timed_mem_set_reads(TimedMemReads *reads);
+
+/* Whether there is translated code of this RAM. */
+bool timed_mem_has_code(MemoryRegion *ram);
+
 /* Of the instruction whose code is at @ra; 0: not in translated code. */
 vaddr timed_mem_guest_pc(CPUState *cpu, uintptr_t ra);
 /* Instructions, up to the end of the block: one of them is at a guest's PC. */
@@ -139,7 +154,7 @@ void timed_mem_remember_line(CPUState *cpu, int mmu_idx, vaddr addr, int size,
  * What translated code calls in an ROI in place of helper_ld*_mmu() and
  * helper_st*_mmu() of tcg/tcg-ldst.h, by MO_SIZE.
  */
-extern void *const timed_mem_ld_helpers[];
+extern void *const *timed_mem_ld_helpers; /* NULL: those of tcg-ldst.h */
 extern void *const *timed_mem_st_helpers;
 
 /* A translation changed: forget all lines, or those of one page. */

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The guests of a crash test: one that prepares, one that is recorded, and copies of one that judge a state each.
+
+The guest that is copied boots without a region, so that a copy's media can be put in place first. It makes the region,
+mounts and gives both back once before: then a copy finds most code translated, which is most of its time otherwise.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, Rehearsed
+from ..guest.qemu_line import Layout
+from ..manifest.manifest import GuestConfig
+from ..program.job_archive import Job
+from .plan import Plan, Programs
+from .states import Place
+
+WITHOUT_REGION = Layout(kernel="testbed.nopmem")
+
+# Region, namespace and mount are made by init's own functions, and a guest that cannot make them says so in its words.
+# What asks for a job beyond the first has ended: the host takes the next copy. A process costs as much as a mount, so
+# those that have nothing to do are left out; no state is given a new file system.
+REHEARSAL = r"""#!/bin/bash
+exec >/dev/console 2>&1
+eval "$(sed -n '/^results=/p; /^say() /,/^stty /{/^stty /d;p}' /init)"
+power_off() { take-job; }
+make_file_system() { :; }
+mkfifo /run/testbed/never
+exec {never}<>/run/testbed/never
+sleep() { read -rt "$1" -u "$never" || :; }
+
+rehearse() {
+    # Memory of a NUMA node is not given back.
+    if (($(<"/sys/bus/cxl/devices/mem0/ram/size") > 0)); then return; fi
+    set_up_pmem || return
+    (cd /job; CRASH_MARK=0; . ./judge)
+    umount "$TESTBED_PMEM"
+    ndctl disable-region region0
+    cxl disable-region region0
+    cxl destroy-region -f region0
+    modprobe() { :; }
+    mkdir() { :; }
+}
+
+judge() { # CRASH_MARK
+    export CRASH_MARK=$1
+    set_up_pmem || give_up "setting up the CXL region, its namespace or its file system failed: see the console log"
+    cd /job
+    (. ./judge) </dev/null >/run/testbed/stdout 2>/run/testbed/stderr
+    tell $?
+    power_off
+}
+
+tell() { # EXIT STATUS
+    if [[ -s /run/testbed/stdout || -s /run/testbed/stderr || -s $TESTBED_RESULT ]]; then
+        report "$1"
+    else
+        say "{\"type\":\"exit\",\"status\":$1}"
+    fi
+}
+
+modprobe -a cxl_acpi cxl_pci cxl_mem
+await /sys/bus/cxl/devices/mem0/ram/size && rehearse
+eval "$(take-job)"
+"""
+
+
+@dataclass(frozen=True)
+class Guests:
+    """What they are, and what they run."""
+
+    plan: Plan
+    guest: GuestConfig
+    programs: Programs
+    executor: GuestExecutor
+    folder: Path  # for what they leave
+
+    async def run(self, lines: str, media: Path, record: Path | None = None) -> GuestOutcome:
+        """A guest of its own, whose devices are kept in the folder."""
+        job = self.programs.job(lines)
+        return await self.executor.run(GuestSpec(self.guest, job, media_folder=media, journal=record))
+
+    async def judge(self, begin: Path, lines: Mapping[Place, bytes], mark: int | None) -> GuestOutcome:
+        """Recovery, check and dump in a copy, on the media in the folder but for these lines."""
+        job = self.programs.job(self.plan.judging())
+        rehearsal = replace(job, script=REHEARSAL, executables={**job.executables, "judge": job.script.encode()})
+        copied = Job(f"judge {mark or 0}", packages=job.packages)
+        copy = Rehearsed(rehearsal, media_lines(lines))
+        return await self.executor.run(
+            GuestSpec(self.guest, copied, media_folder=begin, layout=WITHOUT_REGION, copy_of=copy)
+        )
+
+
+def media_lines(lines: Mapping[Place, bytes]) -> bytes:
+    """As a copy is given them: docs/qemu.md."""
+    return b"".join(
+        place.device.to_bytes(8, "little") + place.dpa.to_bytes(8, "little") + content
+        for place, content in sorted(lines.items())
+    )
