@@ -28,3 +28,8 @@ def content_of(spec: GuestSpec) -> bytes:
         assert device == 0
         content[dpa : dpa + 64] = line
     return bytes(content)
+
+
+def reads_of(*lines: int) -> bytes:
+    """As a copy tells which it has read."""
+    return b"".join(struct.pack("<QQ", 0, dpa) for dpa in lines)

@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from crash_rig import content_of, mark_of, script_of
+from crash_rig import content_of, mark_of, reads_of, script_of
 from journal_writer import JournalText
 
 from conftest import MockExecutor
@@ -80,9 +81,14 @@ class Played:
             return GuestOutcome("ok", 0, console="booted")
         assert "the recovery\nthe check" in script
         content, acknowledged = content_of(spec), mark_of(spec) == 1
-        sound = content[RECORD] >= content[FLAG] and (content[FLAG] or not acknowledged)
+        sound = content[RECORD] > 0 if content[FLAG] else not acknowledged
+        outcome = "ok" if sound else "failed"
         return GuestOutcome(
-            "ok" if sound else "failed", int(not sound), console="booted", stderr=b"so\nit is not there\n"
+            outcome,
+            int(not sound),
+            console="booted",
+            stderr=b"so\nit is not there\n",
+            reads=reads_of(FLAG, *([RECORD] if content[FLAG] else [])),
         )
 
 
@@ -98,14 +104,14 @@ Run = Callable[..., Report]
 
 @pytest.fixture
 def run(origin: Path, quick_guest: GuestConfig) -> Run:
-    def run(played: Played, jobs: int = 1, plan: plans.Plan | None = None) -> Report:
+    def run(played: Played, jobs: int = 1, plan: plans.Plan | None = None, **more: Any) -> Report:
         executor = MockExecutor(played, delay_s=0.001)
         programs = Programs({}, {}, ())
-        campaign = Campaign(plan or plans.load(origin), origin, quick_guest, programs, executor, jobs)
+        campaign = Campaign(plan or plans.load(origin), origin, quick_guest, programs, executor, jobs, **more)
         told: list[tuple[int, int, int]] = []
         report = drive(campaign.run(lambda *counts: told.append(counts)))
-        assert told[-1] == (report.counts.states, report.counts.states, len(report.violations))
-        assert executor.most_at_once == min(jobs, report.counts.states)
+        assert told[-1] == (report.counts.points, report.counts.points, len(report.violations))
+        assert executor.most_at_once <= jobs
         return report
 
     return run
@@ -113,7 +119,7 @@ def run(origin: Path, quick_guest: GuestConfig) -> Run:
 
 def test_a_sound_program_has_no_violation(run: Run) -> None:
     report = run(Played(SOUND))
-    assert (report.counts.states, report.counts.points, report.violations) == (4, 4, [])
+    assert (report.counts.states, report.counts.points, report.violations) == (3, 4, [])
 
 
 @pytest.mark.parametrize("records", [NO_FLUSH, NO_FENCE], ids=["no flush", "no fence"])
@@ -132,11 +138,73 @@ def test_the_report_is_the_same_however_many_guests_run_at_a_time(run: Run) -> N
     assert run(Played(NO_FLUSH)).as_data() == run(Played(NO_FLUSH), jobs=3).as_data()
 
 
+@pytest.mark.parametrize("records", [SOUND, NO_FLUSH, NO_FENCE], ids=["sound", "no flush", "no fence"])
+def test_lazy_choice_finds_what_judging_every_state_finds(run: Run, records: list[Record]) -> None:
+    """The least violations, with fewer guests; every other one loses more than one of these."""
+    lazy, every = run(Played(records)), run(Played(records), every=True)
+    assert lazy.counts.states <= every.counts.states
+    assert (lazy.counts.combinations, lazy.counts.tried) == (every.counts.combinations, every.counts.tried)
+    least = [(violation.mark, set(violation.lost)) for violation in lazy.violations]
+    for violation in every.violations:
+        assert any(mark == violation.mark and lost <= set(violation.lost) for mark, lost in least)
+    names = {violation.state for violation in every.violations}
+    assert {violation.state for violation in lazy.violations} <= names
+
+
+def test_a_test_goes_on_from_the_verdicts_that_were_kept(run: Run, tmp_path: Path) -> None:
+    """Of a run that ended after each state; with the same report, and no state judged twice."""
+    judged = 0
+
+    class Ending(Played):
+        def __call__(self, spec: GuestSpec) -> GuestOutcome:
+            nonlocal judged
+            judged += spec.copy_of is not None
+            if spec.copy_of and judged == stop:
+                raise KeyboardInterrupt
+            return super().__call__(spec)
+
+    keep, whole, stop = (tmp_path / "results", {"machine": 1}), run(Played(NO_FLUSH)), 0
+    for stop in (2, 3, 4):
+        judged = 0
+        with pytest.raises(KeyboardInterrupt):
+            run(Ending(NO_FLUSH), keep=keep)
+        stop = judged = 0
+    stop = 0
+    assert run(Ending(NO_FLUSH), keep=keep, jobs=2).as_data() == whole.as_data()
+    (kept,) = (tmp_path / "results" / "ring").glob("crash-*.verdicts")
+    lines = kept.read_bytes().splitlines(keepends=True)
+    assert len(lines) == whole.counts.states
+    judged = 0
+    assert run(Ending(NO_FLUSH), keep=keep).as_data() == whole.as_data()
+    assert judged == 1, "what the whole run leaves"
+    kept.write_bytes(b"".join(lines)[:-9])  # cut short as by a power cut
+    assert run(Ending(NO_FLUSH), keep=keep).as_data() == whole.as_data()
+    assert run(Ending(NO_FLUSH), keep=(keep[0], {"machine": 2})).as_data() == whole.as_data()
+    assert len(list(kept.parent.iterdir())) == 2
+    kept.write_bytes(lines[0].replace(b"1", b"2") + b"".join(lines[1:]))
+    with pytest.raises(TestbedError, match=r"line 1 is damaged; remove the file"):
+        run(Ending(NO_FLUSH), keep=keep)
+
+
+def test_code_on_the_device_is_refused(run: Run) -> None:
+    class Executing(Played):
+        def __call__(self, spec: GuestSpec) -> GuestOutcome:
+            outcome = super().__call__(spec)
+            return replace(outcome, reads=outcome.reads + b"\xff" * 8 + bytes(8)) if spec.copy_of else outcome
+
+    with pytest.raises(TestbedError, match="executes a program from the device"):
+        run(Executing(SOUND))
+
+
 def test_a_panic_in_recovery_is_a_violation(run: Run) -> None:
     class Panicking(Played):
         def __call__(self, spec: GuestSpec) -> GuestOutcome:
             outcome = super().__call__(spec)
-            return GuestOutcome("panic", console="Kernel panic: of it") if outcome.outcome == "failed" else outcome
+            return (
+                replace(outcome, outcome="panic", exit_status=None, stderr=b"", console="Kernel panic: of it")
+                if outcome.outcome == "failed"
+                else outcome
+            )
 
     assert {(v.outcome, v.said) for v in run(Panicking(NO_FLUSH)).violations} == {("panic", "Kernel panic: of it")}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from crash_rig import content_of, script_of
+from crash_rig import content_of, reads_of, script_of
 from journal_writer import JournalText
 
 from conftest import MockExecutor
@@ -79,7 +79,8 @@ class Played:
         if "the dump" not in script:
             return GuestOutcome("ok", 0, console="booted")
         content = content_of(spec)
-        return GuestOutcome("ok", 0, console="booted", stdout=b"it is %c\nvalid: %c\n" % (content[0], content[64]))
+        printed = b"it is %c\nvalid: %c\n" % (content[0], content[64])
+        return GuestOutcome("ok", 0, console="booted", stdout=printed, reads=reads_of(0, 64))
 
 
 def judged(tmp_path: Path, guest: GuestConfig, played: Played, rule: str) -> Report:

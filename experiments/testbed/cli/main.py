@@ -261,6 +261,9 @@ def exec_(
 def crash(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="the manifest of a crash test: docs/crash.md")],
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="guests at a time; no result depends on it")] = 1,
+    every: Annotated[
+        bool, typer.Option("--every", help="judge each state, also where recovery reads the same")
+    ] = False,
     state: Annotated[str | None, typer.Option(metavar="ID", help="judge only this state, and say all of it")] = None,
     shell: Annotated[bool, typer.Option("--shell", help="open a guest on the --state, before any recovery")] = False,
     html: Annotated[Path | None, typer.Option(metavar="PATH", help="also write the report as a page to PATH")] = None,
@@ -269,7 +272,8 @@ def crash(
     """Make every state that a power cut can leave of a program's data, and check each.
 
     The program runs once and is recorded. A line of the device that is not sure to be durable may have any of its
-    versions: each choice is a state, on which recovery and check run in a guest. Fails (status 1) if one of them does.
+    versions: each choice is a state, on which recovery and check run in a copy of one guest. States that these cannot
+    tell apart are judged once. Verdicts are kept: an interrupted test goes on. Fails (status 1) if one of them is bad.
 
     Examples:
 
@@ -288,7 +292,8 @@ def crash(
     with scratch.folder("programs") as folder:
         programs = crash_plan.programs(plan, file, folder)
         session = open_session()
-        campaign = Campaign(plan, file, guest, programs, session.executor, jobs)
+        keep = (results_root(), results_module.machine_identity(guest, session.keys))
+        campaign = Campaign(plan, file, guest, programs, session.executor, jobs, every, keep)
         if state:
             at_shell = partial(run_shell, session.images, guest) if shell else None
             detail = presentation.show_state(campaign, state, at_shell)

@@ -108,16 +108,14 @@ def show_calibration(session: Session, devices: Sequence[str], quick: bool) -> l
 
 
 def run_campaign(campaign: Campaign) -> Report:
-    """With a bar on a terminal, and a line for each tenth of the states elsewhere."""
+    """With a bar on a terminal, and a line for each tenth of the points elsewhere."""
     with Progress(console=progress_console, disable=not progress_console.is_terminal) as bar:
         task = bar.add_task(campaign.plan.name, total=None)
 
-        def show(judged: int, states: int, violations: int) -> None:
-            bar.update(
-                task, total=states, completed=judged, description=f"{campaign.plan.name}: {violations} violations"
-            )
-            if not progress_console.is_terminal and judged * 10 // states > (judged - 1) * 10 // states:
-                progress_console.print(f"{judged} of {states} states, {violations} violations", soft_wrap=True)
+        def show(done: int, points: int, violations: int) -> None:
+            bar.update(task, total=points, completed=done, description=f"{campaign.plan.name}: {violations} violations")
+            if not progress_console.is_terminal and done * 10 // points > (done - 1) * 10 // points:
+                progress_console.print(f"{done} of {points} points, {violations} violations", soft_wrap=True)
 
         return drive(campaign.run(show))
 

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Records a workload, makes each state that a power cut can leave of it, and has recovery and check judge them."""
 
-import asyncio
 import itertools
 import mmap
+import struct
 import subprocess
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from .. import scratch
 from ..errors import RunFailed, TestbedError
@@ -16,28 +17,30 @@ from ..guest import boots
 from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecutor, device_file
 from ..manifest.manifest import GuestConfig
 from . import journal, oracle, symbols
-from .guests import Guests
-from .journal import LINE_BYTES, Journal
+from .guests import REHEARSAL, Guests
+from .journal import LINE_BYTES, Journal, Kind
+from .judging import Finding, Judging, Progress
+from .kept import Kept, Verdict, file_for, image_hash
+from .known import Lines, Read, digest
 from .oracle import References
 from .plan import Plan, Programs
 from .report import Detail, Report, Violation, operations, state_id
-from .states import Counts, Place, State, explore, media_image, volatile_bytes
+from .states import Image, Place, State, asked_records, explore, media_image, place_of, volatile_bytes
 
 SAID_MAX = 200  # characters of what a check said
 COMPARED_BYTES = 2**20  # of media, at a time
-
-Progress = Callable[[int, int, int], None]  # states judged, of how many, violations
+STORES = (Kind.STORE, Kind.NT_STORE)
+CODE = 2**64 - 1  # in place of a device, in what a copy has read: it has executed what is on one
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A workload that was recorded: where it began, and all that a power cut can leave of it."""
+    """A workload that was recorded: where it began, and what judges what a power cut can leave of it."""
 
     guests: Guests
     run: Journal
     begin: Path  # the media
-    states: list[State]
-    counts: Counts
+    image: Image  # of these
     references: References | None  # of an oracle that compares
 
 
@@ -58,36 +61,47 @@ class Campaign:
     programs: Programs
     executor: GuestExecutor
     jobs: int = 1
+    every: bool = False  # each state by itself, also where recovery reads the same
+    keep: tuple[Path, Mapping[str, Any]] | None = None  # verdicts in this results folder, and of which machine they are
 
     async def run(self, progress: Progress = lambda *_: None) -> Report:
         """All of it; TestbedError if the manifest's commands cannot tell anything."""
-        async with self._guests() as guests:
-            recorded = await self._record(guests)
-            violations = await self._judge_all(recorded, progress)
-            named = await self._named(violations)
-            rows = operations(recorded.run, recorded.states, named, self.plan.crash.operations)
-            return Report(recorded.counts, named, rows)
+        async with self.guests() as guests:
+            recorded = await self.record(guests)
+            judging = self.judging(recorded)
+            findings = await judging.findings(progress)
+            named = await self._named([self._violation(recorded, found) for found in findings if found.violates()])
+            rows = operations(recorded.run, [found.state for found in findings], named, self.plan.crash.operations)
+            return Report(judging.counts, named, rows)
 
     async def one(self, wanted: str, use: Callable[[Found, Path], None]) -> None:
         """The state of this name, judged again; its media, as the power cut left them, are there while it is used."""
-        async with self._guests() as guests:
-            recorded = await self._record(guests)
-            found = [state for state in recorded.states if state_id(state).startswith(wanted)]
-            if len(found) != 1:
-                raise TestbedError(
-                    f"{self.origin}: {len(found)} states are named {wanted}; the report of a whole test names them"
-                )
-            state = found[0]
+        async with self.guests() as guests:
+            recorded = await self.record(guests)
+            state = await self._state(recorded, wanted)
             outcome = await guests.judge(recorded.begin, state.lines, state.point.mark)
             home = guests.folder / "state"
             write_state(recorded.run, state, recorded.begin, home)
             pcs = {place: [recorded.run.records[index].pc for index in lost] for place, lost in state.lost.items()}
             names = await self._names(set(itertools.chain(*pcs.values())))
             lost = {place: tuple(dict.fromkeys(names[pc] for pc in lost)) for place, lost in pcs.items()}
-            use(Found(state_id(state), lost, self._detail(recorded, state, outcome)), home)
+            use(Found(state_id(state), lost, self._detail(recorded, state.point.mark, outcome)), home)
+
+    async def _state(self, recorded: Recorded, wanted: str) -> State:
+        """That of the name, from what is chosen without asking what recovery reads; else all are judged for it."""
+        states: Iterable[State] = explore(recorded.run, recorded.image, self.plan.bounds(), marked=True)
+        found = [state for state in states if state_id(state).startswith(wanted)]
+        if not found:
+            findings = await self.judging(recorded).findings(lambda *_: None)
+            found = [finding.state for finding in findings if state_id(finding.state).startswith(wanted)]
+        if len(found) != 1:
+            raise TestbedError(
+                f"{self.origin}: {len(found)} states are named {wanted}; the report of a whole test names them"
+            )
+        return found[0]
 
     @asynccontextmanager
-    async def _guests(self) -> AsyncIterator[Guests]:
+    async def guests(self) -> AsyncIterator[Guests]:
         """The guests, and room for what they leave; both are gone afterwards."""
         with scratch.folder("crash") as folder:
             guests = Guests(self.plan, self.guest, self.programs, self.executor, folder)
@@ -97,7 +111,7 @@ class Campaign:
             async with boots.shared(self.executor, self.jobs) as executor:
                 yield replace(guests, executor=executor)
 
-    async def _record(self, guests: Guests) -> Recorded:
+    async def record(self, guests: Guests) -> Recorded:
         prepared, ended = guests.folder / "prepared", guests.folder / "recorded"
         prepared.mkdir()
         self._must("setup", await guests.run(self.plan.crash.setup or "true", prepared))
@@ -115,14 +129,11 @@ class Campaign:
                 f"its last mark, so nothing can be compared; the dump must print no times, and the last mark must come "
                 f"last:\n{references.fault(marks[-1], whole.stdout)}"
             )
-        counts = Counts()
-        image = media_image(run, [prepared / device_file("media", 0)])
-        states = list(explore(run, image, self.plan.bounds(), marked=True, counts=counts))
-        if len(states) < 2:
+        if not any(run.records[index].kind in STORES for index in asked_records(run, marked=True)):
             raise TestbedError(
                 f"{self.origin}: there is nothing to explore: no store to /pmem between two marks of the workload"
             )
-        return Recorded(guests, run, prepared, states, counts, references)
+        return Recorded(guests, run, prepared, media_image(run, [prepared / device_file("media", 0)]), references)
 
     def _marks(self, run: Journal) -> list[int]:
         passed = oracle.passed(run)
@@ -156,36 +167,46 @@ class Campaign:
             place = f"{self.origin}: key 'crash.{what}': "
             raise TestbedError(f"{place}it fails{when and ' '}{when} ({outcome.outcome}): {said(outcome)}")
 
-    async def _judge_all(self, recorded: Recorded, progress: Progress) -> list[Violation]:
-        slots, judged, found = asyncio.Semaphore(self.jobs), 0, 0
+    def judging(self, recorded: Recorded) -> Judging:
+        """Who judges each state, with all verdicts that are known."""
+        kept = Kept(file_for(self.keep[0], self.plan.name, self._identity()) if self.keep else None)
+        stored = {place_of(record) for record in recorded.run.records if record.kind in STORES}
 
-        async def judge(state: State) -> Violation | None:
-            nonlocal judged, found
-            async with slots:
-                outcome = await recorded.guests.judge(recorded.begin, state.lines, state.point.mark)
-            violation = self._violation(recorded, state, outcome)
-            judged += 1
-            found += violation is not None
-            progress(judged, len(recorded.states), found)
-            return violation
+        async def judge(lines: Lines, mark: int | None) -> tuple[Detail, Sequence[Read]]:
+            number, image = mark or 0, image_hash(lines, recorded.image)
+            known = kept.verdicts.get((number, image))
+            if not known:
+                outcome = await recorded.guests.judge(recorded.begin, lines, mark)
+                detail = self._detail(recorded, mark, outcome)
+                places = reads(outcome, stored)
+                content = ((place, lines.get(place) or recorded.image(place)) for place in places)
+                known = Verdict(number, image, detail, [(place, digest(line)) for place, line in content])
+                if outcome.outcome != "timeout":  # which says something of the host
+                    kept.add(known)
+            return known.detail, known.reads
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(judge(state)) for state in recorded.states]
-        return [violation for task in tasks if (violation := task.result())]
+        judging = Judging(recorded.run, recorded.image, self.plan.bounds(), judge, self.every, self.jobs)
+        for mark in {verdict.mark for verdict in kept.verdicts.values()}:
+            kept.teach(judging.tree(mark), mark)
+        return judging
 
-    def _violation(self, recorded: Recorded, state: State, outcome: GuestOutcome) -> Violation | None:
-        found = self._detail(recorded, state, outcome)
-        if found.outcome == "ok":
-            return None
+    def _identity(self) -> dict[str, Any]:
+        """What can influence a verdict, beside the image and the mark."""
+        crash = self.plan.crash.model_dump(exclude={"bounds", "operations", "sources", "files"})
+        machine = self.keep[1] if self.keep else {}
+        return {"machine": machine, "crash": crash, "programs": self.programs.job("").identity(), "begin": REHEARSAL}
+
+    def _violation(self, recorded: Recorded, found: Finding) -> Violation:
+        state, detail = found.state, found.detail
         stores = sorted({index for lost in state.lost.values() for index in lost})
         pcs = tuple(dict.fromkeys(recorded.run.records[index].pc for index in stores))
         mark, lost = state.point.mark or 0, tuple(state.lost)
         cut_pc = recorded.run.records[state.point.record].pc
         return Violation(
-            state_id(state), mark, lost, (), found.outcome, found.said, text=found.text, pcs=pcs, cut_pc=cut_pc
+            state_id(state), mark, lost, (), detail.outcome, detail.said, text=detail.text, pcs=pcs, cut_pc=cut_pc
         )
 
-    def _detail(self, recorded: Recorded, state: State, outcome: GuestOutcome) -> Detail:
+    def _detail(self, recorded: Recorded, mark: int | None, outcome: GuestOutcome) -> Detail:
         """What recovery, check and oracle say of a state."""
         if outcome.outcome != "ok":
             if not outcome.console:
@@ -194,7 +215,7 @@ class Campaign:
                 errors="replace"
             )
             return Detail(outcome.outcome, said(outcome), "\n".join(text.strip().splitlines()[-oracle.DETAIL_LINES :]))
-        difference = recorded.references.fault(state.point.mark or 0, outcome.stdout) if recorded.references else ""
+        difference = recorded.references.fault(mark or 0, outcome.stdout) if recorded.references else ""
         if difference:
             return Detail("differs", oracle.first_change(difference)[:SAID_MAX], difference)
         return Detail("ok", "", outcome.stderr.decode(errors="replace"))
@@ -218,6 +239,18 @@ def said(outcome: GuestOutcome) -> str:
     """The last line of what a guest complained of."""
     lines = (outcome.stderr.decode(errors="replace").strip() or outcome.error or outcome.console.strip()).splitlines()
     return lines[-1][:SAID_MAX] if lines else "it says nothing"
+
+
+def reads(outcome: GuestOutcome, stored: Set[Place]) -> list[Place]:
+    """Of the lines that any store of the run has changed, those that a copy has read, in the order of first loads."""
+    places = [Place(device, dpa) for device, dpa in struct.iter_unpack("<QQ", outcome.reads)]
+    if any(place.device == CODE for place in places):
+        raise TestbedError(
+            "recovery or check executes a program from the device, and which lines that depends on is not seen; keep "
+            "programs in 'files' or 'sources', or judge every state by itself with --every"
+        )
+    found = [place for place in places if place in stored]
+    return found if outcome.outcome != "timeout" else [*found, *sorted(stored - set(found))]
 
 
 def copy(media: Path, to: Path) -> None:

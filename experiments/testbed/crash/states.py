@@ -198,7 +198,7 @@ def new_states(
     counts.tried += tried
 
 
-class _Base:
+class Base:
     """Lines of an image, with a digest that follows from those that are not as they were at the begin."""
 
     def __init__(self, image: Image) -> None:
@@ -213,6 +213,12 @@ class _Base:
     def put(self, place: Place, content: bytes) -> None:
         self._sum += self._weight(place, content) - self._weight(place, self.line(place))
         self.lines[place] = content
+
+    def copy(self) -> "Base":
+        """This image as it is now."""
+        copied = Base(self.image)
+        copied.lines, copied._sum = dict(self.lines), self._sum
+        return copied
 
     def digest(self, lines: Mapping[Place, bytes]) -> bytes:
         """Of this image with other lines."""
@@ -234,7 +240,7 @@ class Tracker(Protocol):
     def passed(self) -> None:
         """The states at a point were asked for, or not."""
 
-    def base(self) -> _Base:
+    def base(self) -> Base:
         """What all choices are changes of."""
         ...
 
@@ -321,7 +327,7 @@ class Subsets:
 
     def __init__(self, domain: Domain, image: Image) -> None:
         self._protected = domain.cache_protected
-        self._base = _Base(image)
+        self._base = Base(image)
         self._lines: dict[Place, _Line] = {}
         self._awaiting: dict[int, set[Place]] = {}  # of each core, what its next fence makes sure
 
@@ -347,7 +353,7 @@ class Subsets:
     def passed(self) -> None:
         pass
 
-    def base(self) -> _Base:
+    def base(self) -> Base:
         return self._base
 
     def newest(self, place: Place) -> bytes:
@@ -466,7 +472,7 @@ class Prefixes:
     """What was executed survives: the stores up to an instant, the last of them torn. Older points had the others."""
 
     def __init__(self, image: Image) -> None:
-        self._base = _Base(image)  # as it was at the last point
+        self._base = Base(image)  # as it was at the last point
         self._now: dict[Place, bytes] = {}  # lines stored to since then
         self._steps: list[tuple[int, Place, bytes]] = []
 
@@ -483,7 +489,7 @@ class Prefixes:
             self._base.put(place, content)
         self._now, self._steps = {}, []
 
-    def base(self) -> _Base:
+    def base(self) -> Base:
         return self._base
 
     def combinations(self) -> int:
@@ -528,7 +534,7 @@ class Flushed:
         needed_nj += 0 if self._domain.cache_protected else len(pages) * self._domain.gpf_page_nj
         return self._prefixes if needed_nj <= self._domain.gpf_energy_nj else self._subsets
 
-    def base(self) -> _Base:
+    def base(self) -> Base:
         return self._now().base()
 
     def combinations(self) -> int:

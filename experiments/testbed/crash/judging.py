@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Has every state of a run judged: those that recovery can tell apart, or each by itself.
+
+A few points are under way at a time, so that guests do not wait for each other; what is found is in the order of the
+run, and the same however many there are.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .journal import Journal
+from .known import Class, Known, Lines, Read
+from .report import Detail
+from .states import (
+    Base,
+    Bounds,
+    Choice,
+    Counts,
+    Image,
+    Open,
+    Point,
+    State,
+    asked_records,
+    bounded,
+    is_ordering,
+    new_states,
+    walk,
+)
+
+Judge = Callable[[Lines, int | None], Awaitable[tuple[Detail, Sequence[Read]]]]  # lines and mark; what was read
+Progress = Callable[[int, int, int], None]  # points done, of how many, violations
+Work = Coroutine[Any, Any, list["Finding"]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A state, and what was said of it: of those that recovery cannot tell apart one that loses least."""
+
+    key: Hashable  # of all of them
+    state: State
+    detail: Detail
+
+    def violates(self) -> bool:
+        return self.detail.outcome != "ok"
+
+
+@dataclass
+class Judging:
+    run: Journal
+    begin: Image
+    bounds: Bounds
+    judge: Judge
+    every: bool = False  # each state by itself
+    jobs: int = 1
+    counts: Counts = field(default_factory=Counts)
+
+    def __post_init__(self) -> None:
+        self._trees: dict[int | None, Known[Detail]] = {}
+        self._slots = asyncio.Semaphore(self.jobs)
+
+    def tree(self, mark: int | None) -> Known[Detail]:
+        """What is known of recovery after that mark."""
+
+        async def judge(lines: Lines) -> tuple[Detail, Sequence[Read]]:
+            return await self._judge(lines, mark)
+
+        return self._trees.setdefault(mark, Known(judge, self.begin))
+
+    async def findings(self, progress: Progress) -> list[Finding]:
+        """One for each state with its mark, in the order in which they come up."""
+        found: dict[Hashable, Finding] = {}
+        under_way: deque[asyncio.Task[list[Finding]]] = deque()
+        total = sum(is_ordering(self.run.records[index]) for index in asked_records(self.run, marked=True))
+        done = 0
+
+        async def take() -> None:
+            nonlocal done
+            for finding in await under_way.popleft():
+                if finding.key not in found or len(finding.state.lost) < len(found[finding.key].state.lost):
+                    found[finding.key] = finding
+            done += 1
+            progress(done, total, sum(finding.violates() for finding in found.values()))
+
+        try:
+            for work in self._points():
+                under_way.append(asyncio.create_task(work))
+                if len(under_way) >= self.jobs:
+                    await take()
+            while under_way:
+                await take()
+        finally:
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+        self.counts.states = len(found)
+        return list(found.values())
+
+    def _points(self) -> Iterator[Work]:
+        """What is to be done at each ordering point, in the order of the run."""
+        seen: set[tuple[int | None, bytes]] = set()
+        for point, tracker in walk(self.run, self.begin, marked=True):
+            self.counts.points += 1
+            lines, base = tracker.open_lines(), tracker.base().copy()
+            if self.every:
+                yield self._every(list(new_states(point, tracker, self.bounds, seen, self.counts)))
+            elif lines is None:
+                choices = list(tracker.choices(self.bounds, f"{self.bounds.seed}/{point.record}"))
+                yield self._one_by_one(point, base, choices)
+            else:
+                yield self._lazily(point, base, lines)
+
+    async def _judge(self, lines: Lines, mark: int | None) -> tuple[Detail, Sequence[Read]]:
+        async with self._slots:
+            return await self.judge(lines, mark)
+
+    async def _every(self, states: Sequence[State]) -> list[Finding]:
+        judged = await asyncio.gather(*(self._judge(state.lines, state.point.mark) for state in states))
+        return [
+            Finding((state.point.mark, state.digest), state, detail)
+            for state, (detail, _) in zip(states, judged, strict=True)
+        ]
+
+    async def _lazily(self, point: Point, base: Base, lines: Sequence[Open]) -> list[Finding]:
+        """What recovery can tell apart, up to the bound; of more, some images that are drawn."""
+        tree = self.tree(point.mark)
+        classes = await tree.classes(base.lines, lines, self.bounds.exhaustive)
+        if sum(found.images(lines) for found in classes) < point.combinations:
+            newest, sizes = tuple(line.newest for line in lines), [len(line.contents) for line in lines]
+            for numbers in bounded(newest, sizes, self.bounds, f"{self.bounds.seed}/{point.record}"):
+                found = await tree.of_image(base.lines, lines, numbers)
+                if found not in classes:
+                    classes.append(found)
+        self._count(point, sum(found.images(lines) for found in classes))
+        return [
+            Finding((point.mark, id(found.leaf)), state_of(found, point, base, lines), found.leaf.verdict)
+            for found in classes
+        ]
+
+    async def _one_by_one(self, point: Point, base: Base, choices: Sequence[Choice]) -> list[Finding]:
+        """Lines are not chosen one by one; images that recovery cannot tell apart are judged once all the same."""
+        findings = []
+        for choice in choices:
+            found = await self.tree(point.mark).of_image(base.lines | choice.lines, [], [])
+            state = State(point, base.lines | choice.lines, choice.lost, base.digest(choice.lines))
+            findings.append(Finding((point.mark, id(found.leaf)), state, found.leaf.verdict))
+        self._count(point, len(choices))
+        return findings
+
+    def _count(self, point: Point, tried: int) -> None:
+        self.counts.points_in_part += tried < point.combinations
+        self.counts.combinations += point.combinations
+        self.counts.tried += tried
+
+
+def state_of(found: Class[Detail], point: Point, base: Base, lines: Sequence[Open]) -> State:
+    """The one of the class that loses least: a line that recovery does not read has its newest bytes."""
+    numbers = {line.place: found.chosen.get(line.place, line.newest) for line in lines}
+    contents = {line.place: line.contents[numbers[line.place]] for line in lines}
+    lost = {line.place: line.lost[n] for line in lines if (n := numbers[line.place]) != line.newest}
+    return State(point, base.lines | contents, lost, base.digest(contents))
