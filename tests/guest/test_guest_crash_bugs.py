@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The mistakes of experiments/crash/bugs.c: each is found and named; done right, nothing is found."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.paths import REPO
+
+pytestmark = pytest.mark.guest
+
+FOLDER = REPO / "experiments/crash"
+# Each case and its function, as the source lists them.
+CASES = dict(re.findall(r'^    \{"([^"]+)", (\w+),', (FOLDER / "bugs.c").read_text(), re.M))
+
+
+def crash(name: str, folder: Path) -> tuple[int, dict[str, Any]]:
+    """Exit status and report."""
+    report = folder / "report.json"
+    command = [sys.executable, "-m", "testbed", "crash", str(FOLDER / f"{name}.toml"), "--jobs", "2"]
+    environment = {"TESTBED_RESULTS": str(folder / "results")}
+    done = subprocess.run(
+        [*command, "--json", str(report)], capture_output=True, text=True, env={**os.environ, **environment}
+    )
+    assert report.exists(), done.stderr
+    return done.returncode, json.loads(report.read_text())
+
+
+def test_each_mistake_is_found_with_its_store(tmp_path: Path) -> None:
+    status, report = crash("bugs", tmp_path)
+    assert status == 1 and len(CASES) == 19
+    assert report["counts"]["points_in_part"] == 0
+    for name, function in CASES.items():
+        found = [violation for violation in report["violations"] if violation["said"].startswith(f"{name}: ")]
+        assert found, f"{name} is not found"
+        least = min(found, key=lambda violation: len(violation["lost"]))
+        assert len(least["lost"]) <= 1, least
+        assert all(store.startswith(f"{function} (bugs.c:") for store in least["stores"]), least
+        assert least["stores"] or f" in {function} (bugs.c:" in least["cut"], least
+
+
+def test_done_right_none_has_a_violation(tmp_path: Path) -> None:
+    status, report = crash("bugs-sound", tmp_path)
+    assert (status, report["violations"], report["counts"]["points_in_part"]) == (0, [], 0)
+    assert sum(operation["states"] for operation in report["operations"]) > 2 * len(CASES)
