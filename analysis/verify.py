@@ -26,6 +26,7 @@ from testbed.run.runner import run_with_bar
 from . import figures
 
 LICENSE = "# SPDX-License-Identifier: BSD-3-Clause\n"
+SEVERAL_CPUS = ("thread-commits-quick",)  # no figure has runs of more than one
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,9 @@ def load(path: Path) -> dict[str, str]:
 
 
 def pick(names: Sequence[str], scale: str) -> list[Run]:
-    """The runs of figures named so, or whose name MANIFEST/LABEL a pattern fits; of all figures if none is named."""
+    """The runs of figures named so, or whose name MANIFEST/LABEL a pattern fits; all there are if none is named."""
     known = {entry.name for entry in catalogue.FIGURES}
-    runs = figures.runs_of(catalogue.FIGURES, scale, causes.manifests())
+    runs = figures.runs_of(catalogue.FIGURES, scale, (*causes.manifests(), *SEVERAL_CPUS))
     picked: dict[str, Run] = {}
     for name in names:
         of_figure = figures.runs_of(catalogue.pick([name]), scale) if name in known else []

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from vcpus_rig import with_cpus
 
+from analysis import verify
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
 from testbed.manifest import bases, manifest
@@ -20,6 +21,7 @@ from testbed.run.runner import drive, run_with_bar
 pytestmark = pytest.mark.guest
 
 
+DIGESTS = verify.file_of("quick")
 SMALL = (bases.find("thread-commits-quick"), bases.find("thread-kv-quick"))
 
 
@@ -38,6 +40,9 @@ def test_two_threads_give_the_same_bytes_twice(session: Session, tmp_path: Path,
     rows = {engine: result.rows[0] for engine, result in one.items()}
     assert rows["snapshot"]["updates"] == rows["pmdk"]["updates"] > 0
     assert rows["snapshot"]["commits"] < rows["pmdk"]["commits"]  # one for both threads
+    if path.stem in verify.SEVERAL_CPUS and not verify.other_packages(DIGESTS):
+        committed = {name: digest for name, digest in verify.load(DIGESTS).items() if name.startswith(path.stem)}
+        assert {f"{path.stem}/2-{engine}": verify.digest(result) for engine, result in one.items()} == committed
     for result in one.values():
         assert [core["stores"] > 1000 for core in result.rois[-1]["cores"]] == [True, True]
 
