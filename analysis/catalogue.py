@@ -68,6 +68,10 @@ STUDIES = (
     Entry(tenants.NAME, (tenants.NAME,), tenants.drawn),
     Entry("sqlite", ("sqlite",), sweep_plot.drawn("sqlite")),
     Entry("redis", ("redis",), sweep_plot.drawn("redis")),
+    Entry("fio", ("fio",), sweep_plot.drawn("fio")),
+    Entry("sysbench", ("sysbench",), sweep_plot.drawn("sysbench")),
+    Entry("memcached", ("memcached",), sweep_plot.drawn("memcached")),
+    Entry("redis-threads", ("redis-threads",), sweep_plot.drawn("redis-threads")),
 )
 ALL_STUDIES = "studies"  # names them all
 

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs of Debian in a guest, with their data on the device: the manifests that ship, small."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from analysis import records
+from testbed.guest import boots
+from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
 from testbed.manifest import bases, manifest
 from testbed.results.results import Result
-from testbed.run.runner import run_with_bar
+from testbed.run.runner import drive, run_with_bar
 
 SCALE = 1024
 
@@ -38,3 +41,31 @@ def test_sqlite_updates_its_database_on_the_device(session: Session, tmp_path: P
     assert "delete" in result.data["stdout"].splitlines()
     assert result.counters["cxl-writes"] > 125
     assert int(found.all[0]["time"]) > 0
+
+
+THREADED = ("fio", "sysbench", "redis-threads", "memcached")
+
+
+def threaded_jobs() -> dict[str, GuestSpec]:
+    """A point with four CPUs of each manifest, on one machine and with the packages of all of them."""
+    runs = {name: manifest.runs(bases.find(name), 4096) for name in THREADED}
+    first = {name: next(run for run in those if run.guest.cpu.cores == 4) for name, those in runs.items()}
+    packages = tuple(sorted({package for run in first.values() for package in run.job.packages}))
+    return {name: GuestSpec(run.guest, replace(run.job, packages=packages)) for name, run in first.items()}
+
+
+def test_programs_of_several_threads_run_and_do_so_to_the_byte(session: Session) -> None:
+    """Servers, clients and I/O threads on four CPUs, in copies of one booted guest; one of the programs twice."""
+    jobs = threaded_jobs()
+
+    async def copies() -> list[GuestOutcome]:
+        async with boots.shared(session.qemu, 1) as shared:
+            return [await shared.run(jobs[name]) for name in (*THREADED, THREADED[-1])]
+
+    outcomes = drive(copies())
+    for name, outcome in zip(THREADED, outcomes, strict=False):
+        assert outcome.outcome == "ok", f"{name}: {outcome.stderr.decode()} {outcome.console[-500:]}"
+        assert records.matches(manifest.load(bases.find(name)).results.pattern, outcome.stdout.decode()), name
+        assert [core["stores"] > 1000 for core in outcome.rois[-1]["cores"]] == [True] * 4, name
+    one, two = (replace(outcome, host_seconds=0) for outcome in outcomes[-2:])
+    assert one == two
