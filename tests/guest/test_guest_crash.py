@@ -103,7 +103,7 @@ def test_a_copy_has_the_lines_that_it_is_given_and_tells_which_it_reads(
             return [await guests.judge(tmp_path, lines, 0) for lines in ({}, {line: b"x" * LINE_BYTES}, {})]
 
     outcomes = drive(judged())
-    assert [(o.outcome, o.stdout) for o in outcomes] == [
+    assert [(o.outcome, o.stderr) for o in outcomes] == [
         ("ok", said) for said in (b"0\n4096\n", b"64\n4096\n", b"0\n4096\n")
     ]
     assert outcomes[0].reads == outcomes[2].reads

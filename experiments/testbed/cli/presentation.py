@@ -117,7 +117,10 @@ def run_campaign(campaign: Campaign) -> Report:
             if not progress_console.is_terminal and done * 10 // points > (done - 1) * 10 // points:
                 progress_console.print(f"{done} of {points} points, {violations} violations", soft_wrap=True)
 
-        return drive(campaign.run(show))
+        def tell(text: str) -> None:
+            progress_console.print(text, soft_wrap=True, highlight=False)
+
+        return drive(replace(campaign, tell=tell).run(show))
 
 
 def show_state(campaign: Campaign, wanted: str, at_shell: Callable[[Path], int] | None) -> Detail:

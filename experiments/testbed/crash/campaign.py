@@ -63,6 +63,7 @@ class Campaign:
     jobs: int = 1
     every: bool = False  # each state by itself, also where recovery reads the same
     keep: tuple[Path, Mapping[str, Any]] | None = None  # verdicts in this results folder, and of which machine they are
+    tell: Callable[[str], None] = lambda _: None  # how long guests took
 
     async def run(self, progress: Progress = lambda *_: None) -> Report:
         """All of it; TestbedError if the manifest's commands cannot tell anything."""
@@ -72,6 +73,7 @@ class Campaign:
             findings = await judging.findings(progress)
             named = await self._named([self._violation(recorded, found) for found in findings if found.violates()])
             rows = operations(recorded.run, [found.state for found in findings], named, self.plan.crash.operations)
+            self.tell(str(guests.times))
             return Report(judging.counts, named, rows)
 
     async def one(self, wanted: str, use: Callable[[Found, Path], None]) -> None:

@@ -6,8 +6,9 @@ mounts and gives both back once before: then a copy finds most code translated, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 
 from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, Rehearsed
 from ..guest.qemu_line import Layout
@@ -66,6 +67,22 @@ eval "$(take-job)"
 """
 
 
+@dataclass
+class Times:
+    """How long guests took their host: in no report."""
+
+    boots_s: list[float] = field(default_factory=list)
+    copies_s: list[float] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        if not self.copies_s:
+            return "no copy of a guest was needed"
+        boot_s, copy_s = median(self.boots_s), median(self.copies_s)
+        ratio = f", {boot_s / copy_s:.0f} times as long" if copy_s else ""
+        copies = f"{len(self.copies_s)} copies of a guest took {copy_s:.2f} s each (median)"
+        return f"{copies}; a guest of its own {boot_s:.1f} s{ratio}"
+
+
 @dataclass(frozen=True)
 class Guests:
     """What they are, and what they run."""
@@ -75,11 +92,14 @@ class Guests:
     programs: Programs
     executor: GuestExecutor
     folder: Path  # for what they leave
+    times: Times = field(default_factory=Times)
 
     async def run(self, lines: str, media: Path, record: Path | None = None) -> GuestOutcome:
         """A guest of its own, whose devices are kept in the folder."""
         job = self.programs.job(lines)
-        return await self.executor.run(GuestSpec(self.guest, job, media_folder=media, journal=record))
+        outcome = await self.executor.run(GuestSpec(self.guest, job, media_folder=media, journal=record))
+        self.times.boots_s.append(outcome.host_seconds)
+        return outcome
 
     async def judge(self, begin: Path, lines: Mapping[Place, bytes], mark: int | None) -> GuestOutcome:
         """Recovery, check and dump in a copy, on the media in the folder but for these lines."""
@@ -87,9 +107,11 @@ class Guests:
         rehearsal = replace(job, script=REHEARSAL, executables={**job.executables, "judge": job.script.encode()})
         copied = Job(f"judge {mark or 0}", packages=job.packages)
         copy = Rehearsed(rehearsal, media_lines(lines))
-        return await self.executor.run(
+        outcome = await self.executor.run(
             GuestSpec(self.guest, copied, media_folder=begin, layout=WITHOUT_REGION, copy_of=copy)
         )
+        self.times.copies_s.append(outcome.host_seconds)
+        return outcome
 
 
 def media_lines(lines: Mapping[Place, bytes]) -> bytes:
