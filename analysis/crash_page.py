@@ -44,5 +44,8 @@ def left_out(counts: Counts) -> list[str]:
         )
     same = counts.tried - counts.states
     if same:
-        lines.append(f"{same} combinations, because they make an image that an earlier one of the same mark has made.")
+        lines.append(
+            f"{same} combinations, because recovery cannot tell them from one that was judged after the same mark, or "
+            "because they make the same image."
+        )
     return lines

@@ -36,7 +36,7 @@ def test_the_page_says_what_was_found_and_what_was_left_out() -> None:
         "testbed crash my/ring.toml --state 0-ab12",
         "At 1 of 5 ordering points",
         "12 of 1000 combinations",
-        "4 combinations, because they make an image",
+        "4 combinations, because recovery cannot tell them",
     ):
         assert said in text, said
 
