@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from analysis import verify
 from conftest import MANIFEST
 from testbed.cli import main
-from testbed.paths import EXPERIMENTS
 from testbed.replay.replayer import open_replayer
 
 
@@ -95,8 +95,8 @@ def test_what_figures_would_run(tmp_path: Path) -> None:
         runs = json.loads((tmp_path / "runs.json").read_text())
         assert {run["state"] for run in runs} == {"missing"}
         counts.append(len(runs))
-    digests = (EXPERIMENTS / "quick.sha256").read_text().splitlines()
-    assert counts == [16, len([line for line in digests if not line.startswith("#")])]
+    of_figures = [name for name in verify.load(verify.file_of("quick")) if not name.startswith(verify.SEVERAL_CPUS)]
+    assert counts == [16, len(of_figures)]
 
 
 def test_a_truncated_result_is_named(tmp_path: Path) -> None:
