@@ -24,12 +24,15 @@ from testbed.guest.session import Session
 from testbed.guest.top import find_socket
 from testbed.manifest import bases, manifest
 from testbed.manifest.manifest import FileSystem, GuestConfig
-from testbed.program.job_archive import script_job
+from testbed.paths import REPO
+from testbed.program.job_archive import Job, script_job
 from testbed.results import results
 from testbed.run.runner import drive, run_with_bar
 from testbed.studies import latency
 
 pytestmark = pytest.mark.guest
+
+SLEEPER = REPO / "tests/rigs/sleeper.c"
 
 
 def boot(session: Session, guest: GuestConfig, script: str) -> GuestOutcome:
@@ -190,15 +193,15 @@ def test_the_interface_is_the_one_the_mock_has(session: Session) -> None:
     assert results.FORMAT == 1
 
 
-async def _watched(session: Session, spec: GuestSpec) -> tuple[GuestOutcome, int]:
-    """Run a guest and query it without a pause; also how many answers there were."""
+async def _watched(session: Session, spec: GuestSpec, ask: str = "query-cxl-ssd") -> tuple[GuestOutcome, int]:
+    """Run a guest and ask it without a pause; also how many answers there were."""
     guest, answers = asyncio.create_task(session.executor.run(spec)), 0
     while not guest.done():
         qmp = QMPClient("watcher")
         with suppress(TestbedError, QMPError, EOFError, OSError):
             await qmp.connect(str(find_socket(None)))
             while not guest.done():
-                await qmp.execute("query-cxl-ssd")
+                await qmp.execute(ask)
                 answers += 1
         with suppress(QMPError, EOFError, OSError):
             await qmp.disconnect()
@@ -215,6 +218,29 @@ def test_watching_a_guest_changes_nothing(session: Session, quick_guest: GuestCo
     assert answers > 100
     assert watched.rois == alone.rois
     assert watched.rows == alone.rows
+
+
+def test_idle_time_passes_alike_however_often_the_main_loop_looks(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path
+) -> None:
+    """A monitor that answers wakes the main loop: it must not let time pass for a CPU that has just halted.
+
+    Such a CPU's instructions are in the clock a moment later, which is long in the guest that is asked.
+    """
+    program = tmp_path / "sleeper"
+    subprocess.run(["cc", "-O2", "-static", "-o", program, SLEEPER], check=True)
+    job = Job("#!/bin/sh\nexec ./sleeper 500\n", executables={"sleeper": program.read_bytes()})
+    spec = GuestSpec(quick_guest, job)
+    alone = drive(session.executor.run(spec))
+    qemu = tmp_path / "lingering"
+    qemu.write_text(f'#!/bin/bash\nexec {session.images.qemu} "${{@/#cpu-timing,/cpu-timing,x-halt-lingers=on,}}"\n')
+    qemu.chmod(0o755)
+    lingering = replace(session, executor=QemuExecutor(replace(session.images, qemu=qemu)))
+    watched, answers = drive(_watched(lingering, spec, "query-status"))
+    assert alone.outcome == watched.outcome == "ok", describe(watched)
+    assert answers > 1000
+    assert len(alone.stdout.split()) == 2
+    assert watched.stdout == alone.stdout
 
 
 def test_a_helper_thread_changes_nothing(session: Session, quick_guest: GuestConfig) -> None:

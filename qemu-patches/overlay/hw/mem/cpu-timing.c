@@ -11,6 +11,7 @@
 #include "qapi/error.h"
 #include "qapi/visitor.h"
 #include "qom/object_interfaces.h"
+#include "system/cpu-timers.h"
 #include "system/vcpu-clocks.h"
 
 OBJECT_DECLARE_SIMPLE_TYPE(CpuTiming, CPU_TIMING)
@@ -24,6 +25,8 @@ struct CpuTiming {
     /* With several cores. */
     uint64_t quantum_ps;
     bool host_ends_slices;
+    /* With one. */
+    bool halt_lingers;
 };
 
 static CpuTiming *the_cpu_timing;
@@ -71,6 +74,18 @@ static void cpu_timing_set_host_ends_slices(Object *obj, bool value,
 {
     if (cpu_timing_may_change(CPU_TIMING(obj), "x-host-ends-slices", errp)) {
         CPU_TIMING(obj)->host_ends_slices = value;
+    }
+}
+
+static bool cpu_timing_get_halt_lingers(Object *obj, Error **errp)
+{
+    return CPU_TIMING(obj)->halt_lingers;
+}
+
+static void cpu_timing_set_halt_lingers(Object *obj, bool value, Error **errp)
+{
+    if (cpu_timing_may_change(CPU_TIMING(obj), "x-halt-lingers", errp)) {
+        CPU_TIMING(obj)->halt_lingers = value;
     }
 }
 
@@ -143,6 +158,7 @@ static void cpu_timing_complete(UserCreatable *uc, Error **errp)
         error_setg(errp, "cpu-timing: only one can be given");
     } else if (ct->config.cores == 1 || cpu_timing_order_vcpus(ct, errp)) {
         the_cpu_timing = ct;
+        icount_halt_lingers = ct->halt_lingers;
     }
 }
 
@@ -175,6 +191,12 @@ static void cpu_timing_class_init(ObjectClass *oc, void *data)
     object_class_property_set_description(oc, "x-host-ends-slices",
         "let it depend on the host which of several vCPUs runs: a fault that "
         "tests are to find");
+    object_class_property_add_bool(oc, "x-halt-lingers",
+                                   cpu_timing_get_halt_lingers,
+                                   cpu_timing_set_halt_lingers);
+    object_class_property_set_description(oc, "x-halt-lingers",
+        "when the only vCPU halts let the host's other threads go on for a "
+        "while: for tests, and no result depends on it");
 }
 
 static const TypeInfo cpu_timing_info = {
