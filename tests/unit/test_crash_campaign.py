@@ -63,6 +63,8 @@ class Played:
     records: Iterable[Record]
     outcomes: dict[str, GuestOutcome] = field(default_factory=dict)  # of lines, in place of the usual one
     whole: bool = True  # the journal
+    rehearsed: tuple[bytes, ...] = ()
+    regions: set[str] = field(default_factory=set)  # of copies: whether it was there
 
     def __call__(self, spec: GuestSpec) -> GuestOutcome:
         assert spec.media_folder
@@ -79,6 +81,7 @@ class Played:
             spec.journal.write_bytes(JournalText([*self.records, *([Record(Kind.END)] * self.whole)]).bytes())
         if not spec.copy_of:
             return GuestOutcome("ok", 0, console="booted")
+        self.regions |= set(re.findall(r"^region_is=(\w+)$", spec.copy_of.rehearsal.script, re.MULTILINE))
         assert "the recovery\nthe check" in script
         content, acknowledged = content_of(spec), mark_of(spec) == 1
         sound = content[RECORD] > 0 if content[FLAG] else not acknowledged
@@ -89,6 +92,7 @@ class Played:
             console="booted",
             stderr=b"so\nit is not there\n",
             reads=reads_of(FLAG, *([RECORD] if content[FLAG] else [])),
+            rehearsed=self.rehearsed,
         )
 
 
@@ -132,6 +136,23 @@ def test_a_bug_is_found_with_the_least_that_has_to_be_lost(run: Run, records: li
         "failed",
         "it is not there",
     )
+
+
+@pytest.mark.parametrize(
+    ("rehearsed", "regions"),
+    [
+        ((reads_of(4096), b""), {"there"}),
+        ((reads_of(FLAG), reads_of(FLAG)), {"there"}),
+        ((reads_of(FLAG), b""), {"there", "made"}),
+    ],
+    ids=["on none that changes", "on one that is read again", "on one that changes"],
+)
+def test_a_copy_makes_its_region_if_that_depends_on_a_line(
+    run: Run, rehearsed: tuple[bytes, ...], regions: set[str]
+) -> None:
+    played = Played(NO_FLUSH, rehearsed=rehearsed)
+    assert run(played).as_data() == run(Played(NO_FLUSH)).as_data()
+    assert played.regions == regions
 
 
 def test_the_report_is_the_same_however_many_guests_run_at_a_time(run: Run) -> None:

@@ -3,7 +3,6 @@
 
 import itertools
 import mmap
-import struct
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
@@ -17,7 +16,7 @@ from ..guest import boots
 from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecutor, device_file
 from ..manifest.manifest import GuestConfig
 from . import journal, oracle, symbols
-from .guests import REHEARSAL, Guests
+from .guests import REHEARSAL, Guests, places
 from .journal import LINE_BYTES, Journal, Kind
 from .judging import Finding, Judging, Progress
 from .kept import Kept, Verdict, file_for, image_hash
@@ -131,6 +130,7 @@ class Campaign:
                 f"its last mark, so nothing can be compared; the dump must print no times, and the last mark must come "
                 f"last:\n{references.fault(marks[-1], whole.stdout)}"
             )
+        guests.suits(whole, stored(run))
         if not any(run.records[index].kind in STORES for index in asked_records(run, marked=True)):
             raise TestbedError(
                 f"{self.origin}: there is nothing to explore: no store to /pmem between two marks of the workload"
@@ -172,7 +172,7 @@ class Campaign:
     def judging(self, recorded: Recorded) -> Judging:
         """Who judges each state, with all verdicts that are known."""
         kept = Kept(file_for(self.keep[0], self.plan.name, self._identity()) if self.keep else None)
-        stored = {place_of(record) for record in recorded.run.records if record.kind in STORES}
+        changed = stored(recorded.run)
 
         async def judge(lines: Lines, mark: int | None) -> tuple[Detail, Sequence[Read]]:
             number, image = mark or 0, image_hash(lines, recorded.image)
@@ -180,8 +180,8 @@ class Campaign:
             if not known:
                 outcome = await recorded.guests.judge(recorded.begin, lines, mark)
                 detail = self._detail(recorded, mark, outcome)
-                places = reads(outcome, stored)
-                content = ((place, lines.get(place) or recorded.image(place)) for place in places)
+                read = reads(outcome, changed)
+                content = ((place, lines.get(place) or recorded.image(place)) for place in read)
                 known = Verdict(number, image, detail, [(place, digest(line)) for place, line in content])
                 if outcome.outcome != "timeout":  # which says something of the host
                     kept.add(known)
@@ -243,16 +243,21 @@ def said(outcome: GuestOutcome) -> str:
     return lines[-1][:SAID_MAX] if lines else "it says nothing"
 
 
-def reads(outcome: GuestOutcome, stored: Set[Place]) -> list[Place]:
-    """Of the lines that any store of the run has changed, those that a copy has read, in the order of first loads."""
-    places = [Place(device, dpa) for device, dpa in struct.iter_unpack("<QQ", outcome.reads)]
-    if any(place.device == CODE for place in places):
+def stored(run: Journal) -> set[Place]:
+    """The lines that any store of the run has changed."""
+    return {place_of(record) for record in run.records if record.kind in STORES}
+
+
+def reads(outcome: GuestOutcome, changed: Set[Place]) -> list[Place]:
+    """Of the lines that the run has changed those that a copy has read, in the order of first loads."""
+    told = places(outcome.reads)
+    if any(place.device == CODE for place in told):
         raise TestbedError(
             "recovery or check executes a program from the device, and which lines that depends on is not seen; keep "
             "programs in 'files' or 'sources', or judge every state by itself with --every"
         )
-    found = [place for place in places if place in stored]
-    return found if outcome.outcome != "timeout" else [*found, *sorted(stored - set(found))]
+    found = [place for place in told if place in changed]
+    return found if outcome.outcome != "timeout" else [*found, *sorted(changed - set(found))]
 
 
 def copy(media: Path, to: Path) -> None:

@@ -31,6 +31,7 @@ from .executor import (
 from .machine import End, Machine, NotStarted
 from .qemu_line import WATCH_SOCKET
 
+READS = "reads"  # in a guest's folder: which lines of the devices it has read
 IDLE_S = 60.0  # a booted guest that no run has asked for since then ends
 
 
@@ -43,6 +44,7 @@ class Booted:
     folder: Path
     stack: AsyncExitStack
     said: Said
+    rehearsed: tuple[bytes, ...] = ()  # what each stage of its rehearsal has read of the devices
     idle_since_s: float = 0.0
     spent: bool = False  # no copy can be made of it any more
 
@@ -60,14 +62,14 @@ class Booted:
         self.spent = end.timed_out or bool(end.gone)
         outcome = read_outcome(self.said + read_said(self.folder, before), end)
         if spec.copy_of:
-            outcome.reads = files["reads"].read_bytes()
+            outcome.reads, outcome.rehearsed = files["reads"].read_bytes(), self.rehearsed
         return outcome
 
     def _media(self, copy: Rehearsed) -> dict[str, Path]:
         """The files of a rehearsed guest's copy: how its media begin, and where it tells what it reads of them."""
-        media, reads = self.folder / "lines", self.folder / "reads"
+        media = self.folder / "lines"
         media.write_bytes(copy.lines)
-        return {"media": media, "reads": reads}
+        return {"media": media, "reads": self.folder / READS}
 
 
 class Boots:
@@ -147,6 +149,7 @@ def may_be_copied(spec: GuestSpec) -> bool:
 
 async def _boot(executor: QemuExecutor, spec: GuestSpec) -> Booted | GuestOutcome:
     """A guest that waits for its job, or the outcome if it never comes so far."""
+    rehearsed: list[bytes] = []
     async with AsyncExitStack() as stack:
         begun_s = time.monotonic()
         folder = stack.enter_context(scratch.folder("guest"))
@@ -158,9 +161,11 @@ async def _boot(executor: QemuExecutor, spec: GuestSpec) -> Booted | GuestOutcom
                         machine_for(executor.images, spec, folder, folder / RESULTS, copied=True)
                     )
                     end = await machine.boot()
-                    if not end and spec.copy_of:
+                    if spec.copy_of:
                         (folder / JOB).write_bytes(spec.copy_of.rehearsal.archive())
-                        end = await machine.rehearse(folder / JOB)
+                        while not end and len(rehearsed) < spec.copy_of.stages:
+                            end = await machine.rehearse(folder / JOB, folder / READS)
+                            rehearsed.append((folder / READS).read_bytes())
                 except NotStarted as error:
                     end = End(gone=str(error))
         said = read_said(folder)
@@ -168,7 +173,7 @@ async def _boot(executor: QemuExecutor, spec: GuestSpec) -> Booted | GuestOutcom
             outcome = read_outcome(said, end)
             outcome.host_seconds = time.monotonic() - begun_s
             return outcome
-        return Booted(kind(spec), machine, folder, stack.pop_all(), said)
+        return Booted(kind(spec), machine, folder, stack.pop_all(), said, tuple(rehearsed))
 
 
 @dataclass(frozen=True)

@@ -41,13 +41,15 @@ Report = Callable[[bytes], None]
 class Rehearsed:
     """What a guest is a copy of, and how it differs.
 
-    One boots and runs the job `rehearsal` until that asks for a job by itself. A copy of it is handed the script of
-    the run's job, and that alone. Its media are those in the media folder, which nothing changes, but for `lines`: of
-    each the number of the device and the DPA, little-endian, then its 64 bytes. Which lines it reads is in the outcome.
+    One boots and runs the job `rehearsal`, which ends each of its stages by asking for a job. A copy of what is there
+    then is handed the script of the run's job, and that alone. Its media are those in the media folder, which nothing
+    changes, but for `lines`: of each the number of the device and the DPA, little-endian, then its 64 bytes. Which
+    lines it reads is in the outcome, and which each stage of the rehearsal has read.
     """
 
     rehearsal: Job
     lines: bytes = b""
+    stages: int = 1
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class GuestOutcome:
     qemu: str = ""  # what QEMU itself said
     host_seconds: float = 0.0
     reads: bytes = b""  # of a rehearsed guest: device and DPA of each line that it read, in the order of first loads
+    rehearsed: tuple[bytes, ...] = ()  # the same of each stage of its rehearsal
 
 
 class GuestExecutor(Protocol):

@@ -68,10 +68,13 @@ class Machine:
         except (QMPError, EOFError):
             return await self._gone()
 
-    async def rehearse(self, job: Path) -> End | None:
-        """Hand the booted guest a job that asks for another one, and wait for that. How it ended if it never does."""
+    async def rehearse(self, job: Path, reads: Path) -> End | None:
+        """Hand the booted guest a job that asks for another one, and wait for that. How it ended if it never does.
+
+        Which lines of the devices it has read until then is in the file `reads`.
+        """
         try:
-            await self._qmp.execute("cxl-ssd-job-run", {"file": str(job)})
+            await self._qmp.execute("cxl-ssd-job-run", {"file": str(job), "reads": str(reads)})
             event = await self._event(ASKS, *ENDS)
             if event is None:
                 return await self._gone()
