@@ -17,7 +17,7 @@ import pytest
 
 from testbed.crash import plan as plans
 from testbed.crash.campaign import Campaign
-from testbed.crash.guests import Guests
+from testbed.crash.guests import Guests, settled
 from testbed.crash.journal import LINE_BYTES
 from testbed.crash.judging import Finding
 from testbed.crash.plan import CrashSection, Plan, Programs
@@ -100,11 +100,17 @@ def test_a_copy_has_the_lines_that_it_is_given_and_tells_which_it_reads(
             guests = Guests(plan, quick_guest, Programs({}, {}, ()), executor, tmp_path)
             assert (await guests.run(make, tmp_path)).outcome == "ok"
             line = Place(0, found(tmp_path / "media.raw", b"b" * 4096) + LINE_BYTES)
-            return [await guests.judge(tmp_path, lines, 0) for lines in ({}, {line: b"x" * LINE_BYTES}, {})]
+            outcomes = [await guests.judge(tmp_path, lines, 0) for lines in ({}, {line: b"x" * LINE_BYTES}, {})]
+            assert guests.region.is_there
+            info_block = min(settled(outcomes[0]))
+            same = {info_block: (tmp_path / "media.raw").read_bytes()[info_block.dpa :][:LINE_BYTES]}
+            outcomes.append(await guests.judge(tmp_path, same, 0))
+            assert not guests.region.is_there  # which could depend on that line
+            return outcomes
 
     outcomes = drive(judged())
     assert [(o.outcome, o.stderr) for o in outcomes] == [
-        ("ok", said) for said in (b"0\n4096\n", b"64\n4096\n", b"0\n4096\n")
+        ("ok", said) for said in (b"0\n4096\n", b"64\n4096\n", b"0\n4096\n", b"0\n4096\n")
     ]
     assert outcomes[0].reads == outcomes[2].reads
     places = list(struct.iter_unpack("<QQ", outcomes[1].reads))
