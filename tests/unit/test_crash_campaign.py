@@ -21,6 +21,7 @@ from testbed.crash.plan import Programs
 from testbed.crash.states import Bounds
 from testbed.errors import RunFailed, TestbedError
 from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.manifest import bases
 from testbed.manifest.manifest import GuestConfig
 from testbed.paths import REPO
 from testbed.run.runner import drive
@@ -266,11 +267,48 @@ def test_bounds_are_those_of_the_manifest(origin: Path) -> None:
     assert plans.load(origin).bounds() == Bounds(2, 3, 4, 5)
 
 
+def test_a_test_that_has_a_base_says_what_differs(origin: Path, tmp_path: Path) -> None:
+    """From another folder too: what goes into the guests stays where it is."""
+    takes = 'files = ["data"]\nsources = ["ring.c"]\nflags = ["-DSTATUS=7"]\nenvironment = { A = "a", B = "b" }\n'
+    origin.write_text(TEXT + takes)
+    origin.with_name("data").write_text("of the base")
+    origin.with_name("ring.c").write_text("int main(void) { return STATUS; }\n")
+    other = tmp_path / "elsewhere" / "other.toml"
+    other.parent.mkdir()
+    other.write_text('name = "other"\nsummary = "b"\nbase = "../ring.toml"\ncrash.environment.B = "it\'s b"\n')
+    plan = plans.load(other)
+    assert (plan.name, plan.crash.check, plan.crash.environment) == ("other", "the check", {"A": "a", "B": "it's b"})
+    programs = plans.programs(plan, other, tmp_path)
+    assert (programs.files, set(programs.executables)) == ({"data": b"of the base"}, {"ring"})
+    assert subprocess.run([tmp_path / "ring"]).returncode == 7
+    said = subprocess.run(["bash", "-c", programs.job('echo "$A $B"').script], capture_output=True, text=True)
+    assert said.stdout == "a it's b\n"
+
+
+MANIFESTS = sorted((REPO / "experiments/crash").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)
+def test_each_test_that_ships_can_be_made_and_has_its_row(path: Path) -> None:
+    plan = plans.load(path)
+    assert plan.name == path.stem and bases.find(plan.machine).is_file()
+    assert [name for name in (*plan.crash.sources, *plan.crash.files) if not (path.parent / name).is_file()] == []
+    for lines in (plan.crash.setup, plan.crash.workload, plan.judging()):
+        done = subprocess.run(["bash", "-n"], input=lines, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert f"`{path.name}`" in (REPO / "docs/crash.md").read_text()
+
+
 BAD = {
     "unknown key 'crash.chekc'; did you mean 'check'?": ("check =", "chekc = 'x'\ncheck ="),
     "key 'crash.check' is missing": ('check = "the check"', ""),
     "key 'crash.sources': gone.c does not exist": ("[crash]", '[crash]\nsources = ["gone.c"]'),
     "key 'crash.sources': bad.c cannot be compiled": ("[crash]", '[crash]\nsources = ["bad.c"]'),
+    "key 'base': {folder}/gone.toml does not exist; paths are relative to the manifest": (
+        "[crash]",
+        'base = "gone.toml"\n[crash]',
+    ),
+    "key 'crash.environment.A-B.[key]': String should match pattern": ("[crash]", "[crash]\nenvironment.A-B = 'x'"),
     "key 'crash.bounds.exhaustive': Input should be greater than or equal to 1": (
         "[crash]",
         "[crash]\nbounds = { exhaustive = 0 }",
@@ -284,7 +322,7 @@ def test_a_bad_manifest_is_refused_before_a_guest_starts(origin: Path, sentence:
     origin.with_name("bad.c").write_text("not C")
     command = [sys.executable, "-m", "testbed", "crash", str(origin)]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, sentence.format(folder=origin.parent) in done.stderr) == (2, True), done.stderr
 
 
 def test_the_store_of_a_program_is_named_by_its_function_and_line(tmp_path: Path) -> None:

@@ -2,26 +2,32 @@
 """The manifest of a crash test: a program that passes marks, and what is to hold wherever its power is cut."""
 
 import os
+import shlex
 import subprocess
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, StrictInt
 
 from ..errors import TestbedError
+from ..manifest import bases
 from ..manifest.manifest import FileSystem, GuestConfig
 from ..paths import REPO
 from ..program.bundle import PackageName, ProgramSection, pack
 from ..program.job_archive import Job
 from ..program.packages import Versions
-from ..validation import Strict, check, load_toml
+from ..validation import Strict, check
 from . import symbols
 from .states import Bounds
 
 DOORBELL = REPO / "guest-image" / "programs" / "include"
 STOPPING = REPO / "experiments" / "crash" / "include"  # before it: marks at which a workload can be stopped
 DUMP_TREE = "dump-tree"  # the program that is there for a dump
+
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class BoundsSection(Strict):
@@ -37,8 +43,10 @@ class CrashSection(Strict):
     """Shell lines, each run in a guest with the device at /pmem, in the folder of the files."""
 
     sources: list[str] = []  # C files beside the manifest: each is compiled into a program of its name
+    flags: list[str] = ["-static"]  # of the compiler, for these
     files: list[str] = []  # files and folders beside the manifest
     packages: list[PackageName] = []  # of Debian 13, with what they depend on
+    environment: dict[VariableName, str] = {}  # of all lines
     setup: str = ""  # on a new file system
     workload: str  # is recorded; states are of points between its first mark and its last
     recover: str = ""  # after a power cut, then
@@ -50,6 +58,7 @@ class CrashSection(Strict):
 
 
 class Plan(Strict):
+    base: str = ""  # the manifest that says what this one does not
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,99}$")]
     summary: str
     machine: str = "kv-ycsb-quick"  # the manifest that says what the guest is
@@ -80,9 +89,11 @@ class Programs:
     executables: dict[str, bytes]
     compiled: tuple[Path, ...]
     packages: Versions = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def job(self, lines: str) -> Job:
-        script = f"#!/bin/bash\nset -eu\nexport PATH=/job:$PATH\n{lines}\n"
+        exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in self.environment.items())
+        script = f"#!/bin/bash\nset -eu\nexport PATH=/job:$PATH\n{exports}{lines}\n"
         return Job(script, self.files, self.executables, packages=self.packages)
 
     def symbol(self, pc: int) -> str:
@@ -98,7 +109,7 @@ class Programs:
 
 
 def load(path: Path) -> Plan:
-    plan = check(Plan, load_toml(path), path)
+    plan = check(Plan, bases.stated(path, partial(check, Plan)), path)
     if not plan.compares() and not plan.crash.check.strip():
         raise TestbedError(f"{path}: key 'crash.check' is missing; or say what is to hold by oracle = \"atomic\"")
     return plan
@@ -107,22 +118,22 @@ def load(path: Path) -> Plan:
 def programs(plan: Plan, origin: Path, folder: Path) -> Programs:
     """Compile and read what the plan names; the programs are made in the folder."""
     bundle = pack(ProgramSection(files=plan.crash.files, packages=plan.crash.packages), origin)
-    compiled = tuple(_compile(origin, name, folder) for name in plan.crash.sources)
+    compiled = tuple(_compile(origin, name, folder, plan.crash.flags) for name in plan.crash.sources)
     executables = bundle.executables | {path.name: path.read_bytes() for path in compiled}
     if plan.compares():
-        dump_tree = _compile(STOPPING / "crash.toml", "dump_tree.c", folder).read_bytes()
+        dump_tree = _compile(STOPPING / "crash.toml", "dump_tree.c", folder, ["-static"]).read_bytes()
         executables = {DUMP_TREE: dump_tree, "roi": (STOPPING / "roi").read_bytes()} | executables
-    return Programs(bundle.files, executables, compiled, bundle.packages)
+    return Programs(bundle.files, executables, compiled, bundle.packages, plan.crash.environment)
 
 
-def _compile(origin: Path, name: str, folder: Path) -> Path:
+def _compile(origin: Path, name: str, folder: Path, flags: Sequence[str]) -> Path:
     source = Path(os.path.normpath(origin.parent / name))
     if not source.is_file():
         raise TestbedError(f"{origin}: key 'crash.sources': {name} does not exist; paths are relative to the manifest")
     program = folder / source.stem
     include = [f"-I{STOPPING}", f"-I{DOORBELL}"]
-    command = ["cc", "-Og", "-g", "-static", "-march=x86-64-v2", "-mclwb", "-mclflushopt", *include]
-    done = subprocess.run([*command, "-o", str(program), str(source)], capture_output=True, text=True)
+    command = ["cc", "-Og", "-g", "-march=x86-64-v2", "-mclwb", "-mclflushopt", *include, "-o", str(program)]
+    done = subprocess.run([*command, str(source), *flags], capture_output=True, text=True)
     if done.returncode:
         raise TestbedError(f"{origin}: key 'crash.sources': {name} cannot be compiled: {done.stderr.strip()}")
     return program

@@ -12,6 +12,7 @@ from ..validation import load_toml
 Data = dict[str, Any]
 Judge = Callable[[Data, Path], object]  # takes what a whole manifest says, or raises
 _OWN = ("name", "summary")  # which a manifest has from no other
+_TAKING, _TAKEN = ("program", "crash"), ("files", "host", "sources")  # tables and keys of what goes into the guest
 
 
 def shipped() -> list[Path]:
@@ -65,14 +66,16 @@ def _base(name: object, above: list[Path]) -> Path:
 
 
 def _inherited(base: Data, folder: Path) -> Data:
-    """What a manifest elsewhere has from `base`, which is in `folder`: what a [program] takes along stays there."""
+    """What a manifest elsewhere has from `base`, which is in `folder`: what goes into the guest stays there."""
     data = {key: value for key, value in base.items() if key not in _OWN}
-    if "program" not in data:
-        return data
-    program: Data = data["program"]
-    files = [str(folder / name) for name in program.get("files", [])]
-    host = [str(folder / name) if "/" in name else name for name in program.get("host", [])]
-    return data | {"program": program | {"files": files, "host": host}}
+    return data | {table: _in_place(data[table], folder) for table in _TAKING if table in data}
+
+
+def _in_place(table: Data, folder: Path) -> Data:
+    def place(key: str, name: str) -> str:
+        return name if key == "host" and "/" not in name else str(folder / name)  # that one is on the PATH
+
+    return table | {key: [place(key, name) for name in table[key]] for key in _TAKEN if key in table}
 
 
 def over(base: Data, own: Data, origin: Path, place: str = "") -> Data:
