@@ -14,8 +14,9 @@ from crash_rig import content_of, mark_of, reads_of, script_of
 from journal_writer import JournalText
 
 from conftest import MockExecutor
+from testbed.crash import journal
 from testbed.crash import plan as plans
-from testbed.crash.campaign import Campaign, Report
+from testbed.crash.campaign import Campaign, Report, varying
 from testbed.crash.journal import Kind, Record
 from testbed.crash.plan import Programs
 from testbed.crash.states import Bounds
@@ -206,6 +207,16 @@ def test_a_test_goes_on_from_the_verdicts_that_were_kept(run: Run, tmp_path: Pat
     kept.write_bytes(lines[0].replace(b"1", b"2") + b"".join(lines[1:]))
     with pytest.raises(TestbedError, match=r"line 1 is damaged; remove the file"):
         run(Ending(NO_FLUSH), keep=keep)
+
+
+def test_what_is_the_same_in_all_states_is_not_chosen_over(tmp_path: Path) -> None:
+    """Lines that are sure at the first mark and are not stored to after it, however often the run stored to them."""
+    sure, unsure, later = (RECORD + 64 * n for n in (2, 3, 4))
+    before = [store(sure), flush(sure), FENCE, store(unsure)]
+    path = tmp_path / "run.journal"
+    path.write_bytes(JournalText([*before, *SOUND, store(later), Record(Kind.END)]).bytes())
+    found = varying(journal.read(path), lambda _: bytes(64))
+    assert {place.dpa for place in found} == {RECORD, FLAG, unsure}
 
 
 def test_code_on_the_device_is_refused(run: Run) -> None:

@@ -24,7 +24,7 @@ from .known import Lines, Read, digest
 from .oracle import References
 from .plan import Plan, Programs
 from .report import Detail, Report, Violation, operations, state_id
-from .states import Image, Place, State, asked_records, explore, media_image, place_of, volatile_bytes
+from .states import Image, Place, State, asked_records, explore, media_image, place_of, volatile_bytes, walk
 
 SAID_MAX = 200  # characters of what a check said
 COMPARED_BYTES = 2**20  # of media, at a time
@@ -172,7 +172,7 @@ class Campaign:
     def judging(self, recorded: Recorded) -> Judging:
         """Who judges each state, with all verdicts that are known."""
         kept = Kept(file_for(self.keep[0], self.plan.name, self._identity()) if self.keep else None)
-        changed = stored(recorded.run)
+        varied = varying(recorded.run, recorded.image)
 
         async def judge(lines: Lines, mark: int | None) -> tuple[Detail, Sequence[Read]]:
             number, image = mark or 0, image_hash(lines, recorded.image)
@@ -180,7 +180,7 @@ class Campaign:
             if not known:
                 outcome = await recorded.guests.judge(recorded.begin, lines, mark)
                 detail = self._detail(recorded, mark, outcome)
-                read = reads(outcome, changed)
+                read = reads(outcome, varied)
                 content = ((place, lines.get(place) or recorded.image(place)) for place in read)
                 known = Verdict(number, image, detail, [(place, digest(line)) for place, line in content])
                 if outcome.outcome != "timeout":  # which says something of the host
@@ -248,16 +248,23 @@ def stored(run: Journal) -> set[Place]:
     return {place_of(record) for record in run.records if record.kind in STORES}
 
 
-def reads(outcome: GuestOutcome, changed: Set[Place]) -> list[Place]:
-    """Of the lines that the run has changed those that a copy has read, in the order of first loads."""
+def varying(run: Journal, image: Image) -> set[Place]:
+    """The lines that are not the same in all states: those stored to after the first mark, or not yet sure there."""
+    asked = [run.records[index] for index in asked_records(run, marked=True)]
+    changed = {place_of(record) for record in asked if record.kind in STORES}
+    return changed | {line.place for _, tracker in walk(run, image, marked=True) for line in tracker.open_lines() or ()}
+
+
+def reads(outcome: GuestOutcome, varied: Set[Place]) -> list[Place]:
+    """Of the lines that differ from state to state, those that a copy has read, in the order of first loads."""
     told = places(outcome.reads)
     if any(place.device == CODE for place in told):
         raise TestbedError(
             "recovery or check executes a program from the device, and which lines that depends on is not seen; keep "
             "programs in 'files' or 'sources', or judge every state by itself with --every"
         )
-    found = [place for place in told if place in changed]
-    return found if outcome.outcome != "timeout" else [*found, *sorted(changed - set(found))]
+    found = [place for place in told if place in varied]
+    return found if outcome.outcome != "timeout" else [*found, *sorted(varied - set(found))]
 
 
 def copy(media: Path, to: Path) -> None:
