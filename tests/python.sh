@@ -12,7 +12,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/tests.XXXX")
 cores=$(nproc) fit=$((free_mib / worker_mib))
 workers=$((fit < 1 ? 1 : fit < cores ? fit : cores))
 status=0
-$python -m pytest -m "not alone" --basetemp "$scratch/t" --numprocesses "$workers" --dist loadfile --no-loadscope-reorder --durations 10 "$@" || status=$?
+$python -m pytest -m "not alone and not by_hand" --basetemp "$scratch/t" --numprocesses "$workers" --dist loadfile --no-loadscope-reorder --durations 10 "$@" || status=$?
 [ $status != 2 ] || exit 2 # Ctrl-C, or no test could be read
 [ $# != 0 ] || $python -m pytest -m alone || status=$?
 [ $status != 0 ] || rm -r "$scratch" # else what failed can be looked at

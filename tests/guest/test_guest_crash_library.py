@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""snapshot-lib in a guest, against its native explorers: the same operations can leave the same recovered states."""
+
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from testbed.crash.campaign import Campaign
+from testbed.crash.judging import Finding, Judging
+from testbed.crash.plan import BoundsSection, CrashSection, Plan, Programs
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
+from testbed.paths import REPO
+from testbed.run.runner import drive
+
+pytestmark = pytest.mark.guest
+
+BUILT = REPO / "build/native/snapshot-lib/tests/explore"  # by tests/native.sh
+FILE = "/pmem/data"
+
+Contents = dict[int, set[str]]  # of each mark, the digests of what recovery comes to
+
+
+def natively(protocol: str, story: str, bug: str, folder: Path) -> Contents:
+    command = [BUILT / "explore_steps", folder / "native", protocol, story, *filter(None, [bug])]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    found: Contents = defaultdict(set)
+    for line in done.stdout.splitlines():
+        mark, content = line.split(" ", 1)
+        found[int(mark)].add(content)
+    return found
+
+
+def plan(protocol: str, story: str, bug: str, bounds: BoundsSection = BoundsSection()) -> Plan:
+    crash = CrashSection(
+        setup=f"steps make {FILE} {protocol}; sync",
+        workload=f"steps run {FILE} {protocol} {story} {bug}",
+        check=f"steps check {FILE} {protocol} {story} $CRASH_MARK {bug}",
+        bounds=bounds,
+    )
+    return Plan(name="steps", summary="", crash=crash)
+
+
+def in_guests(asked: Plan, session: Session, guest: GuestConfig) -> tuple[Judging, list[Finding]]:
+    program = BUILT / "steps"
+    programs = Programs({}, {"steps": program.read_bytes()}, (program,))
+    campaign = Campaign(asked, Path("steps.toml"), guest, programs, session.executor)
+
+    async def run() -> tuple[Judging, list[Finding]]:
+        async with campaign.guests() as guests:
+            judging = campaign.judging(await campaign.record(guests))
+            return judging, await judging.findings(lambda *_: None)
+
+    return drive(run())
+
+
+def contents(findings: list[Finding]) -> Contents:
+    found: Contents = defaultdict(set)
+    for finding in findings:
+        assert finding.state.point.mark is not None
+        found[finding.state.point.mark].add(finding.detail.text.strip())
+    return found
+
+
+@pytest.mark.parametrize(
+    "protocol", ["redo", *(pytest.param(name, marks=pytest.mark.by_hand) for name in ("line", "undo", "undo-nv"))]
+)
+def test_the_recovered_states_are_those_of_the_native_explorer(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, protocol: str
+) -> None:
+    """Every combination is tried on both sides. Two commits have two states each; a rollback and a close have one."""
+    judging, findings = in_guests(plan(protocol, "few", ""), session, quick_guest)
+    assert judging.counts.points_in_part == 0
+    found = contents(findings)
+    assert found == natively(protocol, "few", "", tmp_path)
+    assert {mark: len(states) for mark, states in found.items()} == {0: 2, 1: 2, 2: 1, 3: 1}
