@@ -5,6 +5,7 @@ import itertools
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from journal_writer import journal_of
@@ -126,13 +127,13 @@ def forced(m: Machine, record: Record, line: int, lines: range) -> Machine:
     return m
 
 
-def random_records(draw: random.Random, count: int, lines: int) -> list[Record]:
+def random_records(draw: random.Random, count: int, lines: int, cores: Sequence[int]) -> list[Record]:
     def one(n: int) -> Record:
         kind = draw.choice(
             [Kind.STORE] * 5
             + [Kind.NT_STORE, Kind.FLUSH, Kind.FLUSH, Kind.FENCE, Kind.FENCE, Kind.BARRIER, Kind.WBINVD]
         )
-        dpa, core = LINE_BYTES * draw.randrange(lines), draw.choice([0, 0, 0, 1])
+        dpa, core = LINE_BYTES * draw.randrange(lines), draw.choice(cores)
         if kind in (Kind.STORE, Kind.NT_STORE):
             at, size = draw.choice([(0, 8), (0, 8), (8, 8), (4, 4), (0, 16), (12, 8)])
             return Record(kind, core, dpa=dpa + at, data=bytes([draw.choice([46, 65 + n])]) * size)
@@ -158,12 +159,22 @@ def found_images(records: Sequence[Record], domain: Domain, lines: int) -> list[
 DOMAINS = [Domain("adr", True), Domain("none", False), Domain("eadr", True), Domain("eadr", False)]
 
 
-@pytest.mark.parametrize("domain", DOMAINS, ids=lambda d: f"{d.name}-{'' if d.cache_protected else 'un'}protected")
-def test_the_states_are_those_of_a_machine_that_tries_everything(domain: Domain) -> None:
+TWO_CORES, THREE_CORES = (0, 0, 0, 1), (0, 1, 2)  # of two, one does almost all
+
+
+def case(domain: Domain, cores: Sequence[int]) -> Any:
+    protected = "" if domain.cache_protected else "un"
+    return pytest.param(domain, cores, id=f"{domain.name}-{protected}protected-{len(set(cores))}-cores")
+
+
+@pytest.mark.parametrize(
+    ("domain", "cores"), [case(DOMAINS[0], THREE_CORES), *(case(domain, TWO_CORES) for domain in DOMAINS)]
+)
+def test_the_states_are_those_of_a_machine_that_tries_everything(domain: Domain, cores: Sequence[int]) -> None:
     points = 0
     for seed in range(30):
         draw = random.Random(seed)
-        records = [*random_records(draw, 7, 2), Record(Kind.END)]
+        records = [*random_records(draw, 7, 2, cores), Record(Kind.END)]
         reference, expected = Reference(2, domain), []
         for record in records:
             if is_ordering(record):
@@ -227,6 +238,13 @@ def test_a_flush_is_not_for_what_is_stored_after_it() -> None:
 def test_a_fence_is_for_the_flushes_of_its_core() -> None:
     other = [store(A, b"a" * 8), flush(A), Record(Kind.FENCE, core=1), mark(1)]
     assert sorted(words([s for s in explore(journal_of(other), image) if s.point.mark == 1], A)) == [b".", b"a"]
+
+
+def test_stores_of_two_cores_to_a_line_survive_in_the_order_in_which_they_were_executed() -> None:
+    run = [store(A, b"a" * 8), store(A + 8, b"b" * 8, core=1), store(A, b"c" * 8), store(B, b"d" * 8, core=1)]
+    states = list(explore(journal_of(run), image))
+    found = {(s.lines[Place(0, A)][:1] + s.lines[Place(0, A)][8:9], s.lines[Place(0, B)][:1]) for s in states}
+    assert found == {(x, y) for x in (b"..", b"a.", b"ab", b"cb") for y in (b".", b"d")}
 
 
 def test_a_store_of_16_bytes_is_torn_either_way() -> None:
