@@ -6,6 +6,7 @@ That the sound program has no violation is seen where the documents' commands ar
 
 import json
 import mmap
+import os
 import struct
 import subprocess
 import sys
@@ -32,18 +33,21 @@ from testbed.run.runner import drive
 pytestmark = pytest.mark.guest
 
 
-def crash(name: str, tmp_path: Path) -> tuple[int, str, dict[str, Any]]:
+FOLDER = REPO / "experiments/crash"
+
+
+def crash(manifest: Path, tmp_path: Path) -> tuple[int, str, dict[str, Any]]:
     """Exit status, what is printed, and the report."""
     report = tmp_path / "report.json"
-    manifest = REPO / f"experiments/crash/{name}.toml"
     command = [sys.executable, "-m", "testbed", "crash", str(manifest), "--jobs", "2", "--json", str(report)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    environment = {**os.environ, "TESTBED_RESULTS": str(tmp_path / "results")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert report.exists(), done.stderr
     return done.returncode, done.stdout, json.loads(report.read_text())
 
 
 def test_a_seeded_bug_is_found_with_its_store(tmp_path: Path) -> None:
-    status, said, report = crash("records-no-fence", tmp_path)
+    status, said, report = crash(FOLDER / "records-no-fence.toml", tmp_path)
     assert status == 1
     assert report["counts"]["points_in_part"] == 0 and f"{report['counts']['states']} states" in said
     least = min(report["violations"], key=lambda violation: len(violation["lost"]))
@@ -53,11 +57,31 @@ def test_a_seeded_bug_is_found_with_its_store(tmp_path: Path) -> None:
     assert "write_record" in said and "(records.c:" in said  # a narrow table breaks the line between them
 
 
+def test_a_guest_that_panics_in_recovery_is_a_violation_with_its_console(tmp_path: Path) -> None:
+    """The states of a program without its fence; of those that are spoilt the kernel crashes."""
+    manifest = tmp_path / "panic.toml"
+    manifest.write_text(f"""
+        name = "panic"
+        summary = "A recovery that crashes the kernel"
+        [crash]
+        sources = ["{os.path.relpath(FOLDER, tmp_path)}/records.c"]
+        setup = "records make /pmem/records; sync"
+        workload = "records append /pmem/records no-fence"
+        recover = "records check /pmem/records $CRASH_MARK || echo c >/proc/sysrq-trigger"
+        check = "true"
+        """)
+    status, _, report = crash(manifest, tmp_path)
+    assert (status, report["counts"]["points_in_part"]) == (1, 0)
+    found = [(violation["mark"], violation["outcome"]) for violation in report["violations"]]
+    assert found == [(0, "panic"), (1, "panic")]
+    assert all("Kernel panic" in violation["text"] for violation in report["violations"])
+
+
 def test_lazy_choice_finds_what_judging_every_state_finds(
     session: Session, quick_guest: GuestConfig, tmp_path: Path
 ) -> None:
     """Of a program without its flush, from one recording: the least violations, with fewer copies."""
-    origin = REPO / "experiments/crash/records-no-flush.toml"
+    origin = FOLDER / "records-no-flush.toml"
     plan = plans.load(origin)
     campaign = Campaign(plan, origin, quick_guest, plans.programs(plan, origin, tmp_path), session.executor, jobs=2)
 
