@@ -4,11 +4,32 @@
 
 #include <emmintrin.h>
 #include <sched.h>
+#include <stdlib.h>
 
 enum { GATHERING, WORKING, DONE };
 enum { TICK_NS = 4000000, QUIET_NS = 1000000 }; // Linux's clock ticks on all CPUs at the multiples of 4 ms
 
 bool team_works(struct team *team) { return atomic_load_explicit(&team->phase, memory_order_relaxed) == WORKING; }
+
+FILE *open_result(void) {
+    const char *path = getenv("TESTBED_RESULT");
+    FILE *result = path ? fopen(path, "a") : stdout;
+    if (!result)
+        fail("cannot open %s: %m", path);
+    return result;
+}
+
+void team_gather(struct team *team, struct setup *setup, unsigned cores) {
+    cpu_set_t first_cpu;
+    CPU_ZERO(&first_cpu);
+    CPU_SET(0, &first_cpu);
+    if (sched_setaffinity(0, sizeof first_cpu, &first_cpu))
+        fail("cannot stay on CPU 0: %m");
+    team->setup = setup;
+    team->cores = cores;
+    for (unsigned core = 0; core < CORES_MAX; core++)
+        team->workers[core].team = team, team->workers[core].core = core;
+}
 
 static void wait_for_all(atomic_uint *count, unsigned wanted) {
     while (atomic_load_explicit(count, memory_order_acquire) != wanted)

@@ -36,6 +36,12 @@ struct team {
     _Alignas(LINE_BYTES) atomic_uint ready, done;
 };
 
+// Where a program's rows go.
+FILE *open_result(void);
+
+// So many, of which the caller is the first from now on.
+void team_gather(struct team *team, struct setup *setup, unsigned cores);
+
 // Do `work` on the first `cores` of them, as a point of its own.
 void team_run(struct team *team, unsigned cores, void (*work)(struct worker *));
 
