@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds calibrate-cores, by the compiler of the guest's software. It is sent along with the runs that need it and is no
-# part of the guest image: what the image holds decides where memory lies, and with it every result.
+# Builds calibrate-cores and bench-cores, by the compiler of the guest's software. They are sent along with the runs that
+# need them and are no part of the guest image: what the image holds decides where memory lies, and with it every result.
 #
 #   build.sh inputs | fingerprint          as guest-image/build.sh; the compiler is in the key of buildroot
-#   build.sh build OUT_DIR WORK_DIR        make it; wants BUILDROOT_DIR=<product of buildroot>
+#   build.sh build OUT_DIR WORK_DIR        make them; wants BUILDROOT_DIR=<product of buildroot>
 #
 # Any failure is one sentence on stderr and exit status 2.
 set -euo pipefail
@@ -28,9 +28,10 @@ build() { # OUT_DIR WORK_DIR
         --customize-hook="upload '$repo/guest-image/cores/compile.sh' /compile.sh" \
         --customize-hook="upload '$repo/guest-image/lib/enter.sh' /enter.sh" \
         --customize-hook="unshare --mount /bin/bash \"\$1/enter.sh\" \"\$1\"" \
-        --customize-hook="download /calibrate-cores '$1/calibrate-cores'" trixie /dev/null ||
-        die "calibrate-cores cannot be built: see the messages above"
-    chmod +x "$1/calibrate-cores"
+        --customize-hook="download /calibrate-cores '$1/calibrate-cores'" \
+        --customize-hook="download /bench-cores '$1/bench-cores'" trixie /dev/null ||
+        die "the programs of many cores cannot be built: see the messages above"
+    chmod +x "$1"/{calibrate,bench}-cores
 }
 
 case ${1-}:$# in

@@ -150,11 +150,11 @@ def test_a_study_of_many_cores_has_them_and_brings_its_program(tmp_path: Path, m
     def build(names: tuple[str, ...]) -> dict[str, Product]:
         asked.append(names)
         (tmp_path / calibrate.CORES).write_bytes(b"program")
-        return {calibrate.CORES: Product(tmp_path, "key")}
+        return {"cores": Product(tmp_path, "key")}
 
     monkeypatch.setattr(components, "build", build)
     runs = {study.name: run for study, run in calibrate.with_programs(calibrate.runs(calibrate.load(), ["cxl-dram"]))}
-    assert asked == [("buildroot", calibrate.CORES)]
+    assert asked == [("buildroot", "cores")]
     one, many = runs["cxl-dram"], runs["cxl-dram-cores"]
     assert (one.guest.cpu.cores, one.program) == (1, None)
     assert many.guest == replace(one.guest, cpu=replace(one.guest.cpu, cores=16))

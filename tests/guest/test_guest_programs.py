@@ -27,8 +27,18 @@ def calibrate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cores(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built("cores", "calibrate-cores", tmp_path_factory.mktemp("cores"))
+def cores_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cores")
+
+
+@pytest.fixture(scope="module")
+def cores(cores_build: Path) -> Path:
+    return built("cores", "calibrate-cores", cores_build)
+
+
+@pytest.fixture(scope="module")
+def bench_cores(cores_build: Path) -> Path:
+    return built("cores", "bench-cores", cores_build)
 
 
 def run(program: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -166,3 +176,19 @@ def test_bad_arguments_for_many_cores_are_refused(
     done = run(cores, tmp_path, *arguments)
     assert (done.returncode, message in done.stderr) == (2, True), done.stderr
     assert not (tmp_path / "file").exists()
+
+
+@pytest.mark.parametrize("cpus", ["0", "0,1"])
+def test_all_cpus_do_their_part_of_each_work_twice(bench_cores: Path, tmp_path: Path, cpus: str) -> None:
+    environment = {**os.environ, "TESTBED_RESULT": str(tmp_path / "rows")}
+    done = subprocess.run(["taskset", "-c", cpus, bench_cores, tmp_path / "file"], capture_output=True, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    got = [json.loads(line) for line in (tmp_path / "rows").read_text().splitlines()]
+    works = ["compute", "hash map", "chase, DRAM", "chase, device"]
+    assert got == [{"work": work, "cores": len(cpus.split(","))} for work in works for _ in range(2)]
+    assert not (tmp_path / "file").exists()
+
+
+def test_work_for_the_host_to_time_wants_a_file(bench_cores: Path) -> None:
+    done = subprocess.run([bench_cores], capture_output=True, text=True)
+    assert (done.returncode, "usage: bench-cores FILE" in done.stderr) == (2, True)

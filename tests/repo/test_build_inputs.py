@@ -70,7 +70,7 @@ def dependencies(entry: dict[str, str]) -> set[Path]:
 
 @pytest.mark.parametrize(
     ("project", "component"),
-    [("snapshot-lib", "software"), ("guest-image/programs", "software"), ("guest-image/cores", "calibrate-cores")],
+    [("snapshot-lib", "software"), ("guest-image/programs", "software"), ("guest-image/cores", "cores")],
 )
 def test_every_file_that_is_compiled_for_the_guest_is_in_its_key(project: str, component: str, tmp_path: Path) -> None:
     """By the compilation database of a build as compile.sh configures it."""

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """In QEMU's place where only what is around a guest is tested: its result is a hash of what was sent into it.
 
-The job's words `--pause-s N` say how long the guest takes, `--abort TEXT` what this says before it aborts. A copy whose
-job has the word `--stillborn` is killed before it says that it has begun. A device with the seed 666 is refused.
+The job's words `--pause-s N` say how long the guest takes, `--abort TEXT` what this says before it aborts, `--asks N`
+how often it asks for a job by itself. A copy whose job has the word `--stillborn` is killed before it says that it has
+begun. A device with the seed 666 is refused.
 """
 
 import ctypes
@@ -41,6 +42,12 @@ def run_guest(job: Path) -> None:
     lines = ({"type": "result", "data": {"sent": hashlib.sha256(sent).hexdigest()}}, {"type": "exit", "status": 0})
     with Path(option(r"file,id=results,path=(\S+)")).open("a") as results:
         results.write("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def asks(job: Path) -> int:
+    """How often the job asks for another one."""
+    stated = re.search(rb"--asks (\d+)", job.read_bytes())
+    return int(stated[1]) if stated else 0
 
 
 def copied() -> bool:
@@ -84,6 +91,7 @@ def serve(monitor: socket.socket) -> None:
     Path(option(r"file,id=console,path=(\S+)")).touch()
     Path(option(r"file,id=results,path=(\S+)")).touch()
     say({"QMP": {"version": {"qemu": {"major": 10, "minor": 0, "micro": 0}, "package": ""}, "capabilities": []}})
+    asked = 0
     for request in requests(monitor):
         command, job = request["execute"], Path(request.get("arguments", {}).get("file", ""))
         if command == "cxl-ssd-job-run-in-copy":
@@ -98,7 +106,10 @@ def serve(monitor: socket.socket) -> None:
         else:
             counters = {"rois": [], "last-mark": 0}
             say({"return": counters if command == "query-cxl-ssd" else {}, "id": request.get("id")})
-        if command.startswith("cxl-ssd-job-run"):
+        if command == "cxl-ssd-job-run" and asked < asks(job):
+            asked += 1
+            tell("STOP")
+        elif command.startswith("cxl-ssd-job-run"):
             run_guest(job)
             tell("SHUTDOWN")
         elif command == "cont":

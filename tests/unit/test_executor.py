@@ -42,6 +42,18 @@ def test_a_copy_that_is_killed_before_it_says_that_it_began_is_lost(executor: Qe
     assert [outcome.outcome for outcome in copies] == ["lost", "ok"]
 
 
+def test_who_watches_is_called_each_time_that_a_guest_asks_for_a_job(
+    executor: QemuExecutor, guest: GuestConfig
+) -> None:
+    seconds: list[float] = []
+    spec = GuestSpec(guest, script_job("true --asks 3"))
+    outcome = drive(executor.run(spec, asked=lambda qemu: seconds.append(qemu.cpu_seconds())))
+    assert outcome.outcome == "ok"
+    assert len(seconds) == 1 + 3
+    assert 0 < seconds[0] <= seconds[-1] < 20
+    assert seconds == sorted(seconds)
+
+
 def with_seed(guest: GuestConfig, seed: int) -> GuestConfig:
     return replace(guest, device=replace(guest.device, cache_seed=seed))
 

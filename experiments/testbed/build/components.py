@@ -49,7 +49,7 @@ COMPONENTS = {
         Component("buildroot", "guest-image/build.sh", "buildroot", cold_minutes=3),
         Component("base", "guest-image/build.sh", "base", cold_minutes=2),
         Component("software", "guest-image/build.sh", "software", needs=("buildroot",), cold_minutes=2),
-        Component("calibrate-cores", "guest-image/cores/build.sh", needs=("buildroot",)),
+        Component("cores", "guest-image/cores/build.sh", needs=("buildroot",)),
     )
 }
 TESTBED = ("qemu", "buildroot", "base", "software")
@@ -79,6 +79,11 @@ def build_component(component: Component, products: dict[str, Product], cache: C
     key = component_key(component, products)
     builder = _Builder(component, products, cache.root / "logs" / f"{component.name}-{key[:16]}.log")
     return Product(cache.get_or_build(component.name, key, builder), key)
+
+
+def cores_program(name: str) -> Path:
+    """A program of guest-image/cores, built if it is not. It is sent along with a run and is no part of the image."""
+    return build((*COMPONENTS["cores"].needs, "cores"))["cores"].path / name
 
 
 def keys(names: tuple[str, ...] = TESTBED) -> dict[str, str]:

@@ -38,6 +38,7 @@ from ..results import results as results_module
 from ..run.runner import drive, keep_failure, run_with_bar
 from ..studies import sweep as sweep_module
 from ..studies.bench import run_bench
+from ..studies.host_cost import run_host_cost
 from . import presentation, result_commands, tables
 from .options import Json, Scale, Scheduler, Tls, TrustNetwork
 from .pages import with_page
@@ -314,7 +315,7 @@ def shell(
     manifest: ManifestName = "kv-ycsb",
     cpus: Cpus = None,
 ) -> None:
-    """An interactive guest with the device mounted at /pmem. `poweroff` or Ctrl-A X ends it."""
+    """An interactive guest with the device mounted at /pmem. `exit` or Ctrl-A X ends it."""
     check_terminal()
     guest = verdicts.machine_of(bases.find(manifest), cpus)
     raise typer.Exit(run_shell(open_session().images, guest, media))
@@ -502,9 +503,27 @@ def verify(
 
 
 @app.command()
-def bench(json: Json = Path("build/bench.json")) -> None:
-    """Guest speed and CXL access rate of this QEMU against stock, in one interleaved run."""
-    tables.save_json(json, run_bench())
+def bench(
+    cpus: Annotated[
+        str | None,
+        typer.Option("--cpus", metavar="N,N,...", help="instead: host time of an instruction by number of CPUs"),
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Guest speed and CXL access rate of this QEMU against stock, in one interleaved run.
+
+    Without --json it is build/bench.json, or build/bench-cpus.json, that has the table.
+
+    Examples:
+
+      testbed bench
+
+      testbed bench --cpus 1,2,4,8,16
+    """
+    if cpus is None:
+        tables.save_json(json or Path("build/bench.json"), run_bench())
+    else:
+        tables.save_json(json or Path("build/bench-cpus.json"), run_host_cost(cpus))
 
 
 @app.command()

@@ -35,6 +35,7 @@ JOB, CONSOLE, RESULTS, LOG = "job.tar", "console", "results", "qemu.log"  # in a
 ROW = b'{"type":"result","data":'  # as the guest's init begins each row
 
 Report = Callable[[bytes], None]
+Asked = Callable[[Machine], None]
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,12 @@ class QemuExecutor:
     def __init__(self, images: Images) -> None:
         self.images = images
 
-    async def run(self, spec: GuestSpec, report: Report | None = None) -> GuestOutcome:
-        """As the interface says; `report` is given what the guest reports, in pieces, the moment it does."""
+    async def run(self, spec: GuestSpec, report: Report | None = None, asked: Asked | None = None) -> GuestOutcome:
+        """As the interface says; `report` is given what the guest reports, in pieces, the moment it does.
+
+        With `asked` the guest stops each time that it asks for a job, the first time before it has one. That is called
+        then with the machine, and the guest goes on.
+        """
         assert not spec.copy_of, "boots.SharedBoots makes copies"
         with media_lock.held(spec.media_folder), scratch.folder("guest") as folder:
             begun_s = time.monotonic()
@@ -118,7 +123,7 @@ class QemuExecutor:
                         asyncio.timeout(spec.guest.timeout_s),
                         machine_for(self.images, spec, folder, port) as qemu,
                     ):
-                        end = await _run(qemu, spec, folder)
+                        end = await _run(qemu, spec, folder, asked)
                 except NotStarted as error:
                     end = End(gone=str(error))
             outcome = read_outcome(read_said(folder), end)
@@ -155,11 +160,15 @@ def _port(results: Path, report: Report | None) -> Iterator[Path]:
             loop.remove_reader(fd)
 
 
-async def _run(qemu: Machine, spec: GuestSpec, folder: Path) -> End:
+async def _run(qemu: Machine, spec: GuestSpec, folder: Path, asked: Asked | None) -> End:
     """Run the guest, which is handed its job where the guests are that take turns with a booted one."""
     if not spec.job or not spec.timed:
         return await qemu.run(spec.timed)
-    return await qemu.boot() or await qemu.run_job(folder / JOB)
+    end = await qemu.boot()
+    while asked and not end:
+        asked(qemu)
+        end = await qemu.rehearse(folder / JOB)
+    return end or await qemu.run_job(folder / JOB)
 
 
 def machine_for(

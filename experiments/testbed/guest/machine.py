@@ -5,6 +5,7 @@ import asyncio
 import os
 import signal
 import socket
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from ..errors import RunFailed
 
 ENDS = ("SHUTDOWN", "GUEST_PANICKED", "CXL_SSD_POWER_CUT")
 ASKS = "STOP"
+CPU_CLOCK = 2  # which of a process's clocks: that of the scheduler, as clock_getcpuclockid() has it
 COPY_BEGUN, COPY_ENDED = "CXL_SSD_COPY_BEGUN", "CXL_SSD_COPY_ENDED"
 
 Line = Callable[[int], list[str]]  # QEMU's command line, given the file descriptor of its monitor
@@ -47,6 +49,10 @@ class Machine:
     @property
     def is_alive(self) -> bool:
         return self._process.returncode is None
+
+    def cpu_seconds(self) -> float:
+        """What QEMU has taken of the host's CPUs, all of its threads together."""
+        return time.clock_gettime(~self._process.pid << 3 | CPU_CLOCK)
 
     async def run(self, timed: bool) -> End:
         """Let a guest that has its job, or has none, run to its end; then quit."""

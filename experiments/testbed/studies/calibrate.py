@@ -37,7 +37,7 @@ from . import latency
 CALIBRATION = EXPERIMENTS / "calibration.toml"
 CPU = "xeon-6230-class"
 WIDE_CORES = 16
-CORES = "calibrate-cores"  # a program and the component that has it
+CORES = "calibrate-cores"
 Rows = list[dict[str, Any]]
 Override = dict[str, str | int | float | bool]
 
@@ -196,7 +196,7 @@ def with_programs(studies: Sequence[tuple[Study, Run]]) -> list[tuple[Study, Run
     """The same, and runs by many cores bring their program along, built if it is not: it is no part of the image."""
     if all(study.cores == 1 for study, _ in studies):
         return list(studies)
-    program = components.build((*components.COMPONENTS[CORES].needs, CORES))[CORES].path / CORES
+    program = components.cores_program(CORES)
     return [(study, _with_program(run, program) if study.cores > 1 else run) for study, run in studies]
 
 
