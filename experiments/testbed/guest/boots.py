@@ -164,7 +164,7 @@ async def _boot(executor: QemuExecutor, spec: GuestSpec) -> Booted | GuestOutcom
                     if spec.copy_of:
                         (folder / JOB).write_bytes(spec.copy_of.rehearsal.archive())
                         while not end and len(rehearsed) < spec.copy_of.stages:
-                            end = await machine.rehearse(folder / JOB, folder / READS)
+                            end = await machine.rehearse(folder / JOB, reads=folder / READS)
                             rehearsed.append((folder / READS).read_bytes())
                 except NotStarted as error:
                     end = End(gone=str(error))

@@ -74,13 +74,14 @@ class Machine:
         except (QMPError, EOFError):
             return await self._gone()
 
-    async def rehearse(self, job: Path, reads: Path) -> End | None:
+    async def rehearse(self, job: Path, **files: Path) -> End | None:
         """Hand the booted guest a job that asks for another one, and wait for that. How it ended if it never does.
 
-        Which lines of the devices it has read until then is in the file `reads`.
+        `files` are those of the command: `media`, `reads`.
         """
         try:
-            await self._qmp.execute("cxl-ssd-job-run", {"file": str(job), "reads": str(reads)})
+            arguments: dict[str, object] = {name: str(path) for name, path in {"file": job, **files}.items()}
+            await self._qmp.execute("cxl-ssd-job-run", arguments)
             event = await self._event(ASKS, *ENDS)
             if event is None:
                 return await self._gone()
