@@ -280,10 +280,10 @@ def test_bounds_are_those_of_the_manifest(origin: Path) -> None:
 
 def test_a_test_that_has_a_base_says_what_differs(origin: Path, tmp_path: Path) -> None:
     """From another folder too: what goes into the guests stays where it is."""
-    takes = 'files = ["data"]\nsources = ["ring.c"]\nflags = ["-DSTATUS=7"]\nenvironment = { A = "a", B = "b" }\n'
+    takes = 'files = ["data"]\nsources = ["ring.c"]\nlibraries = ["m"]\nenvironment = { A = "a", B = "b" }\n'
     origin.write_text(TEXT + takes)
     origin.with_name("data").write_text("of the base")
-    origin.with_name("ring.c").write_text("int main(void) { return STATUS; }\n")
+    origin.with_name("ring.c").write_text("int main(void) { return 7; }\n")
     other = tmp_path / "elsewhere" / "other.toml"
     other.parent.mkdir()
     other.write_text('name = "other"\nsummary = "b"\nbase = "../ring.toml"\ncrash.environment.B = "it\'s b"\n')
@@ -320,6 +320,10 @@ BAD = {
         'base = "gone.toml"\n[crash]',
     ),
     "key 'crash.environment.A-B.[key]': String should match pattern": ("[crash]", "[crash]\nenvironment.A-B = 'x'"),
+    "key 'crash.sources': good.c cannot be compiled": (
+        "[crash]",
+        '[crash]\nsources = ["good.c"]\nlibraries = ["no-such-library"]',
+    ),
     "key 'crash.bounds.exhaustive': Input should be greater than or equal to 1": (
         "[crash]",
         "[crash]\nbounds = { exhaustive = 0 }",
@@ -331,16 +335,19 @@ BAD = {
 def test_a_bad_manifest_is_refused_before_a_guest_starts(origin: Path, sentence: str) -> None:
     origin.write_text(TEXT.replace(*BAD[sentence]))
     origin.with_name("bad.c").write_text("not C")
+    origin.with_name("good.c").write_text("int main(void) { return 0; }")
     command = [sys.executable, "-m", "testbed", "crash", str(origin)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, sentence.format(folder=origin.parent) in done.stderr) == (2, True), done.stderr
 
 
-def test_the_store_of_a_program_is_named_by_its_function_and_line(tmp_path: Path) -> None:
-    folder = REPO / "experiments/crash"
-    programs = plans.programs(plans.load(folder / "records.toml"), folder / "records.toml", tmp_path)
-    symbols = subprocess.run(["nm", tmp_path / "records"], capture_output=True, text=True, check=True).stdout
-    pc = next(int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(" write_record"))
-    assert re.fullmatch(r"write_record \(records\.c:\d+\)", programs.symbol(pc))
+@pytest.mark.parametrize(("name", "function"), [("records", "write_record"), ("pmdk", "append_with_pmem")])
+def test_the_store_of_a_program_is_named_by_its_function_and_line(tmp_path: Path, name: str, function: str) -> None:
+    """Also of one that is linked with libraries of this host."""
+    origin = REPO / f"experiments/crash/{name}.toml"
+    programs = plans.programs(plans.load(origin), origin, tmp_path)
+    symbols = subprocess.run(["nm", tmp_path / name], capture_output=True, text=True, check=True).stdout
+    pc = next(int(line.split()[0], 16) for line in symbols.splitlines() if line.endswith(f" {function}"))
+    assert re.fullmatch(rf"{function} \({name}\.c:\d+\)", programs.symbol(pc))
     assert programs.symbol(0xFFFFFFFF81000000) == "kernel 0xffffffff81000000"
-    assert set(programs.job("x").executables) == {"records"}
+    assert set(programs.job("x").executables) == {name}

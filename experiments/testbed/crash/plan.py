@@ -25,6 +25,7 @@ from .states import Bounds
 
 DOORBELL = REPO / "guest-image" / "programs" / "include"
 STOPPING = REPO / "experiments" / "crash" / "include"  # before it: marks at which a workload can be stopped
+LibraryName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+._-]*$")]  # without its "lib"
 DUMP_TREE = "dump-tree"  # the program that is there for a dump
 
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -43,8 +44,8 @@ class CrashSection(Strict):
     """Shell lines, each run in a guest with the device at /pmem, in the folder of the files."""
 
     sources: list[str] = []  # C files beside the manifest: each is compiled into a program of its name
-    flags: list[str] = ["-static"]  # of the compiler, for these
     files: list[str] = []  # files and folders beside the manifest
+    libraries: list[LibraryName] = []  # that these are linked with; `packages` has them for the guest
     packages: list[PackageName] = []  # of Debian 13, with what they depend on
     environment: dict[VariableName, str] = {}  # of all lines
     setup: str = ""  # on a new file system
@@ -118,22 +119,24 @@ def load(path: Path) -> Plan:
 def programs(plan: Plan, origin: Path, folder: Path) -> Programs:
     """Compile and read what the plan names; the programs are made in the folder."""
     bundle = pack(ProgramSection(files=plan.crash.files, packages=plan.crash.packages), origin)
-    compiled = tuple(_compile(origin, name, folder, plan.crash.flags) for name in plan.crash.sources)
+    compiled = tuple(_compile(origin, name, folder, plan.crash.libraries) for name in plan.crash.sources)
     executables = bundle.executables | {path.name: path.read_bytes() for path in compiled}
     if plan.compares():
-        dump_tree = _compile(STOPPING / "crash.toml", "dump_tree.c", folder, ["-static"]).read_bytes()
+        dump_tree = _compile(STOPPING / "crash.toml", "dump_tree.c", folder).read_bytes()
         executables = {DUMP_TREE: dump_tree, "roi": (STOPPING / "roi").read_bytes()} | executables
     return Programs(bundle.files, executables, compiled, bundle.packages, plan.crash.environment)
 
 
-def _compile(origin: Path, name: str, folder: Path, flags: Sequence[str]) -> Path:
+def _compile(origin: Path, name: str, folder: Path, libraries: Sequence[str] = ()) -> Path:
+    """Its code is at the same addresses in every process, so that these have names."""
     source = Path(os.path.normpath(origin.parent / name))
     if not source.is_file():
         raise TestbedError(f"{origin}: key 'crash.sources': {name} does not exist; paths are relative to the manifest")
     program = folder / source.stem
     include = [f"-I{STOPPING}", f"-I{DOORBELL}"]
     command = ["cc", "-Og", "-g", "-march=x86-64-v2", "-mclwb", "-mclflushopt", *include, "-o", str(program)]
-    done = subprocess.run([*command, str(source), *flags], capture_output=True, text=True)
+    linked = ["-no-pie", *(f"-l{library}" for library in libraries)] if libraries else ["-static"]
+    done = subprocess.run([*command, str(source), *linked], capture_output=True, text=True)
     if done.returncode:
         raise TestbedError(f"{origin}: key 'crash.sources': {name} cannot be compiled: {done.stderr.strip()}")
     return program
