@@ -213,6 +213,15 @@ def test_what_is_for_one_cpu_is_refused_to_several(paused: Paused) -> None:
     assert "helper-thread is for one core" in paused.failure()
 
 
+@pytest.mark.parametrize("topology", ["sockets=2", "dies=2", "threads=2"])
+def test_cores_that_the_model_does_not_have_are_refused(paused: Paused, topology: str) -> None:
+    """It has one socket, whose cores share an LLC, and a thread for each."""
+    place = next(n for n, word in enumerate(paused.line) if word.startswith("cpu-timing,"))
+    paused.line[place] += ",cores=4"
+    paused.line += ["-smp", f"4,{topology}"]
+    assert "the cores are of one socket and have one thread each: -smp 4" in paused.failure()
+
+
 @pytest.mark.parametrize("shorter", ["c2c-ps", "ipi-ps"])
 def test_a_quantum_in_which_what_is_not_yet_written_could_be_read_is_refused(paused: Paused, shorter: str) -> None:
     place = next(n for n, word in enumerate(paused.line) if word.startswith("cpu-timing,"))

@@ -34,6 +34,9 @@ static bool cxl_ssd_check_machine(CXLSSDState *s, Error **errp)
     } else if (cpu_timing_config()->cores != current_machine->smp.cpus) {
         error_setg(errp, "cpu-timing: cores=%u is not -smp %u",
                    cpu_timing_config()->cores, current_machine->smp.cpus);
+    } else if (current_machine->smp.cores != current_machine->smp.cpus) {
+        error_setg(errp, "cpu-timing: the cores are of one socket and have one "
+                   "thread each: -smp %u", current_machine->smp.cpus);
     } else if (cxl_ssd_count == MEMSYS_MAX_DEVICES) {
         error_setg(errp, "there can be at most %u cxl-ssd",
                    MEMSYS_MAX_DEVICES);
