@@ -18,6 +18,7 @@ from testbed.crash import journal
 from testbed.crash import plan as plans
 from testbed.crash.campaign import Campaign, Report, varying
 from testbed.crash.journal import Kind, Record
+from testbed.crash.oracle import DETAIL_LINES
 from testbed.crash.plan import Programs
 from testbed.crash.states import Bounds
 from testbed.errors import RunFailed, TestbedError
@@ -230,16 +231,22 @@ def test_code_on_the_device_is_refused(run: Run) -> None:
 
 
 def test_a_panic_in_recovery_is_a_violation(run: Run) -> None:
+    """What it says first is kept, and as much as there is room for of what follows."""
+    stack = [f"line {n} of its stack" for n in range(100)]
+    console = "\n".join(["before", "Kernel panic: of it", *stack])
+
     class Panicking(Played):
         def __call__(self, spec: GuestSpec) -> GuestOutcome:
             outcome = super().__call__(spec)
             return (
-                replace(outcome, outcome="panic", exit_status=None, stderr=b"", console="Kernel panic: of it")
+                replace(outcome, outcome="panic", exit_status=None, stderr=b"", console=console)
                 if outcome.outcome == "failed"
                 else outcome
             )
 
-    assert {(v.outcome, v.said) for v in run(Panicking(NO_FLUSH)).violations} == {("panic", "Kernel panic: of it")}
+    violations = run(Panicking(NO_FLUSH)).violations
+    assert {(v.outcome, v.said) for v in violations} == {("panic", "Kernel panic: of it")}
+    assert violations[0].text.splitlines() == ["Kernel panic: of it", *stack[: DETAIL_LINES - 1]]
 
 
 def test_a_guest_that_does_not_start_is_no_violation(run: Run) -> None:

@@ -213,10 +213,10 @@ class Campaign:
         if outcome.outcome != "ok":
             if not outcome.console:
                 raise RunFailed(f"a guest did not start: {said(outcome)}")
-            text = (outcome.stderr if outcome.exit_status is not None else outcome.console.encode()).decode(
-                errors="replace"
-            )
-            return Detail(outcome.outcome, said(outcome), "\n".join(text.strip().splitlines()[-oracle.DETAIL_LINES :]))
+            text = outcome.console if outcome.exit_status is None else outcome.stderr.decode(errors="replace")
+            lines = text.strip().splitlines()
+            kept = of_panic(lines)[: oracle.DETAIL_LINES] or lines[-oracle.DETAIL_LINES :]
+            return Detail(outcome.outcome, said(outcome), "\n".join(kept))
         difference = recorded.references.fault(mark or 0, outcome.stdout) if recorded.references else ""
         if difference:
             return Detail("differs", oracle.first_change(difference)[:SAID_MAX], difference)
@@ -238,9 +238,16 @@ class Campaign:
 
 
 def said(outcome: GuestOutcome) -> str:
-    """The last line of what a guest complained of."""
+    """The last line of what a guest complained of, or the first one of its kernel's panic."""
     lines = (outcome.stderr.decode(errors="replace").strip() or outcome.error or outcome.console.strip()).splitlines()
-    return lines[-1][:SAID_MAX] if lines else "it says nothing"
+    told = of_panic(lines)[:1] or lines[-1:]
+    return told[0][:SAID_MAX] if told else "it says nothing"
+
+
+def of_panic(lines: list[str]) -> list[str]:
+    """What a kernel says from its panic on; what follows that, such as a stack, may be long."""
+    first = next((n for n, line in enumerate(lines) if "Kernel panic" in line), len(lines))
+    return lines[first:]
 
 
 def stored(run: Journal) -> set[Place]:

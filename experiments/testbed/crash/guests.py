@@ -22,7 +22,7 @@ from .states import Place
 WITHOUT_REGION = Layout(kernel="testbed.nopmem")
 
 # Region, namespace and mount are made by init's own functions, and a guest that cannot make them says so in its words.
-# What asks for a job beyond the second has ended: the host takes the next copy. A process costs as much as a mount, so
+# What asks for a job beyond its stages has ended: the host takes the next copy. A process costs as much as a mount, so
 # those that have nothing to do are left out; no state is given a new file system.
 REHEARSAL = r"""
 exec >/dev/console 2>&1
@@ -51,17 +51,19 @@ rehearse() {
     modprobe() { :; }
     mkdir() { :; }
     cxl() { :; }
-    set_up_pmem || return
-    (cd /job; CRASH_MARK=0; . ./judge)
-    umount "$TESTBED_PMEM"
     if [[ $region_is == there ]]; then
         make_file_system() { read_partitions; }
-        return
     fi
-    unset -f cxl
-    ndctl disable-region region0
-    cxl disable-region region0
-    cxl destroy-region -f region0
+    if set_up_pmem; then
+        (cd /job; CRASH_MARK=0; . ./judge)
+        umount "$TESTBED_PMEM"
+    fi
+    if [[ $region_is == made ]]; then
+        unset -f cxl
+        ndctl disable-region region0
+        cxl disable-region region0
+        cxl destroy-region -f region0
+    fi
 }
 
 judge() { # CRASH_MARK
