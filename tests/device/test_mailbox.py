@@ -9,7 +9,7 @@ import os
 import random
 import struct
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -179,6 +179,16 @@ def test_a_reset_ends_the_background_command_and_the_next_one_is_done(
         assert box.transfer(WHOLE) == BACKGROUND_STARTED
         box.pass_seconds(12)
         assert box.percent_done() == 100
+
+
+@pytest.mark.parametrize("cpus", [1, 4])
+def test_idle_time_passes_again_after_each_stop(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, cpus: int
+) -> None:
+    guest = replace(quick_guest, cpu=replace(quick_guest.cpu, cores=cpus))
+    with registers(session, guest, tmp_path) as qtest:
+        for _ in range(3):
+            Mailbox(qtest).pass_seconds(2)
 
 
 def test_parts_of_a_firmware_may_be_thirty_seconds_apart_in_virtual_time(

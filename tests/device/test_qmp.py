@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The device over QMP, with a guest that executes nothing: what it keeps, run-time changes, requests it refuses."""
 
+import asyncio
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 from guest_rig import Paused, query
 from qemu.qmp import ExecuteError, QMPClient
+from qtest_rig import Clock
 
 from testbed.crash.journal import Kind
 from testbed.crash.journal import read as read_journal
@@ -230,6 +233,26 @@ def test_a_quantum_in_which_what_is_not_yet_written_could_be_read_is_refused(pau
     assert "quantum-ps must not exceed c2c-ps and ipi-ps, 60000" in paused.failure()
     paused.line[place] += ",quantum-ps=60000"
     paused.info()
+
+
+@pytest.mark.parametrize("cpus", [1, 4])
+def test_a_monitor_is_answered_while_all_cpus_have_halted_for_good(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, cpus: int
+) -> None:
+    """Then time goes from timer to timer without an instruction: it must let others have their turn."""
+    guest = replace(quick_guest, cpu=replace(quick_guest.cpu, cores=cpus))
+    paused = Paused(session, guest, tmp_path, Layout())
+    paused.line += Clock.firmware(tmp_path)
+
+    async def ask() -> None:
+        async with paused.running() as qmp:
+            await qmp.execute("cont")
+            begin_s = time.monotonic()
+            for _ in range(200):
+                await qmp.execute("query-status")
+            print(f"{cpus} CPUs: {(time.monotonic() - begin_s) / 200 * 1e6:,.0f} us an answer")
+
+    drive(asyncio.wait_for(ask(), 20))
 
 
 def test_one_cpu_has_no_clock_of_its_own(paused: Paused) -> None:

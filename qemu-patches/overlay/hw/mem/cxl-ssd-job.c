@@ -41,9 +41,9 @@ static struct {
  */
 
 /*
- * The vCPU is not idle until the VM has stopped: before, the main loop would
- * skip idle time up to the next timer, or not, as the host happens to run. What
- * any vCPU is asked meanwhile is done, or whoever asks would wait for ever.
+ * The vCPU goes on only when the VM has stopped: before, it would execute more
+ * or let idle time pass, or not, as the host happens to run. What any vCPU is
+ * asked meanwhile is done, or whoever asks would wait for ever.
  */
 static void ask_work(CPUState *cpu, run_on_cpu_data unused)
 {
