@@ -8,6 +8,7 @@ other (test_model_folders.py, test_runtime_folders.py).
 import ast
 import re
 import subprocess
+import tomllib
 from collections import Counter
 from pathlib import PurePosixPath
 
@@ -65,3 +66,15 @@ def test_a_package_is_said_to_be_what_it_says_itself() -> None:
     packages = [(folder, said) for folder, said in rows() if parent(folder) == PACKAGES]
     assert packages
     assert [(folder, said) for folder, said in packages if said != docstring(folder)] == []
+
+
+def test_every_package_is_installed() -> None:
+    """Of the Python project: a package that its list lacks is there in a clone only."""
+    stated = tomllib.loads((REPO / "pyproject.toml").read_text())["tool"]["setuptools"]
+    roots = {name: REPO / folder for name, folder in stated["package-dir"].items()}
+    found = {
+        ".".join((name, *path.parent.relative_to(root).parts))
+        for name, root in roots.items()
+        for path in root.rglob("__init__.py")
+    }
+    assert set(stated["packages"]) == found

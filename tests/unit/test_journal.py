@@ -4,7 +4,6 @@
 import random
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,7 +48,7 @@ BAD = {
     f"is damaged: there is no block at byte {BLOCK_AT}": spoilt(lambda c: c.__setitem__(BLOCK_AT, 0)),
     f"is damaged: the checksum of the block at byte {BLOCK_AT} is wrong": spoilt(lambda c: c.__setitem__(-1, 0xEE)),
     "is cut short": JournalText(WHOLE[:-1]).bytes(),
-    "is damaged: there is a record that no run makes": JournalText([replace(WHOLE[0], dpa=60), WHOLE[-1]]).bytes(),
+    "is damaged: there is a record that no run makes": JournalText([WHOLE[0]._replace(dpa=60), WHOLE[-1]]).bytes(),
 }
 
 

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+from typing import NamedTuple
+
+from google_crc32c import value as crc32c
 
 from ..errors import TestbedError
 
@@ -32,12 +35,11 @@ class Kind(IntEnum):
     END = 10
 
 
-_KINDS = frozenset(map(int, Kind))
+_KINDS = {int(kind): kind for kind in Kind}
 CLFLUSH = 2  # the value of a flush that waits for itself
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One of the run's steps; `data` are the bytes of a store, all in one line."""
 
     kind: Kind
@@ -119,28 +121,7 @@ def _block(payload: bytes) -> Iterator[Record]:
         data = payload[at : at + count]
         if kind not in _KINDS or device >= DEVICES_MAX or dpa % LINE_BYTES + count > LINE_BYTES:
             raise ValueError("is damaged: there is a record that no run makes")
-        yield Record(Kind(kind), core, device, value, dpa, pc, process, at_ps, data)
+        yield Record(_KINDS[kind], core, device, value, dpa, pc, process, at_ps, data)
         at += count
     if at != len(payload):
         raise ValueError("is damaged: a record goes beyond its block")
-
-
-def _crc32c_table() -> list[int]:
-    table = []
-    for byte in range(256):
-        crc = byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-        table.append(crc)
-    return table
-
-
-_TABLE = _crc32c_table()
-
-
-def crc32c(data: bytes) -> int:
-    """CRC-32C (Castagnoli)."""
-    crc, table = 0xFFFFFFFF, _TABLE
-    for byte in data:
-        crc = crc >> 8 ^ table[(crc ^ byte) & 0xFF]
-    return crc ^ 0xFFFFFFFF

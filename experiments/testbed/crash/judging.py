@@ -7,7 +7,7 @@ run, and the same however many there are.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,12 +21,15 @@ from .states import (
     Counts,
     Image,
     Open,
+    Place,
     Point,
     State,
+    Tracker,
     asked_records,
     bounded,
     is_ordering,
     new_states,
+    stored_to,
     walk,
 )
 
@@ -56,6 +59,8 @@ class Judging:
     every: bool = False  # each state by itself
     jobs: int = 1
     counts: Counts = field(default_factory=Counts)
+    # The lines that are not the same in all states; known from the first point on.
+    varied: Set[Place] = frozenset()
 
     def __post_init__(self) -> None:
         self._trees: dict[int | None, Known[Detail]] = {}
@@ -102,6 +107,8 @@ class Judging:
         """What is to be done at each ordering point, in the order of the run."""
         seen: set[tuple[int | None, bytes]] = set()
         for point, tracker in walk(self.run, self.begin, marked=True):
+            if not self.counts.points:
+                self.varied = self._varied(tracker)
             self.counts.points += 1
             lines, base = tracker.open_lines(), tracker.base().copy()
             if self.every:
@@ -111,6 +118,11 @@ class Judging:
                 yield self._one_by_one(point, base, choices)
             else:
                 yield self._lazily(point, base, lines)
+
+    def _varied(self, first: Tracker) -> Set[Place]:
+        """Those that are stored to after the first mark, or not sure at the first point."""
+        asked = (self.run.records[index] for index in asked_records(self.run, marked=True))
+        return stored_to(asked) | {line.place for line in first.open_lines() or ()}
 
     async def _judge(self, lines: Lines, mark: int | None) -> tuple[Detail, Sequence[Read]]:
         async with self._slots:

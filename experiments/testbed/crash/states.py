@@ -11,7 +11,7 @@ import itertools
 import math
 import mmap
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -22,6 +22,7 @@ from .journal import CLFLUSH, LINE_BYTES, Journal, Kind, Record
 ATOMIC_BYTES = 8  # what no power cut tears
 CHUNKS_MAX = 4  # of a store of more, as a save of registers, the lower ones come first
 
+STORES = (Kind.STORE, Kind.NT_STORE)
 ORDERING = (Kind.FENCE, Kind.BARRIER, Kind.WBINVD, Kind.MARK, Kind.POWER_CUT, Kind.END)
 
 
@@ -296,6 +297,11 @@ def place_of(record: Record) -> Place:
     return Place(record.device, record.dpa // LINE_BYTES * LINE_BYTES)
 
 
+def stored_to(records: Iterable[Record]) -> set[Place]:
+    """The lines that any store among these changes."""
+    return {place_of(record) for record in records if record.kind in STORES}
+
+
 # ---- Any choice of lines ----
 
 
@@ -477,7 +483,7 @@ class Prefixes:
         self._steps: list[tuple[int, Place, bytes]] = []
 
     def apply(self, index: int, record: Record) -> None:
-        if record.kind in (Kind.STORE, Kind.NT_STORE):
+        if record.kind in STORES:
             place = place_of(record)
             new = torn(self._now.get(place, self._base.line(place)), record)
             self._steps += [(index, place, content) for content in new]
