@@ -11,17 +11,23 @@ from pathlib import Path
 
 import pytest
 from cluster_rig import Cluster, open_cluster, wait_until, watched
+from crash_rig import NO_FLUSH, TEXT, Played
 
 from conftest import MANIFEST, MockExecutor, QuietReporter
+from testbed.crash import plan as plans
+from testbed.crash.campaign import Campaign
+from testbed.crash.plan import Programs
+from testbed.crash.report import Report
 from testbed.errors import TestbedError
 from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
 from testbed.manifest import manifest
-from testbed.manifest.manifest import Run
+from testbed.manifest.manifest import GuestConfig, Run
 from testbed.paths import REPO
 from testbed.results import results
 from testbed.run import worker
+from testbed.run.fleet import Say
 from testbed.run.runner import drive, run_all
 from testbed.studies import overhead
 
@@ -30,10 +36,10 @@ HERE = Capacity(guests=2, memory_mib=8192)
 PRELOAD = REPO / "tests/rigs/mock_worker.py"
 
 
-def add_mock(cluster: Cluster, host: str, cache: Path | None = None) -> None:
+def add_mock(cluster: Cluster, host: str, cache: Path | None = None, **more: str) -> None:
     """A worker of two mock guests."""
     environment = {"MOCK_LOG": str(log_of(cluster)), "TESTBED_CACHE": str(cache or cluster.folder / "cache")}
-    cluster.add(host, 2, "--preload", str(PRELOAD), **environment)
+    cluster.add(host, 2, "--preload", str(PRELOAD), **environment, PYTHONPATH=str(PRELOAD.parent), **more)
 
 
 def log_of(cluster: Cluster) -> Path:
@@ -117,6 +123,37 @@ def test_an_interrupt_ends_the_guests_of_the_workers(cluster: Cluster, tmp_path:
     assert [result.point for result in results.load_all(root)] == [{"s": "0"}]
 
 
+def crash_test(cluster: Cluster, folder: Path, guest: GuestConfig, say: Say) -> tuple[Report, Report]:
+    """What it reports from the cluster, and from this process."""
+    origin = folder / "ring.toml"
+    origin.write_text(TEXT)
+    here = Session(MockExecutor(Played(NO_FLUSH)), KEYS)
+    campaign = Campaign(plans.load(origin), origin, guest, Programs({}, {}, ()), here, tell=say)
+    there = replace(campaign, session=replace(here, scheduler=cluster.address))
+    return drive(there.run()), drive(campaign.run())
+
+
+def test_a_crash_test_reports_the_same_from_a_cluster(
+    cluster: Cluster, tmp_path: Path, quick_guest: GuestConfig
+) -> None:
+    """A worker prepares the media once; one that comes to other media is left out."""
+    add_mock(cluster, "127.0.0.6", MOCK_MEDIA="others")
+    cluster.wait_for("127.0.0.6")
+    said: list[str] = []
+    there, here = crash_test(cluster, tmp_path, quick_guest, said.append)
+    assert there.violations and there.as_data() == here.as_data()
+    assert any(
+        re.match(r"worker 127.0.0.6 is left out: it cannot prepare \S+ring.toml: its setup leaves other media", text)
+        for text in said
+    )
+    stranger = str(cluster.workers["127.0.0.6"].pid)
+    assert [stranger, "copy"] not in [words[1:] for words in guests(cluster, "start")]
+    setups = [process for _, process, *words in guests(cluster, "start") if words == ["setup"]]
+    assert len(setups) == len(set(setups)) > 1
+    cluster.workers["127.0.0.6"].kill()
+    cluster.workers["127.0.0.6"].wait()
+
+
 def run_orphans(address: str, folder: Path) -> None:
     """A client of two long runs, for a process of its own."""
     runs = mock_manifest(folder, "mock {s} orphan", 's = ["600", "601"]')
@@ -149,7 +186,7 @@ def test_a_worker_that_cannot_get_the_packages_is_left_out(cluster: Cluster, tmp
     runs = [replace(run, program=replace(run.job, packages=("no-such-package=1",))) for run in plain]
     assert len(run_there(cluster, runs, tmp_path / "r", reporter)) == 8
     (said,) = (text for text in reporter.said if text.startswith("worker 127.0.0.5 is left out"))
-    assert "it cannot get the Debian packages of small: " in said
+    assert re.search(r"it cannot get the Debian packages of \S+mock.toml: ", said)
     cluster.workers["127.0.0.5"].kill()  # it has no mock guests for the tests to come
     cluster.workers["127.0.0.5"].wait()
 

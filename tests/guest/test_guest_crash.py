@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cluster_rig import open_cluster
 
 from testbed.crash import plan as plans
 from testbed.crash.campaign import Campaign
@@ -35,11 +36,11 @@ pytestmark = pytest.mark.guest
 FOLDER = REPO / "experiments/crash"
 
 
-def crash(manifest: Path, tmp_path: Path) -> tuple[int, str, dict[str, Any]]:
+def crash(manifest: Path, folder: Path, *more: str) -> tuple[int, str, dict[str, Any]]:
     """Exit status, what is printed, and the report."""
-    report = tmp_path / "report.json"
-    command = [sys.executable, "-m", "testbed", "crash", str(manifest), "--jobs", "2", "--json", str(report)]
-    environment = {**os.environ, "TESTBED_RESULTS": str(tmp_path / "results")}
+    report = folder / "report.json"
+    command = [sys.executable, "-m", "testbed", "crash", str(manifest), "--jobs", "2", "--json", str(report), *more]
+    environment = {**os.environ, "TESTBED_RESULTS": str(folder / "results")}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert report.exists(), done.stderr
     return done.returncode, done.stdout, json.loads(report.read_text())
@@ -54,6 +55,22 @@ def test_a_seeded_bug_is_found_with_its_store(tmp_path: Path) -> None:
     assert least["stores"][0].startswith("write_record (records.c:"), least
     assert least["said"] == "record 0 of 1 is not whole", least
     assert "write_record" in said and "(records.c:" in said  # a narrow table breaks the line between them
+
+
+@pytest.mark.by_hand
+def test_a_cluster_has_the_report_of_this_host(tmp_path: Path) -> None:
+    """Of two workers, each of which makes the media that the test begins with."""
+    folders = [tmp_path / name for name in ("here", "there")]
+    for folder in folders:
+        folder.mkdir()
+    manifest = FOLDER / "records-no-fence.toml"
+    _, _, here = crash(manifest, folders[0])
+    with open_cluster(tmp_path) as cluster:
+        for host in ("127.0.0.2", "127.0.0.3"):
+            cluster.add(host, 1)
+            cluster.wait_for(host)
+        _, _, there = crash(manifest, folders[1], "--scheduler", cluster.address)
+    assert here["violations"] and there == here
 
 
 def test_a_guest_that_panics_in_recovery_is_a_violation_with_its_console(tmp_path: Path) -> None:
@@ -83,7 +100,7 @@ def test_lazy_choice_finds_what_judging_every_state_finds(
     """Of a program without its flush, from one recording: the least violations, with fewer copies."""
     origin = FOLDER / "records-no-flush.toml"
     plan = plans.load(origin)
-    campaign = Campaign(plan, origin, quick_guest, plans.programs(plan, origin, tmp_path), session.executor, jobs=2)
+    campaign = Campaign(plan, origin, quick_guest, plans.programs(plan, origin, tmp_path), session, jobs=2)
 
     async def both() -> list[list[Finding]]:
         async with campaign.guests() as guests:

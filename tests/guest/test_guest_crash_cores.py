@@ -73,7 +73,7 @@ def recorded_and_judged(session: Session, guest: GuestConfig, folder: Path) -> t
         check=program.format("dump"),
     )
     origin, plan = REPO / "tests/rigs/cores.toml", Plan(name="cores", summary="", crash=crash)
-    campaign = Campaign(plan, origin, guest, plans.programs(plan, origin, folder), session.executor)
+    campaign = Campaign(plan, origin, guest, plans.programs(plan, origin, folder), session)
 
     async def run() -> tuple[Recorded, Judging, list[Finding]]:
         async with campaign.guests() as guests:

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the played guests of a crash test are asked for: a guest of its own, or a copy that judges a state."""
+"""Played guests of a crash test: a guest of its own, or a copy that judges a state; and such a test, of a ring."""
 
+import re
 import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from testbed.guest.executor import GuestSpec
+from journal_writer import JournalText
+
+from testbed.crash.journal import Kind, Record
+from testbed.guest.executor import GuestOutcome, GuestSpec
 
 
 def script_of(spec: GuestSpec) -> str:
@@ -33,3 +39,74 @@ def content_of(spec: GuestSpec) -> bytes:
 def reads_of(*lines: int) -> bytes:
     """As a copy tells which it has read."""
     return b"".join(struct.pack("<QQ", 0, dpa) for dpa in lines)
+
+
+TEXT = """
+name = "ring"
+summary = "A record and its flag"
+
+[crash]
+setup = "the setup"
+workload = "the workload"
+recover = "the recovery"
+check = "the check"
+"""
+RECORD, FLAG = 0, 64  # lines
+
+
+def store(dpa: int, pc: int = 0) -> Record:
+    return Record(Kind.STORE, dpa=dpa, pc=pc, data=b"x" * 8)
+
+
+def flush(dpa: int) -> Record:
+    return Record(Kind.FLUSH, dpa=dpa)
+
+
+def mark(number: int) -> Record:
+    return Record(Kind.MARK, value=number)
+
+
+FENCE = Record(Kind.FENCE)
+SOUND = [mark(0), store(RECORD), flush(RECORD), FENCE, store(FLAG), flush(FLAG), FENCE, mark(1), mark(1)]
+NO_FLUSH = [record for record in SOUND if record != flush(RECORD)]
+NO_FENCE = [*SOUND[:3], *SOUND[4:]]
+
+
+@dataclass
+class Played:
+    """Guests whose check fails if the flag is there without the record, or was acknowledged and is not there."""
+
+    records: Iterable[Record]
+    outcomes: dict[str, GuestOutcome] = field(default_factory=dict)  # of lines, in place of the usual one
+    whole: bool = True  # the journal
+    rehearsed: tuple[bytes, ...] = ()
+    regions: set[str] = field(default_factory=set)  # of copies: whether it was there
+
+    def __call__(self, spec: GuestSpec) -> GuestOutcome:
+        assert spec.media_folder
+        media, script = spec.media_folder / "media.raw", script_of(spec)
+        for lines, outcome in self.outcomes.items():
+            if lines in script:
+                return outcome
+        if "the setup" in script:
+            media.write_bytes(bytes(4096))
+            media.with_name("lsa.raw").write_bytes(b"")
+        if "the workload" in script:
+            assert spec.journal
+            media.write_bytes(b"x" * 4096)
+            spec.journal.write_bytes(JournalText([*self.records, *([Record(Kind.END)] * self.whole)]).bytes())
+        if not spec.copy_of:
+            return GuestOutcome("ok", 0, console="booted")
+        self.regions |= set(re.findall(r"^region_is=(\w+)$", spec.copy_of.rehearsal.script, re.MULTILINE))
+        assert "the recovery\nthe check" in script
+        content, acknowledged = content_of(spec), mark_of(spec) == 1
+        sound = content[RECORD] > 0 if content[FLAG] else not acknowledged
+        outcome = "ok" if sound else "failed"
+        return GuestOutcome(
+            outcome,
+            int(not sound),
+            console="booted",
+            stderr=b"so\nit is not there\n",
+            reads=reads_of(FLAG, *([RECORD] if content[FLAG] else [])),
+            rehearsed=self.rehearsed,
+        )

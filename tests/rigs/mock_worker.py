@@ -2,7 +2,7 @@
 """What `dask worker --preload` gives a worker of a test: guests that end as the manifest's command says, without QEMU.
 
 `mock SECONDS ROWS` ends after so long with so many rows; `mock lost FILE` is lost as long as FILE does not exist, and
-makes it.
+makes it. Of a crash test they are those of the rig; with MOCK_MEDIA their setup leaves that.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import os
 import re
 from pathlib import Path
 
+from crash_rig import Played, script_of
 from distributed import Worker
 
 from testbed.guest.executor import GuestOutcome, GuestSpec
@@ -19,6 +20,8 @@ from testbed.run.dask_task import EXECUTOR
 class MockGuests:
     async def run(self, spec: GuestSpec) -> GuestOutcome:
         assert spec.job
+        if spec.media_folder:
+            return played(spec, spec.media_folder)
         words = re.findall(r"exec mock (.*)", spec.job.script)[0].split()
         if words[0] == "lost" and not Path(words[1]).exists():
             Path(words[1]).write_text("")
@@ -33,6 +36,16 @@ class MockGuests:
                 log.write(f"cancelled {os.getpid()} {' '.join(words)}\n")
             raise
         return GuestOutcome("ok", 0, rows=[{"words": words, "n": n} for n in range(3)])
+
+
+def played(spec: GuestSpec, media: Path) -> GuestOutcome:
+    """A guest of a crash test."""
+    with Path(os.environ["MOCK_LOG"]).open("a") as log:
+        log.write(f"start {os.getpid()} {'copy' if spec.copy_of else 'setup'}\n")
+    outcome = Played([])(spec)
+    if "the setup" in script_of(spec) and "MOCK_MEDIA" in os.environ:
+        (media / "media.raw").write_text(os.environ["MOCK_MEDIA"])
+    return outcome
 
 
 def dask_setup(worker: Worker) -> None:

@@ -4,99 +4,33 @@
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from crash_rig import content_of, mark_of, reads_of, script_of
+from crash_rig import FENCE, FLAG, NO_FENCE, NO_FLUSH, RECORD, SOUND, TEXT, Played, flush, mark, reads_of, store
 from journal_writer import JournalText
 
 from conftest import MockExecutor
 from testbed.crash import journal
 from testbed.crash import plan as plans
-from testbed.crash.campaign import Campaign, Report, varying
+from testbed.crash.campaign import Campaign, Report
 from testbed.crash.journal import Kind, Record
+from testbed.crash.judging import Judging
+from testbed.crash.known import Read
 from testbed.crash.oracle import DETAIL_LINES
 from testbed.crash.plan import Programs
+from testbed.crash.report import Detail
 from testbed.crash.states import Bounds
 from testbed.errors import RunFailed, TestbedError
 from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.session import Session
 from testbed.manifest import bases
 from testbed.manifest.manifest import GuestConfig
 from testbed.paths import REPO
 from testbed.run.runner import drive
-
-TEXT = """
-name = "ring"
-summary = "A record and its flag"
-
-[crash]
-setup = "the setup"
-workload = "the workload"
-recover = "the recovery"
-check = "the check"
-"""
-RECORD, FLAG = 0, 64  # lines
-
-
-def store(dpa: int, pc: int = 0) -> Record:
-    return Record(Kind.STORE, dpa=dpa, pc=pc, data=b"x" * 8)
-
-
-def flush(dpa: int) -> Record:
-    return Record(Kind.FLUSH, dpa=dpa)
-
-
-def mark(number: int) -> Record:
-    return Record(Kind.MARK, value=number)
-
-
-FENCE = Record(Kind.FENCE)
-SOUND = [mark(0), store(RECORD), flush(RECORD), FENCE, store(FLAG), flush(FLAG), FENCE, mark(1), mark(1)]
-NO_FLUSH = [record for record in SOUND if record != flush(RECORD)]
-NO_FENCE = [*SOUND[:3], *SOUND[4:]]
-
-
-@dataclass
-class Played:
-    """Guests whose check fails if the flag is there without the record, or was acknowledged and is not there."""
-
-    records: Iterable[Record]
-    outcomes: dict[str, GuestOutcome] = field(default_factory=dict)  # of lines, in place of the usual one
-    whole: bool = True  # the journal
-    rehearsed: tuple[bytes, ...] = ()
-    regions: set[str] = field(default_factory=set)  # of copies: whether it was there
-
-    def __call__(self, spec: GuestSpec) -> GuestOutcome:
-        assert spec.media_folder
-        media, script = spec.media_folder / "media.raw", script_of(spec)
-        for lines, outcome in self.outcomes.items():
-            if lines in script:
-                return outcome
-        if "the setup" in script:
-            media.write_bytes(bytes(4096))
-            media.with_name("lsa.raw").write_bytes(b"")
-        if "the workload" in script:
-            assert spec.journal
-            media.write_bytes(b"x" * 4096)
-            spec.journal.write_bytes(JournalText([*self.records, *([Record(Kind.END)] * self.whole)]).bytes())
-        if not spec.copy_of:
-            return GuestOutcome("ok", 0, console="booted")
-        self.regions |= set(re.findall(r"^region_is=(\w+)$", spec.copy_of.rehearsal.script, re.MULTILINE))
-        assert "the recovery\nthe check" in script
-        content, acknowledged = content_of(spec), mark_of(spec) == 1
-        sound = content[RECORD] > 0 if content[FLAG] else not acknowledged
-        outcome = "ok" if sound else "failed"
-        return GuestOutcome(
-            outcome,
-            int(not sound),
-            console="booted",
-            stderr=b"so\nit is not there\n",
-            reads=reads_of(FLAG, *([RECORD] if content[FLAG] else [])),
-            rehearsed=self.rehearsed,
-        )
 
 
 @pytest.fixture
@@ -113,8 +47,9 @@ Run = Callable[..., Report]
 def run(origin: Path, quick_guest: GuestConfig) -> Run:
     def run(played: Played, jobs: int = 1, plan: plans.Plan | None = None, **more: Any) -> Report:
         executor = MockExecutor(played, delay_s=0.001)
+        session = Session(executor, {"qemu": more.pop("qemu", "")})
         programs = Programs({}, {}, ())
-        campaign = Campaign(plan or plans.load(origin), origin, quick_guest, programs, executor, jobs, **more)
+        campaign = Campaign(plan or plans.load(origin), origin, quick_guest, programs, session, jobs, **more)
         told: list[tuple[int, int, int]] = []
         report = drive(campaign.run(lambda *counts: told.append(counts)))
         assert told[-1] == (report.counts.points, report.counts.points, len(report.violations))
@@ -131,7 +66,7 @@ def test_a_sound_program_has_no_violation(run: Run) -> None:
 
 @pytest.mark.parametrize("records", [NO_FLUSH, NO_FENCE], ids=["no flush", "no fence"])
 def test_a_bug_is_found_with_the_least_that_has_to_be_lost(run: Run, records: list[Record]) -> None:
-    named = [replace(record, pc=0x1000) if record == store(RECORD) else record for record in records]
+    named = [record._replace(pc=0x1000) if record == store(RECORD) else record for record in records]
     least = run(Played(named)).least()[0]
     assert (least.lost, least.stores, least.outcome, least.said) == (
         ((0, RECORD),),
@@ -187,7 +122,7 @@ def test_a_test_goes_on_from_the_verdicts_that_were_kept(run: Run, tmp_path: Pat
                 raise KeyboardInterrupt
             return super().__call__(spec)
 
-    keep, whole, stop = (tmp_path / "results", {"machine": 1}), run(Played(NO_FLUSH)), 0
+    keep, whole, stop = tmp_path / "results", run(Played(NO_FLUSH)), 0
     for stop in (2, 3, 4):
         judged = 0
         with pytest.raises(KeyboardInterrupt):
@@ -203,7 +138,7 @@ def test_a_test_goes_on_from_the_verdicts_that_were_kept(run: Run, tmp_path: Pat
     assert judged == 1, "what the whole run leaves"
     kept.write_bytes(b"".join(lines)[:-9])  # cut short as by a power cut
     assert run(Ending(NO_FLUSH), keep=keep).as_data() == whole.as_data()
-    assert run(Ending(NO_FLUSH), keep=(keep[0], {"machine": 2})).as_data() == whole.as_data()
+    assert run(Ending(NO_FLUSH), keep=keep, qemu="another").as_data() == whole.as_data()
     assert len(list(kept.parent.iterdir())) == 2
     kept.write_bytes(lines[0].replace(b"1", b"2") + b"".join(lines[1:]))
     with pytest.raises(TestbedError, match=r"line 1 is damaged; remove the file"):
@@ -216,8 +151,13 @@ def test_what_is_the_same_in_all_states_is_not_chosen_over(tmp_path: Path) -> No
     before = [store(sure), flush(sure), FENCE, store(unsure)]
     path = tmp_path / "run.journal"
     path.write_bytes(JournalText([*before, *SOUND, store(later), Record(Kind.END)]).bytes())
-    found = varying(journal.read(path), lambda _: bytes(64))
-    assert {place.dpa for place in found} == {RECORD, FLAG, unsure}
+
+    async def judge(_: object, __: object) -> tuple[Detail, list[Read]]:
+        return Detail("ok", "", ""), []
+
+    judging = Judging(journal.read(path), lambda _: bytes(64), Bounds(), judge)
+    drive(judging.findings(lambda *_: None))
+    assert {place.dpa for place in judging.varied} == {RECORD, FLAG, unsure}
 
 
 def test_code_on_the_device_is_refused(run: Run) -> None:

@@ -21,6 +21,7 @@ from testbed.crash.plan import Programs
 from testbed.crash.report import Report
 from testbed.errors import TestbedError
 from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.session import Session
 from testbed.manifest.manifest import GuestConfig
 from testbed.run.runner import drive
 
@@ -86,7 +87,7 @@ class Played:
 def judged(tmp_path: Path, guest: GuestConfig, played: Played, rule: str) -> Report:
     origin = tmp_path / "pair.toml"
     origin.write_text(TEXT.replace("ORACLE", rule))
-    campaign = Campaign(plans.load(origin), origin, guest, Programs({}, {}, ()), MockExecutor(played))
+    campaign = Campaign(plans.load(origin), origin, guest, Programs({}, {}, ()), Session(MockExecutor(played), {}))
     return drive(campaign.run())
 
 
@@ -125,7 +126,9 @@ def test_a_state_is_judged_again_by_its_name(tmp_path: Path, quick_guest: GuestC
     played = Played(run_of(sound=False))
     violation = judged(tmp_path, quick_guest, played, "atomic").least()[0]
     origin = tmp_path / "pair.toml"
-    campaign = Campaign(plans.load(origin), origin, quick_guest, Programs({}, {}, ()), MockExecutor(played))
+    campaign = Campaign(
+        plans.load(origin), origin, quick_guest, Programs({}, {}, ()), Session(MockExecutor(played), {})
+    )
     seen = []
     drive(
         campaign.one(violation.state, lambda found, media: seen.append((found, media.joinpath("media.raw").exists())))

@@ -267,6 +267,9 @@ def crash(
     ] = False,
     state: Annotated[str | None, typer.Option(metavar="ID", help="judge only this state, and say all of it")] = None,
     shell: Annotated[bool, typer.Option("--shell", help="open a guest on the --state, before any recovery")] = False,
+    scheduler: Scheduler = None,
+    tls: Tls = None,  # noqa: ARG001
+    trust_network: TrustNetwork = False,  # noqa: ARG001
     html: Annotated[Path | None, typer.Option(metavar="PATH", help="also write the report as a page to PATH")] = None,
     json: Json = None,
 ) -> None:
@@ -275,6 +278,7 @@ def crash(
     The program runs once and is recorded. A line of the device that is not sure to be durable may have any of its
     versions: each choice is a state, on which recovery and check run in a copy of one guest. States that these cannot
     tell apart are judged once. Verdicts are kept: an interrupted test goes on. Fails (status 1) if one of them is bad.
+    With --scheduler the copies are made by the workers of a cluster, as many as there is room for.
 
     Examples:
 
@@ -292,9 +296,8 @@ def crash(
     guest = plan.guest(verdicts.machine_of(bases.find(plan.machine)))
     with scratch.folder("programs") as folder:
         programs = crash_plan.programs(plan, file, folder)
-        session = open_session()
-        keep = (results_root(), results_module.machine_identity(guest, session.keys))
-        campaign = Campaign(plan, file, guest, programs, session.executor, jobs, every, keep)
+        session = open_session(scheduler=scheduler)
+        campaign = Campaign(plan, file, guest, programs, session, jobs, every, results_root())
         if state:
             at_shell = partial(run_shell, session.images, guest) if shell else None
             detail = presentation.show_state(campaign, state, at_shell)

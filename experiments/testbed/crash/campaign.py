@@ -5,30 +5,35 @@ import itertools
 import mmap
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence, Set
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import scratch
 from ..errors import RunFailed, TestbedError
 from ..guest import boots
 from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecutor, device_file
+from ..guest.session import Session
 from ..manifest.manifest import GuestConfig
+from ..results import results
+from ..run.errand import Errand
 from . import journal, oracle, symbols
 from .guests import REHEARSAL, Guests, places
-from .journal import LINE_BYTES, Journal, Kind
+from .journal import LINE_BYTES, Journal
 from .judging import Finding, Judging, Progress
 from .kept import Kept, Verdict, file_for, image_hash
 from .known import Lines, Read, digest
 from .oracle import References
 from .plan import Plan, Programs
 from .report import Detail, Report, Violation, operations, state_id
-from .states import Image, Place, State, asked_records, explore, media_image, place_of, volatile_bytes, walk
+from .states import Image, Place, State, asked_records, explore, media_image, stored_to, volatile_bytes
+
+if TYPE_CHECKING:
+    from .spread import Spread
 
 SAID_MAX = 200  # characters of what a check said
 COMPARED_BYTES = 2**20  # of media, at a time
-STORES = (Kind.STORE, Kind.NT_STORE)
 CODE = 2**64 - 1  # in place of a device, in what a copy has read: it has executed what is on one
 
 
@@ -58,11 +63,11 @@ class Campaign:
     origin: Path
     guest: GuestConfig
     programs: Programs
-    executor: GuestExecutor
+    session: Session
     jobs: int = 1
     every: bool = False  # each state by itself, also where recovery reads the same
-    keep: tuple[Path, Mapping[str, Any]] | None = None  # verdicts in this results folder, and of which machine they are
-    tell: Callable[[str], None] = lambda _: None  # how long guests took
+    keep: Path | None = None  # verdicts in this results folder
+    tell: Callable[[str], None] = lambda _: None  # how long guests took, and what becomes of workers
 
     async def run(self, progress: Progress = lambda *_: None) -> Report:
         """All of it; TestbedError if the manifest's commands cannot tell anything."""
@@ -105,17 +110,27 @@ class Campaign:
     async def guests(self) -> AsyncIterator[Guests]:
         """The guests, and room for what they leave; both are gone afterwards."""
         with scratch.folder("crash") as folder:
-            guests = Guests(self.plan, self.guest, self.programs, self.executor, folder)
-            if not isinstance(self.executor, QemuExecutor):
-                yield guests
-                return
-            async with boots.shared(self.executor, self.jobs) as executor:
-                yield replace(guests, executor=executor)
+            async with AsyncExitStack() as stack:
+                executor, jobs = self.session.executor, self.jobs
+                if isinstance(executor, QemuExecutor):
+                    executor = await stack.enter_async_context(boots.shared(executor, jobs))
+                if self.session.scheduler:
+                    executor = spread = await stack.enter_async_context(self._spread(executor))
+                    jobs = max(jobs, spread.room)
+                yield Guests(self.plan, self.guest, self.programs, executor, folder, jobs)
+
+    def _spread(self, here: GuestExecutor) -> "AbstractAsyncContextManager[Spread]":
+        """The session's cluster makes the copies."""
+        from . import spread  # half a second, which a test without a cluster need not spend
+
+        setup = self.programs.job(self.plan.setup())
+        common = Errand(self.plan.name, str(self.origin), GuestSpec(self.guest, replace(setup, script="")))
+        return spread.opened(self.session, here, common, setup, self.tell)
 
     async def record(self, guests: Guests) -> Recorded:
         prepared, ended = guests.folder / "prepared", guests.folder / "recorded"
         prepared.mkdir()
-        self._must("setup", await guests.run(self.plan.crash.setup or "true", prepared))
+        self._must("setup", await guests.run(self.plan.setup(), prepared))
         copy(prepared, ended)
         path = guests.folder / "run.journal"
         self._must("workload", await guests.run(self.plan.crash.workload, ended, record=path))
@@ -130,8 +145,8 @@ class Campaign:
                 f"its last mark, so nothing can be compared; the dump must print no times, and the last mark must come "
                 f"last:\n{references.fault(marks[-1], whole.stdout)}"
             )
-        guests.suits(whole, stored(run))
-        if not any(run.records[index].kind in STORES for index in asked_records(run, marked=True)):
+        guests.suits(whole, stored_to(run.records))
+        if not stored_to(run.records[index] for index in asked_records(run, marked=True)):
             raise TestbedError(
                 f"{self.origin}: there is nothing to explore: no store to /pmem between two marks of the workload"
             )
@@ -171,8 +186,7 @@ class Campaign:
 
     def judging(self, recorded: Recorded) -> Judging:
         """Who judges each state, with all verdicts that are known."""
-        kept = Kept(file_for(self.keep[0], self.plan.name, self._identity()) if self.keep else None)
-        varied = varying(recorded.run, recorded.image)
+        kept = Kept(file_for(self.keep, self.plan.name, self._identity()) if self.keep else None)
 
         async def judge(lines: Lines, mark: int | None) -> tuple[Detail, Sequence[Read]]:
             number, image = mark or 0, image_hash(lines, recorded.image)
@@ -180,14 +194,14 @@ class Campaign:
             if not known:
                 outcome = await recorded.guests.judge(recorded.begin, lines, mark)
                 detail = self._detail(recorded, mark, outcome)
-                read = reads(outcome, varied)
+                read = reads(outcome, judging.varied)
                 content = ((place, lines.get(place) or recorded.image(place)) for place in read)
                 known = Verdict(number, image, detail, [(place, digest(line)) for place, line in content])
                 if outcome.outcome != "timeout":  # which says something of the host
                     kept.add(known)
             return known.detail, known.reads
 
-        judging = Judging(recorded.run, recorded.image, self.plan.bounds(), judge, self.every, self.jobs)
+        judging = Judging(recorded.run, recorded.image, self.plan.bounds(), judge, self.every, recorded.guests.jobs)
         for mark in {verdict.mark for verdict in kept.verdicts.values()}:
             kept.teach(judging.tree(mark), mark)
         return judging
@@ -195,7 +209,7 @@ class Campaign:
     def _identity(self) -> dict[str, Any]:
         """What can influence a verdict, beside the image and the mark."""
         crash = self.plan.crash.model_dump(exclude={"bounds", "operations", "sources", "files"})
-        machine = self.keep[1] if self.keep else {}
+        machine = results.machine_identity(self.guest, self.session.keys)
         return {"machine": machine, "crash": crash, "programs": self.programs.job("").identity(), "begin": REHEARSAL}
 
     def _violation(self, recorded: Recorded, found: Finding) -> Violation:
@@ -233,7 +247,7 @@ class Campaign:
         names = {pc: self.programs.symbol(pc) for pc in pcs}
         asked = sorted(filter(symbols.of_kernel, pcs))
         if asked:
-            names |= symbols.read((await self.executor.run(GuestSpec(self.guest, symbols.job(asked)))).stdout)
+            names |= symbols.read((await self.session.executor.run(GuestSpec(self.guest, symbols.job(asked)))).stdout)
         return names
 
 
@@ -248,18 +262,6 @@ def of_panic(lines: list[str]) -> list[str]:
     """What a kernel says from its panic on; what follows that, such as a stack, may be long."""
     first = next((n for n, line in enumerate(lines) if "Kernel panic" in line), len(lines))
     return lines[first:]
-
-
-def stored(run: Journal) -> set[Place]:
-    """The lines that any store of the run has changed."""
-    return {place_of(record) for record in run.records if record.kind in STORES}
-
-
-def varying(run: Journal, image: Image) -> set[Place]:
-    """The lines that are not the same in all states: those stored to after the first mark, or not yet sure there."""
-    asked = [run.records[index] for index in asked_records(run, marked=True)]
-    changed = {place_of(record) for record in asked if record.kind in STORES}
-    return changed | {line.place for _, tracker in walk(run, image, marked=True) for line in tracker.open_lines() or ()}
 
 
 def reads(outcome: GuestOutcome, varied: Set[Place]) -> list[Place]:

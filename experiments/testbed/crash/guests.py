@@ -127,6 +127,7 @@ class Guests:
     programs: Programs
     executor: GuestExecutor
     folder: Path  # for what they leave
+    jobs: int = 1  # so many copies at a time
     times: Times = field(default_factory=Times)
     region: Region = field(default_factory=Region)
 

@@ -76,6 +76,10 @@ class Plan(Strict):
         """Whether its oracle needs dumps."""
         return self.crash.oracle != "command"
 
+    def setup(self) -> str:
+        """What makes the media that the workload begins with."""
+        return self.crash.setup or "true"
+
     def judging(self) -> str:
         """What runs after each power cut. Nothing but the dump is on the standard output."""
         lines = f"{self.crash.recover}\n{self.crash.check}"

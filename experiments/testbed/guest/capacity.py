@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from ..manifest.manifest import GuestConfig, Run
+from ..manifest.manifest import GuestConfig
 
 OVERHEAD_MIB = 256  # QEMU's code and translations, the model's tables, the runner's copy of the guest's files
 BOOTED_MIB = 512  # what a booted guest of 1 GiB has taken: 430 MiB measured, of which its copies share most
@@ -36,9 +36,9 @@ def media_mib(guest: GuestConfig) -> int:
     return (guest.device.capacity - guest.device.volatile_size) // 2**20
 
 
-def needs(run: Run) -> dict[str, float]:
+def needs(guest: GuestConfig) -> dict[str, float]:
     """What a run takes of a worker's resources."""
-    return {"guest": 1, "memory_mib": memory_need_mib(run.guest)}
+    return {"guest": 1, "memory_mib": memory_need_mib(guest)}
 
 
 def of_this_host() -> Capacity:

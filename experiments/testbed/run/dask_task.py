@@ -1,26 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One run as a Dask task: what is sent to a worker, and what the worker does with it."""
+"""One guest as a Dask task: what is sent to a worker, and what the worker does with it."""
 
 import asyncio
+import shutil
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from distributed import Worker, get_worker
 
-from .. import canonical
+from .. import scratch
 from ..build.cache import Cache
 from ..errors import RunFailed, TestbedError
 from ..guest.boots import Boots, SharedBoots
 from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecutor
 from ..guest.session import images
-from ..manifest.manifest import Run
 from ..paths import cache_root
 from ..program import packages
-from ..results import results
+from .errand import Begin, Errand, machine_digest, media_digest
 
 EXECUTOR = "testbed"  # the name under which a worker holds an executor that it was given
-BOOTS = "testbed-boots"  # and that of its booted guests
+BOOTS = "testbed-boots"  # that of its booted guests
+MEDIA = "testbed-media"  # and that of the media that it has made
+MEDIA_MAX = 8  # so many of these stay, those that were asked for last
 LOOK_S = 0.2  # how often a worker looks whether its run is still wanted
 
 
@@ -36,18 +38,17 @@ class Refused(RunFailed):
 class Task:
     """All that a worker needs to know, as plain data."""
 
-    run: Run
+    errand: Errand
     keys: dict[str, str]  # of the components
-    digest: str  # of the run's identity, as the client has it
+    digest: str  # of the machine's identity, as the client has it
     topic: str  # the client's: where the worker says that the guest starts
     turn: int  # of the client's runs, which start in this order
     attempt: int = 1
-    trace: Path | None = None
 
     @property
     def key(self) -> str:
         """The task's name on the cluster, where no other client and no other run has it."""
-        return f"{self.run.label}-{self.digest[:16]}-{self.topic}-{self.turn}.{self.attempt}"
+        return f"{self.errand.label}-{self.digest[:16]}-{self.topic}-{self.turn}.{self.attempt}"
 
 
 async def run_task(task: Task) -> GuestOutcome:
@@ -55,7 +56,7 @@ async def run_task(task: Task) -> GuestOutcome:
     worker = get_worker()
     executor: GuestExecutor = worker.extensions.get(EXECUTOR) or await _executor_for(task, worker)
     worker.log_event(task.topic, {"key": task.key, "worker": worker.address})
-    guest = asyncio.ensure_future(_run(executor, task))
+    guest = asyncio.ensure_future(_run(executor, task.errand, worker))
     try:
         while not (await asyncio.wait({guest}, timeout=LOOK_S))[0]:
             state = worker.state.tasks.get(task.key)  # Dask itself never stops a coroutine
@@ -67,25 +68,55 @@ async def run_task(task: Task) -> GuestOutcome:
     return guest.result()
 
 
-async def _run(executor: GuestExecutor, task: Task) -> GuestOutcome:
+async def _run(executor: GuestExecutor, errand: Errand, worker: Worker) -> GuestOutcome:
     try:
-        return await executor.run(GuestSpec(task.run.guest, task.run.job, trace=task.trace))
+        home = await _media(executor, errand, worker) if errand.begin else None
+        return await executor.run(replace(errand.spec, media_folder=home))
+    except Refused:
+        raise
     except RunFailed as error:
-        raise RunFailed(f"{task.run.label}, on {socket.gethostname()}: {error}") from error
+        raise RunFailed(f"{errand.label}, on {socket.gethostname()}: {error}") from error
+
+
+async def _media(executor: GuestExecutor, errand: Errand, worker: Worker) -> Path:
+    """The folder where this worker has made what the guest begins with; of those who ask for it one makes it."""
+    assert errand.begin
+    made: dict[str, asyncio.Task[Path]] = worker.extensions.setdefault(MEDIA, {})
+    digest = errand.begin.digest
+    making = made.pop(digest, None)
+    if not making or (making.done() and (making.cancelled() or making.exception())):
+        making = asyncio.create_task(_make_media(executor, errand, errand.begin, worker.address))
+    made[digest] = making
+    for old in [old for old in list(made)[:-MEDIA_MAX] if made[old].done()]:
+        gone = made.pop(old)
+        if not gone.cancelled() and not gone.exception():
+            await asyncio.to_thread(shutil.rmtree, gone.result())
+    return await asyncio.shield(making)
+
+
+async def _make_media(executor: GuestExecutor, errand: Errand, begin: Begin, address: str) -> Path:
+    folder = scratch.kept("media")
+    outcome = await executor.run(GuestSpec(errand.spec.guest, begin.job, media_folder=folder))
+    same = outcome.outcome == "ok" and await asyncio.to_thread(media_digest, folder) == begin.digest
+    if same:
+        return folder
+    shutil.rmtree(folder)
+    why = "leaves other media" if outcome.outcome == "ok" else f"fails ({outcome.outcome}) {outcome.error}".strip()
+    raise Refused(address, f"cannot prepare {errand.origin}: its setup {why}")
 
 
 async def _executor_for(task: Task, worker: Worker) -> SharedBoots:
     """An executor from this host's cache, if that holds what the client has; it gets the run's packages if it can."""
-    address = worker.address
+    address, errand = worker.address, task.errand
     if lacking := lacks(task.keys):
         raise Refused(address, lacking)
-    if canonical.digest(results.identity(task.run, task.keys)) != task.digest:
+    if machine_digest(errand.spec.guest, task.keys) != task.digest:
         raise Refused(address, "has another version of the testbed's sources; check out the client's")
-    if task.run.job.packages:
+    if errand.packages:
         try:
-            await asyncio.to_thread(packages.build, task.run.job.packages)  # minutes, in which others go on
+            await asyncio.to_thread(packages.build, errand.packages)  # minutes, in which others go on
         except TestbedError as error:
-            raise Refused(address, f"cannot get the Debian packages of {task.run.manifest}: {error}") from error
+            raise Refused(address, f"cannot get the Debian packages of {errand.origin}: {error}") from error
     cache = Cache(cache_root())
     executor = QemuExecutor(images({name: cache.path(name, key) for name, key in _needed(task.keys).items()}))
     return SharedBoots(executor, worker.extensions.setdefault(BOOTS, Boots(worker.state.nthreads)))

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,15 +20,15 @@ from distributed.client import FutureCancelledError
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 
-from .. import canonical, scratch
+from .. import scratch
 from ..errors import TestbedError
 from ..guest import boots
 from ..guest.capacity import Capacity, needs
 from ..guest.executor import GuestExecutor, GuestOutcome, QemuExecutor
-from ..manifest.manifest import Run
-from ..results import results
+from ..manifest.manifest import GuestConfig
 from . import trust
 from .dask_task import EXECUTOR, Refused, Task, lacks, run_task
+from .errand import Errand, machine_digest
 from .worker import CONNECT_S, NO_PAGES, check_reachable, unreachable
 
 WATCH_S = 2.0  # how often a run that may not go anywhere looks whether there still is a host for it
@@ -64,11 +63,11 @@ class Fleet:
         self._turns = 0
         client.subscribe_topic(self._topic, self._on_start)
 
-    async def run(self, run: Run, started: Callable[[], None], trace: Path | None = None) -> GuestOutcome:
+    async def run(self, errand: Errand, started: Callable[[], None]) -> GuestOutcome:
         """The outcome of one guest. A lost one is started once more, on another host if there is one."""
-        digest = canonical.digest(results.identity(run, self._keys))
         self._turns += 1
-        course = Course(started, Task(run, self._keys, digest, self._topic, self._turns, trace=trace))
+        digest = machine_digest(errand.spec.guest, self._keys)
+        course = Course(started, Task(errand, self._keys, digest, self._topic, self._turns))
         while True:
             outcome = await self._attempt(course)
             if outcome and outcome.outcome != "lost":
@@ -90,7 +89,7 @@ class Fleet:
             key=task.key,
             pure=False,
             priority=-task.turn,
-            resources=self._needs(task.run),
+            resources=self._needs(task.errand.spec.guest),
             workers=sorted(hosts) or None,
         )
         answer: asyncio.Future[GuestOutcome] = asyncio.ensure_future(course.future.result())
@@ -114,9 +113,9 @@ class Fleet:
             with suppress(OSError, CommClosedError):
                 await course.future.cancel()
 
-    def _needs(self, run: Run) -> dict[str, float]:
+    def _needs(self, guest: GuestConfig) -> dict[str, float]:
         """A guest that is larger than what is free here runs alone."""
-        asked = needs(run)
+        asked = needs(guest)
         return (
             {name: min(value, self._here.resources()[name]) for name, value in asked.items()} if self._here else asked
         )
@@ -132,14 +131,14 @@ class Fleet:
             course.started()
         elif len(course.hosts) <= STARTS_MAX:
             lost, now = course.hosts[-2:]
-            self._say(f"{course.task.run.label}: lost on {lost}; running it once more, on {now}")
+            self._say(f"{course.task.errand.label}: lost on {lost}; running it once more, on {now}")
         else:
             await course.future.cancel()
 
     # ---- Hosts ----
 
-    async def check(self, runs: Iterable[Run]) -> None:
-        """Whether the workers can take these runs; waits for the first of them to join."""
+    async def check(self, errands: Iterable[Errand]) -> int:
+        """How many guests the workers take at a time, if they can take these. Waits for the first of them to join."""
         workers = await self._workers()
         if not workers:
             self._say("no worker has joined yet; waiting for one: start `testbed worker ADDRESS` on a host")
@@ -149,17 +148,19 @@ class Fleet:
         if not any("guest" in worker["resources"] for worker in workers.values()):
             raise TestbedError("no worker declares the resources guest and memory_mib; start them by `testbed worker`")
         room_mib = max(worker["resources"].get("memory_mib", 0) for worker in workers.values())
-        for run in runs:
-            if self._needs(run)["memory_mib"] > room_mib:
-                need_mib = needs(run)["memory_mib"]
+        for errand in errands:
+            if self._needs(errand.spec.guest)["memory_mib"] > room_mib:
+                need_mib = needs(errand.spec.guest)["memory_mib"]
                 raise TestbedError(
-                    f"{run.origin}: key 'guest.memory': run {run.label} needs {need_mib} MiB in all and the largest "
-                    f"worker has {room_mib:.0f} MiB; lower it or start a larger worker"
+                    f"{errand.origin}: key 'guest.memory': run {errand.label} needs {need_mib} MiB in all and the "
+                    f"largest worker has {room_mib:.0f} MiB; lower it or start a larger worker"
                 )
         if not self._here:
             for address, lacking in (await _lacking(self._client, self._keys)).items():
                 if lacking:
                     await self._leave_out(_host(address), lacking)
+        fit = (worker for at, worker in workers.items() if _host(at) not in self._refusing)
+        return sum(int(worker["resources"].get("guest", 0)) for worker in fit)
 
     async def watch(self) -> None:
         """Say which hosts come and go, until cancelled."""

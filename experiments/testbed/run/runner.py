@@ -19,6 +19,7 @@ from ..replay import verdicts
 from ..results import results
 from ..results.host_times import HostTimes
 from ..results.results import Result
+from .errand import Errand
 from .progress import ProgressBar, Reporter
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ async def _make(
     async def one(run: Run) -> Result | Failure:
         path = results.path_for(root, run, keys)
         try:
-            outcome = await fleet.run(run, lambda: reporter.start(run))
+            outcome = await fleet.run(Errand.of(run), lambda: reporter.start(run))
             reporter.finish(run, outcome.outcome, cached=False)
             if outcome.outcome == "ok":
                 return results.store(path, run, keys, results.guest_data(outcome))
@@ -120,7 +121,7 @@ async def _make(
             reporter.finish(run, outcome.outcome, cached=False)
         return Failure(run, outcome.outcome, outcome.error, keep_failure(path, outcome))
 
-    await fleet.check(runs)
+    await fleet.check(map(Errand.of, runs))
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one(run)) for run in runs]
     return [task.result() for task in tasks]

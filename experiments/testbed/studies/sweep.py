@@ -35,6 +35,7 @@ from ..replay.grid import Configuration, capture_runs
 from ..replay.replayer import Replayer, open_replayer
 from ..results import results
 from ..results.host_times import HostTimes
+from ..run.errand import Errand
 from ..run.progress import ProgressBar, Reporter
 from ..run.runner import Failure, check_before, drive, keep_failure, open_fleet, raise_failures
 
@@ -110,7 +111,7 @@ async def capture_all(
     missing = [(run, path) for run, path in missing if all(run is not failure.run for failure in failures)]
     if missing:
         async with open_fleet(replace(session, scheduler=None), reporter) as fleet:
-            await fleet.check([run for run, _ in missing])
+            await fleet.check(Errand.of(run) for run, _ in missing)
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(_capture(run, session.keys, fleet, path, reporter)) for run, path in missing]
         failures += [failure for task in tasks if (failure := task.result())]
@@ -124,7 +125,7 @@ async def _capture(run: Run, keys: dict[str, str], fleet: "Fleet", path: Path, r
     partial = outputs.beside(path)
     result = path.with_suffix(".json")
     try:
-        outcome = await fleet.run(run, lambda: reporter.start(run), partial)
+        outcome = await fleet.run(Errand.of(run, partial), lambda: reporter.start(run))
         reporter.finish(run, outcome.outcome, cached=False)
         if outcome.outcome == "ok" and not partial.exists():
             outcome = replace(outcome, outcome="lost", error="QEMU wrote no trace")

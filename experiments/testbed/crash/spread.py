@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Copies of guests on a Dask cluster.
+
+What the media begin with is sent nowhere: each worker runs the setup itself, and is left out if it comes to another
+content. So a state is all that travels, and a verdict.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec
+from ..guest.session import Session
+from ..program.job_archive import Job
+from ..run import fleet
+from ..run.errand import Begin, Errand, media_digest
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A GuestExecutor whose copies are made by the workers, as many at a time as `room` says, and all else `here`."""
+
+    here: GuestExecutor
+    workers: fleet.Fleet
+    room: int
+    common: Errand
+    setup: Job
+    digests: dict[Path, str] = field(default_factory=dict)  # of the folders that copies begin with
+
+    async def run(self, spec: GuestSpec) -> GuestOutcome:
+        if not spec.copy_of:
+            return await self.here.run(spec)
+        assert spec.media_folder
+        if spec.media_folder not in self.digests:
+            self.digests[spec.media_folder] = await asyncio.to_thread(media_digest, spec.media_folder)
+        begin = Begin(self.setup, self.digests[spec.media_folder])
+        errand = replace(self.common, spec=replace(spec, media_folder=None), begin=begin)
+        return await self.workers.run(errand, lambda: None)
+
+
+@asynccontextmanager
+async def opened(
+    session: Session, here: GuestExecutor, common: Errand, setup: Job, say: fleet.Say
+) -> AsyncIterator[Spread]:
+    """The cluster of the session's scheduler, for guests that are like the `common` one."""
+    assert session.scheduler
+    async with fleet.elsewhere(session.scheduler, session.keys, say) as workers:
+        yield Spread(here, workers, await workers.check([common]), common, setup)
