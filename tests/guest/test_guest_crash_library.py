@@ -47,7 +47,7 @@ def plan(protocol: str, story: str, bug: str, bounds: BoundsSection = BoundsSect
 def in_guests(asked: Plan, session: Session, guest: GuestConfig) -> tuple[Judging, list[Finding]]:
     program = BUILT / "steps"
     programs = Programs({}, {"steps": program.read_bytes()}, (program,))
-    campaign = Campaign(asked, Path("steps.toml"), guest, programs, session.executor)
+    campaign = Campaign(asked, Path("steps.toml"), guest, programs, session)
 
     async def run() -> tuple[Judging, list[Finding]]:
         async with campaign.guests() as guests:
@@ -77,3 +77,36 @@ def test_the_recovered_states_are_those_of_the_native_explorer(
     found = contents(findings)
     assert found == natively(protocol, "few", "", tmp_path)
     assert {mark: len(states) for mark, states in found.items()} == {0: 2, 1: 2, 2: 1, 3: 1}
+
+
+SHOWN = {  # of the bugs of the native explorer those that one process without threads shows, by story
+    ("line", "few"): "NO_LOG_FLUSH NO_LOG_FENCE NO_COMMIT_FENCE NO_CHECKSUM NO_DATA_HASH",
+    ("undo", "few"): "NO_LOG_FLUSH NO_LOG_FENCE NO_DATA_FENCE NO_COMMIT_FENCE NO_CHECKSUM UNDO_FORWARDS",
+    ("undo-nv", "few"): "NO_DATA_FENCE",
+    ("redo", "few"): "NO_LOG_FLUSH NO_COMMIT_FENCE NO_CHECKSUM NO_RETIRE NO_PUBLISH_FENCE APPLY_BEFORE_FENCE "
+    "REPLAY_BACKWARDS REPLAY_ONE",
+    ("redo", "many"): "THREE_SETS",
+    ("redo", "blocks"): "NO_COUNT",
+}
+NONE_WHEN_COMPILED: set[tuple[str, str]] = set()  # docs/crash.md says why
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize(
+    ("protocol", "story", "bug"),
+    [(protocol, story, bug) for (protocol, story), bugs in SHOWN.items() for bug in bugs.split()],
+)
+def test_a_bug_that_the_native_explorer_shows_is_found(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, protocol: str, story: str, bug: str
+) -> None:
+    sound, spoilt = (natively(protocol, story, name, tmp_path) for name in ("", bug))
+    assert any(spoilt[mark] - sound[mark] for mark in spoilt)
+    judging, findings = in_guests(plan(protocol, story, bug), session, quick_guest)
+    bad = sorted((len(found.state.lost), found.state.point.mark or 0) for found in findings if found.violates())
+    found, counts = contents(findings), judging.counts
+    print(
+        f"{protocol} {story} {bug}: {len(bad)} of {len(findings)} states, the least {bad[:1]} (lines lost, mark); "
+        f"{counts.tried} of {counts.combinations} combinations at {counts.points} points; contents "
+        f"{ {mark: len(found[mark] & spoilt[mark]) for mark in found} } of { {m: len(spoilt[m]) for m in spoilt} }"
+    )
+    assert bool(bad) == ((protocol, bug) not in NONE_WHEN_COMPILED)

@@ -26,6 +26,11 @@ struct step {
 static const struct step few[] = {STORE(1, 0x11), STORE(70, 0x12), COMMIT, STORE(1, 0x21), STORE(1, 0x22), COMMIT,
                                   STORE(2, 0x31), ROLL_BACK,       END};
 
+/* As many commits as there are sets of log blocks and more, so that each is used again; after a rollback too. */
+static const struct step many[] = {STORE(1, 0x11),  COMMIT,         STORE(2, 0x21),  COMMIT,    STORE(1, 0x31),
+                                   STORE(70, 0x32), COMMIT,         STORE(70, 0x41), ROLL_BACK, STORE(3, 0x51),
+                                   COMMIT,          STORE(1, 0x61), COMMIT,          END};
+
 /* More lines than a block of the log has, each of them twice. */
 static const struct step blocks[] = {STORE_LINES(13, 0x21), STORE_LINES(13, 0x31), COMMIT, END};
 
@@ -38,7 +43,7 @@ static const struct step blocks[] = {STORE_LINES(13, 0x21), STORE_LINES(13, 0x31
 static const struct {
     const char *name;
     const struct step *steps;
-} stories[] = {{"few", few}, {"blocks", blocks}};
+} stories[] = {{"few", few}, {"many", many}, {"blocks", blocks}};
 
 static const struct step *story_by_name(const char *name) {
     for (size_t i = 0; i < sizeof(stories) / sizeof(stories[0]); i++)
