@@ -81,7 +81,7 @@ def load(folder: Path) -> Index:
         raise TestbedError(f"there is no {path}, which `make figures` writes; run make figures first")
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise TestbedError(f"{path} is damaged ({error}); remove it and run make figures") from error
     if not isinstance(data, dict):
         raise TestbedError(f"{path} is damaged (no object at its top); remove it and run make figures")

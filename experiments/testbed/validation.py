@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from .errors import TestbedError
+from .paths import kind_of
 
 
 class Strict(BaseModel):
@@ -22,10 +23,14 @@ Model = TypeVar("Model", bound=BaseModel)
 
 def load_toml(path: Path) -> dict[str, Any]:
     """The TOML file as a dictionary."""
+    if kind_of(path) == "other":
+        raise TestbedError(f"cannot read {path}: it is neither a file nor a folder")  # a FIFO would be waited for
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors begin a file with a mark
     except OSError as error:
         raise TestbedError(f"cannot read {path}: {error.strerror}") from error
+    except RecursionError as error:
+        raise TestbedError(f"{path} is not valid TOML: its values are nested too deeply") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise TestbedError(f"{path} is not valid TOML: {error}") from error
 

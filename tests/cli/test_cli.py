@@ -53,6 +53,45 @@ def test_a_bad_manifest_is_one_sentence_and_status_2(small_manifest: Path, old: 
     assert done.stdout == ""
 
 
+def test_a_manifest_that_is_no_plain_text_is_one_sentence(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 3000 + "]" * 3000)
+    for name, said in {
+        "fifo": "it is neither a file nor a folder",
+        "deep.toml": "its values are nested too deeply",
+        "a" * 300: "no manifest",
+    }.items():
+        done = testbed("run", str(tmp_path / name))
+        assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (2, True, False), done.stderr
+
+
+def test_a_manifest_may_begin_with_a_byte_order_mark(small_manifest: Path) -> None:
+    plain = testbed("run", "--dry-run", str(small_manifest))
+    small_manifest.write_bytes(b"\xef\xbb\xbf" + small_manifest.read_bytes())
+    marked = testbed("run", "--dry-run", str(small_manifest))
+    assert (marked.returncode, marked.stdout) == (0, plain.stdout)
+
+
+def test_output_that_cannot_be_written_is_one_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "testbed", "--help"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert (done.returncode, done.stderr) == (1, "testbed: standard output: No space left on device\n")
+
+
+def test_a_folder_that_is_gone_is_one_sentence(tmp_path: Path) -> None:
+    gone = "import os, sys; os.chdir(sys.argv[1]); os.rmdir(sys.argv[1]); from testbed.cli.main import main; "
+    command = [sys.executable, "-c", gone + "sys.argv[1:] = ['exec', '--', 'true']; main()", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "testbed: this host: No such file or directory\n")
+
+
+@pytest.mark.parametrize("interval", ["-1", "0", "inf", "nan"])
+def test_a_watch_needs_an_interval(interval: str) -> None:
+    assert testbed("top", "--interval", interval).returncode == 2
+
+
 def test_a_program_that_does_not_exist() -> None:
     done = testbed("exec", "--", "no-such-program")
     assert (done.returncode, "program 'no-such-program' is not on the PATH" in done.stderr) == (2, True)
@@ -142,6 +181,12 @@ def test_doctor_finds_this_host_fit(tmp_path: Path) -> None:
     done = testbed("doctor", "--json", str(tmp_path / "doctor.json"))
     assert done.returncode == 0, done.stdout
     assert all(check["ok"] for check in json.loads((tmp_path / "doctor.json").read_text()))
+
+
+def test_doctor_says_that_there_is_no_path(tmp_path: Path) -> None:
+    done = testbed("doctor", "--json", str(tmp_path / "doctor.json"), PATH="")
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
+    assert "is PATH set?" in (tmp_path / "doctor.json").read_text()
 
 
 @pytest.mark.parametrize(

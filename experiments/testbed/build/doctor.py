@@ -30,7 +30,10 @@ def examine() -> list[Check]:
 def _preflight(name: str, function: str) -> Check:
     """One of the checks that provisioning makes, so that both say the same."""
     script = f"source {REPO}/ansible/preflight.sh; {function}"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    try:
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    except OSError as error:
+        return Check(name, False, f"bash cannot be run: {error.strerror}; is PATH set?")
     return Check(name, done.returncode == 0, done.stderr.strip().removeprefix("testbed: "))
 
 

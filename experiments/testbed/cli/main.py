@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The `testbed` command. Each command: read the input, do the work elsewhere, print a table, save it as JSON."""
 
+import errno
 import os
 import sys
 from functools import partial
@@ -329,8 +330,8 @@ def top(
     socket: Annotated[
         Path | None, typer.Argument(help="a guest's watch.qmp; the guest that started last if not given")
     ] = None,
-    interval: Annotated[float, typer.Option(help="host seconds between two looks")] = 1.0,
-    views: Annotated[int, typer.Option(help="end after this many; 0 is when the guest ends")] = 0,
+    interval: Annotated[float, typer.Option(min=0.05, max=3600, help="host seconds between two looks")] = 1.0,
+    views: Annotated[int, typer.Option(min=0, help="end after this many; 0 is when the guest ends")] = 0,
 ) -> None:
     """Watch a running guest: hit rate, bandwidth and latency percentiles, in virtual time. Ctrl-C ends it."""
     run_top(socket, interval, views)
@@ -541,10 +542,16 @@ result_commands.register(app)
 def main() -> None:
     """The entry point: every failure is one sentence, and none is a traceback."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except TestbedError as error:
         print(f"testbed: {with_page(str(error))}", file=sys.stderr)
         sys.exit(error.exit_status)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):  # of whoever reads, as `head`, that has enough
+            where = error.filename or ("standard output" if error.errno == errno.ENOSPC else "this host")
+            print(f"testbed: {where}: {error.strerror or error}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to be written goes nowhere
         sys.exit(1)

@@ -125,7 +125,7 @@ def load(path: Path) -> Result:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TestbedError(f"cannot read result {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _damaged(path, "is not whole JSON") from error
     if not isinstance(data, dict) or "checksum" not in data:
         raise _damaged(path, "has no checksum")
