@@ -42,12 +42,17 @@ class Scorecard:
         return (*map(str, within), f"{self.orderings_agree}/{self.orderings_total}" if self.orderings_total else "-")
 
     @property
-    def text(self) -> str:
-        """The summary in one line."""
+    def distances(self) -> str:
+        """How near the numbers are, in one line."""
         return (
             f"{self.total} published numbers: {self.within_10} within 10 %, {self.within_25} within 25 %, "
-            f"{self.within_2x} within a factor of 2; {self.orderings_agree} of {self.orderings_total} orderings agree"
+            f"{self.within_2x} within a factor of 2"
         )
+
+    @property
+    def text(self) -> str:
+        """The summary in one line."""
+        return f"{self.distances}; {self.orderings_agree} of {self.orderings_total} orderings agree"
 
 
 def log2_error(comparison: Comparison) -> float:

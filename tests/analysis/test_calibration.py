@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from analysis import by_cores, persist
 from analysis import calibration as figures
-from analysis import persist
 from testbed.build import components
 from testbed.build.components import Product
 from testbed.cli import presentation
@@ -114,6 +114,8 @@ def test_every_judged_number_can_be_read_from_its_study() -> None:
         ('value = "hit_ns"', 'value = "hit"', "names no value: 'hit'; there are: hit_ns"),
         ("agrees = false\nwhy = ", "agrees = false\nwhy = ''#", "does not agree; say why"),
         ('basis = "input"', 'basis = "guess"', "judged.0.basis"),
+        ('beside = "local', 'beside = "far', "is beside 'far DRAM, .* not the same published number"),
+        ("reference = 17.8", "reference = 17.9", "'CXL DRAM expander, read bandwidth, 16 cores' is beside"),
     ],
 )
 def test_a_bad_file_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -129,6 +131,43 @@ def test_the_document_has_a_row_for_each_judged_number() -> None:
     document = (REPO / "docs" / "calibration.md").read_text()
     rows = [f"| {j.what} | {j.reference:g} {j.unit} |" for j in calibrate.load().judged]
     assert [row for row in rows if row not in document] == []
+
+
+def table_rows(document: str, columns: int) -> dict[str, list[str]]:
+    """The rows of its tables with so many columns, by the first cell."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in document.splitlines() if line.startswith("|")]
+    return {row[0]: row for row in rows if len(row) == columns}
+
+
+def test_what_the_document_has_by_one_cpu_and_by_cores_is_what_it_has_of_each() -> None:
+    document = (REPO / "docs" / "calibration.md").read_text()
+    each, both = (table_rows(document, len(columns)) for columns in (calibrate.COLUMNS, by_cores.COLUMNS))
+    paired = [j for j in calibrate.load().judged if j.beside]
+    assert paired
+    found = []
+    for judged in paired:
+        one, many = each[judged.beside], each[judged.what]
+        assert both[judged.what] == [*many[:2], *one[2:4], *many[2:4]]
+        models = (float(row[2].split()[0]) for row in (one, many))
+        found.append(by_cores.Pair(*map(Verdict, (judged, judged), models)))
+    assert [line for line in by_cores.counts(found) if f"    {line}\n" not in document] == []
+
+
+def test_every_number_of_real_cores_is_beside_that_of_one_cpu() -> None:
+    calibration = calibrate.load()
+    cores = {study.name for study in calibration.study if study.cores > 1}
+    of_cores = [j.what for j in calibration.judged if j.study in cores]
+    assert [pair.many.judged.what for pair in by_cores.pairs(calibrate.verdicts(calibration, measured([])))] == of_cores
+
+
+def test_of_a_number_by_one_cpu_and_by_cores_both_errors_are_told() -> None:
+    one, many = judged(what="one CPU for 2"), judged(what="2 cores", beside="one CPU for 2")
+    pairs = by_cores.pairs([Verdict(one, 120.0), Verdict(many, 109.0), Verdict(judged(), 1.0)])
+    assert list(map(by_cores.cells, pairs)) == [("2 cores", "100 ns", "120", "+20.0 %", "109", "+9.0 %")]
+    assert by_cores.counts(pairs) == [
+        "one CPU: 1 published numbers: 0 within 10 %, 1 within 25 %, 1 within a factor of 2",
+        "real cores: 1 published numbers: 1 within 10 %, 1 within 25 %, 1 within a factor of 2",
+    ]
 
 
 def test_an_unknown_device_lists_those_there_are() -> None:

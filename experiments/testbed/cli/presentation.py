@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.progress import Progress
 
+from analysis import by_cores, engines, figures, records, sweep_plot
 from analysis import calibration as calibration_figures
-from analysis import engines, figures, records, sweep_plot
 
 from .. import console
 from ..build.components import console as progress_console
@@ -99,6 +99,9 @@ def show_calibration(session: Session, devices: Sequence[str], quick: bool) -> l
     for verdict in verdicts:
         if verdict.word == "disagrees":
             console.out.print(f"{verdict.judged.what}: {verdict.judged.why}", soft_wrap=True)
+    if pairs := by_cores.pairs(verdicts):
+        console.show("one CPU and real cores", by_cores.COLUMNS, [by_cores.cells(pair) for pair in pairs])
+        console.out.print("\n".join(by_cores.counts(pairs)), soft_wrap=True)
     if loaded := calibrate.loaded_cells(measured):
         console.show("a load of one core while others stream", calibrate.LOADED_COLUMNS, loaded)
     console.out.print(calibrate.scale_text(measured), soft_wrap=True)

@@ -80,11 +80,20 @@ class Judged(Strict):
     tolerance_percent: float = 5
     agrees: bool = True
     why: str = ""  # if it does not
+    beside: str = ""  # of real cores: the same number by one CPU
 
 
 class Calibration(Strict):
     study: list[Study]
     judged: list[Judged]
+
+    @model_validator(mode="after")
+    def _numbers_beside_each_other_are_the_same(self) -> Self:
+        published = {judged.what: (judged.reference, judged.unit, judged.source) for judged in self.judged}
+        for judged in self.judged:
+            if judged.beside and published.get(judged.beside) != published[judged.what]:
+                raise ValueError(f"'{judged.what}' is beside '{judged.beside}', which is not the same published number")
+        return self
 
 
 @dataclass(frozen=True)
