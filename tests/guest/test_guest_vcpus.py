@@ -123,12 +123,37 @@ def test_a_slice_that_the_host_ends_is_found(vcpus: VCPUs) -> None:
     assert alone.of_the_guest() != disturbed.of_the_guest()
 
 
-def test_the_guest_is_told_how_many_cpus_there_are(session: Session, quick_guest: GuestConfig) -> None:
-    """By Linux, which reads ACPI, and by CPUID: cores of one socket, with an L2 each and one LLC."""
-    shared = "cat /sys/devices/system/cpu/cpu2/cache/index$n/shared_cpu_list"
-    job = script_job(f"nproc; grep -m 1 '^cpu cores' /proc/cpuinfo; for n in 0 2 3; do {shared}; done")
-    outcome = drive(session.executor.run(GuestSpec(with_cpus(quick_guest, 4), job)))
-    assert outcome.stdout.decode().split("\n")[:5] == ["4", "cpu cores\t: 4", "2", "2", "0-3"]
+# What Linux has read from ACPI and CPUID, in its own words and in those of the usual tools.
+ASK = r"""
+nproc
+lscpu --parse=cpu,core,socket,node,cache | grep -v '^#'
+lscpu --bytes --caches=name,one-size,all-size,ways,sets | tail -n +2
+lscpu | grep -E '^ *(CPU|Thread|Core|Socket)\(s\).*:'
+grep -E '^(processor|cache size|physical id|siblings|core id|cpu cores)' /proc/cpuinfo
+"""
+
+
+def told_of(guest: GuestConfig) -> list[str]:
+    """The words of all that, if it is true. Linux has sizes in KiB."""
+    cpu, n = guest.cpu, guest.cpu.cores
+    words = [str(n), *(f"{cpu},{cpu},0,0,{cpu}:{cpu}:{cpu}:0" for cpu in range(n))]
+    l1 = (cpu.l1d_size, cpu.l1d_ways, n)
+    caches = {"L1d": l1, "L1i": l1, "L2": (cpu.l2_size, cpu.l2_ways, n), "L3": (cpu.llc_size, cpu.llc_ways, 1)}
+    for name, (size, ways, copies) in caches.items():
+        whole = size // 1024 * 1024
+        words.append(f"{name} {whole} {copies * whole} {ways} {size // ways // 64}")
+    words += [f"CPU(s): {n}", "Thread(s) per core: 1", f"Core(s) per socket: {n}", "Socket(s): 1"]
+    for core in range(n):
+        words += [f"processor : {core}", f"cache size : {cpu.l2_size // 1024} KB", "physical id : 0"]
+        words += [f"siblings : {n}", f"core id : {core}", f"cpu cores : {n}"]
+    return words
+
+
+def test_the_guest_is_told_of_its_cpus_as_they_are(session: Session, quick_guest: GuestConfig) -> None:
+    """Cores of one socket, each with one thread, an L1 and an L2; and one LLC for all of them."""
+    guest = with_cpus(quick_guest, 6)  # no power of two, in which CPUID has numbers of CPUs
+    outcome = drive(session.executor.run(GuestSpec(guest, script_job(ASK))))
+    assert [" ".join(line.split()) for line in outcome.stdout.decode().splitlines()] == told_of(guest)
 
 
 # Two processes on CPUs of their own, in a region of interest.
