@@ -3,12 +3,14 @@
 
 import difflib
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from .errors import TestbedError
+from .errors import RunFailed, TestbedError
 from .paths import kind_of
 
 
@@ -42,6 +44,17 @@ def check(model: type[Model], data: dict[str, Any], origin: Path) -> Model:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise TestbedError(f"{origin}: {_explain(model, first)}") from error
+
+
+@contextmanager
+def named(origin: Path, key: str) -> Iterator[None]:
+    """What is wrong within is wrong with this key."""
+    try:
+        yield
+    except RunFailed:  # which is no fault of what the key says
+        raise
+    except TestbedError as error:
+        raise TestbedError(f"{origin}: key '{key}': {error}") from error
 
 
 def unknown_key(key: str, known: list[str]) -> str:

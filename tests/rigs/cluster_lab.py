@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from cpio_writer import CpioWriter
 
 from conftest import MANIFEST
 from testbed.build import components
+from testbed.guest.cpio import CpioWriter
 from testbed.paths import REPO, cache_root
 from testbed.run import trust
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from cpio_writer import CpioWriter
 from qemu.qmp import EventListener, QMPClient, QMPError
 
+from testbed.guest.cpio import CpioWriter
 from testbed.guest.executor import GuestSpec, prepare_files
 from testbed.guest.qemu_line import PowerCut, command_line
 from testbed.guest.session import Session

@@ -5,11 +5,10 @@ import io
 from pathlib import Path
 
 import pytest
-from cpio_writer import CpioWriter
 
 from testbed.errors import TestbedError
 from testbed.guest import image_programs
-from testbed.guest.cpio import names
+from testbed.guest.cpio import CpioWriter, names
 from testbed.guest.qemu_line import Images
 from testbed.manifest import manifest
 

@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cpio_writer import CpioWriter
 
 from testbed.errors import TestbedError
+from testbed.guest.cpio import CpioWriter
 from testbed.program import host_program
 from testbed.program.job_archive import Job
 

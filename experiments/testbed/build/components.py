@@ -50,9 +50,11 @@ COMPONENTS = {
         Component("base", "guest-image/build.sh", "base", cold_minutes=2),
         Component("software", "guest-image/build.sh", "software", needs=("buildroot",), cold_minutes=2),
         Component("cores", "guest-image/cores/build.sh", needs=("buildroot",)),
+        Component("module-root", "guest-image/module-root/build.sh"),
     )
 }
 TESTBED = ("qemu", "buildroot", "base", "software")
+_RESOLVING = ("guest-image/build.sh", "guest-image/module-root/build.sh")  # whose fingerprint is what Debian has now
 _JUNK = {"__pycache__", ".git", "build"}
 
 
@@ -106,7 +108,7 @@ def component_key(component: Component, products: dict[str, Product]) -> str:
 
 def _fingerprint(component: Component) -> str:
     """What else than its inputs can change the product: for the guest's, the packages that Debian has now."""
-    if component.script != "guest-image/build.sh":
+    if component.script not in _RESOLVING:
         return _ask(component, "fingerprint")
     # The inputs have the lists of packages, and the scripts that resolve them.
     question = f"{component.name} {hash_inputs(component)}"

@@ -40,7 +40,8 @@ from ..run.runner import drive, keep_failure, run_with_bar
 from ..studies import sweep as sweep_module
 from ..studies.bench import run_bench
 from ..studies.host_cost import run_host_cost
-from . import presentation, result_commands, tables
+from . import module_commands, presentation, result_commands, tables
+from .module_commands import Modules, with_modules
 from .options import Json, Scale, Scheduler, Tls, TrustNetwork
 from .pages import with_page
 
@@ -222,6 +223,7 @@ def exec_(
     file: Annotated[list[Path] | None, typer.Option("--file", "-f", help="a file or folder to take along")] = None,
     media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
     own_roi: Annotated[bool, typer.Option("--own-roi", help="the program marks its region of interest")] = False,
+    module: Modules = None,
     manifest: ManifestName = "kv-ycsb",
     cpus: Cpus = None,
     json: Json = None,
@@ -239,9 +241,11 @@ def exec_(
       testbed exec --file data.csv -- ./my-program data.csv /pmem/out
 
       testbed exec --cpus 4 -- nproc
+
+      testbed exec --module my.ko -- dmesg
     """
     job = program_job(program, file or [], Path.cwd(), own_roi)
-    guest = verdicts.machine_of(bases.find(manifest), cpus)
+    guest = with_modules(verdicts.machine_of(bases.find(manifest), cpus), module)
     spec = GuestSpec(guest, job, media_folder=media, helper_thread=guest.cpu.cores == 1)
     outcome = drive(open_session().executor.run(spec))
     sys.stdout.buffer.write(outcome.stdout)
@@ -316,12 +320,13 @@ def crash(
 @app.command()
 def shell(
     media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
+    module: Modules = None,
     manifest: ManifestName = "kv-ycsb",
     cpus: Cpus = None,
 ) -> None:
     """An interactive guest with the device mounted at /pmem. `exit` or Ctrl-A X ends it."""
     check_terminal()
-    guest = verdicts.machine_of(bases.find(manifest), cpus)
+    guest = with_modules(verdicts.machine_of(bases.find(manifest), cpus), module)
     raise typer.Exit(run_shell(open_session().images, guest, media))
 
 
@@ -537,6 +542,7 @@ def demo(json: Json = None) -> None:
 
 
 result_commands.register(app)
+app.add_typer(module_commands.app, name="module")
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ from .. import canonical, scratch
 from ..errors import RunFailed, TestbedError
 from ..manifest.manifest import GuestConfig
 from ..program.job_archive import Job
-from . import media_lock
+from . import media_lock, own_modules
 from .machine import End, Machine, NotStarted, started
 from .qemu_line import LSA_BYTES, ONE_DEVICE, GuestFiles, Images, Layout, PowerCut, batch_ports, command_line
 
@@ -199,11 +199,13 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
     """The initramfs with the job's packages, the job, and the media: sparse files, unless they are there already."""
     home = spec.media_folder or folder
     device = spec.guest.device
+    own_modules.check(spec.guest.modules, images.kernel)
     initrd, job = folder / "initrd", folder / JOB if spec.job else None
     media = tuple(home / device_file("media", n) for n in range(spec.layout.devices))
     lsa = tuple(home / device_file("lsa", n) for n in range(spec.layout.devices))
     try:
-        _write_initrd(initrd, (*images.initrds_of(spec.guest), *(spec.job.initrds() if spec.job else ())))
+        modules = own_modules.archive(spec.guest.modules) if spec.guest.modules else b""
+        _write_initrd(initrd, (*images.initrds_of(spec.guest), *(spec.job.initrds() if spec.job else ())), modules)
         if job and spec.job:
             job.write_bytes(spec.job.archive())
         for path in media:
@@ -216,12 +218,13 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
     return GuestFiles(initrd, media, lsa, job)
 
 
-def _write_initrd(initrd: Path, parts: Iterable[Path]) -> None:
+def _write_initrd(initrd: Path, parts: Iterable[Path], last: bytes) -> None:
     with initrd.open("wb") as out:
         for part in parts:
             with part.open("rb") as file:
                 shutil.copyfileobj(file, out, 2**20)
             out.write(b"\0" * (-out.tell() % 512))
+        out.write(last)
 
 
 def device_file(kind: str, n: int) -> str:

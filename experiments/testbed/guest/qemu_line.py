@@ -8,6 +8,7 @@ from pathlib import Path
 from ..manifest.manifest import GuestConfig
 from ..manifest.parameters import CpuProfile, DeviceProfile, properties
 from ..paths import KERNEL_CMDLINE
+from . import own_modules
 
 # -hypervisor: the kernel refuses to commit a CXL region under a hypervisor. -la57: 4-level page tables suffice.
 # The others make kernel and libc prefer `rep movsb`, `rep stosb` and `rep cmpsb`, which run as one instruction a byte;
@@ -66,6 +67,12 @@ class Layout:
 
 
 ONE_DEVICE = Layout()
+
+
+def run_arguments(guest: GuestConfig, layout: Layout) -> list[str]:
+    """What the kernel's command line says of this run."""
+    first_program = [own_modules.KERNEL_ARGUMENT] if guest.modules else []
+    return [f"testbed.fs={guest.file_system}", *first_program, *([layout.kernel] if layout.kernel else [])]
 
 
 @dataclass(frozen=True)
@@ -198,7 +205,7 @@ def command_line(
         *("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),
         # Kernel and initramfs only: completions of a real disk arrive in host time.
         *("-kernel", str(images.kernel), "-initrd", str(files.initrd)),
-        *("-append", f"{kernel_arguments()} testbed.fs={guest.file_system} {layout.kernel}".strip()),
+        *("-append", " ".join([kernel_arguments(), *run_arguments(guest, layout)])),
         *job_file(files.job, timed),
         *ports,
         *(("-object", cpu_timing(guest.cpu, helper_thread)) if timed else ()),

@@ -12,7 +12,8 @@ from ..validation import load_toml
 Data = dict[str, Any]
 Judge = Callable[[Data, Path], object]  # takes what a whole manifest says, or raises
 _OWN = ("name", "summary")  # which a manifest has from no other
-_TAKING, _TAKEN = ("program", "crash"), ("files", "host", "sources")  # tables and keys of what goes into the guest
+# Tables and keys of what goes into the guest.
+_TAKING, _TAKEN = ("guest", "program", "crash"), ("files", "host", "modules", "sources")
 
 
 def shipped() -> list[Path]:

@@ -15,9 +15,11 @@ from pydantic import BeforeValidator, Field, StrictInt, StrictStr, field_validat
 
 from .. import units
 from ..errors import TestbedError
+from ..program import kernel_module
 from ..program.bundle import Bundle, ProgramSection, pack
 from ..program.job_archive import Job, command_job
-from ..validation import Strict, check
+from ..program.kernel_module import KernelModule
+from ..validation import Strict, check, named
 from . import bases, profiles
 from .parameters import CpuProfile, DeviceProfile
 
@@ -51,6 +53,8 @@ class GuestSection(Strict):
     file_system_of: dict[str, FileSystem] = {}
     # What the image holds back: programs that not every guest has, since what is in memory moves every measurement.
     archives: list[Archive] = []
+    # Kernel modules that it loads before anything is mounted, in this order; paths are relative to the manifest.
+    modules: list[str] = []
 
 
 class ProfileSection(Strict):
@@ -159,6 +163,7 @@ class GuestConfig:
     timeout_s: float
     file_system: FileSystem = "ext4-dax"
     archives: tuple[Archive, ...] = ()
+    modules: tuple[KernelModule, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -210,7 +215,10 @@ def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
     timeout_s = section.timeout / units.TIME_PS["s"]
     device = full_device(manifest, origin, point)
     file_system = _file_system(section, point)
-    return GuestConfig(cpu, device, memory_bytes, section.boot_insn, timeout_s, file_system, tuple(section.archives))
+    with named(origin, "guest.modules"):
+        modules = kernel_module.several(kernel_module.read(origin.parent / name) for name in section.modules)
+    archives = tuple(section.archives)
+    return GuestConfig(cpu, device, memory_bytes, section.boot_insn, timeout_s, file_system, archives, modules)
 
 
 def scaled(full: GuestConfig, scale: int) -> GuestConfig:

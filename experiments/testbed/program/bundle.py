@@ -4,8 +4,6 @@
 import os
 import re
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,7 +12,7 @@ from pydantic import Field
 
 from ..errors import TestbedError
 from ..paths import kind_of
-from ..validation import Strict
+from ..validation import Strict, named
 from . import host_program, packages
 from .job_archive import Job, check_names
 from .packages import Versions
@@ -75,15 +73,6 @@ exit $status
 """
 
 
-@contextmanager
-def _named(origin: Path, key: str) -> Iterator[None]:
-    """What is wrong within is wrong with this key."""
-    try:
-        yield
-    except TestbedError as error:
-        raise TestbedError(f"{origin}: key '{key}': {error}") from error
-
-
 def pack(section: ProgramSection, origin: Path) -> Bundle:
     """Read everything that the section names. What cannot be had is one sentence with the manifest and the key."""
     folder = origin.parent.absolute()
@@ -96,7 +85,7 @@ def pack(section: ProgramSection, origin: Path) -> Bundle:
         (executables if os.access(path, os.X_OK) else files)[name] = host_program.read(path)
 
     for name in section.host:
-        with _named(origin, "program.host"):
+        with named(origin, "program.host"):
             program = host_program.find(name, folder)
             needed = host_program.libraries(program)
         add(program.name, program, "program.host")
@@ -109,7 +98,7 @@ def pack(section: ProgramSection, origin: Path) -> Bundle:
             raise TestbedError(f"{origin}: key 'program.files': {name} {why}; paths are relative to the manifest")
         for file in host_program.tree(path):
             add(str(file.relative_to(path.parent)), file, "program.files")
-    with _named(origin, "program.files"):
+    with named(origin, "program.files"):
         check_names([*files, *executables])
     hosted = tuple(Path(name).name for name in section.host)
     return Bundle(files, executables, hosted, versions(section, origin), section.roi)

@@ -14,6 +14,7 @@ from .job_archive import Job
 
 _PT_INTERP = 3
 _MACHINE_X86_64 = 62
+ELF_HEADER_BYTES = 64
 
 # A program of the host finds its libraries in a root of its own, which has what is the guest's in it: the device at
 # /pmem, the job's folder, /proc, /dev, /sys and /run.
@@ -92,12 +93,17 @@ def find(name: str, cwd: Path) -> Path:
     return path
 
 
+def is_x86_64(header: bytes) -> bool:
+    """Whether an ELF file that begins so is for x86-64."""
+    is_elf64 = len(header) >= ELF_HEADER_BYTES and header[:5] == b"\x7fELF\x02"
+    return is_elf64 and struct.unpack_from("<H", header, 18)[0] == _MACHINE_X86_64
+
+
 def interpreter(program: Path) -> str | None:
     """The dynamic loader that an x86-64 ELF program names; None if it is static."""
     with program.open("rb") as file:
-        header = file.read(64)
-        is_elf64 = len(header) == 64 and header[:5] == b"\x7fELF\x02"
-        if not is_elf64 or struct.unpack_from("<H", header, 18)[0] != _MACHINE_X86_64:
+        header = file.read(ELF_HEADER_BYTES)
+        if not is_x86_64(header):
             raise TestbedError(f"program '{program}' is not an x86-64 ELF program (for a script, name its interpreter)")
         offset, (size, count) = struct.unpack_from("<Q", header, 32)[0], struct.unpack_from("<HH", header, 54)
         for index in range(count):

@@ -2,12 +2,13 @@
 """Results: canonical JSON files, one a run, found by the hash of everything that can influence them.
 
 Identity (what enters the hash): the format version; the keys of the QEMU and guest components; every value of the CPU
-and device profiles; memory size; file system; archives of the guest that not every one has; time per instruction
-outside the region of interest; kernel command line and CPU model; the command; what a [program] brings along: its
-script, the content of its files, the versions of its packages. Host time, host name and paths are in neither the
-identity nor the result, so that equal runs give equal bytes.
+and device profiles; memory size; file system; archives of the guest that not every one has; kernel modules that it is
+given, in their order; time per instruction outside the region of interest; kernel command line and CPU model; the
+command; what a [program] brings along: its script, the content of its files, the versions of its packages. Host time,
+host name and paths are in neither the identity nor the result, so that equal runs give equal bytes.
 """
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from ..guest.executor import GuestOutcome
 from ..guest.qemu_line import CPU, LSA_BYTES, kernel_arguments
 from ..manifest import profiles
 from ..manifest.manifest import GuestConfig, Run
+from ..program.kernel_module import KernelModule
 
 FORMAT = 1
 PROBE_BYTES = 64 * 2**10  # as large as a result
@@ -73,7 +75,13 @@ def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]
         "boot_insn_ps": guest.boot_insn_ps,
         "file_system": guest.file_system,
         "qemu_line": canonical.digest([kernel_arguments(), CPU, LSA_BYTES]),
-    } | ({"archives": list(guest.archives)} if guest.archives else {})
+        **({"archives": list(guest.archives)} if guest.archives else {}),
+        **({"modules": [_module_identity(module) for module in guest.modules]} if guest.modules else {}),
+    }
+
+
+def _module_identity(module: KernelModule) -> str:
+    return f"{module.name} {hashlib.sha256(module.content).hexdigest()}"
 
 
 def identity(run: Run, keys: dict[str, str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import outputs
 from ..errors import RunFailed, TestbedError
-from ..guest import capacity, image_programs
+from ..guest import capacity, image_programs, own_modules
 from ..guest.executor import GuestOutcome, QemuExecutor
 from ..guest.session import Session
 from ..manifest.manifest import Run
@@ -19,6 +19,7 @@ from ..replay import verdicts
 from ..results import results
 from ..results.host_times import HostTimes
 from ..results.results import Result
+from ..validation import named
 from .errand import Errand
 from .progress import ProgressBar, Reporter
 
@@ -83,6 +84,9 @@ def check_before(runs: list[Run], session: Session, root: Path) -> list[Failure]
     if not isinstance(session.executor, QemuExecutor):
         return []
     image_programs.check(runs, session.images)
+    for run in runs:
+        with named(Path(run.origin), "guest.modules"):
+            own_modules.check(run.guest.modules, session.images.kernel)
     said = zip(runs, verdicts.of_runs(runs, elsewhere=bool(session.scheduler)), strict=True)
     return [Failure(run, REFUSED, why, None) for run, why in said if why]
 

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernel modules on the command line: `testbed module`, and the option --module of commands that boot a guest."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import console, outputs
+from ..errors import TestbedError
+from ..manifest.manifest import GuestConfig
+from ..program import kernel_module
+
+Modules = Annotated[
+    list[Path] | None,
+    typer.Option("--module", metavar="FILE", help="a kernel module (.ko) that the guest loads before it mounts"),
+]
+app = typer.Typer(no_args_is_help=True, help="Kernel modules for the guest.")
+
+
+def with_modules(guest: GuestConfig, files: list[Path] | None) -> GuestConfig:
+    """The guest with these modules after those that its manifest names."""
+    own = map(kernel_module.read, files or [])
+    return replace(guest, modules=kernel_module.several((*guest.modules, *own)))
+
+
+@app.callback()
+def _group() -> None:
+    """Without it Typer would take the one command for the whole."""
+
+
+@app.command("build")
+def build_(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="its sources, with a Kbuild or Makefile: obj-m := …")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="where it goes; DIR/NAME.ko if not given"),
+    ] = None,
+) -> None:
+    """Compile an out-of-tree module against the guest's kernel, by the compiler that has made that.
+
+    Headers and compiler are Debian's, of the versions that the guest has, and are fetched once. Equal sources give
+    equal bytes.
+
+    Examples:
+
+      testbed module build my-module
+
+      testbed module build my-module --output build/my.ko
+
+      testbed exec --module build/my.ko -- dmesg
+    """
+    compiled = kernel_module.compile_folder(folder)
+    if output and len(compiled.modules) > 1:
+        names = ", ".join(compiled.modules)
+        raise TestbedError(f"{folder} makes several modules, {names}; leave --output out, and they go to that folder")
+    if compiled.said:
+        print(compiled.said, file=sys.stderr)
+    for name, content in compiled.modules.items():
+        path = output or folder / name
+        outputs.write(path, content)
+        console.out.print(f"written: {path}", soft_wrap=True)
