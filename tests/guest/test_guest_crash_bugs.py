@@ -49,3 +49,19 @@ def test_done_right_none_has_a_violation(tmp_path: Path) -> None:
     status, report = crash("bugs-sound", tmp_path)
     assert (status, report["violations"], report["counts"]["points_in_part"]) == (0, [], 0)
     assert sum(operation["states"] for operation in report["operations"]) > 2 * len(CASES)
+
+
+def test_each_mistake_of_a_kernel_module_is_found_with_its_function(tmp_path: Path) -> None:
+    cases = dict(re.findall(r'X\((\w+), "([^"]+)"', (FOLDER / "module/cells.h").read_text()))
+    status, report = crash("module-bugs", tmp_path)
+    assert status == 1 and len(cases) == 8
+    for function, name in cases.items():
+        found = [violation for violation in report["violations"] if violation["said"].startswith(f"{name}: ")]
+        assert found, f"{name} is not found"
+        least = min(found, key=lambda violation: len(violation["lost"]))
+        assert any(f"{function} (crash_cases.c:" in place for place in [*least["stores"], least["cut"]]), least
+
+
+def test_a_sound_kernel_module_has_no_violation(tmp_path: Path) -> None:
+    status, report = crash("module-sound", tmp_path)
+    assert (status, report["violations"], report["counts"]["points_in_part"]) == (0, [], 0)

@@ -219,7 +219,7 @@ def test_the_guest_has_the_file_system_and_packages_of_the_manifest(tmp_path: Pa
     origin = tmp_path / "x.toml"
     origin.write_text('file_system = "xfs-dax"\n' + TEXT.replace("ORACLE", "prefix"))
     plan = plans.load(origin)
-    assert (quick_guest.file_system, plan.guest(quick_guest).file_system) == ("ext4-dax", "xfs-dax")
+    assert (quick_guest.file_system, plan.guest(quick_guest, origin).file_system) == ("ext4-dax", "xfs-dax")
     assert Programs({}, {}, (), ("x=1",)).job("lines").packages == ("x=1",)
     origin.write_text('file_system = "fat"\n' + TEXT.replace("ORACLE", "prefix"))
     with pytest.raises(TestbedError, match="key 'file_system'"):

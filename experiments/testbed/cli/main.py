@@ -298,7 +298,7 @@ def crash(
         if not state:
             raise TestbedError("--shell opens a guest on one state; name it with --state ID")
     plan = crash_plan.load(file)
-    guest = plan.guest(verdicts.machine_of(bases.find(plan.machine)))
+    guest = plan.guest(verdicts.machine_of(bases.find(plan.machine)), file)
     with scratch.folder("programs") as folder:
         programs = crash_plan.programs(plan, file, folder)
         session = open_session(scheduler=scheduler)

@@ -208,7 +208,7 @@ class Campaign:
 
     def _identity(self) -> dict[str, Any]:
         """What can influence a verdict, beside the image and the mark."""
-        crash = self.plan.crash.model_dump(exclude={"bounds", "operations", "sources", "files"})
+        crash = self.plan.crash.model_dump(exclude={"bounds", "operations", "sources", "modules", "files"})
         machine = results.machine_identity(self.guest, self.session.keys)
         return {"machine": machine, "crash": crash, "programs": self.programs.job("").identity(), "begin": REHEARSAL}
 
@@ -247,7 +247,8 @@ class Campaign:
         names = {pc: self.programs.symbol(pc) for pc in pcs}
         asked = sorted(filter(symbols.of_kernel, pcs))
         if asked:
-            names |= symbols.read((await self.session.executor.run(GuestSpec(self.guest, symbols.job(asked)))).stdout)
+            said = (await self.session.executor.run(GuestSpec(self.guest, symbols.job(asked)))).stdout
+            names |= symbols.with_lines(symbols.read(said), self.guest.modules)
         return names
 
 

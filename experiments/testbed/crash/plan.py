@@ -16,10 +16,11 @@ from ..errors import TestbedError
 from ..manifest import bases
 from ..manifest.manifest import FileSystem, GuestConfig
 from ..paths import REPO
+from ..program import kernel_module
 from ..program.bundle import PackageName, ProgramSection, pack
 from ..program.job_archive import Job
 from ..program.packages import Versions
-from ..validation import Strict, check
+from ..validation import Strict, check, named
 from . import symbols
 from .states import Bounds
 
@@ -44,6 +45,7 @@ class CrashSection(Strict):
     """Shell lines, each run in a guest with the device at /pmem, in the folder of the files."""
 
     sources: list[str] = []  # C files beside the manifest: each is compiled into a program of its name
+    modules: list[str] = []  # folders beside it: each is compiled into kernel modules, which the guests load
     files: list[str] = []  # files and folders beside the manifest
     libraries: list[LibraryName] = []  # that these are linked with; `packages` has them for the guest
     packages: list[PackageName] = []  # of Debian 13, with what they depend on
@@ -66,8 +68,11 @@ class Plan(Strict):
     file_system: FileSystem | None = None  # in place of that one's
     crash: CrashSection
 
-    def guest(self, machine: GuestConfig) -> GuestConfig:
-        return replace(machine, file_system=self.file_system or machine.file_system)
+    def guest(self, machine: GuestConfig, origin: Path) -> GuestConfig:
+        with named(origin, "crash.modules"):
+            own = kernel_module.compile_all([origin.parent / name for name in self.crash.modules])
+            modules = kernel_module.several((*machine.modules, *own))
+        return replace(machine, file_system=self.file_system or machine.file_system, modules=modules)
 
     def bounds(self) -> Bounds:
         return Bounds(**self.crash.bounds.model_dump())
@@ -103,14 +108,8 @@ class Programs:
 
     def symbol(self, pc: int) -> str:
         """The function and line of an instruction, with those that it is inlined in; or its address."""
-        for program in self.compiled:
-            command = ["addr2line", "-f", "-s", "-i", "-e", str(program), hex(pc)]
-            said = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
-            if len(said) >= 2 and said[0] != "??":
-                frames = list(zip(said[::2], (line.split(" ")[0] for line in said[1::2]), strict=False))
-                own = [frame for frame in frames if ".h:" not in frame[1]] or frames
-                return " in ".join(f"{function} ({line})" for function, line in own)
-        return f"{'kernel ' if symbols.of_kernel(pc) else ''}{pc:#x}"
+        found = (symbols.line_of(program, pc) for program in self.compiled)
+        return next(filter(None, found), f"{'kernel ' if symbols.of_kernel(pc) else ''}{pc:#x}")
 
 
 def load(path: Path) -> Plan:
