@@ -62,6 +62,7 @@ def test_each_mistake_of_a_kernel_module_is_found_with_its_function(tmp_path: Pa
         assert any(f"{function} (crash_cases.c:" in place for place in [*least["stores"], least["cut"]]), least
 
 
+@pytest.mark.by_hand
 def test_a_sound_kernel_module_has_no_violation(tmp_path: Path) -> None:
     status, report = crash("module-sound", tmp_path)
     assert (status, report["violations"], report["counts"]["points_in_part"]) == (0, [], 0)

@@ -17,7 +17,7 @@ Modules = Annotated[
     list[Path] | None,
     typer.Option("--module", metavar="FILE", help="a kernel module (.ko) that the guest loads before it mounts"),
 ]
-app = typer.Typer(no_args_is_help=True, help="Kernel modules for the guest.")
+app = typer.Typer(no_args_is_help=True, help="Kernel modules for the guest, compiled against its kernel.")
 
 
 def with_modules(guest: GuestConfig, files: list[Path] | None) -> GuestConfig:
