@@ -118,6 +118,17 @@ def test_the_same_again_whatever_the_host_does(vcpus: VCPUs, told: Told) -> None
     assert disturbed.of_the_guest() == told.of_the_guest()
 
 
+@pytest.mark.by_hand
+@pytest.mark.parametrize("many", [8, 16])
+def test_many_cpus_do_the_same_again_however_often_the_host_disturbs_them(vcpus: VCPUs, many: int) -> None:
+    """So often that with sixteen a kick comes between a vCPU's turn and an instruction that is to run alone."""
+    alone = vcpus.run(many, steps=20_000)
+    for seed in range(4):
+        disturbed = vcpus.run(many, seed, steps=20_000, often=1600)
+        assert disturbed.clocks["resumes"] > alone.clocks["resumes"] + 1000
+        assert disturbed.of_the_guest() == alone.of_the_guest(), seed
+
+
 def test_a_slice_that_the_host_ends_is_found(vcpus: VCPUs) -> None:
     alone, disturbed = (vcpus.run(2, seed, FAULT) for seed in (None, 1))
     assert alone.of_the_guest() != disturbed.of_the_guest()

@@ -69,12 +69,14 @@ class VCPUs:
             archive.close()
         self.images = replace(session.images, initrds=(initrd,))
 
-    def run(self, cpus: int, disturbed_by: int | None = None, timing: str = "", steps: int = 1_000_000) -> Told:
-        """A guest from boot to end, `disturbed_by` the host as this seed says.
+    def run(
+        self, cpus: int, disturbed_by: int | None = None, timing: str = "", steps: int = 1_000_000, often: float = 200
+    ) -> Told:
+        """A guest from boot to end, `disturbed_by` the host as this seed says, about so `often` a second.
 
         `timing`: more properties of the CPU. `steps`: how much is computed.
         """
-        return drive(self._run(cpus, disturbed_by, timing, steps))
+        return drive(self._run(cpus, disturbed_by, timing, steps, often))
 
     def line(self, cpus: int, timing: str, steps: int, ports: list[str]) -> list[str]:
         files = prepare_files(self.images, GuestSpec(self.guest, None, media_folder=self.folder), self.folder)
@@ -86,7 +88,7 @@ class VCPUs:
         line[place] += timing
         return line
 
-    async def _run(self, cpus: int, disturbed_by: int | None, timing: str, steps: int) -> Told:
+    async def _run(self, cpus: int, disturbed_by: int | None, timing: str, steps: int, often: float) -> Told:
         console = self.folder / "console"
         ours, theirs = socket.socketpair()
         ports = ["-S", "-action", "shutdown=pause,panic=pause"]
@@ -102,7 +104,7 @@ class VCPUs:
                 async with asyncio.timeout(self.guest.timeout_s):
                     await qmp.connect(ours)
                     await qmp.execute("cont")
-                    await _follow(qmp, ended, qemu.pid, disturbed_by)
+                    await _follow(qmp, ended, qemu.pid, disturbed_by, 1 / often)
                     device = cast(dict[str, Any], await qmp.execute("query-cxl-ssd"))
                     clocks = cast(dict[str, Any], await qmp.execute("query-vcpu-clocks"))
                     return Told(console.read_text(), clocks, device["rois"])
@@ -113,7 +115,7 @@ class VCPUs:
                     await qmp.disconnect()
 
 
-async def _follow(qmp: QMPClient, ended: EventListener, pid: int, disturbed_by: int | None) -> None:
+async def _follow(qmp: QMPClient, ended: EventListener, pid: int, disturbed_by: int | None, pause_s: float) -> None:
     """Until the guest's end. Disturbing: it is asked, stopped, and not let run, at moments that depend on the host."""
     end = asyncio.create_task(ended.get())
     dice = random.Random(disturbed_by)
@@ -140,4 +142,4 @@ async def _follow(qmp: QMPClient, ended: EventListener, pid: int, disturbed_by: 
     while not end.done():
         if disturbed_by is not None:
             await dice.choice(ways)()
-        await asyncio.wait({end}, timeout=None if disturbed_by is None else dice.random() / 100)
+        await asyncio.wait({end}, timeout=None if disturbed_by is None else 2 * pause_s * dice.random())
