@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 from crash_rig import FENCE, FLAG, NO_FENCE, NO_FLUSH, RECORD, SOUND, TEXT, Played, flush, mark, reads_of, store
-from journal_writer import JournalText
+from journal_writer import journal_of
 
 from conftest import MockExecutor
-from testbed.crash import journal
 from testbed.crash import plan as plans
 from testbed.crash.campaign import Campaign, Report
-from testbed.crash.journal import Kind, Record
+from testbed.crash.journal import Record
 from testbed.crash.judging import Judging
 from testbed.crash.known import Read
 from testbed.crash.oracle import DETAIL_LINES
@@ -145,17 +144,21 @@ def test_a_test_goes_on_from_the_verdicts_that_were_kept(run: Run, tmp_path: Pat
         run(Ending(NO_FLUSH), keep=keep)
 
 
-def test_what_is_the_same_in_all_states_is_not_chosen_over(tmp_path: Path) -> None:
-    """Lines that are sure at the first mark and are not stored to after it, however often the run stored to them."""
+@pytest.mark.parametrize("energy_uj", [None, 0, 1], ids=["adr", "gpf without energy", "gpf for two lines"])
+def test_what_is_the_same_in_all_states_is_not_chosen_over(energy_uj: int | None) -> None:
+    """Lines that are sure at the first mark and are not stored to after it, however often the run stored to them.
+
+    A flush whose energy suffices at the first mark may be too weak later: then what was unsure there can be lost.
+    """
     sure, unsure, later = (RECORD + 64 * n for n in (2, 3, 4))
     before = [store(sure), flush(sure), FENCE, store(unsure)]
-    path = tmp_path / "run.journal"
-    path.write_bytes(JournalText([*before, *SOUND, store(later), Record(Kind.END)]).bytes())
+    gpf = {"persist_domain": "gpf", "gpf_energy_uj": str(energy_uj), "gpf_line_nj": "500"}
+    run = journal_of([*before, *SOUND, store(later)], **({} if energy_uj is None else gpf))
 
     async def judge(_: object, __: object) -> tuple[Detail, list[Read]]:
         return Detail("ok", "", ""), []
 
-    judging = Judging(journal.read(path), lambda _: bytes(64), Bounds(), judge)
+    judging = Judging(run, lambda _: bytes(64), Bounds(), judge)
     drive(judging.findings(lambda *_: None))
     assert {place.dpa for place in judging.varied} == {RECORD, FLAG, unsure}
 

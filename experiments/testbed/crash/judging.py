@@ -122,7 +122,7 @@ class Judging:
     def _varied(self, first: Tracker) -> Set[Place]:
         """Those that are stored to after the first mark, or not sure at the first point."""
         asked = (self.run.records[index] for index in asked_records(self.run, marked=True))
-        return stored_to(asked) | {line.place for line in first.open_lines() or ()}
+        return stored_to(asked).union(first.unsure())
 
     async def _judge(self, lines: Lines, mark: int | None) -> tuple[Detail, Sequence[Read]]:
         async with self._slots:

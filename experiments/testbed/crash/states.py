@@ -245,6 +245,10 @@ class Tracker(Protocol):
         """What all choices are changes of."""
         ...
 
+    def unsure(self) -> "list[Place]":
+        """Every line whose newest bytes may be lost here or, where caches keep their power for now, later."""
+        ...
+
     def combinations(self) -> int: ...
 
     def open_lines(self) -> "list[Open] | None":
@@ -498,6 +502,9 @@ class Prefixes:
     def base(self) -> Base:
         return self._base
 
+    def unsure(self) -> list[Place]:
+        return []
+
     def combinations(self) -> int:
         return len(self._steps) + 1
 
@@ -542,6 +549,9 @@ class Flushed:
 
     def base(self) -> Base:
         return self._now().base()
+
+    def unsure(self) -> list[Place]:
+        return self._subsets.unsure()
 
     def combinations(self) -> int:
         return self._now().combinations()

@@ -17,7 +17,7 @@ from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecuto
 from ..guest.session import images
 from ..paths import cache_root
 from ..program import packages
-from .errand import Begin, Errand, machine_digest, media_digest
+from .errand import Begin, Errand, media_digest
 
 EXECUTOR = "testbed"  # the name under which a worker holds an executor that it was given
 BOOTS = "testbed-boots"  # that of its booted guests
@@ -40,7 +40,7 @@ class Task:
 
     errand: Errand
     keys: dict[str, str]  # of the components
-    digest: str  # of the machine's identity, as the client has it
+    digest: str  # the errand's, as the client has it
     topic: str  # the client's: where the worker says that the guest starts
     turn: int  # of the client's runs, which start in this order
     attempt: int = 1
@@ -110,7 +110,7 @@ async def _executor_for(task: Task, worker: Worker) -> SharedBoots:
     address, errand = worker.address, task.errand
     if lacking := lacks(task.keys):
         raise Refused(address, lacking)
-    if machine_digest(errand.spec.guest, task.keys) != task.digest:
+    if errand.digest(task.keys) != task.digest:
         raise Refused(address, "has another version of the testbed's sources; check out the client's")
     if errand.packages:
         try:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from .. import canonical
 from ..guest.executor import GuestSpec, device_file
-from ..manifest.manifest import GuestConfig, Run
+from ..manifest.manifest import Run
+from ..program import packages
 from ..program.job_archive import Job
 from ..program.packages import Versions
 from ..results import results
@@ -38,9 +39,10 @@ class Errand:
     def packages(self) -> Versions:
         return self.spec.job.packages if self.spec.job else ()
 
-
-def machine_digest(guest: GuestConfig, keys: dict[str, str]) -> str:
-    return canonical.digest(results.machine_identity(guest, keys))
+    def digest(self, keys: dict[str, str]) -> str:
+        """Of all that a host adds of its own, so that two who would run different guests find it out."""
+        own_packages = packages.identity(self.packages) if self.packages else {}
+        return canonical.digest([results.machine_identity(self.spec.guest, keys), own_packages])
 
 
 def media_digest(folder: Path) -> str:

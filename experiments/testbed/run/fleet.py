@@ -28,7 +28,7 @@ from ..guest.executor import GuestExecutor, GuestOutcome, QemuExecutor
 from ..manifest.manifest import GuestConfig
 from . import trust
 from .dask_task import EXECUTOR, Refused, Task, lacks, run_task
-from .errand import Errand, machine_digest
+from .errand import Errand
 from .worker import CONNECT_S, NO_PAGES, check_reachable, unreachable
 
 WATCH_S = 2.0  # how often a run that may not go anywhere looks whether there still is a host for it
@@ -66,8 +66,7 @@ class Fleet:
     async def run(self, errand: Errand, started: Callable[[], None]) -> GuestOutcome:
         """The outcome of one guest. A lost one is started once more, on another host if there is one."""
         self._turns += 1
-        digest = machine_digest(errand.spec.guest, self._keys)
-        course = Course(started, Task(errand, self._keys, digest, self._topic, self._turns))
+        course = Course(started, Task(errand, self._keys, errand.digest(self._keys), self._topic, self._turns))
         while True:
             outcome = await self._attempt(course)
             if outcome and outcome.outcome != "lost":
