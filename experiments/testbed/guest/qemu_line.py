@@ -196,7 +196,8 @@ def command_line(
         *("-nodefaults", "-no-user-config", "-display", "none", "-vga", "none"),
         "-no-reboot",
         # Virtual time is a function of instructions and modelled stalls; idle time is skipped.
-        *("-accel", "tcg,thread=single"),
+        # How much translated code there is room for is not to be a matter of the host's memory.
+        *("-accel", "tcg,thread=single,tb-size=1024"),
         *("-icount", f"shift=0,sleep=off{insn}"),
         *("-machine", f"q35,cxl=on,{memory_window(layout)},hpet=off"),
         *("-cpu", CPU if timed else STOCK_CPU, "-smp", str(guest.cpu.cores), "-m", f"{guest.memory_bytes >> 20}M"),
