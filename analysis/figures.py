@@ -16,14 +16,14 @@ from testbed import canonical, outputs
 from testbed.guest.session import Session
 from testbed.manifest import bases, manifest, scales
 from testbed.manifest.manifest import Run
-from testbed.paths import REPO, results_root
+from testbed.paths import FIGURES, FIGURES_INDEX, results_root
 from testbed.replay.grid import configurations
 from testbed.results.results import Result
 from testbed.run.runner import run_with_bar
 from testbed.studies.sweep import run_sweep
 
-FOLDER = REPO / "build" / "figures"
-INDEX = "index.json"
+FOLDER = FIGURES
+INDEX = FIGURES_INDEX
 
 
 @dataclass(frozen=True)

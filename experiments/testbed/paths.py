@@ -11,6 +11,8 @@ PROFILES = REPO / "experiments" / "profiles"
 KERNEL_CMDLINE = REPO / "guest-image" / "kernel-cmdline"
 EXPERIMENTS = REPO / "experiments"
 MANIFESTS = EXPERIMENTS / "manifests"
+FIGURES = REPO / "build" / "figures"
+FIGURES_INDEX = "index.json"  # in a folder of figures: what they are
 
 
 def cache_root() -> Path:

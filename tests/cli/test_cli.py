@@ -169,6 +169,13 @@ def test_there_are_commands() -> None:
     assert set(COMMANDS) >= {"run", "sweep", "exec", "status", *WITHOUT_A_TABLE}
 
 
+def test_no_command_waits_for_libraries_that_draw_before_it_draws() -> None:
+    """They take more than all else together."""
+    code = "import sys, testbed.cli.main; print([name for name in ('jinja2', 'matplotlib') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself_and_its_table_can_be_had_as_json(command: str) -> None:
     done = testbed(command, "--help")

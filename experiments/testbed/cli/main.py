@@ -12,10 +12,6 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from analysis import crash_page
-from analysis import figures as figures_module
-from analysis import verify as verify_module
-
 from .. import console, outputs, scratch
 from ..build import doctor as doctor_module
 from ..build.cache import Cache
@@ -29,7 +25,7 @@ from ..guest.shell import check_terminal, run_shell
 from ..guest.top import run_top
 from ..manifest import bases, scales
 from ..manifest import manifest as manifests
-from ..paths import REPO, cache_root, results_root
+from ..paths import FIGURES, REPO, cache_root, results_root
 from ..program import bundle, packages
 from ..program.host_program import program_job
 from ..replay import verdicts
@@ -311,6 +307,8 @@ def crash(
     tables.show_crash(report, plan.name, file)
     tables.save_json(json, report.as_data())
     if html:
+        from analysis import crash_page  # as all of analysis slow to load, which other commands need not wait for
+
         outputs.write(html, crash_page.page(plan, file, report))
         console.out.print(f"written: {html}", soft_wrap=True)
     if report.violations:
@@ -428,6 +426,8 @@ def figures(
 
       testbed figures --scale standard --dry-run
     """
+    from analysis import figures as figures_module  # slow to load, with its library for drawing
+
     if dry_run:
         runs = figures_module.needed(names or [], scale)
         result_commands.show_many_runs(runs, f"runs at scale {scale}", json, bool(scheduler))
@@ -437,9 +437,7 @@ def figures(
 
 @app.command()
 def report(
-    figures: Annotated[
-        Path, typer.Option(metavar="DIR", help="where testbed figures has drawn")
-    ] = figures_module.FOLDER,
+    figures: Annotated[Path, typer.Option(metavar="DIR", help="where testbed figures has drawn")] = FIGURES,
     out: Annotated[Path, typer.Option(metavar="DIR", help="where report.html and report.pdf go")] = REPO
     / "build"
     / "report",
@@ -487,6 +485,8 @@ def verify(
 
       testbed verify --update
     """
+    from analysis import verify as verify_module  # slow to load
+
     if scale not in scales.NAMES:
         raise TestbedError(f"--scale '{scale}' is none of {', '.join(scales.NAMES)}")
     path, runs = verify_module.file_of(scale), verify_module.pick(names or [], scale)

@@ -4,12 +4,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.progress import Progress
 
-from analysis import by_cores, engines, figures, records, sweep_plot
-from analysis import calibration as calibration_figures
+from analysis import by_cores, records
 
 from .. import console
 from ..build.components import console as progress_console
@@ -18,7 +17,7 @@ from ..crash.report import Detail, Report
 from ..errors import RunFailed
 from ..guest.session import Session
 from ..manifest import bases, manifest
-from ..paths import results_root
+from ..paths import FIGURES, FIGURES_INDEX, results_root
 from ..replay.grid import capture_runs, configurations
 from ..results.results import Result
 from ..run.runner import drive, run_with_bar
@@ -26,11 +25,15 @@ from ..studies import calibrate, latency
 from ..studies.sweep import Replayed
 from . import tables
 
-FIGURES = figures.FOLDER
+# What draws is slow to load: each function here loads what it needs.
+if TYPE_CHECKING:
+    from analysis import figures, sweep_plot
 
 
 def show_manifest(stated: manifest.Manifest, origin: Path, results: Sequence[Result]) -> None:
     """The table that fits the results: engines are compared, programs of users drawn, other results listed."""
+    from analysis import engines, sweep_plot
+
     if stated.plot or stated.program:
         show_study(sweep_plot.of_results(stated, origin, results), origin)
     elif engines.is_engines(results):
@@ -42,6 +45,8 @@ def show_manifest(stated: manifest.Manifest, origin: Path, results: Sequence[Res
 
 def show_replays(path: Path, replays: Sequence[Replayed]) -> None:
     """The figure of a sweep, as far as what it plots is in a replay: a line for what else differs."""
+    from analysis import sweep_plot
+
     stated = manifest.load(path)
     if not stated.plot:
         return
@@ -55,8 +60,10 @@ def show_replays(path: Path, replays: Sequence[Replayed]) -> None:
     show_study(sweep_plot.Study(stated.model_copy(update={"plot": plot}), machines, found, "replay"), path)
 
 
-def show_study(study: sweep_plot.Study, origin: Path) -> None:
+def show_study(study: "sweep_plot.Study", origin: Path) -> None:
     """Its table, and its figure if one is asked for."""
+    from analysis import sweep_plot
+
     if study.manifest.plot:
         sweep_plot.check(study, origin)
     if not study.kind:
@@ -76,20 +83,24 @@ def measure_latency(session: Session, name: str = "latency") -> list[latency.Row
     return rows
 
 
-def draw_figures(session: Session, names: Sequence[str], scale: str | None) -> figures.Index:
+def draw_figures(session: Session, names: Sequence[str], scale: str | None) -> "figures.Index":
     """The figures, from results that exist or are made now; what they say of the published numbers, printed."""
+    from analysis import figures
+
     index = figures.make(session, names, scale)
     for figure in index.figures if names else ():
         for name in figure["files"]:
             if name.endswith(".txt"):
                 console.out.print((FIGURES / name).read_text().rstrip(), soft_wrap=True)
     tables.show_figures(index)
-    console.out.print(f"written: {FIGURES / figures.INDEX}", soft_wrap=True)
+    console.out.print(f"written: {FIGURES / FIGURES_INDEX}", soft_wrap=True)
     return index
 
 
 def show_calibration(session: Session, devices: Sequence[str], quick: bool) -> list[calibrate.Verdict]:
     """The studies of these device profiles, measured, judged, printed and drawn."""
+    from analysis import calibration as calibration_figures
+
     calibration = calibrate.load()
     studies = calibrate.with_programs(calibrate.runs(calibration, devices, quick))
     results = run_with_bar([run for _, run in studies], session, results_root())

@@ -6,9 +6,6 @@ from typing import Annotated
 
 import typer
 
-from analysis import moved
-from analysis.figures import INDEX
-
 from .. import console
 from ..build import components
 from ..errors import RunFailed, TestbedError
@@ -16,7 +13,7 @@ from ..guest import capacity
 from ..manifest import bases, scales
 from ..manifest import manifest as manifests
 from ..manifest.manifest import Run
-from ..paths import results_root
+from ..paths import FIGURES_INDEX, results_root
 from ..replay import verdicts
 from ..results import compare, lookup, status
 from ..results import explain as explain_module
@@ -152,7 +149,7 @@ def diff(a: Side, b: Side, json: Json = None) -> None:
 
       testbed diff build/figures ../other-clone/build/figures
     """
-    if all((Path(side) / INDEX).is_file() for side in (a, b)):
+    if all((Path(side) / FIGURES_INDEX).is_file() for side in (a, b)):
         differ = show_moved_numbers(Path(a), Path(b), json)
     else:
         differ = show_different_results(a, b, json)
@@ -179,6 +176,7 @@ def show_different_results(a: str, b: str, json: Path | None) -> str:
 
 def show_moved_numbers(a: Path, b: Path, json: Path | None) -> str:
     """The same of two folders of figures."""
+    from analysis import moved
     from analysis.report import index  # slow to load, and no other of these commands needs it
 
     one, two = index.load(a), index.load(b)

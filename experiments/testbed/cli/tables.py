@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from analysis.drawn import Comparison
-from analysis.figures import Index
 from analysis.scorecard import score
 
 from .. import canonical, outputs
@@ -22,6 +21,7 @@ from ..studies.sweep import Replayed, summary
 from ..units import show_time
 
 if TYPE_CHECKING:
+    from analysis.figures import Index
     from analysis.report.build import Written
 
 # Group -> what the names of its counters begin with. Stalls are in the shares of time.
@@ -146,7 +146,7 @@ def show_results(results: Sequence[Result]) -> None:
     show("results", ("manifest", "point", "scale", "outcome", "file"), cells)
 
 
-def show_figures(index: Index) -> None:
+def show_figures(index: "Index") -> None:
     """One line a figure: where it is, and how far its published numbers are from ours."""
     cells = []
     for figure in index.figures:
