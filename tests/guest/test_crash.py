@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Crashes in the middle of updates: what recovery finds on the next boot is the state of the last completed commit.
+"""Crashes in the middle of updates: what recovery finds is the state of the last completed commit.
 
 Power is cut at virtual times drawn by a printed seed from the span in which the updates run. CPU-cached dirty lines are
 lost, the device's state is kept. The same test on a library built without its log flush must find failures.
@@ -7,12 +7,17 @@ lost, the device's state is kept. The same test on a library built without its l
 
 import asyncio
 import random
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from guest_rig import changed_lines
 
-from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.crash.guests import Guests
+from testbed.crash.plan import CrashSection, Plan, Programs
+from testbed.guest import boots
+from testbed.guest.executor import GuestExecutor, GuestSpec
 from testbed.guest.qemu_line import PowerCut
 from testbed.guest.session import Session
 from testbed.manifest.manifest import FileSystem, GuestConfig
@@ -29,7 +34,7 @@ PROGRAMS = {"sound": "kv-snapshot", "broken": "/usr/local/libexec/testbed-bugs/k
 
 @dataclass(frozen=True)
 class Crash:
-    """One cut and what the next boot found."""
+    """One cut and what recovery then found."""
 
     at_ps: int
     last_mark: int
@@ -52,34 +57,46 @@ def update_span_ps(session: Session, guest: GuestConfig, program: str) -> tuple[
     return int(roi["begin-ps"]), int(roi["end-ps"])
 
 
-async def crash_once(session: Session, guest: GuestConfig, program: str, at_ps: int, folder: Path) -> Crash:
-    folder.mkdir()
+async def cut_off(session: Session, guest: GuestConfig, program: str, at_ps: int, folder: Path) -> int:
+    """The last mark; the media are in the folder."""
+    folder.mkdir(parents=True)
     update = script_job(f"{program} --engine snapshot {OPTIONS} --marks")
     cut = await session.executor.run(GuestSpec(guest, update, PowerCut(at_ps=at_ps), folder))
     assert cut.outcome == "power-cut", f"{cut.outcome}: {cut.stderr.decode()} {cut.console[-500:]}"
     assert cut.power_cut is not None
-    after = await verify(session, guest, program, folder)
-    row = after.rows[-1]
-    for name in ("media.raw", "lsa.raw"):
-        (folder / name).unlink()
-    return Crash(at_ps, int(cut.power_cut["last-mark"]), row["verified"], row["commits"], row["problem"])
+    return int(cut.power_cut["last-mark"])
 
 
-async def verify(session: Session, guest: GuestConfig, program: str, folder: Path) -> GuestOutcome:
-    job = script_job(f"{program} --engine snapshot {OPTIONS} --verify")
-    after = await session.executor.run(GuestSpec(guest, job, media_folder=folder))
-    assert after.rows, f"{after.outcome}: {after.stderr.decode()} {after.error} {after.console[-500:]}"
-    return after
+def recoveries(program: str, guest: GuestConfig, executor: GuestExecutor, folder: Path) -> Guests:
+    """Copies of guests that have booted, each given the media of one cut before it mounts them."""
+    check = f'>"$TESTBED_RESULT"; {program} --engine snapshot {OPTIONS} --verify'
+    plan = Plan(name="cuts", summary="", crash=CrashSection(workload="true", check=check))
+    return Guests(plan, guest, Programs({}, {}, ()), executor, folder)
 
 
 async def crash_all(session: Session, guest: GuestConfig, program: str, times: list[int], home: Path) -> list[Crash]:
     slots = asyncio.Semaphore(2)
+    folders = [home / str(at_ps) for at_ps in times]
 
-    async def one(index: int, at_ps: int) -> Crash:
+    async def one(at_ps: int, folder: Path) -> int:
         async with slots:
-            return await crash_once(session, guest, program, at_ps, home / str(index))
+            return await cut_off(session, guest, program, at_ps, folder)
 
-    return list(await asyncio.gather(*(one(i, t) for i, t in enumerate(times))))
+    async def recover(guests: Guests, at_ps: int, folder: Path, last_mark: int) -> Crash:
+        lines = changed_lines(folders[0] / "media.raw", folder / "media.raw", guest.device.capacity)
+        async with slots:
+            after = await guests.judge(folders[0], lines, last_mark)
+        assert after.rows, f"{after.outcome}: {after.stderr.decode()} {after.error} {after.console[-500:]}"
+        row = after.rows[-1]
+        return Crash(at_ps, last_mark, row["verified"], row["commits"], row["problem"])
+
+    marks = await asyncio.gather(*map(one, times, folders))
+    async with boots.shared(session.qemu, 2) as shared:
+        guests = recoveries(program, guest, shared, home)
+        found = await asyncio.gather(*(recover(guests, *cut) for cut in zip(times, folders, marks, strict=True)))
+    for folder in folders:
+        shutil.rmtree(folder)
+    return list(found)
 
 
 def seeded_times_ps(begin_ps: int, end_ps: int, count: int) -> list[int]:
@@ -102,7 +119,6 @@ def test_without_the_log_flush_the_same_test_fails(session: Session, quick_guest
     begin_ps, end_ps = update_span_ps(session, quick_guest, PROGRAMS["broken"])
     times = seeded_times_ps(begin_ps, end_ps, CUTS)
     for at in range(0, CUTS, 4):
-        (tmp_path / str(at)).mkdir()
         batch = crash_all(session, quick_guest, PROGRAMS["broken"], times[at : at + 4], tmp_path / str(at))
         if any(not crash.ok for crash in drive(batch)):
             return

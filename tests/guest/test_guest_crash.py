@@ -4,17 +4,17 @@
 That the sound program has no violation is seen where the documents' commands are run.
 """
 
-import json
 import mmap
 import os
-import subprocess
-import sys
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cluster_rig import open_cluster
+from guest_rig import crash
 
 from testbed.crash import plan as plans
 from testbed.crash.campaign import Campaign
@@ -34,16 +34,6 @@ pytestmark = pytest.mark.guest
 
 
 FOLDER = REPO / "experiments/crash"
-
-
-def crash(manifest: Path, folder: Path, *more: str) -> tuple[int, str, dict[str, Any]]:
-    """Exit status, what is printed, and the report."""
-    report = folder / "report.json"
-    command = [sys.executable, "-m", "testbed", "crash", str(manifest), "--jobs", "2", "--json", str(report), *more]
-    environment = {**os.environ, "TESTBED_RESULTS": str(folder / "results")}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert report.exists(), done.stderr
-    return done.returncode, done.stdout, json.loads(report.read_text())
 
 
 def test_a_seeded_bug_is_found_with_its_store(tmp_path: Path) -> None:
@@ -73,6 +63,31 @@ def test_a_cluster_has_the_report_of_this_host(tmp_path: Path) -> None:
     assert here["violations"] and there == here
 
 
+def ready_made() -> Iterator[Any]:
+    """The rows of the page's two tables: manifest and options, then states, points, points in part, violations."""
+    page = (REPO / "docs/crash.md").read_text().split("## Ready-made tests")[1].split("\n## ")[0]
+    options: tuple[str, ...] = ()
+    for line in page.splitlines():
+        if line.startswith("| manifest"):
+            options = ("--every",) if "`--every`" in line else ()
+        row = re.fullmatch(r"\| `(\S+)\.toml` \|.*\| ([\d,]+) \| (\d+)(?: \((\d+)\))? \| (\d+) \|", line)
+        if row:
+            name, *counts = row.groups()
+            yield pytest.param(name, options, [int(count or 0) for count in counts], id="".join((name, *options)))
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize(("name", "options", "counts"), ready_made())
+def test_a_ready_made_test_finds_what_the_page_says(
+    tmp_path: Path, name: str, options: tuple[str, ...], counts: list[int]
+) -> None:
+    status, _, report = crash(FOLDER / f"{name}.toml", tmp_path, *options)
+    found = [report["counts"][key] for key in ("states", "points", "points_in_part")]
+    violations = sum(row["violations"] for row in report["operations"])
+    assert [*found, violations] == counts
+    assert status == (1 if violations else 0)
+
+
 def test_a_guest_that_panics_in_recovery_is_a_violation_with_its_console(tmp_path: Path) -> None:
     """The states of a program without its fence; of those that are spoilt the kernel crashes."""
     manifest = tmp_path / "panic.toml"
@@ -100,7 +115,7 @@ def test_lazy_choice_finds_what_judging_every_state_finds(
     """Of a program without its flush, from one recording: the least violations, with fewer copies."""
     origin = FOLDER / "records-no-flush.toml"
     plan = plans.load(origin)
-    campaign = Campaign(plan, origin, quick_guest, plans.programs(plan, origin, tmp_path), session, jobs=2)
+    campaign = Campaign(plan, origin, quick_guest, plans.programs(plan, origin, tmp_path), session, jobs=1)
 
     async def both() -> list[list[Finding]]:
         async with campaign.guests() as guests:

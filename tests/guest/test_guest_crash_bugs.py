@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The mistakes of experiments/crash/bugs.c: each is found and named; done right, nothing is found."""
 
-import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from guest_rig import crash
 
 from testbed.paths import REPO
 
@@ -20,20 +16,8 @@ FOLDER = REPO / "experiments/crash"
 CASES = dict(re.findall(r'^    \{"([^"]+)", (\w+),', (FOLDER / "bugs.c").read_text(), re.M))
 
 
-def crash(name: str, folder: Path) -> tuple[int, dict[str, Any]]:
-    """Exit status and report."""
-    report = folder / "report.json"
-    command = [sys.executable, "-m", "testbed", "crash", str(FOLDER / f"{name}.toml"), "--jobs", "2"]
-    environment = {"TESTBED_RESULTS": str(folder / "results")}
-    done = subprocess.run(
-        [*command, "--json", str(report)], capture_output=True, text=True, env={**os.environ, **environment}
-    )
-    assert report.exists(), done.stderr
-    return done.returncode, json.loads(report.read_text())
-
-
 def test_each_mistake_is_found_with_its_store(tmp_path: Path) -> None:
-    status, report = crash("bugs", tmp_path)
+    status, _, report = crash(FOLDER / "bugs.toml", tmp_path)
     assert status == 1 and len(CASES) == 19
     assert report["counts"]["points_in_part"] == 0
     for name, function in CASES.items():
@@ -46,14 +30,14 @@ def test_each_mistake_is_found_with_its_store(tmp_path: Path) -> None:
 
 
 def test_done_right_none_has_a_violation(tmp_path: Path) -> None:
-    status, report = crash("bugs-sound", tmp_path)
+    status, _, report = crash(FOLDER / "bugs-sound.toml", tmp_path)
     assert (status, report["violations"], report["counts"]["points_in_part"]) == (0, [], 0)
     assert sum(operation["states"] for operation in report["operations"]) > 2 * len(CASES)
 
 
 def test_each_mistake_of_a_kernel_module_is_found_with_its_function(tmp_path: Path) -> None:
     cases = dict(re.findall(r'X\((\w+), "([^"]+)"', (FOLDER / "module/cells.h").read_text()))
-    status, report = crash("module-bugs", tmp_path)
+    status, _, report = crash(FOLDER / "module-bugs.toml", tmp_path)
     assert status == 1 and len(cases) == 8
     for function, name in cases.items():
         found = [violation for violation in report["violations"] if violation["said"].startswith(f"{name}: ")]
@@ -64,5 +48,5 @@ def test_each_mistake_of_a_kernel_module_is_found_with_its_function(tmp_path: Pa
 
 @pytest.mark.by_hand
 def test_a_sound_kernel_module_has_no_violation(tmp_path: Path) -> None:
-    status, report = crash("module-sound", tmp_path)
+    status, _, report = crash(FOLDER / "module-sound.toml", tmp_path)
     assert (status, report["violations"], report["counts"]["points_in_part"]) == (0, [], 0)

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Journals of guests: recording changes nothing, no store is missing, and a real power cut leaves what they say."""
 
-import mmap
 import shutil
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from guest_rig import changed_lines
 from vcpus_rig import with_cpus
 
 from testbed.crash import journal
@@ -106,17 +105,6 @@ def test_recording_changes_no_result(runs: Runs, program: bytes, small_guest: Gu
     assert {record.core for record in journal.parse(first).records} >= {0, cpus - 1}
 
 
-def changed_lines(before: Path, after: Path, capacity: int) -> Iterator[Place]:
-    with before.open("rb") as one, after.open("rb") as other:
-        old = mmap.mmap(one.fileno(), capacity, access=mmap.ACCESS_READ)
-        new = mmap.mmap(other.fileno(), capacity, access=mmap.ACCESS_READ)
-        for at in range(0, capacity, 2**20):
-            if old[at : at + 2**20] != new[at : at + 2**20]:
-                for line in range(at, at + 2**20, LINE_BYTES):
-                    if old[line : line + LINE_BYTES] != new[line : line + LINE_BYTES]:
-                        yield Place(0, line)
-
-
 @pytest.mark.parametrize("timed", ["timed", "untimed"])
 def test_the_stores_of_a_journal_are_all_that_changed_the_media(runs: Runs, program: bytes, timed: str) -> None:
     facts(runs.run(steps(program, timed)))
@@ -130,8 +118,8 @@ def test_the_stores_of_a_journal_are_all_that_changed_the_media(runs: Runs, prog
             line[at : at + len(record.data)] = record.data
     assert len(lines) > 1000
     assert [place for place, line in lines.items() if after(place) != line] == []
-    changed = set(changed_lines(runs.prepared / "media.raw", runs.media, runs.guest.device.capacity))
-    assert changed - lines.keys() == set()
+    changed = changed_lines(runs.prepared / "media.raw", runs.media, runs.guest.device.capacity)
+    assert changed.keys() - lines.keys() == set()
     of_user = [r for r in found.records if r.kind == Kind.STORE and 0 < r.pc < 2**47]
     assert len({r.pc for r in of_user}) > 20 and len({r.process for r in of_user}) < len({r.pc for r in of_user})
     assert sum(r.data == (99).to_bytes(8, "little") for r in of_user) == 1, "each store of a loop"

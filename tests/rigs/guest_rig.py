@@ -2,8 +2,12 @@
 """Guests that set up their CXL memory by hand, machines whose guest executes nothing, and the processes of guests."""
 
 import asyncio
+import json
+import mmap
+import os
 import socket
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -12,6 +16,8 @@ from typing import Any
 
 from qemu.qmp import QMPClient, QMPError
 
+from testbed.crash.journal import LINE_BYTES
+from testbed.crash.states import Place
 from testbed.guest.executor import GuestOutcome, GuestSpec, prepare_files
 from testbed.guest.qemu_line import Layout, PowerCut, command_line
 from testbed.guest.session import Session
@@ -49,6 +55,30 @@ async def query(qmp: QMPClient) -> dict[str, Any]:
     answer = await qmp.execute("query-cxl-ssd")
     assert isinstance(answer, dict)
     return answer
+
+
+def crash(manifest: Path, folder: Path, *more: str) -> tuple[int, str, dict[str, Any]]:
+    """Exit status, what is printed, and the report of a crash test. One copy at a time: a second costs a boot more."""
+    report = folder / "report.json"
+    command = [sys.executable, "-m", "testbed", "crash", str(manifest), "--jobs", "1", "--json", str(report), *more]
+    environment = {**os.environ, "TESTBED_RESULTS": str(folder / "results")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert report.exists(), done.stderr
+    return done.returncode, done.stdout, json.loads(report.read_text())
+
+
+def changed_lines(before: Path, after: Path, capacity: int) -> dict[Place, bytes]:
+    """What the medium of one device has in other lines than before."""
+    with before.open("rb") as one, after.open("rb") as other:
+        old = mmap.mmap(one.fileno(), capacity, access=mmap.ACCESS_READ)
+        new = mmap.mmap(other.fileno(), capacity, access=mmap.ACCESS_READ)
+        pieces = [at for at in range(0, capacity, 2**20) if old[at : at + 2**20] != new[at : at + 2**20]]
+        lines = (dpa for at in pieces for dpa in range(at, at + 2**20, LINE_BYTES))
+        return {
+            Place(0, dpa): new[dpa : dpa + LINE_BYTES]
+            for dpa in lines
+            if old[dpa : dpa + LINE_BYTES] != new[dpa : dpa + LINE_BYTES]
+        }
 
 
 def qemu_processes(parent: int) -> list[int]:
