@@ -7,21 +7,26 @@ cd "$(dirname "$0")/.."
 model=$PWD/qemu-patches/model
 build=build/coverage
 least=95
+[[ $# -eq 0 || -f $model/$1 ]] || { echo "tests/coverage.sh: there is no $model/$1" >&2; exit 2; }
 
 mkdir -p "$build"
 cmake -G Ninja -S "$model" -B "$build" -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
     -DCMAKE_C_COMPILER_LAUNCHER="$PWD/tests/ccached.sh" -DCMAKE_CXX_COMPILER_LAUNCHER="$PWD/tests/ccached.sh" \
     -DTESTBED_COVERAGE=ON -DTESTBED_SANITIZE= >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
 ninja --quiet -C "$build" model_tests
-rm -f "$build"/*.profraw
-objects=()
+tests=()
 for test in "$build"/test_*; do
-    if [[ -x $test && -f $test ]]; then
-        LLVM_PROFILE_FILE=$test.profraw "$test" >"$test.log" 2>&1 || { cat "$test.log" >&2; exit 1; }
-        objects+=(-object "$test")
-    fi
+    [[ -x $test && -f $test ]] && tests+=("$test")
 done
-llvm-profdata-19 merge -o "$build/all.profdata" "$build"/*.profraw
+# What ran once need not run again for another question.
+if [[ ! -e $build/all.profdata || -n $(find "${tests[@]}" -newer "$build/all.profdata") ]]; then
+    rm -f "$build"/*.profraw
+    for test in "${tests[@]}"; do
+        LLVM_PROFILE_FILE=$test.profraw "$test" >"$test.log" 2>&1 || { cat "$test.log" >&2; exit 1; }
+    done
+    llvm-profdata-19 merge -o "$build/all.profdata" "$build"/*.profraw
+fi
+objects=("${tests[@]/#/-object=}")
 covered() {
     llvm-cov-19 "$1" -compilation-dir="$PWD/$build" -instr-profile="$build/all.profdata" "${objects[@]}" "${@:2}"
 }
