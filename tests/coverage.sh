@@ -26,12 +26,13 @@ if [[ ! -e $build/all.profdata || -n $(find "${tests[@]}" -newer "$build/all.pro
     done
     llvm-profdata-19 merge -o "$build/all.profdata" "$build"/*.profraw
 fi
-objects=("${tests[@]/#/-object=}")
+objects=("${tests[0]}" "${tests[@]/#/-object=}")
 covered() {
     llvm-cov-19 "$1" -compilation-dir="$PWD/$build" -instr-profile="$build/all.profdata" "${objects[@]}" "${@:2}"
 }
 if [[ $# -gt 0 ]]; then
-    covered show --show-line-counts-or-regions=false "$model/$1" | grep -E '^ +[0-9]+\| +0\|' || echo "$1: every line"
+    lines=$(covered show --show-line-counts-or-regions=false "$model/$1")
+    grep -E '^ +[0-9]+\| +0\|' <<<"$lines" || echo "$1: every line"
     exit
 fi
 covered report -ignore-filename-regex="$model/tests/|/usr/" -show-region-summary=false -show-branch-summary=false 2>/dev/null |

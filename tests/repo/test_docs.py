@@ -172,6 +172,8 @@ def test_coverage_is_what_is_claimed() -> None:
     for command in commands("coverage"):
         done = subprocess.run(command, shell=True, cwd=REPO, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
+    refused = subprocess.run(["tests/coverage.sh", "memory/none.c"], cwd=REPO, capture_output=True, text=True)
+    assert (refused.returncode, "there is no" in refused.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("command", commands("ansible"))
