@@ -2,8 +2,8 @@
 """One guest as a Dask task: what is sent to a worker, and what the worker does with it."""
 
 import asyncio
-import shutil
 import socket
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,6 +32,14 @@ class Refused(RunFailed):
     def __init__(self, address: str, why: str) -> None:
         super().__init__(address, why)
         self.address, self.why = address, why
+
+
+@dataclass(frozen=True)
+class Media:
+    """What guests begin with, in a folder that goes when `stack` is closed."""
+
+    folder: Path
+    stack: ExitStack
 
 
 @dataclass(frozen=True)
@@ -81,7 +89,7 @@ async def _run(executor: GuestExecutor, errand: Errand, worker: Worker) -> Guest
 async def _media(executor: GuestExecutor, errand: Errand, worker: Worker) -> Path:
     """The folder where this worker has made what the guest begins with; of those who ask for it one makes it."""
     assert errand.begin
-    made: dict[str, asyncio.Task[Path]] = worker.extensions.setdefault(MEDIA, {})
+    made: dict[str, asyncio.Task[Media]] = worker.extensions.setdefault(MEDIA, {})
     digest = errand.begin.digest
     making = made.pop(digest, None)
     if not making or (making.done() and (making.cancelled() or making.exception())):
@@ -90,17 +98,16 @@ async def _media(executor: GuestExecutor, errand: Errand, worker: Worker) -> Pat
     for old in [old for old in list(made)[:-MEDIA_MAX] if made[old].done()]:
         gone = made.pop(old)
         if not gone.cancelled() and not gone.exception():
-            await asyncio.to_thread(shutil.rmtree, gone.result())
-    return await asyncio.shield(making)
+            await asyncio.to_thread(gone.result().stack.close)
+    return (await asyncio.shield(making)).folder
 
 
-async def _make_media(executor: GuestExecutor, errand: Errand, begin: Begin, address: str) -> Path:
-    folder = scratch.kept("media")
-    outcome = await executor.run(GuestSpec(errand.spec.guest, begin.job, media_folder=folder))
-    same = outcome.outcome == "ok" and await asyncio.to_thread(media_digest, folder) == begin.digest
-    if same:
-        return folder
-    shutil.rmtree(folder)
+async def _make_media(executor: GuestExecutor, errand: Errand, begin: Begin, address: str) -> Media:
+    with ExitStack() as stack:
+        folder = stack.enter_context(scratch.folder("media"))
+        outcome = await executor.run(GuestSpec(errand.spec.guest, begin.job, media_folder=folder))
+        if outcome.outcome == "ok" and await asyncio.to_thread(media_digest, folder) == begin.digest:
+            return Media(folder, stack.pop_all())
     why = "leaves other media" if outcome.outcome == "ok" else f"fails ({outcome.outcome}) {outcome.error}".strip()
     raise Refused(address, f"cannot prepare {errand.origin}: its setup {why}")
 
