@@ -230,10 +230,11 @@ def test_bounds_are_those_of_the_manifest(origin: Path) -> None:
 
 def test_a_test_that_has_a_base_says_what_differs(origin: Path, tmp_path: Path) -> None:
     """From another folder too: what goes into the guests stays where it is."""
-    takes = 'files = ["data"]\nsources = ["ring.c"]\nlibraries = ["m"]\nenvironment = { A = "a", B = "b" }\n'
+    takes = 'files = ["data"]\nsources = ["ring.c"]\nflags = ["-DSTATUS=7"]\nlibraries = ["m"]\n'
+    takes += 'environment = { A = "a", B = "b" }\n'
     origin.write_text(TEXT + takes)
     origin.with_name("data").write_text("of the base")
-    origin.with_name("ring.c").write_text("int main(void) { return 7; }\n")
+    origin.with_name("ring.c").write_text("int main(void) { return STATUS; }\n")
     other = tmp_path / "elsewhere" / "other.toml"
     other.parent.mkdir()
     other.write_text('name = "other"\nsummary = "b"\nbase = "../ring.toml"\ncrash.environment.B = "it\'s b"\n')
@@ -270,6 +271,11 @@ BAD = {
         'base = "gone.toml"\n[crash]',
     ),
     "key 'crash.environment.A-B.[key]': String should match pattern": ("[crash]", "[crash]\nenvironment.A-B = 'x'"),
+    "key 'crash.flags.1': String should match pattern": (
+        "[crash]",
+        '[crash]\nsources = ["good.c"]\nflags = ["-DA", "-wrapper"]',
+    ),
+    "key 'crash.flags.0': String should match pattern": ("[crash]", '[crash]\nflags = ["@good.c"]'),
     "key 'crash.sources': good.c cannot be compiled": (
         "[crash]",
         '[crash]\nsources = ["good.c"]\nlibraries = ["no-such-library"]',

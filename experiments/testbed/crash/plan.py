@@ -27,6 +27,8 @@ from .states import Bounds
 DOORBELL = REPO / "guest-image" / "programs" / "include"
 STOPPING = REPO / "experiments" / "crash" / "include"  # before it: marks at which a workload can be stopped
 LibraryName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+._-]*$")]  # without its "lib"
+# None has the compiler write elsewhere, or run another program.
+FlagText = Annotated[str, Field(pattern=r"^(-[DIU].+|-O[0-3gs]?|-w|-W[a-z0-9=-]*|-std=[a-z0-9+]+|[^-@].*\.c)$")]
 DUMP_TREE = "dump-tree"  # the program that is there for a dump
 
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -47,6 +49,7 @@ class CrashSection(Strict):
     sources: list[str] = []  # C files beside the manifest: each is compiled into a program of its name
     modules: list[str] = []  # folders beside it: each is compiled into kernel modules, which the guests load
     files: list[str] = []  # files and folders beside the manifest
+    flags: list[FlagText] = []  # more arguments of the compiler, where they are compiled
     libraries: list[LibraryName] = []  # that these are linked with; `packages` has them for the guest
     packages: list[PackageName] = []  # of Debian 13, with what they depend on
     environment: dict[VariableName, str] = {}  # of all lines
@@ -122,7 +125,8 @@ def load(path: Path) -> Plan:
 def programs(plan: Plan, origin: Path, folder: Path) -> Programs:
     """Compile and read what the plan names; the programs are made in the folder."""
     bundle = pack(ProgramSection(files=plan.crash.files, packages=plan.crash.packages), origin)
-    compiled = tuple(_compile(origin, name, folder, plan.crash.libraries) for name in plan.crash.sources)
+    how = (plan.crash.flags, plan.crash.libraries)
+    compiled = tuple(_compile(origin, name, folder, *how) for name in plan.crash.sources)
     executables = bundle.executables | {path.name: path.read_bytes() for path in compiled}
     if plan.compares():
         dump_tree = _compile(STOPPING / "crash.toml", "dump_tree.c", folder).read_bytes()
@@ -130,7 +134,7 @@ def programs(plan: Plan, origin: Path, folder: Path) -> Programs:
     return Programs(bundle.files, executables, compiled, bundle.packages, plan.crash.environment)
 
 
-def _compile(origin: Path, name: str, folder: Path, libraries: Sequence[str] = ()) -> Path:
+def _compile(origin: Path, name: str, folder: Path, flags: Sequence[str] = (), libraries: Sequence[str] = ()) -> Path:
     """Its code is at the same addresses in every process, so that these have names."""
     source = Path(os.path.normpath(origin.parent / name))
     if not source.is_file():
@@ -139,7 +143,7 @@ def _compile(origin: Path, name: str, folder: Path, libraries: Sequence[str] = (
     include = [f"-I{STOPPING}", f"-I{DOORBELL}"]
     command = ["cc", "-Og", "-g", "-march=x86-64-v2", "-mclwb", "-mclflushopt", *include, "-o", str(program)]
     linked = ["-no-pie", *(f"-l{library}" for library in libraries)] if libraries else ["-static"]
-    done = subprocess.run([*command, str(source), *linked], capture_output=True, text=True)
+    done = subprocess.run([*command, str(source), *flags, *linked], capture_output=True, text=True)
     if done.returncode:
         raise TestbedError(f"{origin}: key 'crash.sources': {name} cannot be compiled: {done.stderr.strip()}")
     return program
