@@ -14,6 +14,9 @@ from testbed.guest.session import Session, open_session
 from testbed.manifest import bases
 from testbed.manifest import manifest as manifests
 from testbed.manifest.manifest import GuestConfig
+from testbed.paths import cache_root
+
+CALIBRATION_RESULTS = cache_root() / "calibration"  # under the hash of all that they depend on
 
 MANIFEST = """
 name = "small"

@@ -12,6 +12,7 @@ import pytest
 
 from analysis import by_cores, persist
 from analysis import calibration as figures
+from conftest import CALIBRATION_RESULTS
 from testbed.build import components
 from testbed.build.components import Product
 from testbed.cli import presentation
@@ -19,7 +20,7 @@ from testbed.errors import RunFailed, TestbedError
 from testbed.guest.session import Session
 from testbed.manifest import profiles
 from testbed.manifest.manifest import GuestConfig
-from testbed.paths import PROFILES, REPO, cache_root
+from testbed.paths import PROFILES, REPO
 from testbed.results.results import Result
 from testbed.studies import calibrate, latency
 from testbed.studies.calibrate import CALIBRATION, Judged, Measured, Verdict
@@ -611,6 +612,6 @@ def test_every_number_that_is_said_to_agree_is_within_its_bound(
     The results are kept in the cache under the hash of all that they depend on, as builds are: 26 guests run again only
     if a build, a profile or a study is another.
     """
-    monkeypatch.setenv("TESTBED_RESULTS", str(cache_root() / "calibration"))
+    monkeypatch.setenv("TESTBED_RESULTS", str(CALIBRATION_RESULTS))
     verdicts = presentation.show_calibration(session, [], quick=True)
     assert [verdict.as_data() for verdict in verdicts if verdict.broken] == []
