@@ -77,7 +77,7 @@ def ready_made() -> Iterator[Any]:
 
 
 @pytest.mark.by_hand
-@pytest.mark.parametrize(("name", "options", "counts"), ready_made())
+@pytest.mark.parametrize(("name", "options", "counts"), list(ready_made()))
 def test_a_ready_made_test_finds_what_the_page_says(
     tmp_path: Path, name: str, options: tuple[str, ...], counts: list[int]
 ) -> None:
