@@ -175,7 +175,11 @@ static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
          (addr & ((1 << memop_alignment_bits(memop)) - 1)))) {
         return NULL;
     }
-    __builtin_prefetch(haddr, store); /* while the model computes */
+    if (store) { /* it is wanted once the model has computed */
+        __builtin_prefetch(haddr, 1);
+    } else {
+        __builtin_prefetch(haddr, 0);
+    }
     access_line(vcpu, cpu, full->phys_addr | (addr & ~TARGET_PAGE_MASK), store,
                 ra);
     if (lines->last_slot != MEM_NO_SLOT) {
