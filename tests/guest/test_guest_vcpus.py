@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Several vCPUs, each with a clock: what they execute, and when, is a function of the guest's state alone."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from vcpus_rig import Told, VCPUs, with_cpus
 
+from testbed.build.components import COMPONENTS, build_component
 from testbed.guest import boots
-from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.executor import GuestOutcome, GuestSpec, QemuExecutor
 from testbed.guest.qemu_line import PowerCut
 from testbed.guest.session import Session
 from testbed.manifest.manifest import GuestConfig
@@ -169,7 +171,8 @@ def test_the_guest_is_told_of_its_cpus_as_they_are(session: Session, quick_guest
 
 # Two processes on CPUs of their own, in a region of interest.
 TWO = """
-store() { taskset -c $1 kv --records 1000 --operations 1000 --file /pmem/$1 --engine $2 --workload A > /dev/null; }
+options="--workload A --records 1000 --operations 1000"
+store() { taskset -c $(($1 % $(nproc))) kv --engine $2 $options --file /pmem/$1 > /dev/null; }
 roi begin
 store 0 pmdk & store 1 snapshot & wait
 roi end
@@ -220,3 +223,22 @@ def test_a_power_cut_while_clocks_differ_is_the_same_again(
     assert cut(PowerCut(at_ps=middle_ps), "time-again") == by_time
     event = by_time[0]["power_cut"]["event"]
     assert cut(PowerCut(at_event=event), "event") == cut(PowerCut(at_event=event), "event-again")
+
+
+def built_by(compiler: str) -> Path:
+    """QEMU of the same sources by another compiler than the testbed's."""
+    qemu = COMPONENTS["qemu"]
+    component = replace(qemu, name=f"{qemu.name}-{compiler}", environment=(("CC", compiler),))
+    return build_component(component, {}).path / "bin/qemu-system-x86_64"
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize("cpus", [1, 4])
+def test_the_same_by_another_build(session: Session, quick_guest: GuestConfig, cpus: int) -> None:
+    """By Clang, which the model is not given to as a whole; the testbed's own is built by GCC."""
+    other = QemuExecutor(replace(session.images, qemu=built_by("clang-19")))
+    assert other.images.qemu.read_bytes() != session.images.qemu.read_bytes()
+    spec = GuestSpec(with_cpus(quick_guest, cpus), script_job(TWO))
+    one, two = (facts(drive(executor.run(spec))) for executor in (session.executor, other))
+    assert one["outcome"] == "ok", one
+    assert one == two

@@ -34,6 +34,11 @@ def with_cpus(guest: GuestConfig, cpus: int) -> GuestConfig:
     return replace(guest, cpu=replace(guest.cpu, cores=cpus))
 
 
+def trusting_nothing(words: str) -> str:
+    """The kernel's line without what Linux would be told."""
+    return " ".join(word for word in words.split() if word not in TRUSTING)
+
+
 @dataclass
 class Told:
     """What a guest said, and QEMU of it at its end."""
@@ -82,8 +87,7 @@ class VCPUs:
         files = prepare_files(self.images, GuestSpec(self.guest, None, media_folder=self.folder), self.folder)
         line = command_line(self.images, with_cpus(self.guest, cpus), files, PowerCut(), ports)
         kernel = line.index("-append") + 1
-        words = [word for word in line[kernel].split() if word not in TRUSTING]
-        line[kernel] = " ".join([*words, f"steps={steps}"])
+        line[kernel] = f"{trusting_nothing(line[kernel])} steps={steps}"
         place = next(n for n, word in enumerate(line) if word.startswith("cpu-timing,"))
         line[place] += timing
         return line
