@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Build and run the native C and C++ tests: the timing model, and snapshot-lib with its pass. Sanitizers are on.
+# Build and run the native C and C++ tests: the timing model, the file system, and snapshot-lib with its pass. Sanitizers are
+# on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-for part in qemu-patches/model snapshot-lib; do
+for part in qemu-patches/model guest-image/tbfs snapshot-lib; do
     build=build/native/$(basename "$part")
     mkdir -p "$build"
     cmake -G Ninja -S "$part" -B "$build" -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
+/* The entries of directories. What is found is on the medium and only to be read; changes are the transaction's. */
+#ifndef TBFS_DIRECTORY_H
+#define TBFS_DIRECTORY_H
+
+#include "tbfs.h"
+
+/* The entry at a position, free ones too; the position moves behind it. 1: there is one; 0: no more; -EUCLEAN. */
+int directory_next(const struct tbfs *fs, const struct tbfs_inode *dir, uint64_t *position, struct tbfs_dirent **entry);
+
+/* -ENOENT: no entry has this name. */
+int directory_find(const struct tbfs *fs, const struct tbfs_inode *dir, struct tbfs_name name,
+                   struct tbfs_dirent **entry);
+
+/* 1: it has no entries; 0: it has; -EUCLEAN. */
+int directory_is_empty(const struct tbfs *fs, const struct tbfs_inode *dir);
+
+int directory_insert(struct tbfs *fs, uint64_t dir, struct tbfs_name name, uint64_t ino);
+void directory_remove(struct tbfs *fs, struct tbfs_dirent *entry);
+void directory_replace(struct tbfs *fs, struct tbfs_dirent *entry, uint64_t ino);
+
+#endif

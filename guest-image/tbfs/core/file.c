@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
+/* The calls on a file's content. */
+#include "data.h"
+#include "inode.h"
+#include "persist.h"
+#include "seeded_bug.h"
+#include "space.h"
+#include "tree.h"
+
+/* What a transaction may do: bytes of a file, in at most so many blocks. */
+struct range {
+    uint64_t begin, end;
+};
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static struct range range_of_blocks(uint64_t begin, uint64_t end, uint64_t blocks) {
+    return (struct range){begin, least(end, (begin / TBFS_BLOCK_BYTES + blocks) * TBFS_BLOCK_BYTES)};
+}
+
+/* The part of a range that lies in the block in which it begins. */
+static struct range first_piece(struct range range) { return range_of_blocks(range.begin, range.end, 1); }
+
+static int find_file(const struct tbfs *fs, uint64_t ino, const struct tbfs_inode **inode) {
+    int status = inode_find(fs, ino, inode);
+    if (status < 0 || S_ISREG((*inode)->mode))
+        return status;
+    return S_ISDIR((*inode)->mode) ? -EISDIR : -EINVAL;
+}
+
+int64_t tbfs_read(struct tbfs *fs, uint64_t ino, uint64_t offset, void *buffer, uint64_t bytes) {
+    const struct tbfs_inode *inode;
+    int status = inode_find(fs, ino, &inode);
+    if (status == 0 && !S_ISREG(inode->mode) && !S_ISLNK(inode->mode))
+        status = S_ISDIR(inode->mode) ? -EISDIR : -EINVAL;
+    if (status < 0 || offset >= inode->size)
+        return status;
+    struct range left = {offset, offset + least(bytes, inode->size - offset)};
+    for (uint8_t *to = buffer; left.begin < left.end;) {
+        struct range piece = first_piece(left);
+        uint64_t block = tree_get(fs, inode, piece.begin / TBFS_BLOCK_BYTES), length = piece.end - piece.begin;
+        if (block)
+            memcpy(to, space_at(fs, block + piece.begin % TBFS_BLOCK_BYTES), length);
+        else
+            memset(to, 0, length);
+        to += length;
+        left.begin = piece.end;
+    }
+    return (int64_t)(left.end - offset);
+}
+
+/* In the transaction. Bytes that a crash may have left behind the end are not to be seen once the end has moved. */
+static void extend(struct tbfs *fs, struct tbfs_inode *inode, uint64_t begin, uint64_t end) {
+    if (end <= inode->size)
+        return;
+    if (begin > inode->size)
+        data_zero(fs, inode, inode->size, begin);
+    tx_new_bytes(fs);
+    inode->size = end;
+}
+
+static void touch(struct tbfs_inode *inode, uint32_t now) { inode->mtime = inode->ctime = now; }
+
+/* In one block: there, or in a new one. */
+static int write_piece(struct tbfs *fs, struct tbfs_inode *inode, struct range piece, const uint8_t *data) {
+    uint64_t index = piece.begin / TBFS_BLOCK_BYTES, at = piece.begin % TBFS_BLOCK_BYTES;
+    uint64_t block = tree_get(fs, inode, index), bytes = piece.end - piece.begin;
+    if (!block || fs->options.data == TBFS_DATA_COW) {
+        int status = data_new_block(fs, inode, index, at, bytes, &block);
+        if (status < 0)
+            return status;
+    }
+    data_copy(space_at(fs, block + at), data, bytes);
+    return 0;
+}
+
+static int write_range(struct tbfs *fs, uint64_t ino, struct range range, const uint8_t *data, uint32_t now) {
+    struct tbfs_inode *inode = tx_inode(fs, ino);
+    extend(fs, inode, range.begin, range.end);
+    touch(inode, now);
+    while (range.begin < range.end) {
+        struct range piece = first_piece(range);
+        int status = write_piece(fs, inode, piece, data);
+        if (status < 0) {
+            tx_forget(fs);
+            return status;
+        }
+        data += piece.end - piece.begin;
+        range.begin = piece.end;
+    }
+    tx_commit(fs);
+    return 0;
+}
+
+/* Each transaction's part is all there or not. With little room the parts become smaller. */
+int64_t tbfs_write(struct tbfs *fs, uint64_t ino, uint64_t offset, const void *data, uint64_t bytes, uint32_t now) {
+    const struct tbfs_inode *inode;
+    const uint8_t *from = data;
+    int status = find_file(fs, ino, &inode);
+    if (status == 0 && (offset > TBFS_FILE_BYTES_MAX || bytes > TBFS_FILE_BYTES_MAX - offset))
+        status = -EFBIG;
+    uint64_t at = offset, end = offset + bytes;
+    for (uint64_t blocks = TBFS_BLOCKS_PER_TRANSACTION; status == 0 && at < end;) {
+        struct range range = range_of_blocks(at, end, blocks);
+        status = write_range(fs, ino, range, from + (at - offset), now);
+        if (status == 0)
+            at = range.end;
+        else if (status == -ENOSPC && blocks > 1)
+            blocks /= 2, status = 0;
+    }
+    return status < 0 && at == offset ? status : (int64_t)(at - offset);
+}
+
+int tbfs_truncate(struct tbfs *fs, uint64_t ino, uint64_t size, uint32_t now) {
+    const struct tbfs_inode *found;
+    int status = find_file(fs, ino, &found);
+    if (status == 0 && size > TBFS_FILE_BYTES_MAX)
+        status = -EFBIG;
+    if (status < 0)
+        return status;
+    struct tbfs_inode *inode = tx_inode(fs, ino);
+    bool shrinks = size < inode->size;
+    touch(inode, now);
+    extend(fs, inode, size, size);
+    inode->size = size;
+    if (shrinks)
+        inode_list(fs, ino, size);
+    tx_commit(fs);
+    if (shrinks)
+        inode_finish_truncate(fs, ino);
+    return 0;
+}
+
+/* In the transaction: zeros where there were holes. */
+static int fill_holes(struct tbfs *fs, struct tbfs_inode *inode, struct range range) {
+    int status = 0;
+    for (uint64_t index = range.begin / TBFS_BLOCK_BYTES; status == 0 && index * TBFS_BLOCK_BYTES < range.end;
+         index++) {
+        uint64_t block;
+        if (!tree_get(fs, inode, index))
+            status = data_new_block(fs, inode, index, 0, 0, &block);
+    }
+    return status;
+}
+
+/* In the transaction: no block that lies in the range as a whole. */
+static int make_holes(struct tbfs *fs, struct tbfs_inode *inode, struct range range) {
+    uint64_t end = range.end / TBFS_BLOCK_BYTES, index = size_in_blocks(range.begin);
+    for (; index < end; index++) {
+        tx_give_block(fs, tree_get(fs, inode, index));
+        tree_put(fs, inode, index, 0);
+    }
+    return 0;
+}
+
+static void zero_edges(struct tbfs *fs, const struct tbfs_inode *inode, struct range range) {
+    uint64_t first = size_in_blocks(range.begin) * TBFS_BLOCK_BYTES, last = range.end - range.end % TBFS_BLOCK_BYTES;
+    data_zero(fs, inode, range.begin, least(first, range.end));
+    if (last >= first)
+        data_zero(fs, inode, last, range.end);
+}
+
+static int allocate_range(struct tbfs *fs, uint64_t ino, unsigned flags, struct range range, uint32_t now) {
+    struct tbfs_inode *inode = tx_inode(fs, ino);
+    int status;
+    touch(inode, now);
+    if (flags & TBFS_PUNCH_HOLE) {
+        status = make_holes(fs, inode, range);
+    } else {
+        if (!(flags & TBFS_KEEP_SIZE))
+            extend(fs, inode, range.end, range.end);
+        status = fill_holes(fs, inode, range);
+    }
+    if (status < 0)
+        tx_forget(fs);
+    else
+        tx_commit(fs);
+    return status;
+}
+
+/* A part for each transaction. Those that were done stay if there is no room for one. */
+int tbfs_fallocate(struct tbfs *fs, uint64_t ino, unsigned flags, uint64_t offset, uint64_t bytes, uint32_t now) {
+    const struct tbfs_inode *inode;
+    int status = find_file(fs, ino, &inode);
+    if (status == 0 && (flags & ~(unsigned)(TBFS_KEEP_SIZE | TBFS_PUNCH_HOLE) || flags == TBFS_PUNCH_HOLE))
+        status = -EOPNOTSUPP;
+    if (status == 0 && bytes == 0)
+        status = -EINVAL;
+    if (status == 0 && (offset > TBFS_FILE_BYTES_MAX || bytes > TBFS_FILE_BYTES_MAX - offset))
+        status = -EFBIG;
+    if (status == 0 && flags & TBFS_PUNCH_HOLE)
+        zero_edges(fs, inode, (struct range){offset, offset + bytes});
+    for (uint64_t at = offset, end = offset + bytes; status == 0 && at < end;) {
+        struct range range = range_of_blocks(at, end, TBFS_BLOCKS_PER_TRANSACTION);
+        status = allocate_range(fs, ino, flags, range, now);
+        at = range.end;
+        if (flags & TBFS_PUNCH_HOLE)
+            at = tree_next(fs, inode, size_in_blocks(at), size_in_blocks(end)) * TBFS_BLOCK_BYTES;
+    }
+    return status;
+}

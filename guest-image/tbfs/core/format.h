@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
+/*
+ * The format on the medium, little-endian. docs/tbfs.md has it as tables.
+ */
+#ifndef TBFS_FORMAT_H
+#define TBFS_FORMAT_H
+
+#include "port.h"
+
+#define TBFS_MAGIC 0x5346746473656274u /* "tbesdtFS" */
+#define TBFS_VERSION 1u
+#define TBFS_BLOCK_BYTES 4096u
+#define TBFS_LINE_BYTES 64u
+#define TBFS_NAME_BYTES_MAX 255u
+#define TBFS_LINKS_MAX 65000u
+#define TBFS_JOURNAL_BYTES_MIN 65536u
+#define TBFS_ROOT_INODE 1u
+#define TBFS_LABEL_BYTES 16u
+
+#define TBFS_HEIGHT_MAX 3u
+#define TBFS_FANOUT_BITS 9u
+#define TBFS_FANOUT (1u << TBFS_FANOUT_BITS)
+#define TBFS_FILE_BYTES_MAX ((uint64_t)TBFS_BLOCK_BYTES << (TBFS_FANOUT_BITS * TBFS_HEIGHT_MAX))
+
+/* Offsets and sizes in bytes. Static fields come first; the checksum is over them alone, with itself as zero. */
+struct tbfs_super {
+    uint64_t magic;
+    uint32_t version, checksum;
+    uint64_t bytes;
+    uint64_t journal_offset, journal_bytes;
+    uint64_t inode_offset, inode_count;
+    uint64_t data_offset;
+    char label[TBFS_LABEL_BYTES];
+    uint64_t reserved[6];
+    /* A line of its own, of the first copy only. */
+    uint64_t truncate_head; /* an inode whose blocks are to be freed, 0: none */
+};
+#define TBFS_SUPER_STATIC_BYTES 128u
+
+/* Tail and generation change in one store. Entries from head to tail may belong to an unfinished transaction. */
+struct tbfs_journal_header {
+    uint32_t tail;
+    uint16_t generation, reserved;
+    uint64_t head;
+};
+
+enum tbfs_entry_type { TBFS_ENTRY_START = 1, TBFS_ENTRY_COMMIT = 2 }; /* bits */
+#define TBFS_ENTRY_DATA_BYTES 48u
+
+/* One line. The generation is written last: with the journal's own one it makes the entry valid. */
+struct tbfs_entry {
+    uint64_t offset;
+    uint32_t transaction;
+    uint16_t generation;
+    uint8_t type, size;
+    uint8_t old[TBFS_ENTRY_DATA_BYTES];
+};
+
+/* Two log entries hold the fields; what changes together lies together. Free: mode is 0. */
+struct tbfs_inode {
+    uint8_t height, block_class;
+    uint16_t reserved0;
+    uint32_t flags;
+    uint64_t root; /* a data block if height is 0; 0: nothing is mapped, whatever the height */
+    uint64_t size;
+    uint32_t ctime, mtime;
+    uint32_t dtime;
+    uint16_t mode, links;
+    uint64_t blocks; /* data and nodes */
+
+    uint64_t xattr; /* none yet: 0 */
+    uint32_t uid, gid;
+    uint32_t generation, atime;
+    uint32_t rdev, reserved1;
+    uint64_t parent; /* of a directory */
+    uint64_t reserved2;
+
+    uint64_t truncate_size, truncate_next; /* while on the truncate list */
+    uint64_t reserved3[2];
+};
+
+/* Of a directory: entries fill each of its blocks. Free: inode is 0. */
+struct tbfs_dirent {
+    uint64_t inode;
+    uint16_t bytes; /* to the next one: a multiple of 8 */
+    uint8_t name_bytes, type;
+    char name[4]; /* and more */
+};
+#define TBFS_DIRENT_HEAD_BYTES 12u
+
+_Static_assert(offsetof(struct tbfs_super, truncate_head) == TBFS_SUPER_STATIC_BYTES, "its line");
+_Static_assert(sizeof(struct tbfs_journal_header) == 16 && sizeof(struct tbfs_entry) == TBFS_LINE_BYTES, "journal");
+_Static_assert(sizeof(struct tbfs_inode) == 128, "two lines");
+_Static_assert(offsetof(struct tbfs_inode, xattr) == TBFS_ENTRY_DATA_BYTES, "the first log entry");
+_Static_assert(offsetof(struct tbfs_inode, truncate_size) == 2 * TBFS_ENTRY_DATA_BYTES, "the second log entry");
+_Static_assert(offsetof(struct tbfs_dirent, name) == TBFS_DIRENT_HEAD_BYTES, "names follow");
+
+#endif

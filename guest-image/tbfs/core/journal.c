@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
+/*
+ * begin   reserve the entries, and one for the commit; move the tail behind them; flush
+ * log     old content, generation last; flush; a fence after the last one
+ * change  in place; flush; fence
+ * commit  an entry; flush; fence
+ *
+ * The tail needs no fence of its own: what is changed comes after the fence behind the log.
+ */
+#include "journal.h"
+
+#include "persist.h"
+#include "seeded_bug.h"
+#include "space.h"
+
+enum { GENERATION_MAX = 65535 };
+
+uint32_t journal_capacity(uint64_t journal_bytes) { return (uint32_t)(journal_bytes / TBFS_LINE_BYTES - 1); }
+
+static void attach(struct tbfs *fs) {
+    struct tbfs_journal *journal = &fs->journal;
+    *journal = (struct tbfs_journal){
+        .header = space_at(fs, fs->super->journal_offset),
+        .entries = space_at(fs, fs->super->journal_offset + TBFS_LINE_BYTES),
+        .capacity = journal_capacity(fs->super->journal_bytes),
+    };
+    journal->head = (uint32_t)journal->header->head;
+    journal->tail = journal->header->tail;
+    journal->generation = journal->header->generation;
+}
+
+static void set_head(struct tbfs_journal *journal, uint32_t head) {
+    journal->head = head;
+    pm_store8(&journal->header->head, head);
+    pm_flush(journal->header, sizeof(*journal->header));
+}
+
+static void set_tail(struct tbfs_journal *journal, uint32_t tail, uint16_t generation) {
+    struct tbfs_journal_header word = {.tail = tail, .generation = generation};
+    uint64_t value;
+    memcpy(&value, &word, sizeof(value));
+    journal->tail = tail;
+    journal->generation = generation;
+    pm_store8(journal->header, value);
+    if (!TBFS_BUG(NO_TAIL_FLUSH))
+        pm_flush(journal->header, sizeof(*journal->header));
+}
+
+/* With it entries of all earlier ones become invalid: also those of 65,535 generations ago. The journal is empty. */
+static uint16_t next_generation(const struct tbfs_journal *journal) {
+    if (journal->generation < GENERATION_MAX)
+        return (uint16_t)(journal->generation + 1);
+    pm_fence();
+    pm_zero_nt(journal->entries, (size_t)journal->capacity * TBFS_LINE_BYTES);
+    pm_fence();
+    return 1;
+}
+
+void journal_make(struct tbfs *fs) {
+    attach(fs);
+    pm_zero_nt(fs->journal.header, fs->super->journal_bytes);
+    pm_fence();
+    set_tail(&fs->journal, 0, 1);
+    pm_fence();
+}
+
+/* All that is in the journal has been committed. Head and tail are in one line, so they become durable in this order.
+ */
+void journal_begin(struct tbfs *fs, uint32_t entries) {
+    struct tbfs_journal *journal = &fs->journal;
+    uint32_t needed = entries + 1;
+    if (journal->tail - journal->head > journal->capacity / 8)
+        set_head(journal, journal->tail);
+    if (journal->capacity - journal->tail < needed) {
+        set_head(journal, journal->tail);
+        uint16_t generation = next_generation(journal);
+        if (TBFS_BUG(WRAP_TAIL_FIRST))
+            set_tail(journal, 0, generation);
+        set_head(journal, 0);
+        set_tail(journal, 0, generation);
+    }
+    journal->next = journal->tail;
+    journal->transaction++;
+    set_tail(journal, journal->tail + needed, journal->generation);
+}
+
+/* Within a line the order of stores is the order in which they become durable. */
+static void put(struct tbfs_journal *journal, struct tbfs_entry *entry) {
+    struct tbfs_entry *place = &journal->entries[journal->next++];
+    uint64_t words[TBFS_LINE_BYTES / sizeof(uint64_t)];
+    entry->transaction = journal->transaction;
+    entry->generation = journal->generation;
+    memcpy(words, entry, sizeof(words));
+    if (TBFS_BUG(GENERATION_FIRST))
+        pm_store8((uint64_t *)place + 1, words[1]);
+    pm_store8(place, words[0]);
+    pm_copy((uint64_t *)place + 2, words + 2, sizeof(words) - 2 * sizeof(words[0]));
+    pm_store8((uint64_t *)place + 1, words[1]);
+    if (!TBFS_BUG(NO_LOG_FLUSH))
+        pm_flush(place, sizeof(*place));
+}
+
+void journal_log(struct tbfs *fs, const void *target, size_t bytes) {
+    struct tbfs_journal *journal = &fs->journal;
+    bool is_first = journal->next + fs->transaction.piece_count + 1 == journal->tail;
+    struct tbfs_entry entry = {.offset = space_offset(fs, target), .size = (uint8_t)bytes};
+    if (is_first)
+        entry.type = TBFS_ENTRY_START;
+    memcpy(entry.old, target, bytes);
+    put(journal, &entry);
+    fs->counters.journal_entries++;
+}
+
+void journal_commit(struct tbfs *fs) {
+    struct tbfs_entry entry = {.type = TBFS_ENTRY_COMMIT};
+    put(&fs->journal, &entry);
+    fs->counters.journal_entries++;
+    if (!TBFS_BUG(NO_COMMIT_FENCE))
+        pm_fence();
+}
+
+static bool is_valid(const struct tbfs_journal *journal, uint32_t place) {
+    return place < journal->tail && journal->entries[place].generation == journal->generation;
+}
+
+/* The entries of the transaction that was begun and not committed: from `*first`, so many. */
+static uint32_t find_open(const struct tbfs_journal *journal, uint32_t *first) {
+    uint32_t count = 0;
+    for (uint32_t i = journal->head; i < journal->tail; i++) {
+        const struct tbfs_entry *entry = &journal->entries[i];
+        if (!is_valid(journal, i))
+            continue;
+        if (entry->type & TBFS_ENTRY_COMMIT)
+            count = 0;
+        else if (entry->type & TBFS_ENTRY_START)
+            *first = i, count = 1;
+        else if (count && i == *first + count && entry->transaction == journal->entries[*first].transaction)
+            count++;
+    }
+    return count;
+}
+
+/* An entry names inodes, the head of the truncate list, or blocks. */
+static bool may_be_undone(const struct tbfs *fs, const struct tbfs_entry *entry) {
+    uint64_t head = offsetof(struct tbfs_super, truncate_head), end = fs->super->bytes;
+    if (entry->size == 0 || entry->size > sizeof(entry->old) || entry->offset % 8 || entry->size % 8)
+        return false;
+    if (entry->offset == head)
+        return entry->size == sizeof(uint64_t);
+    return entry->offset >= fs->super->inode_offset && entry->offset <= end - entry->size;
+}
+
+static void undo(struct tbfs *fs, const struct tbfs_entry *entry) {
+    pm_copy(space_at(fs, entry->offset), entry->old, entry->size);
+    pm_flush(space_at(fs, entry->offset), entry->size);
+}
+
+/* A new generation even if nothing is undone: entries may be durable of a transaction whose tail is not. */
+int journal_recover(struct tbfs *fs) {
+    struct tbfs_journal *journal = &fs->journal;
+    uint32_t first = 0;
+    attach(fs);
+    if (journal->header->head > journal->tail || journal->tail > journal->capacity || journal->generation == 0)
+        return -EUCLEAN;
+    uint32_t count = find_open(journal, &first);
+    for (uint32_t i = first; i < first + count; i++)
+        if (!may_be_undone(fs, &journal->entries[i]))
+            return -EUCLEAN;
+    for (uint32_t i = first + count; i > first && !TBFS_BUG(NO_UNDO); i--)
+        undo(fs, &journal->entries[i - 1]);
+    if (!TBFS_BUG(NO_UNDO_FENCE))
+        pm_fence();
+    set_head(journal, journal->tail);
+    set_tail(journal, journal->tail, next_generation(journal));
+    pm_fence();
+    return 0;
+}

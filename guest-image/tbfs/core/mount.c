@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
+/*
+ * A mount: the journal is recovered, then the trees of all inodes are walked, which tells what is in use, then the
+ * truncate list is worked off. The walk also looks at every pointer, so later calls believe them.
+ */
+#include "inode.h"
+#include "journal.h"
+#include "space.h"
+#include "super.h"
+#include "tree.h"
+
+int64_t tbfs_memory_bytes(struct tbfs_space space) {
+    struct tbfs_super *super;
+    int status = super_find(space, &super);
+    if (status < 0)
+        return status;
+    uint64_t words = map_words(super->bytes / TBFS_BLOCK_BYTES) + map_words(super->inode_count);
+    return (int64_t)(words * sizeof(uint64_t));
+}
+
+static bool options_exist(const struct tbfs_options *options) {
+    unsigned atomic = options->atomic_bytes;
+    return (atomic == 8 || atomic == 16 || atomic == TBFS_LINE_BYTES) &&
+           (options->data == TBFS_DATA_INPLACE || options->data == TBFS_DATA_COW);
+}
+
+static int mark_block(struct tbfs *fs, void *context, uint64_t block) {
+    (void)context;
+    return space_has_block(fs, block) && map_mark(&fs->blocks, block / TBFS_BLOCK_BYTES) ? 0 : -EUCLEAN;
+}
+
+static bool is_sound(const struct tbfs_inode *inode) {
+    return inode->height <= TBFS_HEIGHT_MAX && inode->block_class == 0 && inode->size <= TBFS_FILE_BYTES_MAX &&
+           (!S_ISDIR(inode->mode) || inode->size % TBFS_BLOCK_BYTES == 0);
+}
+
+static int mark_all(struct tbfs *fs) {
+    for (uint64_t block = 0; block < fs->super->data_offset / TBFS_BLOCK_BYTES; block++)
+        map_mark(&fs->blocks, block);
+    map_mark(&fs->inodes, 0);
+    for (uint64_t ino = 1; ino < fs->super->inode_count; ino++) {
+        const struct tbfs_inode *inode = space_inode(fs, ino);
+        if (!inode->mode)
+            continue;
+        map_mark(&fs->inodes, ino);
+        if (!is_sound(inode) || tree_walk(fs, inode, mark_block, NULL) < 0)
+            return -EUCLEAN;
+    }
+    return 0;
+}
+
+int tbfs_mount(struct tbfs *fs, struct tbfs_space space, const struct tbfs_options *options, void *memory) {
+    const struct tbfs_inode *root;
+    memset(fs, 0, sizeof(*fs));
+    fs->space = space;
+    fs->options = *options;
+    if (!options_exist(options))
+        return -EINVAL;
+    int status = super_find(space, &fs->super);
+    if (status < 0)
+        return status;
+    map_init(&fs->blocks, memory, fs->super->bytes / TBFS_BLOCK_BYTES);
+    map_init(&fs->inodes, fs->blocks.words + map_words(fs->blocks.count), fs->super->inode_count);
+    status = journal_recover(fs);
+    if (status == 0)
+        status = mark_all(fs);
+    if (status == 0 && inode_find_directory(fs, TBFS_ROOT_INODE, &root) < 0)
+        status = -EUCLEAN;
+    return status < 0 ? status : inode_resume_truncates(fs);
+}
+
+void tbfs_statfs(const struct tbfs *fs, struct tbfs_statfs *result) {
+    *result = (struct tbfs_statfs){
+        .blocks = fs->blocks.count - fs->super->data_offset / TBFS_BLOCK_BYTES,
+        .blocks_free = fs->blocks.free,
+        .inodes = fs->inodes.count - 1,
+        .inodes_free = fs->inodes.free,
+    };
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
+/*
+ * What the core uses of its surroundings: fixed-width integers, error numbers, file modes, and memcpy() and its
+ * brothers. A kernel has all of it under other names of headers.
+ */
+#ifndef TBFS_PORT_H
+#define TBFS_PORT_H
+
+#ifdef __KERNEL__
+#include <linux/errno.h>
+#include <linux/stat.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#else
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#endif
+
+#endif

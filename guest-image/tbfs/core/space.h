@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
+/* Places in the space, and which blocks and inode numbers are in use. The maps are in DRAM: a mount makes them again.
+ */
+#ifndef TBFS_SPACE_H
+#define TBFS_SPACE_H
+
+#include "tbfs.h"
+
+static inline void *space_at(const struct tbfs *fs, uint64_t offset) { return fs->space.base + offset; }
+
+static inline uint64_t space_offset(const struct tbfs *fs, const void *place) {
+    return (uint64_t)((const uint8_t *)place - fs->space.base);
+}
+
+static inline struct tbfs_inode *space_inode(const struct tbfs *fs, uint64_t ino) {
+    return (struct tbfs_inode *)space_at(fs, fs->super->inode_offset) + ino;
+}
+
+/* Of a block that may hold data: what the medium says of one is not believed before this is. */
+static inline bool space_has_block(const struct tbfs *fs, uint64_t offset) {
+    return offset >= fs->super->data_offset && offset % TBFS_BLOCK_BYTES == 0 &&
+           offset < fs->blocks.count * TBFS_BLOCK_BYTES;
+}
+
+uint64_t map_words(uint64_t count);
+void map_init(struct tbfs_map *map, uint64_t *words, uint64_t count);
+bool map_has(const struct tbfs_map *map, uint64_t number);
+bool map_mark(struct tbfs_map *map, uint64_t number); /* false: it was in use */
+bool map_take(struct tbfs_map *map, uint64_t *number);
+void map_release(struct tbfs_map *map, uint64_t number);
+
+#endif

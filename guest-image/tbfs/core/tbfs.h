@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
+/*
+ * A file system on persistent memory, as an instrument: one format and one code, on which ways to keep metadata and
+ * data are compared. Nothing here allocates, locks, or knows the time: the caller gives memory, makes one call at a
+ * time and says what time it is. Every call is durable when it returns. It returns 0, or bytes, or -errno, and on an
+ * error has changed nothing, but for a write of which a part was done.
+ *
+ * -EUCLEAN: the medium holds what this code never writes.
+ */
+#ifndef TBFS_TBFS_H
+#define TBFS_TBFS_H
+
+#include "format.h"
+#include "port.h"
+#include "transaction.h"
+
+struct tbfs_space {
+    uint8_t *base; /* aligned to a block */
+    uint64_t bytes;
+};
+
+enum tbfs_data { TBFS_DATA_INPLACE, TBFS_DATA_COW };
+
+struct tbfs_options {
+    enum tbfs_data data;
+    unsigned atomic_bytes; /* 8, 16 or 64: changes within one such unit need no log */
+};
+
+/* One bit a block or inode, set if it is in use. */
+struct tbfs_map {
+    uint64_t *words;
+    uint64_t count, free, hint;
+};
+
+struct tbfs_counters {
+    uint64_t transactions, atomic_updates, journal_entries;
+};
+
+/* A file system that is mounted. The fields are the core's own, but for the counters. */
+struct tbfs {
+    struct tbfs_space space;
+    struct tbfs_options options;
+    struct tbfs_super *super;
+    struct tbfs_map blocks, inodes;
+    struct tbfs_journal journal;
+    struct tbfs_transaction transaction;
+    struct tbfs_counters counters;
+};
+
+struct tbfs_layout {
+    uint64_t journal_bytes; /* 0: 1/64 of the space, up to 4 MiB */
+    uint64_t inode_count;   /* 0: one for each 16 KiB */
+    const char *label;      /* up to TBFS_LABEL_BYTES, or null */
+};
+
+/* -ENOSPC: too small for its journal, inodes and one block. */
+int tbfs_make(struct tbfs_space space, const struct tbfs_layout *layout, uint32_t now);
+
+/*
+ * -EINVAL: no such file system, or options that do not exist. -EPROTONOSUPPORT: of another version. `memory` is aligned
+ * to 8 and has what tbfs_memory_bytes() says, until the file system is no longer used; there is nothing to do then.
+ */
+int64_t tbfs_memory_bytes(struct tbfs_space space);
+int tbfs_mount(struct tbfs *fs, struct tbfs_space space, const struct tbfs_options *options, void *memory);
+
+struct tbfs_name {
+    const char *text;
+    size_t bytes;
+};
+
+/* Whose new inodes are, and the time in seconds. */
+struct tbfs_caller {
+    uint32_t uid, gid, now;
+};
+
+struct tbfs_new {
+    uint16_t mode; /* with its type */
+    uint32_t rdev;
+    struct tbfs_name target; /* of a symbolic link */
+};
+
+/* Names. What has lost its last name goes to `*orphan` (else 0), stays readable, and is to be evicted at its last
+ * close. */
+int tbfs_lookup(struct tbfs *fs, uint64_t dir, struct tbfs_name name, uint64_t *ino);
+int tbfs_create(struct tbfs *fs, uint64_t dir, struct tbfs_name name, const struct tbfs_new *what,
+                const struct tbfs_caller *caller, uint64_t *ino);
+int tbfs_link(struct tbfs *fs, uint64_t ino, uint64_t dir, struct tbfs_name name, uint32_t now);
+int tbfs_unlink(struct tbfs *fs, uint64_t dir, struct tbfs_name name, uint32_t now, uint64_t *orphan);
+int tbfs_rmdir(struct tbfs *fs, uint64_t dir, struct tbfs_name name, uint32_t now, uint64_t *orphan);
+
+enum tbfs_rename_flags { TBFS_RENAME_NOREPLACE = 1, TBFS_RENAME_EXCHANGE = 2 };
+struct tbfs_place {
+    uint64_t dir;
+    struct tbfs_name name;
+};
+int tbfs_rename(struct tbfs *fs, struct tbfs_place from, struct tbfs_place to, unsigned flags, uint32_t now,
+                uint64_t *orphan);
+
+/* Its blocks and its number are free then. */
+int tbfs_evict(struct tbfs *fs, uint64_t ino, uint32_t now);
+
+/* The next entry at or after `*position`, which moves behind it. 1: there is one; 0: no more. */
+struct tbfs_listed {
+    uint64_t ino;
+    unsigned type; /* mode >> 12 */
+    struct tbfs_name name;
+};
+int tbfs_readdir(struct tbfs *fs, uint64_t dir, uint64_t *position, struct tbfs_listed *entry);
+
+/* Inodes. -ENOENT: there is none of this number. */
+int tbfs_inode_get(struct tbfs *fs, uint64_t ino, struct tbfs_inode *inode);
+
+enum tbfs_attributes { TBFS_SET_MODE = 1, TBFS_SET_OWNER = 2, TBFS_SET_MTIME = 4, TBFS_SET_ATIME = 8 };
+struct tbfs_change {
+    unsigned which;
+    uint16_t mode; /* its type is ignored */
+    uint32_t uid, gid, mtime, atime;
+};
+int tbfs_inode_set(struct tbfs *fs, uint64_t ino, const struct tbfs_change *change, uint32_t now);
+
+/* Files. */
+int64_t tbfs_read(struct tbfs *fs, uint64_t ino, uint64_t offset, void *buffer, uint64_t bytes);
+int64_t tbfs_write(struct tbfs *fs, uint64_t ino, uint64_t offset, const void *data, uint64_t bytes, uint32_t now);
+int tbfs_truncate(struct tbfs *fs, uint64_t ino, uint64_t size, uint32_t now);
+
+enum tbfs_fallocate_flags { TBFS_KEEP_SIZE = 1, TBFS_PUNCH_HOLE = 2 }; /* the second wants the first */
+int tbfs_fallocate(struct tbfs *fs, uint64_t ino, unsigned flags, uint64_t offset, uint64_t bytes, uint32_t now);
+
+struct tbfs_statfs {
+    uint64_t blocks, blocks_free, inodes, inodes_free;
+};
+void tbfs_statfs(const struct tbfs *fs, struct tbfs_statfs *result);
+
+/*
+ * What is wrong with a mounted file system; it changes nothing. `memory` as above, of tbfs_check_memory_bytes().
+ * Returns how many faults were told.
+ */
+struct tbfs_fault {
+    const char *what;
+    uint64_t ino, number;
+};
+typedef void tbfs_tell(void *context, const struct tbfs_fault *fault);
+uint64_t tbfs_check_memory_bytes(const struct tbfs *fs);
+uint64_t tbfs_check(struct tbfs *fs, void *memory, tbfs_tell *tell, void *context);
+
+#endif

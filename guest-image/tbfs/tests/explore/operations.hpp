@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What is explored: one or two of these operations on a small tree.
+#pragma once
+
+#include <vector>
+
+#include "operation.hpp"
+
+extern const std::vector<Operation> preparation, operations;

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "oracle.hpp"
+
+#include <utility>
+
+Snapshot snapshotOf(Mounted &mounted) { return {mounted.tree(), mounted.freeBlocks()}; }
+
+static bool writesInPlace(const Operation &operation, enum tbfs_data data) {
+    return (operation.kind == Operation::Write && data == TBFS_DATA_INPLACE) ||
+           (operation.kind == Operation::Fallocate && operation.flags & TBFS_PUNCH_HOLE);
+}
+
+Oracle::Oracle(Snapshot before_it, Snapshot after_it, const Operation &operation, enum tbfs_data data)
+    : before(std::move(before_it)), after(std::move(after_it)) {
+    auto file = before.tree.find(operation.path);
+    if (file != before.tree.end() && writesInPlace(operation, data))
+        mixed = file->second.ino;
+}
+
+static Node withContentOf(const Node &node, const Node &other) {
+    Node result = node;
+    result.content = other.content;
+    return result;
+}
+
+// A new size is only seen with all of the data that it makes visible.
+bool Oracle::isMixture(const Node &found, const std::string &path) const {
+    const Node &old = before.tree.at(path), &young = after.tree.at(path);
+    bool is_old = found.content.size() == old.content.size() && withContentOf(found, old) == old;
+    bool is_young = found.content.size() == young.content.size() && withContentOf(found, young) == young;
+    if (!is_old && !is_young)
+        return false;
+    if (!is_old && old.content.size() != young.content.size())
+        return found.content == young.content;
+    for (size_t i = 0; i < found.content.size(); i++)
+        if (found.content[i] != old.content[i] && found.content[i] != young.content[i])
+            return false;
+    return true;
+}
+
+std::optional<std::string> Oracle::judge(const Snapshot &found, bool has_returned) const {
+    if (found.tree == after.tree)
+        return found.free_blocks == after.free_blocks ? std::nullopt : std::optional("blocks are lost after it");
+    if (has_returned)
+        return "it has returned, and " + describe(found.tree, after.tree);
+    Tree tree = found.tree;
+    for (auto &[path, node] : tree)
+        if (mixed && node.ino == mixed && before.tree.contains(path) && isMixture(node, path))
+            node = before.tree.at(path);
+    if (!(tree == before.tree))
+        return "neither before (" + describe(tree, before.tree) + ") nor after (" + describe(tree, after.tree) + ")";
+    bool is_possible = found.free_blocks == before.free_blocks || (mixed && found.free_blocks == after.free_blocks);
+    return is_possible ? std::nullopt : std::optional("blocks are lost before it");
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// What a medium may hold after a power cut: of each line any content that it had since it was last made durable,
+// independently of all others. Stores past the caches may also arrive word by word.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "recorder.hpp"
+
+using Medium = std::vector<uint8_t>;
+
+class CrashStates {
+  public:
+    using Visit = std::function<void(Medium &)>;
+
+    CrashStates(Medium durable, uint64_t seed) : durable(std::move(durable)), random(seed) {}
+
+    void follow(const PersistEvent &event);
+
+    // All states possible now if there are at most `exhaustive`, else `samples` seeded ones, all and nothing, and each
+    // line alone there and alone missing. Visited is a copy, to be spoilt.
+    void forEach(size_t exhaustive, size_t samples, const Visit &visit);
+
+  private:
+    struct Pending {
+        std::vector<const PersistEvent *> stores;
+        size_t flushed = 0; // so many are durable after the next fence
+    };
+    using Choice = std::map<size_t, size_t>; // of a line, how many of its stores are there
+
+    void fence();
+    void visitChoice(const Choice &choice, bool torn, const Visit &visit);
+    Choice chooseAll(bool newest) const;
+
+    Medium durable;
+    std::map<size_t, Pending> pending;
+    std::mt19937_64 random;
+};
+
+// At each fence and at the end: the states of events that begin with `before`. The flag says whether it is the end.
+void exploreCrashes(const Medium &before, const std::vector<PersistEvent> &events, size_t exhaustive, size_t samples,
+                    uint64_t seed, const std::function<void(Medium &, bool is_end)> &visit);

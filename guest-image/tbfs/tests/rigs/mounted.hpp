@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A file system in memory, and what it holds as a tree that can be compared.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core.hpp"
+#include "crash_states.hpp"
+
+// All that a user can see of a file, but for the access time.
+struct Node {
+    uint64_t ino = 0;
+    uint32_t mode = 0, links = 0, uid = 0, gid = 0, rdev = 0, ctime = 0, mtime = 0;
+    std::string content; // of a file, or a symbolic link's target
+    bool operator==(const Node &) const = default;
+};
+using Tree = std::map<std::string, Node>; // by path; "/" is the root
+
+std::string describe(const Tree &tree, const Tree &other); // the first difference
+
+class Mounted {
+  public:
+    // On a medium of the caller, which has a page's alignment then.
+    Mounted(Medium &medium, const struct tbfs_options &options);
+    ~Mounted();
+    Mounted(const Mounted &) = delete;
+    Mounted &operator=(const Mounted &) = delete;
+
+    int status() const { return mount_status; } // of the mount
+    struct tbfs *fs() { return &mounted; }
+    Tree tree(); // throws std::runtime_error if something cannot be read
+    std::vector<std::string> faults();
+    uint64_t freeBlocks() const { return mounted.blocks.free; }
+    Medium medium() const; // as it is now
+
+  private:
+    void addTo(Tree &tree, const std::string &path, uint64_t ino);
+    Node read(uint64_t ino);
+
+    uint8_t *base;
+    uint64_t bytes;
+    struct tbfs mounted = {};
+    std::vector<uint64_t> memory;
+    int mount_status;
+};
+
+struct tbfs_name nameOf(const std::string &name);
+Medium makeMedium(uint64_t blocks, uint64_t inodes);

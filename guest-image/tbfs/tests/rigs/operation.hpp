@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// One call on a file system, by paths.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mounted.hpp"
+
+struct Operation {
+    enum Kind {
+        Create,
+        Mkdir,
+        Symlink, // other: the target
+        Link,    // path: the file, other: the new name
+        Unlink,
+        Rmdir,
+        Rename, // flags
+        Write,
+        Truncate, // to offset
+        Fallocate,
+        SetMode, // flags: the mode
+        Touch,   // sets mtime
+    } kind;
+    std::string path = {}, other = {};
+    unsigned flags = 0;
+    uint64_t offset = 0, bytes = 0;
+    char fill = 'x'; // of what is written
+    uint32_t now = 0;
+};
+
+std::string describe(const Operation &operation);
+
+// What is written: differs from byte to byte, and from one `fill` to another.
+std::string contentOf(const Operation &operation);
+
+// An inode number, or -errno.
+int64_t resolve(struct tbfs *fs, const std::string &path);
+
+// What the call returned. What has lost its last name is evicted, as nobody has it open.
+int64_t run(struct tbfs *fs, const Operation &operation);

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tbfs make IMAGE [INODES]    a new file system
+ * tbfs check IMAGE            what is wrong with one; exit status 1 if something is
+ * tbfs dump IMAGE             what it holds, a line for each name
+ *
+ * check and dump leave the image as it is: what a mount would recover, they recover in memory. Exit status 2: one
+ * sentence says why it cannot be done.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "crc32c.h"
+#include "image.h"
+
+static int fail(const char *path, int status) {
+    static const struct {
+        int status;
+        const char *words;
+    } known[] = {{-EINVAL, "holds no tbfs"},
+                 {-EPROTONOSUPPORT, "holds a tbfs of another version"},
+                 {-EUCLEAN, "holds a tbfs that is damaged so that it cannot be mounted"},
+                 {-ENOSPC, "has no room for a tbfs of so many inodes"}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (known[i].status == status)
+            return fprintf(stderr, "tbfs: %s %s\n", path, known[i].words), 2;
+    return fprintf(stderr, "tbfs: %s: %s\n", path, strerror(-status)), 2;
+}
+
+static int mount_image(struct tbfs *fs, struct tbfs_space space) {
+    struct tbfs_options options = {.data = TBFS_DATA_INPLACE, .atomic_bytes = 8};
+    int64_t bytes = tbfs_memory_bytes(space);
+    if (bytes < 0)
+        return (int)bytes;
+    void *memory = malloc((size_t)bytes); /* until the program ends */
+    return memory ? tbfs_mount(fs, space, &options, memory) : -ENOMEM;
+}
+
+static int make(struct tbfs_space space, const char *inodes) {
+    struct tbfs_layout layout = {.inode_count = inodes ? strtoull(inodes, NULL, 10) : 0};
+    return tbfs_make(space, &layout, (uint32_t)time(NULL));
+}
+
+static void tell(void *context, const struct tbfs_fault *fault) {
+    (void)context;
+    printf("inode %lu: %s: %lu\n", fault->ino, fault->what, fault->number);
+}
+
+static int check(struct tbfs *fs) {
+    void *memory = malloc(tbfs_check_memory_bytes(fs));
+    if (!memory)
+        return -ENOMEM;
+    uint64_t faults = tbfs_check(fs, memory, tell, NULL);
+    free(memory);
+    return faults > 0;
+}
+
+/* Of the bytes, in pieces: a sum of sums. */
+static uint32_t checksum_of(struct tbfs *fs, uint64_t ino) {
+    uint32_t sums[1 + TBFS_BLOCK_BYTES / sizeof(uint32_t)] = {0};
+    int64_t bytes;
+    for (uint64_t at = 0; (bytes = tbfs_read(fs, ino, at, sums + 1, TBFS_BLOCK_BYTES)) > 0; at += (uint64_t)bytes)
+        sums[0] = crc32c(sums, sizeof(sums[0]) + (size_t)bytes);
+    return sums[0];
+}
+
+static int dump_directory(struct tbfs *fs, uint64_t dir, const char *path, unsigned depth) {
+    struct tbfs_listed entry;
+    int status = depth > 1000 ? -EUCLEAN : 0;
+    uint64_t position = 0;
+    while (status == 0 && (status = tbfs_readdir(fs, dir, &position, &entry)) > 0) {
+        struct tbfs_inode inode;
+        char below[4096];
+        snprintf(below, sizeof(below), "%s/%.*s", path, (int)entry.name.bytes, entry.name.text);
+        status = tbfs_inode_get(fs, entry.ino, &inode);
+        if (status < 0)
+            return status;
+        printf("%06o links %u owner %u:%u size %lu blocks %lu sum %08x inode %lu %s\n", inode.mode, inode.links,
+               inode.uid, inode.gid, inode.size, inode.blocks, checksum_of(fs, entry.ino), entry.ino, below);
+        if (S_ISDIR(inode.mode))
+            status = dump_directory(fs, entry.ino, below, depth + 1);
+    }
+    return status;
+}
+
+static int dump(struct tbfs *fs) {
+    struct tbfs_statfs room;
+    tbfs_statfs(fs, &room);
+    printf("blocks %lu free %lu inodes %lu free %lu\n", room.blocks, room.blocks_free, room.inodes, room.inodes_free);
+    return dump_directory(fs, TBFS_ROOT_INODE, "", 0);
+}
+
+int main(int argc, char **argv) {
+    const char *verb = argc > 2 ? argv[1] : "";
+    bool makes = strcmp(verb, "make") == 0, checks = strcmp(verb, "check") == 0;
+    if (!(makes && argc <= 4) && !((checks || strcmp(verb, "dump") == 0) && argc == 3))
+        return fputs("usage: tbfs make IMAGE [INODES] | check IMAGE | dump IMAGE\n", stderr), 2;
+    struct tbfs_space space;
+    static struct tbfs fs;
+    int status = image_open(argv[2], makes ? IMAGE_CHANGE : IMAGE_LOOK, &space);
+    if (status < 0)
+        return fail(argv[2], status);
+    status = makes ? make(space, argc > 3 ? argv[3] : NULL) : mount_image(&fs, space);
+    if (status == 0 && !makes)
+        status = checks ? check(&fs) : dump(&fs);
+    if (status == 0 && makes)
+        status = image_close(&space);
+    return status < 0 ? fail(argv[2], status) : status;
+}
