@@ -50,6 +50,8 @@ static void scan_directory(struct check *check, uint64_t ino, const struct tbfs_
             continue;
         count_entry(check, ino, entry);
         struct tbfs_name name = {entry->name, entry->name_bytes};
+        if (directory_check_name(name) < 0)
+            fault(check, "an entry has a name that cannot be", ino, entry->inode);
         if (directory_find(check->fs, dir, name, &first) == 0 && first != entry)
             fault(check, "a name stands twice in a directory", ino, entry->inode);
     }

@@ -30,6 +30,13 @@ static bool is_sound(const struct tbfs *fs, const struct tbfs_dirent *entry, uns
            entry->inode < fs->super->inode_count && (!entry->inode || entry->name_bytes);
 }
 
+int directory_check_name(struct tbfs_name name) {
+    if (name.bytes > TBFS_NAME_BYTES_MAX)
+        return -ENAMETOOLONG;
+    bool is_dots = name.bytes <= 2 && memcmp(name.text, "..", name.bytes) == 0;
+    return is_dots || memchr(name.text, '/', name.bytes) || memchr(name.text, 0, name.bytes) ? -EINVAL : 0;
+}
+
 int directory_next(const struct tbfs *fs, const struct tbfs_inode *dir, uint64_t *position,
                    struct tbfs_dirent **entry) {
     unsigned at = *position % TBFS_BLOCK_BYTES;

@@ -5,6 +5,9 @@
 
 #include "tbfs.h"
 
+/* -EINVAL, -ENAMETOOLONG: no entry can have this name. */
+int directory_check_name(struct tbfs_name name);
+
 /* The entry at a position, free ones too; the position moves behind it. 1: there is one; 0: no more; -EUCLEAN. */
 int directory_next(const struct tbfs *fs, const struct tbfs_inode *dir, uint64_t *position, struct tbfs_dirent **entry);
 

@@ -20,13 +20,6 @@ static int end(struct tbfs *fs, int status) {
     return status;
 }
 
-static int check_name(struct tbfs_name name) {
-    if (name.bytes > TBFS_NAME_BYTES_MAX)
-        return -ENAMETOOLONG;
-    bool is_dots = name.bytes <= 2 && memcmp(name.text, "..", name.bytes) == 0;
-    return is_dots || memchr(name.text, '/', name.bytes) || memchr(name.text, 0, name.bytes) ? -EINVAL : 0;
-}
-
 /* A name in a directory, and what has it: null, if nothing has. */
 struct found {
     const struct tbfs_inode *dir, *inode;
@@ -36,7 +29,7 @@ struct found {
 
 static int find(const struct tbfs *fs, uint64_t dir, struct tbfs_name name, struct found *found) {
     *found = (struct found){0};
-    int status = check_name(name);
+    int status = directory_check_name(name);
     if (status == 0)
         status = inode_find_directory(fs, dir, &found->dir);
     if (status == 0)
