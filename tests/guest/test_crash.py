@@ -83,7 +83,7 @@ async def crash_all(session: Session, guest: GuestConfig, program: str, times: l
             return await cut_off(session, guest, program, at_ps, folder)
 
     async def recover(guests: Guests, at_ps: int, folder: Path, last_mark: int) -> Crash:
-        lines = changed_lines(folders[0] / "media.raw", folder / "media.raw", guest.device.capacity)
+        lines = await asyncio.to_thread(changed_lines, *(home / "media.raw" for home in (folders[0], folder)))
         async with slots:
             after = await guests.judge(folders[0], lines, last_mark)
         assert after.rows, f"{after.outcome}: {after.stderr.decode()} {after.error} {after.console[-500:]}"

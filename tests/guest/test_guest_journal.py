@@ -118,7 +118,7 @@ def test_the_stores_of_a_journal_are_all_that_changed_the_media(runs: Runs, prog
             line[at : at + len(record.data)] = record.data
     assert len(lines) > 1000
     assert [place for place, line in lines.items() if after(place) != line] == []
-    changed = changed_lines(runs.prepared / "media.raw", runs.media, runs.guest.device.capacity)
+    changed = changed_lines(runs.prepared / "media.raw", runs.media)
     assert changed.keys() - lines.keys() == set()
     of_user = [r for r in found.records if r.kind == Kind.STORE and 0 < r.pc < 2**47]
     assert len({r.pc for r in of_user}) > 20 and len({r.process for r in of_user}) < len({r.pc for r in of_user})

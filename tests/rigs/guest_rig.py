@@ -3,7 +3,6 @@
 
 import asyncio
 import json
-import mmap
 import os
 import socket
 import subprocess
@@ -67,18 +66,33 @@ def crash(manifest: Path, folder: Path, *more: str) -> tuple[int, str, dict[str,
     return done.returncode, done.stdout, json.loads(report.read_text())
 
 
-def changed_lines(before: Path, after: Path, capacity: int) -> dict[Place, bytes]:
+PIECE_BYTES = 2**20
+
+
+def changed_lines(before: Path, after: Path) -> dict[Place, bytes]:
     """What the medium of one device has in other lines than before."""
+    changed: dict[Place, bytes] = {}
     with before.open("rb") as one, after.open("rb") as other:
-        old = mmap.mmap(one.fileno(), capacity, access=mmap.ACCESS_READ)
-        new = mmap.mmap(other.fileno(), capacity, access=mmap.ACCESS_READ)
-        pieces = [at for at in range(0, capacity, 2**20) if old[at : at + 2**20] != new[at : at + 2**20]]
-        lines = (dpa for at in pieces for dpa in range(at, at + 2**20, LINE_BYTES))
-        return {
-            Place(0, dpa): new[dpa : dpa + LINE_BYTES]
-            for dpa in lines
-            if old[dpa : dpa + LINE_BYTES] != new[dpa : dpa + LINE_BYTES]
-        }
+        for piece in sorted(pieces_with_data(one.fileno()) | pieces_with_data(other.fileno())):
+            at = piece * PIECE_BYTES
+            old, new = (os.pread(file.fileno(), PIECE_BYTES, at) for file in (one, other))
+            if old != new:
+                lines = range(0, len(new), LINE_BYTES)
+                differ = (n for n in lines if old[n : n + LINE_BYTES] != new[n : n + LINE_BYTES])
+                changed |= {Place(0, at + n): new[n : n + LINE_BYTES] for n in differ}
+    return changed
+
+
+def pieces_with_data(fd: int) -> set[int]:
+    """Media are sparse: which pieces of one are no hole."""
+    found: set[int] = set()
+    end = 0
+    with suppress(OSError):  # there is none behind
+        while True:
+            begin = os.lseek(fd, end, os.SEEK_DATA)
+            end = os.lseek(fd, begin, os.SEEK_HOLE)
+            found.update(range(begin // PIECE_BYTES, -(-end // PIECE_BYTES)))
+    return found
 
 
 def qemu_processes(parent: int) -> list[int]:
