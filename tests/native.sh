@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Build and run the native C and C++ tests: the timing model, the file system, and snapshot-lib with its pass. Sanitizers are
-# on.
+# Build and run the native C and C++ tests: the timing model, the file system, and snapshot-lib with its pass. Sanitizers
+# are on, but for the file system's explorer of crash states.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -5,8 +5,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Of a file or of a block device. */
+/* Of a file or of a block device. A folder has an end, too, which is no size. */
 static int64_t bytes_of(int fd) {
+    struct stat status;
+    if (fstat(fd, &status) < 0)
+        return -errno;
+    if (S_ISDIR(status.st_mode))
+        return -EISDIR;
     off_t end = lseek(fd, 0, SEEK_END);
     return end < 0 ? -errno : end;
 }

@@ -37,8 +37,16 @@ static int mount_image(struct tbfs *fs, struct tbfs_space space) {
     return memory ? tbfs_mount(fs, space, &options, memory) : -ENOMEM;
 }
 
-static int make(struct tbfs_space space, const char *inodes) {
-    struct tbfs_layout layout = {.inode_count = inodes ? strtoull(inodes, NULL, 10) : 0};
+/* 0: this is no number of inodes. */
+static uint64_t count_of(const char *text) {
+    bool is_number = *text && strspn(text, "0123456789") == strlen(text);
+    errno = 0;
+    uint64_t count = is_number ? strtoull(text, NULL, 10) : 0;
+    return errno ? 0 : count;
+}
+
+static int make(struct tbfs_space space, uint64_t inodes) {
+    struct tbfs_layout layout = {.inode_count = inodes};
     return tbfs_make(space, &layout, (uint32_t)time(NULL));
 }
 
@@ -96,12 +104,15 @@ int main(int argc, char **argv) {
     bool makes = strcmp(verb, "make") == 0, checks = strcmp(verb, "check") == 0;
     if (!(makes && argc <= 4) && !((checks || strcmp(verb, "dump") == 0) && argc == 3))
         return fputs("usage: tbfs make IMAGE [INODES] | check IMAGE | dump IMAGE\n", stderr), 2;
+    uint64_t inodes = argc > 3 ? count_of(argv[3]) : 0;
+    if (argc > 3 && !inodes)
+        return fprintf(stderr, "tbfs: '%s' is no number of inodes; give one such as 4096\n", argv[3]), 2;
     struct tbfs_space space;
     static struct tbfs fs;
     int status = image_open(argv[2], makes ? IMAGE_CHANGE : IMAGE_LOOK, &space);
     if (status < 0)
         return fail(argv[2], status);
-    status = makes ? make(space, argc > 3 ? argv[3] : NULL) : mount_image(&fs, space);
+    status = makes ? make(space, inodes) : mount_image(&fs, space);
     if (status == 0 && !makes)
         status = checks ? check(&fs) : dump(&fs);
     if (status == 0 && makes)
