@@ -31,6 +31,7 @@ BUGS = [
 ]  # fmt: skip
 OPTIONS = [("-flto=full", "-fuse-ld=lld"), ("-flto=thin", "-fuse-ld=lld"), ("-fPIC",), ("-march=x86-64-v4",)]
 HAS_AVX512 = "avx512vl" in Path("/proc/cpuinfo").read_text()
+WRAPPERS = {"SNAPCC": "clang-19", "SNAPCXX": "clang++-19"}
 HARNESS = Path(__file__).with_name("completeness_harness.h")
 
 
@@ -51,7 +52,7 @@ def body(rng: random.Random, is_cpp: bool) -> str:
 
 def source(seed: int, is_cpp: bool) -> str:
     rng = random.Random(seed)
-    text = [completeness_c.PRELUDE.split("#include <arpa")[0], f'#include "{HARNESS}"']
+    text = [completeness_c.PRELUDE.split("#include <arpa")[0], f'#include "{HARNESS.name}"']
     text.append(completeness_cpp.PRELUDE if is_cpp else completeness_c.PRELUDE.replace("#define _GNU_SOURCE 1", ""))
     for number in range(PROGRAMS_PER_FILE):
         start = "arena_next = memory + BYTES / 2;" if is_cpp else ""
@@ -73,17 +74,40 @@ def run(command: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def build_and_run(job: Job, compiler: list[str] | None = None) -> str:
-    """The empty string, or what went wrong."""
+def launched(scratch: Path) -> None:
+    """The wrappers' compilers, run as the build runs its own: what was compiled before comes from ccache.
+
+    Of the pass it looks at the content, for each clone has a file of its own.
+    """
+    launcher = os.environ["COMPILER_LAUNCHER"]
+    for wrapper, compiler in WRAPPERS.items():
+        script = scratch / compiler
+        script.write_text(f'#!/bin/sh\nCCACHE_COMPILERCHECK=content exec {launcher} {compiler} "$@"\n')
+        script.chmod(0o755)
+        os.environ[f"{wrapper}_COMPILER"] = str(script)
+
+
+def build(job: Job, program: Path, plain: bool) -> subprocess.CompletedProcess[str]:
     is_cpp = job.source.suffix == ".cpp"
+    wrapper = "SNAPCXX" if is_cpp else "SNAPCC"
+    compiler = os.environ[f"{wrapper}_COMPILER"]
+    driver = [compiler] if plain else ["env", f"SNAPSHOT_COMPILER={compiler}", os.environ[wrapper]]
     # Strings are extern templates up to C++17 and implicit ones after it: half of the files each.
     standard = ["-std=gnu++17" if int(job.source.stem) % 2 else "-std=gnu++20"]
-    driver = compiler or [os.environ["SNAPCXX" if is_cpp else "SNAPCC"]]
-    program = job.source.with_name(job.source.stem + job.level + "".join(job.flags + job.options).replace("=", "-"))
+    flags = ["-w", job.level, "-march=x86-64-v3", *job.options]
     switches = [word for flag in job.flags for word in ("-mllvm", flag)]
-    command = [*driver, "-w", job.level, *(standard if is_cpp else []), "-march=x86-64-v3", *switches]
-    command += [*job.options, str(job.source)]
-    built = run([*command, "-o", str(program), "-latomic", "-lm"])
+    source = [*(standard if is_cpp else []), *switches, "-I", str(HARNESS.parent), "-c", str(job.source)]
+    built = run([*driver, *flags, *source, "-o", f"{program}.o"])
+    if built.returncode != 0:
+        return built
+    library = [os.environ["SNAPSHOT_LIBRARY"], "-pthread"] if plain else []
+    return run([*driver, *flags, f"{program}.o", "-o", str(program), *library, "-latomic", "-lm"])
+
+
+def build_and_run(job: Job, plain: bool = False) -> str:
+    """The empty string, or what went wrong. `plain`: without the pass, but with the library."""
+    program = job.source.with_name(job.source.stem + job.level + "".join(job.flags + job.options).replace("=", "-"))
+    built = build(job, program, plain)
     if built.returncode != 0:
         return f"{program}: {built.stderr}"
     if "-march=x86-64-v4" in job.options and not HAS_AVX512:
@@ -104,6 +128,7 @@ def main() -> None:
     factor = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
+    launched(scratch)
     sources = []
     for seed in range(factor * (C_FILES + CPP_FILES)):
         is_cpp = seed % (C_FILES + CPP_FILES) >= C_FILES
@@ -119,9 +144,7 @@ def main() -> None:
             raise SystemExit("\n".join(problems))
         caught = list(pool.map(lambda bug: is_caught(bug, sources[:4]), BUGS))
         missed = [bug for bug, was_caught in zip(BUGS, caught, strict=True) if not was_caught]
-    # Without the pass, but with the library.
-    plain = ["clang-19", "-x", "none", os.environ["SNAPSHOT_LIBRARY"], "-pthread"]
-    if not build_and_run(Job(sources[0], "-O1"), plain):
+    if "differs after" not in build_and_run(Job(sources[0], "-O1"), plain=True):
         missed.append("no pass at all")
     if missed:
         raise SystemExit(f"the oracle does not notice: {', '.join(missed)}")

@@ -332,14 +332,16 @@ class Explorer {
     uint64_t skipped_ = 0;
 };
 
-// Every program of `length` from these instructions that starts with a store to line 0.
+// Every program of `length` from these instructions that starts with a store of core 0 to line 0; those that start with
+// another line or core are the same by other names.
 void for_each_program(const std::vector<Op> &letters, size_t length, const std::function<void(const Program &)> &act) {
     std::function<void(Program &)> extend = [&](Program &program) {
         if (program.size() == length) {
             return act(program);
         }
         for (const Op &op : letters) {
-            if (program.empty() && (op.line != 0 || (op.kind != Kind::Store && op.kind != Kind::HalfNt))) {
+            bool starts = op.line == 0 && op.core == 0 && (op.kind == Kind::Store || op.kind == Kind::HalfNt);
+            if (program.empty() && !starts) {
                 continue;
             }
             program.push_back(op);
