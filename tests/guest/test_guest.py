@@ -277,9 +277,9 @@ ENGINES: dict[FileSystem, list[str]] = {
     "xfs-dax": ["famus-snap"],
 }
 SMALL = {
-    "kv": "--records 4000 --operations 200 --buckets 4 --workload A",
-    "list": "--nodes 20 --passes 2",
-    "btree": "--keys 40",
+    "kv": "--records 4000 --operations 100 --buckets 4 --workload A",
+    "list": "--nodes 10 --passes 2",
+    "btree": "--keys 20",
 }
 OWN = {"engine", "roi_ns", "load_ns", "log_bytes", "data_bytes", "fences"}  # what an engine may have of its own
 

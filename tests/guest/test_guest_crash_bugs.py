@@ -29,6 +29,7 @@ def test_each_mistake_is_found_with_its_store(tmp_path: Path) -> None:
         assert least["stores"] or f" in {function} (bugs.c:" in least["cut"], least
 
 
+@pytest.mark.by_hand
 def test_done_right_none_has_a_violation(tmp_path: Path) -> None:
     status, _, report = crash(FOLDER / "bugs-sound.toml", tmp_path)
     assert (status, report["violations"], report["counts"]["points_in_part"]) == (0, [], 0)

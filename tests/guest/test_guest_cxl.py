@@ -68,7 +68,7 @@ def test_xfs_and_devdax(session: Session, quick_guest: GuestConfig) -> None:
 
 @pytest.mark.parametrize(
     ("ways", "granularity", "part"),
-    [(2, 256, ""), (2, 16384, "-s 512M"), (3, 256, "")],
+    [pytest.param(2, 256, "", marks=pytest.mark.by_hand), (2, 16384, "-s 512M"), (3, 256, "")],
     ids=["2 ways", "half of 2 devices", "3 ways"],
 )
 def test_an_interleaved_region_keeps_its_content(

@@ -49,7 +49,7 @@ dmesg | grep -E '{COMPLAINTS}' | grep -v 'ommand line:' | sed 's/^/complaint /' 
 """
 
 
-@pytest.mark.parametrize("cpus", [8, 16, 32])
+@pytest.mark.parametrize("cpus", [2, 4, 8, 16, 32])
 def test_linux_under_load_and_hotplug_complains_of_nothing(
     session: Session, quick_guest: GuestConfig, monkeypatch: pytest.MonkeyPatch, cpus: int
 ) -> None:
