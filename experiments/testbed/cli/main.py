@@ -35,6 +35,7 @@ from ..results import results as results_module
 from ..run.runner import drive, keep_failure, run_with_bar
 from ..studies import sweep as sweep_module
 from ..studies.bench import run_bench
+from ..studies.crash_cost import run_crash_cost
 from ..studies.host_cost import run_host_cost
 from . import module_commands, presentation, result_commands, tables
 from .module_commands import Modules, with_modules
@@ -517,19 +518,28 @@ def bench(
         str | None,
         typer.Option("--cpus", metavar="N,N,...", help="instead: host time of an instruction by number of CPUs"),
     ] = None,
+    crash: Annotated[
+        Path | None, typer.Option("--crash", metavar="FILE", help="instead: host time of a state of this crash test")
+    ] = None,
     json: Json = None,
 ) -> None:
     """Guest speed and CXL access rate of this QEMU against stock, in one interleaved run.
 
-    Without --json it is build/bench.json, or build/bench-cpus.json, that has the table.
+    Without --json it is build/bench.json, build/bench-cpus.json or build/bench-crash.json that has the table.
 
     Examples:
 
       testbed bench
 
       testbed bench --cpus 1,2,4,8,16
+
+      testbed bench --crash experiments/crash/records.toml
     """
-    if cpus is None:
+    if cpus is not None and crash is not None:
+        raise TestbedError("bench measures one thing at a time: --cpus or --crash")
+    if crash is not None:
+        tables.save_json(json or Path("build/bench-crash.json"), run_crash_cost(crash))
+    elif cpus is None:
         tables.save_json(json or Path("build/bench.json"), run_bench())
     else:
         tables.save_json(json or Path("build/bench-cpus.json"), run_host_cost(cpus))

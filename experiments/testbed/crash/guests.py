@@ -140,9 +140,10 @@ class Guests:
 
     async def judge(self, begin: Path, lines: Mapping[Place, bytes], mark: int | None) -> GuestOutcome:
         """Recovery, check and dump in a copy, on the media in the folder but for these lines."""
-        outcome = await self._judge(begin, lines, mark)
+        does = f"judge {mark or 0}"
+        outcome = await self.copy(begin, lines, does)
         if not self.suits(outcome, lines):
-            outcome = await self._judge(begin, lines, mark)
+            outcome = await self.copy(begin, lines, does)
         return outcome
 
     def suits(self, copy: GuestOutcome, lines: Collection[Place]) -> bool:
@@ -151,11 +152,12 @@ class Guests:
         self.region.is_there = self.region.is_there and suits
         return suits
 
-    async def _judge(self, begin: Path, lines: Mapping[Place, bytes], mark: int | None) -> GuestOutcome:
+    async def copy(self, begin: Path, lines: Mapping[Place, bytes], does: str) -> GuestOutcome:
+        """One copy on such media, which does this with the functions of its rehearsal."""
         job = self.programs.job(self.plan.judging())
         script = f"#!/bin/bash\nregion_is={'there' if self.region.is_there else 'made'}\n{REHEARSAL}"
         rehearsal = replace(job, script=script, executables={**job.executables, "judge": job.script.encode()})
-        copied = Job(f"judge {mark or 0}", packages=job.packages)
+        copied = Job(does, packages=job.packages)
         copy = Rehearsed(rehearsal, media_lines(lines), STAGES)
         outcome = await self.executor.run(
             GuestSpec(self.guest, copied, media_folder=begin, layout=WITHOUT_REGION, copy_of=copy)
