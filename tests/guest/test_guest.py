@@ -160,7 +160,10 @@ def test_what_a_program_wrote_is_there_for_the_next(tmp_path: Path) -> None:
     assert read.stdout.startswith("Linux version 6."), read.stderr
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name)
+BY_HAND = pytest.param(signal.SIGTERM, marks=pytest.mark.by_hand)
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, BY_HAND, signal.SIGKILL], ids=lambda s: s.name)
 def test_an_interrupted_run_leaves_no_qemu(tmp_path: Path, session: Session, end: signal.Signals) -> None:
     assert session
     environment = os.environ | {"TESTBED_RESULTS": str(tmp_path)}

@@ -181,7 +181,7 @@ def test_what_needs_a_machine_of_its_own_is_not_copied(quick_guest: GuestConfig,
 @pytest.mark.parametrize(
     ("copied", "more", "said"),
     [
-        (True, {"helper_thread": True}, "helper-thread=on cannot be copied"),
+        pytest.param(True, {"helper_thread": True}, "helper-thread=on cannot be copied", marks=pytest.mark.by_hand),
         (True, {"trace": Path("/dev/null")}, "mem-trace cannot be copied"),
         (False, {}, r"shared memory \(.*\) cannot be copied"),
     ],

@@ -25,12 +25,9 @@ HERE = Capacity(guests=len(HOSTS), memory_mib=8192)
 BOOT_S = 2  # a guest that is killed after so long has booted and is at work, or still boots on a loaded host
 
 
-def four_runs(folder: Path) -> list[Run]:
-    path = folder / "kv-four.toml"
-    quick = bases.find("kv-ycsb-quick").read_text()
-    path.write_text(quick.replace('"kv-ycsb-quick"', '"kv-four"') + "matrix.seed = [1, 2]\n")
-    runs = manifest.runs(path)
-    assert len(runs) == 4
+def two_runs() -> list[Run]:
+    runs = manifest.runs(bases.find("kv-ycsb-quick"))
+    assert len(runs) == len(HOSTS)
     return runs
 
 
@@ -47,7 +44,7 @@ def test_a_worker_that_is_killed_with_its_guest_costs_no_run_and_no_byte(
     session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The guest ends with its worker, its folder with the next guest; the results are those of this process."""
-    runs, reporter, guests, folders = four_runs(tmp_path), QuietReporter(), list[int](), tmp_path / "tmp"
+    runs, reporter, guests, folders = two_runs(), QuietReporter(), list[int](), tmp_path / "tmp"
     folders.mkdir()
     begun = time.monotonic()
     here = drive(run_all(runs, replace(session, here=HERE), tmp_path / "here", QuietReporter()))
@@ -66,7 +63,7 @@ def test_a_worker_that_is_killed_with_its_guest_costs_no_run_and_no_byte(
         there = drive(watched(work, look))
         there_s = time.monotonic() - begun
         wait_until(lambda: not any(map(is_alive, guests)))
-    print(f"4 guests: {here_s:.1f} s in this process, {there_s:.1f} s on two workers of which one is killed")
+    print(f"2 guests: {here_s:.1f} s in this process, {there_s:.1f} s on two workers of which one is killed")
     assert len(guests) == 1
     assert any(f"lost on {HOSTS[0]}; running it once more, on {HOSTS[1]}" in text for text in reporter.said)
     assert [r.path.name for r in there] == [r.path.name for r in here]

@@ -109,6 +109,7 @@ def test_a_guest_that_panics_in_recovery_is_a_violation_with_its_console(tmp_pat
     assert all("sysrq_handle_crash" in violation["text"] for violation in report["violations"])
 
 
+@pytest.mark.by_hand
 def test_lazy_choice_finds_what_judging_every_state_finds(
     session: Session, quick_guest: GuestConfig, tmp_path: Path
 ) -> None:
