@@ -228,13 +228,29 @@ def test_bounds_are_those_of_the_manifest(origin: Path) -> None:
     assert plans.load(origin).bounds() == Bounds(2, 3, 4, 5)
 
 
+def test_a_program_is_the_same_from_every_folder(tmp_path: Path) -> None:
+    """With its symbols, which name its files as the manifest does."""
+    compiled = []
+    for folder in (tmp_path / "here", tmp_path / "some" / "where"):
+        folder.mkdir(parents=True)
+        origin = folder / "ring.toml"
+        origin.write_text(TEXT + 'sources = ["ring.c"]\n')
+        (folder / "ring.c").write_text('#include "testbed_roi.h"\nint main(void) { testbed_mark(1); return 0; }\n')
+        compiled.append(plans.programs(plans.load(origin), origin, folder).executables["ring"])
+        assert str(tmp_path).encode() not in compiled[-1] and str(REPO).encode() not in compiled[-1]
+    assert compiled[0] == compiled[1]
+
+
 def test_a_test_that_has_a_base_says_what_differs(origin: Path, tmp_path: Path) -> None:
     """From another folder too: what goes into the guests stays where it is."""
-    takes = 'files = ["data"]\nsources = ["ring.c"]\nflags = ["-DSTATUS=7"]\nlibraries = ["m"]\n'
+    takes = 'files = ["data"]\nsources = ["ring.c"]\nflags = ["-Iinc", "more.c"]\nlibraries = ["m"]\n'
     takes += 'environment = { A = "a", B = "b" }\n'
     origin.write_text(TEXT + takes)
     origin.with_name("data").write_text("of the base")
-    origin.with_name("ring.c").write_text("int main(void) { return STATUS; }\n")
+    origin.with_name("ring.c").write_text('#include "status.h"\nint main(void) { return status(); }\n')
+    origin.with_name("more.c").write_text('#include "status.h"\nint status(void) { return 7; }\n')
+    origin.with_name("inc").mkdir()
+    (origin.with_name("inc") / "status.h").write_text("int status(void);\n")
     other = tmp_path / "elsewhere" / "other.toml"
     other.parent.mkdir()
     other.write_text('name = "other"\nsummary = "b"\nbase = "../ring.toml"\ncrash.environment.B = "it\'s b"\n')

@@ -135,15 +135,16 @@ def programs(plan: Plan, origin: Path, folder: Path) -> Programs:
 
 
 def _compile(origin: Path, name: str, folder: Path, flags: Sequence[str] = (), libraries: Sequence[str] = ()) -> Path:
-    """Its code is at the same addresses in every process, so that these have names."""
+    """Its code is at the same addresses in every process, so that these have names; no folder of the host is in it."""
     source = Path(os.path.normpath(origin.parent / name))
     if not source.is_file():
         raise TestbedError(f"{origin}: key 'crash.sources': {name} does not exist; paths are relative to the manifest")
     program = folder / source.stem
-    include = [f"-I{STOPPING}", f"-I{DOORBELL}"]
+    home = source.parent
+    include = [f"-I{STOPPING}", f"-I{DOORBELL}", f"-ffile-prefix-map={REPO}=testbed", f"-ffile-prefix-map={home}=."]
     command = ["cc", "-Og", "-g", "-march=x86-64-v2", "-mclwb", "-mclflushopt", *include, "-o", str(program)]
     linked = ["-no-pie", *(f"-l{library}" for library in libraries)] if libraries else ["-static"]
-    done = subprocess.run([*command, str(source), *flags, *linked], capture_output=True, text=True)
+    done = subprocess.run([*command, str(source), *flags, *linked], cwd=origin.parent, capture_output=True, text=True)
     if done.returncode:
         raise TestbedError(f"{origin}: key 'crash.sources': {name} cannot be compiled: {done.stderr.strip()}")
     return program

@@ -13,7 +13,7 @@ Data = dict[str, Any]
 Judge = Callable[[Data, Path], object]  # takes what a whole manifest says, or raises
 _OWN = ("name", "summary")  # which a manifest has from no other
 # Tables and keys of what goes into the guest.
-_TAKING, _TAKEN = ("guest", "program", "crash"), ("files", "host", "modules", "sources")
+_TAKING, _TAKEN = ("guest", "program", "crash"), ("files", "flags", "host", "modules", "sources")
 
 
 def shipped() -> list[Path]:
@@ -74,6 +74,8 @@ def _inherited(base: Data, folder: Path) -> Data:
 
 def _in_place(table: Data, folder: Path) -> Data:
     def place(key: str, name: str) -> str:
+        if key == "flags" and name.startswith("-"):
+            return f"-I{folder / name[2:]}" if name.startswith("-I") else name
         return name if key == "host" and "/" not in name else str(folder / name)  # that one is on the PATH
 
     return table | {key: [place(key, name) for name in table[key]] for key in _TAKEN if key in table}
