@@ -4,15 +4,17 @@
 import errno
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from testbed.build import sums
 from testbed.build.cache import Cache, DiskFull
 from testbed.errors import TestbedError
 
@@ -71,7 +73,7 @@ def test_a_killed_build_is_cleaned_up_by_the_next(tmp_path: Path) -> None:
     assert Cache(tmp_path).get("thing", KEY) is None
     assert len(leftovers(tmp_path)) == 1
     path = Cache(tmp_path).get_or_build("thing", KEY, write_product)
-    assert sorted(child.name for child in path.iterdir()) == ["file"]
+    assert sorted(child.name for child in path.iterdir()) == [".sums.json", "file"]
     assert leftovers(tmp_path) == []
 
 
@@ -118,6 +120,62 @@ def test_a_full_disk_is_one_sentence_and_publishes_nothing(tiny_disk: Path) -> N
     assert caught.value.exit_status == 2
     assert cache.entries() == []
     assert leftovers(tiny_disk) == []
+
+
+# ---- Damage ----
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda file: os.truncate(file, 3), r"is damaged: it has 3 bytes instead of 5"),
+        (lambda file: file.write_text("wrong"), r"is damaged: its content is not what was built"),
+        (lambda file: file.unlink(), r"cannot be used: No such file or directory"),
+        (lambda file: file.with_name(".sums.json").write_text("{"), r"\.sums\.json is damaged"),
+    ],
+)
+def test_a_damaged_entry_is_named_with_the_way_to_build_it_again(
+    tmp_path: Path, damage: Callable[[Path], object], said: str
+) -> None:
+    cache = Cache(tmp_path)
+    path = cache.get_or_build("thing", KEY, write_product)
+    assert cache.get_or_build("thing", KEY, forbidden) == path
+    damage(path / "file")
+    remedy = re.escape(f"; to build it again: rm -r {path} && testbed build")
+    with pytest.raises(TestbedError, match=said + remedy) as caught:
+        cache.get_or_build("thing", KEY, forbidden)
+    assert caught.value.exit_status == 2
+
+
+def test_contents_are_hashed_once_and_again_in_a_copy_of_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed: list[Path] = []
+    of_file = sums.of_file
+    monkeypatch.setattr(sums, "of_file", lambda path: (hashed.append(path), of_file(path))[1])
+    Cache(tmp_path / "a").get_or_build("thing", KEY, write_product)
+    hashed.clear()
+    for root, times in (("a", 1), ("a", 0), ("b", 1), ("b", 0)):
+        if root == "b" and times:
+            shutil.copytree(tmp_path / "a", tmp_path / "b")
+        Cache(tmp_path / root).get_or_build("thing", KEY, forbidden)
+        assert len(hashed) == times, root
+        hashed.clear()
+
+
+def test_an_entry_of_before_there_were_sums_is_taken(tmp_path: Path) -> None:
+    path = Cache(tmp_path).get_or_build("thing", KEY, write_product)
+    (path / sums.SUMS).unlink()
+    assert Cache(tmp_path).get_or_build("thing", KEY, forbidden) == path
+
+
+def test_a_cache_of_another_user_is_said_to_be_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is made unusable by a file where a folder must be, since root may write everywhere."""
+    (tmp_path / "locks").touch()
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    whose = re.escape(f"cannot use the cache {tmp_path}, which belongs to the user {tmp_path.owner()}: ")
+    with pytest.raises(TestbedError, match=rf"{whose}.*set TESTBED_CACHE"):
+        Cache(tmp_path).get_or_build("thing", KEY, write_product)
 
 
 def test_prune_keeps_what_is_needed(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import TestbedError
+from . import sums
 
 Builder = Callable[[Path, Path], None]  # (product folder, scratch folder)
 DISK_FULL_BYTES = 32 * 2**20  # a build that fails with less than this free has most likely failed for lack of it
@@ -44,17 +45,36 @@ class Cache:
         path = self.path(name, key)
         return path if path.is_dir() else None
 
-    def get_or_build(self, name: str, key: str, builder: Builder) -> Path:
-        """The entry; built now if it is not there. Safe to call from many processes at once."""
-        if found := self.get(name, key):
-            return found
+    def get_or_build(self, name: str, key: str, builder: Builder, summed: bool = True) -> Path:
+        """The entry; built now if it is not there. Safe to call from many processes at once.
+
+        One that is `summed` is refused if it is not what was built.
+        """
         try:
+            if found := self.get(name, key):
+                self.check(found)
+                return found
             with self._locked(name, key):
-                return self.get(name, key) or self._build(name, key, builder)
+                return self.get(name, key) or self._build(name, key, builder, summed)
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise self._disk_full(name) from error
-            raise TestbedError(f"cannot use the cache {self.root}: {error.strerror} (set TESTBED_CACHE)") from error
+            why = f"{error.strerror} (set TESTBED_CACHE)"
+            raise TestbedError(f"cannot use the cache {self.root}{self._of_another()}: {why}") from error
+
+    def check(self, path: Path) -> None:
+        """Refuse an entry that is not what was built."""
+        try:
+            sums.check(path, self.root / "seen" / path.name)
+        except TestbedError as error:
+            raise TestbedError(f"{error}; to build it again: rm -r {path} && testbed build") from error
+
+    def _of_another(self) -> str:
+        """Whose it is, if it is another user's."""
+        with suppress(OSError, KeyError):
+            if self.root.stat().st_uid != os.geteuid():
+                return f", which belongs to the user {self.root.owner()}"
+        return ""
 
     def entries(self) -> list[Entry]:
         """Everything published, sorted by name."""
@@ -76,6 +96,7 @@ class Cache:
                 with suppress(FileNotFoundError):  # likewise
                     entry.path.rename(doomed)
                 shutil.rmtree(doomed, ignore_errors=True)
+            (self.root / "seen" / entry.path.name).unlink(missing_ok=True)
         return gone
 
     def _scratch(self, name: str, key: str) -> Path:
@@ -89,7 +110,7 @@ class Cache:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def _build(self, name: str, key: str, builder: Builder) -> Path:
+    def _build(self, name: str, key: str, builder: Builder, summed: bool) -> Path:
         path, scratch = self.path(name, key), self._scratch(name, key)
         for leftover in scratch.parent.glob(f"{path.name}.*"):  # the lock is ours, so their builder is dead
             shutil.rmtree(leftover, ignore_errors=True)
@@ -98,6 +119,8 @@ class Cache:
         work.mkdir()
         try:
             builder(out, work)
+            if summed:
+                sums.record(out)
             os.sync()  # the rename must not reach the disk before the content
             out.rename(path)
         except Exception as error:
