@@ -162,7 +162,7 @@ def test_a_shell_needs_a_terminal() -> None:
 
 
 COMMANDS = sorted(get_command(main.app).commands)  # type: ignore[attr-defined]
-WITHOUT_A_TABLE = {"module", "replay", "scheduler", "shell", "top", "worker"}
+WITHOUT_A_TABLE = {"image", "module", "replay", "scheduler", "shell", "top", "worker"}
 
 
 def test_there_are_commands() -> None:

@@ -19,6 +19,7 @@ from rich.console import Console
 
 from ..errors import RunFailed, TestbedError
 from ..paths import REPO, cache_root
+from . import images
 from .cache import Cache, DiskFull
 from .fingerprints import remembered
 
@@ -70,15 +71,22 @@ class Product:
 def build(names: tuple[str, ...] = TESTBED, cache: Cache | None = None) -> dict[str, Product]:
     """Build what is missing of `names`, in order; returns every product."""
     cache = cache or Cache(cache_root())
-    products: dict[str, Product] = {}
+    image, products = images.chosen(cache), dict[str, Product]()
     for name in names:
-        products[name] = build_component(COMPONENTS[name], products, cache)
+        if image and name in image.keys:
+            products[name] = Product(images.path_of(cache, image, name), image.keys[name])
+        else:
+            products[name] = build_component(COMPONENTS[name], products, cache)
     return products
 
 
 def build_component(component: Component, products: dict[str, Product], cache: Cache | None = None) -> Product:
     """Build one component if it is missing, from the products it needs."""
     cache = cache or Cache(cache_root())
+    for need in component.needs:
+        if not products[need].path.exists():
+            why = f"the image that {images.CHOSEN} names has no {need}, which {component.name} is made with"
+            raise TestbedError(f"{why}; leave {images.CHOSEN} out")
     key = component_key(component, products)
     builder = _Builder(component, products, cache.root / "logs" / f"{component.name}-{key[:16]}.log")
     return Product(cache.get_or_build(component.name, key, builder, summed=not component.is_root), key)
@@ -92,8 +100,9 @@ def cores_program(name: str) -> Path:
 def keys(names: tuple[str, ...] = TESTBED) -> dict[str, str]:
     """The keys of these components, whether they are built or not."""
     cache, products = Cache(cache_root()), dict[str, Product]()
+    image = images.chosen(cache)
     for name in names:
-        key = component_key(COMPONENTS[name], products)
+        key = image.keys[name] if image and name in image.keys else component_key(COMPONENTS[name], products)
         products[name] = Product(cache.path(name, key), key)
     return {name: product.key for name, product in products.items()}
 

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from .. import console, outputs, scratch
 from ..build import doctor as doctor_module
+from ..build import images
 from ..build.cache import Cache
 from ..build.components import COMPONENTS, TESTBED, Product, build
 from ..crash import plan as crash_plan
@@ -37,7 +38,7 @@ from ..studies import sweep as sweep_module
 from ..studies.bench import run_bench
 from ..studies.crash_cost import run_crash_cost
 from ..studies.host_cost import run_host_cost
-from . import module_commands, presentation, result_commands, tables
+from . import image_commands, module_commands, presentation, result_commands, tables
 from .module_commands import Modules, with_modules
 from .options import Json, Scale, Scheduler, Tls, TrustNetwork
 from .pages import with_page
@@ -381,7 +382,7 @@ def cache(
     """Show what is in the cache, and how large it is."""
     store = Cache(cache_root())
     if prune:
-        store.prune({product.path for product in build().values()})
+        store.prune({product.path for product in build().values()} | images.paths(store))
     rows = [(e.name, e.key, f"{e.size_bytes / 2**20:,.0f} MiB") for e in store.entries()]
     console.show(f"cache {store.root}", ("component", "key", "size"), rows)
     tables.save_json(json, [{"name": e.name, "key": e.key, "bytes": e.size_bytes} for e in store.entries()])
@@ -553,6 +554,7 @@ def demo(json: Json = None) -> None:
 
 result_commands.register(app)
 app.add_typer(module_commands.app, name="module")
+app.add_typer(image_commands.app, name="image")
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import console
-from ..build import components
+from ..build import components, images
 from ..errors import RunFailed, TestbedError
 from ..guest import capacity
 from ..manifest import bases, scales
@@ -205,6 +205,7 @@ def explain(key: Which, json: Json = None) -> None:
     result = lookup.find_one(results_root(), key)
     console.out.print(result.path, soft_wrap=True)
     console.out.print(explain_module.tree(result))
+    console.out.print(f"image {images.name_of(result.data['identity']['machine']['components'])}", highlight=False)
     tables.save_json(json, result.data["identity"])
 
 
