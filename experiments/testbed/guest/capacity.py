@@ -2,15 +2,24 @@
 """How much memory a guest needs, and how many guests a host takes at a time."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
+from ..errors import TestbedError
 from ..manifest.manifest import GuestConfig
+from ..program.job_archive import Job
+from .cpio import listed
 
 OVERHEAD_MIB = 256  # QEMU's code and translations, the model's tables, the runner's copy of the guest's files
 BOOTED_MIB = 512  # what a booted guest of 1 GiB has taken: 430 MiB measured, of which its copies share most
 MEDIA_MIB_MAX = 1024  # media are sparse files: beyond this the kernel writes their pages back under pressure
+
+
+PAGE_BYTES = 4096
+KERNEL_BYTES = 32 * 2**20  # less than it takes of a guest's memory for itself
 
 
 @dataclass(frozen=True)
@@ -29,6 +38,36 @@ def memory_need_mib(guest: GuestConfig) -> int:
     """The most that a run takes of its host's memory: its guest, the one that this is a copy of, and one that waits."""
     own_mib = guest.memory_bytes // 2**20 + min(media_mib(guest), MEDIA_MIB_MAX) + OVERHEAD_MIB
     return own_mib + 2 * BOOTED_MIB
+
+
+def check_holds(guest: GuestConfig, archives: Iterable[Path], job: Job | None) -> None:
+    """Refuse a guest whose memory is too small for its root: its kernel would not boot, and say so in its log alone."""
+    least_mib = least_memory_mib(archives, job)
+    if guest.memory_bytes < least_mib * 2**20:
+        what = "what the image, the packages and the job bring along"
+        raise TestbedError(
+            f"guest.memory is {guest.memory_bytes >> 20} MiB, too little for {what}; it must be at least {least_mib}MiB"
+        )
+
+
+def least_memory_mib(archives: Iterable[Path], job: Job | None) -> int:
+    """The least memory in which the root of a guest can be, by the kernel's rules.
+
+    It is unpacked while the archives are in memory too, into a file system that may have half of the rest. Less than
+    this cannot do; that so much does depends on what the programs take.
+    """
+    packed = unpacked = 0
+    for archive in archives:
+        packed += archive.stat().st_size
+        unpacked += sum(_in_pages(entry.size_bytes) for entry in listed(archive))
+    if job:
+        unpacked += sum(_in_pages(len(content)) for content in (*job.files.values(), *job.executables.values()))
+    least_bytes = (packed + 2 * unpacked + KERNEL_BYTES) * 64 // 63  # of each page the kernel keeps 64 bytes
+    return -(-least_bytes // 2**20)
+
+
+def _in_pages(size_bytes: int) -> int:
+    return -(-size_bytes // PAGE_BYTES) * PAGE_BYTES
 
 
 def media_mib(guest: GuestConfig) -> int:

@@ -3,14 +3,31 @@
 
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
+
+from ..errors import TestbedError
 
 _TRAILER = "TRAILER!!!"
 
 
+@dataclass(frozen=True)
+class Entry:
+    """Something in an archive, and how large it is."""
+
+    name: str
+    size_bytes: int
+
+
 def names(file: BinaryIO) -> Iterator[str]:
-    """The names in an archive, without reading what they name. ValueError: it is not whole, or no archive."""
+    """The names in an archive."""
+    return (entry.name for entry in entries(file))
+
+
+def entries(file: BinaryIO) -> Iterator[Entry]:
+    """What is in an archive, without reading its content. ValueError: it is not whole, or no archive."""
     while header := file.read(110):
         if len(header) < 110 or not header.startswith(b"070701"):
             raise ValueError("not a newc cpio archive")
@@ -18,10 +35,25 @@ def names(file: BinaryIO) -> Iterator[str]:
         text = file.read(name).rstrip(b"\0").decode()
         if text == _TRAILER:
             return
-        yield text
+        yield Entry(text, content)
         file.seek(-(110 + name) % 4, 1)
         file.seek(content + -content % 4, 1)
     raise ValueError("it ends before its trailer")
+
+
+def listed(archive: Path) -> list[Entry]:
+    """The same of a file of the cache."""
+    return _listed(archive, archive.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _listed(archive: Path, _changed_ns: int) -> list[Entry]:
+    try:
+        with archive.open("rb") as file:
+            return list(entries(file))
+    except ValueError as error:
+        remedy = f"remove {archive.parent} and run `testbed build`"
+        raise TestbedError(f"{archive} is damaged: {error}; {remedy}") from error
 
 
 class CpioWriter:

@@ -27,7 +27,7 @@ from .. import canonical, scratch
 from ..errors import RunFailed, TestbedError
 from ..manifest.manifest import GuestConfig
 from ..program.job_archive import Job
-from . import media_lock, own_modules
+from . import capacity, media_lock, own_modules
 from .machine import End, Machine, NotStarted, started
 from .qemu_line import LSA_BYTES, ONE_DEVICE, GuestFiles, Images, Layout, PowerCut, batch_ports, command_line
 
@@ -204,8 +204,10 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
     media = tuple(home / device_file("media", n) for n in range(spec.layout.devices))
     lsa = tuple(home / device_file("lsa", n) for n in range(spec.layout.devices))
     try:
+        archives = (*images.initrds_of(spec.guest), *(spec.job.initrds() if spec.job else ()))
+        capacity.check_holds(spec.guest, archives, spec.job)
         modules = own_modules.archive(spec.guest.modules) if spec.guest.modules else b""
-        _write_initrd(initrd, (*images.initrds_of(spec.guest), *(spec.job.initrds() if spec.job else ())), modules)
+        _write_initrd(initrd, archives, modules)
         if job and spec.job:
             job.write_bytes(spec.job.archive())
         for path in media:

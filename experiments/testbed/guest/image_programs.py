@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import TestbedError
 from ..manifest.manifest import Run
-from .cpio import names
+from .cpio import listed
 from .qemu_line import Images
 
 OWN = "usr/local/bin/"  # the testbed's programs; `kv` starts `kv-ENGINE` beside it
@@ -46,20 +46,11 @@ def _programs(archives: tuple[Path, ...]) -> dict[str, str]:
     """The names of all programs, with the folder of each."""
     found = {}
     for archive in archives:
-        for name in _names(archive):
-            folder, _, base = name.removeprefix("./").rpartition("/")
+        for entry in listed(archive):
+            folder, _, base = entry.name.removeprefix("./").rpartition("/")
             if f"{folder}/" in FOLDERS:
                 found[base] = f"{folder}/"
     return found
-
-
-def _names(archive: Path) -> list[str]:
-    try:
-        with archive.open("rb") as file:
-            return list(names(file))
-    except ValueError as error:
-        remedy = f"remove {archive.parent} and run `testbed build`"
-        raise TestbedError(f"{archive} is damaged: {error}; {remedy}") from error
 
 
 def _option(argv: tuple[str, ...], name: str) -> str | None:
