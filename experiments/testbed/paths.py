@@ -3,6 +3,7 @@
 
 import os
 import stat
+from errno import ENAMETOOLONG, ENOENT, ENOTDIR
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,7 @@ EXPERIMENTS = REPO / "experiments"
 MANIFESTS = EXPERIMENTS / "manifests"
 FIGURES = REPO / "build" / "figures"
 FIGURES_INDEX = "index.json"  # in a folder of figures: what they are
+NOT_THERE = "no such file or folder"
 
 
 def cache_root() -> Path:
@@ -26,6 +28,17 @@ def cache_root() -> Path:
 def results_root() -> Path:
     """Results belong to the clone that made them."""
     return Path(os.environ.get("TESTBED_RESULTS") or REPO / "results").absolute()
+
+
+def why_not_there(path: Path) -> str:
+    """Why kind_of() has nothing for a path."""
+    try:
+        path.stat()
+    except ValueError:
+        return NOT_THERE
+    except OSError as error:
+        return NOT_THERE if error.errno in (ENOENT, ENOTDIR, ENAMETOOLONG) else str(error.strerror)
+    return ""
 
 
 def kind_of(path: Path) -> Literal["", "file", "folder", "other"]:

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packing a program of the host: what goes along, and what is refused."""
 
+import contextlib
+import errno
 import os
 import random
+import socket
 import subprocess
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from testbed.errors import TestbedError
 from testbed.guest.cpio import CpioWriter
+from testbed.paths import why_not_there
 from testbed.program import host_program
 from testbed.program.job_archive import Job
 
@@ -46,7 +51,7 @@ def test_argument_files_and_extra_files_go_along(tmp_path: Path) -> None:
         (["no-such-program"], "program 'no-such-program' is not on the PATH; give the path"),
         (["./missing"], "program './missing' does not exist"),
         (["./text"], "program './text' is not an executable file"),
-        (["./script"], "is not an x86-64 ELF program"),
+        (["./script"], "not an x86-64 ELF program"),
         (["./folder"], "is not an executable file"),
     ],
 )
@@ -58,6 +63,62 @@ def test_what_cannot_run_is_refused(tmp_path: Path, argv: list[str], message: st
     with pytest.raises(TestbedError, match=message) as caught:
         host_program.program_job(argv, [], tmp_path)
     assert caught.value.exit_status == 2
+
+
+def test_a_script_is_told_from_the_program_that_it_starts(tmp_path: Path) -> None:
+    """The shims of pyenv and their like: `exec -- python3` was an ELF error."""
+    (tmp_path / "python3").write_text('#!/usr/bin/env bash\nexec /opt/python/bin/python3 "$@"\n')
+    (tmp_path / "python3").chmod(0o755)
+    with pytest.raises(TestbedError, match=r"is a script of '/usr/bin/env bash' and not .*only starts a program, that"):
+        host_program.program_job(["./python3"], [], tmp_path)
+
+
+def test_a_folder_goes_along_through_its_links(tmp_path: Path) -> None:
+    """What was a link to a folder was dropped."""
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "a").write_text("a")
+    (tmp_path / "near").mkdir()
+    (tmp_path / "near" / "link").symlink_to("../far")
+    job = host_program.program_job(["/bin/ls"], [Path("near")], tmp_path)
+    assert job.files[f"root{tmp_path}/near/link/a"] == b"a"
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("fifo", r"/d/x along: it is neither a file nor a folder; remove it, or name the files"),
+        ("socket", r"/d/x along: it is neither a file nor a folder"),
+        ("dangling", r"/d/x along: no such file or folder at the end of the link"),
+        ("circle", r"/d/x along: Too many levels of symbolic links at the end of the link"),
+        ("above", r"/d/x along: it is a link to a folder that it is in"),
+    ],
+)
+def test_what_of_a_folder_cannot_go_along_is_said(tmp_path: Path, what: str, message: str) -> None:
+    """It was dropped."""
+    path = tmp_path / "d" / "x"
+    path.parent.mkdir()
+    (tmp_path / "d" / "file").write_text("in")
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(path.parent):
+        if what == "fifo":
+            os.mkfifo(path)
+        elif what == "socket":
+            listener.bind(path.name)
+        else:
+            path.symlink_to({"dangling": "nothing", "circle": "x", "above": "."}[what])
+        with pytest.raises(TestbedError, match=message) as caught:
+            host_program.program_job(["/bin/ls"], [Path("d")], tmp_path)
+    assert caught.value.exit_status == 2
+
+
+def test_a_file_that_cannot_be_reached_is_not_one_that_does_not_exist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(TestbedError, match="--file circle: Too many levels of symbolic links"):
+        host_program.program_job(["/bin/ls"], [Path("circle")], tmp_path)
+    denied = Mock(side_effect=PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
+    monkeypatch.setattr(Path, "stat", denied)  # the tests may run as root, whom nothing is denied
+    assert why_not_there(tmp_path) == "Permission denied"
 
 
 def test_a_missing_extra_file_is_refused(tmp_path: Path) -> None:

@@ -96,7 +96,9 @@ def pack(section: ProgramSection, origin: Path) -> Bundle:
         if kind not in ("file", "folder") or not path.name:
             why = "is neither a file nor a folder with a name" if kind else "does not exist"
             raise TestbedError(f"{origin}: key 'program.files': {name} {why}; paths are relative to the manifest")
-        for file in host_program.tree(path):
+        with named(origin, "program.files"):
+            found = host_program.tree(path)
+        for file in found:
             add(str(file.relative_to(path.parent)), file, "program.files")
     with named(origin, "program.files"):
         check_names([*files, *executables])

@@ -6,10 +6,11 @@ import shlex
 import shutil
 import struct
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import TestbedError
-from ..paths import kind_of
+from ..paths import kind_of, why_not_there
 from .job_archive import Job
 
 _PT_INTERP = 3
@@ -104,7 +105,7 @@ def interpreter(program: Path) -> str | None:
     with program.open("rb") as file:
         header = file.read(ELF_HEADER_BYTES)
         if not is_x86_64(header):
-            raise TestbedError(f"program '{program}' is not an x86-64 ELF program (for a script, name its interpreter)")
+            raise TestbedError(f"program '{program}' {_other_kind(header)}")
         offset, (size, count) = struct.unpack_from("<Q", header, 32)[0], struct.unpack_from("<HH", header, 54)
         for index in range(count):
             file.seek(offset + index * size)
@@ -113,6 +114,15 @@ def interpreter(program: Path) -> str | None:
                 file.seek(segment[2])
                 return file.read(segment[5]).rstrip(b"\0").decode()
     return None
+
+
+def _other_kind(header: bytes) -> str:
+    """What a program is that is no ELF program, and what to do."""
+    if not header.startswith(b"#!"):
+        return "is not an x86-64 ELF program; give the path of one"
+    starts = header[2:].partition(b"\n")[0].decode(errors="replace").strip()
+    remedy = "name its interpreter and then the script, or, of a script that only starts a program, that program"
+    return f"is a script of '{starts}' and not an x86-64 ELF program; {remedy}"
 
 
 def libraries(program: Path) -> list[Path]:
@@ -143,12 +153,31 @@ def _extra_files(extra: Path, cwd: Path) -> list[Path]:
     """What `--file` names: a file, or all files of a folder."""
     kind = kind_of(cwd / extra)
     if kind not in ("file", "folder"):
-        why = "is neither a file nor a folder" if kind else "no such file or folder"
-        raise TestbedError(f"--file {extra}: {why}")
+        raise TestbedError(f"--file {extra}: {why_not_there(cwd / extra) or 'is neither a file nor a folder'}")
     inside(cwd / extra)  # refused before a folder like /proc is read
     return tree(cwd / extra)
 
 
 def tree(path: Path) -> list[Path]:
-    """The file, or every file under the folder."""
-    return [child for child in sorted(path.rglob("*")) if kind_of(child) == "file"] if path.is_dir() else [path]
+    """The file, or every file under the folder, links followed. What no guest can be given is refused."""
+    return sorted(_walk(path, ())) if path.is_dir() else [path]
+
+
+def _walk(folder: Path, above: tuple[Path, ...]) -> Iterator[Path]:
+    """`above` are the folders that this one is in, without links."""
+    real = folder.resolve()
+    if real in above:
+        raise TestbedError(f"cannot take {folder} along: it is a link to a folder that it is in; remove it")
+    try:
+        children = list(folder.iterdir())
+    except OSError as error:
+        raise TestbedError(f"cannot take {folder} along: {error.strerror}") from error
+    for child in children:
+        kind = kind_of(child)
+        if kind == "folder":
+            yield from _walk(child, (*above, real))
+        elif kind == "file":
+            yield child
+        else:
+            why = "it is neither a file nor a folder" if kind else f"{why_not_there(child)} at the end of the link"
+            raise TestbedError(f"cannot take {child} along: {why}; remove it, or name the files that are to go along")
