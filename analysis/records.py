@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from testbed.patterns import Cells
 from testbed.results.results import Result
 from testbed.studies.sweep import Replayed
 
@@ -60,8 +61,8 @@ def scalars(row: Mapping[str, Any]) -> Record:
 
 def matches(pattern: str, text: str) -> list[Record]:
     """The named groups of each match; what reads as a number is one."""
-    found = re.finditer(pattern, text, re.MULTILINE) if pattern else ()
-    return [{name: number(cell) for name, cell in match.groupdict(default="").items()} for match in found]
+    found = Cells(pattern).find(text) if pattern else ()
+    return [{name: number(cell) for name, cell in row.items()} for row in found]
 
 
 def number(text: str) -> Cell:

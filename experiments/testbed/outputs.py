@@ -31,7 +31,7 @@ def plain_name(text: str) -> str:
 
 def within(folder: Path, subfolder: str, name: str, ending: str) -> Path:
     """The file NAME+ENDING of a subfolder of `folder`, whatever the names are made of: none leads out of it."""
-    return folder / plain_name(subfolder) / f"{plain_name(name)}{ending}"
+    return folder.joinpath(plain_name(subfolder), f"{plain_name(name)}{ending}")
 
 
 # ---- Content ----

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -25,15 +25,28 @@ Model = TypeVar("Model", bound=BaseModel)
 
 def load_toml(path: Path) -> dict[str, Any]:
     """The TOML file as a dictionary."""
+    return parse_toml(path, read_text(path))
+
+
+def read_text(path: Path) -> str:
+    """What a text file holds."""
     if kind_of(path) == "other":
         raise TestbedError(f"cannot read {path}: it is neither a file nor a folder")  # a FIFO would be waited for
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors begin a file with a mark
+        return path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except OSError as error:
         raise TestbedError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise TestbedError(f"{path} is not valid TOML: {error}") from error
+
+
+def parse_toml(path: Path, text: str) -> dict[str, Any]:
+    """The text of the file as a dictionary."""
+    try:
+        return tomllib.loads(text)
     except RecursionError as error:
         raise TestbedError(f"{path} is not valid TOML: its values are nested too deeply") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise TestbedError(f"{path} is not valid TOML: {error}") from error
 
 
@@ -93,10 +106,14 @@ def _explain(model: type[BaseModel], error: Any) -> str:
 
 def _known_keys(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
     """The keys allowed at `path` inside `model`."""
-    current: Any = model
+    current: type[BaseModel] | None = model
     for part in path:
-        field = current.model_fields.get(part) if hasattr(current, "model_fields") else None
-        if field is None:
-            return []
-        current = field.annotation
-    return list(current.model_fields) if hasattr(current, "model_fields") else []
+        field = current.model_fields.get(part) if current else None
+        current = _model_of(field.annotation) if field else None
+    return list(current.model_fields) if current else []
+
+
+def _model_of(annotation: Any) -> type[BaseModel] | None:
+    """The model that a field holds, where it may hold nothing too."""
+    kinds = (annotation, *get_args(annotation))
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)

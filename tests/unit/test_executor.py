@@ -122,7 +122,7 @@ def test_a_run_that_ends_qemu_leaves_the_others_alone_and_its_words_are_kept(
 ) -> None:
     """One point at which QEMU aborts, two at which it does not start, and one that is fine."""
     head = MANIFEST.partition("[workload]")[0] + '[device.override]\ncache_seed = "{seed}"\n'
-    workload = '[workload]\ncommand = "/bin/true {words}"\n'
+    workload = '[workload]\ncommand = "/bin/true x{words}"\n'
     small_manifest.write_text(f'{head}{workload}[matrix]\nseed = [1, 666]\nwords = ["--abort boom", "fine"]\n')
     with pytest.raises(RunFailed) as caught:
         drive(run_all(manifest.runs(small_manifest), Session(executor, {}, here=HERE), tmp_path / "r", QuietReporter()))

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Manifests and profiles: what follows from good ones, and one clear sentence for each bad one."""
 
+import weakref
 from fractions import Fraction
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import MANIFEST
-from testbed import units
+from testbed import canonical, units
 from testbed.errors import TestbedError
 from testbed.manifest import bases, manifest, profiles
 from testbed.paths import PROFILES
+from testbed.patterns import Cells
 from testbed.replay import grid
 from testbed.results import results
 
@@ -87,6 +90,71 @@ def test_a_sweep_captures_once_where_the_matrix_varies_only_the_device(small_man
     small_manifest.write_text(text + 'cache = ["64MiB", "256MiB"]\n[replay.grid]\nflash_read = ["3us"]\n')
     assert len(grid.capture_runs(small_manifest)) == 2 * len(ENGINES)
     assert [c.values for c in grid.configurations(small_manifest)] == [{"flash_read": "3us"}]
+
+
+# ---- Many points ----
+
+
+def many_points(path: Path, axes: int, values: int, more: str = "") -> Path:
+    """A manifest of values**axes points."""
+    names = [f"axis{n}" for n in range(axes)]
+    text = MANIFEST.partition("[matrix]")[0].replace("{engine}", " ".join(f"{{{name}}}" for name in names))
+    path.write_text(f"{text}{more}[matrix]\n" + "".join(f"{name} = {list(range(values))}\n" for name in names))
+    return path
+
+
+def test_the_runs_of_a_large_matrix_share_their_machine_and_are_made_one_by_one(small_manifest: Path) -> None:
+    """What is counted is the work: machines that were made, identities that became text, runs that are kept."""
+    every = manifest.runs_one_by_one(many_points(small_manifest, axes=2, values=32))
+    places, alive = results.Places(Path(), {}), list[weakref.ref[manifest.Run]]()
+    assert len(every) == 1024
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest, "full_size", None)  # none is made any more
+        patch.setattr(results, "machine_identity", once := Mock(return_value={}))
+        for run in every:
+            alive = [*(one for one in alive if one()), weakref.ref(run)]
+            assert len(alive) <= 2
+            places.of(run)
+    assert once.call_count == 1
+    assert run.point == {"axis0": 31, "axis1": 31} and run.argv[2:4] == ("31", "31")
+
+
+def test_a_place_is_the_hash_of_the_identity(small_manifest: Path) -> None:
+    """Whatever of it is made into text only once."""
+    (small_manifest.parent / "in.txt").write_text("in")
+    for more in ("", '[program]\nfiles = ["in.txt"]\nsetup = "echo {engine}\\n"\n'):
+        small_manifest.write_text(MANIFEST + more)
+        for run in manifest.runs(small_manifest):
+            digest = canonical.digest(results.identity(run, {"qemu": "x"}))[:16]
+            assert results.path_for(Path(), run, {"qemu": "x"}).stem == f"{run.label}-{digest}"
+
+
+def test_a_matrix_that_varies_the_machine_makes_each_machine_once(small_manifest: Path) -> None:
+    varied = '[device.override]\nflash_read = "1{axis1}us"\n'
+    runs = manifest.runs(many_points(small_manifest, axes=2, values=4, more=varied))
+    assert len({id(run.guest) for run in runs}) == 4
+    assert [run.guest.device.flash_read_ps for run in runs] == [10_000_000, 11_000_000, 12_000_000, 13_000_000] * 4
+
+
+def test_more_points_than_anybody_waits_for_are_refused_at_once(small_manifest: Path) -> None:
+    with pytest.raises(TestbedError, match=r"key 'matrix': it has 1,000,000,000,000 points, and there may be 1,000,00"):
+        manifest.runs_one_by_one(many_points(small_manifest, axes=4, values=1000))
+
+
+def test_what_is_wrong_with_one_value_is_found_before_the_first_run(small_manifest: Path) -> None:
+    small_manifest.write_text(MANIFEST.replace('"volatile"', '"\\u0000"'))
+    with pytest.raises(TestbedError, match=r"key 'workload\.command' has a NUL in it"):
+        manifest.runs_one_by_one(small_manifest)
+
+
+@pytest.mark.parametrize("braces", ["{engine!r:>999999999}", "{engine:>9}", "{engine!r}", "{engine.x}", "{engine[0]}"])
+def test_a_name_alone_stands_in_braces(small_manifest: Path, braces: str) -> None:
+    """A width took all memory, and an hour."""
+    small_manifest.write_text(MANIFEST.replace("{engine}", braces))
+    with pytest.raises(TestbedError, match=r"'workload\.command': {engine.* is no name alone; write {{ for a brace"):
+        manifest.runs(small_manifest)
+    small_manifest.write_text(MANIFEST.replace("{engine}", "{{" + braces[1:-1] + "}}"))
+    assert manifest.runs(small_manifest)[0].argv[2] == braces
 
 
 @pytest.mark.parametrize(
@@ -178,3 +246,60 @@ def test_a_scaled_cache_is_one_the_model_accepts(size: int, ways: int, scale: in
 def test_an_eleven_way_cache_keeps_its_size() -> None:
     cpu = profiles.load_cpu("xeon-6230-class", {}, ORIGIN)
     assert profiles.scale_cpu(cpu, 1).llc_size == cpu.llc_size == 27 * 2**20 + 2**19
+
+
+# ---- Axes in commands ----
+
+
+def test_a_value_is_one_word_whatever_is_in_it(small_manifest: Path) -> None:
+    small_manifest.write_text(MANIFEST.replace('"pmdk"', '"select * from t", "-", "-3", "--text=one two"'))
+    words = [run.argv[2] for run in manifest.runs(small_manifest)]
+    assert words == ["snapshot", "select * from t", "-", "-3", "--text=one two", "volatile"]
+
+
+@pytest.mark.parametrize("value", ["-n 4", "--records 10", "--a=1 --b=2", "-v -q"])
+def test_several_options_in_one_value_are_refused_before_a_boot(small_manifest: Path, value: str) -> None:
+    """They were one word, and the program failed after a boot."""
+    small_manifest.write_text(MANIFEST.replace('"pmdk"', f'"{value}"'))
+    with pytest.raises(TestbedError, match=rf"key 'matrix\.engine': '{value}' would be one word of the command; make"):
+        manifest.runs(small_manifest)
+    text = MANIFEST.replace('"pmdk"', f'"{value}"').replace("kv --engine {engine}", "bash -c 'kv {engine}'")
+    small_manifest.write_text(text)
+    assert manifest.runs(small_manifest)[1].argv[2] == f"kv {value}"
+
+
+@pytest.mark.parametrize(
+    ("more", "known"),
+    [
+        ('[program]\nkernel = "x"\n', "known keys: files, finish, host, packages, roi, setup"),
+        ('[plot]\nx = "engine"\ny = ["time"]\nz = 1\n', "known keys: series, x, y"),
+    ],
+)
+def test_an_unknown_key_of_a_table_that_need_not_be_there_names_those_that_are(
+    small_manifest: Path, more: str, known: str
+) -> None:
+    """It said "known keys:" and none."""
+    small_manifest.write_text(MANIFEST + more)
+    with pytest.raises(TestbedError, match=known):
+        manifest.load(small_manifest)
+
+
+# ---- Patterns ----
+
+
+def test_a_pattern_that_never_ended_takes_no_time() -> None:
+    """By backtracking it takes 2^40 steps."""
+    assert Cells(r"(?P<all>(a+)+)$").find("a" * 40 + "!") == []
+    assert Cells(r"(?P<all>(a+)+)$").find("b\n" + "a" * 40) == [{"all": "a" * 40}]
+
+
+def test_cells_are_in_the_order_of_the_pattern() -> None:
+    found = Cells(r"^(?P<z>\w+)(?:=(?P<a>\d+))?$").find("x=1\ny\n!\n")
+    assert [list(row.items()) for row in found] == [[("z", "x"), ("a", "1")], [("z", "y"), ("a", "")]]
+
+
+@pytest.mark.parametrize("pattern", ["(", "(?P<x>a)(?=b)", r"(?P<x>a)\1"])
+def test_what_is_no_pattern_is_one_sentence(small_manifest: Path, pattern: str) -> None:
+    small_manifest.write_text(MANIFEST + f"[results]\npattern = '{pattern}'\n")
+    with pytest.raises(TestbedError, match=r"key 'results\.pattern': is no regular expression: .*RE2"):
+        manifest.load(small_manifest)

@@ -120,20 +120,23 @@ def test_a_file_under_another_name_is_told_from_the_one_that_was_hashed(root: Pa
 def test_status_tells_what_is_there_what_failed_and_what_is_damaged(root: Path, small_manifest: Path) -> None:
     runs = manifest.runs(small_manifest)
     next(root.rglob("volatile-*.json")).write_text("{}")
-    found = status.states(runs, KEYS, root)
+    found = list(status.states(runs, KEYS, root))
     assert [state.word for state in found] == ["there", "failed: failed", "damaged"]
     assert (found[1].path.suffix, (found[1].path / "stderr.txt").read_text()) == (".failed", "no such option")
-    assert status.counts(found) == (1, 0, 2)
+    assert status.Tally.of(found).counts() == (1, 0, 2)
     assert [state.word for state in status.states(runs, KEYS | {"qemu": "x"}, root)] == ["missing"] * 3
 
 
 def test_a_dry_run_guesses_from_what_runs_took(small_manifest: Path, tmp_path: Path) -> None:
     runs = manifest.runs(small_manifest)
-    assert status.summary(status.states(runs, KEYS, tmp_path), 2) == "0 of 3 are there (hits), 3 to run (misses)"
+
+    def summary() -> str:
+        return status.Tally.of(status.states(runs, KEYS, tmp_path)).summary(at_once=2)
+
+    assert summary() == "0 of 3 are there (hits), 3 to run (misses)"
     HostTimes(tmp_path).note(runs[0], 100.0)
     HostTimes(tmp_path).note(runs[1], 20.0)
-    text = status.summary(status.states(runs, KEYS, tmp_path), 2)
-    assert text == "0 of 3 are there (hits), 3 to run (misses), about 2 min at 2 guests a time"
+    assert summary() == "0 of 3 are there (hits), 3 to run (misses), about 2 min at 2 guests a time"
 
 
 def test_a_damaged_file_of_host_times_costs_guesses_only(small_manifest: Path, tmp_path: Path) -> None:

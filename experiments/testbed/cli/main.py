@@ -105,10 +105,11 @@ def run(
     """
     path = bases.find(manifest)
     divisor = scales.divisor(scale, path.stem)
-    runs = manifests.runs(path, divisor)
     if dry_run:
-        result_commands.show_runs(runs, f"runs of {manifest}", json, bool(scheduler))
+        every = manifests.runs_one_by_one(path, divisor)
+        result_commands.show_runs(every, f"runs of {manifest}", json, bool(scheduler))
         return
+    runs = manifests.runs(path, divisor)
     verdicts.refuse_if_none_can_be(runs)
     session = open_session(scheduler=scheduler)
     done = run_with_bar(runs, session, results_root())

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The commands about results and about where guests run: results, status, diff, explain, scheduler, worker."""
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -71,14 +72,14 @@ def status_(
     """
     keys = components.keys()
     paths = [bases.find(manifest)] if manifest else bases.shipped()
-    found = {}
+    found, data = {}, dict[str, object]()
     for path in paths:
-        found[path.stem] = status.states(manifests.runs(path, scales.divisor(scale, path.stem)), keys, results_root())
+        runs = manifests.runs_one_by_one(path, scales.divisor(scale, path.stem))
+        found[path.stem], data[path.stem] = tallied(status.states(runs, keys, results_root()), json)
     if manifest:
         show_states(found[paths[0].stem], f"runs of {manifest}")
     else:
         show_counts(found, "manifests")
-    data: dict[str, object] = {name: [state.as_data() for state in states] for name, states in found.items()}
     if scheduler:
         from ..run import fleet
 
@@ -89,48 +90,64 @@ def status_(
     tables.save_json(json, data)
 
 
-def show_runs(runs: list[Run], title: str, json: Json, elsewhere: bool) -> None:
+def show_runs(runs: Collection[Run], title: str, json: Json, elsewhere: bool) -> None:
     """What `--dry-run` does: hits and misses, and what the misses take."""
-    found = judged(runs, elsewhere)
+    found, data = tallied(judged(runs, elsewhere), json)
     show_states(found, title)
-    tables.save_json(json, [state.as_data() for state in found])
+    tables.save_json(json, data)
     check_states(found)
 
 
-def show_many_runs(runs: list[Run], title: str, json: Json, elsewhere: bool) -> None:
+def show_many_runs(runs: Sequence[Run], title: str, json: Json, elsewhere: bool) -> None:
     """As show_runs(), of many manifests: how many of each."""
-    found = judged(runs, elsewhere)
-    by_manifest = {run.manifest: [state for state in found if state.run.manifest == run.manifest] for run in runs}
+    states = list(judged(runs, elsewhere))
+    by_manifest: dict[str, status.Tally] = {}
+    for state in states:
+        by_manifest.setdefault(state.run.manifest, status.Tally()).add(state)
     show_counts(by_manifest, title)
+    found, data = tallied(states, json)
     show_summary(found)
-    tables.save_json(json, [state.as_data() for state in found])
+    tables.save_json(json, data)
     check_states(found)
 
 
-def judged(runs: list[Run], elsewhere: bool) -> list[status.State]:
+def judged(runs: Collection[Run], elsewhere: bool) -> Iterator[status.State]:
     """Their states, with what the model says of those that are to be made."""
     return status.states(runs, components.keys(), results_root(), verdicts.of_runs(runs, elsewhere=elsewhere))
 
 
-def check_states(found: list[status.State]) -> None:
+def tallied(states: Iterable[status.State], json: Json) -> tuple[status.Tally, list[dict[str, object]]]:
+    """What there is of these, and if a file is to have it, all of it as data."""
+    tally, data = status.Tally(), list[dict[str, object]]()
+    for state in states:
+        tally.add(state)
+        if json:
+            data.append(state.as_data())
+    return tally, data
+
+
+def check_states(found: status.Tally) -> None:
     """A dry run that was shown a run that cannot be has status 2."""
-    refused = [f"{state.run.label}: {state.word}" for state in found if state.word.startswith("refused: ")]
-    if refused:
-        raise TestbedError(f"{len(refused)} of {len(found)} runs cannot be made: {'; '.join(refused)}")
+    if found.refusals:
+        refused = "; ".join(f"{state.run.label}: {state.word}" for state in found.refused)
+        raise TestbedError(f"{found.refusals} of {found.all} runs cannot be made: {refused}")
 
 
-def show_counts(found: dict[str, list[status.State]], title: str) -> None:
+def show_counts(found: Mapping[str, status.Tally], title: str) -> None:
     columns = ("manifest", "there", "missing", "failed")
-    console.show(title, columns, [(name, *status.counts(states)) for name, states in found.items()])
+    console.show(title, columns, [(name, *tally.counts()) for name, tally in found.items()])
 
 
-def show_states(found: list[status.State], title: str) -> None:
-    console.show(title, ("run", "state", "takes", "where"), [state.cells() for state in found])
+def show_states(found: status.Tally, title: str) -> None:
+    """A table of as many as people read."""
+    console.show(title, ("run", "state", "takes", "where"), [state.cells() for state in found.first])
+    if found.all > len(found.first):
+        console.out.print(f"and {found.all - len(found.first)} more: --json PATH has all", soft_wrap=True)
     show_summary(found)
 
 
-def show_summary(found: list[status.State]) -> None:
-    console.out.print(status.summary(found, capacity.of_this_host().guests), soft_wrap=True)
+def show_summary(found: status.Tally) -> None:
+    console.out.print(found.summary(capacity.of_this_host().guests), soft_wrap=True)
 
 
 def diff(a: Side, b: Side, json: Json = None) -> None:

@@ -5,9 +5,9 @@ import itertools
 import math
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, StrictInt, StrictStr, field_validat
 
 from .. import units
 from ..errors import TestbedError
+from ..patterns import Cells
 from ..program import kernel_module
 from ..program.bundle import Bundle, ProgramSection, pack
 from ..program.job_archive import Job, command_job
@@ -22,11 +23,14 @@ from ..program.kernel_module import KernelModule
 from ..validation import Strict, check, named
 from . import bases, profiles
 from .parameters import CpuProfile, DeviceProfile
+from .templates import fill, names_in_all
 
 INSN_PS_MAX = 2**32 - 1  # of `-icount boot-insn-ps`
 MEMORY_BYTES_MIN = 128 * 2**20  # the guest's root, 65 MiB of archives, is in it
 MEMORY_BYTES_MAX = 2**39  # what the CPU's 40 bits of address leave beside the device and its window
 TIMEOUT_PS_MAX = 2**63 - 1
+SEVERAL_OPTIONS = re.compile(r"-[^=\s]*\s|-.*\s-")  # "-n 4", "--a=1 --b=2", but not "--text=one two"
+POINTS_MAX = 10**6  # to look at so many takes a minute
 
 Bytes = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.SIZE_BYTES))]
 Picoseconds = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.TIME_PS))]
@@ -89,10 +93,10 @@ class ResultsSection(Strict):
     @classmethod
     def _names_its_cells(cls, pattern: str) -> str:
         try:
-            groups = re.compile(pattern).groupindex
-        except re.error as error:
+            names = Cells(pattern).names
+        except ValueError as error:
             raise ValueError(f"is no regular expression: {error}") from error
-        if pattern and not groups:
+        if pattern and not names:
             raise ValueError("names no cell; write one as (?P<name>...)")
         return pattern
 
@@ -264,20 +268,89 @@ def _file_system(section: GuestSection, point: Point) -> FileSystem:
 
 def runs(path: Path, scale: int | None = None) -> list[Run]:
     """Every run of the manifest in `path`, in the order of its matrix, at its own scale or at 1/`scale`."""
-    return runs_of(load(path, scale), path)
+    return list(runs_one_by_one(path, scale))
+
+
+def runs_one_by_one(path: Path, scale: int | None = None) -> "Runs":
+    """The same, to be looked at one after the other."""
+    return Runs(load(path, scale), path)
 
 
 def runs_of(manifest: Manifest, origin: Path) -> list[Run]:
-    """The same of a manifest that `origin` holds in another form."""
-    axes = list(manifest.matrix)
-    points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*manifest.matrix.values())]
-    bundle = pack(manifest.program, origin) if manifest.program else None
-    return [_run_at(manifest, point, bundle, origin) for point in points]
+    """Those of a manifest that `origin` holds in another form."""
+    return list(Runs(manifest, origin))
 
 
-def _run_at(manifest: Manifest, point: Point, bundle: Bundle | None, origin: Path) -> Run:
-    full = full_size(manifest, origin, point)
-    guest = scaled(full, manifest.scale)
+class Runs(Collection[Run]):
+    """Each run is made when it is asked for, so that a million of them take no memory.
+
+    What is wrong with a machine or with a value is found before. Machines that are alike are one.
+    """
+
+    def __init__(self, manifest: Manifest, origin: Path) -> None:
+        self._manifest, self._origin = manifest, origin
+        self._points = math.prod(len(values) for values in manifest.matrix.values())
+        if self._points > POINTS_MAX:
+            many = f"it has {self._points:,} points, and there may be {POINTS_MAX:,}"
+            raise TestbedError(f"{origin}: key 'matrix': {many}; leave out values, or make several manifests")
+        self._bundle = pack(manifest.program, origin) if manifest.program else None
+        self._machine_axes = _machine_axes(manifest)
+        self._machines: dict[tuple[str | int, ...], tuple[GuestConfig, GuestConfig]] = {}
+        self._check()
+
+    def __len__(self) -> int:
+        return self._points
+
+    def __contains__(self, run: object) -> bool:
+        return any(one == run for one in self)
+
+    def __iter__(self) -> Iterator[Run]:
+        return map(self._at, _points(self._manifest.matrix))
+
+    def _at(self, point: Point) -> Run:
+        full, guest = self._machine(point)
+        return _run_at(self._manifest, point, full, guest, self._bundle, self._origin)
+
+    def _machine(self, point: Point) -> tuple[GuestConfig, GuestConfig]:
+        """At full size and as scaled."""
+        which = tuple(point[axis] for axis in self._machine_axes)
+        if which not in self._machines:
+            full = full_size(self._manifest, self._origin, point)
+            self._machines[which] = full, scaled(full, self._manifest.scale)
+        return self._machines[which]
+
+    def _check(self) -> None:
+        """Every machine, and every value of every axis in some run: what is wrong with one is found here."""
+        first = first_point(self._manifest)
+        self._at(first)
+        for own in _points({axis: self._manifest.matrix[axis] for axis in self._machine_axes}):
+            self._machine(first | own)
+        for axis, values in self._manifest.matrix.items():
+            for value in values:
+                self._at(first | {axis: value})
+                _check_word(self._manifest.workload.command, axis, value, self._origin)
+
+
+def _points(matrix: Mapping[str, Axis]) -> Iterator[Point]:
+    """Every combination of the values, in order."""
+    return (dict(zip(matrix, values, strict=True)) for values in itertools.product(*matrix.values()))
+
+
+def _machine_axes(manifest: Manifest) -> tuple[str, ...]:
+    """The axes of which the machine of a point depends."""
+    profiles_of = (manifest.cpu, manifest.device)
+    texts = [text for section in profiles_of for text in (section.profile, *section.override.values())]
+    named, file_systems = names_in_all([*texts, manifest.guest.cpus]), manifest.guest.file_system_of
+    return tuple(
+        axis
+        for axis, values in manifest.matrix.items()
+        if axis in named or any(str(value) in file_systems for value in values)
+    )
+
+
+def _run_at(
+    manifest: Manifest, point: Point, full: GuestConfig, guest: GuestConfig, bundle: Bundle | None, origin: Path
+) -> Run:
     names = _names(manifest, point, guest)
     argv = _words(manifest.workload.command, names, origin)
     program = None
@@ -306,29 +379,22 @@ def _divisor(manifest: Manifest, name: str, point: Point) -> int:
     return manifest.scale * max([1, *(fewer.get(str(value), 1) for value in point.values())])
 
 
+def _check_word(command: str, axis: str, value: str | int, origin: Path) -> None:
+    """A value is one word of the command, whatever is in it: several options in one are meant otherwise."""
+    if f"{{{axis}}}" in _split(command) and SEVERAL_OPTIONS.match(str(value)):
+        remedy = "make an axis of each, or write the value without the options' names"
+        raise TestbedError(f"{origin}: key 'matrix.{axis}': '{value}' would be one word of the command; {remedy}")
+
+
+_split = lru_cache(maxsize=1024)(shlex.split)
+
+
 def _words(command: str, names: dict[str, Any], origin: Path) -> tuple[str, ...]:
     try:
-        words = shlex.split(command)
+        words = _split(command)
     except ValueError as error:  # quotes that do not close
         raise TestbedError(f"{origin}: key 'workload.command': {error}") from error
     argv = tuple(fill(word, names, "workload.command", origin) for word in words)
     if not argv or not argv[0]:
         raise TestbedError(f"{origin}: key 'workload.command': it is empty; write a program and its arguments")
     return argv
-
-
-def fill(text: str, names: Mapping[str, Any], key: str, origin: Path) -> str:
-    """`text`, which is what `key` says, with the values of the {names} in it."""
-    unknown = set(re.findall(r"{(\w*)}", text)) - set(names)
-    if unknown:
-        places = "neither in the matrix nor in workload.scaled or workload.fixed"
-        what = "no axis of the matrix" if key.startswith(("cpu.", "device.", "guest.")) else places
-        known = ", ".join(sorted(names)) or "none"
-        raise TestbedError(f"{origin}: key '{key}' uses {{{min(unknown)}}}, which is {what}; known: {known}")
-    try:
-        filled = text.format(**names)
-    except (ValueError, LookupError, AttributeError) as error:  # braces that do not close, {seed.x}, {seed[0]}
-        raise TestbedError(f"{origin}: key '{key}': {error}; write {{{{ for a brace") from error
-    if "\0" in filled:
-        raise TestbedError(f"{origin}: key '{key}' has a NUL in it, which no command takes; remove it")
-    return filled

@@ -9,19 +9,22 @@ A value is checked here on its own, as its file is read. What a machine must be 
 (replay/verdicts.py), but for the few rules of problem().
 """
 
-from dataclasses import MISSING, asdict, fields, replace
+from dataclasses import MISSING, Field, asdict, fields, replace
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from .. import units
 from ..errors import TestbedError
 from ..paths import PROFILES, kind_of
-from ..validation import Strict, load_toml, unknown_key
+from ..validation import Strict, parse_toml, read_text, unknown_key
 from .parameters import CpuProfile, DeviceProfile, Profile, key_of, parse_value
 
+Kind = Literal["cpus", "devices"]
+MODELS: dict[Kind, type[Profile]] = {"cpus": CpuProfile, "devices": DeviceProfile}
 LINE_BYTES = 64
 BLOCKS_OF_A_PLANE = 64  # at least, so that a few per cent of over-provisioning are a few blocks
 EXTENT_BYTES = 256 * 2**20  # the unit of CXL decoders
@@ -39,7 +42,7 @@ class SourcedValue(Strict):
 
 def load_cpu(name: str, overrides: dict[str, Any], origin: Path, cpus: int = 1) -> CpuProfile:
     """The CPU profile `name` with a manifest's overrides, and with `cpus` of its cores; `origin` is that manifest."""
-    cpu = CpuProfile(name=name, **_load("cpus", name, CpuProfile, overrides, origin))
+    cpu = CpuProfile(name=name, **_load("cpus", name, overrides, origin))
     if not 1 <= cpus <= cpu.cores:
         cores = f"the cores of CPU profile {name}" if cpu.cores > 1 else f"CPU profile {name} states no more cores"
         raise TestbedError(
@@ -50,22 +53,44 @@ def load_cpu(name: str, overrides: dict[str, Any], origin: Path, cpus: int = 1) 
 
 def load_device(name: str, overrides: dict[str, Any], origin: Path) -> DeviceProfile:
     """The device profile `name` with a manifest's overrides; `origin` is that manifest."""
-    return DeviceProfile(name=name, **_load("devices", name, DeviceProfile, overrides, origin))
+    return DeviceProfile(name=name, **_load("devices", name, overrides, origin))
 
 
 def sources(kind: str, name: str) -> dict[str, SourcedValue]:
     """The profile as its file states it, for tables and docs."""
     path = PROFILES / kind / f"{name}.toml"
-    return {key: _sourced(path, key, entry) for key, entry in load_toml(path).items() if isinstance(entry, dict)}
+    return _sources(path, read_text(path))
 
 
-def _load(kind: str, name: str, model: type[Profile], overrides: dict[str, Any], origin: Path) -> dict[str, Any]:
+def _sources(path: Path, text: str) -> dict[str, SourcedValue]:
+    stated = parse_toml(path, text).items()
+    return {key: _sourced(path, key, entry) for key, entry in stated if isinstance(entry, dict)}
+
+
+def _load(kind: Kind, name: str, overrides: dict[str, Any], origin: Path) -> dict[str, Any]:
     path = PROFILES / kind / f"{name}.toml"
     if kind_of(path) != "file" or path.parent != PROFILES / kind:
         have = ", ".join(sorted(p.stem for p in path.parent.glob("*.toml")))
         raise TestbedError(f"{origin}: no profile '{name}' in {path.parent}; there are: {have}")
-    known = {key_of(f.name): f for f in fields(model) if f.name != "name"}
-    stated = sources(kind, name)
+    values = dict(_values(path, read_text(path), kind))
+    known, section = _known(kind), kind.removesuffix("s")
+    for key, value in overrides.items():
+        if key not in known:
+            raise TestbedError(f"{origin}: {unknown_key(f'{section}.override.{key}', list(known))}")
+        values[known[key].name] = _checked(origin, f"{section}.override.{key}", known[key].name, value, "")
+    return values
+
+
+@lru_cache
+def _known(kind: Kind) -> dict[str, Field[Any]]:
+    """By its key, each field that a profile may state."""
+    return {key_of(field.name): field for field in fields(MODELS[kind]) if field.name != "name"}
+
+
+@lru_cache(maxsize=64)
+def _values(path: Path, text: str, kind: Kind) -> dict[str, Any]:
+    """What the profile with this text states. It is read once for all machines of a matrix."""
+    known, stated = _known(kind), _sources(path, text)
     for key in stated:
         if key not in known:
             raise TestbedError(f"{path}: {unknown_key(key, list(known))}")
@@ -75,11 +100,6 @@ def _load(kind: str, name: str, model: type[Profile], overrides: dict[str, Any],
             values[field.name] = _checked(path, key, field.name, stated[key].value, stated[key].unit)
         elif field.default is MISSING:
             raise TestbedError(f"{path}: key '{key}' is missing; add it")
-    section = kind.removesuffix("s")
-    for key, value in overrides.items():
-        if key not in known:
-            raise TestbedError(f"{origin}: {unknown_key(f'{section}.override.{key}', list(known))}")
-        values[known[key].name] = _checked(origin, f"{section}.override.{key}", known[key].name, value, "")
     return values
 
 

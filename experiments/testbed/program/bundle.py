@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -46,7 +47,11 @@ class Bundle:
         """The job of one point."""
         enter = host_program.ENTER_ROOT if self.hosted else ""
         script = _script(enter, setup, self._command(argv), finish)
-        return Job(script, self.files, self.executables, packages=self.packages)
+        return self._bare.with_script(script)
+
+    @cached_property
+    def _bare(self) -> Job:
+        return Job("", self.files, self.executables, packages=self.packages)
 
     def _command(self, argv: tuple[str, ...]) -> str:
         name = argv[0].removeprefix("./")

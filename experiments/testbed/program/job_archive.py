@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is sent into a guest: an archive of /job/run and its files, and Debian packages laid over the guest's root."""
 
+import copy
 import hashlib
 import io
 import shlex
 import tarfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -55,11 +57,21 @@ class Job:
         """What the guest's root lacks of the packages, as cpio archives for the initramfs."""
         return (packages.archive(self.packages),) if self.packages else ()
 
+    def with_script(self, script: str) -> "Job":
+        """The same with another script. What is beside it is not looked at again: a matrix has many scripts."""
+        other = copy.copy(self)
+        vars(other).update(script=script, contents=self.contents)
+        return other
+
     def identity(self) -> dict[str, Any]:
         """What of it can influence a run: the script, every file's content, every package's version."""
+        return {"script": self.script, **self.contents}
+
+    @cached_property
+    def contents(self) -> dict[str, Any]:
+        """That without the script."""
         contents = sorted({**self.files, **self.executables}.items())
         return {
-            "script": self.script,
             "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents},
             "packages": packages.identity(self.packages) if self.packages else {},
         }

@@ -21,20 +21,24 @@ from .replayer import Replayer, open_replayer
 REFUSAL = re.compile(r"(cpu|device)\.([\w.-]+) (.*)")
 
 
-def of_runs(runs: Sequence[Run], replayer: Replayer | None = None, elsewhere: bool = False) -> list[str]:
+def of_runs(runs: Iterable[Run], replayer: Replayer | None = None, elsewhere: bool = False) -> list[str]:
     """For each run why it cannot be made, with file and key; nothing if it can.
 
     A machine must be possible at full size and as scaled. The memory of this host counts unless the runs are made
     `elsewhere`, where the workers' does.
     """
     replayer = replayer or open_replayer()
-    said = faults([machine for run in runs for machine in (run.full, run.guest)], replayer)
-
-    found = [
-        _why(run.full, run.guest, run.scale, said, replayer) or ("" if elsewhere else _of_host(run.guest))
-        for run in runs
-    ]
-    return [f"{run.origin}: {fault}" if fault else "" for run, fault in zip(runs, found, strict=True)]
+    of_each, first = [], dict[tuple[int, int, str], Run]()  # a run of each machine, which stays what it is meanwhile
+    for run in runs:
+        of_each.append((id(run.full), id(run.guest), run.origin))
+        first.setdefault(of_each[-1], run)
+    said = faults([machine for run in first.values() for machine in (run.full, run.guest)], replayer)
+    why = {}
+    for machine, run in first.items():
+        here = "" if elsewhere else _of_host(run.guest)
+        fault = _why(run.full, run.guest, run.scale, said, replayer) or here
+        why[machine] = f"{run.origin}: {fault}" if fault else ""
+    return [why[machine] for machine in of_each]
 
 
 def refuse_if_none_can_be(runs: Sequence[Run]) -> None:

@@ -16,6 +16,7 @@ class HostTimes:
     def __init__(self, root: Path) -> None:
         self._path = root / "host-times.jsonl"
         self._seconds: dict[tuple[str, str], float] = {}
+        self._means: dict[str, float | None] = {}
         with suppress(OSError, ValueError, KeyError):
             for line in self._path.read_text().splitlines():
                 entry = json.loads(line)
@@ -24,6 +25,7 @@ class HostTimes:
     def note(self, run: Run, seconds: float) -> None:
         """A run took so long."""
         self._seconds[_name(run)] = seconds
+        self._means.clear()
         manifest, point = _name(run)
         line = json.dumps({"manifest": manifest, "run": point, "seconds": round(seconds, 1)})
         with suppress(OSError), self._path.open("a") as file:
@@ -34,7 +36,12 @@ class HostTimes:
         name = _name(run)
         if name in self._seconds:
             return self._seconds[name]
-        alike = [seconds for (manifest, _), seconds in self._seconds.items() if manifest == name[0]]
+        if name[0] not in self._means:
+            self._means[name[0]] = self._mean(name[0])
+        return self._means[name[0]]
+
+    def _mean(self, manifest: str) -> float | None:
+        alike = [seconds for (of, _), seconds in self._seconds.items() if of == manifest]
         known = alike or list(self._seconds.values())
         return mean(known) if known else None
 

@@ -91,7 +91,31 @@ def identity(run: Run, keys: dict[str, str]) -> dict[str, Any]:
 
 
 def path_for(root: Path, run: Run, keys: dict[str, str]) -> Path:
-    return outputs.within(root, run.manifest, run.label, f"-{canonical.digest(identity(run, keys))[:16]}.json")
+    return Places(root, keys).of(run)
+
+
+class Places:
+    """Where the results of many runs are. What their identities share is made into text once."""
+
+    def __init__(self, root: Path, keys: dict[str, str]) -> None:
+        self._root, self._keys = root, keys
+        self._texts: dict[int, tuple[object, str]] = {}  # by the identity of an object, which is kept for that
+
+    def of(self, run: Run) -> Path:
+        parts = {
+            "machine": self._text(run.guest, lambda guest: machine_identity(guest, self._keys)),
+            "argv": canonical.dumps_words(run.argv),
+        }
+        if program := run.program:
+            shared = {key: self._text(value, lambda same: same) for key, value in program.contents.items()}
+            parts["program"] = canonical.dumps_parts({"script": canonical.dumps(program.script), **shared})
+        digest = canonical.digest_text(canonical.dumps_parts(parts))
+        return outputs.within(self._root, run.manifest, run.label, f"-{digest[:16]}.json")
+
+    def _text(self, shared: T, as_data: Callable[[T], Any]) -> str:
+        if id(shared) not in self._texts:
+            self._texts[id(shared)] = shared, canonical.dumps(as_data(shared))
+        return self._texts[id(shared)][1]
 
 
 def store(path: Path, run: Run, keys: dict[str, str], outcome: dict[str, Any]) -> Result:

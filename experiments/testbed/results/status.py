@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What of a manifest is there: results, failures with their reason, and what the rest would take."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from ..errors import TestbedError
 from ..manifest.manifest import Run
 from . import results
 from .host_times import HostTimes, show
+
+SHOWN_MAX = 1000  # runs of one table
 
 
 @dataclass(frozen=True)
@@ -37,15 +40,12 @@ class State:
         }
 
 
-def states(runs: list[Run], keys: dict[str, str], root: Path, refused: Sequence[str] = ()) -> list[State]:
+def states(runs: Collection[Run], keys: dict[str, str], root: Path, refused: Sequence[str] = ()) -> Iterator[State]:
     """The state of every run; nothing is booted or built. `refused` says of each why it cannot be."""
-    times = HostTimes(root)
-    found = [State(run, *_state(results.path_for(root, run, keys)), times.guess(run)) for run in runs]
-    said = refused or [""] * len(runs)
-    return [
-        replace(state, word=f"refused: {why}") if why and state.word != "there" else state
-        for state, why in zip(found, said, strict=True)
-    ]
+    times, places = HostTimes(root), results.Places(root, keys)
+    for run, why in zip(runs, refused or itertools.repeat("", len(runs)), strict=True):
+        word, path = _state(places.of(run))
+        yield State(run, f"refused: {why}" if why and word != "there" else word, path, times.guess(run))
 
 
 def _state(path: Path) -> tuple[str, Path]:
@@ -62,18 +62,57 @@ def _state(path: Path) -> tuple[str, Path]:
     return "missing", path
 
 
-def summary(found: list[State], at_once: int) -> str:
-    """One line: how much is there, and what the rest takes if so many guests run at a time."""
-    to_run = [state for state in found if state.word != "there"]
-    known = [state.seconds for state in to_run if state.seconds is not None]
-    text = f"{len(found) - len(to_run)} of {len(found)} are there (hits), {len(to_run)} to run (misses)"
-    if to_run and len(known) == len(to_run):
-        text += f", about {show(sum(known) / at_once)} at {at_once} guests a time"
-    return text
+@dataclass
+class Tally:
+    """What there is of many runs, of which it keeps only as many as people read."""
+
+    first: list[State] = field(default_factory=list)
+    refused: list[State] = field(default_factory=list)  # likewise
+    there: int = 0
+    missing: int = 0
+    failed: int = 0  # or damaged
+    refusals: int = 0
+    seconds: float = 0.0  # what is not there takes, as far as that is known
+    known: int = 0
+
+    @staticmethod
+    def of(found: Iterable[State]) -> "Tally":
+        """Of all of these."""
+        tally = Tally()
+        for state in found:
+            tally.add(state)
+        return tally
+
+    @property
+    def all(self) -> int:
+        return self.there + self.missing + self.failed
+
+    def add(self, state: State) -> None:
+        _keep(self.first, state)
+        if state.word == "there":
+            self.there += 1
+            return
+        if state.word.startswith("refused: "):
+            self.refusals += 1
+            _keep(self.refused, state)
+        self.missing += state.word == "missing"
+        self.failed += state.word != "missing"
+        if state.seconds is not None:
+            self.seconds, self.known = self.seconds + state.seconds, self.known + 1
+
+    def summary(self, at_once: int) -> str:
+        """One line: how much is there, and what the rest takes if so many guests run at a time."""
+        to_run = self.missing + self.failed
+        text = f"{self.there} of {self.all} are there (hits), {to_run} to run (misses)"
+        if to_run and self.known == to_run:
+            text += f", about {show(self.seconds / at_once)} at {at_once} guests a time"
+        return text
+
+    def counts(self) -> tuple[int, int, int]:
+        """How many are there, missing, and failed or damaged."""
+        return self.there, self.missing, self.failed
 
 
-def counts(found: list[State]) -> tuple[int, int, int]:
-    """How many are there, missing, and failed or damaged."""
-    words = [state.word for state in found]
-    there, missing = words.count("there"), words.count("missing")
-    return there, missing, len(words) - there - missing
+def _keep(kept: list[State], state: State) -> None:
+    if len(kept) < SHOWN_MAX:
+        kept.append(state)

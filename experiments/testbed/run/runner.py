@@ -51,7 +51,8 @@ async def run_all(
     reporter: Reporter,
 ) -> list[Result]:
     """Every run's result, in order: found if it exists, else made now. Raises RunFailed if any gave none."""
-    paths = [results.path_for(root, run, session.keys) for run in runs]
+    places = results.Places(root, session.keys)
+    paths = [places.of(run) for run in runs]
     found = [results.load(path) if path.exists() else None for path in paths]
     for run, result in zip(runs, found, strict=True):
         if result:

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Text of manifests with {names} in it. A name alone stands in braces: a format could ask for a text without an end."""
+
+import re
+import string
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import TestbedError
+
+
+def fill(text: str, names: Mapping[str, Any], key: str, origin: Path) -> str:
+    """`text`, which is what `key` says, with the values of the {names} in it."""
+    unknown = names_in(text) - set(names)
+    if unknown:
+        places = "neither in the matrix nor in workload.scaled or workload.fixed"
+        what = "no axis of the matrix" if key.startswith(("cpu.", "device.", "guest.")) else places
+        known = ", ".join(sorted(names)) or "none"
+        raise TestbedError(f"{origin}: key '{key}' uses {{{min(unknown)}}}, which is {what}; known: {known}")
+    try:
+        filled = "".join(piece + str(names[name]) if name else piece for piece, name in _pieces(text))
+    except ValueError as error:  # braces that do not close
+        raise TestbedError(f"{origin}: key '{key}': {error}; write {{{{ for a brace") from error
+    if "\0" in filled:
+        raise TestbedError(f"{origin}: key '{key}' has a NUL in it, which no command takes; remove it")
+    return filled
+
+
+@lru_cache(maxsize=1024)
+def names_in(text: str) -> frozenset[str]:
+    """The names that stand in braces."""
+    return frozenset(re.findall(r"{(\w*)}", text))
+
+
+def names_in_all(texts: Iterable[object]) -> set[str]:
+    """The names in those of these values that are text."""
+    return {name for text in texts if isinstance(text, str) for name in names_in(text)}
+
+
+@lru_cache(maxsize=1024)
+def _pieces(text: str) -> tuple[tuple[str, str], ...]:
+    """Each piece of plain text with the name after it, if there is one. ValueError: something else is in braces."""
+    found = []
+    for piece, name, form, conversion in string.Formatter().parse(text):
+        if form or conversion or (name is not None and not re.fullmatch(r"\w+", name)):
+            raise ValueError(f"{{{_shown(name, form, conversion)}}} is no name alone")
+        found.append((piece, name or ""))
+    return tuple(found)
+
+
+def _shown(name: str | None, form: str | None, conversion: str | None) -> str:
+    return (name or "") + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
