@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What becomes of a QEMU that ends on its own, with a mock in its place."""
 
+import base64
+import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,6 +43,47 @@ def test_a_copy_that_is_killed_before_it_says_that_it_began_is_lost(executor: Qe
     guest = replace(guest, timeout_s=20.0)
     _, copies = ways(executor, [GuestSpec(guest, script_job(words)) for words in ("true --stillborn", "true")])
     assert [outcome.outcome for outcome in copies] == ["lost", "ok"]
+
+
+def test_much_output_is_read_in_proportion_to_it() -> None:
+    """It was copied again for each of its lines: 64 MB took 700 GB of copies. Counted is this process's own time."""
+    piece, begun_s = bytes(range(256)) * 12, time.process_time()
+    line = json.dumps({"type": "output", "stream": "stdout", "base64": base64.b64encode(piece).decode()}).encode()
+    lines = 64 * 10**6 // len(piece)
+    outcome = read_outcome(Said(results=b"\n".join([line] * lines)), End())
+    assert outcome.stdout == piece * lines
+    assert time.process_time() - begun_s < 30
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"output","stream":"stdin","base64":"eA=="}',
+        b'{"type":"output","stream":["stdout"],"base64":"eA=="}',
+        b'{"type":"output","stream":"stdout","base64":"x"}',
+        b'{"type":"output","stream":"stdout"}',
+        b'["output"]',
+    ],
+)
+def test_what_is_no_output_is_none(line: bytes) -> None:
+    outcome = read_outcome(Said(results=line), End())
+    assert (outcome.stdout, outcome.stderr) == (b"", b"")
+
+
+def test_a_panic_says_why() -> None:
+    """Five lines of its stack were shown, without the reason."""
+    stack = "".join(f"[    1.{n}]  frame{n}+0x1/0x2\n" for n in range(30))
+    console = (
+        "[    0.1] Linux\n[    1.0] BUG: kernel NULL pointer dereference, address: 0000000000000008\n"
+        f"[    1.1] #PF: error\n[    1.2] Kernel panic - not syncing: Fatal exception\n{stack}"
+    )
+    outcome = read_outcome(Said(console=console.encode()), End(panicked=True))
+    said = (
+        "BUG: kernel NULL pointer dereference, address: 0000000000000008; Kernel panic - not syncing: Fatal exception"
+    )
+    assert (outcome.outcome, outcome.error) == ("panic", said)
+    killed = "[    1.2] Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b"
+    assert read_outcome(Said(console=killed.encode()), End()).error == killed.partition("] ")[2]
 
 
 def test_who_watches_is_called_each_time_that_a_guest_asks_for_a_job(

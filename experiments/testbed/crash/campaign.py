@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .. import scratch
 from ..errors import RunFailed, TestbedError
 from ..guest import boots
-from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecutor, device_file
+from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecutor, device_file, of_panic
 from ..guest.session import Session
 from ..manifest.manifest import GuestConfig
 from ..results import results
@@ -257,12 +257,6 @@ def said(outcome: GuestOutcome) -> str:
     lines = (outcome.stderr.decode(errors="replace").strip() or outcome.error or outcome.console.strip()).splitlines()
     told = of_panic(lines)[:1] or lines[-1:]
     return told[0][:SAID_MAX] if told else "it says nothing"
-
-
-def of_panic(lines: list[str]) -> list[str]:
-    """What a kernel says from its panic on; what follows that, such as a stack, may be long."""
-    first = next((n for n, line in enumerate(lines) if "Kernel panic" in line), len(lines))
-    return lines[first:]
 
 
 def reads(outcome: GuestOutcome, varied: Set[Place]) -> list[Place]:

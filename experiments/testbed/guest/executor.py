@@ -15,6 +15,7 @@ import base64
 import json
 import operator
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -33,6 +34,9 @@ from .qemu_line import LSA_BYTES, ONE_DEVICE, GuestFiles, Images, Layout, PowerC
 
 JOB, CONSOLE, RESULTS, LOG = "job.tar", "console", "results", "qemu.log"  # in a guest's folder
 ROW = b'{"type":"result","data":'  # as the guest's init begins each row
+PANIC = "Kernel panic"  # as the kernel says it, and what it says of the fault that leads there
+FAULT = re.compile(r"\b(BUG: |general protection fault|invalid opcode|divide error|stack segment|Out of memory: )")
+TIME_STAMP = re.compile(r"^\[ *[0-9.]+\] ")
 
 Report = Callable[[bytes], None]
 Asked = Callable[[Machine], None]
@@ -278,26 +282,46 @@ def read_outcome(said: Said, end: End) -> GuestOutcome:
     """How a guest ended, and all that it said."""
     console, log = said.console.decode(errors="replace"), said.log.decode(errors="replace")
     outcome = GuestOutcome(power_cut=end.power_cut, console=console, qemu=log)
+    printed = {"stdout": bytearray(), "stderr": bytearray()}
     for line in said.results.splitlines():
-        _read_line(outcome, line)
+        _read_line(outcome, printed, line)
+    outcome.stdout, outcome.stderr = bytes(printed["stdout"]), bytes(printed["stderr"])
     outcome.rois = list(end.device.get("rois", []))
     outcome.last_mark = int(end.device.get("last-mark", 0))
     outcome.outcome = _classify(outcome, end)
     if outcome.outcome == "lost" and not outcome.error:
         outcome.error = ": ".join(filter(None, (end.gone, *log.strip().splitlines()[-1:])))
+    if outcome.outcome == "panic":
+        outcome.error = outcome.error or _reason(console.splitlines())
     return outcome
 
 
-def _read_line(outcome: GuestOutcome, line: bytes) -> None:
+def of_panic(lines: list[str]) -> list[str]:
+    """What a kernel says from its panic on; what follows that, such as a stack, may be long."""
+    first = next((n for n, line in enumerate(lines) if PANIC in line), len(lines))
+    return lines[first:]
+
+
+def _reason(lines: list[str]) -> str:
+    """Why the kernel panicked: its word for that, after the fault that led there if it names one."""
+    panic = of_panic(lines)[:1]
+    faults = [line for line in lines[: len(lines) - len(of_panic(lines))] if FAULT.search(line)]
+    return "; ".join(TIME_STAMP.sub("", line).strip() for line in (*faults[-1:], *panic))
+
+
+def _read_line(outcome: GuestOutcome, printed: dict[str, bytearray], line: bytes) -> None:
     """One line of the results port, on which a guest may write anything. What is no message is no line; a row that is
     none, as one with NaN in it, is said among the program's errors."""
     try:
         message = json.loads(line)
+        if message.get("type") == "output":
+            printed[message["stream"]] += base64.b64decode(message["base64"])
+            return
         canonical.dumps(message).encode()  # what no result could hold is found here
         _take(outcome, message)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         if line.startswith(ROW):
-            outcome.stderr += b"testbed: no JSON, so no row: " + line.removeprefix(ROW)[:-1] + b"\n"
+            printed["stderr"] += b"testbed: no JSON, so no row: " + line.removeprefix(ROW)[:-1] + b"\n"
 
 
 def _take(outcome: GuestOutcome, message: dict[str, Any]) -> None:
@@ -306,10 +330,6 @@ def _take(outcome: GuestOutcome, message: dict[str, Any]) -> None:
             outcome.boot = {k: v for k, v in message.items() if k != "type"}
         case "result":
             outcome.rows.append(message["data"])
-        case "output" if message["stream"] == "stdout":
-            outcome.stdout += base64.b64decode(message["base64"])
-        case "output":
-            outcome.stderr += base64.b64decode(message["base64"])
         case "error":
             outcome.error = str(message["message"])
         case "exit":
@@ -323,6 +343,6 @@ def _classify(outcome: GuestOutcome, end: End) -> str:
         return "power-cut"
     if outcome.exit_status is not None:
         return "ok" if outcome.exit_status == 0 else "failed"
-    if end.panicked or "Kernel panic" in outcome.console:
+    if end.panicked or PANIC in outcome.console:
         return "panic"
     return "lost"
