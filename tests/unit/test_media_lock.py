@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One guest at a time has a folder of `--media`; the second command is refused and harms nothing."""
 
+import contextlib
 import socket
 import subprocess
 import sys
@@ -29,6 +30,25 @@ with media_lock.held(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("file", "it is no folder"),
+        ("socket", "it is no folder"),
+        ("x" * 300, "File name too long"),
+        ("nul\0", "embedded null"),
+        ("file/below", "Not a directory"),
+    ],
+)
+def test_media_that_can_be_no_folder_are_one_sentence(tmp_path: Path, what: str, said: str) -> None:
+    (tmp_path / "file").touch()
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(tmp_path):
+        listener.bind("socket")
+        with pytest.raises(TestbedError, match=said) as caught, media_lock.held(Path(what)):
+            raise AssertionError("it is held")
+    assert caught.value.exit_status == 2
 
 
 @pytest.fixture

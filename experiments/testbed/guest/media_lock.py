@@ -24,8 +24,11 @@ def held(folder: Path | None) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / LOCK).open("a+b")
-    except OSError as error:
-        raise TestbedError(f"--media {folder}: it cannot be written: {error.strerror}; name another folder") from error
+    except FileExistsError as error:
+        raise TestbedError(f"--media {folder}: it cannot be written: it is no folder; name another folder") from error
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise TestbedError(f"--media {folder}: it cannot be written: {why}; name another folder") from error
     with file:
         _lock(folder, file)
         try:
