@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -182,6 +183,18 @@ def test_every_command_explains_itself_and_its_table_can_be_had_as_json(command:
     assert done.returncode == 0
     assert len(get_command(main.app).commands[command].help.splitlines()[0]) > 30  # type: ignore[attr-defined]
     assert ("--json" in done.stdout) == (command not in WITHOUT_A_TABLE)
+
+
+def test_help_keeps_what_stands_in_brackets() -> None:
+    """A table of a manifest, as [program], was taken for markup."""
+    seen = set()
+    for name, command in get_command(main.app).commands.items():  # type: ignore[attr-defined]
+        texts = [command.help or "", *(getattr(option, "help", None) or "" for option in command.params)]
+        tables = set(re.findall(r"\[[a-z.]+\]", " ".join(texts)))
+        said = testbed(name, "--help", COLUMNS="200").stdout if tables else ""
+        assert {table for table in tables if table not in said} == set(), name
+        seen |= tables
+    assert seen >= {"[program]", "[replay.grid]"}
 
 
 def test_doctor_finds_this_host_fit(tmp_path: Path) -> None:

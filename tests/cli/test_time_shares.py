@@ -53,14 +53,25 @@ def test_every_stall_has_a_share_and_every_other_counter_a_group() -> None:
 def test_exec_shows_shares_with_bars_and_counters_in_groups() -> None:
     one = roi(4_000_000_000, stall_cxl_miss_ps=3_000_000_000, loads=12345, link_read_bytes=640, log_wait_ps=7000)
     console = Console(width=120, record=True, file=io.StringIO())
-    tables.show_time_shares([one], console)
-    tables.show_counters(one["counters"], console)
+    tables.show_regions([one], console)
     lines = [" ".join(line.split()) for line in console.export_text().splitlines()]
     assert f"device-cache misses: flash │ 3 ms │ 75.0 % │ {'█' * 22}" in lines
     assert f"instructions │ 1 ms │ 25.0 % │ {'█' * 8}" in lines
     for line in ("CPU │ loads │ 12,345", "link │ link read │ 640 B", "write log │ log wait │ 7 ns"):
         assert line in lines
     assert "stall" not in " ".join(lines)
+
+
+def test_exec_shows_every_region() -> None:
+    """Only the last one was shown."""
+    rois = [roi(4_000_000, loads=n, link_read_bytes=64) for n in range(1, 9)]
+    console = Console(width=160, record=True, file=io.StringIO())
+    tables.show_regions(rois, console)
+    lines = [" ".join(line.split()) for line in console.export_text().splitlines()]
+    assert [line for line in lines if "│ 4 us │" in line] == [f"{n} │ 4 us │ {'i' * 30}" for n in range(1, 9)]
+    assert "counters of the last 6 of 8 regions of interest" in lines
+    assert "CPU │ loads │ 3 │ 4 │ 5 │ 6 │ 7 │ 8" in lines
+    assert "link │ link read │ 64 B │ 64 B │ 64 B │ 64 B │ 64 B │ 64 B" in lines
 
 
 def test_run_shows_a_line_and_a_bar_a_point(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,6 +103,7 @@ def test_a_bar_has_every_cell_in_the_order_of_the_places(times: list[int]) -> No
 
 
 def test_a_run_without_a_region_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    tables.show_regions([], Console(file=io.StringIO()))
     tables.show_time_shares([])
     tables.show_shares_of_results([Result(Path("x"), json.loads('{"point": {}, "rois": []}'))])
     assert capsys.readouterr().out == ""

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from conftest import MockExecutor, QuietReporter
+from testbed.cli import tables
 from testbed.errors import RunFailed, TestbedError
 from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome, GuestSpec
@@ -43,6 +44,15 @@ def root(small_manifest: Path, tmp_path: Path) -> Path:
     with pytest.raises(RunFailed):
         drive(work)
     return tmp_path / "r"
+
+
+def test_what_a_program_printed_can_be_seen(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = results.load(next(root.rglob("snapshot-*.json")))
+    said = {"stdout": "one\n", "stderr": "two\n"}
+    tables.show_output([Result(result.path, result.data | said)])
+    assert capsys.readouterr() == ("one\n", "two\n")
+    tables.show_output([Result(result.path, result.data | said)] * 2)
+    assert capsys.readouterr() == (f"==> {result.path} <==\none\n" * 2, "two\n" * 2)
 
 
 def names(found: list[Result]) -> list[str]:

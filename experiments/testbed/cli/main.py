@@ -6,10 +6,11 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from typer.core import TyperGroup
 
 from .. import console, outputs, scratch
@@ -45,13 +46,27 @@ from .pages import with_page
 
 
 class Commands(TyperGroup):
-    """Typer ends silently at Ctrl-C."""
+    """Typer ends silently at Ctrl-C, and takes a table's name, as [program], for markup."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        for command in self.commands.values():
+            _show_brackets(command)
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
             raise Interrupted from error
+
+
+def _show_brackets(command: Any) -> None:
+    """Those in what the command and its options say of themselves, and in its own commands if it has any."""
+    for said in (command, *command.params):
+        if getattr(said, "help", None):
+            said.help = escape(said.help)
+    for inner in getattr(command, "commands", {}).values():
+        _show_brackets(inner)
 
 
 app = typer.Typer(
@@ -251,14 +266,14 @@ def exec_(
     sys.stdout.flush()
     sys.stderr.buffer.write(outcome.stderr)
     sys.stderr.flush()
-    counters = results_module.roi_counters(outcome.rois)
-    tables.save_json(json, {"outcome": outcome.outcome, "exit_status": outcome.exit_status, "counters": counters})
+    regions = [results_module.roi_counters(roi) for roi in outcome.rois]
+    said = {"outcome": outcome.outcome, "exit_status": outcome.exit_status}
+    tables.save_json(json, {**said, "counters": regions[-1] if regions else {}, "regions": regions})
     if outcome.exit_status is None:
         tail = "\n  ".join(filter(None, (outcome.error, *outcome.console.strip().splitlines()[-5:])))
         kept = keep_failure(outputs.within(results_root(), "exec", Path(program[0]).name, ".json"), outcome)
         raise RunFailed(f"the guest ended without an exit status ({outcome.outcome}, see {kept}); it says:\n  {tail}")
-    tables.show_time_shares(outcome.rois, Console(stderr=True))
-    tables.show_counters(counters, Console(stderr=True))
+    tables.show_regions(outcome.rois, Console(stderr=True))
     raise typer.Exit(outcome.exit_status)
 
 

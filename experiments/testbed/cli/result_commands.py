@@ -35,7 +35,11 @@ Side = Annotated[
 
 
 def results(
-    manifest: Annotated[str | None, typer.Argument(help="only this manifest's results")] = None, json: Json = None
+    manifest: Annotated[str | None, typer.Argument(help="only this manifest's results")] = None,
+    output: Annotated[
+        bool, typer.Option("--output", help="instead: what the programs printed; of MANIFEST/POINT or a hash, too")
+    ] = False,
+    json: Json = None,
 ) -> None:
     """List the results there are. Damaged ones are an error that names the file.
 
@@ -44,9 +48,15 @@ def results(
       testbed results
 
       testbed results kv-ycsb --json results.json
+
+      testbed results redis/always-16MiB --output
     """
-    found = load_all(results_root() / manifest if manifest else results_root())
-    tables.show_results(found)
+    if output:
+        found = lookup.find(results_root(), manifest) if manifest else load_all(results_root())
+        tables.show_output(found)
+    else:
+        found = load_all(results_root() / manifest if manifest else results_root())
+        tables.show_results(found)
     tables.save_json(json, [result.data for result in found])
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables for people, and the same rows as JSON."""
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from ..console import out, show
 from ..crash.campaign import Found
 from ..crash.report import Report
 from ..results import time_shares
-from ..results.results import Result
+from ..results.results import Result, roi_counters
 from ..studies.latency import Row
 from ..studies.sweep import Replayed, summary
 from ..units import show_time
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from analysis.figures import Index
     from analysis.report.build import Written
 
+REGIONS_SHOWN = 100  # lines of a table, and columns of one
+REGIONS_BESIDE = 6
 # Group -> what the names of its counters begin with. Stalls are in the shares of time.
 COUNTERS = {
     "CPU": ("loads", "stream-loads", "stores", "nt-stores", "flushes", "fences"),
@@ -91,6 +94,20 @@ def show_state(found: Found, title: str) -> None:
     out.print(found.detail.text, soft_wrap=True, highlight=False, markup=False)
 
 
+def show_regions(rois: Sequence[Mapping[str, Any]], console: Console = out) -> None:
+    """Where the time of each region of interest went, and what the model counted in it."""
+    if len(rois) <= 1:
+        show_time_shares(rois, console)
+    else:
+        found = [time_shares.shares([roi]) for roi in rois[:REGIONS_SHOWN]]
+        cells = [(n, show_time(one[0].of_ps), time_shares.bar(one)) for n, one in enumerate(found, 1)]
+        title = f"where the time of the {len(rois)} regions of interest went"
+        show(title, ("region", "time", ""), cells, console, left=(0, 2))
+        console.print(time_shares.legend(found), soft_wrap=True, highlight=False)
+    shown = range(max(len(rois) - REGIONS_BESIDE, 0), len(rois))
+    show_counters({f"region {n + 1}": roi_counters(rois[n]) for n in shown}, len(rois), console)
+
+
 def show_time_shares(rois: Sequence[Mapping[str, Any]], console: Console = out) -> None:
     """Where the time of the last region of interest went, as a table with bars; of no region, nothing."""
     found = time_shares.shares(rois[-1:])
@@ -110,26 +127,28 @@ def show_shares_of_results(done: Sequence[Result]) -> None:
         out.print(time_shares.legend([found for _, found in every]), soft_wrap=True, highlight=False)
 
 
-def show_counters(counters: Mapping[str, int], console: Console = out) -> None:
-    """What the model counted in one region of interest, in groups, without what is 0 and without the stalls."""
+def show_counters(counted: Mapping[str, Mapping[str, int]], of: int, console: Console = out) -> None:
+    """What the model counted in these of so many regions of interest, in groups, without stalls and what is 0."""
     cells: list[tuple[str, ...]] = []
-    for group, names in COUNTERS.items():
-        counted = [
-            _counted(name, value) for name, value in sorted(counters.items()) if value and name.startswith(names)
-        ]
-        cells += [(group if index == 0 else "", *cell) for index, cell in enumerate(counted)]
-    columns = ("", "counter", "value")
-    show("counters of the region of interest", columns, cells or [("", "(all are 0)", "")], console, left=(0, 1))
+    names = sorted({name for counters in counted.values() for name, value in counters.items() if value})
+    for group, begins in COUNTERS.items():
+        rows = [_counted(name, counted.values()) for name in names if name.startswith(begins)]
+        cells += [(group if index == 0 else "", *row) for index, row in enumerate(rows)]
+    heads = list(counted) if of > 1 else ["value"]
+    which = f"the last {len(counted)} of {of} regions" if len(counted) < of else f"the region{'s' * (of > 1)}"
+    nothing = [("", "(all are 0)", *("" for _ in heads))]
+    show(f"counters of {which} of interest", ("", "counter", *heads), cells or nothing, console, left=(0, 1))
 
 
-def _counted(name: str, value: int) -> tuple[str, str]:
-    """A counter for people: the unit is at its value."""
+def _counted(name: str, regions: Collection[Mapping[str, int]]) -> tuple[str, ...]:
+    """A counter for people: the unit is at its values."""
     plain, _, unit = name.rpartition("-")
+    values = [counters.get(name, 0) for counters in regions]
     if unit == "ps":
-        return plain.replace("-", " "), show_time(value)
+        return (plain.replace("-", " "), *map(show_time, values))
     if unit == "bytes":
-        return plain.replace("-", " "), f"{value:,} B"
-    return name.replace("-", " "), f"{value:,}"
+        return (plain.replace("-", " "), *(f"{value:,} B" for value in values))
+    return (name.replace("-", " "), *(f"{value:,}" for value in values))
 
 
 def _point(result: Result) -> str:
@@ -144,6 +163,17 @@ def show_results(results: Sequence[Result]) -> None:
             (result.data["manifest"], _point(result), f"1/{result.data['scale']}", result.outcome, result.path.name)
         )
     show("results", ("manifest", "point", "scale", "outcome", "file"), cells)
+
+
+def show_output(results: Sequence[Result]) -> None:
+    """What each program printed, to where it printed it; of several with the file's name before it."""
+    for result in results:
+        if len(results) > 1:
+            print(f"==> {result.path} <==")
+        sys.stdout.write(result.data["stdout"])
+        sys.stdout.flush()
+        sys.stderr.write(result.data["stderr"])
+        sys.stderr.flush()
 
 
 def show_figures(index: "Index") -> None:

@@ -10,7 +10,7 @@ host name and paths are in neither the identity nor the result, so that equal ru
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -59,9 +59,9 @@ class Result:
         return dict(self.rois[-1]["counters"]) if self.rois else {}
 
 
-def roi_counters(rois: list[Any]) -> dict[str, int]:
-    """What the model counted in the last region of interest, after its length; empty if there was none."""
-    return {"time-ps": rois[-1]["end-ps"] - rois[-1]["begin-ps"], **rois[-1]["counters"]} if rois else {}
+def roi_counters(roi: Mapping[str, Any]) -> dict[str, int]:
+    """What the model counted in a region of interest, after its length."""
+    return {"time-ps": roi["end-ps"] - roi["begin-ps"], **roi["counters"]}
 
 
 def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]:
