@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Manifests and profiles: what follows from good ones, and one clear sentence for each bad one."""
 
+import time
 import weakref
 from fractions import Fraction
 from pathlib import Path
 from unittest.mock import Mock
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +18,8 @@ from testbed.errors import TestbedError
 from testbed.manifest import bases, manifest, profiles
 from testbed.paths import PROFILES
 from testbed.patterns import Cells
-from testbed.replay import grid
-from testbed.results import results
+from testbed.replay import grid, verdicts
+from testbed.results import results, status
 
 ORIGIN = Path("m.toml")
 ENGINES = ("snapshot", "pmdk", "volatile")
@@ -117,6 +119,19 @@ def test_the_runs_of_a_large_matrix_share_their_machine_and_are_made_one_by_one(
             places.of(run)
     assert once.call_count == 1
     assert run.point == {"axis0": 31, "axis1": 31} and run.argv[2:4] == ("31", "31")
+
+
+def test_a_hundred_thousand_points_are_looked_at_quickly_and_in_flat_memory(small_manifest: Path) -> None:
+    """They took 160 s, and memory for each. Counted is this process's own time, which a busy host makes longer."""
+    every = manifest.runs_one_by_one(many_points(small_manifest, axes=5, values=10))
+    process, begun_s = psutil.Process(), time.process_time()
+    before_bytes, states = process.memory_info().rss, 0
+    refused = verdicts.of_runs(every, Mock(judge=lambda guests: [""] * len(guests)))
+    for state in status.states(every, {"qemu": "x"}, small_manifest.parent, refused):
+        states += state.word == "missing"
+    assert states == 10**5
+    assert process.memory_info().rss - before_bytes < 24 * 2**20
+    assert time.process_time() - begun_s < 25
 
 
 def test_a_place_is_the_hash_of_the_identity(small_manifest: Path) -> None:

@@ -28,17 +28,19 @@ def of_runs(runs: Iterable[Run], replayer: Replayer | None = None, elsewhere: bo
     `elsewhere`, where the workers' does.
     """
     replayer = replayer or open_replayer()
-    of_each, first = [], dict[tuple[int, int, str], Run]()  # a run of each machine, which stays what it is meanwhile
+    of_each = list[int]()
+    first = dict[tuple[int, int, str], tuple[int, Run]]()  # of each machine a number, and a run that keeps it there
     for run in runs:
-        of_each.append((id(run.full), id(run.guest), run.origin))
-        first.setdefault(of_each[-1], run)
-    said = faults([machine for run in first.values() for machine in (run.full, run.guest)], replayer)
-    why = {}
-    for machine, run in first.items():
+        number, _ = first.setdefault((id(run.full), id(run.guest), run.origin), (len(first), run))
+        of_each.append(number)
+    alike = [run for _, run in first.values()]
+    said = faults([machine for run in alike for machine in (run.full, run.guest)], replayer)
+    why = []
+    for run in alike:
         here = "" if elsewhere else _of_host(run.guest)
         fault = _why(run.full, run.guest, run.scale, said, replayer) or here
-        why[machine] = f"{run.origin}: {fault}" if fault else ""
-    return [why[machine] for machine in of_each]
+        why.append(f"{run.origin}: {fault}" if fault else "")
+    return [why[number] for number in of_each]
 
 
 def refuse_if_none_can_be(runs: Sequence[Run]) -> None:

@@ -42,21 +42,29 @@ class State:
 
 def states(runs: Collection[Run], keys: dict[str, str], root: Path, refused: Sequence[str] = ()) -> Iterator[State]:
     """The state of every run; nothing is booted or built. `refused` says of each why it cannot be."""
-    times, places = HostTimes(root), results.Places(root, keys)
+    times, places, listed = HostTimes(root), results.Places(root, keys), dict[str, set[str]]()
     for run, why in zip(runs, refused or itertools.repeat("", len(runs)), strict=True):
-        word, path = _state(places.of(run))
+        path = places.of(run)
+        if run.manifest not in listed:  # one look at the folder: at each of many runs it takes longer than all else
+            listed[run.manifest] = _names(path.parent)
+        word, path = _state(path, listed[run.manifest])
         yield State(run, f"refused: {why}" if why and word != "there" else word, path, times.guess(run))
 
 
-def _state(path: Path) -> tuple[str, Path]:
-    if path.exists():
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+def _state(path: Path, there: set[str]) -> tuple[str, Path]:
+    """Of the result that would have this path; `there` is what its folder has."""
+    if path.name in there:
         try:
             results.load(path)
         except TestbedError:
             return "damaged", path
         return "there", path
-    failed = path.with_suffix(".failed")
-    if failed.is_dir():
+    if f"{path.stem}.failed" in there:
+        failed = path.with_suffix(".failed")
         outcome = failed / "outcome.txt"
         return f"failed: {outcome.read_text().strip() if outcome.exists() else 'unknown'}", failed
     return "missing", path
