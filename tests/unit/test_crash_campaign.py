@@ -228,7 +228,7 @@ def test_bounds_are_those_of_the_manifest(origin: Path) -> None:
     assert plans.load(origin).bounds() == Bounds(2, 3, 4, 5)
 
 
-def test_a_program_is_the_same_from_every_folder(tmp_path: Path) -> None:
+def test_a_program_is_the_same_from_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its symbols, which name its files as the manifest does."""
     compiled = []
     for folder in (tmp_path / "here", tmp_path / "some" / "where"):
@@ -238,7 +238,10 @@ def test_a_program_is_the_same_from_every_folder(tmp_path: Path) -> None:
         (folder / "ring.c").write_text('#include "testbed_roi.h"\nint main(void) { testbed_mark(1); return 0; }\n')
         compiled.append(plans.programs(plans.load(origin), origin, folder).executables["ring"])
         assert str(tmp_path).encode() not in compiled[-1] and str(REPO).encode() not in compiled[-1]
-    assert compiled[0] == compiled[1]
+    monkeypatch.chdir(tmp_path)
+    near = Path("here/ring.toml")
+    compiled.append(plans.programs(plans.load(near), near, tmp_path).executables["ring"])
+    assert compiled[0] == compiled[1] == compiled[2]
 
 
 def test_a_test_that_has_a_base_says_what_differs(origin: Path, tmp_path: Path) -> None:

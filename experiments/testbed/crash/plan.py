@@ -136,7 +136,7 @@ def programs(plan: Plan, origin: Path, folder: Path) -> Programs:
 
 def _compile(origin: Path, name: str, folder: Path, flags: Sequence[str] = (), libraries: Sequence[str] = ()) -> Path:
     """Its code is at the same addresses in every process, so that these have names; no folder of the host is in it."""
-    source = Path(os.path.normpath(origin.parent / name))
+    source = Path(os.path.normpath((origin.parent / name).absolute()))
     if not source.is_file():
         raise TestbedError(f"{origin}: key 'crash.sources': {name} does not exist; paths are relative to the manifest")
     program = folder / source.stem
