@@ -29,7 +29,9 @@ from ..manifest import bases, scales
 from ..manifest import manifest as manifests
 from ..paths import FIGURES, REPO, cache_root, results_root
 from ..program import bundle, packages
+from ..program.guest_script import guest_script_job
 from ..program.host_program import program_job
+from ..program.job_archive import Job
 from ..replay import verdicts
 from ..replay.grid import configurations
 from ..replay.replayer import open_replayer
@@ -39,7 +41,8 @@ from ..studies import sweep as sweep_module
 from ..studies.bench import run_bench
 from ..studies.crash_cost import run_crash_cost
 from ..studies.host_cost import run_host_cost
-from . import image_commands, module_commands, presentation, result_commands, tables
+from . import image_commands, machine_options, module_commands, presentation, result_commands, tables
+from .machine_options import Cpus, CutAt, Device, FileSystem, Memory, Packages, Settings
 from .module_commands import Modules, with_modules
 from .options import Json, Scale, Scheduler, Tls, TrustNetwork
 from .pages import with_page
@@ -85,10 +88,6 @@ app = typer.Typer(
 )
 ManifestName = Annotated[
     str, typer.Option("--manifest", "-m", metavar="MANIFEST", help="take the machine (CPU, device, memory) from this")
-]
-Cpus = Annotated[
-    int | None,
-    typer.Option("--cpus", metavar="N", help="so many CPUs, each with a clock of its own; the manifest's if not given"),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="only say what is there and what would run")]
 
@@ -233,20 +232,33 @@ def calibrate(
 
 @app.command("exec", context_settings={"ignore_unknown_options": True})
 def exec_(
-    program: Annotated[list[str], typer.Argument(metavar="-- PROGRAM [ARGS]...", help="a program of this host")],
+    program: Annotated[
+        list[str] | None, typer.Argument(metavar="-- PROGRAM [ARGS]...", help="a program of this host")
+    ] = None,
+    script: Annotated[
+        Path | None,
+        typer.Option("--script", metavar="FILE", help="instead: a shell script, among the guest's own programs"),
+    ] = None,
     file: Annotated[list[Path] | None, typer.Option("--file", "-f", help="a file or folder to take along")] = None,
+    package: Packages = None,
     media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
     own_roi: Annotated[bool, typer.Option("--own-roi", help="the program marks its region of interest")] = False,
     module: Modules = None,
     manifest: ManifestName = "kv-ycsb",
     cpus: Cpus = None,
+    memory: Memory = None,
+    file_system: FileSystem = None,
+    device: Device = None,
+    setting: Settings = None,
+    cut_at: CutAt = None,
     json: Json = None,
 ) -> None:
     """Run a program of this host in a guest, on the device, and return its output and exit status.
 
     Its libraries go along, and so do arguments that name files here. The device is mounted (ext4, DAX) at /pmem.
     The whole program is the region of interest, unless it marks its own (testbed_roi.h); the model's counters are
-    printed after it. A study of more than one run is a manifest with a [program]: docs/tutorial.md.
+    printed after it. A script runs as the guest's root, with what follows -- as its arguments, and beside its files.
+    A study of more than one run is a manifest with a [program]: docs/tutorial.md.
 
     Examples:
 
@@ -257,24 +269,50 @@ def exec_(
       testbed exec --cpus 4 -- nproc
 
       testbed exec --module my.ko -- dmesg
+
+      testbed exec --script test.sh --packages fio --set device.flash-read=3us -- 4
+
+      testbed exec --media disk --power-cut at-event=100000 -- ./my-program
     """
-    job = program_job(program, file or [], Path.cwd(), own_roi)
-    guest = with_modules(verdicts.machine_of(bases.find(manifest), cpus), module)
-    spec = GuestSpec(guest, job, media_folder=media, helper_thread=guest.cpu.cores == 1)
+    job = _job(program or [], script, file or [], package, own_roi)
+    cut = machine_options.power_cut(cut_at)
+    own = machine_options.changes(cpus, memory, file_system, device, setting)
+    guest = with_modules(verdicts.machine_of(bases.find(manifest), own), module)
+    spec = GuestSpec(guest, job, cut, media_folder=media, helper_thread=guest.cpu.cores == 1)
     outcome = drive(open_session().executor.run(spec))
     sys.stdout.buffer.write(outcome.stdout)
     sys.stdout.flush()
     sys.stderr.buffer.write(outcome.stderr)
     sys.stderr.flush()
     regions = [results_module.roi_counters(roi) for roi in outcome.rois]
-    said = {"outcome": outcome.outcome, "exit_status": outcome.exit_status}
+    said = {"outcome": outcome.outcome, "exit_status": outcome.exit_status, "power_cut": outcome.power_cut}
     tables.save_json(json, {**said, "counters": regions[-1] if regions else {}, "regions": regions})
+    if outcome.power_cut is not None:
+        tables.show_power_cut(outcome.power_cut, Console(stderr=True))
+        return
     if outcome.exit_status is None:
         tail = "\n  ".join(filter(None, (outcome.error, *outcome.console.strip().splitlines()[-5:])))
-        kept = keep_failure(outputs.within(results_root(), "exec", Path(program[0]).name, ".json"), outcome)
+        kept = keep_failure(
+            outputs.within(results_root(), "exec", (script or Path((program or [""])[0])).name, ".json"), outcome
+        )
         raise RunFailed(f"the guest ended without an exit status ({outcome.outcome}, see {kept}); it says:\n  {tail}")
     tables.show_regions(outcome.rois, Console(stderr=True))
+    if cut_at:
+        print(f"testbed: the power was not cut: the program had ended before {cut_at}", file=sys.stderr)
     raise typer.Exit(outcome.exit_status)
+
+
+def _job(program: list[str], script: Path | None, files: list[Path], package: list[str] | None, own_roi: bool) -> Job:
+    """What `exec` runs."""
+    if script:
+        versions = machine_options.versions(package)
+        return guest_script_job(script, program, files, versions, Path.cwd(), own_roi)
+    if not program:
+        raise TestbedError("there is nothing to run; give -- PROGRAM [ARGS]..., or --script FILE")
+    if package:
+        why = "a program of this host does not see them, since it has a root of its own"
+        raise TestbedError(f"--packages are for --script FILE: {why}")
+    return program_job(program, files, Path.cwd(), own_roi)
 
 
 @app.command()
@@ -336,14 +374,20 @@ def crash(
 @app.command()
 def shell(
     media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
+    package: Packages = None,
     module: Modules = None,
     manifest: ManifestName = "kv-ycsb",
     cpus: Cpus = None,
+    memory: Memory = None,
+    file_system: FileSystem = None,
+    device: Device = None,
+    setting: Settings = None,
 ) -> None:
     """An interactive guest with the device mounted at /pmem. `exit` or Ctrl-A X ends it."""
     check_terminal()
-    guest = with_modules(verdicts.machine_of(bases.find(manifest), cpus), module)
-    raise typer.Exit(run_shell(open_session().images, guest, media))
+    own = machine_options.changes(cpus, memory, file_system, device, setting)
+    guest = with_modules(verdicts.machine_of(bases.find(manifest), own), module)
+    raise typer.Exit(run_shell(open_session().images, guest, media, machine_options.versions(package)))
 
 
 @app.command()

@@ -108,6 +108,18 @@ def show_regions(rois: Sequence[Mapping[str, Any]], console: Console = out) -> N
     show_counters({f"region {n + 1}": roi_counters(rois[n]) for n in shown}, len(rois), console)
 
 
+def show_power_cut(said: Mapping[str, Any], console: Console = out) -> None:
+    """What the device says of a power cut."""
+    cells = [(key.replace("-", " ").removesuffix(" ps"), _of_cut(key, value)) for key, value in sorted(said.items())]
+    show("the power was cut", ("", ""), cells, console, left=(0,))
+
+
+def _of_cut(key: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return ("no", "yes")[value]
+    return show_time(value) if key.endswith("-ps") else f"{value:,}" if isinstance(value, int) else str(value)
+
+
 def show_time_shares(rois: Sequence[Mapping[str, Any]], console: Console = out) -> None:
     """Where the time of the last region of interest went, as a table with bars; of no region, nothing."""
     found = time_shares.shares(rois[-1:])

@@ -199,6 +199,23 @@ def load(path: Path, scale: int | None = None) -> Manifest:
     return manifest if scale is None else at_scale(manifest, scale)
 
 
+# What a command says of the machine puts out what a manifest says beside it: its own device's overrides, for one.
+_PUT_OUT = {"profile": "override", "memory": "memory_full", "file_system": "file_system_of"}
+
+
+def load_changed(path: Path, own: bases.Data) -> tuple[Manifest, Path]:
+    """The same with what options of a command say over it, and how to name that in messages."""
+    data = bases.stated(path, partial(check, Manifest))
+    manifest = check(Manifest, data, path)
+    if not own:
+        return manifest, path
+    for table, keys in own.items():
+        for key in keys:
+            data.get(table, {}).pop(_PUT_OUT.get(key), None)
+    origin = path.with_name(f"{path.name}, with the options")
+    return check(Manifest, bases.over(data, own, origin), origin), origin
+
+
 def at_scale(manifest: Manifest, scale: int) -> Manifest:
     """The same experiment at 1/`scale`; a larger one gets so much more host time."""
     timeout = manifest.guest.timeout * max(manifest.scale, scale) // scale

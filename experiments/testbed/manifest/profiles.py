@@ -68,10 +68,11 @@ def _sources(path: Path, text: str) -> dict[str, SourcedValue]:
 
 
 def _load(kind: Kind, name: str, overrides: dict[str, Any], origin: Path) -> dict[str, Any]:
-    path = PROFILES / kind / f"{name}.toml"
-    if kind_of(path) != "file" or path.parent != PROFILES / kind:
-        have = ", ".join(sorted(p.stem for p in path.parent.glob("*.toml")))
-        raise TestbedError(f"{origin}: no profile '{name}' in {path.parent}; there are: {have}")
+    folder = PROFILES / kind
+    path = folder / f"{name}.toml"
+    if kind_of(path) != "file" or path.parent != folder:
+        have = ", ".join(sorted(p.stem for p in folder.glob("*.toml")))
+        raise TestbedError(f"{origin}: no profile '{name}' in {folder}; there are: {have}")
     values = dict(_values(path, read_text(path), kind))
     known, section = _known(kind), kind.removesuffix("s")
     for key, value in overrides.items():

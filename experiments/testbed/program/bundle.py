@@ -19,7 +19,7 @@ from .job_archive import Job, check_names
 from .packages import Versions
 
 PackageName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+$")]
-_OURS = ("run", "root")  # names in /job that are taken
+OURS = ("run", "root")  # names in /job that are taken
 
 
 class ProgramSection(Strict):
@@ -85,7 +85,7 @@ def pack(section: ProgramSection, origin: Path) -> Bundle:
     executables: dict[str, bytes] = {}
 
     def add(name: str, path: Path, key: str) -> None:
-        if name in files or name in executables or name.split("/")[0] in _OURS:
+        if name in files or name in executables or name.split("/")[0] in OURS:
             raise TestbedError(f"{origin}: key '{key}': the name '{name}' is taken in the guest; rename {path.name}")
         (executables if os.access(path, os.X_OK) else files)[name] = host_program.read(path)
 

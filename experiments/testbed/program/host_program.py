@@ -34,12 +34,12 @@ def in_root(words: list[str], cwd: str) -> str:
     return shlex.join(["unshare", "--root=/job/root", f"--wd={cwd}", "--", *words])
 
 
-def program_job(argv: list[str], extra_files: list[Path], cwd: Path, marked: bool = False) -> Job:
+def program_job(argv: list[str], extras: list[Path], cwd: Path, marked: bool = False) -> Job:
     """A job that runs `argv` as it would run here in `cwd`: all of it the region of interest, unless it is `marked`."""
     program = find(argv[0], cwd)
     needed = [program, *libraries(program), *_argument_files(argv[1:], cwd)]
-    for extra in extra_files:
-        needed += _extra_files(extra, cwd)
+    for extra in extras:
+        needed += extra_files(extra, cwd / extra)
     files: dict[str, bytes] = {}
     executables: dict[str, bytes] = {}
     for path in dict.fromkeys(needed):
@@ -74,10 +74,11 @@ def is_guests_own(path: Path) -> bool:
     return _plain(path).parts[1:2] != () and _plain(path).parts[1] in GUESTS_OWN
 
 
-def read(path: Path) -> bytes:
-    """What a file of the host holds."""
+def read(path: Path, size: int = -1) -> bytes:
+    """What a file of the host holds, or begins with."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(size)
     except OSError as error:
         raise TestbedError(f"cannot take {path} along: {error.strerror}") from error
 
@@ -149,13 +150,12 @@ def _argument_files(arguments: list[str], cwd: Path) -> list[Path]:
     return [path for path in paths if kind_of(path) == "file" and not is_guests_own(path)]
 
 
-def _extra_files(extra: Path, cwd: Path) -> list[Path]:
-    """What `--file` names: a file, or all files of a folder."""
-    kind = kind_of(cwd / extra)
-    if kind not in ("file", "folder"):
-        raise TestbedError(f"--file {extra}: {why_not_there(cwd / extra) or 'is neither a file nor a folder'}")
-    inside(cwd / extra)  # refused before a folder like /proc is read
-    return tree(cwd / extra)
+def extra_files(extra: Path, path: Path) -> list[Path]:
+    """What `--file` names, which is there: a file, or all files of a folder."""
+    if kind_of(path) not in ("file", "folder") or not path.name:
+        raise TestbedError(f"--file {extra}: {why_not_there(path) or 'is neither a file nor a folder with a name'}")
+    inside(path)  # refused before a folder like /proc is read
+    return tree(path)
 
 
 def tree(path: Path) -> list[Path]:

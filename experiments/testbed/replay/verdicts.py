@@ -13,6 +13,7 @@ import psutil
 
 from ..errors import TestbedError
 from ..manifest import manifest, profiles
+from ..manifest.bases import Data
 from ..manifest.manifest import GuestConfig, Run, scaled
 from ..manifest.parameters import Profile, field_of, key_of, show_value
 from .grid import Configuration
@@ -50,15 +51,13 @@ def refuse_if_none_can_be(runs: Sequence[Run]) -> None:
         raise TestbedError("; ".join(dict.fromkeys(said)))
 
 
-def machine_of(path: Path, cpus: int | None = None) -> GuestConfig:
-    """The machine of a manifest's first point, with so many CPUs if asked; refused if there can be no such machine."""
-    stated, replayer = manifest.load(path), open_replayer()
-    if cpus is not None:
-        stated = stated.model_copy(update={"guest": stated.guest.model_copy(update={"cpus": cpus})})
-    full = manifest.full_size(stated, path, manifest.first_point(stated))
+def machine_of(path: Path, own: Data | None = None) -> GuestConfig:
+    """The machine of a manifest's first point, with what `own` says over it; refused if there can be none."""
+    stated, origin = manifest.load_changed(path, own or {})
+    full, replayer = manifest.full_size(stated, origin, manifest.first_point(stated)), open_replayer()
     guest = scaled(full, stated.scale)
     if fault := _why(full, guest, stated.scale, faults([full, guest], replayer), replayer) or _of_host(guest):
-        raise TestbedError(f"{path}: {fault}")
+        raise TestbedError(f"{origin}: {fault}")
     return guest
 
 

@@ -116,7 +116,7 @@ def costs(rounds: Rounds) -> list[dict[str, Any]]:
 def run_host_cost(cpus: str) -> list[dict[str, Any]]:
     """Run it for these numbers of CPUs, print the table, return it."""
     path = bases.find("speed")
-    guests = [verdicts.machine_of(path, count) for count in parse_cpus(cpus)]
+    guests = [verdicts.machine_of(path, {"guest": {"cpus": count}}) for count in parse_cpus(cpus)]
     job = script_job(f"exec ./{PROGRAM} /pmem/bench.bin", {PROGRAM: cores_program(PROGRAM)})
     rows = costs(drive(take_turns(open_session().qemu, guests, job)))
     cells = [

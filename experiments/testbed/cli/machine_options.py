@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options that change the machine of a command. Each says what a key of manifests says, and is checked as that is."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .. import units
+from ..errors import TestbedError
+from ..guest.qemu_line import PowerCut
+from ..program import bundle
+from ..program.bundle import ProgramSection
+from ..program.packages import Versions
+from ..validation import check
+
+EVENTS_MAX = 2**63 - 1
+Cpus = Annotated[
+    int | None,
+    typer.Option("--cpus", metavar="N", help="so many CPUs, each with a clock of its own; the manifest's if not given"),
+]
+Memory = Annotated[
+    str | None, typer.Option("--memory", metavar="SIZE", help="local DRAM, as 4GiB; the manifest's if not given")
+]
+FileSystem = Annotated[
+    str | None,
+    typer.Option("--file-system", metavar="NAME", help="what is at /pmem, as xfs-dax; the manifest's if not given"),
+]
+Device = Annotated[
+    str | None,
+    typer.Option("--device", metavar="PROFILE", help="another device, without what the manifest overrides of its own"),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="one value of a profile, as device.flash-read=3us or cpu.llc-size"),
+]
+Packages = Annotated[
+    list[str] | None,
+    typer.Option("--packages", metavar="NAMES", help="of Debian 13, as fio,jq, with what they depend on"),
+]
+CutAt = Annotated[
+    str | None,
+    typer.Option(
+        "--power-cut",
+        metavar="WHEN",
+        help="at-event=N: after so many lines left the CPU or became durable; at-time=T: at a virtual time, as 9500ms",
+    ),
+]
+
+
+def changes(
+    cpus: int | None, memory: str | None, file_system: str | None, device: str | None, settings: list[str] | None
+) -> dict[str, Any]:
+    """What a manifest would say that only says what these options say."""
+    said = {"cpus": cpus, "memory": memory, "file_system": file_system}
+    own: dict[str, Any] = {"guest": {key: value for key, value in said.items() if value is not None}}
+    own["device"] = {} if device is None else {"profile": device}
+    for setting in settings or []:
+        match = re.fullmatch(r"(cpu|device)\.([\w-]+)=(.*)", setting)
+        if not match:
+            raise TestbedError(f"--set {setting}: it is no key of a profile with a value; write device.flash-read=3us")
+        table, key, value = match[1], match[2].replace("-", "_"), match[3]
+        override = own.setdefault(table, {}).setdefault("override", {})
+        override[key] = {"true": True, "false": False}.get(value, value)
+    return {table: keys for table, keys in own.items() if keys}
+
+
+def versions(names: list[str] | None) -> Versions:
+    """Of the packages that --packages names, several in one value or in several."""
+    listed = [name for one in names or [] for name in one.split(",")]
+    return bundle.versions(check(ProgramSection, {"packages": listed}, Path("--packages")), Path("--packages"))
+
+
+def power_cut(when: str | None) -> PowerCut:
+    """What --power-cut says."""
+    if when is None:
+        return PowerCut()
+    kind, _, value = when.partition("=")
+    try:
+        if kind == "at-event":
+            return PowerCut(at_event=_within(units.parse(value, units.COUNT)))
+        if kind == "at-time":
+            return PowerCut(at_ps=_within(units.parse(value, units.TIME_PS)))
+    except ValueError as error:
+        raise TestbedError(f"--power-cut {when}: {error}") from error
+    raise TestbedError(f"--power-cut {when}: it is neither at-event=N nor at-time=T; write at-event=1000 or at-time=9s")
+
+
+def _within(number: int) -> int:
+    if not 1 <= number <= EVENTS_MAX:
+        raise ValueError("it must be at least 1 and below 2^63")
+    return number

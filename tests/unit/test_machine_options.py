@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options of `exec` and `shell`: the machine that follows, the job, and a sentence for each mistake."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from conftest import MANIFEST, MockExecutor
+from testbed.cli import machine_options, main
+from testbed.errors import TestbedError
+from testbed.guest.capacity import Capacity
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.qemu_line import PowerCut
+from testbed.guest.session import Session
+from testbed.manifest import manifest
+from testbed.program.guest_script import guest_script_job
+from testbed.program.job_archive import Job
+from testbed.replay import verdicts
+
+NOTHING: dict[str, Any] = dict.fromkeys(("cpus", "memory", "file_system", "device", "settings"))
+CUT = {"time-ps": 5 * 10**9, "lines-lost": 1234, "dirty-shutdown": True, "event": 70, "last-mark": 0}
+
+
+def own(**options: Any) -> dict[str, Any]:
+    return machine_options.changes(**(NOTHING | options))
+
+
+def test_options_that_are_not_given_change_nothing(small_manifest: Path) -> None:
+    assert own() == {}
+    assert verdicts.machine_of(small_manifest, own()) == manifest.runs(small_manifest)[0].guest
+
+
+def test_options_say_what_keys_of_the_manifest_say(small_manifest: Path) -> None:
+    settings = ["device.flash-read=3us", "device.flash_program=90us", "cpu.l2-ways=8"]
+    by_options = verdicts.machine_of(
+        small_manifest, own(cpus=2, memory="1GiB", file_system="xfs-dax", device="cxl-dram", settings=settings[2:])
+    )
+    keys = '[guest]\ncpus = 2\nmemory = "1GiB"\nfile_system = "xfs-dax"\n[cpu.override]\nl2_ways = 8\n'
+    small_manifest.write_text(MANIFEST.replace("snapshot-paper-mss", "cxl-dram") + keys)
+    assert by_options == verdicts.machine_of(small_manifest)
+    small_manifest.write_text(MANIFEST)
+    device = verdicts.machine_of(small_manifest, own(settings=settings[:2])).device
+    assert (device.flash_read_ps, device.flash_program_ps) == (3_000_000, 90_000_000)
+
+
+def test_what_an_option_says_puts_out_what_the_manifest_says_beside_it(small_manifest: Path) -> None:
+    """A larger memory for the full size, another file system at some points, overrides of another device."""
+    guest = '[guest]\nmemory_full = "512GiB"\nfile_system_of = { snapshot = "xfs-dax" }\n'
+    small_manifest.write_text(MANIFEST + '[device.override]\nflash_read = "9us"\n' + guest)
+    assert verdicts.machine_of(small_manifest).device.flash_read_ps == 9_000_000
+    changed = verdicts.machine_of(small_manifest, own(memory="3GiB", file_system="ext4-ordered", device="cxl-dram"))
+    assert (changed.memory_bytes, changed.file_system) == (3 * 2**30, "ext4-ordered")
+    small_manifest.write_text(MANIFEST.replace("snapshot-paper-mss", "cxl-dram"))
+    assert changed.device == verdicts.machine_of(small_manifest).device
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"memory": "much"}, r"small\.toml, with the options: key 'guest\.memory': 'much' is not a number and one of"),
+        ({"memory": "1MiB"}, r"key 'guest\.memory'"),
+        ({"cpus": 0}, r"key 'guest\.cpus' \(option --cpus\): 0 is not a number from 1 to 20"),
+        ({"file_system": "btrfs"}, r"key 'guest\.file_system'"),
+        ({"device": "../cpus/x"}, r"no profile '\.\./cpus/x' in .*; there are: .*cxl-dram"),
+        ({"settings": ["device.flash-raed=3us"]}, r"unknown key 'device\.override\.flash_raed'; did you mean"),
+        ({"settings": ["device.flash-read=3"]}, r"key 'device\.override\.flash_read': '3' is not a number and one of"),
+        ({"settings": ["device.flash-read=2s"]}, r"device key 'flash_read' \(2 s\) must not exceed 1 s"),
+        ({"settings": ["device.flash-read={x}"]}, r"key 'device\.override\.flash_read' uses {x}"),
+        ({"settings": ["guest.memory=1GiB"]}, r"--set guest\.memory=1GiB: it is no key of a profile with a value"),
+        ({"settings": ["device.flash-read"]}, r"--set device\.flash-read: it is no key of a profile with a value"),
+    ],
+)
+def test_a_machine_that_cannot_be_is_refused_by_key(
+    small_manifest: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TestbedError, match=message) as caught:
+        verdicts.machine_of(small_manifest, own(**options))
+    assert caught.value.exit_status == 2
+
+
+def test_when_the_power_is_cut() -> None:
+    assert machine_options.power_cut(None) == PowerCut()
+    assert machine_options.power_cut("at-event=7") == PowerCut(at_event=7)
+    assert machine_options.power_cut("at-time=9.5ms") == PowerCut(at_ps=9_500_000_000)
+
+
+@pytest.mark.parametrize("when", ["", "7", "at-event", "at-event=0", "at-event=-1", "at-event=1ms", "at-time=7"])
+def test_a_power_cut_that_is_never_or_nonsense_is_refused(when: str) -> None:
+    with pytest.raises(TestbedError, match="--power-cut"):
+        machine_options.power_cut(when)
+    with pytest.raises(TestbedError, match="below 2"):
+        machine_options.power_cut(f"at-event={2**63}")
+
+
+# ---- Scripts ----
+
+
+def script_of(folder: Path, text: str = "ls\n", *extras: str) -> Job:
+    (folder / "my test.sh").write_text(text)
+    return guest_script_job(Path("my test.sh"), ["a b"], [Path(one) for one in extras], (), folder, False)
+
+
+def test_a_script_runs_among_the_guests_programs_beside_its_files(tmp_path: Path) -> None:
+    (tmp_path / "data" / "in").mkdir(parents=True)
+    (tmp_path / "data" / "in" / "x").write_text("x")
+    job = script_of(tmp_path, "#!/bin/sh\nls\n", "data")
+    assert dict(job.files) == {"my test.sh": b"#!/bin/sh\nls\n", "data/in/x": b"x"}
+    assert "roi-run bash 'my test.sh' 'a b' ||" in job.script and "unshare" not in job.script
+    marked = guest_script_job(Path("my test.sh"), [], [], (), tmp_path, True)
+    assert "roi-run" not in marked.script
+
+
+@pytest.mark.parametrize("begin", ["", "#!/bin/bash\n", "#!/usr/bin/env bash\n", "#! /bin/dash\n"])
+def test_scripts_of_shells_are_taken(tmp_path: Path, begin: str) -> None:
+    assert script_of(tmp_path, begin + "ls\n").files["my test.sh"].endswith(b"ls\n")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda _: None, "--script s: no such file or folder"),
+        (lambda path: path.mkdir(), "--script s: is no file"),
+        (lambda path: path.write_bytes(b"\x7fELF"), "--script s: is a program and no script; start it by"),
+        (lambda path: path.write_text("#!/usr/bin/python3\n"), "--script s: is a script of '/usr/bin/python3'"),
+    ],
+)
+def test_what_is_no_script_is_refused(tmp_path: Path, make: Callable[[Path], object], message: str) -> None:
+    make(tmp_path / "s")
+    with pytest.raises(TestbedError, match=message):
+        guest_script_job(Path("s"), [], [], (), tmp_path, False)
+
+
+def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "my test.sh").write_text("")
+    with pytest.raises(TestbedError, match=r"--file other/my test\.sh: the name 'my test\.sh' is taken in the guest"):
+        script_of(tmp_path, "ls\n", "other/my test.sh")
+
+
+# ---- The command, with a mock for a guest ----
+
+
+@pytest.fixture
+def executor(monkeypatch: pytest.MonkeyPatch, small_manifest: Path) -> MockExecutor:
+    mock = MockExecutor()
+    monkeypatch.setattr(main, "open_session", lambda: Session(mock, {}, here=Capacity(1, 2**20)))
+    monkeypatch.chdir(small_manifest.parent)
+    Path("s.sh").write_text("ls\n")
+    return mock
+
+
+def exec_(*words: str) -> tuple[int, str]:
+    done = CliRunner().invoke(main.app, ["exec", "-m", "small.toml", *words])
+    return done.exit_code, f"{done.output}{done.exception or ''}"
+
+
+def test_a_power_cut_that_was_asked_for_is_no_failure(executor: MockExecutor) -> None:
+    executor.answer = lambda _: GuestOutcome("power-cut", power_cut=CUT)
+    status, said = exec_("--power-cut", "at-event=70", "--json", "out.json", "--script", "s.sh", "--", "x")
+    assert (status, "lines lost" in said, "1,234" in said) == (0, True, True), said
+    assert '"lines-lost": 1234' in Path("out.json").read_text()
+    (spec,) = executor.started
+    assert (spec.cut, spec.job and "bash s.sh x" in spec.job.script) == (PowerCut(at_event=70), True)
+
+
+def test_a_power_cut_that_never_came_is_said(executor: MockExecutor) -> None:
+    status, said = exec_("--power-cut", "at-time=1s", "--", "true")
+    assert (status, "the power was not cut: the program had ended before at-time=1s" in said) == (0, True), said
+    assert [spec.cut for spec in executor.started] == [PowerCut(at_ps=10**12)]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "there is nothing to run; give -- PROGRAM"),
+        (["--packages", "fio", "--", "true"], "--packages are for --script FILE: a program of this host"),
+        (["--packages", "no such", "--script", "s.sh"], "--packages: key 'packages.0'"),
+        (["--set", "x", "--", "true"], "--set x: it is no key"),
+    ],
+)
+def test_what_contradicts_itself_is_refused_before_a_boot(
+    executor: MockExecutor, words: list[str], message: str
+) -> None:
+    assert message in exec_(*words)[1]
+    assert not executor.started
+
+
+def test_a_guest_is_as_the_options_say(executor: MockExecutor) -> None:
+    kinds: list[GuestSpec] = executor.started
+    assert exec_("--memory", "1GiB", "--set", "device.flash-read=3us", "--", "true")[0] == 0
+    assert (kinds[0].guest.memory_bytes, kinds[0].guest.device.flash_read_ps) == (2**30, 3_000_000)
