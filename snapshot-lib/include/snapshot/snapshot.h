@@ -49,6 +49,16 @@ extern "C" {
 #define SNAPSHOT_PROTOCOL_REDO (4u << 8)
 #define SNAPSHOT_PROTOCOL_MASK (15u << 8)
 
+/*
+ * One of these: how stores are found out. None: what the environment variable SNAPSHOT_TRACK names (uffd, mprotect,
+ * pass), else uffd. The first two find whole pages, of programs that no pass has compiled, and commit them by the
+ * protocol redo only. They are in libsnapshot-pages; libsnapshot, which has the pass alone, takes them for protocols
+ * that it does not know, and refuses.
+ */
+#define SNAPSHOT_TRACK_UFFD (8u << 8)
+#define SNAPSHOT_TRACK_MPROTECT (8u << 8 | 1u << 12)
+#define SNAPSHOT_TRACK_PASS (1u << 13)
+
 struct snapshot_stats {
     uint64_t commits;         /* msync calls that had something to commit */
     uint64_t lines_logged;    /* 64-byte lines that changed in them */
@@ -68,15 +78,17 @@ struct snapshot_stats {
  * address of the working copy, or -errno: EBUSY it is mapped already, here or in another process, or locked with
  * flock(); EUCLEAN the log is damaged; ESTALE the log belongs to another file; EMLINK it has several names; ENOENT its
  * name went to another file meanwhile; EINVAL it is empty, the log is of another version or byte order, or of a file of
- * another size, or there is no such protocol; EFBIG it is larger than 256 GiB; EEXIST see SNAPSHOT_FIXED; EMFILE 16
- * files are mapped; and whatever open, ftruncate and mmap return.
+ * another size, there is no such protocol or tracker, or the protocol cannot commit pages; EOPNOTSUPP the kernel has
+ * not what SNAPSHOT_TRACK_UFFD needs; EPERM the process may not use it; EFBIG it is larger than 256 GiB; EEXIST see
+ * SNAPSHOT_FIXED; EMFILE 16 files are mapped; and whatever open, ftruncate and mmap return.
  */
 int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, void **address);
 
 /*
  * Make everything stored so far durable, atomically. 0, or -ENOSPC if the log cannot grow (nothing was changed: free
  * some space and call again, or roll back), -EUCLEAN if the protocol undo-nv finds its log damaged (nothing was
- * changed), -EINVAL if address is not a mapped snapshot.
+ * changed), -EINVAL if address is not a mapped snapshot, or what the kernel says if it cannot tell which pages have
+ * changed (nothing was changed either).
  */
 int snapshot_sync(void *address);
 

@@ -7,6 +7,7 @@
 
 #include "backing.h"
 #include "base/seeded_bug.h"
+#include "base/tracker.h"
 #include "check.h"
 #include "log/persist.h"
 #include "log/records.h"
@@ -85,20 +86,33 @@ static int commit(struct region *region, enum commit_mode mode) {
     return 0;
 }
 
+static bool is_zero(const uint8_t *bytes, uint64_t count) {
+    while (count > 0 && bytes[count - 1] == 0)
+        count--;
+    return count == 0;
+}
+
 /* Behind the end of the file nothing is kept: the line that has the end is written whole. */
 static void tail_clear(struct region *region) {
-    memset(region->working + region->bytes, 0, -region->bytes % LINE_BYTES);
+    const uint8_t *tail = region->working + region->bytes;
+    if (!tracker_sees_own_stores(region) || !is_zero(tail, -region->bytes % LINE_BYTES))
+        memset(region->working + region->bytes, 0, -region->bytes % LINE_BYTES);
 }
 
 /* Every commit passes here: what has to hold before it, whatever the protocol. */
 int region_commit_locked(struct region *region, enum commit_mode mode) {
     tail_clear(region);
-    int status = SEEDED_BUG(PAGES_OUTSIDE_MUTEX) ? 0 : pages_back(region);
+    int status = SEEDED_BUG(COLLECT_LATE) ? 0 : tracker_collect(region);
+    if (status < 0)
+        return status;
+    status = SEEDED_BUG(PAGES_OUTSIDE_MUTEX) ? 0 : pages_back(region);
     if (status < 0)
         return status;
     if (region->shadow)
         check_commit(region);
     status = commit(region, mode);
+    if (SEEDED_BUG(COLLECT_LATE))
+        (void)tracker_collect(region);
     if (status == 0 && region->shadow)
         check_committed(region);
     return status;
@@ -112,14 +126,25 @@ int region_commit(struct region *region, enum commit_mode mode) {
     return status;
 }
 
+/* The stores were the library's own; where that cannot be said, they count as the program's. */
+static void rolled_back(struct region *region) { (void)tracker_watch(region, 0, region->mapped_bytes); }
+
 int region_rollback(struct region *region) {
     region_enter(region);
-    int status = region->protocol->rollback(region);
+    int status = SEEDED_BUG(ROLLBACK_UNCOLLECTED) ? 0 : tracker_collect(region);
+    if (status == 0)
+        status = region->protocol->rollback(region);
+    if (status == 0)
+        rolled_back(region);
     region_leave(region);
     return status;
 }
 
+/* Which lines have changed since they were committed decides what is published, and from where. */
 static int publish_locked(struct region *region) {
+    int status = SEEDED_BUG(PUBLISH_UNCOLLECTED) ? 0 : tracker_collect(region);
+    if (status < 0)
+        return status;
     region_settle(region);
     return region->protocol->publish ? region->protocol->publish(region) : 0;
 }
@@ -138,6 +163,7 @@ int region_detach_locked(struct region *region) {
         status = protocol->rollback(region);
     if (status < 0)
         return status;
+    rolled_back(region);
     protocol->forget(region);
     uint64_t used = epoch_used_max(region->epoch);
     region->epoch_record = region->epoch = record_retire(region->log, protocol->id, region->epoch_record, used);

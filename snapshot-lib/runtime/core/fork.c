@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/file_lock.h"
+#include "base/tracker.h"
 
 /* Nothing may be half opened when the child copies it. */
 static void before(void) { pthread_mutex_lock(&regions_mutex); }
@@ -26,6 +27,7 @@ static void region_inherit(struct region *region) {
         close(region->data_fd);
     region->log_fd = region->data_fd = -1;
     file_unlock(region);
+    tracker_inherit(region);
     region->backing = NULL; /* MADV_DONTFORK: other things may come to lie there */
     region->log.base = NULL;
 }

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/seeded_bug.h"
+#include "base/tracker.h"
 #include "check.h"
 #include "commit.h"
 
@@ -80,7 +81,10 @@ static void idle_close_aloud(struct region *region, const char *why) {
 
 /* The last mapping is gone. A forked child has nothing that it could commit. */
 int region_unmapped(struct region *region) {
-    bool is_kept = !region->inherited && region_has_changes(region) && !SEEDED_BUG(UNMAP_DISCARDS);
+    bool is_asked = !region->inherited && !SEEDED_BUG(UNMAP_UNCOLLECTED);
+    bool is_unknown = is_asked && tracker_collect_alone(region) < 0;
+    bool has_changes = !region->inherited && (is_unknown || region_has_changes(region));
+    bool is_kept = has_changes && !SEEDED_BUG(UNMAP_DISCARDS);
     if (!is_kept || !is_open(region))
         return idle_close(region, "its last mapping and descriptor are gone");
     region->idle_since = ++idle_last;

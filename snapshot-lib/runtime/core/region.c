@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/file_lock.h"
 #include "base/seeded_bug.h"
+#include "base/tracker.h"
 #include "check.h"
 #include "commit.h"
 #include "log/file_record.h"
@@ -141,7 +142,7 @@ static int working_open(struct region *region, const struct open_request *reques
         record.address = (uint64_t)region->working;
         file_record_write(region->log, record);
     }
-    return 0;
+    return tracker_watch(region, 0, region->mapped_bytes);
 }
 
 /* The shadow starts as what was committed. */
@@ -200,6 +201,7 @@ static int region_size(struct region *region, const struct open_request *request
 }
 
 static void region_release(struct region *region) {
+    tracker_close(region);
     if (region->working)
         arena_release(region->working, region->span_bytes);
     thread_logs_free(region);
@@ -222,8 +224,10 @@ static void region_release(struct region *region) {
 }
 
 static int region_fill(struct region *region, const struct open_request *request) {
-    region->protocol = protocol_choose(request->flags);
-    int status = region->protocol ? region_lock(region, request) : -EINVAL;
+    region->protocol = protocol_choose(tracker_flags_removed(request->flags));
+    int status = region->protocol ? tracker_open(region, request) : -EINVAL;
+    if (status == 0)
+        status = region_lock(region, request);
     if (status == 0)
         status = region_size(region, request);
     if (status == 0)

@@ -20,6 +20,7 @@
 #include "backing.h"
 #include "base/arena.h"
 #include "base/seeded_bug.h"
+#include "base/tracker.h"
 #include "commit.h"
 #include "log/file_record.h"
 #include "log/persist.h"
@@ -50,9 +51,14 @@ static bool has_size(int fd, uint64_t bytes) {
 
 /* The size that it had, if the new one cannot be made durable. */
 static int grow(struct region *region, int fd, uint64_t bytes) {
-    uint64_t pages = pages_up(bytes);
+    uint64_t pages = pages_up(bytes), end_page = region->bytes / SNAPSHOT_PAGE * SNAPSHOT_PAGE;
+    int status = tracker_collect(region); /* of the page with the end, what the program stored */
+    if (status < 0)
+        return status;
     memset(region->working + region->bytes, 0, region->mapped_bytes - region->bytes); /* what lay behind the end */
-    int status = arena_populate(region->working + region->mapped_bytes, pages - region->mapped_bytes);
+    status = arena_populate(region->working + region->mapped_bytes, pages - region->mapped_bytes);
+    if (status == 0 && !SEEDED_BUG(GROWTH_NOT_WATCHED))
+        status = tracker_watch(region, end_page, pages - end_page);
     if (status == 0)
         status = file_resize(region, fd, bytes);
     if (status < 0) {
@@ -83,6 +89,7 @@ static int cut(struct region *region, int fd, uint64_t bytes) {
         memset(region->shadow + bytes, 0, region->bytes - bytes);
     region->bytes = bytes;
     region->mapped_bytes = pages;
+    (void)tracker_watch(region, 0, pages); /* where that fails, pages count as changed */
     return status;
 }
 

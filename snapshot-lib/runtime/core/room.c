@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Another place, with at least the room it has, for a file that is not mapped: nobody has an address in it then. What
- * is committed and what is not stays as it is.
+ * is committed and what is not stays as it is. Trackers were asked when it was unmapped, and nobody could store since.
  */
 #define _GNU_SOURCE
 #include "regions.h"
@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/seeded_bug.h"
+#include "base/tracker.h"
 #include "commit.h"
 #include "log/file_record.h"
 #include "log/log_file.h"
@@ -82,7 +83,7 @@ static int move(struct region *region, const void *hint, bool fixed, uint64_t sp
     record.address = (uint64_t)working;
     if (record.sequence > 0)
         file_record_write(region->log, record);
-    return 0;
+    return SEEDED_BUG(MOVE_NOT_WATCHED) ? 0 : tracker_watch(region, 0, region->mapped_bytes);
 }
 
 /*

@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "backing.h"
-#include "check.h"
+#include "announce.h"
+#include "base/tracker.h"
 #include "protocol/lines.h"
 
 static __attribute__((preserve_most, noinline)) void log_slowly(const void *address, size_t bytes) {
@@ -46,10 +46,8 @@ void snapshot_log_range(const void *address, size_t bytes) {
     uint64_t kept = bytes < room ? bytes : room;
     if (kept == 0)
         return;
-    pages_want(region, offset, kept);
-    if (region->shadow)
-        check_announce(region, offset, kept);
-    region->protocol->log_range(region, offset, kept);
+    tracker_admit(region, offset, kept);
+    announce(region, offset, kept);
 }
 
 static int map_opened(const struct open_request *request, size_t bytes, struct region **region) {

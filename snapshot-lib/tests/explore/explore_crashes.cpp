@@ -8,7 +8,8 @@
 //
 //     explore_crashes DIRECTORY PROTOCOL [BUG]
 //
-// With the name of a seeded bug it succeeds if the bug is caught.
+// With the name of a seeded bug it succeeds if the bug is caught. With a tracker of pages in SNAPSHOT_TRACK stores are
+// not announced; a commit then has whole pages, so that fewer and shorter histories have as many images.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,7 +29,9 @@ using Random = std::mt19937_64;
 
 static constexpr size_t DataBytes = 8192;
 static constexpr size_t ExhaustiveLines = 6;
-static constexpr size_t Samples = 24;
+static const size_t Samples = tracksPages() ? 4 : 24;
+static const uint64_t Histories = tracksPages() ? 8 : 40, Damages = tracksPages() ? 60 : 300;
+static const uint64_t RecoveryEvery = tracksPages() ? 2999 : 199, ChainSteps = tracksPages() ? 20 : 100;
 
 extern "C" const char *snapshot_seeded_bug;
 const char *snapshot_seeded_bug = "";
@@ -85,6 +88,12 @@ static void violation(const char *what, size_t position, uint64_t ordinal, uint6
 
 static const Protocol &anyProtocol(Random &random) { return Protocols[random() % std::size(Protocols)]; }
 
+// A chain changes the tracker where it must with the protocol.
+static unsigned chainFlags(const Protocol &protocol) {
+    stores_are_announced = !tracksPages() || !commitsWhatIsTracked(protocol);
+    return protocol.flag | (stores_are_announced ? SNAPSHOT_TRACK_PASS : 0);
+}
+
 static bool recoverImage(Image &image, uint64_t seed) {
     struct recovery result{};
     struct log_view log = {image.logBytes(), image.logSize()};
@@ -121,7 +130,7 @@ static void checkCrashInRecovery(const History &history, const Image &crashed, s
 static void explore(const History &history) {
     exploreCrashes(history.start, history.mapping, history.trace.events, ExhaustiveLines, Samples, history.seed,
                    [&](const Crash &crash, Image &image) {
-                       if (totals.images++ % 199 == 0)
+                       if (totals.images++ % RecoveryEvery == 0)
                            checkCrashInRecovery(history, image, crash.position);
                        check(history, image, crash.position, crash.ordinal);
                    });
@@ -267,7 +276,7 @@ static void crashChain(const std::string &path, const Protocol *protocol, const 
     for (size_t step = 0; step < steps; step++) {
         History history{readFiles(path), {}, {}, {}, {{0, 0, 0}}, seed};
         recorder = &history.trace;
-        TrackedFile file(path, DataBytes, (protocol ? *protocol : anyProtocol(random)).flag);
+        TrackedFile file(path, DataBytes, chainFlags(protocol ? *protocol : anyProtocol(random)));
         recorder = nullptr;
         if (file.error())
             return violation("opening refuses what a crash left", step, 0, seed);
@@ -374,7 +383,7 @@ static void exploreAll(const std::string &directory, const Protocol &protocol, u
         options.alone = threads > 1 && seed % 2 ? 1 + seed % 4 : 0;
         exploreHistory(path, protocol, options, seed);
     }
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= Damages; seed++) {
         fresh();
         checkDamage(path, protocol, seed);
         fresh();
@@ -382,8 +391,9 @@ static void exploreAll(const std::string &directory, const Protocol &protocol, u
     }
     for (uint64_t seed = 100; seed < 103; seed++) {
         fresh();
-        crashChain(path, seed == 102 ? nullptr : &protocol, {threads, 12, 5, true}, 100, seed);
+        crashChain(path, seed == 102 ? nullptr : &protocol, {threads, 12, 5, true}, ChainSteps, seed);
     }
+    stores_are_announced = !tracksPages();
     std::filesystem::remove_all(directory);
 }
 
@@ -395,7 +405,7 @@ int main(int argc, char **argv) {
     for (const Protocol &protocol : Protocols)
         for (unsigned threads : {1u, 3u})
             if (strcmp(protocol.name, argv[2]) == 0)
-                exploreAll(argv[1], protocol, threads, 40);
+                exploreAll(argv[1], protocol, threads, Histories);
     printf("%lu images, %lu images of crashes in recovery, %lu commits on a full device, %lu damaged logs, "
            "%lu violations\n",
            totals.images, totals.recovery_images, totals.full, totals.damaged, totals.violations);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <unistd.h>
@@ -36,9 +37,17 @@ int snapshot_test_views(const void *address, struct log_view *log, struct log_vi
 
 #include "image.hpp"
 
-// What instrumented code does for `*(uint64_t *)address = value`.
+// Whether SNAPSHOT_TRACK names a tracker of pages, which has to find out by itself what is stored.
+inline bool tracksPages() {
+    const char *tracker = getenv("SNAPSHOT_TRACK");
+    return tracker && *tracker && strcmp(tracker, "pass") != 0;
+}
+inline bool stores_are_announced = !tracksPages();
+
+// What instrumented code does for `*(uint64_t *)address = value`, or the store alone.
 inline void trackedStore(uint8_t *address, uint64_t value) {
-    snapshot_log_range(address, sizeof(value));
+    if (stores_are_announced)
+        snapshot_log_range(address, sizeof(value));
     memcpy(address, &value, sizeof(value));
 }
 
@@ -51,6 +60,11 @@ inline constexpr Protocol Protocols[] = {{"line", SNAPSHOT_PROTOCOL_LINE},
                                          {"undo", SNAPSHOT_PROTOCOL_UNDO},
                                          {"undo-nv", SNAPSHOT_PROTOCOL_UNDO_NV},
                                          {"redo", SNAPSHOT_PROTOCOL_REDO}};
+
+// Only redo commits pages.
+inline bool commitsWhatIsTracked(const Protocol &protocol) {
+    return !tracksPages() || protocol.flag == SNAPSHOT_PROTOCOL_REDO;
+}
 
 class TrackedFile {
   public:

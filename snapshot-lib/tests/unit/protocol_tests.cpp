@@ -1,70 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What each protocol costs, exactly: fences, lines to the log, lines to the file.
-#include <filesystem>
-#include <functional>
 #include <gtest/gtest.h>
 #include <latch>
 #include <thread>
 
-#include "file_test.hpp"
+#include "costs_test.hpp"
 #include "log/hash.h"
 
 namespace {
 
 constexpr size_t Bytes = 1 << 18;
 
-struct Cost {
-    uint64_t fences, log_lines, data_lines;
-    bool operator==(const Cost &) const = default;
-};
-
-std::ostream &operator<<(std::ostream &out, const Cost &cost) {
-    return out << cost.fences << " fences, " << cost.log_lines << " log, " << cost.data_lines << " data";
-}
-
-uint64_t upward(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-
-// A header for ten lines.
-uint64_t lineBlocks(uint64_t lines) { return lines + upward(lines, 10); }
-
 // Entries of three words; 26 of them fill a block.
 uint64_t entryBlocks(uint64_t stores) {
     uint64_t rest = stores % 26;
     return stores / 26 * 11 + (rest ? 1 + upward(3 * rest, 8) : 0);
 }
-
-class Costs : public FileTest {
-  protected:
-    std::string path(const char *name) const { return directory / name; }
-
-    // What the work and the commits in it cost, as the library and as the recorder count it.
-    static Cost measure(TrackedFile &file, const std::function<void()> &work) {
-        Recorder trace;
-        struct snapshot_stats before = file.stats();
-        recorder = &trace;
-        work();
-        recorder = nullptr;
-        struct snapshot_stats after = file.stats();
-        Cost cost = {after.fences - before.fences, (after.log_bytes - before.log_bytes) / 64,
-                     (after.data_bytes - before.data_bytes) / 64};
-        EXPECT_EQ(cost.fences, trace.fences());
-        EXPECT_EQ(cost.log_lines + cost.data_lines, trace.lines());
-        return cost;
-    }
-
-    static void store(TrackedFile &file, uint64_t first, uint64_t count) {
-        for (uint64_t line = first; line < first + count; line++)
-            trackedStore(file.working() + 64 * line, line + count);
-    }
-
-    static Cost commitCost(TrackedFile &file, uint64_t first, uint64_t count) {
-        return measure(file, [&] {
-            store(file, first, count);
-            EXPECT_EQ(file.commit(), 0);
-        });
-    }
-};
 
 TEST_F(Costs, LineTakesTwoFencesAndWritesEachLineTwice) {
     TrackedFile file(path("line"), Bytes, SNAPSHOT_PROTOCOL_LINE);

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `mprotect`: pages can be read and not written, and the signal of the first store to one opens it. What every kernel
+ * can do, and what others did before userfaultfd: for comparison.
+ *
+ * A store costs a signal and a system call if it is the first to its page since the last commit, and a commit a system
+ * call for each run of open pages. System calls that write to a page that is not open fail with EFAULT; announce
+ * them with snapshot_log_range(). A program that handles SIGSEGV itself does so before it maps a file: what is no store
+ * to one goes to the handler that was there.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/seeded_bug.h"
+#include "log/format.h"
+#include "trackers.h"
+
+#define PAGES_MAX (DATA_BYTES_MAX / SNAPSHOT_PAGE)
+
+enum { CLOSED = 0, OPEN = 1 };
+
+/* Read by a signal handler in any thread, so not what struct region says of it. */
+static struct watch {
+    _Atomic uint64_t begin;  /* address */
+    _Atomic uint64_t bytes;  /* 0: nothing is watched */
+    _Atomic uint8_t *states; /* by page */
+    atomic_flag busy;        /* held while states and protection differ; never over a store to the working copy */
+} watches[REGIONS_MAX];
+
+static struct sigaction before;
+
+static struct watch *watch_of(const struct region *region) { return &watches[region - regions]; }
+
+static void lock(struct watch *watch) {
+    while (atomic_flag_test_and_set_explicit(&watch->busy, memory_order_acquire))
+        __builtin_ia32_pause();
+}
+
+static void unlock(struct watch *watch) { atomic_flag_clear_explicit(&watch->busy, memory_order_release); }
+
+static int protect(uint64_t address, uint64_t bytes, int protection) {
+    return syscall(SYS_mprotect, address, bytes, protection) < 0 ? -errno : 0;
+}
+
+static void states_set(struct watch *watch, uint64_t offset, uint64_t bytes, uint8_t state) {
+    for (uint64_t page = offset / SNAPSHOT_PAGE; page < (offset + bytes) / SNAPSHOT_PAGE; page++)
+        atomic_store_explicit(&watch->states[page], state, memory_order_relaxed);
+}
+
+/*
+ * Protections that differ from page to page take a mapping each, of which a process has so many (vm.max_map_count).
+ * Beyond that all of the file is opened, and counts as changed.
+ */
+static int pages_open(struct watch *watch, uint64_t offset, uint64_t bytes) {
+    const int access = PROT_READ | PROT_WRITE;
+    uint64_t begin = atomic_load(&watch->begin), all = atomic_load(&watch->bytes);
+    lock(watch);
+    states_set(watch, offset, bytes, OPEN);
+    int status = protect(begin + offset, bytes, access);
+    if (status == -ENOMEM) {
+        states_set(watch, 0, all, OPEN);
+        status = protect(begin, all, access);
+    }
+    unlock(watch);
+    return status;
+}
+
+/* True if the store can go on now. */
+static bool opens(uint64_t address) {
+    for (size_t i = 0; i < REGIONS_MAX; i++) {
+        uint64_t offset = address - atomic_load(&watches[i].begin);
+        if (offset < atomic_load(&watches[i].bytes))
+            return pages_open(&watches[i], offset / SNAPSHOT_PAGE * SNAPSHOT_PAGE, SNAPSHOT_PAGE) == 0;
+    }
+    return false;
+}
+
+/* To whom it would have gone. By default the same fault comes again, and ends the process. */
+static void pass_on(int number, siginfo_t *info, void *context) {
+    if (before.sa_flags & SA_SIGINFO)
+        before.sa_sigaction(number, info, context);
+    else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
+        before.sa_handler(number);
+    else
+        (void)sigaction(SIGSEGV, &before, NULL);
+}
+
+/* No other handler meanwhile: it might store to the same page. */
+static void on_fault(int number, siginfo_t *info, void *context) {
+    int saved = errno;
+    bool is_access = info->si_code == SEGV_ACCERR;
+    if (!is_access || !opens((uint64_t)info->si_addr))
+        pass_on(number, info, context);
+    errno = saved;
+}
+
+static int handler_install(void) {
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK}, now;
+    if (sigaction(SIGSEGV, NULL, &now) < 0)
+        return -errno;
+    if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault)
+        return 0;
+    before = now;
+    sigfillset(&action.sa_mask);
+    return sigaction(SIGSEGV, &action, NULL) < 0 ? -errno : 0;
+}
+
+static int watch_open(struct region *region, const char *path) {
+    (void)path;
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *states = kernel_mmap(NULL, PAGES_MAX, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (states == MAP_FAILED)
+        return -errno;
+    watch_of(region)->states = states;
+    return handler_install();
+}
+
+static void watch_close(struct region *region) {
+    struct watch *watch = watch_of(region);
+    atomic_store(&watch->bytes, 0);
+    if (watch->states)
+        kernel_munmap((void *)watch->states, PAGES_MAX);
+    watch->states = NULL;
+}
+
+/* From here on; a file that has moved takes its pages with it. */
+static int watch_range(struct region *region, uint64_t offset, uint64_t bytes) {
+    struct watch *watch = watch_of(region);
+    lock(watch);
+    atomic_store(&watch->bytes, 0);
+    atomic_store(&watch->begin, (uint64_t)region->working);
+    atomic_store(&watch->bytes, offset + bytes > region->mapped_bytes ? offset + bytes : region->mapped_bytes);
+    states_set(watch, offset, bytes, CLOSED);
+    int status = protect((uint64_t)region->working + offset, bytes, PROT_READ);
+    if (status < 0)
+        states_set(watch, offset, bytes, OPEN); /* it may be stored to */
+    unlock(watch);
+    return status;
+}
+
+static uint64_t run_of(const struct watch *watch, uint64_t page, uint64_t end, uint8_t state) {
+    while (page < end && atomic_load_explicit(&watch->states[page], memory_order_relaxed) == state)
+        page++;
+    return page;
+}
+
+/* The run that begins at `page`. What cannot be closed stays open, and counts as changed again. */
+static void run_collect(struct region *region, uint64_t page, uint64_t end) {
+    struct watch *watch = watch_of(region);
+    uint64_t offset = page * SNAPSHOT_PAGE, bytes = (end - page) * SNAPSHOT_PAGE;
+    lock(watch);
+    states_set(watch, offset, bytes, CLOSED);
+    int status =
+        SEEDED_BUG(PAGES_NOT_PROTECTED_AGAIN) ? 0 : protect((uint64_t)region->working + offset, bytes, PROT_READ);
+    if (status < 0)
+        states_set(watch, offset, bytes, OPEN);
+    unlock(watch);
+    pages_changed(region, offset, bytes);
+}
+
+static int collect(struct region *region) {
+    const struct watch *watch = watch_of(region);
+    const uint64_t pages = region->mapped_bytes / SNAPSHOT_PAGE;
+    for (uint64_t page = run_of(watch, 0, pages, CLOSED); page < pages;) {
+        uint64_t end = run_of(watch, page, pages, OPEN);
+        run_collect(region, page, end);
+        page = SEEDED_BUG(SCAN_ONCE) ? pages : run_of(watch, end, pages, CLOSED);
+    }
+    return 0;
+}
+
+static void admit(struct region *region, uint64_t offset, uint64_t bytes) {
+    uint64_t from = offset / SNAPSHOT_PAGE * SNAPSHOT_PAGE;
+    uint64_t to = (offset + bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE * SNAPSHOT_PAGE;
+    (void)pages_open(watch_of(region), from, to - from);
+}
+
+/* Nothing of the parent's is held: another thread of it may have been at it. */
+static void inherit(struct region *region) {
+    struct watch *watch = watch_of(region);
+    (void)protect(atomic_load(&watch->begin), atomic_load(&watch->bytes), PROT_READ | PROT_WRITE);
+    unlock(watch);
+    watch_close(region);
+}
+
+const struct tracker tracker_mprotect = {
+    .name = "mprotect",
+    .flag = SNAPSHOT_TRACK_MPROTECT,
+    .open = watch_open,
+    .close = watch_close,
+    .watch = watch_range,
+    .collect = collect,
+    .admit = admit,
+    .inherit = inherit,
+};
