@@ -3,9 +3,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from ..build.components import build
 from ..errors import RunFailed
+from ..manifest.manifest import Archive
 from .capacity import Capacity
 from .executor import GuestExecutor, QemuExecutor
 from .qemu_line import Images
@@ -53,7 +55,7 @@ def images(components: dict[str, Path]) -> Images:
         firmware=qemu / "share" / "qemu",
         kernel=kernel,
         initrds=(base / "base.cpio", software / "software.cpio"),
-        archives={"threaded": software / "threaded.cpio"},
+        archives={name: software / f"{name}.cpio" for name in get_args(Archive)},
     )
     needed: tuple[Path, ...] = (found.qemu, found.firmware, found.kernel, *found.initrds)
     for path in needed:

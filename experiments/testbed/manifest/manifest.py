@@ -37,7 +37,7 @@ Picoseconds = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.TIME
 Axis = list[StrictStr | StrictInt]
 Point = dict[str, str | int]
 FileSystem = Literal["ext4-dax", "ext4-journal", "ext4-ordered", "ext4-smalljournal", "xfs-dax"]
-Archive = Literal["threaded"]
+Archive = Literal["threaded", "fams"]
 
 
 class GuestSection(Strict):
