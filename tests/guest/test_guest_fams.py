@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Failure-atomic msync() without a compiler, in a guest: the same work by pages, and power cuts; what XFS can do."""
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guest_rig import BY_HAND, DRIVERS, NAMESPACE, SETTLE, region, said
+
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.session import Session
+from testbed.manifest.manifest import FileSystem, GuestConfig
+from testbed.paths import REPO
+from testbed.program.job_archive import script_job
+from testbed.run.runner import drive
+
+pytestmark = [pytest.mark.guest, pytest.mark.by_hand]
+
+FAMS = ("fams-uffd", "fams-mprotect")
+PAGE_BYTES = 64 * 64 + 7 * 64  # in the log: 64 lines, a header for ten of them
+SIZE = "--workload G --records 1000 --buckets 2 --seed 1 --file /pmem/$engine"
+WORK = """
+unset TESTBED_RESULT
+cd /run
+for engine in snapshot {engines}; do kv-$engine --engine $engine {size} --operations 100 > /dev/console; done
+rm /pmem/*
+"""
+# The programs go on until the power goes.
+CUT = """
+for engine in {engines}; do
+    kv-$engine --engine $engine {size} --operations 1000000 --acknowledge $engine > /dev/null &
+    until [ -s $engine ] && [ $(od -An -tu8 -N8 $engine) -gt 20 ]; do sleep 0.001; done
+    kill -STOP $!
+done
+kill -CONT $(jobs -p)
+sleep 0.003
+echo acknowledged $(od -An -v -w8 -tu8 {engines}) > /dev/console
+roi power-cut
+"""
+CHECK = """
+unset TESTBED_RESULT
+for engine in {engines}; do kv-$engine --engine $engine {size} --operations 1000000 --verify > /dev/console; done
+"""
+
+
+def rows(outcome: GuestOutcome, program: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in outcome.console.splitlines() if line.startswith(f'{{"program":"{program}"')]
+
+
+@pytest.mark.parametrize("file_system", ["ext4-dax", "xfs-dax"])
+def test_pages_are_committed_and_outlive_a_power_cut(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, file_system: FileSystem
+) -> None:
+    """Both trackers make the pass's commits, of pages. What they acknowledged is there after the power went."""
+    guest = replace(quick_guest, file_system=file_system, archives=("fams",))
+
+    def boot(script: str) -> GuestOutcome:
+        job = script_job(script.format(engines=" ".join(FAMS), size=SIZE))
+        return drive(session.executor.run(GuestSpec(guest, job, media_folder=tmp_path)))
+
+    cut = boot(WORK + CUT)
+    assert cut.outcome == "power-cut", cut.stderr.decode() + cut.console[-500:]
+    snapshot, *fams = rows(cut, "kv")
+    print(snapshot, *fams, sep="\n")
+    assert [row["engine"] for row in fams] == list(FAMS)
+    for row in fams:
+        assert (row["commits"], row["fences"]) == (snapshot["commits"], snapshot["fences"])
+        assert row["commits"] * PAGE_BYTES <= row["log_bytes"] <= 2 * row["commits"] * PAGE_BYTES
+    least = [int(word) for line in cut.console.splitlines() if line.startswith("ack") for word in line.split()[1:]]
+    checked = boot(CHECK)
+    found = rows(checked, "kv-verify")
+    print(cut.power_cut, least, found)
+    assert [(row["engine"], row["verified"]) for row in found] == [(engine, True) for engine in FAMS], checked.stderr
+    assert all(row["commits"] >= commits > 20 for row, commits in zip(found, least, strict=True))
+
+
+XFS = "mkfs.xfs -q -K -m reflink=1 {options} /dev/pmem0\n"
+MOUNT = SETTLE.format(path="/dev/pmem0") + "mkdir -p /pmem; mount -o dax=always /dev/pmem0 /pmem\n"
+
+
+@pytest.fixture(scope="module")
+def exchange(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = Path(tmp_path_factory.mktemp("exchange") / "xfs_exchange")
+    source = REPO / "tests/rigs/xfs_exchange.c"
+    subprocess.run(["cc", "-O2", "-static", "-o", program, source], check=True)
+    return program
+
+
+def test_xfs_exchanges_blocks_on_dax_if_it_was_made_for_it(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, exchange: Path
+) -> None:
+    """What docs/snapshot.md says of `XFS_IOC_EXCHANGE_RANGE`: pages apart at once, seen by a mapping, kept at a cut."""
+
+    def boot(name: str, script: str) -> GuestOutcome:
+        home = tmp_path / name
+        home.mkdir(exist_ok=True)
+        job = script_job(DRIVERS + region("pmem", "mem0") + script, {"xfs_exchange": exchange})
+        return drive(session.executor.run(GuestSpec(quick_guest, job, layout=BY_HAND, media_folder=home)))
+
+    make = "./xfs_exchange make /pmem/pool > /dev/console"
+    plain = boot("plain", NAMESPACE + XFS.format(options="") + MOUNT + f"{make} || true\n")
+    assert "refused Operation not supported" in plain.console, plain.console[-500:]
+    cut = boot("made", NAMESPACE + XFS.format(options="-i exchange=1") + MOUNT + f"{make}\nroi power-cut\n")
+    print(*cut.console.splitlines()[-12:], sep="\n")
+    assert cut.outcome == "power-cut", cut.stderr.decode() + cut.console[-500:]
+    assert "dax yes" in cut.console and "exchanged" in cut.console
+    assert said(boot("made", MOUNT + "./xfs_exchange check /pmem/pool\n")) == "kept\n"
