@@ -154,6 +154,20 @@ void directory_replace(struct tbfs *fs, struct tbfs_dirent *entry, uint64_t ino)
     tx_write(fs, entry, &changed, sizeof(changed));
 }
 
+int tbfs_readdir_seek(struct tbfs *fs, uint64_t ino, uint64_t *position) {
+    const struct tbfs_inode *dir;
+    struct tbfs_dirent *entry;
+    uint64_t at = *position - *position % TBFS_BLOCK_BYTES;
+    int status = inode_find_directory(fs, ino, &dir);
+    if (status < 0)
+        return status;
+    do
+        status = at < *position ? directory_next(fs, dir, &at, &entry) : 0;
+    while (status > 0);
+    *position = at;
+    return status;
+}
+
 int tbfs_readdir(struct tbfs *fs, uint64_t ino, uint64_t *position, struct tbfs_listed *listed) {
     const struct tbfs_inode *dir;
     struct tbfs_dirent *entry;

@@ -8,18 +8,18 @@
 #include "tree.h"
 
 /* What a transaction may do: bytes of a file, in at most so many blocks. */
-struct range {
+struct span {
     uint64_t begin, end;
 };
 
 static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-static struct range range_of_blocks(uint64_t begin, uint64_t end, uint64_t blocks) {
-    return (struct range){begin, least(end, (begin / TBFS_BLOCK_BYTES + blocks) * TBFS_BLOCK_BYTES)};
+static struct span range_of_blocks(uint64_t begin, uint64_t end, uint64_t blocks) {
+    return (struct span){begin, least(end, (begin / TBFS_BLOCK_BYTES + blocks) * TBFS_BLOCK_BYTES)};
 }
 
 /* The part of a range that lies in the block in which it begins. */
-static struct range first_piece(struct range range) { return range_of_blocks(range.begin, range.end, 1); }
+static struct span first_piece(struct span range) { return range_of_blocks(range.begin, range.end, 1); }
 
 static int find_file(const struct tbfs *fs, uint64_t ino, const struct tbfs_inode **inode) {
     int status = inode_find(fs, ino, inode);
@@ -35,9 +35,9 @@ int64_t tbfs_read(struct tbfs *fs, uint64_t ino, uint64_t offset, void *buffer, 
         status = S_ISDIR(inode->mode) ? -EISDIR : -EINVAL;
     if (status < 0 || offset >= inode->size)
         return status;
-    struct range left = {offset, offset + least(bytes, inode->size - offset)};
+    struct span left = {offset, offset + least(bytes, inode->size - offset)};
     for (uint8_t *to = buffer; left.begin < left.end;) {
-        struct range piece = first_piece(left);
+        struct span piece = first_piece(left);
         uint64_t block = tree_get(fs, inode, piece.begin / TBFS_BLOCK_BYTES), length = piece.end - piece.begin;
         if (block)
             memcpy(to, space_at(fs, block + piece.begin % TBFS_BLOCK_BYTES), length);
@@ -62,7 +62,8 @@ static void extend(struct tbfs *fs, struct tbfs_inode *inode, uint64_t begin, ui
 static void touch(struct tbfs_inode *inode, uint32_t now) { inode->mtime = inode->ctime = now; }
 
 /* In one block: there, or in a new one. */
-static int write_piece(struct tbfs *fs, struct tbfs_inode *inode, struct range piece, const uint8_t *data) {
+static int write_piece(struct tbfs *fs, struct tbfs_inode *inode, struct span piece, const struct tbfs_source *source,
+                       uint64_t source_at) {
     uint64_t index = piece.begin / TBFS_BLOCK_BYTES, at = piece.begin % TBFS_BLOCK_BYTES;
     uint64_t block = tree_get(fs, inode, index), bytes = piece.end - piece.begin;
     if (!block || fs->options.data == TBFS_DATA_COW) {
@@ -70,22 +71,22 @@ static int write_piece(struct tbfs *fs, struct tbfs_inode *inode, struct range p
         if (status < 0)
             return status;
     }
-    data_copy(space_at(fs, block + at), data, bytes);
-    return 0;
+    return source->copy(source->context, source_at, space_at(fs, block + at), bytes);
 }
 
-static int write_range(struct tbfs *fs, uint64_t ino, struct range range, const uint8_t *data, uint32_t now) {
+static int write_range(struct tbfs *fs, uint64_t ino, struct span range, const struct tbfs_source *source,
+                       uint64_t source_at, uint32_t now) {
     struct tbfs_inode *inode = tx_inode(fs, ino);
     extend(fs, inode, range.begin, range.end);
     touch(inode, now);
     while (range.begin < range.end) {
-        struct range piece = first_piece(range);
-        int status = write_piece(fs, inode, piece, data);
+        struct span piece = first_piece(range);
+        int status = write_piece(fs, inode, piece, source, source_at);
         if (status < 0) {
             tx_forget(fs);
             return status;
         }
-        data += piece.end - piece.begin;
+        source_at += piece.end - piece.begin;
         range.begin = piece.end;
     }
     tx_commit(fs);
@@ -93,22 +94,49 @@ static int write_range(struct tbfs *fs, uint64_t ino, struct range range, const 
 }
 
 /* Each transaction's part is all there or not. With little room the parts become smaller. */
-int64_t tbfs_write(struct tbfs *fs, uint64_t ino, uint64_t offset, const void *data, uint64_t bytes, uint32_t now) {
+int64_t tbfs_write_from(struct tbfs *fs, uint64_t ino, uint64_t offset, const struct tbfs_source *source,
+                        uint64_t bytes, uint32_t now) {
     const struct tbfs_inode *inode;
-    const uint8_t *from = data;
     int status = find_file(fs, ino, &inode);
     if (status == 0 && (offset > TBFS_FILE_BYTES_MAX || bytes > TBFS_FILE_BYTES_MAX - offset))
         status = -EFBIG;
     uint64_t at = offset, end = offset + bytes;
     for (uint64_t blocks = TBFS_BLOCKS_PER_TRANSACTION; status == 0 && at < end;) {
-        struct range range = range_of_blocks(at, end, blocks);
-        status = write_range(fs, ino, range, from + (at - offset), now);
+        struct span range = range_of_blocks(at, end, blocks);
+        status = write_range(fs, ino, range, source, at - offset, now);
         if (status == 0)
             at = range.end;
         else if (status == -ENOSPC && blocks > 1)
             blocks /= 2, status = 0;
     }
     return status < 0 && at == offset ? status : (int64_t)(at - offset);
+}
+
+static int copy_from_memory(void *context, uint64_t at, void *target, uint64_t bytes) {
+    data_copy(target, *(const uint8_t **)context + at, bytes);
+    return 0;
+}
+
+int64_t tbfs_write(struct tbfs *fs, uint64_t ino, uint64_t offset, const void *data, uint64_t bytes, uint32_t now) {
+    struct tbfs_source source = {copy_from_memory, &data};
+    return tbfs_write_from(fs, ino, offset, &source, bytes, now);
+}
+
+int tbfs_find_extent(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t bytes, struct tbfs_extent *extent) {
+    const struct tbfs_inode *inode;
+    int status = find_file(fs, ino, &inode);
+    if (status == 0 && (offset >= TBFS_FILE_BYTES_MAX || bytes > TBFS_FILE_BYTES_MAX - offset))
+        status = -EFBIG;
+    if (status < 0)
+        return status;
+    uint64_t first = offset / TBFS_BLOCK_BYTES, end = size_in_blocks(offset + bytes), index = first + 1;
+    uint64_t block = tree_get(fs, inode, first);
+    if (!block)
+        index = tree_next(fs, inode, index, end > index ? end : index);
+    while (block && index < end && tree_get(fs, inode, index) == block + (index - first) * TBFS_BLOCK_BYTES)
+        index++;
+    *extent = (struct tbfs_extent){block, (index - first) * TBFS_BLOCK_BYTES};
+    return 0;
 }
 
 int tbfs_truncate(struct tbfs *fs, uint64_t ino, uint64_t size, uint32_t now) {
@@ -132,7 +160,7 @@ int tbfs_truncate(struct tbfs *fs, uint64_t ino, uint64_t size, uint32_t now) {
 }
 
 /* In the transaction: zeros where there were holes. */
-static int fill_holes(struct tbfs *fs, struct tbfs_inode *inode, struct range range) {
+static int fill_holes(struct tbfs *fs, struct tbfs_inode *inode, struct span range) {
     int status = 0;
     for (uint64_t index = range.begin / TBFS_BLOCK_BYTES; status == 0 && index * TBFS_BLOCK_BYTES < range.end;
          index++) {
@@ -144,7 +172,7 @@ static int fill_holes(struct tbfs *fs, struct tbfs_inode *inode, struct range ra
 }
 
 /* In the transaction: no block that lies in the range as a whole. */
-static int make_holes(struct tbfs *fs, struct tbfs_inode *inode, struct range range) {
+static int make_holes(struct tbfs *fs, struct tbfs_inode *inode, struct span range) {
     uint64_t end = range.end / TBFS_BLOCK_BYTES, index = size_in_blocks(range.begin);
     for (; index < end; index++) {
         tx_give_block(fs, tree_get(fs, inode, index));
@@ -153,14 +181,14 @@ static int make_holes(struct tbfs *fs, struct tbfs_inode *inode, struct range ra
     return 0;
 }
 
-static void zero_edges(struct tbfs *fs, const struct tbfs_inode *inode, struct range range) {
+static void zero_edges(struct tbfs *fs, const struct tbfs_inode *inode, struct span range) {
     uint64_t first = size_in_blocks(range.begin) * TBFS_BLOCK_BYTES, last = range.end - range.end % TBFS_BLOCK_BYTES;
     data_zero(fs, inode, range.begin, least(first, range.end));
     if (last >= first)
         data_zero(fs, inode, last, range.end);
 }
 
-static int allocate_range(struct tbfs *fs, uint64_t ino, unsigned flags, struct range range, uint32_t now) {
+static int allocate_range(struct tbfs *fs, uint64_t ino, unsigned flags, struct span range, uint32_t now) {
     struct tbfs_inode *inode = tx_inode(fs, ino);
     int status;
     touch(inode, now);
@@ -189,9 +217,9 @@ int tbfs_fallocate(struct tbfs *fs, uint64_t ino, unsigned flags, uint64_t offse
     if (status == 0 && (offset > TBFS_FILE_BYTES_MAX || bytes > TBFS_FILE_BYTES_MAX - offset))
         status = -EFBIG;
     if (status == 0 && flags & TBFS_PUNCH_HOLE)
-        zero_edges(fs, inode, (struct range){offset, offset + bytes});
+        zero_edges(fs, inode, (struct span){offset, offset + bytes});
     for (uint64_t at = offset, end = offset + bytes; status == 0 && at < end;) {
-        struct range range = range_of_blocks(at, end, TBFS_BLOCKS_PER_TRANSACTION);
+        struct span range = range_of_blocks(at, end, TBFS_BLOCKS_PER_TRANSACTION);
         status = allocate_range(fs, ino, flags, range, now);
         at = range.end;
         if (flags & TBFS_PUNCH_HOLE)

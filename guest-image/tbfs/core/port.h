@@ -8,9 +8,14 @@
 
 #ifdef __KERNEL__
 #include <linux/errno.h>
+#include <linux/limits.h>
 #include <linux/stat.h>
+#include <linux/stddef.h>
 #include <linux/string.h>
 #include <linux/types.h>
+#define UINT64_C(number) number##ull
+#define UINT32_MAX U32_MAX
+#define UINTPTR_MAX ULONG_MAX
 #else
 #include <errno.h>
 #include <stdbool.h>

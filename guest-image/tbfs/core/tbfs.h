@@ -107,6 +107,9 @@ struct tbfs_listed {
 };
 int tbfs_readdir(struct tbfs *fs, uint64_t dir, uint64_t *position, struct tbfs_listed *entry);
 
+/* From a position that is from before a change, or from nowhere, to that of the first entry at or after it. */
+int tbfs_readdir_seek(struct tbfs *fs, uint64_t dir, uint64_t *position);
+
 /* Inodes. -ENOENT: there is none of this number. */
 int tbfs_inode_get(struct tbfs *fs, uint64_t ino, struct tbfs_inode *inode);
 
@@ -121,6 +124,22 @@ int tbfs_inode_set(struct tbfs *fs, uint64_t ino, const struct tbfs_change *chan
 /* Files. */
 int64_t tbfs_read(struct tbfs *fs, uint64_t ino, uint64_t offset, void *buffer, uint64_t bytes);
 int64_t tbfs_write(struct tbfs *fs, uint64_t ino, uint64_t offset, const void *data, uint64_t bytes, uint32_t now);
+
+/* Data that the caller copies: what is `at` bytes behind their begin. They are durable after a fence. -errno: they
+ * cannot be had. */
+struct tbfs_source {
+    int (*copy)(void *context, uint64_t at, void *target, uint64_t bytes);
+    void *context;
+};
+int64_t tbfs_write_from(struct tbfs *fs, uint64_t ino, uint64_t offset, const struct tbfs_source *source,
+                        uint64_t bytes, uint32_t now);
+
+/* The blocks from that of `offset` on that lie together, or are a hole together: at least one. */
+struct tbfs_extent {
+    uint64_t offset, bytes; /* in the space; 0: a hole */
+};
+int tbfs_find_extent(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t bytes, struct tbfs_extent *extent);
+
 int tbfs_truncate(struct tbfs *fs, uint64_t ino, uint64_t size, uint32_t now);
 
 enum tbfs_fallocate_flags { TBFS_KEEP_SIZE = 1, TBFS_PUNCH_HOLE = 2 }; /* the second wants the first */

@@ -3,7 +3,7 @@
 #ifndef TBFS_IMAGE_H
 #define TBFS_IMAGE_H
 
-#include "tbfs.h"
+#include "../core/tbfs.h"
 
 enum image_use { IMAGE_LOOK, IMAGE_CHANGE }; /* to look at it: recovery happens in memory, and the file stays */
 

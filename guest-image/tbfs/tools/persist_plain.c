@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plain stores, for a file that is mapped: image_close() makes all of it durable. */
-#include "persist.h"
+#include "../core/persist.h"
 
 void pm_store8(void *target, uint64_t value) { memcpy(target, &value, sizeof(value)); }
 void pm_store16(void *target, const void *source) { memcpy(target, source, 16); }
