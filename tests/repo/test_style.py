@@ -19,6 +19,8 @@ NO_SPDX = re.compile(
     r"^(LICENSES/|guest-image/overlay/etc/|.*\.(md|csv|lock|patch|ll|supp|json|txt|list)$|.*(series|/corpus/.*|/packages/.*)$)"
 )
 
+GPL = ("qemu-patches/", "guest-image/tbfs/module/")  # what becomes a part of QEMU or of Linux
+
 
 def tracked() -> list[Path]:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPO, capture_output=True, check=True).stdout.decode()
@@ -35,7 +37,7 @@ def test_every_source_file_names_its_licence() -> None:
         name = relative(path)
         if NO_SPDX.match(name) or path.stat().st_size == 0:
             continue
-        wanted = "GPL-2.0-or-later" if name.startswith("qemu-patches/") else "BSD-3-Clause"
+        wanted = "GPL-2.0-or-later" if name.startswith(GPL) else "BSD-3-Clause"
         head = "\n".join(path.read_text(errors="replace").splitlines()[:12])
         if f"SPDX-License-Identifier: {wanted}" not in head:
             bad.append(f"{name}: {wanted} is missing in the first lines")

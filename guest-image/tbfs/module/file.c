@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Files. Reads and mapped pages go by the kernel's DAX, which asks where the blocks are. Writes are the core's, as what
+ * is written and what makes it visible are one transaction.
+ */
+#include <linux/iomap.h>
+#include <linux/pagemap.h>
+#include <linux/uio.h>
+#include <linux/wait_bit.h>
+
+#include "glue.h"
+#include "persist.h"
+
+#include <linux/falloc.h>
+
+/* ---- Where the blocks are ---- */
+
+/* A page that a process stores to needs a block. One at a time: a sparse file stays sparse. */
+static int find_or_make(struct tbfs *fs, struct inode *inode, u64 begin, u64 bytes, bool writes,
+                        struct tbfs_extent *extent) {
+    int status = tbfs_find_extent(fs, inode->i_ino, begin, bytes, extent);
+
+    if (status < 0 || !writes || extent->offset)
+        return status;
+    status = tbfs_fallocate(fs, inode->i_ino, TBFS_KEEP_SIZE, begin, TBFS_BLOCK_BYTES, now());
+    inode_refresh(fs, inode);
+    return status < 0 ? status : tbfs_find_extent(fs, inode->i_ino, begin, TBFS_BLOCK_BYTES, extent);
+}
+
+static int map_begin(struct inode *inode, loff_t position, loff_t bytes, unsigned flags, struct iomap *map,
+                     struct iomap *source) {
+    struct volume *volume = volume_of(inode);
+    u64 begin = round_down(position, TBFS_BLOCK_BYTES);
+    struct tbfs_extent extent;
+    int status = find_or_make(core_lock(inode), inode, begin, position + bytes - begin, flags & IOMAP_WRITE, &extent);
+
+    core_unlock(inode);
+    if (status < 0)
+        return status;
+    map->offset = begin;
+    map->length = extent.bytes;
+    map->type = extent.offset ? IOMAP_MAPPED : IOMAP_HOLE;
+    map->addr = extent.offset ? extent.offset + volume->dax_offset : IOMAP_NULL_ADDR;
+    map->bdev = inode->i_sb->s_bdev;
+    map->dax_dev = volume->dax;
+    return 0;
+}
+
+static const struct iomap_ops map_operations = {.iomap_begin = map_begin};
+
+/* ---- Pages of processes ---- */
+
+static void wait_unlocked(struct inode *inode) {
+    filemap_invalidate_unlock(inode->i_mapping);
+    schedule();
+    filemap_invalidate_lock(inode->i_mapping);
+}
+
+/* Until no device has a page of the range, as for DMA. Its references are 1 then. */
+static int wait_until_idle(struct inode *inode, u64 begin, u64 last) {
+    struct page *page;
+    int status = 0;
+
+    while (status == 0 && (page = dax_layout_busy_page_range(inode->i_mapping, begin, last)))
+        status = ___wait_var_event(&page->_refcount, atomic_read(&page->_refcount) == 1, TASK_INTERRUPTIBLE, 0, 0,
+                                   wait_unlocked(inode));
+    return status;
+}
+
+/* What processes have stored there is made durable first: it is the rest of a block of which a write changes a part. */
+int file_unmap(struct inode *inode, u64 begin, u64 end) {
+    struct address_space *mapping = inode->i_mapping;
+    u64 last = end - 1;
+    int status;
+
+    if (mapping_empty(mapping))
+        return 0;
+    begin = round_down(begin, PAGE_SIZE);
+    status = wait_until_idle(inode, begin, end == LLONG_MAX ? end : last);
+    if (status == 0)
+        status = filemap_write_and_wait_range(mapping, begin, last);
+    if (status == 0)
+        status = invalidate_inode_pages2_range(mapping, begin >> PAGE_SHIFT, last >> PAGE_SHIFT);
+    return status;
+}
+
+static vm_fault_t serve(struct vm_fault *fault, unsigned order) {
+    struct inode *inode = file_inode(fault->vma->vm_file);
+    bool writes = fault->flags & FAULT_FLAG_WRITE && fault->vma->vm_flags & VM_SHARED;
+    vm_fault_t result;
+
+    if (writes) {
+        sb_start_pagefault(inode->i_sb);
+        file_update_time(fault->vma->vm_file);
+    }
+    filemap_invalidate_lock_shared(inode->i_mapping);
+    result = dax_iomap_fault(fault, order, NULL, NULL, &map_operations);
+    filemap_invalidate_unlock_shared(inode->i_mapping);
+    if (writes)
+        sb_end_pagefault(inode->i_sb);
+    return result;
+}
+
+static vm_fault_t serve_page(struct vm_fault *fault) { return serve(fault, 0); }
+
+static const struct vm_operations_struct page_operations = {
+    .fault = serve_page,
+    .huge_fault = serve,
+    .page_mkwrite = serve_page,
+    .pfn_mkwrite = serve_page,
+};
+
+/* Every block is durable when a fault returns, so that MAP_SYNC asks for nothing more. */
+static int map_file(struct file *file, struct vm_area_struct *area) {
+    if (!daxdev_mapping_supported(area, volume_of(file_inode(file))->dax))
+        return -EOPNOTSUPP;
+    file_accessed(file);
+    area->vm_ops = &page_operations;
+    vm_flags_set(area, VM_HUGEPAGE);
+    return 0;
+}
+
+static int write_pages(struct address_space *mapping, struct writeback_control *control) {
+    return dax_writeback_mapping_range(mapping, volume_of(mapping->host)->dax, control);
+}
+
+/* Only what processes have stored to mapped pages is not durable yet. */
+static int synchronise(struct file *file, loff_t begin, loff_t last, int only_data) {
+    int status = file_write_and_wait_range(file, begin, last);
+
+    pm_fence();
+    return status;
+}
+
+/* ---- Read and write ---- */
+
+static ssize_t read(struct kiocb *call, struct iov_iter *to) {
+    struct inode *inode = file_inode(call->ki_filp);
+    ssize_t done;
+
+    if (!iov_iter_count(to))
+        return 0;
+    inode_lock_shared(inode);
+    done = dax_iomap_rw(call, to, &map_operations);
+    inode_unlock_shared(inode);
+    file_accessed(call->ki_filp);
+    return done;
+}
+
+/* Past the caches, and without a page fault: -EFAULT, if there would be one. */
+static int copy(void *context, uint64_t at, void *target, uint64_t bytes) {
+    struct iov_iter from = *(struct iov_iter *)context;
+
+    iov_iter_advance(&from, at);
+    return _copy_from_iter_flushcache(target, bytes, &from) == bytes ? 0 : -EFAULT;
+}
+
+static s64 write_present(struct inode *inode, u64 begin, struct iov_iter *from, u64 bytes) {
+    struct tbfs_source source = {copy, from};
+    s64 done;
+
+    filemap_invalidate_lock(inode->i_mapping);
+    done = file_unmap(inode, begin, begin + bytes);
+    if (done == 0) {
+        struct tbfs *fs = core_lock(inode);
+
+        pagefault_disable();
+        done = tbfs_write_from(fs, inode->i_ino, begin, &source, bytes, now());
+        pagefault_enable();
+        inode_refresh(fs, inode);
+        core_unlock(inode);
+    }
+    filemap_invalidate_unlock(inode->i_mapping);
+    return done;
+}
+
+/* By a page of the kernel: for data that are not in memory, as those of the very pages that are written to. */
+static s64 write_by_page(struct inode *inode, u64 begin, struct iov_iter *from, u64 bytes) {
+    struct page *page = alloc_page(GFP_KERNEL);
+    struct iov_iter present, data = *from;
+    struct kvec vector;
+    s64 done = -EFAULT;
+
+    if (!page)
+        return -ENOMEM;
+    vector = (struct kvec){page_address(page), copy_from_iter(page_address(page), min(bytes, PAGE_SIZE), &data)};
+    iov_iter_kvec(&present, ITER_SOURCE, &vector, 1, vector.iov_len);
+    if (vector.iov_len)
+        done = write_present(inode, begin, &present, vector.iov_len);
+    __free_page(page);
+    return done;
+}
+
+/* A transaction's part: so many blocks, from where they begin. */
+static s64 write_part(struct inode *inode, u64 begin, struct iov_iter *from) {
+    u64 end = round_down(begin, TBFS_BLOCK_BYTES) + TBFS_BLOCKS_PER_TRANSACTION * TBFS_BLOCK_BYTES;
+    u64 bytes = min(iov_iter_count(from), end - begin);
+    s64 done;
+
+    if (fault_in_iov_iter_readable(from, bytes) == bytes)
+        return -EFAULT;
+    done = write_present(inode, begin, from, bytes);
+    return done == -EFAULT ? write_by_page(inode, begin, from, bytes) : done;
+}
+
+static ssize_t write_all(struct kiocb *call, struct iov_iter *from) {
+    struct inode *inode = file_inode(call->ki_filp);
+    ssize_t written = 0;
+    s64 done = 0;
+
+    while (iov_iter_count(from) && (done = write_part(inode, call->ki_pos, from)) > 0) {
+        iov_iter_advance(from, done);
+        call->ki_pos += done;
+        written += done;
+        cond_resched();
+    }
+    return written ? written : done;
+}
+
+static ssize_t write(struct kiocb *call, struct iov_iter *from) {
+    struct inode *inode = file_inode(call->ki_filp);
+    ssize_t done;
+
+    inode_lock(inode);
+    done = generic_write_checks(call, from);
+    if (done > 0) {
+        int status = file_remove_privs(call->ki_filp);
+
+        done = status < 0 ? status : write_all(call, from);
+    }
+    inode_unlock(inode);
+    return done;
+}
+
+static long allocate(struct file *file, int mode, loff_t begin, loff_t bytes) {
+    struct inode *inode = file_inode(file);
+    int status;
+
+    BUILD_BUG_ON(FALLOC_FL_KEEP_SIZE != TBFS_KEEP_SIZE || FALLOC_FL_PUNCH_HOLE != TBFS_PUNCH_HOLE);
+    inode_lock(inode);
+    status = mode & FALLOC_FL_KEEP_SIZE ? 0 : inode_newsize_ok(inode, begin + bytes);
+    if (status == 0)
+        status = file_modified(file);
+    filemap_invalidate_lock(inode->i_mapping);
+    if (status == 0)
+        status = file_unmap(inode, begin, begin + bytes);
+    if (status == 0) {
+        struct tbfs *fs = core_lock(inode);
+
+        status = tbfs_fallocate(fs, inode->i_ino, mode, begin, bytes, now());
+        inode_refresh(fs, inode);
+        core_unlock(inode);
+    }
+    filemap_invalidate_unlock(inode->i_mapping);
+    inode_unlock(inode);
+    return status;
+}
+
+static loff_t seek(struct file *file, loff_t offset, int whence) {
+    struct inode *inode = file_inode(file);
+
+    if (whence != SEEK_HOLE && whence != SEEK_DATA)
+        return generic_file_llseek(file, offset, whence);
+    inode_lock_shared(inode);
+    if (whence == SEEK_HOLE)
+        offset = iomap_seek_hole(inode, offset, &map_operations);
+    else
+        offset = iomap_seek_data(inode, offset, &map_operations);
+    inode_unlock_shared(inode);
+    return offset < 0 ? offset : vfs_setpos(file, offset, inode->i_sb->s_maxbytes);
+}
+
+const struct inode_operations tbfs_file_inode_operations = {
+    .setattr = inode_setattr,
+    .update_time = inode_update,
+};
+
+const struct file_operations tbfs_file_operations = {
+    .fop_flags = FOP_MMAP_SYNC,
+    .llseek = seek,
+    .read_iter = read,
+    .write_iter = write,
+    .mmap = map_file,
+    .get_unmapped_area = thp_get_unmapped_area,
+    .fsync = synchronise,
+    .fallocate = allocate,
+    .splice_read = filemap_splice_read,
+    .splice_write = iter_file_splice_write,
+};
+
+const struct address_space_operations tbfs_mapping_operations = {
+    .writepages = write_pages,
+    .dirty_folio = noop_dirty_folio,
+};

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kernel module of tbfs: what calls do on it they do on tmpfs, and what it is not to mount it refuses."""
+
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from testbed.guest.executor import GuestSpec
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
+from testbed.paths import REPO
+from testbed.program import kernel_module
+from testbed.program.job_archive import script_job
+from testbed.run.runner import drive
+
+pytestmark = pytest.mark.guest
+
+TBFS = REPO / "guest-image" / "tbfs"
+LOUD = re.compile(r"BUG:|WARNING:|Oops|general protection|INFO: task")
+
+START = """set -u
+PATH=$PATH:/job
+umount /pmem; mkdir -p /tmp/twin
+tbfs make /dev/pmem0 || exit 1
+attempt() { mount -t tbfs -o "$1" /dev/pmem0 /pmem 2>&1; echo "status $?"; }
+"""
+# The calls, and what they have left, three times: as it is, by the checker, and after a mount.
+TWINS = """
+mount -t tbfs -o {options} /dev/pmem0 /pmem && grep -o '{shown}' /proc/mounts || exit 1
+twin_folders run /pmem /tmp/twin {seed} {steps} || exit 1
+umount /pmem && tbfs check /dev/pmem0 || exit 1
+mount -t tbfs -o {options} /dev/pmem0 /pmem && twin_folders compare /pmem /tmp/twin && umount /pmem || exit 1
+"""
+REFUSED = """
+for option in data=zebra metadata=log atomic=7 atomic=64 colour=red; do attempt $option; done
+mount -t tbfs /dev/pmem0 /pmem; mount -o remount,data=cow /pmem 2>&1; echo "status $?"; umount /pmem
+for block in 0 1; do printf '\\377' | dd of=/dev/pmem0 bs=1 seek=$((block * 4096 + 100)) conv=notrunc status=none; done
+attempt data=cow; dd if=/dev/zero of=/dev/pmem0 bs=4096 count=1 status=none
+dd if=/dev/zero of=/dev/pmem0 bs=4096 count=1 seek=1 conv=notrunc status=none; attempt data=cow; dmesg >&2
+"""
+SENTENCES = (
+    "data=zebra is no policy; give data=inplace or data=cow",
+    "metadata=log is no policy; give metadata=undo",
+    "atomic=7 is no size; give atomic=8, 16 or 64",
+    "this processor has no store of 64 bytes; give atomic=8",
+    "Unknown parameter 'colour'",
+    "data= and atomic= stay as they are while it is mounted; unmount it first",
+    "pmem0 holds a tbfs that is damaged so that it cannot be mounted",
+    "pmem0 holds no tbfs; make one with `tbfs make`",
+)
+
+
+def twins(data: str, atomic: int, seed: int, steps: int) -> str:
+    options = f"data={data},atomic={atomic}"
+    return TWINS.format(options=options, shown=f"data={data},metadata=undo,atomic={atomic}", seed=seed, steps=steps)
+
+
+def programs(folder: Path) -> dict[str, Path]:
+    """The tool, and the calls; they are static, as the guest's system library may be another."""
+    tool = [*sorted((TBFS / "core").glob("*.c")), *(TBFS / "tools").glob("*.c")]
+    sources = {"tbfs": tool, "twin_folders": [REPO / "tests" / "rigs" / "twin_folders.c"]}
+    for name, files in sources.items():
+        command = ["cc", "-O1", "-static", f"-I{TBFS / 'core'}", "-o", folder / name, *files]
+        subprocess.run(command, check=True)
+    return {name: folder / name for name in sources}
+
+
+def run(session: Session, guest: GuestConfig, script: str, folder: Path) -> tuple[str, str]:
+    modules = kernel_module.compile_all([TBFS])
+    job = script_job(START + script, programs(folder))
+    outcome = drive(session.executor.run(GuestSpec(replace(guest, modules=modules), job)))
+    said, log = outcome.stdout.decode(), outcome.stderr.decode()
+    assert (outcome.outcome, outcome.exit_status) == ("ok", 0), said + log + outcome.console[-2000:]
+    assert not LOUD.search(log), log
+    return said, log
+
+
+def test_calls_do_what_they_do_on_tmpfs_and_bad_media_are_refused(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path
+) -> None:
+    script = twins("inplace", 8, 1, 1500) + twins("cow", 16, 2, 1500) + REFUSED
+    said, _ = run(session, quick_guest, script, tmp_path)
+    assert said.count("status 32\n") == len(SENTENCES), said
+    for sentence in SENTENCES:
+        assert sentence in said
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize("data", ["inplace", "cow"])
+def test_many_calls_do_what_they_do_on_tmpfs(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, data: str
+) -> None:
+    run(session, quick_guest, "".join(twins(data, 16, seed, 8000) for seed in range(10, 15)) + "dmesg >&2\n", tmp_path)
