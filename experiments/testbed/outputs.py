@@ -79,6 +79,7 @@ def replace_folder(path: Path, content: Mapping[str, str | bytes]) -> None:
         with _explained(path):
             new.mkdir(parents=True)
             for name, text in content.items():
+                (new / name).parent.mkdir(parents=True, exist_ok=True)
                 (new / name).write_bytes(_as_bytes(text))
             while not _moved(new, path):
                 with suppress(FileNotFoundError):

@@ -21,14 +21,14 @@ from ..build.components import COMPONENTS, TESTBED, Product, build
 from ..crash import plan as crash_plan
 from ..crash.campaign import Campaign
 from ..errors import Interrupted, RunFailed, TestbedError
-from ..guest.executor import GuestSpec
+from ..guest.executor import GuestOutcome, GuestSpec
 from ..guest.session import open_session
 from ..guest.shell import check_terminal, run_shell
 from ..guest.top import run_top
 from ..manifest import bases, scales
 from ..manifest import manifest as manifests
 from ..paths import FIGURES, REPO, cache_root, results_root
-from ..program import bundle, packages
+from ..program import bundle, files_back, packages
 from ..program.guest_script import guest_script_job
 from ..program.host_program import program_job
 from ..program.job_archive import Job
@@ -242,6 +242,11 @@ def exec_(
     file: Annotated[list[Path] | None, typer.Option("--file", "-f", help="a file or folder to take along")] = None,
     package: Packages = None,
     media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option("--output", "-o", metavar="PATTERN", help="files to bring back, as '/pmem/*.log'; repeatable"),
+    ] = None,
+    into: Annotated[Path, typer.Option("--into", metavar="FOLDER", help="where these are put")] = Path(),
     own_roi: Annotated[bool, typer.Option("--own-roi", help="the program marks its region of interest")] = False,
     module: Modules = None,
     manifest: ManifestName = "kv-ycsb",
@@ -272,14 +277,23 @@ def exec_(
 
       testbed exec --script test.sh --packages fio --set device.flash-read=3us -- 4
 
+      testbed exec --output '/pmem/*.csv' --into out -- ./my-program
+
       testbed exec --media disk --power-cut at-event=100000 -- ./my-program
     """
-    job = _job(program or [], script, file or [], package, own_roi)
+    job = _job(program or [], script, file or [], package, own_roi, _patterns(output))
     cut = machine_options.power_cut(cut_at)
     own = machine_options.changes(cpus, memory, file_system, device, setting)
     guest = with_modules(verdicts.machine_of(bases.find(manifest), own), module)
     spec = GuestSpec(guest, job, cut, media_folder=media, helper_thread=guest.cpu.cores == 1)
     outcome = drive(open_session().executor.run(spec))
+    status = told(outcome, (script or Path((program or [""])[0])).name, cut_at, json)
+    bring_back(outcome, output or [], into)
+    raise typer.Exit(status)
+
+
+def told(outcome: GuestOutcome, name: str, cut_at: str | None, json: Json) -> int:
+    """Say what a guest said that `exec` has run; its program's status."""
     sys.stdout.buffer.write(outcome.stdout)
     sys.stdout.flush()
     sys.stderr.buffer.write(outcome.stderr)
@@ -289,30 +303,51 @@ def exec_(
     tables.save_json(json, {**said, "counters": regions[-1] if regions else {}, "regions": regions})
     if outcome.power_cut is not None:
         tables.show_power_cut(outcome.power_cut, Console(stderr=True))
-        return
+        return 0
     if outcome.exit_status is None:
         tail = "\n  ".join(filter(None, (outcome.error, *outcome.console.strip().splitlines()[-5:])))
-        kept = keep_failure(
-            outputs.within(results_root(), "exec", (script or Path((program or [""])[0])).name, ".json"), outcome
-        )
+        kept = keep_failure(outputs.within(results_root(), "exec", name, ".json"), outcome)
         raise RunFailed(f"the guest ended without an exit status ({outcome.outcome}, see {kept}); it says:\n  {tail}")
     tables.show_regions(outcome.rois, Console(stderr=True))
     if cut_at:
         print(f"testbed: the power was not cut: the program had ended before {cut_at}", file=sys.stderr)
-    raise typer.Exit(outcome.exit_status)
+    return outcome.exit_status
 
 
-def _job(program: list[str], script: Path | None, files: list[Path], package: list[str] | None, own_roi: bool) -> Job:
+def _patterns(output: list[str] | None) -> list[str]:
+    for pattern in output or []:
+        if why := files_back.fault(pattern):
+            raise TestbedError(f"--output {pattern}: {why}")
+    return output or []
+
+
+def bring_back(outcome: GuestOutcome, patterns: list[str], into: Path) -> None:
+    """Put what came back into the folder, and say what it is; nothing is there of a guest that ended without a word."""
+    for name, content in outcome.files.items():
+        outputs.write(into / name, content)
+        print(f"testbed: written: {into / name} ({len(content):,} bytes)", file=sys.stderr)
+    if patterns and not outcome.files and outcome.exit_status is not None:
+        print(f"testbed: no file of the guest matches {', '.join(patterns)}", file=sys.stderr)
+
+
+def _job(
+    program: list[str],
+    script: Path | None,
+    files: list[Path],
+    package: list[str] | None,
+    own_roi: bool,
+    output: list[str],
+) -> Job:
     """What `exec` runs."""
     if script:
         versions = machine_options.versions(package)
-        return guest_script_job(script, program, files, versions, Path.cwd(), own_roi)
+        return files_back.job(guest_script_job(script, program, files, versions, Path.cwd(), own_roi), output)
     if not program:
         raise TestbedError("there is nothing to run; give -- PROGRAM [ARGS]..., or --script FILE")
     if package:
         why = "a program of this host does not see them, since it has a root of its own"
         raise TestbedError(f"--packages are for --script FILE: {why}")
-    return program_job(program, files, Path.cwd(), own_roi)
+    return files_back.job(program_job(program, files, Path.cwd(), own_roi), output, str(Path.cwd()), "/job/root")
 
 
 @app.command()

@@ -27,6 +27,7 @@ from typing import Any, Protocol
 from .. import canonical, scratch
 from ..errors import RunFailed, TestbedError
 from ..manifest.manifest import GuestConfig
+from ..program import files_back
 from ..program.job_archive import Job
 from . import capacity, media_lock, own_modules
 from .machine import End, Machine, NotStarted, started
@@ -89,6 +90,7 @@ class GuestOutcome:
     rois: list[Any] = field(default_factory=list)
     stdout: bytes = b""
     stderr: bytes = b""
+    files: dict[str, bytes] = field(default_factory=dict)  # that came back, by their paths in a folder
     power_cut: dict[str, Any] | None = None
     last_mark: int = 0
     error: str = ""  # why the guest gave up, in its words; of a lost one how QEMU ended, in QEMU's
@@ -282,9 +284,10 @@ def read_outcome(said: Said, end: End) -> GuestOutcome:
     """How a guest ended, and all that it said."""
     console, log = said.console.decode(errors="replace"), said.log.decode(errors="replace")
     outcome = GuestOutcome(power_cut=end.power_cut, console=console, qemu=log)
-    printed = {"stdout": bytearray(), "stderr": bytearray()}
+    printed, back = {"stdout": bytearray(), "stderr": bytearray()}, dict[str, bytearray]()
     for line in said.results.splitlines():
-        _read_line(outcome, printed, line)
+        _read_line(outcome, printed, back, line)
+    outcome.files = files_back.sound(back)
     outcome.stdout, outcome.stderr = bytes(printed["stdout"]), bytes(printed["stderr"])
     outcome.rois = list(end.device.get("rois", []))
     outcome.last_mark = int(end.device.get("last-mark", 0))
@@ -309,13 +312,17 @@ def _reason(lines: list[str]) -> str:
     return "; ".join(TIME_STAMP.sub("", line).strip() for line in (*faults[-1:], *panic))
 
 
-def _read_line(outcome: GuestOutcome, printed: dict[str, bytearray], line: bytes) -> None:
+def _read_line(outcome: GuestOutcome, printed: dict[str, bytearray], back: dict[str, bytearray], line: bytes) -> None:
     """One line of the results port, on which a guest may write anything. What is no message is no line; a row that is
     none, as one with NaN in it, is said among the program's errors."""
     try:
         message = json.loads(line)
         if message.get("type") == "output":
             printed[message["stream"]] += base64.b64decode(message["base64"])
+            return
+        if message.get("type") == "file":
+            name = base64.b64decode(message["name"]).decode()
+            back.setdefault(name, bytearray()).extend(base64.b64decode(message["base64"]))
             return
         canonical.dumps(message).encode()  # what no result could hold is found here
         _take(outcome, message)

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, StrictInt, StrictStr, field_validat
 from .. import units
 from ..errors import TestbedError
 from ..patterns import Cells
-from ..program import kernel_module
+from ..program import files_back, kernel_module
 from ..program.bundle import Bundle, ProgramSection, pack
 from ..program.job_archive import Job, command_job
 from ..program.kernel_module import KernelModule
@@ -85,9 +85,19 @@ class ReplaySection(Strict):
 
 
 class ResultsSection(Strict):
-    """How to read what the program printed: each match of `pattern` is a row, its named groups are the cells."""
+    """How to read what the program printed: each match of `pattern` is a row, its named groups are the cells. And which
+    `files` of the guest are kept beside the result."""
 
     pattern: str = ""
+    files: list[str] = []
+
+    @field_validator("files")
+    @classmethod
+    def _names_files(cls, patterns: list[str]) -> list[str]:
+        for pattern in patterns:
+            if why := files_back.fault(pattern):
+                raise ValueError(f"'{pattern}' {why}")
+        return patterns
 
     @field_validator("pattern")
     @classmethod
@@ -374,6 +384,8 @@ def _run_at(
     if manifest.program and bundle:
         setup = fill(manifest.program.setup, names, "program.setup", origin)
         program = bundle.job(argv, setup, fill(manifest.program.finish, names, "program.finish", origin))
+    if manifest.results.files:
+        program = files_back.job(program or command_job(argv), manifest.results.files)
     return Run(manifest.name, manifest.scale, point, argv, guest, full, program, str(origin))
 
 

@@ -54,6 +54,11 @@ class Result:
         return list(self.data["rois"])
 
     @property
+    def files(self) -> dict[str, Path]:
+        """Where the files are that came back from its guest, by name."""
+        return {name: files_folder(self.path) / name for name in self.data.get("files", {})}
+
+    @property
     def counters(self) -> dict[str, int]:
         """The model's counters of the last region of interest; empty if there was none."""
         return dict(self.rois[-1]["counters"]) if self.rois else {}
@@ -118,8 +123,15 @@ class Places:
         return self._texts[id(shared)][1]
 
 
-def store(path: Path, run: Run, keys: dict[str, str], outcome: dict[str, Any]) -> Result:
-    """Write the result of `run` at once and whole; `outcome` is what the guest gave.
+def files_folder(path: Path) -> Path:
+    """Of the result in `path`: what came back from its guest."""
+    return path.with_suffix(".files")
+
+
+def store(
+    path: Path, run: Run, keys: dict[str, str], outcome: dict[str, Any], files: Mapping[str, bytes] = {}
+) -> Result:
+    """Write the result of `run` at once and whole; `outcome` is what the guest gave, `files` what came back from it.
 
     Another command may have stored it meanwhile: then both must be the same, byte for byte.
     """
@@ -129,6 +141,9 @@ def store(path: Path, run: Run, keys: dict[str, str], outcome: dict[str, Any]) -
         "point": run.point,
         "identity": identity(run, keys),
     }
+    if files:
+        data["files"] = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+        _with_remedy(lambda: outputs.replace_folder(files_folder(path), files))
     data["checksum"] = canonical.digest(data)
     text = canonical.dumps(data)
     if not _with_remedy(lambda: outputs.write_once(path, text)) and path.read_text(encoding="utf-8") != text:
@@ -164,7 +179,11 @@ def load(path: Path) -> Result:
     stated = data["checksum"]
     if canonical.digest({k: v for k, v in data.items() if k != "checksum"}) != stated:
         raise _damaged(path, "does not match its checksum")
-    return Result(path, data)
+    result = Result(path, data)
+    for name, file in result.files.items():
+        if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != data["files"][name]:
+            raise _damaged(path, f"has not the file {file} that came back with it")
+    return result
 
 
 def load_all(folder: Path) -> list[Result]:

@@ -120,7 +120,7 @@ async def _make(
             outcome = await fleet.run(Errand.of(run), lambda: reporter.start(run))
             reporter.finish(run, outcome.outcome, cached=False)
             if outcome.outcome == "ok":
-                return results.store(path, run, keys, results.guest_data(outcome))
+                return results.store(path, run, keys, results.guest_data(outcome), outcome.files)
         except RunFailed as error:  # this run's alone: the others go on
             outcome = GuestOutcome("lost", error=str(error))
             reporter.finish(run, outcome.outcome, cached=False)
@@ -142,6 +142,7 @@ def keep_failure(path: Path, outcome: GuestOutcome) -> Path:
         "stdout.txt": outcome.stdout,
         "stderr.txt": outcome.stderr,
         "qemu.txt": outcome.qemu,
+        **{f"files/{name}": content for name, content in outcome.files.items()},
     }
     outputs.replace_folder(folder, said)
     return folder
