@@ -3,12 +3,12 @@
 
 import asyncio
 import io
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from qmp_rig import monitor
 from rich.console import Console
 
 from testbed.errors import TestbedError
@@ -146,26 +146,11 @@ def test_the_guest_of_another_user_is_not_watched(tmp_path: Path, monkeypatch: p
 
 
 def test_it_watches_a_monitor_until_the_guest_ends(tmp_path: Path) -> None:
-    """A monitor in QMP's manner that answers three queries and is gone."""
     answers = [sample(0, roi(10**9 * n, 10 * n)).answer for n in (1, 2, 3)]
-
-    async def monitor(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b'{"QMP": {"version": {}, "capabilities": []}}\n')
-        while chunk := await reader.read(2**16):  # the client waits for each answer, so a chunk is a message
-            message = json.loads(chunk)
-            if message["execute"] == "query-cxl-ssd":
-                if not answers:
-                    break
-                reply: Any = answers.pop(0)
-            else:
-                reply = {}
-            writer.write(json.dumps({"return": reply, "id": message.get("id")}).encode() + b"\n")
-        writer.close()
 
     async def both() -> list[Any]:
         shown: list[Any] = []
-        server = await asyncio.start_unix_server(monitor, tmp_path / "qmp")
-        async with server:
+        async with monitor(tmp_path / "qmp", answers):
             await top.watch(tmp_path / "qmp", 0.01, shown.append)
         return shown
 

@@ -39,7 +39,7 @@ def given(
     home.mkdir(exist_ok=True)
     cwd = str(home).removeprefix(root)
     job = files_back.job(script_job(f"cd {shlex.quote(str(home))}\n{script}"), patterns, cwd, root)
-    done = subprocess.run(["bash", "-c", job.script], capture_output=True, text=True)
+    done = subprocess.run(["bash", "-c", job.script], cwd=home, capture_output=True, text=True)
     return done.returncode, done.stderr, read_outcome(Said(results=port.read_bytes()), End()).files
 
 

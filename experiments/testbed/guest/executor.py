@@ -29,9 +29,19 @@ from ..errors import RunFailed, TestbedError
 from ..manifest.manifest import GuestConfig
 from ..program import files_back
 from ..program.job_archive import Job
-from . import capacity, media_lock, own_modules
+from . import capacity, media_lock, own_modules, pulse
 from .machine import End, Machine, NotStarted, started
-from .qemu_line import LSA_BYTES, ONE_DEVICE, GuestFiles, Images, Layout, PowerCut, batch_ports, command_line
+from .qemu_line import (
+    LSA_BYTES,
+    ONE_DEVICE,
+    WATCH_SOCKET,
+    GuestFiles,
+    Images,
+    Layout,
+    PowerCut,
+    batch_ports,
+    command_line,
+)
 
 JOB, CONSOLE, RESULTS, LOG = "job.tar", "console", "results", "qemu.log"  # in a guest's folder
 ROW = b'{"type":"result","data":'  # as the guest's init begins each row
@@ -113,11 +123,17 @@ class QemuExecutor:
     def __init__(self, images: Images) -> None:
         self.images = images
 
-    async def run(self, spec: GuestSpec, report: Report | None = None, asked: Asked | None = None) -> GuestOutcome:
+    async def run(
+        self,
+        spec: GuestSpec,
+        report: Report | None = None,
+        asked: Asked | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> GuestOutcome:
         """As the interface says; `report` is given what the guest reports, in pieces, the moment it does.
 
         With `asked` the guest stops each time that it asks for a job, the first time before it has one. That is called
-        then with the machine, and the guest goes on.
+        then with the machine, and the guest goes on. `tell` is given a line every so often while the guest runs.
         """
         assert not spec.copy_of, "boots.SharedBoots makes copies"
         with media_lock.held(spec.media_folder), scratch.folder("guest") as folder:
@@ -128,6 +144,7 @@ class QemuExecutor:
                     async with (
                         asyncio.timeout(spec.guest.timeout_s),
                         machine_for(self.images, spec, folder, port) as qemu,
+                        pulse.felt(folder / WATCH_SOCKET, tell),
                     ):
                         end = await _run(qemu, spec, folder, asked)
                 except NotStarted as error:
@@ -135,6 +152,17 @@ class QemuExecutor:
             outcome = read_outcome(read_said(folder), end)
             outcome.host_seconds = time.monotonic() - begun_s
             return outcome
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A GuestExecutor whose guests say how far they are."""
+
+    executor: QemuExecutor
+    tell: Callable[[str], None]
+
+    async def run(self, spec: GuestSpec) -> GuestOutcome:
+        return await self.executor.run(spec, tell=self.tell)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What every command that boots guests starts with: who runs them, of which builds, and where."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -9,7 +10,7 @@ from ..build.components import build
 from ..errors import RunFailed
 from ..manifest.manifest import Archive
 from .capacity import Capacity
-from .executor import GuestExecutor, QemuExecutor
+from .executor import GuestExecutor, QemuExecutor, Telling
 from .qemu_line import Images
 
 
@@ -31,6 +32,10 @@ class Session:
         """The executor of a session whose guests are real."""
         assert isinstance(self.executor, QemuExecutor)
         return self.executor
+
+    def telling(self, tell: Callable[[str], None]) -> GuestExecutor:
+        """The executor of one guest, which says every so often how far that is."""
+        return Telling(self.executor, tell) if isinstance(self.executor, QemuExecutor) else self.executor
 
     @property
     def images(self) -> Images:

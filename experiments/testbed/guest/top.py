@@ -195,11 +195,11 @@ async def watch(socket: Path, interval_s: float, show: Callable[[Group | Text], 
     except (QMPError, OSError) as error:
         raise TestbedError(f"cannot watch {socket}: no guest listens there") from error
     try:
-        before = await _sample(qmp)
+        before = await sample(qmp)
         shown = 0
         while not views or shown < views:
             await asyncio.sleep(interval_s)
-            after = await _sample(qmp)
+            after = await sample(qmp)
             show(view(before, after))
             before, shown = after, shown + 1
     except (QMPError, EOFError):
@@ -209,7 +209,8 @@ async def watch(socket: Path, interval_s: float, show: Callable[[Group | Text], 
             await qmp.disconnect()
 
 
-async def _sample(qmp: QMPClient) -> Sample:
+async def sample(qmp: QMPClient) -> Sample:
+    """What a guest answers now."""
     answer = await qmp.execute("query-cxl-ssd")
     assert isinstance(answer, dict), "QAPI says that this is an object"
     return Sample(time.monotonic(), answer)
