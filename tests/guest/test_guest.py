@@ -138,24 +138,32 @@ int main(int argc, char **argv) {
 
 @pytest.mark.parametrize("options", [[], ["-static"]], ids=["dynamic", "static"])
 def test_exec_runs_a_program_of_the_host(tmp_path: Path, options: list[str]) -> None:
-    """With its libraries, the file it is given, its output, its exit status and the device's counters."""
+    """With its libraries, the file it is given, its output and a file that comes back, its status and the counters."""
     (tmp_path / "main.c").write_text(C_PROGRAM)
     (tmp_path / "in.txt").write_text("some words\n")
     subprocess.run(["cc", *options, "-o", "main", "main.c"], cwd=tmp_path, check=True)
-    done = testbed("exec", "--json", "out.json", "--", "./main", "in.txt", "/pmem/out.txt", cwd=tmp_path)
+    back = ("--output", "/pmem/*.txt", "--output", "in.*", "--into", "back")
+    done = testbed("exec", *back, "--json", "out.json", "--", "./main", "in.txt", "/pmem/out.txt", cwd=tmp_path)
     assert done.returncode == 42, done.stderr
     assert done.stdout == "read some words\n"
     assert "to stderr\n" in done.stderr
     assert "of the region of interest went" in done.stderr
     assert "cxl writes" in done.stderr or "cxl reads" in done.stderr
+    came = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.glob("back/**/*.*")}
+    assert came == {"back/pmem/out.txt": "some words\n", "back/in.txt": "some words\n"}
     data = json.loads((tmp_path / "out.json").read_text())
     assert (data["outcome"], data["exit_status"]) == ("failed", 42)
     assert data["counters"]["loads"] > 0
 
 
 def test_what_a_program_wrote_is_there_for_the_next(tmp_path: Path) -> None:
-    write = testbed("exec", "--media", "m", "--", "cp", "/proc/version", "/pmem/kept", cwd=tmp_path)
-    assert write.returncode == 0, write.stderr
+    """Though its power is cut, as it had synchronised that."""
+    lines = 'cp "$1" /pmem/kept; sync; while :; do head -c 1000000 /dev/zero >/pmem/x; sync; done\n'
+    (tmp_path / "write.sh").write_text(lines)
+    cut = ("--power-cut", "at-time=7100ms", "--json", "cut.json")
+    write = testbed("exec", "--media", "m", *cut, "--script", "write.sh", "--", "/proc/version", cwd=tmp_path)
+    assert write.returncode == 0 and "the power was cut" in write.stderr, write.stderr
+    assert json.loads((tmp_path / "cut.json").read_text())["power_cut"]["time-ps"] == 7_100 * 10**9
     read = testbed("exec", "--media", "m", "--", "cat", "/pmem/kept", cwd=tmp_path)
     assert read.stdout.startswith("Linux version 6."), read.stderr
 

@@ -279,7 +279,7 @@ def exec_(
 
       testbed exec --output '/pmem/*.csv' --into out -- ./my-program
 
-      testbed exec --media disk --power-cut at-event=100000 -- ./my-program
+      testbed exec --media disk --power-cut at-time=7500ms -- ./my-program
     """
     job = _job(program or [], script, file or [], package, own_roi, _patterns(output))
     cut = machine_options.power_cut(cut_at)
