@@ -130,6 +130,14 @@ def test_files_are_kept_beside_the_result_and_checked(runs: list[manifest.Run], 
         results.load(done[0].path)
 
 
+def test_a_second_result_with_other_files_leaves_the_first_whole(runs: list[manifest.Run], tmp_path: Path) -> None:
+    (first, *_) = drive(run_all(runs[:1], played(message(b"log", b"one")), tmp_path, QuietReporter()))
+    data = results.guest_data(GuestOutcome("ok", 0, rows=[{"roi_ns": 1}]))
+    with pytest.raises(TestbedError, match="one run gave two results"):
+        results.store(first.path, runs[0], KEYS, data, {"log": b"two"})
+    assert results.load(first.path).files["log"].read_bytes() == b"one"
+
+
 def test_files_of_a_failure_are_kept_with_it(runs: list[manifest.Run], tmp_path: Path) -> None:
     with pytest.raises(TestbedError, match="gave no result"):
         drive(run_all(runs[:1], played(message(b"core"), outcome="failed"), tmp_path, QuietReporter()))

@@ -8,6 +8,7 @@ program has ended then, well or not; what it has written to files of the device 
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 
 from ..errors import TestbedError
 from .job_archive import Job, check_names
@@ -69,11 +70,14 @@ def fault(pattern: str) -> str:
 
 def sound(files: Mapping[str, bytes | bytearray]) -> dict[str, bytes]:
     """Those whose names are paths in a folder; a guest may say anything."""
-    found: dict[str, bytes] = {}
+    found, folders = dict[str, bytes](), set[str]()
     for name, content in files.items():
         try:
-            check_names([*found, name])
+            check_names([name])
         except TestbedError:
             continue
-        found[name] = bytes(content)
+        above = {str(folder) for folder in PurePosixPath(name).parents}
+        if name not in folders and above.isdisjoint(found):  # a name is no file and folder at once
+            found[name] = bytes(content)
+            folders |= above
     return found

@@ -143,7 +143,8 @@ def store(
     }
     if files:
         data["files"] = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-        _with_remedy(lambda: outputs.replace_folder(files_folder(path), files))
+        if not path.exists():  # else these may be others, and those that are there belong to the finished result
+            _with_remedy(lambda: outputs.replace_folder(files_folder(path), files))
     data["checksum"] = canonical.digest(data)
     text = canonical.dumps(data)
     if not _with_remedy(lambda: outputs.write_once(path, text)) and path.read_text(encoding="utf-8") != text:
