@@ -59,8 +59,11 @@ def test_it_is_silent_at_first_and_ends_with_the_work_or_the_guest(tmp_path: Pat
 
 
 def test_nobody_listens_and_nothing_is_said(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with pulse.felt(tmp_path / "none", None), pulse.felt(tmp_path / "none", print, silence_s=0.01):
-            await asyncio.sleep(0.1)
+    lines: list[str] = []
 
-    asyncio.run(work())
+    async def work() -> str:
+        async with pulse.felt(tmp_path / "none", None), pulse.felt(tmp_path / "none", lines.append, silence_s=0.01):
+            await asyncio.sleep(0.1)
+        return "done"
+
+    assert (asyncio.run(work()), lines) == ("done", [])
