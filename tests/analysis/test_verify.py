@@ -100,7 +100,7 @@ def test_without_the_file_of_packages_the_error_names_it() -> None:
 def test_the_packages_of_the_guest_come_from_its_builders(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "libc6=2.41-12\nlibpmem1=1.13.1-1.1+b1\npool/main/l/lmdb.tar.gz 0123\n\n"
     monkeypatch.undo()
-    monkeypatch.setattr(components, "_fingerprint", lambda component: lines if component.name == "software" else "")
+    monkeypatch.setattr(components, "_fingerprint", lambda component, _: lines if component.name == "software" else "")
     wanted = {"libc6": "2.41-12", "libpmem1": "1.13.1-1.1+b1", "pool/main/l/lmdb.tar.gz": "0123"}
     assert components.guest_packages() == wanted
 

@@ -5,6 +5,10 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
+from testbed.build import components
+from testbed.build.components import COMPONENTS
 from testbed.build.fingerprints import LISTS_FRESH_S, remembered
 
 
@@ -43,3 +47,38 @@ def test_lists_that_are_read_while_asking_give_no_answer_to_remember(tmp_path: P
     read_lists(tmp_path, age_s=60)
     assert remembered(tmp_path, "a", lambda: read_lists(tmp_path) or "between") == "between"
     assert remembered(tmp_path, "a", lambda: "now") == "now"
+
+
+def write_compiler(path: Path, version: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho {version}\n")
+    path.chmod(0o755)
+
+
+def test_qemu_is_asked_about_again_once_the_compiler_or_a_variable_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(components, "cache_root", lambda: tmp_path)
+    monkeypatch.setattr(components, "_ask", lambda component, _: asked.append(component.name) or f"{len(asked)}")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    for name in ("TESTBED_QEMU_TARBALL", "CC"):
+        monkeypatch.delenv(name, raising=False)
+    read_lists(tmp_path)
+
+    def key() -> str:
+        return components._fingerprint(COMPONENTS["qemu"], [])
+
+    write_compiler(tmp_path / "bin" / "cc", "gcc 1")
+    monkeypatch.setenv("TESTBED_RESULTS", "a")
+    first = key()
+    monkeypatch.setenv("TESTBED_RESULTS", "b")
+    assert key() == first and len(asked) == 1
+    write_compiler(tmp_path / "bin" / "cc", "gcc 2, of a later day")
+    assert key() != first
+    monkeypatch.setenv("TESTBED_QEMU_TARBALL", "/tmp/qemu.tar")
+    key()
+    monkeypatch.setenv("CC", "clang-19")
+    key()
+    assert len(asked) == 4
+    assert components._fingerprint(COMPONENTS["qemu-stock"], []) == "5", "another environment"

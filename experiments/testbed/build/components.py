@@ -7,10 +7,12 @@ file's name, mode and content, and of the keys of the components it is made from
 
 import hashlib
 import os
+import re
+import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -42,11 +44,16 @@ class Component:
         return [str(REPO / self.script), verb, *([self.argument] if self.argument else []), *arguments]
 
 
+_QEMU = "qemu-patches/build.sh"
+# Whose fingerprint is what Debian has now; QEMU's has the host's compiler and libraries, too.
+_RESOLVING = ("guest-image/build.sh", "guest-image/module-root/build.sh", _QEMU)
+_TOLD_OF_QEMU = re.compile("TESTBED_(QEMU|DEBIAN)|CC$|PKG_CONFIG")
+
 COMPONENTS = {
     c.name: c
     for c in (
-        Component("qemu", "qemu-patches/build.sh", cold_minutes=7),
-        Component("qemu-stock", "qemu-patches/build.sh", environment=(("TESTBED_QEMU_STOCK", "1"),), cold_minutes=7),
+        Component("qemu", _QEMU, cold_minutes=7),
+        Component("qemu-stock", _QEMU, environment=(("TESTBED_QEMU_STOCK", "1"),), cold_minutes=7),
         Component("replay", "qemu-patches/model/replay/build.sh"),
         Component("buildroot", "guest-image/build.sh", "buildroot", cold_minutes=3, is_root=True),
         Component("base", "guest-image/build.sh", "base", cold_minutes=2),
@@ -56,7 +63,6 @@ COMPONENTS = {
     )
 }
 TESTBED = ("qemu", "buildroot", "base", "software")
-_RESOLVING = ("guest-image/build.sh", "guest-image/module-root/build.sh")  # whose fingerprint is what Debian has now
 _JUNK = {"__pycache__", ".git", "build"}
 
 
@@ -109,34 +115,63 @@ def keys(names: tuple[str, ...] = TESTBED) -> dict[str, str]:
 
 def component_key(component: Component, products: dict[str, Product]) -> str:
     """Everything that can change the product, hashed."""
+    inputs = _inputs(component)
     total = hashlib.sha256()
-    total.update(_fingerprint(component).encode())
+    total.update(_fingerprint(component, inputs).encode())
     for need in component.needs:
         total.update(f"\0need {need} {products[need].key}".encode())
-    return hash_inputs(component, total)
+    return _hash_all(inputs, total)
 
 
-def _fingerprint(component: Component) -> str:
-    """What else than its inputs can change the product: for the guest's, the packages that Debian has now."""
+def _fingerprint(component: Component, inputs: list[str]) -> str:
+    """What else than its inputs can change the product: of most, what Debian has now, which takes apt seconds."""
     if component.script not in _RESOLVING:
         return _ask(component, "fingerprint")
     # The inputs have the lists of packages, and the scripts that resolve them.
-    question = f"{component.name} {hash_inputs(component)}"
-    return remembered(cache_root(), question, lambda: _ask(component, "fingerprint"))
+    question = [component.name, _hash_all(inputs, hashlib.sha256())]
+    if component.script == _QEMU:
+        question += _host_tools(os.environ | dict(component.environment))
+    return remembered(cache_root(), " ".join(question), lambda: _ask(component, "fingerprint"))
+
+
+def _host_tools(environment: Mapping[str, str]) -> list[str]:
+    """What the fingerprint of QEMU can depend on besides: variables, and the compiler and libraries of this host.
+
+    These come by dpkg or by hand; either way a file that stands here is another one then.
+    """
+    told = [f"{name}={value}" for name, value in sorted(environment.items()) if _TOLD_OF_QEMU.match(name)]
+    tools = (shutil.which(name, path=environment.get("PATH")) for name in (environment.get("CC", "cc"), "ld"))
+    return told + [_as_it_is(Path(path)) for path in (*filter(None, tools), "/var/lib/dpkg/status")]
+
+
+def _as_it_is(path: Path) -> str:
+    """Where a file really is, its size and when it was written; only its name if there is none."""
+    path = path.resolve()
+    status = path.stat() if path.exists() else None
+    return f"{path} {status.st_size} {status.st_mtime_ns}" if status else str(path)
 
 
 def guest_packages() -> dict[str, str]:
     """Name -> version of what Debian gives the guest and compiles its software with; of a source archive, its hash."""
-    lines = _fingerprint(COMPONENTS["software"]).splitlines()
+    software = COMPONENTS["software"]
+    lines = _fingerprint(software, _inputs(software)).splitlines()
     return {
         name: version for name, _, version in (line.replace("=", " ", 1).partition(" ") for line in lines) if version
     }
 
 
-def hash_inputs(component: Component, total: "hashlib._Hash | None" = None) -> str:
-    """The hash of the files of this repository that a component is made from, after what `total` has seen."""
-    total = total or hashlib.sha256()
-    for line in sorted(set(_ask(component, "inputs").split())):
+def hash_inputs(component: Component) -> str:
+    """The hash of the files of this repository that a component is made from."""
+    return _hash_all(_inputs(component), hashlib.sha256())
+
+
+def _inputs(component: Component) -> list[str]:
+    return sorted(set(_ask(component, "inputs").split()))
+
+
+def _hash_all(inputs: list[str], total: "hashlib._Hash") -> str:
+    """Of these files and folders, after what `total` has seen."""
+    for line in inputs:
         _hash_path(REPO / line, total)
     return total.hexdigest()
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..build.components import Component, Product, build_component, hash_inputs
+from ..build.fingerprints import remembered
 from ..errors import TestbedError
-from ..paths import REPO
+from ..paths import REPO, cache_root
 
 _SCRIPT = "guest-image/packages.sh"
 Versions = tuple[str, ...]  # "name=version" of the packages asked for and of all they depend on
@@ -17,10 +18,15 @@ Versions = tuple[str, ...]  # "name=version" of the packages asked for and of al
 @lru_cache
 def resolve(names: tuple[str, ...]) -> Versions:
     """What Debian 13 offers today under these names. A name that it has not is an error."""
+    question = f"packages {hash_inputs(component(()))} {' '.join(names)}"
+    return tuple(remembered(cache_root(), question, lambda: _resolved(names)).split())
+
+
+def _resolved(names: tuple[str, ...]) -> str:
     done = subprocess.run([REPO / _SCRIPT, "resolve", *names], capture_output=True, text=True)
     if done.returncode:
         raise TestbedError((done.stderr.strip() or "guest-image/packages.sh failed").splitlines()[-1])
-    return tuple(done.stdout.split())
+    return done.stdout
 
 
 def build(versions: Versions) -> Product:
