@@ -5,27 +5,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 model=$PWD/qemu-patches/model
-build=build/coverage
+build=build/native/model
 least=95
 [[ $# -eq 0 || -f $model/$1 ]] || { echo "tests/coverage.sh: there is no $model/$1" >&2; exit 2; }
 
-mkdir -p "$build"
-cmake -G Ninja -S "$model" -B "$build" -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
-    -DCMAKE_C_COMPILER_LAUNCHER="$PWD/tests/ccached.sh" -DCMAKE_CXX_COMPILER_LAUNCHER="$PWD/tests/ccached.sh" \
-    -DTESTBED_COVERAGE=ON -DTESTBED_SANITIZE= >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
-ninja --quiet -C "$build" model_tests
-tests=()
-for test in "$build"/test_*; do
-    [[ -x $test && -f $test ]] && tests+=("$test")
-done
-# What ran once need not run again for another question.
-if [[ ! -e $build/all.profdata || -n $(find "${tests[@]}" -newer "$build/all.profdata") ]]; then
-    rm -f "$build"/*.profraw
-    for test in "${tests[@]}"; do
-        LLVM_PROFILE_FILE=$test.profraw "$test" >"$test.log" 2>&1 || { cat "$test.log" >&2; exit 1; }
-    done
-    llvm-profdata-19 merge -o "$build/all.profdata" "$build"/*.profraw
-fi
+# What the native tests have counted need not be counted again, unless something was changed since.
+if [[ -f $build/build.ninja ]]; then ninja --quiet -C "$build"; fi
+last=$(find "$build" -maxdepth 1 \( -name 'test_*' -o -name '*.profraw' \) -type f -printf '%T@ %f\n' 2>/dev/null | sort -n | tail -n 1)
+[[ $last == *.profraw ]] || tests/native.sh qemu-patches/model >&2
+llvm-profdata-19 merge -o "$build/all.profdata" "$build"/*.profraw
+mapfile -t tests < <(sed "s|^|$build/|" "$build/counted_tests")
 objects=("${tests[0]}" "${tests[@]/#/-object=}")
 covered() {
     llvm-cov-19 "$1" -compilation-dir="$PWD/$build" -instr-profile="$build/all.profdata" "${objects[@]}" "${@:2}"

@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Build and run the native C and C++ tests: the timing model, the file system, and snapshot-lib with its pass. Sanitizers
-# are on, but for the file system's explorer of crash states.
+# Build and run the native C and C++ tests: the timing model, the file system, and snapshot-lib with its pass, or the
+# part that is named. Sanitizers are on, but for the file system's explorer of crash states. What the model's tests run
+# of it is counted: tests/coverage.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
+parts=(qemu-patches/model guest-image/tbfs snapshot-lib)
+[[ $# -eq 0 || " ${parts[*]} " == *" $1 "* ]] || { echo "tests/native.sh: no part $1; there are ${parts[*]}" >&2; exit 2; }
 
-for part in qemu-patches/model guest-image/tbfs snapshot-lib; do
+for part in "${@:-${parts[@]}}"; do
     build=build/native/$(basename "$part")
     mkdir -p "$build"
     cmake -G Ninja -S "$part" -B "$build" -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 \
         -DCMAKE_C_COMPILER_LAUNCHER="$PWD/tests/ccached.sh" -DCMAKE_CXX_COMPILER_LAUNCHER="$PWD/tests/ccached.sh" \
         >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
     ninja --quiet -C "$build"
-    ctest --test-dir "$build" --parallel "$(nproc)" --output-on-failure --no-tests=error
+    rm -f "$build"/*.profraw
+    LLVM_PROFILE_FILE="$PWD/$build/%4m.profraw" ctest --test-dir "$build" --parallel "$(nproc)" --output-on-failure --no-tests=error
 done
