@@ -3,12 +3,16 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
+from testbed.guest.boots import Boots
+from testbed.guest.capacity import of_this_host
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session, open_session
 from testbed.manifest import bases
@@ -16,6 +20,7 @@ from testbed.manifest import manifest as manifests
 from testbed.manifest.manifest import GuestConfig
 from testbed.paths import cache_root
 
+T = TypeVar("T")
 CALIBRATION_RESULTS = cache_root() / "calibration"  # under the hash of all that they depend on
 
 MANIFEST = """
@@ -112,6 +117,42 @@ def small_manifest(tmp_path: Path) -> Path:
 def session() -> Session:
     """The testbed's QEMU and guest, built if need be."""
     return open_session()
+
+
+class CopyingExecutor:
+    """Runs each job in a copy of a guest that has booted for a test before, if that was of its kind.
+
+    Such guests wait in a thread of their own: each test has an event loop, and they outlive it.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._qemu, self._boots, self._loop = session.qemu, Boots(room=2), asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    async def run(self, spec: GuestSpec) -> GuestOutcome:
+        return await self._there(self._boots.run(self._qemu, spec))
+
+    def _there(self, work: Coroutine[None, None, T]) -> "asyncio.Future[T]":
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def end(self) -> None:  # not close(): a Dask worker closes what it has been given
+        asyncio.run_coroutine_threadsafe(self._boots.close(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+
+@pytest.fixture(scope="session")
+def copying(session: Session) -> Iterator[Session]:
+    """The same for tests that ask nothing of how a guest boots, nor look for its processes: they share boots.
+
+    One guest at a time: a second beside it would cost a boot more.
+    """
+    executor = CopyingExecutor(session)
+    try:
+        yield replace(session, executor=executor, here=replace(of_this_host(), guests=1))
+    finally:
+        executor.end()
 
 
 @pytest.fixture(scope="session")

@@ -83,20 +83,19 @@ async def crash_all(session: Session, guest: GuestConfig, program: str, times: l
             return await cut_off(session, guest, program, at_ps, folder)
 
     async def recover(guests: Guests, at_ps: int, folder: Path, last_mark: int) -> Crash:
-        lines = await asyncio.to_thread(changed_lines, *(home / "media.raw" for home in (folders[0], folder)))
-        async with slots:
-            after = await guests.judge(folders[0], lines, last_mark)
+        lines = changed_lines(*(home / "media.raw" for home in (folders[0], folder)))
+        after = await guests.judge(folders[0], lines, last_mark)
         assert after.rows, f"{after.outcome}: {after.stderr.decode()} {after.error} {after.console[-500:]}"
         row = after.rows[-1]
         return Crash(at_ps, last_mark, row["verified"], row["commits"], row["problem"])
 
     marks = await asyncio.gather(*map(one, times, folders))
-    async with boots.shared(session.qemu, 2) as shared:
+    async with boots.shared(session.qemu, 1) as shared:  # a second at a time would cost a boot more
         guests = recoveries(program, guest, shared, home)
-        found = await asyncio.gather(*(recover(guests, *cut) for cut in zip(times, folders, marks, strict=True)))
+        found = [await recover(guests, *cut) for cut in zip(times, folders, marks, strict=True)]
     for folder in folders:
         shutil.rmtree(folder)
-    return list(found)
+    return found
 
 
 def seeded_times_ps(begin_ps: int, end_ps: int, count: int) -> list[int]:
@@ -106,9 +105,9 @@ def seeded_times_ps(begin_ps: int, end_ps: int, count: int) -> list[int]:
 
 @pytest.mark.parametrize("cuts", [CUTS, pytest.param(20, marks=pytest.mark.by_hand)])
 def test_a_power_cut_at_any_instant_loses_no_commit(
-    session: Session, quick_guest: GuestConfig, tmp_path: Path, cuts: int
+    session: Session, copying: Session, quick_guest: GuestConfig, tmp_path: Path, cuts: int
 ) -> None:
-    begin_ps, end_ps = update_span_ps(session, quick_guest, PROGRAMS["sound"])
+    begin_ps, end_ps = update_span_ps(copying, quick_guest, PROGRAMS["sound"])
     times = seeded_times_ps(begin_ps, end_ps, cuts)
     crashes = drive(crash_all(session, quick_guest, PROGRAMS["sound"], times, tmp_path))
     print(f"seed {SEED}: {len(crashes)} cuts")
@@ -116,8 +115,10 @@ def test_a_power_cut_at_any_instant_loses_no_commit(
     assert sum(crash.last_mark > 0 for crash in crashes) > cuts // 2, "the cuts must hit the updates"
 
 
-def test_without_the_log_flush_the_same_test_fails(session: Session, quick_guest: GuestConfig, tmp_path: Path) -> None:
-    begin_ps, end_ps = update_span_ps(session, quick_guest, PROGRAMS["broken"])
+def test_without_the_log_flush_the_same_test_fails(
+    session: Session, copying: Session, quick_guest: GuestConfig, tmp_path: Path
+) -> None:
+    begin_ps, end_ps = update_span_ps(copying, quick_guest, PROGRAMS["broken"])
     times = seeded_times_ps(begin_ps, end_ps, CUTS)
     for at in range(0, CUTS, 2):
         batch = crash_all(session, quick_guest, PROGRAMS["broken"], times[at : at + 2], tmp_path / str(at))
@@ -148,10 +149,10 @@ exec kv-{engine} --engine {engine} {options} --verify
     ],
 )
 def test_kill_9_in_the_middle_of_updates(
-    session: Session, quick_guest: GuestConfig, engine: str, file_system: FileSystem, after: int
+    copying: Session, quick_guest: GuestConfig, engine: str, file_system: FileSystem, after: int
 ) -> None:
     job = script_job(KILL_SCRIPT.format(engine=engine, options=KILL_OPTIONS, after=after))
-    outcome = drive(session.executor.run(GuestSpec(replace(quick_guest, file_system=file_system), job)))
+    outcome = drive(copying.executor.run(GuestSpec(replace(quick_guest, file_system=file_system), job)))
     assert outcome.rows, f"{outcome.outcome}: {outcome.stderr.decode()} {outcome.console[-500:]}"
     row, acknowledged = outcome.rows[-1], int(outcome.stdout.split()[0])
     assert row["verified"], row["problem"]

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -18,10 +19,10 @@ import pytest
 from guest_rig import is_alive, qemu_processes
 from qemu.qmp import QMPClient, QMPError
 
-from testbed.errors import TestbedError
+from testbed import scratch
 from testbed.guest.executor import GuestOutcome, GuestSpec, QemuExecutor
+from testbed.guest.qemu_line import WATCH_SOCKET
 from testbed.guest.session import Session
-from testbed.guest.top import find_socket
 from testbed.manifest import bases, manifest
 from testbed.manifest.manifest import FileSystem, GuestConfig
 from testbed.paths import REPO
@@ -43,8 +44,8 @@ def describe(outcome: GuestOutcome) -> str:
     return f"{outcome.outcome}: {outcome.stderr.decode()} {outcome.error} {outcome.console[-500:]}"
 
 
-def test_a_job_sees_the_device_as_ext4_with_dax(session: Session, quick_guest: GuestConfig) -> None:
-    outcome = boot(session, quick_guest, "cxl list; findmnt -no FSTYPE,OPTIONS /pmem; echo word >&2")
+def test_a_job_sees_the_device_as_ext4_with_dax(copying: Session, quick_guest: GuestConfig) -> None:
+    outcome = boot(copying, quick_guest, "cxl list; findmnt -no FSTYPE,OPTIONS /pmem; echo word >&2")
     assert outcome.outcome == "ok", describe(outcome)
     assert b"mem0" in outcome.stdout
     assert b"ext4" in outcome.stdout
@@ -80,13 +81,13 @@ def test_every_latency_is_within_one_percent(session: Session, tmp_path: Path) -
     assert [row.as_data() for row in rows if not row.ok] == []
 
 
-def test_a_second_of_sleep_is_a_second_and_the_clocks_agree(session: Session, quick_guest: GuestConfig) -> None:
+def test_a_second_of_sleep_is_a_second_and_the_clocks_agree(copying: Session, quick_guest: GuestConfig) -> None:
     """TSC (1 GHz) against CLOCK_MONOTONIC over `sleep 1`, as the latency program reports them.
 
     What else is due when the sleep ends runs first, at the 8 ns an instruction of boot: 0.1 to 1.4 ms, by phase.
     """
     sizes = f"--l1 {quick_guest.cpu.l1d_size} --llc 64K --device-cache 4M"
-    outcome = boot(session, quick_guest, f"latency {sizes} --file /pmem/latency")
+    outcome = boot(copying, quick_guest, f"latency {sizes} --file /pmem/latency")
     clocks = next(row for row in outcome.rows if row["metric"] == "clocks")
     assert abs(clocks["monotonic_ns"] - 10**9) < 2 * 10**6
     assert abs(clocks["tsc_ns"] - clocks["monotonic_ns"]) < 1000
@@ -97,15 +98,15 @@ def spin() -> None:
         pass
 
 
-def test_results_do_not_depend_on_the_load_of_the_host(session: Session, tmp_path: Path) -> None:
+def test_results_do_not_depend_on_the_load_of_the_host(copying: Session, tmp_path: Path) -> None:
     """The same manifest twice, once with both cores loaded by something else: byte-identical files."""
     runs = manifest.runs(bases.find("kv-ycsb-quick"))
-    idle = run_with_bar(runs, session, tmp_path / "idle")
+    idle = run_with_bar(runs, copying, tmp_path / "idle")
     load = [multiprocessing.get_context("fork").Process(target=spin, daemon=True) for _ in range(2)]
     for process in load:
         process.start()
     try:
-        loaded = run_with_bar(runs, session, tmp_path / "loaded")
+        loaded = run_with_bar(runs, copying, tmp_path / "loaded")
     finally:
         for process in load:
             process.kill()
@@ -204,13 +205,19 @@ def test_the_interface_is_the_one_the_mock_has(session: Session) -> None:
     assert results.FORMAT == 1
 
 
+def guest_folders() -> list[Path]:
+    return list(Path(tempfile.gettempdir()).glob(f"{scratch.PREFIX}guest-*"))
+
+
 async def _watched(session: Session, spec: GuestSpec, ask: str = "query-cxl-ssd") -> tuple[GuestOutcome, int]:
     """Run a guest and ask it without a pause; also how many answers there were."""
-    guest, answers = asyncio.create_task(session.executor.run(spec)), 0
+    before, answers = set(guest_folders()), 0
+    guest = asyncio.create_task(session.executor.run(spec))
     while not guest.done():
         qmp = QMPClient("watcher")
-        with suppress(TestbedError, QMPError, EOFError, OSError):
-            await qmp.connect(str(find_socket(None)))
+        with suppress(StopIteration, QMPError, EOFError, OSError):
+            folder = next(folder for folder in guest_folders() if folder not in before)
+            await qmp.connect(str(folder / WATCH_SOCKET))
             while not guest.done():
                 await qmp.execute(ask)
                 answers += 1
@@ -220,10 +227,10 @@ async def _watched(session: Session, spec: GuestSpec, ask: str = "query-cxl-ssd"
     return guest.result(), answers
 
 
-def test_watching_a_guest_changes_nothing(session: Session, quick_guest: GuestConfig) -> None:
+def test_watching_a_guest_changes_nothing(session: Session, copying: Session, quick_guest: GuestConfig) -> None:
     kv = "kv --records 2000 --operations 2000 --buckets 20 --file /pmem/kv.pool --seed 1 --workload A --engine"
     spec = GuestSpec(quick_guest, script_job(f"{kv} snapshot && {kv} pmdk"))
-    alone = drive(session.executor.run(spec))
+    alone = drive(copying.executor.run(spec))
     watched, answers = drive(_watched(session, spec))
     assert alone.outcome == watched.outcome == "ok", describe(watched)
     assert answers > 100
@@ -232,7 +239,7 @@ def test_watching_a_guest_changes_nothing(session: Session, quick_guest: GuestCo
 
 
 def test_idle_time_passes_alike_however_often_the_main_loop_looks(
-    session: Session, quick_guest: GuestConfig, tmp_path: Path
+    session: Session, copying: Session, quick_guest: GuestConfig, tmp_path: Path
 ) -> None:
     """A monitor that answers wakes the main loop: it must not let time pass for a CPU that has just halted.
 
@@ -242,7 +249,7 @@ def test_idle_time_passes_alike_however_often_the_main_loop_looks(
     subprocess.run(["cc", "-O2", "-static", "-o", program, SLEEPER], check=True)
     job = Job("#!/bin/sh\nexec ./sleeper 500\n", executables={"sleeper": program.read_bytes()})
     spec = GuestSpec(quick_guest, job)
-    alone = drive(session.executor.run(spec))
+    alone = drive(copying.executor.run(spec))
     qemu = tmp_path / "lingering"
     qemu.write_text(f'#!/bin/bash\nexec {session.images.qemu} "${{@/#cpu-timing,/cpu-timing,x-halt-lingers=on,}}"\n')
     qemu.chmod(0o755)
@@ -254,7 +261,7 @@ def test_idle_time_passes_alike_however_often_the_main_loop_looks(
     assert watched.stdout == alone.stdout
 
 
-def test_a_helper_thread_changes_nothing(session: Session, quick_guest: GuestConfig) -> None:
+def test_a_helper_thread_changes_nothing(session: Session, copying: Session, quick_guest: GuestConfig) -> None:
     """The model's work on local DRAM in a thread of its own: the same instants, stalls and counters."""
     kv = "kv --records 2000 --operations 2000 --buckets 20 --file /pmem/kv.pool --seed 1 --workload A --engine"
     programs = [
@@ -264,19 +271,19 @@ def test_a_helper_thread_changes_nothing(session: Session, quick_guest: GuestCon
         "bench_guest hash_map --ops 200000",
     ]
     spec = GuestSpec(quick_guest, script_job(" && ".join(programs)))
-    alone = drive(session.executor.run(spec))
+    alone = drive(copying.executor.run(spec))
     helped = drive(session.executor.run(replace(spec, helper_thread=True)))
     assert alone.outcome == helped.outcome == "ok", describe(helped)
     assert helped.rois == alone.rois
     assert helped.rows == alone.rows
 
 
-def test_a_file_of_many_huge_pages(session: Session, quick_guest: GuestConfig) -> None:
+def test_a_file_of_many_huge_pages(copying: Session, quick_guest: GuestConfig) -> None:
     """A huge page is two faults here: what counts them must not mind how many pages there are."""
     job = """set -e
         kv --engine msync-2m --file /pmem/pool --seed 1 --records 80000 --operations 1 --buckets 56 --workload C
         test $(wc -c </pmem/pool) -ge $((11 << 21))"""
-    outcome = boot(session, quick_guest, job)
+    outcome = boot(copying, quick_guest, job)
     assert outcome.outcome == "ok", describe(outcome)
 
 
@@ -304,11 +311,11 @@ def engines_job(engines: list[str]) -> str:
     return job
 
 
-def test_all_engines_do_the_same_work_on_the_device(session: Session, quick_guest: GuestConfig) -> None:
+def test_all_engines_do_the_same_work_on_the_device(copying: Session, quick_guest: GuestConfig) -> None:
     """Each engine refuses to run unless its file system is what it needs; that msync-2m runs shows huge pages."""
     runs, flushes = [], {}
     for file_system, engines in ENGINES.items():
-        outcome = boot(session, replace(quick_guest, file_system=file_system), engines_job(engines))
+        outcome = boot(copying, replace(quick_guest, file_system=file_system), engines_job(engines))
         assert outcome.outcome == "ok", describe(outcome)
         checks = [row for row in outcome.rows if row["program"].endswith("-verify")]
         assert all(row["verified"] for row in checks)

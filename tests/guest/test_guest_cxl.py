@@ -47,9 +47,9 @@ def test_programs_and_their_page_tables_live_on_the_volatile_partition(
     assert outcome.rois[-1]["counters"]["cxl-reads"] > 1000
 
 
-def test_xfs_and_devdax(session: Session, quick_guest: GuestConfig) -> None:
+def test_xfs_and_devdax(copying: Session, quick_guest: GuestConfig) -> None:
     outcome = run(
-        session,
+        copying,
         quick_guest,
         region("pmem", "mem0")
         + NAMESPACE
@@ -126,9 +126,9 @@ def test_a_region_that_is_destroyed_and_made_again_keeps_its_content(
     assert (regions, found) == ("0", made)
 
 
-def test_the_tools_list_and_watch_without_complaint(session: Session, quick_guest: GuestConfig) -> None:
+def test_the_tools_list_and_watch_without_complaint(copying: Session, quick_guest: GuestConfig) -> None:
     outcome = run(
-        session,
+        copying,
         quick_guest,
         region("pmem", "mem0") + NAMESPACE + "exec 2>&1\n"
         "for list in 'cxl list -vvv' 'cxl list -H' 'cxl list -A' 'ndctl list -vvv' 'daxctl list'; do\n"

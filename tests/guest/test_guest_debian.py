@@ -26,10 +26,10 @@ def run(session: Session, name: str, point: dict[str, str], root: Path) -> tuple
     return result, records.of_results([result], manifest.load(path).results.pattern)
 
 
-def test_redis_gives_the_same_bytes_twice(session: Session, tmp_path: Path) -> None:
+def test_redis_gives_the_same_bytes_twice(copying: Session, tmp_path: Path) -> None:
     """A server, its clients and its log on one virtual CPU: the same schedule, the same requests, the same times."""
     point = {"cache_size": "1GiB"}
-    (one, found), (two, _) = (run(session, "redis", point, tmp_path / name) for name in ("1", "2"))
+    (one, found), (two, _) = (run(copying, "redis", point, tmp_path / name) for name in ("1", "2"))
     assert one.path.name == two.path.name
     assert one.path.read_bytes() == two.path.read_bytes()
     assert [record["test"] for record in found.all] == ["SET", "GET"]

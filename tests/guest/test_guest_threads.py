@@ -33,8 +33,8 @@ def run(session: Session, path: Path, root: Path) -> dict[str, Result]:
 
 
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
-def test_two_threads_give_the_same_bytes_twice(session: Session, tmp_path: Path, path: Path) -> None:
-    one, two = (run(session, path, tmp_path / folder) for folder in ("1", "2"))
+def test_two_threads_give_the_same_bytes_twice(copying: Session, tmp_path: Path, path: Path) -> None:
+    one, two = (run(copying, path, tmp_path / folder) for folder in ("1", "2"))
     for engine, result in one.items():
         assert result.path.read_bytes() == two[engine].path.read_bytes(), engine
     rows = {engine: result.rows[0] for engine, result in one.items()}
