@@ -18,7 +18,7 @@ Versions = tuple[str, ...]  # "name=version" of the packages asked for and of al
 @lru_cache
 def resolve(names: tuple[str, ...]) -> Versions:
     """What Debian 13 offers today under these names. A name that it has not is an error."""
-    question = f"packages {hash_inputs(component(()))} {' '.join(names)}"
+    question = f"packages {hash_inputs(component(names))} {' '.join(names)}"
     return tuple(remembered(cache_root(), question, lambda: _resolved(names)).split())
 
 
