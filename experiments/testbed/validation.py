@@ -107,7 +107,7 @@ def _explain(model: type[BaseModel], error: Any) -> str:
 def _known_keys(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
     """The keys allowed at `path` inside `model`."""
     current: type[BaseModel] | None = model
-    for part in path:
+    for part in (part for part in path if not isinstance(part, int)):  # of a list all elements have the same
         field = current.model_fields.get(part) if current else None
         current = _model_of(field.annotation) if field else None
     return list(current.model_fields) if current else []

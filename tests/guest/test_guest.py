@@ -24,7 +24,8 @@ from testbed.guest.executor import GuestOutcome, GuestSpec, QemuExecutor
 from testbed.guest.qemu_line import WATCH_SOCKET
 from testbed.guest.session import Session
 from testbed.manifest import bases, manifest
-from testbed.manifest.manifest import FileSystem, GuestConfig
+from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.sections import FileSystem
 from testbed.paths import REPO
 from testbed.program.job_archive import Job, script_job
 from testbed.results import results

@@ -12,7 +12,8 @@ from guest_rig import BY_HAND, DRIVERS, NAMESPACE, SETTLE, region, said
 
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest.manifest import FileSystem, GuestConfig
+from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.sections import FileSystem
 from testbed.paths import REPO
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive

@@ -75,6 +75,7 @@ def show_study(study: "sweep_plot.Study", origin: Path) -> None:
 def measure_latency(session: Session, name: str = "latency") -> list[latency.Row]:
     """The latency table of a manifest whose workload is the `latency` program, printed."""
     path = bases.find(name)
+    manifest.check_one_device(manifest.load(path), path, "a table of latencies")
     runs = manifest.runs(path)
     result = run_with_bar(runs, session, results_root())[0]
     rows = latency.table(result, runs[0].guest)

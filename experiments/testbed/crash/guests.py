@@ -13,13 +13,13 @@ from pathlib import Path
 from statistics import median
 
 from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, Rehearsed
-from ..guest.qemu_line import Layout
+from ..guest.qemu_line import NO_REGION, Layout
 from ..manifest.manifest import GuestConfig
 from ..program.job_archive import Job
 from .plan import Plan, Programs
 from .states import Place
 
-WITHOUT_REGION = Layout(kernel="testbed.nopmem")
+WITHOUT_REGION = Layout(kernel=NO_REGION)
 
 # Region, namespace and mount are made by init's own functions, and a guest that cannot make them says so in its words.
 # What asks for a job beyond its stages has ended: the host takes the next copy. A process costs as much as a mount, so

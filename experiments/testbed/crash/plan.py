@@ -14,7 +14,8 @@ from pydantic import Field, StrictInt
 
 from ..errors import TestbedError
 from ..manifest import bases
-from ..manifest.manifest import FileSystem, GuestConfig
+from ..manifest.manifest import GuestConfig
+from ..manifest.sections import FileSystem
 from ..paths import REPO
 from ..program import kernel_module
 from ..program.bundle import PackageName, ProgramSection, pack
@@ -72,6 +73,9 @@ class Plan(Strict):
     crash: CrashSection
 
     def guest(self, machine: GuestConfig, origin: Path) -> GuestConfig:
+        if machine.topology:
+            what = f"{self.machine} has several devices or regions of its own, and a crash test has one device"
+            raise TestbedError(f"{origin}: key 'machine': {what}; name another manifest")
         with named(origin, "crash.modules"):
             own = kernel_module.compile_all([origin.parent / name for name in self.crash.modules])
             modules = kernel_module.several((*machine.modules, *own))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from .. import scratch
 from ..program.job_archive import Job
+from . import regions
 from .capacity import MEDIA_MIB_MAX, media_mib
 from .executor import (
     JOB,
@@ -51,7 +52,8 @@ class Booted:
     async def run(self, spec: GuestSpec) -> GuestOutcome:
         """The outcome of a copy that is handed the job. The files are those of all copies, one after the other."""
         assert spec.job
-        (self.folder / JOB).write_bytes(spec.job.script.encode() if spec.copy_of else spec.job.archive())
+        job = regions.before(spec.job, spec.guest)
+        (self.folder / JOB).write_bytes(job.script.encode() if spec.copy_of else job.archive())
         files = self._media(spec.copy_of) if spec.copy_of else {}
         os.utime(self.folder / WATCH_SOCKET)  # `testbed top` looks for the guest that started last
         before = said_bytes(self.folder)

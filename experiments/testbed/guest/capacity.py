@@ -10,6 +10,7 @@ import psutil
 
 from ..errors import TestbedError
 from ..manifest.manifest import GuestConfig
+from ..manifest.topology import partition_bytes, size_bytes
 from ..program.job_archive import Job
 from .cpio import listed
 
@@ -36,7 +37,8 @@ class Capacity:
 
 def memory_need_mib(guest: GuestConfig) -> int:
     """The most that a run takes of its host's memory: its guest, the one that this is a copy of, and one that waits."""
-    own_mib = guest.memory_bytes // 2**20 + min(media_mib(guest), MEDIA_MIB_MAX) + OVERHEAD_MIB
+    devices_mib = min(media_mib(guest), MEDIA_MIB_MAX) + interleaved_mib(guest)
+    own_mib = guest.memory_bytes // 2**20 + devices_mib + OVERHEAD_MIB
     return own_mib + 2 * BOOTED_MIB
 
 
@@ -71,8 +73,14 @@ def _in_pages(size_bytes: int) -> int:
 
 
 def media_mib(guest: GuestConfig) -> int:
-    """What its device's persistent memory would take if all of it were written."""
-    return (guest.device.capacity - guest.device.volatile_size) // 2**20
+    """What its devices' persistent memory would take if all of it were written."""
+    return sum(partition_bytes(device, "pmem") for device in guest.devices) // 2**20
+
+
+def interleaved_mib(guest: GuestConfig) -> int:
+    """What QEMU has beside it of regions over several devices: their memory once more, which is in no file."""
+    regions = guest.topology.regions if guest.topology else ()
+    return sum(size_bytes(region, guest.devices) for region in regions if len(region.devices) > 1) // 2**20
 
 
 def needs(guest: GuestConfig) -> dict[str, float]:

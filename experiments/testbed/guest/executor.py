@@ -27,9 +27,10 @@ from typing import Any, Protocol
 from .. import canonical, scratch
 from ..errors import RunFailed, TestbedError
 from ..manifest.manifest import GuestConfig
+from ..manifest.topology import partition_bytes
 from ..program import files_back
 from ..program.job_archive import Job
-from . import capacity, media_lock, own_modules, pulse
+from . import capacity, media_lock, own_modules, pulse, regions
 from .machine import End, Machine, NotStarted, started
 from .qemu_line import (
     LSA_BYTES,
@@ -41,6 +42,7 @@ from .qemu_line import (
     PowerCut,
     batch_ports,
     command_line,
+    devices_of,
 )
 
 JOB, CONSOLE, RESULTS, LOG = "job.tar", "console", "results", "qemu.log"  # in a guest's folder
@@ -232,20 +234,19 @@ def machine_for(
 def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
     """The initramfs with the job's packages, the job, and the media: sparse files, unless they are there already."""
     home = spec.media_folder or folder
-    device = spec.guest.device
+    devices = [device for device, _ in devices_of(spec.guest, spec.layout)]
     own_modules.check(spec.guest.modules, images.kernel)
     initrd, job = folder / "initrd", folder / JOB if spec.job else None
-    media = tuple(home / device_file("media", n) for n in range(spec.layout.devices))
-    lsa = tuple(home / device_file("lsa", n) for n in range(spec.layout.devices))
+    media, lsa = (tuple(home / device_file(kind, n) for n in range(len(devices))) for kind in ("media", "lsa"))
     try:
         archives = (*images.initrds_of(spec.guest), *(spec.job.initrds() if spec.job else ()))
         capacity.check_holds(spec.guest, archives, spec.job)
         modules = own_modules.archive(spec.guest.modules) if spec.guest.modules else b""
         _write_initrd(initrd, archives, modules)
         if job and spec.job:
-            job.write_bytes(spec.job.archive())
-        for path in media:
-            _prepare_memory(path, device.capacity - device.volatile_size)
+            job.write_bytes(regions.before(spec.job, spec.guest).archive())
+        for path, device in zip(media, devices, strict=True):
+            _prepare_memory(path, partition_bytes(device, "pmem"))
         for path in lsa:
             _prepare_memory(path, LSA_BYTES)
     except OSError as error:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The whole QEMU command line in one place, each option with its reason."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..manifest.manifest import GuestConfig
 from ..manifest.parameters import CpuProfile, DeviceProfile, properties
+from ..manifest.topology import Window
 from ..paths import KERNEL_CMDLINE
 from . import own_modules
 
@@ -56,8 +57,7 @@ class GuestFiles:
 class Layout:
     """How many devices the guest has, of one profile and behind host bridges in turn, and more for its kernel's line.
 
-    The host interleaves the window over all bridges. `testbed.nopmem` leaves regions, namespaces and file systems to
-    the job.
+    The host interleaves the window over all bridges. A machine with a topology has its own devices and windows.
     """
 
     devices: int = 1
@@ -67,12 +67,28 @@ class Layout:
 
 
 ONE_DEVICE = Layout()
+NO_REGION = "testbed.nopmem"  # leaves regions, namespaces and file systems to the job
+
+
+def devices_of(guest: GuestConfig, layout: Layout) -> list[tuple[DeviceProfile, int]]:
+    """Each device with its bridge."""
+    if guest.topology:
+        return list(zip(guest.devices, guest.topology.bridges, strict=True))
+    return [(guest.device, n % layout.bridges) for n in range(layout.devices)]
+
+
+def windows_of(guest: GuestConfig, layout: Layout) -> Sequence[Window]:
+    """What the host gives to CXL memory."""
+    if guest.topology:
+        return guest.topology.windows(guest.device)
+    return [Window(tuple(range(layout.bridges)), layout.window_bytes)]
 
 
 def run_arguments(guest: GuestConfig, layout: Layout) -> list[str]:
     """What the kernel's command line says of this run."""
     first_program = [own_modules.KERNEL_ARGUMENT] if guest.modules else []
-    return [f"testbed.fs={guest.file_system}", *first_program, *([layout.kernel] if layout.kernel else [])]
+    by_job = [NO_REGION] if guest.topology else []
+    return [f"testbed.fs={guest.file_system}", *first_program, *by_job, *([layout.kernel] if layout.kernel else [])]
 
 
 @dataclass(frozen=True)
@@ -116,33 +132,41 @@ def job_file(job: Path | None, timed: bool) -> list[str]:
     return ["-fw_cfg", f"name=opt/testbed/job,{content}"]
 
 
+def makes_nodes(guest: GuestConfig) -> bool:
+    """Whether memory of a device can become the kernel's."""
+    regions = guest.topology.regions if guest.topology else ()
+    return any(device.volatile_size for device in guest.devices) or any(one.use == "system-ram" for one in regions)
+
+
 def local_node(memory_bytes: int) -> list[str]:
-    """Local memory as a NUMA node, so that the kernel makes the device's volatile memory another one."""
+    """Local memory as a NUMA node, so that the kernel makes the memory of each window another one."""
     return ["-object", f"memory-backend-ram,id=local,size={memory_bytes}", "-numa", "node,memdev=local"]
 
 
 def memory_devices(
-    device: DeviceProfile, files: GuestFiles, layout: Layout, cut: PowerCut, timed: bool, private: bool
+    devices: Sequence[tuple[DeviceProfile, int]], files: GuestFiles, cut: PowerCut, timed: bool, private: bool
 ) -> list[str]:
     """The devices under test, each with its memory, behind root ports of the host bridges."""
     words: list[str] = []
-    for n, bridge in enumerate(bridges(layout)):
+    for n in sorted({bridge for _, bridge in devices}):
         # It has decoders of its own even for one port: without, there could be one region only.
-        words += ["-device", f"pxb-cxl,bus_nr={12 + 20 * n},bus=pcie.0,id={bridge},hdm_for_passthrough=on"]
-    for n in range(layout.devices):
-        words += memory_device(n, bridges(layout)[n % layout.bridges], device, files, cut, timed, private)
+        words += ["-device", f"pxb-cxl,bus_nr={12 + 20 * n},bus=pcie.0,id={bridge_name(n)},hdm_for_passthrough=on"]
+    for n, (device, bridge) in enumerate(devices):
+        words += memory_device(n, bridge_name(bridge), device, files, cut, timed, private)
     return words
 
 
-def bridges(layout: Layout) -> list[str]:
-    """The host bridges' names."""
-    return [f"cxl.{n + 1}" for n in range(layout.bridges)]
+def bridge_name(n: int) -> str:
+    """That of a host bridge."""
+    return f"cxl.{n + 1}"
 
 
-def memory_window(layout: Layout) -> str:
-    """The host's window for CXL memory, interleaved over the bridges."""
-    targets = "".join(f"cxl-fmw.0.targets.{n}={bridge}," for n, bridge in enumerate(bridges(layout)))
-    return f"{targets}cxl-fmw.0.size={layout.window_bytes}"
+def memory_window(n: int, window: Window) -> str:
+    """One of the host's windows for CXL memory, interleaved over its bridges."""
+    name = f"cxl-fmw.{n}"
+    targets = "".join(f"{name}.targets.{i}={bridge_name(bridge)}," for i, bridge in enumerate(window.bridges))
+    granularity = f",{name}.interleave-granularity={window.granularity_bytes}" if window.granularity_bytes else ""
+    return f"{targets}{name}.size={window.size_bytes}{granularity}"
 
 
 def memory_device(
@@ -188,6 +212,8 @@ def command_line(
     host and changes no result. `private_media` leaves the files of the media as they are.
     Not `timed` is the line for an unpatched QEMU: one nanosecond an instruction and upstream's device.
     """
+    devices = devices_of(guest, layout)
+    windows = ",".join(memory_window(n, window) for n, window in enumerate(windows_of(guest, layout)))
     insn = f",insn-ps={guest.cpu.insn_ps},boot-insn-ps={guest.boot_insn_ps}" if timed else ""
     return [
         str(images.qemu),
@@ -199,9 +225,9 @@ def command_line(
         # How much translated code there is room for is not to be a matter of the host's memory.
         *("-accel", "tcg,thread=single,tb-size=1024"),
         *("-icount", f"shift=0,sleep=off{insn}"),
-        *("-machine", f"q35,cxl=on,{memory_window(layout)},hpet=off"),
+        *("-machine", f"q35,cxl=on,{windows},hpet=off"),
         *("-cpu", CPU if timed else STOCK_CPU, "-smp", str(guest.cpu.cores), "-m", f"{guest.memory_bytes >> 20}M"),
-        *(local_node(guest.memory_bytes) if guest.device.volatile_size else ()),
+        *(local_node(guest.memory_bytes) if makes_nodes(guest) else ()),
         # Random numbers and the wall clock are inputs too.
         *("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),
         # Kernel and initramfs only: completions of a real disk arrive in host time.
@@ -210,7 +236,7 @@ def command_line(
         *job_file(files.job, timed),
         *ports,
         *(("-object", cpu_timing(guest.cpu, helper_thread)) if timed else ()),
-        *memory_devices(guest.device, files, layout, cut, timed, private_media),
+        *memory_devices(devices, files, cut, timed, private_media),
         *(("-object", mem_trace(trace)) if trace else ()),
         *(("-object", persist_journal(journal)) if journal else ()),
     ]

@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StrictInt, StrictStr, field_validator, model_validator
+from pydantic import Field, StrictInt, StrictStr, field_validator, model_validator
 
 from .. import units
 from ..errors import TestbedError
@@ -21,9 +21,11 @@ from ..program.bundle import Bundle, ProgramSection, pack
 from ..program.job_archive import Job, command_job
 from ..program.kernel_module import KernelModule
 from ..validation import Strict, check, named
-from . import bases, profiles
+from . import bases, profiles, topology
 from .parameters import CpuProfile, DeviceProfile
+from .sections import Bytes, FileSystem, Picoseconds, ProfileSection
 from .templates import fill, names_in_all
+from .topology import Devices, RegionSection, Topology
 
 INSN_PS_MAX = 2**32 - 1  # of `-icount boot-insn-ps`
 MEMORY_BYTES_MIN = 128 * 2**20  # the guest's root, 65 MiB of archives, is in it
@@ -32,11 +34,8 @@ TIMEOUT_PS_MAX = 2**63 - 1
 SEVERAL_OPTIONS = re.compile(r"-[^=\s]*\s|-.*\s-")  # "-n 4", "--a=1 --b=2", but not "--text=one two"
 POINTS_MAX = 10**6  # to look at so many takes a minute
 
-Bytes = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.SIZE_BYTES))]
-Picoseconds = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.TIME_PS))]
 Axis = list[StrictStr | StrictInt]
 Point = dict[str, str | int]
-FileSystem = Literal["ext4-dax", "ext4-journal", "ext4-ordered", "ext4-smalljournal", "xfs-dax"]
 Archive = Literal["threaded", "fams"]
 
 
@@ -59,13 +58,6 @@ class GuestSection(Strict):
     archives: list[Archive] = []
     # Kernel modules that it loads before anything is mounted, in this order; paths are relative to the manifest.
     modules: list[str] = []
-
-
-class ProfileSection(Strict):
-    """{names} of axes of the matrix may stand in the profile's name and in an override's value."""
-
-    profile: str
-    override: dict[str, str | int | float | bool] = {}
 
 
 class WorkloadSection(Strict):
@@ -129,7 +121,8 @@ class Manifest(Strict):
     scale: Annotated[StrictInt, Field(ge=1)] = 1
     guest: GuestSection = GuestSection()
     cpu: ProfileSection
-    device: ProfileSection
+    device: Devices  # a table, or an array of tables
+    region: list[RegionSection] = []
     workload: WorkloadSection
     matrix: dict[str, Axis] = {}
     replay: ReplaySection = ReplaySection()
@@ -148,6 +141,15 @@ class Manifest(Strict):
     @model_validator(mode="after")
     def _file_systems_are_for_points(self) -> "Manifest":
         _are_values("guest.file_system_of", self.guest.file_system_of, self.matrix)
+        return self
+
+    @model_validator(mode="after")
+    def _regions_can_be(self) -> "Manifest":
+        topology.check(self.device, self.region)
+        said = sorted(self.guest.model_fields_set & {"file_system", "file_system_of"})
+        for n, own in topology.file_systems(self.region):
+            if said and (said, own) != (["file_system"], self.guest.file_system):
+                raise ValueError(f"key 'guest.{said[0]}': region {n} states its own file_system, {own}; remove one")
         return self
 
     @model_validator(mode="after")
@@ -178,6 +180,11 @@ class GuestConfig:
     file_system: FileSystem = "ext4-dax"
     archives: tuple[Archive, ...] = ()
     modules: tuple[KernelModule, ...] = ()
+    topology: Topology | None = None  # of a machine that has more than the one device
+
+    @property
+    def devices(self) -> tuple[DeviceProfile, ...]:
+        return (self.device, *(self.topology.others if self.topology else ()))
 
 
 @dataclass(frozen=True)
@@ -244,17 +251,20 @@ def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
     cpu = profiles.load_cpu(*_at("cpu", manifest.cpu, point, origin), origin, _cpus(section, point, origin))
     memory_bytes = max(section.memory, _whole_mib(section.memory_full // manifest.scale))
     timeout_s = section.timeout / units.TIME_PS["s"]
-    device = full_device(manifest, origin, point)
+    devices = full_devices(manifest, origin, point)
     file_system = _file_system(section, point)
     with named(origin, "guest.modules"):
         modules = kernel_module.several(kernel_module.read(origin.parent / name) for name in section.modules)
     archives = tuple(section.archives)
-    return GuestConfig(cpu, device, memory_bytes, section.boot_insn, timeout_s, file_system, archives, modules)
+    of = topology.of(manifest.device, manifest.region, devices, file_system)
+    return GuestConfig(cpu, devices[0], memory_bytes, section.boot_insn, timeout_s, file_system, archives, modules, of)
 
 
 def scaled(full: GuestConfig, scale: int) -> GuestConfig:
     """A machine for a 1/`scale` study."""
-    return replace(full, cpu=profiles.scale_cpu(full.cpu, scale), device=profiles.scale_device(full.device, scale))
+    device, *others = (profiles.scale_device(device, scale) for device in full.devices)
+    of = full.topology and replace(full.topology, others=tuple(others))
+    return replace(full, cpu=profiles.scale_cpu(full.cpu, scale), device=device, topology=of)
 
 
 def _whole_mib(size_bytes: int) -> int:
@@ -265,9 +275,19 @@ def first_point(manifest: Manifest) -> Point:
     return {axis: values[0] for axis, values in manifest.matrix.items()}
 
 
-def full_device(manifest: Manifest, origin: Path, point: Point) -> DeviceProfile:
-    """The device of one point before it is scaled."""
-    return profiles.load_device(*_at("device", manifest.device, point, origin), origin)
+def full_devices(manifest: Manifest, origin: Path, point: Point) -> list[DeviceProfile]:
+    """The devices of one point before they are scaled."""
+    sections = manifest.device
+    keys = ["device"] if len(sections) == 1 else [f"device.{n}" for n in range(len(sections))]
+    stated = zip(keys, sections, strict=True)
+    return [profiles.load_device(*_at(key, section, point, origin), origin, key) for key, section in stated]
+
+
+def check_one_device(manifest: Manifest, origin: Path, what: str) -> None:
+    """Refuse a manifest that has more, for `what` takes no others."""
+    if len(manifest.device) > 1 or manifest.region:
+        key = "region" if manifest.region else "device"
+        raise TestbedError(f"{origin}: key '{key}': {what} has one [device] and no [[region]]; take another manifest")
 
 
 def _at(name: str, section: ProfileSection, point: Point, origin: Path) -> tuple[str, dict[str, Any]]:
@@ -365,7 +385,7 @@ def _points(matrix: Mapping[str, Axis]) -> Iterator[Point]:
 
 def _machine_axes(manifest: Manifest) -> tuple[str, ...]:
     """The axes of which the machine of a point depends."""
-    profiles_of = (manifest.cpu, manifest.device)
+    profiles_of = (manifest.cpu, *manifest.device)
     texts = [text for section in profiles_of for text in (section.profile, *section.override.values())]
     named, file_systems = names_in_all([*texts, manifest.guest.cpus]), manifest.guest.file_system_of
     return tuple(

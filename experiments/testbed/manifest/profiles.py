@@ -42,7 +42,7 @@ class SourcedValue(Strict):
 
 def load_cpu(name: str, overrides: dict[str, Any], origin: Path, cpus: int = 1) -> CpuProfile:
     """The CPU profile `name` with a manifest's overrides, and with `cpus` of its cores; `origin` is that manifest."""
-    cpu = CpuProfile(name=name, **_load("cpus", name, overrides, origin))
+    cpu = CpuProfile(name=name, **_load("cpus", name, overrides, origin, "cpu"))
     if not 1 <= cpus <= cpu.cores:
         cores = f"the cores of CPU profile {name}" if cpu.cores > 1 else f"CPU profile {name} states no more cores"
         raise TestbedError(
@@ -51,9 +51,9 @@ def load_cpu(name: str, overrides: dict[str, Any], origin: Path, cpus: int = 1) 
     return replace(cpu, cores=cpus)
 
 
-def load_device(name: str, overrides: dict[str, Any], origin: Path) -> DeviceProfile:
-    """The device profile `name` with a manifest's overrides; `origin` is that manifest."""
-    return DeviceProfile(name=name, **_load("devices", name, overrides, origin))
+def load_device(name: str, overrides: dict[str, Any], origin: Path, key: str = "device") -> DeviceProfile:
+    """The device profile `name` with a manifest's overrides; `origin` is that manifest, `key` that of its table."""
+    return DeviceProfile(name=name, **_load("devices", name, overrides, origin, key))
 
 
 def sources(kind: str, name: str) -> dict[str, SourcedValue]:
@@ -67,18 +67,18 @@ def _sources(path: Path, text: str) -> dict[str, SourcedValue]:
     return {key: _sourced(path, key, entry) for key, entry in stated if isinstance(entry, dict)}
 
 
-def _load(kind: Kind, name: str, overrides: dict[str, Any], origin: Path) -> dict[str, Any]:
+def _load(kind: Kind, name: str, overrides: dict[str, Any], origin: Path, table: str) -> dict[str, Any]:
     folder = PROFILES / kind
     path = folder / f"{name}.toml"
     if kind_of(path) != "file" or path.parent != folder:
         have = ", ".join(sorted(p.stem for p in folder.glob("*.toml")))
         raise TestbedError(f"{origin}: no profile '{name}' in {folder}; there are: {have}")
     values = dict(_values(path, read_text(path), kind))
-    known, section = _known(kind), kind.removesuffix("s")
+    known = _known(kind)
     for key, value in overrides.items():
         if key not in known:
-            raise TestbedError(f"{origin}: {unknown_key(f'{section}.override.{key}', list(known))}")
-        values[known[key].name] = _checked(origin, f"{section}.override.{key}", known[key].name, value, "")
+            raise TestbedError(f"{origin}: {unknown_key(f'{table}.override.{key}', list(known))}")
+        values[known[key].name] = _checked(origin, f"{table}.override.{key}", known[key].name, value, "")
     return values
 
 

@@ -44,30 +44,37 @@ class Configuration:
 
 def configurations(path: Path, scale: int | None = None) -> list[Configuration]:
     """Every combination of the manifest's grid, scaled, in the order of its lists."""
-    stated = manifest.load(path, scale)
+    stated = _load(path, scale)
     grid = grid_of(stated)
     if not grid:
         example = "list values under it, as cache_size = ['64MiB', '1GiB']"
         raise TestbedError(f"{path}: key 'replay.grid' is missing or empty; {example}")
-    base = manifest.full_device(stated, path, manifest.first_point(stated))
+    base = manifest.full_devices(stated, path, manifest.first_point(stated))[0]
     axes = [_axis(path, key, values) for key, values in grid.items()]
     return [_configuration(base, stated.scale, combination) for combination in itertools.product(*axes)]
 
 
+def _load(path: Path, scale: int | None) -> Manifest:
+    stated = manifest.load(path, scale)
+    manifest.check_one_device(stated, path, "a sweep")
+    return stated
+
+
 def grid_of(stated: Manifest) -> dict[str, list[Any]]:
     """The manifest's grid; without one, what its matrix varies of the device (`cache_size = "{axis}"`)."""
-    varied = {key: _axes_in(value) for key, value in stated.device.override.items() if key not in CAPTURE_ONLY}
+    override = stated.device[0].override
+    varied = {key: _axes_in(value) for key, value in override.items() if key not in CAPTURE_ONLY}
     return stated.replay.grid or {
         key: list(stated.matrix[axes[0]])
         for key, axes in varied.items()
-        if len(axes) == 1 and stated.device.override[key] == f"{{{axes[0]}}}"
+        if len(axes) == 1 and override[key] == f"{{{axes[0]}}}"
     }
 
 
 def capture_runs(path: Path, scale: int | None = None) -> list[Run]:
     """The runs to capture: an axis of the matrix that the grid replaces is left at its first value."""
-    stated = manifest.load(path, scale)
-    replaced = {axis for key in grid_of(stated) for axis in _axes_in(stated.device.override.get(key))}
+    stated = _load(path, scale)
+    replaced = {axis for key in grid_of(stated) for axis in _axes_in(stated.device[0].override.get(key))}
     matrix = {axis: values[:1] if axis in replaced else values for axis, values in stated.matrix.items()}
     runs = manifest.runs_of(stated.model_copy(update={"matrix": matrix}), path)
     for run in runs:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from ..errors import TestbedError
-from ..manifest import manifest, profiles
+from ..manifest import manifest, profiles, topology
 from ..manifest.bases import Data
 from ..manifest.manifest import GuestConfig, Run, scaled
 from ..manifest.parameters import Profile, field_of, key_of, show_value
@@ -69,9 +69,23 @@ def _why(full: GuestConfig, guest: GuestConfig, scale: int, said: dict[GuestConf
 
 def faults(guests: Iterable[GuestConfig], replayer: Replayer) -> dict[GuestConfig, str]:
     """For each machine what is wrong with it, the key first; nothing if nothing is."""
-    distinct = list(dict.fromkeys(guests))
-    said = zip(distinct, replayer.judge(distinct), strict=True)
-    return {guest: profiles.problem(guest.cpu, guest.device) or _in_keys(guest, fault) for guest, fault in said}
+    alone = {guest: [replace(guest, device=device, topology=None) for device in guest.devices] for guest in guests}
+    distinct = list(dict.fromkeys(one for each in alone.values() for one in each))
+    said = dict(zip(distinct, replayer.judge(distinct), strict=True))
+    return {guest: _fault(guest, [_fault_alone(one, said[one]) for one in each]) for guest, each in alone.items()}
+
+
+def _fault_alone(guest: GuestConfig, fault: str) -> str:
+    """Of a machine with one device."""
+    return profiles.problem(guest.cpu, guest.device) or _in_keys(guest, fault)
+
+
+def _fault(guest: GuestConfig, of_each: Sequence[str]) -> str:
+    """Of a machine, from what is wrong with each of its devices."""
+    if not guest.topology:
+        return of_each[0]
+    first = next((f"device {n}: {fault}" for n, fault in enumerate(of_each) if fault), "")
+    return first or topology.problem(guest.topology, guest.device)
 
 
 def _in_keys(guest: GuestConfig, fault: str) -> str:

@@ -3,7 +3,8 @@
 
 Identity (what enters the hash): the format version; the keys of the QEMU and guest components; every value of the CPU
 and device profiles; memory size; file system; archives of the guest that not every one has; kernel modules that it is
-given, in their order; time per instruction outside the region of interest; kernel command line and CPU model; the
+given, in their order; of a machine with several devices or regions of its own all profiles, bridges, regions and the
+script that makes these; time per instruction outside the region of interest; kernel command line and CPU model; the
 command; what a [program] brings along: its script, the content of its files, the versions of its packages. Host time,
 host name and paths are in neither the identity nor the result, so that equal runs give equal bytes.
 """
@@ -17,10 +18,12 @@ from typing import Any, TypeVar
 
 from .. import canonical, outputs
 from ..errors import RunFailed, TestbedError
+from ..guest import regions
 from ..guest.executor import GuestOutcome
 from ..guest.qemu_line import CPU, LSA_BYTES, kernel_arguments
 from ..manifest import profiles
 from ..manifest.manifest import GuestConfig, Run
+from ..manifest.topology import Topology
 from ..program.kernel_module import KernelModule
 
 FORMAT = 1
@@ -82,6 +85,16 @@ def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]
         "qemu_line": canonical.digest([kernel_arguments(), CPU, LSA_BYTES]),
         **({"archives": list(guest.archives)} if guest.archives else {}),
         **({"modules": [_module_identity(module) for module in guest.modules]} if guest.modules else {}),
+        **({"topology": _topology_identity(guest.topology)} if guest.topology else {}),
+    }
+
+
+def _topology_identity(topology: Topology) -> dict[str, Any]:
+    return {
+        "devices": {str(n): profiles.as_data(device) for n, device in enumerate(topology.others, 1)},
+        "bridges": list(topology.bridges),
+        "regions": {str(n): regions.as_data(region) for n, region in enumerate(topology.regions)},
+        "script": canonical.digest(regions.SCRIPT),
     }
 
 

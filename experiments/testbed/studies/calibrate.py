@@ -17,17 +17,10 @@ from .. import units
 from ..build import components
 from ..errors import RunFailed, TestbedError
 from ..guest.top import percentile_ps
-from ..manifest.manifest import (
-    Bytes,
-    GuestConfig,
-    GuestSection,
-    Manifest,
-    ProfileSection,
-    Run,
-    WorkloadSection,
-    runs_of,
-)
+from ..manifest.manifest import GuestConfig, GuestSection, Manifest, Run, WorkloadSection, runs_of
 from ..manifest.profiles import LINE_BYTES
+from ..manifest.sections import Bytes, ProfileSection
+from ..manifest.topology import DeviceSection
 from ..paths import EXPERIMENTS
 from ..program.job_archive import script_job
 from ..results.results import Result
@@ -186,7 +179,7 @@ def manifest_of(study: Study, quick: bool = False) -> Manifest:
         scale=study.scale,
         guest=GuestSection.model_validate({"memory": "1GiB", "cpus": study.cores}),
         cpu=ProfileSection(profile=CPU, override=(wide_override() if study.wide else {}) | study.cpu_override),
-        device=ProfileSection(profile=study.device, override=study.device_override),
+        device=[DeviceSection(profile=study.device, override=study.device_override)],
         workload=WorkloadSection(command=" ".join(words), fixed={"size": study.size}),
     )
 
