@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Options of `exec` and `shell`: the machine that follows, the job, and a sentence for each mistake."""
 
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.qemu_line import PowerCut
 from testbed.guest.session import Session
-from testbed.manifest import manifest
+from testbed.manifest import bases, manifest
 from testbed.program.guest_script import guest_script_job
 from testbed.program.job_archive import Job
 from testbed.replay import verdicts
@@ -36,7 +38,7 @@ def test_options_that_are_not_given_change_nothing(small_manifest: Path) -> None
 def test_options_say_what_keys_of_the_manifest_say(small_manifest: Path) -> None:
     settings = ["device.flash-read=3us", "device.flash_program=90us", "cpu.l2-ways=8"]
     by_options = verdicts.machine_of(
-        small_manifest, own(cpus=2, memory="1GiB", file_system="xfs-dax", device="cxl-dram", settings=settings[2:])
+        small_manifest, own(cpus=2, memory="1GiB", file_system="xfs-dax", device=["cxl-dram"], settings=settings[2:])
     )
     keys = '[guest]\ncpus = 2\nmemory = "1GiB"\nfile_system = "xfs-dax"\n[cpu.override]\nl2_ways = 8\n'
     small_manifest.write_text(MANIFEST.replace("snapshot-paper-mss", "cxl-dram") + keys)
@@ -51,10 +53,45 @@ def test_what_an_option_says_puts_out_what_the_manifest_says_beside_it(small_man
     guest = '[guest]\nmemory_full = "512GiB"\nfile_system_of = { snapshot = "xfs-dax" }\n'
     small_manifest.write_text(MANIFEST + '[device.override]\nflash_read = "9us"\n' + guest)
     assert verdicts.machine_of(small_manifest).device.flash_read_ps == 9_000_000
-    changed = verdicts.machine_of(small_manifest, own(memory="3GiB", file_system="ext4-ordered", device="cxl-dram"))
+    changed = verdicts.machine_of(small_manifest, own(memory="3GiB", file_system="ext4-ordered", device=["cxl-dram"]))
     assert (changed.memory_bytes, changed.file_system) == (3 * 2**30, "ext4-ordered")
     small_manifest.write_text(MANIFEST.replace("snapshot-paper-mss", "cxl-dram"))
     assert changed.device == verdicts.machine_of(small_manifest).device
+
+
+def test_several_devices_are_those_of_one_machine(small_manifest: Path) -> None:
+    settings = ["device.flash-read=3us", "device.1.flash_read=9us", "device.1.bridge=5", "region.0.devices=1,0"]
+    guest = verdicts.machine_of(small_manifest, own(device=["snapshot-paper-mss"] * 2, settings=settings))
+    assert [device.flash_read_ps for device in guest.devices] == [3_000_000, 9_000_000]
+    assert guest.topology and guest.topology.bridges == (0, 5)
+    assert [(one.devices, one.mount) for one in guest.topology.regions] == [((1, 0), "/pmem")]
+    alone = verdicts.machine_of(small_manifest, own(settings=["region.0.use=devdax", "region.0.devices=0"]))
+    assert alone.topology and alone.topology.regions[0].use == "devdax"
+    assert verdicts.machine_of(small_manifest, own(settings=["device.0.flash-read=3us"])).topology is None
+
+
+def test_other_devices_are_behind_the_bridges_that_there_are(small_manifest: Path) -> None:
+    """And under the regions; what the manifest overrides of its own no longer counts."""
+    path = bases.find("four-and-one")
+    guest, shipped = verdicts.machine_of(path, own(device=["dram"] * 5)), verdicts.machine_of(path)
+    assert guest.topology and shipped.topology
+    assert {device.name for device in guest.devices} == {"dram"}
+    assert (guest.topology.bridges, guest.topology.regions) == (shipped.topology.bridges, shipped.topology.regions)
+    devices = 'profile = "cxl-dram"\noverride = { capacity = "64GiB" }\n'
+    small_manifest.write_text(
+        MANIFEST.replace('[device]\nprofile = "snapshot-paper-mss"\n', f"[[device]]\n{devices}" * 2)
+    )
+    assert verdicts.machine_of(small_manifest, own(device=["dram"])).topology is None
+
+
+def test_a_manifest_may_say_of_its_bases_devices_by_number(small_manifest: Path) -> None:
+    text = 'name = "x"\nsummary = "x"\nbase = "four-and-one"\ndevice.4.override.flash_read = "3us"\n'
+    small_manifest.write_text(text + 'device.override.flash_program = "90us"\nregion.1.mount = "/one"\n')
+    guest = verdicts.machine_of(small_manifest)
+    assert {device.flash_program_ps for device in guest.devices} == {90_000_000}
+    reads = [device.flash_read_ps for device in guest.devices]
+    assert (len(set(reads[:4])), reads[4]) == (1, 3_000_000)
+    assert guest.topology and guest.topology.regions[1].mount == "/one"
 
 
 @pytest.mark.parametrize(
@@ -64,12 +101,24 @@ def test_what_an_option_says_puts_out_what_the_manifest_says_beside_it(small_man
         ({"memory": "1MiB"}, r"key 'guest\.memory'"),
         ({"cpus": 0}, r"key 'guest\.cpus' \(option --cpus\): 0 is not a number from 1 to 20"),
         ({"file_system": "btrfs"}, r"key 'guest\.file_system'"),
-        ({"device": "../cpus/x"}, r"no profile '\.\./cpus/x' in .*; there are: .*cxl-dram"),
+        ({"device": ["../cpus/x"]}, r"no profile '\.\./cpus/x' in .*; there are: .*cxl-dram"),
         ({"settings": ["device.flash-raed=3us"]}, r"unknown key 'device\.override\.flash_raed'; did you mean"),
         ({"settings": ["device.flash-read=3"]}, r"key 'device\.override\.flash_read': '3' is not a number and one of"),
         ({"settings": ["device.flash-read=2s"]}, r"device key 'flash_read' \(2 s\) must not exceed 1 s"),
         ({"settings": ["device.flash-read={x}"]}, r"key 'device\.override\.flash_read' uses {x}"),
         ({"settings": ["guest.memory=1GiB"]}, r"--set guest\.memory=1GiB: it is no key of a profile with a value"),
+        ({"device": ["dram"] * 9}, r"with the options: key 'device': there are 9, and a machine has 1 to 8"),
+        (
+            {"device": ["dram"] * 2, "settings": ["region.0.devices=0,2"]},
+            r"key 'region\.0\.devices': there is no device 2",
+        ),
+        ({"settings": ["region.1.use=raw"]}, r"key 'region\.1': there is none of number 0, the next one; add that"),
+        ({"settings": ["region.0.use=raw"]}, r"key 'region\.0\.devices' is missing; add it"),
+        ({"settings": ["region.0.devices=x"]}, r"key 'region\.0\.devices\.0': 'x' has the wrong type"),
+        ({"settings": ["device.2.flash-read=3us"]}, r"key 'device\.2': there is none of number 1, the next one"),
+        ({"settings": ["device.1.flash-read=3us"]}, r"key 'device\.1\.profile' is missing; add it"),
+        ({"settings": ["device.bridge=" + "9" * 5000]}, r"key 'device\.bridge': '9+' has the wrong type"),
+        ({"settings": ["device.11.bridge=1"]}, r"--set device\.11\.bridge=1: it is no key"),
         ({"settings": ["device.flash-read"]}, r"--set device\.flash-read: it is no key of a profile with a value"),
     ],
 )
@@ -85,6 +134,14 @@ def test_when_the_power_is_cut() -> None:
     assert machine_options.power_cut(None) == PowerCut()
     assert machine_options.power_cut("at-event=7") == PowerCut(at_event=7)
     assert machine_options.power_cut("at-time=9.5ms") == PowerCut(at_ps=9_500_000_000)
+
+
+def test_a_file_system_that_a_region_contradicts_is_refused() -> None:
+    """Two devices, whose region states its own."""
+    settings = ["region.0.devices=0,1", "region.0.file-system=xfs-dax"]
+    options = own(device=["dram", "dram"], file_system="ext4-ordered", settings=settings)
+    with pytest.raises(TestbedError, match=r"with the options: key 'guest\.file_system': region 0 states its own"):
+        verdicts.machine_of(bases.find("kv-ycsb-quick"), options)
 
 
 @pytest.mark.parametrize("when", ["", "7", "at-event", "at-event=0", "at-event=-1", "at-event=1ms", "at-time=7"])
@@ -179,6 +236,7 @@ def test_a_power_cut_that_never_came_is_said(executor: MockExecutor) -> None:
         (["--packages", "fio", "--", "true"], "--packages are for --script FILE: a program of this host"),
         (["--packages", "no such", "--script", "s.sh"], "--packages: key 'packages.0'"),
         (["--set", "x", "--", "true"], "--set x: it is no key"),
+        ([*["--device", "dram"] * 9, "--", "true"], "key 'device': there are 9, and a machine has 1 to 8"),
     ],
 )
 def test_what_contradicts_itself_is_refused_before_a_boot(
@@ -186,6 +244,18 @@ def test_what_contradicts_itself_is_refused_before_a_boot(
 ) -> None:
     assert message in exec_(*words)[1]
     assert not executor.started
+
+
+def test_what_each_of_several_devices_counted_is_told(executor: MockExecutor) -> None:
+    counts = [{"cxl-reads": 70, "cxl-writes": 0}, {"cxl-reads": 5, "cxl-writes": 0}]
+    roi = {"begin-ps": 0, "end-ps": 9, "counters": {"cxl-reads": 75}, "devices": counts}
+    executor.answer = lambda _: GuestOutcome("ok", 0, rois=[roi])
+    status, said = exec_("--device", "dram", "--device", "cxl-dram", "--json", "out.json", "--", "true")
+    assert status == 0 and re.search(r"cxl reads +│ +70 │ +5", said) and "device 1" in said, said
+    assert json.loads(Path("out.json").read_text())["devices"] == counts
+    roi["devices"] = counts[:1]
+    said = exec_("--json", "out.json", "--", "true")[1]
+    assert "by device" not in said and "devices" not in json.loads(Path("out.json").read_text())
 
 
 def test_a_guest_is_as_the_options_say(executor: MockExecutor) -> None:

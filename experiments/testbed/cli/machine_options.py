@@ -10,6 +10,7 @@ import typer
 from .. import units
 from ..errors import TestbedError
 from ..guest.qemu_line import PowerCut
+from ..manifest.bases import is_number
 from ..program import bundle
 from ..program.bundle import ProgramSection
 from ..program.packages import Versions
@@ -27,13 +28,22 @@ FileSystem = Annotated[
     str | None,
     typer.Option("--file-system", metavar="NAME", help="what is at /pmem, as xfs-dax; the manifest's if not given"),
 ]
-Device = Annotated[
-    str | None,
-    typer.Option("--device", metavar="PROFILE", help="another device, without what the manifest overrides of its own"),
+Devices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--device",
+        metavar="PROFILE",
+        help="another device, without what the manifest overrides of its own; several are those of one machine",
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="one value of a profile, as device.flash-read=3us or cpu.llc-size"),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="one value of a profile, as device.flash-read=3us or cpu.llc-size; of one of several devices and of a "
+        "region, as device.1.flash-read, device.1.bridge or region.0.devices=0,1",
+    ),
 ]
 Packages = Annotated[
     list[str] | None,
@@ -49,21 +59,34 @@ CutAt = Annotated[
 ]
 
 
+SETTING = re.compile(r"(cpu|device|device\.[0-9]|region\.[0-9])\.([\w-]+)=(.*)")
+
+
 def changes(
-    cpus: int | None, memory: str | None, file_system: str | None, device: str | None, settings: list[str] | None
+    cpus: int | None, memory: str | None, file_system: str | None, device: list[str] | None, settings: list[str] | None
 ) -> dict[str, Any]:
-    """What a manifest would say that only says what these options say."""
+    """What a manifest would say that only says what these options say, as manifest.load_changed() takes it."""
     said = {"cpus": cpus, "memory": memory, "file_system": file_system}
     own: dict[str, Any] = {"guest": {key: value for key, value in said.items() if value is not None}}
-    own["device"] = {} if device is None else {"profile": device}
+    own["devices"] = device or []
     for setting in settings or []:
-        match = re.fullmatch(r"(cpu|device)\.([\w-]+)=(.*)", setting)
+        match = SETTING.fullmatch(setting)
         if not match:
             raise TestbedError(f"--set {setting}: it is no key of a profile with a value; write device.flash-read=3us")
-        table, key, value = match[1], match[2].replace("-", "_"), match[3]
-        override = own.setdefault(table, {}).setdefault("override", {})
-        override[key] = {"true": True, "false": False}.get(value, value)
+        keys, key, value = own, match[2].replace("-", "_"), match[3]
+        of_profile = not match[1].startswith("region") and key != "bridge"
+        for part in (*match[1].split("."), *(["override"] if of_profile else [])):
+            keys = keys.setdefault(part, {})
+        keys[key] = {"true": True, "false": False}.get(value, value) if of_profile else _of_table(key, value)
     return {table: keys for table, keys in own.items() if keys}
+
+
+def _of_table(key: str, value: str) -> Any:
+    """A value of a table as TOML has it, where it is no text."""
+    if key not in ("bridge", "devices"):
+        return value
+    numbers = [int(one) if is_number(one) else one for one in value.split(",")]
+    return numbers if key == "devices" else numbers[0]
 
 
 def versions(names: list[str] | None) -> Versions:

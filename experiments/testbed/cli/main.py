@@ -42,7 +42,7 @@ from ..studies.bench import run_bench
 from ..studies.crash_cost import run_crash_cost
 from ..studies.host_cost import run_host_cost
 from . import image_commands, machine_options, module_commands, presentation, result_commands, tables
-from .machine_options import Cpus, CutAt, Device, FileSystem, Memory, Packages, Settings
+from .machine_options import Cpus, CutAt, Devices, FileSystem, Memory, Packages, Settings
 from .module_commands import Modules, with_modules
 from .options import Json, Scale, Scheduler, Tls, TrustNetwork
 from .pages import with_page
@@ -253,7 +253,7 @@ def exec_(
     cpus: Cpus = None,
     memory: Memory = None,
     file_system: FileSystem = None,
-    device: Device = None,
+    device: Devices = None,
     setting: Settings = None,
     cut_at: CutAt = None,
     json: Json = None,
@@ -279,6 +279,8 @@ def exec_(
 
       testbed exec --output '/pmem/*.csv' --into out -- ./my-program
 
+      testbed exec -m four-and-one --set region.0.granularity=256B -- ls -l /pmem /alone
+
       testbed exec --media disk --power-cut at-time=7500ms -- ./my-program
     """
     job = _job(program or [], script, file or [], package, own_roi, _patterns(output))
@@ -301,7 +303,8 @@ def told(outcome: GuestOutcome, name: str, cut_at: str | None, json: Json) -> in
     sys.stderr.flush()
     regions = [results_module.roi_counters(roi) for roi in outcome.rois]
     said = {"outcome": outcome.outcome, "exit_status": outcome.exit_status, "power_cut": outcome.power_cut}
-    tables.save_json(json, {**said, "counters": regions[-1] if regions else {}, "regions": regions})
+    of_each = {"devices": devices} if len(devices := results_module.device_counters(outcome.rois)) > 1 else {}
+    tables.save_json(json, {**said, "counters": regions[-1] if regions else {}, "regions": regions, **of_each})
     if outcome.power_cut is not None:
         tables.show_power_cut(outcome.power_cut, Console(stderr=True))
         return 0
@@ -310,6 +313,7 @@ def told(outcome: GuestOutcome, name: str, cut_at: str | None, json: Json) -> in
         kept = keep_failure(outputs.within(results_root(), "exec", name, ".json"), outcome)
         raise RunFailed(f"the guest ended without an exit status ({outcome.outcome}, see {kept}); it says:\n  {tail}")
     tables.show_regions(outcome.rois, Console(stderr=True))
+    tables.show_devices(devices, Console(stderr=True))
     if cut_at:
         print(f"testbed: the power was not cut: the program had ended before {cut_at}", file=sys.stderr)
     return outcome.exit_status
@@ -416,7 +420,7 @@ def shell(
     cpus: Cpus = None,
     memory: Memory = None,
     file_system: FileSystem = None,
-    device: Device = None,
+    device: Devices = None,
     setting: Settings = None,
 ) -> None:
     """An interactive guest with the device mounted at /pmem. `exit` or Ctrl-A X ends it."""

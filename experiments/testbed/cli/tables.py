@@ -108,6 +108,14 @@ def show_regions(rois: Sequence[Mapping[str, Any]], console: Console = out) -> N
     show_counters({f"region {n + 1}": roi_counters(rois[n]) for n in shown}, len(rois), console)
 
 
+def show_devices(devices: Sequence[Mapping[str, int]], console: Console = out) -> None:
+    """What was counted at each of several devices in the last region of interest."""
+    if len(devices) > 1:
+        names = sorted({name for counters in devices for name, value in counters.items() if value})
+        heads = ("counter", *(f"device {n}" for n in range(len(devices))))
+        show("counters by device", heads, [_counted(name, devices) for name in names], console, left=(0,))
+
+
 def show_power_cut(said: Mapping[str, Any], console: Console = out) -> None:
     """What the device says of a power cut."""
     cells = [(key.replace("-", " ").removesuffix(" ps"), _of_cut(key, value)) for key, value in sorted(said.items())]

@@ -92,6 +92,32 @@ def over(base: Data, own: Data, origin: Path, place: str = "") -> Data:
             del merged[key]
         elif isinstance(value, dict) and isinstance(base.get(key), dict):
             merged[key] = over(base[key], value, origin, f"{place}{key}.")
+        elif isinstance(value, dict) and _are_tables(base.get(key)):
+            merged[key] = _over_each(base[key], value, origin, f"{place}{key}.")
         else:
             merged[key] = value
+    return merged
+
+
+def _are_tables(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+
+
+def is_number(key: str) -> bool:
+    """Whether a key is that of a table in an array of tables."""
+    return key.isdecimal() and len(key) < 4
+
+
+def _over_each(tables: list[Data], own: Data, origin: Path, place: str) -> list[Data]:
+    """What `own` says of all tables, and under a number of that one. The next number is that of a new table."""
+    of_all = {key: value for key, value in own.items() if not is_number(key)}
+    merged = [over(table, of_all, origin, place) for table in tables]
+    for number in sorted(filter(is_number, own), key=int):
+        n, value = int(number), own[number]
+        if n > len(merged):
+            raise TestbedError(
+                f"{origin}: key '{place}{n}': there is none of number {len(merged)}, the next one; add that first"
+            )
+        table = merged[n] if n < len(merged) else {}
+        merged[n : n + 1] = [over(table, value, origin, f"{place}{n}.") if isinstance(value, dict) else value]
     return merged

@@ -5,7 +5,7 @@ import itertools
 import math
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -216,21 +216,43 @@ def load(path: Path, scale: int | None = None) -> Manifest:
     return manifest if scale is None else at_scale(manifest, scale)
 
 
-# What a command says of the machine puts out what a manifest says beside it: its own device's overrides, for one.
-_PUT_OUT = {"profile": "override", "memory": "memory_full", "file_system": "file_system_of"}
+# What a command says of the guest puts out what a manifest says beside it.
+_PUT_OUT = {"memory": "memory_full", "file_system": "file_system_of"}
 
 
 def load_changed(path: Path, own: bases.Data) -> tuple[Manifest, Path]:
-    """The same with what options of a command say over it, and how to name that in messages."""
+    """The same with what options of a command say over it, and how to name that in messages.
+
+    `own` says what a manifest would, and under "devices" the profiles of all devices: what the manifest overrides of
+    its own no longer counts, while the bridges stay.
+    """
     data = bases.stated(path, partial(check, Manifest))
     manifest = check(Manifest, data, path)
     if not own:
         return manifest, path
-    for table, keys in own.items():
-        for key in keys:
-            data.get(table, {}).pop(_PUT_OUT.get(key), None)
+    for key in own.get("guest", {}):
+        data.get("guest", {}).pop(_PUT_OUT.get(key), None)
+    profiles = own.get("devices", [])
+    if len(profiles) > 1 or any(map(bases.is_number, own.get("device", {}))):
+        data["device"] = _tables(data["device"])
+    if profiles:
+        data["device"] = _of_profiles(data["device"], profiles)
+    if "region" in own:
+        data.setdefault("region", [])
     origin = path.with_name(f"{path.name}, with the options")
-    return check(Manifest, bases.over(data, own, origin), origin), origin
+    changed = {table: keys for table, keys in own.items() if table != "devices"}
+    return check(Manifest, bases.over(data, changed, origin), origin), origin
+
+
+def _tables(device: bases.Data | list[bases.Data]) -> list[bases.Data]:
+    return device if isinstance(device, list) else [device]
+
+
+def _of_profiles(device: bases.Data | list[bases.Data], profiles: Sequence[str]) -> bases.Data | list[bases.Data]:
+    """Devices of these profiles behind the bridges that there are, as a table or an array of tables as they were."""
+    bridges = [{key: value for key, value in table.items() if key == "bridge"} for table in _tables(device)]
+    tables = [{"profile": name, **(bridges[n] if n < len(bridges) else {})} for n, name in enumerate(profiles)]
+    return tables if isinstance(device, list) else tables[0]
 
 
 def at_scale(manifest: Manifest, scale: int) -> Manifest:

@@ -11,7 +11,7 @@ host name and paths are in neither the identity nor the result, so that equal ru
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -70,6 +70,11 @@ class Result:
 def roi_counters(roi: Mapping[str, Any]) -> dict[str, int]:
     """What the model counted in a region of interest, after its length."""
     return {"time-ps": roi["end-ps"] - roi["begin-ps"], **roi["counters"]}
+
+
+def device_counters(rois: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
+    """What of the counters of the last region of interest is each device's."""
+    return [dict(device) for device in rois[-1].get("devices", [])] if rois else []
 
 
 def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]:
