@@ -182,7 +182,7 @@ def test_one_for_another_kernel_is_refused_before_a_boot(
     executor.images = replace(executor.images, qemu=tmp_path / "none")  # which would be lost, not refused
     sentence = (
         "the kernel module b is for a kernel '6.1.0-mock SMP preempt mod_unload modversions', and the guest's is "
-        f"'{MAGIC.strip()}'; compile it again with `testbed module build DIR`"
+        f"'{MAGIC.strip()}'; compile it again, for the image's kernel with `testbed module build DIR`"
     )
     with pytest.raises(TestbedError) as caught:
         drive(executor.run(GuestSpec(guest, script_job("true"))))

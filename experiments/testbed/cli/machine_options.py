@@ -45,6 +45,17 @@ Settings = Annotated[
         "region, as device.1.flash-read, device.1.bridge or region.0.devices=0,1",
     ),
 ]
+Kernel = Annotated[
+    Path | None,
+    typer.Option("--kernel", metavar="FILE", help="another kernel than the image's: a bzImage or vmlinux"),
+]
+KernelModules = Annotated[
+    Path | None,
+    typer.Option("--kernel-modules", metavar="DIR", help="its modules, lib/modules/RELEASE, if they are not beside it"),
+]
+KernelArguments = Annotated[
+    str | None, typer.Option("--kernel-arguments", metavar="TEXT", help="more for the kernel's command line")
+]
 Packages = Annotated[
     list[str] | None,
     typer.Option("--packages", metavar="NAMES", help="of Debian 13, as fio,jq, with what they depend on"),
@@ -79,6 +90,17 @@ def changes(
             keys = keys.setdefault(part, {})
         keys[key] = {"true": True, "false": False}.get(value, value) if of_profile else _of_table(key, value)
     return {table: keys for table, keys in own.items() if keys}
+
+
+def with_kernel(
+    own: dict[str, Any], kernel: Path | None, modules: Path | None, arguments: str | None
+) -> dict[str, Any]:
+    """The same with what the options for a kernel say."""
+    paths = {"kernel": kernel, "kernel_modules": modules}
+    said = {key: str(path.absolute()) for key, path in paths.items() if path}
+    if arguments is not None:
+        said["kernel_arguments"] = arguments
+    return own | {"guest": own.get("guest", {}) | said} if said else own
 
 
 def _of_table(key: str, value: str) -> Any:

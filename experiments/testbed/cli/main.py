@@ -22,6 +22,7 @@ from ..crash import plan as crash_plan
 from ..crash.campaign import Campaign
 from ..errors import Interrupted, RunFailed, TestbedError
 from ..guest.executor import GuestOutcome, GuestSpec
+from ..guest.kernel_images import check_is_here
 from ..guest.session import open_session
 from ..guest.shell import check_terminal, run_shell
 from ..guest.top import run_top
@@ -41,8 +42,19 @@ from ..studies import sweep as sweep_module
 from ..studies.bench import run_bench
 from ..studies.crash_cost import run_crash_cost
 from ..studies.host_cost import run_host_cost
-from . import image_commands, machine_options, module_commands, presentation, result_commands, tables
-from .machine_options import Cpus, CutAt, Devices, FileSystem, Memory, Packages, Settings
+from . import image_commands, kernel_commands, machine_options, module_commands, presentation, result_commands, tables
+from .machine_options import (
+    Cpus,
+    CutAt,
+    Devices,
+    FileSystem,
+    Kernel,
+    KernelArguments,
+    KernelModules,
+    Memory,
+    Packages,
+    Settings,
+)
 from .module_commands import Modules, with_modules
 from .options import Json, Scale, Scheduler, Tls, TrustNetwork
 from .pages import with_page
@@ -255,6 +267,9 @@ def exec_(
     file_system: FileSystem = None,
     device: Devices = None,
     setting: Settings = None,
+    kernel: Kernel = None,
+    kernel_modules: KernelModules = None,
+    kernel_arguments: KernelArguments = None,
     cut_at: CutAt = None,
     json: Json = None,
 ) -> None:
@@ -275,6 +290,8 @@ def exec_(
 
       testbed exec --module my.ko -- dmesg
 
+      testbed exec --kernel linux/arch/x86/boot/bzImage --script test.sh
+
       testbed exec --script test.sh --packages fio --set device.flash-read=3us -- 4
 
       testbed exec --output '/pmem/*.csv' --into out -- ./my-program
@@ -286,6 +303,7 @@ def exec_(
     job = _job(program or [], script, file or [], package, own_roi, _patterns(output))
     cut = machine_options.power_cut(cut_at)
     own = machine_options.changes(cpus, memory, file_system, device, setting)
+    own = machine_options.with_kernel(own, kernel, kernel_modules, kernel_arguments)
     guest = with_modules(verdicts.machine_of(bases.find(manifest), own), module)
     spec = GuestSpec(guest, job, cut, media_folder=media, helper_thread=guest.cpu.cores == 1)
     executor = open_session().telling(lambda line: print(f"testbed: {line}", file=sys.stderr))
@@ -392,6 +410,7 @@ def crash(
     plan = crash_plan.load(file)
     guest = plan.guest(verdicts.machine_of(bases.find(plan.machine)), file)
     with scratch.folder("programs") as folder:
+        check_is_here(guest.kernel, scheduler)
         programs = crash_plan.programs(plan, file, folder)
         session = open_session(scheduler=scheduler)
         campaign = Campaign(plan, file, guest, programs, session, jobs, every, results_root())
@@ -422,10 +441,14 @@ def shell(
     file_system: FileSystem = None,
     device: Devices = None,
     setting: Settings = None,
+    kernel: Kernel = None,
+    kernel_modules: KernelModules = None,
+    kernel_arguments: KernelArguments = None,
 ) -> None:
     """An interactive guest with the device mounted at /pmem. `exit` or Ctrl-A X ends it."""
     check_terminal()
     own = machine_options.changes(cpus, memory, file_system, device, setting)
+    own = machine_options.with_kernel(own, kernel, kernel_modules, kernel_arguments)
     guest = with_modules(verdicts.machine_of(bases.find(manifest), own), module)
     raise typer.Exit(run_shell(open_session().images, guest, media, machine_options.versions(package)))
 
@@ -655,6 +678,7 @@ def demo(json: Json = None) -> None:
 result_commands.register(app)
 app.add_typer(module_commands.app, name="module")
 app.add_typer(image_commands.app, name="image")
+app.add_typer(kernel_commands.app, name="kernel")
 
 
 def main() -> None:

@@ -31,6 +31,7 @@ from ..manifest.topology import partition_bytes
 from ..program import files_back
 from ..program.job_archive import Job
 from . import capacity, media_lock, own_modules, pulse, regions
+from .kernel_images import images_with
 from .machine import End, Machine, NotStarted, started
 from .qemu_line import (
     LSA_BYTES,
@@ -211,6 +212,7 @@ def machine_for(
     images: Images, spec: GuestSpec, folder: Path, results: Path, copied: bool = False
 ) -> AbstractAsyncContextManager[Machine]:
     """The machine of this guest, with its files in the folder. One that is to be `copied` keeps its media to itself."""
+    images = images_with(images, spec.guest.kernel)
     files = prepare_files(images, spec, folder)
 
     def line(monitor_fd: int) -> list[str]:

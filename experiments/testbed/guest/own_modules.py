@@ -6,12 +6,12 @@ mounted, in every guest and every copy of one. The image is the same as without 
 """
 
 import io
-import mmap
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from ..errors import TestbedError
+from ..program import own_kernel
 from ..program.kernel_module import KernelModule
 from .cpio import CpioWriter
 
@@ -51,15 +51,15 @@ def check(modules: Sequence[KernelModule], kernel: Path) -> None:
         if module.magic != (wanted := magic(kernel)):
             raise TestbedError(
                 f"the kernel module {module.name} is for a kernel '{module.magic.strip()}', and the guest's is "
-                f"'{wanted.strip()}'; compile it again with `testbed module build DIR`"
+                f"'{wanted.strip()}'; compile it again, for the image's kernel with `testbed module build DIR`"
             )
 
 
 @cache
 def magic(kernel: Path) -> str:
     """What the kernel compares with a module's vermagic: its release and what else must agree."""
-    with kernel.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
-        at = content.find(_FLAGS)
-        if at < 0:
-            raise TestbedError(f"{kernel} takes no kernel modules; leave them out")
-        return content[content.rfind(b"\0", 0, at) + 1 : content.find(b"\0", at)].decode()
+    content = own_kernel.unpacked(kernel.read_bytes(), kernel)
+    at = content.find(_FLAGS)
+    if at < 0:
+        raise TestbedError(f"{kernel} takes no kernel modules; leave them out")
+    return content[content.rfind(b"\0", 0, at) + 1 : content.find(b"\0", at)].decode()

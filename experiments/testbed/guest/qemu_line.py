@@ -88,7 +88,8 @@ def run_arguments(guest: GuestConfig, layout: Layout) -> list[str]:
     """What the kernel's command line says of this run."""
     first_program = [own_modules.KERNEL_ARGUMENT] if guest.modules else []
     by_job = [NO_REGION] if guest.topology else []
-    return [f"testbed.fs={guest.file_system}", *first_program, *by_job, *([layout.kernel] if layout.kernel else [])]
+    own = filter(None, (layout.kernel, guest.kernel_arguments))
+    return [f"testbed.fs={guest.file_system}", *first_program, *by_job, *own]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from ..program.job_archive import Job, script_job
 from ..program.packages import Versions
 from . import media_lock
 from .executor import GuestSpec, prepare_files
+from .kernel_images import images_with
 from .qemu_line import Images, PowerCut, command_line, job_file, terminal_ports
 
 SHELL = "cd /root\nsetsid -c bash -l </dev/ttyS0 >/dev/ttyS0 2>&1"  # as the guest's init starts one
@@ -30,6 +31,7 @@ def run_shell(images: Images, guest: GuestConfig, media_folder: Path | None, pac
     with media_lock.held(media_folder), scratch.folder("guest") as folder:
         job = script_job(SHELL) if guest.topology else Job("")
         spec = GuestSpec(guest, replace(job, packages=packages), media_folder=media_folder)
+        images = images_with(images, guest.kernel)
         files = prepare_files(images, spec, folder)
         # It has a shell in place of a job; or for its job, if that is to make regions.
         shell = job_file(files.job if guest.topology else None, timed=False)

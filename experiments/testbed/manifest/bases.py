@@ -14,6 +14,7 @@ Judge = Callable[[Data, Path], object]  # takes what a whole manifest says, or r
 _OWN = ("name", "summary")  # which a manifest has from no other
 # Tables and keys of what goes into the guest.
 _TAKING, _TAKEN = ("guest", "program", "crash"), ("files", "flags", "host", "modules", "sources")
+_TAKEN_ALONE = ("kernel", "kernel_modules")
 
 
 def shipped() -> list[Path]:
@@ -78,7 +79,8 @@ def _in_place(table: Data, folder: Path) -> Data:
             return f"-I{folder / name[2:]}" if name.startswith("-I") else name
         return name if key == "host" and "/" not in name else str(folder / name)  # that one is on the PATH
 
-    return table | {key: [place(key, name) for name in table[key]] for key in _TAKEN if key in table}
+    several = {key: [place(key, name) for name in table[key]] for key in _TAKEN if key in table}
+    return table | several | {key: str(folder / table[key]) for key in _TAKEN_ALONE if table.get(key)}
 
 
 def over(base: Data, own: Data, origin: Path, place: str = "") -> Data:

@@ -16,10 +16,11 @@ from pydantic import Field, StrictInt, StrictStr, field_validator, model_validat
 from .. import units
 from ..errors import TestbedError
 from ..patterns import Cells
-from ..program import files_back, kernel_module
+from ..program import files_back, kernel_module, own_kernel
 from ..program.bundle import Bundle, ProgramSection, pack
 from ..program.job_archive import Job, command_job
 from ..program.kernel_module import KernelModule
+from ..program.own_kernel import OwnKernel
 from ..validation import Strict, check, named
 from . import bases, profiles, topology
 from .parameters import CpuProfile, DeviceProfile
@@ -58,6 +59,11 @@ class GuestSection(Strict):
     archives: list[Archive] = []
     # Kernel modules that it loads before anything is mounted, in this order; paths are relative to the manifest.
     modules: list[str] = []
+    # A kernel in the place of the image's, a bzImage or a vmlinux, and its modules, a folder lib/modules/RELEASE; those
+    # beside it if none is named. And what any kernel is told after the testbed's own arguments.
+    kernel: str = ""
+    kernel_modules: str = ""
+    kernel_arguments: str = ""
 
 
 class WorkloadSection(Strict):
@@ -181,6 +187,8 @@ class GuestConfig:
     archives: tuple[Archive, ...] = ()
     modules: tuple[KernelModule, ...] = ()
     topology: Topology | None = None  # of a machine that has more than the one device
+    kernel: OwnKernel | None = None  # in the place of the image's
+    kernel_arguments: str = ""
 
     @property
     def devices(self) -> tuple[DeviceProfile, ...]:
@@ -277,9 +285,32 @@ def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
     file_system = _file_system(section, point)
     with named(origin, "guest.modules"):
         modules = kernel_module.several(kernel_module.read(origin.parent / name) for name in section.modules)
-    archives = tuple(section.archives)
     of = topology.of(manifest.device, manifest.region, devices, file_system)
-    return GuestConfig(cpu, devices[0], memory_bytes, section.boot_insn, timeout_s, file_system, archives, modules, of)
+    return GuestConfig(
+        cpu,
+        devices[0],
+        memory_bytes,
+        section.boot_insn,
+        timeout_s,
+        file_system,
+        tuple(section.archives),
+        modules,
+        of,
+        *_kernel(section, file_system, origin),
+    )
+
+
+def _kernel(section: GuestSection, file_system: FileSystem, origin: Path) -> tuple[OwnKernel | None, str]:
+    """The user's own, and what it or the guest's is told."""
+    with named(origin, "guest.kernel_arguments"):
+        arguments = own_kernel.checked_arguments(section.kernel_arguments)
+    with named(origin, "guest.kernel"):
+        if not section.kernel and section.kernel_modules:
+            raise TestbedError("kernel_modules are of a kernel of one's own, and none is named; add kernel")
+        if not section.kernel:
+            return None, arguments
+        folder = origin.parent / section.kernel_modules if section.kernel_modules else None
+        return own_kernel.read(origin.parent / section.kernel, folder, file_system), arguments
 
 
 def scaled(full: GuestConfig, scale: int) -> GuestConfig:

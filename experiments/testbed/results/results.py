@@ -3,8 +3,9 @@
 
 Identity (what enters the hash): the format version; the keys of the QEMU and guest components; every value of the CPU
 and device profiles; memory size; file system; archives of the guest that not every one has; kernel modules that it is
-given, in their order; of a machine with several devices or regions of its own all profiles, bridges, regions and the
-script that makes these; time per instruction outside the region of interest; kernel command line and CPU model; the
+given, in their order; a kernel of the user's own with its modules, and what any kernel is told; of a machine with
+several devices or regions of its own all profiles, bridges, regions and the script that makes these; time per
+instruction outside the region of interest; kernel command line and CPU model; the
 command; what a [program] brings along: its script, the content of its files, the versions of its packages. Host time,
 host name and paths are in neither the identity nor the result, so that equal runs give equal bytes.
 """
@@ -90,6 +91,8 @@ def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]
         "qemu_line": canonical.digest([kernel_arguments(), CPU, LSA_BYTES]),
         **({"archives": list(guest.archives)} if guest.archives else {}),
         **({"modules": [_module_identity(module) for module in guest.modules]} if guest.modules else {}),
+        **({"kernel": guest.kernel.digest} if guest.kernel else {}),
+        **({"kernel_arguments": guest.kernel_arguments} if guest.kernel_arguments else {}),
         **({"topology": _topology_identity(guest.topology)} if guest.topology else {}),
     }
 

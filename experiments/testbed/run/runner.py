@@ -13,6 +13,7 @@ from .. import outputs
 from ..errors import RunFailed, TestbedError
 from ..guest import capacity, image_programs, own_modules
 from ..guest.executor import GuestOutcome, QemuExecutor
+from ..guest.kernel_images import check_is_here, images_with
 from ..guest.session import Session
 from ..manifest.manifest import Run
 from ..replay import verdicts
@@ -86,8 +87,10 @@ def check_before(runs: list[Run], session: Session, root: Path) -> list[Failure]
         return []
     image_programs.check(runs, session.images)
     for run in runs:
+        with named(Path(run.origin), "guest.kernel"):
+            check_is_here(run.guest.kernel, session.scheduler)
         with named(Path(run.origin), "guest.modules"):
-            own_modules.check(run.guest.modules, session.images.kernel)
+            own_modules.check(run.guest.modules, images_with(session.images, run.guest.kernel).kernel)
     said = zip(runs, verdicts.of_runs(runs, elsewhere=bool(session.scheduler)), strict=True)
     return [Failure(run, REFUSED, why, None) for run, why in said if why]
 

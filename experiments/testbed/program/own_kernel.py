@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A kernel of the user's own for the guest: what it must have, and which of its modules go along."""
+
+import bz2
+import hashlib
+import lzma
+import re
+import struct
+import subprocess
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import TestbedError
+from ..paths import REPO, kind_of
+
+LISTED = REPO / "guest-image" / "packages" / "modules"  # what the guest's init and its tools load
+KINDS = "a bzImage, as arch/x86/boot/bzImage or /boot/vmlinuz-RELEASE, or a vmlinux"
+# What the guest's init needs of a kernel: the option, and the module that it may be.
+NEEDED = {
+    "BLK_DEV_INITRD": "",
+    "BINFMT_SCRIPT": "",
+    "DEVTMPFS": "",
+    "TMPFS": "",
+    "MAGIC_SYSRQ": "",
+    "SERIAL_8250_CONSOLE": "",
+    "CXL_BUS": "cxl_core",
+    "CXL_PCI": "cxl_pci",
+    "CXL_ACPI": "cxl_acpi",
+    "CXL_MEM": "cxl_mem",
+    "CXL_PORT": "cxl_port",
+    "CXL_PMEM": "cxl_pmem",
+    "CXL_REGION": "",
+    "LIBNVDIMM": "libnvdimm",
+    "BLK_DEV_PMEM": "nd_pmem",
+    "FS_DAX": "",
+}
+FILE_SYSTEMS = {"ext4": ("EXT4_FS", "ext4"), "xfs": ("XFS_FS", "xfs")}
+RESERVED = re.compile(r"(?:^|\s)((?:rd)?init|console|testbed\.\S*)=")  # what the testbed itself says to the kernel
+_CONFIG = re.compile(r"^CONFIG_(\w+)=([ym])$", re.M)
+_PACKING = b"1"  # goes into the key: counts up when the same files come to another product
+
+
+@dataclass(frozen=True)
+class OwnKernel:
+    """One that is fit for a guest. Two of the same content are equal, wherever they lie."""
+
+    release: str  # as `uname -r` says
+    digest: str  # of the image and of the modules that go along
+    image: Path = field(compare=False)
+    modules: Path | None = field(compare=False)  # the folder lib/modules/RELEASE; none if all is built in
+
+
+# ---- Read and judge ----
+
+
+def checked_arguments(arguments: str) -> str:
+    """What goes on the kernel's command line after the testbed's; TestbedError if that would be undone."""
+    if found := RESERVED.search(arguments):
+        raise TestbedError(f"{found[1]}= is what the testbed itself says to the kernel; leave it out")
+    return " ".join(arguments.split())
+
+
+def read(image: Path, modules: Path | None, file_system: str) -> OwnKernel:
+    """The kernel in a file, and its modules in a folder. TestbedError if it cannot be a guest's: it says what lacks."""
+    if kind_of(image) != "file":
+        why = "is no file" if kind_of(image) else "does not exist"
+        raise TestbedError(f"{image} {why}; give {KINDS}")
+    if not modules and (image.parent / "modules.dep").exists():
+        modules = image.parent  # where newer distributions have both
+    kernel = _read(image, image.stat().st_mtime_ns, modules)
+    faults = list(lacks(config_of(image, kernel.release), file_system, modules))
+    if faults:
+        raise TestbedError(f"the kernel {image} ({kernel.release}) cannot be a guest's: {'; '.join(faults)}")
+    return kernel
+
+
+@lru_cache(maxsize=8)
+def _read(image: Path, _changed_ns: int, modules: Path | None) -> OwnKernel:
+    content = image.read_bytes()
+    release = release_of(content, image)
+    total = hashlib.sha256(_PACKING + hashlib.sha256(content).digest())
+    if modules:
+        for name, file in module_files(modules, release):
+            total.update(f"\0{name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    return OwnKernel(release, total.hexdigest(), image, modules)
+
+
+def release_of(content: bytes, image: Path) -> str:
+    """What the image says of itself."""
+    if is_bzimage(content):
+        (at,) = struct.unpack_from("<H", content, 0x20E)  # x86 boot protocol: kernel_version
+        text = content[0x200 + at :][:200]
+    elif content.startswith(b"\x7fELF\x02") and (at := content.find(b"Linux version ")) >= 0:
+        text = content[at + len(b"Linux version ") :][:200]
+    else:
+        raise TestbedError(f"{image} is no kernel of Linux for x86-64; give {KINDS}")
+    return re.split(rb"[ \0]", text, maxsplit=1)[0].decode(errors="replace")
+
+
+def is_bzimage(content: bytes) -> bool:
+    return content[0x202:0x206] == b"HdrS" and len(content) >= 0x250
+
+
+def config_of(image: Path, release: str) -> Mapping[str, str]:
+    """Its options that are `y` or `m`: from beside the image, from the folder it was built in, or from within."""
+    places = [image.with_name(name) for name in (f"config-{release}", "config", ".config")]
+    if image.parent.parts[-3:] == ("arch", "x86", "boot"):
+        places.append(image.parents[3] / ".config")
+    for place in places:
+        if kind_of(place) == "file":
+            return dict(_CONFIG.findall(place.read_text(errors="replace")))
+    whole = unpacked(image.read_bytes(), image)
+    at = whole.find(b"IKCFG_ST")
+    if at < 0:
+        raise TestbedError(
+            f"nothing says what the kernel {image} has: put its configuration beside it as config-{release}, "
+            "or build it with CONFIG_IKCONFIG"
+        )
+    return dict(_CONFIG.findall(zlib.decompressobj(31).decompress(whole[at + 8 :]).decode(errors="replace")))
+
+
+def lacks(config: Mapping[str, str], file_system: str, modules: Path | None) -> Iterator[str]:
+    """What stands against it, a clause each."""
+    options = NEEDED | dict([FILE_SYSTEMS[file_system.partition("-")[0]]])
+    if missing := [option for option in options if option not in config]:
+        yield f"it is built without {', '.join(f'CONFIG_{option}' for option in missing)}"
+    loaded = [name for option, name in options.items() if config.get(option) == "m"]
+    if loaded and not modules:
+        yield f"{', '.join(loaded)} are modules of it; give kernel_modules, its folder lib/modules/RELEASE"
+
+
+# ---- Its modules ----
+
+
+def loaded_names() -> list[str]:
+    """The modules that the guest's init and its tools load."""
+    lines = LISTED.read_text().splitlines()
+    return sorted({name for line in lines if not line.startswith("#") for name in line.split()})
+
+
+def module_files(folder: Path, release: str) -> list[tuple[str, Path]]:
+    """The modules that the guest loads, with what they need, and the indexes: their names there, and the files."""
+    index = folder / "modules.dep"
+    if kind_of(index) != "file" or not (folder / "modules.dep.bin").exists():
+        raise TestbedError(f"{folder} has no modules.dep and modules.dep.bin; give lib/modules/{release}, after depmod")
+    if folder.resolve().name != release:
+        raise TestbedError(f"{folder} is not called {release}, as the kernel is; give the folder of its own modules")
+    needs = dict(_dependencies(index.read_text()))
+    wanted = {*loaded_names(), *NEEDED.values(), *(name for _, name in FILE_SYSTEMS.values())}
+    wanted |= set(_softly_needed(wanted, _lines(folder / "modules.softdep"), _lines(folder / "modules.alias")))
+    paths = {path for name in wanted if name in needs for path in needs[name]}
+    names = [*sorted(paths), *sorted(path.name for path in folder.glob("modules.*"))]
+    for name in names:
+        if not (folder / name).exists():
+            raise TestbedError(f"{folder} lacks {name}, which its modules.dep names; install the modules anew")
+    return [(name, folder / name) for name in names]
+
+
+def _lines(file: Path) -> list[list[str]]:
+    return [line.split() for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def _softly_needed(names: set[str], softly: list[list[str]], aliases: list[list[str]]) -> Iterator[str]:
+    """What modules ask for by the name of something that several others may be: "softdep ext4 pre: crypto-crc32c"."""
+    lines = (line[2:] for line in softly if line[:1] == ["softdep"] and line[1] in names)
+    asked = {word.removeprefix("crypto-") for line in lines for word in line}
+    yield from asked
+    yield from (line[2] for line in aliases if line[:1] == ["alias"] and line[1] in asked)
+
+
+def _dependencies(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Of each line of modules.dep the module's name, and the paths of it and of all that it needs."""
+    for line in text.splitlines():
+        path, _, needs = line.partition(":")
+        yield path.rpartition("/")[2].partition(".ko")[0].replace("-", "_"), [path, *needs.split()]
+
+
+# ---- Images ----
+
+
+def unpacked(content: bytes, image: Path) -> bytes:
+    """The ELF image in a bzImage; a vmlinux is one already."""
+    if not is_bzimage(content):
+        return content
+    # x86 boot protocol: setup_sects, payload_offset, payload_length. The unpacked size follows what is not gzip.
+    try:
+        offset, length = struct.unpack_from("<II", content, 0x248)
+        at = (content[0x1F1] + 1) * 512 + offset
+        whole = _unpack(content[at : at + length])
+    except (OSError, ValueError, zlib.error, lzma.LZMAError, subprocess.CalledProcessError) as error:
+        raise TestbedError(f"the kernel in {image} cannot be unpacked: {error}; give its vmlinux") from error
+    if not whole.startswith(b"\x7fELF\x02"):
+        raise TestbedError(f"what {image} holds is no kernel for x86-64; give {KINDS}")
+    return whole
+
+
+def _unpack(payload: bytes) -> bytes:
+    match payload[:4]:
+        case b"\x1f\x8b\x08\x00":
+            return _whole(zlib.decompressobj(31), payload)
+        case b"\xfd7zX":
+            return _whole(lzma.LZMADecompressor(), payload)
+        case b"BZh9":
+            return _whole(bz2.BZ2Decompressor(), payload)
+        case b"\x5d\x00\x00\x00" | b"\x5d\x00\x00\x80":
+            return lzma.LZMADecompressor(lzma.FORMAT_ALONE).decompress(payload)
+        case b"\x28\xb5\x2f\xfd":
+            return _by_tool("zstd", payload[:-4])
+        case b"\x02\x21\x4c\x18":
+            return _by_tool("lz4", payload[:-4])
+    raise ValueError("it is compressed in no known way")
+
+
+def _whole(unpacker: Any, payload: bytes) -> bytes:
+    content = unpacker.decompress(payload)
+    if not unpacker.eof:
+        raise ValueError("it was cut short")
+    return bytes(content)
+
+
+def _by_tool(tool: str, packed: bytes) -> bytes:
+    return subprocess.run([tool, "-dc"], input=packed, capture_output=True, check=True).stdout
+
+
+def starts_by_pvh(elf: bytes) -> bool:
+    """Whether there is a note of Xen's type 18, an entry for a virtual machine."""
+    (at,) = struct.unpack_from("<Q", elf, 32)
+    size, count = struct.unpack_from("<HH", elf, 54)
+    for header in range(at, at + size * count, size):
+        kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", elf, header)
+        if kind == 4 and any(note == (b"Xen\0", 18) for note in _notes(elf[offset : offset + length])):
+            return True
+    return False
+
+
+def _notes(segment: bytes) -> Iterator[tuple[bytes, int]]:
+    at = 0
+    while at + 12 <= len(segment):
+        name_bytes, value_bytes, kind = struct.unpack_from("<III", segment, at)
+        yield segment[at + 12 : at + 12 + name_bytes], kind
+        at += 12 + -(-name_bytes // 4) * 4 + -(-value_bytes // 4) * 4

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Guests with another kernel than the image's: of its modules those go along that set up the device."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from testbed.guest.executor import GuestSpec
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
+from testbed.program import own_kernel
+from testbed.program.job_archive import script_job
+from testbed.run.runner import drive
+
+pytestmark = pytest.mark.guest
+
+ASK = "uname -r; cat /proc/cmdline; findmnt -no FSTYPE,OPTIONS /pmem; lsmod; cxl list -R"
+
+
+@pytest.fixture(scope="module")
+def own(session: Session, tmp_path_factory: pytest.TempPathFactory) -> own_kernel.OwnKernel:
+    """The image's own kernel and modules as a user would have them, in other places."""
+    folder = Path(tmp_path_factory.mktemp("kernel"))
+    with session.images.initrds[0].open("rb") as archive:
+        command = ["cpio", "--extract", "--make-directories", "--quiet", "usr/lib/modules/*"]
+        subprocess.run(command, stdin=archive, cwd=folder, check=True)
+    (modules,) = (folder / "usr/lib/modules").iterdir()
+    image = modules / "vmlinux"
+    image.write_bytes(session.images.kernel.read_bytes())
+    there = {file.name.partition(".ko")[0] for file in modules.rglob("*.ko")}
+    kinds = {
+        option: "m" if name in there else "y" for option, name in (*own_kernel.NEEDED.items(), ("EXT4_FS", "ext4"))
+    }
+    (modules / "config").write_text("".join(f"CONFIG_{option}={kind}\n" for option, kind in kinds.items()))
+    return own_kernel.read(image, None, "ext4-dax")
+
+
+def test_a_kernel_and_its_modules_are_those_that_are_given(
+    session: Session, quick_guest: GuestConfig, own: own_kernel.OwnKernel
+) -> None:
+    guest = replace(quick_guest, kernel=own, kernel_arguments="loglevel=5 of.ours=7")
+    outcome = drive(session.executor.run(GuestSpec(guest, script_job(ASK))))
+    assert outcome.outcome == "ok", outcome.stderr.decode() + outcome.error + outcome.console[-500:]
+    said = outcome.stdout.decode()
+    release, line, mounted = said.splitlines()[:3]
+    assert release == own.release
+    assert line.endswith("testbed.fs=ext4-dax loglevel=5 of.ours=7")
+    assert mounted.startswith("ext4 ") and "dax=always" in mounted
+    assert "cxl_acpi" in said and '"type":"pmem"' in said
+
+
+@pytest.mark.by_hand
+def test_debians_newest_kernel_sets_up_the_device(tmp_path: Path) -> None:
+    """What the backports of Debian 13 have today. Its own words for a region, and programs of the image on it."""
+    testbed = [sys.executable, "-m", "testbed"]
+    subprocess.run([*testbed, "kernel", "get", tmp_path], check=True)
+    (tmp_path / "ask.sh").write_text(
+        f"{ASK}\nkv --engine snapshot --records 1000 --operations 100 --file /pmem/x --seed 1\n"
+    )
+    command = [*testbed, "exec", "--kernel", tmp_path / "newest/vmlinuz", "--script", tmp_path / "ask.sh"]
+    done = subprocess.run([*command, "--json", tmp_path / "out.json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    release = (tmp_path / "newest").resolve().name
+    print(release, *done.stdout.splitlines()[2:3])
+    assert done.stdout.startswith(f"{release}\n") and "dax=always" in done.stdout
+    assert json.loads((tmp_path / "out.json").read_text())["counters"]["cxl-writes"] > 100
