@@ -24,6 +24,7 @@ WAYS = (1, 2, 3, 4, 6, 8)  # of a region
 WAYS_OF_BRIDGE = (1, 2, 4, 8)  # QEMU's host bridges know no others
 REGIONS_OF_BRIDGE_MAX = 4  # HDM decoders of QEMU's host bridges
 GRANULARITIES = tuple(256 << n for n in range(7))
+INTERLEAVED_BYTES_MAX = 32 * 2**10  # a decoder tells ways apart by the bits of an address up to 14; of three by none
 REGION_BYTES_MAX = 4 * 2**30  # the guest keeps 1/64 of it in local memory
 
 Partition = Literal["pmem", "ram"]
@@ -207,9 +208,8 @@ def check(devices: Sequence[DeviceSection], regions: Sequence[RegionSection]) ->
 
 def _faults(n: int, region: RegionSection, devices: Sequence[DeviceSection]) -> Iterator[str]:
     """Of one region, each with its key."""
-    bridges = _bridges(devices)
-    yield from (f"key 'region.{n}.devices': {fault}" for fault in _faults_of_ways(region, bridges))
-    yield from (f"key 'region.{n}.granularity': {fault}" for fault in _faults_of_granularity(region, bridges))
+    yield from (f"key 'region.{n}.devices': {fault}" for fault in _faults_of_ways(region, _bridges(devices)))
+    yield from (f"key 'region.{n}.granularity': {fault}" for fault in _faults_of_granularity(region))
     yield from (f"key 'region.{n}.{key}': {fault}" for key, fault in _faults_of_use(region))
 
 
@@ -236,16 +236,13 @@ def _faults_of_ways(region: RegionSection, bridges: Sequence[int]) -> Iterator[s
         yield f"the host's window goes over the bridges in turn; write them as [{fix}]"
 
 
-def _faults_of_granularity(region: RegionSection, bridges: Sequence[int]) -> Iterator[str]:
-    stated = units.show_size(region.granularity)
+def _faults_of_granularity(region: RegionSection) -> Iterator[str]:
+    stated, ways = units.show_size(region.granularity), len(region.devices)
     if region.granularity not in GRANULARITIES:
         yield f"{stated} is none of 256B, 512B, 1KiB and so on to 16KiB; write one of them"
-    over = len(_in_turn(bridges[number] for number in region.devices))
-    behind_each = len(region.devices) // over
-    # A bridge takes the next bits of an address: it has a granularity, too, which is so much coarser.
-    if behind_each > 1 and region.granularity * over > GRANULARITIES[-1]:
-        most = units.show_size(GRANULARITIES[-1] // over)
-        yield f"over {over} bridges with {behind_each} devices each it is at most {most}, not {stated}; lower it"
+    most = min(INTERLEAVED_BYTES_MAX // (ways // 3 if ways % 3 == 0 else ways), GRANULARITIES[-1])
+    if region.granularity > most:
+        yield f"{ways} devices are interleaved by {units.show_size(most)} at most, not {stated}; lower it"
 
 
 def _faults_of_use(region: RegionSection) -> Iterator[tuple[str, str]]:

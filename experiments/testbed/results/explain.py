@@ -17,6 +17,7 @@ NAMES = {
     "qemu_line": "kernel command line, CPU model and label area, hashed",
     "boot_insn_ps": "time per instruction outside the region of interest",
     "argv": "the command",
+    "topology": "devices after the first, bridges of all, regions in the order in which they are made",
 }
 
 
