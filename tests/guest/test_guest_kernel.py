@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from testbed.guest.executor import GuestSpec
+from testbed.guest.qemu_line import PowerCut
 from testbed.guest.session import Session
 from testbed.manifest.manifest import GuestConfig
 from testbed.program import own_kernel
@@ -53,18 +54,42 @@ def test_a_kernel_and_its_modules_are_those_that_are_given(
     assert "cxl_acpi" in said and '"type":"pmem"' in said
 
 
+@pytest.fixture(scope="module")
+def newest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the backports of Debian 13 have today."""
+    folder = Path(tmp_path_factory.mktemp("kernels"))
+    subprocess.run([sys.executable, "-m", "testbed", "kernel", "get", folder], check=True)
+    return folder / "newest/vmlinuz"
+
+
 @pytest.mark.by_hand
-def test_debians_newest_kernel_sets_up_the_device(tmp_path: Path) -> None:
-    """What the backports of Debian 13 have today. Its own words for a region, and programs of the image on it."""
-    testbed = [sys.executable, "-m", "testbed"]
-    subprocess.run([*testbed, "kernel", "get", tmp_path], check=True)
+def test_debians_newest_kernel_sets_up_the_device(newest: Path, tmp_path: Path) -> None:
+    """Its own words for a region, and a program of the image on it."""
     (tmp_path / "ask.sh").write_text(
         f"{ASK}\nkv --engine snapshot --records 1000 --operations 100 --file /pmem/x --seed 1\n"
     )
-    command = [*testbed, "exec", "--kernel", tmp_path / "newest/vmlinuz", "--script", tmp_path / "ask.sh"]
+    command = [sys.executable, "-m", "testbed", "exec", "--kernel", newest, "--script", tmp_path / "ask.sh"]
     done = subprocess.run([*command, "--json", tmp_path / "out.json"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    release = (tmp_path / "newest").resolve().name
+    release = newest.parent.resolve().name
     print(release, *done.stdout.splitlines()[2:3])
     assert done.stdout.startswith(f"{release}\n") and "dax=always" in done.stdout
     assert json.loads((tmp_path / "out.json").read_text())["counters"]["cxl-writes"] > 100
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize(("protected", "counted"), [(True, "0"), (False, "1")])
+def test_debians_newest_kernel_tells_of_a_dirty_shutdown(
+    session: Session, quick_guest: GuestConfig, newest: Path, tmp_path: Path, protected: bool, counted: str
+) -> None:
+    """Of a cut that lost what the device had accepted. The image's kernel has no such file."""
+    device = replace(quick_guest.device, cache_power_loss_protected=protected)
+    guest = replace(quick_guest, device=device, kernel=own_kernel.read(newest, None, "ext4-dax"))
+    write = script_job("while :; do head -c 1000000 /dev/urandom > /pmem/a; sync; done")
+    cut = PowerCut(at_event=3_000_000)
+    lost = drive(session.executor.run(GuestSpec(guest, write, cut, media_folder=tmp_path)))
+    assert lost.power_cut is not None and lost.power_cut["dirty-shutdown"] == (not protected), lost.console[-500:]
+    for kernel, says in ((guest.kernel, f"{counted}\n"), (None, "")):
+        ask = script_job("cat /sys/bus/nd/devices/nmem0/cxl/dirty_shutdown || :")
+        told = drive(session.executor.run(GuestSpec(replace(guest, kernel=kernel), ask, media_folder=tmp_path)))
+        assert (told.outcome, told.stdout.decode()) == ("ok", says), told.stderr
