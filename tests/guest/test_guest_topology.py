@@ -82,7 +82,10 @@ def test_four_devices_over_two_bridges_beside_one_alone(session: Session) -> Non
         ((0,) * 8, "256B"),
         ((0, 1) * 4, "4KiB"),
         ((3, 2, 1, 0) * 2, "4KiB"),
-        (tuple(range(8)), "4KiB"),
+        ((0, 1), "8KiB"),
+        ((0, 1, 2, 3), "4KiB"),
+        (tuple(range(6)), "8KiB"),
+        (tuple(range(8)), "2KiB"),
     ],
 )
 def test_what_can_be_interleaved_is(

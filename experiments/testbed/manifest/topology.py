@@ -24,7 +24,7 @@ WAYS = (1, 2, 3, 4, 6, 8)  # of a region
 WAYS_OF_BRIDGE = (1, 2, 4, 8)  # QEMU's host bridges know no others
 REGIONS_OF_BRIDGE_MAX = 4  # HDM decoders of QEMU's host bridges
 GRANULARITIES = tuple(256 << n for n in range(7))
-INTERLEAVED_BYTES_MAX = 32 * 2**10  # a decoder tells ways apart by the bits of an address up to 14; of three by none
+INTERLEAVED_BYTES_MAX = 32 * 2**10  # a decoder tells ways apart by bits of the address below this one
 REGION_BYTES_MAX = 4 * 2**30  # the guest keeps 1/64 of it in local memory
 
 Partition = Literal["pmem", "ram"]
@@ -208,8 +208,9 @@ def check(devices: Sequence[DeviceSection], regions: Sequence[RegionSection]) ->
 
 def _faults(n: int, region: RegionSection, devices: Sequence[DeviceSection]) -> Iterator[str]:
     """Of one region, each with its key."""
-    yield from (f"key 'region.{n}.devices': {fault}" for fault in _faults_of_ways(region, _bridges(devices)))
-    yield from (f"key 'region.{n}.granularity': {fault}" for fault in _faults_of_granularity(region))
+    bridges = _bridges(devices)
+    yield from (f"key 'region.{n}.devices': {fault}" for fault in _faults_of_ways(region, bridges))
+    yield from (f"key 'region.{n}.granularity': {fault}" for fault in _faults_of_granularity(region, bridges))
     yield from (f"key 'region.{n}.{key}': {fault}" for key, fault in _faults_of_use(region))
 
 
@@ -236,13 +237,21 @@ def _faults_of_ways(region: RegionSection, bridges: Sequence[int]) -> Iterator[s
         yield f"the host's window goes over the bridges in turn; write them as [{fix}]"
 
 
-def _faults_of_granularity(region: RegionSection) -> Iterator[str]:
+def _faults_of_granularity(region: RegionSection, bridges: Sequence[int]) -> Iterator[str]:
     stated, ways = units.show_size(region.granularity), len(region.devices)
     if region.granularity not in GRANULARITIES:
         yield f"{stated} is none of 256B, 512B, 1KiB and so on to 16KiB; write one of them"
-    most = min(INTERLEAVED_BYTES_MAX // (ways // 3 if ways % 3 == 0 else ways), GRANULARITIES[-1])
+    over = len(_in_turn(bridges[number] for number in region.devices))
+    # What a bridge gets in one piece is a granularity, too: that of a window over this one alone.
+    most = min(INTERLEAVED_BYTES_MAX // _by_bits(ways), GRANULARITIES[-1] // _by_bits(over))
     if region.granularity > most:
-        yield f"{ways} devices are interleaved by {units.show_size(most)} at most, not {stated}; lower it"
+        what = f"{ways} devices over {over} bridges are interleaved by {units.show_size(most)} at most"
+        yield f"{what}, not {stated}; lower it"
+
+
+def _by_bits(ways: int) -> int:
+    """How many of so many ways bits of the address tell apart: three are told apart by a remainder."""
+    return ways // 3 if ways % 3 == 0 else ways
 
 
 def _faults_of_use(region: RegionSection) -> Iterator[tuple[str, str]]:
