@@ -158,3 +158,14 @@ for node in 1 3; do numactl --membind=$node bash -c 'x=$(head -c 3000000 /dev/ze
     assert first[:6] == nodes
     assert first[6].split()[:2] == ["/log", "/dev/pmem4s"] and "dax=never" in first[6]
     assert first[7:] == ["3000000"] * 2
+
+
+@pytest.mark.by_hand
+def test_media_of_other_regions_are_named_as_the_reason(session: Session, tmp_path: Path) -> None:
+    path = bases.find("four-and-one")
+    run(session, path, "true", tmp_path)
+    regions = {"region": {"0": {"devices": [0, 1]}, "1": {"devices": [2, 3]}}}
+    spec = GuestSpec(verdicts.machine_of(path, regions), script_job("true"), media_folder=tmp_path)
+    outcome = drive(session.executor.run(spec))
+    assert outcome.outcome == "lost"
+    assert "the media have the labels of other regions, so there is no pmem0; begin with a new folder" in outcome.error

@@ -90,7 +90,11 @@ use_region() { # REGION PARTITION USE FILE_SYSTEM FOLDER
         return
         ;;
     esac
-    await "$disk" || return
+    # All of the region is taken, but by a namespace that is not there.
+    await "$disk" || {
+        why="the media have the labels of other regions, so there is no ${disk#/dev/}; begin with a new folder for the media"
+        return 1
+    }
     [[ ! $5 ]] || mount_disk "$disk" "$4" "$5"
 }
 
@@ -101,7 +105,8 @@ set_up() {
     make_all
 }
 
-set_up || give_up "setting up the regions, their namespaces or their file systems failed: see the console log"
+why="see the console log"
+set_up || give_up "setting up the regions, their namespaces or their file systems failed: $why"
 """
 
 
