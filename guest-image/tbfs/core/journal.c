@@ -155,7 +155,10 @@ static void undo(struct tbfs *fs, const struct tbfs_entry *entry) {
     pm_flush(space_at(fs, entry->offset), entry->size);
 }
 
-/* A new generation even if nothing is undone: entries may be durable of a transaction whose tail is not. */
+/*
+ * A new generation even if nothing is undone: entries may be durable of a transaction whose tail is not. If it had just
+ * gone around they are of the next generation, so that is skipped.
+ */
 int journal_recover(struct tbfs *fs) {
     struct tbfs_journal *journal = &fs->journal;
     uint32_t first = 0;
@@ -171,6 +174,8 @@ int journal_recover(struct tbfs *fs) {
     if (!TBFS_BUG(NO_UNDO_FENCE))
         pm_fence();
     set_head(journal, journal->tail);
+    if (!TBFS_BUG(NEXT_GENERATION_TWICE))
+        journal->generation = next_generation(journal);
     set_tail(journal, journal->tail, next_generation(journal));
     pm_fence();
     return 0;

@@ -78,7 +78,7 @@ TEST(Journal, TheLastGenerationIsFollowedByTheFirst) {
     entry[5] = {.offset = 0, .transaction = 1, .generation = 1, .type = TBFS_ENTRY_START, .size = 8, .old = {}};
     Mounted mounted(medium, Inplace16);
     EXPECT_EQ(mounted.status(), 0);
-    EXPECT_EQ(mounted.fs()->journal.generation, 1);
+    EXPECT_EQ(mounted.fs()->journal.generation, 2);
     EXPECT_EQ(run(mounted.fs(), {.kind = Operation::Create, .path = "/a"}), 0);
     Medium after = mounted.medium();
     Mounted again(after, Inplace16);
@@ -86,22 +86,39 @@ TEST(Journal, TheLastGenerationIsFollowedByTheFirst) {
     EXPECT_GT(resolve(again.fs(), "/a"), 0);
 }
 
-// Entries of a transaction may be durable without their tail, and mean nothing after the next mount.
-TEST(Journal, EachMountAndEachTurnBeginAGeneration) {
+// Entries of a transaction may be durable without their tail, and mean nothing after the next mount. Of one that had
+// just gone around they are of the next generation.
+TEST(Journal, EachTurnBeginsAGenerationAndEachMountTheOneAfterTheNext) {
     Medium medium = makeMedium(60, 24);
     Mounted first(medium, Inplace16);
-    EXPECT_EQ(first.fs()->journal.generation, 2);
+    EXPECT_EQ(first.fs()->journal.generation, 3);
     medium = first.medium();
     Mounted mounted(medium, Inplace16);
     struct tbfs_journal &journal = mounted.fs()->journal;
-    EXPECT_EQ(journal.generation, 3);
+    EXPECT_EQ(journal.generation, 5);
     for (uint32_t tail = 0; tail <= journal.tail;) {
         tail = journal.tail;
         run(mounted.fs(), {.kind = Operation::Create, .path = "/a"});
         run(mounted.fs(), {.kind = Operation::Unlink, .path = "/a"});
     }
-    EXPECT_EQ(journal.generation, 4);
+    EXPECT_EQ(journal.generation, 6);
     EXPECT_EQ(journal.head, 0u);
+}
+
+// The transaction had gone around, and its entries are durable, its generation is not.
+TEST(Journal, EntriesOfATurnThatWasCutMeanNothingAfterAMount) {
+    Medium medium = makeMedium(60, 24);
+    auto *header = reinterpret_cast<struct tbfs_journal_header *>(medium.data() + superOf(medium, 0)->journal_offset);
+    for (uint16_t generation : {3, 65534, 65535}) {
+        header->generation = generation;
+        uint16_t next = generation == 65535 ? 1 : static_cast<uint16_t>(generation + 1);
+        auto *entries = reinterpret_cast<struct tbfs_entry *>(header) + 1;
+        entries[0] = {
+            .offset = 128, .transaction = 1, .generation = next, .type = TBFS_ENTRY_START, .size = 8, .old = {}};
+        Mounted mounted(medium, Inplace16);
+        ASSERT_EQ(mounted.status(), 0);
+        EXPECT_NE(mounted.fs()->journal.generation, mounted.fs()->journal.entries[0].generation);
+    }
 }
 
 struct Cost {
