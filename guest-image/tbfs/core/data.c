@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "data.h"
 
+#include "page.h"
 #include "persist.h"
 #include "seeded_bug.h"
 #include "space.h"
@@ -50,8 +51,17 @@ void data_zero(struct tbfs *fs, const struct tbfs_inode *inode, uint64_t begin, 
          index = tree_next(fs, inode, index + 1, index_end)) {
         uint64_t start = index * TBFS_BLOCK_BYTES, first = begin > start ? begin - start : 0;
         uint64_t last = end - start < TBFS_BLOCK_BYTES ? end - start : TBFS_BLOCK_BYTES;
-        data_zero_bytes(space_at(fs, tree_get(fs, inode, index) + first), last - first);
+        page_zero(fs, tree_get(fs, inode, index), first, last);
     }
+}
+
+static int copy_to_block(void *context, uint64_t at, const void *source, uint64_t bytes) {
+    uint8_t *block = context;
+    if (source)
+        data_copy(block + at, source, bytes);
+    else
+        data_zero_bytes(block + at, bytes);
+    return 0;
 }
 
 int data_new_block(struct tbfs *fs, struct tbfs_inode *inode, uint64_t index, uint64_t at, uint64_t bytes,
@@ -60,15 +70,16 @@ int data_new_block(struct tbfs *fs, struct tbfs_inode *inode, uint64_t index, ui
     *block = tx_take_block(fs);
     if (!*block)
         return -ENOSPC;
-    uint8_t *target = space_at(fs, *block);
-    if (old) {
-        data_copy(target, space_at(fs, old), at);
-        data_copy(target + end, (uint8_t *)space_at(fs, old) + end, TBFS_BLOCK_BYTES - end);
-    } else {
-        data_zero_bytes(target, at);
-        data_zero_bytes(target + end, TBFS_BLOCK_BYTES - end);
-    }
+    struct tbfs_sink sink = {copy_to_block, space_at(fs, *block)};
+    page_read(fs, old, (struct page_range){0, at}, &sink, 0);
+    page_read(fs, old, (struct page_range){end, TBFS_BLOCK_BYTES}, &sink, end);
     tx_new_bytes(fs);
-    tx_give_block(fs, old);
+    if (TBFS_BUG(LOG_OUTLIVES_PAGE) && slot_has_log(old)) {
+        tx_write8(fs, &log_first(fs, old)->page, *block);
+        return 0;
+    }
+    tx_give_page(fs, old);
+    if (TBFS_BUG(LOG_FREED_EARLY) && slot_has_log(old))
+        log_release(fs, old);
     return tree_put(fs, inode, index, *block);
 }

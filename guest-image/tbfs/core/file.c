@@ -2,6 +2,7 @@
 /* The calls on a file's content. */
 #include "data.h"
 #include "inode.h"
+#include "page.h"
 #include "persist.h"
 #include "seeded_bug.h"
 #include "space.h"
@@ -28,7 +29,32 @@ static int find_file(const struct tbfs *fs, uint64_t ino, const struct tbfs_inod
     return S_ISDIR((*inode)->mode) ? -EISDIR : -EINVAL;
 }
 
-int64_t tbfs_read(struct tbfs *fs, uint64_t ino, uint64_t offset, void *buffer, uint64_t bytes) {
+/* In a transaction of its own: the page is one block again. */
+static int merge_page(struct tbfs *fs, uint64_t ino, uint64_t index) {
+    uint64_t block;
+    int status = data_new_block(fs, tx_inode(fs, ino), index, 0, 0, &block);
+    if (status < 0) {
+        tx_forget(fs);
+        return status;
+    }
+    tx_commit(fs);
+    fs->counters.merges++;
+    return 0;
+}
+
+/* Part of a page. Who meets a long log merges it; without room for that the next one may. */
+static int read_piece(struct tbfs *fs, uint64_t ino, struct span piece, const struct tbfs_sink *sink,
+                      uint64_t sink_at) {
+    uint64_t index = piece.begin / TBFS_BLOCK_BYTES, at = piece.begin % TBFS_BLOCK_BYTES;
+    uint64_t slot = tree_get(fs, space_inode(fs, ino), index);
+    int status = page_read(fs, slot, (struct page_range){at, at + piece.end - piece.begin}, sink, sink_at);
+    if (status == 0 && fs->options.data == TBFS_DATA_HYBRID && slot_has_log(slot) &&
+        log_length(fs, slot) > fs->options.hybrid.gc_read_bytes)
+        merge_page(fs, ino, index);
+    return status;
+}
+
+int64_t tbfs_read_to(struct tbfs *fs, uint64_t ino, uint64_t offset, const struct tbfs_sink *sink, uint64_t bytes) {
     const struct tbfs_inode *inode;
     int status = inode_find(fs, ino, &inode);
     if (status == 0 && !S_ISREG(inode->mode) && !S_ISLNK(inode->mode))
@@ -36,17 +62,27 @@ int64_t tbfs_read(struct tbfs *fs, uint64_t ino, uint64_t offset, void *buffer, 
     if (status < 0 || offset >= inode->size)
         return status;
     struct span left = {offset, offset + least(bytes, inode->size - offset)};
-    for (uint8_t *to = buffer; left.begin < left.end;) {
+    while (status == 0 && left.begin < left.end) {
         struct span piece = first_piece(left);
-        uint64_t block = tree_get(fs, inode, piece.begin / TBFS_BLOCK_BYTES), length = piece.end - piece.begin;
-        if (block)
-            memcpy(to, space_at(fs, block + piece.begin % TBFS_BLOCK_BYTES), length);
-        else
-            memset(to, 0, length);
-        to += length;
-        left.begin = piece.end;
+        status = read_piece(fs, ino, piece, sink, left.begin - offset);
+        if (status == 0)
+            left.begin = piece.end;
     }
-    return (int64_t)(left.end - offset);
+    return left.begin > offset ? (int64_t)(left.begin - offset) : status;
+}
+
+static int copy_to_memory(void *context, uint64_t at, const void *source, uint64_t bytes) {
+    uint8_t *to = *(uint8_t **)context + at;
+    if (source)
+        memcpy(to, source, bytes);
+    else
+        memset(to, 0, bytes);
+    return 0;
+}
+
+int64_t tbfs_read(struct tbfs *fs, uint64_t ino, uint64_t offset, void *buffer, uint64_t bytes) {
+    struct tbfs_sink sink = {copy_to_memory, &buffer};
+    return tbfs_read_to(fs, ino, offset, &sink, bytes);
 }
 
 /* In the transaction. Bytes that a crash may have left behind the end are not to be seen once the end has moved. */
@@ -61,12 +97,20 @@ static void extend(struct tbfs *fs, struct tbfs_inode *inode, uint64_t begin, ui
 
 static void touch(struct tbfs_inode *inode, uint32_t now) { inode->mtime = inode->ctime = now; }
 
-/* In one block: there, or in a new one. */
+static bool is_logged(const struct tbfs *fs, uint64_t bytes) {
+    return fs->options.data == TBFS_DATA_HYBRID && bytes <= fs->options.hybrid.log_write_bytes;
+}
+
+/* In one page: there, in its log, or in a new block. */
 static int write_piece(struct tbfs *fs, struct tbfs_inode *inode, struct span piece, const struct tbfs_source *source,
                        uint64_t source_at) {
     uint64_t index = piece.begin / TBFS_BLOCK_BYTES, at = piece.begin % TBFS_BLOCK_BYTES;
     uint64_t block = tree_get(fs, inode, index), bytes = piece.end - piece.begin;
-    if (!block || fs->options.data == TBFS_DATA_COW) {
+    if (is_logged(fs, bytes)) {
+        int status = log_append(fs, &block, at, bytes, source, source_at);
+        return status < 0 ? status : tree_put(fs, inode, index, block);
+    }
+    if (!block || slot_has_log(block) || fs->options.data != TBFS_DATA_INPLACE) {
         int status = data_new_block(fs, inode, index, at, bytes, &block);
         if (status < 0)
             return status;
@@ -101,7 +145,8 @@ int64_t tbfs_write_from(struct tbfs *fs, uint64_t ino, uint64_t offset, const st
     if (status == 0 && (offset > TBFS_FILE_BYTES_MAX || bytes > TBFS_FILE_BYTES_MAX - offset))
         status = -EFBIG;
     uint64_t at = offset, end = offset + bytes;
-    for (uint64_t blocks = TBFS_BLOCKS_PER_TRANSACTION; status == 0 && at < end;) {
+    bool is_by_page = fs->options.hybrid.multi == TBFS_MULTI_PAGE;
+    for (uint64_t blocks = is_by_page ? 1 : TBFS_BLOCKS_PER_TRANSACTION; status == 0 && at < end;) {
         struct span range = range_of_blocks(at, end, blocks);
         status = write_range(fs, ino, range, source, at - offset, now);
         if (status == 0)
@@ -131,12 +176,27 @@ int tbfs_find_extent(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t by
         return status;
     uint64_t first = offset / TBFS_BLOCK_BYTES, end = size_in_blocks(offset + bytes), index = first + 1;
     uint64_t block = tree_get(fs, inode, first);
+    bool has_log = slot_has_log(block);
     if (!block)
         index = tree_next(fs, inode, index, end > index ? end : index);
     while (block && index < end && tree_get(fs, inode, index) == block + (index - first) * TBFS_BLOCK_BYTES)
         index++;
-    *extent = (struct tbfs_extent){block, (index - first) * TBFS_BLOCK_BYTES};
+    *extent = (struct tbfs_extent){has_log ? 0 : block, (index - first) * TBFS_BLOCK_BYTES, has_log};
     return 0;
+}
+
+int tbfs_merge(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t bytes) {
+    const struct tbfs_inode *inode;
+    int status = find_file(fs, ino, &inode);
+    if (status == 0 && (offset > TBFS_FILE_BYTES_MAX || bytes > TBFS_FILE_BYTES_MAX - offset))
+        status = -EFBIG;
+    uint64_t index = offset / TBFS_BLOCK_BYTES, end = size_in_blocks(offset + bytes);
+    while (status == 0 && (index = tree_next(fs, inode, index, end)) < end) {
+        if (slot_has_log(tree_get(fs, inode, index)))
+            status = merge_page(fs, ino, index);
+        index++;
+    }
+    return status;
 }
 
 int tbfs_truncate(struct tbfs *fs, uint64_t ino, uint64_t size, uint32_t now) {
@@ -175,7 +235,7 @@ static int fill_holes(struct tbfs *fs, struct tbfs_inode *inode, struct span ran
 static int make_holes(struct tbfs *fs, struct tbfs_inode *inode, struct span range) {
     uint64_t end = range.end / TBFS_BLOCK_BYTES, index = size_in_blocks(range.begin);
     for (; index < end; index++) {
-        tx_give_block(fs, tree_get(fs, inode, index));
+        tx_give_page(fs, tree_get(fs, inode, index));
         tree_put(fs, inode, index, 0);
     }
     return 0;

@@ -8,7 +8,7 @@
 #include "port.h"
 
 #define TBFS_MAGIC 0x5346746473656274u /* "tbesdtFS" */
-#define TBFS_VERSION 1u
+#define TBFS_VERSION 2u
 #define TBFS_BLOCK_BYTES 4096u
 #define TBFS_LINE_BYTES 64u
 #define TBFS_NAME_BYTES_MAX 255u
@@ -79,6 +79,34 @@ struct tbfs_inode {
     uint64_t reserved3[2];
 };
 
+/*
+ * A tree leads to a page of a file by its slot: 0, a hole; the offset of a block; or, with TBFS_SLOT_LOG, that of the
+ * first block of the page's log, which leads to the block. Two bits say how large the log's blocks are.
+ */
+#define TBFS_SLOT_LOG 1u
+#define TBFS_SLOT_CLASS_SHIFT 1u
+#define TBFS_LOG_BLOCK_BYTES_MIN 512u
+
+/*
+ * At the begin of each block of a log; entries follow. An end is the offset behind an entry: from there it is read
+ * backwards. The head commits: what is behind it is nothing.
+ */
+struct tbfs_log_block {
+    uint64_t head;         /* of the first block: the end of the newest entry */
+    uint64_t page;         /* of the first block: what the entries are newer than, 0: zeros */
+    uint64_t prev;         /* the end of the last entry in the block before this one, 0: it is the first */
+    uint64_t next;         /* the block behind this one; means nothing in that with the newest entry */
+    uint64_t bytes_before; /* of the log, up to `prev` */
+    uint64_t reserved[3];
+};
+
+/* The last 8 bytes of an entry. The data are at its begin. */
+struct tbfs_log_entry {
+    uint16_t offset, size; /* in the page */
+    uint16_t bytes;        /* of the entry as a whole: a multiple of 8 */
+    uint16_t reserved;
+};
+
 /* Of a directory: entries fill each of its blocks. Free: inode is 0. */
 struct tbfs_dirent {
     uint64_t inode;
@@ -93,6 +121,7 @@ _Static_assert(sizeof(struct tbfs_journal_header) == 16 && sizeof(struct tbfs_en
 _Static_assert(sizeof(struct tbfs_inode) == 128, "two lines");
 _Static_assert(offsetof(struct tbfs_inode, xattr) == TBFS_ENTRY_DATA_BYTES, "the first log entry");
 _Static_assert(offsetof(struct tbfs_inode, truncate_size) == 2 * TBFS_ENTRY_DATA_BYTES, "the second log entry");
+_Static_assert(sizeof(struct tbfs_log_block) == TBFS_LINE_BYTES && sizeof(struct tbfs_log_entry) == 8, "logs");
 _Static_assert(offsetof(struct tbfs_dirent, name) == TBFS_DIRENT_HEAD_BYTES, "names follow");
 
 #endif

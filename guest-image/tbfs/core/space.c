@@ -44,3 +44,88 @@ void map_release(struct tbfs_map *map, uint64_t number) {
     map->words[number / WORD_BITS] &= ~bit_of(number);
     map->free++;
 }
+
+/* ---- Blocks of logs: a byte of the map is a block that is taken apart, a bit a piece of it that is in use ---- */
+
+enum { PIECE_BYTES = TBFS_LOG_BLOCK_BYTES_MIN, PIECES = TBFS_BLOCK_BYTES / PIECE_BYTES };
+
+uint64_t space_piece_words(uint64_t blocks) { return (blocks * PIECES + WORD_BITS - 1) / WORD_BITS; }
+
+static uint64_t pieces_mask(uint64_t offset, uint64_t bytes) {
+    return ((UINT64_C(1) << bytes / PIECE_BYTES) - 1) << offset / PIECE_BYTES % WORD_BITS;
+}
+
+static uint64_t *pieces_word(const struct tbfs *fs, uint64_t offset) {
+    return &fs->pieces[offset / PIECE_BYTES / WORD_BITS];
+}
+
+static uint64_t block_mask(uint64_t offset) {
+    return pieces_mask(offset / TBFS_BLOCK_BYTES * TBFS_BLOCK_BYTES, TBFS_BLOCK_BYTES);
+}
+
+static void use_pieces(struct tbfs *fs, uint64_t offset, uint64_t bytes) {
+    uint64_t *word = pieces_word(fs, offset);
+    if (!(*word & block_mask(offset)))
+        fs->pieces_free += PIECES;
+    fs->pieces_free -= bytes / PIECE_BYTES;
+    *word |= pieces_mask(offset, bytes);
+}
+
+/* In a word of blocks that are taken apart. */
+static bool find_in_word(const struct tbfs *fs, uint64_t word, uint64_t bytes, uint64_t *offset) {
+    uint64_t begin = word * WORD_BITS * PIECE_BYTES;
+    if (fs->pieces[word] == 0)
+        return false;
+    for (uint64_t at = begin; at < begin + WORD_BITS * PIECE_BYTES; at += bytes) {
+        *offset = at;
+        if (fs->pieces[word] & block_mask(at) && !(fs->pieces[word] & pieces_mask(at, bytes)))
+            return true;
+    }
+    return false;
+}
+
+static bool find_in_parted_block(struct tbfs *fs, uint64_t bytes, uint64_t *offset) {
+    uint64_t words = space_piece_words(fs->blocks.count);
+    for (uint64_t i = 0; fs->pieces_free >= bytes / PIECE_BYTES && i < words; i++) {
+        uint64_t word = (fs->piece_hint + i) % words;
+        if (!find_in_word(fs, word, bytes, offset))
+            continue;
+        fs->piece_hint = word;
+        return true;
+    }
+    return false;
+}
+
+bool space_take_log_block(struct tbfs *fs, uint64_t bytes, uint64_t *offset) {
+    uint64_t block;
+    if (!find_in_parted_block(fs, bytes, offset)) {
+        if (!map_take(&fs->blocks, &block))
+            return false;
+        *offset = block * TBFS_BLOCK_BYTES;
+        fs->piece_hint = block * PIECES / WORD_BITS;
+    }
+    use_pieces(fs, *offset, bytes);
+    return true;
+}
+
+bool space_mark_log_block(struct tbfs *fs, uint64_t offset, uint64_t bytes) {
+    uint64_t word = *pieces_word(fs, offset);
+    if (word & pieces_mask(offset, bytes))
+        return false;
+    if (!(word & block_mask(offset)) && !map_mark(&fs->blocks, offset / TBFS_BLOCK_BYTES))
+        return false;
+    use_pieces(fs, offset, bytes);
+    return true;
+}
+
+void space_release_log_block(struct tbfs *fs, uint64_t offset, uint64_t bytes) {
+    uint64_t *word = pieces_word(fs, offset);
+    if (!(*word & pieces_mask(offset, bytes)))
+        return;
+    *word &= ~pieces_mask(offset, bytes);
+    fs->pieces_free += bytes / PIECE_BYTES;
+    if (*word & block_mask(offset))
+        return;
+    fs->pieces_free -= PIECES;
+    map_release(&fs->blocks, offset / TBFS_BLOCK_BYTES);
+}

@@ -29,4 +29,13 @@ bool map_mark(struct tbfs_map *map, uint64_t number); /* false: it was in use */
 bool map_take(struct tbfs_map *map, uint64_t *number);
 void map_release(struct tbfs_map *map, uint64_t number);
 
+/* Blocks of logs, of 512 to 4096 bytes each, which do not cross a block. */
+static inline bool space_has_log_block(const struct tbfs *fs, uint64_t offset, uint64_t bytes) {
+    return offset >= fs->super->data_offset && offset % bytes == 0 && offset < fs->blocks.count * TBFS_BLOCK_BYTES;
+}
+uint64_t space_piece_words(uint64_t blocks); /* of the map of pieces */
+bool space_take_log_block(struct tbfs *fs, uint64_t bytes, uint64_t *offset);
+bool space_mark_log_block(struct tbfs *fs, uint64_t offset, uint64_t bytes);
+void space_release_log_block(struct tbfs *fs, uint64_t offset, uint64_t bytes);
+
 #endif

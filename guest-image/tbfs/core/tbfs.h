@@ -19,11 +19,25 @@ struct tbfs_space {
     uint64_t bytes;
 };
 
-enum tbfs_data { TBFS_DATA_INPLACE, TBFS_DATA_COW };
+enum tbfs_data { TBFS_DATA_INPLACE, TBFS_DATA_COW, TBFS_DATA_HYBRID };
+
+/* Of TBFS_DATA_HYBRID: 0 stands for the first value or the number that is named. With other policies all are 0. */
+enum tbfs_read { TBFS_READ_REVERSE = 1, TBFS_READ_FORWARD };
+enum tbfs_multi { TBFS_MULTI_CALL = 1, TBFS_MULTI_PAGE };
+#define TBFS_GC_NEVER UINT64_MAX
+struct tbfs_hybrid {
+    unsigned log_block_bytes; /* of a new log: 512, 1024, 2048 or 4096, which is the default */
+    unsigned log_align_bytes; /* at which entries begin: 8, the default, or 64 */
+    unsigned log_write_bytes; /* what is written to a page is logged if it is not more: 1 to 4095; 2048 */
+    uint64_t gc_read_bytes;   /* a read that meets a log of more than this merges it; 4096 */
+    enum tbfs_read read;      /* from the newest entry, or from the oldest */
+    enum tbfs_multi multi;    /* what is there as a whole or not: what a transaction can hold, or each page */
+};
 
 struct tbfs_options {
     enum tbfs_data data;
     unsigned atomic_bytes; /* 8, 16 or 64: changes within one such unit need no log */
+    struct tbfs_hybrid hybrid;
 };
 
 /* One bit a block or inode, set if it is in use. */
@@ -34,6 +48,7 @@ struct tbfs_map {
 
 struct tbfs_counters {
     uint64_t transactions, atomic_updates, journal_entries;
+    uint64_t log_entries, log_entries_read, merges; /* of pages' logs */
 };
 
 /* A file system that is mounted. The fields are the core's own, but for the counters. */
@@ -42,6 +57,8 @@ struct tbfs {
     struct tbfs_options options;
     struct tbfs_super *super;
     struct tbfs_map blocks, inodes;
+    uint64_t *pieces; /* which 512 bytes are a log's: of a block for logs, for which its bit of `blocks` is set, too */
+    uint64_t pieces_free, piece_hint; /* in such blocks; where one was found */
     struct tbfs_journal journal;
     struct tbfs_transaction transaction;
     struct tbfs_counters counters;
@@ -123,6 +140,15 @@ int tbfs_inode_set(struct tbfs *fs, uint64_t ino, const struct tbfs_change *chan
 
 /* Files. */
 int64_t tbfs_read(struct tbfs *fs, uint64_t ino, uint64_t offset, void *buffer, uint64_t bytes);
+
+/* Where the caller wants what is read: bytes that belong `at` bytes behind its begin, null: zeros. In any order, and
+ * with TBFS_READ_FORWARD more than once; what comes last holds. -errno: it cannot be there. */
+struct tbfs_sink {
+    int (*copy)(void *context, uint64_t at, const void *source, uint64_t bytes);
+    void *context;
+};
+int64_t tbfs_read_to(struct tbfs *fs, uint64_t ino, uint64_t offset, const struct tbfs_sink *sink, uint64_t bytes);
+
 int64_t tbfs_write(struct tbfs *fs, uint64_t ino, uint64_t offset, const void *data, uint64_t bytes, uint32_t now);
 
 /* Data that the caller copies: what is `at` bytes behind their begin. They are durable after a fence. -errno: they
@@ -134,11 +160,16 @@ struct tbfs_source {
 int64_t tbfs_write_from(struct tbfs *fs, uint64_t ino, uint64_t offset, const struct tbfs_source *source,
                         uint64_t bytes, uint32_t now);
 
-/* The blocks from that of `offset` on that lie together, or are a hole together: at least one. */
+/* The blocks from that of `offset` on that lie together, or are a hole together: at least one. A page with a log is
+ * alone, and its block is none that can be read or written. */
 struct tbfs_extent {
     uint64_t offset, bytes; /* in the space; 0: a hole */
+    bool has_log;
 };
 int tbfs_find_extent(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t bytes, struct tbfs_extent *extent);
+
+/* No page of the range has a log any more: the content is the same. -ENOSPC: not all of them. */
+int tbfs_merge(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t bytes);
 
 int tbfs_truncate(struct tbfs *fs, uint64_t ino, uint64_t size, uint32_t now);
 

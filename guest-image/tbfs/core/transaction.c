@@ -2,6 +2,7 @@
 #include "transaction.h"
 
 #include "journal.h"
+#include "page.h"
 #include "persist.h"
 #include "seeded_bug.h"
 #include "space.h"
@@ -81,17 +82,26 @@ uint64_t tx_take_node(struct tbfs *fs) {
     return node;
 }
 
+uint64_t tx_take_log_block(struct tbfs *fs, uint64_t bytes) {
+    struct tbfs_transaction *tx = &fs->transaction;
+    uint64_t offset;
+    if (!space_take_log_block(fs, bytes, &offset))
+        return 0;
+    tx->taken[tx->taken_count++] = slot_of_log(offset, bytes);
+    return offset;
+}
+
 uint64_t tx_take_inode(struct tbfs *fs) {
     return map_take(&fs->inodes, &fs->transaction.inode_taken) ? fs->transaction.inode_taken : 0;
 }
 
-void tx_give_block(struct tbfs *fs, uint64_t offset) {
+void tx_give_page(struct tbfs *fs, uint64_t slot) {
     struct tbfs_transaction *tx = &fs->transaction;
-    if (!offset)
+    if (!slot)
         return;
-    tx->given[tx->given_count++] = offset;
+    tx->given[tx->given_count++] = slot;
     if (TBFS_BUG(GIVEN_EARLY))
-        map_release(&fs->blocks, offset / TBFS_BLOCK_BYTES);
+        page_release(fs, slot);
 }
 
 void tx_new_bytes(struct tbfs *fs) { fs->transaction.has_new_bytes = true; }
@@ -102,10 +112,17 @@ static void reset(struct tbfs_transaction *tx) {
     tx->has_new_bytes = false;
 }
 
+static void release_taken(struct tbfs *fs, uint64_t slot) {
+    if (slot_has_log(slot))
+        space_release_log_block(fs, slot_log(slot), slot_log_bytes(slot));
+    else
+        map_release(&fs->blocks, slot / TBFS_BLOCK_BYTES);
+}
+
 void tx_forget(struct tbfs *fs) {
     struct tbfs_transaction *tx = &fs->transaction;
     for (unsigned i = 0; i < tx->taken_count; i++)
-        map_release(&fs->blocks, tx->taken[i] / TBFS_BLOCK_BYTES);
+        release_taken(fs, tx->taken[i]);
     if (tx->inode_taken)
         map_release(&fs->inodes, tx->inode_taken);
     reset(tx);
@@ -210,6 +227,6 @@ void tx_commit(struct tbfs *fs) {
     else if (!commit_in_place(fs))
         commit_with_log(fs);
     for (unsigned i = 0; i < tx->given_count; i++)
-        map_release(&fs->blocks, tx->given[i] / TBFS_BLOCK_BYTES);
+        page_release(fs, tx->given[i]);
     reset(tx);
 }

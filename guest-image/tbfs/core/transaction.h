@@ -29,12 +29,15 @@ struct tbfs_inode_copy {
 #define TBFS_PIECES_MAX 104u
 #define TBFS_INODES_MAX 6u
 #define TBFS_NODES_MAX 12u
-#define TBFS_TAKEN_MAX (TBFS_BLOCKS_PER_TRANSACTION + TBFS_NODES_MAX)
+/* A call logs two pages at most, its first and its last; of one no more than 16 blocks of 512 bytes. */
+#define TBFS_LOG_BLOCKS_MAX 32u
+#define TBFS_TAKEN_MAX (TBFS_BLOCKS_PER_TRANSACTION + TBFS_NODES_MAX + TBFS_LOG_BLOCKS_MAX)
 
 struct tbfs_transaction {
     struct tbfs_piece pieces[TBFS_PIECES_MAX];
     struct tbfs_inode_copy inodes[TBFS_INODES_MAX];
-    uint64_t taken[TBFS_TAKEN_MAX], given[TBFS_BLOCKS_PER_TRANSACTION], nodes[TBFS_NODES_MAX];
+    uint64_t taken[TBFS_TAKEN_MAX]; /* blocks; a log's one is written as a slot */
+    uint64_t given[TBFS_BLOCKS_PER_TRANSACTION], nodes[TBFS_NODES_MAX];
     unsigned piece_count, inode_count, taken_count, given_count, node_count;
     uint64_t inode_taken;
     bool has_new_bytes; /* stores that are to be durable before what makes them reachable */
@@ -59,9 +62,10 @@ uint64_t tx_load8(const struct tbfs *fs, const void *target);
 uint64_t tx_take_block(struct tbfs *fs);
 uint64_t tx_take_node(struct tbfs *fs);
 uint64_t tx_take_inode(struct tbfs *fs);
+uint64_t tx_take_log_block(struct tbfs *fs, uint64_t bytes);
 
-/* A block that is free once it has committed. */
-void tx_give_block(struct tbfs *fs, uint64_t offset);
+/* A page's slot: what it leads to is free once it has committed. */
+void tx_give_page(struct tbfs *fs, uint64_t slot);
 
 /* What a block that is not reachable yet, or bytes beyond a file's end, were given. */
 void tx_new_bytes(struct tbfs *fs);

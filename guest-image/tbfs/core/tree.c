@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "tree.h"
 
+#include "page.h"
 #include "persist.h"
 #include "seeded_bug.h"
 #include "space.h"
@@ -84,25 +85,25 @@ static int find_slot(struct tbfs *fs, struct tbfs_inode *inode, uint64_t index, 
     return 0;
 }
 
-int tree_put(struct tbfs *fs, struct tbfs_inode *inode, uint64_t index, uint64_t block) {
-    uint64_t *slot, old = tree_get(fs, inode, index);
-    if (old == block)
+int tree_put(struct tbfs *fs, struct tbfs_inode *inode, uint64_t index, uint64_t slot) {
+    uint64_t *place, old = tree_get(fs, inode, index);
+    if (old == slot)
         return 0;
     int status = grow(fs, inode, index);
     if (status == 0)
-        status = find_slot(fs, inode, index, &slot);
+        status = find_slot(fs, inode, index, &place);
     if (status < 0)
         return status;
-    if (slot)
-        tx_write8(fs, slot, block);
+    if (place)
+        tx_write8(fs, place, slot);
     else
-        inode->root = block;
-    inode->blocks += (block != 0) - (old != 0);
+        inode->root = slot;
+    inode->blocks += (slot != 0) - (old != 0);
     return 0;
 }
 
 static int walk(struct tbfs *fs, uint64_t block, unsigned level, tree_visit *visit, void *context) {
-    int status = block ? visit(fs, context, block) : 0;
+    int status = block ? visit(fs, context, block, level == 0) : 0;
     for (unsigned slot = 0; block && level > 0 && slot < TBFS_FANOUT && status == 0; slot++)
         status = walk(fs, slots_of(fs, block)[slot], level - 1, visit, context);
     return status;
@@ -112,31 +113,35 @@ int tree_walk(struct tbfs *fs, const struct tbfs_inode *inode, tree_visit *visit
     return walk(fs, inode->root, inode->height, visit, context);
 }
 
-static int count_block(struct tbfs *fs, void *context, uint64_t block) {
+static int count(struct tbfs *fs, void *context, uint64_t place, bool is_slot) {
     (void)fs;
-    (void)block;
+    (void)place;
+    (void)is_slot;
     ++*(uint64_t *)context;
     return 0;
 }
 
 uint64_t tree_count(struct tbfs *fs, const struct tbfs_inode *inode) {
-    uint64_t count = 0;
-    tree_walk(fs, inode, count_block, &count);
-    return count;
+    uint64_t sum = 0;
+    tree_walk(fs, inode, count, &sum);
+    return sum;
 }
 
-static int release_block(struct tbfs *fs, void *context, uint64_t block) {
+static int release(struct tbfs *fs, void *context, uint64_t place, bool is_slot) {
     (void)context;
-    map_release(&fs->blocks, block / TBFS_BLOCK_BYTES);
+    if (is_slot)
+        page_release(fs, place);
+    else
+        map_release(&fs->blocks, place / TBFS_BLOCK_BYTES);
     return 0;
 }
 
-void tree_release(struct tbfs *fs, const struct tbfs_inode *inode) { tree_walk(fs, inode, release_block, NULL); }
+void tree_release(struct tbfs *fs, const struct tbfs_inode *inode) { tree_walk(fs, inode, release, NULL); }
 
 /* True: nothing of the tree is left below. What was freed is not taken before the caller's fence. */
 static bool cut(struct tbfs *fs, uint64_t node, unsigned level, uint64_t first) {
     if (first == 0) {
-        walk(fs, node, level, release_block, NULL);
+        walk(fs, node, level, release, NULL);
         return true;
     }
     if (level == 0)

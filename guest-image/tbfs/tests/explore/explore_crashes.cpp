@@ -6,16 +6,19 @@
 //
 //     explore_crashes DATA ATOMIC_BYTES one|two|wrap [BUG]
 //
-// DATA is inplace or cow. With the name of a seeded bug it succeeds if the bug is caught. TORN_UNITS is none of the
-// core's: lines do not travel whole then.
+// DATA is inplace, cow, hybrid or hybrid-pages. What an operation does must also be what it does in the model. With the
+// name of a seeded bug it succeeds if the bug is caught. TORN_UNITS is none of the core's: lines do not travel whole
+// then.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <malloc.h>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "model.hpp"
 #include "operations.hpp"
 #include "oracle.hpp"
 
@@ -31,6 +34,7 @@ struct Depth {
 static Depth depth = {48, 12, 31, 199};
 
 static struct tbfs_options options;
+static std::vector<Operation> explored;
 static bool tears_units;
 static struct {
     uint64_t operations, states, recoveries, chains, violations;
@@ -44,6 +48,12 @@ static void violation(const std::string &sequence, const std::string &what) {
         exit(0);
     }
 }
+
+// Where an operation begins. After a crash there is no model.
+struct Start {
+    Medium medium;
+    std::optional<Model> model;
+};
 
 // A sequence, and what its last operation may leave.
 struct Trial {
@@ -112,8 +122,7 @@ static void cutRecovery(const Trial &trial, Medium &medium, bool has_returned) {
     });
 }
 
-static void explore(const std::string &sequence, Medium &start, const Operation &operation, size_t ordinal,
-                    bool is_chained);
+static void explore(const std::string &sequence, Start &start, const Operation &operation, size_t ordinal);
 
 static void exploreState(const Trial &trial, Medium &medium, bool has_returned) {
     totals.states++;
@@ -122,14 +131,39 @@ static void exploreState(const Trial &trial, Medium &medium, bool has_returned) 
         cutRecovery(trial, medium, has_returned);
     if (totals.states % depth.chain_every == 0 && !trial.is_chained) {
         totals.chains++;
-        explore(trial.sequence + ", crash, ", medium, operations[totals.states % operations.size()], trial.ordinal,
-                true);
+        Start crashed = {medium, std::nullopt};
+        explore(trial.sequence + ", crash, ", crashed, explored[totals.states % explored.size()], trial.ordinal);
     }
 }
 
-static void explore(const std::string &sequence, Medium &start, const Operation &operation, size_t ordinal,
-                    bool is_chained) {
-    Mounted live(start, options);
+static int64_t runOnBoth(Mounted &mounted, Start &start, Operation operation, uint32_t now) {
+    operation.now = now;
+    int64_t result = run(mounted.fs(), operation);
+    if (start.model && result != -ENOSPC && start.model->run(operation) != result)
+        violation(describe(operation), "it returns something else than in the model");
+    return result;
+}
+
+// After each page but the last one: of a write, if pages are written alone, and of a read, which merges one at a time.
+static std::vector<Snapshot> stepsOf(Medium &medium, Operation operation) {
+    std::vector<Snapshot> steps;
+    uint64_t end = operation.offset + operation.bytes;
+    bool has_steps = operation.kind == Operation::Write ? options.hybrid.multi == TBFS_MULTI_PAGE
+                                                        : operation.kind == Operation::Read;
+    if (!has_steps)
+        return steps;
+    for (uint64_t at = operation.offset / TBFS_BLOCK_BYTES + 1; at * TBFS_BLOCK_BYTES < end; at++) {
+        Mounted mounted(medium, options);
+        operation.bytes = at * TBFS_BLOCK_BYTES - operation.offset;
+        run(mounted.fs(), operation);
+        steps.push_back(snapshotOf(mounted));
+    }
+    return steps;
+}
+
+static void explore(const std::string &sequence, Start &start, const Operation &operation, size_t ordinal) {
+    Mounted live(start.medium, options);
+    Start after = {{}, start.model};
     if (live.status() < 0)
         return; // a violation that has been told
     Operation last = operation;
@@ -141,74 +175,98 @@ static void explore(const std::string &sequence, Medium &start, const Operation 
         Recorder recording(live.fs()->space.base);
         recording.tears_units = tears_units;
         recorder = &recording;
-        run(live.fs(), last);
+        runOnBoth(live, after, last, last.now);
         events = recording.events;
     }
     totals.operations++;
-    Trial trial{sequence + describe(last), Oracle(before, snapshotOf(live), last, options.data), ordinal, is_chained};
+    Oracle oracle(before, stepsOf(medium, last), snapshotOf(live), last, options.data);
+    Trial trial{sequence + describe(last), oracle, ordinal, !start.model};
+    Tree found = withoutNumbers(oracle.after.tree);
+    if (after.model && !(found == after.model->tree()))
+        violation(trial.sequence, "not as in the model: " + describe(found, after.model->tree()));
     exploreCrashes(medium, events, depth.exhaustive, depth.samples, ordinal,
                    [&](Medium &state, bool is_end) { exploreState(trial, state, is_end); });
 }
 
-static Medium prepared() {
-    Medium medium = makeMedium(Blocks, Inodes);
-    Mounted mounted(medium, options);
+static Start prepared() {
+    Start start = {makeMedium(Blocks, Inodes), Model()};
+    Mounted mounted(start.medium, options);
     mustBeSound(mounted);
-    for (Operation operation : preparation) {
-        operation.now = 2000;
-        if (run(mounted.fs(), operation) < 0)
+    std::vector<Operation> all = preparation;
+    if (options.data == TBFS_DATA_HYBRID)
+        all.insert(all.end(), hybrid_preparation.begin(), hybrid_preparation.end());
+    for (const Operation &operation : all)
+        if (runOnBoth(mounted, start, operation, 2000) < 0)
             throw std::runtime_error("cannot prepare: " + describe(operation));
-    }
-    return mounted.medium();
+    start.medium = mounted.medium();
+    return start;
 }
 
-static Medium after(Medium &start, Operation operation, std::string &sequence) {
-    Mounted mounted(start, options);
-    operation.now = 2500;
-    run(mounted.fs(), operation);
+static Start after(Start start, const Operation &operation, std::string &sequence) {
+    Mounted mounted(start.medium, options);
+    runOnBoth(mounted, start, operation, 2500);
     sequence = describe(operation) + ", ";
-    return mounted.medium();
+    start.medium = mounted.medium();
+    return start;
 }
 
 // The journal's end is near, so that the next transactions go around.
-static Medium nearJournalEnd(Medium &start, uint32_t entries_left) {
-    Mounted mounted(start, options);
+static Start nearJournalEnd(Start start, uint32_t entries_left) {
+    Mounted mounted(start.medium, options);
     struct tbfs *fs = mounted.fs();
     for (Operation::Kind kind = Operation::Create; fs->journal.capacity - fs->journal.tail > entries_left;
          kind = kind == Operation::Create ? Operation::Unlink : Operation::Create)
-        run(fs, {.kind = kind, .path = "/around", .now = 2000});
+        runOnBoth(mounted, start, {.kind = kind, .path = "/around"}, 2000);
     if (resolve(fs, "/around") > 0)
-        run(fs, {.kind = Operation::Unlink, .path = "/around", .now = 2000});
-    return mounted.medium();
+        runOnBoth(mounted, start, {.kind = Operation::Unlink, .path = "/around"}, 2000);
+    start.medium = mounted.medium();
+    return start;
 }
 
+// With logs two operations that are not about them are left out: they are explored with another policy.
+static bool isOfPolicy(size_t ordinal) { return options.data != TBFS_DATA_HYBRID || ordinal >= operations.size(); }
+
 static void exploreAll(const std::string &lengths) {
-    Medium start = prepared();
-    for (size_t i = 0; i < operations.size(); i++) {
+    Start start = prepared();
+    for (size_t i = 0; i < explored.size(); i++) {
         if (lengths == "one")
-            explore("", start, operations[i], i, false);
+            explore("", start, explored[i], i);
         for (uint32_t left = 8; lengths == "wrap" && left < 20; left += 4) {
-            Medium end = nearJournalEnd(start, left);
-            explore("near the journal's end, ", end, operations[i], i, false);
+            Start end = nearJournalEnd(start, left);
+            explore("near the journal's end, ", end, explored[i], i);
         }
         std::string sequence;
-        Medium middle = after(start, operations[i], sequence);
-        for (size_t j = 0; lengths == "two" && j < operations.size(); j++)
-            explore(sequence, middle, operations[j], i * operations.size() + j, false);
+        Start middle = after(start, explored[i], sequence);
+        for (size_t j = 0; lengths == "two" && j < explored.size(); j++)
+            if (isOfPolicy(i) || isOfPolicy(j))
+                explore(sequence, middle, explored[j], i * explored.size() + j);
     }
 }
 
+// With logs each read of one merges it. The second kind has all that is unusual about them.
+static bool chooseData(const std::string &name) {
+    static const struct tbfs_hybrid by_call = {0, 0, 0, 1, TBFS_READ_REVERSE, TBFS_MULTI_CALL},
+                                    by_page = {512, 64, 4095, 1, TBFS_READ_FORWARD, TBFS_MULTI_PAGE};
+    bool has_logs = name.starts_with("hybrid");
+    explored = operations;
+    if (has_logs)
+        explored.insert(explored.end(), hybrid_operations.begin(), hybrid_operations.end());
+    options.data = has_logs ? TBFS_DATA_HYBRID : name == "cow" ? TBFS_DATA_COW : TBFS_DATA_INPLACE;
+    if (has_logs)
+        options.hybrid = name == "hybrid" ? by_call : by_page;
+    return has_logs || name == "cow" || name == "inplace";
+}
+
 int main(int argc, char **argv) {
-    if (argc < 4)
+    if (argc < 4 || !chooseData(argv[1]))
         return 2;
-    options.data = strcmp(argv[1], "cow") == 0 ? TBFS_DATA_COW : TBFS_DATA_INPLACE;
     options.atomic_bytes = static_cast<unsigned>(atoi(argv[2]));
     if (argc > 4)
         tbfs_seeded_bug = argv[4];
     if (strcmp(argv[3], "two") == 0)
         depth = {10, 3, 97, 997};
     if (*tbfs_seeded_bug)
-        depth.recovery_every = 7;
+        depth.recovery_every = 7, depth.chain_every = 37;
     mallopt(M_MMAP_THRESHOLD, 1 << 30); // media are made by the thousand
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     tears_units = strcmp(tbfs_seeded_bug, "TORN_UNITS") == 0;

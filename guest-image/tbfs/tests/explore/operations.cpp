@@ -57,3 +57,28 @@ const std::vector<Operation> operations = {
     {.kind = SetMode, .path = "/f", .flags = 0600},
     {.kind = Touch, .path = "/g"},
 };
+
+// Logs of several entries that lie over each other, of two blocks of 512 bytes (/f), and nearly of one of 4096 (/g).
+const std::vector<Operation> hybrid_preparation = {
+    {.kind = Write, .path = "/f", .offset = 20, .bytes = 150, .fill = 'p'},
+    {.kind = Write, .path = "/f", .offset = 60, .bytes = 150, .fill = 'q'},
+    {.kind = Write, .path = "/f", .offset = 10, .bytes = 33, .fill = 'r'},
+    {.kind = Write, .path = "/g", .offset = 201, .bytes = 1900, .fill = 's'},
+    {.kind = Write, .path = "/g", .offset = 300, .bytes = 1900, .fill = 't'},
+};
+
+const std::vector<Operation> hybrid_operations = {
+    {.kind = Read, .path = "/f", .bytes = 9000},
+    {.kind = Read, .path = "/g", .bytes = 9000},
+    {.kind = Read, .path = "/g", .offset = 250, .bytes = 100},
+    {.kind = Write, .path = "/f", .offset = 41, .bytes = 7, .fill = 'K'},
+    {.kind = Write, .path = "/g", .offset = 1001, .bytes = 400, .fill = 'L'},
+    {.kind = Write, .path = "/g", .offset = 0, .bytes = 4096, .fill = 'M'},
+    {.kind = Write, .path = "/g", .offset = 0, .bytes = 8192, .fill = 'R'},
+    {.kind = Write, .path = "/g", .offset = 4000, .bytes = 200, .fill = 'N'},
+    {.kind = Write, .path = "/g", .offset = 4000, .bytes = 5100, .fill = 'O'},
+    {.kind = Write, .path = "/g", .offset = 100, .bytes = 3001, .fill = 'P'},
+    {.kind = Write, .path = "/g", .offset = 8900, .bytes = 300, .fill = 'Q'},
+    {.kind = Truncate, .path = "/g", .offset = 450},
+    {.kind = Fallocate, .path = "/g", .flags = TBFS_KEEP_SIZE | TBFS_PUNCH_HOLE, .offset = 250, .bytes = 77},
+};

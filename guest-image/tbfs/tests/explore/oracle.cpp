@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "oracle.hpp"
 
+#include <algorithm>
 #include <utility>
 
 Snapshot snapshotOf(Mounted &mounted) { return {mounted.tree(), mounted.freeBlocks()}; }
@@ -10,8 +11,9 @@ static bool writesInPlace(const Operation &operation, enum tbfs_data data) {
            (operation.kind == Operation::Fallocate && operation.flags & TBFS_PUNCH_HOLE);
 }
 
-Oracle::Oracle(Snapshot before_it, Snapshot after_it, const Operation &operation, enum tbfs_data data)
-    : before(std::move(before_it)), after(std::move(after_it)) {
+Oracle::Oracle(Snapshot before_it, std::vector<Snapshot> between, Snapshot after_it, const Operation &operation,
+               enum tbfs_data data)
+    : before(std::move(before_it)), after(std::move(after_it)), steps(std::move(between)) {
     auto file = before.tree.find(operation.path);
     if (file != before.tree.end() && writesInPlace(operation, data))
         mixed = file->second.ino;
@@ -39,10 +41,14 @@ bool Oracle::isMixture(const Node &found, const std::string &path) const {
 }
 
 std::optional<std::string> Oracle::judge(const Snapshot &found, bool has_returned) const {
-    if (found.tree == after.tree)
-        return found.free_blocks == after.free_blocks ? std::nullopt : std::optional("blocks are lost after it");
+    if (found == after)
+        return std::nullopt;
+    if (has_returned && found.tree == after.tree)
+        return "blocks are lost after it";
     if (has_returned)
         return "it has returned, and " + describe(found.tree, after.tree);
+    if (std::find(steps.begin(), steps.end(), found) != steps.end())
+        return std::nullopt;
     Tree tree = found.tree;
     for (auto &[path, node] : tree)
         if (mixed && node.ino == mixed && before.tree.contains(path) && isMixture(node, path))
@@ -50,5 +56,5 @@ std::optional<std::string> Oracle::judge(const Snapshot &found, bool has_returne
     if (!(tree == before.tree))
         return "neither before (" + describe(tree, before.tree) + ") nor after (" + describe(tree, after.tree) + ")";
     bool is_possible = found.free_blocks == before.free_blocks || (mixed && found.free_blocks == after.free_blocks);
-    return is_possible ? std::nullopt : std::optional("blocks are lost before it");
+    return is_possible ? std::nullopt : std::optional("blocks are lost");
 }

@@ -34,18 +34,22 @@ static uint64_t create(struct tbfs *fs, uint64_t dir, const char *text, uint16_t
     return ino;
 }
 
-/* With a file of two levels, one on the truncate list, and a transaction that was not committed. */
+/* With a file of two levels, logs of one and of two blocks, a file on the truncate list, and a transaction that was not
+ * committed. */
 static void make_sound(void) {
     struct tbfs_space space = {sound, BYTES};
     struct tbfs_layout layout = {.inode_count = INODES};
-    struct tbfs_options options = {.atomic_bytes = 16};
+    struct tbfs_options options = {TBFS_DATA_HYBRID, 16, {.log_block_bytes = 512}};
     static struct tbfs fs;
     uint64_t orphan;
     must(tbfs_make(space, &layout, 1) == 0 && tbfs_mount(&fs, space, &options, memory) == 0, "no file system");
     uint64_t dir = create(&fs, TBFS_ROOT_INODE, "dir", S_IFDIR | 0755), file = create(&fs, dir, "file", S_IFREG | 0644);
     create(&fs, dir, "link", S_IFLNK | 0777);
     create(&fs, create(&fs, dir, "below", S_IFDIR | 0700), "deep", S_IFREG | 0600);
-    tbfs_write(&fs, file, 0, "content", 7, 2);
+    for (unsigned i = 0; i < 20; i++)
+        tbfs_write(&fs, file, i * 5, "content of many bytes", 21, 2);
+    tbfs_write(&fs, file, 8192, sound, TBFS_BLOCK_BYTES, 2);
+    tbfs_write(&fs, file, 8200, "content", 7, 2);
     tbfs_write(&fs, file, 700 * TBFS_BLOCK_BYTES, "content", 7, 2);
     tbfs_write(&fs, create(&fs, TBFS_ROOT_INODE, "gone", S_IFREG | 0644), 9000, "content", 7, 2);
     tbfs_unlink(&fs, TBFS_ROOT_INODE, name("gone"), 2, &orphan);
@@ -96,7 +100,8 @@ static unsigned read_inode(struct tbfs *fs, uint64_t ino, unsigned *calls) {
         return *calls < CALLS_MAX ? read_directory(fs, ino, calls) : 0;
     if (!S_ISREG(inode.mode) && !S_ISLNK(inode.mode))
         return 0;
-    return tbfs_read(fs, ino, 0, bytes, sizeof(bytes)) < 0 || tbfs_read(fs, ino, inode.size / 2, bytes, 100) < 0;
+    return tbfs_read(fs, ino, 0, bytes, sizeof(bytes)) < 0 || tbfs_read(fs, ino, inode.size / 2, bytes, 100) < 0 ||
+           tbfs_read(fs, ino, 8150, bytes, sizeof(bytes)) < 0;
 }
 
 /* Each kind of call once, on what has a name. */
@@ -110,6 +115,8 @@ static void change(struct tbfs *fs) {
         tbfs_evict(fs, orphan, 3);
     if (tbfs_lookup(fs, dir, name("file"), &ino) == 0) {
         tbfs_write(fs, ino, 5000, "more", 4, 3);
+        tbfs_write(fs, ino, 33, "more", 4, 3);
+        tbfs_merge(fs, ino, 0, 5000);
         tbfs_fallocate(fs, ino, TBFS_KEEP_SIZE | TBFS_PUNCH_HOLE, 0, 5000, 3);
         tbfs_truncate(fs, ino, 100, 3);
         tbfs_link(fs, ino, dir, name("again"), 3);
@@ -133,7 +140,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
         make_sound();
     if (size < 1)
         return 0;
-    struct tbfs_options options = {input[0] & 2 ? TBFS_DATA_COW : TBFS_DATA_INPLACE, input[0] & 4 ? 8 : 64};
+    struct tbfs_options options = {input[0] & 2 ? TBFS_DATA_COW : TBFS_DATA_INPLACE, input[0] & 4 ? 8 : 64, {0}};
+    if (input[0] & 8) {
+        options.data = TBFS_DATA_HYBRID;
+        options.hybrid = (struct tbfs_hybrid){.log_block_bytes = 1024, .gc_read_bytes = input[0] & 16 ? 1 : 0};
+        options.hybrid.read = input[0] & 32 ? TBFS_READ_FORWARD : TBFS_READ_REVERSE;
+    }
     memcpy(damaged, sound, BYTES);
     damage(input + 1, size - 1);
     if (input[0] & 1)

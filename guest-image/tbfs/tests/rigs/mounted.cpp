@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 static constexpr size_t BlockBytes = TBFS_BLOCK_BYTES;
 
@@ -76,7 +77,15 @@ void Mounted::addTo(Tree &tree, const std::string &path, uint64_t ino) {
 
 Tree Mounted::tree() {
     Tree tree;
+    uint64_t threshold = std::exchange(mounted.options.hybrid.gc_read_bytes, TBFS_GC_NEVER);
     addTo(tree, "/", TBFS_ROOT_INODE);
+    mounted.options.hybrid.gc_read_bytes = threshold;
+    return tree;
+}
+
+Tree withoutNumbers(Tree tree) {
+    for (auto &[path, node] : tree)
+        node.ino = 0;
     return tree;
 }
 

@@ -22,6 +22,7 @@ struct Node {
 using Tree = std::map<std::string, Node>; // by path; "/" is the root
 
 std::string describe(const Tree &tree, const Tree &other); // the first difference
+Tree withoutNumbers(Tree tree);                            // of inodes
 
 class Mounted {
   public:
@@ -33,7 +34,7 @@ class Mounted {
 
     int status() const { return mount_status; } // of the mount
     struct tbfs *fs() { return &mounted; }
-    Tree tree(); // throws std::runtime_error if something cannot be read
+    Tree tree(); // merges no log; throws std::runtime_error if something cannot be read
     std::vector<std::string> faults();
     uint64_t freeBlocks() const { return mounted.blocks.free; }
     Medium medium() const; // as it is now
@@ -48,6 +49,10 @@ class Mounted {
     std::vector<uint64_t> memory;
     int mount_status;
 };
+
+constexpr struct tbfs_options optionsOf(enum tbfs_data data, unsigned atomic_bytes, struct tbfs_hybrid hybrid = {}) {
+    return {data, atomic_bytes, hybrid};
+}
 
 struct tbfs_name nameOf(const std::string &name);
 Medium makeMedium(uint64_t blocks, uint64_t inodes);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "operation.hpp"
 
-static const char *const Names[] = {"create", "mkdir", "symlink",  "link",      "unlink",   "rmdir",
-                                    "rename", "write", "truncate", "fallocate", "set-mode", "touch"};
+#include <algorithm>
+
+static const char *const Names[] = {"create", "mkdir",    "symlink",   "link",     "unlink", "rmdir", "rename",
+                                    "write",  "truncate", "fallocate", "set-mode", "touch",  "read"};
 
 std::string describe(const Operation &operation) {
     std::string text = std::string(Names[operation.kind]) + " " + operation.path;
@@ -20,6 +22,13 @@ std::string contentOf(const Operation &operation) {
     for (size_t i = 0; i < text.size(); i++)
         text[i] = static_cast<char>(text[i] + i % 7);
     return text;
+}
+
+int64_t sumOf(const std::string &content) {
+    uint64_t sum = content.size();
+    for (char byte : content)
+        sum = sum * 31 + static_cast<uint8_t>(byte);
+    return static_cast<int64_t>(sum >> 1);
 }
 
 int64_t resolve(struct tbfs *fs, const std::string &path) {
@@ -89,6 +98,13 @@ static int64_t change(struct tbfs *fs, const Operation &operation, uint64_t ino)
     return tbfs_inode_set(fs, ino, &change, operation.now);
 }
 
+static int64_t read(struct tbfs *fs, const Operation &operation, uint64_t ino) {
+    std::string content(operation.bytes, 'u');
+    int64_t done = tbfs_read(fs, ino, operation.offset, content.data(), content.size());
+    content.resize(static_cast<size_t>(std::max<int64_t>(done, 0)));
+    return done < 0 ? done : sumOf(content);
+}
+
 static int64_t runOnInode(struct tbfs *fs, const Operation &operation) {
     int64_t found = resolve(fs, operation.path);
     uint64_t ino = static_cast<uint64_t>(found);
@@ -105,6 +121,8 @@ static int64_t runOnInode(struct tbfs *fs, const Operation &operation) {
         return tbfs_truncate(fs, ino, operation.offset, operation.now);
     case Operation::Fallocate:
         return tbfs_fallocate(fs, ino, operation.flags, operation.offset, operation.bytes, operation.now);
+    case Operation::Read:
+        return read(fs, operation, ino);
     default:
         return change(fs, operation, ino);
     }

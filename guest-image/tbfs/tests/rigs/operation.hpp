@@ -22,6 +22,7 @@ struct Operation {
         Fallocate,
         SetMode, // flags: the mode
         Touch,   // sets mtime
+        Read,
     } kind;
     std::string path = {}, other = {};
     unsigned flags = 0;
@@ -35,8 +36,11 @@ std::string describe(const Operation &operation);
 // What is written: differs from byte to byte, and from one `fill` to another.
 std::string contentOf(const Operation &operation);
 
+int64_t sumOf(const std::string &content);
+
 // An inode number, or -errno.
 int64_t resolve(struct tbfs *fs, const std::string &path);
 
-// What the call returned. What has lost its last name is evicted, as nobody has it open.
+// What the call returned; of a read, a sum over the bytes. What has lost its last name is evicted, as nobody has it
+// open.
 int64_t run(struct tbfs *fs, const Operation &operation);

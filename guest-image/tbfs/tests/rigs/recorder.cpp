@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "core.hpp"
 
@@ -12,6 +13,18 @@ Recorder::~Recorder() { recorder = nullptr; }
 
 uint64_t Recorder::count(PersistEvent::Kind kind) const {
     return static_cast<uint64_t>(std::count_if(events.begin(), events.end(), [&](auto &e) { return e.kind == kind; }));
+}
+
+uint64_t Recorder::linesWritten() const {
+    std::set<size_t> lines;
+    uint64_t count = 0;
+    for (const PersistEvent &event : events) {
+        if (event.kind == PersistEvent::Fence)
+            lines.clear();
+        else if (event.kind != PersistEvent::Flush)
+            count += lines.insert(event.line).second;
+    }
+    return count;
 }
 
 // Of one line, when the bytes are there.

@@ -24,6 +24,7 @@ struct Recorder {
     bool tears_units = false; // what is stored as 16 or 64 bytes may arrive by words
     std::vector<PersistEvent> events;
     uint64_t count(PersistEvent::Kind kind) const;
+    uint64_t linesWritten() const; // a line counts once between two fences
 };
 
 // Null: stores pass through unrecorded.

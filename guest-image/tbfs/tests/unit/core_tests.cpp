@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr struct tbfs_options Inplace16 = {TBFS_DATA_INPLACE, 16};
+constexpr struct tbfs_options Inplace16 = optionsOf(TBFS_DATA_INPLACE, 16);
 
 int statusOf(Medium medium, const struct tbfs_options &options = Inplace16) {
     return Mounted(medium, options).status();
@@ -48,9 +48,9 @@ TEST(Media, OfTooFewBlocksNoneIsMade) {
 
 TEST(Media, OptionsThatDoNotExistAreRefused) {
     Medium medium = makeMedium(60, 24);
-    EXPECT_EQ(statusOf(medium, {TBFS_DATA_INPLACE, 32}), -EINVAL);
-    EXPECT_EQ(statusOf(medium, {static_cast<enum tbfs_data>(2), 16}), -EINVAL);
-    EXPECT_EQ(statusOf(medium, {TBFS_DATA_COW, 64}), 0);
+    EXPECT_EQ(statusOf(medium, optionsOf(TBFS_DATA_INPLACE, 32)), -EINVAL);
+    EXPECT_EQ(statusOf(medium, optionsOf(static_cast<enum tbfs_data>(3), 16)), -EINVAL);
+    EXPECT_EQ(statusOf(medium, optionsOf(TBFS_DATA_COW, 64)), 0);
 }
 
 TEST(Media, AnEntryOfTheJournalThatNamesTheJournalIsRefused) {
@@ -151,7 +151,7 @@ TEST(Costs, AreTheDocumentedOnes) {
                                                           {64, {{5, 3}, {0, 2}, {0, 1}, {0, 1}, {5, 3}, {5, 5}}}};
     for (const auto &[atomic_bytes, costs] : wanted) {
         Medium medium = makeMedium(60, 24);
-        Mounted mounted(medium, {TBFS_DATA_INPLACE, atomic_bytes});
+        Mounted mounted(medium, optionsOf(TBFS_DATA_INPLACE, atomic_bytes));
         run(mounted.fs(), {.kind = Operation::Create, .path = "/a", .now = 2});
         run(mounted.fs(), {.kind = Operation::Write, .path = "/a", .bytes = 100, .now = 2});
         for (size_t i = 0; i < calls.size(); i++)

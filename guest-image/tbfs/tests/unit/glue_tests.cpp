@@ -18,7 +18,7 @@ uint64_t newFile(struct tbfs *fs) {
 
 TEST(Extents, AreWhatLiesTogetherAndIsMapped) {
     Medium medium = makeMedium(400, 24);
-    Mounted mounted(medium, {TBFS_DATA_INPLACE, 8});
+    Mounted mounted(medium, optionsOf(TBFS_DATA_INPLACE, 8));
     struct tbfs *fs = mounted.fs();
     uint64_t ino = newFile(fs), at = 0, mapped = 0;
     run(fs, {.kind = Operation::Write, .path = "/a", .offset = 3 * 4096 + 5, .bytes = 2 * 4096});
@@ -49,9 +49,9 @@ TEST(Extents, AreWhatLiesTogetherAndIsMapped) {
 
 // Of two transactions the first is there, the second is not, and no block is lost.
 TEST(Sources, ThatEndEarlyLeaveWhatWasWholeBefore) {
-    for (enum tbfs_data data : {TBFS_DATA_INPLACE, TBFS_DATA_COW}) {
+    for (enum tbfs_data data : {TBFS_DATA_INPLACE, TBFS_DATA_COW, TBFS_DATA_HYBRID}) {
         Medium medium = makeMedium(400, 24);
-        Mounted mounted(medium, {data, 8});
+        Mounted mounted(medium, optionsOf(data, 8));
         struct tbfs *fs = mounted.fs();
         uint64_t ino = newFile(fs), part = TBFS_BLOCKS_PER_TRANSACTION * 4096;
         struct tbfs_source source = {[](void *context, uint64_t at, void *target, uint64_t bytes) {
@@ -72,7 +72,7 @@ TEST(Sources, ThatEndEarlyLeaveWhatWasWholeBefore) {
 // The entry at a position has become a part of a longer one, and then of a name.
 TEST(Positions, OfBeforeAChangeFindTheEntriesThatAreLeft) {
     Medium medium = makeMedium(60, 24);
-    Mounted mounted(medium, {TBFS_DATA_INPLACE, 8});
+    Mounted mounted(medium, optionsOf(TBFS_DATA_INPLACE, 8));
     struct tbfs *fs = mounted.fs();
     for (const char *path : {"/a", "/b", "/c", "/d"})
         run(fs, {.kind = Operation::Create, .path = path});

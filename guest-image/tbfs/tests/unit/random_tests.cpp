@@ -14,6 +14,7 @@ struct Kind {
     enum tbfs_data data;
     unsigned atomic_bytes;
     uint64_t blocks, inodes;
+    struct tbfs_hybrid hybrid = {};
 };
 
 class Random : public testing::TestWithParam<Kind> {};
@@ -30,7 +31,7 @@ Operation randomOperation(std::mt19937_64 &random, uint32_t now) {
     static constexpr Operation::Kind often[] = {Operation::Create, Operation::Mkdir, Operation::Write,
                                                 Operation::Write};
     static constexpr unsigned fallocate_flags[] = {0, TBFS_KEEP_SIZE, TBFS_KEEP_SIZE | TBFS_PUNCH_HOLE};
-    Operation operation{.kind = random() % 3 ? static_cast<Operation::Kind>(random() % 12) : often[random() % 4],
+    Operation operation{.kind = random() % 3 ? static_cast<Operation::Kind>(random() % 13) : often[random() % 4],
                         .path = randomPath(random),
                         .now = now};
     if (operation.kind == Operation::Symlink || operation.kind == Operation::Link ||
@@ -42,7 +43,8 @@ Operation randomOperation(std::mt19937_64 &random, uint32_t now) {
         operation.flags = fallocate_flags[random() % 3];
     if (operation.kind == Operation::SetMode)
         operation.flags = static_cast<unsigned>(random() % 512);
-    if (operation.kind >= Operation::Write && operation.kind <= Operation::Fallocate) {
+    if ((operation.kind >= Operation::Write && operation.kind <= Operation::Fallocate) ||
+        operation.kind == Operation::Read) {
         operation.offset = random() % (random() % 8 ? 12000 : 3 << 20);
         operation.bytes = 1 + random() % (random() % 2 ? 300 : 20000);
         operation.fill = static_cast<char>('A' + random() % 20);
@@ -50,12 +52,6 @@ Operation randomOperation(std::mt19937_64 &random, uint32_t now) {
     if (operation.kind == Operation::Truncate)
         operation.bytes = 0;
     return operation;
-}
-
-Tree withoutNumbers(Tree tree) {
-    for (auto &[path, node] : tree)
-        node.ino = 0;
-    return tree;
 }
 
 // True if there may be no room for this: with its nodes, and a directory's new block.
@@ -87,7 +83,7 @@ void mustBeTheSame(Mounted &mounted, const Model &model, const std::string &when
 
 void runRandomly(const Kind &kind, uint64_t seed, size_t operations) {
     std::mt19937_64 random(seed);
-    struct tbfs_options options = {.data = kind.data, .atomic_bytes = kind.atomic_bytes};
+    struct tbfs_options options = optionsOf(kind.data, kind.atomic_bytes, kind.hybrid);
     Medium medium = makeMedium(kind.blocks, kind.inodes);
     auto mounted = std::make_unique<Mounted>(medium, options);
     Model model;
@@ -114,9 +110,15 @@ TEST_P(Random, OperationsDoWhatTheModelDoes) {
         ASSERT_NO_FATAL_FAILURE(runRandomly(GetParam(), seed, 600));
 }
 
+constexpr struct tbfs_hybrid SmallLogs = {512, 64, 4095, 700, TBFS_READ_FORWARD, TBFS_MULTI_PAGE};
+constexpr struct tbfs_hybrid EndlessLogs = {2048, 8, 2048, TBFS_GC_NEVER, TBFS_READ_REVERSE, TBFS_MULTI_CALL};
+
 INSTANTIATE_TEST_SUITE_P(Policies, Random,
                          testing::Values(Kind{TBFS_DATA_INPLACE, 8, 400, 40}, Kind{TBFS_DATA_INPLACE, 16, 60, 40},
                                          Kind{TBFS_DATA_INPLACE, 64, 400, 12}, Kind{TBFS_DATA_COW, 8, 60, 40},
-                                         Kind{TBFS_DATA_COW, 64, 400, 40}));
+                                         Kind{TBFS_DATA_COW, 64, 400, 40}, Kind{TBFS_DATA_HYBRID, 8, 400, 40},
+                                         Kind{TBFS_DATA_HYBRID, 8, 60, 40, SmallLogs},
+                                         Kind{TBFS_DATA_HYBRID, 16, 90, 40, SmallLogs},
+                                         Kind{TBFS_DATA_HYBRID, 16, 400, 40, EndlessLogs}));
 
 } // namespace

@@ -185,12 +185,22 @@ int64_t Model::change(const Operation &operation, Node &node) {
     return result;
 }
 
+int64_t Model::read(const Operation &operation, const Node &node) {
+    if (!S_ISREG(node.mode) && !S_ISLNK(node.mode))
+        return S_ISDIR(node.mode) ? -EISDIR : -EINVAL;
+    size_t begin = std::min<size_t>(operation.offset, node.content.size());
+    return sumOf(node.content.substr(begin, operation.bytes));
+}
+
 int64_t Model::run(const Operation &operation) {
     if (operation.kind == Operation::Link)
         return link(operation);
     if (operation.kind > Operation::Rename) {
         int64_t found = resolve(operation.path);
-        return found < 0 ? found : change(operation, files.at(static_cast<uint64_t>(found)).node);
+        if (found < 0)
+            return found;
+        Node &node = files.at(static_cast<uint64_t>(found)).node;
+        return operation.kind == Operation::Read ? read(operation, node) : change(operation, node);
     }
     Place at = place(operation.path);
     if (at.dir < 0)

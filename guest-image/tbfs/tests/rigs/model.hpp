@@ -41,6 +41,7 @@ class Model {
     int renameError(const Operation &operation, const Place &from, const Place &to) const;
     int rename(const Operation &operation, const Place &from);
     int64_t change(const Operation &operation, Node &node);
+    static int64_t read(const Operation &operation, const Node &node);
     void addTo(Tree &tree, const std::string &path, uint64_t ino) const;
 
     std::map<uint64_t, File> files;
