@@ -36,26 +36,39 @@ mount -t tbfs -o {options} /dev/pmem0 /pmem && twin_folders compare /pmem /tmp/t
 """
 REFUSED = """
 for option in data=zebra metadata=log atomic=7 atomic=64 colour=red; do attempt $option; done
+for option in log_block=700 log_align=9 hybrid_max=4096 gc_read=0 read=up multi=all; do attempt data=hybrid,$option; done
+attempt data=cow,log_block=512
 mount -t tbfs /dev/pmem0 /pmem; mount -o remount,data=cow /pmem 2>&1; echo "status $?"; umount /pmem
 for block in 0 1; do printf '\\377' | dd of=/dev/pmem0 bs=1 seek=$((block * 4096 + 100)) conv=notrunc status=none; done
 attempt data=cow; dd if=/dev/zero of=/dev/pmem0 bs=4096 count=1 status=none
 dd if=/dev/zero of=/dev/pmem0 bs=4096 count=1 seek=1 conv=notrunc status=none; attempt data=cow; dmesg >&2
 """
 SENTENCES = (
-    "data=zebra is no policy; give data=inplace or data=cow",
+    "data=zebra is no policy; give data=inplace, cow or hybrid",
     "metadata=log is no policy; give metadata=undo",
     "atomic=7 is no size; give atomic=8, 16 or 64",
     "this processor has no store of 64 bytes; give atomic=8",
     "Unknown parameter 'colour'",
-    "data= and atomic= stay as they are while it is mounted; unmount it first",
+    "log_block=700 is no size; give log_block=512, 1024, 2048 or 4096",
+    "log_align=9 is no alignment; give log_align=8 or 64",
+    "hybrid_max=4096 is no part of a page; give hybrid_max=1 to 4095",
+    "gc_read=0 is no number of bytes; give one such as 4096, or gc_read=off",
+    "read=up is no order; give read=reverse or read=forward",
+    "multi=all is no promise; give multi=call or multi=page",
+    "options of logs need data=hybrid; give that, or leave them out",
+    "its own options stay as they are while it is mounted; unmount it first",
     "pmem0 holds a tbfs that is damaged so that it cannot be mounted",
     "pmem0 holds no tbfs; make one with `tbfs make`",
 )
 
 
+HYBRID = "hybrid,log_block=1024,gc_read=2000,multi=page"
+
+
 def twins(data: str, atomic: int, seed: int, steps: int) -> str:
-    options = f"data={data},atomic={atomic}"
-    return TWINS.format(options=options, shown=f"data={data},metadata=undo,atomic={atomic}", seed=seed, steps=steps)
+    options = f"atomic={atomic},data={data}"
+    shown = f"data={data.partition(',')[0]},metadata=undo,atomic={atomic}"
+    return TWINS.format(options=options, shown=shown, seed=seed, steps=steps)
 
 
 def programs(folder: Path) -> dict[str, Path]:
@@ -81,7 +94,7 @@ def run(session: Session, guest: GuestConfig, script: str, folder: Path) -> tupl
 def test_calls_do_what_they_do_on_tmpfs_and_bad_media_are_refused(
     session: Session, quick_guest: GuestConfig, tmp_path: Path
 ) -> None:
-    script = twins("inplace", 8, 1, 1500) + twins("cow", 16, 2, 1500) + REFUSED
+    script = twins("inplace", 8, 1, 1000) + twins("cow", 16, 2, 1000) + twins(HYBRID, 8, 3, 1000) + REFUSED
     said, _ = run(session, quick_guest, script, tmp_path)
     assert said.count("status 32\n") == len(SENTENCES), said
     for sentence in SENTENCES:
@@ -89,7 +102,7 @@ def test_calls_do_what_they_do_on_tmpfs_and_bad_media_are_refused(
 
 
 @pytest.mark.by_hand
-@pytest.mark.parametrize("data", ["inplace", "cow"])
+@pytest.mark.parametrize("data", ["inplace", "cow", "hybrid", HYBRID])
 def test_many_calls_do_what_they_do_on_tmpfs(
     session: Session, quick_guest: GuestConfig, tmp_path: Path, data: str
 ) -> None:

@@ -10,7 +10,7 @@ static const struct tbfs_log_entry *entry_before(const struct tbfs *fs, uint64_t
     return space_at(fs, end - sizeof(struct tbfs_log_entry));
 }
 
-static uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+static uint64_t in_units(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 /* ---- Read ---- */
 
@@ -41,8 +41,8 @@ struct writing {
 };
 
 static uint64_t entry_bytes(const struct tbfs *fs, uint64_t size) {
-    uint64_t bytes = round_up(size, sizeof(uint64_t)) + sizeof(struct tbfs_log_entry);
-    return round_up(bytes, fs->options.hybrid.log_align_bytes);
+    uint64_t bytes = in_units(size, sizeof(uint64_t)) + sizeof(struct tbfs_log_entry);
+    return in_units(bytes, fs->options.hybrid.log_align_bytes);
 }
 
 /* Behind the block in which the newest entry ends. */
@@ -153,7 +153,7 @@ static bool entries_are_sound(const struct tbfs *fs, uint64_t block, uint64_t en
     while (end > begin) {
         const struct tbfs_log_entry *entry = entry_before(fs, end);
         if (entry->bytes % sizeof(uint64_t) || entry->bytes > end - begin || entry->size == 0 ||
-            entry->bytes < round_up(entry->size, sizeof(uint64_t)) + sizeof(*entry) ||
+            entry->bytes < in_units(entry->size, sizeof(uint64_t)) + sizeof(*entry) ||
             entry->offset + entry->size > TBFS_BLOCK_BYTES)
             return false;
         end -= entry->bytes;

@@ -15,6 +15,7 @@
 #include <linux/types.h>
 #define UINT64_C(number) number##ull
 #define UINT32_MAX U32_MAX
+#define UINT64_MAX U64_MAX
 #define UINTPTR_MAX ULONG_MAX
 #else
 #include <errno.h>

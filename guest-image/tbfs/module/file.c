@@ -15,12 +15,23 @@
 
 /* ---- Where the blocks are ---- */
 
-/* A page that a process stores to needs a block. One at a time: a sparse file stays sparse. */
-static int find_or_make(struct tbfs *fs, struct inode *inode, u64 begin, u64 bytes, bool writes,
-                        struct tbfs_extent *extent) {
+/* Who looks at a page's block, and not only where data are, needs all of the page there. */
+static int find_merged(struct tbfs *fs, struct inode *inode, u64 begin, u64 bytes, bool reports,
+                       struct tbfs_extent *extent) {
     int status = tbfs_find_extent(fs, inode->i_ino, begin, bytes, extent);
 
-    if (status < 0 || !writes || extent->offset)
+    if (status < 0 || reports || !extent->has_log)
+        return status;
+    status = tbfs_merge(fs, inode->i_ino, begin, TBFS_BLOCK_BYTES);
+    return status < 0 ? status : tbfs_find_extent(fs, inode->i_ino, begin, TBFS_BLOCK_BYTES, extent);
+}
+
+/* A page that a process stores to needs a block. One at a time: a sparse file stays sparse. */
+static int find_or_make(struct tbfs *fs, struct inode *inode, u64 begin, u64 bytes, unsigned flags,
+                        struct tbfs_extent *extent) {
+    int status = find_merged(fs, inode, begin, bytes, flags & IOMAP_REPORT, extent);
+
+    if (status < 0 || !(flags & IOMAP_WRITE) || extent->offset)
         return status;
     status = tbfs_fallocate(fs, inode->i_ino, TBFS_KEEP_SIZE, begin, TBFS_BLOCK_BYTES, now());
     inode_refresh(fs, inode);
@@ -32,14 +43,14 @@ static int map_begin(struct inode *inode, loff_t position, loff_t bytes, unsigne
     struct volume *volume = volume_of(inode);
     u64 begin = round_down(position, TBFS_BLOCK_BYTES);
     struct tbfs_extent extent;
-    int status = find_or_make(core_lock(inode), inode, begin, position + bytes - begin, flags & IOMAP_WRITE, &extent);
+    int status = find_or_make(core_lock(inode), inode, begin, position + bytes - begin, flags, &extent);
 
     core_unlock(inode);
     if (status < 0)
         return status;
     map->offset = begin;
     map->length = extent.bytes;
-    map->type = extent.offset ? IOMAP_MAPPED : IOMAP_HOLE;
+    map->type = extent.offset || extent.has_log ? IOMAP_MAPPED : IOMAP_HOLE;
     map->addr = extent.offset ? extent.offset + volume->dax_offset : IOMAP_NULL_ADDR;
     map->bdev = inode->i_sb->s_bdev;
     map->dax_dev = volume->dax;
@@ -134,14 +145,78 @@ static int synchronise(struct file *file, loff_t begin, loff_t last, int only_da
 
 /* ---- Read and write ---- */
 
+/* A part of what is read, and without a page fault: -EFAULT, if there would be one. */
+static int copy_out(void *context, uint64_t at, const void *source, uint64_t bytes) {
+    struct iov_iter to = *(struct iov_iter *)context;
+
+    iov_iter_advance(&to, at);
+    return (source ? _copy_to_iter(source, bytes, &to) : iov_iter_zero(bytes, &to)) == bytes ? 0 : -EFAULT;
+}
+
+static s64 read_present(struct inode *inode, u64 begin, struct iov_iter *to, u64 bytes) {
+    struct tbfs_sink sink = {copy_out, to};
+    struct tbfs *fs = core_lock(inode);
+    s64 done;
+
+    pagefault_disable();
+    done = tbfs_read_to(fs, inode->i_ino, begin, &sink, bytes);
+    pagefault_enable();
+    core_unlock(inode);
+    return done;
+}
+
+/* By a page of the kernel: into memory that is not there, as that of the very pages that are read. */
+static s64 read_by_page(struct inode *inode, u64 begin, struct iov_iter *to, u64 bytes) {
+    struct page *page = alloc_page(GFP_KERNEL);
+    struct iov_iter present, target = *to;
+    struct kvec vector;
+    s64 done;
+
+    if (!page)
+        return -ENOMEM;
+    vector = (struct kvec){page_address(page), min(bytes, PAGE_SIZE)};
+    iov_iter_kvec(&present, ITER_DEST, &vector, 1, vector.iov_len);
+    done = read_present(inode, begin, &present, vector.iov_len);
+    if (done > 0 && copy_to_iter(page_address(page), done, &target) != done)
+        done = -EFAULT;
+    __free_page(page);
+    return done;
+}
+
+static s64 read_part(struct inode *inode, u64 begin, struct iov_iter *to) {
+    u64 bytes = min(iov_iter_count(to), TBFS_BLOCKS_PER_TRANSACTION * TBFS_BLOCK_BYTES);
+    s64 done;
+
+    if (fault_in_iov_iter_writeable(to, bytes) == bytes)
+        return -EFAULT;
+    done = read_present(inode, begin, to, bytes);
+    return done == -EFAULT ? read_by_page(inode, begin, to, bytes) : done;
+}
+
+/* By the core, as pages have logs. */
+static ssize_t read_all(struct kiocb *call, struct iov_iter *to) {
+    struct inode *inode = file_inode(call->ki_filp);
+    ssize_t taken = 0;
+    s64 done = 0;
+
+    while (iov_iter_count(to) && (done = read_part(inode, call->ki_pos, to)) > 0) {
+        iov_iter_advance(to, done);
+        call->ki_pos += done;
+        taken += done;
+        cond_resched();
+    }
+    return taken ? taken : done;
+}
+
 static ssize_t read(struct kiocb *call, struct iov_iter *to) {
     struct inode *inode = file_inode(call->ki_filp);
+    bool has_logs = volume_of(inode)->fs.options.data == TBFS_DATA_HYBRID;
     ssize_t done;
 
     if (!iov_iter_count(to))
         return 0;
     inode_lock_shared(inode);
-    done = dax_iomap_rw(call, to, &map_operations);
+    done = has_logs ? read_all(call, to) : dax_iomap_rw(call, to, &map_operations);
     inode_unlock_shared(inode);
     file_accessed(call->ki_filp);
     return done;

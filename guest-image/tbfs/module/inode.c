@@ -209,11 +209,25 @@ static int statistics(struct dentry *dentry, struct kstatfs *result) {
     return 0;
 }
 
+static void show_hybrid(struct seq_file *to, const struct tbfs_hybrid *hybrid) {
+    seq_printf(to, ",log_block=%u,log_align=%u,hybrid_max=%u", hybrid->log_block_bytes, hybrid->log_align_bytes,
+               hybrid->log_write_bytes);
+    if (hybrid->gc_read_bytes == TBFS_GC_NEVER)
+        seq_puts(to, ",gc_read=off");
+    else
+        seq_printf(to, ",gc_read=%llu", hybrid->gc_read_bytes);
+    seq_printf(to, ",read=%s,multi=%s", hybrid->read == TBFS_READ_FORWARD ? "forward" : "reverse",
+               hybrid->multi == TBFS_MULTI_PAGE ? "page" : "call");
+}
+
 static int show_options(struct seq_file *to, struct dentry *root) {
+    static const char *const names[] = {
+        [TBFS_DATA_INPLACE] = "inplace", [TBFS_DATA_COW] = "cow", [TBFS_DATA_HYBRID] = "hybrid"};
     const struct tbfs_options *options = &volume_of(d_inode(root))->fs.options;
 
-    seq_printf(to, ",data=%s,metadata=undo,atomic=%u", options->data == TBFS_DATA_COW ? "cow" : "inplace",
-               options->atomic_bytes);
+    seq_printf(to, ",data=%s,metadata=undo,atomic=%u", names[options->data], options->atomic_bytes);
+    if (options->data == TBFS_DATA_HYBRID)
+        show_hybrid(to, &options->hybrid);
     return 0;
 }
 

@@ -3,26 +3,42 @@
 #include <linux/blkdev.h>
 #include <linux/fs_context.h>
 #include <linux/fs_parser.h>
+#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "glue.h"
 
-enum option { OPTION_DATA, OPTION_METADATA, OPTION_ATOMIC };
+enum option {
+    OPTION_DATA,
+    OPTION_METADATA,
+    OPTION_ATOMIC,
+    OPTION_LOG_BLOCK,
+    OPTION_LOG_ALIGN,
+    OPTION_HYBRID_MAX,
+    OPTION_GC_READ,
+    OPTION_READ,
+    OPTION_MULTI
+};
 
 static const struct fs_parameter_spec parameters[] = {
-    fsparam_string("data", OPTION_DATA),
-    fsparam_string("metadata", OPTION_METADATA),
-    fsparam_string("atomic", OPTION_ATOMIC),
-    {},
+    fsparam_string("data", OPTION_DATA),           fsparam_string("metadata", OPTION_METADATA),
+    fsparam_string("atomic", OPTION_ATOMIC),       fsparam_string("log_block", OPTION_LOG_BLOCK),
+    fsparam_string("log_align", OPTION_LOG_ALIGN), fsparam_string("hybrid_max", OPTION_HYBRID_MAX),
+    fsparam_string("gc_read", OPTION_GC_READ),     fsparam_string("read", OPTION_READ),
+    fsparam_string("multi", OPTION_MULTI),         {},
 };
 
 static int parse_data(struct fs_context *context, const char *value) {
+    static const char *const names[] = {"inplace", "cow", "hybrid"};
     struct tbfs_options *options = context->fs_private;
+    int index = match_string(names, ARRAY_SIZE(names), value);
 
-    if (strcmp(value, "inplace") && strcmp(value, "cow"))
-        return invalfc(context, "data=%s is no policy; give data=inplace or data=cow", value);
-    options->data = strcmp(value, "cow") ? TBFS_DATA_INPLACE : TBFS_DATA_COW;
+    BUILD_BUG_ON(TBFS_DATA_INPLACE != 0 || TBFS_DATA_COW != 1 || TBFS_DATA_HYBRID != 2);
+    if (index < 0)
+        return invalfc(context, "data=%s is no policy; give data=inplace, cow or hybrid", value);
+    options->data = index;
     return 0;
 }
 
@@ -38,7 +54,61 @@ static int parse_atomic(struct fs_context *context, const char *value) {
     return 0;
 }
 
+/* ---- Of data=hybrid ---- */
+
+static int parse_log_block(struct fs_context *context, struct tbfs_hybrid *hybrid, const char *value) {
+    unsigned bytes;
+
+    if (kstrtouint(value, 10, &bytes) || bytes < TBFS_LOG_BLOCK_BYTES_MIN || bytes > TBFS_BLOCK_BYTES ||
+        !is_power_of_2(bytes))
+        return invalfc(context, "log_block=%s is no size; give log_block=512, 1024, 2048 or 4096", value);
+    hybrid->log_block_bytes = bytes;
+    return 0;
+}
+
+static int parse_log_align(struct fs_context *context, struct tbfs_hybrid *hybrid, const char *value) {
+    unsigned bytes;
+
+    if (kstrtouint(value, 10, &bytes) || (bytes != 8 && bytes != 64))
+        return invalfc(context, "log_align=%s is no alignment; give log_align=8 or 64", value);
+    hybrid->log_align_bytes = bytes;
+    return 0;
+}
+
+static int parse_hybrid_max(struct fs_context *context, struct tbfs_hybrid *hybrid, const char *value) {
+    unsigned bytes;
+
+    if (kstrtouint(value, 10, &bytes) || bytes == 0 || bytes >= TBFS_BLOCK_BYTES)
+        return invalfc(context, "hybrid_max=%s is no part of a page; give hybrid_max=1 to 4095", value);
+    hybrid->log_write_bytes = bytes;
+    return 0;
+}
+
+static int parse_gc_read(struct fs_context *context, struct tbfs_hybrid *hybrid, const char *value) {
+    u64 bytes = TBFS_GC_NEVER;
+
+    if (strcmp(value, "off") && (kstrtou64(value, 10, &bytes) || bytes == 0))
+        return invalfc(context, "gc_read=%s is no number of bytes; give one such as 4096, or gc_read=off", value);
+    hybrid->gc_read_bytes = bytes;
+    return 0;
+}
+
+static int parse_read(struct fs_context *context, struct tbfs_hybrid *hybrid, const char *value) {
+    if (strcmp(value, "reverse") && strcmp(value, "forward"))
+        return invalfc(context, "read=%s is no order; give read=reverse or read=forward", value);
+    hybrid->read = strcmp(value, "forward") ? TBFS_READ_REVERSE : TBFS_READ_FORWARD;
+    return 0;
+}
+
+static int parse_multi(struct fs_context *context, struct tbfs_hybrid *hybrid, const char *value) {
+    if (strcmp(value, "call") && strcmp(value, "page"))
+        return invalfc(context, "multi=%s is no promise; give multi=call or multi=page", value);
+    hybrid->multi = strcmp(value, "page") ? TBFS_MULTI_CALL : TBFS_MULTI_PAGE;
+    return 0;
+}
+
 static int parse(struct fs_context *context, struct fs_parameter *parameter) {
+    struct tbfs_hybrid *hybrid = &((struct tbfs_options *)context->fs_private)->hybrid;
     struct fs_parse_result result;
 
     switch (fs_parse(context, parameters, parameter, &result)) {
@@ -50,6 +120,18 @@ static int parse(struct fs_context *context, struct fs_parameter *parameter) {
         return 0;
     case OPTION_ATOMIC:
         return parse_atomic(context, parameter->string);
+    case OPTION_LOG_BLOCK:
+        return parse_log_block(context, hybrid, parameter->string);
+    case OPTION_LOG_ALIGN:
+        return parse_log_align(context, hybrid, parameter->string);
+    case OPTION_HYBRID_MAX:
+        return parse_hybrid_max(context, hybrid, parameter->string);
+    case OPTION_GC_READ:
+        return parse_gc_read(context, hybrid, parameter->string);
+    case OPTION_READ:
+        return parse_read(context, hybrid, parameter->string);
+    case OPTION_MULTI:
+        return parse_multi(context, hybrid, parameter->string);
     case -ENOPARAM:
         return -ENOPARAM;
     }
@@ -139,14 +221,32 @@ static int fill(struct super_block *sb, struct fs_context *context) {
     return sb->s_root ? 0 : -ENOMEM;
 }
 
-static int get_tree(struct fs_context *context) { return get_tree_bdev(context, fill); }
+static int get_tree(struct fs_context *context) {
+    const struct tbfs_options *options = context->fs_private;
+    const struct tbfs_hybrid *hybrid = &options->hybrid;
+    bool has_hybrid = hybrid->log_block_bytes || hybrid->log_align_bytes || hybrid->log_write_bytes ||
+                      hybrid->gc_read_bytes || hybrid->read || hybrid->multi;
+
+    if (options->data != TBFS_DATA_HYBRID && has_hybrid)
+        return invalfc(context, "options of logs need data=hybrid; give that, or leave them out");
+    return get_tree_bdev(context, fill);
+}
+
+static bool are_same(const struct tbfs_options *one, const struct tbfs_options *other) {
+    const struct tbfs_hybrid *a = &one->hybrid, *b = &other->hybrid;
+
+    return one->data == other->data && one->atomic_bytes == other->atomic_bytes &&
+           a->log_block_bytes == b->log_block_bytes && a->log_align_bytes == b->log_align_bytes &&
+           a->log_write_bytes == b->log_write_bytes && a->gc_read_bytes == b->gc_read_bytes && a->read == b->read &&
+           a->multi == b->multi;
+}
 
 static int reconfigure(struct fs_context *context) {
     const struct tbfs_options *options = &volume_of(d_inode(context->root))->fs.options;
     const struct tbfs_options *asked = context->fs_private;
 
-    if (asked->data != options->data || asked->atomic_bytes != options->atomic_bytes)
-        return invalfc(context, "data= and atomic= stay as they are while it is mounted; unmount it first");
+    if (!are_same(asked, options))
+        return invalfc(context, "its own options stay as they are while it is mounted; unmount it first");
     sync_filesystem(context->root->d_sb);
     return 0;
 }
