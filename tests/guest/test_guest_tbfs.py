@@ -34,9 +34,11 @@ twin_folders run /pmem /tmp/twin {seed} {steps} || exit 1
 umount /pmem && tbfs check /dev/pmem0 || exit 1
 mount -t tbfs -o {options} /dev/pmem0 /pmem && twin_folders compare /pmem /tmp/twin && umount /pmem || exit 1
 """
+HAS_LOGS = "tbfs dump /dev/pmem0 | grep -q ' logs [1-9]' || exit 1\n"
 REFUSED = """
 for option in data=zebra metadata=log atomic=7 atomic=64 colour=red; do attempt $option; done
-for option in log_block=700 log_align=9 hybrid_max=4096 gc_read=0 read=up multi=all; do attempt data=hybrid,$option; done
+for option in log_block=700 log_align=9 hybrid_max=4096 gc_read=0 read=up multi=all
+do attempt data=hybrid,$option; done
 attempt data=cow,log_block=512
 mount -t tbfs /dev/pmem0 /pmem; mount -o remount,data=cow /pmem 2>&1; echo "status $?"; umount /pmem
 for block in 0 1; do printf '\\377' | dd of=/dev/pmem0 bs=1 seek=$((block * 4096 + 100)) conv=notrunc status=none; done
@@ -94,7 +96,7 @@ def run(session: Session, guest: GuestConfig, script: str, folder: Path) -> tupl
 def test_calls_do_what_they_do_on_tmpfs_and_bad_media_are_refused(
     session: Session, quick_guest: GuestConfig, tmp_path: Path
 ) -> None:
-    script = twins("inplace", 8, 1, 1000) + twins("cow", 16, 2, 1000) + twins(HYBRID, 8, 3, 1000) + REFUSED
+    script = twins("inplace", 8, 1, 1000) + twins("cow", 16, 2, 1000) + twins(HYBRID, 8, 3, 1000) + HAS_LOGS + REFUSED
     said, _ = run(session, quick_guest, script, tmp_path)
     assert said.count("status 32\n") == len(SENTENCES), said
     for sentence in SENTENCES:

@@ -73,6 +73,15 @@ static uint32_t checksum_of(struct tbfs *fs, uint64_t ino) {
     return sums[0];
 }
 
+/* How many of its pages have a log. */
+static uint64_t logs_of(struct tbfs *fs, uint64_t ino, uint64_t size) {
+    struct tbfs_extent extent;
+    uint64_t logs = 0;
+    for (uint64_t at = 0; at < size && tbfs_find_extent(fs, ino, at, size - at, &extent) == 0; at += extent.bytes)
+        logs += extent.has_log;
+    return logs;
+}
+
 static int dump_directory(struct tbfs *fs, uint64_t dir, const char *path, unsigned depth) {
     struct tbfs_listed entry;
     int status = depth > 1000 ? -EUCLEAN : 0;
@@ -84,8 +93,9 @@ static int dump_directory(struct tbfs *fs, uint64_t dir, const char *path, unsig
         status = tbfs_inode_get(fs, entry.ino, &inode);
         if (status < 0)
             return status;
-        printf("%06o links %u owner %u:%u size %lu blocks %lu sum %08x inode %lu %s\n", inode.mode, inode.links,
-               inode.uid, inode.gid, inode.size, inode.blocks, checksum_of(fs, entry.ino), entry.ino, below);
+        printf("%06o links %u owner %u:%u size %lu blocks %lu logs %lu sum %08x inode %lu %s\n", inode.mode,
+               inode.links, inode.uid, inode.gid, inode.size, inode.blocks, logs_of(fs, entry.ino, inode.size),
+               checksum_of(fs, entry.ino), entry.ino, below);
         if (S_ISDIR(inode.mode))
             status = dump_directory(fs, entry.ino, below, depth + 1);
     }
