@@ -168,4 +168,4 @@ def test_media_of_other_regions_are_named_as_the_reason(session: Session, tmp_pa
     spec = GuestSpec(verdicts.machine_of(path, regions), script_job("true"), media_folder=tmp_path)
     outcome = drive(session.executor.run(spec))
     assert outcome.outcome == "lost"
-    assert "the media have the labels of other regions, so there is no pmem0; begin with a new folder" in outcome.error
+    assert "the media have the labels of other regions, so there is no pmem0; take a new media folder" in outcome.error

@@ -92,7 +92,7 @@ use_region() { # REGION PARTITION USE FILE_SYSTEM FOLDER
     esac
     # All of the region is taken, but by a namespace that is not there.
     await "$disk" || {
-        why="the media have the labels of other regions, so there is no ${disk#/dev/}; begin with a new folder for the media"
+        why="the media have the labels of other regions, so there is no ${disk#/dev/}; take a new media folder"
         return 1
     }
     [[ ! $5 ]] || mount_disk "$disk" "$4" "$5"
