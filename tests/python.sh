@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The Python tests, guests included: one file of them for each core at a time, and one more, since clusters and servers
-# wait for each other a good part of their time; then those that nothing may run beside.
+# The Python tests, guests included: one file of them for each core at a time, then those that nothing may run beside.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 worker_mib=4096 # two guests with their media, and what a test holds of its own
@@ -11,7 +10,7 @@ free_mib=$(awk '$1 == "MemAvailable:" { print int($2 / 1024) }' /proc/meminfo)
 # The socket of a guest in a test's folder has a path of less than 108 bytes.
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/tests.XXXX")
 cores=$(nproc) fit=$((free_mib / worker_mib))
-workers=$((fit < 1 ? 1 : fit < cores + 1 ? fit : cores + 1))
+workers=$((fit < 1 ? 1 : fit < cores ? fit : cores))
 status=0
 $python -m pytest -m "not alone and not by_hand" --basetemp "$scratch/t" --numprocesses "$workers" --dist loadfile --no-loadscope-reorder --durations 10 "$@" || status=$?
 [ $status != 2 ] || exit 2 # Ctrl-C, or no test could be read
