@@ -35,7 +35,8 @@ packages() {
     local version image
     version=$(private_apt apt-cache madison "linux-image-$flavour" | awk '{ print $3 }' | sort -V | tail -n 1)
     [[ -n $version ]] || die "the backports of Debian 13 have no linux-image-$flavour now: use the guest's own kernel"
-    image=$(field "linux-image-$flavour" "$version" | grep -E '^linux-image-[0-9]')
+    image=$(field "linux-image-$flavour" "$version" | grep -E '^linux-image-[0-9]') ||
+        die "linux-image-$flavour $version of Debian's backports names no image: use the guest's own kernel"
     for name in "$image" $(field "$image" "$version" | grep -E "^linux-(binary|modules|base)-[0-9].*-$flavour\$"); do
         printf '%s=%s\n' "$name" "$version"
     done

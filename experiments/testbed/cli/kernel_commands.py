@@ -22,7 +22,9 @@ def _group() -> None:
 
 @app.command("get")
 def get(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="where it goes, in a folder of its release")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="where it goes, by its release; DIR/newest leads there")
+    ],
 ) -> None:
     """Fetch Debian's newest kernel for Debian 13, of its backports, with its modules and its configuration.
 
@@ -32,7 +34,7 @@ def get(
 
       testbed kernel get build/kernels
 
-      testbed exec --kernel build/kernels/RELEASE/vmlinuz -- uname -r
+      testbed exec --kernel build/kernels/newest/vmlinuz -- uname -r
     """
     done = subprocess.run([_SCRIPT, folder.absolute()], capture_output=True, text=True)
     if done.returncode:

@@ -6,6 +6,7 @@ The root stays as it is: modules are found by the release of the kernel that run
 
 import io
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from ..build.cache import Cache
@@ -29,8 +30,14 @@ def images_with(images: Images, kernel: OwnKernel | None) -> Images:
     """The same with this kernel, if there is one."""
     if not kernel:
         return images
-    made = Cache(cache_root()).get_or_build("kernel", kernel.digest, lambda out, _: _prepare(kernel, out))
+    made = _made(kernel, cache_root())
     return replace(images, kernel=made / KERNEL, initrds=(*images.initrds, made / MODULES))
+
+
+@lru_cache
+def _made(kernel: OwnKernel, cache: Path) -> Path:
+    """Where it is in the cache, looked at once for all runs of a study: its sum takes a part of a second."""
+    return Cache(cache).get_or_build("kernel", kernel.digest, lambda out, _: _prepare(kernel, out))
 
 
 def _prepare(kernel: OwnKernel, out: Path) -> None:

@@ -17,6 +17,8 @@ NAMES = {
     "qemu_line": "kernel command line, CPU model and label area, hashed",
     "boot_insn_ps": "time per instruction outside the region of interest",
     "argv": "the command",
+    "kernel": "a kernel of the user's own and its modules, hashed",
+    "kernel_arguments": "what the kernel is told after the testbed's own arguments",
     "topology": "devices after the first, bridges of all, regions in the order in which they are made",
 }
 

@@ -87,10 +87,12 @@ def check_before(runs: list[Run], session: Session, root: Path) -> list[Failure]
         return []
     image_programs.check(runs, session.images)
     for run in runs:
-        with named(Path(run.origin), "guest.kernel"):
-            check_is_here(run.guest.kernel, session.scheduler)
-        with named(Path(run.origin), "guest.modules"):
-            own_modules.check(run.guest.modules, images_with(session.images, run.guest.kernel).kernel)
+        if run.guest.kernel:
+            with named(Path(run.origin), "guest.kernel"):
+                check_is_here(run.guest.kernel, session.scheduler)
+        if run.guest.modules:
+            with named(Path(run.origin), "guest.modules"):
+                own_modules.check(run.guest.modules, images_with(session.images, run.guest.kernel).kernel)
     said = zip(runs, verdicts.of_runs(runs, elsewhere=bool(session.scheduler)), strict=True)
     return [Failure(run, REFUSED, why, None) for run, why in said if why]
 
