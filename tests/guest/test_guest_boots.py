@@ -49,7 +49,20 @@ def shared(session: Session, work: Callable[[boots.SharedBoots], Coroutine[Any, 
     return drive(within())
 
 
-def test_a_copy_is_as_a_guest_of_its_own(session: Session, quick_guest: GuestConfig) -> None:
+@pytest.fixture
+def guests() -> Callable[[], list[int]]:
+    """Which guests a test has running; those that wait for other tests of this process are not its own."""
+    others = frozenset(qemu_processes(os.getpid()))
+    return lambda: [pid for pid in qemu_processes(os.getpid()) if pid not in others]
+
+
+def copies_of(guests: list[int]) -> list[int]:
+    return [copy for guest in guests for copy in qemu_processes(guest)]
+
+
+def test_a_copy_is_as_a_guest_of_its_own(
+    session: Session, quick_guest: GuestConfig, guests: Callable[[], list[int]]
+) -> None:
     """Byte for byte: first and later copies, beside each other, after another job, and with nobody sharing the boot."""
     specs = [GuestSpec(quick_guest, script_job(f"{TELLING}; {KV} {engine}")) for engine in ("snapshot", "pmdk")]
     alone = [facts(drive(session.executor.run(spec))) for spec in specs]
@@ -57,11 +70,11 @@ def test_a_copy_is_as_a_guest_of_its_own(session: Session, quick_guest: GuestCon
 
     async def three_times(executor: boots.SharedBoots) -> list[GuestOutcome]:
         one_by_one = await _one_by_one(executor, [*specs, specs[0]])
-        assert len(qemu_processes(os.getpid())) == 1
+        assert len(guests()) == 1
         return one_by_one + await asyncio.gather(*map(executor.run, specs))
 
     assert list(map(facts, shared(session, three_times))) == [*alone, alone[0], *alone]
-    assert qemu_processes(os.getpid()) == []
+    assert guests() == []
 
 
 def test_watching_copies_changes_nothing(session: Session, quick_guest: GuestConfig) -> None:
@@ -92,7 +105,9 @@ async def _one_by_one(executor: boots.SharedBoots, specs: list[GuestSpec]) -> li
     return [await executor.run(spec) for spec in specs]
 
 
-def test_guests_that_differ_do_not_share_a_boot(session: Session, quick_guest: GuestConfig) -> None:
+def test_guests_that_differ_do_not_share_a_boot(
+    session: Session, quick_guest: GuestConfig, guests: Callable[[], list[int]]
+) -> None:
     job = script_job("findmnt -no FSTYPE,OPTIONS /pmem; free -m")
     kinds = [
         quick_guest,
@@ -102,7 +117,7 @@ def test_guests_that_differ_do_not_share_a_boot(session: Session, quick_guest: G
 
     async def each(executor: boots.SharedBoots) -> list[GuestOutcome]:
         outcomes = await _one_by_one(executor, [GuestSpec(guest, job) for guest in (*kinds, kinds[0])])
-        assert len(qemu_processes(os.getpid())) == 1, "there is room for one"
+        assert len(guests()) == 1, "there is room for one"
         return outcomes
 
     ext4, xfs, larger, again = map(facts, shared(session, each, room=1))
@@ -111,7 +126,7 @@ def test_guests_that_differ_do_not_share_a_boot(session: Session, quick_guest: G
     assert larger["stdout"] == ext4["stdout"]
 
 
-def test_how_copies_end(session: Session, quick_guest: GuestConfig) -> None:
+def test_how_copies_end(session: Session, quick_guest: GuestConfig, guests: Callable[[], list[int]]) -> None:
     """A failed job, a panic, a power-off without a word, a timeout and a killed process; then the next run is made."""
 
     async def endings(executor: boots.SharedBoots) -> list[str]:
@@ -129,7 +144,7 @@ def test_how_copies_end(session: Session, quick_guest: GuestConfig) -> None:
             )
         ]
         killed = asyncio.create_task(ending("while :; do :; done"))
-        while not (copies := [pid for qemu in qemu_processes(os.getpid()) for pid in qemu_processes(qemu)]):
+        while not (copies := copies_of(guests())):
             await asyncio.sleep(0.1)
         os.kill(copies[0], signal.SIGKILL)
         told.append(await killed)
@@ -139,15 +154,17 @@ def test_how_copies_end(session: Session, quick_guest: GuestConfig) -> None:
         return told
 
     assert shared(session, endings) == ["failed", "panic", "lost", "lost", "timeout", "ok"]
-    assert qemu_processes(os.getpid()) == []
+    assert guests() == []
 
 
-def test_a_cancelled_run_leaves_nothing(session: Session, quick_guest: GuestConfig) -> None:
+def test_a_cancelled_run_leaves_nothing(
+    session: Session, quick_guest: GuestConfig, guests: Callable[[], list[int]]
+) -> None:
     async def cancelled(executor: boots.SharedBoots) -> list[int]:
         run = asyncio.create_task(executor.run(GuestSpec(quick_guest, script_job("while :; do :; done"))))
-        while not (copies := [pid for qemu in qemu_processes(os.getpid()) for pid in qemu_processes(qemu)]):
+        while not (copies := copies_of(guests())):
             await asyncio.sleep(0.1)
-        processes = [*copies, *qemu_processes(os.getpid())]
+        processes = [*copies, *guests()]
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
             await run
@@ -238,15 +255,15 @@ def test_the_scratch_folder_goes_with_the_boot(
 
 
 def test_a_guest_that_nobody_asks_for_ends(
-    session: Session, quick_guest: GuestConfig, monkeypatch: pytest.MonkeyPatch
+    session: Session, quick_guest: GuestConfig, guests: Callable[[], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(boots, "IDLE_S", 0.5)
 
     async def one(executor: boots.SharedBoots) -> tuple[int, int, str]:
         spec = GuestSpec(quick_guest, script_job("true"))
         await executor.run(spec)
-        waiting = len(qemu_processes(os.getpid()))
+        waiting = len(guests())
         await asyncio.sleep(2)
-        return waiting, len(qemu_processes(os.getpid())), (await executor.run(spec)).outcome
+        return waiting, len(guests()), (await executor.run(spec)).outcome
 
     assert shared(session, one) == (1, 0, "ok")
