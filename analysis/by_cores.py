@@ -36,7 +36,7 @@ def cells(pair: Pair) -> tuple[str, ...]:
 
 
 def _ours(verdict: Verdict) -> tuple[str, str]:
-    return f"{verdict.model:.4g}", f"{verdict.error_percent:+.1f} %"
+    return verdict.shown, f"{verdict.error_percent:+.1f} %"
 
 
 def counts(found: Sequence[Pair]) -> list[str]:

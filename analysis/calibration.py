@@ -2,7 +2,7 @@
 """A figure for each device profile: latency by working set, loaded latency, bandwidth by mix, persistent writes.
 
 Below them is how far the judged numbers are from the published ones. One more figure has all profiles: what a load
-takes, and what all cores together get, by how many cores stream.
+takes, and what all cores together get, by how many cores stream. `tables` are those of docs/calibration.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,9 +11,11 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 
+from testbed import outputs
+from testbed.studies import calibrate
 from testbed.studies.calibrate import Measured, Rows, Verdict
 
-from . import persist, plotting
+from . import by_cores, markdown, persist, plotting
 
 OURS, THEIRS = "#2b6cb0", "#cbd5e0"
 Draw = Callable[[Any, Rows], None]
@@ -129,6 +131,10 @@ def draw_by_cores(measured: Sequence[Measured]) -> Any:
         return figure
 
 
+def _loaded(measured: Sequence[Measured]) -> list[Measured]:
+    return [m for m in measured if "loaded-cores" in m.study.tests]
+
+
 def write(measured: Sequence[Measured], verdicts: Sequence[Verdict], folder: Path) -> list[Path]:
     """A figure for each device and the one by cores, in three formats; returns the paths."""
     written = []
@@ -139,9 +145,47 @@ def write(measured: Sequence[Measured], verdicts: Sequence[Verdict], folder: Pat
         with plt.rc_context(plotting.STYLE):
             written += plotting.save(figure, folder / device)
         plt.close(figure)
-    if by_cores := [m for m in measured if "loaded-cores" in m.study.tests]:
-        figure = draw_by_cores(by_cores)
+    if loaded := _loaded(measured):
+        figure = draw_by_cores(loaded)
         with plt.rc_context(plotting.STYLE):
             written += plotting.save(figure, folder / "loaded-latency-by-cores")
         plt.close(figure)
     return written
+
+
+def tables(measured: Sequence[Measured], verdicts: Sequence[Verdict]) -> dict[str, str]:
+    """By name: all judged numbers, those by one CPU and by real cores, and a load beside others that stream."""
+    pairs = by_cores.pairs(verdicts)
+    counts = "\n".join(f"    {line}" for line in by_cores.counts(pairs))
+    both = markdown.table(by_cores.COLUMNS, [by_cores.cells(pair) for pair in pairs])
+    return {
+        "numbers": markdown.table(calibrate.COLUMNS, [_number_cells(v) for v in verdicts]),
+        "one-and-many": f"{both}\n\nCounted as the [scorecard](figures.md#the-scorecard) counts:\n\n{counts}",
+        "loaded": _loaded_table(_loaded(measured)),
+    }
+
+
+def _number_cells(verdict: Verdict) -> list[str]:
+    """As they are printed, but that the unit stands once."""
+    what, published, _, *more = calibrate.cells(verdict)
+    return [what, published, verdict.shown, *more]
+
+
+def _loaded_table(measured: Sequence[Measured]) -> str:
+    """A row for each number of cores that stream, a column for each device; below, the closed form of its last row."""
+    points = {m.study.device: {row["streams"]: row for row in m.rows("loaded-cores")} for m in measured}
+    streams = sorted({n for rows in points.values() for n in rows})
+    lines = [[str(n), *(_loaded_cell(rows.get(n)) for rows in points.values())] for n in streams]
+    closed = [f"{calibrate.loaded_ns(m.run.guest, max(points[m.study.device])):.0f} ns" for m in measured]
+    return markdown.table(["cores that stream", *points], [*lines, ["closed form of the last", *closed]])
+
+
+def _loaded_cell(row: dict[str, Any] | None) -> str:
+    return f"{row['mean_ns']:.0f} ns, {row['bandwidth_mb_s'] / 1000:.1f} GB/s" if row else ""
+
+
+def write_tables(made: dict[str, str], folder: Path) -> list[Path]:
+    """A file for each; returns the paths."""
+    for name, table in made.items():
+        outputs.write(folder / f"{name}.md", table + "\n")
+    return [folder / f"{name}.md" for name in made]

@@ -8,6 +8,8 @@ document is not of the committed numbers, and these not of the committed digests
 `python -m analysis.documents studies` does so with what has no published numbers: what `testbed figures studies` has
 printed, and tables of the results of `testbed run NAME`. Their results have no committed digests. So the pages name
 those of the figures that were there, and a test asks for a word when others are now.
+
+`python -m analysis.documents calibration` does so with the tables that `testbed calibrate` has written.
 """
 
 import sys
@@ -17,11 +19,14 @@ from testbed.errors import TestbedError
 from testbed.paths import REPO, results_root
 
 from . import markdown, pictures, quick_numbers, ratio_tables, scorecard_figure, study_tables
+from .figures import FOLDER
 from .quick_numbers import Numbers
 
 COMMAND = "analysis.documents"
 STUDIES_COMMAND = f"{COMMAND} studies"
 FIGURES = REPO / "docs" / "figures.md"
+CALIBRATION_COMMAND = f"{COMMAND} calibration"
+CALIBRATION = REPO / "docs" / "calibration.md"
 STUDIES = tuple(REPO / "docs" / name for name in ("studies.md", "snapshot.md", "programs.md"))
 
 
@@ -59,12 +64,30 @@ def update_studies() -> None:
         outputs.write(page, markdown.with_parts(page.read_text(), STUDIES_COMMAND, study))
 
 
+def calibration_table(name: str) -> str:
+    """A part of the page of calibration."""
+    path = FOLDER / "calibration" / f"{name}.md"
+    try:
+        return path.read_text().rstrip()
+    except OSError as error:
+        raise TestbedError(f"cannot read {path}: {error.strerror}; testbed calibrate") from error
+
+
+def update_calibration() -> None:
+    page = markdown.with_parts(CALIBRATION.read_text(), CALIBRATION_COMMAND, calibration_table)
+    outputs.write(CALIBRATION, page)
+
+
+UPDATES = {"": update, "studies": update_studies, "calibration": update_calibration}
+
+
 def main(words: list[str]) -> int:
-    if words not in ([], ["studies"]):
-        print(f"usage: python -m {COMMAND} [studies]", file=sys.stderr)
+    made = UPDATES.get(" ".join(words))
+    if made is None:
+        print(f"usage: python -m {COMMAND} [studies|calibration]", file=sys.stderr)
         return 2
     try:
-        (update_studies if words else update)()
+        made()
     except TestbedError as error:
         print(f"{COMMAND}: {error}", file=sys.stderr)
         return 2

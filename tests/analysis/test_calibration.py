@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from analysis import by_cores, persist
+from analysis import by_cores, documents, markdown, persist
 from analysis import calibration as figures
 from conftest import CALIBRATION_RESULTS
 from testbed.build import components
@@ -134,6 +134,41 @@ def test_the_document_has_a_row_for_each_judged_number() -> None:
     assert [row for row in rows if row not in document] == []
 
 
+def test_the_documents_tables_are_those_that_are_made() -> None:
+    everything = measured([])
+    made = figures.tables(everything, calibrate.verdicts(calibrate.load(), everything))
+    document = (REPO / "docs" / "calibration.md").read_text()
+    assert sorted(made) == sorted(markdown.names(document, documents.CALIBRATION_COMMAND))
+    for name, table in made.items():  # its numbers are of guests that are made up here
+        part = document.partition(f"{documents.CALIBRATION_COMMAND}: {name} -->\n\n")[2].partition(markdown.END)[0]
+        stated, expected = ([line for line in text.splitlines() if line.startswith("| ")] for text in (part, table))
+        assert stated[0] == expected[0]
+        if name != "loaded":  # where the number of streams is one of the guest's program
+            assert [line.split(" | ")[0] for line in stated] == [line.split(" | ")[0] for line in expected], name
+
+
+def test_a_load_beside_streams_has_a_row_for_each_number_of_them() -> None:
+    everything = measured(["dram", "cxl-dram"])
+    lines = figures.tables(everything, calibrate.verdicts(calibrate.load(), everything))["loaded"].splitlines()
+    assert lines[0] == "| cores that stream | dram | cxl-dram |"
+    assert lines[3] == "| 1 | 10 ns, 0.1 GB/s | 10 ns, 0.1 GB/s |"
+    assert lines[-1] == "| closed form of the last | 110 ns | 873 ns |"
+
+
+def test_the_documents_tables_are_copied_or_it_is_said_how_to_make_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "calibration.md"
+    page.write_text("<!-- by python -m analysis.documents calibration: loaded -->\n\nold\n\n<!-- to here -->\nmore\n")
+    monkeypatch.setattr(documents, "CALIBRATION", page)
+    monkeypatch.setattr(documents, "FOLDER", tmp_path)
+    assert documents.main(["calibration"]) == 2
+    assert capsys.readouterr().err.endswith("loaded.md: No such file or directory; testbed calibrate\n")
+    figures.write_tables({"loaded": "| new |"}, tmp_path / "calibration")
+    assert documents.main(["calibration"]) == 0
+    assert page.read_text().splitlines()[1:] == ["", "| new |", "", "<!-- to here -->", "more"]
+
+
 def table_rows(document: str, columns: int) -> dict[str, list[str]]:
     """The rows of its tables with so many columns, by the first cell."""
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in document.splitlines() if line.startswith("|")]
@@ -151,6 +186,8 @@ def test_what_the_document_has_by_one_cpu_and_by_cores_is_what_it_has_of_each() 
         assert both[judged.what] == [*many[:2], *one[2:4], *many[2:4]]
         models = (float(row[2].split()[0]) for row in (one, many))
         found.append(by_cores.Pair(*map(Verdict, (judged, judged), models)))
+        error_percent = 100 * (float(many[2]) / judged.reference - 1)
+        assert float(many[3].split()[0]) == pytest.approx(error_percent, abs=0.11)  # both numbers are rounded
     assert [line for line in by_cores.counts(found) if f"    {line}\n" not in document] == []
 
 

@@ -241,4 +241,4 @@ def test_a_study_that_was_not_drawn_is_named(tmp_path: Path) -> None:
 
 def test_bad_words_end_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert documents.main(["figures"]) == 2
-    assert "usage: python -m analysis.documents [studies]" in capsys.readouterr().err
+    assert "usage: python -m analysis.documents [studies|calibration]" in capsys.readouterr().err

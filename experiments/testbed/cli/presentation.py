@@ -117,7 +117,11 @@ def show_calibration(session: Session, devices: Sequence[str], quick: bool) -> l
     if loaded := calibrate.loaded_cells(measured):
         console.show("a load of one core while others stream", calibrate.LOADED_COLUMNS, loaded)
     console.out.print(calibrate.scale_text(measured), soft_wrap=True)
-    for path in calibration_figures.write(measured, verdicts, FIGURES / "calibration"):
+    written = calibration_figures.write(measured, verdicts, FIGURES / "calibration")
+    if not devices and not quick:  # a part of them would replace the whole
+        made = calibration_figures.tables(measured, verdicts)
+        written += calibration_figures.write_tables(made, FIGURES / "calibration")
+    for path in written:
         console.out.print(f"written: {path}", soft_wrap=True)
     return verdicts
 

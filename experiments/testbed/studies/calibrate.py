@@ -110,6 +110,11 @@ class Verdict:
         return self.judged.agrees and not self.within
 
     @property
+    def shown(self) -> str:
+        """The model's number in four digits or more, without its unit."""
+        return f"{self.model:.0f}" if self.model >= 10_000 else f"{self.model:.4g}"
+
+    @property
     def word(self) -> str:
         if self.within:
             return "ok"
@@ -373,7 +378,7 @@ def cells(verdict: Verdict) -> tuple[str, ...]:
     return (
         j.what,
         f"{j.reference:g} {j.unit}",
-        f"{verdict.model:.4g} {j.unit}",
+        f"{verdict.shown} {j.unit}",
         f"{verdict.error_percent:+.1f} %",
         f"{j.tolerance_percent:g} %",
         verdict.word,
