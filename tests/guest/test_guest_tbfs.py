@@ -35,6 +35,20 @@ umount /pmem && tbfs check /dev/pmem0 || exit 1
 mount -t tbfs -o {options} /dev/pmem0 /pmem && twin_folders compare /pmem /tmp/twin && umount /pmem || exit 1
 """
 HAS_LOGS = "tbfs dump /dev/pmem0 | grep -q ' logs [1-9]' || exit 1\n"
+# What has logs, read-only with each policy: the same is seen, and all of them are left. Then a mount that may merge.
+READ_ONLY = """
+left=$(tbfs dump /dev/pmem0)
+is_left() { umount /pmem; [ "$left" = "$(tbfs dump /dev/pmem0)" ]; }
+for options in data=inplace data=cow data=hybrid,gc_read=1; do
+    mount -t tbfs -o "ro,$options" /dev/pmem0 /pmem && twin_folders compare /pmem /tmp/twin || exit 1
+    ! touch /pmem/new && twin_folders compare-mapped /pmem /tmp/twin && is_left || exit 1
+done 2>/dev/null
+mount -t tbfs -o ro /dev/pmem0 /pmem; twin_folders compare-mapped /pmem /tmp/twin || exit 1
+mount -o remount,rw /pmem 2>&1; echo "status $?"; is_left || exit 1
+mount -t tbfs -o data=hybrid,gc_read=1 /dev/pmem0 /pmem; mount -o remount,ro /pmem || exit 1
+twin_folders compare /pmem /tmp/twin && mount -o remount,rw /pmem && twin_folders compare /pmem /tmp/twin || exit 1
+! is_left || exit 1
+"""
 REFUSED = """
 for option in data=zebra metadata=log atomic=7 atomic=64 colour=red; do attempt $option; done
 for option in log_block=700 log_align=9 hybrid_max=4096 gc_read=0 read=up multi=all
@@ -46,6 +60,7 @@ attempt data=cow; dd if=/dev/zero of=/dev/pmem0 bs=4096 count=1 status=none
 dd if=/dev/zero of=/dev/pmem0 bs=4096 count=1 seek=1 conv=notrunc status=none; attempt data=cow; dmesg >&2
 """
 SENTENCES = (
+    "files were mapped while it was read-only, as copies; unmount it first",
     "data=zebra is no policy; give data=inplace, cow or hybrid",
     "metadata=log is no policy; give metadata=undo",
     "atomic=7 is no size; give atomic=8, 16 or 64",
@@ -96,7 +111,8 @@ def run(session: Session, guest: GuestConfig, script: str, folder: Path) -> tupl
 def test_calls_do_what_they_do_on_tmpfs_and_bad_media_are_refused(
     session: Session, quick_guest: GuestConfig, tmp_path: Path
 ) -> None:
-    script = twins("inplace", 8, 1, 1000) + twins("cow", 16, 2, 1000) + twins(HYBRID, 8, 3, 1000) + HAS_LOGS + REFUSED
+    calls = twins("inplace", 8, 1, 1000) + twins("cow", 16, 2, 1000) + twins(HYBRID, 8, 3, 1000)
+    script = calls + HAS_LOGS + READ_ONLY + REFUSED
     said, _ = run(session, quick_guest, script, tmp_path)
     assert said.count("status 32\n") == len(SENTENCES), said
     for sentence in SENTENCES:

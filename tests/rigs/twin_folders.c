@@ -4,6 +4,7 @@
  *
  *     twin_folders run ONE OTHER SEED STEPS    each must return the same in both, and show the same
  *     twin_folders compare ONE OTHER           names, modes, links, sizes, contents and targets must be the same
+ *     twin_folders compare-mapped ONE OTHER    contents also in the memory of a process that has mapped the files
  *
  * A file of each is mapped all the time, and stored to and looked at between the calls. In the folder ONE with
  * MAP_SYNC.
@@ -23,7 +24,7 @@
 enum { NAMES = 12, BYTES_MAX = 100000, MAPPED_BYTES = 1 << 17 };
 
 static uint64_t state;
-static int roots[2];
+static int roots[2], maps_all;
 static struct {
     int fd;
     uint8_t *bytes;
@@ -187,6 +188,25 @@ static int same_content(int one, int other, const char *path) {
     return counts[0] == 0 && counts[1] == 0;
 }
 
+/* Every second page is a process's own, as it has stored to it. */
+static int same_mapping(int one, int other, const char *path, size_t size) {
+    int fds[2] = {openat(one, path, O_RDONLY), openat(other, path, O_RDONLY)};
+    uint8_t *bytes[2];
+    for (int side = 0; side < 2; side++) {
+        bytes[side] = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fds[side], 0);
+        if (bytes[side] == MAP_FAILED)
+            fail(strerror(errno), path);
+        for (size_t at = 0; at < size; at += 8192)
+            ++*(volatile uint8_t *)(bytes[side] + at);
+    }
+    int same = memcmp(bytes[0], bytes[1], size) == 0;
+    for (int side = 0; side < 2; side++) {
+        munmap(bytes[side], size);
+        close(fds[side]);
+    }
+    return same;
+}
+
 static int same_target(int one, int other, const char *path) {
     char targets[2][64];
     ssize_t count = readlinkat(one, path, targets[0], 64);
@@ -225,6 +245,9 @@ static void compare(int one, int other, const char *path) {
         fail("another size", path);
     if (!(S_ISLNK(status[0].st_mode) ? same_target : same_content)(one, other, path))
         fail("another content", path);
+    if (maps_all && S_ISREG(status[0].st_mode) && status[0].st_size &&
+        !same_mapping(one, other, path, (size_t)status[0].st_size))
+        fail("another content where it is mapped", path);
 }
 
 /* ---- The run ---- */
@@ -253,8 +276,9 @@ static void run(unsigned steps) {
 
 int main(int argc, char **argv) {
     int runs = argc == 6 && strcmp(argv[1], "run") == 0;
-    if (!runs && !(argc == 4 && strcmp(argv[1], "compare") == 0))
-        return fputs("usage: twin_folders run ONE OTHER SEED STEPS | compare ONE OTHER\n", stderr), 2;
+    maps_all = argc == 4 && strcmp(argv[1], "compare-mapped") == 0;
+    if (!runs && !maps_all && !(argc == 4 && strcmp(argv[1], "compare") == 0))
+        return fputs("usage: twin_folders run ONE OTHER SEED STEPS | compare[-mapped] ONE OTHER\n", stderr), 2;
     for (int side = 0; side < 2; side++)
         if ((roots[side] = open(argv[2 + side], O_RDONLY | O_DIRECTORY)) < 0)
             fail(strerror(errno), argv[2 + side]);

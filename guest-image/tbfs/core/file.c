@@ -29,10 +29,17 @@ static int find_file(const struct tbfs *fs, uint64_t ino, const struct tbfs_inod
     return S_ISDIR((*inode)->mode) ? -EISDIR : -EINVAL;
 }
 
+static int find_to_change(const struct tbfs *fs, uint64_t ino, const struct tbfs_inode **inode) {
+    int status = tx_begin(fs);
+    return status < 0 ? status : find_file(fs, ino, inode);
+}
+
 /* In a transaction of its own: the page is one block again. */
 static int merge_page(struct tbfs *fs, uint64_t ino, uint64_t index) {
     uint64_t block;
-    int status = data_new_block(fs, tx_inode(fs, ino), index, 0, 0, &block);
+    int status = tx_begin(fs);
+    if (status == 0)
+        status = data_new_block(fs, tx_inode(fs, ino), index, 0, 0, &block);
     if (status < 0) {
         tx_forget(fs);
         return status;
@@ -42,7 +49,7 @@ static int merge_page(struct tbfs *fs, uint64_t ino, uint64_t index) {
     return 0;
 }
 
-/* Part of a page. Who meets a long log merges it; without room for that the next one may. */
+/* Part of a page. Who meets a long log merges it; if that cannot be now, the next one may. */
 static int read_piece(struct tbfs *fs, uint64_t ino, struct span piece, const struct tbfs_sink *sink,
                       uint64_t sink_at) {
     uint64_t index = piece.begin / TBFS_BLOCK_BYTES, at = piece.begin % TBFS_BLOCK_BYTES;
@@ -141,7 +148,7 @@ static int write_range(struct tbfs *fs, uint64_t ino, struct span range, const s
 int64_t tbfs_write_from(struct tbfs *fs, uint64_t ino, uint64_t offset, const struct tbfs_source *source,
                         uint64_t bytes, uint32_t now) {
     const struct tbfs_inode *inode;
-    int status = find_file(fs, ino, &inode);
+    int status = find_to_change(fs, ino, &inode);
     if (status == 0 && (offset > TBFS_FILE_BYTES_MAX || bytes > TBFS_FILE_BYTES_MAX - offset))
         status = -EFBIG;
     uint64_t at = offset, end = offset + bytes;
@@ -201,7 +208,7 @@ int tbfs_merge(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t bytes) {
 
 int tbfs_truncate(struct tbfs *fs, uint64_t ino, uint64_t size, uint32_t now) {
     const struct tbfs_inode *found;
-    int status = find_file(fs, ino, &found);
+    int status = find_to_change(fs, ino, &found);
     if (status == 0 && size > TBFS_FILE_BYTES_MAX)
         status = -EFBIG;
     if (status < 0)
@@ -269,7 +276,7 @@ static int allocate_range(struct tbfs *fs, uint64_t ino, unsigned flags, struct 
 /* A part for each transaction. Those that were done stay if there is no room for one. */
 int tbfs_fallocate(struct tbfs *fs, uint64_t ino, unsigned flags, uint64_t offset, uint64_t bytes, uint32_t now) {
     const struct tbfs_inode *inode;
-    int status = find_file(fs, ino, &inode);
+    int status = find_to_change(fs, ino, &inode);
     if (status == 0 && (flags & ~(unsigned)(TBFS_KEEP_SIZE | TBFS_PUNCH_HOLE) || flags == TBFS_PUNCH_HOLE))
         status = -EOPNOTSUPP;
     if (status == 0 && bytes == 0)

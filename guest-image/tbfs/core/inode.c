@@ -48,7 +48,9 @@ int inode_new(struct tbfs *fs, const struct tbfs_new *what, const struct tbfs_ca
 
 int tbfs_inode_set(struct tbfs *fs, uint64_t ino, const struct tbfs_change *change, uint32_t now) {
     const struct tbfs_inode *found;
-    int status = inode_find(fs, ino, &found);
+    int status = tx_begin(fs);
+    if (status == 0)
+        status = inode_find(fs, ino, &found);
     if (status < 0)
         return status;
     struct tbfs_inode *inode = tx_inode(fs, ino);
@@ -101,6 +103,9 @@ void inode_drop_name(struct tbfs *fs, uint64_t ino, uint32_t now, uint64_t *orph
  * inode goes first and the list second, without a log: what is on the list and free already is taken off after a crash.
  */
 int tbfs_evict(struct tbfs *fs, uint64_t ino, uint32_t now) {
+    int status = tx_begin(fs);
+    if (status < 0)
+        return status;
     struct tbfs_inode old = *space_inode(fs, ino);
     struct tbfs_inode *inode = tx_inode(fs, ino);
     if (TBFS_BUG(UNLIST_FIRST)) {

@@ -85,7 +85,9 @@ static int check_new(const struct tbfs *fs, uint64_t dir, struct tbfs_name name,
 
 int tbfs_create(struct tbfs *fs, uint64_t dir, struct tbfs_name name, const struct tbfs_new *what,
                 const struct tbfs_caller *caller, uint64_t *ino) {
-    int status = check_new(fs, dir, name, what);
+    int status = tx_begin(fs);
+    if (status == 0)
+        status = check_new(fs, dir, name, what);
     if (status == 0)
         status = inode_new(fs, what, caller, ino);
     if (status == 0 && S_ISLNK(what->mode))
@@ -104,7 +106,9 @@ int tbfs_create(struct tbfs *fs, uint64_t dir, struct tbfs_name name, const stru
 
 int tbfs_link(struct tbfs *fs, uint64_t ino, uint64_t dir, struct tbfs_name name, uint32_t now) {
     const struct tbfs_inode *inode;
-    int status = inode_find(fs, ino, &inode);
+    int status = tx_begin(fs);
+    if (status == 0)
+        status = inode_find(fs, ino, &inode);
     if (status == 0)
         status = find_absent(fs, dir, name);
     if (status == 0 && S_ISDIR(inode->mode))
@@ -137,7 +141,9 @@ static void remove_name(struct tbfs *fs, uint64_t dir, const struct found *found
 int tbfs_unlink(struct tbfs *fs, uint64_t dir, struct tbfs_name name, uint32_t now, uint64_t *orphan) {
     struct found found;
     *orphan = 0;
-    int status = find_present(fs, dir, name, &found);
+    int status = tx_begin(fs);
+    if (status == 0)
+        status = find_present(fs, dir, name, &found);
     if (status < 0)
         return status;
     if (S_ISDIR(found.inode->mode))
@@ -155,7 +161,9 @@ static int check_removable(const struct tbfs *fs, const struct tbfs_inode *dir) 
 int tbfs_rmdir(struct tbfs *fs, uint64_t dir, struct tbfs_name name, uint32_t now, uint64_t *orphan) {
     struct found found;
     *orphan = 0;
-    int status = find_present(fs, dir, name, &found);
+    int status = tx_begin(fs);
+    if (status == 0)
+        status = find_present(fs, dir, name, &found);
     if (status == 0)
         status = check_removable(fs, found.inode);
     if (status < 0)
@@ -237,7 +245,9 @@ int tbfs_rename(struct tbfs *fs, struct tbfs_place from, struct tbfs_place to, u
                 uint64_t *orphan) {
     struct found what, other;
     *orphan = 0;
-    int status = find_present(fs, from.dir, from.name, &what);
+    int status = tx_begin(fs);
+    if (status == 0)
+        status = find_present(fs, from.dir, from.name, &what);
     if (status == 0)
         status = find(fs, to.dir, to.name, &other);
     if (status == 0)

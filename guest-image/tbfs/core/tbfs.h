@@ -51,10 +51,11 @@ struct tbfs_counters {
     uint64_t log_entries, log_entries_read, merges; /* of pages' logs */
 };
 
-/* A file system that is mounted. The fields are the core's own, but for the counters. */
+/* A file system that is mounted. The fields are the core's own, but for `read_only` and the counters. */
 struct tbfs {
     struct tbfs_space space;
     struct tbfs_options options;
+    bool read_only; /* the caller's, between calls: see tbfs_mount() */
     struct tbfs_super *super;
     struct tbfs_map blocks, inodes;
     uint64_t *pieces; /* which 512 bytes are a log's: of a block for logs, for which its bit of `blocks` is set, too */
@@ -76,6 +77,9 @@ int tbfs_make(struct tbfs_space space, const struct tbfs_layout *layout, uint32_
 /*
  * -EINVAL: no such file system, or options that do not exist. -EPROTONOSUPPORT: of another version. `memory` is aligned
  * to 8 and has what tbfs_memory_bytes() says, until the file system is no longer used; there is nothing to do then.
+ *
+ * A mount recovers, and so it writes. With `read_only` set afterwards no call does: what would change something is
+ * -EROFS, and what a read or a merge would only tidy stays as it is.
  */
 int64_t tbfs_memory_bytes(struct tbfs_space space);
 int tbfs_mount(struct tbfs *fs, struct tbfs_space space, const struct tbfs_options *options, void *memory);
@@ -113,7 +117,7 @@ struct tbfs_place {
 int tbfs_rename(struct tbfs *fs, struct tbfs_place from, struct tbfs_place to, unsigned flags, uint32_t now,
                 uint64_t *orphan);
 
-/* Its blocks and its number are free then. */
+/* Its blocks and its number are free then. -EROFS: when it is mounted again. */
 int tbfs_evict(struct tbfs *fs, uint64_t ino, uint32_t now);
 
 /* The next entry at or after `*position`, which moves behind it. 1: there is one; 0: no more. */
@@ -168,7 +172,7 @@ struct tbfs_extent {
 };
 int tbfs_find_extent(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t bytes, struct tbfs_extent *extent);
 
-/* No page of the range has a log any more: the content is the same. -ENOSPC: not all of them. */
+/* No page of the range has a log any more: the content is the same. -ENOSPC, -EROFS: not all of them. */
 int tbfs_merge(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t bytes);
 
 int tbfs_truncate(struct tbfs *fs, uint64_t ino, uint64_t size, uint32_t now);

@@ -7,6 +7,8 @@
 #include "seeded_bug.h"
 #include "space.h"
 
+int tx_begin(const struct tbfs *fs) { return fs->read_only ? -EROFS : 0; }
+
 static bool in_new_node(const struct tbfs_transaction *tx, uint64_t offset) {
     for (unsigned i = 0; i < tx->node_count; i++)
         if (offset - tx->nodes[i] < TBFS_BLOCK_BYTES)

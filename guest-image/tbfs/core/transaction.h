@@ -50,6 +50,9 @@ struct tbfs_journal {
     uint16_t generation;
 };
 
+/* Before all else of a call that changes something. -EROFS: nothing may be. */
+int tx_begin(const struct tbfs *fs);
+
 /* The copy that the commit compares with the medium and writes. */
 struct tbfs_inode *tx_inode(struct tbfs *fs, uint64_t ino);
 

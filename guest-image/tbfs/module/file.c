@@ -95,6 +95,36 @@ int file_unmap(struct inode *inode, u64 begin, u64 end) {
     return status;
 }
 
+/* Whether a page has a log that must not be merged. Then it must not change any more, either. */
+static bool needs_copy(struct inode *inode, u64 begin) {
+    struct tbfs *fs = core_lock(inode);
+    struct tbfs_extent extent;
+    bool needs =
+        fs->read_only && tbfs_find_extent(fs, inode->i_ino, begin, TBFS_BLOCK_BYTES, &extent) == 0 && extent.has_log;
+
+    if (needs)
+        volume_of(inode)->has_copies = true;
+    core_unlock(inode);
+    return needs;
+}
+
+static vm_fault_t serve_copy(struct vm_fault *fault, struct inode *inode) {
+    struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+    s64 done;
+
+    if (!page)
+        return VM_FAULT_OOM;
+    done = tbfs_read(core_lock(inode), inode->i_ino, (u64)fault->pgoff << PAGE_SHIFT, page_address(page), PAGE_SIZE);
+    core_unlock(inode);
+    if (done < 0) {
+        __free_page(page);
+        return VM_FAULT_SIGBUS;
+    }
+    lock_page(page);
+    fault->page = page;
+    return VM_FAULT_LOCKED;
+}
+
 static vm_fault_t serve(struct vm_fault *fault, unsigned order) {
     struct inode *inode = file_inode(fault->vma->vm_file);
     bool writes = fault->flags & FAULT_FLAG_WRITE && fault->vma->vm_flags & VM_SHARED;
@@ -105,7 +135,10 @@ static vm_fault_t serve(struct vm_fault *fault, unsigned order) {
         file_update_time(fault->vma->vm_file);
     }
     filemap_invalidate_lock_shared(inode->i_mapping);
-    result = dax_iomap_fault(fault, order, NULL, NULL, &map_operations);
+    if (order == 0 && needs_copy(inode, (u64)fault->pgoff << PAGE_SHIFT))
+        result = serve_copy(fault, inode);
+    else
+        result = dax_iomap_fault(fault, order, NULL, NULL, &map_operations);
     filemap_invalidate_unlock_shared(inode->i_mapping);
     if (writes)
         sb_end_pagefault(inode->i_sb);
@@ -193,7 +226,7 @@ static s64 read_part(struct inode *inode, u64 begin, struct iov_iter *to) {
     return done == -EFAULT ? read_by_page(inode, begin, to, bytes) : done;
 }
 
-/* By the core, as pages have logs. */
+/* By the core, as pages may have logs. */
 static ssize_t read_all(struct kiocb *call, struct iov_iter *to) {
     struct inode *inode = file_inode(call->ki_filp);
     ssize_t taken = 0;
@@ -210,13 +243,14 @@ static ssize_t read_all(struct kiocb *call, struct iov_iter *to) {
 
 static ssize_t read(struct kiocb *call, struct iov_iter *to) {
     struct inode *inode = file_inode(call->ki_filp);
-    bool has_logs = volume_of(inode)->fs.options.data == TBFS_DATA_HYBRID;
+    const struct tbfs *fs = &volume_of(inode)->fs;
+    bool is_the_core_s = fs->options.data == TBFS_DATA_HYBRID || fs->read_only;
     ssize_t done;
 
     if (!iov_iter_count(to))
         return 0;
     inode_lock_shared(inode);
-    done = has_logs ? read_all(call, to) : dax_iomap_rw(call, to, &map_operations);
+    done = is_the_core_s ? read_all(call, to) : dax_iomap_rw(call, to, &map_operations);
     inode_unlock_shared(inode);
     file_accessed(call->ki_filp);
     return done;

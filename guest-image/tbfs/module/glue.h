@@ -18,6 +18,7 @@
 struct volume {
     struct mutex lock; /* the core makes one call at a time */
     struct tbfs fs;
+    bool has_copies; /* processes may have pages of logs as copies, which a change would not reach */
     void *memory;
     struct dax_device *dax;
     u64 dax_offset; /* at which the block device begins in it */

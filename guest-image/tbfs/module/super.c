@@ -177,6 +177,7 @@ static int mount_core(struct fs_context *context, struct super_block *sb, struct
     if (!volume->memory)
         return -ENOMEM;
     status = tbfs_mount(&volume->fs, space, context->fs_private, volume->memory);
+    volume->fs.read_only = sb_rdonly(sb);
     return status < 0 ? explain(context, sb, status) : 0;
 }
 
@@ -241,14 +242,29 @@ static bool are_same(const struct tbfs_options *one, const struct tbfs_options *
            a->multi == b->multi;
 }
 
+static int set_read_only(struct fs_context *context, bool read_only) {
+    struct tbfs *fs = core_lock(d_inode(context->root));
+    bool is_refused = !read_only && volume_of(d_inode(context->root))->has_copies;
+
+    if (!is_refused)
+        fs->read_only = read_only;
+    core_unlock(d_inode(context->root));
+    if (!is_refused)
+        return 0;
+    errorfc(context, "files were mapped while it was read-only, as copies; unmount it first");
+    return -EBUSY;
+}
+
 static int reconfigure(struct fs_context *context) {
     const struct tbfs_options *options = &volume_of(d_inode(context->root))->fs.options;
     const struct tbfs_options *asked = context->fs_private;
+    struct super_block *sb = context->root->d_sb;
+    bool says = context->sb_flags_mask & SB_RDONLY;
 
     if (!are_same(asked, options))
         return invalfc(context, "its own options stay as they are while it is mounted; unmount it first");
-    sync_filesystem(context->root->d_sb);
-    return 0;
+    sync_filesystem(sb);
+    return set_read_only(context, says ? context->sb_flags & SB_RDONLY : sb_rdonly(sb));
 }
 
 static void free_context(struct fs_context *context) { kfree(context->fs_private); }
