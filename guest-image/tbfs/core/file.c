@@ -2,6 +2,7 @@
 /* The calls on a file's content. */
 #include "data.h"
 #include "inode.h"
+#include "merge.h"
 #include "page.h"
 #include "persist.h"
 #include "seeded_bug.h"
@@ -32,21 +33,6 @@ static int find_file(const struct tbfs *fs, uint64_t ino, const struct tbfs_inod
 static int find_to_change(const struct tbfs *fs, uint64_t ino, const struct tbfs_inode **inode) {
     int status = tx_begin(fs);
     return status < 0 ? status : find_file(fs, ino, inode);
-}
-
-/* In a transaction of its own: the page is one block again. */
-static int merge_page(struct tbfs *fs, uint64_t ino, uint64_t index) {
-    uint64_t block;
-    int status = tx_begin(fs);
-    if (status == 0)
-        status = data_new_block(fs, tx_inode(fs, ino), index, 0, 0, &block);
-    if (status < 0) {
-        tx_forget(fs);
-        return status;
-    }
-    tx_commit(fs);
-    fs->counters.merges++;
-    return 0;
 }
 
 /* Part of a page. Who meets a long log merges it; if that cannot be now, the next one may. */
@@ -144,7 +130,7 @@ static int write_range(struct tbfs *fs, uint64_t ino, struct span range, const s
     return 0;
 }
 
-/* Each transaction's part is all there or not. With little room the parts become smaller. */
+/* Each transaction's part is all there or not. If there is little room without logs, too, the parts become smaller. */
 int64_t tbfs_write_from(struct tbfs *fs, uint64_t ino, uint64_t offset, const struct tbfs_source *source,
                         uint64_t bytes, uint32_t now) {
     const struct tbfs_inode *inode;
@@ -158,6 +144,8 @@ int64_t tbfs_write_from(struct tbfs *fs, uint64_t ino, uint64_t offset, const st
         status = write_range(fs, ino, range, source, at - offset, now);
         if (status == 0)
             at = range.end;
+        else if (merge_for_room(fs, status))
+            status = 0;
         else if (status == -ENOSPC && blocks > 1)
             blocks /= 2, status = 0;
     }
@@ -201,7 +189,10 @@ int tbfs_merge(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t bytes) {
     while (status == 0 && (index = tree_next(fs, inode, index, end)) < end) {
         if (slot_has_log(tree_get(fs, inode, index)))
             status = merge_page(fs, ino, index);
-        index++;
+        if (merge_for_room(fs, status))
+            status = 0;
+        else
+            index++;
     }
     return status;
 }
@@ -287,7 +278,9 @@ int tbfs_fallocate(struct tbfs *fs, uint64_t ino, unsigned flags, uint64_t offse
         zero_edges(fs, inode, (struct span){offset, offset + bytes});
     for (uint64_t at = offset, end = offset + bytes; status == 0 && at < end;) {
         struct span range = range_of_blocks(at, end, TBFS_BLOCKS_PER_TRANSACTION);
-        status = allocate_range(fs, ino, flags, range, now);
+        do
+            status = allocate_range(fs, ino, flags, range, now);
+        while (merge_for_room(fs, status));
         at = range.end;
         if (flags & TBFS_PUNCH_HOLE)
             at = tree_next(fs, inode, size_in_blocks(at), size_in_blocks(end)) * TBFS_BLOCK_BYTES;

@@ -3,6 +3,7 @@
 #include "data.h"
 #include "directory.h"
 #include "inode.h"
+#include "merge.h"
 #include "seeded_bug.h"
 #include "space.h"
 #include "tree.h"
@@ -83,8 +84,8 @@ static int check_new(const struct tbfs *fs, uint64_t dir, struct tbfs_name name,
     return what->mode & S_IFMT ? 0 : -EINVAL;
 }
 
-int tbfs_create(struct tbfs *fs, uint64_t dir, struct tbfs_name name, const struct tbfs_new *what,
-                const struct tbfs_caller *caller, uint64_t *ino) {
+static int create(struct tbfs *fs, uint64_t dir, struct tbfs_name name, const struct tbfs_new *what,
+                  const struct tbfs_caller *caller, uint64_t *ino) {
     int status = tx_begin(fs);
     if (status == 0)
         status = check_new(fs, dir, name, what);
@@ -104,7 +105,16 @@ int tbfs_create(struct tbfs *fs, uint64_t dir, struct tbfs_name name, const stru
     return end(fs, status);
 }
 
-int tbfs_link(struct tbfs *fs, uint64_t ino, uint64_t dir, struct tbfs_name name, uint32_t now) {
+int tbfs_create(struct tbfs *fs, uint64_t dir, struct tbfs_name name, const struct tbfs_new *what,
+                const struct tbfs_caller *caller, uint64_t *ino) {
+    int status;
+    do
+        status = create(fs, dir, name, what, caller, ino);
+    while (merge_for_room(fs, status));
+    return status;
+}
+
+static int add_name(struct tbfs *fs, uint64_t ino, uint64_t dir, struct tbfs_name name, uint32_t now) {
     const struct tbfs_inode *inode;
     int status = tx_begin(fs);
     if (status == 0)
@@ -123,6 +133,14 @@ int tbfs_link(struct tbfs *fs, uint64_t ino, uint64_t dir, struct tbfs_name name
         tx_inode(fs, ino)->ctime = now;
     }
     return end(fs, status);
+}
+
+int tbfs_link(struct tbfs *fs, uint64_t ino, uint64_t dir, struct tbfs_name name, uint32_t now) {
+    int status;
+    do
+        status = add_name(fs, ino, dir, name, now);
+    while (merge_for_room(fs, status));
+    return status;
 }
 
 /* In the transaction. */
@@ -241,8 +259,8 @@ static int replace(struct tbfs *fs, const struct found *what, const struct found
     return 0;
 }
 
-int tbfs_rename(struct tbfs *fs, struct tbfs_place from, struct tbfs_place to, unsigned flags, uint32_t now,
-                uint64_t *orphan) {
+static int rename_once(struct tbfs *fs, struct tbfs_place from, struct tbfs_place to, unsigned flags, uint32_t now,
+                       uint64_t *orphan) {
     struct found what, other;
     *orphan = 0;
     int status = tx_begin(fs);
@@ -266,4 +284,13 @@ int tbfs_rename(struct tbfs *fs, struct tbfs_place from, struct tbfs_place to, u
     touch(fs, from.dir, now);
     touch(fs, to.dir, now);
     return end(fs, status);
+}
+
+int tbfs_rename(struct tbfs *fs, struct tbfs_place from, struct tbfs_place to, unsigned flags, uint32_t now,
+                uint64_t *orphan) {
+    int status;
+    do
+        status = rename_once(fs, from, to, flags, now, orphan);
+    while (merge_for_room(fs, status));
+    return status;
 }

@@ -68,6 +68,7 @@ static void use_pieces(struct tbfs *fs, uint64_t offset, uint64_t bytes) {
     if (!(*word & block_mask(offset)))
         fs->pieces_free += PIECES;
     fs->pieces_free -= bytes / PIECE_BYTES;
+    fs->pieces_used += bytes / PIECE_BYTES;
     *word |= pieces_mask(offset, bytes);
 }
 
@@ -124,6 +125,7 @@ void space_release_log_block(struct tbfs *fs, uint64_t offset, uint64_t bytes) {
         return;
     *word &= ~pieces_mask(offset, bytes);
     fs->pieces_free += bytes / PIECE_BYTES;
+    fs->pieces_used -= bytes / PIECE_BYTES;
     if (*word & block_mask(offset))
         return;
     fs->pieces_free -= PIECES;

@@ -4,7 +4,7 @@
 // leave during the last one, recovery must find the tree before it or after it, the checker no fault, and the file
 // system must be usable; also if the power is cut again during recovery, or during another operation after it.
 //
-//     explore_crashes DATA ATOMIC_BYTES one|two|wrap [BUG]
+//     explore_crashes DATA ATOMIC_BYTES one|two|wrap|full [BUG]
 //
 // DATA is inplace, cow, hybrid or hybrid-pages. What an operation does must also be what it does in the model. With the
 // name of a seeded bug it succeeds if the bug is caught. TORN_UNITS is none of the core's: lines do not travel whole
@@ -35,7 +35,8 @@ static Depth depth = {48, 12, 31, 199};
 
 static struct tbfs_options options;
 static std::vector<Operation> explored;
-static bool tears_units;
+static bool tears_units, is_full;
+static const std::string Filling = "/filling"; // takes all that is free of a full medium
 static struct {
     uint64_t operations, states, recoveries, chains, violations;
 } totals;
@@ -64,7 +65,9 @@ struct Trial {
 };
 
 // Each file grows without showing anything, each directory takes a name and gives it up.
-static void use(Mounted &mounted, const Tree &tree) {
+static void use(Mounted &mounted, Tree tree) {
+    if (tree.erase(Filling) && run(mounted.fs(), {.kind = Operation::Unlink, .path = Filling}) < 0)
+        throw std::runtime_error("what fills the medium cannot be removed");
     for (const auto &[path, node] : tree) {
         std::string name = (path == "/" ? "" : path) + "/probe";
         uint64_t size = node.content.size() + 5000;
@@ -144,13 +147,11 @@ static int64_t runOnBoth(Mounted &mounted, Start &start, Operation operation, ui
     return result;
 }
 
-// After each page but the last one: of a write, if pages are written alone, and of a read, which merges one at a time.
-static std::vector<Snapshot> stepsOf(Medium &medium, Operation operation) {
+// After each page but the last one: of a write in parts, and of a read, which merges one at a time.
+static std::vector<Snapshot> stepsOf(Medium &medium, Operation operation, bool has_parts) {
     std::vector<Snapshot> steps;
     uint64_t end = operation.offset + operation.bytes;
-    bool has_steps = operation.kind == Operation::Write ? options.hybrid.multi == TBFS_MULTI_PAGE
-                                                        : operation.kind == Operation::Read;
-    if (!has_steps)
+    if (operation.kind != Operation::Read && !(operation.kind == Operation::Write && has_parts))
         return steps;
     for (uint64_t at = operation.offset / TBFS_BLOCK_BYTES + 1; at * TBFS_BLOCK_BYTES < end; at++) {
         Mounted mounted(medium, options);
@@ -159,6 +160,10 @@ static std::vector<Snapshot> stepsOf(Medium &medium, Operation operation) {
         steps.push_back(snapshotOf(mounted));
     }
     return steps;
+}
+
+static uint64_t commitsOf(const struct tbfs_counters &counters) {
+    return counters.transactions + counters.atomic_updates - counters.merges;
 }
 
 static void explore(const std::string &sequence, Start &start, const Operation &operation, size_t ordinal) {
@@ -171,6 +176,7 @@ static void explore(const std::string &sequence, Start &start, const Operation &
     Snapshot before = snapshotOf(live);
     Medium medium = live.medium();
     std::vector<PersistEvent> events;
+    uint64_t commits = commitsOf(live.fs()->counters);
     {
         Recorder recording(live.fs()->space.base);
         recording.tears_units = tears_units;
@@ -179,7 +185,9 @@ static void explore(const std::string &sequence, Start &start, const Operation &
         events = recording.events;
     }
     totals.operations++;
-    Oracle oracle(before, stepsOf(medium, last), snapshotOf(live), last, options.data);
+    bool has_parts = commitsOf(live.fs()->counters) > commits + 1; // each page alone, or for want of room
+    Oracle oracle(before, stepsOf(medium, last, has_parts), snapshotOf(live), last, options.data);
+    oracle.merges_first = is_full;
     Trial trial{sequence + describe(last), oracle, ordinal, !start.model};
     Tree found = withoutNumbers(oracle.after.tree);
     if (after.model && !(found == after.model->tree()))
@@ -223,14 +231,25 @@ static Start nearJournalEnd(Start start, uint32_t entries_left) {
     return start;
 }
 
+// So that what needs room merges logs.
+static Start filled(Start start) {
+    Mounted mounted(start.medium, options);
+    runOnBoth(mounted, start, {.kind = Operation::Create, .path = Filling}, 2000);
+    for (uint64_t at = 0; mounted.freeBlocks() > 0; at += TBFS_BLOCK_BYTES)
+        runOnBoth(mounted, start, {.kind = Operation::Write, .path = Filling, .offset = at, .bytes = TBFS_BLOCK_BYTES},
+                  2000);
+    start.medium = mounted.medium();
+    return start;
+}
+
 // With logs two operations that are not about them are left out: they are explored with another policy.
 static bool isOfPolicy(size_t ordinal) { return options.data != TBFS_DATA_HYBRID || ordinal >= operations.size(); }
 
 static void exploreAll(const std::string &lengths) {
-    Start start = prepared();
+    Start start = is_full ? filled(prepared()) : prepared();
     for (size_t i = 0; i < explored.size(); i++) {
-        if (lengths == "one")
-            explore("", start, explored[i], i);
+        if (lengths == "one" || is_full)
+            explore(is_full ? "on a full medium, " : "", start, explored[i], i);
         for (uint32_t left = 8; lengths == "wrap" && left < 20; left += 4) {
             Start end = nearJournalEnd(start, left);
             explore("near the journal's end, ", end, explored[i], i);
@@ -263,6 +282,7 @@ int main(int argc, char **argv) {
     options.atomic_bytes = static_cast<unsigned>(atoi(argv[2]));
     if (argc > 4)
         tbfs_seeded_bug = argv[4];
+    is_full = strcmp(argv[3], "full") == 0;
     if (strcmp(argv[3], "two") == 0)
         depth = {10, 3, 97, 997};
     if (*tbfs_seeded_bug)

@@ -24,6 +24,7 @@ struct Oracle {
     Snapshot before, after;
     std::vector<Snapshot> steps; // between them
     uint64_t mixed = 0;          // the inode whose bytes may be mixed, 0: none
+    bool merges_first = false;   // logs, for room: there may be more of it than before
 
     Oracle(Snapshot before, std::vector<Snapshot> steps, Snapshot after, const Operation &operation,
            enum tbfs_data data);
@@ -33,4 +34,5 @@ struct Oracle {
 
   private:
     bool isMixture(const Node &found, const std::string &path) const;
+    bool isLike(const Snapshot &found, const Snapshot &expected) const;
 };

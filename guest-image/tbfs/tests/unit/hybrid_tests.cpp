@@ -228,10 +228,14 @@ TEST(HybridWrites, ThatFailLeaveTheLogAsItWas) {
     EXPECT_EQ(tbfs_write_from(fs, ino, 60, &none, 1000, 9), -EFAULT);
     EXPECT_EQ(mounted.freeBlocks(), blocks);
     EXPECT_EQ(fs->pieces_free, pieces);
+    Operation append = {.kind = Operation::Write, .path = "/b", .bytes = 400, .now = Now};
+    run(fs, {.kind = Operation::Create, .path = "/b", .now = Now});
+    run(fs, append); // a log without a block
     for (uint64_t at = 1; writeAt(mounted, at * Page, Page) > 0; at++)
         tree = mounted.tree();
-    while (writeAt(mounted, 40, 400) > 0) // what is left of the block for logs
+    while (run(fs, append) > 0) // what is left of the block for logs
         tree = mounted.tree();
+    EXPECT_EQ(writeAt(mounted, 40, 400), -ENOSPC);
     EXPECT_EQ(mounted.freeBlocks() + fs->pieces_free, 0u);
     EXPECT_TRUE(mounted.tree() == tree);
     Medium after = mounted.medium();

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
+#include "merge.h"
+
+#include "data.h"
+#include "inode.h"
+#include "page.h"
+#include "seeded_bug.h"
+#include "tree.h"
+
+/* What the log does not have is in the block already. */
+static int copy_from_log(void *context, uint64_t at, const void *source, uint64_t bytes) {
+    uint8_t *block = context;
+    if (source != block + at)
+        data_copy(block + at, source, bytes);
+    return 0;
+}
+
+/* Into the block below the log, so that no room is needed. Until the slot leads to that block, only those of its bytes
+ * change that are seen through the log. */
+static void fold(struct tbfs *fs, uint64_t ino, uint64_t index, uint64_t slot) {
+    uint64_t block = log_first(fs, slot)->page;
+    struct tbfs_sink sink = {copy_from_log, space_at(fs, block)};
+    page_read(fs, slot, (struct page_range){0, TBFS_BLOCK_BYTES}, &sink, 0);
+    if (!TBFS_BUG(FOLD_UNFENCED))
+        tx_new_bytes(fs);
+    tree_put(fs, tx_inode(fs, ino), index, block);
+    tx_commit(fs);
+    log_release(fs, slot);
+    fs->counters.merges++;
+}
+
+int merge_page(struct tbfs *fs, uint64_t ino, uint64_t index) {
+    uint64_t block, slot = tree_get(fs, space_inode(fs, ino), index);
+    int status = tx_begin(fs);
+    if (status == 0)
+        status = data_new_block(fs, tx_inode(fs, ino), index, 0, 0, &block);
+    if (status == 0) {
+        tx_commit(fs);
+        fs->counters.merges++;
+        return 0;
+    }
+    tx_forget(fs);
+    if (status == -ENOSPC && log_first(fs, slot)->page) {
+        fold(fs, ino, index, slot);
+        return 0;
+    }
+    return status;
+}
+
+/* As much as one transaction may take would do. */
+static bool may_get_room(const struct tbfs *fs) { return fs->pieces_used && fs->blocks.free < TBFS_TAKEN_MAX; }
+
+/* A log without a block below it needs one, and so must take more itself. */
+static void merge_file(struct tbfs *fs, uint64_t ino) {
+    const struct tbfs_inode *inode = space_inode(fs, ino);
+    uint64_t end = size_in_blocks(TBFS_FILE_BYTES_MAX);
+    for (uint64_t index = tree_next(fs, inode, 0, end); index < end && may_get_room(fs);
+         index = tree_next(fs, inode, index + 1, end)) {
+        uint64_t slot = tree_get(fs, inode, index);
+        if (!slot_has_log(slot))
+            continue;
+        if (log_first(fs, slot)->page)
+            fold(fs, ino, index, slot);
+        else if (log_length(fs, slot) > TBFS_BLOCK_BYTES)
+            merge_page(fs, ino, index);
+    }
+}
+
+bool merge_for_room(struct tbfs *fs, int status) {
+    uint64_t before = fs->counters.merges;
+    for (uint64_t ino = 1; status == -ENOSPC && ino < fs->super->inode_count && may_get_room(fs); ino++)
+        if (S_ISREG(space_inode(fs, ino)->mode))
+            merge_file(fs, ino);
+    return fs->counters.merges > before;
+}
