@@ -164,7 +164,15 @@ def test_interleaved_memory_is_counted_twice(small_manifest: Path) -> None:
     alone = machine(small_manifest, devices(0, 0))
     together = machine(small_manifest, devices(0, 0) + region([0, 1]))
     assert capacity.memory_need_mib(together) - capacity.memory_need_mib(alone) == 1024
-    assert capacity.media_mib(together) == 1024
+    assert capacity.partitions_mib(together, "pmem") == 1024
+
+
+def test_a_volatile_partition_is_memory_of_the_host(small_manifest: Path) -> None:
+    """All of it: the kernel cannot write it back to a file as it does with media."""
+    halves = machine(small_manifest, devices(0, more=VOLATILE))
+    half = machine(small_manifest, devices(0, more='override.capacity = "32GiB"\n'))
+    assert [capacity.partitions_mib(halves, partition) for partition in ("pmem", "ram")] == [512, 512]
+    assert capacity.memory_need_mib(halves) - capacity.memory_need_mib(half) == 512
 
 
 @pytest.mark.parametrize(("ways", "most"), [(1, 16), (2, 8), (3, 16), (4, 4), (6, 8), (8, 2)])

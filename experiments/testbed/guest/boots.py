@@ -15,7 +15,7 @@ from pathlib import Path
 from .. import scratch
 from ..program.job_archive import Job
 from . import regions
-from .capacity import MEDIA_MIB_MAX, media_mib
+from .capacity import MEDIA_MIB_MAX, partitions_mib
 from .executor import (
     JOB,
     RESULTS,
@@ -146,7 +146,7 @@ def may_be_copied(spec: GuestSpec) -> bool:
     if spec.copy_of:
         return True
     alone = GuestSpec(spec.guest, spec.job, layout=spec.layout)
-    return spec.job is not None and spec == alone and media_mib(spec.guest) <= MEDIA_MIB_MAX
+    return spec.job is not None and spec == alone and partitions_mib(spec.guest, "pmem") <= MEDIA_MIB_MAX
 
 
 async def _boot(executor: QemuExecutor, spec: GuestSpec) -> Booted | GuestOutcome:

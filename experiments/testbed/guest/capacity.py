@@ -10,7 +10,7 @@ import psutil
 
 from ..errors import TestbedError
 from ..manifest.manifest import GuestConfig
-from ..manifest.topology import partition_bytes, size_bytes
+from ..manifest.topology import Partition, partition_bytes, size_bytes
 from ..program.job_archive import Job
 from .cpio import listed
 
@@ -37,7 +37,8 @@ class Capacity:
 
 def memory_need_mib(guest: GuestConfig) -> int:
     """The most that a run takes of its host's memory: its guest, the one that this is a copy of, and one that waits."""
-    devices_mib = min(media_mib(guest), MEDIA_MIB_MAX) + interleaved_mib(guest)
+    devices_mib = min(partitions_mib(guest, "pmem"), MEDIA_MIB_MAX) + partitions_mib(guest, "ram")
+    devices_mib += interleaved_mib(guest)
     own_mib = guest.memory_bytes // 2**20 + devices_mib + OVERHEAD_MIB
     return own_mib + 2 * BOOTED_MIB
 
@@ -72,9 +73,9 @@ def _in_pages(size_bytes: int) -> int:
     return -(-size_bytes // PAGE_BYTES) * PAGE_BYTES
 
 
-def media_mib(guest: GuestConfig) -> int:
-    """What its devices' persistent memory would take if all of it were written."""
-    return sum(partition_bytes(device, "pmem") for device in guest.devices) // 2**20
+def partitions_mib(guest: GuestConfig, partition: Partition) -> int:
+    """What such memory of its devices would take if all of it were written."""
+    return sum(partition_bytes(device, partition) for device in guest.devices) // 2**20
 
 
 def interleaved_mib(guest: GuestConfig) -> int:
