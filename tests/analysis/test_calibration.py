@@ -18,11 +18,11 @@ from testbed.build.components import Product
 from testbed.cli import presentation
 from testbed.errors import RunFailed, TestbedError
 from testbed.guest.session import Session
-from testbed.manifest import profiles
+from testbed.manifest import closed_forms, profiles
 from testbed.manifest.manifest import GuestConfig
 from testbed.paths import PROFILES, REPO
 from testbed.results.results import Result
-from testbed.studies import calibrate, latency
+from testbed.studies import calibrate
 from testbed.studies.calibrate import CALIBRATION, Judged, Measured, Verdict
 
 CHASE = [{"test": "chase", "set_bytes": 4096 << i, "mean_ns": 2.0**i} for i in range(6)]
@@ -333,7 +333,7 @@ def chase_quantile_ns(guest: GuestConfig, share: float, study: calibrate.Study) 
 def idle_hit_ns(guest: GuestConfig) -> float:
     """A hit that finds no refresh."""
     accesses = 2 if guest.device.cache_tag_ps else 1
-    return float(latency.hit_ps(guest) - accesses * latency.refresh_ps(guest.device)) / 1e3
+    return float(closed_forms.hit_ps(guest) - accesses * closed_forms.refresh_ps(guest.device)) / 1e3
 
 
 def mio_study() -> calibrate.Study:
@@ -351,7 +351,7 @@ def die_busy_share(guest: GuestConfig, study: calibrate.Study, chases: int) -> f
     device = guest.device
     flash_ps = device.flash_read_ps
     pages = 1000 / study.cold_permille  # from one read of flash to the chase's next
-    apart_ps = flash_ps + pages * device.cache_page_size / 64 * float(latency.hit_ps(guest))
+    apart_ps = flash_ps + pages * device.cache_page_size / 64 * float(closed_forms.hit_ps(guest))
     return float((chases - 1) * flash_ps / apart_ps / (device.flash_channels * device.flash_dies))
 
 
@@ -371,20 +371,20 @@ def at_once_ns(guest: GuestConfig, share: float, chases: int = 4) -> float:
 
 def cores_gb_s(guest: GuestConfig, reads: int, writes: int) -> float:
     """Of lines that hit: what the device carries, or of reads alone what the cores ask for if that is less."""
-    asked = latency.cores_bandwidth(guest, latency.hit_ps(guest)) if not writes else float("inf")
-    return min(latency.mix_bandwidth(guest.device, reads, writes), asked) / 1e9
+    asked = closed_forms.cores_bandwidth(guest, closed_forms.hit_ps(guest)) if not writes else float("inf")
+    return min(closed_forms.mix_bandwidth(guest.device, reads, writes), asked) / 1e9
 
 
 # What the guest should find, in closed form. Loads and stores have an instruction's time besides.
 CLOSED_FORMS: dict[str, Callable[[GuestConfig], float]] = {
-    "hit_ns": lambda g: float(latency.hit_ps(g)) / 1e3,
-    "miss_us": lambda g: float(latency.miss_ps(g)) / 1e6,
+    "hit_ns": lambda g: float(closed_forms.hit_ps(g)) / 1e3,
+    "miss_us": lambda g: float(closed_forms.miss_ps(g)) / 1e6,
     "hit_p500_ns": lambda g: idle_hit_ns(g),
     "hit_p999_ns": lambda g: idle_hit_ns(g) + bisect_left(waits_ns(g, 1), 0.999),
-    "random_163_us": lambda g: float(0.163 * latency.miss_ps(g) + 0.837 * latency.hit_ps(g)) / 1e6,
-    "random_918_us": lambda g: float(0.918 * latency.miss_ps(g) + 0.082 * latency.hit_ps(g)) / 1e6,
-    "random_all_ns": lambda g: float(latency.miss_ps(g)) / 1e3,
-    "sequential_ns": lambda g: float(latency.miss_ps(g) + 3 * latency.hit_ps(g)) / 4e3,
+    "random_163_us": lambda g: float(0.163 * closed_forms.miss_ps(g) + 0.837 * closed_forms.hit_ps(g)) / 1e6,
+    "random_918_us": lambda g: float(0.918 * closed_forms.miss_ps(g) + 0.082 * closed_forms.hit_ps(g)) / 1e6,
+    "random_all_ns": lambda g: float(closed_forms.miss_ps(g)) / 1e3,
+    "sequential_ns": lambda g: float(closed_forms.miss_ps(g) + 3 * closed_forms.hit_ps(g)) / 4e3,
     "p500_ns": lambda g: mio_ns(g, 0.5),
     "p900_ns": lambda g: mio_ns(g, 0.9),
     "p950_ns": lambda g: mio_ns(g, 0.95),
@@ -400,16 +400,16 @@ CLOSED_FORMS: dict[str, Callable[[GuestConfig], float]] = {
     "cores_mix_2_1_gb_s": lambda g: cores_gb_s(g, 2, 1),
     "cores_mix_1_1_gb_s": lambda g: cores_gb_s(g, 1, 1),
     "cores_write_gb_s": lambda g: CLOSED_FORMS["far_write_gb_s"](g),
-    "cores_far_gb_s": lambda g: min(CLOSED_FORMS["far_gb_s"](g), latency.cores_page_bandwidth(g) / 1e9),
-    "read_gb_s": lambda g: latency.mix_bandwidth(g.device, 1, 0) / 1e9,
-    "mix_3_1_gb_s": lambda g: latency.mix_bandwidth(g.device, 3, 1) / 1e9,
-    "mix_2_1_gb_s": lambda g: latency.mix_bandwidth(g.device, 2, 1) / 1e9,
-    "mix_1_1_gb_s": lambda g: latency.mix_bandwidth(g.device, 1, 1) / 1e9,
-    "far_gb_s": lambda g: latency.page_bandwidth(g.device, g.device.flash_read_ps) / 1e9,
-    "far_write_gb_s": lambda g: latency.page_bandwidth(g.device, g.device.flash_program_ps) / 1e9,
+    "cores_far_gb_s": lambda g: min(CLOSED_FORMS["far_gb_s"](g), closed_forms.cores_page_bandwidth(g) / 1e9),
+    "read_gb_s": lambda g: closed_forms.mix_bandwidth(g.device, 1, 0) / 1e9,
+    "mix_3_1_gb_s": lambda g: closed_forms.mix_bandwidth(g.device, 3, 1) / 1e9,
+    "mix_2_1_gb_s": lambda g: closed_forms.mix_bandwidth(g.device, 2, 1) / 1e9,
+    "mix_1_1_gb_s": lambda g: closed_forms.mix_bandwidth(g.device, 1, 1) / 1e9,
+    "far_gb_s": lambda g: closed_forms.page_bandwidth(g.device, g.device.flash_read_ps) / 1e9,
+    "far_write_gb_s": lambda g: closed_forms.page_bandwidth(g.device, g.device.flash_program_ps) / 1e9,
     "array_read_us": lambda g: g.device.flash_read_ps / 1e6,
-    "nt_64_1_ns": lambda g: float(latency.persist_ps(g)) / 1e3,
-    "nt_4096_256_ns": lambda g: float(latency.nt_stores_ps(g, 4096)) / 1e3,
+    "nt_64_1_ns": lambda g: float(closed_forms.persist_ps(g)) / 1e3,
+    "nt_4096_256_ns": lambda g: float(closed_forms.nt_stores_ps(g, 4096)) / 1e3,
 }
 # Pages of a buffer that are on their way from dies at random leave some of them idle: there the closed form is a bound.
 BOUNDED = ("optane-dcpmm-cores", "cores_far_gb_s")
@@ -490,10 +490,10 @@ def test_more_chases_or_fewer_dies_are_waits_in_the_tail() -> None:
 
 def test_a_loaded_load_is_what_is_under_way_over_what_the_device_carries() -> None:
     guest = guest_of("cxl-dram-cores")
-    assert calibrate.loaded_ns(guest, 0) == pytest.approx(float(latency.hit_ps(guest)) / 1e3)
+    assert calibrate.loaded_ns(guest, 0) == pytest.approx(float(closed_forms.hit_ps(guest)) / 1e3)
     assert calibrate.loaded_ns(guest, 15) == pytest.approx(241 * 64 / 17.66, rel=0.001)
     far = guest_of("optane-dcpmm-cores")
-    assert calibrate.loaded_ns(far, 0) == pytest.approx(float(latency.miss_ps(far)) / 1e3)
+    assert calibrate.loaded_ns(far, 0) == pytest.approx(float(closed_forms.miss_ps(far)) / 1e3)
     cells = calibrate.loaded_cells(measured(["cxl-dram"]))
     assert [row[:2] for row in cells] == [("cxl-dram", str(streams)) for streams in (0, 1, 2, 4, 8, 15)]
     assert cells[5] == ("cxl-dram", "15", "1.5 GB/s", "10 ns", "40 ns", "873 ns", "-98.9 %")
@@ -503,12 +503,12 @@ def test_sixteen_cores_are_enough_but_for_hits_of_cmm_h() -> None:
     """As many lines as their L2 may ask for in the time of a load, against what the device carries."""
     for name, enough in (("dram", True), ("cxl-dram", True), ("cxl-link", True), ("cmm-h", False)):
         guest = guest_of(f"{name}-cores")
-        asked = latency.cores_bandwidth(guest, latency.hit_ps(guest))
-        carried = latency.mix_bandwidth(guest.device, 1, 0)
+        asked = closed_forms.cores_bandwidth(guest, closed_forms.hit_ps(guest))
+        carried = closed_forms.mix_bandwidth(guest.device, 1, 0)
         print(f"{name}: 16 cores ask for {asked / 1e9:.1f} GB/s, the device carries {carried / 1e9:.1f}")
         assert (asked > carried) == enough
     twenty = replace(guest_of("cmm-h-cores"), cpu=replace(guest_of("cmm-h-cores").cpu, cores=20))
-    asked = latency.cores_bandwidth(twenty, latency.hit_ps(twenty))
+    asked = closed_forms.cores_bandwidth(twenty, closed_forms.hit_ps(twenty))
     assert asked / 1e9 == pytest.approx(25.6, abs=0.05)
 
 
@@ -530,7 +530,7 @@ def test_two_headers_to_a_slot_decide_three_numbers() -> None:
     nothing, so that two reads a write would carry 1.5 times what reads alone do. 1.41 was measured."""
 
     def carried(study: str, reads: int, writes: int, *, multi_header: bool) -> float:
-        return latency.mix_bandwidth(guest_of(study, link_multi_header=multi_header).device, reads, writes)
+        return closed_forms.mix_bandwidth(guest_of(study, link_multi_header=multi_header).device, reads, writes)
 
     assert carried("cmm-h-wide", 1, 0, multi_header=False) == pytest.approx(24e9, rel=0.01)
     assert carried("cmm-h-wide", 1, 0, multi_header=True) == pytest.approx(27e9, rel=0.01)
@@ -546,7 +546,7 @@ def test_what_decides_the_bandwidths_of_the_expander() -> None:
     """Of 3:1 and 2:1 the wire that its reads are judged by, of 1:1 the share of a DRAM channel from another device."""
 
     def carried(reads: int, writes: int, **override: Any) -> float:
-        return latency.mix_bandwidth(guest_of("cxl-dram-wide", **override).device, reads, writes) / 1e9
+        return closed_forms.mix_bandwidth(guest_of("cxl-dram-wide", **override).device, reads, writes) / 1e9
 
     wire = 32 * 10**9
     assert carried(3, 1, link_read_bandwidth=wire) == carried(2, 1, link_read_bandwidth=wire) == carried(1, 1)
@@ -559,7 +559,7 @@ def test_what_decides_the_bandwidths_of_the_expander() -> None:
 @pytest.mark.parametrize(("dies", "gb_s"), [(3, 29.0), (4, 38.7), (5, 40.8), (8, 40.8)])
 def test_an_assumed_number_of_dies_decides_the_reads_of_optane(dies: int, gb_s: float) -> None:
     device = guest_of("optane-dcpmm-wide", flash_dies=dies).device
-    assert latency.page_bandwidth(device, device.flash_read_ps) / 1e9 == pytest.approx(gb_s, rel=0.002)
+    assert closed_forms.page_bandwidth(device, device.flash_read_ps) / 1e9 == pytest.approx(gb_s, rel=0.002)
 
 
 def test_refresh_does_not_decide_whether_the_percentiles_of_cmm_h_agree() -> None:
@@ -580,8 +580,8 @@ def test_what_lens_and_lattester_have_in_common_predicts_sequential_loads() -> N
     loads in order would be as slow as they were said not to be."""
     guest = guest_of("optane-dcpmm-chases")
     step_ns = (829 - 397) / 2.2
-    assert float(latency.miss_ps(guest) - latency.hit_ps(guest)) / 1e3 == pytest.approx(step_ns, abs=0.01)
-    assert float(latency.miss_ps(guest) + guest.cpu.insn_ps) / 1e3 == pytest.approx(305, abs=0.01)
+    assert float(closed_forms.miss_ps(guest) - closed_forms.hit_ps(guest)) / 1e3 == pytest.approx(step_ns, abs=0.01)
+    assert float(closed_forms.miss_ps(guest) + guest.cpu.insn_ps) / 1e3 == pytest.approx(305, abs=0.01)
     lens_ns = (3 * 397 + 829) / 4 / 2.2
     assert lens_ns / 169 > 1.3 > 1.1 > CLOSED_FORMS["sequential_ns"](guest) / 169 > 0.9
 
@@ -591,11 +591,11 @@ def test_why_non_temporal_stores_of_optane_are_off() -> None:
     modules' bandwidth is no limit of either."""
     published, guest = persist.published_ns(), guest_of("optane-dcpmm")
     single_ns = published["ntstore", 64, 1]
-    missing_ps = round(single_ns * 1000) - int(latency.persist_ps(guest))
+    missing_ps = round(single_ns * 1000) - int(closed_forms.persist_ps(guest))
     assert missing_ps / 1e3 == pytest.approx(single_ns / 3, rel=0.05)
     slower = replace(guest, cpu=replace(guest.cpu, llc_latency_ps=guest.cpu.llc_latency_ps + missing_ps))
     assert CLOSED_FORMS["nt_4096_256_ns"](slower) == pytest.approx(published["ntstore", 4096, 256], rel=0.1)
-    modules = latency.page_bandwidth(guest.device, guest.device.flash_program_ps)
+    modules = closed_forms.page_bandwidth(guest.device, guest.device.flash_program_ps)
     assert 4096 / modules * 1e9 < CLOSED_FORMS["nt_4096_256_ns"](guest)
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.manifest import parameters, profiles
+from testbed.manifest import closed_forms, parameters, profiles
 from testbed.manifest.manifest import GuestConfig, scaled
 from testbed.manifest.parameters import CpuProfile, DeviceProfile, Profile
 from testbed.replay import verdicts
 from testbed.replay.replayer import open_replayer
-from testbed.studies import latency
 
 ORIGIN = Path("m.toml")
 MODELS: tuple[type[Profile], ...] = (CpuProfile, DeviceProfile)
@@ -102,7 +101,7 @@ def machine(device: str) -> GuestConfig:
     ],
 )
 def test_hit_latencies_follow_from_the_profiles(device: str, hit_ns: float, source: str) -> None:
-    assert float(latency.hit_ps(machine(device))) / 1000 == pytest.approx(hit_ns, abs=0.3), source
+    assert float(closed_forms.hit_ps(machine(device))) / 1000 == pytest.approx(hit_ns, abs=0.3), source
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,7 @@ def test_hit_latencies_follow_from_the_profiles(device: str, hit_ns: float, sour
 )
 def test_a_miss_adds_the_array_read_and_its_transfer(device: str, flash_ns: float) -> None:
     guest = machine(device)
-    assert float(latency.miss_ps(guest) - latency.hit_ps(guest)) / 1000 == pytest.approx(flash_ns, abs=0.01)
+    assert float(closed_forms.miss_ps(guest) - closed_forms.hit_ps(guest)) / 1000 == pytest.approx(flash_ns, abs=0.01)
 
 
 @pytest.mark.parametrize("path", sorted((profiles.PROFILES / "devices").glob("*.toml")), ids=lambda p: p.stem)

@@ -17,6 +17,7 @@ from .. import units
 from ..build import components
 from ..errors import RunFailed, TestbedError
 from ..guest.top import percentile_ps
+from ..manifest import closed_forms
 from ..manifest.manifest import GuestConfig, GuestSection, Manifest, Run, WorkloadSection, runs_of
 from ..manifest.profiles import LINE_BYTES
 from ..manifest.sections import Bytes, ProfileSection
@@ -25,7 +26,6 @@ from ..paths import EXPERIMENTS
 from ..program.job_archive import script_job
 from ..results.results import Result
 from ..validation import Strict, check, load_toml
-from . import latency
 
 CALIBRATION = EXPERIMENTS / "calibration.toml"
 CPU = "xeon-6230-class"
@@ -297,7 +297,7 @@ def _array_read_us(measured: Measured) -> float:
     device = measured.run.guest.device
     flash_ns = _miss_ns(measured) - float(measured.rows("random")[0]["p500_ns"])
     channel = device.flash_channel_bandwidth
-    page_ns = float(latency.transfer_ps(channel, device.cache_page_size)) / 1000 if channel else 0.0
+    page_ns = float(closed_forms.transfer_ps(channel, device.cache_page_size)) / 1000 if channel else 0.0
     return (flash_ns - page_ns) / 1000
 
 
@@ -391,9 +391,9 @@ def loaded_ns(guest: GuestConfig, streams: int) -> float:
     load of an idle system. In a buffer below 1 MiB the program's sets find nothing."""
     device = guest.device
     far = 0 < device.cache_size < 2**20
-    idle_ps = latency.miss_ps(guest) if far else latency.hit_ps(guest)
-    hits = latency.mix_bandwidth(device, 1, 0)
-    carried = min(hits, latency.page_bandwidth(device, device.flash_read_ps)) if far else hits
+    idle_ps = closed_forms.miss_ps(guest) if far else closed_forms.hit_ps(guest)
+    hits = closed_forms.mix_bandwidth(device, 1, 0)
+    carried = min(hits, closed_forms.page_bandwidth(device, device.flash_read_ps)) if far else hits
     lines = streams * guest.cpu.l2_requests + 1
     return max(float(idle_ps) / 1000, lines * LINE_BYTES * 1e9 / carried)
 
