@@ -46,7 +46,8 @@ def machine(path: Path, text: str) -> GuestConfig:
 def words(guest: GuestConfig) -> list[str]:
     """The line of QEMU."""
     media = tuple(Path(f"/media{n}") for n in range(len(guest.devices)))
-    files = GuestFiles(Path("/initrd"), media, media, Path("/job"))
+    tables = tuple(Path(f"/cdat{n}") for n in range(len(media))) if guest.hmat else ()
+    files = GuestFiles(Path("/initrd"), media, media, Path("/job"), tables)
     images = Images(Path("/qemu"), Path("/firmware"), Path("/kernel"), initrds=())
     return command_line(images, guest, files, PowerCut(), [])
 

@@ -30,7 +30,7 @@ from ..manifest.manifest import GuestConfig
 from ..manifest.topology import partition_bytes
 from ..program import files_back
 from ..program.job_archive import Job
-from . import capacity, media_lock, own_modules, pulse, regions
+from . import capacity, media_lock, memory_tables, own_modules, pulse, regions
 from .kernel_images import images_with
 from .machine import End, Machine, NotStarted, started
 from .qemu_line import (
@@ -240,6 +240,7 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
     own_modules.check(spec.guest.modules, images.kernel)
     initrd, job = folder / "initrd", folder / JOB if spec.job else None
     media, lsa = (tuple(home / device_file(kind, n) for n in range(len(devices))) for kind in ("media", "lsa"))
+    cdat = tuple(folder / device_file("cdat", n) for n in range(len(devices))) if spec.guest.hmat else ()
     try:
         archives = (*images.initrds_of(spec.guest), *(spec.job.initrds() if spec.job else ()))
         capacity.check_holds(spec.guest, archives, spec.job)
@@ -251,10 +252,12 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
             _prepare_memory(path, partition_bytes(device, "pmem"))
         for path in lsa:
             _prepare_memory(path, LSA_BYTES)
+        for path, device in zip(cdat, devices, strict=False):  # none, of a machine without
+            path.write_bytes(memory_tables.cdat(device))
     except OSError as error:
         where = f"{error.filename or folder}: {error.strerror}; make room there or set TMPDIR to another folder"
         raise RunFailed(f"the guest's files cannot be made: {where}") from error
-    return GuestFiles(initrd, media, lsa, job)
+    return GuestFiles(initrd, media, lsa, job, cdat)
 
 
 def _write_initrd(initrd: Path, parts: Iterable[Path], last: bytes) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ..manifest.manifest import GuestConfig
 from ..manifest.parameters import CpuProfile, DeviceProfile, properties
-from ..manifest.topology import Window
+from ..manifest.topology import Window, has_memory
 from ..paths import KERNEL_CMDLINE
-from . import own_modules
+from . import memory_tables, own_modules
 
 # -hypervisor: the kernel refuses to commit a CXL region under a hypervisor. -la57: 4-level page tables suffice.
 # The others make kernel and libc prefer `rep movsb`, `rep stosb` and `rep cmpsb`, which run as one instruction a byte;
@@ -51,6 +51,7 @@ class GuestFiles:
     media: tuple[Path, ...]
     lsa: tuple[Path, ...]
     job: Path | None  # what the guest unpacks once it has booted
+    cdat: tuple[Path, ...] = ()  # of each device, of a machine that tells its kernel how fast memory is
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ ONE_DEVICE = Layout()
 NO_REGION = "testbed.nopmem"  # leaves regions, namespaces and file systems to the job
 
 
-def devices_of(guest: GuestConfig, layout: Layout) -> list[tuple[DeviceProfile, int]]:
+def devices_of(guest: GuestConfig, layout: Layout = ONE_DEVICE) -> list[tuple[DeviceProfile, int]]:
     """Each device with its bridge."""
     if guest.topology:
         return list(zip(guest.devices, guest.topology.bridges, strict=True))
@@ -135,13 +136,21 @@ def job_file(job: Path | None, timed: bool) -> list[str]:
 
 def makes_nodes(guest: GuestConfig) -> bool:
     """Whether memory of a device can become the kernel's."""
-    regions = guest.topology.regions if guest.topology else ()
-    return any(device.volatile_size for device in guest.devices) or any(one.use == "system-ram" for one in regions)
+    return any(device.volatile_size for device in guest.devices) or has_memory(guest.topology)
 
 
-def local_node(memory_bytes: int) -> list[str]:
+def local_node(guest: GuestConfig, devices: Sequence[tuple[DeviceProfile, int]]) -> list[str]:
     """Local memory as a NUMA node, so that the kernel makes the memory of each window another one."""
-    return ["-object", f"memory-backend-ram,id=local,size={memory_bytes}", "-numa", "node,memdev=local"]
+    if guest.hmat:
+        return memory_tables.hmat_options(guest, devices, [bridge_name(n) for n in bridges_of(devices)])
+    if makes_nodes(guest):
+        return ["-object", f"memory-backend-ram,id=local,size={guest.memory_bytes}", "-numa", "node,memdev=local"]
+    return []
+
+
+def bridges_of(devices: Sequence[tuple[DeviceProfile, int]]) -> list[int]:
+    """The host bridges that there are."""
+    return sorted({bridge for _, bridge in devices})
 
 
 def memory_devices(
@@ -149,7 +158,7 @@ def memory_devices(
 ) -> list[str]:
     """The devices under test, each with its memory, behind root ports of the host bridges."""
     words: list[str] = []
-    for n in sorted({bridge for _, bridge in devices}):
+    for n in bridges_of(devices):
         # It has decoders of its own even for one port: without, there could be one region only.
         words += ["-device", f"pxb-cxl,bus_nr={12 + 20 * n},bus=pcie.0,id={bridge_name(n)},hdm_for_passthrough=on"]
     for n, (device, bridge) in enumerate(devices):
@@ -189,6 +198,9 @@ def memory_device(
     if device.volatile_size:
         words += ["-object", f"memory-backend-ram,id=volatile{n},size={device.volatile_size}"]
         options += f",volatile-memdev=volatile{n}"
+    if files.cdat:
+        # Linux takes a bandwidth for the PCIe link's, too. The widest there is bounds no profile's own.
+        options += f",cdat={in_option(files.cdat[n])},x-speed=64,x-width=32"
     kind = f"cxl-ssd,{options}{properties(device)}{cut.properties()}" if timed else f"cxl-type3,{options}"
     return [*words, "-device", f"cxl-rp,port={n},bus={bridge},id=rp{n},chassis=0,slot={2 + n}", "-device", kind]
 
@@ -226,9 +238,9 @@ def command_line(
         # How much translated code there is room for is not to be a matter of the host's memory.
         *("-accel", "tcg,thread=single,tb-size=1024"),
         *("-icount", f"shift=0,sleep=off{insn}"),
-        *("-machine", f"q35,cxl=on,{windows},hpet=off"),
+        *("-machine", f"q35,cxl=on,{windows},hpet=off{',hmat=on' if guest.hmat else ''}"),
         *("-cpu", CPU if timed else STOCK_CPU, "-smp", str(guest.cpu.cores), "-m", f"{guest.memory_bytes >> 20}M"),
-        *(local_node(guest.memory_bytes) if makes_nodes(guest) else ()),
+        *local_node(guest, devices),
         # Random numbers and the wall clock are inputs too.
         *("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),
         # Kernel and initramfs only: completions of a real disk arrive in host time.

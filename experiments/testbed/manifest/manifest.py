@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictInt, StrictStr, field_validator, model_validator
+from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
 from .. import units
 from ..errors import TestbedError
@@ -64,6 +64,8 @@ class GuestSection(Strict):
     kernel: str = ""
     kernel_modules: str = ""
     kernel_arguments: str = ""
+    # Whether it tells its kernel how fast memory is, by HMAT and CDATs. Unstated it does where a region is system-ram.
+    hmat: StrictBool | None = None
 
 
 class WorkloadSection(Strict):
@@ -189,6 +191,7 @@ class GuestConfig:
     topology: Topology | None = None  # of a machine that has more than the one device
     kernel: OwnKernel | None = None  # in the place of the image's
     kernel_arguments: str = ""
+    hmat: bool = False  # its kernel is told how fast memory is
 
     @property
     def devices(self) -> tuple[DeviceProfile, ...]:
@@ -297,6 +300,7 @@ def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
         modules,
         of,
         *_kernel(section, file_system, origin),
+        hmat=topology.has_memory(of) if section.hmat is None else section.hmat,
     )
 
 

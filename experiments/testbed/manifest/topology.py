@@ -113,6 +113,11 @@ def size_bytes(region: Region, devices: Sequence[DeviceProfile]) -> int:
     return ways * (each // EXTENT_BYTES * EXTENT_BYTES)
 
 
+def has_memory(topology: Topology | None) -> bool:
+    """Whether a region becomes the kernel's."""
+    return topology is not None and any(region.use == "system-ram" for region in topology.regions)
+
+
 def _in_turn(bridges: Iterable[int]) -> tuple[int, ...]:
     """The order in which the host goes over them."""
     return tuple(dict.fromkeys(bridges))

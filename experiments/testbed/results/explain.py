@@ -19,6 +19,7 @@ NAMES = {
     "argv": "the command",
     "kernel": "a kernel of the user's own and its modules, hashed",
     "kernel_arguments": "what the kernel is told after the testbed's own arguments",
+    "memory_tables": "how fast memory is, as the kernel is told; of a CDAT its hash",
     "topology": "devices after the first, bridges of all, regions in the order in which they are made",
 }
 

@@ -4,10 +4,10 @@
 Identity (what enters the hash): the format version; the keys of the QEMU and guest components; every value of the CPU
 and device profiles; memory size; file system; archives of the guest that not every one has; kernel modules that it is
 given, in their order; a kernel of the user's own with its modules, and what any kernel is told; of a machine with
-several devices or regions of its own all profiles, bridges, regions and the script that makes these; time per
-instruction outside the region of interest; kernel command line and CPU model; the
-command; what a [program] brings along: its script, the content of its files, the versions of its packages. Host time,
-host name and paths are in neither the identity nor the result, so that equal runs give equal bytes.
+several devices or regions of its own all profiles, bridges, regions and the script that makes these; what the kernel
+is told of how fast memory is; time per instruction outside the region of interest; kernel command line and CPU model;
+the command; what a [program] brings along: its script, the content of its files, the versions of its packages. Host
+time, host name and paths are in neither the identity nor the result, so that equal runs give equal bytes.
 """
 
 import hashlib
@@ -19,9 +19,9 @@ from typing import Any, TypeVar
 
 from .. import canonical, outputs
 from ..errors import RunFailed, TestbedError
-from ..guest import regions
+from ..guest import memory_tables, regions
 from ..guest.executor import GuestOutcome
-from ..guest.qemu_line import CPU, LSA_BYTES, kernel_arguments
+from ..guest.qemu_line import CPU, LSA_BYTES, devices_of, kernel_arguments
 from ..manifest import profiles
 from ..manifest.manifest import GuestConfig, Run
 from ..manifest.topology import Topology
@@ -94,6 +94,7 @@ def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]
         **({"kernel": guest.kernel.digest} if guest.kernel else {}),
         **({"kernel_arguments": guest.kernel_arguments} if guest.kernel_arguments else {}),
         **({"topology": _topology_identity(guest.topology)} if guest.topology else {}),
+        **({"memory_tables": memory_tables.identity(guest.cpu, devices_of(guest))} if guest.hmat else {}),
     }
 
 
