@@ -10,6 +10,7 @@ import pytest
 
 from testbed.guest.executor import GuestSpec
 from testbed.guest.session import Session
+from testbed.manifest import manifest
 from testbed.manifest.manifest import GuestConfig
 from testbed.paths import REPO
 from testbed.program import kernel_module
@@ -117,6 +118,21 @@ def test_calls_do_what_they_do_on_tmpfs_and_bad_media_are_refused(
     assert said.count("status 32\n") == len(SENTENCES), said
     for sentence in SENTENCES:
         assert sentence in said
+
+
+def test_a_manifest_asks_for_one_which_kept_media_have_again(
+    session: Session, small_manifest: Path, tmp_path: Path
+) -> None:
+    asks = '[guest]\nfile_system = "tbfs"\nmount_options = "data=hybrid,gc_read=off"\n[cpu]'
+    small_manifest.write_text(small_manifest.read_text().replace("[cpu]", asks))
+    guest = manifest.runs(small_manifest)[0].guest
+    make = "grep -o ' /pmem tbfs .*' /proc/mounts; echo kept > /pmem/file; umount /pmem; tbfs dump /dev/pmem0\n"
+    for script, wanted in ((make, "data=hybrid.*gc_read=off.*\n.* logs 1 .*/file"), ("cat /pmem/file\n", "kept")):
+        spec = GuestSpec(guest, script_job("set -e\n" + script), media_folder=tmp_path / "media")
+        outcome = drive(session.executor.run(spec))
+        errors = outcome.error + outcome.stderr.decode() + outcome.console[-1500:]
+        assert (outcome.outcome, outcome.exit_status) == ("ok", 0), errors
+        assert re.search(wanted, outcome.stdout.decode(), re.S), outcome.stdout
 
 
 @pytest.mark.by_hand

@@ -22,7 +22,7 @@ from testbed.program.guest_script import guest_script_job
 from testbed.program.job_archive import Job
 from testbed.replay import verdicts
 
-NOTHING: dict[str, Any] = dict.fromkeys(("cpus", "memory", "file_system", "device", "settings"))
+NOTHING: dict[str, Any] = dict.fromkeys(("cpus", "memory", "file_system", "mount_options", "device", "settings"))
 CUT = {"time-ps": 5 * 10**9, "lines-lost": 1234, "dirty-shutdown": True, "event": 70, "last-mark": 0}
 
 

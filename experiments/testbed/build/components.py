@@ -14,6 +14,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -60,6 +61,7 @@ COMPONENTS = {
         Component("software", "guest-image/build.sh", "software", needs=("buildroot",), cold_minutes=2),
         Component("cores", "guest-image/cores/build.sh", needs=("buildroot",)),
         Component("module-root", "guest-image/module-root/build.sh", is_root=True),
+        Component("tbfs", "guest-image/tbfs/build.sh", needs=("buildroot", "module-root")),
     )
 }
 TESTBED = ("qemu", "buildroot", "base", "software")
@@ -101,6 +103,20 @@ def build_component(component: Component, products: dict[str, Product], cache: C
 def cores_program(name: str) -> Path:
     """A program of guest-image/cores, built if it is not. It is sent along with a run and is no part of the image."""
     return build((*COMPONENTS["cores"].needs, "cores"))["cores"].path / name
+
+
+_TBFS = (*COMPONENTS["tbfs"].needs, "tbfs")
+
+
+def tbfs_archive() -> Path:
+    """What a guest with a tbfs has in its root, built if it is not."""
+    return build(_TBFS)["tbfs"].path / "tbfs.cpio"
+
+
+@cache
+def tbfs_key() -> str:
+    """Its key, asked for once for all runs of a study."""
+    return keys(_TBFS)["tbfs"]
 
 
 def keys(names: tuple[str, ...] = TESTBED) -> dict[str, str]:
@@ -217,7 +233,7 @@ class _Builder:
     def __call__(self, out: Path, work: Path) -> None:
         name, started = self.component.name, time.monotonic()
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        needs = {f"{n.upper()}_DIR": str(self.products[n].path) for n in self.component.needs}
+        needs = {f"{n.upper().replace('-', '_')}_DIR": str(self.products[n].path) for n in self.component.needs}
         environment = os.environ | dict(self.component.environment) | needs
         command = self.component.command("build", str(out), str(work))
         with self.log.open("w") as log:

@@ -28,6 +28,10 @@ FileSystem = Annotated[
     str | None,
     typer.Option("--file-system", metavar="NAME", help="what is at /pmem, as xfs-dax; the manifest's if not given"),
 ]
+MountOptions = Annotated[
+    str | None,
+    typer.Option("--mount-options", metavar="TEXT", help="of a tbfs, as data=hybrid,gc_read=off"),
+]
 Devices = Annotated[
     list[str] | None,
     typer.Option(
@@ -74,10 +78,15 @@ SETTING = re.compile(r"(cpu|device|device\.[0-9]|region\.[0-9])\.([\w-]+)=(.*)")
 
 
 def changes(
-    cpus: int | None, memory: str | None, file_system: str | None, device: list[str] | None, settings: list[str] | None
+    cpus: int | None,
+    memory: str | None,
+    file_system: str | None,
+    mount_options: str | None,
+    device: list[str] | None,
+    settings: list[str] | None,
 ) -> dict[str, Any]:
     """What a manifest would say that only says what these options say, as manifest.load_changed() takes it."""
-    said = {"cpus": cpus, "memory": memory, "file_system": file_system}
+    said = {"cpus": cpus, "memory": memory, "file_system": file_system, "mount_options": mount_options}
     own: dict[str, Any] = {"guest": {key: value for key, value in said.items() if value is not None}}
     own["devices"] = device or []
     for setting in settings or []:

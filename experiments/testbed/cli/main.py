@@ -52,6 +52,7 @@ from .machine_options import (
     KernelArguments,
     KernelModules,
     Memory,
+    MountOptions,
     Packages,
     Settings,
 )
@@ -265,6 +266,7 @@ def exec_(
     cpus: Cpus = None,
     memory: Memory = None,
     file_system: FileSystem = None,
+    mount_options: MountOptions = None,
     device: Devices = None,
     setting: Settings = None,
     kernel: Kernel = None,
@@ -302,7 +304,7 @@ def exec_(
     """
     job = _job(program or [], script, file or [], package, own_roi, _patterns(output))
     cut = machine_options.power_cut(cut_at)
-    own = machine_options.changes(cpus, memory, file_system, device, setting)
+    own = machine_options.changes(cpus, memory, file_system, mount_options, device, setting)
     own = machine_options.with_kernel(own, kernel, kernel_modules, kernel_arguments)
     guest = with_modules(verdicts.machine_of(bases.find(manifest), own), module)
     spec = GuestSpec(guest, job, cut, media_folder=media, helper_thread=guest.cpu.cores == 1)
@@ -439,6 +441,7 @@ def shell(
     cpus: Cpus = None,
     memory: Memory = None,
     file_system: FileSystem = None,
+    mount_options: MountOptions = None,
     device: Devices = None,
     setting: Settings = None,
     kernel: Kernel = None,
@@ -447,7 +450,7 @@ def shell(
 ) -> None:
     """An interactive guest with the device mounted at /pmem. `exit` or Ctrl-A X ends it."""
     check_terminal()
-    own = machine_options.changes(cpus, memory, file_system, device, setting)
+    own = machine_options.changes(cpus, memory, file_system, mount_options, device, setting)
     own = machine_options.with_kernel(own, kernel, kernel_modules, kernel_arguments)
     guest = with_modules(verdicts.machine_of(bases.find(manifest), own), module)
     raise typer.Exit(run_shell(open_session().images, guest, media, machine_options.versions(package)))

@@ -74,8 +74,11 @@ class Plan(Strict):
 
     def guest(self, machine: GuestConfig, origin: Path) -> GuestConfig:
         if machine.topology:
-            what = f"{self.machine} has several devices or regions of its own, and a crash test has one device"
+            what = f"{self.machine} has several devices, regions of its own or a tbfs, and a crash test has one device"
             raise TestbedError(f"{origin}: key 'machine': {what}; name another manifest")
+        if self.file_system == "tbfs":
+            what = "the guests' init mounts it, which knows no tbfs"
+            raise TestbedError(f"{origin}: key 'file_system': {what}; name another, and make a tbfs in crash.setup")
         with named(origin, "crash.modules"):
             own = kernel_module.compile_all([origin.parent / name for name in self.crash.modules])
             modules = kernel_module.several((*machine.modules, *own))

@@ -30,7 +30,7 @@ from ..manifest.manifest import GuestConfig
 from ..manifest.topology import partition_bytes
 from ..program import files_back
 from ..program.job_archive import Job
-from . import capacity, media_lock, memory_tables, own_modules, pulse, regions
+from . import capacity, media_lock, memory_tables, own_modules, pulse, regions, tbfs
 from .kernel_images import images_with
 from .machine import End, Machine, NotStarted, started
 from .qemu_line import (
@@ -242,7 +242,8 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
     media, lsa = (tuple(home / device_file(kind, n) for n in range(len(devices))) for kind in ("media", "lsa"))
     cdat = tuple(folder / device_file("cdat", n) for n in range(len(devices))) if spec.guest.hmat else ()
     try:
-        archives = (*images.initrds_of(spec.guest), *(spec.job.initrds() if spec.job else ()))
+        own = (*tbfs.archives(spec.guest), *(spec.job.initrds() if spec.job else ()))
+        archives = (*images.initrds_of(spec.guest), *own)
         capacity.check_holds(spec.guest, archives, spec.job)
         modules = own_modules.archive(spec.guest.modules) if spec.guest.modules else b""
         _write_initrd(initrd, archives, modules)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..errors import TestbedError
 from ..manifest.manifest import Run
+from . import tbfs
 from .cpio import listed
 from .qemu_line import Images
 
@@ -19,7 +20,7 @@ def check(runs: Iterable[Run], images: Images) -> None:
     """Raise TestbedError if a run's program or engine is not in the guest that it asks for."""
     listed = cache(_programs)
     for run in runs:
-        there = listed(images.initrds_of(run.guest))
+        there = listed((*images.initrds_of(run.guest), *tbfs.archives(run.guest)))
         program = run.argv[0]
         if run.program or "/" in program:  # it is sent along, or only the guest can tell
             continue

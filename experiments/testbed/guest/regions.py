@@ -10,8 +10,10 @@ from typing import Any
 from ..manifest.manifest import GuestConfig
 from ..manifest.topology import Region
 from ..program.job_archive import Job
+from . import tbfs
 
 NAME = ".regions"  # in /job
+UNSTATED = ("mount_options", "")  # of a region that has none: no part of its identity
 # Region N is the N-th that is made, stands in the window of its number, and its disk or DAX device has that number.
 SCRIPT = r"""
 eval "$(sed -n '/^results=/p; /^say() /,/^stty /{/^stty /d;p}' /init)"
@@ -115,9 +117,11 @@ def before(job: Job, guest: GuestConfig) -> Job:
     if not guest.topology:
         return job
     body = job.script.partition("\n")[2]
+    has_tbfs = tbfs.uses(guest)
     lines = [line for n, region in enumerate(guest.topology.regions) for line in _lines(n, region)]
-    make_all = "".join(f"    {line} || return\n" for line in lines)
-    script = f"#!/bin/bash\ndevices={len(guest.devices)}\nmake_all() {{\n    :\n{make_all}}}\n{SCRIPT}"
+    make_all = "".join(f"    {line} || return\n" for line in (["take_tbfs"] if has_tbfs else []) + lines)
+    more = tbfs.SCRIPT if has_tbfs else ""
+    script = f"#!/bin/bash\ndevices={len(guest.devices)}\nmake_all() {{\n    :\n{make_all}}}\n{more}{SCRIPT}"
     end = "status=$?\numount -a -t ext4,xfs 2>/dev/null\nexit $status\n"
     around = f"#!/bin/bash\n./{NAME} || exit\n(\n{body}\n)\n{end}"
     return replace(job, script=around, executables={**job.executables, NAME: script.encode()})
@@ -126,6 +130,7 @@ def before(job: Job, guest: GuestConfig) -> Job:
 def _lines(n: int, region: Region) -> list[str]:
     devices = " ".join(map(str, region.devices))
     return [
+        *([tbfs.options(region)] if region.file_system == "tbfs" else []),
         f"make_region {n} {region.partition} {region.granularity_bytes} {devices}",
         f"use_region {n} {region.partition} {region.use} {region.file_system or 'none'} {region.mount or chr(39) * 2}",
     ]
@@ -133,4 +138,4 @@ def _lines(n: int, region: Region) -> list[str]:
 
 def as_data(region: Region) -> dict[str, Any]:
     """For the identity of a run."""
-    return {name: value for name, value in asdict(region).items() if name != "key"}
+    return {name: value for name, value in asdict(region).items() if name != "key" and (name, value) != UNSTATED}

@@ -22,7 +22,7 @@ from ..program.job_archive import Job, command_job
 from ..program.kernel_module import KernelModule
 from ..program.own_kernel import OwnKernel
 from ..validation import Strict, check, named
-from . import bases, profiles, topology
+from . import bases, mount_options, profiles, topology
 from .parameters import CpuProfile, DeviceProfile
 from .sections import Bytes, FileSystem, Picoseconds, ProfileSection
 from .templates import fill, names_in_all
@@ -55,6 +55,8 @@ class GuestSection(Strict):
     # What is at /pmem, and at points that have a certain value on some axis: an engine that needs another one.
     file_system: FileSystem = "ext4-dax"
     file_system_of: dict[str, FileSystem] = {}
+    # Of a tbfs, as `mount -o` has them; {names} of axes may stand here.
+    mount_options: str = ""
     # What the image holds back: programs that not every guest has, since what is in memory moves every measurement.
     archives: list[Archive] = []
     # Kernel modules that it loads before anything is mounted, in this order; paths are relative to the manifest.
@@ -149,6 +151,9 @@ class Manifest(Strict):
     @model_validator(mode="after")
     def _file_systems_are_for_points(self) -> "Manifest":
         _are_values("guest.file_system_of", self.guest.file_system_of, self.matrix)
+        if self.guest.mount_options and "tbfs" not in (self.guest.file_system, *self.guest.file_system_of.values()):
+            what = f"they are of a tbfs, and {self.guest.file_system} has none; leave them out, or ask for a tbfs"
+            raise ValueError(f"key 'guest.mount_options': {what}")
         return self
 
     @model_validator(mode="after")
@@ -228,7 +233,7 @@ def load(path: Path, scale: int | None = None) -> Manifest:
 
 
 # What a command says of the guest puts out what a manifest says beside it.
-_PUT_OUT = {"memory": "memory_full", "file_system": "file_system_of"}
+_PUT_OUT = {"memory": ("memory_full",), "file_system": ("file_system_of", "mount_options")}
 
 
 def load_changed(path: Path, own: bases.Data) -> tuple[Manifest, Path]:
@@ -242,7 +247,8 @@ def load_changed(path: Path, own: bases.Data) -> tuple[Manifest, Path]:
     if not own:
         return manifest, path
     for key in own.get("guest", {}):
-        data.get("guest", {}).pop(_PUT_OUT.get(key), None)
+        for other in _PUT_OUT.get(key, ()):
+            data.get("guest", {}).pop(other, None)
     profiles = own.get("devices", [])
     if len(profiles) > 1 or any(map(bases.is_number, own.get("device", {}))):
         data["device"] = _tables(data["device"])
@@ -288,7 +294,8 @@ def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
     file_system = _file_system(section, point)
     with named(origin, "guest.modules"):
         modules = kernel_module.several(kernel_module.read(origin.parent / name) for name in section.modules)
-    of = topology.of(manifest.device, manifest.region, devices, file_system)
+    options = _mount_options(section, file_system, point, origin)
+    of = topology.of(manifest.device, manifest.region, devices, file_system, options)
     return GuestConfig(
         cpu,
         devices[0],
@@ -299,12 +306,14 @@ def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
         tuple(section.archives),
         modules,
         of,
-        *_kernel(section, file_system, origin),
+        *_kernel(section, file_system, "tbfs" in (file_system, *(one.file_system for one in manifest.region)), origin),
         hmat=topology.has_memory(of) if section.hmat is None else section.hmat,
     )
 
 
-def _kernel(section: GuestSection, file_system: FileSystem, origin: Path) -> tuple[OwnKernel | None, str]:
+def _kernel(
+    section: GuestSection, file_system: FileSystem, has_tbfs: bool, origin: Path
+) -> tuple[OwnKernel | None, str]:
     """The user's own, and what it or the guest's is told."""
     with named(origin, "guest.kernel_arguments"):
         arguments = own_kernel.checked_arguments(section.kernel_arguments)
@@ -313,6 +322,8 @@ def _kernel(section: GuestSection, file_system: FileSystem, origin: Path) -> tup
             raise TestbedError("kernel_modules are of a kernel of one's own, and none is named; add kernel")
         if not section.kernel:
             return None, arguments
+        if has_tbfs:
+            raise TestbedError("the module of tbfs is for the image's kernel; leave kernel out, or the tbfs")
         folder = origin.parent / section.kernel_modules if section.kernel_modules else None
         return own_kernel.read(origin.parent / section.kernel, folder, file_system), arguments
 
@@ -368,6 +379,16 @@ def _cpus(section: GuestSection, point: Point, origin: Path) -> int:
 def _file_system(section: GuestSection, point: Point) -> FileSystem:
     asked = [section.file_system_of[str(value)] for value in point.values() if str(value) in section.file_system_of]
     return asked[0] if asked else section.file_system
+
+
+def _mount_options(section: GuestSection, file_system: FileSystem, point: Point, origin: Path) -> str:
+    """Those of a tbfs; points with another file system have none."""
+    filled = fill(section.mount_options, point, "guest.mount_options", origin)
+    with named(origin, "guest.mount_options"):
+        try:
+            return mount_options.checked(filled) if file_system == "tbfs" else ""
+        except ValueError as error:
+            raise TestbedError(str(error)) from error
 
 
 def runs(path: Path, scale: int | None = None) -> list[Run]:
@@ -444,7 +465,8 @@ def _machine_axes(manifest: Manifest) -> tuple[str, ...]:
     """The axes of which the machine of a point depends."""
     profiles_of = (manifest.cpu, *manifest.device)
     texts = [text for section in profiles_of for text in (section.profile, *section.override.values())]
-    named, file_systems = names_in_all([*texts, manifest.guest.cpus]), manifest.guest.file_system_of
+    guest, file_systems = manifest.guest, manifest.guest.file_system_of
+    named = names_in_all([*texts, guest.cpus, guest.mount_options])
     return tuple(
         axis
         for axis, values in manifest.matrix.items()

@@ -15,6 +15,7 @@ from pydantic import Field, StrictInt, ValidatorFunctionWrapHandler, WrapValidat
 
 from .. import units
 from ..validation import Strict
+from . import mount_options
 from .parameters import DeviceProfile
 from .profiles import EXTENT_BYTES
 from .sections import Bytes, FileSystem, ProfileSection
@@ -52,6 +53,7 @@ class RegionSection(Strict):
     partition: Partition = "pmem"
     use: Use | None = None  # the first of those that its partition has
     file_system: FileSystem | None = None
+    mount_options: str | None = None  # of a tbfs; those of the guest's if not stated
     mount: str | None = None
 
 
@@ -65,6 +67,7 @@ class Region:
     use: Use
     file_system: FileSystem | None = None
     mount: str = ""  # nothing: it is not mounted
+    mount_options: str = ""  # of a tbfs
     key: str = field(default="", compare=False)  # of its table, for messages
 
 
@@ -139,10 +142,14 @@ def of(
     regions: Sequence[RegionSection],
     devices: Sequence[DeviceProfile],
     file_system: FileSystem,
+    unstated_options: str = "",
 ) -> Topology | None:
-    """That of a machine with these devices; the file system is that of regions which do not state their own."""
+    """That of a machine with these devices; the file system is that of regions which do not state their own.
+
+    So are its options. The guest's init knows no tbfs, and so leaves the regions of a machine that has one to the job.
+    """
     bridges = _bridges(stated)
-    if len(devices) == 1 and not regions and bridges == (0,):
+    if len(devices) == 1 and not regions and bridges == (0,) and file_system != "tbfs":
         return None
     sections = regions or _each_alone(devices)
     made = [
@@ -153,6 +160,7 @@ def of(
             _use(section),
             _file_system(section, mount, file_system),
             mount,
+            _mount_options(section, mount, file_system, unstated_options),
             f"region.{n}",
         )
         for n, (section, mount) in enumerate(zip(sections, _mounts(sections), strict=True))
@@ -194,6 +202,12 @@ def _file_system(region: RegionSection, mount: str, file_system: FileSystem) -> 
     return region.file_system or (file_system if _use(region) == "fsdax" else "ext4-ordered")
 
 
+def _mount_options(region: RegionSection, mount: str, file_system: FileSystem, unstated: str) -> str:
+    if _file_system(region, mount, file_system) != "tbfs":
+        return ""
+    return unstated if region.mount_options is None else mount_options.checked(region.mount_options)
+
+
 def file_systems(regions: Sequence[RegionSection]) -> list[tuple[int, FileSystem]]:
     """Those that regions state which would have the guest's."""
     return [(n, one.file_system) for n, one in enumerate(regions) if one.file_system and _use(one) == "fsdax"]
@@ -217,6 +231,7 @@ def _faults(n: int, region: RegionSection, devices: Sequence[DeviceSection]) -> 
     yield from (f"key 'region.{n}.devices': {fault}" for fault in _faults_of_ways(region, bridges))
     yield from (f"key 'region.{n}.granularity': {fault}" for fault in _faults_of_granularity(region, bridges))
     yield from (f"key 'region.{n}.{key}': {fault}" for key, fault in _faults_of_use(region))
+    yield from (f"key 'region.{n}.mount_options': {fault}" for fault in _faults_of_options(region))
 
 
 def _faults_of_ways(region: RegionSection, bridges: Sequence[int]) -> Iterator[str]:
@@ -271,10 +286,22 @@ def _faults_of_use(region: RegionSection) -> Iterator[tuple[str, str]]:
     if region.file_system and use not in DISKS:
         yield "file_system", f"{use} has none; remove it"
     elif region.file_system and use != "fsdax":
-        if region.file_system.endswith("-dax"):
+        if region.file_system.endswith("-dax") or region.file_system == "tbfs":
             yield "file_system", f"{use} has no DAX; write ext4-ordered, or use = 'fsdax'"
         if not region.mount:
             yield "mount", "it is missing, so that there is no file system; write it as '/disk'"
+
+
+def _faults_of_options(region: RegionSection) -> Iterator[str]:
+    if region.mount_options is None:
+        return
+    if region.file_system != "tbfs":
+        yield "they are of a tbfs; write file_system = 'tbfs' beside them, or leave them out"
+        return
+    try:
+        mount_options.checked(region.mount_options)
+    except ValueError as error:
+        yield str(error)
 
 
 def _faults_together(devices: Sequence[DeviceSection], regions: Sequence[RegionSection]) -> Iterator[str]:

@@ -20,6 +20,7 @@ NAMES = {
     "kernel": "a kernel of the user's own and its modules, hashed",
     "kernel_arguments": "what the kernel is told after the testbed's own arguments",
     "memory_tables": "how fast memory is, as the kernel is told; of a CDAT its hash",
+    "tbfs": "its module and tool, under the hash of their sources and tools, and how they are used",
     "topology": "devices after the first, bridges of all, regions in the order in which they are made",
 }
 

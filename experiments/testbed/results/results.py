@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from .. import canonical, outputs
 from ..errors import RunFailed, TestbedError
-from ..guest import memory_tables, regions
+from ..guest import memory_tables, regions, tbfs
 from ..guest.executor import GuestOutcome
 from ..guest.qemu_line import CPU, LSA_BYTES, devices_of, kernel_arguments
 from ..manifest import profiles
@@ -95,6 +95,7 @@ def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]
         **({"kernel_arguments": guest.kernel_arguments} if guest.kernel_arguments else {}),
         **({"topology": _topology_identity(guest.topology)} if guest.topology else {}),
         **({"memory_tables": memory_tables.identity(guest.cpu, devices_of(guest))} if guest.hmat else {}),
+        **({"tbfs": tbfs.identity()} if tbfs.uses(guest) else {}),
     }
 
 

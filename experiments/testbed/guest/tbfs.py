@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Guests with a tbfs: the archive that has its module and its tool, and what makes and mounts one.
+
+The image knows nothing of it, so that its bytes are the same. Its init leaves the regions to the job then, as on
+machines with several devices: the job's functions know a tbfs.
+"""
+
+from pathlib import Path
+
+from .. import canonical
+from ..build import components
+from ..manifest.manifest import GuestConfig
+from ..manifest.topology import Region
+
+SCRIPT = r"""
+# Init's own function knows no tbfs, which blkid does not, either.
+take_tbfs() {
+    modprobe /usr/lib/tbfs/tbfs.ko || return
+    eval "other_$(declare -f make_file_system)"
+    make_file_system() { # DISK
+        local found
+        [[ $file_system == tbfs ]] || {
+            other_make_file_system "$1"
+            return
+        }
+        found=$(blkid -o value -s TYPE "$1"; head -c 8 "$1" | tr -d '\0')
+        case $found in
+        tbesdtFS) ;;
+        [a-z]*$'\n'*)
+            printf 'the device holds %s, but the run asks for tbfs\n' "${found%%$'\n'*}" >&2
+            return 1
+            ;;
+        *) tbfs make "$1" ;;
+        esac
+    }
+}
+"""
+
+
+def uses(guest: GuestConfig) -> bool:
+    """Whether one of its regions has a tbfs."""
+    regions = guest.topology.regions if guest.topology else ()
+    return any(region.file_system == "tbfs" for region in regions)
+
+
+def archives(guest: GuestConfig) -> tuple[Path, ...]:
+    """What such a guest has in its root beside others, built if it is not."""
+    return (components.tbfs_archive(),) if uses(guest) else ()
+
+
+def options(region: Region) -> str:
+    """The line of the script that says how a region's is mounted."""
+    return f"mount_options[tbfs]={region.mount_options or 'data=inplace'}"
+
+
+def identity() -> dict[str, str]:
+    """What of it can influence a run: the programs, and how they are used."""
+    return {"component": components.tbfs_key(), "script": canonical.digest(SCRIPT)}

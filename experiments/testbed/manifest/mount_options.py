@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Mount options of tbfs, which docs/tbfs.md explains: what its module would refuse is refused before a guest boots."""
+
+WORDS = {
+    "data": ("inplace", "cow", "hybrid"),
+    "metadata": ("undo",),
+    "atomic": ("8", "16"),  # 64 is for a processor with MOVDIR64B, which QEMU's is not
+    "log_block": ("512", "1024", "2048", "4096"),
+    "log_align": ("8", "64"),
+    "gc_read": ("off",),
+    "read": ("reverse", "forward"),
+    "multi": ("call", "page"),
+}
+NUMBERS = {"hybrid_max": 4095, "gc_read": 2**63 - 1}  # from 1 on
+NAMES = tuple(dict.fromkeys((*WORDS, *NUMBERS)))
+OF_LOGS = ("log_block", "log_align", "hybrid_max", "gc_read", "read", "multi")  # that only data=hybrid has
+
+
+def checked(text: str) -> str:
+    """The options in a text as `mount -o` has it, in one order; ValueError if there is none like it."""
+    found: dict[str, str] = {}
+    for stated in filter(None, text.split(",")):
+        name, _, value = (part.strip() for part in stated.partition("="))
+        if name not in NAMES:
+            raise ValueError(f"'{stated}' is no option of tbfs; there are {', '.join(f'{one}=' for one in NAMES)}")
+        if name in found:
+            raise ValueError(f"{name}= stands there twice; leave one out")
+        if value not in WORDS.get(name, ()) and not _is_number(name, value):
+            raise ValueError(f"{name}={value} is none; write {_choice(name)}")
+        found[name] = value
+    for name in OF_LOGS:
+        if name in found and found.get("data") != "hybrid":
+            raise ValueError(f"{name}= is of logs of pages; write data=hybrid beside it, or leave it out")
+    return ",".join(f"{name}={found[name]}" for name in NAMES if name in found)
+
+
+def _is_number(name: str, value: str) -> bool:
+    return value.isascii() and value.isdecimal() and len(value) < 20 and 1 <= int(value) <= NUMBERS.get(name, 0)
+
+
+def _choice(name: str) -> str:
+    """What may stand behind a name."""
+    numbers = [f"1 to {NUMBERS[name]}"] if name in NUMBERS else []
+    *others, last = (*numbers, *WORDS.get(name, ()))
+    return f"{name}={', '.join(others)} or {last}" if others else f"{name}={last}"

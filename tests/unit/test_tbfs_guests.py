@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Manifests that ask for a tbfs: the machine, the script that makes one, the identity, and a sentence for mistakes."""
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import MANIFEST
+from testbed.build import components
+from testbed.crash.plan import Plan
+from testbed.errors import TestbedError
+from testbed.guest import regions, tbfs
+from testbed.manifest import manifest, mount_options
+from testbed.manifest.manifest import GuestConfig
+from testbed.paths import REPO
+from testbed.program.job_archive import script_job
+from testbed.replay import verdicts
+from testbed.results import results
+
+KEY = "of the component"
+REGIONS = """
+[[device]]
+profile = "snapshot-paper-mss"
+[[device]]
+profile = "snapshot-paper-mss"
+[[region]]
+devices = [0]
+[[region]]
+devices = [1]
+file_system = "tbfs"
+mount = "/other"
+"""
+
+
+@pytest.fixture(autouse=True)
+def without_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(components, "tbfs_key", lambda: KEY)
+
+
+def written(path: Path, guest: str, devices: str = "") -> Path:
+    """A manifest whose guest says this."""
+    one = '[device]\nprofile = "snapshot-paper-mss"\n'
+    path.write_text((MANIFEST.replace(one, devices) if devices else MANIFEST) + f"[guest]\n{guest}\n")
+    return path
+
+
+def machine(path: Path, guest: str, devices: str = "") -> GuestConfig:
+    return verdicts.machine_of(written(path, guest, devices))
+
+
+def script(guest: GuestConfig) -> str:
+    made = regions.before(script_job("true"), guest).executables[regions.NAME].decode()
+    assert subprocess.run(["bash", "-n"], input=made, text=True).returncode == 0
+    return made
+
+
+def test_a_guest_with_a_tbfs_makes_it_in_its_job(small_manifest: Path) -> None:
+    made = script(machine(small_manifest, 'file_system = "tbfs"'))
+    assert made.index("mount_options[tbfs]=data=inplace ||") < made.index("use_region 0 pmem fsdax tbfs /pmem ||")
+    assert made.index("take_tbfs || return") < made.index("make_region 0 pmem")
+    options = 'file_system = "tbfs"\nmount_options = "gc_read=off, data=hybrid"'
+    assert "mount_options[tbfs]=data=hybrid,gc_read=off ||" in script(machine(small_manifest, options))
+
+
+def test_a_region_may_have_one_with_options_of_its_own(small_manifest: Path) -> None:
+    guest = machine(small_manifest, "", REGIONS + 'mount_options = "data=cow"\n')
+    assert guest.topology
+    found = [(one.file_system, one.mount_options) for one in guest.topology.regions]
+    assert found == [("ext4-dax", ""), ("tbfs", "data=cow")]
+    assert "mount_options[tbfs]=data=cow ||" in script(guest)
+
+
+def test_points_of_a_study_differ_by_file_system_and_by_options(small_manifest: Path) -> None:
+    axis = MANIFEST.replace("[matrix]", '[matrix]\npolicy = ["ext4", "cow", "hybrid"]')
+    asks = '[guest]\nfile_system_of = { cow = "tbfs", hybrid = "tbfs" }\nmount_options = "data={policy}"\n'
+    small_manifest.write_text(axis.replace("[cpu]", f"{asks}[cpu]"))
+    runs = {str(run.point["policy"]): run.guest for run in manifest.runs(small_manifest)}
+    assert runs["ext4"].topology is None
+    for policy in ("cow", "hybrid"):
+        topology = runs[policy].topology
+        assert topology and [one.mount_options for one in topology.regions] == [f"data={policy}"]
+    assert len({str(results.machine_identity(guest, {})) for guest in runs.values()}) == 3
+
+
+def test_options_and_programs_are_in_the_identity_of_those_who_have_a_tbfs(
+    small_manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def identity(guest: str) -> dict[str, Any]:
+        return results.machine_identity(machine(small_manifest, guest), {})
+
+    assert "tbfs" not in identity("") and "topology" not in identity("")
+    plain = identity('file_system = "tbfs"')
+    assert plain["tbfs"]["component"] == KEY
+    assert identity('file_system = "tbfs"\nmount_options = "data=cow"') != plain
+    monkeypatch.setattr(tbfs, "SCRIPT", tbfs.SCRIPT + "# another\n")
+    assert identity('file_system = "tbfs"') != plain
+    others = results.machine_identity(machine(small_manifest, "", REGIONS.replace('"tbfs"', '"xfs-dax"')), {})
+    assert "tbfs" not in others and all("mount_options" not in one for one in others["topology"]["regions"].values())
+
+
+def test_options_of_a_command_put_out_those_of_the_manifest(small_manifest: Path) -> None:
+    written(small_manifest, 'file_system = "tbfs"\nmount_options = "data=cow"')
+    for options, stated in (
+        ({}, "data=cow"),
+        ({"guest": {"file_system": "tbfs"}}, ""),
+        ({"guest": {"mount_options": "atomic=16"}}, "atomic=16"),
+    ):
+        topology = verdicts.machine_of(small_manifest, options).topology
+        assert topology and topology.regions[0].mount_options == stated
+    assert verdicts.machine_of(small_manifest, {"guest": {"file_system": "ext4-dax"}}).topology is None
+
+
+def test_the_options_are_those_of_the_module() -> None:
+    source = (REPO / "guest-image/tbfs/module/super.c").read_text()
+    assert set(re.findall(r'fsparam_string\("(\w+)"', source)) == set(mount_options.NAMES)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("data=zebra", "data=zebra is none; write data=inplace, cow or hybrid"),
+        ("metadata=log", "metadata=log is none; write metadata=undo"),
+        ("atomic=64", "atomic=64 is none; write atomic=8 or 16"),
+        ("data=hybrid,hybrid_max=4096", "hybrid_max=4096 is none; write hybrid_max=1 to 4095"),
+        ("data=hybrid,gc_read=-1", "gc_read=-1 is none; write gc_read=1 to 9223372036854775807 or off"),
+        ("data", "data= is none; write data=inplace, cow or hybrid"),
+        ("colour=red", "'colour=red' is no option of tbfs; there are data=, metadata=, "),
+        ("data=cow,data=cow", "data= stands there twice; leave one out"),
+        ("data=cow,read=forward", "read= is of logs of pages; write data=hybrid beside it, or leave it out"),
+        ("data={policy}", "key 'guest.mount_options' uses {policy}, which is no axis of the matrix"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(small_manifest: Path, options: str, message: str) -> None:
+    with pytest.raises(TestbedError) as caught:
+        machine(small_manifest, f'file_system = "tbfs"\nmount_options = "{options}"')
+    assert "key 'guest.mount_options'" in str(caught.value) and message in str(caught.value)
+    assert caught.value.exit_status == 2
+
+
+@pytest.mark.parametrize(
+    ("guest", "devices", "message"),
+    [
+        ('mount_options = "data=cow"', "", "key 'guest.mount_options': they are of a tbfs, and ext4-dax has none"),
+        ('file_system = "tbfs"\nkernel = "k"', "", "key 'guest.kernel': the module of tbfs is for the image's kernel"),
+        ("", REGIONS + 'mount_options = "data=x"\n', "key 'region.1.mount_options': data=x is none; write"),
+        (
+            "",
+            REGIONS.replace('"tbfs"', '"xfs-dax"') + 'mount_options = "data=cow"\n',
+            "key 'region.1.mount_options': they are of a tbfs; write file_system = 'tbfs' beside them",
+        ),
+        ("", REGIONS + 'use = "sector"\n', "key 'region.1.file_system': sector has no DAX"),
+        ('file_system = "tbsf"', "", "key 'guest.file_system': "),
+    ],
+)
+def test_what_has_no_tbfs_says_so(small_manifest: Path, guest: str, devices: str, message: str) -> None:
+    with pytest.raises(TestbedError) as caught:
+        machine(small_manifest, guest, devices)
+    assert message in str(caught.value)
+    assert caught.value.exit_status == 2
+
+
+def test_a_crash_test_makes_its_own(small_manifest: Path) -> None:
+    said = {"name": "x", "summary": "x", "machine": "small", "file_system": "tbfs", "crash": {"workload": "true"}}
+    with pytest.raises(TestbedError, match=r"x\.toml: key 'file_system': the guests' init mounts it, which knows no"):
+        Plan.model_validate(said).guest(machine(small_manifest, ""), Path("x.toml"))
