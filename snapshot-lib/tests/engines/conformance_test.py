@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 ENGINES = ["volatile", "volatile-instrumented", "snapshot", "snapshot-nv", "pmdk", "msync-4k"]
+# Not compiled with the pass, and in programs that `kv` and its kin do not know: kv-fams-uffd, ...
+FAMS = ["fams-uffd", "fams-mprotect"]
+OLD_KERNEL = "(Linux 6.7): set SNAPSHOT_TRACK=mprotect"  # what fams-uffd says there
 SOME_ENGINES = {
     "kv": ["volatile-check", "volatile-noop", "volatile-each"],
     "list": ["pmdk-default"],
@@ -35,7 +38,8 @@ Rows = list[dict[str, Any]]
 
 
 def run(bin_dir: Path, program: str, *arguments: str) -> tuple[int, Rows, str]:
-    done = subprocess.run([str(bin_dir / program), *arguments], capture_output=True, text=True, check=False)
+    apart = [f"{program}-{engine}" for engine in FAMS if engine in arguments]
+    done = subprocess.run([bin_dir / (apart or [program])[0], *arguments], capture_output=True, text=True, check=False)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
@@ -66,9 +70,11 @@ def check_protocols(bin_dir: Path, scratch: Path, program: str, options: list[st
 def check_workload(bin_dir: Path, scratch: Path, program: str, options: list[str]) -> None:
     expected: Rows = []
     own = OWN | ({"commits"} if program in COUNTED else set())
-    for engine in ENGINES + SOME_ENGINES.get(program, []):
+    for engine in ENGINES + FAMS + SOME_ENGINES.get(program, []):
         arguments = ["--engine", engine, "--file", str(scratch / f"{engine}.pool"), "--seed", "9", *options]
         status, rows, errors = run(bin_dir, program, *arguments)
+        if engine == "fams-uffd" and OLD_KERNEL in errors:
+            continue
         check(status == 0, f"{program} {arguments}: status {status}: {errors}")
         common = [{name: value for name, value in row.items() if name not in own} for row in rows]
         expected = expected or common

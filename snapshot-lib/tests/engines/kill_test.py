@@ -13,6 +13,9 @@ import time
 from pathlib import Path
 
 ENGINES = ["snapshot", "snapshot-nv", "pmdk"]
+FAMS = ["fams-mprotect", "fams-uffd"]
+FAMS_WORKLOADS = ["kv", "shared-kv"]  # they commit as snapshot does
+OLD_KERNEL = "(Linux 6.7): set SNAPSHOT_TRACK=mprotect"  # what fams-uffd says there
 # Sizes that last longer than the longest wait; rounds; whether there is a load to be killed in.
 WORKLOADS = {
     "kv": (["--records", "20000", "--operations", "2000000"], 8, True),
@@ -48,12 +51,20 @@ def one_round(scratch: Path, command: list[str], delay_s: float) -> tuple[int, i
     return promised, verified["commits"]
 
 
+def is_too_old_for(bin_dir: Path, engine: str, scratch: Path) -> bool:
+    scratch.mkdir(parents=True, exist_ok=True)
+    command = [str(bin_dir / f"kv-{engine}"), "--file", str(scratch / "pool"), "--records", "10", "--operations", "1"]
+    return OLD_KERNEL in subprocess.run(command, capture_output=True, text=True, check=False).stderr
+
+
 def main() -> None:
     bin_dir, scratch = Path(sys.argv[1]), Path(sys.argv[2])
-    for engine in ENGINES:
+    for engine in ENGINES + [engine for engine in FAMS if not is_too_old_for(bin_dir, engine, scratch)]:
         for workload, (size, count, loads) in WORKLOADS.items():
+            if engine in FAMS and workload not in FAMS_WORKLOADS:
+                continue
             seeded = random.Random(1)
-            command = [str(bin_dir / workload), "--engine", engine, "--file", str(scratch / "pool"), *size]
+            command = [str(bin_dir / f"{workload}-{engine}"), "--file", str(scratch / "pool"), *size]
             rounds = []
             for number in range(count):
                 early = loads and number % 3 == 0

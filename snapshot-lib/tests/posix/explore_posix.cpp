@@ -7,9 +7,9 @@
 // that has not. A crash is tried before every write, fence and resize within the calls, and after each call. A sequence
 // has several lives; each ends in the middle, by a kill or by exit(), and the next goes on with what is left.
 //
-//     explore_posix DIRECTORY PROTOCOL [BUG]
+//     explore_posix DIRECTORY PROTOCOL [BUG [SEQUENCES]]
 //
-// With the name of a seeded bug it succeeds if the bug is caught.
+// With the name of a seeded bug it succeeds if the bug is caught; "-" is none. It makes 150 sequences or so many.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -688,12 +688,13 @@ static void exploreSequence(const std::string &directory, uint64_t seed) {
 int main(int argc, char **argv) {
     if (argc < 3)
         return 2;
-    if (argc > 3)
+    if (argc > 3 && strcmp(argv[3], "-") != 0)
         snapshot_seeded_bug = argv[3];
+    const uint64_t sequences = argc > 4 ? strtoul(argv[4], nullptr, 10) : 150;
     setenv("SNAPSHOT_PROTOCOL", argv[2], 1);
     totals =
         static_cast<Totals *>(mmap(nullptr, sizeof(Totals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    for (uint64_t seed = 1; seed <= 150 && totals->violations == 0; seed++)
+    for (uint64_t seed = 1; seed <= sequences && totals->violations == 0; seed++)
         exploreSequence(argv[1], seed);
     std::filesystem::remove_all(argv[1]);
     printf("%lu calls, %lu images; unmapped with something to lose %lu times, lost it %lu times; %lu violations\n",
