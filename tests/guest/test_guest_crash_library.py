@@ -88,7 +88,7 @@ SHOWN = {  # of the bugs of the native explorer those that one process without t
     ("redo", "many"): "THREE_SETS",
     ("redo", "blocks"): "NO_COUNT",
 }
-NONE_WHEN_COMPILED = {("line", "NO_COMMIT_FENCE")}  # docs/crash.md says why
+NONE_WHEN_COMPILED = {("line", "NO_COMMIT_FENCE"), ("undo", "NO_LOG_FENCE")}  # docs/crash.md says why
 
 
 @pytest.mark.by_hand
