@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guest_rig import BY_HAND, DRIVERS, NAMESPACE, SETTLE, region, said
+from guest_rig import said
 
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
@@ -78,10 +78,6 @@ def test_pages_are_committed_and_outlive_a_power_cut(
     assert all(row["commits"] >= commits > 20 for row, commits in zip(found, least, strict=True))
 
 
-XFS = "mkfs.xfs -q -K -m reflink=1 {options} /dev/pmem0\n"
-MOUNT = SETTLE.format(path="/dev/pmem0") + "mkdir -p /pmem; mount -o dax=always /dev/pmem0 /pmem\n"
-
-
 @pytest.fixture(scope="module")
 def exchange(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = Path(tmp_path_factory.mktemp("exchange") / "xfs_exchange")
@@ -95,17 +91,18 @@ def test_xfs_exchanges_blocks_on_dax_if_it_was_made_for_it(
 ) -> None:
     """What docs/snapshot.md says of `XFS_IOC_EXCHANGE_RANGE`: pages apart at once, seen by a mapping, kept at a cut."""
 
-    def boot(name: str, script: str) -> GuestOutcome:
-        home = tmp_path / name
+    def boot(file_system: FileSystem, script: str) -> GuestOutcome:
+        home = tmp_path / file_system
         home.mkdir(exist_ok=True)
-        job = script_job(DRIVERS + region("pmem", "mem0") + script, {"xfs_exchange": exchange})
-        return drive(session.executor.run(GuestSpec(quick_guest, job, layout=BY_HAND, media_folder=home)))
+        job = script_job(script, {"xfs_exchange": exchange})
+        guest = replace(quick_guest, file_system=file_system)
+        return drive(session.executor.run(GuestSpec(guest, job, media_folder=home)))
 
     make = "./xfs_exchange make /pmem/pool > /dev/console"
-    plain = boot("plain", NAMESPACE + XFS.format(options="") + MOUNT + f"{make} || true\n")
+    plain = boot("xfs-dax", f"{make} || true\n")
     assert "refused Operation not supported" in plain.console, plain.console[-500:]
-    cut = boot("made", NAMESPACE + XFS.format(options="-i exchange=1") + MOUNT + f"{make}\nroi power-cut\n")
+    cut = boot("xfs-exchange", f"{make}\nroi power-cut\n")
     print(*cut.console.splitlines()[-12:], sep="\n")
     assert cut.outcome == "power-cut", cut.stderr.decode() + cut.console[-500:]
     assert "dax yes" in cut.console and "exchanged" in cut.console
-    assert said(boot("made", MOUNT + "./xfs_exchange check /pmem/pool\n")) == "kept\n"
+    assert said(boot("xfs-exchange", "./xfs_exchange check /pmem/pool\n")) == "kept\n"

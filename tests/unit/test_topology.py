@@ -297,6 +297,10 @@ def test_a_job_makes_the_regions_first_and_keeps_its_status(small_manifest: Path
             "key 'region.0.file_system': sector has no DAX; write ext4-ordered",
         ),
         (
+            devices(0) + region([0], 'use = "raw"', 'file_system = "xfs-exchange"', 'mount = "/x"'),
+            "key 'region.0.file_system': raw has no DAX; write ext4-ordered",
+        ),
+        (
             devices(0) + region([0], 'use = "raw"', 'file_system = "ext4-ordered"'),
             "key 'region.0.mount': it is missing, so that there is no file system",
         ),

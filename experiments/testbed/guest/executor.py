@@ -30,7 +30,7 @@ from ..manifest.manifest import GuestConfig
 from ..manifest.topology import partition_bytes
 from ..program import files_back
 from ..program.job_archive import Job
-from . import capacity, media_lock, memory_tables, own_modules, pulse, regions, tbfs
+from . import capacity, file_systems, media_lock, memory_tables, own_modules, pulse, regions, tbfs
 from .kernel_images import images_with
 from .machine import End, Machine, NotStarted, started
 from .qemu_line import (
@@ -246,7 +246,7 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
         archives = (*images.initrds_of(spec.guest), *own)
         capacity.check_holds(spec.guest, archives, spec.job)
         modules = own_modules.archive(spec.guest.modules) if spec.guest.modules else b""
-        _write_initrd(initrd, archives, modules)
+        _write_initrd(initrd, archives, modules + file_systems.archive(spec.guest))
         if job and spec.job:
             job.write_bytes(regions.before(spec.job, spec.guest).archive())
         for path, device in zip(media, devices, strict=True):

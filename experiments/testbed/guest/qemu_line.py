@@ -9,7 +9,7 @@ from ..manifest.manifest import GuestConfig
 from ..manifest.parameters import CpuProfile, DeviceProfile, properties
 from ..manifest.topology import Window, has_memory
 from ..paths import KERNEL_CMDLINE
-from . import memory_tables, own_modules
+from . import file_systems, memory_tables, own_modules
 
 # -hypervisor: the kernel refuses to commit a CXL region under a hypervisor. -la57: 4-level page tables suffice.
 # The others make kernel and libc prefer `rep movsb`, `rep stosb` and `rep cmpsb`, which run as one instruction a byte;
@@ -90,7 +90,7 @@ def run_arguments(guest: GuestConfig, layout: Layout) -> list[str]:
     first_program = [own_modules.KERNEL_ARGUMENT] if guest.modules else []
     by_job = [NO_REGION] if guest.topology else []
     own = filter(None, (layout.kernel, guest.kernel_arguments))
-    return [f"testbed.fs={guest.file_system}", *first_program, *by_job, *own]
+    return [f"testbed.fs={file_systems.known(guest.file_system)}", *first_program, *by_job, *own]
 
 
 @dataclass(frozen=True)

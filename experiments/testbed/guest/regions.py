@@ -10,7 +10,7 @@ from typing import Any
 from ..manifest.manifest import GuestConfig
 from ..manifest.topology import Region
 from ..program.job_archive import Job
-from . import tbfs
+from . import file_systems, tbfs
 
 NAME = ".regions"  # in /job
 UNSTATED = ("mount_options", "")  # of a region that has none: no part of its identity
@@ -129,10 +129,11 @@ def before(job: Job, guest: GuestConfig) -> Job:
 
 def _lines(n: int, region: Region) -> list[str]:
     devices = " ".join(map(str, region.devices))
+    file_system = file_systems.known(region.file_system) if region.file_system else "none"
     return [
         *([tbfs.options(region)] if region.file_system == "tbfs" else []),
         f"make_region {n} {region.partition} {region.granularity_bytes} {devices}",
-        f"use_region {n} {region.partition} {region.use} {region.file_system or 'none'} {region.mount or chr(39) * 2}",
+        f"use_region {n} {region.partition} {region.use} {file_system} {region.mount or chr(39) * 2}",
     ]
 
 

@@ -10,7 +10,9 @@ from ..validation import Strict
 
 Bytes = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.SIZE_BYTES))]
 Picoseconds = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.TIME_PS))]
-FileSystem = Literal["ext4-dax", "ext4-journal", "ext4-ordered", "ext4-smalljournal", "xfs-dax", "tbfs"]
+FileSystem = Literal[
+    "ext4-dax", "ext4-journal", "ext4-ordered", "ext4-smalljournal", "xfs-dax", "xfs-exchange", "tbfs"
+]  # fmt: skip
 
 
 class ProfileSection(Strict):

@@ -286,7 +286,7 @@ def _faults_of_use(region: RegionSection) -> Iterator[tuple[str, str]]:
     if region.file_system and use not in DISKS:
         yield "file_system", f"{use} has none; remove it"
     elif region.file_system and use != "fsdax":
-        if region.file_system.endswith("-dax") or region.file_system == "tbfs":
+        if region.file_system.endswith(("-dax", "-exchange")) or region.file_system == "tbfs":
             yield "file_system", f"{use} has no DAX; write ext4-ordered, or use = 'fsdax'"
         if not region.mount:
             yield "mount", "it is missing, so that there is no file system; write it as '/disk'"

@@ -2,12 +2,13 @@
 """Results: canonical JSON files, one a run, found by the hash of everything that can influence them.
 
 Identity (what enters the hash): the format version; the keys of the QEMU and guest components; every value of the CPU
-and device profiles; memory size; file system; archives of the guest that not every one has; kernel modules that it is
-given, in their order; a kernel of the user's own with its modules, and what any kernel is told; of a machine with
-several devices or regions of its own all profiles, bridges, regions and the script that makes these; what the kernel
-is told of how fast memory is; time per instruction outside the region of interest; kernel command line and CPU model;
-the command; what a [program] brings along: its script, the content of its files, the versions of its packages. Host
-time, host name and paths are in neither the identity nor the result, so that equal runs give equal bytes.
+and device profiles; memory size; file system, and how it is made if not by init alone; archives of the guest that not
+every one has; kernel modules that it is given, in their order; a kernel of the user's own with its modules, and what
+any kernel is told; of a machine with several devices or regions of its own all profiles, bridges, regions and the
+script that makes these; what the kernel is told of how fast memory is; time per instruction outside the region of
+interest; kernel command line and CPU model; the command; what a [program] brings along: its script, the content of its
+files, the versions of its packages. Host time, host name and paths are in neither the identity nor the result, so that
+equal runs give equal bytes.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ from typing import Any, TypeVar
 
 from .. import canonical, outputs
 from ..errors import RunFailed, TestbedError
-from ..guest import memory_tables, regions, tbfs
+from ..guest import file_systems, memory_tables, regions, tbfs
 from ..guest.executor import GuestOutcome
 from ..guest.qemu_line import CPU, LSA_BYTES, devices_of, kernel_arguments
 from ..manifest import profiles
@@ -88,6 +89,7 @@ def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]
         "memory_bytes": guest.memory_bytes,
         "boot_insn_ps": guest.boot_insn_ps,
         "file_system": guest.file_system,
+        **file_systems.identity(guest),
         "qemu_line": canonical.digest([kernel_arguments(), CPU, LSA_BYTES]),
         **({"archives": list(guest.archives)} if guest.archives else {}),
         **({"modules": [_module_identity(module) for module in guest.modules]} if guest.modules else {}),
