@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.errors import TestbedError
 from testbed.guest.executor import GuestSpec
 from testbed.guest.session import Session
 from testbed.manifest import manifest
@@ -133,6 +134,9 @@ def test_a_manifest_asks_for_one_which_kept_media_have_again(
         errors = outcome.error + outcome.stderr.decode() + outcome.console[-1500:]
         assert (outcome.outcome, outcome.exit_status) == ("ok", 0), errors
         assert re.search(wanted, outcome.stdout.decode(), re.S), outcome.stdout
+    other = replace(guest, topology=None, file_system="ext4-dax")  # which would be made over it
+    with pytest.raises(TestbedError, match="its media are of a guest with a tbfs"):
+        drive(session.executor.run(GuestSpec(other, script_job("true"), media_folder=tmp_path / "media")))
 
 
 @pytest.mark.by_hand

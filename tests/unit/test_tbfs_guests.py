@@ -85,6 +85,28 @@ def test_points_of_a_study_differ_by_file_system_and_by_options(small_manifest: 
     assert len({str(results.machine_identity(guest, {})) for guest in runs.values()}) == 3
 
 
+def test_media_of_a_guest_with_a_tbfs_are_refused_to_others(small_manifest: Path, tmp_path: Path) -> None:
+    other, own = machine(small_manifest, ""), machine(small_manifest, 'file_system = "tbfs"')
+    tbfs.check_media(other, tmp_path)
+    tbfs.check_media(own, tmp_path)
+    tbfs.check_media(own, tmp_path)
+    with pytest.raises(TestbedError, match=f"--media {tmp_path}: its media are of a guest with a tbfs, and this one"):
+        tbfs.check_media(other, tmp_path)
+
+
+def test_a_region_with_a_tbfs_gets_no_other_file_system(tmp_path: Path) -> None:
+    """By the script's own function, beside programs that say what they were asked for."""
+    (tmp_path / "disk").write_bytes(b"tbesdtFS" + bytes(4088))
+    beside = "modprobe() { :; }; blkid() { :; }; make_file_system() { echo made; }"
+    done = subprocess.run(
+        ["bash", "-c", f"{beside}\n{tbfs.SCRIPT}\ntake_tbfs; file_system=ext4-dax; make_file_system {tmp_path}/disk"],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "the device holds tbfs, but the run asks for ext4-dax\n"
+
+
 def test_options_and_programs_are_in_the_identity_of_those_who_have_a_tbfs(
     small_manifest: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -242,6 +242,8 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
     media, lsa = (tuple(home / device_file(kind, n) for n in range(len(devices))) for kind in ("media", "lsa"))
     cdat = tuple(folder / device_file("cdat", n) for n in range(len(devices))) if spec.guest.hmat else ()
     try:
+        if spec.media_folder:
+            tbfs.check_media(spec.guest, spec.media_folder)
         own = (*tbfs.archives(spec.guest), *(spec.job.initrds() if spec.job else ()))
         archives = (*images.initrds_of(spec.guest), *own)
         capacity.check_holds(spec.guest, archives, spec.job)

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from .. import canonical
 from ..build import components
+from ..errors import TestbedError
 from ..manifest.manifest import GuestConfig
 from ..manifest.topology import Region
 
+MARK = ".tbfs"  # in a folder of media
 SCRIPT = r"""
 # Init's own function knows no tbfs, which blkid does not, either.
 take_tbfs() {
@@ -19,11 +21,15 @@ take_tbfs() {
     eval "other_$(declare -f make_file_system)"
     make_file_system() { # DISK
         local found
+        found=$(blkid -o value -s TYPE "$1"; head -c 8 "$1" | tr -d '\0')
         [[ $file_system == tbfs ]] || {
+            [[ $found != tbesdtFS ]] || {
+                printf 'the device holds tbfs, but the run asks for %s\n' "$file_system" >&2
+                return 1
+            }
             other_make_file_system "$1"
             return
         }
-        found=$(blkid -o value -s TYPE "$1"; head -c 8 "$1" | tr -d '\0')
         case $found in
         tbesdtFS) ;;
         [a-z]*$'\n'*)
@@ -46,6 +52,16 @@ def uses(guest: GuestConfig) -> bool:
 def archives(guest: GuestConfig) -> tuple[Path, ...]:
     """What such a guest has in its root beside others, built if it is not."""
     return (components.tbfs_archive(),) if uses(guest) else ()
+
+
+def check_media(guest: GuestConfig, folder: Path) -> None:
+    """Of a folder of media that are kept: whether such a guest had them. Another one's init would overwrite a tbfs."""
+    mark = folder / MARK
+    if uses(guest):
+        mark.touch()
+    elif mark.exists():
+        what = "its media are of a guest with a tbfs, and this one would make another file system over that"
+        raise TestbedError(f"--media {folder}: {what}; ask for a tbfs (--file-system tbfs), or name another folder")
 
 
 def options(region: Region) -> str:
