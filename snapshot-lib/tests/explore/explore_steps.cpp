@@ -53,8 +53,6 @@ static std::string recovered(Image &image, const struct protocol *protocol) {
 int main(int argc, char **argv) {
     if (argc < 4)
         return 2;
-    if (argc > 4)
-        snapshot_seeded_bug = argv[4];
     unsigned flags = 0;
     for (const Protocol &protocol : Protocols)
         if (strcmp(protocol.name, argv[2]) == 0)
@@ -62,6 +60,8 @@ int main(int argc, char **argv) {
     std::filesystem::create_directories(argv[1]);
     std::string path = std::string(argv[1]) + "/data";
     int status = steps_make(path.c_str(), flags);
+    if (argc > 4) // not of what is made, as in the guest
+        snapshot_seeded_bug = argv[4];
     if (status == 0)
         status = steps_run(path.c_str(), flags, argv[3], mark);
     recorder = nullptr;
