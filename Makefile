@@ -14,10 +14,7 @@ testbed: .venv/provisioned ## from a bare machine to a measured speedup: install
 	@$(PYTHON) -m testbed demo
 
 test: .venv/provisioned ## every check: lint, native tests under sanitizers, unit tests, tests in booted guests
-	@tests/lint.sh
-	@tests/native.sh
-	@$(PYTHON) -m testbed build
-	@tests/python.sh
+	@tests/all.sh
 
 lint: .venv/provisioned ## formatting, types and style of every language here
 	@tests/lint.sh

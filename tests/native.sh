@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Build and run the native C and C++ tests: the timing model, the file system, and snapshot-lib with its pass, or the
-# part that is named. Sanitizers are on, but for the file system's explorer of crash states. What the model's tests run
-# of it is counted: tests/coverage.sh
+# parts that are named; with --build first, build them only. Sanitizers are on, but for the file system's explorer of
+# crash states. What the model's tests run of it is counted: tests/coverage.sh
+# JOBS: how many tests run at a time (default: one for each core)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 parts=(qemu-patches/model guest-image/tbfs snapshot-lib)
-[[ $# -eq 0 || " ${parts[*]} " == *" $1 "* ]] || { echo "tests/native.sh: no part $1; there are ${parts[*]}" >&2; exit 2; }
+run=1
+if [[ ${1:-} == --build ]]; then run=0; shift; fi
+for part; do
+    [[ " ${parts[*]} " == *" $part "* ]] || { echo "tests/native.sh: no part $part; there are ${parts[*]}" >&2; exit 2; }
+done
 
 for part in "${@:-${parts[@]}}"; do
     build=build/native/$(basename "$part")
@@ -15,6 +20,7 @@ for part in "${@:-${parts[@]}}"; do
         -DCMAKE_C_COMPILER_LAUNCHER="$PWD/tests/ccached.sh" -DCMAKE_CXX_COMPILER_LAUNCHER="$PWD/tests/ccached.sh" \
         >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
     ninja --quiet -C "$build"
+    [[ $run == 1 ]] || continue
     rm -f "$build"/*.profraw
-    LLVM_PROFILE_FILE="$PWD/$build/%4m.profraw" ctest --test-dir "$build" --parallel "$(nproc)" --output-on-failure --no-tests=error
+    LLVM_PROFILE_FILE="$PWD/$build/%4m.profraw" ctest --test-dir "$build" --parallel "${JOBS:-$(nproc)}" --output-on-failure --no-tests=error
 done

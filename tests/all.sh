@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every check: style first, then the model, then all else. The other native tests run beside those of Python, which wait
+# for guests and hosts now and then; what they said is printed at the end.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+said=build/native/beside.log
+
+tests/lint.sh
+tests/native.sh --build # some tests of Python start what is built here
+tests/native.sh qemu-patches/model # and one asks what these have covered
+.venv/bin/python -m testbed build
+
+set -m # a group of its own, which ends with this script
+JOBS=1 tests/native.sh guest-image/tbfs snapshot-lib >"$said" 2>&1 &
+set +m
+beside=$!
+trap 'kill -- -$beside 2>/dev/null || true' EXIT
+
+status=0
+tests/python.sh || status=$?
+[ $status != 2 ] || exit 2 # Ctrl-C, or no test could be read
+wait $beside || status=$?
+cat "$said"
+exit $status
