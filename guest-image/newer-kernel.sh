@@ -5,8 +5,7 @@
 #   newer-kernel.sh DIR        unpack it into DIR/RELEASE, as lib/modules/RELEASE, and print where its vmlinuz is;
 #                              DIR/newest becomes a link to that folder
 #
-# It has package lists of its own, so that the versions of the guest's image stay as they are. Any failure is one
-# sentence on stderr and exit status 2.
+# Any failure is one sentence on stderr and exit status 2.
 set -euo pipefail
 export LC_ALL=C TZ=UTC
 umask 022
@@ -21,39 +20,30 @@ die() {
 
 # shellcheck source=guest-image/lib/archive.sh
 . "$here/lib/archive.sh"
-lists_dir=$lists_dir-backports
-main=$(sources | awk 'NR == 1 { print $3 }')
-[[ -n $main ]] || exit 2 # it has said why
-sources() { printf 'deb [signed-by=%s] %s %s-backports main\n' "$keyring" "$main" "$suite"; }
-
-field() { # PACKAGE VERSION: what it depends on, a name a line
-    private_apt apt-cache show "$1=$2" | sed -n 's/^Depends: //p' | sed 's/[,|]/\n/g' | awk '{ print $1 }'
-}
+# shellcheck source=guest-image/debian-kernels.sh
+. "$here/debian-kernels.sh"
 
 # The newest image is a package of its own, or since Linux 7 several: the image, the modules, the configuration.
 packages() {
     local version image
     version=$(private_apt apt-cache madison "linux-image-$flavour" | awk '{ print $3 }' | sort -V | tail -n 1)
     [[ -n $version ]] || die "the backports of Debian 13 have no linux-image-$flavour now: use the guest's own kernel"
-    image=$(field "linux-image-$flavour" "$version" | grep -E '^linux-image-[0-9]') ||
+    image=$(dependencies "linux-image-$flavour" "$version" | grep -E '^linux-image-[0-9]') ||
         die "linux-image-$flavour $version of Debian's backports names no image: use the guest's own kernel"
-    for name in "$image" $(field "$image" "$version" | grep -E "^linux-(binary|modules|base)-[0-9].*-$flavour\$"); do
+    for name in "$image" $(dependencies "$image" "$version" | grep -E "^linux-(binary|modules|base)-[0-9].*-$flavour\$"); do
         printf '%s=%s\n' "$name" "$version"
     done
 }
 
 [[ $# == 1 ]] || die "usage: newer-kernel.sh DIR"
+use_backports
 refresh_lists || exit 2 # it has said why
 mkdir -p "$1" || die "$1 cannot be made"
 work=$(mktemp -d "$1/unpacking.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mapfile -t found < <(packages)
 ((${#found[@]})) || exit 2 # it has said why
-(cd "$work" && private_apt apt-get download -qq "${found[@]}") || {
-    forget_lists
-    die "Debian's archive cannot be reached, or has not all of ${found[*]} any more: run the same command again"
-}
-for deb in "$work"/*.deb; do dpkg-deb -x "$deb" "$work/root"; done
+unpack_exactly "$work/root" "$work" "${found[@]}"
 release=$(basename "$work"/root/usr/lib/modules/*)
 kernel=$work/root/usr/lib/modules/$release
 for name in vmlinuz config; do

@@ -16,6 +16,7 @@ mount --bind "$root" "$root"
 mount -o remount,bind,ro "$root"
 mount --bind /dev/null "$root/dev/null"
 mount --bind "$folder" "$root/module"
+mount --rbind /proc "$root/proc" # which objtool reads since Linux 7
 mount -t tmpfs tmpfs "$root/tmp"
 # Types for BPF are left out: they are made from the whole kernel, which is not there.
 exec env -i PATH=/usr/sbin:/usr/bin LC_ALL=C TZ=UTC chroot "$root" make --silent --jobs="$(nproc)" \

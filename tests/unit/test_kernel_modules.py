@@ -182,7 +182,8 @@ def test_one_for_another_kernel_is_refused_before_a_boot(
     executor.images = replace(executor.images, qemu=tmp_path / "none")  # which would be lost, not refused
     sentence = (
         "the kernel module b is for a kernel '6.1.0-mock SMP preempt mod_unload modversions', and the guest's is "
-        f"'{MAGIC.strip()}'; compile it again, for the image's kernel with `testbed module build DIR`"
+        f"'{MAGIC.strip()}'; compile it again with `testbed module build DIR`, for another kernel than the image's "
+        "with --kernel"
     )
     with pytest.raises(TestbedError) as caught:
         drive(executor.run(GuestSpec(guest, script_job("true"))))
@@ -201,9 +202,9 @@ def test_a_kernel_that_takes_none_is_said(small_manifest: Path, tmp_path: Path) 
 
 NOTHING_BUILT = """
 from testbed.cli import main
-from testbed.program import kernel_module
+from testbed.program import kernel_headers
 def built(*_, **__): raise AssertionError("it builds")
-main.open_session = kernel_module.build_components = built
+main.open_session = kernel_headers.build_components = built
 main.main()
 """
 
@@ -217,6 +218,7 @@ main.main()
             ["module", "build", "empty"],
             "empty has neither a Kbuild nor a Makefile; add a Kbuild with the key 'obj-m",
         ),
+        (["module", "build", "one", "--kernel", "none"], "none does not exist; give a kernel's file, or the folder"),
         (["exec", "--module", "none.ko", "--", "true"], "none.ko does not exist; give a .ko, as `testbed module build"),
         (["exec", "--module", "text", "--", "true"], "text is no kernel module for x86-64 (no such ELF file)"),
     ],
@@ -225,6 +227,8 @@ def test_what_cannot_be_is_one_sentence_before_anything_is_built(
     tmp_path: Path, words: list[str], message: str
 ) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one/Kbuild").touch()
     (tmp_path / "text").write_text("text")
     command = [sys.executable, "-c", NOTHING_BUILT, *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)

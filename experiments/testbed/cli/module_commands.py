@@ -38,11 +38,19 @@ def build_(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="where it goes; DIR/NAME.ko if not given"),
     ] = None,
+    kernel: Annotated[
+        Path | None,
+        typer.Option(
+            "--kernel",
+            metavar="FILE|DIR",
+            help="another kernel than the image's: one of Debian's, or the folder in which it was built",
+        ),
+    ] = None,
 ) -> None:
-    """Compile an out-of-tree module against the guest's kernel, by the compiler that has made that.
+    """Compile an out-of-tree module against the guest's kernel or another, by the compiler that has made that.
 
-    Headers and compiler are Debian's, of the versions that the guest has, and are fetched once. Equal sources give
-    equal bytes.
+    Headers and compiler are Debian's, of the versions that the kernel has, and are fetched once. For a kernel that was
+    built on this host they are those of that folder and of this host. Equal sources give equal bytes.
 
     Examples:
 
@@ -51,8 +59,10 @@ def build_(
       testbed module build my-module --output build/my.ko
 
       testbed exec --module build/my.ko -- dmesg
+
+      testbed module build my-module --kernel linux/arch/x86/boot/bzImage
     """
-    compiled = kernel_module.compile_folder(folder)
+    compiled = kernel_module.compile_folder(folder, kernel)
     if output and len(compiled.modules) > 1:
         names = ", ".join(compiled.modules)
         raise TestbedError(f"{folder} makes several modules, {names}; leave --output out, and they go to that folder")

@@ -51,7 +51,8 @@ def check(modules: Sequence[KernelModule], kernel: Path) -> None:
         if module.magic != (wanted := magic(kernel)):
             raise TestbedError(
                 f"the kernel module {module.name} is for a kernel '{module.magic.strip()}', and the guest's is "
-                f"'{wanted.strip()}'; compile it again, for the image's kernel with `testbed module build DIR`"
+                f"'{wanted.strip()}'; compile it again with `testbed module build DIR`, for another kernel than the "
+                "image's with --kernel"
             )
 
 

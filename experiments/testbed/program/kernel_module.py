@@ -9,12 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from .. import scratch
-from ..build.components import build as build_components
 from ..errors import TestbedError
-from ..paths import REPO, kind_of
-from . import host_program
+from ..paths import kind_of
+from . import host_program, kernel_headers
 
-_COMPILE = REPO / "guest-image" / "module-root" / "compile.sh"
 _MADE = (".ko", ".o", ".mod", ".mod.c", ".cmd")  # what an earlier build may have left in a folder
 OBJ_M = "obj-m := NAME.o"
 
@@ -109,21 +107,21 @@ class Compiled:
     said: str
 
 
-def compile_folder(folder: Path) -> Compiled:
-    """Against the guest's kernel, in a copy of the folder, which stays as it is."""
+def compile_folder(folder: Path, kernel: Path | None = None) -> Compiled:
+    """Against the guest's kernel or another, in a copy of the folder, which stays as it is."""
     if kind_of(folder) != "folder":
         why = "is no folder" if kind_of(folder) else "does not exist"
         raise TestbedError(f"{folder} {why}; give one with the sources of a kernel module and a Kbuild file")
     if not any((folder / name).is_file() for name in ("Kbuild", "Makefile")):
         raise TestbedError(f"{folder} has neither a Kbuild nor a Makefile; add a Kbuild with the key '{OBJ_M}'")
-    root = build_components(("module-root",))["module-root"].path
+    compiler = kernel_headers.compiler_for(kernel)
     with scratch.folder("module") as home:
         copy = home / "module"
         _copy(folder, copy)
-        done = subprocess.run([_COMPILE, root, copy], capture_output=True, text=True, errors="replace")
-        said = (done.stdout + done.stderr).replace("/module/", f"{folder}/").strip()
+        done = subprocess.run(compiler.arguments(copy), capture_output=True, text=True, errors="replace")
+        said = (done.stdout + done.stderr).replace(compiler.calls(copy), f"{folder}/").strip()
         if done.returncode:
-            raise TestbedError(f"{folder} cannot be compiled for the guest's kernel:\n{said}")
+            raise TestbedError(f"{folder} cannot be compiled for {compiler.kernel}:\n{said}")
         made = {path.name: path.read_bytes() for path in sorted(copy.rglob("*.ko"))}
     if not made:
         raise TestbedError(f"{folder}: its Kbuild or Makefile makes no module; add the key '{OBJ_M}'")

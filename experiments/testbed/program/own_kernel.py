@@ -41,6 +41,8 @@ NEEDED = {
 FILE_SYSTEMS = {"ext4": ("EXT4_FS", "ext4"), "xfs": ("XFS_FS", "xfs")}
 RESERVED = re.compile(r"(?:^|\s)((?:rd)?init|console|testbed\.\S*)=")  # what the testbed itself says to the kernel
 _CONFIG = re.compile(r"^CONFIG_(\w+)=([ym])$", re.M)
+_BANNER_BYTES = 400  # enough for the compilers that it names
+_DEBIAN = re.compile(rb" #[0-9].* Debian ([0-9][\w.+~:-]*) \(")
 _PACKING = b"1"  # goes into the key: counts up when the same files come to another product
 
 
@@ -91,14 +93,23 @@ def _read(image: Path, _changed_ns: int, modules: Path | None) -> OwnKernel:
 
 def release_of(content: bytes, image: Path) -> str:
     """What the image says of itself."""
+    return re.split(rb"[ \0]", _banner(content, image), maxsplit=1)[0].decode(errors="replace")
+
+
+def debian_version_of(content: bytes, image: Path) -> str:
+    """The version of Debian's package that the image is of; nothing of any other."""
+    found = _DEBIAN.search(_banner(content, image).partition(b"\0")[0])
+    return found[1].decode() if found else ""
+
+
+def _banner(content: bytes, image: Path) -> bytes:
+    """What `uname -a` shows of the kernel, from its release on."""
     if is_bzimage(content):
         (at,) = struct.unpack_from("<H", content, 0x20E)  # x86 boot protocol: kernel_version
-        text = content[0x200 + at :][:200]
-    elif content.startswith(b"\x7fELF\x02") and (at := content.find(b"Linux version ")) >= 0:
-        text = content[at + len(b"Linux version ") :][:200]
-    else:
-        raise TestbedError(f"{image} is no kernel of Linux for x86-64; give {KINDS}")
-    return re.split(rb"[ \0]", text, maxsplit=1)[0].decode(errors="replace")
+        return content[0x200 + at :][:_BANNER_BYTES]
+    if content.startswith(b"\x7fELF\x02") and (at := content.find(b"Linux version ")) >= 0:
+        return content[at + len(b"Linux version ") :][:_BANNER_BYTES]
+    raise TestbedError(f"{image} is no kernel of Linux for x86-64; give {KINDS}")
 
 
 def is_bzimage(content: bytes) -> bool:
