@@ -30,6 +30,35 @@ def own(**options: Any) -> dict[str, Any]:
     return machine_options.changes(**(NOTHING | options))
 
 
+def test_keys_of_the_guest_and_profiles_are_said_by_set(small_manifest: Path) -> None:
+    """As a manifest says them, whatever their type."""
+    settings = [
+        "guest.hmat=true",
+        "guest.boot-insn=4ns",
+        "guest.timeout=20min",
+        "guest.archives=threaded,fams",
+        "scale=128",
+    ]
+    settings += ["device.profile=dram", "cpu.profile=xeon-6230-class", "guest.cpus=2", "device.bridge=1"]
+    by_options = verdicts.machine_of(small_manifest, own(settings=settings))
+    guest = 'hmat = true\nboot_insn = "4ns"\ntimeout = "20min"\narchives = ["threaded", "fams"]\ncpus = 2\n'
+    text = MANIFEST.replace('profile = "snapshot-paper-mss"', 'profile = "dram"\nbridge = 1').replace(
+        "scale = 64", "scale = 128"
+    )
+    small_manifest.write_text(f"{text}[guest]\n{guest}")
+    assert by_options == verdicts.machine_of(small_manifest)
+    assert (by_options.hmat, by_options.timeout_s, by_options.archives) == (True, 1200, ("threaded", "fams"))
+    assert not verdicts.machine_of(bases.find("tiering"), own(settings=["guest.hmat=false"])).hmat
+
+
+def test_an_option_of_a_kernel_and_a_setting_do_not_contradict_each_other() -> None:
+    settings = own(settings=["guest.kernel=a", "guest.kernel-arguments=quiet"])
+    assert settings["guest"] == {"kernel": str(Path("a").absolute()), "kernel_arguments": "quiet"}
+    assert machine_options.with_kernel(settings, None, None, None) == settings
+    with pytest.raises(TestbedError, match=r"^--kernel and --set guest\.kernel say the same key; leave one out$"):
+        machine_options.with_kernel(settings, Path("b"), None, None)
+
+
 def test_options_that_are_not_given_change_nothing(small_manifest: Path) -> None:
     assert own() == {}
     assert verdicts.machine_of(small_manifest, own()) == manifest.runs(small_manifest)[0].guest
@@ -106,7 +135,23 @@ def test_a_manifest_may_say_of_its_bases_devices_by_number(small_manifest: Path)
         ({"settings": ["device.flash-read=3"]}, r"key 'device\.override\.flash_read': '3' is not a number and one of"),
         ({"settings": ["device.flash-read=2s"]}, r"device key 'flash_read' \(2 s\) must not exceed 1 s"),
         ({"settings": ["device.flash-read={x}"]}, r"key 'device\.override\.flash_read' uses {x}"),
-        ({"settings": ["guest.memory=1GiB"]}, r"--set guest\.memory=1GiB: it is no key of a profile with a value"),
+        ({"settings": ["workload.command=ls"]}, r"--set workload\.command=ls: it is no key of a profile or of the"),
+        ({"settings": ["memory=1GiB"]}, r"--set memory=1GiB: it is no key of a profile or of the machine"),
+        (
+            {"settings": ["guest.hmat=maybe"]},
+            r"key 'guest\.hmat': 'maybe' has the wrong type; it must be true or false",
+        ),
+        ({"settings": ["guest.hmta=true"]}, r"unknown key 'guest\.hmta'; did you mean 'hmat'"),
+        ({"settings": ["guest.archives=threaded,other"]}, r"key 'guest\.archives\.1'"),
+        ({"settings": ["guest.file-system-of=xfs-dax"]}, r"key 'guest\.file_system_of': 'xfs-dax' has the wrong type"),
+        ({"settings": ["guest.modules=none.ko"]}, r"key 'guest\.modules': .*/none\.ko does not exist"),
+        ({"settings": ["cpu.profile=none"]}, r"no profile 'none' in .*; there are: .*xeon-6230-class"),
+        ({"settings": ["scale=none"]}, r"key 'scale': 'none' has the wrong type; it must be a whole number"),
+        ({"settings": ["scale=0"]}, r"key 'scale'"),
+        (
+            {"memory": "1GiB", "settings": ["guest.memory=2GiB"]},
+            r"^--memory and --set guest\.memory say the same key; leave one out$",
+        ),
         ({"device": ["dram"] * 9}, r"with the options: key 'device': there are 9, and a machine has 1 to 8"),
         (
             {"device": ["dram"] * 2, "settings": ["region.0.devices=0,2"]},
@@ -119,7 +164,7 @@ def test_a_manifest_may_say_of_its_bases_devices_by_number(small_manifest: Path)
         ({"settings": ["device.1.flash-read=3us"]}, r"key 'device\.1\.profile' is missing; add it"),
         ({"settings": ["device.bridge=" + "9" * 5000]}, r"key 'device\.bridge': '9+' has the wrong type"),
         ({"settings": ["device.11.bridge=1"]}, r"--set device\.11\.bridge=1: it is no key"),
-        ({"settings": ["device.flash-read"]}, r"--set device\.flash-read: it is no key of a profile with a value"),
+        ({"settings": ["device.flash-read"]}, r"--set device\.flash-read: it is no key of a profile or of the"),
     ],
 )
 def test_a_machine_that_cannot_be_is_refused_by_key(

@@ -46,7 +46,8 @@ Settings = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="one value of a profile, as device.flash-read=3us or cpu.llc-size; of one of several devices and of a "
-        "region, as device.1.flash-read, device.1.bridge or region.0.devices=0,1",
+        "region, as device.1.flash-read, device.1.bridge or region.0.devices=0,1; of the guest, as guest.hmat=true; "
+        "or scale=512",
     ),
 ]
 Kernel = Annotated[
@@ -74,7 +75,10 @@ CutAt = Annotated[
 ]
 
 
-SETTING = re.compile(r"(cpu|device|device\.[0-9]|region\.[0-9])\.([\w-]+)=(.*)")
+SETTING = re.compile(r"(?:(guest|cpu|device|device\.[0-9]|region\.[0-9])\.)?([\w-]+)=(.*)")
+_OF_TABLE = ("profile", "bridge")  # which are no values of a profile
+_NUMBERS, _LISTS = ("bridge", "cpus", "scale"), ("archives", "devices", "modules")
+_PATHS = ("kernel", "kernel_modules", "modules")  # here relative to the current folder, as options have them
 
 
 def changes(
@@ -87,18 +91,18 @@ def changes(
 ) -> dict[str, Any]:
     """What a manifest would say that only says what these options say, as manifest.load_changed() takes it."""
     said = {"cpus": cpus, "memory": memory, "file_system": file_system, "mount_options": mount_options}
-    own: dict[str, Any] = {"guest": {key: value for key, value in said.items() if value is not None}}
-    own["devices"] = device or []
+    own: dict[str, Any] = {"devices": device or []}
     for setting in settings or []:
         match = SETTING.fullmatch(setting)
-        if not match:
-            raise TestbedError(f"--set {setting}: it is no key of a profile with a value; write device.flash-read=3us")
+        if not match or (not match[1] and match[2] != "scale"):
+            why = "it is no key of a profile or of the machine with a value; write device.flash-read=3us"
+            raise TestbedError(f"--set {setting}: {why}")
         keys, key, value = own, match[2].replace("-", "_"), match[3]
-        of_profile = not match[1].startswith("region") and key != "bridge"
-        for part in (*match[1].split("."), *(["override"] if of_profile else [])):
-            keys = keys.setdefault(part, {})
+        of_profile = (match[1] or "").startswith(("cpu", "device")) and key not in _OF_TABLE
+        for part in (*(match[1] or "").split("."), *(["override"] if of_profile else [])):
+            keys = keys.setdefault(part, {}) if part else keys
         keys[key] = {"true": True, "false": False}.get(value, value) if of_profile else _of_table(key, value)
-    return {table: keys for table, keys in own.items() if keys}
+    return _with_guest({table: keys for table, keys in own.items() if keys not in ({}, [])}, said)
 
 
 def with_kernel(
@@ -106,18 +110,28 @@ def with_kernel(
 ) -> dict[str, Any]:
     """The same with what the options for a kernel say."""
     paths = {"kernel": kernel, "kernel_modules": modules}
-    said = {key: str(path.absolute()) for key, path in paths.items() if path}
-    if arguments is not None:
-        said["kernel_arguments"] = arguments
-    return own | {"guest": own.get("guest", {}) | said} if said else own
+    said = {key: str(path.absolute()) if path else None for key, path in paths.items()}
+    return _with_guest(own, said | {"kernel_arguments": arguments})
+
+
+def _with_guest(own: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The same with what these options say of the guest."""
+    said, guest = {key: value for key, value in options.items() if value is not None}, own.get("guest", {})
+    for key in said.keys() & guest.keys():
+        raise TestbedError(f"--{key.replace('_', '-')} and --set guest.{key} say the same key; leave one out")
+    return own | {"guest": guest | said} if said else own
 
 
 def _of_table(key: str, value: str) -> Any:
     """A value of a table as TOML has it, where it is no text."""
-    if key not in ("bridge", "devices"):
-        return value
-    numbers = [int(one) if is_number(one) else one for one in value.split(",")]
-    return numbers if key == "devices" else numbers[0]
+    values: list[Any] = value.split(",") if key in _LISTS else [value]
+    if key in _PATHS:
+        values = [str(Path(one).absolute()) for one in values]
+    elif key in (*_NUMBERS, "devices"):
+        values = [int(one) if is_number(one) else one for one in values]
+    elif key == "hmat":
+        values = [{"true": True, "false": False}.get(value, value)]
+    return values if key in _LISTS else values[0]
 
 
 def versions(names: list[str] | None) -> Versions:
