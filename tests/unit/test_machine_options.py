@@ -34,6 +34,7 @@ def test_keys_of_the_guest_and_profiles_are_said_by_set(small_manifest: Path) ->
     """As a manifest says them, whatever their type."""
     settings = [
         "guest.hmat=true",
+        "guest.machine-checks=true",
         "guest.boot-insn=4ns",
         "guest.timeout=20min",
         "guest.archives=threaded,fams",
@@ -41,7 +42,8 @@ def test_keys_of_the_guest_and_profiles_are_said_by_set(small_manifest: Path) ->
     ]
     settings += ["device.profile=dram", "cpu.profile=xeon-6230-class", "guest.cpus=2", "device.bridge=1"]
     by_options = verdicts.machine_of(small_manifest, own(settings=settings))
-    guest = 'hmat = true\nboot_insn = "4ns"\ntimeout = "20min"\narchives = ["threaded", "fams"]\ncpus = 2\n'
+    guest = "machine_checks = true\n"
+    guest += 'hmat = true\nboot_insn = "4ns"\ntimeout = "20min"\narchives = ["threaded", "fams"]\ncpus = 2\n'
     text = MANIFEST.replace('profile = "snapshot-paper-mss"', 'profile = "dram"\nbridge = 1').replace(
         "scale = 64", "scale = 128"
     )

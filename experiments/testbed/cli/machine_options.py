@@ -78,6 +78,7 @@ CutAt = Annotated[
 SETTING = re.compile(r"(?:(guest|cpu|device|device\.[0-9]|region\.[0-9])\.)?([\w-]+)=(.*)")
 _OF_TABLE = ("profile", "bridge")  # which are no values of a profile
 _NUMBERS, _LISTS = ("bridge", "cpus", "scale"), ("archives", "devices", "modules")
+_SWITCHES = ("hmat", "machine_checks")
 _PATHS = ("kernel", "kernel_modules", "modules")  # here relative to the current folder, as options have them
 
 
@@ -129,7 +130,7 @@ def _of_table(key: str, value: str) -> Any:
         values = [str(Path(one).absolute()) for one in values]
     elif key in (*_NUMBERS, "devices"):
         values = [int(one) if is_number(one) else one for one in values]
-    elif key == "hmat":
+    elif key in _SWITCHES:
         values = [{"true": True, "false": False}.get(value, value)]
     return values if key in _LISTS else values[0]
 

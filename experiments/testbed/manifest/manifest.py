@@ -68,6 +68,8 @@ class GuestSection(Strict):
     kernel_arguments: str = ""
     # Whether it tells its kernel how fast memory is, by HMAT and CDATs. Unstated it does where a region is system-ram.
     hmat: StrictBool | None = None
+    # Whether a load of poison is a machine check that its kernel survives. Without, it is told of in the event log only.
+    machine_checks: StrictBool = False
 
 
 class WorkloadSection(Strict):
@@ -197,6 +199,7 @@ class GuestConfig:
     kernel: OwnKernel | None = None  # in the place of the image's
     kernel_arguments: str = ""
     hmat: bool = False  # its kernel is told how fast memory is
+    machine_checks: bool = False  # a load of poison is one
 
     @property
     def devices(self) -> tuple[DeviceProfile, ...]:
@@ -308,6 +311,7 @@ def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
         of,
         *_kernel(section, file_system, "tbfs" in (file_system, *(one.file_system for one in manifest.region)), origin),
         hmat=topology.has_memory(of) if section.hmat is None else section.hmat,
+        machine_checks=section.machine_checks,
     )
 
 

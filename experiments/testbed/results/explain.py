@@ -6,7 +6,7 @@ from typing import Any
 from rich.tree import Tree
 
 from .. import canonical, units
-from ..guest.qemu_line import CPU, LSA_BYTES, kernel_arguments
+from ..guest.qemu_line import LSA_BYTES, cpu_model, kernel_arguments
 from .lookup import hash_of
 from .results import Result
 
@@ -20,6 +20,7 @@ NAMES = {
     "kernel": "a kernel of the user's own and its modules, hashed",
     "kernel_arguments": "what the kernel is told after the testbed's own arguments",
     "memory_tables": "how fast memory is, as the kernel is told; of a CDAT its hash",
+    "machine_checks": "a load of poison is one; the CPU model that its kernel needs for it",
     "tbfs": "its module and tool, under the hash of their sources and tools, and how they are used",
     "topology": "devices after the first, bridges of all, regions in the order in which they are made",
 }
@@ -55,9 +56,9 @@ def _grow(parent: Tree, key: str, value: Any) -> None:
 def _grow_line(parent: Tree, digest: str) -> None:
     """What the digest stands for, if this clone still has it."""
     branch = parent.add(f"{_title('qemu_line')} = {digest[:16]}")
-    if digest == canonical.digest([kernel_arguments(), CPU, LSA_BYTES]):
+    if digest == canonical.digest([kernel_arguments(), cpu_model(), LSA_BYTES]):
         branch.add(f"kernel {kernel_arguments()}")
-        branch.add(f"cpu {CPU}, label area {units.show_size(LSA_BYTES)}")
+        branch.add(f"cpu {cpu_model()}, label area {units.show_size(LSA_BYTES)}")
     else:
         branch.add("another one than in this clone")
 

@@ -22,7 +22,7 @@ from .. import canonical, outputs
 from ..errors import RunFailed, TestbedError
 from ..guest import file_systems, memory_tables, regions, tbfs
 from ..guest.executor import GuestOutcome
-from ..guest.qemu_line import CPU, LSA_BYTES, devices_of, kernel_arguments
+from ..guest.qemu_line import LSA_BYTES, cpu_model, devices_of, kernel_arguments
 from ..manifest import profiles
 from ..manifest.manifest import GuestConfig, Run
 from ..manifest.topology import Topology
@@ -90,13 +90,14 @@ def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]
         "boot_insn_ps": guest.boot_insn_ps,
         "file_system": guest.file_system,
         **file_systems.identity(guest),
-        "qemu_line": canonical.digest([kernel_arguments(), CPU, LSA_BYTES]),
+        "qemu_line": canonical.digest([kernel_arguments(), cpu_model(), LSA_BYTES]),
         **({"archives": list(guest.archives)} if guest.archives else {}),
         **({"modules": [_module_identity(module) for module in guest.modules]} if guest.modules else {}),
         **({"kernel": guest.kernel.digest} if guest.kernel else {}),
         **({"kernel_arguments": guest.kernel_arguments} if guest.kernel_arguments else {}),
         **({"topology": _topology_identity(guest.topology)} if guest.topology else {}),
         **({"memory_tables": memory_tables.identity(guest.cpu, devices_of(guest))} if guest.hmat else {}),
+        **({"machine_checks": cpu_model(machine_checks=True)} if guest.machine_checks else {}),
         **({"tbfs": tbfs.identity()} if tbfs.uses(guest) else {}),
     }
 

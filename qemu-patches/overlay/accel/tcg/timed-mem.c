@@ -16,6 +16,7 @@
 TimedMemMode timed_mem_mode;
 TimedMemDoorbell *timed_mem_doorbell;
 TimedMemReads *timed_mem_reads;
+const TimedMemPoison *timed_mem_poison;
 MemSys *timed_mem_model;
 TimedMemVCPU timed_mem_vcpus[VCPU_CLOCKS_MAX];
 
@@ -123,6 +124,26 @@ static inline void access_line(TimedMemVCPU *vcpu, CPUState *cpu, hwaddr paddr,
                                                      now_ps, slot));
 }
 
+/* Leaves the block of @ra if the guest loads poison. */
+static void check_poison(CPUState *cpu, hwaddr paddr, int size, uintptr_t ra)
+{
+    hwaddr poisoned;
+
+    if (mem_memory_window(&timed_mem_model->memory, paddr) &&
+        timed_mem_poison->load(paddr, size, &poisoned)) {
+        cpu_x86_load_poison(cpu_env(cpu), poisoned, ra);
+    }
+}
+
+void timed_mem_locked_load(CPUState *cpu, const CPUTLBEntryFull *full,
+                           vaddr addr, int size, uintptr_t ra)
+{
+    if (unlikely(timed_mem_poison)) {
+        check_poison(cpu, full->phys_addr | (addr & ~TARGET_PAGE_MASK), size,
+                     ra);
+    }
+}
+
 void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
                       int size, MMUAccessType type, uintptr_t ra)
 {
@@ -143,6 +164,9 @@ void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
     if (unlikely(timed_mem_reads) &&
         mem_memory_window(&timed_mem_model->memory, paddr)) {
         timed_mem_reads(paddr, size, type == MMU_DATA_STORE);
+    }
+    if (unlikely(timed_mem_poison) && type == MMU_DATA_LOAD) {
+        check_poison(cpu, paddr, size, ra);
     }
     if (type == MMU_DATA_STORE) {
         timed_mem_tell_access(cpu, MEM_JOURNAL_STORE, 0, paddr, size, ra);
@@ -167,10 +191,11 @@ static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
     TimedMemVCPU *vcpu = timed_mem_vcpu(cpu);
     TimedMemLines *lines = &vcpu->lines;
 
-    /* Nothing but timed: no watchpoint, no code, no fault to come. */
+    /* Nothing but timed: no watchpoint, no code, no poison, no fault. */
     if (page->addr_idx[type] != ((addr & TARGET_PAGE_MASK) | TLB_FORCE_SLOW) ||
         full->slow_flags[type] != TLB_TIMED || vcpu->nt_bytes ||
-        !timed_mem_in_one_line(addr, size) || (memop & MO_BSWAP) ||
+        timed_mem_poison || !timed_mem_in_one_line(addr, size) ||
+        (memop & MO_BSWAP) ||
         ((memop & MO_AMASK) &&
          (addr & ((1 << memop_alignment_bits(memop)) - 1)))) {
         return NULL;
@@ -273,6 +298,22 @@ void timed_mem_set_reads(TimedMemReads *reads)
     timed_mem_ld_helpers = NULL;
 }
 
+static void forget_work(CPUState *cpu, run_on_cpu_data unused)
+{
+    timed_mem_forget_lines(cpu);
+}
+
+/* Translated code may have found a line that is poisoned now. */
+void timed_mem_set_poison(const TimedMemPoison *poison)
+{
+    CPUState *cpu;
+
+    timed_mem_poison = poison;
+    CPU_FOREACH(cpu) {
+        async_run_on_cpu(cpu, forget_work, RUN_ON_CPU_NULL);
+    }
+}
+
 bool timed_mem_has_code(MemoryRegion *ram)
 {
     return !cpu_physical_memory_all_dirty(memory_region_get_ram_addr(ram),
@@ -283,9 +324,13 @@ bool timed_mem_has_code(MemoryRegion *ram)
 void timed_mem_nt_store(CPUState *cpu, hwaddr paddr, int size, uintptr_t ra)
 {
     int part = MIN(size, -(int)(paddr | TIMED_MEM_LINE_MASK));
+    mem_ps now_ps = call_time(cpu, ra);
 
+    if (unlikely(timed_mem_poison)) {
+        timed_mem_poison->nt_store(paddr, size);
+    }
     charge(cpu, memsys_nt_store(timed_mem_model, cpu->cpu_index, paddr,
-                                part, call_time(cpu, ra)));
+                                part, now_ps));
     timed_mem_vcpu(cpu)->nt_bytes = size;
     if (part < size) {
         charge(cpu, memsys_nt_store(timed_mem_model, cpu->cpu_index,

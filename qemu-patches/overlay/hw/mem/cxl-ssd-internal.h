@@ -34,7 +34,10 @@ struct CXLSSDState {
 
     MemShutdown shutdown;           /* kept with the media */
     bool to_report;                 /* a dirty shutdown, in the event log */
-    GByteArray *flash;              /* its state, as kept with the media */
+    GByteArray *kept;               /* with the media: flash, then poison */
+    uint32_t kept_poison;           /* records of poison in it */
+    GHashTable *poisoned;           /* lines: see cxl-ssd-poison.c */
+    GArray *healed;                 /* lines, until that is durable */
 
     /* What the host set: see cxl-ssd-mailbox.c. */
     struct {
@@ -112,6 +115,29 @@ void cxl_ssd_line_state(void *opaque, uint32_t device, uint64_t dpa,
 /* The event of memsys_cut_after() has happened: MemCallbacks. */
 void cxl_ssd_power_gone(void *opaque, mem_ps at_ps);
 uint64_t cxl_ssd_persistence_events(void);
+
+/*
+ * Poison
+ */
+
+/* A range of it as it is kept with the media, little-endian. */
+typedef struct CXLSSDPoisonRecord {
+    uint64_t start;             /* DPA, and its type in the low bits */
+    uint64_t length;            /* bytes */
+} CXLSSDPoisonRecord;
+
+void cxl_ssd_poison_init(CXLSSDState *s);
+/* The device's list of poison is another one now. */
+void cxl_ssd_poison_changed(CXLSSDState *s);
+/* The state of a line changed: MemCallbacks. */
+void cxl_ssd_poison_line_state(CXLSSDState *s, uint64_t dpa, MemLineState to);
+/* The power fails: a line is poisoned again if what healed it is lost. */
+void cxl_ssd_poison_before_cut(CXLSSDState *s);
+void cxl_ssd_poison_after_cut(CXLSSDState *s);
+/* Append what is poisoned to @kept; returns how many records that are. */
+uint32_t cxl_ssd_poison_save(CXLSSDState *s, GByteArray *kept);
+void cxl_ssd_poison_load(CXLSSDState *s, const CXLSSDPoisonRecord *records,
+                         uint32_t count);
 
 /*
  * Metadata and mailbox

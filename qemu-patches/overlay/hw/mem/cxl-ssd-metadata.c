@@ -4,6 +4,7 @@
  *
  *     capacity         header, in a block of its own
  *     + 4096           state of the flash, as the model saves it
+ *     behind that      what is poisoned
  *
  * A memory backend that is not a shared file remembers nothing.
  *
@@ -34,9 +35,9 @@ typedef struct MetadataHeader {
     uint32_t dirty;             /* the shutdown state */
     uint64_t capacity_bytes;    /* of the persistent part */
     uint32_t dirty_shutdowns;
-    uint32_t flash_crc;
+    uint32_t kept_crc;          /* of flash and poison */
     uint64_t flash_bytes;       /* 0: none */
-    uint32_t zero;
+    uint32_t poison_records;
     uint32_t crc;               /* of all before */
 } QEMU_PACKED MetadataHeader;
 
@@ -70,9 +71,14 @@ static uint32_t header_crc(const MetadataHeader *header)
                   offsetof(MetadataHeader, crc));
 }
 
-static uint32_t flash_crc(CXLSSDState *s)
+static uint32_t kept_crc(CXLSSDState *s)
 {
-    return crc32c(0xffffffff, s->flash->data, s->flash->len);
+    return crc32c(0xffffffff, s->kept->data, s->kept->len);
+}
+
+static uint64_t kept_flash_bytes(CXLSSDState *s)
+{
+    return s->kept->len - s->kept_poison * sizeof(CXLSSDPoisonRecord);
 }
 
 /* NULL, or what is wrong with it. */
@@ -94,21 +100,24 @@ static const char *header_fault(CXLSSDState *s, const MetadataHeader *header)
     return NULL;
 }
 
-/* Read the state of the flash that the header tells of. */
-static const char *flash_read(CXLSSDState *s, int fd, uint64_t offset,
-                              uint64_t file_bytes,
-                              const MetadataHeader *header)
+/* Read the state of the flash and the poison that the header tells of. */
+static const char *kept_read(CXLSSDState *s, int fd, uint64_t offset,
+                             uint64_t file_bytes, const MetadataHeader *header)
 {
     uint64_t bytes = le64_to_cpu(header->flash_bytes);
 
+    s->kept_poison = le32_to_cpu(header->poison_records);
+    if (bytes <= UINT32_MAX) {
+        bytes += s->kept_poison * sizeof(CXLSSDPoisonRecord);
+    }
     if (bytes > UINT32_MAX ||
         offset + METADATA_BLOCK_BYTES + bytes > file_bytes) {
         return "is cut short";
     }
-    g_byte_array_set_size(s->flash, bytes);
-    if (pread(fd, s->flash->data, bytes, offset + METADATA_BLOCK_BYTES) !=
-        bytes || flash_crc(s) != le32_to_cpu(header->flash_crc)) {
-        return "does not have the checksum of the flash's state";
+    g_byte_array_set_size(s->kept, bytes);
+    if (pread(fd, s->kept->data, bytes, offset + METADATA_BLOCK_BYTES) !=
+        bytes || kept_crc(s) != le32_to_cpu(header->kept_crc)) {
+        return "does not have the checksum of the flash's state and poison";
     }
     return NULL;
 }
@@ -130,7 +139,7 @@ static bool header_read(CXLSSDState *s, int fd, uint64_t offset,
         fault = length < sizeof(*header) ? "is cut short"
                                          : header_fault(s, header);
         if (!fault) {
-            fault = flash_read(s, fd, offset, st.st_size, header);
+            fault = kept_read(s, fd, offset, st.st_size, header);
         }
     } else if (st.st_size > offset + METADATA_BLOCK_BYTES) {
         fault = "is none of this device";
@@ -138,8 +147,8 @@ static bool header_read(CXLSSDState *s, int fd, uint64_t offset,
     if (fault) {
         error_setg(errp, "cxl-ssd: %s: what follows byte %" PRIu64 " %s; if "
                    "that is the device's capacity, 'truncate -s %" PRIu64
-                   " %s' forgets its dirty shutdowns and flash state, and "
-                   "keeps the content", name, offset, fault, offset, name);
+                   " %s' forgets its dirty shutdowns, flash state and poison, "
+                   "and keeps the content", name, offset, fault, offset, name);
         return false;
     }
     return true;
@@ -151,7 +160,8 @@ bool cxl_ssd_metadata_load(CXLSSDState *s, Error **errp)
     uint64_t offset;
     int fd;
 
-    s->flash = g_byte_array_new();
+    s->kept = g_byte_array_new();
+    cxl_ssd_poison_init(s);
     if (!metadata_file(s, &fd, &offset)) {
         return true;
     }
@@ -165,16 +175,19 @@ bool cxl_ssd_metadata_load(CXLSSDState *s, Error **errp)
 
 void cxl_ssd_metadata_apply(CXLSSDState *s)
 {
+    uint64_t flash_bytes = kept_flash_bytes(s);
     const char *fault;
 
-    if (s->flash->len) {
+    if (flash_bytes) {
         fault = memsys_flash_load(timed_mem_memsys(), s->number,
-                                  s->flash->data, s->flash->len);
+                                  s->kept->data, flash_bytes);
         if (fault) {
             warn_report("cxl-ssd: the state of the flash kept with the media "
                         "does not fit: %s; the flash is as new", fault);
         }
     }
+    cxl_ssd_poison_load(s, (const void *)(s->kept->data + flash_bytes),
+                        s->kept_poison);
 }
 
 void cxl_ssd_metadata_store(CXLSSDState *s)
@@ -193,8 +206,9 @@ void cxl_ssd_metadata_store(CXLSSDState *s)
         .capacity_bytes = cpu_to_le64(s->config.capacity_bytes -
                                       s->config.volatile_bytes),
         .dirty_shutdowns = cpu_to_le32(s->shutdown.dirty_count),
-        .flash_crc = cpu_to_le32(flash_crc(s)),
-        .flash_bytes = cpu_to_le64(s->flash->len),
+        .kept_crc = cpu_to_le32(kept_crc(s)),
+        .flash_bytes = cpu_to_le64(kept_flash_bytes(s)),
+        .poison_records = cpu_to_le32(s->kept_poison),
     };
     memcpy(header->magic, metadata_magic, sizeof(metadata_magic));
     header->crc = cpu_to_le32(header_crc(header));
@@ -219,15 +233,17 @@ void cxl_ssd_metadata_store_all(CXLSSDState *s)
     if (!metadata_file(s, &fd, &offset)) {
         return;
     }
-    /* Valid at every instant: first a header that tells of no flash. */
-    g_byte_array_set_size(s->flash, 0);
+    /* Valid at every instant: first a header that tells of nothing else. */
+    g_byte_array_set_size(s->kept, 0);
+    s->kept_poison = 0;
     cxl_ssd_metadata_store(s);
-    memsys_flash_save(timed_mem_memsys(), s->number, flash_sink, s->flash);
-    if (pwrite(fd, s->flash->data, s->flash->len,
-               offset + METADATA_BLOCK_BYTES) == s->flash->len) {
+    memsys_flash_save(timed_mem_memsys(), s->number, flash_sink, s->kept);
+    s->kept_poison = cxl_ssd_poison_save(s, s->kept);
+    if (pwrite(fd, s->kept->data, s->kept->len,
+               offset + METADATA_BLOCK_BYTES) == s->kept->len) {
         cxl_ssd_metadata_store(s);
     } else {
-        error_report("cxl-ssd: cannot write the state of the flash: %s",
-                     strerror(errno));
+        error_report("cxl-ssd: cannot write the state of the flash and the "
+                     "poison: %s", strerror(errno));
     }
 }

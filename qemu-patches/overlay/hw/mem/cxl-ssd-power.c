@@ -42,9 +42,13 @@ static void power_cut_at(uint64_t at_ps)
     }
     power.is_cut = true;
     persist_journal_power(at_ps, true);
+    for (unsigned i = 0; i < cxl_ssd_count; i++) {
+        cxl_ssd_poison_before_cut(cxl_ssds[i]);
+    }
     cut = memsys_power_cut(memsys, at_ps);
     cxl_ssd_windows_gather();
     for (unsigned i = 0; i < cxl_ssd_count; i++) {
+        cxl_ssd_poison_after_cut(cxl_ssds[i]);
         own = memsys_device_power_cut(memsys, cxl_ssds[i]->number);
         mem_shutdown_cut(&cxl_ssds[i]->shutdown, &own);
         cxl_ssd_metadata_store_all(cxl_ssds[i]);
@@ -142,6 +146,7 @@ void cxl_ssd_line_state(void *opaque, uint32_t device, uint64_t dpa,
     trace_cxl_ssd_line_state(device, dpa, line_state_names[from],
                              line_state_names[to], at_ps);
     persist_journal_line_state(device, dpa, from, to, at_ps);
+    cxl_ssd_poison_line_state(cxl_ssds[device], dpa, to);
     if (!cxl_ssds[device]->shutdown.dirty) {
         mem_shutdown_written(&cxl_ssds[device]->shutdown);
         cxl_ssd_metadata_store(cxl_ssds[device]);

@@ -156,6 +156,11 @@ static void cxl_ssd_hdm_decoder_changed(CXLType3Dev *ct3d, int which,
     cxl_ssd_decoder_changed(CXL_SSD(ct3d), which, committed);
 }
 
+static void cxl_ssd_poison_list_changed(CXLType3Dev *ct3d)
+{
+    cxl_ssd_poison_changed(CXL_SSD(ct3d));
+}
+
 /* A line that the device changes by itself, as it does to clear poison. */
 static bool cxl_ssd_set_cacheline(CXLType3Dev *ct3d, uint64_t dpa,
                                   uint8_t *data)
@@ -216,6 +221,7 @@ static void cxl_ssd_class_init(ObjectClass *oc, void *data)
     ssc->parent_reset = dc->legacy_reset;
     device_class_set_legacy_reset(dc, cxl_ssd_reset);
     cvc->hdm_decoder_changed = cxl_ssd_hdm_decoder_changed;
+    cvc->poison_changed = cxl_ssd_poison_list_changed;
     ssc->parent_set_cacheline = cvc->set_cacheline;
     cvc->set_cacheline = cxl_ssd_set_cacheline;
 

@@ -110,6 +110,22 @@ extern TimedMemReads *timed_mem_reads; /* NULL: nobody listens */
 /* Somebody does, from now on; not in a region of interest. */
 void timed_mem_set_reads(TimedMemReads *reads);
 
+/*
+ * Poison: asked before a load takes @size bytes of a device's window at @paddr
+ * whether one of their lines is poisoned, and which; told of non-temporal
+ * stores, which heal a line once they have written all of it. A load of poison
+ * ends in a machine check, if the guest's CPU knows those that it can survive.
+ * Not asked: code and page tables that lie on a device.
+ */
+typedef struct TimedMemPoison {
+    bool (*load)(hwaddr paddr, int size, hwaddr *poisoned);
+    void (*nt_store)(hwaddr paddr, int size);
+} TimedMemPoison;
+extern const TimedMemPoison *timed_mem_poison; /* NULL: no line has any */
+
+/* Some lines have, or other ones than before, or none (NULL) from now on. */
+void timed_mem_set_poison(const TimedMemPoison *poison);
+
 /* Whether there is translated code of this RAM. */
 bool timed_mem_has_code(MemoryRegion *ram);
 
@@ -142,6 +158,10 @@ bool timed_mem_page_timed(hwaddr paddr, int mmu_idx);
  */
 void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
                       int size, MMUAccessType type, uintptr_t ra);
+
+/* A load that timed_mem_access() is told of as a store, since it is both. */
+void timed_mem_locked_load(CPUState *cpu, const CPUTLBEntryFull *full,
+                           vaddr addr, int size, uintptr_t ra);
 
 /*
  * The access just told to timed_mem_access() is to host memory at @haddr: let

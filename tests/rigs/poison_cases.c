@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a program meets on a poisoned line of a file on DAX:
+//
+//   poison_cases VERB FILE OFFSET
+//
+// prints what VERB has seen at OFFSET, a multiple of 64. A signal ends it, with a line about it and status 7.
+
+#include <emmintrin.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "testbed_roi.h"
+
+enum { LINE_BYTES = 64, PAGE_BYTES = 4096, MAPPED_BYTES = 65536 };
+
+static char *base;
+
+static void signalled(int number, siginfo_t *info, void *context) {
+    (void)context;
+    printf("signal %d code %d at %td, 1 << %d bytes\n", number, info->si_code, (char *)info->si_addr - base,
+           info->si_addr_lsb);
+    fflush(stdout);
+    _exit(7);
+}
+
+// The device has one region, from DPA 0 on.
+static uint64_t dpa_of(const char *address) {
+    uint64_t entry = 0;
+    unsigned long long region = 0;
+    int pages = open("/proc/self/pagemap", O_RDONLY);
+    FILE *resource = fopen("/sys/bus/cxl/devices/region0/resource", "r");
+    if (pread(pages, &entry, sizeof entry, (off_t)((uintptr_t)address / PAGE_BYTES * sizeof entry)) != sizeof entry ||
+        fscanf(resource, "%llx", &region) != 1)
+        exit(1);
+    return (entry & ((UINT64_C(1) << 55) - 1)) * PAGE_BYTES - region + (uintptr_t)address % PAGE_BYTES;
+}
+
+static void store_line(char *line, char value) {
+    for (int i = 0; i < LINE_BYTES; i += 16)
+        _mm_stream_si128((__m128i *)(line + i), _mm_set1_epi8(value));
+}
+
+int main(int argc, char **argv) {
+    if (argc != 4)
+        return 2;
+    const char *verb = argv[1];
+    long offset = atol(argv[3]);
+    int file = open(argv[2], O_RDWR);
+    struct sigaction action = {.sa_sigaction = signalled, .sa_flags = SA_SIGINFO};
+    sigaction(SIGBUS, &action, NULL);
+    base = mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (file < 0 || base == MAP_FAILED)
+        return 1;
+    volatile char *at = base + offset;
+
+    if (!strcmp(verb, "dpa")) {
+        (void)*at;
+        printf("0x%llx\n", (unsigned long long)dpa_of(base + offset));
+    } else if (!strcmp(verb, "load")) {
+        printf("loaded %d\n", *at);
+    } else if (!strcmp(verb, "add")) {
+        printf("added to %d\n", __atomic_fetch_add((volatile int *)at, 1, __ATOMIC_SEQ_CST));
+    } else if (!strcmp(verb, "store")) {
+        for (int i = 0; i < LINE_BYTES; i++)
+            at[i] = 8;
+        printf("stored\n");
+    } else if (!strcmp(verb, "stream")) {
+        store_line(base + offset, 5);
+        _mm_sfence();
+        printf("streamed, loaded %d\n", *at);
+    } else if (!strcmp(verb, "stream-and-cut")) { // with neither fence nor flush of what follows
+        testbed_roi_begin(1); // in which bytes take time to the device
+        store_line(base + offset, 6);
+        testbed_power_cut();
+    } else if (!strcmp(verb, "read")) {
+        char bytes[LINE_BYTES];
+        ssize_t count = pread(file, bytes, sizeof bytes, offset);
+        printf("read %zd %s\n", count, count < 0 ? strerror(errno) : "bytes");
+    } else {
+        return 2;
+    }
+    return 0;
+}

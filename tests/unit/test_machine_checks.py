@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A guest with machine checks: what its CPU says more, and that results know it."""
+
+from pathlib import Path
+
+from testbed.guest.qemu_line import MACHINE_CHECKS, cpu_model
+from testbed.manifest import manifest
+from testbed.results import results
+
+
+def test_a_cpu_says_what_a_kernel_needs_or_explicitly_not() -> None:
+    ordinary, surviving, stock = cpu_model(), cpu_model(machine_checks=True), cpu_model(timed=False)
+    for feature in MACHINE_CHECKS:
+        assert f",-{feature}" in ordinary and f",-{feature}" in stock and feature not in surviving
+    assert "topoext" in ordinary and "topoext" in surviving and "topoext" not in stock
+
+
+def test_it_is_in_the_identity_of_those_who_have_it(small_manifest: Path) -> None:
+    without = manifest.guest_config(manifest.load(small_manifest), small_manifest)
+    small_manifest.write_text(small_manifest.read_text() + "[guest]\nmachine_checks = true\n")
+    having = manifest.guest_config(manifest.load(small_manifest), small_manifest)
+    identity, plain = (results.machine_identity(guest, {}) for guest in (having, without))
+    assert identity.pop("machine_checks") == cpu_model(machine_checks=True)
+    assert identity == plain
