@@ -2,7 +2,8 @@
 """Every engine does the same work: equal requests, values read and final state; the durable ones reopen to it.
 
 msync-2m, msync-journal and famus-snap need file systems of their own: they run in the guest
-(tests/guest/test_guest.py). Here they must refuse, and say why.
+(tests/guest/test_guest.py). Here they must refuse, and say why. So must fams-exchange without $EXCHANGE_STAND_IN,
+which exchanges pages in the kernel's place.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import Any
 
 ENGINES = ["volatile", "volatile-instrumented", "snapshot", "snapshot-nv", "pmdk", "msync-4k"]
 # Not compiled with the pass, and in programs that `kv` and its kin do not know: kv-fams-uffd, ...
-FAMS = ["fams-uffd", "fams-mprotect"]
-OLD_KERNEL = "(Linux 6.7): set SNAPSHOT_TRACK=mprotect"  # what fams-uffd says there
+FAMS = ["fams-uffd", "fams-mprotect", "fams-exchange"]
+OLD_KERNEL = "(Linux 6.7)"  # what those say there that ask it for pages
 SOME_ENGINES = {
     "kv": ["volatile-check", "volatile-noop", "volatile-each"],
     "list": ["pmdk-default"],
@@ -37,9 +38,15 @@ COUNTED = {"threads": "rounds", "shared-kv": "updates_of_first"}  # what their p
 Rows = list[dict[str, Any]]
 
 
+def environment(apart: list[str]) -> dict[str, str]:
+    exchanges = "EXCHANGE_STAND_IN" in os.environ and any(name.endswith("fams-exchange") for name in apart)
+    return os.environ | ({"LD_PRELOAD": os.environ["EXCHANGE_STAND_IN"]} if exchanges else {})
+
+
 def run(bin_dir: Path, program: str, *arguments: str) -> tuple[int, Rows, str]:
     apart = [f"{program}-{engine}" for engine in FAMS if engine in arguments]
-    done = subprocess.run([bin_dir / (apart or [program])[0], *arguments], capture_output=True, text=True, check=False)
+    command = [bin_dir / (apart or [program])[0], *arguments]
+    done = subprocess.run(command, env=environment(apart), capture_output=True, text=True, check=False)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
@@ -73,7 +80,7 @@ def check_workload(bin_dir: Path, scratch: Path, program: str, options: list[str
     for engine in ENGINES + FAMS + SOME_ENGINES.get(program, []):
         arguments = ["--engine", engine, "--file", str(scratch / f"{engine}.pool"), "--seed", "9", *options]
         status, rows, errors = run(bin_dir, program, *arguments)
-        if engine == "fams-uffd" and OLD_KERNEL in errors:
+        if OLD_KERNEL in errors:
             continue
         check(status == 0, f"{program} {arguments}: status {status}: {errors}")
         common = [{name: value for name, value in row.items() if name not in own} for row in rows]
@@ -212,7 +219,8 @@ def check_pool_that_never_was(bin_dir: Path, scratch: Path) -> None:
 
 def check_bad_input(bin_dir: Path, scratch: Path) -> None:
     pool, nowhere = ["--file", str(scratch / "bad.pool")], ["--file", str(scratch / "no" / "such" / "pool")]
-    engines = ["snapshot", "pmdk", "msync-4k", "msync-journal", "famus-snap"]
+    del os.environ["EXCHANGE_STAND_IN"]
+    engines = ["snapshot", "pmdk", "msync-4k", "msync-journal", "famus-snap", "fams-exchange"]
     cases = [
         (["--workload", "A", *pool], "--engine"),
         (["--engine", "other", *pool], "--engine"),
@@ -224,6 +232,7 @@ def check_bad_input(bin_dir: Path, scratch: Path) -> None:
         (["--engine", "msync-2m", *KV_SIZE, "--file", "/dev/shm/kv-refused"], "page faults"),
         (["--engine", "msync-journal", *KV_SIZE, "--file", "/dev/shm/kv-refused"], "data=journal"),
         (["--engine", "famus-snap", *KV_SIZE, "--file", "/dev/shm/kv-refused"], "reflink"),
+        (["--engine", "fams-exchange", *KV_SIZE, "--file", "/dev/shm/kv-refused"], "mkfs.xfs -i exchange=1"),
     ]
     for arguments, word in cases:
         status, _, errors = run(bin_dir, "kv", *arguments)

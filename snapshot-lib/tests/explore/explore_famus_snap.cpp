@@ -1,48 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Crash states of the engine famus-snap, at its system calls, which the linker puts in between (--wrap). Every state is
-// opened by the same engine and compared with the store before and after the transaction. The model, no file system
-// with reflinks being at hand:
+// Crash states of the engine famus-snap, at its system calls, which the linker puts in between (--wrap). The model, no
+// file system with reflinks being at hand:
 //
 //  - A clone has the content that its source had, and each of its pages is there or zero, and its size full or nothing,
 //    until it is synchronised. Here it is a copy.
 //  - A name that was made, removed or moved is as before or after, each for itself, until the folder is synchronised.
 //  - What the mapped file has is nothing to recovery: it is filled with another pattern.
 //
-//     explore_famus_snap DIRECTORY [BUG]
-//
-// With a bug it succeeds if that is caught. no-clone-sync, no-folder-sync: fsync() of these does nothing.
-#include <sys/wait.h>
-
+// Bugs: no-clone-sync, no-folder-sync: fsync() of these does nothing.
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <random>
 
 #include "famus_snap.hpp"
-#include "kv_store.hpp"
-#include "report.hpp"
-#include "ycsb.hpp"
-
-using Store = workloads::KvStore<engines::FamusSnap>;
-using Contents = std::map<std::string, uint32_t>;
-
-static constexpr uint64_t Records = 100, Changes = 16;
-static constexpr size_t PoolBytes = 256 << 10, PageBytes = 4096;
-
-static std::string bug; // empty: none
-
-static std::string readFile(const std::string &path) {
-    std::ifstream stream(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-static void writeFile(const std::string &path, const std::string &bytes) {
-    std::ofstream(path, std::ios::binary) << bytes;
-}
+#include "store_explorer.hpp"
 
 struct Inode {
     std::string bytes;
@@ -85,6 +58,8 @@ class Clones {
     }
 
   private:
+    static constexpr size_t PageBytes = 4096;
+
     static bool isSettled(const InodePtr &inode) { return !inode || inode->is_durable; }
 
     // Kind 0: all of it; 1: nothing; else any pages.
@@ -101,68 +76,27 @@ class Clones {
     std::mt19937_64 random{1};
 };
 
-static struct Explorer {
-    std::string directory;
+static struct Explorer : StoreExplorer<engines::FamusSnap> {
     std::unique_ptr<Clones> clones; // null: not exploring
-    Contents before, after;
-    bool is_committed = false;
-    uint64_t points = 0, states = 0, violations = 0, lost = 0;
 
-    int open(const std::string &path) {
-        clones = nullptr; // in this child
-        try {
-            engines::FamusSnap engine(path, 0, engines::OpenMode::OpenExisting);
-            Contents found = contentsOf(Store(engine, 0));
-            return (!is_committed && found == before) || found == after ? 0 : 1;
-        } catch (const std::exception &) {
-            return 1;
-        }
-    }
+    void begin() override { clones = std::make_unique<Clones>(pool); }
+    void end() override { clones = nullptr; }
 
-    static Contents contentsOf(const Store &store) {
-        Contents contents{{"commits", static_cast<uint32_t>(store.commits())}};
-        store.forEach([&](const workloads::Record &record) {
-            contents[std::string(record.key.bytes, record.key.length())] = record.value;
-        });
-        return contents;
-    }
-
-    bool opens(const std::string &path) {
-        pid_t child = fork();
-        if (child == 0) {
-            alarm(10);
-            _exit(open(path));
-        }
-        int status = 0;
-        return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    }
-
-    // Before a call takes effect, and when a transaction has returned.
-    void point() {
-        if (!bug.empty() && violations > 0)
-            return; // it is caught
-        points++;
-        std::string path = directory + "/crashed", last_path = path + ".snapshot", next_path = last_path + ".new";
+    void forEachState() override {
+        std::string last_path = crashed + ".snapshot", next_path = last_path + ".new";
         clones->forEachState([&](const InodePtr &last, const std::string &last_bytes, const InodePtr &next,
                                  const std::string &next_bytes) {
-            for (const std::string &name : {path, last_path, next_path})
+            for (const std::string &name : {crashed, last_path, next_path})
                 std::filesystem::remove(name);
-            writeFile(path, std::string(PoolBytes, '\xee'));
+            writeFile(crashed, std::string(PoolBytes, '\xee'));
             if (last)
                 writeFile(last_path, last_bytes);
             if (next)
                 writeFile(next_path, next_bytes);
-            states++;
-            bool is_wrong = !opens(path);
-            violations += is_wrong;
-            lost += is_wrong && is_committed;
+            judge();
         });
     }
 } explorer;
-
-static std::string pathOf(int fd) {
-    return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)).string();
-}
 
 static bool isClone(const std::string &path) { return explorer.clones && explorer.clones->has(path); }
 
@@ -211,53 +145,15 @@ int __wrap_fsync(int fd) {
     std::string path = pathOf(fd);
     if (isClone(path)) {
         explorer.point();
-        if (bug != "no-clone-sync")
+        if (!explorer.hasBug("no-clone-sync"))
             explorer.clones->sync(path);
     } else if (explorer.clones && explorer.clones->isFolder(path)) {
         explorer.point();
-        if (bug != "no-folder-sync")
+        if (!explorer.hasBug("no-folder-sync"))
             explorer.clones->syncFolder();
     }
     return __real_fsync(fd);
 }
 }
 
-// A change is explored when it has been made to what the store must hold after it.
-static void explore(Store &store, uint64_t i) {
-    std::string key(workloads::keyOf(i).bytes, workloads::keyOf(i).length());
-    explorer.before = explorer.after;
-    explorer.after["commits"]++;
-    explorer.after[key] = static_cast<uint32_t>(1000 + i);
-    explorer.is_committed = false;
-    if (i < Records)
-        store.update(workloads::keyOf(i), static_cast<uint32_t>(1000 + i));
-    else
-        store.insert(workloads::keyOf(i), static_cast<uint32_t>(1000 + i));
-    explorer.is_committed = true;
-    explorer.point();
-}
-
-int main(int argc, char **argv) {
-    if (argc < 2)
-        return 2;
-    bug = argc > 2 ? argv[2] : "";
-    std::filesystem::remove_all(argv[1]);
-    std::filesystem::create_directories(argv[1]);
-    explorer.directory = std::filesystem::canonical(argv[1]);
-    std::string path = explorer.directory + "/pool";
-    {
-        engines::FamusSnap engine(path, PoolBytes, engines::OpenMode::Create);
-        Store store(engine, 4);
-        store.load(Records, [](uint64_t i) { return std::pair(workloads::keyOf(i), static_cast<uint32_t>(i)); });
-        explorer.after = Explorer::contentsOf(store);
-        explorer.clones = std::make_unique<Clones>(path);
-        for (uint64_t i = 0; i < Changes; i++)
-            explore(store, Records - Changes / 2 + i); // updates, then inserts
-        explorer.clones = nullptr;
-    }
-    std::filesystem::remove_all(argv[1]);
-    workloads::Report report;
-    report.add("program", "explore-famus-snap").add("points", explorer.points).add("states", explorer.states);
-    report.add("violations", explorer.violations).add("lost_commits", explorer.lost).print();
-    return (explorer.violations > 0) != bug.empty() && explorer.states > 0 ? 0 : 1;
-}
+int main(int argc, char **argv) { return explorer.run("explore-famus-snap", argc, argv); }
