@@ -2,33 +2,22 @@
 """The kernel module of tbfs: what calls do on it they do on tmpfs, and what it is not to mount it refuses."""
 
 import re
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tbfs_rig import HYBRID, RIGS, TOOL, compiled, run
 
 from testbed.errors import TestbedError
 from testbed.guest.executor import GuestSpec
 from testbed.guest.session import Session
 from testbed.manifest import manifest
 from testbed.manifest.manifest import GuestConfig
-from testbed.paths import REPO
-from testbed.program import kernel_module
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 
-TBFS = REPO / "guest-image" / "tbfs"
-LOUD = re.compile(r"BUG:|WARNING:|Oops|general protection|INFO: task")
-
-START = """set -u
-PATH=$PATH:/job
-umount /pmem; mkdir -p /tmp/twin
-tbfs make /dev/pmem0 || exit 1
-attempt() { mount -t tbfs -o "$1" /dev/pmem0 /pmem 2>&1; echo "status $?"; }
-"""
 # The calls, and what they have left, three times: as it is, by the checker, and after a mount.
 TWINS = """
 mount -t tbfs -o {options} /dev/pmem0 /pmem && grep -o '{shown}' /proc/mounts || exit 1
@@ -36,6 +25,14 @@ twin_folders run /pmem /tmp/twin {seed} {steps} || exit 1
 umount /pmem && tbfs check /dev/pmem0 || exit 1
 mount -t tbfs -o {options} /dev/pmem0 /pmem && twin_folders compare /pmem /tmp/twin && umount /pmem || exit 1
 """
+# Three files of 2 MiB a page: allocated; of a size that is known, and written; and allocated, but for a page too short.
+LARGE = """
+mount -t tbfs -o data={data} /dev/pmem0 /pmem && cd /pmem || exit 1
+fallocate -l 4M one; truncate -s 4M two; dd if=/dev/zero of=two bs=16k count=256 conv=notrunc status=none
+fallocate -l $((2*1024*1024 - 4096)) three
+large_pages one two three && rm one two three; cd /; umount /pmem && tbfs check /dev/pmem0 || exit 1
+"""
+LARGE_FAULTS = "2 faults\n2 faults\n511 faults\n"
 HAS_LOGS = "tbfs dump /dev/pmem0 | grep -q ' logs [1-9]' || exit 1\n"
 # What has logs, read-only with each policy: the same is seen, and all of them are left. Then a mount that may merge.
 READ_ONLY = """
@@ -52,6 +49,7 @@ twin_folders compare /pmem /tmp/twin && mount -o remount,rw /pmem && twin_folder
 ! is_left || exit 1
 """
 REFUSED = """
+attempt() { mount -t tbfs -o "$1" /dev/pmem0 /pmem 2>&1; echo "status $?"; }
 for option in data=zebra metadata=log atomic=7 atomic=64 colour=red; do attempt $option; done
 for option in log_block=700 log_align=9 hybrid_max=4096 gc_read=0 read=up multi=all
 do attempt data=hybrid,$option; done
@@ -81,9 +79,6 @@ SENTENCES = (
 )
 
 
-HYBRID = "hybrid,log_block=1024,gc_read=2000,multi=page"
-
-
 def twins(data: str, atomic: int, seed: int, steps: int) -> str:
     options = f"atomic={atomic},data={data}"
     shown = f"data={data.partition(',')[0]},metadata=undo,atomic={atomic}"
@@ -91,31 +86,18 @@ def twins(data: str, atomic: int, seed: int, steps: int) -> str:
 
 
 def programs(folder: Path) -> dict[str, Path]:
-    """The tool, and the calls; they are static, as the guest's system library may be another."""
-    tool = [*sorted((TBFS / "core").glob("*.c")), *(TBFS / "tools").glob("*.c")]
-    sources = {"tbfs": tool, "twin_folders": [REPO / "tests" / "rigs" / "twin_folders.c"]}
-    for name, files in sources.items():
-        command = ["cc", "-O1", "-static", f"-I{TBFS / 'core'}", "-o", folder / name, *files]
-        subprocess.run(command, check=True)
-    return {name: folder / name for name in sources}
+    own = {name: [RIGS / f"{name}.c"] for name in ("twin_folders", "large_pages")}
+    return compiled(folder, {"tbfs": TOOL, **own})
 
 
-def run(session: Session, guest: GuestConfig, script: str, folder: Path) -> tuple[str, str]:
-    modules = kernel_module.compile_all([TBFS])
-    job = script_job(START + script, programs(folder))
-    outcome = drive(session.executor.run(GuestSpec(replace(guest, modules=modules), job)))
-    said, log = outcome.stdout.decode(), outcome.stderr.decode()
-    assert (outcome.outcome, outcome.exit_status) == ("ok", 0), said + log + outcome.console[-2000:]
-    assert not LOUD.search(log), log
-    return said, log
-
-
-def test_calls_do_what_they_do_on_tmpfs_and_bad_media_are_refused(
+def test_calls_do_what_they_do_on_tmpfs_large_files_have_large_pages_and_bad_media_are_refused(
     session: Session, quick_guest: GuestConfig, tmp_path: Path
 ) -> None:
     calls = twins("inplace", 8, 1, 1000) + twins("cow", 16, 2, 1000) + twins(HYBRID, 8, 3, 1000)
-    script = calls + HAS_LOGS + READ_ONLY + REFUSED
-    said, _ = run(session, quick_guest, script, tmp_path)
+    large = "".join(LARGE.format(data=data) for data in ("inplace", "cow", "hybrid"))
+    script = "mkdir -p /tmp/twin\n" + large + calls + HAS_LOGS + READ_ONLY + REFUSED
+    said, _ = run(session, quick_guest, script, programs(tmp_path))
+    assert said.count(LARGE_FAULTS) == 3, said
     assert said.count("status 32\n") == len(SENTENCES), said
     for sentence in SENTENCES:
         assert sentence in said
@@ -144,4 +126,5 @@ def test_a_manifest_asks_for_one_which_kept_media_have_again(
 def test_many_calls_do_what_they_do_on_tmpfs(
     session: Session, quick_guest: GuestConfig, tmp_path: Path, data: str
 ) -> None:
-    run(session, quick_guest, "".join(twins(data, 16, seed, 8000) for seed in range(10, 15)) + "dmesg >&2\n", tmp_path)
+    calls = "".join(twins(data, 16, seed, 8000) for seed in range(10, 15))
+    run(session, quick_guest, "mkdir -p /tmp/twin\n" + calls + "dmesg >&2\n", programs(tmp_path))

@@ -64,10 +64,28 @@ static int copy_to_block(void *context, uint64_t at, const void *source, uint64_
     return 0;
 }
 
+/*
+ * Of a file of 2 MiB and more, 2 MiB lie together and aligned: each page where the others of its group say, and the
+ * first one at the begin of a group that is free. 0: anywhere.
+ */
+static uint64_t wanted_block(const struct tbfs *fs, const struct tbfs_inode *inode, uint64_t index) {
+    uint64_t in_group = index % SPACE_GROUP_BLOCKS, first = index - in_group, end = first + SPACE_GROUP_BLOCKS;
+    uint64_t size = inode->size > fs->call_end ? inode->size : fs->call_end;
+    if (size < (uint64_t)SPACE_GROUP_BLOCKS * TBFS_BLOCK_BYTES)
+        return 0;
+    uint64_t other = in_group && tree_get(fs, inode, index - 1) ? index - 1 : tree_next(fs, inode, first, end);
+    if (other == end) {
+        uint64_t group = space_find_group(fs);
+        return group ? group + in_group : 0;
+    }
+    uint64_t group = page_block(fs, tree_get(fs, inode, other)) / TBFS_BLOCK_BYTES - (other - first);
+    return group % SPACE_GROUP_BLOCKS ? 0 : group + in_group;
+}
+
 int data_new_block(struct tbfs *fs, struct tbfs_inode *inode, uint64_t index, uint64_t at, uint64_t bytes,
                    uint64_t *block) {
     uint64_t old = tree_get(fs, inode, index), end = at + bytes;
-    *block = tx_take_block(fs);
+    *block = tx_take_block(fs, wanted_block(fs, inode, index));
     if (!*block)
         return -ENOSPC;
     struct tbfs_sink sink = {copy_to_block, space_at(fs, *block)};

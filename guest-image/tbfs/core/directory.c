@@ -113,7 +113,7 @@ static void fill(struct tbfs *fs, struct tbfs_dirent *room, union entry_bytes *e
 }
 
 static int append_block(struct tbfs *fs, struct tbfs_inode *dir, union entry_bytes *entry) {
-    uint64_t block = tx_take_block(fs);
+    uint64_t block = tx_take_block(fs, 0);
     if (!block)
         return -ENOSPC;
     entry->entry.bytes = TBFS_BLOCK_BYTES;

@@ -138,6 +138,7 @@ int64_t tbfs_write_from(struct tbfs *fs, uint64_t ino, uint64_t offset, const st
     if (status == 0 && (offset > TBFS_FILE_BYTES_MAX || bytes > TBFS_FILE_BYTES_MAX - offset))
         status = -EFBIG;
     uint64_t at = offset, end = offset + bytes;
+    fs->call_end = end;
     bool is_by_page = fs->options.hybrid.multi == TBFS_MULTI_PAGE;
     for (uint64_t blocks = is_by_page ? 1 : TBFS_BLOCKS_PER_TRANSACTION; status == 0 && at < end;) {
         struct span range = range_of_blocks(at, end, blocks);
@@ -149,6 +150,7 @@ int64_t tbfs_write_from(struct tbfs *fs, uint64_t ino, uint64_t offset, const st
         else if (status == -ENOSPC && blocks > 1)
             blocks /= 2, status = 0;
     }
+    fs->call_end = 0;
     return status < 0 && at == offset ? status : (int64_t)(at - offset);
 }
 
@@ -276,6 +278,7 @@ int tbfs_fallocate(struct tbfs *fs, uint64_t ino, unsigned flags, uint64_t offse
         status = -EFBIG;
     if (status == 0 && flags & TBFS_PUNCH_HOLE)
         zero_edges(fs, inode, (struct span){offset, offset + bytes});
+    fs->call_end = offset + bytes;
     for (uint64_t at = offset, end = offset + bytes; status == 0 && at < end;) {
         struct span range = range_of_blocks(at, end, TBFS_BLOCKS_PER_TRANSACTION);
         do
@@ -285,5 +288,6 @@ int tbfs_fallocate(struct tbfs *fs, uint64_t ino, unsigned flags, uint64_t offse
         if (flags & TBFS_PUNCH_HOLE)
             at = tree_next(fs, inode, size_in_blocks(at), size_in_blocks(end)) * TBFS_BLOCK_BYTES;
     }
+    fs->call_end = 0;
     return status;
 }

@@ -10,7 +10,7 @@ enum {
     LOG_ENTRIES_MAX = TBFS_BLOCK_BYTES / LOG_ENTRY_BYTES_MIN
 };
 
-static uint64_t block_of(const struct tbfs *fs, uint64_t slot) {
+uint64_t page_block(const struct tbfs *fs, uint64_t slot) {
     return slot_has_log(slot) ? log_first(fs, slot)->page : slot;
 }
 
@@ -104,7 +104,7 @@ static int read_reverse(const struct reading *reading, uint64_t end) {
         status = give_needed(reading, &need, part, entry.data - entry.offset);
     }
     if (status == 0 && need.left)
-        status = give_needed(reading, &need, reading->range, block_of(reading->fs, reading->slot));
+        status = give_needed(reading, &need, reading->range, page_block(reading->fs, reading->slot));
     return status;
 }
 
@@ -129,7 +129,7 @@ static int read_block(const struct reading *reading, uint64_t block, uint64_t en
 
 static int read_forward(const struct reading *reading, uint64_t head) {
     uint64_t block = slot_log(reading->slot), last = log_block_of(reading->slot, head);
-    int status = give(reading, reading->range, block_of(reading->fs, reading->slot));
+    int status = give(reading, reading->range, page_block(reading->fs, reading->slot));
     while (status == 0 && block != last) {
         const struct tbfs_log_block *here = space_at(reading->fs, block);
         const struct tbfs_log_block *next = space_at(reading->fs, here->next);
@@ -155,7 +155,7 @@ int page_read(struct tbfs *fs, uint64_t slot, struct page_range range, const str
 
 void page_zero(struct tbfs *fs, uint64_t slot, uint64_t begin, uint64_t end) {
     struct page_range range = {begin, end};
-    uint64_t block = block_of(fs, slot);
+    uint64_t block = page_block(fs, slot);
     if (block)
         data_zero_bytes(space_at(fs, block + begin), end - begin);
     if (!slot_has_log(slot) || TBFS_BUG(LOG_NOT_ZEROED))
@@ -171,14 +171,14 @@ void page_zero(struct tbfs *fs, uint64_t slot, uint64_t begin, uint64_t end) {
 int page_mark(struct tbfs *fs, uint64_t slot, bool may_have_log) {
     if (slot_has_log(slot) && (!may_have_log || log_mark(fs, slot) < 0))
         return -EUCLEAN;
-    uint64_t block = block_of(fs, slot);
+    uint64_t block = page_block(fs, slot);
     if (block == 0)
         return 0;
     return space_has_block(fs, block) && map_mark(&fs->blocks, block / TBFS_BLOCK_BYTES) ? 0 : -EUCLEAN;
 }
 
 void page_release(struct tbfs *fs, uint64_t slot) {
-    uint64_t block = block_of(fs, slot);
+    uint64_t block = page_block(fs, slot);
     if (slot_has_log(slot))
         log_release(fs, slot);
     if (block)

@@ -9,6 +9,8 @@ struct page_range {
     uint64_t begin, end;
 };
 
+uint64_t page_block(const struct tbfs *fs, uint64_t slot); /* 0: none, or none below its log */
+
 /* Its begin belongs at `sink_at`. */
 int page_read(struct tbfs *fs, uint64_t slot, struct page_range range, const struct tbfs_sink *sink, uint64_t sink_at);
 

@@ -45,6 +45,25 @@ void map_release(struct tbfs_map *map, uint64_t number) {
     map->free++;
 }
 
+static bool group_is_free(const struct tbfs_map *map, uint64_t first) {
+    const uint64_t *words = &map->words[first / WORD_BITS];
+    for (unsigned i = 0; i < SPACE_GROUP_BLOCKS / WORD_BITS; i++)
+        if (words[i])
+            return false;
+    return true;
+}
+
+uint64_t space_find_group(const struct tbfs *fs) {
+    const struct tbfs_map *map = &fs->blocks;
+    uint64_t first = map->free < SPACE_GROUP_BLOCKS ? 0 : map->count / SPACE_GROUP_BLOCKS * SPACE_GROUP_BLOCKS;
+    while (first) {
+        first -= SPACE_GROUP_BLOCKS;
+        if (group_is_free(map, first))
+            return first;
+    }
+    return 0;
+}
+
 /* ---- Blocks of logs: a byte of the map is a block that is taken apart, a bit a piece of it that is in use ---- */
 
 enum { PIECE_BYTES = TBFS_LOG_BLOCK_BYTES_MIN, PIECES = TBFS_BLOCK_BYTES / PIECE_BYTES };

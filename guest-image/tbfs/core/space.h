@@ -29,6 +29,11 @@ bool map_mark(struct tbfs_map *map, uint64_t number); /* false: it was in use */
 bool map_take(struct tbfs_map *map, uint64_t *number);
 void map_release(struct tbfs_map *map, uint64_t number);
 
+/* So many blocks that are aligned a process may have as one page of 2 MiB. The first one's number, 0: none is free as a
+ * whole. From the medium's end, as single blocks come from its begin. */
+enum { SPACE_GROUP_BLOCKS = 512 };
+uint64_t space_find_group(const struct tbfs *fs);
+
 /* Blocks of logs, of 512 to 4096 bytes each, which do not cross a block. */
 static inline bool space_has_log_block(const struct tbfs *fs, uint64_t offset, uint64_t bytes) {
     return offset >= fs->super->data_offset && offset % bytes == 0 && offset < fs->blocks.count * TBFS_BLOCK_BYTES;

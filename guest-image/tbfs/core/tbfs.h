@@ -60,6 +60,7 @@ struct tbfs {
     struct tbfs_map blocks, inodes;
     uint64_t *pieces; /* which 512 bytes are a log's: of a block for logs, for which its bit of `blocks` is set, too */
     uint64_t pieces_used, pieces_free, piece_hint; /* in such blocks; where one was found */
+    uint64_t call_end;                             /* behind what the call that is under way writes or maps of a file */
     struct tbfs_journal journal;
     struct tbfs_transaction transaction;
     struct tbfs_counters counters;

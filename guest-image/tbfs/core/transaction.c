@@ -64,10 +64,10 @@ uint64_t tx_load8(const struct tbfs *fs, const void *target) {
     return value;
 }
 
-uint64_t tx_take_block(struct tbfs *fs) {
+uint64_t tx_take_block(struct tbfs *fs, uint64_t wanted) {
     struct tbfs_transaction *tx = &fs->transaction;
-    uint64_t number;
-    if (!map_take(&fs->blocks, &number))
+    uint64_t number = wanted;
+    if (!(wanted && wanted < fs->blocks.count && map_mark(&fs->blocks, wanted)) && !map_take(&fs->blocks, &number))
         return 0;
     tx->taken[tx->taken_count++] = number * TBFS_BLOCK_BYTES;
     return number * TBFS_BLOCK_BYTES;
@@ -75,7 +75,7 @@ uint64_t tx_take_block(struct tbfs *fs) {
 
 uint64_t tx_take_node(struct tbfs *fs) {
     struct tbfs_transaction *tx = &fs->transaction;
-    uint64_t node = tx_take_block(fs);
+    uint64_t node = tx_take_block(fs, 0);
     if (node) {
         pm_zero_nt(space_at(fs, node), TBFS_BLOCK_BYTES);
         tx->nodes[tx->node_count++] = node;

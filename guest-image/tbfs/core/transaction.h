@@ -62,7 +62,7 @@ void tx_write(struct tbfs *fs, void *target, const void *source, size_t bytes);
 uint64_t tx_load8(const struct tbfs *fs, const void *target);
 
 /* Blocks and inode numbers that are in use if it commits, free if not. 0: none is free. */
-uint64_t tx_take_block(struct tbfs *fs);
+uint64_t tx_take_block(struct tbfs *fs, uint64_t wanted); /* the wanted number if it is free, 0: any */
 uint64_t tx_take_node(struct tbfs *fs);
 uint64_t tx_take_inode(struct tbfs *fs);
 uint64_t tx_take_log_block(struct tbfs *fs, uint64_t bytes);

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A guest with the module of tbfs, its tool, and what a test puts beside them."""
+
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from testbed.guest.executor import GuestSpec
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
+from testbed.paths import REPO
+from testbed.program import kernel_module
+from testbed.program.job_archive import script_job
+from testbed.program.packages import Versions
+from testbed.run.runner import drive
+
+TBFS = REPO / "guest-image" / "tbfs"
+RIGS = REPO / "tests" / "rigs"
+TOOL = [*sorted((TBFS / "core").glob("*.c")), *(TBFS / "tools").glob("*.c")]
+HYBRID = "hybrid,log_block=1024,gc_read=2000,multi=page"  # with all that is unusual
+LOUD = re.compile(r"BUG:|WARNING:|Oops|general protection|INFO: task")
+
+START = """set -u
+PATH=$PATH:/job
+umount /pmem
+tbfs make /dev/pmem0 || exit 1
+"""
+
+
+def compiled(folder: Path, sources: Mapping[str, list[Path]]) -> dict[str, Path]:
+    """Programs by name. They are static, as the guest's system library may be another."""
+    for name, files in sources.items():
+        command = ["cc", "-O1", "-static", f"-I{TBFS / 'core'}", "-o", folder / name, *files]
+        subprocess.run(command, check=True)
+    return {name: folder / name for name in sources}
+
+
+def run(
+    session: Session, guest: GuestConfig, script: str, programs: Mapping[str, Path], packages: Versions = ()
+) -> tuple[str, str]:
+    """What the script says and complains of; it finds a new file system in /dev/pmem0. The kernel must not complain."""
+    modules = kernel_module.compile_all([TBFS])
+    job = replace(script_job(START + script, programs), packages=packages)
+    outcome = drive(session.executor.run(GuestSpec(replace(guest, modules=modules), job)))
+    said, log = outcome.stdout.decode(), outcome.stderr.decode()
+    assert (outcome.outcome, outcome.exit_status) == ("ok", 0), said + log + outcome.console[-2000:]
+    assert not LOUD.search(log), log
+    return said, log
