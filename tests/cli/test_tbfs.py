@@ -70,3 +70,39 @@ def test_what_is_no_file_system_is_refused(tmp_path: Path, verb: str) -> None:
     ):
         done = tbfs(verb, path)
         assert (done.returncode, said in done.stderr, done.stderr.count("\n")) == (2, True, 1), done.stderr
+
+
+XFSTESTS = REPO / "guest-image/tbfs/xfstests.sh"
+# What a suite does first: a file system on its second device, checked, and then with a fault.
+CHECK = """#!/bin/bash
+set -e
+echo "$FSTYP $TEST_DIR $*"; tbfs check $TEST_DEV
+mkfs -t tbfs -q $SCRATCH_DEV; fsck -t tbfs -a $SCRATCH_DEV >/dev/null; echo sound
+dd if=/dev/zero of=$SCRATCH_DEV bs=4k count=2 conv=notrunc status=none
+fsck -t tbfs $SCRATCH_DEV >/dev/null 2>&1 || echo "status $?"
+"""
+
+
+def xfstests(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    image = new_image(folder)
+    places = {"TEST_DIR": folder / "test", "SCRATCH_MNT": folder / "scratch", "TEST_DEV": image}
+    other = folder / "other"
+    other.write_bytes(bytes(2**21))
+    environment = {name: str(place) for name, place in {**places, "SCRATCH_DEV": other}.items()}
+    environment["PATH"] = f"{TBFS.parent}:/usr/sbin:/usr/bin:/sbin:/bin"
+    return subprocess.run([XFSTESTS, *arguments], capture_output=True, text=True, env=environment)
+
+
+def test_a_user_s_xfstests_find_what_they_ask_for(tmp_path: Path) -> None:
+    check = tmp_path / "check"
+    check.write_text(CHECK)
+    check.chmod(0o755)
+    done = xfstests(tmp_path, str(tmp_path), "-g", "quick")
+    assert done.stdout == f"tbfs {tmp_path}/test -g quick\nsound\nstatus 4\n", done.stderr
+    assert (tmp_path / "scratch").is_dir()
+
+
+def test_what_is_no_xfstests_is_refused(tmp_path: Path) -> None:
+    done = xfstests(tmp_path, str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "give the folder of an xfstests that is built" in done.stderr
