@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A store in memory that may be an image of what a power cut left.
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "image.hpp"
+
+#define _Static_assert static_assert
+extern "C" {
+#include "fams.h"
+}
+
+constexpr uint64_t DataPages = 24, PageBytes = FAMS_PAGE_BYTES;
+
+// A set has room for three pages, or for ten, whose list is longer than a line.
+constexpr uint64_t Capacity = 3, Journal = 10 * PageBytes;
+constexpr uint64_t WideCapacity = 10, WideJournal = 25 * PageBytes;
+
+using Content = std::vector<uint8_t>; // of all data
+
+// An image's log is the store; its data are not used.
+inline fams_space spaceOf(Image &image) { return {image.logBytes(), image.logSize()}; }
+
+inline Mapping mappingOf(Image &image) { return {image.logBytes(), nullptr, image.logSize(), 0}; }
+
+inline Image blankImage() {
+    return {std::vector<Image::Line>((WideJournal + DataPages * PageBytes) / FAMS_LINE_BYTES), {}};
+}
+
+inline Content contentOf(const struct fams &fams) {
+    const uint8_t *first = static_cast<const uint8_t *>(fams_page(&fams, 0));
+    return {first, first + fams.data_pages * PageBytes};
+}
+
+// Pages that a commit has, with what they are full of.
+struct Update {
+    std::vector<uint64_t> numbers;
+    std::vector<uint8_t> fills;
+
+    Content on(Content content) const {
+        for (size_t i = 0; i < numbers.size(); i++)
+            memset(content.data() + numbers[i] * PageBytes, fills[i], PageBytes);
+        return content;
+    }
+
+    template <class Visit> void forEach(const Visit &visit) const {
+        for (size_t i = 0; i < numbers.size(); i++) {
+            alignas(FAMS_LINE_BYTES) uint8_t page[PageBytes];
+            memset(page, fills[i], PageBytes);
+            visit(numbers[i], page);
+        }
+    }
+
+    int commit(struct fams &fams) const {
+        int status = fams_begin(&fams, numbers.size());
+        forEach([&](uint64_t number, const uint8_t *page) {
+            if (status == 0)
+                status = fams_append(&fams, number, page);
+        });
+        if (status == 0)
+            fams_commit(&fams);
+        return status;
+    }
+
+    void apply(struct fams &fams) const {
+        forEach([&](uint64_t number, const uint8_t *page) { fams_apply_page(&fams, number, page); });
+        fams_apply_end(&fams);
+    }
+};
