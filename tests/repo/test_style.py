@@ -19,7 +19,8 @@ NO_SPDX = re.compile(
     r"^(LICENSES/|guest-image/overlay/etc/|.*\.(md|csv|lock|patch|ll|supp|json|txt|list)$|.*(series|/corpus/.*|/packages/.*)$)"
 )
 
-GPL = ("qemu-patches/", "guest-image/tbfs/module/")  # what becomes a part of QEMU or of Linux
+# What becomes a part of QEMU or of Linux.
+GPL = ("qemu-patches/", "guest-image/fams/module/", "guest-image/tbfs/module/")
 
 
 def tracked() -> list[Path]:

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kernel module fams: what its calls do and refuse, and what a power cut leaves of a store."""
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from testbed.guest.executor import GuestSpec
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
+from testbed.paths import REPO
+from testbed.program import kernel_module
+from testbed.program.job_archive import script_job
+from testbed.run.runner import drive
+
+pytestmark = pytest.mark.guest
+
+FAMS = REPO / "guest-image" / "fams"
+LOUD = "BUG:|WARNING:|Oops|general protection|INFO: task"
+# With both policies: the data have a commit when it returns, or later.
+CALLS = f"""set -e
+/job/halve --mode=fsdax --map=mem
+echo > /job/data
+/job/fams_calls refused /dev/pmem0.1
+for apply_ms in 0 10000; do
+    echo $apply_ms > /sys/module/fams/parameters/apply_ms
+    /job/fams_calls run /dev/pmem0.1
+done
+! dmesg | grep -E '{LOUD}'
+/job/fams_calls cut /dev/pmem0.1
+"""
+LEFT = f"/job/fams_calls after /dev/pmem0.1 && ! dmesg | grep -E '{LOUD}'\n"
+
+
+def programs(folder: Path) -> dict[str, Path]:
+    """The calls, static, as the guest's system library may be another; and what splits the region."""
+    includes = [f"-I{FAMS / 'include'}", f"-I{REPO / 'guest-image/programs/include'}"]
+    source = REPO / "tests" / "rigs" / "fams_calls.c"
+    subprocess.run(["cc", "-O1", "-static", *includes, "-o", folder / "fams_calls", source], check=True)
+    return {"fams_calls": folder / "fams_calls", "halve": REPO / "experiments" / "crash" / "halve"}
+
+
+def test_commits_survive_a_power_cut_and_nothing_else_does(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path
+) -> None:
+    guest = replace(quick_guest, modules=kernel_module.compile_all([FAMS]))
+    for script, ending in ((CALLS, "power-cut"), (LEFT, "ok")):
+        job = script_job(script, programs(tmp_path))
+        outcome = drive(session.executor.run(GuestSpec(guest, job, media_folder=tmp_path / "media")))
+        said = outcome.stdout.decode() + outcome.stderr.decode() + outcome.error
+        assert outcome.outcome == ending, said + outcome.console[-2000:]
