@@ -99,9 +99,7 @@ def test_poison_outlives_the_power_and_what_healed_it_is_lost_with_its_bytes(
     device = replace(quick_guest.device, persist_domain="none")
     guest = replace(quick_guest, machine_checks=True, device=device)
     cut = "change inject 4096; change inject 8192; change inject 12288; meets stream 8192; sync\n"
-    job = script_job(
-        BEGIN + MAKE + cut + "./poison_cases stream-and-cut /pmem/file 12288\n", {program.name: program}
-    )
+    job = script_job(BEGIN + MAKE + cut + "./poison_cases stream-and-cut /pmem/file 12288\n", {program.name: program})
     outcome = drive(session.executor.run(GuestSpec(guest, job, media_folder=tmp_path)))
     assert outcome.outcome == "power-cut", outcome
     again = "cxl list -L -m mem0 | grep -c Injected; meets load 8192; meets load 4096; meets load 12288\n"

@@ -76,7 +76,7 @@ int main(int argc, char **argv) {
         _mm_sfence();
         printf("streamed, loaded %d\n", *at);
     } else if (!strcmp(verb, "stream-and-cut")) { // with neither fence nor flush of what follows
-        testbed_roi_begin(1); // in which bytes take time to the device
+        testbed_roi_begin(1);                     // in which bytes take time to the device
         store_line(base + offset, 6);
         testbed_power_cut();
     } else if (!strcmp(verb, "read")) {

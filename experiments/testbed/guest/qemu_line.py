@@ -14,8 +14,8 @@ from . import file_systems, memory_tables, own_modules
 # With OVERFLOW-RECOV and SUCCOR, Linux survives a load of poison; with ERMS its own copies do.
 MACHINE_CHECKS = ("erms", "overflow-recov", "succor")
 # -hypervisor: the kernel refuses to commit a CXL region under a hypervisor. -la57: 4-level page tables suffice.
-# The others, and ERMS, make kernel and libc prefer `rep movsb`, `rep stosb` and `rep cmpsb`, which run as one instruction
-# a byte; Cascade Lake has only ERMS of them.
+# The others, and ERMS, make kernel and libc prefer `rep movsb`, `rep stosb` and `rep cmpsb`, which run as one
+# instruction a byte; Cascade Lake has only ERMS of them.
 STOCK_CPU = "max,-hypervisor,-la57,-fsrm,-fzrm,-fsrs,-fsrc"
 # CPUID tells of the timed caches in leaf 8000001D, which can say 27.5 MiB; the guest looks there if it sees TOPOEXT.
 TIMED_CPU = STOCK_CPU + ",+topoext,min-xlevel=0x8000001e"
@@ -247,7 +247,8 @@ def command_line(
         *("-accel", "tcg,thread=single,tb-size=1024"),
         *("-icount", f"shift=0,sleep=off{insn}"),
         *("-machine", f"q35,cxl=on,{windows},hpet=off{',hmat=on' if guest.hmat else ''}"),
-        *("-cpu", cpu_model(guest.machine_checks, timed), "-smp", str(guest.cpu.cores), "-m", f"{guest.memory_bytes >> 20}M"),
+        *("-cpu", cpu_model(guest.machine_checks, timed)),
+        *("-smp", str(guest.cpu.cores), "-m", f"{guest.memory_bytes >> 20}M"),
         *local_node(guest, devices),
         # Random numbers and the wall clock are inputs too.
         *("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),

@@ -68,7 +68,7 @@ class GuestSection(Strict):
     kernel_arguments: str = ""
     # Whether it tells its kernel how fast memory is, by HMAT and CDATs. Unstated it does where a region is system-ram.
     hmat: StrictBool | None = None
-    # Whether a load of poison is a machine check that its kernel survives. Without, it is told of in the event log only.
+    # Whether a load of poison is a machine check that its kernel survives. Without, only the event log tells of it.
     machine_checks: StrictBool = False
 
 
