@@ -21,7 +21,10 @@ from testbed.run.runner import drive
 pytestmark = [pytest.mark.guest, pytest.mark.by_hand]
 
 FAMS = ("fams-uffd", "fams-mprotect")
-PAGE_BYTES = 64 * 64 + 7 * 64  # in the log: 64 lines, a header for ten of them
+EXCHANGE = ("fams-exchange",)
+# Which counter has what it writes, how much that is of a page, and the fences of a commit. In a log a page is 64 lines
+# and a header for ten of them. The fences of an exchange are the kernel's.
+COSTS = dict.fromkeys(FAMS, ("log_bytes", 64 * 64 + 7 * 64, 1)) | dict.fromkeys(EXCHANGE, ("data_bytes", 4096, 0))
 SIZE = "--workload G --records 1000 --buckets 2 --seed 1 --file /pmem/$engine"
 WORK = """
 unset TESTBED_RESULT
@@ -51,31 +54,45 @@ def rows(outcome: GuestOutcome, program: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in outcome.console.splitlines() if line.startswith(f'{{"program":"{program}"')]
 
 
-@pytest.mark.parametrize("file_system", ["ext4-dax", "xfs-dax"])
+@pytest.mark.parametrize(
+    ("file_system", "engines"), [("ext4-dax", FAMS), ("xfs-dax", FAMS), ("xfs-exchange", EXCHANGE)]
+)
 def test_pages_are_committed_and_outlive_a_power_cut(
-    session: Session, quick_guest: GuestConfig, tmp_path: Path, file_system: FileSystem
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, file_system: FileSystem, engines: tuple[str, ...]
 ) -> None:
-    """Both trackers make the pass's commits, of pages. What they acknowledged is there after the power went."""
+    """All make the pass's commits, of pages. What they acknowledged is there after the power went."""
     guest = replace(quick_guest, file_system=file_system, archives=("fams",))
 
     def boot(script: str) -> GuestOutcome:
-        job = script_job(script.format(engines=" ".join(FAMS), size=SIZE))
+        job = script_job(script.format(engines=" ".join(engines), size=SIZE))
         return drive(session.executor.run(GuestSpec(guest, job, media_folder=tmp_path)))
 
     cut = boot(WORK + CUT)
     assert cut.outcome == "power-cut", cut.stderr.decode() + cut.console[-500:]
     snapshot, *fams = rows(cut, "kv")
     print(snapshot, *fams, sep="\n")
-    assert [row["engine"] for row in fams] == list(FAMS)
+    assert [row["engine"] for row in fams] == list(engines)
     for row in fams:
-        assert (row["commits"], row["fences"]) == (snapshot["commits"], snapshot["fences"])
-        assert row["commits"] * PAGE_BYTES <= row["log_bytes"] <= 2 * row["commits"] * PAGE_BYTES
+        counter, page_bytes, fences = COSTS[row["engine"]]
+        assert (row["commits"], row["fences"]) == (snapshot["commits"], fences * row["commits"])
+        assert row["commits"] * page_bytes <= row[counter] <= 2 * row["commits"] * page_bytes
     least = [int(word) for line in cut.console.splitlines() if line.startswith("ack") for word in line.split()[1:]]
     checked = boot(CHECK)
     found = rows(checked, "kv-verify")
     print(cut.power_cut, least, found)
-    assert [(row["engine"], row["verified"]) for row in found] == [(engine, True) for engine in FAMS], checked.stderr
+    assert [(row["engine"], row["verified"]) for row in found] == [(engine, True) for engine in engines], checked.stderr
     assert all(row["commits"] >= commits > 20 for row, commits in zip(found, least, strict=True))
+
+
+def test_a_file_system_that_exchanges_no_ranges_is_refused(session: Session, quick_guest: GuestConfig) -> None:
+    """In a sentence, and no pool is left."""
+    options = SIZE.replace("$engine", "pool")
+    script = f"kv-fams-exchange {options} 2>&1; echo status $?; ls /pmem\n"
+    for file_system in ("ext4-dax", "xfs-dax"):
+        guest = replace(quick_guest, file_system=file_system, archives=("fams",))
+        text = said(drive(session.executor.run(GuestSpec(guest, script_job(script)))))
+        assert "needs Linux 6.10 and XFS made with mkfs.xfs -i exchange=1" in text
+        assert "status 2" in text and "pool" not in text.split("status 2")[1], text
 
 
 @pytest.fixture(scope="module")
