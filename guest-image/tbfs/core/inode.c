@@ -73,6 +73,8 @@ void inode_list(struct tbfs *fs, uint64_t ino, uint64_t size) {
     if (TBFS_BUG(TRUNCATE_UNLISTED))
         return;
     inode->truncate_size = size;
+    if (space_inode(fs, ino)->links == 0)
+        return; /* since it lost its last name, and until nobody has it open */
     inode->truncate_next = fs->super->truncate_head;
     tx_write8(fs, &fs->super->truncate_head, ino);
 }
@@ -135,7 +137,8 @@ void inode_finish_truncate(struct tbfs *fs, uint64_t ino) {
     pm_flush(&inode->blocks, sizeof(inode->blocks));
     if (!TBFS_BUG(NO_CUT_FENCE))
         pm_fence();
-    unlist(fs, ino);
+    if (inode->links || TBFS_BUG(ORPHAN_UNLISTED))
+        unlist(fs, ino);
     tx_commit(fs);
 }
 

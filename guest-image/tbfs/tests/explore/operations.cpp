@@ -26,6 +26,7 @@ const std::vector<Operation> operations = {
     {.kind = Unlink, .path = "/g"},
     {.kind = Unlink, .path = "/d/h"},
     {.kind = Unlink, .path = "/s"},
+    {.kind = Unlink, .path = "/f", .flags = 1, .offset = 17},
     {.kind = Rmdir, .path = "/e"},
     {.kind = Rmdir, .path = "/d/sub"},
     {.kind = Rename, .path = "/f", .other = "/a name that is longer"},

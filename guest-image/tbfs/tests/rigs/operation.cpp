@@ -78,6 +78,8 @@ static int64_t remove(struct tbfs *fs, const Operation &operation, const Place &
     auto *call = operation.kind == Operation::Unlink ? tbfs_unlink : tbfs_rmdir;
     uint64_t orphan;
     int status = call(fs, place.in().dir, place.in().name, operation.now, &orphan);
+    if (status == 0 && orphan && operation.flags)
+        tbfs_truncate(fs, orphan, operation.offset, operation.now);
     return evict(fs, status, orphan, operation.now);
 }
 

@@ -14,7 +14,7 @@ struct Operation {
         Mkdir,
         Symlink, // other: the target
         Link,    // path: the file, other: the new name
-        Unlink,
+        Unlink,  // flags: 1, it is open and is cut to offset before it is closed
         Rmdir,
         Rename, // flags
         Write,

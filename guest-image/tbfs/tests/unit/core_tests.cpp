@@ -265,4 +265,36 @@ TEST(Full, EachCallWorksOrChangesNothing) {
     EXPECT_EQ(Mounted(after, Inplace16).freeBlocks(), mounted.freeBlocks());
 }
 
+// stress-ng has found this in a guest: a list that led back to itself.
+TEST(Orphans, ThatAreCutStayOnTheListOnceUntilTheyAreEvicted) {
+    Medium medium = makeMedium(60, 24);
+    uint64_t orphans[2], before;
+    {
+        Mounted mounted(medium, Inplace16);
+        struct tbfs *fs = mounted.fs();
+        for (const char *path : {"/a", "/b", "/c"})
+            run(fs, {.kind = Operation::Create, .path = path});
+        before = mounted.freeBlocks();
+        for (const char *path : {"/a", "/b", "/c"})
+            run(fs, {.kind = Operation::Write, .path = path, .bytes = 9000});
+        ASSERT_EQ(tbfs_unlink(fs, TBFS_ROOT_INODE, nameOf("a"), 1, &orphans[0]), 0);
+        ASSERT_EQ(tbfs_unlink(fs, TBFS_ROOT_INODE, nameOf("b"), 1, &orphans[1]), 0);
+        for (uint64_t size : {8000, 70, 0})
+            for (uint64_t ino : orphans)
+                EXPECT_EQ(tbfs_truncate(fs, ino, size, 2), 0);
+        EXPECT_EQ(run(fs, {.kind = Operation::Truncate, .path = "/c", .offset = 5}), 0);
+        EXPECT_EQ(fs->super->truncate_head, orphans[1]);
+        medium = mounted.medium();
+        for (uint64_t ino : orphans)
+            EXPECT_EQ(tbfs_evict(fs, ino, 3), 0);
+        EXPECT_EQ(fs->super->truncate_head, 0u);
+        EXPECT_EQ(mounted.faults(), std::vector<std::string>());
+        EXPECT_EQ(run(fs, {.kind = Operation::Unlink, .path = "/c"}), 0);
+        EXPECT_EQ(mounted.freeBlocks(), before);
+    }
+    Mounted mounted(medium, Inplace16); // as after a power cut while they were open
+    EXPECT_EQ(mounted.status(), 0);
+    EXPECT_EQ(mounted.faults(), std::vector<std::string>());
+}
+
 } // namespace

@@ -39,6 +39,10 @@ Operation randomOperation(std::mt19937_64 &random, uint32_t now) {
         operation.other = randomPath(random);
     if (operation.kind == Operation::Rename)
         operation.flags = static_cast<unsigned>(random() % 4);
+    if (operation.kind == Operation::Unlink) {
+        operation.flags = static_cast<unsigned>(random() % 2);
+        operation.offset = random() % 20000;
+    }
     if (operation.kind == Operation::Fallocate)
         operation.flags = fallocate_flags[random() % 3];
     if (operation.kind == Operation::SetMode)
