@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The kernel module fams: what its calls do and refuse, and what a power cut leaves of a store."""
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from guest_rig import COMPLAINTS, static_programs
 
 from testbed.guest.executor import GuestSpec
 from testbed.guest.session import Session
@@ -18,7 +18,6 @@ from testbed.run.runner import drive
 pytestmark = pytest.mark.guest
 
 FAMS = REPO / "guest-image" / "fams"
-LOUD = "BUG:|WARNING:|Oops|general protection|INFO: task"
 # With both policies: the data have a commit when it returns, or later.
 CALLS = f"""set -e
 /job/halve --mode=fsdax --map=mem
@@ -28,18 +27,19 @@ for apply_ms in 0 10000; do
     echo $apply_ms > /sys/module/fams/parameters/apply_ms
     /job/fams_calls run /dev/pmem0.1
 done
-! dmesg | grep -E '{LOUD}'
+! dmesg | grep -E '{COMPLAINTS}'
 /job/fams_calls cut /dev/pmem0.1
 """
-LEFT = f"/job/fams_calls after /dev/pmem0.1 && ! dmesg | grep -E '{LOUD}'\n"
+LEFT = f"/job/fams_calls after /dev/pmem0.1 && ! dmesg | grep -E '{COMPLAINTS}'\n"
 
 
 def programs(folder: Path) -> dict[str, Path]:
     """The calls, static, as the guest's system library may be another; and what splits the region."""
     includes = [f"-I{FAMS / 'include'}", f"-I{REPO / 'guest-image/programs/include'}"]
     source = REPO / "tests" / "rigs" / "fams_calls.c"
-    subprocess.run(["cc", "-O1", "-static", *includes, "-o", folder / "fams_calls", source], check=True)
-    return {"fams_calls": folder / "fams_calls", "halve": REPO / "experiments" / "crash" / "halve"}
+    return static_programs(folder, {"fams_calls": [source]}, *includes) | {
+        "halve": REPO / "experiments" / "crash" / "halve"
+    }
 
 
 def test_commits_survive_a_power_cut_and_nothing_else_does(

@@ -7,7 +7,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +24,8 @@ from testbed.manifest.manifest import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
 
+# What a kernel that is not sound has in its log; for grep -E, too.
+COMPLAINTS = "BUG:|WARNING:|Oops|general protection|INFO: task"
 DRIVERS = "set -e\nmodprobe -a cxl_acpi cxl_pci cxl_mem cxl_pmem nd_pmem dax_cxl device_dax kmem\n"
 BY_HAND = Layout(kernel="testbed.nopmem memhp_default_state=offline")
 REGION = "cxl create-region -m -d decoder0.0 -t {kind} {options} > /dev/null\n"
@@ -48,6 +50,13 @@ def said(outcome: GuestOutcome) -> str:
     errors = outcome.stderr.decode()
     assert outcome.outcome == "ok", f"{outcome.outcome}: {errors} {outcome.error} {outcome.console[-500:]}"
     return outcome.stdout.decode()
+
+
+def static_programs(folder: Path, sources: Mapping[str, Sequence[Path]], *flags: str) -> dict[str, Path]:
+    """Programs by name. They are static, as the guest's system library may be another."""
+    for name, files in sources.items():
+        subprocess.run(["cc", "-O2", "-static", *flags, "-o", folder / name, *files], check=True)
+    return {name: folder / name for name in sources}
 
 
 async def query(qmp: QMPClient) -> dict[str, Any]:

@@ -5,9 +5,12 @@
 //
 // prints what VERB has seen at OFFSET, a multiple of 64. A signal ends it, with a line about it and status 7.
 
+#define _GNU_SOURCE
 #include <emmintrin.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,18 +23,18 @@
 
 enum { LINE_BYTES = 64, PAGE_BYTES = 4096, MAPPED_BYTES = 65536 };
 
-static char *base;
+static volatile char *base;
 
 static void signalled(int number, siginfo_t *info, void *context) {
     (void)context;
-    printf("signal %d code %d at %td, 1 << %d bytes\n", number, info->si_code, (char *)info->si_addr - base,
+    printf("signal %d code %d at %td, 1 << %d bytes\n", number, info->si_code, (volatile char *)info->si_addr - base,
            info->si_addr_lsb);
     fflush(stdout);
     _exit(7);
 }
 
 // The device has one region, from DPA 0 on.
-static uint64_t dpa_of(const char *address) {
+static uint64_t dpa_of(const volatile char *address) {
     uint64_t entry = 0;
     unsigned long long region = 0;
     int pages = open("/proc/self/pagemap", O_RDONLY);
@@ -42,9 +45,32 @@ static uint64_t dpa_of(const char *address) {
     return (entry & ((UINT64_C(1) << 55) - 1)) * PAGE_BYTES - region + (uintptr_t)address % PAGE_BYTES;
 }
 
-static void store_line(char *line, char value) {
-    for (int i = 0; i < LINE_BYTES; i += 16)
+static void inject(const volatile char *address) {
+    FILE *poison = fopen("/sys/kernel/debug/cxl/mem0/inject_poison", "w");
+    fprintf(poison, "0x%llx\n", (unsigned long long)dpa_of(address));
+    if (fclose(poison))
+        exit(1);
+}
+
+static void store(volatile char *line, char value, int bytes) {
+    for (int i = 0; i < bytes; i += 16)
         _mm_stream_si128((__m128i *)(line + i), _mm_set1_epi8(value));
+}
+
+static void run_on(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    if (sched_setaffinity(0, sizeof set, &set))
+        exit(1);
+}
+
+// Long enough that the line is poisoned meanwhile.
+static void *load_many_times(void *line) {
+    run_on(1);
+    for (long i = 0; i < 100000000; i++)
+        (void)*(volatile char *)line;
+    return NULL;
 }
 
 int main(int argc, char **argv) {
@@ -61,7 +87,7 @@ int main(int argc, char **argv) {
     volatile char *at = base + offset;
 
     if (!strcmp(verb, "dpa")) {
-        (void)*at;
+        (void)base[offset ^ LINE_BYTES]; // its page has to be mapped, and it may be poisoned
         printf("0x%llx\n", (unsigned long long)dpa_of(base + offset));
     } else if (!strcmp(verb, "load")) {
         printf("loaded %d\n", *at);
@@ -72,13 +98,29 @@ int main(int argc, char **argv) {
             at[i] = 8;
         printf("stored\n");
     } else if (!strcmp(verb, "stream")) {
-        store_line(base + offset, 5);
+        store(base + offset, 5, LINE_BYTES);
         _mm_sfence();
         printf("streamed, loaded %d\n", *at);
     } else if (!strcmp(verb, "stream-and-cut")) { // with neither fence nor flush of what follows
         testbed_roi_begin(1);                     // in which bytes take time to the device
-        store_line(base + offset, 6);
+        store(base + offset, 6, LINE_BYTES);
         testbed_power_cut();
+    } else if (!strcmp(verb, "stream-most")) {
+        store(base + offset, 7, LINE_BYTES - 16);
+        _mm_sfence();
+        printf("streamed\n");
+    } else if (!strcmp(verb, "inject")) {
+        (void)*at;
+        inject(base + offset);
+        printf("injected\n");
+    } else if (!strcmp(verb, "load-while-injected")) {
+        pthread_t loader;
+        testbed_roi_begin(1); // in which translated code finds the line in a table of its own
+        pthread_create(&loader, NULL, load_many_times, (void *)at);
+        run_on(0);
+        inject(base + offset);
+        pthread_join(loader, NULL);
+        printf("loaded to the end\n");
     } else if (!strcmp(verb, "read")) {
         char bytes[LINE_BYTES];
         ssize_t count = pread(file, bytes, sizeof bytes, offset);

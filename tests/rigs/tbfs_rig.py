@@ -2,10 +2,11 @@
 """A guest with the module of tbfs, its tool, and what a test puts beside them."""
 
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+
+from guest_rig import COMPLAINTS, static_programs
 
 from testbed.guest.executor import GuestSpec
 from testbed.guest.session import Session
@@ -20,7 +21,6 @@ TBFS = REPO / "guest-image" / "tbfs"
 RIGS = REPO / "tests" / "rigs"
 TOOL = [*sorted((TBFS / "core").glob("*.c")), *(TBFS / "tools").glob("*.c")]
 HYBRID = "hybrid,log_block=1024,gc_read=2000,multi=page"  # with all that is unusual
-LOUD = re.compile(r"BUG:|WARNING:|Oops|general protection|INFO: task")
 
 START = """set -u
 PATH=$PATH:/job
@@ -30,11 +30,8 @@ tbfs make /dev/pmem0 || exit 1
 
 
 def compiled(folder: Path, sources: Mapping[str, list[Path]]) -> dict[str, Path]:
-    """Programs by name. They are static, as the guest's system library may be another."""
-    for name, files in sources.items():
-        command = ["cc", "-O1", "-static", f"-I{TBFS / 'core'}", "-o", folder / name, *files]
-        subprocess.run(command, check=True)
-    return {name: folder / name for name in sources}
+    """Programs by name, which may have the core's headers."""
+    return static_programs(folder, sources, f"-I{TBFS / 'core'}")
 
 
 def run(
@@ -46,5 +43,5 @@ def run(
     outcome = drive(session.executor.run(GuestSpec(replace(guest, modules=modules), job)))
     said, log = outcome.stdout.decode(), outcome.stderr.decode()
     assert (outcome.outcome, outcome.exit_status) == ("ok", 0), said + log + outcome.console[-2000:]
-    assert not LOUD.search(log), log
+    assert not re.search(COMPLAINTS, log), log
     return said, log

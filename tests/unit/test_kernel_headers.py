@@ -14,7 +14,7 @@ from testbed.paths import REPO
 from testbed.program import kernel_headers, kernel_module
 
 MINE = "6.16.1-mine (me@here) #1 SMP Tue Jan 6 2026"
-DEBIANS = "7.3.4+deb13-cloud-amd64 (debian-kernel@lists.debian.org) #1 SMP Debian 7.3.4-1~bpo13+1 (2026-11-15)"
+DEBIANS = "7.3.4+deb13-cloud-amd64 (kernel team) #1 SMP Debian 7.3.4-1~bpo13+1 (2026-11-15)"
 # As much of a kernel's Makefile as is asked: it "compiles" by taking a module that is there.
 MAKEFILE = """
 modules:

@@ -3,7 +3,6 @@
 // The engine fams-exchange: what a commit costs in system calls, bytes and page faults, and what is said where
 // something of it cannot be had. exchangeRanges() stands in for the kernel's.
 #include <linux/userfaultfd.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include <filesystem>
@@ -13,6 +12,8 @@
 
 #include "exchange_ranges.hpp"
 #include "fams_exchange.hpp"
+#include "own_folder.hpp"
+#include "page_faults.hpp"
 
 using engines::FamsExchange;
 using engines::OpenMode;
@@ -39,14 +40,6 @@ static bool fails(Call call) {
     int error = refused ? refused(call) : 0;
     errno = error;
     return error != 0;
-}
-
-static uint64_t faults(const std::function<void()> &work) {
-    struct rusage before{}, after{};
-    getrusage(RUSAGE_THREAD, &before);
-    work();
-    getrusage(RUSAGE_THREAD, &after);
-    return static_cast<uint64_t>(after.ru_minflt - before.ru_minflt);
 }
 
 extern "C" {
@@ -87,9 +80,6 @@ int __wrap_fallocate(int fd, int mode, off_t offset, off_t length) {
 }
 }
 
-// AddressSanitizer's own frames take page faults, as page_tests.cpp says.
-extern "C" const char *__asan_default_options() { return "detect_stack_use_after_return=0"; }
-
 namespace {
 
 constexpr size_t Page = 4096, Pages = 64, PoolBytes = (Pages + 16) * Page;
@@ -98,18 +88,15 @@ struct Root {
     char bytes[(Pages + 1) * Page];
 };
 
-class Exchange : public testing::Test {
+class Exchange : public OwnFolder {
   protected:
     void SetUp() override {
-        directory = std::filesystem::temp_directory_path() / ("exchange-test-" + std::to_string(getpid()));
-        std::filesystem::remove_all(directory);
-        std::filesystem::create_directories(directory);
-        path = directory / "pool";
+        OwnFolder::SetUp();
         longest_write = SIZE_MAX;
     }
     void TearDown() override {
         refused = nullptr;
-        std::filesystem::remove_all(directory);
+        OwnFolder::TearDown();
     }
 
     // With whole pages for the tests, committed and zero.
@@ -146,9 +133,6 @@ class Exchange : public testing::Test {
             EXPECT_NE(std::string(thrown.what()).find(words), std::string::npos) << thrown.what();
         }
     }
-
-    std::filesystem::path directory;
-    std::string path;
 };
 
 TEST_F(Exchange, TakesAWriteForEachRunOfPagesAndThreeCallsMore) {

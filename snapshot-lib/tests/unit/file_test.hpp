@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A test with a folder of its own and a path in it.
+// A test of a tracked file in a folder of its own.
 #pragma once
-
-#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
-#include <gtest/gtest.h>
-#include <string>
 
+#include "own_folder.hpp"
 #include "runtime_under_test.hpp"
 
-class FileTest : public testing::Test {
+class FileTest : public OwnFolder {
   protected:
-    void SetUp() override {
-        directory = std::filesystem::temp_directory_path() / ("snapshot-test-" + std::to_string(getpid()));
-        std::filesystem::remove_all(directory);
-        std::filesystem::create_directories(directory);
-        path = directory / "data";
-    }
     void TearDown() override {
         recorder = nullptr;
-        std::filesystem::remove_all(directory);
+        OwnFolder::TearDown();
     }
 
     static uint64_t word(const uint8_t *address) {
@@ -32,7 +22,4 @@ class FileTest : public testing::Test {
         return value;
     }
     static uint64_t word(const TrackedFile &file, size_t offset) { return word(file.working() + offset); }
-
-    std::filesystem::path directory;
-    std::string path;
 };

@@ -5,7 +5,6 @@
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "costs_test.hpp"
+#include "page_faults.hpp"
 
 // A kernel that lacks something: what such a call returns, or 0 for what it really returns.
 static std::function<int(long number, long second)> missing;
@@ -30,10 +30,6 @@ extern "C" long __wrap_syscall(long number, long a, long b, long c, long d, long
 
 extern "C" int region_recover(int fd, const char *path);
 extern "C" const char *snapshot_seeded_bug;
-
-// To find uses of frames that have returned, AddressSanitizer gives each call another frame, in turn over a megabyte.
-// That is some 22 page faults for a commit of 32 pages, where the library has none. The other tests look for such uses.
-extern "C" const char *__asan_default_options() { return "detect_stack_use_after_return=0"; }
 
 namespace {
 
@@ -65,14 +61,6 @@ class Pages : public Costs, public testing::WithParamInterface<const char *> {
             storeToPages(file, first, count);
             EXPECT_EQ(file.commit(), 0);
         });
-    }
-
-    static uint64_t faults(const std::function<void()> &work) {
-        struct rusage before{}, after{};
-        getrusage(RUSAGE_THREAD, &before);
-        work();
-        getrusage(RUSAGE_THREAD, &after);
-        return static_cast<uint64_t>(after.ru_minflt - before.ru_minflt);
     }
 
     // Opening is refused with this error and a sentence that has the words; nothing is left behind.

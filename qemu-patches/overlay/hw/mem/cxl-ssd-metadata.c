@@ -161,7 +161,6 @@ bool cxl_ssd_metadata_load(CXLSSDState *s, Error **errp)
     int fd;
 
     s->kept = g_byte_array_new();
-    cxl_ssd_poison_init(s);
     if (!metadata_file(s, &fd, &offset)) {
         return true;
     }

@@ -248,7 +248,8 @@ void cxl_ssd_poison_after_cut(CXLSSDState *s)
     for (guint i = 0; i < s->healed->len; i++) {
         HealedLine *line = &g_array_index(s->healed, HealedLine, i);
 
-        if (memcmp(line->bytes, bytes_of(s, line->dpa), sizeof(line->bytes))) {
+        if (!entry_of(s, line->dpa) && /* it may be poisoned again already */
+            memcmp(line->bytes, bytes_of(s, line->dpa), sizeof(line->bytes))) {
             entry_add(CXL_TYPE3(s), line->dpa, MEMSYS_LINE_BYTES, line->type);
         }
     }

@@ -207,6 +207,7 @@ static const Property cxl_ssd_properties[] = {
 static void cxl_ssd_init(Object *obj)
 {
     mem_params_init(&mem_device_params, &CXL_SSD(obj)->config);
+    cxl_ssd_poison_init(CXL_SSD(obj));
 }
 
 static void cxl_ssd_class_init(ObjectClass *oc, void *data)
