@@ -65,11 +65,14 @@ static void run_on(int cpu) {
         exit(1);
 }
 
-// Long enough that the line is poisoned meanwhile.
-static void *load_many_times(void *line) {
+static volatile int is_poisoned;
+
+// The line is in all tables of this CPU when another one poisons it. The next load must not find it there.
+static void *load_until_poisoned(void *line) {
     run_on(1);
-    for (long i = 0; i < 100000000; i++)
+    while (!is_poisoned)
         (void)*(volatile char *)line;
+    (void)*(volatile char *)line;
     return NULL;
 }
 
@@ -116,9 +119,10 @@ int main(int argc, char **argv) {
     } else if (!strcmp(verb, "load-while-injected")) {
         pthread_t loader;
         testbed_roi_begin(1); // in which translated code finds the line in a table of its own
-        pthread_create(&loader, NULL, load_many_times, (void *)at);
+        pthread_create(&loader, NULL, load_until_poisoned, (void *)at);
         run_on(0);
         inject(base + offset);
+        is_poisoned = 1;
         pthread_join(loader, NULL);
         printf("loaded to the end\n");
     } else if (!strcmp(verb, "read")) {
