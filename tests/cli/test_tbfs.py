@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tbfs_rig import write_xfstests
 
 from testbed.paths import REPO
 
@@ -73,14 +74,6 @@ def test_what_is_no_file_system_is_refused(tmp_path: Path, verb: str) -> None:
 
 
 XFSTESTS = REPO / "guest-image/tbfs/xfstests.sh"
-# What a suite does first: a file system on its second device, checked, and then with a fault.
-CHECK = """#!/bin/bash
-set -e
-echo "$FSTYP $TEST_DIR $*"; tbfs check $TEST_DEV
-mkfs -t tbfs -q $SCRATCH_DEV; fsck -t tbfs -a $SCRATCH_DEV >/dev/null; echo sound
-dd if=/dev/zero of=$SCRATCH_DEV bs=4k count=2 conv=notrunc status=none
-fsck -t tbfs $SCRATCH_DEV >/dev/null 2>&1 || echo "status $?"
-"""
 
 
 def xfstests(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -94,9 +87,7 @@ def xfstests(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_user_s_xfstests_find_what_they_ask_for(tmp_path: Path) -> None:
-    check = tmp_path / "check"
-    check.write_text(CHECK)
-    check.chmod(0o755)
+    write_xfstests(tmp_path)
     done = xfstests(tmp_path, str(tmp_path), "-g", "quick")
     assert done.stdout == f"tbfs {tmp_path}/test -g quick\nsound\nstatus 4\n", done.stderr
     assert (tmp_path / "scratch").is_dir()

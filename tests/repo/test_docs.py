@@ -22,6 +22,7 @@ from cluster_lab import (
     wait_for,
     write_mock_manifest,
 )
+from tbfs_rig import write_xfstests
 from trace_writer import small_trace
 
 from conftest import CALIBRATION_RESULTS, MockExecutor, QuietReporter
@@ -41,6 +42,7 @@ KINDS = {
     "ansible": r"\.\./\.venv/bin/ansible-playbook ",
     "replay": r"testbed replay ",
     "results": r"testbed (explain|diff) ",
+    "xfstests": r"testbed exec .*--file xfstests ",
     "testbed": r"(\.venv/bin/)?testbed ",
     "native": r"(cmake|ninja|ctest|snapcc) |build/|SNAPSHOT_DIR=",
     "coverage": r"tests/coverage\.sh",
@@ -66,10 +68,10 @@ def commands(kind: str, documents: list[Path] = DOCUMENTS) -> list[str]:
     return [command for command in dict.fromkeys(found) if kind_of(command) == kind]
 
 
-def run(words: list[str], **environment: str) -> subprocess.CompletedProcess[str]:
+def run(words: list[str], folder: Path = REPO, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "testbed", *words]
     env = {**os.environ, **environment}
-    return subprocess.run(command, capture_output=True, text=True, cwd=REPO, stdin=subprocess.DEVNULL, env=env)
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, stdin=subprocess.DEVNULL, env=env)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
@@ -111,6 +113,16 @@ def test_testbed_commands_work(command: str, tmp_path: Path) -> None:
         # The guests of calibration are those of test_calibration.py.
         done = run(words, **({"TESTBED_RESULTS": str(CALIBRATION_RESULTS)} if words[0] == "calibrate" else {}))
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("command", commands("xfstests"))
+def test_a_user_s_xfstests_get_two_devices(command: str, tmp_path: Path) -> None:
+    """What the user has to build is a stand-in here."""
+    (tmp_path / "guest-image").symlink_to(REPO / "guest-image")
+    write_xfstests(tmp_path / "xfstests")
+    done = run(shlex.split(command)[1:], tmp_path)
+    assert "tbfs /tmp/test -g quick\nsound\nstatus 4\n" in done.stdout, done.stdout + done.stderr
 
 
 def test_results_are_explained_and_compared(tmp_path: Path) -> None:

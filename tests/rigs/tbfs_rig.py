@@ -45,3 +45,21 @@ def run(
     assert (outcome.outcome, outcome.exit_status) == ("ok", 0), said + log + outcome.console[-2000:]
     assert not re.search(COMPLAINTS, log), log
     return said, log
+
+
+# What a suite does first: a file system on its second device, checked, and then with a fault.
+CHECK = """#!/bin/bash
+set -e
+echo "$FSTYP $TEST_DIR $*"; tbfs check $TEST_DEV
+mkfs -t tbfs -q $SCRATCH_DEV; fsck -t tbfs -a $SCRATCH_DEV >/dev/null; echo sound
+dd if=/dev/zero of=$SCRATCH_DEV bs=4k count=2 conv=notrunc status=none
+fsck -t tbfs $SCRATCH_DEV >/dev/null 2>&1 || echo "status $?"
+"""
+
+
+def write_xfstests(folder: Path) -> None:
+    """A stand-in for a folder of xfstests that is built."""
+    folder.mkdir(exist_ok=True)
+    check = folder / "check"
+    check.write_text(CHECK)
+    check.chmod(0o755)

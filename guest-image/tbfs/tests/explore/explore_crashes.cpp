@@ -9,6 +9,7 @@
 // DATA is inplace, cow, hybrid or hybrid-pages. What an operation does must also be what it does in the model. With the
 // name of a seeded bug it succeeds if the bug is caught. TORN_UNITS is none of the core's: lines do not travel whole
 // then.
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "model.hpp"
@@ -48,6 +50,12 @@ static void violation(const std::string &sequence, const std::string &what) {
         printf("%s is caught in state %lu\n", tbfs_seeded_bug, totals.states);
         exit(0);
     }
+}
+
+// An operation on a medium that a seeded bug has spoilt may follow a link to nowhere.
+static void onFault(int number) {
+    dprintf(STDERR_FILENO, "violation: signal %d in state %lu\n", number, totals.states);
+    _exit(*tbfs_seeded_bug ? 0 : 1);
 }
 
 // Where an operation begins. After a crash there is no model.
@@ -287,6 +295,7 @@ int main(int argc, char **argv) {
         depth = {10, 3, 97, 997};
     if (*tbfs_seeded_bug)
         depth.recovery_every = 7, depth.chain_every = 37;
+    signal(SIGSEGV, onFault);
     mallopt(M_MMAP_THRESHOLD, 1 << 30); // media are made by the thousand
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     tears_units = strcmp(tbfs_seeded_bug, "TORN_UNITS") == 0;
