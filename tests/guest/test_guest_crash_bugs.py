@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The mistakes of experiments/crash/bugs.c: each is found and named; done right, nothing is found."""
 
+import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -51,3 +53,34 @@ def test_each_mistake_of_a_kernel_module_is_found_with_its_function(tmp_path: Pa
 def test_a_sound_kernel_module_has_no_violation(tmp_path: Path) -> None:
     status, _, report = crash(FOLDER / "module-sound.toml", tmp_path)
     assert (status, report["violations"], report["counts"]["points_in_part"]) == (0, [], 0)
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize(
+    ("name", "bug"),
+    [
+        ("fams", "NO_COMMIT_FENCE"),
+        ("fams", "SUM_UNCHECKED"),
+        ("fams", "APPLIED_BEFORE_FENCE"),
+        ("fams-late", "SET_REUSED_EARLY"),
+        ("fams-late", "REPLAYED_BACKWARDS"),
+        ("fams-late", "NEWEST_ALONE_REPLAYED"),
+    ],
+)
+def test_a_seeded_bug_of_fams_is_found_in_its_module(tmp_path: Path, name: str, bug: str) -> None:
+    shutil.copytree(REPO / "guest-image/fams", tmp_path / "bug")
+    seeded = tmp_path / "bug/core/seeded_bug.h"
+    seeded.write_text(
+        seeded.read_text().replace("FAMS_BUG(name) false", f'FAMS_BUG(name) !__builtin_strcmp(#name, "{bug}")')
+    )
+    manifest = tmp_path / "bug.toml"
+    manifest.write_text(f"""
+        name = "bug"
+        summary = "A seeded bug of the journal"
+        base = "{os.path.relpath(FOLDER, tmp_path)}/{name}.toml"
+        crash.modules = ["bug"]
+        crash.bounds = {{ exhaustive = 8, subsets = 8, samples = 4 }}
+        """)
+    status, _, report = crash(manifest, tmp_path)
+    assert (status, {violation["outcome"] for violation in report["violations"]}) == (1, {"failed"})
+    assert all("neither the data of" in violation["said"] for violation in report["violations"])
