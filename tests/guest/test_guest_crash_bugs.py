@@ -64,7 +64,6 @@ def test_a_sound_kernel_module_has_no_violation(tmp_path: Path) -> None:
         ("fams", "APPLIED_BEFORE_FENCE"),
         ("fams-late", "SET_REUSED_EARLY"),
         ("fams-late", "REPLAYED_BACKWARDS"),
-        ("fams-late", "NEWEST_ALONE_REPLAYED"),
     ],
 )
 def test_a_seeded_bug_of_fams_is_found_in_its_module(tmp_path: Path, name: str, bug: str) -> None:
