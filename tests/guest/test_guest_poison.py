@@ -37,7 +37,7 @@ meets stream-most 24576; sync; meets load 24576
 clear 20544; meets load 20544
 meets load 0
 echo timed: $(roi-run ./poison_cases load /pmem/file 0) $(roi-run ./poison_cases load /pmem/file 4096)
-echo 0x10000000 > $device/inject_poison; dd if=/dev/pmem0 bs=64K skip=4063 count=3 of=/dev/null 2>&1 | grep error
+echo 0x100000000 > $device/inject_poison; dd if=/dev/pmem0 bs=64K skip=4063 count=3 of=/dev/null 2>&1 | grep error
 cxl list -L -m mem0 | grep -c '"source":"Injected"'
 grep -c "type='ECC'\\|Host Read" /sys/kernel/tracing/trace
 grep -o "dpa=[0-9a-f]*" /sys/kernel/tracing/trace | sort -u | wc -l
@@ -115,3 +115,43 @@ def test_poison_outlives_the_power_and_what_healed_it_is_lost_with_its_bytes(
         "load 12288: signal 7 code 4 at 12288, 1 << 12 bytes\n"
     )
     assert run(session, guest, healed, program, tmp_path) == "store 4096: stored\nload 4096: loaded 8\n"
+
+
+# A store by each engine, closed or killed in the middle of its commits, and then a line of its files that is poisoned.
+# The kernel must write no page back whose poison was met, and nobody gets its blocks again.
+STORES = """
+echo 0 > /proc/sys/vm/dirty_writeback_centisecs
+store() { exec kv --engine $1 --records 40 --buckets 4 --operations $2 --file $3 --acknowledge /commits $4; }
+commits() { od -A n -t d8 -N 8 /commits 2> /dev/null || echo 0; }
+opens() { # ENGINE OPERATIONS FILE LINE
+    number=$((number + 1)); pool=/pmem/$number file=/pmem/$number$3
+    rm -f /commits
+    (store $1 $2 $pool) > /dev/null 2>&1 & writer=$!
+    if [ $2 -gt 1000 ]; then while [ $(commits) -lt 9 ]; do sleep 0.01; done; kill -9 $writer; fi
+    wait $writer 2> /dev/null || :
+    sync $pool*
+    inject $4
+    status=0
+    (store $1 $2 $pool --verify) > said 2> /dev/null || status=$?
+    echo "$1 $2 $3 $4: status $status$(sed 's/.*"problem":/ /' said)"
+}
+opens snapshot 30 "" 4096; opens snapshot 30 .snapshot-log 0; opens snapshot 30 .snapshot-log 64
+opens snapshot 1000000 .snapshot-log 8192
+opens msync-4k 30 "" 4096
+opens pmdk 30 "" 0; opens pmdk 30 "" 4096
+"""
+OPENED = """snapshot 30  4096: status 1 "cannot map /pmem/1: Bad address"}
+snapshot 30 .snapshot-log 0: status 135
+snapshot 30 .snapshot-log 64: status 0 ""}
+snapshot 1000000 .snapshot-log 8192: status 135
+msync-4k 30  4096: status 135
+pmdk 30  0: status 1 "cannot open /pmem/6: read 3: Bad address: Bad address"}
+pmdk 30  4096: status 135
+"""
+
+
+def test_a_store_whose_line_is_lost_ends_in_a_sentence_or_a_signal(
+    copying: Session, quick_guest: GuestConfig, program: Path
+) -> None:
+    """A line that nobody reads stops nobody, and what is read is verified."""
+    assert run(copying, replace(quick_guest, machine_checks=True), STORES, program) == OPENED
