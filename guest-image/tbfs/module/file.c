@@ -154,6 +154,13 @@ static const struct vm_operations_struct page_operations = {
     .pfn_mkwrite = serve_page,
 };
 
+/* No file has a cache that O_DIRECT could pass, so that it asks for nothing more. The kernel looks at this when a new
+ * file is there already, which a refusal would leave. */
+static int open_file(struct inode *inode, struct file *file) {
+    file->f_mode |= FMODE_CAN_ODIRECT;
+    return generic_file_open(inode, file);
+}
+
 /* Every block is durable when a fault returns, so that MAP_SYNC asks for nothing more. */
 static int map_file(struct file *file, struct vm_area_struct *area) {
     if (!daxdev_mapping_supported(area, volume_of(file_inode(file))->dax))
@@ -386,6 +393,7 @@ const struct inode_operations tbfs_file_inode_operations = {
 
 const struct file_operations tbfs_file_operations = {
     .fop_flags = FOP_MMAP_SYNC,
+    .open = open_file,
     .llseek = seek,
     .read_iter = read,
     .write_iter = write,
