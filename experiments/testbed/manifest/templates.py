@@ -13,7 +13,9 @@ from ..errors import TestbedError
 
 def fill(text: str, names: Mapping[str, Any], key: str, origin: Path) -> str:
     """`text`, which is what `key` says, with the values of the {names} in it."""
-    unknown = names_in(text) - set(names)
+    if "{" not in text and "}" not in text and "\0" not in text:  # so are most words of a command
+        return text
+    unknown = names_in(text) - names.keys()
     if unknown:
         places = "neither in the matrix nor in workload.scaled or workload.fixed"
         what = "no axis of the matrix" if key.startswith(("cpu.", "device.", "guest.")) else places
