@@ -25,11 +25,12 @@ from ..guest.executor import GuestOutcome, GuestSpec
 from ..guest.kernel_images import check_is_here
 from ..guest.session import open_session
 from ..guest.shell import check_terminal, run_shell
+from ..guest.streams import FILES_PORT
 from ..guest.top import run_top
 from ..manifest import bases, scales
 from ..manifest import manifest as manifests
 from ..paths import FIGURES, REPO, cache_root, results_root
-from ..program import bundle, files_back, packages
+from ..program import bundle, files_back, packages, standard_input
 from ..program.guest_script import guest_script_job
 from ..program.host_program import program_job
 from ..program.job_archive import Job
@@ -261,6 +262,9 @@ def exec_(
     ] = None,
     into: Annotated[Path, typer.Option("--into", metavar="FOLDER", help="where these are put")] = Path(),
     own_roi: Annotated[bool, typer.Option("--own-roi", help="the program marks its region of interest")] = False,
+    stdin: Annotated[
+        bool, typer.Option("--stdin", "-i", help="the program reads what this command's input has")
+    ] = False,
     module: Modules = None,
     manifest: ManifestName = "kv-ycsb",
     cpus: Cpus = None,
@@ -275,7 +279,7 @@ def exec_(
     cut_at: CutAt = None,
     json: Json = None,
 ) -> None:
-    """Run a program of this host in a guest, on the device, and return its output and exit status.
+    """Run a program of this host in a guest, on the device, with its output as it comes and its exit status.
 
     Its libraries go along, and so do arguments that name files here. The device is mounted (ext4, DAX) at /pmem.
     The whole program is the region of interest, unless it marks its own (testbed_roi.h); the model's counters are
@@ -290,6 +294,8 @@ def exec_(
 
       testbed exec --cpus 4 -- nproc
 
+      testbed exec --stdin -- wc -l <data.csv
+
       testbed exec --module my.ko -- dmesg
 
       testbed exec --kernel linux/arch/x86/boot/bzImage --script test.sh
@@ -303,6 +309,7 @@ def exec_(
       testbed exec --media disk --power-cut at-time=7500ms -- ./my-program
     """
     job = _job(program or [], script, file or [], package, own_roi, _patterns(output))
+    job = _with_input(job, stdin, [path for path in (script, *(file or [])) if path])
     cut = machine_options.power_cut(cut_at)
     own = machine_options.changes(cpus, memory, file_system, mount_options, device, setting)
     own = machine_options.with_kernel(own, kernel, kernel_modules, kernel_arguments)
@@ -316,11 +323,7 @@ def exec_(
 
 
 def told(outcome: GuestOutcome, name: str, cut_at: str | None, json: Json) -> int:
-    """Say what a guest said that `exec` has run; its program's status."""
-    sys.stdout.buffer.write(outcome.stdout)
-    sys.stdout.flush()
-    sys.stderr.buffer.write(outcome.stderr)
-    sys.stderr.flush()
+    """Say how a guest ended that `exec` has run, and what its device did; its program's status."""
     regions = [results_module.roi_counters(roi) for roi in outcome.rois]
     said = {"outcome": outcome.outcome, "exit_status": outcome.exit_status, "power_cut": outcome.power_cut}
     of_each = {"devices": devices} if len(devices := results_module.device_counters(outcome.rois)) > 1 else {}
@@ -337,6 +340,20 @@ def told(outcome: GuestOutcome, name: str, cut_at: str | None, json: Json) -> in
     if cut_at:
         print(f"testbed: the power was not cut: the program had ended before {cut_at}", file=sys.stderr)
     return outcome.exit_status
+
+
+def _with_input(job: Job, wanted: bool, files: list[Path]) -> Job:
+    """The same job with this command's standard input, if that is `wanted`; if not and there is some, that is said,
+    unless it was given as one of the files."""
+    try:
+        descriptor = sys.stdin.fileno()
+    except (AttributeError, OSError):  # it has none
+        descriptor = -1
+    if wanted:
+        return standard_input.job(job, standard_input.read(descriptor))
+    if standard_input.waits(descriptor) and not any(standard_input.is_the_file(descriptor, path) for path in files):
+        print(f"testbed: {standard_input.NOT_TAKEN}", file=sys.stderr)
+    return job
 
 
 def _patterns(output: list[str] | None) -> list[str]:
@@ -366,13 +383,16 @@ def _job(
     """What `exec` runs."""
     if script:
         versions = machine_options.versions(package)
-        return files_back.job(guest_script_job(script, program, files, versions, Path.cwd(), own_roi), output)
+        job = guest_script_job(script, program, files, versions, Path.cwd(), own_roi)
+        return files_back.job(job, output, port=FILES_PORT)
     if not program:
         raise TestbedError("there is nothing to run; give -- PROGRAM [ARGS]..., or --script FILE")
     if package:
         why = "a program of this host does not see them, since it has a root of its own"
         raise TestbedError(f"--packages are for --script FILE: {why}")
-    return files_back.job(program_job(program, files, Path.cwd(), own_roi), output, str(Path.cwd()), "/job/root")
+    return files_back.job(
+        program_job(program, files, Path.cwd(), own_roi), output, str(Path.cwd()), "/job/root", FILES_PORT
+    )
 
 
 @app.command()

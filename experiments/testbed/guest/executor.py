@@ -17,10 +17,11 @@ import operator
 import os
 import re
 import shutil
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,7 +31,7 @@ from ..manifest.manifest import GuestConfig
 from ..manifest.topology import partition_bytes
 from ..program import files_back
 from ..program.job_archive import Job
-from . import capacity, file_systems, media_lock, memory_tables, own_modules, pulse, regions, tbfs
+from . import capacity, file_systems, media_lock, memory_tables, own_modules, pulse, regions, relay, streams, tbfs
 from .kernel_images import images_with
 from .machine import End, Machine, NotStarted, started
 from .qemu_line import (
@@ -77,7 +78,8 @@ class GuestSpec:
 
     With a `trace`, what its CPU asks of memory is captured into that file. A `helper_thread` takes a second core of the
     host and changes no result. Both are for a guest with one CPU. With a `journal`, what it does to the devices'
-    persistent lines is recorded into that file, which changes no result; not with a `helper_thread`.
+    persistent lines is recorded into that file, which changes no result; not with a `helper_thread`. What a `streamed`
+    one prints is outside at once, by a device that others do not have.
     """
 
     guest: GuestConfig
@@ -90,6 +92,7 @@ class GuestSpec:
     helper_thread: bool = False
     journal: Path | None = None
     copy_of: Rehearsed | None = None
+    streamed: bool = False
 
 
 @dataclass
@@ -132,40 +135,64 @@ class QemuExecutor:
         report: Report | None = None,
         asked: Asked | None = None,
         tell: Callable[[str], None] | None = None,
+        printed: Mapping[str, int] | None = None,
     ) -> GuestOutcome:
         """As the interface says; `report` is given what the guest reports, in pieces, the moment it does.
 
         With `asked` the guest stops each time that it asks for a job, the first time before it has one. That is called
-        then with the machine, and the guest goes on. `tell` is given a line every so often while the guest runs.
+        then with the machine, and the guest goes on. `tell` is given a line every so often while the guest runs. What a
+        streamed guest prints is handed on as it comes to the descriptors `printed`, of its stdout and stderr.
         """
         assert not spec.copy_of, "boots.SharedBoots makes copies"
         with media_lock.held(spec.media_folder), scratch.folder("guest") as folder:
             begun_s = time.monotonic()
-            end = End(timed_out=True)
-            with suppress(TimeoutError), _port(folder / RESULTS, report) as port:
-                try:
-                    async with (
-                        asyncio.timeout(spec.guest.timeout_s),
-                        machine_for(self.images, spec, folder, port) as qemu,
-                        pulse.felt(folder / WATCH_SOCKET, tell),
-                    ):
-                        end = await _run(qemu, spec, folder, asked)
-                except NotStarted as error:
-                    end = End(gone=str(error))
-            outcome = read_outcome(read_said(folder), end)
+            ways = {folder / name: descriptor for name, descriptor in (printed or {}).items()}
+            streams.make(folder)
+            async with relay.relayed(ways):
+                end = await self._end_of(spec, folder, report, asked, tell)
+                outcome = read_outcome(read_said(folder) + Said(results=streams.brought(folder)), end)
+                outcome.stdout, outcome.stderr = streams.all_printed(folder, outcome.stdout, outcome.stderr)
             outcome.host_seconds = time.monotonic() - begun_s
             return outcome
+
+    async def _end_of(
+        self,
+        spec: GuestSpec,
+        folder: Path,
+        report: Report | None,
+        asked: Asked | None,
+        tell: Callable[[str], None] | None,
+    ) -> End:
+        with suppress(TimeoutError), _port(folder / RESULTS, report) as port:
+            try:
+                async with (
+                    asyncio.timeout(spec.guest.timeout_s),
+                    machine_for(self.images, spec, folder, port) as qemu,
+                    pulse.felt(folder / WATCH_SOCKET, tell),
+                ):
+                    return await _run(qemu, spec, folder, asked)
+            except NotStarted as error:
+                return End(gone=str(error))
+        return End(timed_out=True)
 
 
 @dataclass(frozen=True)
 class Telling:
-    """A GuestExecutor whose guests say how far they are."""
+    """A GuestExecutor whose guests say how far they are, and whose output is this process's as it comes."""
 
-    executor: QemuExecutor
+    executor: GuestExecutor
     tell: Callable[[str], None]
 
     async def run(self, spec: GuestSpec) -> GuestOutcome:
-        return await self.executor.run(spec, tell=self.tell)
+        sys.stdout.flush()
+        if isinstance(self.executor, QemuExecutor):
+            printed = {"stdout": sys.stdout.fileno(), "stderr": sys.stderr.fileno()}
+            return await self.executor.run(replace(spec, streamed=True), tell=self.tell, printed=printed)
+        outcome = await self.executor.run(spec)
+        for stream, content in ((sys.stdout, outcome.stdout), (sys.stderr, outcome.stderr)):
+            stream.buffer.write(content)
+            stream.flush()
+        return outcome
 
 
 @contextmanager
@@ -214,6 +241,7 @@ def machine_for(
     """The machine of this guest, with its files in the folder. One that is to be `copied` keeps its media to itself."""
     images = images_with(images, spec.guest.kernel)
     files = prepare_files(images, spec, folder)
+    more = streams.options(folder) if spec.streamed else []
 
     def line(monitor_fd: int) -> list[str]:
         return command_line(
@@ -221,7 +249,7 @@ def machine_for(
             spec.guest,
             files,
             spec.cut,
-            batch_ports(folder / CONSOLE, results, monitor_fd),
+            batch_ports(folder / CONSOLE, results, monitor_fd) + more,
             spec.timed,
             spec.trace,
             spec.layout,
@@ -250,7 +278,8 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
         modules = own_modules.archive(spec.guest.modules) if spec.guest.modules else b""
         _write_initrd(initrd, archives, modules + file_systems.archive(spec.guest))
         if job and spec.job:
-            job.write_bytes(regions.before(spec.job, spec.guest).archive())
+            whole = regions.before(spec.job, spec.guest)
+            job.write_bytes((streams.job(whole) if spec.streamed else whole).archive())
         for path, device in zip(media, devices, strict=True):
             _prepare_memory(path, partition_bytes(device, "pmem"))
         for path in lsa:

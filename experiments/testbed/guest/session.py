@@ -34,8 +34,8 @@ class Session:
         return self.executor
 
     def telling(self, tell: Callable[[str], None]) -> GuestExecutor:
-        """The executor of one guest, which says every so often how far that is."""
-        return Telling(self.executor, tell) if isinstance(self.executor, QemuExecutor) else self.executor
+        """The executor of one guest, which says every so often how far that is, and what it prints as it comes."""
+        return Telling(self.executor, tell)
 
     @property
     def images(self) -> Images:

@@ -35,8 +35,8 @@ give() {
 """
 
 
-def job(of: Job, patterns: Sequence[str], cwd: str = "/job", root: str = "") -> Job:
-    """The same job, which then gives back the files that match.
+def job(of: Job, patterns: Sequence[str], cwd: str = "/job", root: str = "", port: str = "") -> Job:
+    """The same job, which then gives back the files that match, by init's port or the one that words of a shell name.
 
     Its program has the folder `root` of the guest for its root, and begins in `cwd`.
     """
@@ -44,7 +44,7 @@ def job(of: Job, patterns: Sequence[str], cwd: str = "/job", root: str = "") -> 
         return of
     body = of.script.partition("\n")[2]
     loops = "".join(_loop(pattern, root) for pattern in dict.fromkeys(patterns))
-    values = f"bytes_max={BYTES_MAX} port={RESULTS_PORT}\n"
+    values = f"bytes_max={BYTES_MAX} port={port or RESULTS_PORT}\n"
     back = f"{values}{_GIVE}cd {shlex.quote(root + cwd)} || exit $status\n{loops}"
     return of.with_script(f"#!/bin/bash\n(\n{body}\n)\nstatus=$?\n{back}exit $status\n")
 
