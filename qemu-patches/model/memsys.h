@@ -139,7 +139,8 @@ mem_ps memsys_locked(MemSys *m, uint32_t core, uint64_t hpa, bool store, mem_ps 
 
 /*
  * Whether posting may begin: in the region of interest, with no WC buffer open, no prefetch of a device's line waiting
- * to be sent (local ones would wait for it) and no power cut after an event due.
+ * to be sent (local ones would wait for it), no power cut after an event due and no device that may lose lines: the
+ * caller is to know of those at once.
  */
 bool memsys_may_post(const MemSys *m);
 /* So many accesses posted from now on cannot stall the CPU for longer. */

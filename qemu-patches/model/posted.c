@@ -90,7 +90,7 @@ static void run_all(MemSys *m, MemPosted *p) {
 bool memsys_may_post(const MemSys *m) {
     const MemCpu *cpu = &m->cpus[0];
     return m->cpu_count == 1 && m->memory.timed && !cpu->wc.open_count && !cpu->core.far_unsent &&
-           m->memory.supply.cut_after == UINT64_MAX;
+           m->memory.supply.cut_after == UINT64_MAX && !m->memory.loses_lines;
 }
 
 mem_ps memsys_post_bound(const MemSys *m, mem_ps now_ps, uint32_t accesses) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Poison in a guest: who loads it gets SIGBUS or EFAULT and never its old bytes, and what heals it (docs/poison.md)."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -155,3 +156,25 @@ def test_a_store_whose_line_is_lost_ends_in_a_sentence_or_a_signal(
 ) -> None:
     """A line that nobody reads stops nobody, and what is read is verified."""
     assert run(copying, replace(quick_guest, machine_checks=True), STORES, program) == OPENED
+
+
+WORN = """head -c 8388608 /dev/zero | tr '\\0' x > /pmem/file; sync
+./poison_cases sweep $file 0
+echo "$(cxl list -L -m mem0 | grep -c '"source":"Internal"') ranges"
+"""
+
+
+def test_a_worn_flash_loses_pages_by_itself_and_who_loads_them_is_told(
+    session: Session, quick_guest: GuestConfig, program: Path
+) -> None:
+    """Of 2048 pages that have left the device's cache one in 100 cannot be read back. None has anything else."""
+    flash = {"flash_ftl": "page", "flash_block_pages": 64, "flash_erase_ps": 10**9, "flash_endurance_cycles": 10}
+    errors = {"flash_worn_cycles": 20, "flash_read_errors": 5 * 10**9}
+    device = replace(quick_guest.device, capacity=2**28, cache_size=2**20, **flash, **errors)  # type: ignore[arg-type]
+    guest = replace(quick_guest, machine_checks=True, device=device)
+    text = run(session, guest, WORN, program)
+    signals, wrong = (int(number) for number in re.findall(r"2048 pages, (\d+) signals, (\d+) wrong", text)[0])
+    (ranges,) = (int(number) for number in re.findall(r"(\d+) ranges", text))
+    assert 5 < signals < 60
+    assert wrong == 0
+    assert ranges >= signals

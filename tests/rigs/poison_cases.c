@@ -11,12 +11,14 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "testbed_roi.h"
@@ -31,6 +33,33 @@ static void signalled(int number, siginfo_t *info, void *context) {
            info->si_addr_lsb);
     fflush(stdout);
     _exit(7);
+}
+
+static sigjmp_buf after_signal;
+
+static void skip(int number) {
+    (void)number;
+    siglongjmp(after_signal, 1);
+}
+
+// Load a byte of each page of a file of x. Each has that or no byte at all.
+static void sweep(int file) {
+    struct stat status;
+    volatile long signals = 0, wrong = 0; // they outlive the jumps
+    fstat(file, &status);
+    volatile char *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, file, 0);
+    if (bytes == MAP_FAILED)
+        exit(1);
+    signal(SIGBUS, skip);
+    testbed_roi_begin(1);
+    for (volatile long at = 0; at < status.st_size; at += PAGE_BYTES) {
+        if (sigsetjmp(after_signal, 1))
+            signals++;
+        else
+            wrong += bytes[at] != 'x';
+    }
+    testbed_roi_end();
+    printf("%ld pages, %ld signals, %ld wrong\n", (long)status.st_size / PAGE_BYTES, signals, wrong);
 }
 
 // The device has one region, from DPA 0 on.
@@ -89,7 +118,9 @@ int main(int argc, char **argv) {
         return 1;
     volatile char *at = base + offset;
 
-    if (!strcmp(verb, "dpa")) {
+    if (!strcmp(verb, "sweep")) {
+        sweep(file);
+    } else if (!strcmp(verb, "dpa")) {
         (void)base[offset ^ LINE_BYTES]; // its page has to be mapped, and it may be poisoned
         printf("0x%llx\n", (unsigned long long)dpa_of(base + offset));
     } else if (!strcmp(verb, "load")) {

@@ -94,6 +94,9 @@ class DeviceParameters:
     flash_gc: str = "greedy"
     flash_gc_free_blocks: int = 2
     flash_endurance_cycles: int = 0
+    flash_worn_cycles: int = 0
+    flash_read_errors: int = 0
+    flash_read_errors_seed: int = 1
     persist_domain: str = "adr"
     gpf_energy_uj: int = 0
     gpf_line_nj: int = 0
@@ -184,6 +187,9 @@ TYPES: dict[str, str] = {
     "flash_gc": "choice",
     "flash_gc_free_blocks": "count",
     "flash_endurance_cycles": "count",
+    "flash_worn_cycles": "count",
+    "flash_read_errors": "count",
+    "flash_read_errors_seed": "count",
     "persist_domain": "choice",
     "gpf_energy_uj": "energy",
     "gpf_line_nj": "energy",
@@ -338,6 +344,9 @@ CHANGES: dict[str, str] = {
     "flash_gc": "replay",
     "flash_gc_free_blocks": "replay",
     "flash_endurance_cycles": "replay",
+    "flash_worn_cycles": "replay",
+    "flash_read_errors": "replay",
+    "flash_read_errors_seed": "replay",
     "persist_domain": "replay",
     "gpf_energy_uj": "replay",
     "gpf_line_nj": "replay",

@@ -31,6 +31,11 @@ typedef struct MemCallbacks {
     void (*line_state)(void *opaque, uint32_t device, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps);
     /* The persistence event of memsys_cut_after() has happened: call memsys_power_cut(). May be NULL. */
     void (*power_gone)(void *opaque, mem_ps at_ps);
+    /*
+     * The flash cannot be read there, and nothing in the device is newer: what these lines held is gone. They have a
+     * content again when all of a line has been written. May be NULL.
+     */
+    void (*lines_lost)(void *opaque, uint32_t device, uint64_t dpa, uint64_t size_bytes);
 } MemCallbacks;
 
 #endif

@@ -5,5 +5,6 @@ void memsys_add_counters(MemCounters *sum, const MemCounters *more) {
 #define X(field, what) sum->field += more->field;
     MEM_COUNTERS(X)
     MEM_COHERENCE_COUNTERS(X)
+    MEM_ERROR_COUNTERS(X)
 #undef X
 }

@@ -71,10 +71,16 @@
     X(invalidations, "lines that this core lost to another one's store, flush or non-temporal store")                  \
     X(joins, "hits of lines still on their way to another core")
 
+/* Of devices whose flash has read errors: 0 without, and not among the above either. */
+#define MEM_ERROR_COUNTERS(X)                                                                                          \
+    X(flash_read_failures, "pages that could not be read from flash, by the host or by garbage collection")            \
+    X(lines_lost, "lines whose content is gone with them")
+
 typedef struct MemCounters {
 #define X(field, what) uint64_t field;
     MEM_COUNTERS(X)
     MEM_COHERENCE_COUNTERS(X)
+    MEM_ERROR_COUNTERS(X)
 #undef X
 } MemCounters;
 

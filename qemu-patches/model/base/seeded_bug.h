@@ -37,6 +37,7 @@ enum {
     MEM_BUG_COMPLETIONS_FREE, /* any number of completions goes with one line */
     MEM_BUG_QUEUE_UNBOUNDED,  /* the host's write queue has room for any number of lines */
     MEM_BUG_HEADERS_FREE,     /* a completion that goes with a line takes no room from the header of another */
+    MEM_BUG_COMPLETES_LOST,   /* what a page lacked is there once it was read, though it could not be read */
     /* The core's and the windows' are 30 and on. */
     MEM_BUG_WINDOW_UNBOUNDED = 30, /* the core computes on however long a load is under way */
     MEM_BUG_STORES_COMMIT_EARLY,   /* a store commits though an earlier one still waits */
@@ -58,6 +59,8 @@ enum {
     MEM_BUG_FTL_STALE_STAYS,           /* the old copy of an overwritten page stays valid */
     MEM_BUG_FTL_WEAR_IGNORED,          /* the next block is the lowest, not the least worn */
     MEM_BUG_FLASH_LOAD_TRUSTS,         /* a saved state may map two pages to one place */
+    MEM_BUG_GC_HEALS,                  /* a page that cleaning cannot read is a good one where it is moved to */
+    MEM_BUG_FLASH_NEVER_WEARS,         /* read errors forget the erases since the first use */
 
     MEM_BUG_TRACE_UNCHECKED = 60, /* a block is believed whatever its checksum */
     MEM_BUG_TRACE_KEEPS_STALLS,   /* gaps count from when an operation was issued, not from when it was done */

@@ -140,7 +140,13 @@
     X(COUNT, flash_gc_free_blocks, "flash-gc-free-blocks", REPLAY, DEFAULT(2),                                         \
       IF("flash-ftl", AT_LEAST(1)), "a plane cleans while it has fewer free blocks")                                   \
     X(COUNT, flash_endurance_cycles, "flash-endurance-cycles", REPLAY, DEFAULT(0),                                     \
-      ANY, "erases that a block is rated for: changes nothing but the life used; 0: not stated")
+      ANY, "erases that a block is rated for, of which life used and flash_read_errors are parts; 0: not stated")      \
+    X(COUNT, flash_worn_cycles, "flash-worn-cycles", REPLAY, DEFAULT(0),                                               \
+      ANY, "erases that each block has behind it when the device is first used")                                       \
+    X(NUMBER, flash_read_errors, "flash-read-errors", REPLAY, DEFAULT(0),                                              \
+      IF_FLASH(UP_TO(1000000000000)), "pages in 10^12 that cannot be read back from a block at its rated erases")      \
+    X(NUMBER, flash_read_errors_seed, "flash-read-errors-seed", REPLAY, DEFAULT(1),                                    \
+      ANY, "of flash_read_errors: which pages")
 
 #define MEM_POWER_PARAMS(X)                                                                                            \
     X(CHOICE, persist_domain, "persist-domain", REPLAY, DEFAULT(MEM_DOMAIN_ADR),                                       \

@@ -58,6 +58,15 @@ static void program_moved(void *opaque, const MemProgramMove *move) {
                               move->end_ps);
 }
 
+static MemCounters *counters_now(MemDevice *d) { return d->timed ? &d->counters : &d->ignored; }
+
+/* Cleaning takes from the cache what it cannot read from flash. */
+static void page_lost(void *opaque, uint64_t page) {
+    MemDevice *d = opaque;
+
+    mem_device_lose(d, counters_now(d), page, mem_device_cache_find(&d->cache, page));
+}
+
 /* A page is programmed while power goes off: that takes no time here, and wears the flash. */
 static void program_untimed(void *opaque, uint64_t page) {
     MemDevice *d = opaque;
@@ -78,6 +87,7 @@ static void init_cache(MemDevice *d) {
     mem_slots_init(&d->log_times.lanes, c->flash_channels);
     mem_flash_init(&d->flash, c);
     mem_flash_listen(&d->flash, &(MemMoveListener){program_moved, d});
+    mem_flash_listen_to_losses(&d->flash, &(MemPageLost){page_lost, d});
     mem_persist_listen(&d->persist, &(MemPageSaved){program_untimed, d});
 }
 
@@ -87,6 +97,7 @@ void mem_device_init(MemDevice *d, uint32_t number, const MemDeviceConfig *confi
     d->config = *config;
     d->line_count = config->capacity_bytes / MEMSYS_LINE_BYTES;
     d->has_flash = config->flash_channels != 0;
+    d->arriving_line = MEM_NO_LINE;
     mem_link_init(&d->link, config);
     mem_slots_init(&d->write_queue, config->write_queue);
     mem_persist_init(&d->persist, number, config, media, cb, supply);
@@ -108,8 +119,6 @@ void mem_device_destroy(MemDevice *d) {
     }
     mem_persist_destroy(&d->persist);
 }
-
-static MemCounters *counters_now(MemDevice *d) { return d->timed ? &d->counters : &d->ignored; }
 
 /* The log is compacted as time passes, but by code that runs when something asks for it. */
 static void run_log(MemDevice *d, mem_ps now_ps) {
@@ -210,8 +219,11 @@ static MemLookUp look_up_write(MemDevice *d, MemCounters *count, uint64_t line, 
         return expander_line(count, at_ps);
     }
     run_log(d, at_ps);
-    return mem_device_logs(d) ? mem_device_log_write(d, count, line, at_ps)
-                              : mem_device_look_up_write(d, count, line, bytes, at_ps, why);
+    d->arriving_line = bytes == MEM_ALL_BYTES ? line : MEM_NO_LINE;
+    MemLookUp l = mem_device_logs(d) ? mem_device_log_write(d, count, line, at_ps)
+                                     : mem_device_look_up_write(d, count, line, bytes, at_ps, why);
+    d->arriving_line = MEM_NO_LINE;
+    return l;
 }
 
 /* What follows from a write that has been accepted. */
@@ -292,19 +304,6 @@ mem_ps mem_device_barrier(MemDevice *d, mem_ps at_ps) {
 
 /* ---- Power ---- */
 
-MemPowerCut mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
-    run_log(d, now_ps);
-    d->cut = mem_persist_power_cut(&d->persist, now_ps);
-    if (!d->config.cache_power_loss_protected && d->has_flash) {
-        mem_device_cache_clear(&d->cache);
-        mem_masks_clear(&d->masks);
-        mem_log_clear(&d->log);
-    }
-    mem_device_cache_settle(&d->cache);
-    reset_queues(d, d->timed);
-    return d->cut;
-}
-
 /* Everything that is newer in the cache or the log than in flash goes there, the log's lines first. */
 static void program_all(MemDevice *d) {
     for (int half = 0; d->log.room && half < 2; half++) {
@@ -323,13 +322,32 @@ static void program_all(MemDevice *d) {
     }
 }
 
-void mem_device_power_off(MemDevice *d, mem_ps now_ps) {
-    run_log(d, now_ps);
+static void save_all(MemDevice *d) {
     program_all(d);
-    mem_persist_power_off(&d->persist, now_ps);
     mem_device_cache_clean(&d->cache);
     mem_masks_clear(&d->masks);
     mem_log_clear(&d->log);
+}
+
+MemPowerCut mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
+    run_log(d, now_ps);
+    d->cut = mem_persist_power_cut(&d->persist, now_ps);
+    if (d->config.cache_power_loss_protected && d->has_flash && d->config.flash_read_errors) {
+        save_all(d); /* else the next one to look for these bytes would read where they were before */
+    } else if (!d->config.cache_power_loss_protected && d->has_flash) {
+        mem_device_cache_clear(&d->cache);
+        mem_masks_clear(&d->masks);
+        mem_log_clear(&d->log);
+    }
+    mem_device_cache_settle(&d->cache);
+    reset_queues(d, d->timed);
+    return d->cut;
+}
+
+void mem_device_power_off(MemDevice *d, mem_ps now_ps) {
+    run_log(d, now_ps);
+    save_all(d);
+    mem_persist_power_off(&d->persist, now_ps);
     mem_device_cache_settle(&d->cache);
     reset_queues(d, d->timed);
 }

@@ -67,6 +67,7 @@ typedef struct MemDevice {
     MemLogTimes log_times;
     MemFlash flash;
     MemPersist persist;
+    uint64_t arriving_line;   /* all of it is being written: it needs nothing of its page; or MEM_NO_LINE */
     mem_ps sent_until_ps;     /* when the last line so far was sent: they keep their order */
     mem_ps accepted_until_ps; /* when all writes so far have been accepted, be it by the write queue */
     mem_ps in_dram_until_ps;  /* and when the device has all of them */

@@ -32,6 +32,15 @@ void mem_device_validate(MemDevice *d, uint32_t frame, uint64_t line, uint64_t b
 /* Tell persistence of a program of a page. */
 void mem_device_programmed(MemDevice *d, uint64_t page, const MemFlashTimes *t);
 
+/*
+ * A page could not be read from flash. Lost with it are the lines that the log does not hold, nor this frame, which may
+ * be MEM_NO_FRAME, and that no write brings just now.
+ */
+void mem_device_lose(MemDevice *d, MemCounters *count, uint64_t page, uint32_t frame);
+
+/* Read what a frame, or the log with MEM_NO_FRAME, lacks of a page. */
+MemFlashTimes mem_device_complete(MemDevice *d, MemCounters *count, uint64_t page, uint32_t frame, mem_ps at_ps);
+
 /* ---- device_log.c ---- */
 
 /* Append a line to the log: when there is room for it. The caller moves the line and calls mem_device_logged(). */

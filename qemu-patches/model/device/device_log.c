@@ -18,7 +18,7 @@ static void compact_page(MemDevice *d, MemCounters *count) {
     if (frame != MEM_NO_FRAME && d->cache.frames[frame].mask == MEM_NO_MASK) {
         at_ps = mem_later(at_ps, mem_frame_filled(&d->cache, &d->cache.frames[frame]));
     } else if (!c.whole) {
-        at_ps = mem_flash_read(&d->flash, count, c.page, at_ps).end_ps;
+        at_ps = mem_device_complete(d, count, c.page, frame, at_ps).end_ps;
         count->cache_completions++;
     }
     MemFlashTimes t = mem_flash_program(&d->flash, count, c.page, at_ps);

@@ -30,6 +30,41 @@ void mem_device_validate(MemDevice *d, uint32_t frame, uint64_t line, uint64_t b
     }
 }
 
+/* ---- Pages that cannot be read ---- */
+
+static bool is_held(const MemDevice *d, uint32_t frame, uint64_t line) {
+    return line == d->arriving_line || mem_log_bytes(&d->log, line) == MEM_ALL_BYTES ||
+           (frame != MEM_NO_FRAME && has_line(d, &d->cache.frames[frame], line));
+}
+
+void mem_device_lose(MemDevice *d, MemCounters *count, uint64_t page, uint32_t frame) {
+    const MemCallbacks *cb = &d->persist.callbacks;
+    uint64_t line = page << d->page_line_shift;
+    uint64_t end = line + (UINT64_C(1) << d->page_line_shift);
+
+    while (line < end) {
+        uint64_t first = line;
+        while (line < end && !is_held(d, frame, line)) {
+            line++;
+        }
+        count->lines_lost += line - first;
+        if (line > first && cb->lines_lost) {
+            cb->lines_lost(cb->opaque, d->persist.device, first * MEMSYS_LINE_BYTES,
+                           (line - first) * MEMSYS_LINE_BYTES);
+        }
+        line++; /* held, or the end */
+    }
+}
+
+MemFlashTimes mem_device_complete(MemDevice *d, MemCounters *count, uint64_t page, uint32_t frame, mem_ps at_ps) {
+    MemFlashTimes t = mem_flash_read(&d->flash, count, page, at_ps);
+
+    if (t.lost && !MEM_HAS_BUG(MEM_BUG_COMPLETES_LOST)) {
+        mem_device_lose(d, count, page, frame);
+    }
+    return t;
+}
+
 /* ---- Programs ---- */
 
 void mem_device_programmed(MemDevice *d, uint64_t page, const MemFlashTimes *t) {
@@ -42,7 +77,7 @@ static MemFlashTimes program_page(MemDevice *d, MemCounters *count, MemFrame *f,
     uint64_t page = mem_frame_page(f);
 
     if (f->mask != MEM_NO_MASK && !MEM_HAS_BUG(MEM_BUG_PROGRAMS_INVALID)) {
-        at_ps = mem_flash_read(&d->flash, count, page, at_ps).end_ps;
+        at_ps = mem_device_complete(d, count, page, (uint32_t)(f - d->cache.frames), at_ps).end_ps;
         f->filled_ps = mem_later(f->filled_ps, at_ps);
         make_whole(d, f);
         count->cache_completions++;
@@ -120,17 +155,24 @@ static Place make_place(MemDevice *d, MemCounters *count, uint64_t page, mem_ps 
 
 /* ---- Fetches ---- */
 
-/* Read a page for a request that wants it at `at_ps` and gets an MSHR by `start_ps`; returns when it is there. */
-static mem_ps read_page(MemDevice *d, MemCounters *count, uint64_t page, mem_ps at_ps, mem_ps start_ps,
-                        MemDelays *why) {
-    MemFlashTimes t = mem_flash_read(&d->flash, count, page, start_ps);
+/* Read a page, or what a frame lacks of it, for a request that wants it at `at_ps` and gets an MSHR by `start_ps`. */
+static MemFlashTimes read_page(MemDevice *d, MemCounters *count, uint64_t page, uint32_t frame, mem_ps at_ps,
+                               mem_ps start_ps, MemDelays *why) {
+    MemFlashTimes t = mem_device_complete(d, count, page, frame, start_ps);
 
     mem_slots_take(&d->mshrs, t.end_ps);
     why->queue_ps += start_ps - at_ps + t.queue_wait_ps;
     why->program_ps += t.program_wait_ps;
     why->gc_ps += t.gc_wait_ps;
     why->flash_ps += t.end_ps - start_ps - t.queue_wait_ps - t.program_wait_ps - t.gc_wait_ps;
-    return t.end_ps;
+    return t;
+}
+
+/* A page of which something is lost is to be programmed elsewhere: who reads it again is to find the rest. */
+static void relocate_if_lost(MemDevice *d, uint32_t frame, const MemFlashTimes *read) {
+    if (read->lost) {
+        mem_device_cache_mark_dirty(&d->cache, frame);
+    }
 }
 
 static mem_ps mshr_ready(const MemDevice *d, mem_ps at_ps) {
@@ -142,20 +184,24 @@ static uint32_t fetch_page(MemDevice *d, MemCounters *count, uint64_t page, mem_
     Place p = make_place(d, count, page, at_ps, mshr_ready(d, at_ps));
     MemFrame *f = frame_at(d, p.frame);
 
-    mem_ps read_ps = read_page(d, count, page, at_ps, p.evicted_ps, why);
-    f->filled_ps = not_before(d, page, read_ps);
+    MemFlashTimes t = read_page(d, count, page, MEM_NO_FRAME, at_ps, p.evicted_ps, why);
+    f->filled_ps = not_before(d, page, t.end_ps);
     f->settled_ps = f->filled_ps;
-    why->queue_ps += f->filled_ps - read_ps;
+    why->queue_ps += f->filled_ps - t.end_ps;
+    relocate_if_lost(d, p.frame, &t);
     return p.frame;
 }
 
 /* A page is here in part only: read the rest. */
-static void complete_page(MemDevice *d, MemCounters *count, MemFrame *f, mem_ps at_ps, MemDelays *why) {
+static void complete_page(MemDevice *d, MemCounters *count, uint32_t frame, mem_ps at_ps, MemDelays *why) {
+    MemFrame *f = frame_at(d, frame);
     mem_ps from_ps = mem_later(at_ps, mem_frame_filled(&d->cache, f));
 
     why->queue_ps += from_ps - at_ps;
     mem_frame_accepted(&d->cache, f, 0);
-    f->filled_ps = read_page(d, count, mem_frame_page(f), from_ps, mshr_ready(d, from_ps), why);
+    MemFlashTimes t = read_page(d, count, mem_frame_page(f), frame, from_ps, mshr_ready(d, from_ps), why);
+    f->filled_ps = t.end_ps;
+    relocate_if_lost(d, frame, &t);
     f->settled_ps = mem_later(f->settled_ps, f->filled_ps);
     make_whole(d, f);
 }
@@ -215,7 +261,7 @@ MemLookUp mem_device_look_up_read(MemDevice *d, MemCounters *count, uint64_t lin
         return hit_page(d, count, frame, at_ps, why);
     }
     if (frame != MEM_NO_FRAME) {
-        complete_page(d, count, frame_at(d, frame), at_ps, why);
+        complete_page(d, count, frame, at_ps, why);
         mem_device_page_used(d, count, frame);
     } else if (mem_log_bytes(&d->log, line) == MEM_ALL_BYTES) {
         count->cache_hits++;

@@ -11,6 +11,10 @@
 
 const char *mem_flash_check(const MemDeviceConfig *c) {
     REQUIRE(mem_flash_plane_count(c) <= MAX_PLANES, "flash_channels * flash_dies * flash_planes must be at most 65536");
+    REQUIRE(c->flash_read_errors == 0 || c->flash_ftl == MEM_FTL_PAGE,
+            "flash_read_errors must be 0 unless flash_ftl is page: without one no block is ever erased");
+    REQUIRE(c->flash_read_errors == 0 || c->flash_endurance_cycles != 0,
+            "flash_read_errors must be 0 unless flash_endurance_cycles says what erases they are at");
     if (c->flash_ftl == MEM_FTL_NONE) {
         return NULL;
     }
@@ -78,6 +82,12 @@ void mem_flash_reconfigure(MemFlash *f, const MemDeviceConfig *config, bool time
 
 void mem_flash_listen(MemFlash *f, const MemMoveListener *listener) { f->listener = *listener; }
 
+void mem_flash_listen_to_losses(MemFlash *f, const MemPageLost *listener) {
+    if (f->ftl) {
+        f->ftl->listener = *listener;
+    }
+}
+
 /* A page crosses the plane's channel from `ready_ps` on; returns when it has. */
 static mem_ps transfer(MemFlash *f, uint64_t plane, MemBusyWith with, mem_ps ready_ps, MemBusyWaits *waits) {
     MemTimeline *channel = &f->channels[plane % f->channel_count];
@@ -121,8 +131,11 @@ MemFlashTimes mem_flash_read(MemFlash *f, MemCounters *count, uint64_t page, mem
         start_ps = mem_timeline_append(t, at_ps, &read, f->active.read_ps, &waits);
     }
     mem_ps end_ps = transfer(f, plane, MEM_BUSY_READ, start_ps + f->active.read_ps, &waits);
+    MemFlashTimes times = times_of(start_ps, end_ps, &waits);
+    times.lost = f->ftl && mem_ftl_is_lost(f->ftl, page);
     count->flash_reads++;
-    return times_of(start_ps, end_ps, &waits);
+    count->flash_read_failures += times.lost;
+    return times;
 }
 
 /* The plane cleans blocks before it takes the program. */
@@ -167,6 +180,7 @@ MemFlashTimes mem_flash_program(MemFlash *f, MemCounters *count, uint64_t page, 
     count->flash_programs += 1 + p.moves;
     count->flash_gc_moves += p.moves;
     count->flash_erases += p.erases;
+    count->flash_read_failures += p.lost;
     return times_of(start_ps, start_ps + f->active.program_ps, &waits);
 }
 

@@ -31,6 +31,7 @@ typedef struct MemFlashTimes {
     mem_ps queue_wait_ps;   /* for reads */
     mem_ps program_wait_ps; /* for programs of the host's data */
     mem_ps gc_wait_ps;      /* for what garbage collection reads, programs and erases */
+    bool lost;              /* of a read: what was programmed there is gone */
 } MemFlashTimes;
 
 typedef struct MemFlash {
@@ -68,6 +69,9 @@ MemFlashTimes mem_flash_program(MemFlash *f, MemCounters *count, uint64_t page, 
  * mem_flash_read() that moves the program, before either time is past.
  */
 void mem_flash_listen(MemFlash *f, const MemMoveListener *listener);
+
+/* Whoever keeps contents listens to what cleaning cannot read; it is told within mem_flash_program(). */
+void mem_flash_listen_to_losses(MemFlash *f, const MemPageLost *listener);
 
 /*
  * flash_state.c: the mapping and the wear, for a device that goes on where it

@@ -394,7 +394,7 @@ const char *mem_flash_load(MemFlash *f, const void *bytes, size_t count) {
     REQUIRE(get_u32(&r) == (f->ftl ? (uint32_t)MEM_FTL_PAGE : (uint32_t)MEM_FTL_NONE),
             "it is of a device with another flash_ftl");
     if (f->ftl) {
-        MemFtlMap *loaded = mem_ftl_make(&f->ftl->geometry, f->ftl->policy);
+        MemFtlMap *loaded = mem_ftl_renew(f->ftl);
         const char *fault = load_map(&r, loaded);
         if (fault) {
             mem_ftl_free(loaded);

@@ -86,12 +86,7 @@ static void init_plane(const MemFlashGeometry *g, uint64_t plane, MemFlashPlane 
     p->open = share % g->block_pages ? p->fresh - 1 : MEM_FTL_NO_BLOCK;
 }
 
-MemFtlMap *mem_ftl_new(const MemDeviceConfig *config) {
-    MemFlashGeometry g = mem_ftl_geometry(config);
-    return mem_ftl_make(&g, config->flash_gc);
-}
-
-MemFtlMap *mem_ftl_make(const MemFlashGeometry *g, uint32_t policy) {
+static MemFtlMap *make(const MemFlashGeometry *g, uint32_t policy) {
     MemFtlMap *ftl = mem_calloc(1, sizeof(*ftl));
 
     assert(!mem_ftl_check_geometry(g));
@@ -104,6 +99,22 @@ MemFtlMap *mem_ftl_make(const MemFlashGeometry *g, uint32_t policy) {
         init_plane(&ftl->geometry, plane, &ftl->planes[plane]);
     }
     return ftl;
+}
+
+MemFtlMap *mem_ftl_new(const MemDeviceConfig *config) {
+    MemFlashGeometry g = mem_ftl_geometry(config);
+    MemFtlMap *ftl = make(&g, config->flash_gc);
+
+    ftl->errors = mem_read_errors_of(config);
+    return ftl;
+}
+
+MemFtlMap *mem_ftl_renew(const MemFtlMap *ftl) {
+    MemFtlMap *renewed = make(&ftl->geometry, ftl->policy);
+
+    renewed->errors = ftl->errors;
+    renewed->listener = ftl->listener;
+    return renewed;
 }
 
 static void free_chunk(MemFlashBlock *chunk) {
@@ -344,6 +355,14 @@ uint64_t mem_ftl_plane_of(const MemFtlMap *ftl, uint64_t page) {
     return mem_ftl_place(&ftl->geometry, mem_ftl_look_up(ftl, page)).plane;
 }
 
+bool mem_ftl_is_lost(const MemFtlMap *ftl, uint64_t page) {
+    uint64_t number = mem_ftl_look_up(ftl, page);
+    MemFlashPlace place = mem_ftl_place(&ftl->geometry, number);
+    const MemFlashBlock *b = mem_ftl_peek(ftl, place.plane, place.block);
+
+    return mem_read_fails(&ftl->errors, number, b && !MEM_HAS_BUG(MEM_BUG_FLASH_NEVER_WEARS) ? b->wear : 0);
+}
+
 MemFtlProgram mem_ftl_program(MemFtlMap *ftl, uint64_t page) {
     MemFlashPlace old = mem_ftl_place(&ftl->geometry, mem_ftl_look_up(ftl, page));
     MemFtlProgram p = {.old_plane = old.plane};
@@ -352,7 +371,7 @@ MemFtlProgram mem_ftl_program(MemFtlMap *ftl, uint64_t page) {
     invalidate(ftl, old);
     p.plane = choose_plane(ftl);
     while (mem_ftl_free_blocks(ftl, p.plane) < ftl->geometry.gc_free_blocks) {
-        p.moves += mem_gc_clean(ftl, p.plane);
+        p.moves += mem_gc_clean(ftl, p.plane, &p.lost);
         p.erases++;
     }
     mem_ftl_write(ftl, p.plane, page);
@@ -363,6 +382,9 @@ MemFtlProgram mem_ftl_program(MemFtlMap *ftl, uint64_t page) {
 }
 
 uint64_t mem_ftl_life_used_percent(const MemFtlMap *ftl, uint32_t endurance_cycles) {
-    unsigned __int128 rated_erases = (unsigned __int128)endurance_cycles * ftl->geometry.planes * ftl->geometry.blocks;
-    return rated_erases ? (uint64_t)((unsigned __int128)ftl->totals.erases * 100 / rated_erases) : MEM_LIFE_UNKNOWN;
+    unsigned __int128 blocks = (unsigned __int128)ftl->geometry.planes * ftl->geometry.blocks;
+    unsigned __int128 rated_erases = endurance_cycles * blocks;
+    unsigned __int128 erases = ftl->totals.erases + ftl->errors.worn_cycles * blocks;
+
+    return rated_erases ? (uint64_t)(erases * 100 / rated_erases) : MEM_LIFE_UNKNOWN;
 }

@@ -11,6 +11,7 @@
 #define MODEL_FTL_H
 
 #include "../config/device.h"
+#include "read_errors.h"
 
 #define MEM_FTL_NO_PAGE UINT64_MAX
 #define MEM_FTL_NO_BLOCK UINT32_MAX
@@ -61,9 +62,17 @@ typedef struct MemFtlTotals {
     uint64_t erases;
 } MemFtlTotals;
 
+/* Told of each logical page that cleaning moves and cannot read: where it goes there is nothing of it. */
+typedef struct MemPageLost {
+    void (*lost)(void *opaque, uint64_t page);
+    void *opaque;
+} MemPageLost;
+
 typedef struct MemFtlMap {
     MemFlashGeometry geometry;
-    uint32_t policy;     /* MemGc */
+    uint32_t policy; /* MemGc */
+    MemReadErrors errors;
+    MemPageLost listener;
     uint64_t next_plane; /* round robin */
     MemFlashPlane *planes;
     uint64_t **leaves;      /* of the mapping; NULL: as at the start */
@@ -77,6 +86,7 @@ typedef struct MemFtlProgram {
     uint64_t old_plane; /* where the page was */
     uint64_t moves;     /* pages that cleaning the plane moved first */
     uint64_t erases;
+    uint64_t lost; /* of the moved, those that could not be read */
 } MemFtlProgram;
 
 /* All planes of a device. */
@@ -86,10 +96,14 @@ MemFlashGeometry mem_ftl_geometry(const MemDeviceConfig *config);
 const char *mem_ftl_check_geometry(const MemFlashGeometry *g);
 
 MemFtlMap *mem_ftl_new(const MemDeviceConfig *config);
+/* As new, but for its listener. */
+MemFtlMap *mem_ftl_renew(const MemFtlMap *ftl);
 void mem_ftl_free(MemFtlMap *ftl); /* may be NULL */
 
 /* The plane a logical page is on. */
 uint64_t mem_ftl_plane_of(const MemFtlMap *ftl, uint64_t page);
+/* Whether it cannot be read there. */
+bool mem_ftl_is_lost(const MemFtlMap *ftl, uint64_t page);
 /* Write a logical page elsewhere. */
 MemFtlProgram mem_ftl_program(MemFtlMap *ftl, uint64_t page);
 

@@ -12,7 +12,6 @@ typedef struct MemFlashPlace {
     uint32_t index;
 } MemFlashPlace;
 
-MemFtlMap *mem_ftl_make(const MemFlashGeometry *g, uint32_t policy);
 uint64_t mem_ftl_leaf_count(const MemFlashGeometry *g);
 uint64_t mem_ftl_chunk_count(const MemFlashGeometry *g);
 /* Logical pages that a plane has at the start, and the most it may have ever. */
@@ -48,8 +47,8 @@ void mem_ftl_add_erased(MemFlashPlane *plane, uint32_t block);
 
 /* Write a logical page at the plane's write point. */
 void mem_ftl_write(MemFtlMap *ftl, uint64_t plane, uint64_t page);
-/* Clean one block of a plane; returns how many pages moved. */
-uint32_t mem_gc_clean(MemFtlMap *ftl, uint64_t plane);
+/* Clean one block of a plane; returns how many pages moved, and adds to `*lost` those that could not be read. */
+uint32_t mem_gc_clean(MemFtlMap *ftl, uint64_t plane, uint64_t *lost);
 /* Which block that would be, or MEM_FTL_NO_BLOCK. */
 uint32_t mem_gc_victim(const MemFtlMap *ftl, uint64_t plane);
 

@@ -54,7 +54,17 @@ uint32_t mem_gc_victim(const MemFtlMap *ftl, uint64_t plane) {
     return ftl->policy == MEM_GC_GREEDY ? greedy(p, ftl->geometry.block_pages) : cost_benefit(ftl, plane);
 }
 
-uint32_t mem_gc_clean(MemFtlMap *ftl, uint64_t plane) {
+/* A page that cannot be read is moved all the same: its place is needed, and what it held stays gone. */
+static bool tell_if_lost(const MemFtlMap *ftl, uint64_t page) {
+    bool lost = !MEM_HAS_BUG(MEM_BUG_GC_HEALS) && mem_ftl_is_lost(ftl, page);
+
+    if (lost && ftl->listener.lost) {
+        ftl->listener.lost(ftl->listener.opaque, page);
+    }
+    return lost;
+}
+
+uint32_t mem_gc_clean(MemFtlMap *ftl, uint64_t plane, uint64_t *lost) {
     uint32_t victim = mem_gc_victim(ftl, plane);
     assert(victim != MEM_FTL_NO_BLOCK); /* by mem_ftl_most_live() */
     MemFlashBlock *b = mem_ftl_block(ftl, plane, victim);
@@ -64,6 +74,7 @@ uint32_t mem_gc_clean(MemFtlMap *ftl, uint64_t plane) {
     for (uint32_t i = 0; i < ftl->geometry.block_pages; i++) {
         uint64_t page = b->pages[i];
         if (page != MEM_FTL_NO_PAGE) {
+            *lost += tell_if_lost(ftl, page);
             ftl->planes[plane].live--;
             mem_ftl_write(ftl, plane, page);
             b->pages[i] = MEM_FTL_NO_PAGE;

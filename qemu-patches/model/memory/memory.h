@@ -40,6 +40,7 @@ typedef struct MemMemory {
     mem_ps llc_configured_ps;
     mem_ps llc_ps; /* a miss is known only after the look-up */
     bool timed;
+    bool loses_lines; /* a device's flash has read errors */
     MemHistogram histograms[MEM_CAUSE_COUNT];
 } MemMemory;
 

@@ -94,6 +94,7 @@ uint32_t mem_memory_add_device(MemMemory *m, const MemDeviceConfig *config, cons
     mem_device_init(d, number, config, media, cb, &m->supply);
     mem_device_set_timed(d, m->timed, m->cores[0]->issued_ps);
     m->devices[number] = d;
+    m->loses_lines |= config->flash_channels && config->flash_read_errors;
     return number;
 }
 

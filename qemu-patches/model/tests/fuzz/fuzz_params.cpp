@@ -88,7 +88,7 @@ bool is_small(const MemTraceSetup &s) {
 // A memory system of whatever passes the checks can be used, and its laws hold.
 void use(const MemTraceSetup &s) {
     auto ignore = [](void *, uint32_t, uint32_t) {};
-    MemCallbacks callbacks = {nullptr, ignore, ignore, nullptr, nullptr};
+    MemCallbacks callbacks = {nullptr, ignore, ignore, nullptr, nullptr, nullptr};
     MemSys *m = memsys_new(&s.cpu, &callbacks);
     memsys_add_device(m, &s.devices[0], nullptr);
     MemWindow window = {.hpa = UINT64_C(1) << 32, .size_bytes = s.devices[0].capacity_bytes / 64 * 64, .ways = 1};

@@ -27,6 +27,12 @@ MemDeviceConfig choose_config(Choices &c) {
                               .flash_over_provisioning_permille = c.below(400),
                               .flash_gc = c.below(2),
                               .flash_gc_free_blocks = 1 + c.below(3)};
+    if (config.flash_ftl == MEM_FTL_PAGE && c.below(2)) { // some are lost of those that are worn, later all
+        config.flash_endurance_cycles = 1 + c.below(9);
+        config.flash_worn_cycles = c.below(3);
+        config.flash_read_errors = UINT64_C(1000000000) * (1 + c.below(1000));
+        config.flash_read_errors_seed = c.below(1000);
+    }
     while (mem_flash_check(&config)) { // the spare blocks of many planes need a capacity they are a part of
         config.flash_over_provisioning_permille += 100;
         config.capacity_bytes += config.flash_over_provisioning_permille > 1000 ? 16 * 4096 : 0;
@@ -40,6 +46,8 @@ class Comparison {
         mem_flash_init(&f_, &config);
         MemMoveListener listener = {on_move, this};
         mem_flash_listen(&f_, &listener);
+        MemPageLost losses = {on_lost, this};
+        mem_flash_listen_to_losses(&f_, &losses);
         set_timed(true);
     }
     ~Comparison() { mem_flash_destroy(&f_); }
@@ -58,10 +66,12 @@ class Comparison {
         bool program = c_.below(5) > 1;
 
         moves_.clear();
+        lost_.clear();
         MemFlashTimes ours = (program ? mem_flash_program : mem_flash_read)(&f_, &count_, page, at);
         MemFlashTimes theirs = program ? ref_.program(page, at) : ref_.read(page, at);
         std::string what = compare_times(ours, theirs);
         what = what.empty() && !program ? compare_moves() : what;
+        what = what.empty() && program ? compare_losses() : what;
         what = what.empty() ? compare_maps() : what;
         const char *law = mem_flash_check_state(&f_);
         return what.empty() && law ? law : what;
@@ -84,13 +94,18 @@ class Comparison {
             {"end", ours.end_ps, theirs.end_ps},
             {"wait for reads", ours.queue_wait_ps, theirs.queue_wait_ps},
             {"wait for programs", ours.program_wait_ps, theirs.program_wait_ps},
-            {"wait for cleaning", ours.gc_wait_ps, theirs.gc_wait_ps}};
+            {"wait for cleaning", ours.gc_wait_ps, theirs.gc_wait_ps},
+            {"lost", ours.lost, theirs.lost}};
         for (const auto &[what, a, b] : fields) {
             if (a != b) {
                 return difference(what, a, b);
             }
         }
         return "";
+    }
+
+    std::string compare_losses() const {
+        return lost_ == ref_.lost ? "" : difference("pages lost by cleaning", lost_.size(), ref_.lost.size());
     }
 
     std::string compare_moves() const {
@@ -137,12 +152,15 @@ class Comparison {
         static_cast<Comparison *>(opaque)->moves_.push_back(*move);
     }
 
+    static void on_lost(void *opaque, uint64_t page) { static_cast<Comparison *>(opaque)->lost_.push_back(page); }
+
     Choices &c_;
     MemDeviceConfig config_;
     RefFlash ref_;
     MemFlash f_;
     MemCounters count_ = {};
     std::vector<MemProgramMove> moves_;
+    std::vector<uint64_t> lost_;
     mem_ps at_ = 0;
     bool timed_ = false;
 };

@@ -47,7 +47,7 @@ class PersistScenario {
         draw_rules(c_, &config_);
         ref_.config = config_;
         MemMedia media = {plain_.data(), shared_from_, shared_bytes_, ram_.data(), ways_, position_, kGranule};
-        MemCallbacks callbacks = {this, nullptr, nullptr, on_state, nullptr};
+        MemCallbacks callbacks = {this, nullptr, nullptr, on_state, nullptr, nullptr};
         mem_persist_init(&p_, 0, &config_, &media, &callbacks, &supply_);
     }
     ~PersistScenario() { mem_persist_destroy(&p_); }

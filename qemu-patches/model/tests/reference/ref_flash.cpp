@@ -157,7 +157,7 @@ MemFlashTimes RefFlash::read(uint64_t page, mem_ps at) {
     mem_ps start = now_.flash_suspend ? preempt(planes_[plane], page, at, waits)
                                       : append(planes_[plane], at, now_.flash_read_ps, MEM_BUSY_READ, {}, waits);
     mem_ps end = cross(plane, start + now_.flash_read_ps, MEM_BUSY_READ, waits);
-    return {start, end, waits[0], waits[1], waits[2]};
+    return {start, end, waits[0], waits[1], waits[2], is_lost(page)};
 }
 
 MemFlashTimes RefFlash::program(uint64_t page, mem_ps at) {
@@ -166,6 +166,7 @@ MemFlashTimes RefFlash::program(uint64_t page, mem_ps at) {
     uint64_t moves_before = gc_moves, erases_before = erases;
     Waits waits(MEM_BUSY_KINDS), nobody(MEM_BUSY_KINDS);
 
+    lost.clear();
     if (!blocks.empty()) {
         old_plane = where[page].plane;
         drop(where[page]);
@@ -189,7 +190,30 @@ MemFlashTimes RefFlash::program(uint64_t page, mem_ps at) {
     }
     waits[MEM_BUSY_PROGRAM] += ready - sent;
     mem_ps start = append(planes_[plane], ready, now_.flash_program_ps, MEM_BUSY_PROGRAM, page, waits);
-    return {start, start + now_.flash_program_ps, waits[0], waits[1], waits[2]};
+    return {start, start + now_.flash_program_ps, waits[0], waits[1], waits[2], false};
+}
+
+// ---- Errors ----
+
+// The finalizer of SplitMix64.
+static uint64_t mix(uint64_t x) {
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+// Of all 2^32 draws those below the share of pages that are lost.
+bool RefFlash::is_lost(uint64_t page) const {
+    if (blocks.empty() || !config_.flash_read_errors) {
+        return false;
+    }
+    const Place &at = where.at(page);
+    uint64_t number = (at.plane * blocks[at.plane].size() + at.block) * block_pages() + at.index;
+    uint64_t cycles = config_.flash_worn_cycles + uint64_t(blocks[at.plane][at.block].wear);
+    uint64_t draw = mix(mix(mix(config_.flash_read_errors_seed) ^ number) + cycles) / (UINT64_C(1) << 32);
+    using Wide = unsigned __int128;
+    Wide share = Wide(config_.flash_read_errors) * cycles * (UINT64_C(1) << 32);
+    return Wide(draw) * config_.flash_endurance_cycles * UINT64_C(1000000000000) < share;
 }
 
 // ---- Translation ----
@@ -269,6 +293,9 @@ void RefFlash::clean(uint64_t plane) {
     std::vector<std::optional<uint64_t>> pages = blocks[plane][which].pages;
     for (const auto &page : pages) {
         if (page) {
+            if (is_lost(*page)) {
+                lost.push_back(*page);
+            }
             write(plane, *page);
             gc_moves++;
         }

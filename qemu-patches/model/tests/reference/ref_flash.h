@@ -34,6 +34,7 @@ class RefFlash {
     std::vector<std::vector<Block>> blocks;
     uint64_t host_programs = 0, gc_moves = 0, erases = 0;
     std::vector<MemProgramMove> moves; // of the last read
+    std::vector<uint64_t> lost;        // pages that the last program's cleaning could not read
 
   private:
     // Part of an operation, on a plane or a channel.
@@ -58,6 +59,7 @@ class RefFlash {
     size_t block_pages() const { return config_.flash_block_pages; }
     size_t valid(const Block &b) const;
     uint64_t live(uint64_t plane) const;
+    bool is_lost(uint64_t page) const;
     std::vector<size_t> free_blocks(uint64_t plane) const;
     bool is_better(const Block &a, const Block &b, uint64_t clock) const;
     size_t victim(uint64_t plane) const;

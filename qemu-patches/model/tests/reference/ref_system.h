@@ -19,6 +19,12 @@ class RefSystem {
     mem_ps wbinvd(uint32_t core, mem_ps now);
     void map_window(uint32_t index, const MemWindow &window, mem_ps now);
     void set_timed(bool timed);
+    const std::vector<uint64_t> &losses(uint32_t device) const { return devices_[device].lost; }
+    void forget_losses() {
+        for (RefTimedDevice &device : devices_) {
+            device.lost.clear();
+        }
+    }
     void reconfigure(uint32_t device, const MemDeviceConfig &config) { devices_[device].reconfigure(config); }
     void power(bool cut, mem_ps now);
     void reset_counters();

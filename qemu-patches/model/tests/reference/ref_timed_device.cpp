@@ -177,6 +177,9 @@ void RefTimedDevice::reconfigure(const MemDeviceConfig &config) {
 
 void RefTimedDevice::power_cut(mem_ps now) {
     run_log(now);
+    if (flash_ && config_.cache_power_loss_protected && config_.flash_read_errors) {
+        save_all(now);
+    }
     if (flash_ && !config_.cache_power_loss_protected) {
         reset_cache();
         halves_[0] = halves_[1] = {};
@@ -189,27 +192,39 @@ void RefTimedDevice::power_cut(mem_ps now) {
 // Everything is programmed: what the log holds, half by half, then the pages of the cache by their frames.
 void RefTimedDevice::power_off(mem_ps now) {
     run_log(now);
+    save_all(now);
+    settle();
+    empty_queues();
+}
+
+void RefTimedDevice::save_all(mem_ps now) {
     MemCounters before = count(); // the host waits for none of it
+    saving_ = true;
     for (int half = 0; flash_ && half < 2; half++) {
         while (compacted_ < full_->pages.size()) {
             compact_next();
         }
         turn_log(now);
     }
-    count() = before;
     for (auto &set : sets_) {
         for (auto &p : set) {
             if (p->dirty) {
-                flash_->program(p->page, now);
+                program_flash(p->page, now);
             }
+        }
+    }
+    uint64_t lines_lost = count().lines_lost;
+    count() = before;
+    count().lines_lost = lines_lost;
+    for (auto &set : sets_) {
+        for (auto &p : set) {
             p->dirty = false;
             p->valid.assign(p->valid.size(), true);
         }
     }
     halves_[0] = halves_[1] = {};
     compacted_ = 0;
-    settle();
-    empty_queues();
+    saving_ = false;
 }
 
 // ---- Requests ----
@@ -399,6 +414,7 @@ RefTimedDevice::Place RefTimedDevice::make_place(uint64_t page, mem_ps asked, me
 MemFlashTimes RefTimedDevice::read_flash(uint64_t page, mem_ps at) {
     count().flash_reads++;
     MemFlashTimes t = flash_->read(page, at);
+    count().flash_read_failures += t.lost;
     for (const MemProgramMove &move : flash_->moves) { // programs that it suspended or overtook
         Page *p = find(move.page);
         if (p && p->program_end == move.old_end_ps) {
@@ -415,13 +431,31 @@ MemFlashTimes RefTimedDevice::program_flash(uint64_t page, mem_ps at) {
     count().flash_programs += 1 + flash_->gc_moves - moves;
     count().flash_gc_moves += flash_->gc_moves - moves;
     count().flash_erases += flash_->erases - erases;
+    count().flash_read_failures += flash_->lost.size();
+    for (uint64_t lost_page : flash_->lost) {
+        lose(lost_page, find(lost_page));
+    }
     return t;
+}
+
+// What a page had that could not be read, but for lines that the log, the cache or a write just now has whole.
+void RefTimedDevice::lose(uint64_t page, const Page *held) {
+    for (uint64_t line = page * page_lines(); line < (page + 1) * page_lines(); line++) {
+        if (arriving_ != line && !logged_bytes(line).all() && !(held && holds_line(*held, line))) {
+            lost.push_back(line);
+            count().lines_lost++;
+        }
+    }
 }
 
 // What of the page was never fetched is read first.
 MemFlashTimes RefTimedDevice::program(Page &p, mem_ps at) {
     if (!p.is_whole()) {
-        at = read_flash(p.page, at).end_ps;
+        MemFlashTimes t = read_flash(p.page, at);
+        at = t.end_ps;
+        if (t.lost) {
+            lose(p.page, &p);
+        }
         p.filled = std::max(p.filled, at);
         p.valid.assign(p.valid.size(), true);
         count().cache_completions++;
@@ -429,22 +463,26 @@ MemFlashTimes RefTimedDevice::program(Page &p, mem_ps at) {
     return program_flash(p.page, at);
 }
 
-mem_ps RefTimedDevice::fetch_bytes(uint64_t page, mem_ps wanted, mem_ps start, Read &why) {
+MemFlashTimes RefTimedDevice::fetch_bytes(uint64_t page, const Page *held, mem_ps wanted, mem_ps start, Read &why) {
     MemFlashTimes t = read_flash(page, start);
+    if (t.lost) {
+        lose(page, held);
+    }
     mshrs_.take(t.end_ps);
     why.queue += start - wanted + t.queue_wait_ps;
     why.program += t.program_wait_ps;
     why.gc += t.gc_wait_ps;
     why.flash += t.end_ps - start - t.queue_wait_ps - t.program_wait_ps - t.gc_wait_ps;
-    return t.end_ps;
+    return t;
 }
 
 RefTimedDevice::Page *RefTimedDevice::fetch(uint64_t page, mem_ps at, Read &why) {
     Place place = make_place(page, at, mshrs_.free_from(at));
-    mem_ps read = fetch_bytes(page, at, place.evicted, why);
-    mem_ps filled = std::max(read, early_evictions_[page]);
+    MemFlashTimes read = fetch_bytes(page, nullptr, at, place.evicted, why);
+    mem_ps filled = std::max(read.end_ps, early_evictions_[page]);
     place.page->filled = place.page->settled = filled;
-    why.queue += filled - read;
+    place.page->dirty = read.lost; // it is not to be looked for there again
+    why.queue += filled - read.end_ps;
     return place.page;
 }
 
@@ -487,7 +525,9 @@ RefTimedDevice::LookUp RefTimedDevice::look_up_read(uint64_t line, mem_ps at, Re
     } else { // the rest of a page that is here in part
         mem_ps from = std::max(at, p->filled);
         why.queue += from - at;
-        p->filled = fetch_bytes(p->page, from, mshrs_.free_from(from), why);
+        MemFlashTimes read = fetch_bytes(p->page, p, from, mshrs_.free_from(from), why);
+        p->filled = read.end_ps;
+        p->dirty |= read.lost;
         p->settled = std::max(p->settled, p->filled);
         p->valid.assign(p->valid.size(), true);
         use(*p);
@@ -496,6 +536,13 @@ RefTimedDevice::LookUp RefTimedDevice::look_up_read(uint64_t line, mem_ps at, Re
 }
 
 RefTimedDevice::LookUp RefTimedDevice::look_up_write(uint64_t line, const LineBytes &bytes, mem_ps at, Read &why) {
+    arriving_ = bytes.all() ? std::optional(line) : std::nullopt;
+    LookUp l = find_or_place(line, bytes, at, why);
+    arriving_.reset();
+    return l;
+}
+
+RefTimedDevice::LookUp RefTimedDevice::find_or_place(uint64_t line, const LineBytes &bytes, mem_ps at, Read &why) {
     if (!flash_) {
         count().cache_hits++;
         return {nullptr, at, true, false};
@@ -626,7 +673,11 @@ void RefTimedDevice::compact_next() {
     if (cached && cached->is_whole()) {
         at = std::max(at, cached->filled);
     } else if (!whole) {
-        at = read_flash(page, at).end_ps;
+        MemFlashTimes read = read_flash(page, at);
+        at = read.end_ps;
+        if (read.lost && !saving_) {
+            lose(page, cached);
+        }
         count().cache_completions++;
     }
     mem_ps end = program_flash(page, at).end_ps;

@@ -70,6 +70,7 @@ class RefTimedDevice {
     mem_ps barrier(mem_ps at);
     void power_cut(mem_ps now);
     void power_off(mem_ps now);
+    std::vector<uint64_t> lost; // lines, in the order in which they were
 
   private:
     struct Page {
@@ -124,11 +125,14 @@ class RefTimedDevice {
     MemFlashTimes read_flash(uint64_t page, mem_ps at);
     MemFlashTimes program_flash(uint64_t page, mem_ps at);
     MemFlashTimes program(Page &p, mem_ps at);
-    mem_ps fetch_bytes(uint64_t page, mem_ps wanted, mem_ps start, Read &why);
+    void lose(uint64_t page, const Page *held);
+    void save_all(mem_ps now);
+    MemFlashTimes fetch_bytes(uint64_t page, const Page *held, mem_ps wanted, mem_ps start, Read &why);
     Page *fetch(uint64_t page, mem_ps at, Read &why);
     LookUp hit(Page &p, mem_ps at, Read &why);
     LookUp look_up_read(uint64_t line, mem_ps at, Read &why);
     LookUp look_up_write(uint64_t line, const LineBytes &bytes, mem_ps at, Read &why);
+    LookUp find_or_place(uint64_t line, const LineBytes &bytes, mem_ps at, Read &why);
     bool holds_line(const Page &p, uint64_t line) const;
     void validate(Page &p, uint64_t line, const LineBytes &bytes) const;
     void write_through(Page &p, mem_ps accepted);
@@ -168,7 +172,9 @@ class RefTimedDevice {
     std::map<uint64_t, Region> regions_;
     LogHalf halves_[2];
     LogHalf *filling_ = &halves_[0], *full_ = &halves_[1];
-    size_t compacted_ = 0; // pages of the full half
+    size_t compacted_ = 0;             // pages of the full half
+    std::optional<uint64_t> arriving_; // the line of which a write has all
+    bool saving_ = false;              // power goes: nothing is read
     mem_ps log_from_ = 0, log_done_ = 0, log_open_from_ = 0;
     std::optional<RefFlash> flash_;
 };

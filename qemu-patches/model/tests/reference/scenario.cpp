@@ -53,7 +53,7 @@ class Scenario {
     explicit Scenario(Choices &choices)
         : c_(choices), cpu_(draw_cpu(choices)), device_(draw_device(choices)), media_(kCapacity, 0x11),
           ref_(cpu_, device_, media_) {
-        MemCallbacks callbacks = {this, on_dropped, nullptr, on_state};
+        MemCallbacks callbacks = {this, on_dropped, nullptr, on_state, nullptr, nullptr};
         MemMedia where = {.base = media_.data()};
         m_.reset(memsys_new(&cpu_, &callbacks));
         memsys_add_device(m_.get(), &device_, &where);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "ref_system.h"
 
@@ -106,8 +107,15 @@ MemDeviceConfig draw_device(Choices &c) {
                          .flash_gc_free_blocks = 1 + c.below(2)};
     d.write_queue = d.cache_power_loss_protected || !d.flash_channels ? c.below(4) : 0;
     draw_live(c, d);
+    if (d.flash_ftl == MEM_FTL_PAGE && c.below(2)) {
+        d.flash_endurance_cycles = 1 + c.below(4);
+        d.flash_worn_cycles = c.below(3);
+        d.flash_read_errors = UINT64_C(100000000000) * (1 + c.below(10));
+        d.flash_read_errors_seed = c.below(1000);
+    }
     if (d.flash_channels && mem_flash_check(&d)) { // too few blocks for so many planes
         d.flash_ftl = MEM_FTL_NONE;
+        d.flash_read_errors = 0;
     }
     return d;
 }
@@ -125,7 +133,7 @@ class Scenario {
     Scenario(Choices &choices, uint32_t cores)
         : c_(choices), cpu_(draw_cpu(choices, cores)), devices_(draw_devices(choices)), ref_(cpu_, devices_),
           clocks_(cores) {
-        MemCallbacks callbacks = {this, on_dropped, on_shared, nullptr, nullptr};
+        MemCallbacks callbacks = {this, on_dropped, on_shared, nullptr, nullptr, on_lost};
         m_.reset(memsys_new(&cpu_, &callbacks));
         for (size_t i = 0; i < devices_.size(); i++) {
             media_.emplace_back(kCapacity);
@@ -148,6 +156,8 @@ class Scenario {
             ref_.dropped.clear();
             shared_.clear();
             ref_.shared.clear();
+            lost_.clear();
+            ref_.forget_losses();
             step();
             clocks_[core_] = now_ + draw_span(); // of its next call
             check_step();
@@ -372,7 +382,13 @@ class Scenario {
 #define X(field, what) same(#field, model.field, reference.field);
         MEM_COUNTERS(X)
         MEM_COHERENCE_COUNTERS(X)
+        MEM_ERROR_COUNTERS(X)
 #undef X
+        for (uint32_t device = 0; device < devices_.size(); device++) {
+            if (lost_[device] != ref_.losses(device)) {
+                fail("other lines of device " + std::to_string(device) + " were lost, or in another order");
+            }
+        }
         for (uint32_t core = 0; core < cpu_.cores; core++) {
             same_counters(core);
         }
@@ -415,6 +431,12 @@ class Scenario {
         static_cast<Scenario *>(opaque)->shared_.push_back({core, slot});
     }
 
+    static void on_lost(void *opaque, uint32_t device, uint64_t dpa, uint64_t size_bytes) {
+        for (uint64_t line = dpa / kLine; line < (dpa + size_bytes) / kLine; line++) {
+            static_cast<Scenario *>(opaque)->lost_[device].push_back(line);
+        }
+    }
+
     struct Free {
         void operator()(MemSys *m) const { memsys_free(m); }
     };
@@ -429,6 +451,7 @@ class Scenario {
     std::array<Cursor, 3> cursors_ = {};
     std::array<uint64_t, 5> recent_ = {};
     std::vector<std::pair<uint32_t, uint32_t>> dropped_, shared_;
+    std::map<uint32_t, std::vector<uint64_t>> lost_; // lines, by device
     std::vector<mem_ps> clocks_;
     uint32_t core_ = 0;
     mem_ps now_ = 0;

@@ -65,7 +65,7 @@ class Rig {
     explicit Rig(bool cache_protected = true) : Rig(small_cpu(), small_device(cache_protected)) {}
     Rig(const MemCpuConfig &cpu_config, const MemDeviceConfig &device_config)
         : cpu(cpu_config), device(device_config), media(device_config.capacity_bytes) {
-        MemCallbacks callbacks = {this, on_dropped, on_shared, on_state, on_power_gone};
+        MemCallbacks callbacks = {this, on_dropped, on_shared, on_state, on_power_gone, on_lost};
         MemMedia where = {.base = media.data()};
         m = memsys_new(&cpu, &callbacks);
         memsys_add_device(m, &device, &where);
@@ -117,7 +117,8 @@ class Rig {
     uint32_t slot = 0, core = 0;
     std::vector<uint32_t> dropped, shared;
     std::vector<Transition> transitions;
-    std::vector<mem_ps> power_gone; // when
+    std::vector<mem_ps> power_gone;                  // when
+    std::vector<std::pair<uint64_t, uint64_t>> lost; // DPA and size
 
   private:
     mem_ps pass(mem_ps stall) {
@@ -130,6 +131,9 @@ class Rig {
     static void on_shared(void *opaque, uint32_t, uint32_t slot) { static_cast<Rig *>(opaque)->shared.push_back(slot); }
     static void on_state(void *opaque, uint32_t, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps) {
         static_cast<Rig *>(opaque)->transitions.push_back({dpa, from, to, at_ps});
+    }
+    static void on_lost(void *opaque, uint32_t, uint64_t dpa, uint64_t size_bytes) {
+        static_cast<Rig *>(opaque)->lost.push_back({dpa, size_bytes});
     }
     static void on_power_gone(void *opaque, mem_ps at_ps) { static_cast<Rig *>(opaque)->power_gone.push_back(at_ps); }
 };

@@ -20,7 +20,7 @@ class Machine {
   public:
     Machine(const MemCpuConfig &cpu, const std::vector<MemDeviceConfig> &devices, bool capture)
         : ways_(devices.size()) {
-        MemCallbacks callbacks = {nullptr, [](void *, uint32_t, uint32_t) {}, nullptr};
+        MemCallbacks callbacks = {nullptr, [](void *, uint32_t, uint32_t) {}, nullptr, nullptr, nullptr, nullptr};
         m = memsys_new(&cpu, &callbacks);
         MemTraceSetup setup = {};
         setup.cpu = cpu;

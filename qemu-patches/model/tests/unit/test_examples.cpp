@@ -41,7 +41,7 @@ const std::set<string> kMechanisms = {
     "prefetcher", "pages-ahead", "refresh",   "serialise",   "stores",
     "streams",    "suspend",     "coherence", "joins",       "flushes-of-others",
     "versions",   "wc-buffers",  "write-log", "write-queue", "write-through",
-    "latencies",
+    "latencies",  "read-errors",
 };
 
 struct Step {
@@ -285,7 +285,7 @@ class Machine {
         MemCounters c = r->counters();
         const std::map<string, uint64_t> by_name = {
 #define X(field, what) {#field, c.field},
-            MEM_COUNTERS(X) MEM_COHERENCE_COUNTERS(X)
+            MEM_COUNTERS(X) MEM_COHERENCE_COUNTERS(X) MEM_ERROR_COUNTERS(X)
 #undef X
         };
         auto found = words.size() == 1 ? by_name.find(words[0]) : by_name.end();

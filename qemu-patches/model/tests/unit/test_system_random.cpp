@@ -20,6 +20,7 @@ void compare(uint32_t cores, uint64_t seeds, uint32_t steps) {
     std::printf("%-26s %14llu\n", #field, (unsigned long long)sum.field);                                              \
     EXPECT_TRUE(seed_text || sum.field > 0) << "nothing has counted as " #field;
     MEM_COUNTERS(X)
+    MEM_ERROR_COUNTERS(X)
     if (cores > 1) {
         MEM_COHERENCE_COUNTERS(X)
     }

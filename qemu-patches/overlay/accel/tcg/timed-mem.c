@@ -207,6 +207,9 @@ static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
     }
     access_line(vcpu, cpu, full->phys_addr | (addr & ~TARGET_PAGE_MASK), store,
                 ra);
+    if (unlikely(timed_mem_poison)) { /* the access itself has lost lines */
+        return NULL;
+    }
     if (lines->last_slot != MEM_NO_SLOT) {
         timed_mem_add_line(lines, cpu, mmu_idx, addr, page->addend, store);
     }

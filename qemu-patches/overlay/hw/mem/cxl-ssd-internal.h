@@ -38,6 +38,7 @@ struct CXLSSDState {
     uint32_t kept_poison;           /* records of poison in it */
     GHashTable *poisoned;           /* lines: see cxl-ssd-poison.c */
     GArray *healed;                 /* lines, until that is durable */
+    uint64_t lines_lost;            /* by the flash, since the start */
 
     /* What the host set: see cxl-ssd-mailbox.c. */
     struct {
@@ -131,6 +132,13 @@ void cxl_ssd_poison_init(CXLSSDState *s);
 void cxl_ssd_poison_changed(CXLSSDState *s);
 /* The state of a line changed: MemCallbacks. */
 void cxl_ssd_poison_line_state(CXLSSDState *s, uint64_t dpa, MemLineState to);
+/* Flash could not be read: MemCallbacks. */
+void cxl_ssd_lines_lost(void *opaque, uint32_t device, uint64_t dpa,
+                        uint64_t size_bytes);
+static inline bool cxl_ssd_loses_lines(const CXLSSDState *s)
+{
+    return s->config.flash_channels && s->config.flash_read_errors;
+}
 /* The power fails: a line is poisoned again if what healed it is lost. */
 void cxl_ssd_poison_before_cut(CXLSSDState *s);
 void cxl_ssd_poison_after_cut(CXLSSDState *s);

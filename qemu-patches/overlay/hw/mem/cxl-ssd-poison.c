@@ -4,7 +4,8 @@
  * It is healed by Clear Poison, or when non-temporal stores have written all of
  * it; other stores are merged into what the CPU has read, poison and all.
  *
- * The list of poison is upstream's, and holds what was injected.
+ * The list of poison is upstream's, and holds what was injected and what the
+ * flash could not read.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -21,6 +22,7 @@
 #define EVENT_UNCORRECTABLE 1   /* descriptor */
 #define EVENT_ECC_ERROR 0       /* type */
 #define EVENT_HOST_READ 1       /* transaction */
+#define EVENT_MANAGEMENT 6      /* transaction: internal media management */
 
 /* What the guest has done to a line since it was poisoned. */
 typedef struct PoisonedLine {
@@ -68,6 +70,12 @@ static CXLPoison *entry_of(CXLSSDState *s, uint64_t dpa)
     return entry ? entry : entry_in(&ct3d->poison_list_bkp, dpa);
 }
 
+/* That has a time, which cannot be read in the midst of a block. */
+static void overflow_work(CPUState *cpu, run_on_cpu_data data)
+{
+    cxl_set_poison_list_overflowed(data.host_ptr);
+}
+
 static void entry_add(CXLType3Dev *ct3d, uint64_t start, uint64_t length,
                       uint8_t type)
 {
@@ -78,7 +86,7 @@ static void entry_add(CXLType3Dev *ct3d, uint64_t start, uint64_t length,
         QLIST_INSERT_HEAD(&ct3d->poison_list, entry, node);
         ct3d->poison_list_cnt++;
     } else {
-        cxl_set_poison_list_overflowed(ct3d);
+        async_run_on_cpu(first_cpu, overflow_work, RUN_ON_CPU_HOST_PTR(ct3d));
         QLIST_INSERT_HEAD(&ct3d->poison_list_bkp, entry, node);
     }
 }
@@ -157,6 +165,7 @@ static bool any_line(hwaddr paddr, int size, LineVisit *visit, hwaddr *at)
 typedef struct Report {
     CXLSSDState *device;
     uint64_t dpa;
+    uint8_t transaction;
 } Report;
 
 /* Events have the time, which cannot be read in the midst of a block. */
@@ -167,23 +176,30 @@ static void report_work(CPUState *cpu, run_on_cpu_data data)
 
     qmp_cxl_inject_general_media_event(path, CXL_EVENT_LOG_FAILURE, 0,
                                        report->dpa, EVENT_UNCORRECTABLE,
-                                       EVENT_ECC_ERROR, EVENT_HOST_READ,
+                                       EVENT_ECC_ERROR, report->transaction,
                                        false, 0, false, 0, false, 0, NULL,
                                        &error_abort);
 }
 
-/* Tell the device's event log, once a line. */
+/* Tell the device's event log. */
+static void report(CXLSSDState *s, uint64_t dpa, uint8_t transaction)
+{
+    Report *report = g_new(Report, 1);
+
+    *report = (Report) {
+        .device = s, .dpa = dpa, .transaction = transaction
+    };
+    async_run_on_cpu(current_cpu, report_work, RUN_ON_CPU_HOST_PTR(report));
+}
+
+/* Told of once a line. */
 static bool loaded(CXLSSDState *s, uint64_t dpa, uint64_t bytes)
 {
     PoisonedLine *line = line_at(s, dpa);
 
     if (!line->reported) {
-        Report *report = g_new(Report, 1);
-
         line->reported = true;
-        *report = (Report) { .device = s, .dpa = dpa };
-        async_run_on_cpu(current_cpu, report_work,
-                         RUN_ON_CPU_HOST_PTR(report));
+        report(s, dpa, EVENT_HOST_READ);
     }
     return true;
 }
@@ -215,6 +231,38 @@ static const TimedMemPoison cxl_ssd_poison = {
     .load = poison_load,
     .nt_store = poison_nt_store,
 };
+
+/*
+ * What the flash loses. In the vCPU thread, in the midst of a block, or where
+ * power goes off, when nobody reads the log any more.
+ */
+
+void cxl_ssd_lines_lost(void *opaque, uint32_t device, uint64_t dpa,
+                        uint64_t size_bytes)
+{
+    CXLSSDState *s = cxl_ssds[device];
+    const uint64_t end = dpa + size_bytes;
+    const uint64_t first_dpa = dpa;
+
+    BQL_LOCK_GUARD();
+    while (dpa < end) {
+        uint64_t start = dpa;
+
+        while (dpa < end && !entry_of(s, dpa)) {
+            dpa += MEMSYS_LINE_BYTES;
+        }
+        if (dpa > start) {
+            entry_add(CXL_TYPE3(s), start, dpa - start,
+                      CXL_POISON_TYPE_INTERNAL);
+        }
+        dpa += MEMSYS_LINE_BYTES; /* poisoned already, or the end */
+    }
+    s->lines_lost += size_bytes / MEMSYS_LINE_BYTES;
+    cxl_ssd_poison_changed(s);
+    if (current_cpu) {
+        report(s, first_dpa, EVENT_MANAGEMENT);
+    }
+}
 
 /*
  * Power

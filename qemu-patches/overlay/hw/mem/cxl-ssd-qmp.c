@@ -30,6 +30,8 @@ static CxlSsdDevice *device_to_qapi(CXLSSDState *s)
     q->dirty_shutdowns = s->shutdown.dirty_count;
     q->has_life_used = life_used != MEM_LIFE_UNKNOWN;
     q->life_used = q->has_life_used ? life_used : 0;
+    q->has_lines_lost = cxl_ssd_loses_lines(s);
+    q->lines_lost = s->lines_lost;
     q->counters = cxl_ssd_device_counters(s);
     q->windows = cxl_ssd_windows_to_qapi(s);
     return q;

@@ -65,6 +65,22 @@ device_counters_to_qapi(const MemCounters *counters)
     return q;
 }
 
+/* None if no flash has read errors. */
+static CxlSsdErrors *errors_to_qapi(const MemCounters *counters)
+{
+    CxlSsdErrors *q = NULL;
+
+    for (unsigned i = 0; i < cxl_ssd_count && !q; i++) {
+        if (cxl_ssd_loses_lines(cxl_ssds[i])) {
+            q = g_new0(CxlSsdErrors, 1);
+#define X(field, what) q->field = counters->field;
+            MEM_ERROR_COUNTERS(X)
+#undef X
+        }
+    }
+    return q;
+}
+
 static CxlSsdDeviceCountersList *devices_to_qapi(void)
 {
     CxlSsdDeviceCountersList *list = NULL, **tail = &list;
@@ -171,6 +187,7 @@ static CxlSsdRoi *roi_now(void)
     roi->cores = cores_to_qapi();
     roi->has_cores = roi->cores;
     roi->order = vcpu_clocks_order();
+    roi->errors = errors_to_qapi(&counters);
     return roi;
 }
 

@@ -95,6 +95,7 @@ static void memsys_start(void)
         .l1_slot_shared = timed_mem_l1_slot_shared,
         .line_state = cxl_ssd_line_state,
         .power_gone = cxl_ssd_power_gone,
+        .lines_lost = cxl_ssd_lines_lost,
     };
 
     timed_mem_attach(memsys_new(cpu_timing_config(), &callbacks),
