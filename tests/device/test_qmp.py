@@ -105,6 +105,7 @@ def test_parameters_change_at_run_time_or_say_why_not(paused: Paused) -> None:
                 ("cache-size", 2**20, "cannot change"),
                 ("flash-read-ps", 10**18, "flash_read_ps"),
                 ("link-read-bandwidth", 0, "link_read_bandwidth"),
+                ("link-read-bandwidth", -1, "link_read_bandwidth"),
                 ("flash-read-ps", "fast", "expects"),
                 ("cache-policy", "best", "is one of: lru, fifo"),
                 ("flash-suspend", 1, "expected: boolean"),

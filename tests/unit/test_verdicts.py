@@ -60,7 +60,12 @@ REFUSED = [
     ("flash_ftl", "none", "page", "device key 'flash_erase' is 0; state how long a block takes"),
 ]
 REFUSED_CPUS = [
-    ("dram_bandwidth", "1GB/s", "0B/s", "cpu key 'dram_bandwidth' (0) must be at least 1000000 bytes per second"),
+    (
+        "dram_bandwidth",
+        "1GB/s",
+        "0B/s",
+        "cpu key 'dram_bandwidth' (0) must be at least 1000000 bytes per second and below 2^63",
+    ),
     ("wc_buffers", "1", "0", "cpu key 'wc_buffers' (0) must be from 1 to 1024"),
     ("llc_ways", "11", "17", "cpu key 'llc_ways' (17) must be from 1 to 16"),
     ("llc_ways", "11", "0", "cpu key 'llc_ways' (0) must be from 1 to 16"),

@@ -36,10 +36,11 @@ static const char *const cut_lines_names[] = {MEM_CUT_LINES_CHOICES(MEM_CHOICE_N
 #define WORDS_UP_TO_64_GIB "must not exceed 64 GiB"
 #define BOUNDS_FROM(a, b) .least = (a), .most = (b)
 #define WORDS_FROM(a, b) "must be from " #a " to " #b
-#define BOUNDS_A_BANDWIDTH .least = 1000000, .most = UINT64_MAX
-#define WORDS_A_BANDWIDTH "must be at least 1000000 bytes per second"
+/* A monitor hands over -1 as the largest number there is. */
+#define BOUNDS_A_BANDWIDTH .least = 1000000, .most = INT64_MAX
+#define WORDS_A_BANDWIDTH "must be at least 1000000 bytes per second and below 2^63"
 #define BOUNDS_A_BANDWIDTH_OR_0 BOUNDS_A_BANDWIDTH, .or_zero = true
-#define WORDS_A_BANDWIDTH_OR_0 "must be 0 (no limit) or at least 1000000 bytes per second"
+#define WORDS_A_BANDWIDTH_OR_0 "must be 0 (no limit) or at least 1000000 bytes per second and below 2^63"
 #define BOUNDS_ONE_OF(choice) .choices = choice##_names, .most = sizeof(choice##_names) / sizeof(char *) - 2
 #define WORDS_ONE_OF(choice) "must be one of its choices"
 #define BOUNDS_IF(param, allowed) .needs = (param), BOUNDS_##allowed

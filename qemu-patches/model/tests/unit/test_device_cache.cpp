@@ -572,7 +572,7 @@ TEST(Reconfigure, RefusesWhatIsFixedAndWhatIsWrong) {
     refused([](auto &c) { c.cache_write_miss = MEM_WRITE_LOG; },
             "write_log_bytes must not be 0 if cache_write_miss is log");
     refused([](auto &c) { c.link_read_bandwidth = 1; },
-            "link_read_bandwidth must be at least 1000000 bytes per second");
+            "link_read_bandwidth must be at least 1000000 bytes per second and below 2^63");
     expect_form("nothing was changed", 10 * kUs + kLinePs, r.read(0, 0).done_ps);
 }
 
