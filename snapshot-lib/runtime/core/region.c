@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/epochs.h"
 #include "base/file_lock.h"
 #include "base/seeded_bug.h"
 #include "base/tracker.h"
@@ -259,6 +260,7 @@ static int region_open_locked(const struct open_request *request, struct region 
         return status;
     }
     region->generation = ++generation_last;
+    epochs_open(region);
     region->in_use = !request->recover_only;
     *out = region;
     return 0;
@@ -278,6 +280,7 @@ int region_open(const struct open_request *request, struct region **out) {
  * closed also if its log is damaged, as a crash would leave it.
  */
 static int region_close_locked(struct region *region) {
+    epochs_close(region);
     int status = region->inherited ? 0 : region_detach(region);
     region->in_use = false;
     if (region->data_fd >= 0)
@@ -312,10 +315,16 @@ void region_populate(struct region *region) {
 }
 
 int region_msync(struct region *region, enum commit_mode mode) {
-    return region->inherited ? -EPERM : region_commit(region, mode);
+    if (region->inherited)
+        return -EPERM;
+    return epochs_are_kept(region) ? epochs_commit(region) : region_commit(region, mode);
 }
 
-int region_invalidate(struct region *region) { return region->inherited ? -EPERM : region_rollback(region); }
+int region_invalidate(struct region *region) {
+    if (region->inherited)
+        return -EPERM;
+    return epochs_are_kept(region) ? epochs_rollback(region) : region_rollback(region);
+}
 
 /* A program that ends need not unmap its files: who reads them then finds what is committed. */
 static __attribute__((destructor)) void publish_at_exit(void) {

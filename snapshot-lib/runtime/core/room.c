@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "base/arena.h"
+#include "base/epochs.h"
 #include "base/seeded_bug.h"
 #include "base/tracker.h"
 #include "commit.h"
@@ -94,7 +95,9 @@ int region_move(struct region *region, const void *hint, bool fixed, uint64_t by
     if (bytes > DATA_BYTES_MAX || SEEDED_BUG(NO_MOVE))
         return -EFBIG;
     region_enter(region);
+    epochs_pause(region);
     int status = move(region, hint, fixed, span_for(region, bytes));
+    epochs_resume(region);
     region_leave(region);
     return status;
 }

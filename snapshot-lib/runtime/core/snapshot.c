@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "announce.h"
+#include "base/epochs.h"
 #include "base/tracker.h"
 #include "protocol/lines.h"
 
@@ -122,5 +123,6 @@ int snapshot_get_stats(const void *address, struct snapshot_stats *stats) {
         return -EINVAL;
     *stats = region->stats;
     stats->log_file_bytes = region->log.bytes;
+    epochs_count(region, stats);
     return 0;
 }

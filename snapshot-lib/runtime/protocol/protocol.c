@@ -11,7 +11,12 @@
 
 _Static_assert(PROTOCOL_ID(SNAPSHOT_PROTOCOL_REDO) == 4, "the flags hold the number of the log file");
 
-static const struct protocol *const protocols[] = {&protocol_line, &protocol_undo, &protocol_undo_nv, &protocol_redo};
+static const struct protocol *const protocols[] = {
+    &protocol_line,  &protocol_undo, &protocol_undo_nv, &protocol_redo,
+#ifdef SNAPSHOT_EPOCHS
+    &protocol_epoch,
+#endif
+};
 static const size_t protocol_count = sizeof(protocols) / sizeof(protocols[0]);
 
 const struct protocol *protocol_by_id(uint32_t id) {

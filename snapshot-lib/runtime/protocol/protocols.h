@@ -18,6 +18,7 @@ struct recovery_job {
 };
 
 extern const struct protocol protocol_line, protocol_undo, protocol_undo_nv, protocol_redo;
+extern const struct protocol protocol_epoch; /* of libsnapshot-epochs only: the folder epochs/ */
 
 /* NULL: there is none. */
 const struct protocol *protocol_by_id(uint32_t id);

@@ -22,19 +22,12 @@
 #include <thread>
 #include <vector>
 
-#include "runtime_under_test.hpp"
+#include "history.hpp"
 
-using State = std::vector<uint8_t>;
 using Random = std::mt19937_64;
 
-static constexpr size_t DataBytes = 8192;
-static constexpr size_t ExhaustiveLines = 6;
-static const size_t Samples = tracksPages() ? 4 : 24;
 static const uint64_t Histories = tracksPages() ? 8 : 40, Damages = tracksPages() ? 60 : 300;
-static const uint64_t RecoveryEvery = tracksPages() ? 2999 : 199, ChainSteps = tracksPages() ? 20 : 100;
-
-extern "C" const char *snapshot_seeded_bug;
-const char *snapshot_seeded_bug = "";
+static const uint64_t ChainSteps = tracksPages() ? 20 : 100;
 
 // As libc knows it: true until a history starts its threads.
 extern "C" char snapshot_single_threaded;
@@ -47,44 +40,12 @@ extern "C" int __wrap_log_file_grow(struct region *region, uint64_t chunk_count)
     return device_is_full ? -ENOSPC : __real_log_file_grow(region, chunk_count);
 }
 
-static struct {
-    uint64_t images, recovery_images, violations, full, damaged;
-} totals;
-
 struct Options {
     unsigned threads; // 1: the program has one thread
     size_t stores_max, commits;
     bool declares;
     size_t alone = 0; // so many commits are made before the threads start
 };
-
-// Which states may be found from this position in the events on.
-struct Bounds {
-    size_t position, oldest, youngest;
-};
-
-struct History {
-    Image start;
-    Mapping mapping;
-    Recorder trace;
-    std::vector<State> states;
-    std::vector<Bounds> bounds;
-    uint64_t seed;
-
-    const Bounds &at(size_t position) const {
-        size_t i = bounds.size();
-        while (bounds[--i].position > position)
-            ;
-        return bounds[i];
-    }
-};
-
-static void violation(const char *what, size_t position, uint64_t ordinal, uint64_t seed) {
-    if (totals.violations++ < 3)
-        printf("violation: %s, position %zu, image %lu, seed %lu\n", what, position, ordinal, seed);
-    if (*snapshot_seeded_bug)
-        exit(0); // the bug is caught
-}
 
 static const Protocol &anyProtocol(Random &random) { return Protocols[random() % std::size(Protocols)]; }
 
@@ -94,48 +55,6 @@ static unsigned chainFlags(const Protocol &protocol) {
     return protocol.flag | (stores_are_announced ? SNAPSHOT_TRACK_PASS : 0);
 }
 
-static bool recoverImage(Image &image, uint64_t seed) {
-    struct recovery result{};
-    struct log_view log = {image.logBytes(), image.logSize()};
-    const struct protocol *next = protocol_by_name(Protocols[seed % std::size(Protocols)].name);
-    return recover(log, image.dataBytes(), image.dataSize(), next, &result) == 0;
-}
-
-static void check(const History &history, Image &image, size_t position, uint64_t ordinal) {
-    if (!recoverImage(image, history.seed))
-        return violation("recovery refuses the image", position, ordinal, history.seed);
-    const Bounds &bounds = history.at(position);
-    for (size_t i = bounds.oldest; i <= bounds.youngest; i++)
-        if (memcmp(image.dataBytes(), history.states[i].data(), DataBytes) == 0)
-            return;
-    violation("the file is in none of the states it may be in", position, ordinal, history.seed);
-}
-
-// The same image, with the power cut again while it is being recovered.
-static void checkCrashInRecovery(const History &history, const Image &crashed, size_t position) {
-    Image image = crashed;
-    Recorder second;
-    recorder = &second;
-    bool recovered = recoverImage(image, history.seed);
-    recorder = nullptr;
-    if (!recovered)
-        return;
-    Mapping mapping{image.logBytes(), image.dataBytes(), image.logSize(), image.dataSize()};
-    exploreCrashes(crashed, mapping, second.events, 3, 4, history.seed, [&](const Crash &crash, Image &again) {
-        totals.recovery_images++;
-        check(history, again, position, crash.ordinal);
-    });
-}
-
-static void explore(const History &history) {
-    exploreCrashes(history.start, history.mapping, history.trace.events, ExhaustiveLines, Samples, history.seed,
-                   [&](const Crash &crash, Image &image) {
-                       if (totals.images++ % RecoveryEvery == 0)
-                           checkCrashInRecovery(history, image, crash.position);
-                       check(history, image, crash.position, crash.ordinal);
-                   });
-}
-
 // Half of the stores go to few lines, so that lines stay hot over several commits.
 static void randomStores(uint8_t *working, uint64_t count, uint64_t seed) {
     Random random(seed);
@@ -143,9 +62,8 @@ static void randomStores(uint8_t *working, uint64_t count, uint64_t seed) {
         size_t lines = random() % 2 ? 2 : DataBytes / 64 - 1;
         trackedStore(working + random() % lines * 64 + random() % 64, random());
     }
+    threadRests(working);
 }
-
-static State workingState(const TrackedFile &file) { return State(file.working(), file.working() + DataBytes); }
 
 // Threads that work one after another, so that the trace repeats. A program of one thread does the work itself.
 class Workers {

@@ -47,6 +47,13 @@ static Committed makeCommitted(const Protocol &protocol) {
     return committed;
 }
 
+static std::vector<Committed> makeAllCommitted() {
+    std::vector<Committed> committed;
+    for (const Protocol &protocol : Protocols)
+        committed.push_back(makeCommitted(protocol));
+    return committed;
+}
+
 // A part of a line, near the records or the blocks of one of the sets: place (3 bytes), content.
 static void damageLogLine(Image &image, const uint8_t *input, size_t size) {
     static constexpr size_t chunk = CHUNK_BYTES;
@@ -81,8 +88,7 @@ static size_t protocolIndex(uint8_t input) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
-    static const Committed committed[] = {makeCommitted(Protocols[0]), makeCommitted(Protocols[1]),
-                                          makeCommitted(Protocols[2]), makeCommitted(Protocols[3])};
+    static const std::vector<Committed> committed = makeAllCommitted();
     if (size < 6)
         return 0;
     const Committed &chosen = committed[protocolIndex(input[0])];

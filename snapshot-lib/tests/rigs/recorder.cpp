@@ -27,6 +27,11 @@ uint64_t Recorder::fences() const {
     return static_cast<uint64_t>(std::count_if(events.begin(), events.end(), [](auto &e) { return !e.target; }));
 }
 
+std::size_t Recorder::position() const {
+    std::lock_guard<std::mutex> lock(mutex);
+    return events.size();
+}
+
 uint64_t Recorder::lines() const { return events.size() - fences(); }
 
 static void record(uint8_t *target, const void *source) {

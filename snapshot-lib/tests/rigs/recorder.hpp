@@ -27,6 +27,7 @@ struct Recorder {
     std::vector<ResizeEvent> resizes; // of the data file
     uint64_t lines() const;
     uint64_t fences() const;
+    std::size_t position() const; // so many events; other threads may be writing
 };
 
 // Null: writes pass through unrecorded.

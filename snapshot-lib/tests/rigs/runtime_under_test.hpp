@@ -15,6 +15,7 @@
 #include <atomic>
 extern "C" {
 #include "log/format.h"
+#include "snapshot/epochs.h"
 #include "snapshot/snapshot.h"
 
 struct log_view {
@@ -51,15 +52,25 @@ inline void trackedStore(uint8_t *address, uint64_t value) {
     memcpy(address, &value, sizeof(value));
 }
 
+// This thread stores nothing for now: where there are epochs, checkpoints need not wait for it.
+inline void threadRests([[maybe_unused]] void *address) {
+#ifdef SNAPSHOT_EPOCHS
+    snapshot_epoch_idle(address, true);
+#endif
+}
+
 struct Protocol {
     const char *name;
     unsigned flag;
 };
 
-inline constexpr Protocol Protocols[] = {{"line", SNAPSHOT_PROTOCOL_LINE},
-                                         {"undo", SNAPSHOT_PROTOCOL_UNDO},
-                                         {"undo-nv", SNAPSHOT_PROTOCOL_UNDO_NV},
-                                         {"redo", SNAPSHOT_PROTOCOL_REDO}};
+inline constexpr Protocol Protocols[] = {
+    {"line", SNAPSHOT_PROTOCOL_LINE},       {"undo", SNAPSHOT_PROTOCOL_UNDO},
+    {"undo-nv", SNAPSHOT_PROTOCOL_UNDO_NV}, {"redo", SNAPSHOT_PROTOCOL_REDO},
+#ifdef SNAPSHOT_EPOCHS
+    {"epoch", SNAPSHOT_PROTOCOL_EPOCH},
+#endif
+};
 
 // Only redo commits pages.
 inline bool commitsWhatIsTracked(const Protocol &protocol) {

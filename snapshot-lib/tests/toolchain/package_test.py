@@ -67,7 +67,8 @@ def check_pkg_config(source: Path, pool: Path, tools: dict[str, str]) -> None:
 
 
 def public_functions() -> list[str]:
-    text = (SOURCE / "include" / "snapshot" / "snapshot.h").read_text()
+    headers = [SOURCE / "include" / "snapshot" / name for name in ("snapshot.h", "epochs.h")]
+    text = "".join(header.read_text() for header in headers)
     return re.findall(r"^(?:int|void) (snapshot_\w+)\(", text, re.MULTILINE)
 
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What epochs ask of the rest: checkpoints that threads make together go around the plain commit, and a thread of the
+ * library's may be replaying a log that is about to move.
+ *
+ * Only libsnapshot-epochs has them. Elsewhere the calls below are nothing, and compile to nothing.
+ */
+#ifndef SNAPSHOT_BASE_EPOCHS_H
+#define SNAPSHOT_BASE_EPOCHS_H
+
+#include "region.h"
+
+#ifdef SNAPSHOT_EPOCHS
+
+/* True of a file whose protocol is `epoch`; the other calls do nothing for others. */
+bool epochs_are_kept(const struct region *region);
+
+void epochs_open(struct region *region);
+void epochs_close(struct region *region); /* before the log is detached */
+
+/* In place of a commit and a rollback. */
+int epochs_commit(struct region *region);
+int epochs_rollback(struct region *region);
+
+/* Between them nobody looks at log and file. */
+void epochs_pause(struct region *region);
+void epochs_resume(struct region *region);
+
+/* Add what replays wrote. */
+void epochs_count(const struct region *region, struct snapshot_stats *stats);
+
+#else
+
+static inline bool epochs_are_kept(const struct region *region) {
+    (void)region;
+    return false;
+}
+static inline void epochs_open(struct region *region) { (void)region; }
+static inline void epochs_close(struct region *region) { (void)region; }
+static inline int epochs_commit(struct region *region) {
+    (void)region;
+    return 0;
+}
+static inline int epochs_rollback(struct region *region) {
+    (void)region;
+    return 0;
+}
+static inline void epochs_pause(struct region *region) { (void)region; }
+static inline void epochs_resume(struct region *region) { (void)region; }
+static inline void epochs_count(const struct region *region, struct snapshot_stats *stats) {
+    (void)region;
+    (void)stats;
+}
+
+#endif
+
+#endif

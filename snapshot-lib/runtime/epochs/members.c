@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Checkpoints that threads make together. One leads: it waits until all others that have entered are at a point or
+ * idle, commits, and lets them go on. Those at a point meanwhile write their own lists.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <time.h>
+
+#include "base/epochs.h"
+#include "base/seeded_bug.h"
+#include "core/commit.h"
+#include "core/regions.h"
+#include "log/persist.h"
+#include "state.h"
+
+static _Thread_local struct member members_own[REGIONS_MAX];
+
+static struct member *own(const struct region *region) { return &members_own[region - regions]; }
+
+static bool has_entered(const struct region *region) {
+    return region->generation && own(region)->generation == region->generation;
+}
+
+bool member_is_active(const struct region *region) { return has_entered(region) && !own(region)->idle; }
+
+/* The mutex is held. */
+static void member_remove(struct epochs *epochs, struct member *gone) {
+    struct member **at = &epochs->members;
+    while (*at && *at != gone)
+        at = &(*at)->next;
+    if (*at)
+        *at = gone->next;
+    gone->generation = 0;
+    pthread_cond_broadcast(&epochs->changed);
+}
+
+/* At the end of a thread. The lock keeps the file from being closed meanwhile. */
+static void thread_end(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&regions_mutex);
+    for (size_t i = 0; i < REGIONS_MAX; i++) {
+        if (!regions[i].in_use || regions[i].inherited || !has_entered(&regions[i]))
+            continue;
+        pthread_mutex_lock(&epochs_all[i].mutex);
+        member_remove(&epochs_all[i], &members_own[i]);
+        pthread_mutex_unlock(&epochs_all[i].mutex);
+    }
+    pthread_mutex_unlock(&regions_mutex);
+}
+
+static pthread_key_t thread_end_key;
+static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
+
+static void thread_end_register(void) { (void)pthread_key_create(&thread_end_key, thread_end); }
+
+void member_enter(struct region *region) {
+    struct epochs *epochs = epochs_of(region);
+    struct member *member = own(region);
+    if (member_is_active(region))
+        return;
+    pthread_once(&thread_end_once, thread_end_register);
+    pthread_setspecific(thread_end_key, member);
+    struct thread_log *log = thread_log_get(region);
+    pthread_mutex_lock(&epochs->mutex);
+    while (epochs->gathering && !SEEDED_BUG(ENTER_AT_ONCE))
+        pthread_cond_wait(&epochs->changed, &epochs->mutex);
+    if (!has_entered(region)) {
+        *member = (struct member){.generation = region->generation, .log = log, .next = epochs->members};
+        epochs->members = member;
+    }
+    member->idle = false;
+    pthread_mutex_unlock(&epochs->mutex);
+}
+
+/* At a point, until whoever gathers is done. The mutex is held. */
+static int park(struct epochs *epochs, struct member *member) {
+    uint64_t round = epochs->rounds;
+    member->parked = true;
+    pthread_cond_broadcast(&epochs->changed);
+    while (epochs->rounds == round) {
+        if (!member->writes) {
+            pthread_cond_wait(&epochs->changed, &epochs->mutex);
+            continue;
+        }
+        pthread_mutex_unlock(&epochs->mutex);
+        list_write(epochs->region, member->log, epochs->epoch_lines);
+        if (!SEEDED_BUG(NO_THREAD_FENCE)) {
+            persist_fence();
+            member->log->fences++;
+        }
+        pthread_mutex_lock(&epochs->mutex);
+        member->writes = false;
+        epochs->writers--;
+        pthread_cond_broadcast(&epochs->changed);
+    }
+    return epochs->round_status;
+}
+
+static bool all_wait(const struct epochs *epochs, const struct member *leader) {
+    for (const struct member *member = epochs->members; member; member = member->next)
+        if (member != leader && !member->parked && !member->idle)
+            return false;
+    return true;
+}
+
+/* The clock may be the caller's, so it is looked at every so often. */
+static void wait_a_little(struct epochs *epochs) {
+    const long slice_ns = 1000000, ns_per_s = 1000000000;
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += slice_ns;
+    until.tv_sec += until.tv_nsec / ns_per_s;
+    until.tv_nsec %= ns_per_s;
+    (void)pthread_cond_timedwait(&epochs->changed, &epochs->mutex, &until);
+}
+
+/* Until all others wait. The mutex is held. */
+static int gather(struct epochs *epochs, const struct member *leader) {
+    uint64_t begin_ns = epochs_now(epochs);
+    while (!all_wait(epochs, leader) && !SEEDED_BUG(NO_GATHERING)) {
+        if (epochs_now(epochs) - begin_ns >= epochs->options.timeout_ns) {
+            epochs->stats.timeouts++;
+            return -ETIMEDOUT;
+        }
+        wait_a_little(epochs);
+    }
+    return 0;
+}
+
+static void release(struct epochs *epochs, int status) {
+    for (struct member *member = epochs->members; member; member = member->next)
+        member->parked = false;
+    epochs->round_status = status;
+    epochs->rounds++;
+    epochs->gathering = false;
+    pthread_cond_broadcast(&epochs->changed);
+}
+
+static struct member *parked_owner(const struct epochs *epochs, const struct thread_log *log) {
+    for (struct member *member = epochs->members; member; member = member->next)
+        if (member->parked && member->log == log)
+            return member;
+    return NULL;
+}
+
+/* Hand parked members their lists. The others' are the leader's. */
+static bool hand_out(struct epochs *epochs, const struct thread_log *log) {
+    struct member *owner = parked_owner(epochs, log);
+    if (!owner || log->changes.count == 0)
+        return false;
+    owner->writes = true;
+    epochs->writers++;
+    return true;
+}
+
+static bool is_handed_out(struct epochs *epochs, const struct thread_log *log) {
+    pthread_mutex_lock(&epochs->mutex);
+    const struct member *owner = parked_owner(epochs, log);
+    pthread_mutex_unlock(&epochs->mutex);
+    return owner;
+}
+
+void lists_write(struct region *region, uint64_t lines) {
+    struct epochs *epochs = epochs_of(region);
+    pthread_mutex_lock(&epochs->mutex);
+    epochs->epoch_lines = (uint32_t)lines;
+    for_each_thread (thread, region) {
+        epochs->stats.lists_written += thread->changes.count > 0;
+        (void)hand_out(epochs, thread);
+    }
+    pthread_cond_broadcast(&epochs->changed);
+    pthread_mutex_unlock(&epochs->mutex);
+    for_each_thread (thread, region)
+        if (!is_handed_out(epochs, thread))
+            list_write(region, thread, (uint32_t)lines);
+    pthread_mutex_lock(&epochs->mutex);
+    while (epochs->writers > 0 && !SEEDED_BUG(NO_BARRIER))
+        pthread_cond_wait(&epochs->changed, &epochs->mutex);
+    pthread_mutex_unlock(&epochs->mutex);
+}
+
+static int commit_durably(struct region *region, struct epochs *epochs) {
+    region_enter(region);
+    int status = region_commit_locked(region, COMMIT_DURABLE);
+    if (status == 0)
+        replay_allow(epochs, region->epoch - 1);
+    region_leave(region);
+    return status;
+}
+
+/* Without the mutex: all others wait. */
+static int lead(struct region *region, struct epochs *epochs) {
+    uint64_t begin_ns = epochs_now(epochs);
+    int status = commit_durably(region, epochs);
+    uint64_t now_ns = epochs_now(epochs), took_ns = now_ns - begin_ns;
+    pthread_mutex_lock(&epochs->mutex);
+    epochs->stats.stop_ns += took_ns;
+    if (took_ns > epochs->stats.stop_ns_max)
+        epochs->stats.stop_ns_max = took_ns;
+    if (epochs->options.period_ns != SNAPSHOT_EPOCHS_BY_CALL)
+        atomic_store(&epochs->due_ns, now_ns + epochs->options.period_ns);
+    pthread_mutex_unlock(&epochs->mutex);
+    return status;
+}
+
+/* One checkpoint has what all have stored who wait for it, so that those who ask for one meanwhile have it. */
+int epochs_commit(struct region *region) {
+    struct epochs *epochs = epochs_of(region);
+    struct member *member = member_is_active(region) ? own(region) : NULL;
+    pthread_mutex_lock(&epochs->mutex);
+    while (epochs->gathering && !member)
+        pthread_cond_wait(&epochs->changed, &epochs->mutex);
+    if (epochs->gathering) {
+        int status = park(epochs, member);
+        pthread_mutex_unlock(&epochs->mutex);
+        return status;
+    }
+    epochs->gathering = true;
+    int status = gather(epochs, member);
+    if (status == 0) {
+        pthread_mutex_unlock(&epochs->mutex);
+        status = lead(region, epochs);
+        pthread_mutex_lock(&epochs->mutex);
+    }
+    release(epochs, status);
+    pthread_mutex_unlock(&epochs->mutex);
+    return status;
+}
+
+int epochs_rollback(struct region *region) {
+    struct epochs *epochs = epochs_of(region);
+    pthread_mutex_lock(&epochs->mutex);
+    bool is_alone = !epochs->gathering && all_wait(epochs, own(region));
+    pthread_mutex_unlock(&epochs->mutex);
+    return is_alone ? region_rollback(region) : -EBUSY;
+}
+
+static bool is_due(const struct epochs *epochs) {
+    uint64_t due_ns = atomic_load_explicit(&epochs->due_ns, memory_order_acquire);
+    return due_ns != SNAPSHOT_EPOCHS_BY_CALL && epochs_now(epochs) >= due_ns;
+}
+
+static int point(struct region *region) {
+    struct epochs *epochs = epochs_of(region);
+    if (!member_is_active(region) || (!atomic_load(&epochs->gathering) && !is_due(epochs)))
+        return 0;
+    if (is_due(epochs))
+        return epochs_commit(region);
+    pthread_mutex_lock(&epochs->mutex);
+    if (epochs->gathering)
+        (void)park(epochs, own(region));
+    pthread_mutex_unlock(&epochs->mutex);
+    return 0;
+}
+
+int snapshot_epoch_enter(void *address) {
+    int status;
+    struct region *region = epochs_region(address, &status);
+    if (region)
+        member_enter(region);
+    return status;
+}
+
+int snapshot_epoch_leave(void *address) {
+    int status;
+    struct region *region = epochs_region(address, &status);
+    if (!region || !has_entered(region))
+        return status;
+    pthread_mutex_lock(&epochs_of(region)->mutex);
+    member_remove(epochs_of(region), own(region));
+    pthread_mutex_unlock(&epochs_of(region)->mutex);
+    return 0;
+}
+
+int snapshot_epoch_point(void *address) {
+    int status;
+    struct region *region = epochs_region(address, &status);
+    return region ? point(region) : status;
+}
+
+int snapshot_epoch_idle(void *address, bool idle) {
+    int status;
+    struct region *region = epochs_region(address, &status);
+    if (!region)
+        return status;
+    if (!idle) {
+        member_enter(region);
+        return 0;
+    }
+    status = point(region);
+    if (!has_entered(region))
+        return status;
+    pthread_mutex_lock(&epochs_of(region)->mutex);
+    own(region)->idle = true;
+    pthread_cond_broadcast(&epochs_of(region)->changed);
+    pthread_mutex_unlock(&epochs_of(region)->mutex);
+    return status;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `epoch`: the log of `redo`, written by many threads and replayed from itself.
+ *
+ * A line's first store in an epoch puts it on the thread's list. A checkpoint has all threads wait, and each writes its
+ * list to chunks of its own and fences; each block says how many lines all lists have together, so that the blocks are
+ * their own commit record: of lists of which one is missing, none counts. Then the threads go on, and the log is
+ * replayed to the file.
+ *
+ * What a crash needs. Recovery is that of `redo`: the newest complete epoch N and the two before it are replayed, and
+ * what the file lacks of N-3 is lost. So N is not begun before N-3 is in the file, durably, and only what is durable
+ * itself is replayed. N has the chunks of N-4.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/seeded_bug.h"
+#include "log/log_file.h"
+#include "protocol/blocks.h"
+#include "protocol/lines.h"
+#include "protocol/protocols.h"
+#include "state.h"
+
+#define CHUNK_BLOCKS (CHUNK_BYTES / sizeof(struct block))
+
+/* A thread that stores has entered. */
+static void log_range(struct region *region, uint64_t offset, uint64_t bytes) {
+    if (!member_is_active(region))
+        member_enter(region);
+    lines_mark(region, offset, bytes, NULL);
+}
+
+static uint64_t list_chunks(const struct thread_log *thread) {
+    uint64_t blocks = (thread->changes.count + BLOCK_LINES_MAX - 1) / BLOCK_LINES_MAX;
+    return (blocks + CHUNK_BLOCKS - 1) / CHUNK_BLOCKS;
+}
+
+/* Each list gets chunks of its own, the first of which starts the set. Their number. */
+static uint64_t chunks_assign(struct region *region, uint64_t *lines) {
+    uint64_t chunks = 0;
+    *lines = 0;
+    for_each_thread (thread, region) {
+        thread->sequence = (uint32_t)chunks;
+        chunks += list_chunks(thread);
+        *lines += thread->changes.count;
+    }
+    return chunks;
+}
+
+static void list_flush(const struct region *region, struct thread_log *thread, uint64_t index) {
+    uint64_t chunk = log_chunk_offset(EPOCH_SETS, region->epoch, thread->sequence + index / CHUNK_BLOCKS);
+    uint64_t place = index % CHUNK_BLOCKS;
+    block_seal(&thread->block, region->epoch, (uint32_t)place);
+    block_write(region->log.base + chunk + place * sizeof(struct block), &thread->block);
+    thread->log_bytes += block_bytes(thread->block.header.line_count);
+    thread->block.header.line_count = 0;
+}
+
+void list_write(const struct region *region, struct thread_log *thread, uint32_t epoch_lines) {
+    struct block *block = &thread->block;
+    uint64_t index = 0;
+    block->header.epoch_lines = SEEDED_BUG(LIST_ALONE) ? (uint32_t)thread->changes.count : epoch_lines;
+    for_each_word (line, &thread->changes) {
+        memcpy(block->data[block->header.line_count], line_working(region, line), LINE_BYTES);
+        block->header.lines[block->header.line_count++] = (uint32_t)line;
+        if (block->header.line_count == BLOCK_LINES_MAX)
+            list_flush(region, thread, index++);
+    }
+    if (block->header.line_count > 0)
+        list_flush(region, thread, index);
+}
+
+static int commit(struct region *region, enum commit_mode mode) {
+    (void)mode;
+    struct epochs *epochs = epochs_of(region);
+    region_settle(region);
+    replay_allow(epochs, region->epoch - 1);
+    int status = replay_make_room(epochs, region->epoch);
+    if (status < 0)
+        return status;
+    uint64_t lines, chunks = chunks_assign(region, &lines);
+    status = log_file_grow(region, EPOCH_SETS * chunks);
+    if (status < 0)
+        return status;
+    uint64_t line_limit = (region->bytes + LINE_BYTES - 1) / LINE_BYTES;
+    pthread_mutex_lock(&epochs->mutex);
+    epochs->logs[region->epoch % EPOCH_SETS] = (struct epoch_log){region->log, lines, line_limit};
+    epochs->stats.checkpoints++;
+    pthread_mutex_unlock(&epochs->mutex);
+    lists_write(region, lines);
+    region->stats.lines_logged += lines;
+    lines_reset(region);
+    if (SEEDED_BUG(REPLAY_EARLY))
+        replay_allow(epochs, region->epoch);
+    if (SEEDED_BUG(REPLAY_EARLY))
+        (void)replay_all(epochs);
+    return 0;
+}
+
+static int publish(struct region *region) {
+    region_settle(region);
+    replay_allow(epochs_of(region), region->epoch - 1);
+    return SEEDED_BUG(NO_PUBLICATION) ? 0 : replay_all(epochs_of(region));
+}
+
+static int rollback(struct region *region) {
+    int status = publish(region);
+    if (status < 0)
+        return status;
+    for_each_thread (thread, region)
+        for_each_word (line, &thread->changes)
+            memcpy(line_working(region, line), line_backing(region, line), LINE_BYTES);
+    return 0;
+}
+
+static int recover_epoch(struct recovery_job *job) { return protocol_redo.recover(job); }
+
+const struct protocol protocol_epoch = {
+    .name = "epoch",
+    .id = 5,
+    .sets = EPOCH_SETS,
+    .log_range = log_range,
+    .commit = commit,
+    .publish = publish,
+    .rollback = rollback,
+    .forget = lines_reset,
+    .recover = recover_epoch,
+};

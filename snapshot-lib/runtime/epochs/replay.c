@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Replay: what is committed goes from the log to the file, epoch after epoch, by a thread of the library or by whoever
+ * needs it done. Never from the working copy, which the program is changing.
+ */
+#include <errno.h>
+#include <signal.h>
+
+#include "base/seeded_bug.h"
+#include "log/persist.h"
+#include "protocol/blocks.h"
+#include "protocol/lines.h"
+#include "state.h"
+
+/* So many epochs may be in the log alone, with the one that is being written. */
+#define EPOCHS_IN_LOG 3u
+
+struct replay {
+    const struct region *region;
+    const struct epoch_log *log;
+    uint64_t lines; /* in the file */
+};
+
+static void block_count(void *context, const struct block *block) {
+    struct replay *replay = context;
+    for (uint32_t i = 0; i < block->header.line_count; i++)
+        replay->lines +=
+            block->header.epoch_lines == replay->log->lines && block->header.lines[i] < replay->log->line_limit;
+}
+
+static void block_replay(void *context, const struct block *block) {
+    const struct replay *replay = context;
+    for (uint32_t i = 0; i < block->header.line_count; i++) {
+        uint64_t line = block->header.lines[i];
+        const void *content =
+            SEEDED_BUG(REPLAY_WORKING_COPY) ? (const void *)line_working(replay->region, line) : block->data[i];
+        persist_copy(line_backing(replay->region, line), content, LINE_BYTES);
+    }
+}
+
+/* The whole of it, or -EUCLEAN and nothing. */
+static int epoch_replay(const struct region *region, const struct epoch_log *log, uint64_t epoch) {
+    struct replay replay = {.region = region, .log = log};
+    log_walk(log->view, EPOCH_SETS, epoch, block_count, &replay);
+    if (replay.lines != log->lines && !SEEDED_BUG(PUBLISH_UNCHECKED))
+        return -EUCLEAN;
+    log_walk(log->view, EPOCH_SETS, epoch, block_replay, &replay);
+    if (!SEEDED_BUG(NO_REPLAY_FENCE))
+        persist_fence();
+    return 0;
+}
+
+static bool is_behind(const struct epochs *epochs) {
+    return epochs->replay_status == 0 && epochs->replayed < epochs->durable;
+}
+
+/* What to replay next. The mutex is held. */
+static uint64_t epoch_next(const struct epochs *epochs) {
+    return SEEDED_BUG(REPLAY_NEWEST) ? epochs->durable : epochs->replayed + 1;
+}
+
+static void replayed(struct epochs *epochs, uint64_t epoch, uint64_t lines, uint64_t begin_ns) {
+    epochs->replayed = epoch;
+    epochs->replay_fences++;
+    epochs->replay_lines += lines;
+    epochs->stats.replayed_epochs++;
+    epochs->stats.replayed_lines += lines;
+    epochs->stats.replay_ns += epochs_now(epochs) - begin_ns;
+}
+
+/* The oldest epoch that the file lacks, if there is one that is durable. */
+static void replay_one(struct epochs *epochs) {
+    pthread_mutex_lock(&epochs->replaying);
+    pthread_mutex_lock(&epochs->mutex);
+    if (is_behind(epochs)) {
+        uint64_t epoch = epoch_next(epochs), begin_ns = epochs_now(epochs);
+        struct epoch_log log = epochs->logs[epoch % EPOCH_SETS];
+        pthread_mutex_unlock(&epochs->mutex);
+        int status = epoch_replay(epochs->region, &log, epoch);
+        pthread_mutex_lock(&epochs->mutex);
+        if (status < 0)
+            epochs->replay_status = status;
+        else
+            replayed(epochs, epoch, log.lines, begin_ns);
+        pthread_cond_broadcast(&epochs->changed);
+    }
+    pthread_mutex_unlock(&epochs->mutex);
+    pthread_mutex_unlock(&epochs->replaying);
+}
+
+static void *replayer(void *argument) {
+    struct epochs *epochs = argument;
+    pthread_mutex_lock(&epochs->mutex);
+    while (!epochs->replayer_ends) {
+        if (!is_behind(epochs)) {
+            pthread_cond_wait(&epochs->changed, &epochs->mutex);
+            continue;
+        }
+        pthread_mutex_unlock(&epochs->mutex);
+        replay_one(epochs);
+        pthread_mutex_lock(&epochs->mutex);
+    }
+    pthread_mutex_unlock(&epochs->mutex);
+    return NULL;
+}
+
+/* It takes no signals: they are the program's threads'. */
+int replayer_start(struct epochs *epochs) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    epochs->replayer_ends = false;
+    int error = pthread_create(&epochs->replayer, NULL, replayer, epochs);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    epochs->has_replayer = error == 0;
+    return -error;
+}
+
+void replayer_end(struct epochs *epochs) {
+    pthread_mutex_lock(&epochs->mutex);
+    bool has_one = epochs->has_replayer;
+    epochs->replayer_ends = true;
+    epochs->has_replayer = false;
+    pthread_cond_broadcast(&epochs->changed);
+    pthread_mutex_unlock(&epochs->mutex);
+    if (has_one)
+        pthread_join(epochs->replayer, NULL);
+}
+
+/* A crash can take nothing back up to this epoch. Where a record has retired numbers, there is nothing of them. */
+void replay_allow(struct epochs *epochs, uint64_t durable) {
+    pthread_mutex_lock(&epochs->mutex);
+    uint64_t record = epochs->region->epoch_record;
+    if (epochs->replayed < record)
+        epochs->replayed = epochs->durable = record;
+    if (epochs->durable < durable)
+        epochs->durable = durable;
+    pthread_cond_broadcast(&epochs->changed);
+    pthread_mutex_unlock(&epochs->mutex);
+}
+
+/* Up to an epoch. */
+static int replay_until(struct epochs *epochs, uint64_t epoch) {
+    pthread_mutex_lock(&epochs->mutex);
+    while (epochs->replayed < epoch && is_behind(epochs)) {
+        if (epochs->has_replayer) {
+            pthread_cond_wait(&epochs->changed, &epochs->mutex);
+            continue;
+        }
+        pthread_mutex_unlock(&epochs->mutex);
+        replay_one(epochs);
+        pthread_mutex_lock(&epochs->mutex);
+    }
+    int status = epochs->replay_status;
+    pthread_mutex_unlock(&epochs->mutex);
+    return status;
+}
+
+int replay_all(struct epochs *epochs) { return replay_until(epochs, UINT64_MAX); }
+
+/* Before the log of an epoch is begun: the file has all that recovery would not replay any more. */
+int replay_make_room(struct epochs *epochs, uint64_t epoch) {
+    uint64_t kept = SEEDED_BUG(ROOM_LATE) ? EPOCHS_IN_LOG + 1 : EPOCHS_IN_LOG;
+    if (SEEDED_BUG(NO_BACK_PRESSURE) || epoch <= kept)
+        return 0;
+    pthread_mutex_lock(&epochs->mutex);
+    epochs->stats.waits_for_room += epochs->replayed < epoch - kept && is_behind(epochs);
+    pthread_mutex_unlock(&epochs->mutex);
+    return replay_until(epochs, epoch - kept);
+}

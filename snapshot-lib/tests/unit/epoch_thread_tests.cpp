@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Threads that store, come to points, rest, leave, end and ask for checkpoints, while the library replays; under
+// ThreadSanitizer. Each thread keeps two words equal between its points: neither a checkpoint nor the end of the
+// process tears a pair. With the name of a seeded bug, ThreadSanitizer or a torn pair finds it.
+//
+//     epoch_thread_tests DIRECTORY [BUG]
+#include <cstdio>
+#include <filesystem>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "runtime_under_test.hpp"
+
+static constexpr size_t Bytes = 1 << 18, Lines = Bytes / 64;
+static constexpr unsigned Changes = 1500;
+
+extern "C" const char *snapshot_seeded_bug;
+const char *snapshot_seeded_bug = "";
+
+static std::atomic<int> failures;
+
+static void expect(bool condition, const char *what) {
+    if (!condition && failures++ < 5)
+        fprintf(stderr, "%s\n", what);
+}
+
+// Eight threads share each line; the other half of a pair is half a file away.
+static void changePair(uint8_t *working, unsigned thread, uint64_t random) {
+    size_t first = random % (Lines / 2) * 64 + 8 * thread;
+    trackedStore(working + first, random);
+    trackedStore(working + first + Bytes / 2, random);
+}
+
+static void work(uint8_t *working, unsigned thread, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    snapshot_epoch_enter(working);
+    for (unsigned change = 0; change < Changes; change++) {
+        changePair(working, thread, random());
+        unsigned then = random() % 64;
+        if (then == 0) {
+            snapshot_epoch_idle(working, true);
+            std::this_thread::yield();
+            snapshot_epoch_idle(working, false);
+        } else if (then == 1) {
+            snapshot_epoch_leave(working);
+            snapshot_epoch_enter(working);
+        } else if (then == 2) {
+            expect(snapshot_sync(working) == 0, "a checkpoint fails");
+        } else {
+            expect(snapshot_epoch_point(working) == 0, "a checkpoint that was due fails");
+        }
+    }
+    if (thread % 2)
+        snapshot_epoch_leave(working); // the others just end
+}
+
+static bool pairsAreWhole(const uint8_t *data) { return memcmp(data, data + Bytes / 2, Bytes / 2) == 0; }
+
+static void checkRecovered(const TrackedFile &file) {
+    Image image = file.image();
+    struct recovery result{};
+    struct log_view log = {image.logBytes(), image.logSize()};
+    expect(recover(log, image.dataBytes(), Bytes, &protocol_line, &result) == 0, "recovery fails");
+    expect(pairsAreWhole(image.dataBytes()), "recovery finds a torn pair");
+}
+
+static void run(const std::string &path, unsigned thread_count, unsigned flags) {
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_EPOCH);
+    struct snapshot_epochs options{};
+    options.period_ns = 300000;
+    options.timeout_ns = 60000000000;
+    options.flags = flags;
+    expect(snapshot_epochs_start(file.working(), &options) == 0, "epochs cannot be started");
+    std::vector<std::thread> threads;
+    for (unsigned thread = 0; thread < thread_count; thread++)
+        threads.emplace_back(work, file.working(), thread, thread_count * 10 + thread);
+    struct snapshot_epochs_stats stats{};
+    expect(snapshot_epochs_get_stats(file.working(), &stats) == 0, "no statistics");
+    for (std::thread &thread : threads)
+        thread.join();
+    expect(snapshot_epochs_stop(file.working()) == 0, "epochs cannot be stopped");
+    checkRecovered(file);
+    expect(snapshot_sync(file.working()) == 0, "the last checkpoint fails");
+    snapshot_epochs_get_stats(file.working(), &stats);
+    expect(stats.checkpoints > 0 && stats.timeouts == 0, "checkpoints are not made");
+    std::vector<uint8_t> last(file.working(), file.working() + Bytes);
+    file.close();
+    TrackedFile again(path, 0, SNAPSHOT_PROTOCOL_EPOCH);
+    expect(memcmp(again.working(), last.data(), Bytes) == 0, "reopening finds another state");
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2)
+        return 2;
+    if (argc > 2)
+        snapshot_seeded_bug = argv[2];
+    std::filesystem::remove_all(argv[1]);
+    std::filesystem::create_directories(argv[1]);
+    for (unsigned thread_count : {1, 2, 3, 5, 8})
+        for (unsigned flags : {0u, SNAPSHOT_REPLAY_BACKGROUND})
+            run(std::string(argv[1]) + "/data", thread_count, flags);
+    std::filesystem::remove_all(argv[1]);
+    return failures ? 1 : 0;
+}
