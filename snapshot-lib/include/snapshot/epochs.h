@@ -33,6 +33,10 @@ extern "C" {
 /* For snapshot_map(), which libsnapshot refuses. */
 #define SNAPSHOT_PROTOCOL_EPOCH (5u << 8)
 
+/* Also for snapshot_map(), with the above: what is in the file is copied page by page, at the first touch of each, and
+ * opening does not wait for it. -EPERM the process may not use userfaultfd so, -EOPNOTSUPP the kernel has none. */
+#define SNAPSHOT_EPOCH_LAZY (1u << 14)
+
 /* A period: checkpoints are made by snapshot_sync() and msync() alone. */
 #define SNAPSHOT_EPOCHS_BY_CALL UINT64_MAX
 
@@ -59,6 +63,7 @@ struct snapshot_epochs_stats {
     uint64_t replayed_epochs; /* since the file was mapped, as are all but the first two */
     uint64_t replayed_lines;
     uint64_t replay_ns; /* all of them */
+    uint64_t pages_in;  /* with SNAPSHOT_EPOCH_LAZY: copied from the file so far */
 };
 
 /*

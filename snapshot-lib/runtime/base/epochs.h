@@ -18,6 +18,11 @@ bool epochs_are_kept(const struct region *region);
 void epochs_open(struct region *region);
 void epochs_close(struct region *region); /* before the log is detached */
 
+/* Instead of filling the working copy: 1 if it fills itself, page by page, as the flags ask; 0 not asked; -errno. */
+int epochs_page_in(struct region *region, unsigned flags);
+void epochs_release(struct region *region); /* before the working copy is unmapped */
+void epochs_before_fork(void);
+
 /* In place of a commit and a rollback. */
 int epochs_commit(struct region *region);
 int epochs_rollback(struct region *region);
@@ -37,6 +42,13 @@ static inline bool epochs_are_kept(const struct region *region) {
 }
 static inline void epochs_open(struct region *region) { (void)region; }
 static inline void epochs_close(struct region *region) { (void)region; }
+static inline int epochs_page_in(struct region *region, unsigned flags) {
+    (void)region;
+    (void)flags;
+    return 0;
+}
+static inline void epochs_release(struct region *region) { (void)region; }
+static inline void epochs_before_fork(void) {}
 static inline int epochs_commit(struct region *region) {
     (void)region;
     return 0;

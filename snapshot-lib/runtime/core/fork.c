@@ -9,11 +9,15 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/epochs.h"
 #include "base/file_lock.h"
 #include "base/tracker.h"
 
 /* Nothing may be half opened when the child copies it. */
-static void before(void) { pthread_mutex_lock(&regions_mutex); }
+static void before(void) {
+    pthread_mutex_lock(&regions_mutex);
+    epochs_before_fork();
+}
 
 static void in_parent(void) { pthread_mutex_unlock(&regions_mutex); }
 
@@ -28,6 +32,7 @@ static void region_inherit(struct region *region) {
     region->log_fd = region->data_fd = -1;
     file_unlock(region);
     tracker_inherit(region);
+    epochs_release(region);
     region->backing = NULL; /* MADV_DONTFORK: other things may come to lie there */
     region->log.base = NULL;
 }

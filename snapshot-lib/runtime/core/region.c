@@ -135,6 +135,8 @@ static int working_open(struct region *region, const struct open_request *reques
     if (status == 0)
         status = arena_populate(region->working, region->mapped_bytes);
     if (status == 0)
+        status = epochs_page_in(region, request->flags);
+    if (status == 0)
         status = working_fill(region,
                               SEEDED_BUG(POSITION_LOST) ? request->fd : region->lock_fd); /* whose position is ours */
     if (status < 0)
@@ -203,6 +205,7 @@ static int region_size(struct region *region, const struct open_request *request
 
 static void region_release(struct region *region) {
     tracker_close(region);
+    epochs_release(region);
     if (region->working)
         arena_release(region->working, region->span_bytes);
     thread_logs_free(region);

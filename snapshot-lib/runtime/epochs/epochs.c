@@ -142,6 +142,7 @@ int snapshot_epochs_get_stats(const void *address, struct snapshot_epochs_stats 
     *stats = epochs->stats;
     stats->epoch_durable = epochs->durable;
     stats->epoch_replayed = epochs->replayed;
+    stats->pages_in = pages_brought(region);
     pthread_mutex_unlock(&epochs->mutex);
     return 0;
 }

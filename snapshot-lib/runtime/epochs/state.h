@@ -72,6 +72,9 @@ void lists_write(struct region *region, uint64_t lines);
 /* protocol_epoch.c */
 void list_write(const struct region *region, struct thread_log *thread, uint32_t epoch_lines);
 
+/* page_in.c */
+uint64_t pages_brought(const struct region *region);
+
 /* replay.c */
 int replayer_start(struct epochs *epochs);
 void replayer_end(struct epochs *epochs);

@@ -271,4 +271,108 @@ TEST_F(Epochs, WhatACrashLeftIsReplayedWhenTheFileIsOpened) {
     EXPECT_EQ(word(image.dataBytes() + 100 * 64), 0u) << "the epoch that had no checkpoint is lost";
 }
 
+// As it was closed: a word in each page, which is its number and one.
+class LazyEpochs : public FolderFirst {
+  protected:
+    static constexpr size_t Page = 4096, Pages = Bytes / Page;
+
+    void SetUp() override {
+        TrackedFile file(path("lazy"), Bytes, SNAPSHOT_PROTOCOL_EPOCH);
+        ASSERT_EQ(file.error(), 0);
+        for (size_t page = 0; page < Pages; page++)
+            trackedStore(file.working() + page * Page, page + 1);
+        ASSERT_EQ(file.commit(), 0);
+    }
+
+    uint64_t pagesIn(const TrackedFile &file) const {
+        struct snapshot_epochs_stats stats{};
+        EXPECT_EQ(snapshot_epochs_get_stats(file.working(), &stats), 0);
+        return stats.pages_in;
+    }
+
+    static constexpr unsigned Lazy = SNAPSHOT_PROTOCOL_EPOCH | SNAPSHOT_EPOCH_LAZY;
+};
+
+TEST_F(LazyEpochs, APageComesInAtItsFirstTouch) {
+    TrackedFile file(path("lazy"), 0, Lazy);
+    ASSERT_EQ(file.error(), 0);
+    EXPECT_EQ(pagesIn(file), 0u);
+    EXPECT_EQ(word(file, 5 * Page), 6u);
+    EXPECT_EQ(word(file, 5 * Page + 64), 0u);
+    EXPECT_EQ(pagesIn(file), 1u);
+    trackedStore(file.working() + 7 * Page + 8, 70);
+    EXPECT_EQ(word(file, 7 * Page), 8u) << "a store brings the rest of its page in";
+    EXPECT_EQ(pagesIn(file), 2u);
+    snapshot_log_range(file.working() + 9 * Page, 8); // and is never stored to
+    for (unsigned i = 0; i < 5; i++) {
+        trackedStore(file.working() + 7 * Page + 8, 71 + i);
+        ASSERT_EQ(file.commit(), 0);
+    }
+    EXPECT_EQ(pagesIn(file), 3u);
+    for (size_t page = 0; page < Pages; page++)
+        EXPECT_EQ(word(file, page * Page), page + 1);
+    EXPECT_EQ(pagesIn(file), Pages);
+}
+
+TEST_F(LazyEpochs, ARollbackAndTheEndNeedNoOtherPages) {
+    {
+        TrackedFile file(path("lazy"), 0, Lazy);
+        ASSERT_EQ(file.error(), 0);
+        trackedStore(file.working() + 3 * Page, 30);
+        EXPECT_EQ(snapshot_rollback(file.working()), 0);
+        EXPECT_EQ(word(file, 3 * Page), 4u);
+        trackedStore(file.working() + 3 * Page, 31);
+        EXPECT_EQ(file.commit(), 0);
+        trackedStore(file.working() + 3 * Page, 32);
+        EXPECT_EQ(pagesIn(file), 1u);
+    }
+    TrackedFile again(path("lazy"), 0, SNAPSHOT_PROTOCOL_EPOCH);
+    for (size_t page = 0; page < Pages; page++)
+        EXPECT_EQ(word(again, page * Page), page == 3 ? 31 : page + 1);
+    EXPECT_EQ(pagesIn(again), 0u);
+}
+
+TEST_F(LazyEpochs, ASystemCallAndAForkedChildFindAllPages) {
+    TrackedFile file(path("lazy"), 0, Lazy);
+    ASSERT_EQ(file.error(), 0);
+    int pipes[2];
+    ASSERT_EQ(pipe(pipes), 0);
+    EXPECT_EQ(::write(pipes[1], file.working() + 6 * Page, 8), 8);
+    uint64_t read_back = 0;
+    EXPECT_EQ(::read(pipes[0], &read_back, 8), 8);
+    EXPECT_EQ(read_back, 7u);
+    close(pipes[0]);
+    close(pipes[1]);
+    pid_t child = fork();
+    if (child == 0) {
+        bool all = true;
+        for (size_t page = 0; page < Pages; page++)
+            all &= word(file, page * Page) == page + 1;
+        file.close();
+        _exit(all ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+}
+
+TEST_F(LazyEpochs, ThreadsThatTouchAPageAtOnceFindIt) {
+    TrackedFile file(path("lazy"), 0, Lazy);
+    ASSERT_EQ(file.error(), 0);
+    std::vector<std::thread> threads;
+    for (unsigned thread = 0; thread < 4; thread++)
+        threads.emplace_back([&] {
+            for (size_t page = 0; page < Pages; page++)
+                EXPECT_EQ(word(file, page * Page), page + 1);
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    EXPECT_EQ(pagesIn(file), Pages);
+}
+
+TEST_F(LazyEpochs, OtherProtocolsRefuse) {
+    TrackedFile file(path("lazy"), 0, SNAPSHOT_PROTOCOL_REDO | SNAPSHOT_EPOCH_LAZY);
+    EXPECT_EQ(file.error(), -EINVAL);
+}
+
 } // namespace

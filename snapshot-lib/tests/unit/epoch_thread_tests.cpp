@@ -5,6 +5,7 @@
 // process tears a pair. With the name of a seeded bug, ThreadSanitizer or a torn pair finds it.
 //
 //     epoch_thread_tests DIRECTORY [BUG]
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <random>
@@ -91,6 +92,39 @@ static void run(const std::string &path, unsigned thread_count, unsigned flags) 
     expect(memcmp(again.working(), last.data(), Bytes) == 0, "reopening finds another state");
 }
 
+// The clock is asked when all wait for a checkpoint, and gives a thread the time to enter, which it must not use.
+static uint8_t *entered_file;
+static std::atomic<unsigned> looks;
+static std::atomic<bool> has_entered;
+static std::thread late;
+
+static uint64_t slowNs() {
+    if (++looks == 2) { // the first is before anybody is waited for
+        late = std::thread([] {
+            snapshot_epoch_enter(entered_file);
+            has_entered = true;
+        });
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        expect(!has_entered, "a thread enters during a checkpoint");
+    }
+    return looks;
+}
+
+static void enterDuringCheckpoint(const std::string &path) {
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_EPOCH);
+    entered_file = file.working();
+    struct snapshot_epochs options{};
+    options.period_ns = SNAPSHOT_EPOCHS_BY_CALL;
+    options.timeout_ns = 1000000000;
+    options.now_ns = slowNs;
+    expect(snapshot_epochs_start(file.working(), &options) == 0, "epochs cannot be started");
+    trackedStore(file.working(), 1);
+    expect(snapshot_sync(file.working()) == 0, "a checkpoint fails");
+    expect(late.joinable(), "the clock is not asked when all wait");
+    late.join();
+    expect(has_entered, "a thread does not enter after a checkpoint");
+}
+
 int main(int argc, char **argv) {
     if (argc < 2)
         return 2;
@@ -98,6 +132,7 @@ int main(int argc, char **argv) {
         snapshot_seeded_bug = argv[2];
     std::filesystem::remove_all(argv[1]);
     std::filesystem::create_directories(argv[1]);
+    enterDuringCheckpoint(std::string(argv[1]) + "/late");
     for (unsigned thread_count : {1, 2, 3, 5, 8})
         for (unsigned flags : {0u, SNAPSHOT_REPLAY_BACKGROUND})
             run(std::string(argv[1]) + "/data", thread_count, flags);
