@@ -56,14 +56,15 @@ template <unsigned Protocol> class TrackedFile : public HeapEngine {
                 stats.fences,  stats.lines_undone, stats.lines_replayed};
     }
 
+  protected:
+    void *memory = nullptr;
+
   private:
     void commit() {
         int result = snapshot_sync(memory);
         if (result < 0)
             fail(-result, "msync");
     }
-
-    void *memory = nullptr;
 };
 
 using Snapshot = TrackedFile<0>;

@@ -44,7 +44,7 @@ KINDS = {
     "results": r"testbed (explain|diff) ",
     "xfstests": r"testbed exec .*--file xfstests ",
     "testbed": r"(\.venv/bin/)?testbed ",
-    "native": r"(cmake|ninja|ctest|snapcc) |build/|SNAPSHOT_DIR=",
+    "native": r"(cmake|ninja|ctest|snapcc) |build/|SNAPSHOT_\w+=",
     "coverage": r"tests/coverage\.sh",
     "pytest": r"(\.venv/bin/python -m pytest|tests/python\.sh) ",
 }
@@ -178,7 +178,7 @@ def in_a_scratch_folder(command: str, folder: Path) -> str:
     command = command.replace("/dev/shm/", f"{folder}/")
     if re.match("cmake|ninja|ctest", command):
         return command.replace("ninja ", "ninja -n ").replace("ctest ", "ctest -N ")
-    return re.sub(r"^build/", f"{NATIVE}/", command)
+    return re.sub(r"^(SNAPSHOT_\w+=\S+ )?build/", rf"\1{NATIVE}/", command)
 
 
 def test_coverage_is_what_is_claimed() -> None:

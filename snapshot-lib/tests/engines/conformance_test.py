@@ -19,6 +19,9 @@ from typing import Any
 ENGINES = ["volatile", "volatile-instrumented", "snapshot", "snapshot-nv", "pmdk", "msync-4k"]
 # Not compiled with the pass, and in programs that `kv` and its kin do not know: kv-fams-uffd, ...
 FAMS = ["fams-uffd", "fams-mprotect", "fams-exchange"]
+# The same, of checkpoints: without $SNAPSHOT_EPOCH_NS one ends each transaction.
+EPOCHS = ["cpnvm", "snapshot-epoch"]
+EPOCH_WORKLOADS = ["kv", "list", "btree"]
 OLD_KERNEL = "(Linux 6.7)"  # what those say there that ask it for pages
 SOME_ENGINES = {
     "kv": ["volatile-check", "volatile-noop", "volatile-each"],
@@ -44,7 +47,7 @@ def environment(apart: list[str]) -> dict[str, str]:
 
 
 def run(bin_dir: Path, program: str, *arguments: str) -> tuple[int, Rows, str]:
-    apart = [f"{program}-{engine}" for engine in FAMS if engine in arguments]
+    apart = [f"{program}-{engine}" for engine in FAMS + EPOCHS if engine in arguments]
     command = [bin_dir / (apart or [program])[0], *arguments]
     done = subprocess.run(command, env=environment(apart), capture_output=True, text=True, check=False)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
@@ -77,7 +80,8 @@ def check_protocols(bin_dir: Path, scratch: Path, program: str, options: list[st
 def check_workload(bin_dir: Path, scratch: Path, program: str, options: list[str]) -> None:
     expected: Rows = []
     own = OWN | ({"commits"} if program in COUNTED else set())
-    for engine in ENGINES + FAMS + SOME_ENGINES.get(program, []):
+    engines = ENGINES + FAMS + SOME_ENGINES.get(program, []) + (EPOCHS if program in EPOCH_WORKLOADS else [])
+    for engine in engines:
         arguments = ["--engine", engine, "--file", str(scratch / f"{engine}.pool"), "--seed", "9", *options]
         status, rows, errors = run(bin_dir, program, *arguments)
         if OLD_KERNEL in errors:
@@ -124,6 +128,25 @@ def check_latencies(bin_dir: Path, scratch: Path) -> None:
             counts = [int(word.split(":")[1]) for word in row["histogram"].split()]
             check(quantiles == sorted(quantiles) and 0 < row["clock_ns"] <= quantiles[0], f"quantiles: {row}")
             check(sum(counts) == row["count"], f"histogram: {row}")
+
+
+def check_epochs(bin_dir: Path, scratch: Path) -> None:
+    """One commit for many transactions; what is kept is a state between two of them, and what an epoch is, is said."""
+    (expected,) = run(bin_dir, "kv", "--engine", "volatile", *KV_SIZE)[1]
+    for engine in EPOCHS:
+        for replay in ("background", ""):
+            arguments = ["--engine", engine, "--file", str(scratch / f"{engine}.pool"), *KV_SIZE]
+            os.environ |= {"SNAPSHOT_EPOCH_NS": "50000", "SNAPSHOT_EPOCH_REPLAY": replay}
+            status, (row,), errors = run(bin_dir, "kv", *arguments)
+            check(status == 0 and row["checksum"] == expected["checksum"], f"{engine}: {row}, {expected} {errors}")
+            check(0 < row["commits"] < row["updates"], f"{engine}: an epoch has several transactions: {row}")
+            status, (found,), _ = run(bin_dir, "kv", *arguments, "--verify")
+            check(status == 0 and 0 < found["commits"] <= row["updates"], f"{engine}: {found}, {row}")
+        for length in ("0", "-", "1ms", ""):
+            os.environ["SNAPSHOT_EPOCH_NS"] = length
+            status, _, errors = run(bin_dir, "kv", *arguments)
+            check(status == 2 and "SNAPSHOT_EPOCH_NS" in errors, f"epoch of {length!r}: status {status}, {errors!r}")
+        del os.environ["SNAPSHOT_EPOCH_NS"], os.environ["SNAPSHOT_EPOCH_REPLAY"]
 
 
 def check_recovery(bin_dir: Path, scratch: Path) -> None:
@@ -247,6 +270,7 @@ def main() -> None:
     for program, options in WORKLOADS:
         check_workload(bin_dir, scratch, program, options)
     check_latencies(bin_dir, scratch)
+    check_epochs(bin_dir, scratch)
     check_recovery(bin_dir, scratch)
     check_verify_looks(bin_dir, scratch)
     check_shared_kv(bin_dir, scratch)

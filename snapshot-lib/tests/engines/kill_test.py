@@ -15,6 +15,10 @@ from pathlib import Path
 ENGINES = ["snapshot", "snapshot-nv", "pmdk"]
 FAMS = ["fams-mprotect", "fams-uffd"]
 FAMS_WORKLOADS = ["kv", "shared-kv"]  # they commit as snapshot does
+# They commit by the same thread: a checkpoint ends each transaction.
+EPOCHS = ["cpnvm", "snapshot-epoch"]
+EPOCH_WORKLOADS = ["kv", "btree"]
+ONLY = dict.fromkeys(FAMS, FAMS_WORKLOADS) | dict.fromkeys(EPOCHS, EPOCH_WORKLOADS)
 OLD_KERNEL = "(Linux 6.7): set SNAPSHOT_TRACK=mprotect"  # what fams-uffd says there
 # Sizes that last longer than the longest wait; rounds; whether there is a load to be killed in.
 WORKLOADS = {
@@ -59,9 +63,9 @@ def is_too_old_for(bin_dir: Path, engine: str, scratch: Path) -> bool:
 
 def main() -> None:
     bin_dir, scratch = Path(sys.argv[1]), Path(sys.argv[2])
-    for engine in ENGINES + [engine for engine in FAMS if not is_too_old_for(bin_dir, engine, scratch)]:
+    for engine in ENGINES + EPOCHS + [engine for engine in FAMS if not is_too_old_for(bin_dir, engine, scratch)]:
         for workload, (size, count, loads) in WORKLOADS.items():
-            if engine in FAMS and workload not in FAMS_WORKLOADS:
+            if workload not in ONLY.get(engine, WORKLOADS):
                 continue
             seeded = random.Random(1)
             command = [str(bin_dir / f"{workload}-{engine}"), "--file", str(scratch / "pool"), *size]

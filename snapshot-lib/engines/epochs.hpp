@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The engines of checkpoints: one commit an epoch for all transactions in it. `snapshot-epoch` is compiled with the
+// pass; `cpnvm` has its calls put in by hand, as CpNvm's users do: the workload's writing() and fresh(), and those of
+// an allocator of its own.
+//
+// With SNAPSHOT_EPOCH_NS in the environment, that is the length of an epoch, and a crash loses as much; without it each
+// transaction ends with a checkpoint. With SNAPSHOT_EPOCH_REPLAY=background a thread replays.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "snapshot.hpp"
+#include "snapshot/epochs.h"
+
+namespace engines {
+
+class Checkpoints {
+  public:
+    void start(void *address) {
+        memory = address;
+        const char *length_ns = getenv("SNAPSHOT_EPOCH_NS"), *replay = getenv("SNAPSHOT_EPOCH_REPLAY");
+        char *end = nullptr;
+        struct snapshot_epochs options{};
+        options.period_ns = length_ns ? strtoull(length_ns, &end, 10) : SNAPSHOT_EPOCHS_BY_CALL;
+        options.timeout_ns = 1000000000;
+        options.flags = replay && std::string(replay) == "background" ? SNAPSHOT_REPLAY_BACKGROUND : 0;
+        by_clock = length_ns;
+        bool is_number = !length_ns || (*length_ns && !*end);
+        int result = is_number ? snapshot_epochs_start(memory, &options) : -EINVAL;
+        if (result < 0)
+            fail(-result, "SNAPSHOT_EPOCH_NS must be a length in nanoseconds, at least 1");
+    }
+
+    void transactionEnds() const {
+        int result = by_clock ? snapshot_epoch_point(memory) : snapshot_sync(memory);
+        if (result < 0)
+            fail(-result, "checkpoint");
+    }
+
+  private:
+    void *memory = nullptr;
+    bool by_clock = false;
+};
+
+class SnapshotEpoch : public TrackedFile<SNAPSHOT_PROTOCOL_EPOCH> {
+  public:
+    static constexpr const char *Name = "snapshot-epoch";
+
+    SnapshotEpoch(const std::string &path, size_t bytes, OpenMode mode) : TrackedFile(path, bytes, mode) {
+        checkpoints.start(memory);
+    }
+
+    template <class Change> void transaction(Change &&change) {
+        change();
+        checkpoints.transactionEnds();
+    }
+
+  private:
+    Checkpoints checkpoints;
+};
+
+// An allocator that announces what it writes. Blocks have no headers; those that were given back are lists by size.
+class AnnouncedHeap {
+  public:
+    AnnouncedHeap(void *memory, size_t bytes) : header(static_cast<Header *>(memory)), pool_bytes(bytes) {
+        if (isFormatted(memory))
+            return;
+        announce(header, sizeof(*header));
+        header->magic = Magic;
+        header->top = HeapOffset;
+    }
+
+    static bool isFormatted(const void *memory) { return static_cast<const Header *>(memory)->magic == Magic; }
+
+    // Memory that was never handed out is zero.
+    void *root(size_t bytes) {
+        if (!header->root) {
+            uint64_t fresh = take(sizeOf(bytes));
+            announce(&header->root, sizeof(header->root));
+            header->root = fresh;
+        }
+        return at(header->root);
+    }
+
+    void *allocate(size_t wanted) {
+        size_t bytes = sizeOf(wanted);
+        uint64_t *list = &header->free[listOf(bytes)];
+        while (*list && at(*list)->bytes != bytes)
+            list = &at(*list)->next;
+        if (!*list)
+            return at(take(bytes));
+        Block *block = at(*list);
+        announce(list, sizeof(*list));
+        *list = block->next;
+        return block;
+    }
+
+    void release(void *memory, size_t wanted) {
+        auto *block = static_cast<Block *>(memory);
+        uint64_t *list = &header->free[listOf(sizeOf(wanted))];
+        announce(block, sizeof(*block));
+        announce(list, sizeof(*list));
+        *block = {*list, sizeOf(wanted)};
+        *list = static_cast<uint64_t>(static_cast<char *>(memory) - reinterpret_cast<char *>(header));
+    }
+
+  private:
+    static constexpr uint64_t Magic = 0x3150414548444e48; // "HNDHEAP1"
+    static constexpr size_t HeapOffset = 4096, LineBytes = 64, UnitBytes = 16, Lists = 64;
+
+    struct Header {
+        uint64_t magic, root, top;
+        uint64_t free[Lists]; // by size up to 4032 bytes, then one for the rest
+    };
+    struct Block {
+        uint64_t next, bytes;
+    };
+
+    // What is smaller than a line is not aligned to one.
+    static size_t sizeOf(size_t wanted) {
+        size_t unit = wanted < LineBytes ? UnitBytes : LineBytes;
+        return (wanted + unit - 1) / unit * unit;
+    }
+    static size_t listOf(size_t bytes) {
+        return bytes < LineBytes ? bytes / UnitBytes : std::min(bytes / LineBytes + 3, Lists - 1);
+    }
+    static void announce(const void *memory, size_t bytes) { snapshot_log_range(memory, bytes); }
+
+    Block *at(uint64_t offset) const { return reinterpret_cast<Block *>(reinterpret_cast<char *>(header) + offset); }
+
+    uint64_t take(size_t bytes) {
+        uint64_t begin = bytes < LineBytes ? header->top : (header->top + LineBytes - 1) / LineBytes * LineBytes;
+        if (begin + bytes > pool_bytes)
+            fail(ENOMEM, "the pool has no room");
+        announce(&header->top, sizeof(header->top));
+        header->top = begin + bytes;
+        return begin;
+    }
+
+    Header *header;
+    size_t pool_bytes;
+};
+
+// A tracked file without a heap.
+class EpochFile {
+  public:
+    EpochFile(const std::string &path, size_t wanted, OpenMode mode) {
+        struct stat status{};
+        bool creates = mode == OpenMode::Create;
+        if (creates) {
+            unlink(path.c_str());
+            unlink((path + ".snapshot-log").c_str());
+        } else if (stat(path.c_str(), &status) < 0 || status.st_size == 0) {
+            throw NoPool(path + " does not exist or is empty");
+        }
+        unsigned flags = SNAPSHOT_POPULATE | SNAPSHOT_PROTOCOL_EPOCH;
+        int result = snapshot_map(path.c_str(), creates ? wanted : 0, flags, nullptr, &memory);
+        if (result < 0)
+            fail(-result, "cannot map " + path);
+        mapped_bytes = creates ? wanted : static_cast<size_t>(status.st_size);
+    }
+    ~EpochFile() { snapshot_unmap(memory); }
+    EpochFile(const EpochFile &) = delete;
+    EpochFile &operator=(const EpochFile &) = delete;
+
+    void *address() const { return memory; }
+    size_t bytes() const { return mapped_bytes; }
+
+    Statistics statistics() const {
+        struct snapshot_stats stats{};
+        snapshot_get_stats(memory, &stats);
+        return {stats.commits, stats.log_bytes,    stats.data_bytes,
+                stats.fences,  stats.lines_undone, stats.lines_replayed};
+    }
+
+  private:
+    void *memory = nullptr;
+    size_t mapped_bytes = 0;
+};
+
+class Cpnvm {
+  public:
+    static constexpr const char *Name = "cpnvm";
+    static constexpr bool Durable = true, CommitsAllThreads = true;
+
+    template <class T> using Ptr = RelativePtr<T>;
+
+    Cpnvm(const std::string &path, size_t bytes, OpenMode mode) : file(path, bytes, mode), heap(formatted(path, mode)) {
+        checkpoints.start(file.address());
+    }
+
+    template <class Root> Root *root() { return static_cast<Root *>(heap.root(sizeof(Root))); }
+    template <class T> Ptr<T> allocate(size_t count) {
+        return Ptr<T>(static_cast<T *>(heap.allocate(count * sizeof(T))));
+    }
+    template <class T> void release(Ptr<T> old, size_t count) { heap.release(old.get(), count * sizeof(T)); }
+    template <class T> void writing(T *field, size_t count = 1) { snapshot_log_range(field, count * sizeof(T)); }
+    template <class T> void fresh(T *memory, size_t count = 1) { snapshot_log_range(memory, count * sizeof(T)); }
+
+    template <class Change> void transaction(Change &&change) {
+        change();
+        checkpoints.transactionEnds();
+    }
+
+    Statistics statistics() const { return file.statistics(); }
+
+  private:
+    AnnouncedHeap formatted(const std::string &path, OpenMode mode) const {
+        if (mode == OpenMode::OpenExisting && !AnnouncedHeap::isFormatted(file.address()))
+            throw NoPool(path + " was never committed");
+        return AnnouncedHeap(file.address(), file.bytes());
+    }
+
+    EpochFile file;
+    AnnouncedHeap heap;
+    Checkpoints checkpoints;
+};
+
+} // namespace engines
