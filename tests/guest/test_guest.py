@@ -162,10 +162,10 @@ def test_what_a_program_wrote_is_there_for_the_next(tmp_path: Path) -> None:
     """Though its power is cut, as it had synchronised that."""
     lines = 'cp "$1" /pmem/kept; sync; while :; do head -c 1000000 /dev/zero >/pmem/x; sync; done\n'
     (tmp_path / "write.sh").write_text(lines)
-    cut = ("--power-cut", "at-time=7100ms", "--json", "cut.json")
+    cut = ("--power-cut", "at-time=7500ms", "--json", "cut.json")
     write = testbed("exec", "--media", "m", *cut, "--script", "write.sh", "--", "/proc/version", cwd=tmp_path)
     assert write.returncode == 0 and "the power was cut" in write.stderr, write.stderr
-    assert json.loads((tmp_path / "cut.json").read_text())["power_cut"]["time-ps"] == 7_100 * 10**9
+    assert json.loads((tmp_path / "cut.json").read_text())["power_cut"]["time-ps"] == 7_500 * 10**9
     read = testbed("exec", "--media", "m", "--", "cat", "/pmem/kept", cwd=tmp_path)
     assert read.stdout.startswith("Linux version 6."), read.stderr
 

@@ -38,7 +38,7 @@ meets stream-most 24576; sync; meets load 24576
 clear 20544; meets load 20544
 meets load 0
 echo timed: $(roi-run ./poison_cases load /pmem/file 0) $(roi-run ./poison_cases load /pmem/file 4096)
-echo 0x100000000 > $device/inject_poison; dd if=/dev/pmem0 bs=64K skip=4063 count=3 of=/dev/null 2>&1 | grep error
+echo 0x10000000 > $device/inject_poison; dd if=/dev/pmem0 bs=64K skip=4063 count=3 of=/dev/null 2>&1 | grep error
 cxl list -L -m mem0 | grep -c '"source":"Injected"'
 grep -c "type='ECC'\\|Host Read" /sys/kernel/tracing/trace
 grep -o "dpa=[0-9a-f]*" /sys/kernel/tracing/trace | sort -u | wc -l

@@ -244,22 +244,26 @@ def calibrate(
         raise RunFailed(f"beyond the bound: {'; '.join(broken)}")
 
 
+Script = Annotated[
+    Path | None,
+    typer.Option("--script", metavar="FILE", help="instead: a shell script, among the guest's own programs"),
+]
+Output = Annotated[
+    list[str] | None,
+    typer.Option("--output", "-o", metavar="PATTERN", help="files to bring back, as '/pmem/*.log'; repeatable"),
+]
+
+
 @app.command("exec", context_settings={"ignore_unknown_options": True})
 def exec_(
     program: Annotated[
         list[str] | None, typer.Argument(metavar="-- PROGRAM [ARGS]...", help="a program of this host")
     ] = None,
-    script: Annotated[
-        Path | None,
-        typer.Option("--script", metavar="FILE", help="instead: a shell script, among the guest's own programs"),
-    ] = None,
+    script: Script = None,
     file: Annotated[list[Path] | None, typer.Option("--file", "-f", help="a file or folder to take along")] = None,
     package: Packages = None,
     media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
-    output: Annotated[
-        list[str] | None,
-        typer.Option("--output", "-o", metavar="PATTERN", help="files to bring back, as '/pmem/*.log'; repeatable"),
-    ] = None,
+    output: Output = None,
     into: Annotated[Path, typer.Option("--into", metavar="FOLDER", help="where these are put")] = Path(),
     own_roi: Annotated[bool, typer.Option("--own-roi", help="the program marks its region of interest")] = False,
     stdin: Annotated[
