@@ -158,23 +158,34 @@ def test_a_store_whose_line_is_lost_ends_in_a_sentence_or_a_signal(
     assert run(copying, replace(quick_guest, machine_checks=True), STORES, program) == OPENED
 
 
-WORN = """head -c 8388608 /dev/zero | tr '\\0' x > /pmem/file; sync
+WORN = """echo 1 > /sys/kernel/tracing/events/cxl/cxl_general_media/enable
+head -c 8388608 /dev/zero | tr '\\0' x > /pmem/file; sync
 ./poison_cases sweep $file 0
-echo "$(cxl list -L -m mem0 | grep -c '"source":"Internal"') ranges"
+lost=$(cxl list -L -m mem0 | grep -c '"source":"Internal"')
+echo "$lost ranges, $(grep -c "ECC.*Internal Media Management" /sys/kernel/tracing/trace) events"
 """
+AGAIN = "cxl list -L -m mem0 | grep -c Internal; ./poison_cases sweep $file 0\n"
 
 
 def test_a_worn_flash_loses_pages_by_itself_and_who_loads_them_is_told(
-    session: Session, quick_guest: GuestConfig, program: Path
+    session: Session, quick_guest: GuestConfig, program: Path, tmp_path: Path
 ) -> None:
-    """Of 2048 pages that have left the device's cache one in 100 cannot be read back. None has anything else."""
+    """Of 2048 pages that have left the device's cache one in 100 cannot be read. None has others, then or after."""
     flash = {"flash_ftl": "page", "flash_block_pages": 64, "flash_erase_ps": 10**9, "flash_endurance_cycles": 10}
-    errors = {"flash_worn_cycles": 20, "flash_read_errors": 5 * 10**9}
+    errors = {
+        "flash_worn_cycles": 20,
+        "flash_read_errors": 5 * 10**9,
+        "flash_read_errors_seed": 3,
+    }  # no page of ext4's own
     device = replace(quick_guest.device, capacity=2**28, cache_size=2**20, **flash, **errors)  # type: ignore[arg-type]
     guest = replace(quick_guest, machine_checks=True, device=device)
-    text = run(session, guest, WORN, program)
-    signals, wrong = (int(number) for number in re.findall(r"2048 pages, (\d+) signals, (\d+) wrong", text)[0])
-    (ranges,) = (int(number) for number in re.findall(r"(\d+) ranges", text))
+    job = script_job(BEGIN + WORN, {program.name: program})
+    outcome = drive(session.executor.run(GuestSpec(guest, job, media_folder=tmp_path)))
+    text = said(outcome)
+    signals, wrong, ranges, events = map(int, re.findall(r"\d+", text)[1:])
     assert 5 < signals < 60
     assert wrong == 0
-    assert ranges >= signals
+    assert min(ranges, events) >= signals
+    assert outcome.rois[0]["errors"] == {"flash-read-failures": signals, "lines-lost": 64 * signals}
+    more, _, again, wrong = map(int, re.findall(r"\d+", run(session, guest, AGAIN, program, tmp_path)))
+    assert more >= ranges and again >= signals and wrong == 0

@@ -52,10 +52,12 @@ make_region() { # REGION PARTITION GRANULARITY DEVICE...
 # The namespace is found through its label, if there is one.
 make_namespace() { # REGION MODE
     local left=/sys/bus/nd/devices/region$1/available_size map=()
+    is_new=
     await "$left" || return
     (($(<"$left") > 0)) || return 0
     [[ $2 != *dax ]] || map=(--map=mem)
-    ndctl create-namespace -r "region$1" --mode="$2" "${map[@]}" >"/run/testbed/namespace$1.json"
+    ndctl create-namespace -r "region$1" --mode="$2" "${map[@]}" >"/run/testbed/namespace$1.json" || return
+    is_new=yes
 }
 
 make_memory() { # REGION

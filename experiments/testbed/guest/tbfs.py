@@ -21,23 +21,24 @@ take_tbfs() {
     eval "other_$(declare -f make_file_system)"
     make_file_system() { # DISK
         local found
-        found=$(blkid -o value -s TYPE "$1"; head -c 8 "$1" | tr -d '\0')
-        [[ $file_system == tbfs ]] || {
-            [[ $found != tbesdtFS ]] || {
-                printf 'the device holds tbfs, but the run asks for %s\n' "$file_system" >&2
-                return 1
-            }
-            other_make_file_system "$1"
-            return
-        }
-        case $found in
-        tbesdtFS) ;;
-        [a-z]*$'\n'*)
-            printf 'the device holds %s, but the run asks for tbfs\n' "${found%%$'\n'*}" >&2
+        found=$(head -c 8 "$1" | tr -d '\0')
+        case $file_system:$found in
+        tbfs:tbesdtFS) return 0 ;;
+        *:tbesdtFS)
+            printf 'the device holds tbfs, but the run asks for %s\n' "$file_system" >&2
             return 1
             ;;
-        *) tbfs make "$1" ;;
+        tbfs:*) find_file_system "$1" || return ;;
+        *)
+            other_make_file_system "$1"
+            return
+            ;;
         esac
+        [[ ! $found ]] || {
+            printf 'the device holds %s, but the run asks for tbfs\n' "$found" >&2
+            return 1
+        }
+        tbfs make "$1"
     }
 }
 """

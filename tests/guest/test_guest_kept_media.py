@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""No guest makes a file system over what kept media hold, not even over what cannot be read or is no file system."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from guest_rig import said
+
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.session import Session
+from testbed.manifest import manifest
+from testbed.manifest.manifest import GuestConfig
+from testbed.program.job_archive import script_job
+from testbed.run.runner import drive
+
+pytestmark = pytest.mark.guest
+
+KEEP = "set -e; echo kept > /pmem/file; sync; umount /pmem\n"
+POISON = """mount -t debugfs none /sys/kernel/debug; size=$(cat /sys/bus/cxl/devices/mem0/pmem/size)
+printf '0x%x\\n' {} > /sys/kernel/debug/cxl/mem0/inject_poison
+"""
+# Where blkid looks: the block of the namespace, the superblocks of ext4 and of others, the end.
+PLACES = {"namespace": "0x1000", "ext4": "0x200400", "others": "0x200000", "end": "$((size - 4096))"}
+UNREADABLE = "pmem0 cannot be read where a file system begins or ends, so none is made on it; clear its poison"
+PARTITIONS = """head -c 64K /dev/zero | dd of=/dev/pmem0 conv=notrunc status=none
+printf '\\x80\\0\\0\\0\\x83\\0\\0\\0\\0\\x08\\0\\0\\0\\x08' | dd of=/dev/pmem0 bs=1 seek=446 conv=notrunc status=none
+printf '\\x55\\xaa' | dd of=/dev/pmem0 bs=1 seek=510 conv=notrunc status=none; sync
+"""
+
+
+def machine(path: Path, file_system: str) -> GuestConfig:
+    path.write_text(f'{path.read_text()}[guest]\nfile_system = "{file_system}"\n')
+    return replace(manifest.runs(path)[0].guest, machine_checks=True)
+
+
+def run(session: Session, guest: GuestConfig, script: str, media: Path) -> GuestOutcome:
+    return drive(session.executor.run(GuestSpec(guest, script_job(script), media_folder=media)))
+
+
+@pytest.mark.parametrize(
+    ("file_system", "place", "error"),
+    [
+        ("ext4-dax", "namespace", UNREADABLE),
+        ("ext4-dax", "ext4", UNREADABLE),
+        ("ext4-dax", "end", ""),
+        ("xfs-dax", "others", UNREADABLE),
+        ("xfs-dax", "end", "see the console log"),  # found, but XFS reads the end as it is mounted
+        ("tbfs", "others", UNREADABLE),
+        ("tbfs", "end", ""),
+    ],
+)
+def test_none_is_made_where_poison_is(
+    session: Session, small_manifest: Path, tmp_path: Path, file_system: str, place: str, error: str
+) -> None:
+    """What is found at the beginning is mounted, whatever the end has."""
+    guest, media = machine(small_manifest, file_system), tmp_path / "media"
+    said(run(session, guest, KEEP + POISON.format(PLACES[place]), media))
+    again = run(session, guest, "cat /pmem/file", media)
+    assert again.stdout == (b"" if error else b"kept\n"), again.console[-1500:]
+    assert error in again.error and (again.outcome == "ok") is (not error), again.error
+
+
+@pytest.mark.parametrize(
+    ("first", "more", "then", "holds"),
+    [("xfs-dax", "", "ext4-dax", "xfs"), ("ext4-dax", PARTITIONS, "ext4-dax", "dos"), ("ext4-dax", "", "tbfs", "ext4")],
+)
+def test_what_another_use_left_is_named(
+    session: Session, small_manifest: Path, tmp_path: Path, first: str, more: str, then: str, holds: str
+) -> None:
+    plain, media = small_manifest.read_text(), tmp_path / "media"
+    said(run(session, machine(small_manifest, first), KEEP + more, media))
+    small_manifest.write_text(plain)
+    again = run(session, machine(small_manifest, then), "true", media)
+    assert again.outcome == "lost" and f"the device holds {holds}, but the run asks for {then}" in again.console
