@@ -40,10 +40,6 @@ carried() {{ # PID
         sleep 0.01
     done
 }}
-link_stream() {{ [[ -e /dev/$2 ]] || ln -s "/dev/fd/$1" "/dev/$2"; }} # as udev would
-link_stream 0 stdin
-link_stream 1 stdout
-link_stream 2 stderr
 carriers=()
 if [[ -c {stdout} && -c {stderr} ]]; then
     carry stdout {stdout}
