@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// roi query|begin [ID]|end|reset|mark N|wbarrier|power-cut: the doorbell for shell scripts.
+// roi query|begin [ID]|end|reset|mark N|wbarrier|hot-pages [DEVICE]|power-cut: the doorbell for shell scripts.
 #include "testbed_roi.h"
 
 #include <stdio.h>
@@ -10,6 +10,16 @@ static int query(void) {
     uint32_t version = testbed_query();
     printf("%s\n", version ? "testbed" : "no testbed");
     return version ? 0 : 1;
+}
+
+// A line for each: where it is on the device, lines read, lines written.
+static void print_hot_pages(uint32_t device) {
+    for (uint32_t rank = 0;; rank++) {
+        struct testbed_hot_page page = testbed_hot_page(device, rank);
+        if (!page.reads && !page.writes)
+            return;
+        printf("0x%llx %u %u\n", (unsigned long long)page.dpa, page.reads, page.writes);
+    }
 }
 
 int main(int argc, char **argv) {
@@ -28,10 +38,13 @@ int main(int argc, char **argv) {
         testbed_mark(number);
     else if (!strcmp(verb, "wbarrier"))
         testbed_wbarrier();
+    else if (!strcmp(verb, "hot-pages"))
+        print_hot_pages(argc > 2 ? number : 0);
     else if (!strcmp(verb, "power-cut"))
         testbed_power_cut();
     else {
-        fprintf(stderr, "usage: roi query | begin [ID] | end | reset | mark NUMBER | wbarrier | power-cut\n");
+        fprintf(stderr, "usage: roi query | begin [ID] | end | reset | mark NUMBER | wbarrier | hot-pages [DEVICE] | "
+                        "power-cut\n");
         return 2;
     }
     return 0;

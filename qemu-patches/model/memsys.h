@@ -214,6 +214,12 @@ MemCounters memsys_counters(const MemSys *m);
 MemCounters memsys_core_counters(const MemSys *m, uint32_t core);
 /* Of them, what this device counted: others are 0. */
 MemCounters memsys_device_counters(const MemSys *m, uint32_t device);
+/*
+ * Of the device's pages those that the host read and wrote most since then, in a region of interest or not, the
+ * hottest first; returns how many, at most hot_pages of its configuration, which `pages` has room for.
+ */
+struct MemHotPage;
+uint32_t memsys_hot_pages(const MemSys *m, uint32_t device, struct MemHotPage *pages);
 /* Latencies since the last memsys_reset_counters(), by a MemCause; see histogram.h. */
 struct MemHistogram;
 const struct MemHistogram *memsys_histogram(const MemSys *m, unsigned cause);

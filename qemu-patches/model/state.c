@@ -153,6 +153,12 @@ uint64_t memsys_life_used_percent(const MemSys *m, uint32_t device) {
                                         : MEM_LIFE_UNKNOWN;
 }
 
+uint32_t memsys_hot_pages(const MemSys *m, uint32_t device, MemHotPage *pages) {
+    assert(device < m->memory.device_count);
+    const MemDevice *d = m->memory.devices[device];
+    return mem_hotness_top(&d->hotness, pages, d->config.hot_pages);
+}
+
 uint32_t memsys_l1_slots(const MemSys *m) { return mem_cpu_l1_slots(&m->cpus[0].caches); }
 
 /* ---- What empties the caches ---- */

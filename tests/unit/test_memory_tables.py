@@ -188,7 +188,7 @@ def test_all_that_is_told_is_in_the_identity(small_manifest: Path) -> None:
     assert memory_tables.identity(slower.cpu, devices_of(slower))["cdat"] != tables["cdat"]
 
 
-TIERING = {"tiering"}  # manifests that are about it
+TIERING = {"hotness", "tiering"}  # manifests that are about it
 
 
 def test_no_other_manifest_that_ships_tells() -> None:

@@ -63,6 +63,7 @@ class DeviceParameters:
     link_multi_header: bool = True
     write_queue: int = 0
     controller_interval_ps: int = 0
+    hot_pages: int = 0
     cache_size: int = 0
     cache_page_size: int = 4096
     cache_ways: int = 0
@@ -154,6 +155,7 @@ TYPES: dict[str, str] = {
     "write_queue": "count",
     "controller_latency_ps": "time",
     "controller_interval_ps": "time",
+    "hot_pages": "count",
     "cache_size": "size",
     "cache_page_size": "size",
     "cache_ways": "count",
@@ -311,6 +313,7 @@ CHANGES: dict[str, str] = {
     "write_queue": "replay",
     "controller_latency_ps": "live",
     "controller_interval_ps": "live",
+    "hot_pages": "replay",
     "cache_size": "replay",
     "cache_page_size": "replay",
     "cache_ways": "replay",

@@ -30,6 +30,7 @@ enum testbed_doorbell_op {
     TESTBED_OP_MARK = 5,
     TESTBED_OP_WBARRIER = 6,
     TESTBED_OP_AWAIT_JOB = 7, /* of the guest's init: the host may stop the guest here, and copy it */
+    TESTBED_OP_HOT_PAGE = 8,
 };
 
 struct testbed_reply {
@@ -78,6 +79,22 @@ static inline void testbed_mark(uint32_t number) { testbed_ring(TESTBED_OP_MARK,
 
 /* The pm_wbarrier of PMFS: every store that the device has accepted is durable when this returns. Fence before it. */
 static inline void testbed_wbarrier(void) { testbed_ring(TESTBED_OP_WBARRIER, 0); }
+
+struct testbed_hot_page {
+    uint64_t dpa;
+    uint32_t reads, writes; /* lines of 64 bytes that the host asked the device for, in the region of interest */
+};
+
+/*
+ * Of the pages of a device that were asked for most that of `rank`, from 0 on; all zeros behind the last, and without
+ * the parameter hot_pages. Rank 0 takes a new list, and the others are of that.
+ */
+static inline struct testbed_hot_page testbed_hot_page(uint32_t device, uint32_t rank) {
+    struct testbed_reply reply = {0, 0, 0, 0};
+    if (testbed_present())
+        reply = testbed_doorbell(TESTBED_OP_HOT_PAGE, device << 24 | rank);
+    return (struct testbed_hot_page){(uint64_t)reply.b << 12, reply.c, reply.d};
+}
 
 /* Cut the power of the whole guest now: does not return in the testbed. */
 static inline void testbed_power_cut(void) { testbed_ring(TESTBED_OP_POWER_CUT, 0); }

@@ -73,6 +73,8 @@
       UP_TO_1_S, "each request, before the look-up in the cache")                                                      \
     X(TIME, controller_interval_ps, "controller-interval-ps", LIVE, DEFAULT(0),                                        \
       UP_TO_1_S, "from the start of one request to the next one's at least")                                           \
+    X(COUNT, hot_pages, "hot-pages", REPLAY, DEFAULT(0),                                                               \
+      UP_TO(65536), "how many pages of 4 KiB are told of that the host asked for most; 0: no page is counted")         \
     X(SIZE, cache_size_bytes, "cache-size", REPLAY, DEFAULT(0),                                                        \
       ANY, "device DRAM cache: a multiple of the page, above 0 with flash, at most the capacity and 2^30 pages")       \
     X(SIZE32, cache_page_bytes, "cache-page-size", REPLAY, DEFAULT(4096),                                              \

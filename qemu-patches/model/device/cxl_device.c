@@ -104,6 +104,9 @@ void mem_device_init(MemDevice *d, uint32_t number, const MemDeviceConfig *confi
     if (d->has_flash) {
         init_cache(d);
     }
+    if (config->hot_pages) {
+        mem_hotness_init(&d->hotness, config->capacity_bytes);
+    }
     reset_queues(d, false);
 }
 
@@ -118,6 +121,7 @@ void mem_device_destroy(MemDevice *d) {
         mem_flash_destroy(&d->flash);
     }
     mem_persist_destroy(&d->persist);
+    mem_hotness_destroy(&d->hotness);
 }
 
 /* The log is compacted as time passes, but by code that runs when something asks for it. */
@@ -208,6 +212,7 @@ MemReadTimes mem_device_read(MemDevice *d, uint64_t line, mem_ps at_ps) {
         mem_device_prefetch(d, count, line >> d->page_line_shift, looked_up_ps);
     }
     count->cxl_reads++;
+    mem_hotness_count(&d->hotness, line, false);
     count->link_read_bytes += MEMSYS_LINE_BYTES;
     assert(t.hit || mem_delays_sum(&t.why) == t.done_ps - at_ps); /* of a hit: in the tests, it is the hot path */
     return t;
@@ -289,6 +294,7 @@ MemWriteTimes mem_device_write(MemDevice *d, uint64_t line, uint64_t byte_mask, 
         mem_device_prefetch(d, count, line >> d->page_line_shift, looked_up_ps);
     }
     count->cxl_writes++;
+    mem_hotness_count(&d->hotness, line, true);
     count->link_write_bytes += MEMSYS_LINE_BYTES;
     return t;
 }

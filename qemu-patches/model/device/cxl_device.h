@@ -19,6 +19,7 @@
 #include "../flash/flash.h"
 #include "../persist/persist.h"
 #include "device_cache.h"
+#include "hotness.h"
 #include "link.h"
 #include "page_prefetch.h"
 #include "valid_masks.h"
@@ -74,7 +75,8 @@ typedef struct MemDevice {
     mem_ps in_dram_from_ps;   /* it has none before: those sent before a change of times come first */
     MemEarlyEviction early_evictions[MEM_EARLY_EVICTIONS]; /* by page */
     mem_ps placed_until_ps; /* a write that fetches nothing gets no frame before: the latest of all those, and more */
-    MemPowerCut cut;        /* what the last one did to this device */
+    MemHotness hotness;
+    MemPowerCut cut; /* what the last one did to this device */
     MemCounters counters;
     MemCounters ignored; /* where the counts outside the region of interest go */
     MemDeviceConfig config;

@@ -57,6 +57,7 @@ void mem_memory_reset_counters(MemMemory *m) {
     }
     for (uint32_t i = 0; i < m->device_count; i++) {
         m->devices[i]->counters = (MemCounters){0};
+        mem_hotness_clear(&m->devices[i]->hotness);
     }
     memset(m->histograms, 0, sizeof(m->histograms));
 }

@@ -20,6 +20,7 @@ enum {
     DOORBELL_MARK,
     DOORBELL_WBARRIER,
     DOORBELL_AWAIT_JOB,
+    DOORBELL_HOT_PAGE,
 };
 
 static const uint32_t doorbell_signature[3] = {
@@ -77,6 +78,9 @@ static void doorbell(CPUState *cpu, uint32_t op, uint32_t arg,
         break;
     case DOORBELL_AWAIT_JOB:
         cxl_ssd_job_ask(cpu);
+        break;
+    case DOORBELL_HOT_PAGE:
+        cxl_ssd_hot_page(arg >> 24, arg & 0xffffff, reply);
         break;
     }
 }

@@ -86,6 +86,12 @@ void cxl_ssd_roi_end(CPUState *cpu);
 void cxl_ssd_reset_counters(void);
 /* A progress mark of the guest. */
 void cxl_ssd_mark(uint32_t number);
+/*
+ * Of the pages that the host asked @device for most that of @rank, from 0 on:
+ * number, lines read, lines written; zeros behind the last. All are as they
+ * were when the first was asked for.
+ */
+void cxl_ssd_hot_page(uint32_t device, uint32_t rank, uint32_t reply[3]);
 /* Fill in what was recorded so far. */
 void cxl_ssd_roi_info(CxlSsdInfo *info);
 /* What @s counted since the start. */

@@ -10,6 +10,7 @@
 #include "cxl-ssd-internal.h"
 #include "hw/mem/cpu-timing.h"
 #include "hw/mem/memsys/base/histogram.h"
+#include "hw/mem/memsys/device/hotness.h"
 #include "mem-trace.h"
 #include "qapi/clone-visitor.h"
 #include "qapi/qapi-visit-cxl-ssd.h"
@@ -26,6 +27,9 @@ static struct {
     MemCounters before_devices[MEMSYS_MAX_DEVICES];
     uint32_t last_mark;
     uint64_t last_mark_ps;
+    /* What the guest asks for page by page, as it was at the first one. */
+    MemHotPage *hot_pages;
+    uint32_t hot_page_count;
 } state = { .ended_tail = &state.ended };
 
 void cxl_ssd_mark(uint32_t number)
@@ -91,6 +95,57 @@ static CxlSsdDeviceCountersList *devices_to_qapi(void)
         QAPI_LIST_APPEND(tail, device_counters_to_qapi(&counters));
     }
     return list;
+}
+
+static MemHotPage *hot_pages_of(const CXLSSDState *s, uint32_t *count)
+{
+    MemHotPage *pages = g_new(MemHotPage, s->config.hot_pages);
+
+    *count = memsys_hot_pages(timed_mem_memsys(), s->number, pages);
+    return pages;
+}
+
+/* None if no device counts them. */
+static CxlSsdHotPageList *hot_pages_to_qapi(void)
+{
+    CxlSsdHotPageList *list = NULL, **tail = &list;
+
+    for (unsigned i = 0; i < cxl_ssd_count; i++) {
+        uint32_t count;
+        g_autofree MemHotPage *pages = hot_pages_of(cxl_ssds[i], &count);
+
+        for (uint32_t j = 0; j < count; j++) {
+            CxlSsdHotPage *q = g_new0(CxlSsdHotPage, 1);
+
+            q->device = i;
+            q->dpa = pages[j].dpa;
+            q->reads = pages[j].reads;
+            q->writes = pages[j].writes;
+            QAPI_LIST_APPEND(tail, q);
+        }
+    }
+    return list;
+}
+
+void cxl_ssd_hot_page(uint32_t device, uint32_t rank, uint32_t reply[3])
+{
+    const MemHotPage *page;
+
+    if (!rank) {
+        g_clear_pointer(&state.hot_pages, g_free);
+        state.hot_page_count = 0;
+        if (device < cxl_ssd_count) {
+            state.hot_pages = hot_pages_of(cxl_ssds[device],
+                                           &state.hot_page_count);
+        }
+    }
+    memset(reply, 0, 3 * sizeof(*reply));
+    if (rank < state.hot_page_count) {
+        page = &state.hot_pages[rank];
+        reply[0] = page->dpa / MEM_HOT_PAGE_BYTES;
+        reply[1] = page->reads;
+        reply[2] = page->writes;
+    }
 }
 
 /* None of one core: they are those of all. */
@@ -188,6 +243,8 @@ static CxlSsdRoi *roi_now(void)
     roi->has_cores = roi->cores;
     roi->order = vcpu_clocks_order();
     roi->errors = errors_to_qapi(&counters);
+    roi->hot_pages = hot_pages_to_qapi();
+    roi->has_hot_pages = roi->hot_pages;
     return roi;
 }
 
