@@ -4,8 +4,10 @@
 // pass; `cpnvm` has its calls put in by hand, as CpNvm's users do: the workload's writing() and fresh(), and those of
 // an allocator of its own.
 //
-// With SNAPSHOT_EPOCH_NS in the environment, that is the length of an epoch, and a crash loses as much; without it each
-// transaction ends with a checkpoint. With SNAPSHOT_EPOCH_REPLAY=background a thread replays.
+// With SNAPSHOT_EPOCH_NS in the environment, that is the length of an epoch, and a crash loses as much; with
+// SNAPSHOT_EPOCH_TRANSACTIONS, so many transactions are an epoch. Without either each transaction ends with a
+// checkpoint. With SNAPSHOT_EPOCH_REPLAY=background a thread replays; with SNAPSHOT_EPOCH_OPEN=lazy cpnvm copies what
+// is in a file page by page, as it is touched.
 #pragma once
 
 #include <algorithm>
@@ -16,32 +18,58 @@
 
 namespace engines {
 
+// A variable of the environment that is a number, at least 1.
+inline uint64_t environmentNumber(const char *name, const char *what, uint64_t otherwise) {
+    const char *text = getenv(name);
+    if (!text)
+        return otherwise;
+    char *end = nullptr;
+    uint64_t value = strtoull(text, &end, 10);
+    if (!*text || *end || value == 0)
+        fail(EINVAL, std::string(name) + " must be " + what + ", at least 1");
+    return value;
+}
+
+inline bool environmentSays(const char *name, const char *word) {
+    const char *text = getenv(name);
+    return text && std::string(text) == word;
+}
+
 class Checkpoints {
   public:
     void start(void *address) {
         memory = address;
-        const char *length_ns = getenv("SNAPSHOT_EPOCH_NS"), *replay = getenv("SNAPSHOT_EPOCH_REPLAY");
-        char *end = nullptr;
+        by_clock = getenv("SNAPSHOT_EPOCH_NS");
+        epoch_transactions = environmentNumber("SNAPSHOT_EPOCH_TRANSACTIONS", "a number of transactions", 1);
         struct snapshot_epochs options{};
-        options.period_ns = length_ns ? strtoull(length_ns, &end, 10) : SNAPSHOT_EPOCHS_BY_CALL;
+        options.period_ns = environmentNumber("SNAPSHOT_EPOCH_NS", "a length in nanoseconds", SNAPSHOT_EPOCHS_BY_CALL);
         options.timeout_ns = 1000000000;
-        options.flags = replay && std::string(replay) == "background" ? SNAPSHOT_REPLAY_BACKGROUND : 0;
-        by_clock = length_ns;
-        bool is_number = !length_ns || (*length_ns && !*end);
-        int result = is_number ? snapshot_epochs_start(memory, &options) : -EINVAL;
+        options.flags = environmentSays("SNAPSHOT_EPOCH_REPLAY", "background") ? SNAPSHOT_REPLAY_BACKGROUND : 0;
+        int result = snapshot_epochs_start(memory, &options);
         if (result < 0)
-            fail(-result, "SNAPSHOT_EPOCH_NS must be a length in nanoseconds, at least 1");
+            fail(-result, "cannot start epochs");
     }
 
-    void transactionEnds() const {
-        int result = by_clock ? snapshot_epoch_point(memory) : snapshot_sync(memory);
+    void transactionEnds() {
+        int result = 0;
+        if (by_clock)
+            result = snapshot_epoch_point(memory);
+        else if (++transactions % epoch_transactions == 0)
+            result = snapshot_sync(memory);
         if (result < 0)
             fail(-result, "checkpoint");
+    }
+
+    struct snapshot_epochs_stats stats() const {
+        struct snapshot_epochs_stats stats{};
+        snapshot_epochs_get_stats(memory, &stats);
+        return stats;
     }
 
   private:
     void *memory = nullptr;
     bool by_clock = false;
+    uint64_t transactions = 0, epoch_transactions = 1;
 };
 
 class SnapshotEpoch : public TrackedFile<SNAPSHOT_PROTOCOL_EPOCH> {
@@ -56,6 +84,8 @@ class SnapshotEpoch : public TrackedFile<SNAPSHOT_PROTOCOL_EPOCH> {
         change();
         checkpoints.transactionEnds();
     }
+
+    struct snapshot_epochs_stats epochs() const { return checkpoints.stats(); }
 
   private:
     Checkpoints checkpoints;
@@ -156,6 +186,8 @@ class EpochFile {
             throw NoPool(path + " does not exist or is empty");
         }
         unsigned flags = SNAPSHOT_POPULATE | SNAPSHOT_PROTOCOL_EPOCH;
+        if (!creates && environmentSays("SNAPSHOT_EPOCH_OPEN", "lazy"))
+            flags |= SNAPSHOT_EPOCH_LAZY;
         int result = snapshot_map(path.c_str(), creates ? wanted : 0, flags, nullptr, &memory);
         if (result < 0)
             fail(-result, "cannot map " + path);
@@ -205,6 +237,7 @@ class Cpnvm {
     }
 
     Statistics statistics() const { return file.statistics(); }
+    struct snapshot_epochs_stats epochs() const { return checkpoints.stats(); }
 
   private:
     AnnouncedHeap formatted(const std::string &path, OpenMode mode) const {

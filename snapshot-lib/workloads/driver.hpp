@@ -23,6 +23,7 @@
 
 #include "clock.hpp"
 #include "engine.hpp"
+#include "epoch_counts.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "recovery.hpp"
@@ -40,6 +41,7 @@ template <class Engine, class Workload>
 void measure(const Phase &phase, uint32_t region, Engine &engine, Workload &workload, Progress &progress,
              Report report) {
     engines::Statistics before = engine.statistics();
+    EpochCounts<Engine> epochs(engine);
     uint64_t commit_before_ns = engine.commitNs();
     testbed_roi_begin(region);
     uint64_t begin_ns = nowNs();
@@ -53,6 +55,7 @@ void measure(const Phase &phase, uint32_t region, Engine &engine, Workload &work
     workload.describe(report);
     report.add("commits", after.commits - before.commits).add("log_bytes", after.log_bytes - before.log_bytes);
     report.add("data_bytes", after.data_bytes - before.data_bytes).add("fences", after.fences - before.fences);
+    epochs.addTo(report);
     report.print();
 }
 

@@ -20,6 +20,7 @@
 
 #include "clock.hpp"
 #include "engine.hpp"
+#include "epoch_counts.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "report.hpp"
@@ -128,8 +129,10 @@ int recover(const Options &options, size_t pool_bytes) {
     struct stat file{};
     if (stat(options.file.c_str(), &file) < 0)
         engines::fail(errno, "cannot open " + options.file);
-    std::string problem = workload.difference();
+    PageIn<Engine> page_in(*engine);
+    std::string problem = workload.difference(); // reads all of it
     Report report;
+    page_in.addTo(report);
     report.add("program", std::string(Workload<Engine>::Name) + "-recovery").add("engine", Engine::Name);
     report.add("phase", "open").add("crash", options.recovery).add("roi_ns", roi_ns);
     report.add("records", options.records).add("operations", options.operations);

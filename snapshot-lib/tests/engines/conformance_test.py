@@ -30,6 +30,7 @@ SOME_ENGINES = {
 }
 # What an engine may have of its own; everything else that a workload reports is the same for all.
 OWN = {"engine", "roi_ns", "load_ns", "log_bytes", "data_bytes", "fences"}
+OF_EPOCHS = {"stop_ns", "waits_for_room", "replayed_epochs", "replayed_lines", "replay_ns"}
 KV_SIZE = ["--records", "3000", "--operations", "3000", "--buckets", "3"]
 WORKLOADS = [("kv", ["--workload", letter, *KV_SIZE]) for letter in "ABCDEFG"]
 WORKLOADS += [("list", ["--nodes", "2000", "--passes", "3"]), ("btree", ["--keys", "4000"])]
@@ -79,7 +80,7 @@ def check_protocols(bin_dir: Path, scratch: Path, program: str, options: list[st
 
 def check_workload(bin_dir: Path, scratch: Path, program: str, options: list[str]) -> None:
     expected: Rows = []
-    own = OWN | ({"commits"} if program in COUNTED else set())
+    own = OWN | OF_EPOCHS | ({"commits"} if program in COUNTED else set())
     engines = ENGINES + FAMS + SOME_ENGINES.get(program, []) + (EPOCHS if program in EPOCH_WORKLOADS else [])
     for engine in engines:
         arguments = ["--engine", engine, "--file", str(scratch / f"{engine}.pool"), "--seed", "9", *options]
@@ -140,6 +141,8 @@ def check_epochs(bin_dir: Path, scratch: Path) -> None:
             status, (row,), errors = run(bin_dir, "kv", *arguments)
             check(status == 0 and row["checksum"] == expected["checksum"], f"{engine}: {row}, {expected} {errors}")
             check(0 < row["commits"] < row["updates"], f"{engine}: an epoch has several transactions: {row}")
+            sound = row["replay_ns"] > 0 and 0 < row["stop_ns"] < row["roi_ns"]
+            check(sound and (replay or row["replay_ns"] < row["stop_ns"]), f"{engine}: what checkpoints did: {row}")
             status, (found,), _ = run(bin_dir, "kv", *arguments, "--verify")
             check(status == 0 and 0 < found["commits"] <= row["updates"], f"{engine}: {found}, {row}")
         for length in ("0", "-", "1ms", ""):
@@ -147,6 +150,18 @@ def check_epochs(bin_dir: Path, scratch: Path) -> None:
             status, _, errors = run(bin_dir, "kv", *arguments)
             check(status == 2 and "SNAPSHOT_EPOCH_NS" in errors, f"epoch of {length!r}: status {status}, {errors!r}")
         del os.environ["SNAPSHOT_EPOCH_NS"], os.environ["SNAPSHOT_EPOCH_REPLAY"]
+        os.environ["SNAPSHOT_EPOCH_TRANSACTIONS"] = "16"
+        status, (row,), errors = run(bin_dir, "kv", *arguments)
+        check(status == 0 and abs(row["commits"] - row["updates"] / 16) < 1, f"{engine}: 16 an epoch: {row} {errors}")
+        del os.environ["SNAPSHOT_EPOCH_TRANSACTIONS"]
+    for how in ("whole", "lazy"):
+        os.environ["SNAPSHOT_EPOCH_OPEN"] = how
+        arguments = ["--engine", "cpnvm", "--file", str(scratch / "cpnvm.pool"), *KV_SIZE, "--workload", "G"]
+        status, rows, errors = run(bin_dir, "kv", *arguments, "--recovery", "after-commit")
+        if "map it without SNAPSHOT_EPOCH_LAZY" not in errors:  # else it is not permitted here
+            check(status == 0 and rows[0]["verified"] and rows[0]["lines_replayed"] > 0, f"{how}: {rows} {errors}")
+            check((rows[0]["pages_in"] > 0) == (how == "lazy"), f"{how}: pages that came in: {rows}")
+        del os.environ["SNAPSHOT_EPOCH_OPEN"]
 
 
 def check_recovery(bin_dir: Path, scratch: Path) -> None:
