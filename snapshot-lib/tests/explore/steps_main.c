@@ -36,9 +36,9 @@ static int done(int status) {
 }
 
 static unsigned flag_of(const char *protocol) {
-    static const char *const names[] = {"line", "undo", "undo-nv", "redo"};
+    static const char *const names[] = {"line", "undo", "undo-nv", "redo", "epoch"}; /* the last if it is there */
     unsigned number = 0;
-    while (number < 4 && strcmp(names[number], protocol) != 0)
+    while (number < 5 && strcmp(names[number], protocol) != 0)
         number++;
     return (number + 1) * SNAPSHOT_PROTOCOL_LINE;
 }
