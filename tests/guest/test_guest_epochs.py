@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checkpoints in a guest: what a power cut leaves of them, and that a pool opened lazily is the same."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
+from testbed.program.job_archive import script_job
+from testbed.run.runner import drive
+
+pytestmark = pytest.mark.guest
+
+STORE = "--workload G --records 1000 --operations 1000000 --buckets 50 --seed 1 --file /pmem/pool"
+# Goes on until the power goes. What it had done first is older than two epochs of the longest below at the cut.
+CUT = """
+cd /run
+kv-{engine} {store} --acknowledge count > /dev/null &
+done_by_now() {{ od -An -tu8 -N8 count; }}
+until [ -s count ] && [ $(done_by_now) -gt 100 ]; do sleep 0.001; done
+first=$(done_by_now)
+sleep 0.005
+kill -STOP $!
+echo done $first $(done_by_now) > /dev/console
+roi power-cut
+"""
+CHECK = """
+unset TESTBED_RESULT
+for how in {openings}; do SNAPSHOT_EPOCH_OPEN=$how kv-{engine} {store} --verify > /dev/console; done
+"""
+
+
+def exported(environment: Mapping[str, str]) -> str:
+    return "".join(f"export {name}={value}\n" for name, value in environment.items())
+
+
+def case(engine: str, *more: pytest.MarkDecorator, **environment: str) -> Any:
+    variables = {f"SNAPSHOT_EPOCH_{name.upper()}": value for name, value in environment.items()}
+    return pytest.param(engine, variables, marks=more, id=" ".join([engine, *environment]))
+
+
+@pytest.mark.parametrize(
+    ("engine", "environment"),
+    [
+        case("cpnvm", ns="1000000"),
+        case("snapshot-epoch", transactions="16"),
+        case("cpnvm", pytest.mark.by_hand, ns="1000000", replay="background"),
+        case("cpnvm", pytest.mark.by_hand, transactions="16"),
+        case("snapshot-epoch", pytest.mark.by_hand, ns="1000000"),
+        case("snapshot-epoch", pytest.mark.by_hand, ns="1000000", replay="background"),
+    ],
+)
+def test_a_power_cut_leaves_a_whole_epoch_and_takes_at_most_one(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, engine: str, environment: dict[str, str]
+) -> None:
+    """The state after some update: none that is older than an epoch is missing. Opened again it is the same."""
+    guest = replace(quick_guest, archives=("fams",))
+
+    def boot(script: str, openings: str = "") -> GuestOutcome:
+        lines = exported(environment) + script.format(engine=engine, store=STORE, openings=openings)
+        return drive(session.executor.run(GuestSpec(guest, script_job(lines), media_folder=tmp_path)))
+
+    cut = boot(CUT)
+    assert cut.outcome == "power-cut", cut.stderr.decode() + cut.console[-500:]
+    line = next(line for line in cut.console.splitlines() if line.startswith("done "))
+    first, last = map(int, line.split()[1:])
+    checked = boot(CHECK, "lazy whole" if engine == "cpnvm" else "whole")
+    found = [json.loads(row) for row in checked.console.splitlines() if row.startswith('{"program":"kv-verify"')]
+    assert found and all(row["verified"] for row in found), checked.stderr.decode() + checked.console[-500:]
+    commits = {row["commits"] for row in found}
+    print(engine, environment, "older than an epoch:", first, "all:", last, "found:", commits)
+    assert len(commits) == 1 and first > 100
+    epoch = int(environment.get("SNAPSHOT_EPOCH_TRANSACTIONS", last - first + 1))
+    assert last - epoch < commits.pop() <= last + 1
