@@ -8,6 +8,7 @@ from pathlib import Path
 from testbed.errors import TestbedError
 
 from . import (
+    checkpoints,
     engines,
     equal_dram,
     kyoto,
@@ -56,7 +57,8 @@ FIGURES = (
     Entry(store_statistics.NAME, (store_statistics.NAME,), store_statistics.drawn),
 )
 
-# Nothing published stands beside these: drawn when they are named (docs/studies.md, docs/programs.md).
+# Nothing published is compared with these: drawn when they are named (docs/studies.md, docs/programs.md). Beside
+# `epoch-cost` stands what was published of another program (docs/epochs.md).
 STUDIES = (
     Entry("tail-latency", ("kv-latency", "kv-ycsb"), tail_latency.drawn),
     Entry("equal-dram", ("equal-dram", "equal-dram-rivals"), equal_dram.drawn),
@@ -66,6 +68,9 @@ STUDIES = (
     Entry(scaling.COMMITS, (scaling.COMMITS,), scaling.commits_drawn),
     Entry(scaling.KV, (scaling.KV,), scaling.kv_drawn),
     Entry(tenants.NAME, (tenants.NAME,), tenants.drawn),
+    Entry(checkpoints.COST, ("epochs-ycsb", "epochs-beside"), checkpoints.costs_drawn),
+    Entry(checkpoints.LENGTHS, ("epochs-lengths",), checkpoints.lengths_drawn),
+    Entry(checkpoints.RECOVERY, ("epochs-recovery",), checkpoints.recovery_drawn),
     Entry("sqlite", ("sqlite",), sweep_plot.drawn("sqlite")),
     Entry("redis", ("redis",), sweep_plot.drawn("redis")),
     Entry("fio", ("fio",), sweep_plot.drawn("fio")),

@@ -27,7 +27,7 @@ STUDIES_COMMAND = f"{COMMAND} studies"
 FIGURES = REPO / "docs" / "figures.md"
 CALIBRATION_COMMAND = f"{COMMAND} calibration"
 CALIBRATION = REPO / "docs" / "calibration.md"
-STUDIES = tuple(REPO / "docs" / name for name in ("studies.md", "snapshot.md", "programs.md"))
+STUDIES = tuple(REPO / "docs" / name for name in ("studies.md", "snapshot.md", "programs.md", "epochs.md"))
 
 
 def counts(numbers: Numbers) -> str:

@@ -66,6 +66,21 @@ def lmdb(found: Sequence[Result]) -> str:
     return markdown.table(head, [(updates, *_ratio(made, (updates,), "msync")) for updates in UPDATES])
 
 
+def epochs(found: Sequence[Result]) -> str:
+    """What the length of an epoch costs A, and that it costs C nothing."""
+    made = rows(found, "engine", "epoch_ns", "workload")
+    head = ("engine", "epoch", "checkpoints", "updates each", "log of each", "a stop", "A", "C")
+    places = sorted({place[:2] for place in made}, key=lambda place: (place[0], int(place[1])))
+    return markdown.table(head, [_epochs(made[*place, "A"], made[*place, "C"], *place) for place in places])
+
+
+def _epochs(a: dict[str, Any], c: dict[str, Any], engine: str, epoch_ns: str) -> list[str]:
+    updates, log_bytes, stop_ns = (a[key] / a["commits"] for key in ("updates", "log_bytes", "stop_ns"))
+    counts = [str(a["commits"]), f"{updates:.0f}", f"{log_bytes / 1000:.3g} kB", f"{stop_ns / 1000:.3g} us"]
+    times = [f"{row['roi_ns'] / 1e6:.1f} ms" for row in (a, c)]
+    return [f"`{engine}`", f"{int(epoch_ns) / 1e6:g} ms", *counts, *times]
+
+
 UPDATES = ("1", "16", "128")
 
 
@@ -76,7 +91,12 @@ def _ratio(made: Rows, place: tuple[str, ...], other: str) -> list[str]:
     return [*(f"{value:.1f}" for value in micros), f"{micros[0] / micros[1]:.1f}"]
 
 
-TABLES: dict[str, Callable[[Sequence[Result]], str]] = {"protocols": protocols, "kyoto": kyoto, "lmdb": lmdb}
+TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
+    "protocols": protocols,
+    "kyoto": kyoto,
+    "lmdb": lmdb,
+    "epochs": epochs,
+}
 
 
 def table(name: str, root: Path) -> str:

@@ -3,12 +3,13 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from analysis import equal_dram, recovery_time, sensitivity, tail_latency, write_amplification
+from analysis import checkpoints, equal_dram, recovery_time, sensitivity, tail_latency, write_amplification
 from analysis.drawn import Drawn, Gathered
 from testbed.errors import RunFailed
 from testbed.results.results import Result
@@ -153,3 +154,69 @@ def test_maps_count_wins_and_crossings(tmp_path: Path) -> None:
     assert list(second[:3]) == ["A", "pmdk over msync-4k", "8 of 16"]
     assert (second[4], second[6], second[7]) == (0.5, 2.0, 8)
     assert str(second[3]).startswith("1us") and str(second[5]).startswith("10us")
+
+
+# ---- Checkpoints ----
+
+
+def stored(engine: str, workload: str, epoch_ns: int, **row: int) -> Result:
+    place = {"device": "optane-dcpmm", "per_bucket": 14, "workload": workload, "engine": engine, "epoch_ns": epoch_ns}
+    return result(place, [{"operations": 1000, "updates": 0, "commits": 0, **row}])
+
+
+BESIDE = [
+    stored(engine, workload, 1, roi_ns=roi_ns)
+    for workload in ("A", "C")
+    for engine, roi_ns in (("volatile", 1_000_000), ("msync-4k", 1_500_000))
+]
+
+
+def test_overhead_is_above_the_run_in_dram_with_replays_and_without(tmp_path: Path) -> None:
+    none = {"stop_ns": 0, "replay_ns": 0}
+    a = stored("cpnvm", "A", 10**6, roi_ns=1_250_000, updates=500, commits=10, stop_ns=200_000, replay_ns=125_000)
+    found = {"epochs-ycsb": [a, stored("cpnvm", "C", 10**6, roi_ns=1_010_000, **none)], "epochs-beside": BESIDE}
+    drawn = equal_files(checkpoints.costs_drawn, Gathered(found), tmp_path)
+    rows = {(row[2], row[3]): list(row[4:]) for row in drawn.rows}
+    assert rows["A", "cpnvm"] == [1.0, 1250.0, 25.0, 12.5, 10, 50.0, 20.0, 10.0]
+    assert rows["C", "cpnvm"] == [1.0, 1010.0, 1.0, 1.0, 0, None, None, 0.0]
+    assert rows["A", "msync-4k"] == [None, 1500.0, 50.0, None, None, None, None, None]
+    compared = {(c.what, c.group[3]): (round(c.ours, 6), c.published, c.comparable) for c in drawn.comparisons}
+    assert compared == {
+        ("cpnvm", "A"): (25.0, 15.0, False),
+        ("cpnvm", "C"): (1.0, 0.0, False),
+        ("msync-4k", "C"): (50.0, 64.0, False),
+    }
+
+
+def test_a_stop_is_a_mean_and_the_longest_update_stands_beside_it(tmp_path: Path) -> None:
+    def timed_epochs(replay: str, commits: int) -> Result:
+        row = {"roi_ns": 10**6, "operations": 1000, "updates": 500, "commits": commits, "log_bytes": 64_000}
+        row |= {"stop_ns": 40_000, "replay_ns": 100_000}
+        kinds = [{"operation": kind, "max_ns": ns} for kind, ns in (("read", 90_000), ("update", 30_000))]
+        return result({"device": "optane-dcpmm", "epoch_ns": 250_000, "replay": replay}, [row, *kinds])
+
+    results = [timed_epochs("checkpoint", 4), timed_epochs("background", 0)]
+    drawn = equal_files(checkpoints.lengths_drawn, Gathered({"epochs-lengths": results}), tmp_path)
+    assert list(drawn.rows[0]) == ["optane-dcpmm", 0.25, "checkpoint", 4, 125.0, 10.0, 16.0, 30.0, 1000.0, 10.0]
+    assert list(drawn.rows[1][3:7]) == [0, None, None, None]
+
+
+def opened_how(how: str, verified: bool = True) -> Result:
+    row = {"crash": "closed", "records": 100, "file_bytes": 2**20, "roi_ns": 2_000_000}
+    row |= {"pages_in_at_open": 1, "pages_in": 255, "lines_replayed": 0, "verified": verified, "problem": "torn"}
+    made = result({"device": "optane-dcpmm", "open": how, "crash": "closed"}, [row])
+    regions = [
+        {"id": number, "begin-ps": 10**9, "end-ps": end_ps} for number, end_ps in ((2, 3 * 10**9), (3, 4 * 10**9))
+    ]
+    return replace(made, data=made.data | {"rois": regions})
+
+
+def test_openings_at_once_and_page_by_page_stand_beside_each_other(tmp_path: Path) -> None:
+    found = Gathered({"epochs-recovery": [opened_how("whole"), opened_how("lazy")]})
+    drawn = equal_files(checkpoints.recovery_drawn, found, tmp_path)
+    assert list(drawn.rows[1]) == ["optane-dcpmm", "closed", 100, 1.0, "lazy", 2.0, 3.0, 1, 255, 0]
+
+
+def test_a_pool_that_was_opened_wrong_is_no_measurement(tmp_path: Path) -> None:
+    with pytest.raises(RunFailed, match="is not what was committed: torn"):
+        checkpoints.recovery_drawn(Gathered({"epochs-recovery": [opened_how("lazy", verified=False)]}), tmp_path)
