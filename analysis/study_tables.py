@@ -76,7 +76,7 @@ def epochs(found: Sequence[Result]) -> str:
 
 def _epochs(a: dict[str, Any], c: dict[str, Any], engine: str, epoch_ns: str) -> list[str]:
     updates, log_bytes, stop_ns = (a[key] / a["commits"] for key in ("updates", "log_bytes", "stop_ns"))
-    counts = [str(a["commits"]), f"{updates:.0f}", f"{log_bytes / 1000:.3g} kB", f"{stop_ns / 1000:.3g} us"]
+    counts = [str(a["commits"]), f"{updates:.0f}", f"{log_bytes / 1000:.1f} kB", f"{stop_ns / 1000:.1f} us"]
     times = [f"{row['roi_ns'] / 1e6:.1f} ms" for row in (a, c)]
     return [f"`{engine}`", f"{int(epoch_ns) / 1e6:g} ms", *counts, *times]
 
