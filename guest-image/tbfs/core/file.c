@@ -176,7 +176,7 @@ int tbfs_find_extent(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t by
     bool has_log = slot_has_log(block);
     if (!block)
         index = tree_next(fs, inode, index, end > index ? end : index);
-    while (block && index < end && tree_get(fs, inode, index) == block + (index - first) * TBFS_BLOCK_BYTES)
+    while (block && !has_log && index < end && tree_get(fs, inode, index) == block + (index - first) * TBFS_BLOCK_BYTES)
         index++;
     *extent = (struct tbfs_extent){has_log ? 0 : block, (index - first) * TBFS_BLOCK_BYTES, has_log};
     return 0;

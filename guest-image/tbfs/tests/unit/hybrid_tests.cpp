@@ -192,6 +192,18 @@ TEST(HybridMedia, AreThoseOfTheOtherPolicies) {
     }
 }
 
+TEST(HybridExtents, OfLogsThatLieTogetherAreOneForEachPage) {
+    Medium medium = withFile(3, Hybrid8);
+    Mounted mounted(medium, Hybrid8);
+    for (uint64_t page = 0; page < 3; page++)
+        writeAt(mounted, page * Page + 7, 4);
+    struct tbfs_extent extent;
+    ASSERT_EQ(tbfs_find_extent(mounted.fs(), static_cast<uint64_t>(resolve(mounted.fs(), "/a")), 0, 3 * Page, &extent),
+              0);
+    EXPECT_TRUE(extent.has_log);
+    EXPECT_EQ(extent.bytes, Page);
+}
+
 TEST(HybridExtents, SayThatAPageHasALogUntilItIsMerged) {
     Medium medium = withFile(3, Hybrid8);
     Mounted mounted(medium, Hybrid8);
