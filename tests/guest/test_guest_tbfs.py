@@ -48,10 +48,27 @@ mount -t tbfs -o data=hybrid,gc_read=1 /dev/pmem0 /pmem; mount -o remount,ro /pm
 twin_folders compare /pmem /tmp/twin && mount -o remount,rw /pmem && twin_folders compare /pmem /tmp/twin || exit 1
 ! is_left || exit 1
 """
+# Forty logs: they stay while it is not idle for long enough, and while it is read-only.
+BACKGROUND = """
+idle() { mount -t tbfs -o "data=hybrid,gc_read=off,gc_low=100,gc_idle_us=$1" /dev/pmem0 /pmem || exit 1; }
+count() {
+    umount /pmem && tbfs check /dev/pmem0 || exit 1
+    tbfs dump /dev/pmem0 | grep -o ' logs .*/idle' | cut -d ' ' -f 2,3
+}
+idle 60000000; dd if=/dev/urandom of=/pmem/idle bs=4096 count=40 status=none
+for page in $(seq 0 39)
+do printf part | dd of=/pmem/idle bs=1 seek=$((page * 4096 + 7)) conv=notrunc status=none; done
+sum=$(cksum < /pmem/idle); count
+idle 300000; mount -o remount,ro /pmem && sleep 0.6 && count
+idle 20000; sleep 0.6; [ "$sum" = "$(cksum < /pmem/idle)" ] || exit 1; count
+idle 300000; rm /pmem/idle; umount /pmem
+"""
+LEFT = "logs 40\nlogs 40\nlogs 0\n"
 REFUSED = """
 attempt() { mount -t tbfs -o "$1" /dev/pmem0 /pmem 2>&1; echo "status $?"; }
 for option in data=zebra metadata=log atomic=7 atomic=64 colour=red; do attempt $option; done
-for option in log_block=700 log_align=9 hybrid_max=4096 gc_read=0 read=up multi=all
+for option in log_block=700 log_align=9 hybrid_max=4096 gc_read=0 read=up multi=all \\
+    gc_low=0 gc_high=101 gc_idle_us=0 gc_high=9 gc_low=9,gc_high=8
 do attempt data=hybrid,$option; done
 attempt data=cow,log_block=512
 mount -t tbfs /dev/pmem0 /pmem; mount -o remount,data=cow /pmem 2>&1; echo "status $?"; umount /pmem
@@ -72,6 +89,11 @@ SENTENCES = (
     "gc_read=0 is no number of bytes; give one such as 4096, or gc_read=off",
     "read=up is no order; give read=reverse or read=forward",
     "multi=all is no promise; give multi=call or multi=page",
+    "gc_low=0 is no percentage; give gc_low=1 to 100, or gc_low=off",
+    "gc_high=101 is no percentage; give gc_high=1 to 100",
+    "gc_idle_us=0 is no time; give one such as gc_idle_us=1000",
+    "gc_high and gc_idle_us need gc_low; give that, too, or leave them out",
+    "gc_high is less than gc_low; give one that is as large or larger",
     "options of logs need data=hybrid; give that, or leave them out",
     "its own options stay as they are while it is mounted; unmount it first",
     "pmem0 holds a tbfs that is damaged so that it cannot be mounted",
@@ -95,9 +117,9 @@ def test_calls_do_what_they_do_on_tmpfs_large_files_have_large_pages_and_bad_med
 ) -> None:
     calls = twins("inplace", 8, 1, 1000) + twins("cow", 16, 2, 1000) + twins(HYBRID, 8, 3, 1000)
     large = "".join(LARGE.format(data=data) for data in ("inplace", "cow", "hybrid"))
-    script = "mkdir -p /tmp/twin\n" + large + calls + HAS_LOGS + READ_ONLY + REFUSED
+    script = "mkdir -p /tmp/twin\n" + large + BACKGROUND + calls + HAS_LOGS + READ_ONLY + REFUSED
     said, _ = run(session, quick_guest, script, programs(tmp_path))
-    assert said.count(LARGE_FAULTS) == 3, said
+    assert said.count(LARGE_FAULTS) == 3 and LEFT in said, said
     assert said.count("status 32\n") == len(SENTENCES), said
     for sentence in SENTENCES:
         assert sentence in said

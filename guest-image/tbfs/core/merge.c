@@ -51,17 +51,21 @@ int merge_page(struct tbfs *fs, uint64_t ino, uint64_t index) {
 static bool may_get_room(const struct tbfs *fs) { return fs->pieces_used && fs->blocks.free < TBFS_TAKEN_MAX; }
 
 /* A log without a block below it needs one, and so must take more itself. */
+static bool gives_room(const struct tbfs *fs, uint64_t slot) {
+    return slot_has_log(slot) && (log_first(fs, slot)->page || log_length(fs, slot) > TBFS_BLOCK_BYTES);
+}
+
 static void merge_file(struct tbfs *fs, uint64_t ino) {
     const struct tbfs_inode *inode = space_inode(fs, ino);
     uint64_t end = size_in_blocks(TBFS_FILE_BYTES_MAX);
     for (uint64_t index = tree_next(fs, inode, 0, end); index < end && may_get_room(fs);
          index = tree_next(fs, inode, index + 1, end)) {
         uint64_t slot = tree_get(fs, inode, index);
-        if (!slot_has_log(slot))
+        if (!gives_room(fs, slot))
             continue;
         if (log_first(fs, slot)->page)
             fold(fs, ino, index, slot);
-        else if (log_length(fs, slot) > TBFS_BLOCK_BYTES)
+        else
             merge_page(fs, ino, index);
     }
 }
@@ -72,4 +76,68 @@ bool merge_for_room(struct tbfs *fs, int status) {
         if (S_ISREG(space_inode(fs, ino)->mode))
             merge_file(fs, ino);
     return fs->counters.merges > before;
+}
+
+/* ---- In the background ---- */
+
+enum { LOOKS_PER_STEP = 256 }; /* so that nobody waits for long */
+
+static bool is_free(const struct tbfs *fs, unsigned percent) {
+    uint64_t blocks = fs->blocks.count - fs->super->data_offset / TBFS_BLOCK_BYTES;
+    return fs->blocks.free * 100 >= blocks * percent;
+}
+
+bool tbfs_wants_merge(const struct tbfs *fs) {
+    const struct tbfs_hybrid *hybrid = &fs->options.hybrid;
+    bool has_begun = fs->background.ino;
+    return hybrid->gc_low_percent && fs->pieces_used && !fs->read_only &&
+           !is_free(fs, has_begun ? hybrid->gc_high_percent : hybrid->gc_low_percent);
+}
+
+/* From where the last step ended to the next page, with its slot. False: there is none in so many looks. */
+static bool find_page(struct tbfs *fs, unsigned *looks, uint64_t *slot) {
+    struct tbfs_background *at = &fs->background;
+    const uint64_t end = size_in_blocks(TBFS_FILE_BYTES_MAX);
+    for (; *looks && at->ino < fs->super->inode_count; at->ino++, at->index = 0) {
+        const struct tbfs_inode *inode = space_inode(fs, at->ino);
+        --*looks;
+        if (!S_ISREG(inode->mode) || (at->index = tree_next(fs, inode, at->index, end)) == end)
+            continue;
+        *slot = tree_get(fs, inode, at->index++);
+        return true;
+    }
+    return false;
+}
+
+/* Again from the first file, for the longest logs that are left. False: none is. */
+static bool turn(struct tbfs_background *at) {
+    uint64_t most = at->most_left_bytes;
+    *at = (struct tbfs_background){0};
+    if (most) {
+        at->ino = TBFS_ROOT_INODE;
+        at->least_bytes = UINT64_C(1) << (63 - __builtin_clzll(most));
+    }
+    return most;
+}
+
+bool tbfs_merge_some(struct tbfs *fs) {
+    struct tbfs_background *at = &fs->background;
+    unsigned looks = LOOKS_PER_STEP;
+    uint64_t slot;
+    if (!tbfs_wants_merge(fs)) {
+        *at = (struct tbfs_background){0};
+        return false;
+    }
+    if (!at->ino)
+        *at = (struct tbfs_background){.ino = TBFS_ROOT_INODE, .least_bytes = UINT64_MAX};
+    while (find_page(fs, &looks, &slot)) {
+        uint64_t bytes = gives_room(fs, slot) ? log_length(fs, slot) : 0;
+        if (bytes >= at->least_bytes && bytes) {
+            merge_page(fs, at->ino, at->index - 1);
+            return true;
+        }
+        if (bytes > at->most_left_bytes)
+            at->most_left_bytes = bytes;
+    }
+    return at->ino < fs->super->inode_count || turn(at);
 }

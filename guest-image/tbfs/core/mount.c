@@ -20,6 +20,8 @@ int64_t tbfs_memory_bytes(struct tbfs_space space) {
     return (int64_t)(words * sizeof(uint64_t));
 }
 
+static unsigned twice_within_100(unsigned percent) { return percent > 50 && percent <= 100 ? 100 : 2 * percent; }
+
 static struct tbfs_hybrid with_defaults(struct tbfs_hybrid hybrid) {
     return (struct tbfs_hybrid){
         .log_block_bytes = hybrid.log_block_bytes ? hybrid.log_block_bytes : TBFS_BLOCK_BYTES,
@@ -28,6 +30,9 @@ static struct tbfs_hybrid with_defaults(struct tbfs_hybrid hybrid) {
         .gc_read_bytes = hybrid.gc_read_bytes ? hybrid.gc_read_bytes : TBFS_BLOCK_BYTES,
         .read = hybrid.read ? hybrid.read : TBFS_READ_REVERSE,
         .multi = hybrid.multi ? hybrid.multi : TBFS_MULTI_CALL,
+        .gc_low_percent = hybrid.gc_low_percent,
+        .gc_high_percent = hybrid.gc_high_percent ? hybrid.gc_high_percent : twice_within_100(hybrid.gc_low_percent),
+        .gc_idle_us = hybrid.gc_idle_us ? hybrid.gc_idle_us : 1000,
     };
 }
 
@@ -35,12 +40,14 @@ static bool hybrid_exists(const struct tbfs_hybrid *hybrid) {
     unsigned bytes = hybrid->log_block_bytes, align = hybrid->log_align_bytes;
     return bytes >= TBFS_LOG_BLOCK_BYTES_MIN && bytes <= TBFS_BLOCK_BYTES && (bytes & (bytes - 1)) == 0 &&
            (align == sizeof(uint64_t) || align == TBFS_LINE_BYTES) && hybrid->log_write_bytes < TBFS_BLOCK_BYTES &&
-           hybrid->read <= TBFS_READ_FORWARD && hybrid->multi <= TBFS_MULTI_PAGE;
+           hybrid->read <= TBFS_READ_FORWARD && hybrid->multi <= TBFS_MULTI_PAGE && hybrid->gc_high_percent <= 100 &&
+           hybrid->gc_low_percent <= hybrid->gc_high_percent && (hybrid->gc_low_percent || !hybrid->gc_high_percent);
 }
 
 static bool hybrid_is_absent(const struct tbfs_hybrid *hybrid) {
     return !hybrid->log_block_bytes && !hybrid->log_align_bytes && !hybrid->log_write_bytes && !hybrid->gc_read_bytes &&
-           !hybrid->read && !hybrid->multi;
+           !hybrid->read && !hybrid->multi && !hybrid->gc_low_percent && !hybrid->gc_high_percent &&
+           !hybrid->gc_idle_us;
 }
 
 static int take_options(struct tbfs_options *options) {

@@ -32,6 +32,10 @@ struct tbfs_hybrid {
     uint64_t gc_read_bytes;   /* a read that meets a log of more than this merges it; 4096 */
     enum tbfs_read read;      /* from the newest entry, or from the oldest */
     enum tbfs_multi multi;    /* what is there as a whole or not: what a transaction can hold, or each page */
+    /* Of tbfs_merge_some(), in hundredths of all blocks: it begins if fewer are free, 0: never; and ends when so many
+     * are, twice as many. */
+    unsigned gc_low_percent, gc_high_percent;
+    unsigned gc_idle_us; /* the caller's own: for how long nobody has called before it calls that; 1000 */
 };
 
 struct tbfs_options {
@@ -51,6 +55,13 @@ struct tbfs_counters {
     uint64_t log_entries, log_entries_read, merges; /* of pages' logs */
 };
 
+/* How far tbfs_merge_some() is: all files are gone through, then again for shorter logs. */
+struct tbfs_background {
+    uint64_t ino, index;      /* where it goes on; 0: it has not begun */
+    uint64_t least_bytes;     /* of the logs that it merges now */
+    uint64_t most_left_bytes; /* of the logs that it has met and left */
+};
+
 /* A file system that is mounted. The fields are the core's own, but for `read_only` and the counters. */
 struct tbfs {
     struct tbfs_space space;
@@ -64,6 +75,7 @@ struct tbfs {
     struct tbfs_journal journal;
     struct tbfs_transaction transaction;
     struct tbfs_counters counters;
+    struct tbfs_background background;
 };
 
 struct tbfs_layout {
@@ -175,6 +187,13 @@ int tbfs_find_extent(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t by
 
 /* No page of the range has a log any more: the content is the same. -ENOSPC, -EROFS: not all of them. */
 int tbfs_merge(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t bytes);
+
+/*
+ * For one who has time, if logs are to be merged because room is short: one step, which merges one log or looks for
+ * one. The longest go first, by powers of two. False: there is nothing to do until something has changed.
+ */
+bool tbfs_merge_some(struct tbfs *fs);
+bool tbfs_wants_merge(const struct tbfs *fs); /* whether there is something to do, or was */
 
 int tbfs_truncate(struct tbfs *fs, uint64_t ino, uint64_t size, uint32_t now);
 

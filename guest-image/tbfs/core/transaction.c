@@ -193,7 +193,7 @@ static bool commit_in_place(struct tbfs *fs) {
             pm_fence();
         store_unit(tx, target, units[i]);
         fs->counters.atomic_updates++;
-        if (!TBFS_BUG(NO_UNIT_FENCE))
+        if (!TBFS_BUG(NO_UNIT_FENCE) && !(TBFS_BUG(IDLE_MERGE_UNFENCED) && fs->background.ino))
             pm_fence();
         return true;
     }

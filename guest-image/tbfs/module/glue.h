@@ -12,12 +12,17 @@
 #include <linux/dax.h>
 #include <linux/fs.h>
 #include <linux/mutex.h>
+#include <linux/workqueue.h>
 
 #include "tbfs.h"
 
 struct volume {
     struct mutex lock; /* the core makes one call at a time */
     struct tbfs fs;
+    u64 calls; /* of the core, but for those that merge in the background */
+    struct delayed_work merging;
+    u64 calls_seen;  /* by it: nobody has called since, if there are no more */
+    bool may_merge;  /* until it is unmounted */
     bool has_copies; /* processes may have pages of logs as copies, which a change would not reach */
     void *memory;
     struct dax_device *dax;
@@ -28,10 +33,22 @@ static inline struct volume *volume_of(const struct inode *inode) { return inode
 
 static inline struct tbfs *core_lock(const struct inode *inode) {
     mutex_lock(&volume_of(inode)->lock);
+    volume_of(inode)->calls++;
     return &volume_of(inode)->fs;
 }
 
-static inline void core_unlock(const struct inode *inode) { mutex_unlock(&volume_of(inode)->lock); }
+/* background.c: what merges logs while nobody calls; after which no more are merged. */
+void background_init(struct volume *volume);
+void background_wake(struct volume *volume); /* under the lock */
+void background_end(struct volume *volume);
+
+static inline void core_unlock(const struct inode *inode) {
+    struct volume *volume = volume_of(inode);
+
+    if (volume->fs.options.hybrid.gc_low_percent && tbfs_wants_merge(&volume->fs))
+        background_wake(volume);
+    mutex_unlock(&volume->lock);
+}
 
 static inline u32 now(void) { return (u32)ktime_get_real_seconds(); }
 

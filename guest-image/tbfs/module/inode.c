@@ -218,6 +218,9 @@ static void show_hybrid(struct seq_file *to, const struct tbfs_hybrid *hybrid) {
         seq_printf(to, ",gc_read=%llu", hybrid->gc_read_bytes);
     seq_printf(to, ",read=%s,multi=%s", hybrid->read == TBFS_READ_FORWARD ? "forward" : "reverse",
                hybrid->multi == TBFS_MULTI_PAGE ? "page" : "call");
+    if (hybrid->gc_low_percent)
+        seq_printf(to, ",gc_low=%u,gc_high=%u,gc_idle_us=%u", hybrid->gc_low_percent, hybrid->gc_high_percent,
+                   hybrid->gc_idle_us);
 }
 
 static int show_options(struct seq_file *to, struct dentry *root) {

@@ -19,15 +19,26 @@ enum option {
     OPTION_HYBRID_MAX,
     OPTION_GC_READ,
     OPTION_READ,
-    OPTION_MULTI
+    OPTION_MULTI,
+    OPTION_GC_LOW,
+    OPTION_GC_HIGH,
+    OPTION_GC_IDLE
 };
 
 static const struct fs_parameter_spec parameters[] = {
-    fsparam_string("data", OPTION_DATA),           fsparam_string("metadata", OPTION_METADATA),
-    fsparam_string("atomic", OPTION_ATOMIC),       fsparam_string("log_block", OPTION_LOG_BLOCK),
-    fsparam_string("log_align", OPTION_LOG_ALIGN), fsparam_string("hybrid_max", OPTION_HYBRID_MAX),
-    fsparam_string("gc_read", OPTION_GC_READ),     fsparam_string("read", OPTION_READ),
-    fsparam_string("multi", OPTION_MULTI),         {},
+    fsparam_string("data", OPTION_DATA),
+    fsparam_string("metadata", OPTION_METADATA),
+    fsparam_string("atomic", OPTION_ATOMIC),
+    fsparam_string("log_block", OPTION_LOG_BLOCK),
+    fsparam_string("log_align", OPTION_LOG_ALIGN),
+    fsparam_string("hybrid_max", OPTION_HYBRID_MAX),
+    fsparam_string("gc_read", OPTION_GC_READ),
+    fsparam_string("read", OPTION_READ),
+    fsparam_string("multi", OPTION_MULTI),
+    fsparam_string("gc_low", OPTION_GC_LOW),
+    fsparam_string("gc_high", OPTION_GC_HIGH),
+    fsparam_string("gc_idle_us", OPTION_GC_IDLE),
+    {},
 };
 
 static int parse_data(struct fs_context *context, const char *value) {
@@ -93,6 +104,33 @@ static int parse_gc_read(struct fs_context *context, struct tbfs_hybrid *hybrid,
     return 0;
 }
 
+static int parse_gc_low(struct fs_context *context, struct tbfs_hybrid *hybrid, const char *value) {
+    unsigned percent = 0;
+
+    if (strcmp(value, "off") && (kstrtouint(value, 10, &percent) || percent == 0 || percent > 100))
+        return invalfc(context, "gc_low=%s is no percentage; give gc_low=1 to 100, or gc_low=off", value);
+    hybrid->gc_low_percent = percent;
+    return 0;
+}
+
+static int parse_gc_high(struct fs_context *context, struct tbfs_hybrid *hybrid, const char *value) {
+    unsigned percent;
+
+    if (kstrtouint(value, 10, &percent) || percent == 0 || percent > 100)
+        return invalfc(context, "gc_high=%s is no percentage; give gc_high=1 to 100", value);
+    hybrid->gc_high_percent = percent;
+    return 0;
+}
+
+static int parse_gc_idle(struct fs_context *context, struct tbfs_hybrid *hybrid, const char *value) {
+    unsigned us;
+
+    if (kstrtouint(value, 10, &us) || us == 0)
+        return invalfc(context, "gc_idle_us=%s is no time; give one such as gc_idle_us=1000", value);
+    hybrid->gc_idle_us = us;
+    return 0;
+}
+
 static int parse_read(struct fs_context *context, struct tbfs_hybrid *hybrid, const char *value) {
     if (strcmp(value, "reverse") && strcmp(value, "forward"))
         return invalfc(context, "read=%s is no order; give read=reverse or read=forward", value);
@@ -132,6 +170,12 @@ static int parse(struct fs_context *context, struct fs_parameter *parameter) {
         return parse_read(context, hybrid, parameter->string);
     case OPTION_MULTI:
         return parse_multi(context, hybrid, parameter->string);
+    case OPTION_GC_LOW:
+        return parse_gc_low(context, hybrid, parameter->string);
+    case OPTION_GC_HIGH:
+        return parse_gc_high(context, hybrid, parameter->string);
+    case OPTION_GC_IDLE:
+        return parse_gc_idle(context, hybrid, parameter->string);
     case -ENOPARAM:
         return -ENOPARAM;
     }
@@ -202,6 +246,7 @@ static int fill(struct super_block *sb, struct fs_context *context) {
     if (!volume)
         return -ENOMEM;
     mutex_init(&volume->lock);
+    background_init(volume);
     sb->s_fs_info = volume;
     if (bdev_read_only(sb->s_bdev)) {
         errorfc(context, "%pg cannot be written, and a mount of tbfs recovers", sb->s_bdev);
@@ -226,10 +271,15 @@ static int get_tree(struct fs_context *context) {
     const struct tbfs_options *options = context->fs_private;
     const struct tbfs_hybrid *hybrid = &options->hybrid;
     bool has_hybrid = hybrid->log_block_bytes || hybrid->log_align_bytes || hybrid->log_write_bytes ||
-                      hybrid->gc_read_bytes || hybrid->read || hybrid->multi;
+                      hybrid->gc_read_bytes || hybrid->read || hybrid->multi || hybrid->gc_low_percent ||
+                      hybrid->gc_high_percent || hybrid->gc_idle_us;
 
     if (options->data != TBFS_DATA_HYBRID && has_hybrid)
         return invalfc(context, "options of logs need data=hybrid; give that, or leave them out");
+    if ((hybrid->gc_high_percent || hybrid->gc_idle_us) && !hybrid->gc_low_percent)
+        return invalfc(context, "gc_high and gc_idle_us need gc_low; give that, too, or leave them out");
+    if (hybrid->gc_high_percent && hybrid->gc_high_percent < hybrid->gc_low_percent)
+        return invalfc(context, "gc_high is less than gc_low; give one that is as large or larger");
     return get_tree_bdev(context, fill);
 }
 
@@ -239,7 +289,8 @@ static bool are_same(const struct tbfs_options *one, const struct tbfs_options *
     return one->data == other->data && one->atomic_bytes == other->atomic_bytes &&
            a->log_block_bytes == b->log_block_bytes && a->log_align_bytes == b->log_align_bytes &&
            a->log_write_bytes == b->log_write_bytes && a->gc_read_bytes == b->gc_read_bytes && a->read == b->read &&
-           a->multi == b->multi;
+           a->multi == b->multi && a->gc_low_percent == b->gc_low_percent && a->gc_high_percent == b->gc_high_percent &&
+           a->gc_idle_us == b->gc_idle_us;
 }
 
 static int set_read_only(struct fs_context *context, bool read_only) {
@@ -292,6 +343,8 @@ static int begin(struct fs_context *context) {
 static void unmount(struct super_block *sb) {
     struct volume *volume = sb->s_fs_info;
 
+    if (volume)
+        background_end(volume);
     kill_block_super(sb);
     if (!volume)
         return;

@@ -6,9 +6,9 @@
 //
 //     explore_crashes DATA ATOMIC_BYTES one|two|wrap|full [BUG]
 //
-// DATA is inplace, cow, hybrid or hybrid-pages. What an operation does must also be what it does in the model. With the
-// name of a seeded bug it succeeds if the bug is caught. TORN_UNITS is none of the core's: lines do not travel whole
-// then.
+// DATA is inplace, cow, hybrid, hybrid-pages or hybrid-idle, which merges logs in the background. What an operation
+// does must also be what it does in the model. With the name of a seeded bug it succeeds if the bug is caught.
+// TORN_UNITS is none of the core's: lines do not travel whole then.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -155,15 +155,18 @@ static int64_t runOnBoth(Mounted &mounted, Start &start, Operation operation, ui
     return result;
 }
 
-// After each page but the last one: of a write in parts, and of a read, which merges one at a time.
+// After each page but the last one: of a write in parts, and of a read, which merges one at a time. And after each step
+// of merging in the background.
 static std::vector<Snapshot> stepsOf(Medium &medium, Operation operation, bool has_parts) {
     std::vector<Snapshot> steps;
     uint64_t end = operation.offset + operation.bytes;
-    if (operation.kind != Operation::Read && !(operation.kind == Operation::Write && has_parts))
+    bool merges = operation.kind == Operation::MergeSome;
+    if (!merges && operation.kind != Operation::Read && !(operation.kind == Operation::Write && has_parts))
         return steps;
-    for (uint64_t at = operation.offset / TBFS_BLOCK_BYTES + 1; at * TBFS_BLOCK_BYTES < end; at++) {
+    uint64_t unit = merges ? 1 : TBFS_BLOCK_BYTES;
+    for (uint64_t at = operation.offset / unit + 1; at * unit < end; at++) {
         Mounted mounted(medium, options);
-        operation.bytes = at * TBFS_BLOCK_BYTES - operation.offset;
+        operation.bytes = at * unit - operation.offset;
         run(mounted.fs(), operation);
         steps.push_back(snapshotOf(mounted));
     }
@@ -250,8 +253,9 @@ static Start filled(Start start) {
     return start;
 }
 
-// With logs two operations that are not about them are left out: they are explored with another policy.
-static bool isOfPolicy(size_t ordinal) { return options.data != TBFS_DATA_HYBRID || ordinal >= operations.size(); }
+// Two operations that are of another policy are left out: they are explored with that. These begin here.
+static size_t own_operations;
+static bool isOfPolicy(size_t ordinal) { return ordinal >= own_operations; }
 
 static void exploreAll(const std::string &lengths) {
     Start start = is_full ? filled(prepared()) : prepared();
@@ -270,17 +274,21 @@ static void exploreAll(const std::string &lengths) {
     }
 }
 
-// With logs each read of one merges it. The second kind has all that is unusual about them.
+// With logs each read of one merges it. The second kind has all that is unusual about them, the third merges only if
+// it is told to.
 static bool chooseData(const std::string &name) {
-    static const struct tbfs_hybrid by_call = {0, 0, 0, 1, TBFS_READ_REVERSE, TBFS_MULTI_CALL},
-                                    by_page = {512, 64, 4095, 1, TBFS_READ_FORWARD, TBFS_MULTI_PAGE};
-    bool has_logs = name.starts_with("hybrid");
-    explored = operations;
+    static const struct tbfs_hybrid by_call = {0, 0, 0, 1, TBFS_READ_REVERSE, TBFS_MULTI_CALL, 0, 0, 0},
+                                    by_page = {512, 64, 4095, 1, TBFS_READ_FORWARD, TBFS_MULTI_PAGE, 0, 0, 0},
+                                    idle = {512, 0, 0, TBFS_GC_NEVER, TBFS_READ_REVERSE, TBFS_MULTI_CALL, 100, 0, 0};
+    bool has_logs = name.starts_with("hybrid"), is_idle = name == "hybrid-idle";
+    explored = is_idle ? hybrid_operations : operations;
+    own_operations = has_logs ? explored.size() : 0;
+    const std::vector<Operation> &own = is_idle ? idle_operations : hybrid_operations;
     if (has_logs)
-        explored.insert(explored.end(), hybrid_operations.begin(), hybrid_operations.end());
+        explored.insert(explored.end(), own.begin(), own.end());
     options.data = has_logs ? TBFS_DATA_HYBRID : name == "cow" ? TBFS_DATA_COW : TBFS_DATA_INPLACE;
     if (has_logs)
-        options.hybrid = name == "hybrid" ? by_call : by_page;
+        options.hybrid = name == "hybrid" ? by_call : is_idle ? idle : by_page;
     return has_logs || name == "cow" || name == "inplace";
 }
 

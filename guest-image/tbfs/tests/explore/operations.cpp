@@ -83,3 +83,9 @@ const std::vector<Operation> hybrid_operations = {
     {.kind = Truncate, .path = "/g", .offset = 450},
     {.kind = Fallocate, .path = "/g", .flags = TBFS_KEEP_SIZE | TBFS_PUNCH_HOLE, .offset = 250, .bytes = 77},
 };
+
+// Until the first merge, and until nothing is left.
+const std::vector<Operation> idle_operations = {
+    {.kind = MergeSome, .bytes = 2},
+    {.kind = MergeSome, .bytes = 9},
+};

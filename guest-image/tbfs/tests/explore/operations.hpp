@@ -7,4 +7,4 @@
 
 #include "operation.hpp"
 
-extern const std::vector<Operation> preparation, operations, hybrid_preparation, hybrid_operations;
+extern const std::vector<Operation> preparation, operations, hybrid_preparation, hybrid_operations, idle_operations;

@@ -193,6 +193,8 @@ int64_t Model::read(const Operation &operation, const Node &node) {
 }
 
 int64_t Model::run(const Operation &operation) {
+    if (operation.kind == Operation::MergeSome)
+        return 0;
     if (operation.kind == Operation::Link)
         return link(operation);
     if (operation.kind > Operation::Rename) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 static const char *const Names[] = {"create", "mkdir",    "symlink",   "link",     "unlink", "rmdir", "rename",
-                                    "write",  "truncate", "fallocate", "set-mode", "touch",  "read"};
+                                    "write",  "truncate", "fallocate", "set-mode", "touch",  "read",  "merge-some"};
 
 std::string describe(const Operation &operation) {
     std::string text = std::string(Names[operation.kind]) + " " + operation.path;
@@ -130,7 +130,15 @@ static int64_t runOnInode(struct tbfs *fs, const Operation &operation) {
     }
 }
 
+static int64_t mergeSome(struct tbfs *fs, uint64_t steps) {
+    while (steps > 0 && tbfs_merge_some(fs))
+        steps--;
+    return 0;
+}
+
 int64_t run(struct tbfs *fs, const Operation &operation) {
+    if (operation.kind == Operation::MergeSome)
+        return mergeSome(fs, operation.bytes);
     bool by_name = operation.kind != Operation::Link && operation.kind <= Operation::Rename;
     if (!by_name)
         return runOnInode(fs, operation);

@@ -23,6 +23,7 @@ struct Operation {
         SetMode, // flags: the mode
         Touch,   // sets mtime
         Read,
+        MergeSome, // bytes: up to so many steps of merging in the background
     } kind;
     std::string path = {}, other = {};
     unsigned flags = 0;

@@ -97,11 +97,13 @@ TEST(HybridOptions, ThatDoNotExistOrContradictAreRefused) {
     auto status = [&](enum tbfs_data data, const struct tbfs_hybrid &hybrid) {
         return Mounted(medium, optionsOf(data, 8, hybrid)).status();
     };
-    struct tbfs_hybrid bad[8] = {};
+    struct tbfs_hybrid bad[10] = {};
     bad[0].log_block_bytes = 256, bad[1].log_block_bytes = 1536, bad[2].log_block_bytes = 8192;
     bad[3].log_align_bytes = 16, bad[4].log_write_bytes = 4096;
     bad[5].read = static_cast<enum tbfs_read>(3), bad[6].multi = static_cast<enum tbfs_multi>(3);
-    for (int i = 0; i < 7; i++)
+    bad[7].gc_low_percent = 101, bad[8].gc_high_percent = 10;
+    bad[9].gc_low_percent = 20, bad[9].gc_high_percent = 19;
+    for (int i = 0; i < 10; i++)
         EXPECT_EQ(status(TBFS_DATA_HYBRID, bad[i]), -EINVAL) << i;
     EXPECT_EQ(status(TBFS_DATA_HYBRID, Defaults), 0);
     EXPECT_EQ(status(TBFS_DATA_COW, Defaults), 0);
@@ -142,6 +144,93 @@ TEST(HybridMerges, AReadMergesALogThatIsLongerThanTheThreshold) {
     EXPECT_EQ(mounted.freeBlocks(), blocks);
     EXPECT_EQ(readAt(mounted, 0, Page), sum);
     EXPECT_EQ(mounted.fs()->counters.merges, 1u);
+}
+
+// Which pages of a file have logs, as digits.
+std::string logsOf(Mounted &mounted, uint64_t pages) {
+    uint64_t ino = static_cast<uint64_t>(resolve(mounted.fs(), "/a"));
+    std::string found;
+    for (uint64_t page = 0; page < pages; page++) {
+        struct tbfs_extent extent;
+        EXPECT_EQ(tbfs_find_extent(mounted.fs(), ino, page * Page, Page, &extent), 0);
+        if (extent.has_log)
+            found += static_cast<char>('0' + page);
+    }
+    return found;
+}
+
+struct tbfs_options idleFrom(unsigned low_percent, unsigned high_percent) {
+    struct tbfs_hybrid hybrid = with(512, TBFS_GC_NEVER);
+    hybrid.gc_low_percent = low_percent;
+    hybrid.gc_high_percent = high_percent;
+    return optionsOf(TBFS_DATA_HYBRID, 8, hybrid);
+}
+
+// By powers of two; what was logged meanwhile is there, too.
+TEST(HybridBackground, MergesTheLongestLogsFirst) {
+    Medium medium = withFile(4, idleFrom(100, 0));
+    Mounted mounted(medium, idleFrom(100, 0));
+    struct tbfs *fs = mounted.fs();
+    for (uint64_t times : {1, 9, 3, 30})
+        for (uint64_t i = 0, page = times == 1 ? 0 : times == 9 ? 1 : times == 3 ? 2 : 3; i < times; i++)
+            writeAt(mounted, page * Page + 10 * i, 100);
+    std::vector<std::string> order = {logsOf(mounted, 4)};
+    while (tbfs_merge_some(fs)) {
+        writeAt(mounted, 10, 1, static_cast<char>('f' + order.size()));
+        if (logsOf(mounted, 4) != order.back())
+            order.push_back(logsOf(mounted, 4));
+    }
+    EXPECT_EQ(order, (std::vector<std::string>{"0123", "012", "02", "0"}));
+    EXPECT_EQ(mounted.faults(), std::vector<std::string>());
+}
+
+TEST(HybridBackground, BeginsWhereRoomIsShortAndEndsWhereItIsNot) {
+    Medium medium = withFile(8, idleFrom(1, 2));
+    uint64_t blocks;
+    {
+        Mounted mounted(medium, idleFrom(1, 2));
+        for (uint64_t page = 0; page < 8; page++)
+            for (int i = 0; i < 20; i++)
+                writeAt(mounted, page * Page + 1, 2000);
+        EXPECT_FALSE(tbfs_merge_some(mounted.fs()));
+        medium = mounted.medium();
+        struct tbfs_statfs room;
+        tbfs_statfs(mounted.fs(), &room);
+        blocks = room.blocks;
+        ASSERT_LT(room.blocks_free * 100, blocks * 50);
+        ASSERT_GT(room.blocks_free * 100, blocks * 10);
+    }
+    Mounted mounted(medium, idleFrom(50, 60));
+    uint64_t steps = 0;
+    while (tbfs_merge_some(mounted.fs()))
+        steps++;
+    EXPECT_GE(mounted.freeBlocks() * 100, blocks * 60);
+    EXPECT_LT(mounted.freeBlocks() * 100, blocks * 70);
+    EXPECT_NE(logsOf(mounted, 8), "");
+    EXPECT_EQ(mounted.fs()->background.ino, 0u);
+    EXPECT_FALSE(tbfs_wants_merge(mounted.fs()));
+    EXPECT_GT(steps, mounted.fs()->counters.merges);
+}
+
+// A log that takes less than the block that it would need stays.
+TEST(HybridBackground, LeavesWhatGivesNoRoomAndStoresNothingThen) {
+    Medium medium = makeMedium(200, 24);
+    Mounted mounted(medium, idleFrom(100, 0));
+    run(mounted.fs(), {.kind = Operation::Create, .path = "/a", .now = Now});
+    writeAt(mounted, 0, 100);
+    EXPECT_TRUE(tbfs_wants_merge(mounted.fs()));
+    Medium before = mounted.medium();
+    EXPECT_FALSE(tbfs_merge_some(mounted.fs()));
+    EXPECT_TRUE(mounted.medium() == before);
+    writeAt(mounted, Page, Page);
+    writeAt(mounted, Page, 100);
+    mounted.fs()->read_only = true;
+    EXPECT_FALSE(tbfs_merge_some(mounted.fs()));
+    mounted.fs()->read_only = false;
+    EXPECT_EQ(logsOf(mounted, 2), "01");
+    while (tbfs_merge_some(mounted.fs()))
+        ;
+    EXPECT_EQ(logsOf(mounted, 2), "0");
 }
 
 // Without copying anything of it.
@@ -202,6 +291,7 @@ TEST(HybridExtents, OfLogsThatLieTogetherAreOneForEachPage) {
               0);
     EXPECT_TRUE(extent.has_log);
     EXPECT_EQ(extent.bytes, Page);
+    EXPECT_EQ(logsOf(mounted, 3), "012");
 }
 
 TEST(HybridExtents, SayThatAPageHasALogUntilItIsMerged) {

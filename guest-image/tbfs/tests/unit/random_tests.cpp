@@ -31,7 +31,7 @@ Operation randomOperation(std::mt19937_64 &random, uint32_t now) {
     static constexpr Operation::Kind often[] = {Operation::Create, Operation::Mkdir, Operation::Write,
                                                 Operation::Write};
     static constexpr unsigned fallocate_flags[] = {0, TBFS_KEEP_SIZE, TBFS_KEEP_SIZE | TBFS_PUNCH_HOLE};
-    Operation operation{.kind = random() % 3 ? static_cast<Operation::Kind>(random() % 13) : often[random() % 4],
+    Operation operation{.kind = random() % 3 ? static_cast<Operation::Kind>(random() % 14) : often[random() % 4],
                         .path = randomPath(random),
                         .now = now};
     if (operation.kind == Operation::Symlink || operation.kind == Operation::Link ||
@@ -55,6 +55,8 @@ Operation randomOperation(std::mt19937_64 &random, uint32_t now) {
     }
     if (operation.kind == Operation::Truncate)
         operation.bytes = 0;
+    if (operation.kind == Operation::MergeSome)
+        operation.bytes = 1 + random() % 4;
     return operation;
 }
 
@@ -114,8 +116,9 @@ TEST_P(Random, OperationsDoWhatTheModelDoes) {
         ASSERT_NO_FATAL_FAILURE(runRandomly(GetParam(), seed, 600));
 }
 
-constexpr struct tbfs_hybrid SmallLogs = {512, 64, 4095, 700, TBFS_READ_FORWARD, TBFS_MULTI_PAGE};
-constexpr struct tbfs_hybrid EndlessLogs = {2048, 8, 2048, TBFS_GC_NEVER, TBFS_READ_REVERSE, TBFS_MULTI_CALL};
+constexpr struct tbfs_hybrid SmallLogs = {512, 64, 4095, 700, TBFS_READ_FORWARD, TBFS_MULTI_PAGE, 0, 0, 0};
+constexpr struct tbfs_hybrid EndlessLogs = {2048, 8, 2048, TBFS_GC_NEVER, TBFS_READ_REVERSE, TBFS_MULTI_CALL, 0, 0, 0};
+constexpr struct tbfs_hybrid IdleLogs = {512, 8, 2048, TBFS_GC_NEVER, TBFS_READ_REVERSE, TBFS_MULTI_CALL, 90, 98, 0};
 
 INSTANTIATE_TEST_SUITE_P(Policies, Random,
                          testing::Values(Kind{TBFS_DATA_INPLACE, 8, 400, 40}, Kind{TBFS_DATA_INPLACE, 16, 60, 40},
@@ -123,6 +126,8 @@ INSTANTIATE_TEST_SUITE_P(Policies, Random,
                                          Kind{TBFS_DATA_COW, 64, 400, 40}, Kind{TBFS_DATA_HYBRID, 8, 400, 40},
                                          Kind{TBFS_DATA_HYBRID, 8, 60, 40, SmallLogs},
                                          Kind{TBFS_DATA_HYBRID, 16, 90, 40, SmallLogs},
-                                         Kind{TBFS_DATA_HYBRID, 16, 400, 40, EndlessLogs}));
+                                         Kind{TBFS_DATA_HYBRID, 16, 400, 40, EndlessLogs},
+                                         Kind{TBFS_DATA_HYBRID, 8, 400, 40, IdleLogs},
+                                         Kind{TBFS_DATA_HYBRID, 8, 90, 40, IdleLogs}));
 
 } // namespace

@@ -15,7 +15,7 @@ constexpr uint64_t PageBytes = TBFS_BLOCK_BYTES;
 
 // Each log is longer than what a read of a `hybrid` mount leaves.
 constexpr struct tbfs_options Hybrid =
-    optionsOf(TBFS_DATA_HYBRID, 8, {512, 8, 2048, 1, TBFS_READ_REVERSE, TBFS_MULTI_CALL});
+    optionsOf(TBFS_DATA_HYBRID, 8, {512, 8, 2048, 1, TBFS_READ_REVERSE, TBFS_MULTI_CALL, 0, 0, 0});
 constexpr struct tbfs_options Kinds[] = {optionsOf(TBFS_DATA_INPLACE, 8), optionsOf(TBFS_DATA_COW, 64), Hybrid};
 
 // Files with and without logs, a link, and a folder.
