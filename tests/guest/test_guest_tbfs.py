@@ -66,7 +66,7 @@ idle 300000; rm /pmem/idle; umount /pmem
 LEFT = "logs 40\nlogs 40\nlogs 0\n"
 REFUSED = """
 attempt() { mount -t tbfs -o "$1" /dev/pmem0 /pmem 2>&1; echo "status $?"; }
-for option in data=zebra metadata=log atomic=7 atomic=64 colour=red; do attempt $option; done
+for option in data=zebra metadata=redo atomic=7 atomic=64 colour=red; do attempt $option; done
 for option in log_block=700 log_align=9 hybrid_max=4096 gc_read=0 read=up multi=all \\
     gc_low=0 gc_high=101 gc_idle_us=0 gc_high=9 gc_low=9,gc_high=8
 do attempt data=hybrid,$option; done
@@ -79,7 +79,7 @@ dd if=/dev/zero of=/dev/pmem0 bs=4096 count=1 seek=1 conv=notrunc status=none; a
 SENTENCES = (
     "files were mapped while it was read-only, as copies; unmount it first",
     "data=zebra is no policy; give data=inplace, cow or hybrid",
-    "metadata=log is no policy; give metadata=undo",
+    "metadata=redo is no policy; give metadata=undo or log",
     "atomic=7 is no size; give atomic=8, 16 or 64",
     "this processor has no store of 64 bytes; give atomic=8",
     "Unknown parameter 'colour'",
@@ -101,9 +101,9 @@ SENTENCES = (
 )
 
 
-def twins(data: str, atomic: int, seed: int, steps: int) -> str:
-    options = f"atomic={atomic},data={data}"
-    shown = f"data={data.partition(',')[0]},metadata=undo,atomic={atomic}"
+def twins(data: str, atomic: int, seed: int, steps: int, metadata: str = "undo") -> str:
+    options = f"atomic={atomic},metadata={metadata},data={data}"
+    shown = f"data={data.partition(',')[0]},metadata={metadata},atomic={atomic}"
     return TWINS.format(options=options, shown=shown, seed=seed, steps=steps)
 
 
@@ -116,6 +116,7 @@ def test_calls_do_what_they_do_on_tmpfs_large_files_have_large_pages_and_bad_med
     session: Session, quick_guest: GuestConfig, tmp_path: Path
 ) -> None:
     calls = twins("inplace", 8, 1, 1000) + twins("cow", 16, 2, 1000) + twins(HYBRID, 8, 3, 1000)
+    calls += twins("cow", 8, 4, 500, "log") + twins(HYBRID, 8, 3, 500, "log")
     large = "".join(LARGE.format(data=data) for data in ("inplace", "cow", "hybrid"))
     script = "mkdir -p /tmp/twin\n" + large + BACKGROUND + calls + HAS_LOGS + READ_ONLY + REFUSED
     said, _ = run(session, quick_guest, script, programs(tmp_path))
@@ -144,9 +145,10 @@ def test_a_manifest_asks_for_one_which_kept_media_have_again(
 
 
 @pytest.mark.by_hand
+@pytest.mark.parametrize("metadata", ["undo", "log"])
 @pytest.mark.parametrize("data", ["inplace", "cow", "hybrid", HYBRID])
 def test_many_calls_do_what_they_do_on_tmpfs(
-    session: Session, quick_guest: GuestConfig, tmp_path: Path, data: str
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, data: str, metadata: str
 ) -> None:
-    calls = "".join(twins(data, 16, seed, 8000) for seed in range(10, 15))
+    calls = "".join(twins(data, 16, seed, 8000, metadata) for seed in range(10, 15))
     run(session, quick_guest, "mkdir -p /tmp/twin\n" + calls + "dmesg >&2\n", programs(tmp_path))

@@ -8,7 +8,7 @@
 #include "port.h"
 
 #define TBFS_MAGIC 0x5346746473656274u /* "tbesdtFS" */
-#define TBFS_VERSION 2u
+#define TBFS_VERSION 3u
 #define TBFS_BLOCK_BYTES 4096u
 #define TBFS_LINE_BYTES 64u
 #define TBFS_NAME_BYTES_MAX 255u
@@ -37,10 +37,11 @@ struct tbfs_super {
 };
 #define TBFS_SUPER_STATIC_BYTES 128u
 
-/* Tail and generation change in one store. Entries from head to tail may belong to an unfinished transaction. */
+/* The first three change in one store. Entries from head to tail may belong to an unfinished transaction, or with
+ * `redo` they are one that has committed, whose changes are perhaps not durable. */
 struct tbfs_journal_header {
     uint32_t tail;
-    uint16_t generation, reserved;
+    uint16_t generation, redo;
     uint64_t head;
 };
 
@@ -53,7 +54,7 @@ struct tbfs_entry {
     uint32_t transaction;
     uint16_t generation;
     uint8_t type, size;
-    uint8_t old[TBFS_ENTRY_DATA_BYTES];
+    uint8_t content[TBFS_ENTRY_DATA_BYTES]; /* old, or with `redo` new */
 };
 
 /* Two log entries hold the fields; what changes together lies together. Free: mode is 0. */

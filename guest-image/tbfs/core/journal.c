@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /*
- * begin   reserve the entries, and one for the commit; move the tail behind them; flush
- * log     old content, generation last; flush; a fence after the last one
- * change  in place; flush; fence
- * commit  an entry; flush; fence
+ * undo: begin   reserve the entries, and one for the commit; move the tail behind them; flush
+ *       log     old content, generation last; flush; a fence after the last one
+ *       change  in place; flush; fence
+ *       commit  an entry; flush; fence
  *
  * The tail needs no fence of its own: what is changed comes after the fence behind the log.
+ *
+ * log:  log     new content behind the tail; flush; a fence after the last one
+ *       commit  move head and tail to the entries' begin and end; flush; fence
+ *       change  in place; flush
+ *
+ * The next transaction's first fence makes the changes durable. So only one is ever to be stored again: the last.
  */
 #include "journal.h"
 
@@ -27,6 +33,7 @@ static void attach(struct tbfs *fs) {
     journal->head = (uint32_t)journal->header->head;
     journal->tail = journal->header->tail;
     journal->generation = journal->header->generation;
+    journal->redo = journal->header->redo;
 }
 
 static void set_head(struct tbfs_journal *journal, uint32_t head) {
@@ -36,7 +43,7 @@ static void set_head(struct tbfs_journal *journal, uint32_t head) {
 }
 
 static void set_tail(struct tbfs_journal *journal, uint32_t tail, uint16_t generation) {
-    struct tbfs_journal_header word = {.tail = tail, .generation = generation};
+    struct tbfs_journal_header word = {.tail = tail, .generation = generation, .redo = journal->redo};
     uint64_t value;
     memcpy(&value, &word, sizeof(value));
     journal->tail = tail;
@@ -60,25 +67,29 @@ void journal_make(struct tbfs *fs) {
     attach(fs);
     pm_zero_nt(fs->journal.header, fs->super->journal_bytes);
     pm_fence();
+    fs->journal.redo = false; /* whatever was there before */
     set_tail(&fs->journal, 0, 1);
     pm_fence();
 }
 
-/* All that is in the journal has been committed. Head and tail are in one line, so they become durable in this order.
- */
+/* All that is in the journal has been committed, and changed. Head and tail are in one line, so they become durable in
+ * this order. */
+static void go_around(struct tbfs_journal *journal) {
+    set_head(journal, journal->tail);
+    uint16_t generation = next_generation(journal);
+    if (TBFS_BUG(WRAP_TAIL_FIRST))
+        set_tail(journal, 0, generation);
+    set_head(journal, 0);
+    set_tail(journal, 0, generation);
+}
+
 void journal_begin(struct tbfs *fs, uint32_t entries) {
     struct tbfs_journal *journal = &fs->journal;
     uint32_t needed = entries + 1;
     if (journal->tail - journal->head > journal->capacity / 8)
         set_head(journal, journal->tail);
-    if (journal->capacity - journal->tail < needed) {
-        set_head(journal, journal->tail);
-        uint16_t generation = next_generation(journal);
-        if (TBFS_BUG(WRAP_TAIL_FIRST))
-            set_tail(journal, 0, generation);
-        set_head(journal, 0);
-        set_tail(journal, 0, generation);
-    }
+    if (journal->capacity - journal->tail < needed)
+        go_around(journal);
     journal->next = journal->tail;
     journal->transaction++;
     set_tail(journal, journal->tail + needed, journal->generation);
@@ -106,7 +117,7 @@ void journal_log(struct tbfs *fs, const void *target, size_t bytes) {
     struct tbfs_entry entry = {.offset = space_offset(fs, target), .size = (uint8_t)bytes};
     if (is_first)
         entry.type = TBFS_ENTRY_START;
-    memcpy(entry.old, target, bytes);
+    memcpy(entry.content, target, bytes);
     put(journal, &entry);
     fs->counters.journal_entries++;
 }
@@ -118,6 +129,49 @@ void journal_commit(struct tbfs *fs) {
     if (!TBFS_BUG(NO_COMMIT_FENCE))
         pm_fence();
 }
+
+/* ---- Metadata policy `log` ---- */
+
+void journal_redo_begin(struct tbfs *fs, uint32_t entries) {
+    struct tbfs_journal *journal = &fs->journal;
+    if (journal->capacity - journal->tail < entries) {
+        if (!TBFS_BUG(NO_TURN_FENCE))
+            pm_fence();
+        journal->redo = false;
+        set_tail(journal, journal->tail, journal->generation);
+        go_around(journal);
+    }
+    journal->next = journal->tail;
+    journal->transaction++;
+}
+
+void journal_redo_log(struct tbfs *fs, const struct tbfs_piece *piece) {
+    struct tbfs_entry entry = {.offset = space_offset(fs, piece->target), .size = (uint8_t)piece->bytes};
+    memcpy(entry.content, piece->content, piece->bytes);
+    put(&fs->journal, &entry);
+    fs->counters.journal_entries++;
+}
+
+void journal_redo_commit(struct tbfs *fs) {
+    struct tbfs_journal *journal = &fs->journal;
+    journal->head = journal->tail;
+    journal->redo = true;
+    pm_store8(&journal->header->head, journal->head);
+    set_tail(journal, journal->next, journal->generation);
+    if (!TBFS_BUG(NO_COMMIT_FENCE))
+        pm_fence();
+}
+
+bool journal_has(const struct tbfs *fs, const void *target, size_t bytes) {
+    const struct tbfs_journal *journal = &fs->journal;
+    uint64_t begin = space_offset(fs, target);
+    for (uint32_t i = journal->head; journal->redo && i < journal->tail; i++)
+        if (journal->entries[i].offset < begin + bytes && begin < journal->entries[i].offset + journal->entries[i].size)
+            return true;
+    return false;
+}
+
+/* ---- Recovery ---- */
 
 static bool is_valid(const struct tbfs_journal *journal, uint32_t place) {
     return place < journal->tail && journal->entries[place].generation == journal->generation;
@@ -141,18 +195,40 @@ static uint32_t find_open(const struct tbfs_journal *journal, uint32_t *first) {
 }
 
 /* An entry names inodes, the head of the truncate list, or blocks. */
-static bool may_be_undone(const struct tbfs *fs, const struct tbfs_entry *entry) {
+static bool may_be_stored(const struct tbfs *fs, const struct tbfs_entry *entry) {
     uint64_t head = offsetof(struct tbfs_super, truncate_head), end = fs->super->bytes;
-    if (entry->size == 0 || entry->size > sizeof(entry->old) || entry->offset % 8 || entry->size % 8)
+    if (entry->size == 0 || entry->size > sizeof(entry->content) || entry->offset % 8 || entry->size % 8)
         return false;
     if (entry->offset == head)
         return entry->size == sizeof(uint64_t);
     return entry->offset >= fs->super->inode_offset && entry->offset <= end - entry->size;
 }
 
-static void undo(struct tbfs *fs, const struct tbfs_entry *entry) {
-    pm_copy(space_at(fs, entry->offset), entry->old, entry->size);
+static void store(struct tbfs *fs, const struct tbfs_entry *entry) {
+    pm_copy(space_at(fs, entry->offset), entry->content, entry->size);
     pm_flush(space_at(fs, entry->offset), entry->size);
+}
+
+static int undo_open(struct tbfs *fs) {
+    const struct tbfs_journal *journal = &fs->journal;
+    uint32_t first = 0, count = find_open(journal, &first);
+    for (uint32_t i = first; i < first + count; i++)
+        if (!may_be_stored(fs, &journal->entries[i]))
+            return -EUCLEAN;
+    for (uint32_t i = first + count; i > first && !TBFS_BUG(NO_UNDO); i--)
+        store(fs, &journal->entries[i - 1]);
+    return 0;
+}
+
+/* Its entries were durable before the header said so. */
+static int redo_last(struct tbfs *fs) {
+    const struct tbfs_journal *journal = &fs->journal;
+    for (uint32_t i = journal->head; i < journal->tail; i++)
+        if (!is_valid(journal, i) || !may_be_stored(fs, &journal->entries[i]))
+            return -EUCLEAN;
+    for (uint32_t i = journal->head; i < journal->tail && !TBFS_BUG(NO_REDO); i++)
+        store(fs, &journal->entries[i]);
+    return 0;
 }
 
 /*
@@ -161,19 +237,17 @@ static void undo(struct tbfs *fs, const struct tbfs_entry *entry) {
  */
 int journal_recover(struct tbfs *fs) {
     struct tbfs_journal *journal = &fs->journal;
-    uint32_t first = 0;
     attach(fs);
-    if (journal->header->head > journal->tail || journal->tail > journal->capacity || journal->generation == 0)
+    if (journal->header->head > journal->tail || journal->tail > journal->capacity || journal->generation == 0 ||
+        journal->header->redo > 1)
         return -EUCLEAN;
-    uint32_t count = find_open(journal, &first);
-    for (uint32_t i = first; i < first + count; i++)
-        if (!may_be_undone(fs, &journal->entries[i]))
-            return -EUCLEAN;
-    for (uint32_t i = first + count; i > first && !TBFS_BUG(NO_UNDO); i--)
-        undo(fs, &journal->entries[i - 1]);
+    int status = journal->redo ? redo_last(fs) : undo_open(fs);
+    if (status < 0)
+        return status;
     if (!TBFS_BUG(NO_UNDO_FENCE))
         pm_fence();
     set_head(journal, journal->tail);
+    journal->redo = false;
     if (!TBFS_BUG(NEXT_GENERATION_TWICE))
         journal->generation = next_generation(journal);
     set_tail(journal, journal->tail, next_generation(journal));

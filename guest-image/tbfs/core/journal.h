@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
-/* The undo journal: a circle of lines, each with the old content of up to 48 bytes. One transaction at a time is open.
- */
+/* The journal: a circle of lines, each with the content of up to 48 bytes, the old or the new one by the metadata's
+ * policy. One transaction at a time is open. */
 #ifndef TBFS_JOURNAL_H
 #define TBFS_JOURNAL_H
 
@@ -9,11 +9,21 @@
 uint32_t journal_capacity(uint64_t journal_bytes);
 void journal_make(struct tbfs *fs);
 
-/* Undoes what was not committed. -EUCLEAN: entries that this code never writes; nothing has been undone then. */
+/* Undoes what was not committed, and stores again what was. -EUCLEAN: entries that this code never writes; nothing has
+ * been changed then. */
 int journal_recover(struct tbfs *fs);
 
+/* Of metadata policy `undo`: with the old content, and a commit after the changes. */
 void journal_begin(struct tbfs *fs, uint32_t entries);
 void journal_log(struct tbfs *fs, const void *target, size_t bytes);
 void journal_commit(struct tbfs *fs);
+
+/* Of `log`: with the new content, and a commit before the changes. */
+void journal_redo_begin(struct tbfs *fs, uint32_t entries);
+void journal_redo_log(struct tbfs *fs, const struct tbfs_piece *piece);
+void journal_redo_commit(struct tbfs *fs);
+
+/* Whether recovery would store something here. Then nothing may be stored here but by the next transaction. */
+bool journal_has(const struct tbfs *fs, const void *target, size_t bytes);
 
 #endif

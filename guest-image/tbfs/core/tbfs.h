@@ -19,6 +19,7 @@ struct tbfs_space {
     uint64_t bytes;
 };
 
+enum tbfs_metadata { TBFS_METADATA_UNDO, TBFS_METADATA_LOG };
 enum tbfs_data { TBFS_DATA_INPLACE, TBFS_DATA_COW, TBFS_DATA_HYBRID };
 
 /* Of TBFS_DATA_HYBRID: 0 stands for the first value or the number that is named. With other policies all are 0. */
@@ -42,6 +43,7 @@ struct tbfs_options {
     enum tbfs_data data;
     unsigned atomic_bytes; /* 8, 16 or 64: changes within one such unit need no log */
     struct tbfs_hybrid hybrid;
+    enum tbfs_metadata metadata; /* what is logged: old content, and changes wait for it; or new, and they do not */
 };
 
 /* One bit a block or inode, set if it is in use. */

@@ -187,7 +187,7 @@ static bool commit_in_place(struct tbfs *fs) {
     struct tbfs_transaction *tx = &fs->transaction;
     for (unsigned i = 0; i < 3 && units[i] <= fs->options.atomic_bytes; i++) {
         uint8_t *target = common_unit(tx, units[i]);
-        if (!target)
+        if (!target || (journal_has(fs, target, units[i]) && !TBFS_BUG(UNIT_OVERTAKES_LOG)))
             continue;
         if (tx->has_new_bytes && !TBFS_BUG(NO_DATA_FENCE))
             pm_fence();
@@ -206,7 +206,7 @@ static void apply(const struct tbfs_piece *piece) {
         pm_flush(piece->target, piece->bytes);
 }
 
-static void commit_with_log(struct tbfs *fs) {
+static void commit_by_undo(struct tbfs *fs) {
     struct tbfs_transaction *tx = &fs->transaction;
     journal_begin(fs, tx->piece_count);
     for (unsigned i = 0; i < tx->piece_count; i++)
@@ -218,6 +218,26 @@ static void commit_with_log(struct tbfs *fs) {
     if (!TBFS_BUG(NO_CHANGE_FENCE))
         pm_fence();
     journal_commit(fs);
+}
+
+/* What is in the log is done: that it is in place, too, can wait. */
+static void commit_by_log(struct tbfs *fs) {
+    struct tbfs_transaction *tx = &fs->transaction;
+    journal_redo_begin(fs, tx->piece_count);
+    for (unsigned i = 0; i < tx->piece_count; i++)
+        journal_redo_log(fs, &tx->pieces[i]);
+    if (!TBFS_BUG(NO_LOG_FENCE))
+        pm_fence();
+    journal_redo_commit(fs);
+    for (unsigned i = 0; i < tx->piece_count; i++)
+        apply(&tx->pieces[i]);
+}
+
+static void commit_logged(struct tbfs *fs) {
+    if (fs->options.metadata == TBFS_METADATA_LOG)
+        commit_by_log(fs);
+    else
+        commit_by_undo(fs);
     fs->counters.transactions++;
 }
 
@@ -227,7 +247,7 @@ void tx_commit(struct tbfs *fs) {
     if (tx->piece_count == 0)
         pm_fence();
     else if (!commit_in_place(fs))
-        commit_with_log(fs);
+        commit_logged(fs);
     for (unsigned i = 0; i < tx->given_count; i++)
         page_release(fs, tx->given[i]);
     reset(tx);

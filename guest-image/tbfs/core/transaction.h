@@ -48,6 +48,7 @@ struct tbfs_journal {
     struct tbfs_entry *entries;
     uint32_t capacity, head, tail, next, transaction;
     uint16_t generation;
+    bool redo; /* what is from head to tail is to be stored again */
 };
 
 /* Before all else of a call that changes something. -EROFS: nothing may be. */

@@ -228,7 +228,8 @@ static int show_options(struct seq_file *to, struct dentry *root) {
         [TBFS_DATA_INPLACE] = "inplace", [TBFS_DATA_COW] = "cow", [TBFS_DATA_HYBRID] = "hybrid"};
     const struct tbfs_options *options = &volume_of(d_inode(root))->fs.options;
 
-    seq_printf(to, ",data=%s,metadata=undo,atomic=%u", names[options->data], options->atomic_bytes);
+    seq_printf(to, ",data=%s,metadata=%s,atomic=%u", names[options->data],
+               options->metadata == TBFS_METADATA_LOG ? "log" : "undo", options->atomic_bytes);
     if (options->data == TBFS_DATA_HYBRID)
         show_hybrid(to, &options->hybrid);
     return 0;

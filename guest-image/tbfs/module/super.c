@@ -53,6 +53,18 @@ static int parse_data(struct fs_context *context, const char *value) {
     return 0;
 }
 
+static int parse_metadata(struct fs_context *context, const char *value) {
+    static const char *const names[] = {"undo", "log"};
+    struct tbfs_options *options = context->fs_private;
+    int index = match_string(names, ARRAY_SIZE(names), value);
+
+    BUILD_BUG_ON(TBFS_METADATA_UNDO != 0 || TBFS_METADATA_LOG != 1);
+    if (index < 0)
+        return invalfc(context, "metadata=%s is no policy; give metadata=undo or log", value);
+    options->metadata = index;
+    return 0;
+}
+
 static int parse_atomic(struct fs_context *context, const char *value) {
     struct tbfs_options *options = context->fs_private;
     unsigned bytes;
@@ -153,9 +165,7 @@ static int parse(struct fs_context *context, struct fs_parameter *parameter) {
     case OPTION_DATA:
         return parse_data(context, parameter->string);
     case OPTION_METADATA:
-        if (strcmp(parameter->string, "undo"))
-            return invalfc(context, "metadata=%s is no policy; give metadata=undo", parameter->string);
-        return 0;
+        return parse_metadata(context, parameter->string);
     case OPTION_ATOMIC:
         return parse_atomic(context, parameter->string);
     case OPTION_LOG_BLOCK:
@@ -286,7 +296,7 @@ static int get_tree(struct fs_context *context) {
 static bool are_same(const struct tbfs_options *one, const struct tbfs_options *other) {
     const struct tbfs_hybrid *a = &one->hybrid, *b = &other->hybrid;
 
-    return one->data == other->data && one->atomic_bytes == other->atomic_bytes &&
+    return one->data == other->data && one->metadata == other->metadata && one->atomic_bytes == other->atomic_bytes &&
            a->log_block_bytes == b->log_block_bytes && a->log_align_bytes == b->log_align_bytes &&
            a->log_write_bytes == b->log_write_bytes && a->gc_read_bytes == b->gc_read_bytes && a->read == b->read &&
            a->multi == b->multi && a->gc_low_percent == b->gc_low_percent && a->gc_high_percent == b->gc_high_percent &&

@@ -4,11 +4,12 @@
 // leave during the last one, recovery must find the tree before it or after it, the checker no fault, and the file
 // system must be usable; also if the power is cut again during recovery, or during another operation after it.
 //
-//     explore_crashes DATA ATOMIC_BYTES one|two|wrap|full [BUG]
+//     explore_crashes DATA ATOMIC_BYTES one|two|pair|wrap|full [BUG]
 //
-// DATA is inplace, cow, hybrid, hybrid-pages or hybrid-idle, which merges logs in the background. What an operation
-// does must also be what it does in the model. With the name of a seeded bug it succeeds if the bug is caught.
-// TORN_UNITS is none of the core's: lines do not travel whole then.
+// DATA is inplace, cow, hybrid, hybrid-pages or hybrid-idle, which merges logs in the background; with `logged-` before
+// it the metadata's policy is `log`. A pair is of one mount, so that what the first has done need not be durable. What
+// an operation does must also be what it does in the model. With the name of a seeded bug it succeeds if the bug is
+// caught. TORN_UNITS is none of the core's: lines do not travel whole then.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -133,7 +134,8 @@ static void cutRecovery(const Trial &trial, Medium &medium, bool has_returned) {
     });
 }
 
-static void explore(const std::string &sequence, Start &start, const Operation &operation, size_t ordinal);
+static void explore(const std::string &sequence, Start &start, const Operation &operation, size_t ordinal,
+                    const Operation *first = nullptr);
 
 static void exploreState(const Trial &trial, Medium &medium, bool has_returned) {
     totals.states++;
@@ -177,21 +179,30 @@ static uint64_t commitsOf(const struct tbfs_counters &counters) {
     return counters.transactions + counters.atomic_updates - counters.merges;
 }
 
-static void explore(const std::string &sequence, Start &start, const Operation &operation, size_t ordinal) {
+// What `first` has left in the same mount is perhaps not durable.
+static void explore(const std::string &sequence, Start &start, const Operation &operation, size_t ordinal,
+                    const Operation *first) {
     Mounted live(start.medium, options);
     Start after = {{}, start.model};
     if (live.status() < 0)
         return; // a violation that has been told
     Operation last = operation;
     last.now = 3000;
-    Snapshot before = snapshotOf(live);
-    Medium medium = live.medium();
+    Medium durable = live.medium(), medium;
+    Snapshot before;
     std::vector<PersistEvent> events;
-    uint64_t commits = commitsOf(live.fs()->counters);
+    uint64_t commits;
+    size_t passed;
     {
         Recorder recording(live.fs()->space.base);
         recording.tears_units = tears_units;
         recorder = &recording;
+        if (first)
+            runOnBoth(live, after, *first, first->now);
+        passed = recording.events.size();
+        before = snapshotOf(live);
+        medium = live.medium();
+        commits = commitsOf(live.fs()->counters);
         runOnBoth(live, after, last, last.now);
         events = recording.events;
     }
@@ -203,8 +214,9 @@ static void explore(const std::string &sequence, Start &start, const Operation &
     Tree found = withoutNumbers(oracle.after.tree);
     if (after.model && !(found == after.model->tree()))
         violation(trial.sequence, "not as in the model: " + describe(found, after.model->tree()));
-    exploreCrashes(medium, events, depth.exhaustive, depth.samples, ordinal,
-                   [&](Medium &state, bool is_end) { exploreState(trial, state, is_end); });
+    exploreCrashes(
+        durable, events, depth.exhaustive, depth.samples, ordinal,
+        [&](Medium &state, bool is_end) { exploreState(trial, state, is_end); }, passed);
 }
 
 static Start prepared() {
@@ -257,6 +269,9 @@ static Start filled(Start start) {
 static size_t own_operations;
 static bool isOfPolicy(size_t ordinal) { return ordinal >= own_operations; }
 
+// Logged, of a file that nothing else is.
+static const Operation OfItsOwn = {.kind = Operation::SetMode, .path = "/d/i", .flags = 0640, .now = 2500};
+
 static void exploreAll(const std::string &lengths) {
     Start start = is_full ? filled(prepared()) : prepared();
     for (size_t i = 0; i < explored.size(); i++) {
@@ -265,7 +280,14 @@ static void exploreAll(const std::string &lengths) {
         for (uint32_t left = 8; lengths == "wrap" && left < 20; left += 4) {
             Start end = nearJournalEnd(start, left);
             explore("near the journal's end, ", end, explored[i], i);
+            explore("near the journal's end, after another one, ", end, explored[i], i, &OfItsOwn);
         }
+        for (size_t j = 0; lengths == "pair" && j < explored.size(); j++)
+            for (uint32_t now : {2500, 3000}) {
+                Operation first = explored[i];
+                first.now = now;
+                explore("at once after " + describe(first) + ", ", start, explored[j], i * explored.size() + j, &first);
+            }
         std::string sequence;
         Start middle = after(start, explored[i], sequence);
         for (size_t j = 0; lengths == "two" && j < explored.size(); j++)
@@ -274,12 +296,18 @@ static void exploreAll(const std::string &lengths) {
     }
 }
 
+static const std::string Logged = "logged-";
+
 // With logs each read of one merges it. The second kind has all that is unusual about them, the third merges only if
 // it is told to.
-static bool chooseData(const std::string &name) {
+static bool chooseData(std::string name) {
     static const struct tbfs_hybrid by_call = {0, 0, 0, 1, TBFS_READ_REVERSE, TBFS_MULTI_CALL, 0, 0, 0},
                                     by_page = {512, 64, 4095, 1, TBFS_READ_FORWARD, TBFS_MULTI_PAGE, 0, 0, 0},
                                     idle = {512, 0, 0, TBFS_GC_NEVER, TBFS_READ_REVERSE, TBFS_MULTI_CALL, 100, 0, 0};
+    if (name.starts_with(Logged)) {
+        options.metadata = TBFS_METADATA_LOG;
+        name.erase(0, Logged.size());
+    }
     bool has_logs = name.starts_with("hybrid"), is_idle = name == "hybrid-idle";
     explored = is_idle ? hybrid_operations : operations;
     own_operations = has_logs ? explored.size() : 0;
@@ -299,7 +327,7 @@ int main(int argc, char **argv) {
     if (argc > 4)
         tbfs_seeded_bug = argv[4];
     is_full = strcmp(argv[3], "full") == 0;
-    if (strcmp(argv[3], "two") == 0)
+    if (strcmp(argv[3], "two") == 0 || strcmp(argv[3], "pair") == 0)
         depth = {10, 3, 97, 997};
     if (*tbfs_seeded_bug)
         depth.recovery_every = 7, depth.chain_every = 37;

@@ -12,7 +12,7 @@
 
 enum { BLOCKS = 64, INODES = 24, BYTES = BLOCKS * TBFS_BLOCK_BYTES, CALLS_MAX = 2000 };
 
-static _Alignas(TBFS_BLOCK_BYTES) uint8_t sound[BYTES], damaged[BYTES];
+static _Alignas(TBFS_BLOCK_BYTES) uint8_t sounds[2][BYTES], damaged[BYTES]; /* by the metadata's policy */
 static uint64_t memory[64 + BYTES / sizeof(struct tbfs_inode) / 64];
 static const struct tbfs_caller caller = {1, 2, 3000};
 
@@ -35,11 +35,12 @@ static uint64_t create(struct tbfs *fs, uint64_t dir, const char *text, uint16_t
 }
 
 /* With a file of two levels, logs of one and of two blocks, a file on the truncate list, and a transaction that was not
- * committed. */
-static void make_sound(void) {
+ * committed, or is to be stored again. */
+static void make_sound(enum tbfs_metadata metadata) {
+    uint8_t *sound = sounds[metadata];
     struct tbfs_space space = {sound, BYTES};
     struct tbfs_layout layout = {.inode_count = INODES};
-    struct tbfs_options options = {TBFS_DATA_HYBRID, 16, {.log_block_bytes = 512}};
+    struct tbfs_options options = {TBFS_DATA_HYBRID, 16, {.log_block_bytes = 512}, metadata};
     static struct tbfs fs;
     uint64_t orphan;
     must(tbfs_make(space, &layout, 1) == 0 && tbfs_mount(&fs, space, &options, memory) == 0, "no file system");
@@ -54,11 +55,13 @@ static void make_sound(void) {
     tbfs_write(&fs, create(&fs, TBFS_ROOT_INODE, "gone", S_IFREG | 0644), 9000, "content", 7, 2);
     tbfs_unlink(&fs, TBFS_ROOT_INODE, name("gone"), 2, &orphan);
     must(orphan && tbfs_link(&fs, file, TBFS_ROOT_INODE, name("linked"), 2) == 0, "nothing has happened");
-    fs.journal.entries[fs.journal.tail - 1].generation = 0;
+    if (metadata == TBFS_METADATA_UNDO)
+        fs.journal.entries[fs.journal.tail - 1].generation = 0;
+    must(fs.journal.redo == (metadata == TBFS_METADATA_LOG), "nothing is to be stored again");
 }
 
 static void damage(const uint8_t *input, size_t size) {
-    const struct tbfs_super *super = (const struct tbfs_super *)sound;
+    const struct tbfs_super *super = (const struct tbfs_super *)sounds[0];
     const uint64_t begins[] = {0, TBFS_BLOCK_BYTES, super->journal_offset, super->inode_offset, super->data_offset};
     const uint64_t lengths[] = {192, 192, 4096, INODES * sizeof(struct tbfs_inode), BYTES - super->data_offset};
     for (; size >= 8; input += 8, size -= 8) {
@@ -136,11 +139,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
     static struct tbfs fs;
     struct tbfs_space space = {damaged, BYTES};
     unsigned calls = 0;
-    if (sound[0] == 0)
-        make_sound();
+    if (sounds[0][0] == 0)
+        make_sound(TBFS_METADATA_UNDO), make_sound(TBFS_METADATA_LOG);
     if (size < 1)
         return 0;
-    struct tbfs_options options = {input[0] & 2 ? TBFS_DATA_COW : TBFS_DATA_INPLACE, input[0] & 4 ? 8 : 64, {0}};
+    const uint8_t *sound = sounds[input[0] >> 6 & 1];
+    struct tbfs_options options = {input[0] & 2 ? TBFS_DATA_COW : TBFS_DATA_INPLACE,
+                                   input[0] & 4 ? 8 : 64,
+                                   {0},
+                                   input[0] & 128 ? TBFS_METADATA_LOG : TBFS_METADATA_UNDO};
     if (input[0] & 8) {
         options.data = TBFS_DATA_HYBRID;
         options.hybrid = (struct tbfs_hybrid){.log_block_bytes = 1024, .gc_read_bytes = input[0] & 16 ? 1 : 0};

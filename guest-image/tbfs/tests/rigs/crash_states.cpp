@@ -101,10 +101,10 @@ void CrashStates::forEach(size_t exhaustive, size_t samples, const Visit &visit)
 }
 
 void exploreCrashes(const Medium &before, const std::vector<PersistEvent> &events, size_t exhaustive, size_t samples,
-                    uint64_t seed, const std::function<void(Medium &, bool is_end)> &visit) {
+                    uint64_t seed, const std::function<void(Medium &, bool is_end)> &visit, size_t passed) {
     CrashStates states(before, seed);
     for (const PersistEvent &event : events) {
-        if (event.kind == PersistEvent::Fence)
+        if (event.kind == PersistEvent::Fence && &event >= events.data() + passed)
             states.forEach(exhaustive, samples, [&](Medium &medium) { visit(medium, false); });
         states.follow(event);
     }

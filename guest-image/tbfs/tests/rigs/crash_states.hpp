@@ -42,6 +42,7 @@ class CrashStates {
     std::mt19937_64 random;
 };
 
-// At each fence and at the end: the states of events that begin with `before`. The flag says whether it is the end.
+// At each fence and at the end: the states of events that begin with `before`. The flag says whether it is the end. The
+// first `passed` events have happened, without a cut.
 void exploreCrashes(const Medium &before, const std::vector<PersistEvent> &events, size_t exhaustive, size_t samples,
-                    uint64_t seed, const std::function<void(Medium &, bool is_end)> &visit);
+                    uint64_t seed, const std::function<void(Medium &, bool is_end)> &visit, size_t passed = 0);

@@ -50,8 +50,9 @@ class Mounted {
     int mount_status;
 };
 
-constexpr struct tbfs_options optionsOf(enum tbfs_data data, unsigned atomic_bytes, struct tbfs_hybrid hybrid = {}) {
-    return {data, atomic_bytes, hybrid};
+constexpr struct tbfs_options optionsOf(enum tbfs_data data, unsigned atomic_bytes, struct tbfs_hybrid hybrid = {},
+                                        enum tbfs_metadata metadata = TBFS_METADATA_UNDO) {
+    return {data, atomic_bytes, hybrid, metadata};
 }
 
 struct tbfs_name nameOf(const std::string &name);

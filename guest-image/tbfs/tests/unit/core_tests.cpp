@@ -57,12 +57,13 @@ TEST(Media, AnEntryOfTheJournalThatNamesTheJournalIsRefused) {
     Medium medium = makeMedium(60, 24);
     auto *header = reinterpret_cast<struct tbfs_journal_header *>(medium.data() + superOf(medium, 0)->journal_offset);
     auto *entry = reinterpret_cast<struct tbfs_entry *>(header) + 1;
+    EXPECT_EQ(header->redo, 0); // on a medium that was not zero
     *entry = {.offset = superOf(medium, 0)->journal_offset,
               .transaction = 1,
               .generation = 1,
               .type = TBFS_ENTRY_START,
               .size = 8,
-              .old = {}};
+              .content = {}};
     header->tail = 2;
     EXPECT_EQ(statusOf(medium), -EUCLEAN);
     entry->offset = superOf(medium, 0)->data_offset;
@@ -75,7 +76,7 @@ TEST(Journal, TheLastGenerationIsFollowedByTheFirst) {
     auto *header = reinterpret_cast<struct tbfs_journal_header *>(medium.data() + superOf(medium, 0)->journal_offset);
     auto *entry = reinterpret_cast<struct tbfs_entry *>(header) + 1;
     header->generation = 65535;
-    entry[5] = {.offset = 0, .transaction = 1, .generation = 1, .type = TBFS_ENTRY_START, .size = 8, .old = {}};
+    entry[5] = {.offset = 0, .transaction = 1, .generation = 1, .type = TBFS_ENTRY_START, .size = 8, .content = {}};
     Mounted mounted(medium, Inplace16);
     EXPECT_EQ(mounted.status(), 0);
     EXPECT_EQ(mounted.fs()->journal.generation, 2);
@@ -114,11 +115,40 @@ TEST(Journal, EntriesOfATurnThatWasCutMeanNothingAfterAMount) {
         uint16_t next = generation == 65535 ? 1 : static_cast<uint16_t>(generation + 1);
         auto *entries = reinterpret_cast<struct tbfs_entry *>(header) + 1;
         entries[0] = {
-            .offset = 128, .transaction = 1, .generation = next, .type = TBFS_ENTRY_START, .size = 8, .old = {}};
+            .offset = 128, .transaction = 1, .generation = next, .type = TBFS_ENTRY_START, .size = 8, .content = {}};
         Mounted mounted(medium, Inplace16);
         ASSERT_EQ(mounted.status(), 0);
         EXPECT_NE(mounted.fs()->journal.generation, mounted.fs()->journal.entries[0].generation);
     }
+}
+
+// What the last transaction of `log` changed is stored again, whole or not at all.
+TEST(Journal, OfNewContentIsStoredAgainUnlessItIsDamaged) {
+    const struct tbfs_options logged = optionsOf(TBFS_DATA_INPLACE, 8, {}, TBFS_METADATA_LOG);
+    Medium medium = makeMedium(60, 24);
+    {
+        Mounted mounted(medium, logged);
+        run(mounted.fs(), {.kind = Operation::Create, .path = "/a"});
+        medium = mounted.medium();
+    }
+    auto *header = reinterpret_cast<struct tbfs_journal_header *>(medium.data() + superOf(medium, 0)->journal_offset);
+    auto *entries = reinterpret_cast<struct tbfs_entry *>(header) + 1;
+    ASSERT_EQ(header->redo, 1);
+    ASSERT_EQ(header->tail - header->head, 3u);
+    memset(medium.data() + superOf(medium, 0)->inode_offset + 2 * sizeof(struct tbfs_inode), 0, 96); // of the new file
+    for (const struct tbfs_options &options : {logged, Inplace16}) {
+        Medium copy = medium;
+        Mounted mounted(copy, options);
+        EXPECT_GT(resolve(mounted.fs(), "/a"), 0);
+        EXPECT_EQ(mounted.faults(), std::vector<std::string>());
+        EXPECT_FALSE(mounted.fs()->journal.redo);
+    }
+    Medium other = medium;
+    entries[header->head].generation++;
+    EXPECT_EQ(statusOf(medium), -EUCLEAN);
+    header = reinterpret_cast<struct tbfs_journal_header *>(other.data() + superOf(other, 0)->journal_offset);
+    header->redo = 2;
+    EXPECT_EQ(statusOf(other), -EUCLEAN);
 }
 
 struct Cost {
@@ -146,16 +176,23 @@ TEST(Costs, AreTheDocumentedOnes) {
         {.kind = Operation::Rename, .path = "/a", .other = "/c", .now = 7},
         {.kind = Operation::Unlink, .path = "/c", .now = 8},
     };
-    const std::map<unsigned, std::vector<Cost>> wanted = {{8, {{5, 3}, {2, 3}, {0, 1}, {2, 3}, {5, 3}, {8, 6}}},
-                                                          {16, {{5, 3}, {0, 2}, {0, 1}, {2, 3}, {5, 3}, {8, 6}}},
-                                                          {64, {{5, 3}, {0, 2}, {0, 1}, {0, 1}, {5, 3}, {5, 5}}}};
-    for (const auto &[atomic_bytes, costs] : wanted) {
+    struct Row {
+        enum tbfs_metadata metadata;
+        unsigned atomic_bytes;
+        std::vector<Cost> costs;
+    };
+    const std::vector<Row> wanted = {{TBFS_METADATA_UNDO, 8, {{5, 3}, {2, 3}, {0, 1}, {2, 3}, {5, 3}, {8, 6}}},
+                                     {TBFS_METADATA_UNDO, 16, {{5, 3}, {0, 2}, {0, 1}, {2, 3}, {5, 3}, {8, 6}}},
+                                     {TBFS_METADATA_UNDO, 64, {{5, 3}, {0, 2}, {0, 1}, {0, 1}, {5, 3}, {5, 5}}},
+                                     {TBFS_METADATA_LOG, 8, {{4, 2}, {1, 2}, {1, 2}, {1, 2}, {4, 2}, {6, 4}}}};
+    for (const auto &[metadata, atomic_bytes, costs] : wanted) {
         Medium medium = makeMedium(60, 24);
-        Mounted mounted(medium, optionsOf(TBFS_DATA_INPLACE, atomic_bytes));
+        Mounted mounted(medium, optionsOf(TBFS_DATA_INPLACE, atomic_bytes, {}, metadata));
         run(mounted.fs(), {.kind = Operation::Create, .path = "/a", .now = 2});
         run(mounted.fs(), {.kind = Operation::Write, .path = "/a", .bytes = 100, .now = 2});
         for (size_t i = 0; i < calls.size(); i++)
-            EXPECT_EQ(costOf(mounted, calls[i]), costs[i]) << describe(calls[i]) << ", atomic " << atomic_bytes;
+            EXPECT_EQ(costOf(mounted, calls[i]), costs[i])
+                << describe(calls[i]) << ", atomic " << atomic_bytes << ", metadata " << metadata;
     }
 }
 

@@ -15,6 +15,7 @@ struct Kind {
     unsigned atomic_bytes;
     uint64_t blocks, inodes;
     struct tbfs_hybrid hybrid = {};
+    enum tbfs_metadata metadata = TBFS_METADATA_UNDO;
 };
 
 class Random : public testing::TestWithParam<Kind> {};
@@ -89,7 +90,7 @@ void mustBeTheSame(Mounted &mounted, const Model &model, const std::string &when
 
 void runRandomly(const Kind &kind, uint64_t seed, size_t operations) {
     std::mt19937_64 random(seed);
-    struct tbfs_options options = optionsOf(kind.data, kind.atomic_bytes, kind.hybrid);
+    struct tbfs_options options = optionsOf(kind.data, kind.atomic_bytes, kind.hybrid, kind.metadata);
     Medium medium = makeMedium(kind.blocks, kind.inodes);
     auto mounted = std::make_unique<Mounted>(medium, options);
     Model model;
@@ -128,6 +129,9 @@ INSTANTIATE_TEST_SUITE_P(Policies, Random,
                                          Kind{TBFS_DATA_HYBRID, 16, 90, 40, SmallLogs},
                                          Kind{TBFS_DATA_HYBRID, 16, 400, 40, EndlessLogs},
                                          Kind{TBFS_DATA_HYBRID, 8, 400, 40, IdleLogs},
-                                         Kind{TBFS_DATA_HYBRID, 8, 90, 40, IdleLogs}));
+                                         Kind{TBFS_DATA_HYBRID, 8, 90, 40, IdleLogs},
+                                         Kind{TBFS_DATA_INPLACE, 8, 60, 40, {}, TBFS_METADATA_LOG},
+                                         Kind{TBFS_DATA_COW, 16, 400, 40, {}, TBFS_METADATA_LOG},
+                                         Kind{TBFS_DATA_HYBRID, 8, 90, 40, SmallLogs, TBFS_METADATA_LOG}));
 
 } // namespace
