@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from analysis import checkpoints, equal_dram, recovery_time, sensitivity, tail_latency, write_amplification
+from analysis import (
+    checkpoints,
+    equal_dram,
+    file_latency,
+    recovery_time,
+    sensitivity,
+    tail_latency,
+    write_amplification,
+)
 from analysis.drawn import Drawn, Gathered
 from testbed.errors import RunFailed
 from testbed.results.results import Result
@@ -111,6 +119,33 @@ def test_opening_is_in_milliseconds_by_data(tmp_path: Path) -> None:
 def test_a_pool_that_came_back_wrong_is_no_measurement() -> None:
     with pytest.raises(RunFailed, match=r"r\.json: .* odd"):
         recovery_time.opening(opened("pmdk", "before-commit", 1, 1, verified=False))
+
+
+# ---- Reads and writes of a file ----
+
+
+def fio(policy: str, rw: str, means_us: dict[str, float]) -> Result:
+    """Of fio's terse lines, all that nobody reads is 0."""
+    idle, used = "0;" * 41, "31;15625;250000;2;0;0;0;0;1;6;{};0;" + "1%=1;" * 12 + "99.000000%=2;" + "0;" * 16
+    lines = [
+        f"3;fio-3.39;{name};0;0;" + (idle if rw == "randwrite" else "") + used.format(mean) + "end"
+        for name, mean in means_us.items()
+    ]
+    made = result({"device": "optane-dcpmm", "policy": policy, "rw": rw}, [])
+    return Result(made.path, made.data | {"stdout": "\n".join(lines)})
+
+
+def test_small_writes_that_are_not_aligned_are_compared_with_the_published_ones(tmp_path: Path) -> None:
+    found = []
+    for policy, us in (("ext4-dax", 1.0), ("xfs-dax", 1.5), ("inplace", 1.0), ("cow", 4.0), ("hybrid", 2.0)):
+        means = {"64-0": us, "64-13": us, "2048-0": us, "2048-13": 1.0 if policy == "hybrid" else us}
+        found += [fio(policy, "randwrite", means), fio(policy, "randread", {"64-0": 1.0, "64-13": 1.0})]
+    drawn = equal_files(file_latency.drawn, Gathered({file_latency.NAME: found}), tmp_path)
+    assert [row[1:3] for row in drawn.rows] == [["write", 64], ["write", 2048], ["read", 64]]
+    assert list(drawn.rows[0][3:]) == [1.0, 1.0, 1.5, 1.5, 1.0, 1.0, 4.0, 4.0, 2.0, 2.0, "50", "50"]
+    (compared,) = drawn.comparisons
+    assert (compared.ours, round(compared.published, 3)) == (2.0, 2.381)
+    assert "50 % less time; published 58 %" in drawn.notes[-1]
 
 
 # ---- Equal DRAM ----
