@@ -21,7 +21,7 @@ ENGINES = ["volatile", "volatile-instrumented", "snapshot", "snapshot-nv", "pmdk
 FAMS = ["fams-uffd", "fams-mprotect", "fams-exchange"]
 # The same, of checkpoints: without $SNAPSHOT_EPOCH_NS one ends each transaction.
 EPOCHS = ["cpnvm", "snapshot-epoch"]
-EPOCH_WORKLOADS = ["kv", "list", "btree"]
+EPOCH_WORKLOADS = ["kv", "list", "btree", "mtree"]
 OLD_KERNEL = "(Linux 6.7)"  # what those say there that ask it for pages
 SOME_ENGINES = {
     "kv": ["volatile-check", "volatile-noop", "volatile-each"],
@@ -33,6 +33,7 @@ OWN = {"engine", "roi_ns", "load_ns", "log_bytes", "data_bytes", "fences"}
 OF_EPOCHS = {"stop_ns", "waits_for_room", "replayed_epochs", "replayed_lines", "replay_ns"}
 KV_SIZE = ["--records", "3000", "--operations", "3000", "--buckets", "3"]
 WORKLOADS = [("kv", ["--workload", letter, *KV_SIZE]) for letter in "ABCDEFG"]
+WORKLOADS += [("mtree", ["--workload", letter, "--records", "3000", "--operations", "3000"]) for letter in "ABCDEFG"]
 WORKLOADS += [("list", ["--nodes", "2000", "--passes", "3"]), ("btree", ["--keys", "4000"])]
 WORKLOADS += [("threads", ["--threads", count, "--rounds", "300"]) for count in ("1", "3")]
 WORKLOADS += [("shared-kv", ["--workload", letter, "--threads", "3", *KV_SIZE]) for letter in "ABCFG"]
@@ -94,7 +95,7 @@ def check_workload(bin_dir: Path, scratch: Path, program: str, options: list[str
         if not engine.startswith("volatile"):
             counted = rows[0][COUNTED[program]] if program in COUNTED else sum(row["commits"] for row in rows)
             check_reopened(bin_dir, program, arguments, counted)
-    if program in ("list", "btree") or (program == "kv" and "A" in options):
+    if program in ("list", "btree") or (program in ("kv", "mtree") and "A" in options):
         check_protocols(bin_dir, scratch, program, options)
     check_commit_time(bin_dir, scratch, program, options)
     if program == "kv":
@@ -187,8 +188,13 @@ def check_recovery(bin_dir: Path, scratch: Path) -> None:
 
 def check_verify_looks(bin_dir: Path, scratch: Path) -> None:
     """A state that another seed would have led to, or one that is half way, is not accepted."""
-    for program, other in [("kv", ["--seed", "10"]), ("list", ["--nodes", "19"]), ("btree", ["--keys", "19"])]:
-        size = {"kv": KV_SIZE, "list": ["--nodes", "20"], "btree": ["--keys", "20"]}[program]
+    for program, other in [
+        ("kv", ["--seed", "10"]),
+        ("list", ["--nodes", "19"]),
+        ("btree", ["--keys", "19"]),
+        ("mtree", ["--seed", "10"]),
+    ]:
+        size = {"kv": KV_SIZE, "list": ["--nodes", "20"], "btree": ["--keys", "20"]}.get(program, ["--records", "300"])
         arguments = ["--engine", "snapshot", "--file", str(scratch / "other.pool"), *size]
         status, _, errors = run(bin_dir, program, *arguments)
         check(status == 0, errors)

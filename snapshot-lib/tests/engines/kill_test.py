@@ -17,7 +17,7 @@ FAMS = ["fams-mprotect", "fams-uffd"]
 FAMS_WORKLOADS = ["kv", "shared-kv"]  # they commit as snapshot does
 # They commit by the same thread: a checkpoint ends each transaction.
 EPOCHS = ["cpnvm", "snapshot-epoch"]
-EPOCH_WORKLOADS = ["kv", "btree"]
+EPOCH_WORKLOADS = ["kv", "btree", "mtree"]
 ONLY = dict.fromkeys(FAMS, FAMS_WORKLOADS) | dict.fromkeys(EPOCHS, EPOCH_WORKLOADS)
 OLD_KERNEL = "(Linux 6.7): set SNAPSHOT_TRACK=mprotect"  # what fams-uffd says there
 # Sizes that last longer than the longest wait; rounds; whether there is a load to be killed in.
@@ -25,6 +25,7 @@ WORKLOADS = {
     "kv": (["--records", "20000", "--operations", "2000000"], 8, True),
     "list": (["--nodes", "1000000", "--passes", "0"], 6, False),
     "btree": (["--keys", "400000"], 6, False),
+    "mtree": (["--records", "20000", "--operations", "2000000"], 6, True),
     "threads": (["--threads", "3", "--rounds", "1000000"], 6, False),
     "shared-kv": (["--threads", "3", "--records", "20000", "--operations", "400000"], 6, False),
 }
