@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// A hash map with buffered durability after Montage (Wen et al., "Montage: A General System for Buffered Durably
+// Linearizable Data Structures"): the index is in DRAM, and persistent memory has a bag of payloads, a line each, that
+// say in which epoch they were made. A crash in epoch c leaves what there was at the end of epoch c - 2.
+//
+//  - What an operation makes waits in a buffer. The end of epoch e writes back what is left of epoch e - 1, fences, and
+//    only then moves the clock in persistent memory; when a buffer is full, its oldest go earlier.
+//  - An update makes another payload of the same identity, and a removal one that says so. The older one is left as it
+//    is until a crash cannot ask for it any more, two epochs later.
+//  - Memory is used again when it has been marked as no payload, durably: a line may be torn, and half a new payload
+//    must not pass for an old one. A removal is forgotten an epoch after what it removed.
+//
+// One thread, or several that take turns. The persistence layer is the library's (runtime/log/persist.h).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+extern "C" {
+#include "base/seeded_bug.h"
+#include "log/persist.h"
+}
+
+namespace rivals {
+
+struct alignas(64) Payload {
+    uint64_t epoch;    // 0: this is none
+    uint64_t identity; // the same for all versions of one pair
+    uint64_t removes;  // 1: the pair is gone from this version on
+    uint64_t value;
+    char key[32]; // padded with zeros
+};
+struct alignas(64) Clock {
+    uint64_t magic, epoch; // the magic is written when there is an epoch
+    uint64_t unused[6];
+};
+static_assert(sizeof(Payload) == 64 && sizeof(Clock) == 64);
+
+class PayloadMap {
+  public:
+    static constexpr uint64_t FirstEpoch = 3; // no payload is as old as FirstEpoch - 2
+    static constexpr size_t KeyBytesMax = sizeof(Payload::key) - 1;
+
+    // All of `lines` lines at `memory`, zeroed or left by a crash; a buffer has so many payloads.
+    PayloadMap(void *memory, size_t lines, size_t buffered)
+        : clock(static_cast<Clock *>(memory)), payloads(static_cast<Payload *>(memory) + 1), count(lines - 1),
+          buffered_max(buffered) {
+        if (clock->magic == Magic)
+            recover();
+        else
+            format();
+    }
+
+    std::optional<uint64_t> find(const std::string &key) const {
+        auto found = index.find(key);
+        return found == index.end() ? std::nullopt : std::optional(payloadOf(found->second).value);
+    }
+
+    void put(const std::string &key, uint64_t value) {
+        if (key.size() > KeyBytesMax)
+            throw std::invalid_argument("a key has more than " + std::to_string(KeyBytesMax) + " bytes");
+        auto found = index.find(key);
+        uint64_t identity = found == index.end() ? identity_next++ : payloadOf(found->second).identity;
+        Payload payload{epoch, identity, 0, value, {}};
+        memcpy(payload.key, key.data(), key.size());
+        index[key] = found == index.end() ? make(payload) : replace(found->second, payload);
+    }
+
+    bool erase(const std::string &key) {
+        auto found = index.find(key);
+        if (found == index.end())
+            return false;
+        Payload payload = payloadOf(found->second);
+        size_t place = found->second;
+        index.erase(found);
+        uint64_t made = payload.epoch;
+        payload.epoch = epoch;
+        payload.removes = 1;
+        // Nobody can have seen the pair without its removal, if both are of this epoch: but an older version of it.
+        size_t removal = made == epoch ? replace(place, payload) : make(payload);
+        if (made != epoch)
+            retire(place);
+        removals.push_back({removal, epoch});
+        return true;
+    }
+
+    // What was done in the epoch before is durable then.
+    void endEpoch() {
+        const uint64_t before = epoch - 1;
+        if (SEEDED_BUG(CLOCK_FIRST))
+            epoch++, setClock();
+        writeBack(before);
+        if (!SEEDED_BUG(NO_FENCE))
+            persist_fence();
+        free.insert(free.end(), invalidated.begin(), invalidated.end());
+        invalidated.clear();
+        if (!SEEDED_BUG(CLOCK_FIRST))
+            epoch++, setClock();
+        reclaim();
+    }
+    // All that was done until now is.
+    void sync() {
+        endEpoch();
+        endEpoch();
+    }
+
+    uint64_t epochNow() const { return epoch; }
+    size_t size() const { return index.size(); }
+    template <class Visit> void forEach(Visit &&visit) const {
+        for (const auto &[key, place] : index)
+            visit(key, payloadOf(place).value);
+    }
+
+  private:
+    static constexpr uint64_t Magic = 0x3150414d44594150; // "PAYDMAP1"
+    struct Retired {
+        size_t place;
+        uint64_t epoch; // in which something took its place
+    };
+
+    // In the buffer, or where it was written back to.
+    const Payload &payloadOf(size_t place) const {
+        auto waiting = buffer.find(place);
+        return waiting == buffer.end() ? payloads[place] : waiting->second;
+    }
+
+    // ---- Operations ----
+
+    size_t make(const Payload &payload) {
+        if (free.empty())
+            throw std::runtime_error("the map has no room: end an epoch, or make it larger");
+        size_t place = free.front(); // the oldest first
+        free.pop_front();
+        put(place, payload);
+        return place;
+    }
+
+    // In place if it is of this epoch, which no crash can ask for without all of it.
+    size_t replace(size_t place, const Payload &payload) {
+        if (payloadOf(place).epoch == epoch || SEEDED_BUG(UPDATE_IN_PLACE)) {
+            put(place, payload);
+            return place;
+        }
+        size_t made = make(payload);
+        retire(place);
+        return made;
+    }
+
+    void put(size_t place, const Payload &payload) {
+        if (buffer.insert_or_assign(place, payload).second)
+            order.push_back(place);
+        while (order.size() > buffered_max)
+            writeBackFirst();
+    }
+
+    void retire(size_t place) { retired.push_back({place, epoch}); }
+
+    // ---- Epochs ----
+
+    void writeBackFirst() {
+        size_t place = order.front();
+        order.pop_front();
+        persist_copy(&payloads[place], &buffer.at(place), sizeof(Payload));
+        buffer.erase(place);
+    }
+
+    // The buffer is in the order of epochs.
+    void writeBack(uint64_t last) {
+        while (!order.empty() && buffer.at(order.front()).epoch <= last)
+            writeBackFirst();
+    }
+
+    void setClock(uint64_t magic = Magic) {
+        Clock now{magic, epoch, {}};
+        persist_copy(clock, &now, sizeof(now));
+        persist_fence();
+    }
+
+    // What took the place of these can be recovered. A removal has to be there until what it removed is no payload.
+    void reclaim() {
+        const uint64_t wait = SEEDED_BUG(RECLAIM_EARLY) ? 1 : 2, wait_removal = SEEDED_BUG(REMOVAL_EARLY) ? 2 : 3;
+        for (; !retired.empty() && retired.front().epoch + wait <= epoch; retired.pop_front())
+            invalidate(retired.front().place);
+        for (; !removals.empty() && removals.front().epoch + wait_removal <= epoch; removals.pop_front())
+            invalidate(removals.front().place);
+    }
+
+    // One word changes: were it more, half of it could leave another payload of that epoch.
+    void invalidate(size_t place) {
+        Payload none = SEEDED_BUG(ALL_WORDS) ? Payload{} : payloads[place];
+        none.epoch = 0;
+        if (buffer.count(place))
+            throw std::logic_error("a payload is reclaimed before it was written");
+        if (!SEEDED_BUG(NO_INVALIDATION))
+            persist_copy(&payloads[place], &none, sizeof(none));
+        if (SEEDED_BUG(REUSE_EARLY))
+            free.push_front(place);
+        else
+            invalidated.push_back(place);
+    }
+
+    void format() {
+        for (size_t place = 0; place < count; place++)
+            free.push_back(place);
+        epoch = FirstEpoch;
+        setClock(0);
+        setClock(Magic);
+    }
+
+    // ---- Recovery ----
+
+    void recover() {
+        const uint64_t last = clock->epoch - (SEEDED_BUG(ONE_EPOCH) ? 1 : 2);
+        std::unordered_map<uint64_t, size_t> newest; // of each identity, of those that count
+        for (size_t place = 0; place < count; place++) {
+            const Payload &payload = payloads[place];
+            identity_next = std::max(identity_next, payload.identity + 1);
+            if (payload.epoch == 0 || payload.epoch > last)
+                continue;
+            auto [known, is_first] = newest.try_emplace(payload.identity, place);
+            if (!is_first && (payloads[known->second].epoch < payload.epoch || SEEDED_BUG(ANY_VERSION)))
+                known->second = place;
+        }
+        epoch = clock->epoch + 2; // no payload was ever of that epoch, nor of a later one
+        for (const auto &[identity, place] : newest)
+            if (!payloads[place].removes)
+                index[std::string(payloads[place].key, strnlen(payloads[place].key, sizeof(Payload::key)))] = place;
+        clear(last);
+        setClock();
+    }
+
+    // What does not count is no payload from now on; removals are still there when what they removed is gone.
+    void clear(uint64_t last) {
+        std::vector<bool> is_kept(count);
+        for (const auto &[key, place] : index)
+            is_kept[place] = true;
+        for (int removing = 0; removing < 2; removing++) {
+            for (size_t place = 0; place < count; place++) {
+                bool is_removal = payloads[place].removes && payloads[place].epoch <= last;
+                bool is_late = payloads[place].epoch > last && SEEDED_BUG(LEFTOVERS);
+                if (payloads[place].epoch && !is_kept[place] && !is_late &&
+                    (is_removal == (removing == 1) || SEEDED_BUG(REMOVALS_TOGETHER)))
+                    invalidate(place);
+            }
+            persist_fence();
+        }
+        invalidated.clear();
+        free.clear();
+        for (size_t place = 0; place < count; place++)
+            if (!is_kept[place])
+                free.push_back(place);
+    }
+
+    Clock *clock;
+    Payload *payloads;
+    size_t count, buffered_max;
+    uint64_t epoch = 0, identity_next = 1;
+    std::unordered_map<std::string, size_t> index;
+    std::unordered_map<size_t, Payload> buffer; // what is not in persistent memory yet
+    std::deque<size_t> order;                   // of the buffer
+    std::deque<Retired> retired, removals;
+    std::vector<size_t> invalidated; // until the next fence
+    std::deque<size_t> free;
+};
+
+} // namespace rivals
