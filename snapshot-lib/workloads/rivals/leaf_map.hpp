@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Leaves with undo copies in their own lines, after InCLL (Cohen et al., "Fine-Grain Checkpointing with In-Cache-Line
+// Logging", ASPLOS 2019): an ordered map of numbers whose border nodes lie in persistent memory and are changed in
+// place. A crash takes back the epoch that was running.
+//
+//  - A line reaches memory whenever the caches like, but its stores in their order. So an old value that is stored in
+//  the
+//    same line before the new one is there when the new one is, without a flush: the permutation has a copy of what it
+//    was when the epoch began, and the seven values of a line have one word for one of them.
+//  - Where that does not do, the leaf goes to a log, flushed and fenced before it is changed: a second value of a line,
+//    a slot that the epoch's beginning still needs, a split.
+//  - The end of an epoch flushes each line that it has stored to, and only then begins the next one.
+//
+// The published one has 14 keys in Masstree's border nodes, and flushes all caches by wbinvd. Here the layers above are
+// a std::map in DRAM, made anew from the leaves' links. Of one thread. A memory has words, store(), flush() and
+// fence().
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+
+#include "mtree_node.hpp"
+
+#ifndef LEAF_BUG
+#define LEAF_BUG(name) false // tests break a rule by its name, to see that they notice
+#endif
+
+namespace rivals {
+
+using workloads::mtree::Permutation;
+
+struct alignas(64) LeafLines {
+    static constexpr uint32_t Slots = 14, HalfSlots = 7;
+
+    uint64_t epoch, permutation, permutation_before; // of which epoch the copy is the beginning
+    uint64_t next;                                   // leaf, 0: none
+    uint64_t lowest;                                 // key that it may have
+    uint64_t unused[3];
+    struct alignas(64) Half {
+        uint64_t words[HalfSlots], undo; // the value, the slot and the epoch, in 44, 4 and 16 bits
+    } keys[2], values[2];
+
+    uint64_t &key(uint32_t slot) { return keys[slot / HalfSlots].words[slot % HalfSlots]; }
+    uint64_t &value(uint32_t slot) { return values[slot / HalfSlots].words[slot % HalfSlots]; }
+};
+static_assert(sizeof(LeafLines) == 5 * 64, "as Masstree's");
+
+template <class Memory> class LeafMap {
+  public:
+    static constexpr uint64_t ValueMax = (uint64_t{1} << 44) - 1;
+
+    struct alignas(64) Header {
+        uint64_t magic, epoch;
+    };
+    struct alignas(64) Logged {
+        uint64_t epoch, leaf; // the copy counts in that epoch only
+        alignas(64) LeafLines copy;
+    };
+
+    static size_t linesOf(size_t leaves, size_t logged) {
+        return (sizeof(Header) + leaves * sizeof(LeafLines) + logged * sizeof(Logged)) / 64;
+    }
+
+    // Zeroed memory, or what a crash left.
+    LeafMap(Memory &memory, size_t leaves, size_t logged)
+        : memory(memory), header(reinterpret_cast<Header *>(memory.words())),
+          leaf(reinterpret_cast<LeafLines *>(header + 1)), log(reinterpret_cast<Logged *>(leaf + leaves)),
+          leaves(leaves), log_max(logged) {
+        if (header->magic == Magic)
+            recover();
+        else
+            format();
+        readIndex();
+    }
+
+    std::optional<uint64_t> find(uint64_t key) const {
+        LeafLines &at = leaf[leafOf(key)];
+        auto [position, found] = place(at, key);
+        return found ? std::optional(at.value(Permutation(at.permutation).at(position))) : std::nullopt;
+    }
+
+    void put(uint64_t key, uint64_t value) {
+        if (value > ValueMax)
+            throw std::invalid_argument("a value has more than 44 bits");
+        uint64_t number = leafOf(key);
+        if (Permutation(leaf[number].permutation).count() == LeafLines::Slots && !place(leaf[number], key).found)
+            number = split(number, key);
+        LeafLines &at = leaf[number];
+        auto [position, found] = place(at, key);
+        if (found)
+            return update(number, Permutation(at.permutation).at(position), value);
+        touch(number);
+        Permutation order(at.permutation);
+        uint32_t slot = freeSlot(number);
+        set(at.key(slot), key);
+        set(at.value(slot), value);
+        set(at.permutation, inserted(order, position, slot).bits());
+    }
+
+    bool erase(uint64_t key) {
+        uint64_t number = leafOf(key);
+        LeafLines &at = leaf[number];
+        auto [position, found] = place(at, key);
+        if (!found)
+            return false;
+        touch(number);
+        set(at.permutation, Permutation(at.permutation).removed(position).bits());
+        return true;
+    }
+
+    // What was done is durable then.
+    void endEpoch() {
+        flushAll();
+        if (!LEAF_BUG(NO_FENCE))
+            memory.fence();
+        beginEpoch(header->epoch + 1);
+    }
+
+    template <class Visit> void forEach(Visit &&visit) const {
+        for (uint64_t number = 0, more = 1; more; number = leaf[number].next, more = number) {
+            Permutation order(leaf[number].permutation);
+            for (uint32_t i = 0; i < order.count(); i++)
+                visit(leaf[number].key(order.at(i)), leaf[number].value(order.at(i)));
+        }
+    }
+
+    uint64_t leavesLogged() const { return logged_ever; }
+
+  private:
+    static constexpr uint64_t Magic = 0x3150414d4641454c; // "LEAFMAP1"
+    static constexpr uint64_t TagMask = 0xffff;
+
+    void set(uint64_t &word, uint64_t value) {
+        memory.store(&word, value);
+        dirty.insert(reinterpret_cast<uintptr_t>(&word) / 64 * 64);
+    }
+    void flushAll() {
+        for (uintptr_t line : dirty)
+            memory.flush(reinterpret_cast<void *>(line));
+        dirty.clear();
+    }
+    void setEpoch(uint64_t epoch) {
+        set(header->epoch, epoch);
+        flushAll();
+        memory.fence();
+        free_now.clear();
+        log_count = 0;
+    }
+
+    // An epoch whose tag would be 0 has none: in it the tags of 65,536 epochs ago go, which would pass for later ones.
+    void beginEpoch(uint64_t epoch) {
+        setEpoch(epoch);
+        if (epoch & TagMask)
+            return;
+        forgetTags();
+        setEpoch(epoch + 1);
+    }
+    void forgetTags() {
+        if (LEAF_BUG(TAGS_STAY))
+            return;
+        for (size_t number = 0; number < leaves; number++)
+            for (LeafLines::Half &half : leaf[number].values)
+                set(half.undo, 0);
+        flushAll();
+        memory.fence();
+    }
+
+    uint64_t leafOf(uint64_t key) const { return std::prev(index.upper_bound(key))->second; }
+
+    struct Place {
+        uint32_t position;
+        bool found;
+    };
+    static Place place(LeafLines &at, uint64_t key) {
+        Permutation order(at.permutation);
+        uint32_t position = 0;
+        while (position < order.count() && at.key(order.at(position)) < key)
+            position++;
+        return {position, position < order.count() && at.key(order.at(position)) == key};
+    }
+
+    // ---- Undo ----
+
+    // The permutation's copy is of this epoch.
+    void touch(uint64_t number) {
+        LeafLines &at = leaf[number];
+        if (at.epoch == header->epoch || free_now.count(number))
+            return;
+        if (LEAF_BUG(EPOCH_FIRST))
+            set(at.epoch, header->epoch);
+        set(at.permutation_before, at.permutation);
+        set(at.epoch, header->epoch);
+    }
+
+    static bool has(Permutation order, uint32_t slot) {
+        for (uint32_t i = 0; i < order.count(); i++)
+            if (order.at(i) == slot)
+                return true;
+        return false;
+    }
+
+    // One that the epoch's beginning does not need, or any if the leaf is in the log. The leaf was touched.
+    uint32_t freeSlot(uint64_t number) {
+        for (;;) {
+            LeafLines &at = leaf[number];
+            bool any = free_now.count(number) || LEAF_BUG(SLOT_REUSED);
+            for (uint32_t slot = 0; slot < LeafLines::Slots; slot++)
+                if (!has(Permutation(at.permutation), slot) && (any || !has(Permutation(at.permutation_before), slot)))
+                    return slot;
+            writeLog(number);
+        }
+    }
+
+    // That slot, wherever it is among those not in use. Slot 14 is in none of them.
+    static Permutation inserted(Permutation order, uint32_t position, uint32_t slot) {
+        uint64_t bits = order.bits();
+        for (uint32_t i = order.count() + 1; i < Permutation::Slots; i++)
+            if (order.at(i) == slot) {
+                uint64_t swapped = order.free() ^ slot;
+                bits ^= swapped << (4 + 4 * i) ^ swapped << (4 + 4 * order.count());
+            }
+        return Permutation(bits).inserted(position);
+    }
+
+    void update(uint64_t number, uint32_t slot, uint64_t value) {
+        LeafLines &at = leaf[number];
+        bool is_new = at.epoch == header->epoch && !has(Permutation(at.permutation_before), slot);
+        uint64_t &undo = at.values[slot / LeafLines::HalfSlots].undo;
+        uint64_t tag = uint64_t{slot} << 16 | (header->epoch & TagMask), there = undo & 0xfffff, old = at.value(slot);
+        if (LEAF_BUG(VALUE_FIRST))
+            set(at.value(slot), value);
+        if (!free_now.count(number) && !is_new && there != tag) {
+            if ((there & TagMask) != (tag & TagMask) || LEAF_BUG(SECOND_VALUE))
+                set(undo, old << 20 | tag);
+            else
+                writeLog(number);
+        }
+        set(at.value(slot), value);
+    }
+
+    // The leaf as it is now, whose copies of the epoch's beginning go with it.
+    void writeLog(uint64_t number) {
+        if (log_count == log_max)
+            throw std::runtime_error("the log has no room: end the epoch, or make it larger");
+        Logged &entry = log[log_count++];
+        auto from = reinterpret_cast<uint64_t *>(&leaf[number]), to = reinterpret_cast<uint64_t *>(&entry.copy);
+        for (size_t i = 0; i < sizeof(LeafLines) / sizeof(uint64_t); i++)
+            memory.store(&to[i], from[i]);
+        for (size_t line = 0; line < sizeof(LeafLines) / 64; line++)
+            memory.flush(&to[8 * line]);
+        if (!LEAF_BUG(NO_LOG_FENCE))
+            memory.fence();
+        memory.store(&entry.leaf, number);
+        memory.store(&entry.epoch, header->epoch);
+        memory.flush(&entry);
+        if (!LEAF_BUG(NO_ENTRY_FENCE))
+            memory.fence();
+        free_now.insert(number);
+        logged_ever++;
+    }
+
+    // The upper half goes to another leaf; which of them is to have the key.
+    uint64_t split(uint64_t number, uint64_t key) {
+        if (spare == leaves)
+            throw std::runtime_error("the map has no room for more leaves");
+        if (!free_now.count(number) && !LEAF_BUG(SPLIT_NOT_LOGGED))
+            writeLog(number);
+        LeafLines &left = leaf[number], &right = leaf[spare];
+        Permutation order(left.permutation), moved;
+        for (uint32_t i = LeafLines::HalfSlots; i < LeafLines::Slots; i++) {
+            set(right.key(moved.free()), left.key(order.at(i)));
+            set(right.value(moved.free()), left.value(order.at(i)));
+            moved = moved.inserted(moved.count());
+        }
+        for (LeafLines::Half &half : right.values)
+            set(half.undo, 0);
+        set(right.epoch, 0);
+        set(right.permutation, moved.bits());
+        set(right.lowest, right.key(moved.at(0)));
+        set(right.next, left.next);
+        set(left.next, spare);
+        set(left.permutation, order.cut(LeafLines::HalfSlots).bits());
+        free_now.insert(spare); // a crash takes it away as a whole
+        index[right.lowest] = spare;
+        return key < right.lowest ? spare++, number : spare++;
+    }
+
+    // ---- Opening ----
+
+    void format() {
+        set(leaf[0].permutation, Permutation().bits());
+        set(header->epoch, 1);
+        flushAll();
+        memory.fence();
+        set(header->magic, Magic);
+        flushAll();
+        memory.fence();
+    }
+
+    // What the epoch stored is taken back: the logged leaves first, whose copies have undo copies of their own.
+    void recover() {
+        const uint64_t failed = header->epoch;
+        for (size_t i = 0; i < log_max && log[i].epoch == failed; i++) {
+            auto from = reinterpret_cast<uint64_t *>(&log[i].copy),
+                 to = reinterpret_cast<uint64_t *>(&leaf[log[i].leaf]);
+            for (size_t word = 0; word < sizeof(LeafLines) / sizeof(uint64_t); word++)
+                set(to[word], from[word]);
+        }
+        for (size_t number = 0; number < leaves; number++) {
+            LeafLines &at = leaf[number];
+            if (at.epoch == failed)
+                set(at.permutation, at.permutation_before);
+            for (uint32_t half = 0; half < 2; half++) {
+                uint64_t undo = at.values[half].undo;
+                if ((failed & TagMask) && (undo & TagMask) == (failed & TagMask))
+                    set(at.value(undo >> 16 & 15), undo >> 20);
+            }
+        }
+        flushAll();
+        if (!LEAF_BUG(RECOVERY_UNFENCED))
+            memory.fence();
+        if (!(failed & TagMask))
+            forgetTags();
+        beginEpoch(failed + 1);
+    }
+
+    // Leaves that no link leads to are free, as those of a split that was taken back. They are used in order.
+    void readIndex() {
+        index[0] = 0;
+        uint64_t last = 0;
+        for (uint64_t number = leaf[0].next; number; number = leaf[number].next) {
+            index[leaf[number].lowest] = number;
+            last = std::max(last, number);
+        }
+        spare = last + 1;
+    }
+
+    Memory &memory;
+    Header *header;
+    LeafLines *leaf;
+    Logged *log;
+    size_t leaves, log_max, log_count = 0, spare = 1;
+    uint64_t logged_ever = 0;
+    std::map<uint64_t, uint64_t> index; // the lowest key that a leaf may have
+    std::set<uint64_t> free_now;        // leaves that this epoch may change without a copy
+    std::set<uintptr_t> dirty;          // lines since the last flush of all
+};
+
+} // namespace rivals
