@@ -222,6 +222,16 @@ def check_shared_kv(bin_dir: Path, scratch: Path) -> None:
         check(status == 2 and f"--workload {letter} inserts" in errors, f"{letter}: status {status}, {errors!r}")
 
 
+def check_mtree(bin_dir: Path) -> None:
+    """It serves what kv serves and ends with the same records; only a scan has other neighbours."""
+    same = ["reads", "updates", "inserts", "scans", "missing", "read_sum", "checksum"]
+    for letter in "ABCDEFG":
+        options = ["--engine", "volatile", "--workload", letter, "--records", "3000", "--operations", "3000"]
+        (kv,), (mtree,) = (run(bin_dir, program, *options)[1] for program in ("kv", "mtree"))
+        fields = [name for name in same if name != "read_sum" or letter != "E"]
+        check(all(kv[name] == mtree[name] for name in fields), f"mtree differs from kv: {mtree}, {kv}")
+
+
 def check_tenants(bin_dir: Path, scratch: Path) -> None:
     """Who runs is who is asked for, every point read is timed, and a scan alone reads its part once."""
     pool = ["--file", str(scratch / "tenants"), "--points", "65536", "--scan", "131072", "--reads", "500"]
@@ -295,6 +305,7 @@ def main() -> None:
     check_recovery(bin_dir, scratch)
     check_verify_looks(bin_dir, scratch)
     check_shared_kv(bin_dir, scratch)
+    check_mtree(bin_dir)
     check_tenants(bin_dir, scratch)
     check_pool_that_never_was(bin_dir, scratch)
     check_bad_input(bin_dir, scratch)
