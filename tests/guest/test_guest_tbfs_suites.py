@@ -15,7 +15,7 @@ from testbed.program import packages
 
 pytestmark = [pytest.mark.guest, pytest.mark.by_hand]
 
-POLICIES = ("inplace", "cow", "hybrid", HYBRID)
+POLICIES = ("inplace", "cow", "hybrid", HYBRID, "cow,metadata=log")
 MOUNT = "mount -t tbfs -o data={data} /dev/pmem0 /pmem || exit 1\n"
 SOUND = "umount /pmem && tbfs check /dev/pmem0 || exit 1\n"
 
