@@ -84,9 +84,10 @@ build_software() {
         --customize-hook="unshare --mount /bin/bash \"\$1/enter.sh\" \"\$1\"" \
         --customize-hook="download /software.tar '$work/software.tar'" \
         --customize-hook="download /threaded.tar '$work/threaded.tar'" \
-        --customize-hook="download /fams.tar '$work/fams.tar'" "$suite" /dev/null
+        --customize-hook="download /fams.tar '$work/fams.tar'" \
+        --customize-hook="download /mtree.tar '$work/mtree.tar'" "$suite" /dev/null
     local name
-    for name in software threaded fams; do
+    for name in software threaded fams mtree; do
         mkdir -p "$work/$name"
         tar -C "$work/$name" -xf "$work/$name.tar" --no-same-owner --same-permissions
         pack_cpio "$work/$name" "$out/$name.cpio"
