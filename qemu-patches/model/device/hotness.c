@@ -84,6 +84,8 @@ uint32_t mem_hotness_top(const MemHotness *h, MemHotPage *pages, uint32_t most) 
             }
         }
     }
-    qsort(pages, count, sizeof(*pages), by_heat);
+    if (count) { /* `pages` may be NULL, of no length */
+        qsort(pages, count, sizeof(*pages), by_heat);
+    }
     return count;
 }
