@@ -144,7 +144,11 @@ def test_the_options_are_those_of_the_module() -> None:
     ("options", "message"),
     [
         ("data=zebra", "data=zebra is none; write data=inplace, cow or hybrid"),
-        ("metadata=log", "metadata=log is none; write metadata=undo"),
+        ("metadata=redo", "metadata=redo is none; write metadata=undo or log"),
+        ("data=hybrid,gc_low=101", "gc_low=101 is none; write gc_low=1 to 100 or off"),
+        ("data=cow,gc_low=5", "gc_low= is of logs of pages; write data=hybrid beside it"),
+        ("data=hybrid,gc_high=9", "gc_high= is of merging in the background; write gc_low=1 to 100 beside it"),
+        ("data=hybrid,gc_low=9,gc_high=8", "gc_high=8 is less than gc_low=9; write one that is as large or larger"),
         ("atomic=64", "atomic=64 is none; write atomic=8 or 16"),
         ("data=hybrid,hybrid_max=4096", "hybrid_max=4096 is none; write hybrid_max=1 to 4095"),
         ("data=hybrid,gc_read=-1", "gc_read=-1 is none; write gc_read=1 to 9223372036854775807 or off"),

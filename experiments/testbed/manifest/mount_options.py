@@ -3,17 +3,34 @@
 
 WORDS = {
     "data": ("inplace", "cow", "hybrid"),
-    "metadata": ("undo",),
+    "metadata": ("undo", "log"),
     "atomic": ("8", "16"),  # 64 is for a processor with MOVDIR64B, which QEMU's is not
     "log_block": ("512", "1024", "2048", "4096"),
     "log_align": ("8", "64"),
     "gc_read": ("off",),
     "read": ("reverse", "forward"),
     "multi": ("call", "page"),
+    "gc_low": ("off",),
 }
-NUMBERS = {"hybrid_max": 4095, "gc_read": 2**63 - 1}  # from 1 on
+NUMBERS = {  # from 1 on
+    "hybrid_max": 4095,
+    "gc_read": 2**63 - 1,
+    "gc_low": 100,
+    "gc_high": 100,
+    "gc_idle_us": 2**32 - 1,
+}
 NAMES = tuple(dict.fromkeys((*WORDS, *NUMBERS)))
-OF_LOGS = ("log_block", "log_align", "hybrid_max", "gc_read", "read", "multi")  # that only data=hybrid has
+OF_MERGING = ("gc_high", "gc_idle_us")  # in the background, which gc_low asks for
+OF_LOGS = (
+    "log_block",
+    "log_align",
+    "hybrid_max",
+    "gc_read",
+    "read",
+    "multi",
+    "gc_low",
+    *OF_MERGING,
+)  # of data=hybrid alone
 
 
 def checked(text: str) -> str:
@@ -31,6 +48,14 @@ def checked(text: str) -> str:
     for name in OF_LOGS:
         if name in found and found.get("data") != "hybrid":
             raise ValueError(f"{name}= is of logs of pages; write data=hybrid beside it, or leave it out")
+    low, high = found.get("gc_low", "off"), found.get("gc_high", "100")
+    for name in OF_MERGING:
+        if name in found and low == "off":
+            raise ValueError(
+                f"{name}= is of merging in the background; write gc_low=1 to 100 beside it, or leave it out"
+            )
+    if low != "off" and int(high) < int(low):
+        raise ValueError(f"gc_high={high} is less than gc_low={low}; write one that is as large or larger")
     return ",".join(f"{name}={found[name]}" for name in NAMES if name in found)
 
 
