@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # mtree beside the crate masstree, natively: build both below BUILD/masstree and compare them. By hand: it needs cargo with
-# rustc 1.92 or newer, and crates.io once.
+# rustc 1.92 or newer, and once the registry of crates.
 #     run.sh BUILD [KEYS [THREADS]]
 set -euo pipefail
 build=${1:?run.sh: give a folder to build in}/masstree
