@@ -185,6 +185,10 @@ static void store_unit(const struct tbfs_transaction *tx, uint8_t *target, size_
 static bool commit_in_place(struct tbfs *fs) {
     static const unsigned units[] = {8, 16, TBFS_LINE_BYTES};
     struct tbfs_transaction *tx = &fs->transaction;
+    /* Recovery may store the last transaction again, which may have changed a page's log. One that frees that log must
+     * end it first, and so be logged. */
+    if (fs->journal.redo && fs->options.data == TBFS_DATA_HYBRID)
+        return false;
     for (unsigned i = 0; i < 3 && units[i] <= fs->options.atomic_bytes; i++) {
         uint8_t *target = common_unit(tx, units[i]);
         if (!target || (journal_has(fs, target, units[i]) && !TBFS_BUG(UNIT_OVERTAKES_LOG)))

@@ -146,6 +146,22 @@ TEST(HybridMerges, AReadMergesALogThatIsLongerThanTheThreshold) {
     EXPECT_EQ(mounted.fs()->counters.merges, 1u);
 }
 
+// What the last transaction wrote into a log must not be stored again once its block may be another's.
+TEST(HybridMerges, AfterNewContentsWereLoggedTheEndOfALogIsLoggedToo) {
+    struct tbfs_options options = optionsOf(TBFS_DATA_HYBRID, 8, with(0, 300), TBFS_METADATA_LOG);
+    Medium medium = withFile(1, options);
+    Mounted mounted(medium, options);
+    writeAt(mounted, 1, 220);
+    writeAt(mounted, 1, 220);
+    writeAt(mounted, Page, 100); // a new size, too
+    ASSERT_TRUE(mounted.fs()->journal.redo);
+    struct tbfs_counters before = mounted.fs()->counters;
+    readAt(mounted, 0, 1);
+    EXPECT_EQ(mounted.fs()->counters.merges, 1u);
+    EXPECT_EQ(mounted.fs()->counters.transactions - before.transactions, 1u);
+    EXPECT_EQ(mounted.fs()->counters.atomic_updates, before.atomic_updates);
+}
+
 // Which pages of a file have logs, as digits.
 std::string logsOf(Mounted &mounted, uint64_t pages) {
     uint64_t ino = static_cast<uint64_t>(resolve(mounted.fs(), "/a"));
