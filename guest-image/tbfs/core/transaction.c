@@ -187,7 +187,7 @@ static bool commit_in_place(struct tbfs *fs) {
     struct tbfs_transaction *tx = &fs->transaction;
     /* Recovery may store the last transaction again, which may have changed a page's log. One that frees that log must
      * end it first, and so be logged. */
-    if (fs->journal.redo && fs->options.data == TBFS_DATA_HYBRID)
+    if (fs->journal.redo && fs->options.data == TBFS_DATA_HYBRID && !TBFS_BUG(UNIT_FREES_LOG))
         return false;
     for (unsigned i = 0; i < 3 && units[i] <= fs->options.atomic_bytes; i++) {
         uint8_t *target = common_unit(tx, units[i]);

@@ -4,12 +4,13 @@
 // leave during the last one, recovery must find the tree before it or after it, the checker no fault, and the file
 // system must be usable; also if the power is cut again during recovery, or during another operation after it.
 //
-//     explore_crashes DATA ATOMIC_BYTES one|two|pair|wrap|full [BUG]
+//     explore_crashes DATA ATOMIC_BYTES one|two|pair|triple|wrap|full [BUG]
 //
 // DATA is inplace, cow, hybrid, hybrid-pages or hybrid-idle, which merges logs in the background; with `logged-` before
-// it the metadata's policy is `log`. A pair is of one mount, so that what the first has done need not be durable. What
-// an operation does must also be what it does in the model. With the name of a seeded bug it succeeds if the bug is
-// caught. TORN_UNITS is none of the core's: lines do not travel whole then.
+// it the metadata's policy is `log`. Pairs and triples are of one mount, so that what the first ones have done need not
+// be durable; triples are of the operations on logs. What an operation does must also be what it does in the model.
+// With the name of a seeded bug it succeeds if the bug is caught. TORN_UNITS is none of the core's: lines do not travel
+// whole then.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -135,7 +136,7 @@ static void cutRecovery(const Trial &trial, Medium &medium, bool has_returned) {
 }
 
 static void explore(const std::string &sequence, Start &start, const Operation &operation, size_t ordinal,
-                    const Operation *first = nullptr);
+                    const std::vector<Operation> &earlier = {});
 
 static void exploreState(const Trial &trial, Medium &medium, bool has_returned) {
     totals.states++;
@@ -158,8 +159,9 @@ static int64_t runOnBoth(Mounted &mounted, Start &start, Operation operation, ui
 }
 
 // After each page but the last one: of a write in parts, and of a read, which merges one at a time. And after each step
-// of merging in the background.
-static std::vector<Snapshot> stepsOf(Medium &medium, Operation operation, bool has_parts) {
+// of merging in the background. In a mount that did the same before, so that the same blocks are taken.
+static std::vector<Snapshot> stepsOf(const Start &start, const std::vector<Operation> &earlier, Operation operation,
+                                     bool has_parts) {
     std::vector<Snapshot> steps;
     uint64_t end = operation.offset + operation.bytes;
     bool merges = operation.kind == Operation::MergeSome;
@@ -167,7 +169,10 @@ static std::vector<Snapshot> stepsOf(Medium &medium, Operation operation, bool h
         return steps;
     uint64_t unit = merges ? 1 : TBFS_BLOCK_BYTES;
     for (uint64_t at = operation.offset / unit + 1; at * unit < end; at++) {
+        Medium medium = start.medium;
         Mounted mounted(medium, options);
+        for (const Operation &one : earlier)
+            run(mounted.fs(), one);
         operation.bytes = at * unit - operation.offset;
         run(mounted.fs(), operation);
         steps.push_back(snapshotOf(mounted));
@@ -179,16 +184,16 @@ static uint64_t commitsOf(const struct tbfs_counters &counters) {
     return counters.transactions + counters.atomic_updates - counters.merges;
 }
 
-// What `first` has left in the same mount is perhaps not durable.
+// What the earlier ones have left in the same mount is perhaps not durable.
 static void explore(const std::string &sequence, Start &start, const Operation &operation, size_t ordinal,
-                    const Operation *first) {
+                    const std::vector<Operation> &earlier) {
     Mounted live(start.medium, options);
     Start after = {{}, start.model};
     if (live.status() < 0)
         return; // a violation that has been told
     Operation last = operation;
     last.now = 3000;
-    Medium durable = live.medium(), medium;
+    Medium durable = live.medium();
     Snapshot before;
     std::vector<PersistEvent> events;
     uint64_t commits;
@@ -197,18 +202,17 @@ static void explore(const std::string &sequence, Start &start, const Operation &
         Recorder recording(live.fs()->space.base);
         recording.tears_units = tears_units;
         recorder = &recording;
-        if (first)
-            runOnBoth(live, after, *first, first->now);
+        for (const Operation &one : earlier)
+            runOnBoth(live, after, one, one.now);
         passed = recording.events.size();
         before = snapshotOf(live);
-        medium = live.medium();
         commits = commitsOf(live.fs()->counters);
         runOnBoth(live, after, last, last.now);
         events = recording.events;
     }
     totals.operations++;
     bool has_parts = commitsOf(live.fs()->counters) > commits + 1; // each page alone, or for want of room
-    Oracle oracle(before, stepsOf(medium, last, has_parts), snapshotOf(live), last, options.data);
+    Oracle oracle(before, stepsOf(start, earlier, last, has_parts), snapshotOf(live), last, options.data);
     oracle.merges_first = is_full;
     Trial trial{sequence + describe(last), oracle, ordinal, !start.model};
     Tree found = withoutNumbers(oracle.after.tree);
@@ -267,10 +271,32 @@ static Start filled(Start start) {
 
 // Two operations that are of another policy are left out: they are explored with that. These begin here.
 static size_t own_operations;
+static size_t log_operations; // those on logs do
 static bool isOfPolicy(size_t ordinal) { return ordinal >= own_operations; }
 
 // Logged, of a file that nothing else is.
 static const Operation OfItsOwn = {.kind = Operation::SetMode, .path = "/d/i", .flags = 0640, .now = 2500};
+
+static Operation at(const Operation &operation, uint32_t now) {
+    Operation result = operation;
+    result.now = now;
+    return result;
+}
+
+static void explorePairs(Start &start, size_t i) {
+    for (size_t j = 0; j < explored.size(); j++)
+        for (uint32_t now : {2500, 3000})
+            explore("at once after " + describe(explored[i]) + ", ", start, explored[j], i * explored.size() + j,
+                    {at(explored[i], now)});
+}
+
+// All at one time, so that less changes, and more of that in one store.
+static void exploreTriples(Start &start, size_t i) {
+    for (size_t j = log_operations; j < explored.size() && i >= log_operations; j++)
+        for (size_t k = log_operations; k < explored.size(); k++)
+            explore("at once after " + describe(explored[i]) + ", " + describe(explored[j]) + ", ", start, explored[k],
+                    (i * explored.size() + j) * explored.size() + k, {at(explored[i], 3000), at(explored[j], 3000)});
+}
 
 static void exploreAll(const std::string &lengths) {
     Start start = is_full ? filled(prepared()) : prepared();
@@ -280,14 +306,12 @@ static void exploreAll(const std::string &lengths) {
         for (uint32_t left = 8; lengths == "wrap" && left < 20; left += 4) {
             Start end = nearJournalEnd(start, left);
             explore("near the journal's end, ", end, explored[i], i);
-            explore("near the journal's end, after another one, ", end, explored[i], i, &OfItsOwn);
+            explore("near the journal's end, after another one, ", end, explored[i], i, {OfItsOwn});
         }
-        for (size_t j = 0; lengths == "pair" && j < explored.size(); j++)
-            for (uint32_t now : {2500, 3000}) {
-                Operation first = explored[i];
-                first.now = now;
-                explore("at once after " + describe(first) + ", ", start, explored[j], i * explored.size() + j, &first);
-            }
+        if (lengths == "pair")
+            explorePairs(start, i);
+        if (lengths == "triple")
+            exploreTriples(start, i);
         std::string sequence;
         Start middle = after(start, explored[i], sequence);
         for (size_t j = 0; lengths == "two" && j < explored.size(); j++)
@@ -311,6 +335,7 @@ static bool chooseData(std::string name) {
     bool has_logs = name.starts_with("hybrid"), is_idle = name == "hybrid-idle";
     explored = is_idle ? hybrid_operations : operations;
     own_operations = has_logs ? explored.size() : 0;
+    log_operations = is_idle ? 0 : own_operations;
     const std::vector<Operation> &own = is_idle ? idle_operations : hybrid_operations;
     if (has_logs)
         explored.insert(explored.end(), own.begin(), own.end());
@@ -327,7 +352,7 @@ int main(int argc, char **argv) {
     if (argc > 4)
         tbfs_seeded_bug = argv[4];
     is_full = strcmp(argv[3], "full") == 0;
-    if (strcmp(argv[3], "two") == 0 || strcmp(argv[3], "pair") == 0)
+    if (strcmp(argv[3], "one") != 0 && strcmp(argv[3], "wrap") != 0 && !is_full)
         depth = {10, 3, 97, 997};
     if (*tbfs_seeded_bug)
         depth.recovery_every = 7, depth.chain_every = 37;
