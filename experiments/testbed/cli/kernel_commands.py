@@ -11,13 +11,8 @@ from .. import console
 from ..errors import TestbedError
 from ..paths import REPO
 
-_SCRIPT = REPO / "guest-image" / "newer-kernel.sh"
+_SCRIPTS = REPO / "guest-image"
 app = typer.Typer(no_args_is_help=True, help="Kernels for the guest beside the image's own.")
-
-
-@app.callback()
-def _group() -> None:
-    """Without it Typer would take the one command for the whole."""
 
 
 @app.command("get")
@@ -36,7 +31,34 @@ def get(
 
       testbed exec --kernel build/kernels/newest/vmlinuz -- uname -r
     """
-    done = subprocess.run([_SCRIPT, folder.absolute()], capture_output=True, text=True)
+    _make(_SCRIPTS / "newer-kernel.sh", folder)
+
+
+@app.command("debug")
+def debug(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="where it is compiled, by its version; DIR/debug leads there")
+    ],
+) -> None:
+    """Compile the guest's version of Linux so that it checks itself: KASAN, lockdep, sleeping where none may.
+
+    It is of Debian's source, takes some ten minutes of CPU time and 3 GiB, and needs flex, bison, bc and
+    libelf-dev. Modules are compiled for it by `testbed module build --kernel`. What is wrong is in the guest's log.
+
+    Examples:
+
+      testbed kernel debug build/kernels
+
+      testbed module build DIR --kernel build/kernels/debug --output my.ko
+
+      testbed exec --kernel build/kernels/debug/arch/x86/boot/bzImage --module my.ko -- dmesg
+    """
+    console.out.print("compiling Linux with KASAN and lockdep; what is there already is used", soft_wrap=True)
+    _make(_SCRIPTS / "debug-kernel.sh", folder)
+
+
+def _make(script: Path, folder: Path) -> None:
+    done = subprocess.run([script, folder.absolute()], capture_output=True, text=True)
     if done.returncode:
-        raise TestbedError((done.stderr.strip() or f"{_SCRIPT.name} failed").splitlines()[-1])
+        raise TestbedError((done.stderr.strip() or f"{script.name} failed").splitlines()[-1])
     console.out.print(f"written: {done.stdout.strip()}", soft_wrap=True)

@@ -136,7 +136,7 @@ def _copy(folder: Path, to: Path) -> None:
             copied.write_bytes(host_program.read(path))
 
 
-def compile_all(folders: Sequence[Path]) -> tuple[KernelModule, ...]:
-    """The modules of all these folders."""
-    made = (item for folder in folders for item in compile_folder(folder).modules.items())
+def compile_all(folders: Sequence[Path], kernel: Path | None = None) -> tuple[KernelModule, ...]:
+    """The modules of all these folders, for the guest's kernel or another."""
+    made = (item for folder in folders for item in compile_folder(folder, kernel).modules.items())
     return several(of(name, content) for name, content in made)

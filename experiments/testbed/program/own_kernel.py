@@ -27,6 +27,7 @@ NEEDED = {
     "TMPFS": "",
     "MAGIC_SYSRQ": "",
     "SERIAL_8250_CONSOLE": "",
+    "X86_IOPL_IOPERM": "",
     "CXL_BUS": "cxl_core",
     "CXL_PCI": "cxl_pci",
     "CXL_ACPI": "cxl_acpi",
