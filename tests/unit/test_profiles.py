@@ -96,6 +96,7 @@ def machine(device: str) -> GuestConfig:
         ("dram", 95 + 64 / 140.8, "the CPU's own DRAM, whose lines pass its channels and then the link's place"),
         ("snapshot-paper-mss", 139.3, "remote-socket DRAM, Cylon FAST 2026 artefact"),
         ("optane-dcpmm", 305 - (829 - 397) / 2.2, "LATTester 2019, LENS, MICRO 2020"),
+        ("pmep", 300, "PMFS, EuroSys 2014, remembered"),
         ("cxl-dram", 23.81 + 100 + 40 + 70.735 + 64 / 26.88 + 85 / 21.108 + 17 / 32, "the sum of its parts"),
         ("ull-nand", 23.81 + 100 + 40 + 70.735 + 64 / 26.88 + 85 / 32 + 17 / 32, "the sum of its parts"),
     ],

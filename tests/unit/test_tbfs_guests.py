@@ -149,7 +149,7 @@ def test_the_options_are_those_of_the_module() -> None:
         ("data=cow,gc_low=5", "gc_low= is of logs of pages; write data=hybrid beside it"),
         ("data=hybrid,gc_high=9", "gc_high= is of merging in the background; write gc_low=1 to 100 beside it"),
         ("data=hybrid,gc_low=9,gc_high=8", "gc_high=8 is less than gc_low=9; write one that is as large or larger"),
-        ("atomic=64", "atomic=64 is none; write atomic=8 or 16"),
+        ("atomic=7", "atomic=7 is none; write atomic=8, 16 or 64"),
         ("data=hybrid,hybrid_max=4096", "hybrid_max=4096 is none; write hybrid_max=1 to 4095"),
         ("data=hybrid,gc_read=-1", "gc_read=-1 is none; write gc_read=1 to 9223372036854775807 or off"),
         ("data", "data= is none; write data=inplace, cow or hybrid"),
@@ -164,6 +164,16 @@ def test_options_that_cannot_be_are_refused(small_manifest: Path, options: str, 
         machine(small_manifest, f'file_system = "tbfs"\nmount_options = "{options}"')
     assert "key 'guest.mount_options'" in str(caught.value) and message in str(caught.value)
     assert caught.value.exit_status == 2
+
+
+def test_a_store_of_64_bytes_is_for_a_cpu_that_has_it(small_manifest: Path) -> None:
+    options = 'file_system = "tbfs"\nmount_options = "atomic=64"'
+    message = r"key .guest\.direct_stores.: atomic=64 of a tbfs needs a CPU with MOVDIR64B; write it as true"
+    with pytest.raises(TestbedError, match=message) as caught:
+        machine(small_manifest, options)
+    assert caught.value.exit_status == 2
+    guest = machine(small_manifest, options + "\ndirect_stores = true")
+    assert guest.direct_stores and guest.topology and "atomic=64" in guest.topology.regions[0].mount_options
 
 
 @pytest.mark.parametrize(

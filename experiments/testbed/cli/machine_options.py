@@ -78,7 +78,7 @@ CutAt = Annotated[
 SETTING = re.compile(r"(?:(guest|cpu|device|device\.[0-9]|region\.[0-9])\.)?([\w-]+)=(.*)")
 _OF_TABLE = ("profile", "bridge")  # which are no values of a profile
 _NUMBERS, _LISTS = ("bridge", "cpus", "scale"), ("archives", "devices", "modules")
-_SWITCHES = ("hmat", "machine_checks")
+_SWITCHES = ("hmat", "machine_checks", "direct_stores")
 _PATHS = ("kernel", "kernel_modules", "modules")  # here relative to the current folder, as options have them
 
 

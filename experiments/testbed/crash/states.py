@@ -80,11 +80,10 @@ def _domain(parameters: Mapping[str, str], device: int) -> Domain:
     def value(name: str) -> str:
         return parameters[f"device{device}.{name}"]
 
-    protected = value("cache-power-loss-protected") == "on" or value("flash-channels") == "0"
+    protected = value("cache-power-loss-protected") == "on"
     energy = [int(value(name)) for name in ("gpf-energy-uj", "gpf-line-nj", "gpf-page-nj")]
-    return Domain(
-        value("persist-domain"), protected, energy[0] * 1000, energy[1], energy[2], int(value("cache-page-size"))
-    )
+    saved_bytes = LINE_BYTES if value("flash-channels") == "0" else int(value("cache-page-size"))
+    return Domain(value("persist-domain"), protected, energy[0] * 1000, energy[1], energy[2], saved_bytes)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from . import file_systems, memory_tables, own_modules
 
 # With OVERFLOW-RECOV and SUCCOR, Linux survives a load of poison; with ERMS its own copies do.
 MACHINE_CHECKS = ("erms", "overflow-recov", "succor")
+# A store of 64 bytes at once.
+DIRECT_STORES = ("movdir64b",)
 # -hypervisor: the kernel refuses to commit a CXL region under a hypervisor. -la57: 4-level page tables suffice.
 # The others, and ERMS, make kernel and libc prefer `rep movsb`, `rep stosb` and `rep cmpsb`, which run as one
 # instruction a byte; Cascade Lake has only ERMS of them.
@@ -24,10 +26,10 @@ LSA_BYTES = 256 * 2**10
 WATCH_SOCKET = "watch.qmp"  # in the guest's folder
 
 
-def cpu_model(machine_checks: bool = False, timed: bool = True) -> str:
-    """As -cpu takes it; by default that of a guest which has no machine checks."""
-    model = TIMED_CPU if timed else STOCK_CPU
-    return model if machine_checks else ",".join([model, *(f"-{feature}" for feature in MACHINE_CHECKS)])
+def cpu_model(machine_checks: bool = False, timed: bool = True, direct_stores: bool = False) -> str:
+    """As -cpu takes it; by default that of a guest which asks for no feature."""
+    absent = (() if machine_checks else MACHINE_CHECKS) + (() if direct_stores else DIRECT_STORES)
+    return ",".join([TIMED_CPU if timed else STOCK_CPU, *(f"-{feature}" for feature in absent)])
 
 
 def kernel_arguments() -> str:
@@ -247,7 +249,7 @@ def command_line(
         *("-accel", "tcg,thread=single,tb-size=1024"),
         *("-icount", f"shift=0,sleep=off{insn}"),
         *("-machine", f"q35,cxl=on,{windows},hpet=off{',hmat=on' if guest.hmat else ''}"),
-        *("-cpu", cpu_model(guest.machine_checks, timed)),
+        *("-cpu", cpu_model(guest.machine_checks, timed, guest.direct_stores)),
         *("-smp", str(guest.cpu.cores), "-m", f"{guest.memory_bytes >> 20}M"),
         *local_node(guest, devices),
         # Random numbers and the wall clock are inputs too.

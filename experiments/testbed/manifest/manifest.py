@@ -70,6 +70,8 @@ class GuestSection(Strict):
     hmat: StrictBool | None = None
     # Whether a load of poison is a machine check that its kernel survives. Without, only the event log tells of it.
     machine_checks: StrictBool = False
+    # Whether its CPU has MOVDIR64B, which stores 64 bytes at once.
+    direct_stores: StrictBool = False
 
 
 class WorkloadSection(Strict):
@@ -200,6 +202,7 @@ class GuestConfig:
     kernel_arguments: str = ""
     hmat: bool = False  # its kernel is told how fast memory is
     machine_checks: bool = False  # a load of poison is one
+    direct_stores: bool = False  # its CPU has MOVDIR64B
 
     @property
     def devices(self) -> tuple[DeviceProfile, ...]:
@@ -299,6 +302,7 @@ def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
         modules = kernel_module.several(kernel_module.read(origin.parent / name) for name in section.modules)
     options = _mount_options(section, file_system, point, origin)
     of = topology.of(manifest.device, manifest.region, devices, file_system, options)
+    _check_direct_stores(section, of, origin)
     return GuestConfig(
         cpu,
         devices[0],
@@ -312,6 +316,7 @@ def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
         *_kernel(section, file_system, "tbfs" in (file_system, *(one.file_system for one in manifest.region)), origin),
         hmat=topology.has_memory(of) if section.hmat is None else section.hmat,
         machine_checks=section.machine_checks,
+        direct_stores=section.direct_stores,
     )
 
 
@@ -383,6 +388,13 @@ def _cpus(section: GuestSection, point: Point, origin: Path) -> int:
 def _file_system(section: GuestSection, point: Point) -> FileSystem:
     asked = [section.file_system_of[str(value)] for value in point.values() if str(value) in section.file_system_of]
     return asked[0] if asked else section.file_system
+
+
+def _check_direct_stores(section: GuestSection, of: Topology | None, origin: Path) -> None:
+    asked = [one for one in (of.regions if of else ()) if mount_options.STORES_LINES in one.mount_options.split(",")]
+    if asked and not section.direct_stores:
+        what = f"{mount_options.STORES_LINES} of a tbfs needs a CPU with MOVDIR64B; write it as true, or atomic=16"
+        raise TestbedError(f"{origin}: key 'guest.direct_stores': {what}")
 
 
 def _mount_options(section: GuestSection, file_system: FileSystem, point: Point, origin: Path) -> str:

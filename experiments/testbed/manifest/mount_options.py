@@ -4,7 +4,7 @@
 WORDS = {
     "data": ("inplace", "cow", "hybrid"),
     "metadata": ("undo", "log"),
-    "atomic": ("8", "16"),  # 64 is for a processor with MOVDIR64B, which QEMU's is not
+    "atomic": ("8", "16", "64"),
     "log_block": ("512", "1024", "2048", "4096"),
     "log_align": ("8", "64"),
     "gc_read": ("off",),
@@ -31,6 +31,9 @@ OF_LOGS = (
     "gc_low",
     *OF_MERGING,
 )  # of data=hybrid alone
+
+
+STORES_LINES = "atomic=64"  # for a processor that does
 
 
 def checked(text: str) -> str:

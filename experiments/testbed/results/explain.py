@@ -21,6 +21,7 @@ NAMES = {
     "kernel_arguments": "what the kernel is told after the testbed's own arguments",
     "memory_tables": "how fast memory is, as the kernel is told; of a CDAT its hash",
     "machine_checks": "a load of poison is one; the CPU model that its kernel needs for it",
+    "direct_stores": "its CPU has MOVDIR64B; the CPU model that says so",
     "tbfs": "its module and tool, under the hash of their sources and tools, and how they are used",
     "topology": "devices after the first, bridges of all, regions in the order in which they are made",
 }

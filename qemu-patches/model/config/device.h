@@ -110,7 +110,7 @@
     X(COUNT, cache_prefetch_pages, "cache-prefetch-pages", LIVE, DEFAULT(1),                                           \
       IF("cache-prefetch", FROM(1, 1024)), "how many of them at a time")                                               \
     X(BOOL, cache_power_loss_protected, "cache-power-loss-protected", REPLAY, DEFAULT(true),                           \
-      ON_OR_OFF, "a line is durable when the device has accepted it; off: not with write_queue")
+      ON_OR_OFF, "a line is durable when the device has accepted it; off: with flash not with write_queue")
 
 #define MEM_FLASH_PARAMS(X)                                                                                            \
     X(COUNT, flash_channels, "flash-channels", REPLAY, REQUIRED,                                                       \

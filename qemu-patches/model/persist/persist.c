@@ -27,8 +27,8 @@ void mem_persist_init(MemPersist *p, uint32_t device, const MemDeviceConfig *con
         .media = media ? *media : (MemMedia){0},
         .device = device,
         .first_line = media && media->base ? config->volatile_bytes / MEMSYS_LINE_BYTES : MEM_NO_LINE,
-        .cache_protected =
-            config->cache_power_loss_protected || config->flash_channels == 0 || MEM_HAS_BUG(MEM_BUG_DURABLE_IN_CACHE),
+        .cache_protected = config->cache_power_loss_protected || MEM_HAS_BUG(MEM_BUG_DURABLE_IN_CACHE),
+        .drains = config->flash_channels == 0,
         .page_line_shift = mem_page_line_shift(config),
         .callbacks = *cb,
         .supply = supply,
@@ -137,6 +137,10 @@ static void send_version(MemPersist *p, uint32_t record, mem_ps accepted_ps) {
     v->accepted_ps = accepted_ps;
     v->program_ps = MEM_NEVER;
     v->programmed_ps = MEM_NEVER;
+    if (p->drains && !p->cache_protected) {
+        v->program_ps = accepted_ps;
+        v->programmed_ps = accepted_ps + p->wbarrier_ps;
+    }
     schedule(p, version);
 }
 

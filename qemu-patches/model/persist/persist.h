@@ -50,6 +50,7 @@ typedef struct MemPersist {
     uint32_t device;
     uint64_t first_line;      /* of the persistent part; MEM_NO_LINE: nothing is tracked */
     bool cache_protected;     /* durable on acceptance */
+    bool drains;              /* without flash: else durable once a barrier's time has passed */
     unsigned page_line_shift; /* lines per page */
     mem_ps wbarrier_ps;
     MemPowerRules rules;

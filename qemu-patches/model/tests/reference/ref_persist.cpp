@@ -23,7 +23,8 @@ void RefPersist::written_back(uint64_t line, mem_ps accepted) {
     cpu_.erase(line);
     events_++;
     last_accepted_ = std::max(last_accepted_, accepted);
-    writes_[line].push_back({{}, false, false, accepted, MEM_NEVER, MEM_NEVER});
+    mem_ps start = drains() ? accepted : MEM_NEVER, end = drains() ? accepted + config.wbarrier_latency_ps : MEM_NEVER;
+    writes_[line].push_back({{}, false, false, accepted, start, end});
     if (is_protected() && accepted <= now_ && writes_[line].size() == 1 && !gone()) {
         run(now_);    // durable at once; else with the next call
         late_ = line; // but the store that filled a WC buffer comes after the call
@@ -162,7 +163,7 @@ MemPowerCut RefPersist::power_cut() {
     reach_device(arrivals, energy, cut);
     std::map<uint64_t, bool> page_saved;
     for (const auto &[line, arrival] : arrivals) {
-        auto [page, first] = page_saved.try_emplace(line * MEMSYS_LINE_BYTES / config.cache_page_bytes, true);
+        auto [page, first] = page_saved.try_emplace(line * MEMSYS_LINE_BYTES / saved_bytes(), true);
         if (first && !is_protected()) {
             page->second = config.persist_domain == MEM_DOMAIN_GPF && energy >= config.gpf_page_nj;
             energy -= page->second ? config.gpf_page_nj : 0;

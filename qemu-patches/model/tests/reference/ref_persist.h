@@ -53,7 +53,9 @@ class RefPersist {
     using Arrivals = std::map<uint64_t, Arrival>;
 
     bool tracked(uint64_t line) const { return line >= config.volatile_bytes / MEMSYS_LINE_BYTES; }
-    bool is_protected() const { return config.cache_power_loss_protected || config.flash_channels == 0; }
+    bool is_protected() const { return config.cache_power_loss_protected; }
+    bool drains() const { return config.flash_channels == 0 && !is_protected(); }
+    uint64_t saved_bytes() const { return drains() ? MEMSYS_LINE_BYTES : config.cache_page_bytes; }
     mem_ps durable_at(const Write &w) const { return is_protected() ? w.accepted : w.end; }
     mem_ps next_at(const Write &w) const { return w.arrived ? w.end : w.accepted; }
     void become_durable(uint64_t line, size_t index);

@@ -41,7 +41,7 @@ const std::set<string> kMechanisms = {
     "prefetcher", "pages-ahead", "refresh",   "serialise",   "stores",
     "streams",    "suspend",     "coherence", "joins",       "flushes-of-others",
     "versions",   "wc-buffers",  "write-log", "write-queue", "write-through",
-    "latencies",  "read-errors",
+    "latencies",  "read-errors", "drains",
 };
 
 struct Step {

@@ -145,13 +145,29 @@ TEST(Ignored, VolatileLinesAndDevicesWithoutMedia) {
     mem_persist_destroy(&none);
 }
 
-TEST(Ignored, AMemoryWithoutFlashIsDurableOnAcceptance) {
-    MemDeviceConfig config = unprotected();
+TEST(WithoutFlash, LinesAreDurableOnAcceptance) {
+    MemDeviceConfig config = small_device(true);
     config.flash_channels = 0;
     Lines l(config);
     l.write(0, 1, 0, 10);
     EXPECT_EQ(mem_persist_state(&l.p, 0, 9), MEM_LINE_IN_FLIGHT);
     EXPECT_EQ(mem_persist_state(&l.p, 0, 10), MEM_LINE_DURABLE);
+}
+
+TEST(WithoutFlash, UnprotectedLinesAreDurableOnceABarrierWouldHaveTakenThem) {
+    MemDeviceConfig config = unprotected();
+    config.flash_channels = 0;
+    config.wbarrier_latency_ps = 100;
+    for (mem_ps cut : {109, 110}) {
+        Lines l(config);
+        l.write(0, 1, 0, 10);
+        EXPECT_EQ(mem_persist_state(&l.p, 0, 109), MEM_LINE_PROGRAMMING);
+        EXPECT_EQ(mem_persist_state(&l.p, 0, 110), MEM_LINE_DURABLE);
+        EXPECT_EQ(mem_persist_barrier(&l.p, 5), 110u);
+        EXPECT_EQ(mem_persist_check(&l.p), nullptr);
+        EXPECT_EQ(l.cut(cut).lines_lost, cut == 109 ? 1u : 0u);
+        EXPECT_EQ(l.byte(0), cut == 109 ? 0 : 1);
+    }
 }
 
 // Line 0 accepted, 1 in flight, 2 dirty in the CPU, each with the value 1, at a cut at 100.
