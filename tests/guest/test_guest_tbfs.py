@@ -80,7 +80,7 @@ SENTENCES = (
     "files were mapped while it was read-only, as copies; unmount it first",
     "data=zebra is no policy; give data=inplace, cow or hybrid",
     "metadata=redo is no policy; give metadata=undo or log",
-    "atomic=7 is no size; give atomic=8, 16 or 64",
+    "atomic=7 is no size; give atomic=8, 16, 64 or off",
     "this processor has no store of 64 bytes; give atomic=8",
     "Unknown parameter 'colour'",
     "log_block=700 is no size; give log_block=512, 1024, 2048 or 4096",

@@ -149,7 +149,8 @@ def test_the_options_are_those_of_the_module() -> None:
         ("data=cow,gc_low=5", "gc_low= is of logs of pages; write data=hybrid beside it"),
         ("data=hybrid,gc_high=9", "gc_high= is of merging in the background; write gc_low=1 to 100 beside it"),
         ("data=hybrid,gc_low=9,gc_high=8", "gc_high=8 is less than gc_low=9; write one that is as large or larger"),
-        ("atomic=7", "atomic=7 is none; write atomic=8, 16 or 64"),
+        ("atomic=7", "atomic=7 is none; write atomic=off, 8, 16 or 64"),
+        ("barrier=yes", "barrier=yes is none; write barrier=on or off"),
         ("data=hybrid,hybrid_max=4096", "hybrid_max=4096 is none; write hybrid_max=1 to 4095"),
         ("data=hybrid,gc_read=-1", "gc_read=-1 is none; write gc_read=1 to 9223372036854775807 or off"),
         ("data", "data= is none; write data=inplace, cow or hybrid"),
@@ -167,7 +168,7 @@ def test_options_that_cannot_be_are_refused(small_manifest: Path, options: str, 
 
 
 def test_a_store_of_64_bytes_is_for_a_cpu_that_has_it(small_manifest: Path) -> None:
-    options = 'file_system = "tbfs"\nmount_options = "atomic=64"'
+    options = 'file_system = "tbfs"\nmount_options = "atomic=64,wprotect=on"'
     message = r"key .guest\.direct_stores.: atomic=64 of a tbfs needs a CPU with MOVDIR64B; write it as true"
     with pytest.raises(TestbedError, match=message) as caught:
         machine(small_manifest, options)

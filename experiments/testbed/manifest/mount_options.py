@@ -4,7 +4,9 @@
 WORDS = {
     "data": ("inplace", "cow", "hybrid"),
     "metadata": ("undo", "log"),
-    "atomic": ("8", "16", "64"),
+    "atomic": ("off", "8", "16", "64"),
+    "barrier": ("on", "off"),
+    "wprotect": ("on", "off"),
     "log_block": ("512", "1024", "2048", "4096"),
     "log_align": ("8", "64"),
     "gc_read": ("off",),

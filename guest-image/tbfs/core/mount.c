@@ -52,7 +52,7 @@ static bool hybrid_is_absent(const struct tbfs_hybrid *hybrid) {
 
 static int take_options(struct tbfs_options *options) {
     unsigned atomic = options->atomic_bytes;
-    if (options->metadata > TBFS_METADATA_LOG || (atomic != 8 && atomic != 16 && atomic != TBFS_LINE_BYTES))
+    if (options->metadata > TBFS_METADATA_LOG || (atomic && atomic != 8 && atomic != 16 && atomic != TBFS_LINE_BYTES))
         return -EINVAL;
     if (options->data == TBFS_DATA_INPLACE || options->data == TBFS_DATA_COW)
         return hybrid_is_absent(&options->hybrid) ? 0 : -EINVAL;

@@ -41,7 +41,7 @@ struct tbfs_hybrid {
 
 struct tbfs_options {
     enum tbfs_data data;
-    unsigned atomic_bytes; /* 8, 16 or 64: changes within one such unit need no log */
+    unsigned atomic_bytes; /* 8, 16 or 64: changes within one such unit need no log; 0: all do */
     struct tbfs_hybrid hybrid;
     enum tbfs_metadata metadata; /* what is logged: old content, and changes wait for it; or new, and they do not */
 };

@@ -266,9 +266,14 @@ static ssize_t read(struct kiocb *call, struct iov_iter *to) {
 /* Past the caches, and without a page fault: -EFAULT, if there would be one. */
 static int copy(void *context, uint64_t at, void *target, uint64_t bytes) {
     struct iov_iter from = *(struct iov_iter *)context;
+    unsigned long window;
+    size_t done;
 
     iov_iter_advance(&from, at);
-    return _copy_from_iter_flushcache(target, bytes, &from) == bytes ? 0 : -EFAULT;
+    window = pm_window_open(target);
+    done = _copy_from_iter_flushcache(target, bytes, &from);
+    pm_window_close(window);
+    return done == bytes ? 0 : -EFAULT;
 }
 
 static s64 write_present(struct inode *inode, u64 begin, struct iov_iter *from, u64 bytes) {

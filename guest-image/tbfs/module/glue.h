@@ -11,10 +11,18 @@
 
 #include <linux/dax.h>
 #include <linux/fs.h>
+#include <linux/jump_label.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
 
 #include "tbfs.h"
+
+/* What a mount asks of the persistence layer: that fences wait for pm_wbarrier, too; that the kernel has the medium
+ * read-only, and each store a window. */
+struct pm_rules {
+    bool barrier, wprotect;
+};
 
 struct volume {
     struct mutex lock; /* the core makes one call at a time */
@@ -25,6 +33,8 @@ struct volume {
     bool may_merge;  /* until it is unmounted */
     bool has_copies; /* processes may have pages of logs as copies, which a change would not reach */
     void *memory;
+    struct pm_rules rules;
+    void *protected; /* the medium, read-only; null: it is not asked for */
     struct dax_device *dax;
     u64 dax_offset; /* at which the block device begins in it */
 };
@@ -52,8 +62,39 @@ static inline void core_unlock(const struct inode *inode) {
 
 static inline u32 now(void) { return (u32)ktime_get_real_seconds(); }
 
-/* persist_pmem.c: whether this processor stores so many bytes at once. */
+/* persist_pmem.c: whether this processor stores so many bytes at once, and whether this machine has pm_wbarrier. */
 bool pm_has_store(unsigned bytes);
+bool pm_has_barrier(void);
+
+/* Between these the rules hold, for all file systems that are mounted. pm_protect() maps memory read-only; null: it
+ * cannot be. */
+void pm_begin(const struct pm_rules *rules);
+void *pm_protect(void *base, long pages);
+void pm_end(const struct pm_rules *rules, void *protected);
+
+/* A store within a window reaches memory that is mapped read-only; nothing in it may sleep. The kernel's own function
+ * would keep WP set. */
+DECLARE_STATIC_KEY_FALSE(pm_has_windows);
+
+static inline void pm_set_cr0(unsigned long value) { asm volatile("mov %0, %%cr0" : : "r"(value) : "memory"); }
+
+/* What the other one takes. Only what pm_protect() has mapped lies there. */
+static inline unsigned long pm_window_open(const void *target) {
+    unsigned long flags = 0;
+
+    if (static_branch_unlikely(&pm_has_windows) && is_vmalloc_addr(target)) {
+        local_irq_save(flags); /* not 0: bit 1 is always set */
+        pm_set_cr0(native_read_cr0() & ~X86_CR0_WP);
+    }
+    return flags;
+}
+
+static inline void pm_window_close(unsigned long flags) {
+    if (static_branch_unlikely(&pm_has_windows) && flags) {
+        pm_set_cr0(native_read_cr0() | X86_CR0_WP);
+        local_irq_restore(flags);
+    }
+}
 
 /* inode.c: the inode of a number; that of a new number, whose kind is known; and what the core has of it now. */
 struct inode *inode_open(struct super_block *sb, u64 ino);

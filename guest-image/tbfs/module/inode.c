@@ -226,10 +226,19 @@ static void show_hybrid(struct seq_file *to, const struct tbfs_hybrid *hybrid) {
 static int show_options(struct seq_file *to, struct dentry *root) {
     static const char *const names[] = {
         [TBFS_DATA_INPLACE] = "inplace", [TBFS_DATA_COW] = "cow", [TBFS_DATA_HYBRID] = "hybrid"};
-    const struct tbfs_options *options = &volume_of(d_inode(root))->fs.options;
+    const struct volume *volume = volume_of(d_inode(root));
+    const struct tbfs_options *options = &volume->fs.options;
 
-    seq_printf(to, ",data=%s,metadata=%s,atomic=%u", names[options->data],
-               options->metadata == TBFS_METADATA_LOG ? "log" : "undo", options->atomic_bytes);
+    seq_printf(to, ",data=%s,metadata=%s", names[options->data],
+               options->metadata == TBFS_METADATA_LOG ? "log" : "undo");
+    if (options->atomic_bytes)
+        seq_printf(to, ",atomic=%u", options->atomic_bytes);
+    else
+        seq_puts(to, ",atomic=off");
+    if (volume->rules.barrier)
+        seq_puts(to, ",barrier=on");
+    if (volume->rules.wprotect)
+        seq_puts(to, ",wprotect=on");
     if (options->data == TBFS_DATA_HYBRID)
         show_hybrid(to, &options->hybrid);
     return 0;

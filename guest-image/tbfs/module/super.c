@@ -10,10 +10,18 @@
 
 #include "glue.h"
 
+/* What the core is told, and what is the glue's own. */
+struct mount_options {
+    struct tbfs_options core;
+    struct pm_rules rules;
+};
+
 enum option {
     OPTION_DATA,
     OPTION_METADATA,
     OPTION_ATOMIC,
+    OPTION_BARRIER,
+    OPTION_WPROTECT,
     OPTION_LOG_BLOCK,
     OPTION_LOG_ALIGN,
     OPTION_HYBRID_MAX,
@@ -29,6 +37,8 @@ static const struct fs_parameter_spec parameters[] = {
     fsparam_string("data", OPTION_DATA),
     fsparam_string("metadata", OPTION_METADATA),
     fsparam_string("atomic", OPTION_ATOMIC),
+    fsparam_string("barrier", OPTION_BARRIER),
+    fsparam_string("wprotect", OPTION_WPROTECT),
     fsparam_string("log_block", OPTION_LOG_BLOCK),
     fsparam_string("log_align", OPTION_LOG_ALIGN),
     fsparam_string("hybrid_max", OPTION_HYBRID_MAX),
@@ -41,9 +51,8 @@ static const struct fs_parameter_spec parameters[] = {
     {},
 };
 
-static int parse_data(struct fs_context *context, const char *value) {
+static int parse_data(struct fs_context *context, struct tbfs_options *options, const char *value) {
     static const char *const names[] = {"inplace", "cow", "hybrid"};
-    struct tbfs_options *options = context->fs_private;
     int index = match_string(names, ARRAY_SIZE(names), value);
 
     BUILD_BUG_ON(TBFS_DATA_INPLACE != 0 || TBFS_DATA_COW != 1 || TBFS_DATA_HYBRID != 2);
@@ -53,9 +62,8 @@ static int parse_data(struct fs_context *context, const char *value) {
     return 0;
 }
 
-static int parse_metadata(struct fs_context *context, const char *value) {
+static int parse_metadata(struct fs_context *context, struct tbfs_options *options, const char *value) {
     static const char *const names[] = {"undo", "log"};
-    struct tbfs_options *options = context->fs_private;
     int index = match_string(names, ARRAY_SIZE(names), value);
 
     BUILD_BUG_ON(TBFS_METADATA_UNDO != 0 || TBFS_METADATA_LOG != 1);
@@ -65,16 +73,32 @@ static int parse_metadata(struct fs_context *context, const char *value) {
     return 0;
 }
 
-static int parse_atomic(struct fs_context *context, const char *value) {
-    struct tbfs_options *options = context->fs_private;
-    unsigned bytes;
+static int parse_atomic(struct fs_context *context, struct tbfs_options *options, const char *value) {
+    unsigned bytes = 0;
 
-    if (kstrtouint(value, 10, &bytes) || (bytes != 8 && bytes != 16 && bytes != 64))
-        return invalfc(context, "atomic=%s is no size; give atomic=8, 16 or 64", value);
+    if (strcmp(value, "off") && (kstrtouint(value, 10, &bytes) || (bytes != 8 && bytes != 16 && bytes != 64)))
+        return invalfc(context, "atomic=%s is no size; give atomic=8, 16, 64 or off", value);
     if (!pm_has_store(bytes))
         return invalfc(context, "this processor has no store of %u bytes; give atomic=8", bytes);
     options->atomic_bytes = bytes;
     return 0;
+}
+
+/* ---- Of the persistence layer ---- */
+
+static int parse_switch(struct fs_context *context, const char *name, bool *is_on, const char *value) {
+    if (strcmp(value, "on") && strcmp(value, "off"))
+        return invalfc(context, "%s=%s is no switch; give %s=on or %s=off", name, value, name, name);
+    *is_on = !strcmp(value, "on");
+    return 0;
+}
+
+static int parse_barrier(struct fs_context *context, struct pm_rules *rules, const char *value) {
+    int status = parse_switch(context, "barrier", &rules->barrier, value);
+
+    if (status == 0 && rules->barrier && !pm_has_barrier())
+        return invalfc(context, "this machine has no pm_wbarrier, which only the testbed has; leave out barrier=on");
+    return status;
 }
 
 /* ---- Of data=hybrid ---- */
@@ -158,16 +182,21 @@ static int parse_multi(struct fs_context *context, struct tbfs_hybrid *hybrid, c
 }
 
 static int parse(struct fs_context *context, struct fs_parameter *parameter) {
-    struct tbfs_hybrid *hybrid = &((struct tbfs_options *)context->fs_private)->hybrid;
+    struct mount_options *options = context->fs_private;
+    struct tbfs_hybrid *hybrid = &options->core.hybrid;
     struct fs_parse_result result;
 
     switch (fs_parse(context, parameters, parameter, &result)) {
     case OPTION_DATA:
-        return parse_data(context, parameter->string);
+        return parse_data(context, &options->core, parameter->string);
     case OPTION_METADATA:
-        return parse_metadata(context, parameter->string);
+        return parse_metadata(context, &options->core, parameter->string);
     case OPTION_ATOMIC:
-        return parse_atomic(context, parameter->string);
+        return parse_atomic(context, &options->core, parameter->string);
+    case OPTION_BARRIER:
+        return parse_barrier(context, &options->rules, parameter->string);
+    case OPTION_WPROTECT:
+        return parse_switch(context, "wprotect", &options->rules.wprotect, parameter->string);
     case OPTION_LOG_BLOCK:
         return parse_log_block(context, hybrid, parameter->string);
     case OPTION_LOG_ALIGN:
@@ -206,6 +235,13 @@ static int map_memory(struct fs_context *context, struct super_block *sb, struct
     dax_read_unlock(lock);
     if (mapped < pages)
         return invalfc(context, "the memory of %pg is not in one piece: bad blocks, or several devices", sb->s_bdev);
+    if (volume->rules.wprotect) {
+        volume->protected = pm_protect(base, pages);
+        if (!volume->protected)
+            return invalfc(context, "%pg is larger than what can be mapped read-only here; leave out wprotect=on",
+                           sb->s_bdev);
+        base = volume->protected;
+    }
     *space = (struct tbfs_space){base, (u64)pages << PAGE_SHIFT};
     return 0;
 }
@@ -221,6 +257,7 @@ static int explain(struct fs_context *context, const struct super_block *sb, int
 }
 
 static int mount_core(struct fs_context *context, struct super_block *sb, struct tbfs_space space) {
+    const struct mount_options *options = context->fs_private;
     struct volume *volume = sb->s_fs_info;
     s64 bytes = tbfs_memory_bytes(space);
     int status;
@@ -230,7 +267,7 @@ static int mount_core(struct fs_context *context, struct super_block *sb, struct
     volume->memory = kvzalloc(bytes, GFP_KERNEL);
     if (!volume->memory)
         return -ENOMEM;
-    status = tbfs_mount(&volume->fs, space, context->fs_private, volume->memory);
+    status = tbfs_mount(&volume->fs, space, &options->core, volume->memory);
     volume->fs.read_only = sb_rdonly(sb);
     return status < 0 ? explain(context, sb, status) : 0;
 }
@@ -249,6 +286,7 @@ static void set_bounds(struct super_block *sb) {
 /* What fails here is undone by unmount(). */
 static int fill(struct super_block *sb, struct fs_context *context) {
     struct volume *volume = kvzalloc(sizeof(*volume), GFP_KERNEL);
+    const struct mount_options *options = context->fs_private;
     struct tbfs_space space;
     struct inode *root;
     int status;
@@ -257,6 +295,8 @@ static int fill(struct super_block *sb, struct fs_context *context) {
         return -ENOMEM;
     mutex_init(&volume->lock);
     background_init(volume);
+    volume->rules = options->rules;
+    pm_begin(&volume->rules);
     sb->s_fs_info = volume;
     if (bdev_read_only(sb->s_bdev)) {
         errorfc(context, "%pg cannot be written, and a mount of tbfs recovers", sb->s_bdev);
@@ -278,7 +318,7 @@ static int fill(struct super_block *sb, struct fs_context *context) {
 }
 
 static int get_tree(struct fs_context *context) {
-    const struct tbfs_options *options = context->fs_private;
+    const struct tbfs_options *options = &((const struct mount_options *)context->fs_private)->core;
     const struct tbfs_hybrid *hybrid = &options->hybrid;
     bool has_hybrid = hybrid->log_block_bytes || hybrid->log_align_bytes || hybrid->log_write_bytes ||
                       hybrid->gc_read_bytes || hybrid->read || hybrid->multi || hybrid->gc_low_percent ||
@@ -317,12 +357,13 @@ static int set_read_only(struct fs_context *context, bool read_only) {
 }
 
 static int reconfigure(struct fs_context *context) {
-    const struct tbfs_options *options = &volume_of(d_inode(context->root))->fs.options;
-    const struct tbfs_options *asked = context->fs_private;
+    const struct volume *volume = volume_of(d_inode(context->root));
+    const struct mount_options *asked = context->fs_private;
     struct super_block *sb = context->root->d_sb;
     bool says = context->sb_flags_mask & SB_RDONLY;
 
-    if (!are_same(asked, options))
+    if (!are_same(&asked->core, &volume->fs.options) || asked->rules.barrier != volume->rules.barrier ||
+        asked->rules.wprotect != volume->rules.wprotect)
         return invalfc(context, "its own options stay as they are while it is mounted; unmount it first");
     sync_filesystem(sb);
     return set_read_only(context, says ? context->sb_flags & SB_RDONLY : sb_rdonly(sb));
@@ -338,13 +379,16 @@ static const struct fs_context_operations context_operations = {
 };
 
 static int begin(struct fs_context *context) {
-    struct tbfs_options *options = kzalloc(sizeof(*options), GFP_KERNEL);
+    struct mount_options *options = kzalloc(sizeof(*options), GFP_KERNEL);
 
     if (!options)
         return -ENOMEM;
-    *options = (struct tbfs_options){.data = TBFS_DATA_INPLACE, .atomic_bytes = 8};
-    if (context->purpose == FS_CONTEXT_FOR_RECONFIGURE)
-        *options = volume_of(d_inode(context->root))->fs.options;
+    options->core = (struct tbfs_options){.data = TBFS_DATA_INPLACE, .atomic_bytes = 8};
+    if (context->purpose == FS_CONTEXT_FOR_RECONFIGURE) {
+        const struct volume *volume = volume_of(d_inode(context->root));
+
+        *options = (struct mount_options){volume->fs.options, volume->rules};
+    }
     context->fs_private = options;
     context->ops = &context_operations;
     return 0;
@@ -358,6 +402,7 @@ static void unmount(struct super_block *sb) {
     kill_block_super(sb);
     if (!volume)
         return;
+    pm_end(&volume->rules, volume->protected);
     fs_put_dax(volume->dax, NULL);
     kvfree(volume->memory);
     kvfree(volume);

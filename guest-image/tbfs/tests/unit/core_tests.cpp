@@ -181,7 +181,8 @@ TEST(Costs, AreTheDocumentedOnes) {
         unsigned atomic_bytes;
         std::vector<Cost> costs;
     };
-    const std::vector<Row> wanted = {{TBFS_METADATA_UNDO, 8, {{5, 3}, {2, 3}, {0, 1}, {2, 3}, {5, 3}, {8, 6}}},
+    const std::vector<Row> wanted = {{TBFS_METADATA_UNDO, 0, {{5, 3}, {2, 3}, {2, 3}, {2, 3}, {5, 3}, {8, 6}}},
+                                     {TBFS_METADATA_UNDO, 8, {{5, 3}, {2, 3}, {0, 1}, {2, 3}, {5, 3}, {8, 6}}},
                                      {TBFS_METADATA_UNDO, 16, {{5, 3}, {0, 2}, {0, 1}, {2, 3}, {5, 3}, {8, 6}}},
                                      {TBFS_METADATA_UNDO, 64, {{5, 3}, {0, 2}, {0, 1}, {0, 1}, {5, 3}, {5, 5}}},
                                      {TBFS_METADATA_LOG, 8, {{4, 2}, {1, 2}, {1, 2}, {1, 2}, {4, 2}, {6, 4}}}};
