@@ -13,27 +13,11 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "environment.hpp"
 #include "snapshot.hpp"
 #include "snapshot/epochs.h"
 
 namespace engines {
-
-// A variable of the environment that is a number, at least 1.
-inline uint64_t environmentNumber(const char *name, const char *what, uint64_t otherwise) {
-    const char *text = getenv(name);
-    if (!text)
-        return otherwise;
-    char *end = nullptr;
-    uint64_t value = strtoull(text, &end, 10);
-    if (!*text || *end || value == 0)
-        fail(EINVAL, std::string(name) + " must be " + what + ", at least 1");
-    return value;
-}
-
-inline bool environmentSays(const char *name, const char *word) {
-    const char *text = getenv(name);
-    return text && std::string(text) == word;
-}
 
 class Checkpoints {
   public:

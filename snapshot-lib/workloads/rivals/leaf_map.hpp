@@ -5,9 +5,8 @@
 // place. A crash takes back the epoch that was running.
 //
 //  - A line reaches memory whenever the caches like, but its stores in their order. So an old value that is stored in
-//  the
-//    same line before the new one is there when the new one is, without a flush: the permutation has a copy of what it
-//    was when the epoch began, and the seven values of a line have one word for one of them.
+//    the same line before the new one is there when the new one is, without a flush: the permutation has a copy of what
+//    it was when the epoch began, and the seven values of a line have one word for one of them.
 //  - Where that does not do, the leaf goes to a log, flushed and fenced before it is changed: a second value of a line,
 //    a slot that the epoch's beginning still needs, a split.
 //  - The end of an epoch flushes each line that it has stored to, and only then begins the next one.
@@ -21,8 +20,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <stdexcept>
+#include <vector>
 
 #include "mtree_node.hpp"
 
@@ -70,7 +69,7 @@ template <class Memory> class LeafMap {
     LeafMap(Memory &memory, size_t leaves, size_t logged)
         : memory(memory), header(reinterpret_cast<Header *>(memory.words())),
           leaf(reinterpret_cast<LeafLines *>(header + 1)), log(reinterpret_cast<Logged *>(leaf + leaves)),
-          leaves(leaves), log_max(logged) {
+          leaves(leaves), log_max(logged), free_in(leaves) {
         if (header->magic == Magic)
             recover();
         else
@@ -93,13 +92,24 @@ template <class Memory> class LeafMap {
         LeafLines &at = leaf[number];
         auto [position, found] = place(at, key);
         if (found)
-            return update(number, Permutation(at.permutation).at(position), value);
+            return change(number, Permutation(at.permutation).at(position), value);
         touch(number);
         Permutation order(at.permutation);
         uint32_t slot = freeSlot(number);
         set(at.key(slot), key);
         set(at.value(slot), value);
         set(at.permutation, inserted(order, position, slot).bits());
+    }
+
+    // False if there is none.
+    bool update(uint64_t key, uint64_t value) {
+        if (value > ValueMax)
+            throw std::invalid_argument("a value has more than 44 bits");
+        uint64_t number = leafOf(key);
+        auto [position, found] = place(leaf[number], key);
+        if (found)
+            change(number, Permutation(leaf[number].permutation).at(position), value);
+        return found;
     }
 
     bool erase(uint64_t key) {
@@ -137,9 +147,13 @@ template <class Memory> class LeafMap {
 
     void set(uint64_t &word, uint64_t value) {
         memory.store(&word, value);
-        dirty.insert(reinterpret_cast<uintptr_t>(&word) / 64 * 64);
+        uintptr_t line = reinterpret_cast<uintptr_t>(&word) / 64 * 64;
+        if (dirty.empty() || dirty.back() != line)
+            dirty.push_back(line);
     }
     void flushAll() {
+        std::sort(dirty.begin(), dirty.end());
+        dirty.erase(std::unique(dirty.begin(), dirty.end()), dirty.end());
         for (uintptr_t line : dirty)
             memory.flush(reinterpret_cast<void *>(line));
         dirty.clear();
@@ -148,7 +162,6 @@ template <class Memory> class LeafMap {
         set(header->epoch, epoch);
         flushAll();
         memory.fence();
-        free_now.clear();
         log_count = 0;
     }
 
@@ -186,10 +199,12 @@ template <class Memory> class LeafMap {
 
     // ---- Undo ----
 
+    bool isFree(uint64_t number) const { return free_in[number] == header->epoch; }
+
     // The permutation's copy is of this epoch.
     void touch(uint64_t number) {
         LeafLines &at = leaf[number];
-        if (at.epoch == header->epoch || free_now.count(number))
+        if (at.epoch == header->epoch || isFree(number))
             return;
         if (LEAF_BUG(EPOCH_FIRST))
             set(at.epoch, header->epoch);
@@ -208,7 +223,7 @@ template <class Memory> class LeafMap {
     uint32_t freeSlot(uint64_t number) {
         for (;;) {
             LeafLines &at = leaf[number];
-            bool any = free_now.count(number) || LEAF_BUG(SLOT_REUSED);
+            bool any = isFree(number) || LEAF_BUG(SLOT_REUSED);
             for (uint32_t slot = 0; slot < LeafLines::Slots; slot++)
                 if (!has(Permutation(at.permutation), slot) && (any || !has(Permutation(at.permutation_before), slot)))
                     return slot;
@@ -227,14 +242,14 @@ template <class Memory> class LeafMap {
         return Permutation(bits).inserted(position);
     }
 
-    void update(uint64_t number, uint32_t slot, uint64_t value) {
+    void change(uint64_t number, uint32_t slot, uint64_t value) {
         LeafLines &at = leaf[number];
         bool is_new = at.epoch == header->epoch && !has(Permutation(at.permutation_before), slot);
         uint64_t &undo = at.values[slot / LeafLines::HalfSlots].undo;
         uint64_t tag = uint64_t{slot} << 16 | (header->epoch & TagMask), there = undo & 0xfffff, old = at.value(slot);
         if (LEAF_BUG(VALUE_FIRST))
             set(at.value(slot), value);
-        if (!free_now.count(number) && !is_new && there != tag) {
+        if (!isFree(number) && !is_new && there != tag) {
             if ((there & TagMask) != (tag & TagMask) || LEAF_BUG(SECOND_VALUE))
                 set(undo, old << 20 | tag);
             else
@@ -260,7 +275,7 @@ template <class Memory> class LeafMap {
         memory.flush(&entry);
         if (!LEAF_BUG(NO_ENTRY_FENCE))
             memory.fence();
-        free_now.insert(number);
+        free_in[number] = header->epoch;
         logged_ever++;
     }
 
@@ -268,7 +283,7 @@ template <class Memory> class LeafMap {
     uint64_t split(uint64_t number, uint64_t key) {
         if (spare == leaves)
             throw std::runtime_error("the map has no room for more leaves");
-        if (!free_now.count(number) && !LEAF_BUG(SPLIT_NOT_LOGGED))
+        if (!isFree(number) && !LEAF_BUG(SPLIT_NOT_LOGGED))
             writeLog(number);
         LeafLines &left = leaf[number], &right = leaf[spare];
         Permutation order(left.permutation), moved;
@@ -285,7 +300,7 @@ template <class Memory> class LeafMap {
         set(right.next, left.next);
         set(left.next, spare);
         set(left.permutation, order.cut(LeafLines::HalfSlots).bits());
-        free_now.insert(spare); // a crash takes it away as a whole
+        free_in[spare] = header->epoch; // a crash takes it away as a whole
         index[right.lowest] = spare;
         return key < right.lowest ? spare++, number : spare++;
     }
@@ -347,8 +362,8 @@ template <class Memory> class LeafMap {
     size_t leaves, log_max, log_count = 0, spare = 1;
     uint64_t logged_ever = 0;
     std::map<uint64_t, uint64_t> index; // the lowest key that a leaf may have
-    std::set<uint64_t> free_now;        // leaves that this epoch may change without a copy
-    std::set<uintptr_t> dirty;          // lines since the last flush of all
+    std::vector<uint64_t> free_in;      // the epoch that may change the leaf without a copy, 0: none
+    std::vector<uintptr_t> dirty;       // lines since the last flush of all, some of them several times
 };
 
 } // namespace rivals

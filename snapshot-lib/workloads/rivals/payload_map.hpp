@@ -21,6 +21,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -59,22 +60,34 @@ class PayloadMap {
             format();
     }
 
-    std::optional<uint64_t> find(const std::string &key) const {
+    std::optional<uint64_t> find(std::string_view key) const {
         auto found = index.find(key);
         return found == index.end() ? std::nullopt : std::optional(payloadOf(found->second).value);
     }
 
-    void put(const std::string &key, uint64_t value) {
+    void put(std::string_view key, uint64_t value) {
         if (key.size() > KeyBytesMax)
             throw std::invalid_argument("a key has more than " + std::to_string(KeyBytesMax) + " bytes");
-        auto found = index.find(key);
-        uint64_t identity = found == index.end() ? identity_next++ : payloadOf(found->second).identity;
-        Payload payload{epoch, identity, 0, value, {}};
+        if (update(key, value))
+            return;
+        Payload payload{epoch, identity_next++, 0, value, {}};
         memcpy(payload.key, key.data(), key.size());
-        index[key] = found == index.end() ? make(payload) : replace(found->second, payload);
+        index.emplace(key, make(payload));
     }
 
-    bool erase(const std::string &key) {
+    // False if there is none.
+    bool update(std::string_view key, uint64_t value) {
+        auto found = index.find(key);
+        if (found == index.end())
+            return false;
+        Payload payload = payloadOf(found->second);
+        payload.epoch = epoch;
+        payload.value = value;
+        found->second = replace(found->second, payload);
+        return true;
+    }
+
+    bool erase(std::string_view key) {
         auto found = index.find(key);
         if (found == index.end())
             return false;
@@ -99,7 +112,7 @@ class PayloadMap {
             epoch++, setClock();
         writeBack(before);
         if (!SEEDED_BUG(NO_FENCE))
-            persist_fence();
+            fence();
         free.insert(free.end(), invalidated.begin(), invalidated.end());
         invalidated.clear();
         if (!SEEDED_BUG(CLOCK_FIRST))
@@ -114,6 +127,8 @@ class PayloadMap {
 
     uint64_t epochNow() const { return epoch; }
     size_t size() const { return index.size(); }
+    uint64_t linesWritten() const { return lines_written; }
+    uint64_t fences() const { return fence_count; }
     template <class Visit> void forEach(Visit &&visit) const {
         for (const auto &[key, place] : index)
             visit(key, payloadOf(place).value);
@@ -121,6 +136,11 @@ class PayloadMap {
 
   private:
     static constexpr uint64_t Magic = 0x3150414d44594150; // "PAYDMAP1"
+
+    struct Hash { // of what a key is looked up by, too
+        using is_transparent = void;
+        size_t operator()(std::string_view key) const { return std::hash<std::string_view>()(key); }
+    };
     struct Retired {
         size_t place;
         uint64_t epoch; // in which something took its place
@@ -130,6 +150,15 @@ class PayloadMap {
     const Payload &payloadOf(size_t place) const {
         auto waiting = buffer.find(place);
         return waiting == buffer.end() ? payloads[place] : waiting->second;
+    }
+
+    void write(void *target, const void *line) {
+        persist_copy(target, line, 64);
+        lines_written++;
+    }
+    void fence() {
+        persist_fence();
+        fence_count++;
     }
 
     // ---- Operations ----
@@ -168,7 +197,7 @@ class PayloadMap {
     void writeBackFirst() {
         size_t place = order.front();
         order.pop_front();
-        persist_copy(&payloads[place], &buffer.at(place), sizeof(Payload));
+        write(&payloads[place], &buffer.at(place));
         buffer.erase(place);
     }
 
@@ -180,8 +209,8 @@ class PayloadMap {
 
     void setClock(uint64_t magic = Magic) {
         Clock now{magic, epoch, {}};
-        persist_copy(clock, &now, sizeof(now));
-        persist_fence();
+        write(clock, &now);
+        fence();
     }
 
     // What took the place of these can be recovered. A removal has to be there until what it removed is no payload.
@@ -200,7 +229,7 @@ class PayloadMap {
         if (buffer.count(place))
             throw std::logic_error("a payload is reclaimed before it was written");
         if (!SEEDED_BUG(NO_INVALIDATION))
-            persist_copy(&payloads[place], &none, sizeof(none));
+            write(&payloads[place], &none);
         if (SEEDED_BUG(REUSE_EARLY))
             free.push_front(place);
         else
@@ -250,7 +279,7 @@ class PayloadMap {
                     (is_removal == (removing == 1) || SEEDED_BUG(REMOVALS_TOGETHER)))
                     invalidate(place);
             }
-            persist_fence();
+            fence();
         }
         invalidated.clear();
         free.clear();
@@ -262,8 +291,8 @@ class PayloadMap {
     Clock *clock;
     Payload *payloads;
     size_t count, buffered_max;
-    uint64_t epoch = 0, identity_next = 1;
-    std::unordered_map<std::string, size_t> index;
+    uint64_t epoch = 0, identity_next = 1, lines_written = 0, fence_count = 0;
+    std::unordered_map<std::string, size_t, Hash, std::equal_to<>> index;
     std::unordered_map<size_t, Payload> buffer; // what is not in persistent memory yet
     std::deque<size_t> order;                   // of the buffer
     std::deque<Retired> retired, removals;
