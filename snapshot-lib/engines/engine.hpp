@@ -30,6 +30,15 @@
 
 namespace engines {
 
+// Threads that take part in an engine's epochs change what they like between their points; none has to wait for its
+// turn.
+template <class Engine>
+concept JoinsEpochs = requires(Engine &engine) {
+    engine.enter();
+    engine.point();
+    engine.leave();
+};
+
 template <class T> using RelativePtr = boost::interprocess::offset_ptr<T>;
 
 enum class OpenMode { Create, OpenExisting };

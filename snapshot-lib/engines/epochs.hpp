@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 
 #include "environment.hpp"
@@ -35,14 +36,22 @@ class Checkpoints {
     }
 
     void transactionEnds() {
-        int result = 0;
         if (by_clock)
-            result = snapshot_epoch_point(memory);
-        else if (++transactions % epoch_transactions == 0)
-            result = snapshot_sync(memory);
-        if (result < 0)
-            fail(-result, "checkpoint");
+            point();
+        else
+            ends(++transactions);
     }
+    // The same by several threads, which count together.
+    void transactionEnds(std::atomic<uint64_t> &counted) {
+        if (by_clock)
+            point();
+        else
+            ends(++counted);
+    }
+
+    void enter() { need(snapshot_epoch_enter(memory), "cannot enter epochs"); }
+    void leave() { need(snapshot_epoch_leave(memory), "cannot leave epochs"); }
+    void point() { need(snapshot_epoch_point(memory), "checkpoint"); }
 
     struct snapshot_epochs_stats stats() const {
         struct snapshot_epochs_stats stats{};
@@ -51,6 +60,15 @@ class Checkpoints {
     }
 
   private:
+    void ends(uint64_t number) {
+        if (number % epoch_transactions == 0)
+            need(snapshot_sync(memory), "checkpoint");
+    }
+    static void need(int result, const char *what) {
+        if (result < 0)
+            fail(-result, what);
+    }
+
     void *memory = nullptr;
     bool by_clock = false;
     uint64_t transactions = 0, epoch_transactions = 1;
@@ -71,8 +89,26 @@ class SnapshotEpoch : public TrackedFile<SNAPSHOT_PROTOCOL_EPOCH> {
 
     struct snapshot_epochs_stats epochs() const { return checkpoints.stats(); }
 
-  private:
+  protected:
     Checkpoints checkpoints;
+};
+
+// For threads: those of a workload that says when each enters and leaves.
+template <class Engine> class Joined : public Engine {
+  public:
+    using Engine::Engine;
+
+    template <class Change> void transaction(Change &&change) {
+        change();
+        Engine::checkpoints.transactionEnds(transactions);
+    }
+
+    void enter() { Engine::checkpoints.enter(); }
+    void point() { Engine::checkpoints.point(); }
+    void leave() { Engine::checkpoints.leave(); }
+
+  private:
+    std::atomic<uint64_t> transactions = 0;
 };
 
 // An allocator that announces what it writes. Blocks have no headers; those that were given back are lists by size.
@@ -232,7 +268,12 @@ class Cpnvm {
 
     EpochFile file;
     AnnouncedHeap heap;
+
+  protected:
     Checkpoints checkpoints;
 };
+
+using CpnvmThreads = Joined<Cpnvm>;
+using SnapshotEpochThreads = Joined<SnapshotEpoch>;
 
 } // namespace engines

@@ -42,6 +42,19 @@ class Volatile : public HeapEngine {
     Statistics stats;
 };
 
+// What threads with checkpoints are measured against: none waits for its turn, and a point is nothing.
+class VolatileThreads : public Volatile {
+  public:
+    static constexpr const char *Name = "volatile-threads";
+
+    using Volatile::Volatile;
+
+    template <class Change> void transaction(Change &&change) { change(); }
+    void enter() {}
+    void point() {}
+    void leave() {}
+};
+
 // The same compiled with the pass, in one of the ways of workloads/CMakeLists.txt, which name program and class. The
 // class is in the names of its symbols, and with them in the size of the program.
 #ifdef INSTRUMENTED_AS

@@ -21,7 +21,7 @@ ENGINES = ["volatile", "volatile-instrumented", "snapshot", "snapshot-nv", "pmdk
 FAMS = ["fams-uffd", "fams-mprotect", "fams-exchange"]
 # The same, of checkpoints: without $SNAPSHOT_EPOCH_NS one ends each transaction.
 EPOCHS = ["cpnvm", "snapshot-epoch"]
-EPOCH_WORKLOADS = ["kv", "list", "btree", "mtree"]
+EPOCH_WORKLOADS = ["kv", "list", "btree", "mtree", "shared-kv"]
 OLD_KERNEL = "(Linux 6.7)"  # what those say there that ask it for pages
 SOME_ENGINES = {
     "kv": ["volatile-check", "volatile-noop", "volatile-each"],
@@ -222,6 +222,26 @@ def check_shared_kv(bin_dir: Path, scratch: Path) -> None:
         check(status == 2 and f"--workload {letter} inserts" in errors, f"{letter}: status {status}, {errors!r}")
 
 
+def check_shared_epochs(bin_dir: Path, scratch: Path) -> None:
+    """Threads that make checkpoints together: several requests an epoch, and what is kept is between two of each."""
+    arguments = ["--file", str(scratch / "shared.pool"), "--seed", "9", *KV_SIZE]
+    for engine, threads in ((engine, threads) for engine in EPOCHS for threads in ("1", "3")):
+        for environment in ({"SNAPSHOT_EPOCH_NS": "50000"}, {"SNAPSHOT_EPOCH_TRANSACTIONS": "64"}):
+            os.environ |= environment
+            command = ["shared-kv", "--engine", engine, "--threads", threads, *arguments]
+            status, (row,), errors = run(bin_dir, *command)
+            check(status == 0, errors)
+            check(0 < row["commits"] < row["updates"], f"{command}: an epoch has several updates: {row}")
+            status, (found,), _ = run(bin_dir, *command, "--verify")
+            check(status == 0 and 0 < found["commits"] <= row["updates_of_first"], f"{command}: {found}, {row}")
+            status, rows, _ = run(bin_dir, *command, "--seed", "10", "--verify")
+            check(status == 1 and not rows[0]["verified"], f"{command}: verify accepts the state of another seed")
+            for name in environment:
+                del os.environ[name]
+    status, (row,), errors = run(bin_dir, "shared-kv-volatile-threads", "--threads", "3", *arguments)
+    check(status == 0 and row["updates"] + row["reads"] == row["operations"] and row["missing"] == 0, f"{row} {errors}")
+
+
 def check_mtree(bin_dir: Path) -> None:
     """It serves what kv serves and ends with the same records; only a scan has other neighbours."""
     same = ["reads", "updates", "inserts", "scans", "missing", "read_sum", "checksum"]
@@ -305,6 +325,7 @@ def main() -> None:
     check_recovery(bin_dir, scratch)
     check_verify_looks(bin_dir, scratch)
     check_shared_kv(bin_dir, scratch)
+    check_shared_epochs(bin_dir, scratch)
     check_mtree(bin_dir)
     check_tenants(bin_dir, scratch)
     check_pool_that_never_was(bin_dir, scratch)

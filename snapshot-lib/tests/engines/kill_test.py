@@ -17,7 +17,7 @@ FAMS = ["fams-mprotect", "fams-uffd"]
 FAMS_WORKLOADS = ["kv", "shared-kv"]  # they commit as snapshot does
 # They commit by the same thread: a checkpoint ends each transaction.
 EPOCHS = ["cpnvm", "snapshot-epoch"]
-EPOCH_WORKLOADS = ["kv", "btree", "mtree"]
+EPOCH_WORKLOADS = ["kv", "btree", "mtree", "shared-kv"]
 ONLY = dict.fromkeys(FAMS, FAMS_WORKLOADS) | dict.fromkeys(EPOCHS, EPOCH_WORKLOADS)
 OLD_KERNEL = "(Linux 6.7): set SNAPSHOT_TRACK=mprotect"  # what fams-uffd says there
 # Sizes that last longer than the longest wait; rounds; whether there is a load to be killed in.

@@ -67,7 +67,7 @@ template <class Engine> class SharedKv {
     }
 
     SharedKv(Engine &engine, const Options &options)
-        : options(options), store(engine, options.bucketCount(), options.threads, options.comparison),
+        : options(options), engine(engine), store(engine, options.bucketCount(), options.threads, options.comparison),
           shares(options.threads) {}
 
     void load() {
@@ -150,14 +150,24 @@ template <class Engine> class SharedKv {
         }
     }
 
+    // Others' checkpoints wait for a thread until its next request is done.
     void serve(uint64_t thread) {
-        Share &mine = shares[thread];
-        for (const Request &request : mine.requests) {
-            if (request.op != Op::Update)
-                read(mine, request);
-            if (request.op != Op::Read)
-                update(mine, request, thread);
+        if constexpr (engines::JoinsEpochs<Engine>)
+            engine.enter();
+        for (const Request &request : shares[thread].requests) {
+            serve(shares[thread], request, thread);
+            if constexpr (engines::JoinsEpochs<Engine>)
+                engine.point();
         }
+        if constexpr (engines::JoinsEpochs<Engine>)
+            engine.leave();
+    }
+
+    void serve(Share &mine, const Request &request, uint64_t thread) {
+        if (request.op != Op::Update)
+            read(mine, request);
+        if (request.op != Op::Read)
+            update(mine, request, thread);
     }
 
     void read(Share &mine, const Request &request) {
@@ -201,6 +211,7 @@ template <class Engine> class SharedKv {
     }
 
     Options options;
+    Engine &engine;
     SharedStore<Engine> store;
     std::vector<Share> shares;
     Progress *progress = nullptr;

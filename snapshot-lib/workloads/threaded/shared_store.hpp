@@ -79,7 +79,9 @@ template <class Engine> class SharedStore {
             engine.writing(tally);
             ++*tally;
         };
-        if constexpr (Engine::CommitsAllThreads) {
+        if constexpr (engines::JoinsEpochs<Engine>) {
+            engine.transaction(change);
+        } else if constexpr (Engine::CommitsAllThreads) {
             together.commit(change, [&] { engine.transaction([] {}); });
         } else {
             locks[place.bucket].lock.lock(); // two transactions that are under way have no word in common
