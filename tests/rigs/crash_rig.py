@@ -81,6 +81,7 @@ class Played:
     whole: bool = True  # the journal
     rehearsed: tuple[bytes, ...] = ()
     regions: set[str] = field(default_factory=set)  # of copies: whether it was there
+    says: bytes = b""  # before what the check complains of
 
     def __call__(self, spec: GuestSpec) -> GuestOutcome:
         assert spec.media_folder
@@ -106,7 +107,7 @@ class Played:
             outcome,
             int(not sound),
             console="booted",
-            stderr=b"so\nit is not there\n",
+            stderr=self.says + b"so\nit is not there\n",
             reads=reads_of(FLAG, *([RECORD] if content[FLAG] else [])),
             rehearsed=self.rehearsed,
         )

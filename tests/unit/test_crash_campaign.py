@@ -21,7 +21,7 @@ from testbed.crash.judging import Judging
 from testbed.crash.known import Read
 from testbed.crash.oracle import DETAIL_LINES
 from testbed.crash.plan import Programs
-from testbed.crash.report import Detail
+from testbed.crash.report import Detail, Measured, measured
 from testbed.crash.states import Bounds
 from testbed.errors import RunFailed, TestbedError
 from testbed.guest.executor import GuestOutcome, GuestSpec
@@ -61,6 +61,23 @@ def run(origin: Path, quick_guest: GuestConfig) -> Run:
 def test_a_sound_program_has_no_violation(run: Run) -> None:
     report = run(Played(SOUND))
     assert (report.counts.states, report.counts.points, report.violations) == (3, 4, [])
+
+
+def test_what_the_check_measures_is_reported_of_the_good_states(run: Run) -> None:
+    says = b"measured lines 7\nmeasured recovery_ns 250\nmeasured not a number\n"
+    for records, good in ((SOUND, 3), (NO_FENCE, 3)):
+        report = run(Played(records, says=says))
+        assert report.counts.states - len(report.violations) == good
+        assert report.measured == [
+            Measured(name, good, *[value] * 4) for name, value in (("lines", 7), ("recovery_ns", 250))
+        ]
+        assert report.as_data()["measured"][1]["half"] == 250
+    assert "measured" not in run(Played(SOUND)).as_data()
+
+
+def test_a_distribution_has_the_values_that_so_many_do_not_exceed() -> None:
+    details = [Detail("ok", "", f"measured ns {value}\nmeasured ns {value}0\n") for value in (9, 1, 5)]
+    assert measured([*details, Detail("failed", "", "measured ns 1000000")]) == [Measured("ns", 6, 1, 9, 90, 90)]
 
 
 @pytest.mark.parametrize("records", [NO_FLUSH, NO_FENCE], ids=["no flush", "no fence"])

@@ -71,6 +71,9 @@ def show_crash(report: Report, title: str, origin: Path) -> None:
         show(f"violations of {title}", columns, rows, left=(0, 1, 3, 4))
     explored = [(o.name, o.points, o.states, o.images, o.violations) for o in report.operations]
     show(f"explored of {title}", ("operation", "points", "states", "new images", "violations"), explored)
+    if report.measured:
+        said = [(m.name, m.states, m.least, m.half, m.nine_tenths, m.most) for m in report.measured]
+        show(f"measured of {title}", ("number", "states", "least", "50 %", "90 %", "most"), said)
     counts = report.counts
     out.print(
         f"{title}: {counts.states} states at {counts.points} ordering points, {len(report.violations)} violations; "

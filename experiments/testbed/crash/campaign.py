@@ -26,7 +26,7 @@ from .kept import Kept, Verdict, file_for, image_hash
 from .known import Lines, Read, digest
 from .oracle import References
 from .plan import Plan, Programs
-from .report import Detail, Report, Violation, operations, state_id
+from .report import Detail, Report, Violation, measured, operations, state_id
 from .states import Image, Place, State, asked_records, explore, media_image, stored_to, volatile_bytes
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Campaign:
             named = await self._named([self._violation(recorded, found) for found in findings if found.violates()])
             rows = operations(recorded.run, [found.state for found in findings], named, self.plan.crash.operations)
             self.tell(str(guests.times))
-            return Report(judging.counts, named, rows)
+            return Report(judging.counts, named, rows, measured(found.detail for found in findings))
 
     async def one(self, wanted: str, use: Callable[[Found, Path], None]) -> None:
         """The state of this name, judged again; its media, as the power cut left them, are there while it is used."""

@@ -2,7 +2,8 @@
 """What a crash test has found: violations, and what was explored under which operation."""
 
 import itertools
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from .journal import Journal, Kind
 from .states import Counts, State, is_ordering
 
 ID_DIGITS = 12  # of the image's hash
+MEASURED = re.compile(r"^measured ([a-z][a-z0-9_]*) ([0-9]+)$", re.MULTILINE)  # a line of the check's
 
 
 @dataclass(frozen=True)
@@ -53,17 +55,31 @@ class Operation:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """A number that recovery and check said of states without a violation, and how it is distributed over these."""
+
+    name: str
+    states: int
+    least: int
+    half: int  # which so many of them do not exceed
+    nine_tenths: int
+    most: int
+
+
+@dataclass(frozen=True)
 class Report:
     counts: Counts
     violations: list[Violation] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
+    measured: list[Measured] = field(default_factory=list)
 
     def as_data(self) -> dict[str, Any]:
+        measured = {"measured": [asdict(number) for number in self.measured]} if self.measured else {}
         return {
             "counts": asdict(self.counts),
             "operations": [asdict(operation) for operation in self.operations],
             "violations": [violation.as_data() for violation in self.violations],
-        }
+        } | measured
 
     def least(self) -> list[Violation]:
         """Of each mark and each set of stores the one that loses fewest lines; those that lose least come first."""
@@ -80,6 +96,20 @@ class Report:
 def state_id(state: State) -> str:
     """The same in every run of an unchanged manifest: the mark, and the image."""
     return f"{state.point.mark or 0}-{state.digest.hex()[:ID_DIGITS]}"
+
+
+def measured(details: Iterable[Detail]) -> list[Measured]:
+    """By name, of the states that are good: of others recovery may not have come to its end."""
+    numbers: dict[str, list[int]] = {}
+    for detail in details:
+        for name, value in MEASURED.findall(detail.text) if detail.outcome == "ok" else ():
+            numbers.setdefault(name, []).append(int(value))
+    return [_distribution(name, sorted(values)) for name, values in sorted(numbers.items())]
+
+
+def _distribution(name: str, values: Sequence[int]) -> Measured:
+    half, nine_tenths = (values[-(-len(values) * tenths // 10) - 1] for tenths in (5, 9))
+    return Measured(name, len(values), values[0], half, nine_tenths, values[-1])
 
 
 def operations(
