@@ -59,7 +59,7 @@ FIGURES = (
 )
 
 # Nothing published is compared with these: drawn when they are named (docs/studies.md, docs/programs.md). Beside
-# `epoch-cost` stands what was published of another program (docs/epochs.md).
+# `epoch-cost` and `mtree-cost` stands what was published of another program (docs/epochs.md, docs/mtree.md).
 STUDIES = (
     Entry("tail-latency", ("kv-latency", "kv-ycsb"), tail_latency.drawn),
     Entry("equal-dram", ("equal-dram", "equal-dram-rivals"), equal_dram.drawn),
@@ -68,8 +68,10 @@ STUDIES = (
     Entry("sensitivity", (), sensitivity.drawn, sweeps=("sensitivity",)),
     Entry(scaling.COMMITS, (scaling.COMMITS,), scaling.commits_drawn),
     Entry(scaling.KV, (scaling.KV,), scaling.kv_drawn),
+    Entry(scaling.EPOCHS, (scaling.EPOCHS,), scaling.epochs_drawn),
     Entry(tenants.NAME, (tenants.NAME,), tenants.drawn),
     Entry(checkpoints.COST, ("epochs-ycsb", "epochs-beside"), checkpoints.costs_drawn),
+    Entry(checkpoints.MTREE_COST, ("mtree-ycsb", "mtree-beside", "rivals-ycsb"), checkpoints.mtree_costs_drawn),
     Entry(checkpoints.LENGTHS, ("epochs-lengths",), checkpoints.lengths_drawn),
     Entry(checkpoints.RECOVERY, ("epochs-recovery",), checkpoints.recovery_drawn),
     Entry(file_latency.NAME, (file_latency.NAME,), file_latency.drawn),

@@ -13,9 +13,11 @@ from matplotlib.figure import Figure
 from testbed.results.results import Result
 
 from . import engines, plotting, ratios, study
-from .drawn import Drawn, Gathered
+from .drawn import Cell, Drawn, Gathered
 
-COMMITS, KV = "thread-commits", "thread-kv"
+COMMITS, KV, EPOCHS = "thread-commits", "thread-kv", "thread-epochs"
+IN_DRAM = "volatile-threads"
+COLOURS = engines.COLOURS | {IN_DRAM: "black", "cpnvm": "#2f855a"}
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,43 @@ def kv_drawn(gathered: Gathered, folder: Path) -> Drawn:
     return study.saved(text, _kv_figure(table, text.caption), folder)
 
 
+def epochs_drawn(gathered: Gathered, folder: Path) -> Drawn:
+    """What checkpoints take of as many threads' time, as the catalogue has them."""
+    results = gathered.results[EPOCHS]
+    table = points(results)
+    rows = [study.row_of(result, "roi_ns") for result in results]
+    text = Drawn(
+        name=EPOCHS,
+        title="One KV store and several threads that make checkpoints together, each on a CPU of its own",
+        caption=f"Virtual time. {_heading(results[0])}.",
+        notes=[
+            f"Scaled down: {table[0].operations} requests, dealt to the threads in turn. An epoch has 1 ms.",
+            f"Overhead is above {IN_DRAM} with as many threads, whose requests take no turns either.",
+            "A stop is from the last thread's coming to a point to its going on, replay included.",
+        ],
+        columns=[
+            *("workload", "engine", "threads", "ms", "million requests/s", "times 1 thread", "overhead %"),
+            *("checkpoints", "updates each", "stop us"),
+        ],
+        rows=[[*_rates(p, table), *_stops(p, row)] for p, row in zip(table, rows, strict=True)],
+    )
+    return study.saved(text, _kv_figure(table, text.caption), folder)
+
+
+def _rates(point: Point, among: Sequence[Point]) -> list[Cell]:
+    """With what it takes above the same in DRAM."""
+    dram = next(p for p in among if (p.workload, p.engine, p.threads) == (point.workload, IN_DRAM, point.threads))
+    over = None if point.engine == IN_DRAM else 100 * (point.time_ns / dram.time_ns - 1)
+    head: list[Cell] = [point.workload, point.engine, point.threads, point.time_ns / 1e6, point.rate]
+    return [*head, gain(point, among), over]
+
+
+def _stops(point: Point, row: dict[str, Any]) -> list[Cell]:
+    if not point.commits:
+        return [None, None, None]
+    return [point.commits, row["updates"] / point.commits, row["stop_ns"] / point.commits / 1e3]
+
+
 def _heading(result: Result) -> str:
     return f"{result.data['identity']['machine']['device']['name']}, {ratios.text(result)}"
 
@@ -135,7 +174,7 @@ def _lines(axes: Axes, table: Sequence[Point], values: Sequence[float], label: s
     """A line an engine over the number of threads, both logarithmic: what scales is a straight line."""
     for engine in dict.fromkeys(p.engine for p in table):
         line = [(p.threads, value) for p, value in zip(table, values, strict=True) if p.engine == engine]
-        axes.plot(*zip(*line, strict=True), "o-", markersize=3, color=engines.COLOURS[engine], label=engine)
+        axes.plot(*zip(*line, strict=True), "o-", markersize=3, color=COLOURS[engine], label=engine)
     threads = sorted({p.threads for p in table})
     axes.set(xscale="log", yscale="log", xlabel="threads", ylabel=label)
     axes.minorticks_off()

@@ -70,6 +70,16 @@ def test_requests_of_all_threads_are_counted_together(tmp_path) -> None:  # type
     assert list(drawn.rows[1]) == ["A", "pmdk", 4, 1000, 0.1, 10.0, 4.0, 400]
 
 
+def test_checkpoints_are_above_as_many_threads_in_dram(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    dram = [requests("volatile-threads", "A", threads, 400_000 // threads) for threads in (1, 4)]
+    mine = [requests("cpnvm", "A", threads, 500_000 // threads) for threads in (1, 4)]
+    for made in (*dram, *mine):
+        made.rows[0].update({"commits": 0} if made in dram else {"commits": 10, "stop_ns": 20_000})
+    drawn = equal_files(scaling.epochs_drawn, Gathered({"thread-epochs": [*dram, *mine]}), tmp_path)
+    assert list(drawn.rows[1][4:]) == [10.0, 4.0, None, None, None, None]
+    assert list(drawn.rows[3]) == ["A", "cpnvm", 4, 0.125, 8.0, 4.0, 25.0, 10, 50.0, 2.0]
+
+
 def test_tenants_stand_side_by_side(tmp_path) -> None:  # type: ignore[no-untyped-def]
     drawn = equal_files(tenants.drawn, Gathered({"tenants": TENANTS}), tmp_path)
     assert list(drawn.rows[0]) == ["lru", 150.0, 7075.0, 150, 150, 150, 150, 14000, 14000, 4000.0, 2000.0]

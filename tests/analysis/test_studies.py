@@ -223,6 +223,35 @@ def test_overhead_is_above_the_run_in_dram_with_replays_and_without(tmp_path: Pa
     }
 
 
+def without(axis: str, results: list[Result], **more: str) -> list[Result]:
+    points = [{name: value for name, value in r.point.items() if name != axis} | more for r in results]
+    return [replace(r, data=r.data | {"point": point}) for r, point in zip(results, points, strict=True)]
+
+
+def test_rivals_are_above_themselves_in_dram_and_bounds_are_not_compared(tmp_path: Path) -> None:
+    of_epochs = {"commits": 10, "stop_ns": 100_000, "updates": 500}
+    tree = stored("cpnvm", "A", 10**6, roi_ns=1_100_000, replay_ns=55_000, **of_epochs)
+    rivals = [
+        stored("volatile", "A", 10**6, roi_ns=2_000_000),
+        stored("epochs", "A", 10**6, roi_ns=2_400_000, **of_epochs),
+    ]
+    found = {
+        "mtree-ycsb": without("per_bucket", [tree]),
+        "mtree-beside": without("per_bucket", BESIDE),
+        "rivals-ycsb": without("per_bucket", rivals, rival="leaves"),
+    }
+    drawn = equal_files(checkpoints.mtree_costs_drawn, Gathered(found), tmp_path)
+    rows = {tuple(row[1:4]): list(row[4:]) for row in drawn.rows}
+    assert rows["leaves", "A", "epochs"] == [1.0, 2400.0, 20.0, 20.0, 10, 50.0, 10.0, 0.0]
+    assert rows["mtree", "A", "cpnvm"] == [1.0, 1100.0, 10.0, 4.5, 10, 50.0, 10.0, 5.0]
+    compared = {(c.what, c.group): (round(c.ours, 6), c.published, c.comparable) for c in drawn.comparisons}
+    assert compared == {
+        ("cpnvm", "mtree A, optane-dcpmm"): (10.0, 15.0, False),
+        ("msync-4k", "mtree C, optane-dcpmm"): (50.0, 64.0, False),
+    }
+    assert all("is published" in c.cause or "no number" in c.cause for c in drawn.comparisons)
+
+
 def test_a_stop_is_a_mean_and_the_longest_update_stands_beside_it(tmp_path: Path) -> None:
     def timed_epochs(replay: str, commits: int) -> Result:
         row = {"roi_ns": 10**6, "operations": 1000, "updates": 500, "commits": commits, "log_bytes": 64_000}
