@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs inside the build root: compile the guest's software from /src and pack what is to be installed: into /software.tar what every
-# guest has, into /threaded.tar, /fams.tar and /mtree.tar what only those have that ask for it.
+# guest has, into /threaded.tar, /fams.tar, /mtree.tar and /pages.tar what only those have that ask for it.
 set -euo pipefail
 export PATH=/usr/sbin:/usr/bin CC=clang-19 CXX=clang++-19 SNAPSHOT_REPORT=1
 
@@ -50,7 +50,7 @@ rm -rf include share lib/cmake lib/pkgconfig lib/snapshot lib/*.a bin/snapcc bin
 mkdir share
 pass_report /build/snapshot-lib.log >share/pass-report.jsonl
 tar -C /stage -cf /software.tar .
-for component in threaded fams mtree; do
+for component in threaded fams mtree pages; do
     DESTDIR=/$component cmake --install /build/snapshot-lib --component $component
     tar -C /$component -cf /$component.tar .
 done

@@ -85,9 +85,10 @@ build_software() {
         --customize-hook="download /software.tar '$work/software.tar'" \
         --customize-hook="download /threaded.tar '$work/threaded.tar'" \
         --customize-hook="download /fams.tar '$work/fams.tar'" \
-        --customize-hook="download /mtree.tar '$work/mtree.tar'" "$suite" /dev/null
+        --customize-hook="download /mtree.tar '$work/mtree.tar'" \
+        --customize-hook="download /pages.tar '$work/pages.tar'" "$suite" /dev/null
     local name
-    for name in software threaded fams mtree; do
+    for name in software threaded fams mtree pages; do
         mkdir -p "$work/$name"
         tar -C "$work/$name" -xf "$work/$name.tar" --no-same-owner --same-permissions
         pack_cpio "$work/$name" "$out/$name.cpio"

@@ -21,7 +21,7 @@ ENGINES = ["volatile", "volatile-instrumented", "snapshot", "snapshot-nv", "pmdk
 FAMS = ["fams-uffd", "fams-mprotect", "fams-exchange"]
 # The same, of checkpoints: without $SNAPSHOT_EPOCH_NS one ends each transaction.
 EPOCHS = ["cpnvm", "snapshot-epoch"]
-EPOCH_WORKLOADS = ["kv", "list", "btree", "mtree", "shared-kv"]
+EPOCH_WORKLOADS = ["kv", "list", "btree", "mtree", "pages", "shared-kv"]
 OLD_KERNEL = "(Linux 6.7)"  # what those say there that ask it for pages
 SOME_ENGINES = {
     "kv": ["volatile-check", "volatile-noop", "volatile-each"],
@@ -29,12 +29,15 @@ SOME_ENGINES = {
     "btree": ["pmdk-default"],
 }
 # What an engine may have of its own; everything else that a workload reports is the same for all.
-OWN = {"engine", "roi_ns", "load_ns", "log_bytes", "data_bytes", "fences"}
+OWN = {"engine", "roi_ns", "load_ns", "log_bytes", "data_bytes", "fences", "update_ns", "longest_ns"}
 OF_EPOCHS = {"stop_ns", "waits_for_room", "replayed_epochs", "replayed_lines", "replay_ns"}
 KV_SIZE = ["--records", "3000", "--operations", "3000", "--buckets", "3"]
 WORKLOADS = [("kv", ["--workload", letter, *KV_SIZE]) for letter in "ABCDEFG"]
 WORKLOADS += [("mtree", ["--workload", letter, "--records", "3000", "--operations", "3000"]) for letter in "ABCDEFG"]
 WORKLOADS += [("list", ["--nodes", "2000", "--passes", "3"]), ("btree", ["--keys", "4000"])]
+PAGES_SIZE = ["--data-pages", "64", "--pages", "1,8,64", "--lines", "1,3,64"]
+PAGES_SIZE += ["--commits", "6", "--written-pages", "100"]
+WORKLOADS += [("pages", PAGES_SIZE)]
 WORKLOADS += [("threads", ["--threads", count, "--rounds", "300"]) for count in ("1", "3")]
 WORKLOADS += [("shared-kv", ["--workload", letter, "--threads", "3", *KV_SIZE]) for letter in "ABCFG"]
 WORKLOADS += [("shared-kv", ["--workload", "A", "--threads", "1", *KV_SIZE])]
@@ -193,8 +196,10 @@ def check_verify_looks(bin_dir: Path, scratch: Path) -> None:
         ("list", ["--nodes", "19"]),
         ("btree", ["--keys", "19"]),
         ("mtree", ["--seed", "10"]),
+        ("pages", ["--seed", "10"]),
     ]:
-        size = {"kv": KV_SIZE, "list": ["--nodes", "20"], "btree": ["--keys", "20"]}.get(program, ["--records", "300"])
+        sizes = {"kv": KV_SIZE, "list": ["--nodes", "20"], "btree": ["--keys", "20"], "pages": PAGES_SIZE}
+        size = sizes.get(program, ["--records", "300"])
         arguments = ["--engine", "snapshot", "--file", str(scratch / "other.pool"), *size]
         status, _, errors = run(bin_dir, program, *arguments)
         check(status == 0, errors)
@@ -250,6 +255,30 @@ def check_mtree(bin_dir: Path) -> None:
         (kv,), (mtree,) = (run(bin_dir, program, *options)[1] for program in ("kv", "mtree"))
         fields = [name for name in same if name != "read_sum" or letter != "E"]
         check(all(kv[name] == mtree[name] for name in fields), f"mtree differs from kv: {mtree}, {kv}")
+
+
+def check_pages(bin_dir: Path, scratch: Path) -> None:
+    """A commit changes as many lines as it says and no other; what needs another kernel or mount says so."""
+    pool = ["--file", str(scratch / "pages.pool"), *PAGES_SIZE]
+    (_, plain, _), (_, cached, _) = (run(bin_dir, f"pages-{name}", *pool) for name in ("msync-4k", "msync-cached"))
+    check([row["checksum"] for row in plain] == [row["checksum"] for row in cached], f"{plain}, {cached}")
+    check([row["transactions"] for row in plain] == [6] * 6 + [4] * 3, f"commits of each phase: {plain}")
+    status, (found,), _ = run(bin_dir, "pages-msync-cached", *pool, "--verify")
+    check(status == 0 and found["commits"] == sum(row["commits"] for row in plain), f"{found}, {plain}")
+    _, rows, _ = run(bin_dir, "pages-cpnvm", *pool)
+    counted = [row["pages"] * row["lines"] * row["commits"] for row in rows]
+    logged = [row["log_bytes"] // 64 for row in rows]
+    check(all(lines <= log <= 3 * lines for lines, log in zip(counted, logged, strict=True)), f"{counted}, {logged}")
+    status, (slow,), errors = run(bin_dir, "pages-volatile", "--pages", "1", "--commits", "4", "--think", "1000")
+    check(status == 0 and slow["update_ns"] < 4_000_000 < slow["roi_ns"], f"thinking is not part: {slow} {errors}")
+    for words, wanted in (
+        (["--data-pages", "48"], "power of two, not 48"),
+        (["--pages", "128"], "at most --data-pages, not 128"),
+        (["--pages", "1,,2"], "--pages"),
+        (["--lines", "65"], "--lines"),
+    ):
+        status, _, errors = run(bin_dir, "pages-msync-4k", *pool, *words)
+        check(status == 2 and wanted in errors, f"{words}: status {status}, {errors!r}")
 
 
 def check_tenants(bin_dir: Path, scratch: Path) -> None:
@@ -327,6 +356,7 @@ def main() -> None:
     check_shared_kv(bin_dir, scratch)
     check_shared_epochs(bin_dir, scratch)
     check_mtree(bin_dir)
+    check_pages(bin_dir, scratch)
     check_tenants(bin_dir, scratch)
     check_pool_that_never_was(bin_dir, scratch)
     check_bad_input(bin_dir, scratch)

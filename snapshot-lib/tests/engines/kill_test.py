@@ -14,10 +14,10 @@ from pathlib import Path
 
 ENGINES = ["snapshot", "snapshot-nv", "pmdk"]
 FAMS = ["fams-mprotect", "fams-uffd"]
-FAMS_WORKLOADS = ["kv", "shared-kv"]  # they commit as snapshot does
+FAMS_WORKLOADS = ["kv", "pages", "shared-kv"]  # they commit as snapshot does
 # They commit by the same thread: a checkpoint ends each transaction.
 EPOCHS = ["cpnvm", "snapshot-epoch"]
-EPOCH_WORKLOADS = ["kv", "btree", "mtree", "shared-kv"]
+EPOCH_WORKLOADS = ["kv", "btree", "mtree", "pages", "shared-kv"]
 ONLY = dict.fromkeys(FAMS, FAMS_WORKLOADS) | dict.fromkeys(EPOCHS, EPOCH_WORKLOADS)
 OLD_KERNEL = "(Linux 6.7): set SNAPSHOT_TRACK=mprotect"  # what fams-uffd says there
 # Sizes that last longer than the longest wait; rounds; whether there is a load to be killed in.
@@ -26,6 +26,7 @@ WORKLOADS = {
     "list": (["--nodes", "1000000", "--passes", "0"], 6, False),
     "btree": (["--keys", "400000"], 6, False),
     "mtree": (["--records", "20000", "--operations", "2000000"], 6, True),
+    "pages": (["--data-pages", "1024", "--pages", "7", "--commits", "900000", "--written-pages", "9000000"], 6, True),
     "threads": (["--threads", "3", "--rounds", "1000000"], 6, False),
     "shared-kv": (["--threads", "3", "--records", "20000", "--operations", "400000"], 6, False),
 }
