@@ -13,6 +13,8 @@ from analysis import (
     checkpoints,
     equal_dram,
     file_latency,
+    filework,
+    page_logs,
     recovery_time,
     sensitivity,
     tail_latency,
@@ -146,6 +148,68 @@ def test_small_writes_that_are_not_aligned_are_compared_with_the_published_ones(
     (compared,) = drawn.comparisons
     assert (compared.ours, round(compared.published, 3)) == (2.0, 2.381)
     assert "50 % less time; published 58 %" in drawn.notes[-1]
+
+
+# ---- Mail servers and web proxies ----
+
+
+def flows(policy: str, threads: int, flow: str, roi_ns: int) -> Result:
+    calls = dict.fromkeys(filework.CALLS, 100) | ({"fsync": 0} if flow == "webproxy" else {})
+    row: dict[str, Any] = {"program": "filework", "files": 1563, "width": 100, "loops": 500}
+    row |= {"operations": sum(calls.values()), "roi_ns": roi_ns}
+    for call, count in calls.items():
+        row |= {f"{call}_calls": count, f"{call}_ns": 2000 * count}
+    return result({"device": "optane-dcpmm", "threads": threads, "policy": policy, "flow": flow}, [row])
+
+
+def test_flows_are_compared_with_what_was_published_at_ten_threads(tmp_path: Path) -> None:
+    found = [
+        flows(policy, threads, flow, 100_000 if policy == "cow" and threads == 10 else 70_000)
+        for threads in (1, 10)
+        for policy in filework.POLICIES
+        for flow in ("varmail", "webproxy")
+    ]
+    drawn = equal_files(filework.drawn, Gathered({filework.NAME: found}), tmp_path)
+    assert [row[1:3] for row in drawn.rows] == [["varmail", 1], ["varmail", 10], ["webproxy", 1], ["webproxy", 10]]
+    assert list(drawn.rows[1][3:]) == [1e4, 1e4, 1e4, 7e3, 1e4, 1e4, "42.9"]
+    (compared,) = drawn.comparisons
+    assert (compared.group, round(compared.ours, 4), compared.published) == ("varmail", 1.4286, 1.33)
+    assert drawn.notes[-1] == "varmail, 10 threads: 43 % more; published 33 %"
+    assert "append 2.0, fsync 2.0, open" in drawn.notes[4] and "append 2.0, open" in drawn.notes[6]
+    assert "(scaled down)" in (tmp_path / "1" / "filework.svg").read_text()
+
+
+# ---- Logs of pages ----
+
+
+def overwritten(point: dict[str, str], times: int, read_us: int, counters: dict[str, int] | None = None) -> Result:
+    row: dict[str, Any] = {"program": "overwrites", "times": times, "pages": 64, "bytes": 256, "mixed": 80}
+    whole = row | {"roi_ns": 3_000_000, "writes": 40, "read_again_calls": 0, "read_again_ns": 0}
+    whole |= {"write_calls": 40, "write_ns": 40_000, "read_calls": 40, "read_ns": read_us * 40_000}
+    return result(point, [whole, *(row | {"operation": of, "p99_ns": 9000} for of in ("write", "read"))], counters)
+
+
+def test_reads_after_overwrites_stand_in_order(tmp_path: Path) -> None:
+    point = {"device": "optane-dcpmm", "way": "data=hybrid,gc_read=off"}
+    found = [overwritten(point, times, 1 + times) for times in (0, 8)]
+    drawn = equal_files(page_logs.overwrites_drawn, Gathered({page_logs.OVERWRITES: found}), tmp_path)
+    wanted = ["optane-dcpmm", "hybrid,gc_read=off"]
+    assert [list(row) for row in drawn.rows] == [[*wanted, 0, 1.0, 1.0, None], [*wanted, 8, 1.0, 9.0, None]]
+
+
+def test_merging_is_by_cache_with_what_reaches_the_flash(tmp_path: Path) -> None:
+    counters = {"cxl-writes": 320, "flash-programs": 10, "flash-reads": 20}
+    found = [
+        overwritten({"cache": c, "way": w}, 0, 5, counters) for c in ("64MiB", "1GiB") for w in ("xfs-dax", "data=cow")
+    ]
+    drawn = equal_files(page_logs.merging_drawn, Gathered({page_logs.MERGING: found}), tmp_path)
+    assert list(drawn.rows[1]) == ["64MiB", "cow", 3.0, 5.0, 9.0, 1.0, 9.0, 0.25, 2.0, 4.0]
+
+
+def test_a_file_that_was_not_reported_is_no_measurement(tmp_path: Path) -> None:
+    found = [result({"device": "d", "way": "data=cow"}, [{"program": "overwrites"}])]
+    with pytest.raises(RunFailed, match=r"r\.json: the program reported no file"):
+        page_logs.overwrites_drawn(Gathered({page_logs.OVERWRITES: found}), tmp_path)
 
 
 # ---- Equal DRAM ----

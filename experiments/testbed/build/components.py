@@ -62,6 +62,7 @@ COMPONENTS = {
         Component("cores", "guest-image/cores/build.sh", needs=("buildroot",)),
         Component("module-root", "guest-image/module-root/build.sh", is_root=True),
         Component("tbfs", "guest-image/tbfs/build.sh", needs=("buildroot", "module-root")),
+        Component("filework", "guest-image/filework/build.sh", needs=("buildroot",)),
     )
 }
 TESTBED = ("qemu", "buildroot", "base", "software")
@@ -105,18 +106,28 @@ def cores_program(name: str) -> Path:
     return build((*COMPONENTS["cores"].needs, "cores"))["cores"].path / name
 
 
-_TBFS = (*COMPONENTS["tbfs"].needs, "tbfs")
-
-
-def tbfs_archive() -> Path:
-    """What a guest with a tbfs has in its root, built if it is not."""
-    return build(_TBFS)["tbfs"].path / "tbfs.cpio"
+def own_archive(name: str) -> Path:
+    """Of a component that is an archive of a guest's root and no part of the image; built if it is not."""
+    return build(_with_needs(name))[name].path / f"{name}.cpio"
 
 
 @cache
-def tbfs_key() -> str:
+def own_archive_key(name: str) -> str:
     """Its key, asked for once for all runs of a study."""
-    return keys(_TBFS)["tbfs"]
+    return keys(_with_needs(name))[name]
+
+
+def _with_needs(name: str) -> tuple[str, ...]:
+    return (*COMPONENTS[name].needs, name)
+
+
+def tbfs_archive() -> Path:
+    """What a guest with a tbfs has in its root."""
+    return own_archive("tbfs")
+
+
+def tbfs_key() -> str:
+    return own_archive_key("tbfs")
 
 
 def keys(names: tuple[str, ...] = TESTBED) -> dict[str, str]:

@@ -31,7 +31,19 @@ from ..manifest.manifest import GuestConfig
 from ..manifest.topology import partition_bytes
 from ..program import files_back
 from ..program.job_archive import Job
-from . import capacity, file_systems, media_lock, memory_tables, own_modules, pulse, regions, relay, streams, tbfs
+from . import (
+    capacity,
+    file_systems,
+    media_lock,
+    memory_tables,
+    own_archives,
+    own_modules,
+    pulse,
+    regions,
+    relay,
+    streams,
+    tbfs,
+)
 from .kernel_images import images_with
 from .machine import End, Machine, NotStarted, started
 from .qemu_line import (
@@ -272,7 +284,7 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
     try:
         if spec.media_folder:
             tbfs.check_media(spec.guest, spec.media_folder)
-        own = (*tbfs.archives(spec.guest), *(spec.job.initrds() if spec.job else ()))
+        own = (*own_archives.of(spec.guest), *(spec.job.initrds() if spec.job else ()))
         archives = (*images.initrds_of(spec.guest), *own)
         capacity.check_holds(spec.guest, archives, spec.job)
         modules = own_modules.archive(spec.guest.modules) if spec.guest.modules else b""

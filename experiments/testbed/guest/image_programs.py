@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import TestbedError
 from ..manifest.manifest import Run
-from . import tbfs
+from . import own_archives
 from .cpio import listed
 from .qemu_line import Images
 
@@ -20,7 +20,7 @@ def check(runs: Iterable[Run], images: Images) -> None:
     """Raise TestbedError if a run's program or engine is not in the guest that it asks for."""
     listed = cache(_programs)
     for run in runs:
-        there = listed((*images.initrds_of(run.guest), *tbfs.archives(run.guest)))
+        there = listed((*images.initrds_of(run.guest), *own_archives.of(run.guest)))
         program = run.argv[0]
         if run.program or "/" in program:  # it is sent along, or only the guest can tell
             continue
@@ -39,6 +39,8 @@ def _hint(program: str, there: dict[str, str], images: Images) -> str:
     for name, archive in images.archives.items():
         if program in _programs((archive,)):
             return f'ask for the archive that has it: guest.archives = ["{name}"]'
+    if program in own_archives.NAMES:  # of which none is built only to look into it
+        return f'ask for the archive that has it: guest.archives = ["{program}"]'
     near = difflib.get_close_matches(program, [name for name in there if there[name] == OWN], n=1, cutoff=0.5)
     return f"did you mean '{near[0]}'?" if near else "`testbed shell` shows what there is"
 

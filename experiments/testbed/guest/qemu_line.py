@@ -46,11 +46,11 @@ class Images:
     firmware: Path
     kernel: Path
     initrds: tuple[Path, ...]
-    archives: Mapping[str, Path] = field(default_factory=dict)  # which a guest has beside these if it asks for them
+    archives: Mapping[str, Path] = field(default_factory=dict)  # of the image; which a guest has if it asks for them
 
     def initrds_of(self, guest: GuestConfig) -> tuple[Path, ...]:
-        """The archives of this guest's root, in the order in which they lie over each other."""
-        return (*self.initrds, *(self.archives[name] for name in guest.archives))
+        """What this guest's root has of the image, in the order in which they lie over each other."""
+        return (*self.initrds, *(self.archives[name] for name in guest.archives if name in self.archives))
 
 
 @dataclass(frozen=True)

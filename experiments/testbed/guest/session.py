@@ -9,6 +9,7 @@ from typing import get_args
 from ..build.components import build
 from ..errors import RunFailed
 from ..manifest.manifest import Archive
+from . import own_archives
 from .capacity import Capacity
 from .executor import GuestExecutor, QemuExecutor, Telling
 from .qemu_line import Images
@@ -60,7 +61,7 @@ def images(components: dict[str, Path]) -> Images:
         firmware=qemu / "share" / "qemu",
         kernel=kernel,
         initrds=(base / "base.cpio", software / "software.cpio"),
-        archives={name: software / f"{name}.cpio" for name in get_args(Archive)},
+        archives={name: software / f"{name}.cpio" for name in get_args(Archive) if name not in own_archives.NAMES},
     )
     needed: tuple[Path, ...] = (found.qemu, found.firmware, found.kernel, *found.initrds)
     for path in needed:

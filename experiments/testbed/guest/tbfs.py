@@ -50,11 +50,6 @@ def uses(guest: GuestConfig) -> bool:
     return any(region.file_system == "tbfs" for region in regions)
 
 
-def archives(guest: GuestConfig) -> tuple[Path, ...]:
-    """What such a guest has in its root beside others, built if it is not."""
-    return (components.tbfs_archive(),) if uses(guest) else ()
-
-
 def check_media(guest: GuestConfig, folder: Path) -> None:
     """Of a folder of media that are kept: whether such a guest had them. Another one's init would overwrite a tbfs."""
     mark = folder / MARK

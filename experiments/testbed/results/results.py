@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from .. import canonical, outputs
 from ..errors import RunFailed, TestbedError
-from ..guest import file_systems, memory_tables, regions, tbfs
+from ..guest import file_systems, memory_tables, own_archives, regions, tbfs
 from ..guest.executor import GuestOutcome
 from ..guest.qemu_line import LSA_BYTES, cpu_model, devices_of, kernel_arguments
 from ..manifest import profiles
@@ -92,6 +92,7 @@ def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]
         **file_systems.identity(guest),
         "qemu_line": canonical.digest([kernel_arguments(), cpu_model(), LSA_BYTES]),
         **({"archives": list(guest.archives)} if guest.archives else {}),
+        **({"own_archives": own} if (own := own_archives.identity(guest)) else {}),
         **({"modules": [_module_identity(module) for module in guest.modules]} if guest.modules else {}),
         **({"kernel": guest.kernel.digest} if guest.kernel else {}),
         **({"kernel_arguments": guest.kernel_arguments} if guest.kernel_arguments else {}),

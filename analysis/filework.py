@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Varmail and Webproxy by threads: tbfs with each data policy, beside ext4 and XFS."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from testbed.results.results import Result
+
+from . import file_latency, plotting, published, ratios, study
+from .drawn import Cell, Comparison, Drawn, Gathered
+
+NAME = "filework"
+REFERENCE = "hdpm-flows-pm"
+MEASURED = "optane-dcpmm"  # what the published numbers are of
+POLICIES = {**file_latency.POLICIES, "ext4-ordered": "#d69e2e"}
+CALLS = ("delete", "create", "append", "fsync", "open", "read", "close")
+NOTES = (
+    "thousand operations a second, of all threads together; an operation is one call of the flow",
+    "more_percent: by how much more hybrid makes than cow",
+    "ext4-ordered is ext4 through the page cache: what Webproxy writes stays there",
+    "cow is tbfs's own, not NOVA; of Webproxy it is published that both are about equal",
+)
+Place = tuple[str, str, int]  # device, flow, threads
+Rows = Mapping[Place, Mapping[str, dict[str, Any]]]  # of each policy, what the program reported
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a flow's hybrid makes over its cow, and what was published of that."""
+
+    flow: str
+    threads: int
+    ours: float
+    published: float
+
+    @property
+    def text(self) -> str:
+        ours, theirs = (f"{100 * (gain - 1):.0f} %" for gain in (self.ours, self.published))
+        return f"{self.flow}, {self.threads} threads: {ours} more; published {theirs}"
+
+
+def reported(results: Sequence[Result]) -> Rows:
+    """In the order of the results."""
+    rows: dict[Place, dict[str, dict[str, Any]]] = {}
+    for result in results:
+        row, point = study.row_of(result, "roi_ns"), result.point
+        place = (str(point["device"]), str(point["flow"]), int(point["threads"]))
+        rows.setdefault(place, {})[str(point["policy"])] = row
+    return dict(sorted(rows.items(), key=lambda item: (item[0][0] != MEASURED, item[0])))
+
+
+def kilo_operations(row: Mapping[str, Any]) -> float:
+    """A second."""
+    return float(row["operations"] * 1e6 / row["roi_ns"])
+
+
+def gain(of: Mapping[str, Mapping[str, Any]]) -> float:
+    return kilo_operations(of["hybrid"]) / kilo_operations(of["cow"])
+
+
+def gains(rows: Rows) -> list[Gain]:
+    """Those that something was published of, where it was measured."""
+    found = []
+    for stated in published.table(REFERENCE):
+        place = (MEASURED, stated["flow"], int(stated["threads"]))
+        if place in rows:
+            found.append(Gain(place[1], place[2], gain(rows[place]), 1 + float(stated["more_pct"]) / 100))
+    return found
+
+
+def drawn(gathered: Gathered, folder: Path) -> Drawn:
+    """The study as the catalogue has it."""
+    results = gathered.results[NAME]
+    rows, first = reported(results), study.row_of(results[0], "roi_ns")
+    compared = gains(rows)
+    sizes = f"{first['files']} files, {first['width']} in a folder, {first['loops']} loops"
+    text = Drawn(
+        name=NAME,
+        title="Varmail and Webproxy by threads, each on a CPU of its own",
+        caption=f"Virtual time. {sizes}; {ratios.text(results[0])}.",
+        notes=[*NOTES, *_calls(rows), *(one.text for one in compared)],
+        columns=["device", "flow", "threads", *POLICIES, "more_percent"],
+        rows=[_row(place, rows[place]) for place in rows],
+        comparisons=[
+            Comparison(NAME, one.flow, f"{one.threads} threads", "hybrid / cow", one.ours, one.published)
+            for one in compared
+        ],
+    )
+    return study.saved(text, _figure(rows, text.caption), folder)
+
+
+def _row(place: Place, of: Mapping[str, Mapping[str, Any]]) -> list[Cell]:
+    return [*place, *(kilo_operations(of[policy]) for policy in POLICIES), f"{100 * (gain(of) - 1):.1f}"]
+
+
+def _calls(rows: Rows) -> list[str]:
+    """How long each kind of call takes where the published numbers are from, with the most threads."""
+    most = max(threads for device, _, threads in rows if device == MEASURED)
+    notes = []
+    for flow in dict.fromkeys(place[1] for place in rows):
+        for policy in ("cow", "hybrid"):
+            row = rows[MEASURED, flow, most][policy]
+            made = [call for call in CALLS if row[f"{call}_calls"]]
+            shown = ", ".join(f"{call} {row[f'{call}_ns'] / row[f'{call}_calls'] / 1e3:.1f}" for call in made)
+            notes.append(f"us a call with {policy}, {flow}, {most} threads on {MEASURED}: {shown}")
+    return notes
+
+
+def _figure(rows: Rows, heading: str) -> Figure:
+    panels = list(dict.fromkeys(place[:2] for place in rows))
+    with plt.rc_context(plotting.STYLE):
+        figure, grid = plt.subplots(
+            1, len(panels), figsize=(2.4 * len(panels), 2.9), layout="constrained", squeeze=False
+        )
+        for axes, panel in zip(grid[0], panels, strict=True):
+            shown = [place for place in rows if place[:2] == panel]
+            for policy, colour in POLICIES.items():
+                rates = [kilo_operations(rows[place][policy]) for place in shown]
+                axes.plot([place[2] for place in shown], rates, color=colour, marker=".", label=policy)
+            axes.set(xlabel="threads", ylabel="thousand operations/s", ylim=(0, None))
+            axes.set_title(f"{panel[1]}, {panel[0]}", fontsize=7)
+        figure.suptitle(f"{heading} (scaled down)", fontsize=7)
+        handles, labels = grid[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, frameon=False, ncols=len(labels), loc="outside lower center", fontsize=7)
+        return figure
