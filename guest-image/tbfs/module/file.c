@@ -223,10 +223,13 @@ static s64 read_by_page(struct inode *inode, u64 begin, struct iov_iter *to, u64
     return done;
 }
 
+/* A buffer is looked at page by page only if it is not there: that takes longer than to read it. */
 static s64 read_part(struct inode *inode, u64 begin, struct iov_iter *to) {
     u64 bytes = min(iov_iter_count(to), TBFS_BLOCKS_PER_TRANSACTION * TBFS_BLOCK_BYTES);
-    s64 done;
+    s64 done = read_present(inode, begin, to, bytes);
 
+    if (done != -EFAULT)
+        return done;
     if (fault_in_iov_iter_writeable(to, bytes) == bytes)
         return -EFAULT;
     done = read_present(inode, begin, to, bytes);
