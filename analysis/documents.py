@@ -27,7 +27,7 @@ STUDIES_COMMAND = f"{COMMAND} studies"
 FIGURES = REPO / "docs" / "figures.md"
 CALIBRATION_COMMAND = f"{COMMAND} calibration"
 CALIBRATION = REPO / "docs" / "calibration.md"
-STUDIES = tuple(REPO / "docs" / f"{name}.md" for name in ("studies", "snapshot", "programs", "epochs", "mtree"))
+STUDIES = tuple(REPO / "docs" / f"{name}.md" for name in ("studies", "snapshot", "programs", "epochs", "mtree", "fams"))
 
 
 def counts(numbers: Numbers) -> str:

@@ -26,5 +26,5 @@ def names(text: str, command: str) -> list[str]:
 
 def with_parts(text: str, command: str, part: Callable[[str], str]) -> str:
     """The document with the parts that `command` makes made anew."""
-    between = re.compile(rf"(?P<begin>{begin(command)}\n\n).*?(?P<end>\n\n{END})", re.DOTALL)
-    return between.sub(lambda match: match["begin"] + part(match["name"]) + match["end"], text)
+    between = re.compile(rf"(?P<begin>{begin(command)}\n\n)(?:.*?\n\n)??{END}", re.DOTALL)
+    return between.sub(lambda match: f"{match['begin']}{part(match['name'])}\n\n{END}", text)

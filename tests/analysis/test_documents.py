@@ -242,3 +242,14 @@ def test_a_study_that_was_not_drawn_is_named(tmp_path: Path) -> None:
 def test_bad_words_end_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert documents.main(["figures"]) == 2
     assert "usage: python -m analysis.documents [studies|calibration]" in capsys.readouterr().err
+
+
+def test_an_empty_part_is_filled_and_what_follows_stays() -> None:
+    parts = "".join(
+        f"<!-- by python -m of.ours: {name} -->\n\n{old}{markdown.END}\n\nAfter {name}.\n"
+        for name, old in (("one", ""), ("two", "old\n\n"))
+    )
+    made = markdown.with_parts(parts, "of.ours", lambda name: f"new {name}")
+    for name in ("one", "two"):
+        assert f": {name} -->\n\nnew {name}\n\n{markdown.END}\n\nAfter {name}.\n" in made
+    assert "old" not in made

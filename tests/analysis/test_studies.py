@@ -14,7 +14,9 @@ from analysis import (
     equal_dram,
     file_latency,
     filework,
+    metadata_updates,
     page_logs,
+    pages_lines,
     recovery_time,
     sensitivity,
     tail_latency,
@@ -348,3 +350,44 @@ def test_openings_at_once_and_page_by_page_stand_beside_each_other(tmp_path: Pat
 def test_a_pool_that_was_opened_wrong_is_no_measurement(tmp_path: Path) -> None:
     with pytest.raises(RunFailed, match="is not what was committed: torn"):
         checkpoints.recovery_drawn(Gathered({"epochs-recovery": [opened_how("lazy", verified=False)]}), tmp_path)
+
+
+# ---- Metadata in place and logged ----
+
+
+def test_updates_in_place_are_compared_with_those_that_are_logged(tmp_path: Path) -> None:
+    found = []
+    for barrier in ("off", "on"):
+        for atomic, us in (("off", 3.0), ("8", 3.0), ("16", 2.0), ("64", 1.5)):
+            means = {"append": us, "append-later": us, "delete": us + 1}
+            lines = fio(atomic, "randwrite", means).data["stdout"].splitlines()
+            made = result({"barrier": barrier, "atomic": atomic}, [])
+            found.append(Result(made.path, made.data | {"stdout": "\n".join(lines)}))
+    drawn = equal_files(metadata_updates.drawn, Gathered({metadata_updates.NAME: found}), tmp_path)
+    assert [row[:2] for row in drawn.rows][:3] == [["on", "append"], ["on", "append-later"], ["on", "delete"]]
+    assert list(drawn.rows[2][2:]) == [4.0, 4.0, 3.0, 2.5, "1.00", "1.33", "1.60"]
+    assert [(c.what, c.ours, c.published) for c in drawn.comparisons] == [
+        ("append, 16 bytes", 1.5, 1.8),
+        ("delete, 64 bytes", 1.6, 1.18),
+    ]
+
+
+# ---- Commits by lines and pages ----
+
+
+def test_the_map_of_pages_and_lines_says_where_both_take_the_same(tmp_path: Path) -> None:
+    """Lines take a microsecond each, a page ten however many of its lines were stored to."""
+    found = []
+    for engine, us in (("snapshot", 1.0), ("fams-uffd", 0.0), ("msync-4k", 2.0)):
+        rows = [
+            {"program": "pages", "data_pages": 512, "pages": pages, "lines": lines, "transactions": 2}
+            | {"update_ns": 2000 * pages * ((lines * us) or 10)}
+            for pages in (1, 4)
+            for lines in (1, 4, 64)
+        ]
+        found.append(result({"device": "optane-dcpmm", "engine": engine}, rows))
+    drawn = equal_files(pages_lines.drawn, Gathered({"pages-lines": found, "pages-lines-nand": []}), tmp_path)
+    assert list(drawn.rows[1]) == ["optane-dcpmm", 1, 4, 4.0, 10.0, 8.0, 2.5]
+    assert any("fams-uffd is faster" in note and "1: 10, 4: 10" in note for note in drawn.notes)
+    assert any("msync-4k is faster" in note and "1: never, 4: never" in note for note in drawn.notes)
+    assert pages_lines.crossing({1: 0.9, 64: 0.5}) == 0
