@@ -79,8 +79,8 @@ def check_manual(prefix: Path) -> None:
         if not page.exists() or "RETURN VALUES" not in page.read_text():
             raise SystemExit(f"{page.name} is missing, or has no RETURN VALUES")
     for program in sorted((prefix / "bin").iterdir()):
-        # kv-ENGINE, which `kv --engine ENGINE` becomes, is explained on kv's page.
-        if not re.search(r"^(kv|list|btree|mtree|threads|shared-kv|kyoto|lmdb)-", program.name):
+        # kv-ENGINE, which `kv --engine ENGINE` becomes, is explained on kv's page; payloads-ENGINE on that of leaves.
+        if not re.search(r"^(kv|list|btree|mtree|pages|leaves|payloads|threads|shared-kv|kyoto|lmdb)-", program.name):
             check_program(program, prefix / "share" / "man" / "man1" / f"{program.name}.1")
 
 
