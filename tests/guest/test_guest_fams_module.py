@@ -27,7 +27,7 @@ for apply_ms in 0 10000; do
     echo $apply_ms > /sys/module/fams/parameters/apply_ms
     /job/fams_calls run /dev/pmem0.1
 done
-! dmesg | grep -E '{COMPLAINTS}'
+if dmesg | grep -E '{COMPLAINTS}'; then exit 1; fi
 /job/fams_calls cut /dev/pmem0.1
 """
 LEFT = f"/job/fams_calls after /dev/pmem0.1 && ! dmesg | grep -E '{COMPLAINTS}'\n"

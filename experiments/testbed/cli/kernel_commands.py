@@ -42,7 +42,7 @@ def debug(
 ) -> None:
     """Compile the guest's version of Linux so that it checks itself: KASAN, lockdep, sleeping where none may.
 
-    It is of Debian's source, takes some ten minutes of CPU time and 3 GiB, and needs flex, bison, bc and
+    It is of Debian's source, takes some ten minutes of CPU time and 2 GiB, and needs flex, bison, bc and
     libelf-dev. Modules are compiled for it by `testbed module build --kernel`. What is wrong is in the guest's log.
 
     Examples:
