@@ -45,36 +45,72 @@ static struct log_entry next_older(const struct reading *reading, uint64_t *end)
     return log_previous(reading->fs, reading->slot, end);
 }
 
-/* Which bytes are still to be had: one bit each. */
+/*
+ * Which bytes are still to be had: one bit each, in words of which two more say whether a bit is set, and whether all
+ * are. A word counts only if some of its bits are set and some are not. So no range takes longer than its two ends.
+ */
 struct need {
-    uint64_t words[PAGE_WORDS], left;
+    uint64_t some, all, words[PAGE_WORDS], left;
 };
 
+/* Those of a word from a bit on, up to another or the word's end. */
 static uint64_t bits_from(uint64_t at, uint64_t end) {
     uint64_t bits = end - at;
     return (bits < WORD_BITS ? (UINT64_C(1) << bits) - 1 : ~UINT64_C(0)) << at % WORD_BITS;
 }
 
-/* Calls for each word of a range with the bits of the range in it. */
+static uint64_t word_of(const struct need *need, uint64_t number) {
+    uint64_t bit = UINT64_C(1) << number;
+    if (need->all & bit)
+        return ~UINT64_C(0);
+    return need->some & bit ? need->words[number] : 0;
+}
+
+static void set_word(struct need *need, uint64_t number, uint64_t word) {
+    uint64_t bit = UINT64_C(1) << number;
+    need->words[number] = word;
+    need->some = word ? need->some | bit : need->some & ~bit;
+    need->all = word == ~UINT64_C(0) ? need->all | bit : need->all & ~bit;
+}
+
+/* From one byte to another of the same word. */
+static void set_in_word(struct need *need, uint64_t at, uint64_t end, bool is_needed) {
+    uint64_t bits = bits_from(at, end), word = word_of(need, at / WORD_BITS);
+    set_word(need, at / WORD_BITS, is_needed ? word | bits : word & ~bits);
+}
+
+/* Of a range that has a byte. */
 static void set_needed(struct need *need, struct page_range range, bool is_needed) {
-    for (uint64_t at = range.begin; at < range.end; at = (at / WORD_BITS + 1) * WORD_BITS) {
-        uint64_t bits = bits_from(at, range.end), *word = &need->words[at / WORD_BITS];
-        *word = is_needed ? *word | bits : *word & ~bits;
-    }
+    uint64_t first = range.begin / WORD_BITS, last = (range.end - 1) / WORD_BITS;
     need->left += is_needed ? range.end - range.begin : range.begin - range.end;
+    if (first == last) {
+        set_in_word(need, range.begin, range.end, is_needed);
+        return;
+    }
+    uint64_t between = last - first > 1 ? bits_from(first + 1, last) : 0;
+    need->some = is_needed ? need->some | between : need->some & ~between;
+    need->all = is_needed ? need->all | between : need->all & ~between;
+    set_in_word(need, range.begin, (first + 1) * WORD_BITS, is_needed);
+    set_in_word(need, last * WORD_BITS, range.end, is_needed);
 }
 
 /* The first byte from `at` on that is needed, or is not; at most `end`. */
 static uint64_t find_byte(const struct need *need, uint64_t at, uint64_t end, bool is_needed) {
-    while (at < end) {
-        uint64_t word = need->words[at / WORD_BITS], bits = (is_needed ? word : ~word) >> at % WORD_BITS;
-        if (bits)
-            at += (uint64_t)__builtin_ctzll(bits);
-        else
-            at = (at / WORD_BITS + 1) * WORD_BITS;
-        if (bits)
-            break;
+    uint64_t number = at / WORD_BITS, word, bits;
+    if (at >= end)
+        return end;
+    word = word_of(need, number);
+    bits = (is_needed ? word : ~word) >> at % WORD_BITS;
+    if (!bits) {
+        uint64_t words = (is_needed ? need->some : ~need->all) & ~bits_from(0, number + 1);
+        if (!words)
+            return end;
+        number = (uint64_t)__builtin_ctzll(words);
+        at = number * WORD_BITS;
+        word = word_of(need, number);
+        bits = is_needed ? word : ~word;
     }
+    at += (uint64_t)__builtin_ctzll(bits);
     return at < end ? at : end;
 }
 
@@ -95,8 +131,9 @@ static int give_needed(const struct reading *reading, struct need *need, struct 
 
 /* From the newest entry: no byte is copied twice, and what is older than all that is needed is not looked at. */
 static int read_reverse(const struct reading *reading, uint64_t end) {
-    struct need need = {0};
+    struct need need;
     int status = 0;
+    need.some = need.all = need.left = 0; /* the words are of no account then */
     set_needed(&need, reading->range, true);
     while (status == 0 && need.left && end) {
         struct log_entry entry = next_older(reading, &end);
