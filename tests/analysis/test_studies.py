@@ -15,6 +15,7 @@ from analysis import (
     file_latency,
     filework,
     metadata_updates,
+    page_commits,
     page_logs,
     pages_lines,
     recovery_time,
@@ -391,3 +392,39 @@ def test_the_map_of_pages_and_lines_says_where_both_take_the_same(tmp_path: Path
     assert any("fams-uffd is faster" in note and "1: 10, 4: 10" in note for note in drawn.notes)
     assert any("msync-4k is faster" in note and "1: never, 4: never" in note for note in drawn.notes)
     assert pages_lines.crossing({1: 0.9, 64: 0.5}) == 0
+
+
+# ---- Commits by pages ----
+
+
+def committed(engine: str, us: dict[int, float], think: int, **point: Any) -> Result:
+    rows = [
+        {"program": "pages", "data_pages": 512, "pages": n, "transactions": 10, "update_ns": 10_000 * t}
+        for n, t in us.items()
+    ]
+    return result({"device": "optane-dcpmm", "engine": engine, "think": think} | point, rows)
+
+
+SLOW, QUICK = {1: 10.0, 4: 20.0, 16: 60.0}, {1: 12.0, 4: 19.0, 16: 40.0}
+
+
+def test_applying_later_is_compared_with_the_conventional_call_under_light_load(tmp_path: Path) -> None:
+    plain = [committed(name, SLOW, think) for name in ("msync-cached", "msync-4k") for think in (0, 10_000)]
+    module = [committed("fams", QUICK, think, apply_ms=ms) for think in (0, 10_000) for ms in (0, 1)]
+    gathered = Gathered({"msync-pages": plain, "msync-pages-fams": module})
+    drawn = equal_files(page_commits.drawn, gathered, tmp_path)
+    assert [list(row[1:]) for row in drawn.rows[1:3]] == [
+        ["heavy", "msync-4k", 10.0, 20.0, 60.0],
+        ["heavy", "fams, at once", 12.0, 19.0, 40.0],
+    ]
+    (compared,) = drawn.comparisons
+    assert (compared.ours, compared.published, compared.comparable) == (4, 8, False)
+    assert "data : device cache : LLC = 2 MiB" in drawn.caption
+    assert any("light load: fams, later is faster than msync-cached from 4 pages on" in note for note in drawn.notes)
+    assert all("than fams, at once never" in note for note in drawn.notes[3:])
+
+
+def test_one_is_faster_from_where_it_stays_faster() -> None:
+    assert page_commits.faster_from({1: 1, 2: 9, 4: 1}, {1: 2, 2: 2, 4: 2}) == 4
+    assert page_commits.faster_from({1: 1, 2: 1}, {1: 2, 2: 2}) == 1
+    assert page_commits.faster_from({1: 1, 2: 2}, {1: 2, 2: 2}) is None

@@ -30,6 +30,29 @@ done
 if dmesg | grep -E '{COMPLAINTS}'; then exit 1; fi
 /job/fams_calls cut /dev/pmem0.1
 """
+# The engine of that name commits what another one does, and says what it refuses; then power is cut in the middle.
+LONG = "--file /dev/pmem0.1 --data-pages 512 --pages 7 --lines 5 --commits 1000000 --written-pages 100000000 --seed 1"
+LOADED = "set -e\nmodprobe /usr/lib/fams/fams.ko\n"
+ENGINE = f"""{LOADED}
+unset TESTBED_RESULT
+size="--data-pages 512 --pages 1,64 --lines 3,64 --commits 8 --seed 1"
+pages-msync-4k $size --file /pmem/pool > plain
+if pages-fams $size --file /dev/pmem0 2> mounted; then exit 1; fi
+grep 'a block device with DAX that is not mounted' mounted
+/job/halve --mode=fsdax --map=mem
+pages-fams $size --file /dev/pmem0.1 > fams
+for file in plain fams; do grep -o '"checksum":"[0-9a-f]*"' $file > $file.sums; done
+test "$(cat plain.sums)" = "$(cat fams.sums)"
+test $(wc -l < fams.sums) = 4
+pages-fams $size --file /dev/pmem0.1 --verify
+if pages-fams --data-pages 2048 --pages 2048 --lines 1 --commits 4 --file /dev/pmem0.1 2> large; then exit 1; fi
+grep 'a commit has more than the 11[0-9][0-9] pages that the journal holds' large
+if dmesg | grep -E '{COMPLAINTS}'; then exit 1; fi
+pages-fams {LONG} --acknowledge acknowledged > /dev/null &
+until [ -s acknowledged ] && [ $(od -An -tu8 -N8 acknowledged) -gt 50 ]; do sleep 0.001; done
+roi power-cut
+"""
+VERIFIED = f"{LOADED}pages-fams {LONG} --verify\n"
 LEFT = f"/job/fams_calls after /dev/pmem0.1 && ! dmesg | grep -E '{COMPLAINTS}'\n"
 
 
@@ -51,3 +74,17 @@ def test_commits_survive_a_power_cut_and_nothing_else_does(
         outcome = drive(session.executor.run(GuestSpec(guest, job, media_folder=tmp_path / "media")))
         said = outcome.stdout.decode() + outcome.stderr.decode() + outcome.error
         assert outcome.outcome == ending, said + outcome.console[-2000:]
+
+
+def test_the_engine_commits_what_others_do_and_keeps_it(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path
+) -> None:
+    halve = {"halve": REPO / "experiments" / "crash" / "halve"}
+    guest = replace(quick_guest, archives=("pages", "pages-fams"))
+    cut, left = (
+        drive(session.executor.run(GuestSpec(guest, script_job(script, halve), media_folder=tmp_path)))
+        for script in (ENGINE, VERIFIED)
+    )
+    assert cut.outcome == "power-cut", cut.stdout.decode() + cut.stderr.decode() + cut.console[-2000:]
+    (found,) = left.rows
+    assert (found["verified"], found["commits"] > 50) == (True, True), found

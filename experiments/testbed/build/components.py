@@ -63,6 +63,7 @@ COMPONENTS = {
         Component("module-root", "guest-image/module-root/build.sh", is_root=True),
         Component("tbfs", "guest-image/tbfs/build.sh", needs=("buildroot", "module-root")),
         Component("filework", "guest-image/filework/build.sh", needs=("buildroot",)),
+        Component("pages-fams", "guest-image/fams/engine/build.sh", needs=("buildroot", "module-root")),
     )
 }
 TESTBED = ("qemu", "buildroot", "base", "software")
