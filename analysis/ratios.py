@@ -11,6 +11,7 @@ STORED = {
     "list": ("nodes", 16),
     "btree": ("keys", 38),
     "kyoto": ("records", 48),
+    "kyoto-server": ("records", 48),
     "pages": ("data_pages", 4096),
 }
 

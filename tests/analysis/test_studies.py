@@ -14,6 +14,7 @@ from analysis import (
     equal_dram,
     file_latency,
     filework,
+    kyoto_modes,
     metadata_updates,
     page_commits,
     page_logs,
@@ -428,3 +429,32 @@ def test_one_is_faster_from_where_it_stays_faster() -> None:
     assert page_commits.faster_from({1: 1, 2: 9, 4: 1}, {1: 2, 2: 2, 4: 2}) == 4
     assert page_commits.faster_from({1: 1, 2: 1}, {1: 2, 2: 2}) == 1
     assert page_commits.faster_from({1: 1, 2: 2}, {1: 2, 2: 2}) is None
+
+
+# ---- Kyoto Cabinet's modes ----
+
+
+def test_each_mode_stands_beside_none_and_beside_transactions(tmp_path: Path) -> None:
+    took = {"none": 10, "sync": 20, "wal": 40, "fams-uffd": 30, "snapshot": 15}
+    found = []
+    for engine, us in took.items():
+        rows = [
+            {"program": "kyoto-server", "operation": name, "records": 100, "clients": 4, "requests": 50}
+            | {"roi_ns": 50 * 250 * us, "response_ns": 1000 * us, "p99_ns": 2000 * us}
+            for name in kyoto_modes.OPERATIONS
+        ]
+        found.append(result({"device": "optane-dcpmm", "db": "hash", "engine": engine}, rows))
+    drawn = equal_files(kyoto_modes.drawn, Gathered({kyoto_modes.NAME: found}), tmp_path)
+    assert list(drawn.rows[3]) == ["optane-dcpmm", "hash", "insert", "fams-uffd", 30.0, 60.0, 133330.0, 3.0, 25.0]
+    compared = {(c.what, c.group.split(",")[0]): (c.ours, round(c.published, 2)) for c in drawn.comparisons}
+    assert compared["response, fams-uffd against none", "insert"] == (3.0, 3.17)
+    assert compared["requests a second, snapshot against none", "delete"] == (1.5, 9.45)
+    assert not any(c.comparable for c in drawn.comparisons)
+    assert "optane-dcpmm, hash: fams-uffd takes 25 to 25 % less than wal; published 26 to 43 % less" in drawn.notes
+
+
+def test_who_takes_longer_than_transactions_is_said_to_take_so_many_times_as_long() -> None:
+    rows: dict[str, Any] = {"wal": {"response_ns": 100}, "snapshot": {"response_ns": 250}}
+    found: kyoto_modes.Rows = {("optane-dcpmm", "hash", name): rows for name in kyoto_modes.OPERATIONS}
+    said = kyoto_modes._gain(found, ("optane-dcpmm", "hash"), "snapshot")
+    assert "snapshot takes 2.5 to 2.5 times as long as wal" in said

@@ -64,6 +64,7 @@ COMPONENTS = {
         Component("tbfs", "guest-image/tbfs/build.sh", needs=("buildroot", "module-root")),
         Component("filework", "guest-image/filework/build.sh", needs=("buildroot",)),
         Component("pages-fams", "guest-image/fams/engine/build.sh", needs=("buildroot", "module-root")),
+        Component("kyoto-server", "guest-image/kyoto-server/build.sh", needs=("buildroot",)),
     )
 }
 TESTBED = ("qemu", "buildroot", "base", "software")

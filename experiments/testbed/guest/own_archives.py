@@ -7,7 +7,8 @@ from ..build import components
 from ..manifest.manifest import GuestConfig
 from . import tbfs
 
-NAMES = ("filework", "pages-fams")  # of those that a manifest asks for; in each is a program of that name
+# Of those that a manifest asks for; in each is a program of that name.
+NAMES = ("filework", "pages-fams", "kyoto-server")
 
 
 def of(guest: GuestConfig) -> tuple[Path, ...]:
