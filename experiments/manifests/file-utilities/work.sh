@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# work.sh WORK: what is measured, in /pmem, and a count after it: of files that are there, of those that grep found, of those
+# that git has. What was written is durable when the measurement ends.
+set -euo pipefail
+cd /pmem
+case $1 in
+    tar) roi-run sh -c 'tar -xf /tmp/tree.tar -C new && sync -f .' ;;
+    cp) roi-run sh -c 'cp -a tree new/ && sync -f .' ;;
+    grep) roi-run sh -c 'grep -rl needle_of_ tree >/tmp/found' ;;
+    git) roi-run sh -c 'cd tree && git init -q && git add -A && git commit -qm tree && sync -f .' ;;
+    rm) roi-run sh -c 'rm -r tree && sync -f .' ;;
+esac
+case $1 in
+    tar | cp) find new -type f | wc -l ;;
+    grep) wc -l </tmp/found ;;
+    git) git -C tree ls-tree -r --name-only HEAD | wc -l ;;
+    rm) find . -type f | wc -l ;;
+esac
