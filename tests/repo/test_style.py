@@ -94,10 +94,14 @@ def test_c_functions_are_short() -> None:
 
 
 def test_nothing_is_left_to_do() -> None:
+    """What a patch does not add is of whom it patches."""
     pattern = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b|pytest\.mark\.(sk" + r"ip|xf" + r"ail)")
-    bad = [
-        relative(path) for path in tracked() if path.suffix in TEXT and pattern.search(path.read_text(errors="replace"))
-    ]
+    bad = []
+    for path in tracked():
+        lines = path.read_text(errors="replace").splitlines() if path.suffix in TEXT else []
+        ours = [line for line in lines if path.suffix != ".patch" or not line.startswith((" ", "-"))]
+        if pattern.search("\n".join(ours)):
+            bad.append(relative(path))
     assert bad == []
 
 
