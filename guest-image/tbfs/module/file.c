@@ -236,15 +236,48 @@ static s64 read_part(struct inode *inode, u64 begin, struct iov_iter *to) {
     return done == -EFAULT ? read_by_page(inode, begin, to, bytes) : done;
 }
 
-/* By the core, as pages may have logs. */
-static ssize_t read_all(struct kiocb *call, struct iov_iter *to) {
+/* From where a call is: how many bytes are in pages that all have a log, or all have none. */
+static u64 bytes_alike(const struct kiocb *call, u64 bytes, bool *has_log) {
     struct inode *inode = file_inode(call->ki_filp);
-    ssize_t taken = 0;
-    s64 done = 0;
+    u64 at = round_down(call->ki_pos, TBFS_BLOCK_BYTES), end = min(call->ki_pos + bytes, (u64)i_size_read(inode));
+    struct tbfs *fs = core_lock(inode);
+    struct tbfs_extent extent = {0};
 
-    while (iov_iter_count(to) && (done = read_part(inode, call->ki_pos, to)) > 0) {
+    *has_log = at < end && tbfs_find_extent(fs, inode->i_ino, at, end - at, &extent) == 0 && extent.has_log;
+    while (extent.bytes && extent.has_log == *has_log && (at += extent.bytes) < end)
+        if (tbfs_find_extent(fs, inode->i_ino, at, end - at, &extent) < 0)
+            break;
+    core_unlock(inode);
+    return at > call->ki_pos ? min(bytes, at - call->ki_pos) : bytes;
+}
+
+static ssize_t read_logs(struct kiocb *call, struct iov_iter *to) {
+    s64 done = read_part(file_inode(call->ki_filp), call->ki_pos, to);
+
+    if (done > 0) {
         iov_iter_advance(to, done);
         call->ki_pos += done;
+    }
+    return done;
+}
+
+/*
+ * What has logs is the core's. All else goes by the kernel's DAX, which does not keep the core's lock while it copies:
+ * no write changes the file meanwhile, and no merging changes such a page.
+ */
+static ssize_t read_with_logs(struct kiocb *call, struct iov_iter *to) {
+    ssize_t taken = 0, done = 0;
+
+    while (iov_iter_count(to)) {
+        size_t wanted = iov_iter_count(to), part;
+        bool has_log;
+
+        part = bytes_alike(call, wanted, &has_log);
+        iov_iter_truncate(to, part);
+        done = has_log ? read_logs(call, to) : dax_iomap_rw(call, to, &map_operations);
+        iov_iter_reexpand(to, iov_iter_count(to) + wanted - part);
+        if (done <= 0)
+            break;
         taken += done;
         cond_resched();
     }
@@ -254,13 +287,13 @@ static ssize_t read_all(struct kiocb *call, struct iov_iter *to) {
 static ssize_t read(struct kiocb *call, struct iov_iter *to) {
     struct inode *inode = file_inode(call->ki_filp);
     const struct tbfs *fs = &volume_of(inode)->fs;
-    bool is_the_core_s = fs->options.data == TBFS_DATA_HYBRID || fs->read_only;
+    bool may_have_logs = fs->options.data == TBFS_DATA_HYBRID || fs->read_only;
     ssize_t done;
 
     if (!iov_iter_count(to))
         return 0;
     inode_lock_shared(inode);
-    done = is_the_core_s ? read_all(call, to) : dax_iomap_rw(call, to, &map_operations);
+    done = may_have_logs ? read_with_logs(call, to) : dax_iomap_rw(call, to, &map_operations);
     inode_unlock_shared(inode);
     file_accessed(call->ki_filp);
     return done;
