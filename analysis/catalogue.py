@@ -93,6 +93,7 @@ STUDIES = (
     Entry("postmark", ("postmark",), sweep_plot.drawn("postmark")),
     Entry("fsmark", ("fsmark",), sweep_plot.drawn("fsmark")),
     Entry("rocksdb", ("rocksdb",), sweep_plot.drawn("rocksdb")),
+    Entry("neo4j", ("neo4j",), sweep_plot.drawn("neo4j")),
     Entry(pages_lines.MAP[0], pages_lines.MAP, pages_lines.drawn),
     Entry("sqlite", ("sqlite",), sweep_plot.drawn("sqlite")),
     Entry("redis", ("redis",), sweep_plot.drawn("redis")),

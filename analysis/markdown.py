@@ -16,7 +16,7 @@ def table(head: Sequence[str], lines: Sequence[Sequence[Cell]]) -> str:
 
 def begin(command: str) -> str:
     """The pattern of the mark before a part that `command` makes; its group `name` says which."""
-    return rf"<!-- by python -m {re.escape(command)}: (?P<name>[a-z-]+) -->"
+    return rf"<!-- by python -m {re.escape(command)}: (?P<name>[a-z0-9-]+) -->"
 
 
 def names(text: str, command: str) -> list[str]:

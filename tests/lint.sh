@@ -23,7 +23,7 @@ start() { # NAME COMMAND...: run in the background, output kept until the end
 
 # QEMU's own style rules over overlay/; checkpatch knows them.
 c_format() {
-    files '*.c' '*.h' '*.cpp' '*.hpp' '*.cc' ':!qemu-patches/overlay' | xargs -r clang-format-19 --dry-run --Werror
+    files '*.c' '*.h' '*.cpp' '*.hpp' '*.cc' '*.java' ':!qemu-patches/overlay' | xargs -r clang-format-19 --dry-run --Werror
 }
 shell_check() {
     { files ':!*.j2' | xargs grep -lsE -m1 '^#!.*/(env )?(ba)?sh\b' || true; } | xargs -r shellcheck -x

@@ -46,8 +46,9 @@ class Component:
 
 
 _QEMU = "qemu-patches/build.sh"
+_NEO4J = "guest-image/neo4j/build.sh"
 # Whose fingerprint is what Debian has now; QEMU's has the host's compiler and libraries, too.
-_RESOLVING = ("guest-image/build.sh", "guest-image/module-root/build.sh", _QEMU)
+_RESOLVING = ("guest-image/build.sh", "guest-image/module-root/build.sh", _NEO4J, _QEMU)
 _TOLD_OF_QEMU = re.compile("TESTBED_(QEMU|DEBIAN)|CC$|PKG_CONFIG")
 
 COMPONENTS = {
@@ -65,6 +66,7 @@ COMPONENTS = {
         Component("filework", "guest-image/filework/build.sh", needs=("buildroot",)),
         Component("pages-fams", "guest-image/fams/engine/build.sh", needs=("buildroot", "module-root")),
         Component("kyoto-server", "guest-image/kyoto-server/build.sh", needs=("buildroot",)),
+        Component("neo4j", _NEO4J, cold_minutes=2),
     )
 }
 TESTBED = ("qemu", "buildroot", "base", "software")
