@@ -15,6 +15,7 @@ from . import (
     filework,
     kyoto,
     kyoto_modes,
+    memcached_checkpoints,
     metadata_updates,
     msync_share,
     overhead,
@@ -100,6 +101,7 @@ STUDIES = (
     Entry("fio", ("fio",), sweep_plot.drawn("fio")),
     Entry("sysbench", ("sysbench",), sweep_plot.drawn("sysbench")),
     Entry("memcached", ("memcached",), sweep_plot.drawn("memcached")),
+    Entry(memcached_checkpoints.STUDY, memcached_checkpoints.MANIFESTS, memcached_checkpoints.drawn),
     Entry("redis-threads", ("redis-threads",), sweep_plot.drawn("redis-threads")),
 )
 ALL_STUDIES = "studies"  # names them all

@@ -156,12 +156,8 @@ class Ycsb {
     void settle() {
         if (traits.checkpoints)
             awaitCheckpoints(2);
-        Connection &connection = clients[0].connection;
-        connection.ask("stats reset");
-        connection.send();
-        connection.words("RESET");
         for (Client &client : clients)
-            client.beginAgain(connection.statistic("checkpoints"));
+            client.beginAgain(clients[0].connection.statistic("checkpoints"));
     }
 
     void awaitCheckpoints(uint64_t more) {
@@ -170,27 +166,33 @@ class Ycsb {
             usleep(200);
     }
 
+    // All of it in the region of interest: outside of that the guest's time is no measure, and there are checkpoints,
+    // too.
     void measure() {
         Connection &connection = clients[0].connection;
-        uint64_t checkpoints_before = connection.statistic("checkpoints"),
-                 stop_before = connection.statistic("checkpoint_ns");
         Crew crew(options.clients, [this](uint64_t number) { work(number); });
-        uint64_t cpu_before = server.cpuNs();
         if (options.marks)
             testbed_mark(0);
         testbed_roi_begin(1);
+        connection.ask("stats reset");
+        connection.send();
+        connection.words("RESET");
+        uint64_t checkpoints_before = connection.statistic("checkpoints");
+        uint64_t stop_before = connection.statistic("checkpoint_ns"), cpu_before = server.cpuNs();
         uint64_t begin_ns = nowNs();
         crew.run();
         roi_ns = nowNs() - begin_ns;
+        if (!killed) {
+            server_cpu_ns = server.cpuNs() - cpu_before;
+            stop_ns = connection.statistic("checkpoint_ns") - stop_before;
+            checkpoints = connection.statistic("checkpoints") - checkpoints_before;
+            longest_stop_ns = connection.statistic("checkpoint_longest_ns");
+            if (options.marks)
+                markTheEnd();
+            if (options.crash && traits.atomic)
+                kill();
+        }
         testbed_roi_end();
-        if (killed)
-            return;
-        server_cpu_ns = server.cpuNs() - cpu_before;
-        checkpoints = connection.statistic("checkpoints") - checkpoints_before;
-        stop_ns = connection.statistic("checkpoint_ns") - stop_before;
-        longest_stop_ns = connection.statistic("checkpoint_longest_ns");
-        if (options.marks)
-            markTheEnd();
     }
 
     void work(uint64_t number) {

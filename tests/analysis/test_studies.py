@@ -15,6 +15,7 @@ from analysis import (
     file_latency,
     filework,
     kyoto_modes,
+    memcached_checkpoints,
     metadata_updates,
     page_commits,
     page_logs,
@@ -181,6 +182,37 @@ def test_flows_are_compared_with_what_was_published_at_ten_threads(tmp_path: Pat
     assert drawn.notes[-1] == "varmail, 10 threads: 43 % more; published 33 %"
     assert "append 2.0, fsync 2.0, open" in drawn.notes[4] and "append 2.0, open" in drawn.notes[6]
     assert "(scaled down)" in (tmp_path / "1" / "filework.svg").read_text()
+
+
+# ---- Memcached with checkpoints ----
+
+
+def served(engine: str, writes: int, roi_ns: int, depth: int = 16) -> Result:
+    row: dict[str, Any] = {"engine": engine, "records": 15_625, "value_bytes": 1000, "depth": depth}
+    row |= {"operations": 1000, "roi_ns": roi_ns, "server_cpu_ns": roi_ns // 2 + 100, "checkpoints": 0, "epoch_ns": 0}
+    if engine in ("msync", *memcached_checkpoints.CHECKPOINTS):
+        row |= {"checkpoints": 4, "epoch_ns": 3_125_000, "stop_ns": 20_000, "longest_stop_ns": 9000}
+    if engine in memcached_checkpoints.CHECKPOINTS:
+        row |= {"lost_writes": 17, "restart_ns": 2_500_000}
+    return result({"device": "optane-dcpmm", "engine": engine, "writes": writes}, [row])
+
+
+def test_memcached_is_set_against_itself_in_dram(tmp_path: Path) -> None:
+    times = {"volatile": 100_000, "device": 180_000, "msync": 150_000, "snapshot": 104_000, "fams-uffd": 120_000}
+    found = [served(engine, writes, ns + 1000 * writes) for engine, ns in times.items() for writes in (0, 100)]
+    single = [served("volatile", 0, 400_000, 1), served("snapshot", 0, 404_000, 1)]
+    gathered = Gathered({memcached_checkpoints.MANIFEST: found, memcached_checkpoints.SINGLE: single})
+    drawn = equal_files(memcached_checkpoints.drawn, gathered, tmp_path)
+    rows = {tuple(row[1:4]): list(row[4:]) for row in drawn.rows}
+    assert rows[16, "volatile", 0] == [100.0, *[None] * 8]
+    assert rows[16, "device", 100][1] == 40.0  # 280 above 200
+    assert rows[16, "msync", 100][3:] == [4, 250.0, 5.0, 9.0, None, None]
+    assert rows[16, "snapshot", 0][1:] == [4.0, 3.992, 4, 0.0, 5.0, 9.0, 17, 2.5]
+    assert rows[1, "snapshot", 0][1] == 1.0
+    ours = {one.what: (round(one.ours, 6), one.published, one.comparable) for one in drawn.comparisons}
+    assert ours == {"snapshot": (4.0, 6.5, False), "fams-uffd": (20.0, 6.5, False)}
+    assert "an epoch of 3.125 ms" in drawn.caption and drawn.notes[-1].startswith("Published: 0 to 6.5 %")
+    assert "(scaled down)" in (tmp_path / "1" / "memcached-ycsb.svg").read_text()
 
 
 # ---- Logs of pages ----

@@ -48,7 +48,13 @@ class Component:
 _QEMU = "qemu-patches/build.sh"
 _NEO4J = "guest-image/neo4j/build.sh"
 # Whose fingerprint is what Debian has now; QEMU's has the host's compiler and libraries, too.
-_RESOLVING = ("guest-image/build.sh", "guest-image/module-root/build.sh", _NEO4J, _QEMU)
+_RESOLVING = (
+    "guest-image/build.sh",
+    "guest-image/memcached/build.sh",
+    "guest-image/module-root/build.sh",
+    _NEO4J,
+    _QEMU,
+)
 _TOLD_OF_QEMU = re.compile("TESTBED_(QEMU|DEBIAN)|CC$|PKG_CONFIG")
 
 COMPONENTS = {
@@ -67,6 +73,7 @@ COMPONENTS = {
         Component("pages-fams", "guest-image/fams/engine/build.sh", needs=("buildroot", "module-root")),
         Component("kyoto-server", "guest-image/kyoto-server/build.sh", needs=("buildroot",)),
         Component("neo4j", _NEO4J, cold_minutes=2),
+        Component("memcached-ycsb", "guest-image/memcached/build.sh", needs=("buildroot",)),
     )
 }
 TESTBED = ("qemu", "buildroot", "base", "software")

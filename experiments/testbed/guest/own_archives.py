@@ -8,7 +8,7 @@ from ..manifest.manifest import GuestConfig
 from . import tbfs
 
 # Of those that a manifest asks for; in each is a program of that name.
-NAMES = ("filework", "pages-fams", "kyoto-server", "neo4j")
+NAMES = ("filework", "pages-fams", "kyoto-server", "neo4j", "memcached-ycsb")
 
 
 def of(guest: GuestConfig) -> tuple[Path, ...]:
