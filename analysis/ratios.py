@@ -12,6 +12,7 @@ STORED = {
     "btree": ("keys", 38),
     "kyoto": ("records", 48),
     "kyoto-server": ("records", 48),
+    "stl-map": ("records", 48),
     "pages": ("data_pages", 4096),
 }
 

@@ -12,7 +12,7 @@ tests/native.sh qemu-patches/model # and one asks what these have covered
 .venv/bin/python -m testbed build
 
 set -m # a group of its own, which ends with this script
-JOBS=1 tests/native.sh guest-image/tbfs guest-image/fams guest-image/filework guest-image/kyoto-server guest-image/memcached snapshot-lib >"$said" 2>&1 &
+JOBS=1 tests/native.sh guest-image/tbfs guest-image/fams guest-image/filework guest-image/kyoto-server guest-image/memcached guest-image/stl-map snapshot-lib >"$said" 2>&1 &
 set +m
 beside=$!
 trap 'kill -- -$beside 2>/dev/null || true' EXIT

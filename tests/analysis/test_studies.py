@@ -22,6 +22,7 @@ from analysis import (
     pages_lines,
     recovery_time,
     sensitivity,
+    stl_map,
     tail_latency,
     write_amplification,
 )
@@ -490,3 +491,22 @@ def test_who_takes_longer_than_transactions_is_said_to_take_so_many_times_as_lon
     found: kyoto_modes.Rows = {("optane-dcpmm", "hash", name): rows for name in kyoto_modes.OPERATIONS}
     said = kyoto_modes._gain(found, ("optane-dcpmm", "hash"), "snapshot")
     assert "snapshot takes 2.5 to 2.5 times as long as wal" in said
+
+
+# ---- A std::map ----
+
+
+def test_each_rival_is_so_many_times_as_slow_as_the_map(tmp_path: Path) -> None:
+    took = {"fams-uffd": 10, "snapshot": 5, "kyoto": 20, "sqlite": 40, "leveldb": 4}
+    found = []
+    for engine, us in took.items():
+        rows = [
+            {"program": "stl-map", "operation": name, "records": 100, "response_ns": 1000 * us, "p99_ns": 2000 * us}
+            for name in stl_map.OPERATIONS
+        ]
+        found.append(result({"device": "optane-dcpmm", "engine": engine}, rows))
+    drawn = equal_files(stl_map.drawn, Gathered({stl_map.NAME: found}), tmp_path)
+    assert list(drawn.rows[2]) == ["optane-dcpmm", "insert", "kyoto", 20.0, 40.0, 2.0, 4.0, 2.5392]
+    compared = {(c.what, c.group.split(",")[0]): (c.ours, round(c.published, 3)) for c in drawn.comparisons}
+    assert compared["leveldb over std::map, fams-uffd", "delete"] == (0.4, 0.168)
+    assert not any(c.comparable for c in drawn.comparisons)

@@ -74,6 +74,7 @@ COMPONENTS = {
         Component("kyoto-server", "guest-image/kyoto-server/build.sh", needs=("buildroot",)),
         Component("neo4j", _NEO4J, cold_minutes=2),
         Component("memcached-ycsb", "guest-image/memcached/build.sh", needs=("buildroot",)),
+        Component("stl-map", "guest-image/stl-map/build.sh", needs=("buildroot",)),
     )
 }
 TESTBED = ("qemu", "buildroot", "base", "software")

@@ -8,7 +8,7 @@ from ..manifest.manifest import GuestConfig
 from . import tbfs
 
 # Of those that a manifest asks for; in each is a program of that name.
-NAMES = ("filework", "pages-fams", "kyoto-server", "neo4j", "memcached-ycsb")
+NAMES = ("filework", "pages-fams", "kyoto-server", "neo4j", "memcached-ycsb", "stl-map")
 
 
 def of(guest: GuestConfig) -> tuple[Path, ...]:

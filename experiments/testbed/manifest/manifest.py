@@ -38,7 +38,16 @@ POINTS_MAX = 10**6  # to look at so many takes a minute
 Axis = list[StrictStr | StrictInt]
 Point = dict[str, str | int]
 Archive = Literal[
-    "threaded", "fams", "mtree", "pages", "filework", "pages-fams", "kyoto-server", "neo4j", "memcached-ycsb"
+    "threaded",
+    "fams",
+    "mtree",
+    "pages",
+    "filework",
+    "pages-fams",
+    "kyoto-server",
+    "neo4j",
+    "memcached-ycsb",
+    "stl-map",
 ]
 
 
