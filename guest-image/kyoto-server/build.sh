@@ -13,7 +13,7 @@ umask 022
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$repo/guest-image
-sources=(guest-image/kyoto-server/{CMakeLists.txt,channel.hpp,database.hpp,kyoto_server.cpp} guest-image/programs/include
+sources=(guest-image/kyoto-server/{CMakeLists.txt,channel.hpp,database.hpp,kyoto_server.cpp} guest-image/own-archives/on_snapshot_lib.cmake guest-image/programs/include
     snapshot-lib/{CMakeLists.txt,benchmarks,bin,engines,include,pass,programs,runtime,workloads})
 
 die() {
@@ -23,27 +23,12 @@ die() {
 
 # shellcheck source=guest-image/lib/components.sh
 . "$here/lib/components.sh"
-
-build() { # OUT_DIR WORK_DIR
-    [[ -r ${BUILDROOT_DIR-}/buildroot.tar ]] || die "set BUILDROOT_DIR to the product of \`guest-image/build.sh build buildroot\`"
-    "$repo/snapshot-lib/programs/sources.sh" prepare "$2/program-sources" || die "the sources of Kyoto Cabinet cannot be had: see the message above"
-    tar -C "$repo" -cf "$2/source.tar" "${sources[@]}" -C "$2" program-sources
-    mmdebstrap --variant=custom --architectures=amd64 --format=null --skip=setup,update,cleanup,check/empty \
-        --setup-hook="tar-in '$BUILDROOT_DIR/buildroot.tar' /" \
-        --customize-hook="mkdir \"\$1/src\"" --customize-hook="tar-in '$2/source.tar' /src" \
-        --customize-hook="upload '$here/kyoto-server/compile.sh' /compile.sh" \
-        --customize-hook="upload '$here/lib/enter.sh' /enter.sh" \
-        --customize-hook="unshare --mount /bin/bash \"\$1/enter.sh\" \"\$1\"" \
-        --customize-hook="download /programs.tar '$2/programs.tar'" trixie /dev/null || die "the programs cannot be compiled: see the messages above"
-    mkdir -p "$2/root/usr/local/bin"
-    tar -C "$2/root/usr/local/bin" -xf "$2/programs.tar" --no-same-owner --same-permissions
-    pack_cpio "$2/root" "$1/kyoto-server.cpio"
-    truncate -s %512 "$1/kyoto-server.cpio" # archives follow each other at such boundaries
-}
+# shellcheck source=guest-image/own-archives/build_archive.sh
+. "$here/own-archives/build_archive.sh"
 
 case ${1-}:$# in
-    inputs:1) printf '%s\n' "${sources[@]}" guest-image/kyoto-server/{build,compile}.sh guest-image/lib/{archive,components,enter}.sh ;;
+    inputs:1) printf '%s\n' "${sources[@]}" guest-image/kyoto-server/{build,compile}.sh guest-image/lib/{archive,components,enter,program_sources}.sh guest-image/own-archives/build_archive.sh ;;
     fingerprint:1) "$repo/snapshot-lib/programs/sources.sh" fingerprint ;;
-    build:3) build "$2" "$3" ;;
+    build:3) build_archive kyoto-server "$repo/snapshot-lib/programs/sources.sh" "$2" "$3" ;;
     *) die "usage: build.sh inputs, fingerprint, or build OUT_DIR WORK_DIR" ;;
 esac

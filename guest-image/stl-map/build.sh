@@ -14,7 +14,7 @@ umask 022
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$repo/guest-image
 sources=(guest-image/stl-map/{CMakeLists.txt,heap_allocator.hpp,kyoto_map_store.hpp,leveldb_store.hpp,map_store.hpp,persistent_heap.hpp,sqlite_store.hpp,stl_map.cpp}
-    guest-image/programs/include snapshot-lib/{CMakeLists.txt,benchmarks,bin,engines,include,pass,programs,runtime,workloads})
+    guest-image/own-archives/on_snapshot_lib.cmake guest-image/programs/include snapshot-lib/{CMakeLists.txt,benchmarks,bin,engines,include,pass,programs,runtime,workloads})
 
 die() {
     printf 'guest-image/stl-map/build.sh: %s\n' "$*" >&2
@@ -25,6 +25,8 @@ die() {
 . "$here/lib/archive.sh"
 # shellcheck source=guest-image/lib/components.sh
 . "$here/lib/components.sh"
+# shellcheck source=guest-image/own-archives/build_archive.sh
+. "$here/own-archives/build_archive.sh"
 
 # "name=version" of the listed packages alone: what they depend on is in the build root, or in no need of being linked.
 libraries() {
@@ -43,25 +45,12 @@ lay_over() { # WORK: /over.tar, all files of the libraries
 }
 
 build() { # OUT_DIR WORK_DIR
-    [[ -r ${BUILDROOT_DIR-}/buildroot.tar ]] || die "set BUILDROOT_DIR to the product of \`guest-image/build.sh build buildroot\`"
-    "$repo/snapshot-lib/programs/sources.sh" prepare "$2/program-sources" || die "the sources of Kyoto Cabinet cannot be had: see the message above"
     lay_over "$2"
-    tar -C "$repo" -cf "$2/source.tar" "${sources[@]}" -C "$2" program-sources
-    mmdebstrap --variant=custom --architectures=amd64 --format=null --skip=setup,update,cleanup,check/empty \
-        --setup-hook="tar-in '$BUILDROOT_DIR/buildroot.tar' /" --setup-hook="tar-in '$2/over.tar' /" \
-        --customize-hook="mkdir \"\$1/src\"" --customize-hook="tar-in '$2/source.tar' /src" \
-        --customize-hook="upload '$here/stl-map/compile.sh' /compile.sh" \
-        --customize-hook="upload '$here/lib/enter.sh' /enter.sh" \
-        --customize-hook="unshare --mount /bin/bash \"\$1/enter.sh\" \"\$1\"" \
-        --customize-hook="download /programs.tar '$2/programs.tar'" trixie /dev/null || die "the programs cannot be compiled: see the messages above"
-    mkdir -p "$2/root/usr/local/bin"
-    tar -C "$2/root/usr/local/bin" -xf "$2/programs.tar" --no-same-owner --same-permissions
-    pack_cpio "$2/root" "$1/stl-map.cpio"
-    truncate -s %512 "$1/stl-map.cpio" # archives follow each other at such boundaries
+    build_archive stl-map "$repo/snapshot-lib/programs/sources.sh" "$1" "$2" "$2/over.tar"
 }
 
 case ${1-}:$# in
-    inputs:1) printf '%s\n' "${sources[@]}" guest-image/stl-map/{build,compile}.sh guest-image/packages/stl-map guest-image/lib/{archive,components,enter}.sh ;;
+    inputs:1) printf '%s\n' "${sources[@]}" guest-image/stl-map/{build,compile}.sh guest-image/packages/stl-map guest-image/lib/{archive,components,enter,program_sources}.sh guest-image/own-archives/build_archive.sh ;;
     fingerprint:1) libraries && "$repo/snapshot-lib/programs/sources.sh" fingerprint ;;
     build:3) build "$2" "$3" ;;
     *) die "usage: build.sh inputs, fingerprint, or build OUT_DIR WORK_DIR" ;;
