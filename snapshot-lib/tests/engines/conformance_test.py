@@ -256,6 +256,9 @@ def check_mtree(bin_dir: Path) -> None:
         (kv,), (mtree,) = (run(bin_dir, program, *options)[1] for program in ("kv", "mtree"))
         fields = [name for name in same if name != "read_sum" or letter != "E"]
         check(all(kv[name] == mtree[name] for name in fields), f"mtree differs from kv: {mtree}, {kv}")
+        status, (laid_out,), errors = run(bin_dir, "mtree-volatile-cpnvm", *options[2:])
+        check(status == 0, errors)
+        check(all(laid_out[name] == mtree[name] for name in same), f"by cpnvm's allocator: {laid_out}, {mtree}")
 
 
 def check_pages(bin_dir: Path, scratch: Path) -> None:
