@@ -22,7 +22,7 @@ lint: .venv/provisioned ## formatting, types and style of every language here
 bench: .venv/provisioned ## guest speed and CXL access rate against stock QEMU, into build/bench.json
 	@$(PYTHON) -m testbed bench --json build/bench.json
 
-figures: .venv/provisioned ## every figure beside the published values: 25 minutes; SCALE=standard a night, SCALE=full for patience
+figures: .venv/provisioned ## every figure beside the published values: an hour; SCALE=standard a night, SCALE=full for patience
 	@$(PYTHON) -m testbed figures --scale $(SCALE)
 
 report: figures ## the figures, the scorecard and the configuration of every run as one HTML page and one PDF

@@ -9,6 +9,7 @@ from testbed.errors import TestbedError
 
 from . import (
     checkpoints,
+    claims,
     engines,
     equal_dram,
     file_latency,
@@ -64,10 +65,19 @@ FIGURES = (
     Entry(overhead.NAME, (overhead.NAME,), overhead.drawn),
     Entry(msync_share.NAME, (msync_share.NAME,), msync_share.drawn),
     Entry(store_statistics.NAME, (store_statistics.NAME,), store_statistics.drawn),
+    Entry(checkpoints.MTREE_COST, ("mtree-ycsb", "mtree-beside", "rivals-ycsb"), checkpoints.mtree_costs_drawn),
+    Entry(file_latency.NAME, (file_latency.NAME,), file_latency.drawn),
+    Entry(filework.NAME, (filework.NAME,), filework.drawn),
+    Entry(page_commits.SIZES[0], page_commits.SIZES, page_commits.drawn),
+    Entry(kyoto_modes.NAME, (kyoto_modes.NAME,), kyoto_modes.drawn),
+    Entry(stl_map.NAME, (stl_map.NAME,), stl_map.drawn),
+    Entry(memcached_checkpoints.STUDY, memcached_checkpoints.MANIFESTS, memcached_checkpoints.drawn),
+    Entry(metadata_updates.NAME, (metadata_updates.NAME,), metadata_updates.drawn),
+    Entry(claims.NAME, claims.MANIFESTS, claims.drawn),
 )
 
 # Nothing published is compared with these: drawn when they are named (docs/studies.md, docs/programs.md). Beside
-# `epoch-cost` and `mtree-cost` stands what was published of another program (docs/epochs.md, docs/mtree.md).
+# `epoch-cost` stands what was published of another program (docs/epochs.md).
 STUDIES = (
     Entry("tail-latency", ("kv-latency", "kv-ycsb"), tail_latency.drawn),
     Entry("equal-dram", ("equal-dram", "equal-dram-rivals"), equal_dram.drawn),
@@ -79,31 +89,23 @@ STUDIES = (
     Entry(scaling.EPOCHS, (scaling.EPOCHS,), scaling.epochs_drawn),
     Entry(tenants.NAME, (tenants.NAME,), tenants.drawn),
     Entry(checkpoints.COST, ("epochs-ycsb", "epochs-beside"), checkpoints.costs_drawn),
-    Entry(checkpoints.MTREE_COST, ("mtree-ycsb", "mtree-beside", "rivals-ycsb"), checkpoints.mtree_costs_drawn),
     Entry(checkpoints.LENGTHS, ("epochs-lengths",), checkpoints.lengths_drawn),
     Entry(checkpoints.RECOVERY, ("epochs-recovery",), checkpoints.recovery_drawn),
-    Entry(file_latency.NAME, (file_latency.NAME,), file_latency.drawn),
-    Entry(filework.NAME, (filework.NAME,), filework.drawn),
     Entry(page_logs.OVERWRITES, (page_logs.OVERWRITES,), page_logs.overwrites_drawn),
     Entry(page_logs.MERGING, (page_logs.MERGING,), page_logs.merging_drawn),
-    Entry(metadata_updates.NAME, (metadata_updates.NAME,), metadata_updates.drawn),
     Entry("write-protection", ("write-protection",), sweep_plot.drawn("write-protection")),
     Entry("mapped-access", ("mapped-access",), sweep_plot.drawn("mapped-access")),
-    Entry(page_commits.SIZES[0], page_commits.SIZES, page_commits.drawn),
-    Entry(kyoto_modes.NAME, (kyoto_modes.NAME,), kyoto_modes.drawn),
     Entry("file-utilities", ("file-utilities",), sweep_plot.drawn("file-utilities")),
     Entry("postmark", ("postmark",), sweep_plot.drawn("postmark")),
     Entry("fsmark", ("fsmark",), sweep_plot.drawn("fsmark")),
     Entry("rocksdb", ("rocksdb",), sweep_plot.drawn("rocksdb")),
     Entry("neo4j", ("neo4j",), sweep_plot.drawn("neo4j")),
-    Entry(stl_map.NAME, (stl_map.NAME,), stl_map.drawn),
     Entry(pages_lines.MAP[0], pages_lines.MAP, pages_lines.drawn),
     Entry("sqlite", ("sqlite",), sweep_plot.drawn("sqlite")),
     Entry("redis", ("redis",), sweep_plot.drawn("redis")),
     Entry("fio", ("fio",), sweep_plot.drawn("fio")),
     Entry("sysbench", ("sysbench",), sweep_plot.drawn("sysbench")),
     Entry("memcached", ("memcached",), sweep_plot.drawn("memcached")),
-    Entry(memcached_checkpoints.STUDY, memcached_checkpoints.MANIFESTS, memcached_checkpoints.drawn),
     Entry("redis-threads", ("redis-threads",), sweep_plot.drawn("redis-threads")),
 )
 ALL_STUDIES = "studies"  # names them all

@@ -15,7 +15,7 @@ from pathlib import Path
 from testbed.results.results import Result
 from testbed.validation import Strict, check, load_toml
 
-from . import engines, kyoto, msync_share, overhead, persist
+from . import engines, filework, kyoto, metadata_updates, msync_share, overhead, persist
 from .drawn import Cell, Comparison
 from .plotting import short
 
@@ -86,11 +86,16 @@ def numbers_of(results: Iterable[Result]) -> Numbers:
 
 def _numbers_of(manifest: str, results: Sequence[Result]) -> Numbers:
     programs = {row.get("program") for result in results for row in result.rows}
+    compared: list[Comparison] = []
     if kyoto.PROGRAM in programs:
         compared = [c for point in kyoto.points(results) for c in kyoto.comparisons(point)]
-        return {(manifest, f"{c.group}, {c.what}"): c.ours for c in compared}
-    if overhead.GUARD_EACH in {row.get("engine") for result in results for row in result.rows}:
+    elif filework.NAME in programs:
+        compared = filework.comparisons(results)
+    elif metadata_updates.is_of(results):
+        compared = metadata_updates.compared(metadata_updates.measured(results))
+    elif overhead.GUARD_EACH in {row.get("engine") for result in results for row in result.rows}:
         compared = overhead.comparisons(overhead.times_ns(results), overhead.GUARD_EACH)
+    if compared:
         return {(manifest, f"{c.group}, {c.what}"): c.ours for c in compared}
     if not programs & set(engines.COUNTED_BY):
         means = [item for result in results for item in persist.measured_ns(result).items()]

@@ -16,6 +16,7 @@ from .drawn import Cell, Comparison, Drawn, Gathered
 
 COST, MTREE_COST, LENGTHS, RECOVERY = "epoch-cost", "mtree-cost", "epoch-lengths", "epoch-recovery"
 BASELINE, ON_DEVICE = "volatile", "msync-4k"
+OWN_BASELINES = {"cpnvm": "volatile-cpnvm"}  # on the same allocator, where that was run
 REFERENCE = {row["system"] + " " + row["workload"]: row for row in published.table("cpnvm")}
 # Of the store whose requests are as short as an index's, on the published device. The epoch is scaled with the data.
 COMPARED = ("optane-dcpmm", 14)
@@ -89,12 +90,17 @@ def _place(result: Result) -> Place:
 
 def costs(epochs: Sequence[Result], beside: Sequence[Result]) -> list[Cost]:
     """By place, then as the manifests have them."""
-    volatile = {_place(r): _row(r)["roi_ns"] for r in beside if r.point["engine"] == BASELINE}
+    timed = {(_place(r), str(r.point["engine"])): int(_row(r)["roi_ns"]) for r in beside}
+    places = sorted({place for place, _ in timed}, key=lambda place: (place[0], str(place[1]), place[2]))
     made = [Cost(_place(r), str(r.point["engine"]), int(r.point["epoch_ns"]) / 1e6, _row(r), 0) for r in epochs]
     made += [Cost(_place(r), str(r.point["engine"]), None, _row(r), 0) for r in beside]
-    made = [Cost(c.place, c.engine, c.epoch_ms, c.row, volatile[c.place]) for c in made]
-    places = sorted(volatile, key=lambda place: (place[0], str(place[1]), place[2]))
+    made = [Cost(c.place, c.engine, c.epoch_ms, c.row, _baseline(timed, c.place, c.engine)) for c in made]
     return [c for place in places for c in made if c.place == place and c.engine != BASELINE]
+
+
+def _baseline(timed: Mapping[tuple[Place, str], int], place: Place, engine: str) -> int:
+    """How long the same takes in DRAM, in ns."""
+    return timed.get((place, OWN_BASELINES.get(engine, "")), timed[place, BASELINE])
 
 
 def _row(result: Result) -> dict[str, Any]:
@@ -185,14 +191,17 @@ def costs_drawn(gathered: Gathered, folder: Path) -> Drawn:
     return study.saved(text, draw_costs(table, setting), folder)
 
 
+def mtree_costs(results: Mapping[str, Sequence[Result]]) -> list[Cost]:
+    """Of the tree and of its rivals."""
+    rivals = results["rivals-ycsb"]
+    epochs = [*results["mtree-ycsb"], *(r for r in rivals if r.point["engine"] != BASELINE)]
+    return costs(epochs, [*results["mtree-beside"], *(r for r in rivals if r.point["engine"] == BASELINE)])
+
+
 def mtree_costs_drawn(gathered: Gathered, folder: Path) -> Drawn:
     """The same of the tree, with the rivals beside it, each above its own run in DRAM."""
-    rivals = gathered.results["rivals-ycsb"]
-    epochs, beside = (list(gathered.results[name]) for name in ("mtree-ycsb", "mtree-beside"))
-    setting = ratios.text(epochs[0])
-    epochs += [r for r in rivals if r.point["engine"] != BASELINE]
-    beside += [r for r in rivals if r.point["engine"] == BASELINE]
-    table = costs(epochs, beside)
+    first = gathered.results["mtree-ycsb"][0]
+    table, setting = mtree_costs(gathered.results), ratios.text(first)
     text = Drawn(
         name=MTREE_COST,
         title="Masstree-like tree with checkpoints, and rivals: run time above that in DRAM",
@@ -200,7 +209,7 @@ def mtree_costs_drawn(gathered: Gathered, folder: Path) -> Drawn:
         notes=[
             "Overhead has all work of the one CPU in it; less replay is without the time that replays took.",
             "leaves and payloads are rivals with their data on the device. Each is above itself in DRAM, no tree.",
-            "cpnvm has an allocator of its own, which lays nodes out by lines: under C it is faster than volatile.",
+            "cpnvm is above volatile-cpnvm, which has its allocator; that lays nodes out by lines.",
             "A crash loses an epoch at most, and of payloads two.",
             "Without an epoch a transaction ends with a commit; msync-4k has its data on the device.",
             "Published, of Masstree on six threads: below 15 % under all workloads of YCSB, close to 0 % under C; on "
@@ -211,7 +220,7 @@ def mtree_costs_drawn(gathered: Gathered, folder: Path) -> Drawn:
             *("checkpoints", "updates each", "stop us", "replay %"),
         ],
         rows=[c.cells() for c in table],
-        comparisons=comparisons(table, PUBLISHED_EPOCH_MS / epochs[0].data["scale"], MTREE_COST),
+        comparisons=comparisons(table, PUBLISHED_EPOCH_MS / first.data["scale"], MTREE_COST),
     )
     return study.saved(text, draw_costs(table, setting), folder)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the documents show of results.
 
-`python -m analysis.documents` makes it anew from the figures in build/figures. First experiments/quick.csv, then from
-that alone the parts of docs/figures.md between two marks, and the pictures. So tests can tell without a run when a
-document is not of the committed numbers, and these not of the committed digests.
+`python -m analysis.documents` makes it anew from the figures in build/figures. First experiments/quick.csv and
+quick-claims.csv, then from these alone the parts of docs/figures.md between two marks, and the pictures. So tests can
+tell without a run when a document is not of the committed numbers, and these not of the committed digests.
 
 `python -m analysis.documents studies` does so with what has no published numbers: what `testbed figures studies` has
 printed, and tables of the results of `testbed run NAME`. Their results have no committed digests. So the pages name
@@ -18,7 +18,7 @@ from testbed import outputs
 from testbed.errors import TestbedError
 from testbed.paths import REPO, results_root
 
-from . import markdown, pictures, quick_numbers, ratio_tables, scorecard_figure, study_tables
+from . import claims, markdown, pictures, quick_numbers, ratio_tables, scorecard_figure, study_tables
 from .figures import FOLDER
 from .quick_numbers import Numbers
 
@@ -36,9 +36,15 @@ def counts(numbers: Numbers) -> str:
     return "\n".join(f"    {line}" for line in lines)
 
 
+def claims_table(numbers: Numbers) -> str:
+    """How many claims hold, and each."""
+    return f"{claims.summary(numbers.claims)}.\n\n{markdown.table(claims.COLUMNS, numbers.claims)}"
+
+
 def part(name: str, numbers: Numbers) -> str:
-    """A part of a document: `counts`, or the table of ratios of a figure."""
-    return counts(numbers) if name == "counts" else ratio_tables.table(numbers, name)
+    """A part of a document: `counts`, `claims`, or the table of ratios of a figure."""
+    made = {"counts": counts, claims.NAME: claims_table}.get(name)
+    return made(numbers) if made else ratio_tables.table(numbers, name)
 
 
 def written(text: str, numbers: Numbers) -> str:
@@ -48,7 +54,9 @@ def written(text: str, numbers: Numbers) -> str:
 
 def update() -> None:
     numbers = quick_numbers.gathered()
-    outputs.write(quick_numbers.PATH, quick_numbers.text_of(numbers, quick_numbers.digest_of_digests()))
+    digest = quick_numbers.digest_of_digests()
+    outputs.write(quick_numbers.PATH, quick_numbers.text_of(numbers, digest))
+    outputs.write(quick_numbers.CLAIMS_PATH, quick_numbers.text_of_claims(numbers, digest))
     numbers = quick_numbers.load()
     outputs.write(FIGURES, written(FIGURES.read_text(), numbers))
     pictures.draw_all(pictures.FOLDER)

@@ -4,7 +4,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +67,18 @@ def _beside(names: Sequence[str]) -> Sequence[str]:
 
 def _explained(figures: list[dict[str, Any]], gathered: Gathered) -> tuple[list[Comparison], list[causes.Tested]]:
     """Every comparison with its cause, which goes into the figures too, and every test of one."""
-    compared = [Comparison(**c | {"cause": ""}) for figure in figures for c in figure["comparisons"]]
+    compared = [_without_cause(Comparison(**c)) for figure in figures for c in figure["comparisons"]]
     numbers = causes.numbers_of(r for name in causes.manifests() for r in gathered.results.get(name, ()))
     tests = causes.tested(compared, numbers, causes.load())
     compared = causes.applied(compared, tests)
     for figure in figures:
         figure["comparisons"] = [c.as_data() for c in compared if c.figure == figure["name"]]
     return compared, tests
+
+
+def _without_cause(compared: Comparison) -> Comparison:
+    """As it was drawn: why two numbers cannot be compared stays said, what was tested is looked up again."""
+    return replace(compared, cause="") if compared.comparable else compared
 
 
 def _scorecard(

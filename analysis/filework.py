@@ -73,23 +73,26 @@ def gains(rows: Rows) -> list[Gain]:
     return found
 
 
+def comparisons(results: Sequence[Result]) -> list[Comparison]:
+    return [
+        Comparison(NAME, one.flow, f"{one.threads} threads", "hybrid / cow", one.ours, one.published)
+        for one in gains(reported(results))
+    ]
+
+
 def drawn(gathered: Gathered, folder: Path) -> Drawn:
     """The study as the catalogue has it."""
     results = gathered.results[NAME]
     rows, first = reported(results), study.row_of(results[0], "roi_ns")
-    compared = gains(rows)
     sizes = f"{first['files']} files, {first['width']} in a folder, {first['loops']} loops"
     text = Drawn(
         name=NAME,
         title="Varmail and Webproxy by threads, each on a CPU of its own",
         caption=f"Virtual time. {sizes}; {ratios.text(results[0])}.",
-        notes=[*NOTES, *_calls(rows), *(one.text for one in compared)],
+        notes=[*NOTES, *_calls(rows), *(one.text for one in gains(rows))],
         columns=["device", "flow", "threads", *POLICIES, "more_percent"],
         rows=[_row(place, rows[place]) for place in rows],
-        comparisons=[
-            Comparison(NAME, one.flow, f"{one.threads} threads", "hybrid / cow", one.ours, one.published)
-            for one in compared
-        ],
+        comparisons=comparisons(results),
     )
     return study.saved(text, _figure(rows, text.caption), folder)
 

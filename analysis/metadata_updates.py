@@ -36,6 +36,11 @@ def measured(results: Sequence[Result]) -> Means:
     return dict(sorted(means.items(), key=lambda m: (m[0][0] != BARRIER, CALLS.index(m[0][1]))))
 
 
+def is_of(results: Sequence[Result]) -> bool:
+    """Whether these are of the study's manifest, or of one that is based on it."""
+    return all({"barrier", "atomic"} <= result.point.keys() for result in results)
+
+
 def times(means: dict[str, float], unit: str) -> float:
     """How many times as long a call takes with all updates logged."""
     return means["off"] / means[unit]

@@ -24,7 +24,7 @@ def label(way: str) -> str:
     return way.removeprefix("data=")
 
 
-def _whole(result: Result) -> list[dict[str, Any]]:
+def reported(result: Result) -> list[dict[str, Any]]:
     """What the program says of each file."""
     rows = [row for row in result.rows if "roi_ns" in row]
     if not rows:
@@ -42,10 +42,10 @@ def mean_us(row: dict[str, Any], call: str) -> float | None:
 def overwrites_drawn(gathered: Gathered, folder: Path) -> Drawn:
     """HDPM's Figure 9, as the catalogue has it."""
     results = gathered.results[OVERWRITES]
-    first = _whole(results[0])[0]
+    first = reported(results[0])[0]
     rows: list[list[Cell]] = []
     for result in results:
-        for row in _whole(result):
+        for row in reported(result):
             means = [mean_us(row, call) for call in ("write", "read", "read_again")]
             rows.append([str(result.point["device"]), label(str(result.point["way"])), row["times"], *means])
     text = Drawn(
@@ -90,7 +90,7 @@ def _overwrites_figure(rows: Sequence[Sequence[Cell]], heading: str) -> Figure:
 def merging_drawn(gathered: Gathered, folder: Path) -> Drawn:
     """What neither paper could ask, as the catalogue has it."""
     results = gathered.results[MERGING]
-    row = _whole(results[0])[0]
+    row = reported(results[0])[0]
     rows = [_merging_row(result) for result in results]
     text = Drawn(
         name=MERGING,
@@ -108,7 +108,7 @@ def merging_drawn(gathered: Gathered, folder: Path) -> Drawn:
 
 
 def _merging_row(result: Result) -> list[Cell]:
-    whole, counters = _whole(result)[0], result.counters
+    whole, counters = reported(result)[0], result.counters
     late = {row["operation"]: row["p99_ns"] / 1e3 for row in result.rows if "operation" in row}
     written_bytes = whole["writes"] * whole["bytes"]
     page_bytes = int(result.data["identity"]["machine"]["device"]["cache_page_size"])

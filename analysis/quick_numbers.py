@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The numbers of all figures at quick scale, committed: experiments/quick.csv, from which the documents are made.
 
+Beside it, experiments/quick-claims.csv has the claims that have no number, and what became of them here.
+
 A row is a published number, ours, and the tested cause that explains most of the difference. They come from the
 results that the figures in build/figures were drawn from. Each of these must be what experiments/quick.sha256 says,
 and the file states the digest of that one. So when measurements move, this file is known to be of others.
@@ -20,12 +22,13 @@ from testbed.paths import EXPERIMENTS, results_root
 from testbed.results import results
 from testbed.results.results import Result
 
-from . import causes, figures, scorecard_figure, verify
+from . import causes, claims, figures, plotting, scorecard_figure, verify
 from .causes import Cause, Tested
 from .drawn import Comparison
 
 SCALE = "quick"
 PATH = EXPERIMENTS / f"{SCALE}.csv"
+CLAIMS_PATH = EXPERIMENTS / f"{SCALE}-claims.csv"
 OF = "# Of the results that experiments/quick.sha256 knows, itself of SHA-256 "
 COLUMNS = ("figure", "group", "number", "unit", "ours", "published", "comparable", "cause", "run", "then")
 REMEDY = "make figures, then .venv/bin/python -m analysis.documents"
@@ -33,10 +36,11 @@ REMEDY = "make figures, then .venv/bin/python -m analysis.documents"
 
 @dataclass(frozen=True)
 class Numbers:
-    """What the figures compare, and of each number the test of a cause that explains most."""
+    """What the figures compare, of each number the test of a cause that explains most, and the rows of `claims`."""
 
     comparisons: Sequence[Comparison]
     best: Mapping[tuple[str, str, str], Tested]
+    claims: Sequence[Sequence[str]] = ()
 
     def of(self, figure: str) -> list[Comparison]:
         return [c for c in self.comparisons if c.figure == figure]
@@ -56,7 +60,8 @@ def gathered(folder: Path = figures.FOLDER) -> Numbers:
     check_digests([r for found in sources.values() for r in found], verify.load(verify.file_of(SCALE)))
     compared = [Comparison(**c | {"cause": ""}) for figure in index["figures"] for c in figure["comparisons"]]
     numbers = causes.numbers_of(sources[scorecard_figure.NAME])
-    return Numbers(compared, causes.best(causes.tested(compared, numbers, causes.load())))
+    judged = next(figure["rows"] for figure in index["figures"] if figure["name"] == claims.NAME)
+    return Numbers(compared, causes.best(causes.tested(compared, numbers, causes.load())), judged)
 
 
 def _index(path: Path) -> dict[str, Any]:
@@ -101,15 +106,29 @@ def text_of(numbers: Numbers, digest: str) -> str:
     return f"{verify.LICENSE}{OF}{digest}.\n{out.getvalue()}"
 
 
-def load(path: Path = PATH) -> Numbers:
-    lines = _lines(path)
-    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+def text_of_claims(numbers: Numbers, digest: str) -> str:
+    return f"{verify.LICENSE}{OF}{digest}.\n{plotting.csv_text(claims.COLUMNS, numbers.claims)}"
+
+
+def load(path: Path = PATH, claims_path: Path = CLAIMS_PATH) -> Numbers:
+    rows = list(csv.DictReader(_table(path)))
     try:
         made = [(_comparison(row), row) for row in rows]
         tests = [_tested(comparison, row) for comparison, row in made if row["run"]]
     except (KeyError, TypeError, ValueError) as error:
         raise TestbedError(f"{path} is damaged ({error}): {REMEDY}") from error
-    return Numbers([comparison for comparison, _ in made], causes.best(tests))
+    return Numbers([comparison for comparison, _ in made], causes.best(tests), _claims(claims_path))
+
+
+def _claims(path: Path) -> list[list[str]]:
+    head, *rows = list(csv.reader(_table(path))) or [[]]
+    if head != list(claims.COLUMNS) or any(len(row) != len(head) for row in rows):
+        raise TestbedError(f"{path} is damaged (its columns are not {', '.join(claims.COLUMNS)}): {REMEDY}")
+    return rows
+
+
+def _table(path: Path) -> list[str]:
+    return [line for line in _lines(path) if not line.startswith("#")]
 
 
 def stated_digest(path: Path = PATH) -> str:

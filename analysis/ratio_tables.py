@@ -35,6 +35,9 @@ WORKLOADS = {
     ),
     "overhead": (("kv,", "A to G, all instrumentation"),),
     "msync-share": KV,
+    "file-latency": (("writes, not aligned", "up to 1 KiB, not aligned: `cow` over `hybrid`"),),
+    "filework": (("varmail", "Varmail: `hybrid` over `cow`"),),
+    "metadata-updates": (("in place and logged", "logged over in place"),),
 }
 DEVICES = {"snapshot-paper-mss": "memory-semantic SSD", "optane-dcpmm": "Optane memory"}
 HEAD = ("engine", "workloads", "ours over published", "known cause, and how much of the difference goes with it")

@@ -37,9 +37,10 @@ def kv(workload: str, ours: float, comparable: bool = True) -> Comparison:
 
 
 def test_the_numbers_are_of_the_committed_digests() -> None:
-    assert quick_numbers.stated_digest() == quick_numbers.digest_of_digests(), (
-        f"{quick_numbers.PATH} is of other results than {verify.file_of('quick')}: {quick_numbers.REMEDY}"
-    )
+    for path in (quick_numbers.PATH, quick_numbers.CLAIMS_PATH):
+        assert quick_numbers.stated_digest(path) == quick_numbers.digest_of_digests(), (
+            f"{path} is of other results than {verify.file_of('quick')}: {quick_numbers.REMEDY}"
+        )
 
 
 def test_the_documents_parts_are_of_the_numbers() -> None:
@@ -50,7 +51,7 @@ def test_the_documents_parts_are_of_the_numbers() -> None:
 def test_every_figure_with_published_numbers_has_a_table() -> None:
     marked = Counter(markdown.names(documents.FIGURES.read_text(), documents.COMMAND))
     figures = {c.figure for c in quick_numbers.load().comparisons if c.comparable}
-    assert marked == Counter(["counts", *figures])
+    assert marked == Counter(["counts", "claims", *figures])
 
 
 def test_every_comparable_number_is_in_one_row() -> None:
@@ -122,9 +123,14 @@ def test_a_part_is_made_anew_and_the_rest_stays() -> None:
 
 def test_numbers_are_read_as_they_were_written(tmp_path: Path) -> None:
     numbers = numbers_of(kv("A", 20.0), kv("E", 3.0, comparable=False), then=14.14)
-    path = tmp_path / "quick.csv"
+    numbers = replace(numbers, claims=[["HDPM", "reads stay, as before", "no", "8 times", "not tested"]])
+    path, judged = tmp_path / "quick.csv", tmp_path / "quick-claims.csv"
     path.write_text(quick_numbers.text_of(numbers, "d" * 64))
-    read = quick_numbers.load(path)
+    judged.write_text(quick_numbers.text_of_claims(numbers, "d" * 64))
+    read = quick_numbers.load(path, judged)
+    assert read.claims == numbers.claims
+    said = documents.part("claims", read)
+    assert said.startswith("1 claim") and "| HDPM | reads stay, as before | no | 8 times | not tested |" in said
     assert list(read.comparisons) == list(numbers.comparisons)
     assert [(t.cause.text, t.run, t.then) for t in read.best.values()] == [("with another clock", "turbo/A", 14.14)] * 2
     assert quick_numbers.stated_digest(path) == "d" * 64
@@ -136,6 +142,14 @@ def test_a_damaged_file_is_named_with_the_remedy(edit: tuple[str, str], tmp_path
     path.write_text(quick_numbers.text_of(numbers_of(kv("A", 20.0), then=14.14), "d" * 64).replace(*edit))
     with pytest.raises(TestbedError, match=r"quick.csv is damaged .*make figures"):
         quick_numbers.load(path)
+
+
+@pytest.mark.parametrize("text", ["", "system,published\nHDPM,reads stay\n"])
+def test_damaged_claims_are_named_with_the_remedy(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "quick-claims.csv"
+    path.write_text(text)
+    with pytest.raises(TestbedError, match=r"quick-claims.csv is damaged .*make figures"):
+        quick_numbers.load(claims_path=path)
 
 
 # ---- From results ----
@@ -189,8 +203,10 @@ def test_each_table_of_results_is_on_a_page() -> None:
     named = Counter(
         name for page in documents.STUDIES for name in markdown.names(page.read_text(), documents.STUDIES_COMMAND)
     )
-    studies = {entry.name for entry in catalogue.STUDIES}
-    assert named == Counter([*study_tables.TABLES, *studies])
+    studies, figures = ({entry.name for entry in entries} for entries in (catalogue.STUDIES, catalogue.FIGURES))
+    shown = {name: times for name, times in named.items() if name not in figures}
+    assert shown == Counter([*study_tables.TABLES, *studies])
+    assert max(named.values()) == 1
 
 
 def measured(path: Path, point: dict[str, str], **row: int) -> Result:
