@@ -8,7 +8,7 @@ from pathlib import Path
 
 from guest_rig import COMPLAINTS, static_programs
 
-from testbed.guest.executor import GuestSpec
+from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
 from testbed.manifest.manifest import GuestConfig
 from testbed.paths import REPO
@@ -37,14 +37,22 @@ def compiled(folder: Path, sources: Mapping[str, list[Path]]) -> dict[str, Path]
 def run(
     session: Session, guest: GuestConfig, script: str, programs: Mapping[str, Path], packages: Versions = ()
 ) -> tuple[str, str]:
-    """What the script says and complains of; it finds a new file system in /dev/pmem0. The kernel must not complain."""
+    """What the script says and complains of."""
+    outcome = sound(session, guest, script, programs, packages)
+    return outcome.stdout.decode(), outcome.stderr.decode()
+
+
+def sound(
+    session: Session, guest: GuestConfig, script: str, programs: Mapping[str, Path], packages: Versions = ()
+) -> GuestOutcome:
+    """How the script ended, which finds a new file system in /dev/pmem0. Neither it nor the kernel may complain."""
     modules = kernel_module.compile_all([TBFS])
     job = replace(script_job(START + script, programs), packages=packages)
     outcome = drive(session.executor.run(GuestSpec(replace(guest, modules=modules), job)))
     said, log = outcome.stdout.decode(), outcome.stderr.decode()
     assert (outcome.outcome, outcome.exit_status) == ("ok", 0), said + log + outcome.console[-2000:]
     assert not re.search(COMPLAINTS, log), log
-    return said, log
+    return outcome
 
 
 # What a suite does first: a file system on its second device, checked, and then with a fault.
