@@ -72,7 +72,7 @@ def test_hdpm_does_not_hold_where_the_log_costs() -> None:
     found = list(claims.hdpm(hdpm({1: 11, 10: 9}, {0: 1, 1: 2, 64: 8}, {0: 1, 1: 2, 64: 8}, proxy_ext4=4.0)))
     assert [claim.holds for claim in found] == [False, False, True, False, False, False, False]
     assert found[0].ours == "0.9 to 1.1 times as much"
-    assert found[0].cells()[-1] == "with a tenth of the bandwidth 1.000 times"
+    assert found[0].cells()[-1] == "with a tenth of the bandwidth hybrid makes 1.000 times as much as cow"
     assert found[5].cells()[2:] == [
         "no",
         "4 times as long after 64 as after 1",
