@@ -82,7 +82,12 @@ def test_an_experiment_has_the_numbers_of_its_figure() -> None:
         Result(Path(path), {"manifest": name, "point": {}, "rows": [row], "identity": MACHINE})
         for path, name, row in made
     ]
+    for policy, roi_ns in (("cow", 10**6), ("hybrid", 2 * 10**6)):
+        row = {"program": "filework", "flow": "varmail", "operations": 1000, "roi_ns": roi_ns}
+        point = {"device": "optane-dcpmm", "flow": "varmail", "threads": 10, "policy": policy}
+        results.append(Result(Path("r.json"), {"manifest": "narrow", "point": point, "rows": [row]}))
     assert causes.numbers_of(results) == {
+        ("narrow", "varmail, 10 threads"): 0.5,
         ("cached/A-msync-4k", "A"): pytest.approx(0.02),  # of 5 M requests
         ("cached", "kv A, share in msync(), msync-4k"): 25.0,
         ("plain", "64 B, fence every 4, ntstore"): 16.0,

@@ -176,7 +176,8 @@ def test_results_that_the_digests_do_not_know_are_refused(tmp_path: Path) -> Non
         "",
         "{}",
         json.dumps({"scale": "quick", "figures": [{"name": "list"}]}),
-        json.dumps({"scale": "full", "figures": [{"name": "scorecard"}]}),
+        json.dumps({"scale": "full", "figures": [{"name": "scorecard"}, {"name": "claims"}]}),
+        json.dumps({"scale": "quick", "figures": [{"name": "scorecard"}]}),
     ],
 )
 def test_other_figures_than_all_at_quick_scale_are_refused(index: str, tmp_path: Path) -> None:

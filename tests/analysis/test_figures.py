@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from analysis import catalogue, causes, figures
+from analysis.drawn import Comparison, Gathered
 from conftest import MockExecutor
 from testbed.errors import TestbedError
 from testbed.guest.executor import GuestOutcome, GuestSpec
@@ -181,3 +182,10 @@ def test_all_figures_end_with_the_scorecard(tmp_path: Path, monkeypatch: pytest.
     explained = [c["cause"] for c in index.figures[0]["comparisons"] if c["cause"]]
     assert any("kv-turbo/A-pmdk" in cause for cause in explained), explained
     assert (tmp_path / "f" / "scorecard.csv").read_text().count("kv-ycsb") == 14
+
+
+def test_why_numbers_cannot_be_compared_stays_said_and_a_tested_cause_is_looked_up_again() -> None:
+    numbers = [Comparison("list", "g", "pmdk", "s", 1.0, 2.0, comparable, "said") for comparable in (True, False)]
+    drawn = [{"name": "list", "comparisons": [number.as_data() for number in numbers]}]
+    compared, _ = figures._explained(drawn, Gathered({}))
+    assert [number.cause for number in compared] == ["", "said"]

@@ -17,31 +17,37 @@
 
 #include "testbed_roi.h"
 
-enum { BEFORE = 2, TIMES = 4, PART = 64 };
+enum { BEFORE = 2, TIMES = 4, PART = 64, PAGE = 4096 };
 
-static char bytes[8192];
+static char bytes[2 * PAGE];
 static int file, tail; /* descriptors: of two pages, and of a hundred bytes */
 static char names[4][TIMES][8];
 
-static void create(int time) { file = open(names[0][time], O_CREAT | O_EXCL | O_RDWR, 0644); }
-static void make_folder(int time) { (void)!mkdir(names[1][time], 0755); }
-static void append(int time) { (void)!write(tail, bytes, PART); }
-static void overwrite(int time) { (void)!pwrite(file, bytes, PART, PART); }
-static void overwrite_page(int time) { (void)!pwrite(file, bytes, 4096, 4096); }
-static void look(int time) { (void)!pread(file, bytes, 4096, 4096); }
-static void change_mode(int time) { (void)!fchmod(file, 0600 + (time & 1)); }
-static void move(int time) { (void)!rename(names[2][time], names[3][time]); }
-static void cut(int time) { (void)!ftruncate(tail, 50 - time); }
-static void end(int time) { (void)!unlink(names[3][time]); }
+/* Negative: it failed. What fails is not measured. */
+static ssize_t create(int time) { return file = open(names[0][time], O_CREAT | O_EXCL | O_RDWR, 0644); }
+static ssize_t make_folder(int time) { return mkdir(names[1][time], 0755); }
+static ssize_t append(int time) { return write(tail, bytes, PART); }
+static ssize_t overwrite(int time) { return pwrite(file, bytes, PART, PART); }
+static ssize_t overwrite_page(int time) { return pwrite(file, bytes, PAGE, PAGE); }
+static ssize_t look(int time) { return pread(file, bytes, PAGE, PAGE); }
+static ssize_t change_mode(int time) { return fchmod(file, 0600 + (time & 1)); }
+static ssize_t move(int time) { return rename(names[2][time], names[3][time]); }
+static ssize_t cut(int time) { return ftruncate(tail, 50 - time); }
+static ssize_t end(int time) { return unlink(names[3][time]); }
 
-static void (*const calls[])(int time) = {create, make_folder, append, overwrite, overwrite_page,
-                                          look,   change_mode, move,   cut,       end};
+static ssize_t (*const calls[])(int time) = {create, make_folder, append, overwrite, overwrite_page,
+                                             look,   change_mode, move,   cut,       end};
 
-static int opened(const char *name, size_t size) {
-    int found = open(name, O_CREAT | O_TRUNC | O_RDWR | O_APPEND * (size < 4096), 0644);
+static void failed(const char *what) {
+    perror(what);
+    exit(1);
+}
+
+static int opened(const char *name, int flags, size_t size) {
+    int found = open(name, O_CREAT | O_TRUNC | O_RDWR | flags, 0644);
 
     if (found < 0 || write(found, bytes, size) != (ssize_t)size)
-        exit((perror(name), 1));
+        failed(name);
     return found;
 }
 
@@ -53,18 +59,21 @@ int main(int argc, char **argv) {
         for (int time = 0; time < TIMES; time++)
             snprintf(names[group][time], sizeof(names[group][time]), "%c%d", 'a' + group, time);
     for (int time = 0; time < TIMES; time++)
-        close(opened(names[2][time], sizeof(bytes)));
-    tail = opened("tail", 100);
+        close(opened(names[2][time], 0, sizeof(bytes)));
+    tail = opened("tail", O_APPEND, 100);
     for (size_t call = 0; call < sizeof(calls) / sizeof(*calls); call++) {
         if (calls[call] == append || calls[call] == overwrite)
-            file = opened("file", sizeof(bytes));
+            file = opened("file", 0, sizeof(bytes));
         for (int time = 0; time < BEFORE; time++)
-            calls[call](time);
+            if (calls[call](time) < 0)
+                failed("a call before");
         for (int time = BEFORE; time < TIMES; time++) {
             usleep(1100000);
             testbed_roi_begin(number + (unsigned)call);
-            calls[call](time);
+            ssize_t done = calls[call](time);
             testbed_roi_end();
+            if (done < 0)
+                failed("a call");
         }
     }
     return 0;
