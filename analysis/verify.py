@@ -3,8 +3,8 @@
 
 A line of experiments/SCALE.sha256 is the digest of what one run measured, and its name, MANIFEST/LABEL. What is
 digested are the outcome, the rows and, of each region of interest, all but when it began: no keys of builds and no
-paths. So a line changes only if a measurement does. One does with the guest's software: experiments/SCALE.packages has
-the versions that Debian offered then.
+paths. So a line changes only if a measurement does. Measurements may change with the builds of QEMU and the guest:
+experiments/SCALE.builds has the packages and the hashes of the sources that the digests were recorded with.
 """
 
 import fnmatch
@@ -51,21 +51,26 @@ def file_of(scale: str) -> Path:
     return EXPERIMENTS / f"{scale}.sha256"
 
 
-def packages_of(path: Path) -> Path:
-    """The file of the guest's packages beside a file of digests."""
-    return path.with_suffix(".packages")
+def builds_of(path: Path) -> Path:
+    """The file of the builds beside a file of digests."""
+    return path.with_suffix(".builds")
 
 
-def other_packages(path: Path) -> list[str]:
-    """What the guest has now of Debian that it had not when the digests of `path` were made; "none": not at all."""
+def other_builds(path: Path) -> list[str]:
+    """The packages and sources of the guest that changed since the digests of `path` were recorded; "none": absent."""
     try:
-        lines = packages_of(path).read_text().splitlines()
+        lines = builds_of(path).read_text().splitlines()
     except OSError as error:
-        raise TestbedError(f"cannot read {packages_of(path)}: {error.strerror}; restore that file") from error
+        raise TestbedError(f"cannot read {builds_of(path)}: {error.strerror}; restore that file") from error
     then = {name: version for name, _, version in (line.partition(" ") for line in lines if not line.startswith("#"))}
-    now = components.guest_packages()
+    now = components.guest_builds()
     names = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
-    return [f"{name} {then.get(name, 'none')} -> {now.get(name, 'none')}" for name in names]
+    return [f"{name} {_short(then.get(name))} -> {_short(now.get(name))}" for name in names]
+
+
+def _short(version: str | None) -> str:
+    """A version as a table shows it: of a hash the first 12 digits."""
+    return version[:12] if version and len(version) == 64 else version or "none"
 
 
 def digest(result: Result) -> str:
@@ -115,15 +120,15 @@ def pick(names: Sequence[str], scale: str) -> list[Run]:
 def update(session: Session, runs: Sequence[Run], path: Path) -> int:
     """Write the digests of these runs' results, made now where they are missing; returns the number of lines.
 
-    Lines of other runs stay if a figure still has them. Beside it, the guest's packages.
+    Lines of other runs stay if a figure still has them. The builds of QEMU and the guest go into the file beside it.
     """
     results = run_with_bar(list(runs), session, results_root())
     known = {name_of(run) for run in pick([], path.stem)}
     lines = {name: line for name, line in load(path).items() if name in known} if path.exists() else {}
     lines |= {name_of(run): digest(result) for run, result in zip(runs, results, strict=True)}
     outputs.write(path, text_of(lines))
-    packages = "".join(f"{name} {version}\n" for name, version in sorted(components.guest_packages().items()))
-    outputs.write(packages_of(path), f"{LICENSE}# The packages of the guest then.\n{packages}")
+    builds = "".join(f"{name} {version}\n" for name, version in sorted(components.guest_builds().items()))
+    outputs.write(builds_of(path), f"{LICENSE}# The guest's packages and the hashes of the sources.\n{builds}")
     return len(lines)
 
 

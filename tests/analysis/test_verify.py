@@ -31,7 +31,7 @@ def session(roi: dict[str, Any] = ROI, key: str = "k", row: int = 1) -> Session:
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TESTBED_RESULTS", str(tmp_path / "results"))
     monkeypatch.setattr(verify, "EXPERIMENTS", tmp_path)
-    monkeypatch.setattr(components, "guest_packages", lambda: {"libc6": "2.41-12", "xfsprogs": "6.13.0-2"})
+    monkeypatch.setattr(components, "guest_builds", lambda: {"libc6": "2.41-12", "xfsprogs": "6.13.0-2"})
 
 
 def words(other: Session) -> list[str]:
@@ -76,33 +76,40 @@ def test_the_command_names_what_differs(monkeypatch: pytest.MonkeyPatch) -> None
     assert getattr(done.exception, "exit_status", None) == 1
 
 
-def test_packages_that_debian_has_updated_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_builds_that_changed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(main, "open_session", lambda **_: session())
     assert CliRunner().invoke(main.app, ["verify", "--update", *NAMES]).exit_code == 0
-    assert verify.other_packages(verify.file_of("quick")) == []
-    monkeypatch.setattr(components, "guest_packages", lambda: {"libc6": "2.41-13", "cxl": "81-1"})
+    assert verify.other_builds(verify.file_of("quick")) == []
+    now = {"libc6": "2.41-13", "cxl": "81-1", "sources/qemu": "0123456789ab" + "0" * 52}
+    monkeypatch.setattr(components, "guest_builds", lambda: now)
     assert CliRunner().invoke(main.app, ["verify", *NAMES]).exit_code == 0
     monkeypatch.setattr(main, "open_session", lambda **_: session(row=2))
     done = CliRunner().invoke(main.app, ["verify", NAMES[0]])
-    changed = ["cxl none -> 81-1", "libc6 2.41-12 -> 2.41-13", "xfsprogs 6.13.0-2 -> none"]
-    assert verify.other_packages(verify.file_of("quick")) == changed
+    changed = ["cxl none -> 81-1", "libc6 2.41-12 -> 2.41-13", "sources/qemu none -> 0123456789ab"]
+    changed.append("xfsprogs 6.13.0-2 -> none")
+    assert verify.other_builds(verify.file_of("quick")) == changed
     assert all(line in done.output for line in changed)
-    assert "other packages of Debian" in str(done.exception)
+    assert "other packages or sources" in str(done.exception)
 
 
-def test_without_the_file_of_packages_the_error_names_it() -> None:
+def test_without_the_file_of_builds_the_error_names_it() -> None:
     verify.update(session(), verify.pick(NAMES, "quick"), verify.file_of("quick"))
-    verify.packages_of(verify.file_of("quick")).unlink()
-    with pytest.raises(TestbedError, match=r"cannot read .*quick.packages"):
-        verify.other_packages(verify.file_of("quick"))
+    verify.builds_of(verify.file_of("quick")).unlink()
+    with pytest.raises(TestbedError, match=r"cannot read .*quick.builds"):
+        verify.other_builds(verify.file_of("quick"))
 
 
-def test_the_packages_of_the_guest_come_from_its_builders(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_builds_of_the_guest_come_from_its_builders(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "libc6=2.41-12\nlibpmem1=1.13.1-1.1+b1\npool/main/l/lmdb.tar.gz 0123\n\n"
     monkeypatch.undo()
     monkeypatch.setattr(components, "_fingerprint", lambda component, _: lines if component.name == "software" else "")
     wanted = {"libc6": "2.41-12", "libpmem1": "1.13.1-1.1+b1", "pool/main/l/lmdb.tar.gz": "0123"}
     assert components.guest_packages() == wanted
+    monkeypatch.setattr(components, "hash_inputs", lambda component: f"files of {component.name}")
+    builds = components.guest_builds()
+    assert builds.items() >= wanted.items()
+    assert builds["sources/tbfs"] == "files of tbfs"
+    assert "sources/qemu" in builds and "sources/replay" not in builds
 
 
 def test_a_run_without_a_line_is_named() -> None:

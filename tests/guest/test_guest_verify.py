@@ -26,10 +26,10 @@ def measured(table: Path) -> tuple[list[dict[str, str]], str]:
 
 @pytest.mark.guest
 def test_a_few_runs_measure_what_is_committed(tmp_path: Path) -> None:
-    """Once Debian has updated a package of the guest, what is committed is of another one. The command says so, and the
-    same runs still measure the same twice."""
+    """After a change of QEMU, the guest or a Debian package the committed digests belong to another build. The command
+    then names the change, and the runs still have to measure the same twice."""
     rows, said = measured(tmp_path / "verify.json")
-    updated = verify.other_packages(verify.file_of("quick"))
+    updated = verify.other_builds(verify.file_of("quick"))
     if not updated:
         assert {row["verdict"] for row in rows} == {"same"}, said
         return

@@ -78,6 +78,7 @@ COMPONENTS = {
     )
 }
 TESTBED = ("qemu", "buildroot", "base", "software")
+_MEASURED = tuple(name for name in COMPONENTS if name not in ("qemu-stock", "replay", "cores"))  # parts of measured runs
 _JUNK = {"__pycache__", ".git", "build"}
 
 
@@ -197,6 +198,15 @@ def guest_packages() -> dict[str, str]:
     return {
         name: version for name, _, version in (line.replace("=", " ", 1).partition(" ") for line in lines) if version
     }
+
+
+def guest_builds() -> dict[str, str]:
+    """Name -> version of everything that QEMU and the guest are built from: Debian's packages, and the sources here.
+
+    An entry `sources/COMPONENT` has the hash of the files of this repository that the component is made from. It is the
+    same on every host.
+    """
+    return guest_packages() | {f"sources/{name}": hash_inputs(COMPONENTS[name]) for name in _MEASURED}
 
 
 def hash_inputs(component: Component) -> str:

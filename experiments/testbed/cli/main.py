@@ -628,8 +628,8 @@ def verify(
     """Make the runs of the figures again and compare what they measure with experiments/SCALE.sha256, bit for bit.
 
     Names what differs, and fails (status 1) then. Results that exist are neither used nor changed. After a change that
-    is meant to alter measurements, --update writes the file. Debian's updates alter them too: then it says which of the
-    guest's packages are others (experiments/SCALE.packages has those of the file).
+    is meant to alter measurements, --update writes the file. Measurements may also change with the builds of QEMU and the
+    guest. The command then lists the packages and sources that changed since experiments/SCALE.builds was written.
 
     Examples:
 
@@ -654,10 +654,10 @@ def verify(
         console.show("others", ("run", ""), off)
     tables.save_json(json, [verdict.as_data() for verdict in verdicts])
     if off:
-        changed = verify_module.other_packages(path)
+        changed = verify_module.other_builds(path)
         if changed:
-            console.show("packages of the guest", ("then -> now",), [(line,) for line in changed])
-        why = " The guest has other packages of Debian than it had then: see the table." if changed else ""
+            console.show("builds", ("then -> now",), [(line,) for line in changed])
+        why = " QEMU or the guest was built from other packages or sources: see the table." if changed else ""
         raise RunFailed(
             f"{len(off)} of {len(verdicts)} runs are not as in {path}; if that is meant: testbed verify --update.{why}"
         )
