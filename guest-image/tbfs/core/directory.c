@@ -12,6 +12,7 @@
 #include "directory.h"
 
 #include "inode.h"
+#include "journal.h"
 #include "persist.h"
 #include "seeded_bug.h"
 #include "space.h"
@@ -82,9 +83,10 @@ static uint64_t word_with_bytes(const struct tbfs_dirent *entry, unsigned bytes)
 }
 
 /* With the free entries behind it, up to `end`, the position behind its block. */
-static void absorb(const struct tbfs *fs, const struct tbfs_inode *dir, struct tbfs_dirent *entry, uint64_t behind) {
+static void absorb(struct tbfs *fs, const struct tbfs_inode *dir, struct tbfs_dirent *entry, uint64_t behind) {
     struct tbfs_dirent *next;
     while (!entry->inode && behind % TBFS_BLOCK_BYTES && directory_next(fs, dir, &behind, &next) > 0 && !next->inode) {
+        journal_yield(fs, space_offset(fs, &entry->bytes), sizeof(uint64_t));
         pm_store8(&entry->bytes, word_with_bytes(entry, (unsigned)entry->bytes + next->bytes));
         pm_flush(&entry->bytes, sizeof(uint64_t));
     }
@@ -93,6 +95,7 @@ static void absorb(const struct tbfs *fs, const struct tbfs_inode *dir, struct t
 /* Where nobody looks yet. `from`: the words before it stay. */
 static void write_unseen(struct tbfs *fs, void *place, const union entry_bytes *entry, unsigned from) {
     unsigned bytes = bytes_for(entry->entry.name_bytes);
+    journal_yield(fs, space_offset(fs, place) + from, bytes - from);
     pm_copy((uint8_t *)place + from, (const uint8_t *)entry + from, bytes - from);
     if (!TBFS_BUG(ENTRY_UNFLUSHED))
         pm_flush(place, bytes);

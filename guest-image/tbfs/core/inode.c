@@ -2,6 +2,7 @@
 #include "inode.h"
 
 #include "data.h"
+#include "journal.h"
 #include "persist.h"
 #include "seeded_bug.h"
 #include "space.h"
@@ -86,7 +87,7 @@ static void unlist(struct tbfs *fs, uint64_t ino) {
         return tx_write8(fs, &fs->super->truncate_head, next);
     while (other && space_inode(fs, other)->truncate_next != ino)
         other = space_inode(fs, other)->truncate_next;
-    if (other)
+    if (other && !TBFS_BUG(MIDDLE_STAYS_LISTED))
         tx_inode(fs, other)->truncate_next = next;
 }
 
@@ -133,6 +134,7 @@ void inode_finish_truncate(struct tbfs *fs, uint64_t ino) {
     struct tbfs_inode *inode = space_inode(fs, ino);
     data_zero(fs, inode, inode->truncate_size, size_in_blocks(inode->truncate_size) * TBFS_BLOCK_BYTES);
     tree_cut(fs, inode, size_in_blocks(inode->truncate_size));
+    journal_yield(fs, space_offset(fs, &inode->blocks), sizeof(inode->blocks));
     pm_store8(&inode->blocks, tree_count(fs, inode));
     pm_flush(&inode->blocks, sizeof(inode->blocks));
     if (!TBFS_BUG(NO_CUT_FENCE))

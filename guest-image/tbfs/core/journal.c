@@ -132,8 +132,21 @@ void journal_commit(struct tbfs *fs) {
 
 /* ---- Metadata policy `log` ---- */
 
+/* The part of the last transaction that lies in blocks. */
+static void widen(struct tbfs *fs, const struct tbfs_entry *entry) {
+    struct tbfs_journal *journal = &fs->journal;
+    if (entry->offset < fs->super->data_offset)
+        return;
+    if (journal->redo_begin > entry->offset)
+        journal->redo_begin = entry->offset;
+    if (journal->redo_end < entry->offset + entry->size)
+        journal->redo_end = entry->offset + entry->size;
+}
+
 void journal_redo_begin(struct tbfs *fs, uint32_t entries) {
     struct tbfs_journal *journal = &fs->journal;
+    journal->redo_begin = UINT64_MAX;
+    journal->redo_end = 0;
     if (journal->capacity - journal->tail < entries) {
         if (!TBFS_BUG(NO_TURN_FENCE))
             pm_fence();
@@ -149,6 +162,7 @@ void journal_redo_log(struct tbfs *fs, const struct tbfs_piece *piece) {
     struct tbfs_entry entry = {.offset = space_offset(fs, piece->target), .size = (uint8_t)piece->bytes};
     memcpy(entry.content, piece->content, piece->bytes);
     put(&fs->journal, &entry);
+    widen(fs, &entry);
     fs->counters.journal_entries++;
 }
 
@@ -162,13 +176,25 @@ void journal_redo_commit(struct tbfs *fs) {
         pm_fence();
 }
 
-bool journal_has(const struct tbfs *fs, const void *target, size_t bytes) {
+bool journal_has(const struct tbfs *fs, uint64_t offset, uint64_t bytes) {
     const struct tbfs_journal *journal = &fs->journal;
-    uint64_t begin = space_offset(fs, target);
-    for (uint32_t i = journal->head; journal->redo && i < journal->tail; i++)
-        if (journal->entries[i].offset < begin + bytes && begin < journal->entries[i].offset + journal->entries[i].size)
+    if (offset >= fs->super->data_offset && (offset >= journal->redo_end || offset + bytes <= journal->redo_begin))
+        return false;
+    for (uint32_t i = journal->head; journal->redo && i < journal->tail; i++) {
+        const struct tbfs_entry *entry = &journal->entries[i];
+        if (entry->offset < offset + bytes && offset < entry->offset + entry->size)
             return true;
+    }
     return false;
+}
+
+/* The changes have been flushed, so a fence makes them durable in place. Then the journal can be empty. */
+void journal_yield(struct tbfs *fs, uint64_t offset, uint64_t bytes) {
+    if (!journal_has(fs, offset, bytes))
+        return;
+    pm_fence();
+    set_head(&fs->journal, fs->journal.tail);
+    pm_fence();
 }
 
 /* ---- Recovery ---- */

@@ -23,7 +23,13 @@ void journal_redo_begin(struct tbfs *fs, uint32_t entries);
 void journal_redo_log(struct tbfs *fs, const struct tbfs_piece *piece);
 void journal_redo_commit(struct tbfs *fs);
 
-/* Whether recovery would store something here. Then nothing may be stored here but by the next transaction. */
-bool journal_has(const struct tbfs *fs, const void *target, size_t bytes);
+/* Whether recovery would store something here. */
+bool journal_has(const struct tbfs *fs, uint64_t offset, uint64_t bytes);
+
+/*
+ * After this recovery stores nothing here. It comes before each release of a block, and before each store that belongs
+ * to no transaction. So storing the last transaction again changes nothing, and reaches no block that is free.
+ */
+void journal_yield(struct tbfs *fs, uint64_t offset, uint64_t bytes);
 
 #endif

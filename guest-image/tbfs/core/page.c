@@ -219,5 +219,5 @@ void page_release(struct tbfs *fs, uint64_t slot) {
     if (slot_has_log(slot))
         log_release(fs, slot);
     if (block)
-        map_release(&fs->blocks, block / TBFS_BLOCK_BYTES);
+        space_release_block(fs, block);
 }

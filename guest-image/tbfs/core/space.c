@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "space.h"
 
+#include "journal.h"
+#include "seeded_bug.h"
+
 enum { WORD_BITS = 64 };
 
 uint64_t map_words(uint64_t count) { return (count + WORD_BITS - 1) / WORD_BITS; }
@@ -43,6 +46,12 @@ void map_release(struct tbfs_map *map, uint64_t number) {
         return;
     map->words[number / WORD_BITS] &= ~bit_of(number);
     map->free++;
+}
+
+void space_release_block(struct tbfs *fs, uint64_t offset) {
+    if (!TBFS_BUG(RELEASE_UNYIELDED))
+        journal_yield(fs, offset, TBFS_BLOCK_BYTES);
+    map_release(&fs->blocks, offset / TBFS_BLOCK_BYTES);
 }
 
 static bool group_is_free(const struct tbfs_map *map, uint64_t first) {
@@ -142,6 +151,8 @@ void space_release_log_block(struct tbfs *fs, uint64_t offset, uint64_t bytes) {
     uint64_t *word = pieces_word(fs, offset);
     if (!(*word & pieces_mask(offset, bytes)))
         return;
+    if (!TBFS_BUG(UNIT_FREES_LOG))
+        journal_yield(fs, offset, bytes);
     *word &= ~pieces_mask(offset, bytes);
     fs->pieces_free += bytes / PIECE_BYTES;
     fs->pieces_used -= bytes / PIECE_BYTES;

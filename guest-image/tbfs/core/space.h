@@ -34,6 +34,9 @@ void map_release(struct tbfs_map *map, uint64_t number);
 enum { SPACE_GROUP_BLOCKS = 512 };
 uint64_t space_find_group(const struct tbfs *fs);
 
+/* What has been freed for good: nothing durable leads to it, and recovery stores nothing there. */
+void space_release_block(struct tbfs *fs, uint64_t offset);
+
 /* Blocks of logs, of 512 to 4096 bytes each, which do not cross a block. */
 static inline bool space_has_log_block(const struct tbfs *fs, uint64_t offset, uint64_t bytes) {
     return offset >= fs->super->data_offset && offset % bytes == 0 && offset < fs->blocks.count * TBFS_BLOCK_BYTES;

@@ -118,7 +118,7 @@ static void release_taken(struct tbfs *fs, uint64_t slot) {
     if (slot_has_log(slot))
         space_release_log_block(fs, slot_log(slot), slot_log_bytes(slot));
     else
-        map_release(&fs->blocks, slot / TBFS_BLOCK_BYTES);
+        space_release_block(fs, slot);
 }
 
 void tx_forget(struct tbfs *fs) {
@@ -185,13 +185,9 @@ static void store_unit(const struct tbfs_transaction *tx, uint8_t *target, size_
 static bool commit_in_place(struct tbfs *fs) {
     static const unsigned units[] = {8, 16, TBFS_LINE_BYTES};
     struct tbfs_transaction *tx = &fs->transaction;
-    /* Recovery may store the last transaction again, which may have changed a page's log. One that frees that log must
-     * end it first, and so be logged. */
-    if (fs->journal.redo && fs->options.data == TBFS_DATA_HYBRID && !TBFS_BUG(UNIT_FREES_LOG))
-        return false;
     for (unsigned i = 0; i < 3 && units[i] <= fs->options.atomic_bytes; i++) {
         uint8_t *target = common_unit(tx, units[i]);
-        if (!target || (journal_has(fs, target, units[i]) && !TBFS_BUG(UNIT_OVERTAKES_LOG)))
+        if (!target || (journal_has(fs, space_offset(fs, target), units[i]) && !TBFS_BUG(UNIT_OVERTAKES_LOG)))
             continue;
         if (tx->has_new_bytes && !TBFS_BUG(NO_DATA_FENCE))
             pm_fence();

@@ -48,7 +48,8 @@ struct tbfs_journal {
     struct tbfs_entry *entries;
     uint32_t capacity, head, tail, next, transaction;
     uint16_t generation;
-    bool redo; /* what is from head to tail is to be stored again */
+    bool redo;                     /* what is from head to tail is to be stored again */
+    uint64_t redo_begin, redo_end; /* of that, the part in blocks lies between these offsets */
 };
 
 /* Before all else of a call that changes something. -EROFS: nothing may be. */

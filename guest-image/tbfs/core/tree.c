@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "tree.h"
 
+#include "journal.h"
 #include "page.h"
 #include "persist.h"
 #include "seeded_bug.h"
@@ -132,11 +133,17 @@ static int release(struct tbfs *fs, void *context, uint64_t place, bool is_slot)
     if (is_slot)
         page_release(fs, place);
     else
-        map_release(&fs->blocks, place / TBFS_BLOCK_BYTES);
+        space_release_block(fs, place);
     return 0;
 }
 
 void tree_release(struct tbfs *fs, const struct tbfs_inode *inode) { tree_walk(fs, inode, release, NULL); }
+
+/* Before a pointer is cleared in place, so that recovery does not store it again. */
+static void yield_word(struct tbfs *fs, const uint64_t *word) {
+    if (!TBFS_BUG(CUT_UNYIELDED))
+        journal_yield(fs, space_offset(fs, word), sizeof(*word));
+}
 
 /* True: nothing of the tree is left below. What was freed is not taken before the caller's fence. */
 static bool cut(struct tbfs *fs, uint64_t node, unsigned level, uint64_t first) {
@@ -150,6 +157,7 @@ static bool cut(struct tbfs *fs, uint64_t node, unsigned level, uint64_t first) 
     for (unsigned slot = slot_of(first, level); slot < TBFS_FANOUT; slot++) {
         uint64_t before = slot * below;
         if (slots[slot] && cut(fs, slots[slot], level - 1, first > before ? first - before : 0)) {
+            yield_word(fs, &slots[slot]);
             pm_store8(&slots[slot], 0);
             if (!TBFS_BUG(NO_CUT_FLUSH))
                 pm_flush(&slots[slot], sizeof(slots[slot]));
@@ -160,6 +168,7 @@ static bool cut(struct tbfs *fs, uint64_t node, unsigned level, uint64_t first) 
 
 void tree_cut(struct tbfs *fs, struct tbfs_inode *inode, uint64_t first) {
     if (inode->root && first < blocks_below(inode->height) && cut(fs, inode->root, inode->height, first)) {
+        yield_word(fs, &inode->root);
         pm_store8(&inode->root, 0);
         pm_flush(&inode->root, sizeof(inode->root));
     }

@@ -16,226 +16,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <malloc.h>
-#include <optional>
-#include <stdexcept>
-#include <string>
-#include <unistd.h>
-#include <vector>
 
-#include "model.hpp"
-#include "operations.hpp"
-#include "oracle.hpp"
-
-extern "C" const char *tbfs_seeded_bug;
-const char *tbfs_seeded_bug = "";
-
-static constexpr uint64_t Blocks = 60, Inodes = 24;
-
-// How much is explored: one in so many states is cut again in recovery, or followed by another operation and a cut.
-struct Depth {
-    size_t exhaustive, samples, recovery_every, chain_every;
-};
-static Depth depth = {48, 12, 31, 199};
-
-static struct tbfs_options options;
-static std::vector<Operation> explored;
-static bool tears_units, is_full;
-static const std::string Filling = "/filling"; // takes all that is free of a full medium
-static struct {
-    uint64_t operations, states, recoveries, chains, violations;
-} totals;
-
-static void violation(const std::string &sequence, const std::string &what) {
-    if (totals.violations++ < 5)
-        fprintf(stderr, "violation: %s: %s\n", sequence.c_str(), what.c_str());
-    if (*tbfs_seeded_bug) {
-        printf("%s is caught in state %lu\n", tbfs_seeded_bug, totals.states);
-        exit(0);
-    }
-}
-
-// An operation on a medium that a seeded bug has spoilt may follow a link to nowhere.
-static void onFault(int number) {
-    dprintf(STDERR_FILENO, "violation: signal %d in state %lu\n", number, totals.states);
-    _exit(*tbfs_seeded_bug ? 0 : 1);
-}
-
-// Where an operation begins. After a crash there is no model.
-struct Start {
-    Medium medium;
-    std::optional<Model> model;
-};
-
-// A sequence, and what its last operation may leave.
-struct Trial {
-    std::string sequence;
-    Oracle oracle;
-    size_t ordinal;
-    bool is_chained;
-};
-
-// Each file grows without showing anything, each directory takes a name and gives it up.
-static void use(Mounted &mounted, Tree tree) {
-    if (tree.erase(Filling) && run(mounted.fs(), {.kind = Operation::Unlink, .path = Filling}) < 0)
-        throw std::runtime_error("what fills the medium cannot be removed");
-    for (const auto &[path, node] : tree) {
-        std::string name = (path == "/" ? "" : path) + "/probe";
-        uint64_t size = node.content.size() + 5000;
-        bool works =
-            !S_ISREG(node.mode) || run(mounted.fs(), {.kind = Operation::Truncate, .path = path, .offset = size}) == 0;
-        if (S_ISDIR(node.mode))
-            works = run(mounted.fs(), {.kind = Operation::Create, .path = name}) == 0 &&
-                    run(mounted.fs(), {.kind = Operation::Unlink, .path = name}) == 0;
-        if (!works)
-            throw std::runtime_error(path + " cannot be used");
-    }
-    for (const auto &[path, node] : mounted.tree()) {
-        const Node &old = tree.at(path);
-        if (S_ISREG(node.mode) &&
-            node.content != old.content + std::string(node.content.size() - old.content.size(), 0))
-            throw std::runtime_error(path + " shows what was behind its end");
-    }
-}
-
-static void mustBeSound(Mounted &mounted) {
-    if (mounted.status() < 0)
-        throw std::runtime_error("the mount says " + std::to_string(mounted.status()));
-    for (const std::string &fault : mounted.faults())
-        throw std::runtime_error(fault);
-}
-
-static void judge(const Trial &trial, Medium &medium, bool has_returned) {
-    try {
-        Mounted mounted(medium, options);
-        mustBeSound(mounted);
-        Snapshot found = snapshotOf(mounted);
-        if (auto wrong = trial.oracle.judge(found, has_returned))
-            throw std::runtime_error(*wrong);
-        if (totals.states % 3 == 0) {
-            use(mounted, found.tree);
-            mustBeSound(mounted);
-        }
-    } catch (const std::runtime_error &error) {
-        violation(trial.sequence, error.what());
-    }
-}
-
-// The power is cut while this state is being recovered.
-static void cutRecovery(const Trial &trial, Medium &medium, bool has_returned) {
-    std::vector<PersistEvent> events;
-    {
-        Recorder recording(nullptr);
-        recorder = &recording;
-        Mounted mounted(medium, options);
-        events = recording.events;
-    }
-    exploreCrashes(medium, events, 12, 4, totals.states, [&](Medium &again, bool) {
-        totals.recoveries++;
-        judge(trial, again, has_returned);
-    });
-}
-
-static void explore(const std::string &sequence, Start &start, const Operation &operation, size_t ordinal,
-                    const std::vector<Operation> &earlier = {});
-
-static void exploreState(const Trial &trial, Medium &medium, bool has_returned) {
-    totals.states++;
-    judge(trial, medium, has_returned);
-    if (totals.states % depth.recovery_every == 0)
-        cutRecovery(trial, medium, has_returned);
-    if (totals.states % depth.chain_every == 0 && !trial.is_chained) {
-        totals.chains++;
-        Start crashed = {medium, std::nullopt};
-        explore(trial.sequence + ", crash, ", crashed, explored[totals.states % explored.size()], trial.ordinal);
-    }
-}
-
-static int64_t runOnBoth(Mounted &mounted, Start &start, Operation operation, uint32_t now) {
-    operation.now = now;
-    int64_t result = run(mounted.fs(), operation);
-    if (start.model && result != -ENOSPC && start.model->run(operation) != result)
-        violation(describe(operation), "it returns something else than in the model");
-    return result;
-}
-
-// After each page but the last one: of a write in parts, and of a read, which merges one at a time. And after each step
-// of merging in the background. In a mount that did the same before, so that the same blocks are taken.
-static std::vector<Snapshot> stepsOf(const Start &start, const std::vector<Operation> &earlier, Operation operation,
-                                     bool has_parts) {
-    std::vector<Snapshot> steps;
-    uint64_t end = operation.offset + operation.bytes;
-    bool merges = operation.kind == Operation::MergeSome;
-    if (!merges && operation.kind != Operation::Read && !(operation.kind == Operation::Write && has_parts))
-        return steps;
-    uint64_t unit = merges ? 1 : TBFS_BLOCK_BYTES;
-    for (uint64_t at = operation.offset / unit + 1; at * unit < end; at++) {
-        Medium medium = start.medium;
-        Mounted mounted(medium, options);
-        for (const Operation &one : earlier)
-            run(mounted.fs(), one);
-        operation.bytes = at * unit - operation.offset;
-        run(mounted.fs(), operation);
-        steps.push_back(snapshotOf(mounted));
-    }
-    return steps;
-}
-
-static uint64_t commitsOf(const struct tbfs_counters &counters) {
-    return counters.transactions + counters.atomic_updates - counters.merges;
-}
-
-// What the earlier ones have left in the same mount is perhaps not durable.
-static void explore(const std::string &sequence, Start &start, const Operation &operation, size_t ordinal,
-                    const std::vector<Operation> &earlier) {
-    Mounted live(start.medium, options);
-    Start after = {{}, start.model};
-    if (live.status() < 0)
-        return; // a violation that has been told
-    Operation last = operation;
-    last.now = 3000;
-    Medium durable = live.medium();
-    Snapshot before;
-    std::vector<PersistEvent> events;
-    uint64_t commits;
-    size_t passed;
-    {
-        Recorder recording(live.fs()->space.base);
-        recording.tears_units = tears_units;
-        recorder = &recording;
-        for (const Operation &one : earlier)
-            runOnBoth(live, after, one, one.now);
-        passed = recording.events.size();
-        before = snapshotOf(live);
-        commits = commitsOf(live.fs()->counters);
-        runOnBoth(live, after, last, last.now);
-        events = recording.events;
-    }
-    totals.operations++;
-    bool has_parts = commitsOf(live.fs()->counters) > commits + 1; // each page alone, or for want of room
-    Oracle oracle(before, stepsOf(start, earlier, last, has_parts), snapshotOf(live), last, options.data);
-    oracle.merges_first = is_full;
-    Trial trial{sequence + describe(last), oracle, ordinal, !start.model};
-    Tree found = withoutNumbers(oracle.after.tree);
-    if (after.model && !(found == after.model->tree()))
-        violation(trial.sequence, "not as in the model: " + describe(found, after.model->tree()));
-    exploreCrashes(
-        durable, events, depth.exhaustive, depth.samples, ordinal,
-        [&](Medium &state, bool is_end) { exploreState(trial, state, is_end); }, passed);
-}
-
-static Start prepared() {
-    Start start = {makeMedium(Blocks, Inodes), Model()};
-    Mounted mounted(start.medium, options);
-    mustBeSound(mounted);
-    std::vector<Operation> all = preparation;
-    if (options.data == TBFS_DATA_HYBRID)
-        all.insert(all.end(), hybrid_preparation.begin(), hybrid_preparation.end());
-    for (const Operation &operation : all)
-        if (runOnBoth(mounted, start, operation, 2000) < 0)
-            throw std::runtime_error("cannot prepare: " + describe(operation));
-    start.medium = mounted.medium();
-    return start;
-}
+#include "explorer.hpp"
 
 static Start after(Start start, const Operation &operation, std::string &sequence) {
     Mounted mounted(start.medium, options);
@@ -269,9 +51,7 @@ static Start filled(Start start) {
     return start;
 }
 
-// Two operations that are of another policy are left out: they are explored with that. These begin here.
-static size_t own_operations;
-static size_t log_operations; // those on logs do
+// Two operations that are of another policy are left out: they are explored with that.
 static bool isOfPolicy(size_t ordinal) { return ordinal >= own_operations; }
 
 // Logged, of a file that nothing else is.
@@ -320,31 +100,6 @@ static void exploreAll(const std::string &lengths) {
     }
 }
 
-static const std::string Logged = "logged-";
-
-// With logs each read of one merges it. The second kind has all that is unusual about them, the third merges only if
-// it is told to.
-static bool chooseData(std::string name) {
-    static const struct tbfs_hybrid by_call = {0, 0, 0, 1, TBFS_READ_REVERSE, TBFS_MULTI_CALL, 0, 0, 0},
-                                    by_page = {512, 64, 4095, 1, TBFS_READ_FORWARD, TBFS_MULTI_PAGE, 0, 0, 0},
-                                    idle = {512, 0, 0, TBFS_GC_NEVER, TBFS_READ_REVERSE, TBFS_MULTI_CALL, 100, 0, 0};
-    if (name.starts_with(Logged)) {
-        options.metadata = TBFS_METADATA_LOG;
-        name.erase(0, Logged.size());
-    }
-    bool has_logs = name.starts_with("hybrid"), is_idle = name == "hybrid-idle";
-    explored = is_idle ? hybrid_operations : operations;
-    own_operations = has_logs ? explored.size() : 0;
-    log_operations = is_idle ? 0 : own_operations;
-    const std::vector<Operation> &own = is_idle ? idle_operations : hybrid_operations;
-    if (has_logs)
-        explored.insert(explored.end(), own.begin(), own.end());
-    options.data = has_logs ? TBFS_DATA_HYBRID : name == "cow" ? TBFS_DATA_COW : TBFS_DATA_INPLACE;
-    if (has_logs)
-        options.hybrid = name == "hybrid" ? by_call : is_idle ? idle : by_page;
-    return has_logs || name == "cow" || name == "inplace";
-}
-
 int main(int argc, char **argv) {
     if (argc < 4 || !chooseData(argv[1]))
         return 2;
@@ -353,7 +108,7 @@ int main(int argc, char **argv) {
         tbfs_seeded_bug = argv[4];
     is_full = strcmp(argv[3], "full") == 0;
     if (strcmp(argv[3], "one") != 0 && strcmp(argv[3], "wrap") != 0 && !is_full)
-        depth = {10, 3, 97, 997};
+        depth = {{10, 3}, 97, 997};
     if (*tbfs_seeded_bug)
         depth.recovery_every = 7, depth.chain_every = 37;
     signal(SIGSEGV, onFault);

@@ -89,3 +89,63 @@ const std::vector<Operation> idle_operations = {
     {.kind = MergeSome, .bytes = 2},
     {.kind = MergeSome, .bytes = 9},
 };
+
+// A file of one page, one with a node, and one that has blocks behind its end.
+const std::vector<Operation> orphan_preparation = {
+    {.kind = Create, .path = "/o1"},
+    {.kind = Write, .path = "/o1", .bytes = 3000, .fill = '1'},
+    {.kind = Create, .path = "/o2"},
+    {.kind = Write, .path = "/o2", .bytes = 5 * 4096 + 100, .fill = '2'},
+    {.kind = Write, .path = "/o2", .offset = 50, .bytes = 200, .fill = '4'},
+    {.kind = Create, .path = "/o3"},
+    {.kind = Write, .path = "/o3", .bytes = 9000, .fill = '3'},
+    {.kind = Fallocate, .path = "/o3", .flags = TBFS_KEEP_SIZE, .offset = 12288, .bytes = 8192},
+    {.kind = Create, .path = "/r"},
+    {.kind = Write, .path = "/r", .bytes = OverwrittenPages * 4096, .fill = 'R'},
+};
+
+// The second cut of a file to one size changes fewer fields than the first.
+const std::vector<Operation> one_open = {
+    {.kind = Unlink, .path = "/o2", .stays_open = true},
+    {.kind = Truncate, .path = "@/o2", .offset = 4096},
+    {.kind = Write, .path = "@/o2", .bytes = 5 * 4096, .fill = '5'},
+};
+
+const std::vector<Operation> three_open = {
+    {.kind = Unlink, .path = "/o2", .stays_open = true},
+    {.kind = Unlink, .path = "/o1", .stays_open = true},
+    {.kind = Unlink, .path = "/o3", .stays_open = true},
+};
+
+std::vector<Operation> overwrites() {
+    std::vector<Operation> all = {{.kind = Touch, .path = "/r"}};
+    for (uint64_t page = 0; page < OverwrittenPages; page++)
+        all.push_back({.kind = Write, .path = "/r", .offset = page * 4096, .bytes = 4096, .fill = 'S'});
+    return all;
+}
+
+const std::vector<Operation> orphan_operations = {
+    {.kind = Unlink, .path = "/f", .stays_open = true},
+    {.kind = Rename, .path = "/d/i", .other = "/f", .stays_open = true},
+    {.kind = Rmdir, .path = "/e", .stays_open = true},
+    {.kind = Truncate, .path = "@/o1", .offset = 0},
+    {.kind = Truncate, .path = "@/o2", .offset = 0},
+    {.kind = Truncate, .path = "@/o2", .offset = 4096},
+    {.kind = Truncate, .path = "@/o2", .offset = 30000},
+    {.kind = Truncate, .path = "@/o3", .offset = 9000},
+    {.kind = Write, .path = "@/o1", .offset = 0, .bytes = 4096, .fill = 'a'},
+    {.kind = Write, .path = "@/o1", .offset = 600 * 4096, .bytes = 9, .fill = 'b'},
+    {.kind = Write, .path = "@/o2", .offset = 0, .bytes = 5 * 4096, .fill = 'c'},
+    {.kind = Write, .path = "@/o2", .offset = 4096, .bytes = 4096, .fill = 'd'},
+    {.kind = Write, .path = "@/o2", .offset = 60, .bytes = 90, .fill = 'e'},
+    {.kind = Fallocate, .path = "@/o2", .flags = TBFS_KEEP_SIZE | TBFS_PUNCH_HOLE, .offset = 0, .bytes = 8192},
+    {.kind = Fallocate, .path = "@/o3", .offset = 0, .bytes = 20000},
+    {.kind = Read, .path = "@/o2", .bytes = 30000},
+    {.kind = Close, .path = "@/o1"},
+    {.kind = Close, .path = "@/o2"},
+    {.kind = Close, .path = "@/o3"},
+    {.kind = Create, .path = "/n"},
+    {.kind = Write, .path = "/n", .bytes = 4096, .fill = 'h'},
+    {.kind = Mkdir, .path = "/m"},
+    {.kind = Write, .path = "/d/i", .bytes = 5 * 4096, .fill = 'i'},
+};

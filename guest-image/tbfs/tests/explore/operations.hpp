@@ -8,3 +8,11 @@
 #include "operation.hpp"
 
 extern const std::vector<Operation> preparation, operations, hybrid_preparation, hybrid_operations, idle_operations;
+
+// On open files without a name, and calls that take the blocks and inodes that these free.
+extern const std::vector<Operation> orphan_preparation, one_open, three_open, orphan_operations;
+
+// Of a file that exists, page by page in calls of their own. With `cow` each takes a block that is free and changes
+// only one pointer, so that no log entry replaces those of an earlier call.
+constexpr uint64_t OverwrittenPages = 14;
+std::vector<Operation> overwrites();

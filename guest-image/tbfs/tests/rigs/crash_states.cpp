@@ -63,11 +63,11 @@ CrashStates::Choice CrashStates::chooseAll(bool newest) const {
     return choice;
 }
 
-void CrashStates::forEach(size_t exhaustive, size_t samples, const Visit &visit) {
+void CrashStates::forEach(const Sampling &sampling, const Visit &visit) {
     size_t total = 1;
     for (const auto &[at, line] : pending)
-        total = std::min(total * (line.stores.size() + 1), exhaustive + 1);
-    if (total <= exhaustive) {
+        total = std::min(total * (line.stores.size() + 1), sampling.exhaustive + 1);
+    if (total <= sampling.exhaustive) {
         for (size_t ordinal = 0; ordinal < total; ordinal++) {
             Choice choice;
             size_t rest = ordinal;
@@ -82,7 +82,7 @@ void CrashStates::forEach(size_t exhaustive, size_t samples, const Visit &visit)
     Choice none = chooseAll(false), all = chooseAll(true);
     visitChoice(none, false, visit);
     visitChoice(all, false, visit);
-    size_t step = pending.size() / 32 + 1, number = 0; // of blocks with a hundred lines not every one
+    size_t step = pending.size() / sampling.lines + 1, number = 0;
     for (const auto &[at, line] : pending) {
         if (number++ % step)
             continue;
@@ -92,7 +92,7 @@ void CrashStates::forEach(size_t exhaustive, size_t samples, const Visit &visit)
         visitChoice(alone, false, visit);
         visitChoice(missing, true, visit);
     }
-    for (size_t i = 0; i < samples; i++) {
+    for (size_t i = 0; i < sampling.random; i++) {
         Choice choice;
         for (const auto &[at, line] : pending)
             choice[at] = random() % (line.stores.size() + 1);
@@ -100,13 +100,13 @@ void CrashStates::forEach(size_t exhaustive, size_t samples, const Visit &visit)
     }
 }
 
-void exploreCrashes(const Medium &before, const std::vector<PersistEvent> &events, size_t exhaustive, size_t samples,
+void exploreCrashes(const Medium &before, const std::vector<PersistEvent> &events, const Sampling &sampling,
                     uint64_t seed, const std::function<void(Medium &, bool is_end)> &visit, size_t passed) {
     CrashStates states(before, seed);
     for (const PersistEvent &event : events) {
         if (event.kind == PersistEvent::Fence && &event >= events.data() + passed)
-            states.forEach(exhaustive, samples, [&](Medium &medium) { visit(medium, false); });
+            states.forEach(sampling, [&](Medium &medium) { visit(medium, false); });
         states.follow(event);
     }
-    states.forEach(exhaustive, samples, [&](Medium &medium) { visit(medium, true); });
+    states.forEach(sampling, [&](Medium &medium) { visit(medium, true); });
 }

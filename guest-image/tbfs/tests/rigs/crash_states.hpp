@@ -14,6 +14,12 @@
 
 using Medium = std::vector<uint8_t>;
 
+// All states if there are at most `exhaustive`. Else all stores and none, for up to `lines` lines each one alone there
+// and alone missing, and `random` seeded ones.
+struct Sampling {
+    size_t exhaustive, random, lines = 32;
+};
+
 class CrashStates {
   public:
     using Visit = std::function<void(Medium &)>;
@@ -22,9 +28,8 @@ class CrashStates {
 
     void follow(const PersistEvent &event);
 
-    // All states possible now if there are at most `exhaustive`, else `samples` seeded ones, all and nothing, and each
-    // line alone there and alone missing. Visited is a copy, to be spoilt.
-    void forEach(size_t exhaustive, size_t samples, const Visit &visit);
+    // States that are possible now. Visited is a copy, to be spoilt.
+    void forEach(const Sampling &sampling, const Visit &visit);
 
   private:
     struct Pending {
@@ -44,5 +49,5 @@ class CrashStates {
 
 // At each fence and at the end: the states of events that begin with `before`. The flag says whether it is the end. The
 // first `passed` events have happened, without a cut.
-void exploreCrashes(const Medium &before, const std::vector<PersistEvent> &events, size_t exhaustive, size_t samples,
+void exploreCrashes(const Medium &before, const std::vector<PersistEvent> &events, const Sampling &sampling,
                     uint64_t seed, const std::function<void(Medium &, bool is_end)> &visit, size_t passed = 0);

@@ -12,6 +12,8 @@ Model::Model() {
 
 int64_t Model::resolve(const std::string &path) const {
     uint64_t ino = 1;
+    if (path.starts_with('@'))
+        return open.contains(path) ? static_cast<int64_t>(open.at(path)) : -ENOENT;
     for (size_t at = 1; at < path.size();) {
         size_t end = std::min(path.find('/', at), path.size());
         if (!isDirectory(ino))
@@ -47,11 +49,32 @@ bool Model::isBelow(uint64_t dir, uint64_t above) const {
 
 void Model::touch(uint64_t ino, uint32_t now) { files.at(ino).node.ctime = files.at(ino).node.mtime = now; }
 
-void Model::drop(uint64_t ino, uint32_t now) {
+void Model::drop(uint64_t ino, const Operation &operation, const std::string &path) {
     Node &node = files.at(ino).node;
-    node.ctime = now;
-    if (S_ISDIR(node.mode) || --node.links == 0)
+    node.ctime = operation.now;
+    if (!S_ISDIR(node.mode) && --node.links > 0)
+        return;
+    if (operation.stays_open)
+        open["@" + path] = ino;
+    else
         files.erase(ino);
+}
+
+int64_t Model::close(const Operation &operation) {
+    int64_t ino = resolve(operation.path);
+    if (ino < 0)
+        return ino;
+    files.erase(static_cast<uint64_t>(ino));
+    open.erase(operation.path);
+    return 0;
+}
+
+std::map<std::string, std::string> Model::orphans() const {
+    std::map<std::string, std::string> contents;
+    for (const auto &[path, ino] : open)
+        if (S_ISREG(files.at(ino).node.mode))
+            contents[path] = files.at(ino).node.content;
+    return contents;
 }
 
 void Model::attach(const Place &to, uint64_t ino) {
@@ -112,7 +135,7 @@ int Model::remove(const Operation &operation, const Place &at) {
     File &dir = files.at(static_cast<uint64_t>(at.dir));
     dir.entries.erase(at.name);
     dir.node.links -= !removes_file;
-    drop(at.ino, operation.now);
+    drop(at.ino, operation, operation.path);
     touch(static_cast<uint64_t>(at.dir), operation.now);
     return 0;
 }
@@ -150,7 +173,7 @@ int Model::rename(const Operation &operation, const Place &from) {
         dir.entries.erase(from.name);
         if (to.ino) {
             files.at(static_cast<uint64_t>(to.dir)).node.links -= isDirectory(to.ino);
-            drop(to.ino, operation.now);
+            drop(to.ino, operation, operation.other);
         }
     }
     attach(to, from.ino);
@@ -195,6 +218,8 @@ int64_t Model::read(const Operation &operation, const Node &node) {
 int64_t Model::run(const Operation &operation) {
     if (operation.kind == Operation::MergeSome)
         return 0;
+    if (operation.kind == Operation::Close)
+        return close(operation);
     if (operation.kind == Operation::Link)
         return link(operation);
     if (operation.kind > Operation::Rename) {

@@ -12,8 +12,9 @@
 class Model {
   public:
     Model();
-    int64_t run(const Operation &operation); // as run() of the core; there is always room
-    Tree tree() const;                       // inode numbers are 0
+    int64_t run(const Operation &operation);            // as run() of the core; there is always room
+    Tree tree() const;                                  // inode numbers are 0
+    std::map<std::string, std::string> orphans() const; // the contents of open files without a name
 
   private:
     struct File {
@@ -32,7 +33,8 @@ class Model {
     Place place(const std::string &path) const;
     bool isBelow(uint64_t dir, uint64_t above) const;
     void touch(uint64_t ino, uint32_t now);
-    void drop(uint64_t ino, uint32_t now);
+    void drop(uint64_t ino, const Operation &operation, const std::string &path);
+    int64_t close(const Operation &operation);
     void attach(const Place &to, uint64_t ino);
     int removable(uint64_t ino) const;
     int create(const Operation &operation, const Place &at);
@@ -45,5 +47,6 @@ class Model {
     void addTo(Tree &tree, const std::string &path, uint64_t ino) const;
 
     std::map<uint64_t, File> files;
+    OpenOrphans open;
     uint64_t last = 1;
 };

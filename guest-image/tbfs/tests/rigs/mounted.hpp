@@ -21,6 +21,9 @@ struct Node {
 };
 using Tree = std::map<std::string, Node>; // by path; "/" is the root
 
+// The inode numbers of open files without a name, by their paths, which begin with "@".
+using OpenOrphans = std::map<std::string, uint64_t>;
+
 std::string describe(const Tree &tree, const Tree &other); // the first difference
 Tree withoutNumbers(Tree tree);                            // of inodes
 
@@ -38,6 +41,7 @@ class Mounted {
     std::vector<std::string> faults();
     uint64_t freeBlocks() const { return mounted.blocks.free; }
     Medium medium() const; // as it is now
+    OpenOrphans orphans;   // the caller's
 
   private:
     void addTo(Tree &tree, const std::string &path, uint64_t ino);

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
-static const char *const Names[] = {"create", "mkdir",    "symlink",   "link",     "unlink", "rmdir", "rename",
-                                    "write",  "truncate", "fallocate", "set-mode", "touch",  "read",  "merge-some"};
+static const char *const Names[] = {"create",   "mkdir",  "symlink", "link",       "unlink",
+                                    "rmdir",    "rename", "write",   "truncate",   "fallocate",
+                                    "set-mode", "touch",  "read",    "merge-some", "close"};
 
 std::string describe(const Operation &operation) {
     std::string text = std::string(Names[operation.kind]) + " " + operation.path;
@@ -14,6 +15,8 @@ std::string describe(const Operation &operation) {
         text += " flags " + std::to_string(operation.flags);
     if (operation.offset || operation.bytes)
         text += " at " + std::to_string(operation.offset) + " bytes " + std::to_string(operation.bytes);
+    if (operation.stays_open)
+        text += " while open";
     return text;
 }
 
@@ -31,8 +34,12 @@ int64_t sumOf(const std::string &content) {
     return static_cast<int64_t>(sum >> 1);
 }
 
-int64_t resolve(struct tbfs *fs, const std::string &path) {
+int64_t resolve(struct tbfs *fs, const std::string &path, const OpenOrphans *orphans) {
     uint64_t ino = TBFS_ROOT_INODE;
+    if (path.starts_with('@')) {
+        auto found = orphans ? orphans->find(path) : OpenOrphans::const_iterator();
+        return orphans && found != orphans->end() ? static_cast<int64_t>(found->second) : -ENOENT;
+    }
     for (size_t at = 1; at < path.size();) {
         size_t end = std::min(path.find('/', at), path.size());
         int status = tbfs_lookup(fs, ino, nameOf(path.substr(at, end - at)), &ino);
@@ -60,10 +67,22 @@ static Place placeOf(struct tbfs *fs, const std::string &path) {
     return {dir, path.substr(slash + 1)};
 }
 
-static int64_t evict(struct tbfs *fs, int status, uint64_t orphan, uint32_t now) {
-    if (status == 0 && orphan)
-        tbfs_evict(fs, orphan, now);
-    return status;
+// The file at `path` has perhaps lost its last name.
+static int64_t drop(struct tbfs *fs, const Operation &operation, const std::string &path, uint64_t orphan,
+                    OpenOrphans *orphans) {
+    if (orphan && operation.stays_open && orphans)
+        (*orphans)["@" + path] = orphan;
+    else if (orphan)
+        return tbfs_evict(fs, orphan, operation.now);
+    return 0;
+}
+
+static int64_t close(struct tbfs *fs, const Operation &operation, OpenOrphans *orphans) {
+    int64_t ino = resolve(fs, operation.path, orphans);
+    if (ino < 0)
+        return ino;
+    orphans->erase(operation.path);
+    return tbfs_evict(fs, static_cast<uint64_t>(ino), operation.now);
 }
 
 static int64_t create(struct tbfs *fs, const Operation &operation, const Place &place) {
@@ -74,22 +93,22 @@ static int64_t create(struct tbfs *fs, const Operation &operation, const Place &
     return tbfs_create(fs, place.in().dir, place.in().name, &what, &caller, &ino);
 }
 
-static int64_t remove(struct tbfs *fs, const Operation &operation, const Place &place) {
+static int64_t remove(struct tbfs *fs, const Operation &operation, const Place &place, OpenOrphans *orphans) {
     auto *call = operation.kind == Operation::Unlink ? tbfs_unlink : tbfs_rmdir;
     uint64_t orphan;
     int status = call(fs, place.in().dir, place.in().name, operation.now, &orphan);
     if (status == 0 && orphan && operation.flags)
         tbfs_truncate(fs, orphan, operation.offset, operation.now);
-    return evict(fs, status, orphan, operation.now);
+    return status < 0 ? status : drop(fs, operation, operation.path, orphan, orphans);
 }
 
-static int64_t move(struct tbfs *fs, const Operation &operation, const Place &place) {
+static int64_t move(struct tbfs *fs, const Operation &operation, const Place &place, OpenOrphans *orphans) {
     Place to = placeOf(fs, operation.other);
     uint64_t orphan;
     if (to.dir < 0)
         return to.dir;
     int status = tbfs_rename(fs, place.in(), to.in(), operation.flags, operation.now, &orphan);
-    return evict(fs, status, orphan, operation.now);
+    return status < 0 ? status : drop(fs, operation, operation.other, orphan, orphans);
 }
 
 static int64_t change(struct tbfs *fs, const Operation &operation, uint64_t ino) {
@@ -107,8 +126,8 @@ static int64_t read(struct tbfs *fs, const Operation &operation, uint64_t ino) {
     return done < 0 ? done : sumOf(content);
 }
 
-static int64_t runOnInode(struct tbfs *fs, const Operation &operation) {
-    int64_t found = resolve(fs, operation.path);
+static int64_t runOnInode(struct tbfs *fs, const Operation &operation, const OpenOrphans *orphans) {
+    int64_t found = resolve(fs, operation.path, orphans);
     uint64_t ino = static_cast<uint64_t>(found);
     if (found < 0)
         return found;
@@ -136,16 +155,19 @@ static int64_t mergeSome(struct tbfs *fs, uint64_t steps) {
     return 0;
 }
 
-int64_t run(struct tbfs *fs, const Operation &operation) {
+int64_t run(struct tbfs *fs, const Operation &operation, OpenOrphans *orphans) {
     if (operation.kind == Operation::MergeSome)
         return mergeSome(fs, operation.bytes);
+    if (operation.kind == Operation::Close)
+        return close(fs, operation, orphans);
     bool by_name = operation.kind != Operation::Link && operation.kind <= Operation::Rename;
     if (!by_name)
-        return runOnInode(fs, operation);
+        return runOnInode(fs, operation, orphans);
     Place place = placeOf(fs, operation.path);
     if (place.dir < 0)
         return place.dir;
     if (operation.kind <= Operation::Symlink)
         return create(fs, operation, place);
-    return operation.kind == Operation::Rename ? move(fs, operation, place) : remove(fs, operation, place);
+    return operation.kind == Operation::Rename ? move(fs, operation, place, orphans)
+                                               : remove(fs, operation, place, orphans);
 }

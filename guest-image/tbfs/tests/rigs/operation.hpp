@@ -24,12 +24,14 @@ struct Operation {
         Touch,   // sets mtime
         Read,
         MergeSome, // bytes: up to so many steps of merging in the background
+        Close,     // the last close of an open file without a name, which evicts it
     } kind;
     std::string path = {}, other = {};
     unsigned flags = 0;
     uint64_t offset = 0, bytes = 0;
     char fill = 'x'; // of what is written
     uint32_t now = 0;
+    bool stays_open = false; // a file that this call leaves without a name is open: its path is "@" and the old path
 };
 
 std::string describe(const Operation &operation);
@@ -40,8 +42,8 @@ std::string contentOf(const Operation &operation);
 int64_t sumOf(const std::string &content);
 
 // An inode number, or -errno.
-int64_t resolve(struct tbfs *fs, const std::string &path);
+int64_t resolve(struct tbfs *fs, const std::string &path, const OpenOrphans *orphans = nullptr);
 
-// What the call returned; of a read, a sum over the bytes. What has lost its last name is evicted, as nobody has it
-// open.
-int64_t run(struct tbfs *fs, const Operation &operation);
+// The result of the call; of a read, a sum over the bytes. A file that loses its last name is evicted, unless it stays
+// open and `orphans` has room for it.
+int64_t run(struct tbfs *fs, const Operation &operation, OpenOrphans *orphans = nullptr);
