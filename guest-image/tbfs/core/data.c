@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "data.h"
 
+#include "invariant.h"
 #include "page.h"
 #include "persist.h"
 #include "seeded_bug.h"
@@ -85,6 +86,8 @@ static uint64_t wanted_block(const struct tbfs *fs, const struct tbfs_inode *ino
 int data_new_block(struct tbfs *fs, struct tbfs_inode *inode, uint64_t index, uint64_t at, uint64_t bytes,
                    uint64_t *block) {
     uint64_t old = tree_get(fs, inode, index), end = at + bytes;
+    if (!invariant_holds(fs, !old || space_in_use(fs, old), "a file has a free block, at", old))
+        return -EUCLEAN;
     *block = tx_take_block(fs, wanted_block(fs, inode, index));
     if (!*block)
         return -ENOSPC;

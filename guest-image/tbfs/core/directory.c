@@ -86,7 +86,8 @@ static uint64_t word_with_bytes(const struct tbfs_dirent *entry, unsigned bytes)
 static void absorb(struct tbfs *fs, const struct tbfs_inode *dir, struct tbfs_dirent *entry, uint64_t behind) {
     struct tbfs_dirent *next;
     while (!entry->inode && behind % TBFS_BLOCK_BYTES && directory_next(fs, dir, &behind, &next) > 0 && !next->inode) {
-        journal_yield(fs, space_offset(fs, &entry->bytes), sizeof(uint64_t));
+        if (!journal_yield(fs, space_offset(fs, &entry->bytes), sizeof(uint64_t)))
+            return;
         pm_store8(&entry->bytes, word_with_bytes(entry, (unsigned)entry->bytes + next->bytes));
         pm_flush(&entry->bytes, sizeof(uint64_t));
     }
@@ -95,7 +96,8 @@ static void absorb(struct tbfs *fs, const struct tbfs_inode *dir, struct tbfs_di
 /* Where nobody looks yet. `from`: the words before it stay. */
 static void write_unseen(struct tbfs *fs, void *place, const union entry_bytes *entry, unsigned from) {
     unsigned bytes = bytes_for(entry->entry.name_bytes);
-    journal_yield(fs, space_offset(fs, place) + from, bytes - from);
+    if (!journal_yield(fs, space_offset(fs, place) + from, bytes - from))
+        return;
     pm_copy((uint8_t *)place + from, (const uint8_t *)entry + from, bytes - from);
     if (!TBFS_BUG(ENTRY_UNFLUSHED))
         pm_flush(place, bytes);

@@ -2,6 +2,7 @@
 /* The calls on a file's content. */
 #include "data.h"
 #include "inode.h"
+#include "invariant.h"
 #include "merge.h"
 #include "page.h"
 #include "persist.h"
@@ -108,6 +109,8 @@ static int write_piece(struct tbfs *fs, struct tbfs_inode *inode, struct span pi
         if (status < 0)
             return status;
     }
+    if (!invariant_holds(fs, space_in_use(fs, block), "a file has a free block, at", block))
+        return -EUCLEAN;
     return source->copy(source->context, source_at, space_at(fs, block + at), bytes);
 }
 
@@ -119,15 +122,12 @@ static int write_range(struct tbfs *fs, uint64_t ino, struct span range, const s
     while (range.begin < range.end) {
         struct span piece = first_piece(range);
         int status = write_piece(fs, inode, piece, source, source_at);
-        if (status < 0) {
-            tx_forget(fs);
-            return status;
-        }
+        if (status < 0)
+            return tx_forget(fs, status);
         source_at += piece.end - piece.begin;
         range.begin = piece.end;
     }
-    tx_commit(fs);
-    return 0;
+    return tx_commit(fs);
 }
 
 /* Each transaction's part is all there or not. If there is little room without logs, too, the parts become smaller. */
@@ -213,10 +213,8 @@ int tbfs_truncate(struct tbfs *fs, uint64_t ino, uint64_t size, uint32_t now) {
     inode->size = size;
     if (shrinks)
         inode_list(fs, ino, size);
-    tx_commit(fs);
-    if (shrinks)
-        inode_finish_truncate(fs, ino);
-    return 0;
+    status = tx_commit(fs);
+    return status == 0 && shrinks ? inode_finish_truncate(fs, ino) : status;
 }
 
 /* In the transaction: zeros where there were holes. */
@@ -259,11 +257,7 @@ static int allocate_range(struct tbfs *fs, uint64_t ino, unsigned flags, struct 
             extend(fs, inode, range.end, range.end);
         status = fill_holes(fs, inode, range);
     }
-    if (status < 0)
-        tx_forget(fs);
-    else
-        tx_commit(fs);
-    return status;
+    return status < 0 ? tx_forget(fs, status) : tx_commit(fs);
 }
 
 /* A part for each transaction. Those that were done stay if there is no room for one. */

@@ -65,8 +65,7 @@ int tbfs_inode_set(struct tbfs *fs, uint64_t ino, const struct tbfs_change *chan
         inode->atime = change->atime;
     if (change->which != TBFS_SET_ATIME)
         inode->ctime = now;
-    tx_commit(fs);
-    return 0;
+    return tx_commit(fs);
 }
 
 void inode_list(struct tbfs *fs, uint64_t ino, uint64_t size) {
@@ -120,28 +119,32 @@ int tbfs_evict(struct tbfs *fs, uint64_t ino, uint32_t now) {
     inode->root = inode->size = inode->blocks = 0;
     inode->dtime = now;
     if (fs->options.atomic_bytes == TBFS_LINE_BYTES)
-        tx_commit(fs);
+        status = tx_commit(fs);
     if (!TBFS_BUG(UNLIST_FIRST))
         unlist(fs, ino);
-    tx_commit(fs);
+    if (status == 0)
+        status = tx_commit(fs);
+    if (status < 0)
+        return tx_forget(fs, status);
     if (old.mode)
         tree_release(fs, &old);
     map_release(&fs->inodes, ino);
-    return 0;
+    return fs->broken ? -EUCLEAN : 0;
 }
 
-void inode_finish_truncate(struct tbfs *fs, uint64_t ino) {
+int inode_finish_truncate(struct tbfs *fs, uint64_t ino) {
     struct tbfs_inode *inode = space_inode(fs, ino);
     data_zero(fs, inode, inode->truncate_size, size_in_blocks(inode->truncate_size) * TBFS_BLOCK_BYTES);
     tree_cut(fs, inode, size_in_blocks(inode->truncate_size));
-    journal_yield(fs, space_offset(fs, &inode->blocks), sizeof(inode->blocks));
+    if (fs->broken || !journal_yield(fs, space_offset(fs, &inode->blocks), sizeof(inode->blocks)))
+        return -EUCLEAN;
     pm_store8(&inode->blocks, tree_count(fs, inode));
     pm_flush(&inode->blocks, sizeof(inode->blocks));
     if (!TBFS_BUG(NO_CUT_FENCE))
         pm_fence();
     if (inode->links || TBFS_BUG(ORPHAN_UNLISTED))
         unlist(fs, ino);
-    tx_commit(fs);
+    return tx_commit(fs);
 }
 
 /* The last one's `next` is 0, and none is on it twice. */
@@ -155,12 +158,13 @@ static bool list_is_sound(const struct tbfs *fs) {
 int inode_resume_truncates(struct tbfs *fs) {
     if (!list_is_sound(fs))
         return -EUCLEAN;
-    for (uint64_t ino = fs->super->truncate_head; ino; ino = fs->super->truncate_head) {
+    int status = 0;
+    for (uint64_t ino = fs->super->truncate_head; ino && status == 0; ino = fs->super->truncate_head) {
         const struct tbfs_inode *inode = space_inode(fs, ino);
         if (inode->mode && inode->links)
-            inode_finish_truncate(fs, ino);
+            status = inode_finish_truncate(fs, ino);
         else
-            tbfs_evict(fs, ino, inode->ctime);
+            status = tbfs_evict(fs, ino, inode->ctime);
     }
-    return 0;
+    return status;
 }

@@ -19,7 +19,7 @@ void inode_drop_name(struct tbfs *fs, uint64_t ino, uint32_t now, uint64_t *orph
 void inode_list(struct tbfs *fs, uint64_t ino, uint64_t size);
 
 /* Does the work for one that is on the list, and takes it off if it still has a name. */
-void inode_finish_truncate(struct tbfs *fs, uint64_t ino);
+int inode_finish_truncate(struct tbfs *fs, uint64_t ino);
 
 /* After a crash. -EUCLEAN: the list is none. */
 int inode_resume_truncates(struct tbfs *fs);

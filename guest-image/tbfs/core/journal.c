@@ -15,6 +15,7 @@
  */
 #include "journal.h"
 
+#include "invariant.h"
 #include "persist.h"
 #include "seeded_bug.h"
 #include "space.h"
@@ -176,6 +177,22 @@ void journal_redo_commit(struct tbfs *fs) {
         pm_fence();
 }
 
+bool journal_may_hold(const struct tbfs *fs, uint64_t offset, uint64_t bytes) {
+    if (bytes == 0 || bytes > TBFS_ENTRY_DATA_BYTES || offset % 8 || bytes % 8)
+        return false;
+    if (offset == offsetof(struct tbfs_super, truncate_head))
+        return bytes == sizeof(uint64_t);
+    return offset >= fs->super->inode_offset && offset <= fs->super->bytes - bytes;
+}
+
+void journal_check(struct tbfs *fs, uint32_t entries) {
+    const struct tbfs_journal *journal = &fs->journal;
+    invariant_holds(fs, journal->head <= journal->tail, "the journal's head is behind its tail, at", journal->head);
+    invariant_holds(fs, journal->tail <= journal->capacity, "the journal's tail is behind its end, at", journal->tail);
+    invariant_holds(fs, entries < journal->capacity, "the journal is too short for a transaction of", entries);
+    invariant_holds(fs, journal->generation, "the journal's generation is", journal->generation);
+}
+
 bool journal_has(const struct tbfs *fs, uint64_t offset, uint64_t bytes) {
     const struct tbfs_journal *journal = &fs->journal;
     if (offset >= fs->super->data_offset && (offset >= journal->redo_end || offset + bytes <= journal->redo_begin))
@@ -189,12 +206,15 @@ bool journal_has(const struct tbfs *fs, uint64_t offset, uint64_t bytes) {
 }
 
 /* The changes have been flushed, so a fence makes them durable in place. Then the journal can be empty. */
-void journal_yield(struct tbfs *fs, uint64_t offset, uint64_t bytes) {
+bool journal_yield(struct tbfs *fs, uint64_t offset, uint64_t bytes) {
+    if (!invariant_holds(fs, space_in_use(fs, offset), "a free block is changed or freed again, at", offset))
+        return false;
     if (!journal_has(fs, offset, bytes))
-        return;
+        return true;
     pm_fence();
     set_head(&fs->journal, fs->journal.tail);
     pm_fence();
+    return true;
 }
 
 /* ---- Recovery ---- */
@@ -220,14 +240,8 @@ static uint32_t find_open(const struct tbfs_journal *journal, uint32_t *first) {
     return count;
 }
 
-/* An entry names inodes, the head of the truncate list, or blocks. */
 static bool may_be_stored(const struct tbfs *fs, const struct tbfs_entry *entry) {
-    uint64_t head = offsetof(struct tbfs_super, truncate_head), end = fs->super->bytes;
-    if (entry->size == 0 || entry->size > sizeof(entry->content) || entry->offset % 8 || entry->size % 8)
-        return false;
-    if (entry->offset == head)
-        return entry->size == sizeof(uint64_t);
-    return entry->offset >= fs->super->inode_offset && entry->offset <= end - entry->size;
+    return journal_may_hold(fs, entry->offset, entry->size);
 }
 
 static void store(struct tbfs *fs, const struct tbfs_entry *entry) {

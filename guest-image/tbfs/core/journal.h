@@ -30,6 +30,12 @@ bool journal_has(const struct tbfs *fs, uint64_t offset, uint64_t bytes);
  * After this recovery stores nothing here. It comes before each release of a block, and before each store that belongs
  * to no transaction. So storing the last transaction again changes nothing, and reaches no block that is free.
  */
-void journal_yield(struct tbfs *fs, uint64_t offset, uint64_t bytes);
+bool journal_yield(struct tbfs *fs, uint64_t offset, uint64_t bytes); /* false: a rule is broken; do not store */
+
+/* Whether an entry may name this place: inodes, the head of the truncate list, or blocks. */
+bool journal_may_hold(const struct tbfs *fs, uint64_t offset, uint64_t bytes);
+
+/* The journal's own bounds, before so many entries are logged. */
+void journal_check(struct tbfs *fs, uint32_t entries);
 
 #endif

@@ -17,16 +17,19 @@ static int copy_from_log(void *context, uint64_t at, const void *source, uint64_
 
 /* Into the block below the log, so that no room is needed. Until the slot leads to that block, only those of its bytes
  * change that are seen through the log. */
-static void fold(struct tbfs *fs, uint64_t ino, uint64_t index, uint64_t slot) {
+static int fold(struct tbfs *fs, uint64_t ino, uint64_t index, uint64_t slot) {
     uint64_t block = log_first(fs, slot)->page;
     struct tbfs_sink sink = {copy_from_log, space_at(fs, block)};
     page_read(fs, slot, (struct page_range){0, TBFS_BLOCK_BYTES}, &sink, 0);
     if (!TBFS_BUG(FOLD_UNFENCED))
         tx_new_bytes(fs);
     tree_put(fs, tx_inode(fs, ino), index, block);
-    tx_commit(fs);
-    log_release(fs, slot);
-    fs->counters.merges++;
+    int status = tx_commit(fs);
+    if (status == 0) {
+        log_release(fs, slot);
+        fs->counters.merges++;
+    }
+    return status;
 }
 
 int merge_page(struct tbfs *fs, uint64_t ino, uint64_t index) {
@@ -35,20 +38,18 @@ int merge_page(struct tbfs *fs, uint64_t ino, uint64_t index) {
     if (status == 0)
         status = data_new_block(fs, tx_inode(fs, ino), index, 0, 0, &block);
     if (status == 0) {
-        tx_commit(fs);
-        fs->counters.merges++;
-        return 0;
+        status = tx_commit(fs);
+        fs->counters.merges += status == 0;
+        return status;
     }
-    tx_forget(fs);
-    if (status == -ENOSPC && log_first(fs, slot)->page) {
-        fold(fs, ino, index, slot);
-        return 0;
-    }
-    return status;
+    status = tx_forget(fs, status);
+    return status == -ENOSPC && log_first(fs, slot)->page ? fold(fs, ino, index, slot) : status;
 }
 
 /* As much as one transaction may take would do. */
-static bool may_get_room(const struct tbfs *fs) { return fs->pieces_used && fs->blocks.free < TBFS_TAKEN_MAX; }
+static bool may_get_room(const struct tbfs *fs) {
+    return !fs->broken && fs->pieces_used && fs->blocks.free < TBFS_TAKEN_MAX;
+}
 
 /* A log without a block below it needs one, and so must take more itself. */
 static bool gives_room(const struct tbfs *fs, uint64_t slot) {
@@ -90,7 +91,7 @@ static bool is_free(const struct tbfs *fs, unsigned percent) {
 bool tbfs_wants_merge(const struct tbfs *fs) {
     const struct tbfs_hybrid *hybrid = &fs->options.hybrid;
     bool has_begun = fs->background.ino;
-    return hybrid->gc_low_percent && fs->pieces_used && !fs->read_only &&
+    return hybrid->gc_low_percent && fs->pieces_used && !fs->read_only && !fs->broken &&
            !is_free(fs, has_begun ? hybrid->gc_high_percent : hybrid->gc_low_percent);
 }
 

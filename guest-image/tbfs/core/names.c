@@ -13,13 +13,7 @@ static void touch(struct tbfs *fs, uint64_t ino, uint32_t now) {
     inode->mtime = inode->ctime = now;
 }
 
-static int end(struct tbfs *fs, int status) {
-    if (status < 0)
-        tx_forget(fs);
-    else
-        tx_commit(fs);
-    return status;
-}
+static int end(struct tbfs *fs, int status) { return status < 0 ? tx_forget(fs, status) : tx_commit(fs); }
 
 /* A name in a directory, and what has it: null, if nothing has. */
 struct found {

@@ -2,6 +2,7 @@
 #include "page.h"
 
 #include "data.h"
+#include "invariant.h"
 #include "seeded_bug.h"
 
 enum {
@@ -193,7 +194,7 @@ int page_read(struct tbfs *fs, uint64_t slot, struct page_range range, const str
 void page_zero(struct tbfs *fs, uint64_t slot, uint64_t begin, uint64_t end) {
     struct page_range range = {begin, end};
     uint64_t block = page_block(fs, slot);
-    if (block)
+    if (block && invariant_holds(fs, space_in_use(fs, block), "a file has a free block, at", block))
         data_zero_bytes(space_at(fs, block + begin), end - begin);
     if (!slot_has_log(slot) || TBFS_BUG(LOG_NOT_ZEROED))
         return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "space.h"
 
+#include "invariant.h"
 #include "journal.h"
 #include "seeded_bug.h"
 
@@ -149,7 +150,7 @@ bool space_mark_log_block(struct tbfs *fs, uint64_t offset, uint64_t bytes) {
 
 void space_release_log_block(struct tbfs *fs, uint64_t offset, uint64_t bytes) {
     uint64_t *word = pieces_word(fs, offset);
-    if (!(*word & pieces_mask(offset, bytes)))
+    if (!invariant_holds(fs, *word & pieces_mask(offset, bytes), "a log's block is freed again, at", offset))
         return;
     if (!TBFS_BUG(UNIT_FREES_LOG))
         journal_yield(fs, offset, bytes);

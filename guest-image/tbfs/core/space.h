@@ -22,6 +22,12 @@ static inline bool space_has_block(const struct tbfs *fs, uint64_t offset) {
            offset < fs->blocks.count * TBFS_BLOCK_BYTES;
 }
 
+/* Of a place on the medium. Only blocks for data can be free. */
+static inline bool space_in_use(const struct tbfs *fs, uint64_t offset) {
+    uint64_t block = offset / TBFS_BLOCK_BYTES;
+    return block < fs->blocks.count && fs->blocks.words[block / 64] >> block % 64 & 1;
+}
+
 uint64_t map_words(uint64_t count);
 void map_init(struct tbfs_map *map, uint64_t *words, uint64_t count);
 bool map_has(const struct tbfs_map *map, uint64_t number);

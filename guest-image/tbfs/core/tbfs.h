@@ -5,7 +5,8 @@
  * time and says what time it is. Every call is durable when it returns. It returns 0, or bytes, or -errno, and on an
  * error has changed nothing, but for a write of which a part was done.
  *
- * -EUCLEAN: the medium holds what this code never writes.
+ * -EUCLEAN: the medium holds what this code never writes, or this call was stopped because a rule of this code was
+ * broken. Calls that would change something are -EROFS after that; those that read go on.
  */
 #ifndef TBFS_TBFS_H
 #define TBFS_TBFS_H
@@ -39,11 +40,15 @@ struct tbfs_hybrid {
     unsigned gc_idle_us; /* the caller's own: for how long nobody has called before it calls that; 1000 */
 };
 
+/* A rule of the core was broken: a sentence without its end, and the number that it is about. */
+typedef void tbfs_report(struct tbfs *fs, const char *sentence, uint64_t number);
+
 struct tbfs_options {
     enum tbfs_data data;
     unsigned atomic_bytes; /* 8, 16 or 64: changes within one such unit need no log; 0: all do */
     struct tbfs_hybrid hybrid;
     enum tbfs_metadata metadata; /* what is logged: old content, and changes wait for it; or new, and they do not */
+    tbfs_report *report;         /* null: nobody is told */
 };
 
 /* One bit a block or inode, set if it is in use. */
@@ -68,7 +73,8 @@ struct tbfs_background {
 struct tbfs {
     struct tbfs_space space;
     struct tbfs_options options;
-    bool read_only; /* the caller's, between calls: see tbfs_mount() */
+    bool read_only;     /* the caller's, between calls: see tbfs_mount() */
+    const char *broken; /* the rule of the core that was broken first; null: none. No call changes anything then */
     struct tbfs_super *super;
     struct tbfs_map blocks, inodes;
     uint64_t *pieces; /* which 512 bytes are a log's: of a block for logs, for which its bit of `blocks` is set, too */

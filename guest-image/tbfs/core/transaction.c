@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "transaction.h"
 
+#include "invariant.h"
 #include "journal.h"
 #include "page.h"
 #include "persist.h"
 #include "seeded_bug.h"
 #include "space.h"
 
-int tx_begin(const struct tbfs *fs) { return fs->read_only ? -EROFS : 0; }
+int tx_begin(const struct tbfs *fs) { return fs->read_only || fs->broken ? -EROFS : 0; }
+
+/* Whether one more fits into an array of the transaction. If not, it will not commit. */
+static bool has_room(struct tbfs *fs, unsigned count, unsigned most, const char *sentence) {
+    return invariant_holds(fs, count < most, sentence, count);
+}
 
 static bool in_new_node(const struct tbfs_transaction *tx, uint64_t offset) {
     for (unsigned i = 0; i < tx->node_count; i++)
@@ -21,28 +27,32 @@ struct tbfs_inode *tx_inode(struct tbfs *fs, uint64_t ino) {
     for (unsigned i = 0; i < tx->inode_count; i++)
         if (tx->inodes[i].ino == ino)
             return &tx->inodes[i].inode;
+    if (!has_room(fs, tx->inode_count, TBFS_INODES_MAX, "a transaction has too many inodes"))
+        return &tx->inodes[0].inode;
     struct tbfs_inode_copy *copy = &tx->inodes[tx->inode_count++];
     copy->ino = ino;
     copy->inode = *space_inode(fs, ino);
     return &copy->inode;
 }
 
-static void add_piece(struct tbfs_transaction *tx, uint8_t *target, const void *source, size_t bytes) {
+static void add_piece(struct tbfs *fs, uint8_t *target, const void *source, size_t bytes) {
+    struct tbfs_transaction *tx = &fs->transaction;
     struct tbfs_piece *last = tx->piece_count ? &tx->pieces[tx->piece_count - 1] : NULL;
     if (last && last->target + last->bytes == target && last->bytes + bytes <= sizeof(last->content)) {
         memcpy(last->content + last->bytes, source, bytes);
         last->bytes += bytes;
         return;
     }
+    if (!has_room(fs, tx->piece_count, TBFS_PIECES_MAX, "a transaction has too many pieces") ||
+        !invariant_holds(fs, bytes <= sizeof(last->content), "a piece is longer than a log entry", bytes))
+        return;
     struct tbfs_piece *piece = &tx->pieces[tx->piece_count++];
     piece->target = target;
     piece->bytes = bytes;
     memcpy(piece->content, source, bytes);
 }
 
-void tx_write(struct tbfs *fs, void *target, const void *source, size_t bytes) {
-    add_piece(&fs->transaction, target, source, bytes);
-}
+void tx_write(struct tbfs *fs, void *target, const void *source, size_t bytes) { add_piece(fs, target, source, bytes); }
 
 void tx_write8(struct tbfs *fs, void *target, uint64_t value) {
     if (!in_new_node(&fs->transaction, space_offset(fs, target)))
@@ -67,6 +77,8 @@ uint64_t tx_load8(const struct tbfs *fs, const void *target) {
 uint64_t tx_take_block(struct tbfs *fs, uint64_t wanted) {
     struct tbfs_transaction *tx = &fs->transaction;
     uint64_t number = wanted;
+    if (!has_room(fs, tx->taken_count, TBFS_TAKEN_MAX, "a transaction takes too many blocks"))
+        return 0;
     if (!(wanted && wanted < fs->blocks.count && map_mark(&fs->blocks, wanted)) && !map_take(&fs->blocks, &number))
         return 0;
     tx->taken[tx->taken_count++] = number * TBFS_BLOCK_BYTES;
@@ -75,6 +87,8 @@ uint64_t tx_take_block(struct tbfs *fs, uint64_t wanted) {
 
 uint64_t tx_take_node(struct tbfs *fs) {
     struct tbfs_transaction *tx = &fs->transaction;
+    if (!has_room(fs, tx->node_count, TBFS_NODES_MAX, "a transaction makes too many nodes"))
+        return 0;
     uint64_t node = tx_take_block(fs, 0);
     if (node) {
         pm_zero_nt(space_at(fs, node), TBFS_BLOCK_BYTES);
@@ -87,6 +101,8 @@ uint64_t tx_take_node(struct tbfs *fs) {
 uint64_t tx_take_log_block(struct tbfs *fs, uint64_t bytes) {
     struct tbfs_transaction *tx = &fs->transaction;
     uint64_t offset;
+    if (!has_room(fs, tx->taken_count, TBFS_TAKEN_MAX, "a transaction takes too many blocks"))
+        return 0;
     if (!space_take_log_block(fs, bytes, &offset))
         return 0;
     tx->taken[tx->taken_count++] = slot_of_log(offset, bytes);
@@ -99,7 +115,7 @@ uint64_t tx_take_inode(struct tbfs *fs) {
 
 void tx_give_page(struct tbfs *fs, uint64_t slot) {
     struct tbfs_transaction *tx = &fs->transaction;
-    if (!slot)
+    if (!slot || !has_room(fs, tx->given_count, TBFS_BLOCKS_PER_TRANSACTION, "a transaction frees too many pages"))
         return;
     tx->given[tx->given_count++] = slot;
     if (TBFS_BUG(GIVEN_EARLY))
@@ -121,23 +137,24 @@ static void release_taken(struct tbfs *fs, uint64_t slot) {
         space_release_block(fs, slot);
 }
 
-void tx_forget(struct tbfs *fs) {
+int tx_forget(struct tbfs *fs, int status) {
     struct tbfs_transaction *tx = &fs->transaction;
     for (unsigned i = 0; i < tx->taken_count; i++)
         release_taken(fs, tx->taken[i]);
     if (tx->inode_taken)
         map_release(&fs->inodes, tx->inode_taken);
     reset(tx);
+    return fs->broken && status != -EROFS ? -EUCLEAN : status;
 }
 
 /* The words from the first that differs to the last. */
-static void add_difference(struct tbfs_transaction *tx, uint8_t *target, const uint8_t *source, size_t bytes) {
+static void add_difference(struct tbfs *fs, uint8_t *target, const uint8_t *source, size_t bytes) {
     while (bytes && memcmp(target + bytes - 8, source + bytes - 8, 8) == 0)
         bytes -= 8;
     while (bytes && memcmp(target, source, 8) == 0)
         target += 8, source += 8, bytes -= 8;
     if (bytes)
-        add_piece(tx, target, source, bytes);
+        add_piece(fs, target, source, bytes);
 }
 
 static void add_inodes(struct tbfs *fs) {
@@ -147,7 +164,7 @@ static void add_inodes(struct tbfs *fs) {
         const uint8_t *source = (const uint8_t *)&tx->inodes[i].inode;
         for (size_t at = 0; at < sizeof(struct tbfs_inode); at += TBFS_ENTRY_DATA_BYTES) {
             size_t left = sizeof(struct tbfs_inode) - at;
-            add_difference(tx, target + at, source + at, left < TBFS_ENTRY_DATA_BYTES ? left : TBFS_ENTRY_DATA_BYTES);
+            add_difference(fs, target + at, source + at, left < TBFS_ENTRY_DATA_BYTES ? left : TBFS_ENTRY_DATA_BYTES);
         }
     }
 }
@@ -241,9 +258,34 @@ static void commit_logged(struct tbfs *fs) {
     fs->counters.transactions++;
 }
 
-void tx_commit(struct tbfs *fs) {
+static bool overlaps_earlier(const struct tbfs_transaction *tx, unsigned number) {
+    const struct tbfs_piece *piece = &tx->pieces[number];
+    for (unsigned i = 0; i < number; i++)
+        if (tx->pieces[i].target < piece->target + piece->bytes &&
+            piece->target < tx->pieces[i].target + tx->pieces[i].bytes)
+            return true;
+    return false;
+}
+
+/* Recovery may store each piece again, and no piece reaches a block that is free. */
+static void check_pieces(struct tbfs *fs) {
+    const struct tbfs_transaction *tx = &fs->transaction;
+    for (unsigned i = 0; i < tx->piece_count; i++) {
+        uint64_t offset = space_offset(fs, tx->pieces[i].target);
+        invariant_holds(fs, journal_may_hold(fs, offset, tx->pieces[i].bytes),
+                        "a change lies where recovery would refuse it, at", offset);
+        invariant_holds(fs, space_in_use(fs, offset), "a change lies in a free block, at", offset);
+        invariant_holds(fs, !overlaps_earlier(tx, i), "two changes overlap at", offset);
+    }
+}
+
+int tx_commit(struct tbfs *fs) {
     struct tbfs_transaction *tx = &fs->transaction;
     add_inodes(fs);
+    check_pieces(fs);
+    journal_check(fs, tx->piece_count);
+    if (fs->broken)
+        return tx_forget(fs, -EUCLEAN);
     if (tx->piece_count == 0)
         pm_fence();
     else if (!commit_in_place(fs))
@@ -251,4 +293,5 @@ void tx_commit(struct tbfs *fs) {
     for (unsigned i = 0; i < tx->given_count; i++)
         page_release(fs, tx->given[i]);
     reset(tx);
+    return fs->broken ? -EUCLEAN : 0;
 }

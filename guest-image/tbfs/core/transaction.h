@@ -75,7 +75,8 @@ void tx_give_page(struct tbfs *fs, uint64_t slot);
 /* What a block that is not reachable yet, or bytes beyond a file's end, were given. */
 void tx_new_bytes(struct tbfs *fs);
 
-void tx_commit(struct tbfs *fs);
-void tx_forget(struct tbfs *fs);
+/* -EUCLEAN: a rule of the core was broken, and nothing reachable has changed. */
+int tx_commit(struct tbfs *fs);
+int tx_forget(struct tbfs *fs, int status); /* returns the status, or -EUCLEAN as above */
 
 #endif

@@ -140,9 +140,8 @@ static int release(struct tbfs *fs, void *context, uint64_t place, bool is_slot)
 void tree_release(struct tbfs *fs, const struct tbfs_inode *inode) { tree_walk(fs, inode, release, NULL); }
 
 /* Before a pointer is cleared in place, so that recovery does not store it again. */
-static void yield_word(struct tbfs *fs, const uint64_t *word) {
-    if (!TBFS_BUG(CUT_UNYIELDED))
-        journal_yield(fs, space_offset(fs, word), sizeof(*word));
+static bool yield_word(struct tbfs *fs, const uint64_t *word) {
+    return TBFS_BUG(CUT_UNYIELDED) || journal_yield(fs, space_offset(fs, word), sizeof(*word));
 }
 
 /* True: nothing of the tree is left below. What was freed is not taken before the caller's fence. */
@@ -157,7 +156,8 @@ static bool cut(struct tbfs *fs, uint64_t node, unsigned level, uint64_t first) 
     for (unsigned slot = slot_of(first, level); slot < TBFS_FANOUT; slot++) {
         uint64_t before = slot * below;
         if (slots[slot] && cut(fs, slots[slot], level - 1, first > before ? first - before : 0)) {
-            yield_word(fs, &slots[slot]);
+            if (!yield_word(fs, &slots[slot]))
+                return false;
             pm_store8(&slots[slot], 0);
             if (!TBFS_BUG(NO_CUT_FLUSH))
                 pm_flush(&slots[slot], sizeof(slots[slot]));
@@ -167,8 +167,8 @@ static bool cut(struct tbfs *fs, uint64_t node, unsigned level, uint64_t first) 
 }
 
 void tree_cut(struct tbfs *fs, struct tbfs_inode *inode, uint64_t first) {
-    if (inode->root && first < blocks_below(inode->height) && cut(fs, inode->root, inode->height, first)) {
-        yield_word(fs, &inode->root);
+    if (inode->root && first < blocks_below(inode->height) && cut(fs, inode->root, inode->height, first) &&
+        yield_word(fs, &inode->root)) {
         pm_store8(&inode->root, 0);
         pm_flush(&inode->root, sizeof(inode->root));
     }

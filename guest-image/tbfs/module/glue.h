@@ -27,6 +27,7 @@ struct pm_rules {
 struct volume {
     struct mutex lock; /* the core makes one call at a time */
     struct tbfs fs;
+    struct super_block *sb;
     u64 calls; /* of the core, but for those that merge in the background */
     struct delayed_work merging;
     u64 calls_seen;  /* by it: nobody has called since, if there are no more */

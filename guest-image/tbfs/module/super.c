@@ -256,8 +256,17 @@ static int explain(struct fs_context *context, const struct super_block *sb, int
     return status;
 }
 
+/* Under the lock, or while it is being mounted. */
+static void stop(struct tbfs *fs, const char *sentence, u64 number) {
+    struct super_block *sb = container_of(fs, struct volume, fs)->sb;
+
+    pr_err("tbfs: %pg: %s %llu; nothing is changed any more: unmount it and run `tbfs check`\n", sb->s_bdev, sentence,
+           number);
+    sb->s_flags |= SB_RDONLY;
+}
+
 static int mount_core(struct fs_context *context, struct super_block *sb, struct tbfs_space space) {
-    const struct mount_options *options = context->fs_private;
+    struct tbfs_options options = ((const struct mount_options *)context->fs_private)->core;
     struct volume *volume = sb->s_fs_info;
     s64 bytes = tbfs_memory_bytes(space);
     int status;
@@ -267,7 +276,9 @@ static int mount_core(struct fs_context *context, struct super_block *sb, struct
     volume->memory = kvzalloc(bytes, GFP_KERNEL);
     if (!volume->memory)
         return -ENOMEM;
-    status = tbfs_mount(&volume->fs, space, &options->core, volume->memory);
+    volume->sb = sb;
+    options.report = stop;
+    status = tbfs_mount(&volume->fs, space, &options, volume->memory);
     volume->fs.read_only = sb_rdonly(sb);
     return status < 0 ? explain(context, sb, status) : 0;
 }
@@ -347,9 +358,15 @@ static int set_read_only(struct fs_context *context, bool read_only) {
     struct tbfs *fs = core_lock(d_inode(context->root));
     bool is_refused = !read_only && volume_of(d_inode(context->root))->has_copies;
 
-    if (!is_refused)
+    bool is_broken = !read_only && fs->broken;
+
+    if (!is_refused && !is_broken)
         fs->read_only = read_only;
     core_unlock(d_inode(context->root));
+    if (is_broken) {
+        errorfc(context, "a rule of tbfs was broken (see dmesg); unmount it and run `tbfs check`");
+        return -EROFS;
+    }
     if (!is_refused)
         return 0;
     errorfc(context, "files were mapped while it was read-only, as copies; unmount it first");

@@ -40,7 +40,7 @@ static void make_sound(enum tbfs_metadata metadata) {
     uint8_t *sound = sounds[metadata];
     struct tbfs_space space = {sound, BYTES};
     struct tbfs_layout layout = {.inode_count = INODES};
-    struct tbfs_options options = {TBFS_DATA_HYBRID, 16, {.log_block_bytes = 512}, metadata};
+    struct tbfs_options options = {TBFS_DATA_HYBRID, 16, {.log_block_bytes = 512}, metadata, NULL};
     static struct tbfs fs;
     uint64_t orphan;
     must(tbfs_make(space, &layout, 1) == 0 && tbfs_mount(&fs, space, &options, memory) == 0, "no file system");
@@ -147,7 +147,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
     struct tbfs_options options = {input[0] & 2 ? TBFS_DATA_COW : TBFS_DATA_INPLACE,
                                    input[0] & 4 ? 8 : 64,
                                    {0},
-                                   input[0] & 128 ? TBFS_METADATA_LOG : TBFS_METADATA_UNDO};
+                                   input[0] & 128 ? TBFS_METADATA_LOG : TBFS_METADATA_UNDO,
+                                   NULL};
     if (input[0] & 8) {
         options.data = TBFS_DATA_HYBRID;
         options.hybrid = (struct tbfs_hybrid){.log_block_bytes = 1024, .gc_read_bytes = input[0] & 16 ? 1 : 0};

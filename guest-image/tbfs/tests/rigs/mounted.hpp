@@ -56,7 +56,7 @@ class Mounted {
 
 constexpr struct tbfs_options optionsOf(enum tbfs_data data, unsigned atomic_bytes, struct tbfs_hybrid hybrid = {},
                                         enum tbfs_metadata metadata = TBFS_METADATA_UNDO) {
-    return {data, atomic_bytes, hybrid, metadata};
+    return {data, atomic_bytes, hybrid, metadata, nullptr};
 }
 
 struct tbfs_name nameOf(const std::string &name);
