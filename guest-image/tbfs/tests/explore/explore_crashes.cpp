@@ -4,7 +4,7 @@
 // leave during the last one, recovery must find the tree before it or after it, the checker no fault, and the file
 // system must be usable; also if the power is cut again during recovery, or during another operation after it.
 //
-//     explore_crashes DATA ATOMIC_BYTES one|two|pair|triple|wrap|full [BUG]
+//     explore_crashes DATA ATOMIC_BYTES one|two|pair|triple|wrap|generations|full [BUG]
 //
 // DATA is inplace, cow, hybrid, hybrid-pages or hybrid-idle, which merges logs in the background; with `logged-` before
 // it the metadata's policy is `log`. Pairs and triples are of one mount, so that what the first ones have done need not
@@ -37,6 +37,22 @@ static Start nearJournalEnd(Start start, uint32_t entries_left) {
     if (resolve(fs, "/around") > 0)
         runOnBoth(mounted, start, {.kind = Operation::Unlink, .path = "/around"}, 2000);
     start.medium = mounted.medium();
+    return start;
+}
+
+// As nearJournalEnd(), when the next mount is to have this generation, and all entries are of an old one. Generations
+// begin again at 1, so that an old entry may have a number that comes once more.
+static Start ofGeneration(Start start, uint16_t generation, uint16_t old) {
+    auto *super = reinterpret_cast<struct tbfs_super *>(start.medium.data());
+    auto *header = reinterpret_cast<struct tbfs_journal_header *>(start.medium.data() + super->journal_offset);
+    auto *entries =
+        reinterpret_cast<struct tbfs_entry *>(start.medium.data() + super->journal_offset + TBFS_LINE_BYTES);
+    header->head = header->tail;
+    header->redo = 0;
+    header->generation = static_cast<uint16_t>(generation - 2); // recovery adds two
+    for (uint64_t i = 0; i < super->journal_bytes / TBFS_LINE_BYTES - 1; i++)
+        if (entries[i].generation)
+            entries[i].generation = old;
     return start;
 }
 
@@ -88,6 +104,13 @@ static void exploreAll(const std::string &lengths) {
             explore("near the journal's end, ", end, explored[i], i);
             explore("near the journal's end, after another one, ", end, explored[i], i, {OfItsOwn});
         }
+        for (uint16_t old = 1; lengths == "generations" && old <= 3; old++)
+            for (uint16_t generation : {65533, 65535}) {
+                Start end = ofGeneration(nearJournalEnd(start, 12), generation, old);
+                explore("generation " + std::to_string(generation) + ", ", end, explored[i], i);
+                explore("generation " + std::to_string(generation) + ", after another one, ", end, explored[i], i,
+                        {OfItsOwn});
+            }
         if (lengths == "pair")
             explorePairs(start, i);
         if (lengths == "triple")
