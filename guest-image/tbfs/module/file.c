@@ -239,11 +239,11 @@ static s64 read_part(struct inode *inode, u64 begin, struct iov_iter *to) {
 /* From where a call is: how many bytes are in pages that all have a log, or all have none. */
 static u64 bytes_alike(const struct kiocb *call, u64 bytes, bool *has_log) {
     struct inode *inode = file_inode(call->ki_filp);
-    u64 at = round_down(call->ki_pos, TBFS_BLOCK_BYTES), end = min(call->ki_pos + bytes, (u64)i_size_read(inode));
+    u64 at = round_down(call->ki_pos, TBFS_BLOCK_BYTES), end = call->ki_pos + bytes;
     struct tbfs *fs = core_lock(inode);
     struct tbfs_extent extent = {0};
 
-    *has_log = at < end && tbfs_find_extent(fs, inode->i_ino, at, end - at, &extent) == 0 && extent.has_log;
+    *has_log = tbfs_find_extent(fs, inode->i_ino, at, end - at, &extent) == 0 && extent.has_log;
     while (extent.bytes && extent.has_log == *has_log && (at += extent.bytes) < end)
         if (tbfs_find_extent(fs, inode->i_ino, at, end - at, &extent) < 0)
             break;
@@ -284,16 +284,32 @@ static ssize_t read_with_logs(struct kiocb *call, struct iov_iter *to) {
     return taken ? taken : done;
 }
 
-static ssize_t read(struct kiocb *call, struct iov_iter *to) {
+/* The buffer may reach beyond the file, and beyond the largest one: the core is asked for bytes of the file only. */
+static ssize_t read_file(struct kiocb *call, struct iov_iter *to) {
     struct inode *inode = file_inode(call->ki_filp);
     const struct tbfs *fs = &volume_of(inode)->fs;
     bool may_have_logs = fs->options.data == TBFS_DATA_HYBRID || fs->read_only;
+    size_t wanted = iov_iter_count(to), asked;
+    loff_t size = i_size_read(inode);
+    ssize_t done;
+
+    if (call->ki_pos >= size)
+        return 0;
+    iov_iter_truncate(to, size - call->ki_pos);
+    asked = iov_iter_count(to);
+    done = may_have_logs ? read_with_logs(call, to) : dax_iomap_rw(call, to, &map_operations);
+    iov_iter_reexpand(to, iov_iter_count(to) + wanted - asked);
+    return done;
+}
+
+static ssize_t read(struct kiocb *call, struct iov_iter *to) {
+    struct inode *inode = file_inode(call->ki_filp);
     ssize_t done;
 
     if (!iov_iter_count(to))
         return 0;
     inode_lock_shared(inode);
-    done = may_have_logs ? read_with_logs(call, to) : dax_iomap_rw(call, to, &map_operations);
+    done = read_file(call, to);
     inode_unlock_shared(inode);
     file_accessed(call->ki_filp);
     return done;
@@ -394,10 +410,12 @@ static long allocate(struct file *file, int mode, loff_t begin, loff_t bytes) {
     int status;
 
     BUILD_BUG_ON(FALLOC_FL_KEEP_SIZE != TBFS_KEEP_SIZE || FALLOC_FL_PUNCH_HOLE != TBFS_PUNCH_HOLE);
+    if (mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE))
+        return -EOPNOTSUPP;
     inode_lock(inode);
     status = mode & FALLOC_FL_KEEP_SIZE ? 0 : inode_newsize_ok(inode, begin + bytes);
     if (status == 0)
-        status = file_modified(file);
+        status = file_remove_privs(file); /* the core sets the times, together with what it changes */
     filemap_invalidate_lock(inode->i_mapping);
     if (status == 0)
         status = file_unmap(inode, begin, begin + bytes);

@@ -6,6 +6,7 @@
 #include <linux/statfs.h>
 
 #include "glue.h"
+#include "persist.h"
 
 static void take(struct inode *inode, const struct tbfs_inode *from) {
     inode->i_mode = from->mode;
@@ -158,8 +159,11 @@ static int resize(struct inode *inode, u64 size) {
     return status;
 }
 
-/* What the kernel has decided that the attributes are. */
-static int write_attributes(struct inode *inode) {
+/*
+ * Under the lock, in which the kernel's inode has also been changed. A page fault refreshes that inode without the
+ * inode's own lock: it would undo an attribute that the core has not got yet, and it would write an old one back.
+ */
+static int write_attributes(struct tbfs *fs, struct inode *inode) {
     struct tbfs_change change = {
         .which = TBFS_SET_MODE | TBFS_SET_OWNER | TBFS_SET_MTIME | TBFS_SET_ATIME,
         .mode = inode->i_mode,
@@ -168,29 +172,36 @@ static int write_attributes(struct inode *inode) {
         .mtime = (u32)inode_get_mtime_sec(inode),
         .atime = (u32)inode_get_atime_sec(inode),
     };
-    struct tbfs *fs = core_lock(inode);
     int status = tbfs_inode_set(fs, inode->i_ino, &change, (u32)inode_get_ctime_sec(inode));
 
     inode_refresh(fs, inode);
-    core_unlock(inode);
     return status;
 }
 
 int inode_setattr(struct mnt_idmap *idmap, struct dentry *dentry, struct iattr *change) {
     struct inode *inode = d_inode(dentry);
     int status = setattr_prepare(idmap, dentry, change);
+    struct tbfs *fs;
 
     if (status == 0 && change->ia_valid & ATTR_SIZE && change->ia_size != i_size_read(inode))
         status = resize(inode, change->ia_size);
     if (status < 0)
         return status;
+    fs = core_lock(inode);
     setattr_copy(idmap, inode, change);
-    return write_attributes(inode);
+    status = write_attributes(fs, inode);
+    core_unlock(inode);
+    return status;
 }
 
 int inode_update(struct inode *inode, int flags) {
+    struct tbfs *fs = core_lock(inode);
+    int status;
+
     inode_update_timestamps(inode, flags);
-    return write_attributes(inode);
+    status = write_attributes(fs, inode);
+    core_unlock(inode);
+    return status;
 }
 
 static int statistics(struct dentry *dentry, struct kstatfs *result) {
@@ -244,9 +255,17 @@ static int show_options(struct seq_file *to, struct dentry *root) {
     return 0;
 }
 
+/* The kernel has written mapped pages back, which are durable after a fence. Each call of the core ends with its own. */
+static int synchronise_all(struct super_block *sb, int wait) {
+    if (wait)
+        pm_fence();
+    return 0;
+}
+
 const struct super_operations tbfs_super_operations = {
     .evict_inode = evict,
     .free_inode = free_inode,
+    .sync_fs = synchronise_all,
     .statfs = statistics,
     .show_options = show_options,
 };
