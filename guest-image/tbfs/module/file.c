@@ -67,7 +67,7 @@ static void wait_unlocked(struct inode *inode) {
     filemap_invalidate_lock(inode->i_mapping);
 }
 
-/* Until no device has a page of the range, as for DMA. Its references are 1 then. */
+/* Until no device has a page of the range, as for DMA, and no process has one mapped. Its references are 1 then. */
 static int wait_until_idle(struct inode *inode, u64 begin, u64 last) {
     struct page *page;
     int status = 0;
@@ -78,7 +78,11 @@ static int wait_until_idle(struct inode *inode, u64 begin, u64 last) {
     return status;
 }
 
-/* What processes have stored there is made durable first: it is the rest of a block of which a write changes a part. */
+/*
+ * What processes have stored there is made durable first: it is the rest of a block of which a write changes a part.
+ * The pages leave the cache whatever marks they have. An fsync() that runs beside this leaves marks on clean pages for a
+ * moment, for which invalidate_inode_pages2_range() would fail with EBUSY.
+ */
 int file_unmap(struct inode *inode, u64 begin, u64 end) {
     struct address_space *mapping = inode->i_mapping;
     u64 last = end - 1;
@@ -91,7 +95,7 @@ int file_unmap(struct inode *inode, u64 begin, u64 end) {
     if (status == 0)
         status = filemap_write_and_wait_range(mapping, begin, last);
     if (status == 0)
-        status = invalidate_inode_pages2_range(mapping, begin >> PAGE_SHIFT, last >> PAGE_SHIFT);
+        truncate_inode_pages_range(mapping, begin, end == LLONG_MAX ? -1 : round_up(end, PAGE_SIZE) - 1);
     return status;
 }
 

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""tbfs under threads on several CPUs: no content or attribute is wrong, and a module with a broken rule is found.
+
+The modules with a broken rule are compiled from changed copies of the sources (module_mutants.py).
+"""
+
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import module_mutants
+import pytest
+from guest_rig import COMPLAINTS, static_programs
+from module_mutants import Mutant
+from tbfs_rig import HYBRID, RIGS, TBFS, TOOL, compiled
+from vcpus_rig import with_cpus
+
+from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.session import Session
+from testbed.manifest.manifest import GuestConfig
+from testbed.paths import REPO
+from testbed.program import kernel_module
+from testbed.program.job_archive import script_job
+from testbed.run.runner import drive
+
+pytestmark = pytest.mark.guest
+
+STRESS = [RIGS / "stress" / "tbfs_stress.c"]
+FLAGS = ("-pthread", f"-I{REPO / 'guest-image/programs/include'}")
+# On a small file system a freed block is soon another file's. One line for each run says how it went.
+RUN = """
+insmod /job/{module}.ko && tbfs make /tmp/image && dd if=/tmp/image of=/dev/pmem0 bs=1M status=none || exit 1
+mount -t tbfs -o data={data} /dev/pmem0 /pmem || exit 1
+timeout 60 tbfs_stress run /pmem {seed} {rounds}; status=$?
+umount /pmem && tbfs check /dev/pmem0 && mount -t tbfs /dev/pmem0 /pmem && tbfs_stress verify /pmem && umount /pmem
+echo "run {module} {data} {seed}: $status then $?"
+umount -l /pmem 2>/dev/null; rmmod tbfs
+"""
+BEGIN = "PATH=$PATH:/job; umount /pmem; truncate -s 8M /tmp/image\n"
+SOUND = [("inplace", 1), ("cow", 2), (HYBRID, 3), ("cow,metadata=log", 4)]
+ACKNOWLEDGE = "tbfs_stress acknowledge /pmem {seed} 40\n"
+ACKNOWLEDGED = "tbfs_stress acknowledged /pmem; s=$?; umount /pmem && tbfs check /dev/pmem0 && exit $s\n"
+
+
+def runs(module: str, cases: list[tuple[str, int]], rounds: int) -> str:
+    return "".join(RUN.format(module=module, data=data, seed=seed, rounds=rounds) for data, seed in cases)
+
+
+def outcome_of(
+    session: Session, guest: GuestConfig, cpus: int, script: str, programs: Mapping[str, Path]
+) -> GuestOutcome:
+    job = script_job(BEGIN + script + "dmesg >&2\n", programs)
+    return drive(session.executor.run(GuestSpec(with_cpus(replace(guest, timeout_s=1800), cpus), job)))
+
+
+def programs_in(folder: Path) -> dict[str, Path]:
+    return compiled(folder, {"tbfs": TOOL}) | static_programs(folder, {"tbfs_stress": STRESS}, *FLAGS)
+
+
+def expect_sound(
+    session: Session, guest: GuestConfig, cpus: int, cases: list[tuple[str, int]], rounds: int, folder: Path
+) -> None:
+    ((_, content),) = kernel_module.compile_folder(TBFS).modules.items()
+    (folder / "sound.ko").write_bytes(content)
+    programs = programs_in(folder) | {"sound.ko": folder / "sound.ko"}
+    outcome = outcome_of(session, guest, cpus, runs("sound", cases, rounds), programs)
+    said, log = outcome.stdout.decode(), outcome.stderr.decode()
+    assert outcome.outcome == "ok", said + log + outcome.console[-2000:]
+    assert re.findall(r"^run .*: (\d+ then \d+)$", said, re.M) == ["0 then 0"] * len(cases), said
+    assert not re.search(COMPLAINTS, log), log
+
+
+def is_caught(session: Session, guest: GuestConfig, mutant: Mutant, seeds: range, folder: Path) -> bool:
+    """Whether a thread, the checker or the kernel complains. A guest that panics or hangs has caught it, too."""
+    programs = programs_in(folder) | {f"{mutant.name}.ko": module_mutants.compiled(TBFS, mutant, folder)}
+    cases = [(data, seed) for seed in seeds for data in ("cow", "inplace")]
+    outcome = outcome_of(session, guest, 4, runs(mutant.name, cases, 400), programs)
+    said, log = outcome.stdout.decode(), outcome.stderr.decode()
+    if outcome.outcome != "ok":
+        return True
+    assert len(re.findall(r"^run ", said, re.M)) == len(cases), said + log
+    return bool(re.search(COMPLAINTS, log)) or said.count(": 0 then 0") < len(cases)
+
+
+def test_threads_on_four_cpus_find_nothing_wrong(session: Session, quick_guest: GuestConfig, tmp_path: Path) -> None:
+    expect_sound(session, quick_guest, 4, SOUND, 250, tmp_path)
+
+
+def test_a_module_with_a_broken_rule_is_found(session: Session, quick_guest: GuestConfig, tmp_path: Path) -> None:
+    """One of all, by the content of the sources: which one changes with them, and a failure can be repeated."""
+    content = b"".join(path.read_bytes() for path in sorted((TBFS / "module").glob("*.c")))
+    mutant = random.Random(content).choice(module_mutants.TBFS)
+    assert is_caught(session, quick_guest, mutant, range(1, 3), tmp_path), mutant.name
+
+
+def kept(session: Session, guest: GuestConfig, script: str, programs: Mapping[str, Path], home: Path) -> GuestOutcome:
+    job = script_job("PATH=$PATH:/job\n" + script, programs)
+    return drive(session.executor.run(GuestSpec(guest, job, media_folder=home)))
+
+
+@pytest.mark.parametrize("module", ["sound", "fsync-writes-nothing-back"])
+def test_a_power_cut_keeps_mapped_stores_that_were_synchronised(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, module: str
+) -> None:
+    """On four CPUs. fsync() and syncfs() that write nothing back lose some."""
+    if module == "sound":
+        modules = kernel_module.compile_all([TBFS])
+    else:
+        modules = kernel_module.several(
+            [kernel_module.read(module_mutants.compiled(TBFS, module_mutants.FSYNC, tmp_path))]
+        )
+    guest = with_cpus(replace(quick_guest, modules=modules), 4)
+    begin = "umount /pmem; tbfs make /dev/pmem0; mount -t tbfs /dev/pmem0 /pmem || exit 1\n"
+    home, programs = tmp_path / "media", programs_in(tmp_path)
+    cut = kept(session, guest, begin + ACKNOWLEDGE.format(seed=1), programs, home)
+    assert cut.outcome == "power-cut", cut.stdout.decode() + cut.stderr.decode() + cut.console[-2000:]
+    left = kept(session, guest, "mount -t tbfs /dev/pmem0 /pmem\n" + ACKNOWLEDGED, programs, home)
+    assert (left.exit_status == 0) == (module == "sound"), left.stdout.decode() + left.stderr.decode()
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize("cpus", [2, 3, 4, 8])
+def test_threads_on_any_number_of_cpus_find_nothing_wrong(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, cpus: int
+) -> None:
+    cases = [(data, 10 * cpus + seed) for seed in range(3) for data, _ in SOUND]
+    expect_sound(session, quick_guest, cpus, cases, 1000, tmp_path)
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize("mutant", module_mutants.TBFS, ids=lambda mutant: mutant.name)
+def test_each_module_with_a_broken_rule_is_found(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, mutant: Mutant
+) -> None:
+    assert is_caught(session, quick_guest, mutant, range(1, 3), tmp_path)
