@@ -41,7 +41,8 @@ umount -l /pmem 2>/dev/null; rmmod tbfs
 BEGIN = "PATH=$PATH:/job; umount /pmem; truncate -s 8M /tmp/image\n"
 SOUND = [("inplace", 1), ("cow", 2), (HYBRID, 3), ("cow,metadata=log", 4)]
 ACKNOWLEDGE = "tbfs_stress acknowledge /pmem {seed} 40\n"
-ACKNOWLEDGED = "tbfs_stress acknowledged /pmem; s=$?; umount /pmem && tbfs check /dev/pmem0 && exit $s\n"
+ACKNOWLEDGED = "tbfs_stress acknowledged /pmem; s=$?; umount /pmem && tbfs check /dev/pmem0.1 && exit $s\n"
+MOUNT = "mount -t tbfs /dev/pmem0.1 /pmem\n"
 
 
 def runs(module: str, cases: list[tuple[str, int]], rounds: int) -> str:
@@ -72,11 +73,13 @@ def expect_sound(
     assert not re.search(COMPLAINTS, log), log
 
 
-def is_caught(session: Session, guest: GuestConfig, mutant: Mutant, seeds: range, folder: Path) -> bool:
+def is_caught(
+    session: Session, guest: GuestConfig, mutant: Mutant, folder: Path, *, cpus: int = 4, rounds: int = 400
+) -> bool:
     """Whether a thread, the checker or the kernel complains. A guest that panics or hangs has caught it, too."""
     programs = programs_in(folder) | {f"{mutant.name}.ko": module_mutants.compiled(TBFS, mutant, folder)}
-    cases = [(data, seed) for seed in seeds for data in ("cow", "inplace")]
-    outcome = outcome_of(session, guest, 4, runs(mutant.name, cases, 400), programs)
+    cases = [(data, seed) for seed in (1, 2) for data in ("cow", "inplace")]
+    outcome = outcome_of(session, guest, cpus, runs(mutant.name, cases, rounds), programs)
     said, log = outcome.stdout.decode(), outcome.stderr.decode()
     if outcome.outcome != "ok":
         return True
@@ -92,7 +95,7 @@ def test_a_module_with_a_broken_rule_is_found(session: Session, quick_guest: Gue
     """One of all, by the content of the sources: which one changes with them, and a failure can be repeated."""
     content = b"".join(path.read_bytes() for path in sorted((TBFS / "module").glob("*.c")))
     mutant = random.Random(content).choice(module_mutants.TBFS)
-    assert is_caught(session, quick_guest, mutant, range(1, 3), tmp_path), mutant.name
+    assert is_caught(session, quick_guest, mutant, tmp_path), mutant.name
 
 
 def kept(session: Session, guest: GuestConfig, script: str, programs: Mapping[str, Path], home: Path) -> GuestOutcome:
@@ -112,11 +115,12 @@ def test_a_power_cut_keeps_mapped_stores_that_were_synchronised(
             [kernel_module.read(module_mutants.compiled(TBFS, module_mutants.FSYNC, tmp_path))]
         )
     guest = with_cpus(replace(quick_guest, modules=modules), 4)
-    begin = "umount /pmem; tbfs make /dev/pmem0; mount -t tbfs /dev/pmem0 /pmem || exit 1\n"
-    home, programs = tmp_path / "media", programs_in(tmp_path)
+    begin = "set -e; halve --mode=fsdax --map=mem; umount /pmem; tbfs make /dev/pmem0.1; " + MOUNT
+    home = tmp_path / "media"
+    programs = programs_in(tmp_path) | {"halve": REPO / "experiments" / "crash" / "halve"}
     cut = kept(session, guest, begin + ACKNOWLEDGE.format(seed=1), programs, home)
     assert cut.outcome == "power-cut", cut.stdout.decode() + cut.stderr.decode() + cut.console[-2000:]
-    left = kept(session, guest, "mount -t tbfs /dev/pmem0 /pmem\n" + ACKNOWLEDGED, programs, home)
+    left = kept(session, guest, "umount /pmem\n" + MOUNT + ACKNOWLEDGED, programs, home)
     assert (left.exit_status == 0) == (module == "sound"), left.stdout.decode() + left.stderr.decode()
 
 
@@ -134,4 +138,11 @@ def test_threads_on_any_number_of_cpus_find_nothing_wrong(
 def test_each_module_with_a_broken_rule_is_found(
     session: Session, quick_guest: GuestConfig, tmp_path: Path, mutant: Mutant
 ) -> None:
-    assert is_caught(session, quick_guest, mutant, range(1, 3), tmp_path)
+    assert is_caught(session, quick_guest, mutant, tmp_path)
+
+
+@pytest.mark.by_hand
+def test_a_module_with_two_locks_in_place_of_one_is_found(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path
+) -> None:
+    assert is_caught(session, quick_guest, module_mutants.RARE, tmp_path, cpus=8, rounds=1500)

@@ -255,7 +255,8 @@ static int show_options(struct seq_file *to, struct dentry *root) {
     return 0;
 }
 
-/* The kernel has written mapped pages back, which are durable after a fence. Each call of the core ends with its own. */
+/* The kernel has written mapped pages back, which are durable after a fence. Each call of the core ends with its own.
+ */
 static int synchronise_all(struct super_block *sb, int wait) {
     if (wait)
         pm_fence();
