@@ -110,11 +110,41 @@ int fams_make(struct fams_space space, uint64_t journal_bytes) {
     return 0;
 }
 
+/* ---- Invariants: a broken one stops commits, as the code or the memory can no longer be trusted ---- */
+
+static int require(struct fams *fams, bool holds, const char *what) {
+    if (!holds && !fams->broken)
+        fams->broken = what;
+    return fams->broken ? -EUCLEAN : 0;
+}
+
+/* A set whose pages the data have not got yet. Its lines are read again when they are copied. */
+static int check_set(struct fams *fams, uint64_t commit) {
+    const struct fams_set *set = set_of(fams, commit);
+    int status = require(fams, set->commit == commit && set->count > 0 && set->count <= fams->capacity,
+                         "the set of the last commit was overwritten");
+    for (uint64_t i = 0; status == 0 && i < set->count; i++)
+        status = require(fams, set->numbers[i] < fams->data_pages, "the last commit has a page behind the data");
+    return status;
+}
+
+static int check_commit(struct fams *fams) {
+    int status = require(fams, fams->open.count <= fams->capacity && fams->open.count == fams->open.announced,
+                         "a commit has other pages than those that were announced");
+    if (status == 0)
+        status = require(fams, fams->applied <= fams->committed && fams->committed - fams->applied < FAMS_SETS,
+                         "a commit would overwrite a set that the data still need");
+    return status == 0 && fams->applied < fams->committed ? check_set(fams, fams->committed) : status;
+}
+
 /* ---- Commits ---- */
 
 int fams_begin(struct fams *fams, uint64_t count) {
+    if (fams->broken)
+        return -EUCLEAN;
     if (count > fams->capacity)
         return -EFBIG;
+    fams->open.announced = count;
     fams->open.count = 0;
     fams->open.sum = sum_begin(fams, fams->committed + 1);
     return 0;
@@ -128,9 +158,11 @@ static void write_list_line(struct fams *fams, struct fams_set *set, uint64_t pl
 int fams_append(struct fams *fams, uint64_t number, const void *content) {
     struct fams_set *set = set_of(fams, fams->committed + 1);
     uint64_t place = fams->open.count;
+    if (fams->broken)
+        return -EUCLEAN;
     if (number >= fams->data_pages)
         return -EINVAL;
-    if (place == fams->capacity)
+    if (place >= fams->capacity)
         return -EFBIG;
     fams->open.line[place % FAMS_LINE_WORDS] = number;
     if (place % FAMS_LINE_WORDS == FAMS_LINE_WORDS - 1)
@@ -144,15 +176,19 @@ int fams_append(struct fams *fams, uint64_t number, const void *content) {
 static void copy_home(struct fams *fams, uint64_t commit) {
     struct fams_set *set = set_of(fams, commit);
     for (uint64_t i = 0; i < set->count; i++)
-        fams_apply_page(fams, set->numbers[i], content_of(fams, set, i));
+        persist_copy(data_of(fams, set->numbers[i]), content_of(fams, set, i), FAMS_PAGE_BYTES);
 }
 
-void fams_commit(struct fams *fams) {
+int fams_commit(struct fams *fams) {
     struct fams_set start __attribute__((aligned(FAMS_LINE_BYTES))) = {.commit = fams->committed + 1};
     struct fams_set *set = set_of(fams, start.commit);
+    int status;
     start.count = fams->open.count;
     if (start.count == 0)
-        return;
+        return fams->broken ? -EUCLEAN : 0;
+    status = check_commit(fams);
+    if (status < 0)
+        return status;
     start.sum = sum_end(fams->open.sum, start.count);
     if (start.count % FAMS_LINE_WORDS)
         write_list_line(fams, set, start.count - 1);
@@ -166,23 +202,34 @@ void fams_commit(struct fams *fams) {
     fams->applied = fams->committed;
     fams->committed = start.commit;
     fams->open.count = 0;
+    return 0;
 }
 
-void fams_apply_page(struct fams *fams, uint64_t number, const void *content) {
-    persist_copy(data_of(fams, number), content, FAMS_PAGE_BYTES);
+int fams_apply_page(struct fams *fams, uint64_t number, const void *content) {
+    int status = require(fams, number < fams->data_pages, "a page behind the data was to be applied");
+    if (status == 0)
+        persist_copy(data_of(fams, number), content, FAMS_PAGE_BYTES);
+    return status;
 }
 
-void fams_apply_end(struct fams *fams) {
+int fams_apply_end(struct fams *fams) {
+    if (fams->broken)
+        return -EUCLEAN;
     if (!FAMS_BUG(NO_APPLY_FENCE))
         persist_fence();
     fams->applied = fams->committed;
+    return 0;
 }
 
-void fams_apply(struct fams *fams) {
-    if (fams->applied == fams->committed)
-        return;
+int fams_apply(struct fams *fams) {
+    int status = fams->broken ? -EUCLEAN : 0;
+    if (status < 0 || fams->applied == fams->committed)
+        return status;
+    status = check_set(fams, fams->committed);
+    if (status < 0)
+        return status;
     copy_home(fams, fams->committed);
-    fams_apply_end(fams);
+    return fams_apply_end(fams);
 }
 
 const void *fams_page(const struct fams *fams, uint64_t number) { return data_of(fams, number); }

@@ -27,9 +27,10 @@ struct fams {
     uint64_t committed; /* the last commit, 0: none in this generation */
     uint64_t applied;   /* the last one that the data have for good */
     struct {
-        uint64_t count, sum;
+        uint64_t announced, count, sum;
         uint64_t line[FAMS_LINE_WORDS] __attribute__((aligned(FAMS_LINE_BYTES))); /* of the list, until it is full */
     } open;                                                                       /* the commit that is being made */
+    const char *broken; /* the invariant that does not hold: nothing is committed or applied any more; else null */
 };
 
 /* The most pages that one commit can have with a journal of so many bytes. */
@@ -46,16 +47,17 @@ int fams_open(struct fams *fams, struct fams_space space);
 void fams_close(struct fams *fams);
 
 /* One commit: begin, a call for each page, commit. What is begun anew instead is given up; it was nothing yet. The
- * errors come before anything of it is written. */
+ * errors come before anything of it is written. -EUCLEAN: an invariant does not hold, now or at an earlier call. The
+ * medium then stays at the last commit, to which a new opening brings the data. */
 int fams_begin(struct fams *fams, uint64_t count);                        /* -EFBIG: more than `capacity` */
 int fams_append(struct fams *fams, uint64_t number, const void *content); /* -EINVAL: behind the end; -EFBIG */
-void fams_commit(struct fams *fams);
+int fams_commit(struct fams *fams);
 
 /* Bring the last commit's pages into the data, for good. Who has them elsewhere than in the journal can do it himself:
- * fams_apply_page() for each of them, and fams_apply_end(). */
-void fams_apply(struct fams *fams);
-void fams_apply_page(struct fams *fams, uint64_t number, const void *content);
-void fams_apply_end(struct fams *fams);
+ * fams_apply_page() for each of them, and fams_apply_end(). -EUCLEAN as above. */
+int fams_apply(struct fams *fams);
+int fams_apply_page(struct fams *fams, uint64_t number, const void *content);
+int fams_apply_end(struct fams *fams);
 
 /* A page of the data. It is that of the last commit if that is applied. */
 const void *fams_page(const struct fams *fams, uint64_t number);

@@ -9,7 +9,8 @@
  *
  * What is stored to the mapping reaches the device by a commit only, all of it or nothing: msync(MS_SYNC), fsync(), or
  * FAMS_DECLARE, which does not wait. A commit of more pages than attach.commit_pages fails with EFBIG and has changed
- * nothing.
+ * nothing. EUCLEAN: the module has found its own state broken. The store then takes no commit any more, and the device
+ * keeps the last one.
  */
 #ifndef FAMS_IOCTL_H
 #define FAMS_IOCTL_H

@@ -119,7 +119,7 @@ static struct page_range pages_of(u64 first, u64 last) {
 static long ask_range(struct store *store, unsigned command, struct fams_range __user *argument) {
     struct fams_range bytes;
     struct page_range range;
-    int status = 0;
+    int status;
 
     if (copy_from_user(&bytes, argument, sizeof(bytes)))
         return -EFAULT;
@@ -128,7 +128,7 @@ static long ask_range(struct store *store, unsigned command, struct fams_range _
     range = pages_of(bytes.offset, bytes.offset + bytes.bytes - 1);
     mutex_lock(&store->lock);
     if (command == FAMS_ROLLBACK)
-        pages_roll_back(store, range);
+        status = pages_roll_back(store, range);
     else
         status = pages_declare(store, range);
     mutex_unlock(&store->lock);
@@ -181,7 +181,7 @@ static int synchronise(struct file *file, loff_t begin, loff_t last, int datasyn
     if (store->device)
         status = pages_declare(store, pages_of(begin, last));
     if (!status)
-        pages_commit(store);
+        status = pages_commit(store);
     mutex_unlock(&store->lock);
     return status;
 }

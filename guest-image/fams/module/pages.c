@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The working copy: its pages, which of them were stored to, and what a commit and a rollback do with those. */
+#include <linux/blkdev.h>
 #include <linux/moduleparam.h>
 #include <linux/pagemap.h>
 #include <linux/rmap.h>
@@ -46,8 +47,10 @@ static vm_fault_t first_store(struct vm_fault *vmf) {
     struct store *store = vmf->vma->vm_file->private_data;
 
     mutex_lock(&store->lock);
-    if (xa_get_mark(&store->pages, vmf->pgoff, PAGE_DECLARED))
-        pages_commit(store);
+    if (xa_get_mark(&store->pages, vmf->pgoff, PAGE_DECLARED) && pages_commit(store) < 0) {
+        mutex_unlock(&store->lock);
+        return VM_FAULT_SIGBUS; /* a store would change what was declared */
+    }
     lock_page(vmf->page);
     xa_set_mark(&store->pages, vmf->pgoff, PAGE_STORED);
     mutex_unlock(&store->lock);
@@ -86,8 +89,10 @@ static void protect(struct page *page) {
 int pages_declare(struct store *store, struct page_range range) {
     unsigned long number;
     struct page *page;
+    int status = pages_commit(store);
 
-    pages_commit(store);
+    if (status < 0)
+        return status;
     if (count_marked(store, range, PAGE_STORED) > store->fams.capacity)
         return -EFBIG;
     for_each_marked(store, number, page, range, PAGE_STORED) {
@@ -98,32 +103,51 @@ int pages_declare(struct store *store, struct page_range range) {
     return 0;
 }
 
-static void apply_declared(struct store *store) {
+static int apply_declared(struct store *store) {
     unsigned long number;
     struct page *page;
 
     for_each_marked(store, number, page, everything, PAGE_DECLARED)
         fams_apply_page(&store->fams, number, page_address(page));
-    fams_apply_end(&store->fams);
+    return fams_apply_end(&store->fams);
 }
 
-void pages_commit(struct store *store) {
+/* pages_declare() and mmap() have checked the sizes, so that only a broken invariant makes one of these fail. */
+static int write_declared(struct store *store, u64 count) {
+    unsigned long number;
+    struct page *page;
+    int status = fams_begin(&store->fams, count);
+
+    for_each_marked(store, number, page, everything, PAGE_DECLARED) if (status == 0) status =
+        fams_append(&store->fams, number, page_address(page));
+    return status < 0 ? status : fams_commit(&store->fams);
+}
+
+/* The pages stay declared, and the working copy stays as it is. */
+static int stop(struct store *store, int status) {
+    pr_err_once(
+        "fams: %s; the store of %pg takes no commit any more; close it, and open it again to get the last one\n",
+        store->fams.broken ?: "a commit was refused", file_bdev(store->device));
+    return status == -EUCLEAN ? status : -EIO;
+}
+
+int pages_commit(struct store *store) {
     u64 count = count_marked(store, everything, PAGE_DECLARED);
     unsigned long number;
     struct page *page;
+    int status;
 
     if (!count)
-        return;
-    /* pages_declare() and mmap() have seen to it that none of these fails. */
-    WARN_ON_ONCE(fams_begin(&store->fams, count) < 0);
-    for_each_marked(store, number, page, everything, PAGE_DECLARED)
-        WARN_ON_ONCE(fams_append(&store->fams, number, page_address(page)) < 0);
-    fams_commit(&store->fams);
+        return store->fams.broken ? -EUCLEAN : 0;
+    status = write_declared(store, count);
+    if (status == 0 && !apply_ms)
+        status = apply_declared(store);
+    if (status < 0)
+        return stop(store, status);
     if (apply_ms)
         mod_delayed_work(system_unbound_wq, &store->work, msecs_to_jiffies(apply_ms));
-    else
-        apply_declared(store);
     for_each_marked(store, number, page, everything, PAGE_DECLARED) xa_clear_mark(&store->pages, number, PAGE_DECLARED);
+    return 0;
 }
 
 void pages_work(struct work_struct *work) {
@@ -132,24 +156,28 @@ void pages_work(struct work_struct *work) {
     mutex_lock(&store->lock);
     if (xa_marked(&store->pages, PAGE_DECLARED))
         pages_commit(store);
-    else
-        fams_apply(&store->fams);
+    else if (fams_apply(&store->fams) < 0)
+        stop(store, -EUCLEAN);
     mutex_unlock(&store->lock);
 }
 
 /* ---- Rollback, and the end ---- */
 
-void pages_roll_back(struct store *store, struct page_range range) {
+int pages_roll_back(struct store *store, struct page_range range) {
     unsigned long number;
     struct page *page;
+    int status = pages_commit(store);
 
-    pages_commit(store);
-    fams_apply(&store->fams);
+    if (status == 0 && fams_apply(&store->fams) < 0)
+        status = stop(store, -EUCLEAN);
+    if (status < 0)
+        return status;
     for_each_marked(store, number, page, range, PAGE_STORED) {
         protect(page);
         memcpy(page_address(page), fams_page(&store->fams, number), PAGE_SIZE);
         xa_clear_mark(&store->pages, number, PAGE_STORED);
     }
+    return 0;
 }
 
 void pages_free(struct store *store) {

@@ -30,13 +30,14 @@ struct store {
     struct dax_device *dax;
 };
 
-/* pages.c, each with the lock held. The pages of a range: */
+/* pages.c, each with the lock held. -EUCLEAN: an invariant is broken, and the store takes no commit any more. The pages
+ * of a range: */
 struct page_range {
     unsigned long first, last;
 };
 int pages_declare(struct store *store, struct page_range range);
-void pages_commit(struct store *store); /* what is declared, if anything is */
-void pages_roll_back(struct store *store, struct page_range range);
+int pages_commit(struct store *store); /* what is declared, if anything is */
+int pages_roll_back(struct store *store, struct page_range range);
 void pages_free(struct store *store);
 void pages_work(struct work_struct *work);
 

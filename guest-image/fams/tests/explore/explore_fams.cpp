@@ -134,7 +134,7 @@ static void randomWork(Step &step, struct fams &fams, const fams_space &space, c
     uint64_t kind = random() % 8;
     step.is_applied = kind < 4;
     if (kind == 0)
-        return fams_apply(&fams);
+        return (void)fams_apply(&fams);
     if (kind == 1)
         return fams_close(&fams);
     if (kind <= 3) {

@@ -39,7 +39,7 @@ static void commit_to(struct fams *fams, uint8_t fill) {
     _Alignas(FAMS_LINE_BYTES) uint8_t page[FAMS_PAGE_BYTES];
     memset(page, fill, sizeof(page));
     must(fams_begin(fams, 1) == 0 && fams_append(fams, fams->data_pages - 1, page) == 0);
-    fams_commit(fams);
+    must(fams_commit(fams) == 0);
     must(fams_open(fams, fams->space) == 0);
     must(memcmp(fams_page(fams, fams->data_pages - 1), page, sizeof(page)) == 0);
 }

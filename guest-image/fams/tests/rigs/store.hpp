@@ -60,9 +60,7 @@ struct Update {
             if (status == 0)
                 status = fams_append(&fams, number, page);
         });
-        if (status == 0)
-            fams_commit(&fams);
-        return status;
+        return status == 0 ? fams_commit(&fams) : status;
     }
 
     void apply(struct fams &fams) const {

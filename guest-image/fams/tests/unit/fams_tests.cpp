@@ -147,4 +147,81 @@ TEST_F(Fams, NewStoreHasTheDataAndNoCommits) {
     EXPECT_EQ(found(2), 0);
 }
 
+// A broken invariant stops the store before the medium changes. A new opening has the last commit.
+class Broken : public Fams {
+  protected:
+    Broken() {
+        EXPECT_EQ((Update{{1}, {1}}.commit(fams)), 0);
+        EXPECT_EQ(fams_begin(&fams, 1), 0);
+        EXPECT_EQ(fams_append(&fams, 3, content), 0);
+    }
+    void expectStopped(const char *why) {
+        EXPECT_EQ(costOf([&] { EXPECT_EQ(fams_commit(&fams), -EUCLEAN); }), (Cost{0, 0}));
+        EXPECT_STREQ(fams.broken, why);
+        EXPECT_EQ(costOf([&] {
+                      EXPECT_EQ(fams_begin(&fams, 1), -EUCLEAN);
+                      EXPECT_EQ(fams_append(&fams, 3, content), -EUCLEAN);
+                      EXPECT_EQ(fams_commit(&fams), -EUCLEAN);
+                      EXPECT_EQ(fams_apply(&fams), -EUCLEAN);
+                      EXPECT_EQ(fams_apply_page(&fams, 3, content), -EUCLEAN);
+                      EXPECT_EQ(fams_apply_end(&fams), -EUCLEAN);
+                      fams_close(&fams);
+                  }),
+                  (Cost{0, 0}));
+    }
+    void expectLastCommit(uint8_t left) {
+        EXPECT_EQ(fams_open(&fams, spaceOf(image)), 0);
+        EXPECT_EQ(fams.broken, nullptr);
+        EXPECT_EQ(found(1), left);
+        EXPECT_EQ(found(3), 0);
+        EXPECT_EQ((Update{{3}, {4}}.commit(fams)), 0);
+    }
+    struct fams_set *lastSet() {
+        uint64_t set = fams_set_bytes(fams.capacity);
+        return reinterpret_cast<struct fams_set *>(image.logBytes() + 2 * FAMS_LINE_BYTES + set); // commit 1 is odd
+    }
+    alignas(FAMS_LINE_BYTES) uint8_t content[PageBytes] = {9};
+};
+
+TEST_F(Broken, PagesThatWereNotAnnounced) {
+    fams.open.announced = 2;
+    expectStopped("a commit has other pages than those that were announced");
+    expectLastCommit(1);
+}
+
+TEST_F(Broken, MorePagesThanASetHolds) {
+    fams.open.count = fams.open.announced = Capacity + 1;
+    EXPECT_EQ(fams_append(&fams, 3, content), -EFBIG);
+    expectStopped("a commit has other pages than those that were announced");
+    expectLastCommit(1);
+}
+
+TEST_F(Broken, SetsAreUsedOutOfTurn) {
+    fams.committed++;
+    expectStopped("a commit would overwrite a set that the data still need");
+    expectLastCommit(1);
+}
+
+TEST_F(Broken, LastSetIsOfAnotherCommit) {
+    lastSet()->commit += 2;
+    expectStopped("the set of the last commit was overwritten");
+}
+
+TEST_F(Broken, LastSetHasMorePagesThanFit) {
+    lastSet()->count = Capacity + 1;
+    expectStopped("the set of the last commit was overwritten");
+}
+
+TEST_F(Broken, LastSetHasAPageBehindTheData) {
+    lastSet()->numbers[0] = fams.data_pages;
+    expectStopped("the last commit has a page behind the data");
+    expectLastCommit(0); // its checksum is wrong, too
+}
+
+TEST_F(Broken, PageBehindTheDataIsNotApplied) {
+    EXPECT_EQ(costOf([&] { EXPECT_EQ(fams_apply_page(&fams, fams.data_pages, content), -EUCLEAN); }), (Cost{0, 0}));
+    expectStopped("a page behind the data was to be applied");
+    expectLastCommit(1);
+}
+
 } // namespace
