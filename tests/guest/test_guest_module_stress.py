@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tbfs under threads on several CPUs: no content or attribute is wrong, and a module with a broken rule is found.
+"""tbfs and fams under threads on several CPUs: no content or attribute is wrong, and a module with a broken rule is found.
 
 The modules with a broken rule are compiled from changed copies of the sources (module_mutants.py).
 """
@@ -27,6 +27,7 @@ from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 
+FAMS = REPO / "guest-image" / "fams"
 STRESS = [RIGS / "stress" / "tbfs_stress.c"]
 FLAGS = ("-pthread", f"-I{REPO / 'guest-image/programs/include'}")
 # On a small file system a freed block is soon another file's. One line for each run says how it went.
@@ -39,6 +40,23 @@ echo "run {module} {data} {seed}: $status then $?"
 umount -l /pmem 2>/dev/null; rmmod tbfs
 """
 BEGIN = "PATH=$PATH:/job; umount /pmem; truncate -s 8M /tmp/image\n"
+FAMS_BEGIN = "PATH=$PATH:/job; halve --mode=fsdax --map=mem || exit 1\n"
+FAMS_RUN = """
+insmod /job/{module}.ko || exit 1
+for apply_ms in 0 2; do
+    echo $apply_ms > /sys/module/fams/parameters/apply_ms
+    timeout 60 fams_stress run /dev/pmem0.1 {seed} 8 {rounds}; echo "run {module} {seed} $apply_ms: $?"
+done
+rmmod fams
+"""
+FAMS_BROKEN = """
+insmod /job/announces-one-more.ko && fams_stress broken /dev/pmem0.1; echo "broken: $?"; dmesg | grep -o 'fams: .*'
+rmmod fams
+"""
+STOPPED = (
+    "fams: a commit has other pages than those that were announced; the store of pmem0.1 takes no commit any more; "
+    "close it, and open it again to get the last one\n"
+)
 SOUND = [("inplace", 1), ("cow", 2), (HYBRID, 3), ("cow,metadata=log", 4)]
 ACKNOWLEDGE = "tbfs_stress acknowledge /pmem {seed} 40\n"
 ACKNOWLEDGED = "tbfs_stress acknowledged /pmem; s=$?; umount /pmem && tbfs check /dev/pmem0.1 && exit $s\n"
@@ -122,6 +140,57 @@ def test_a_power_cut_keeps_mapped_stores_that_were_synchronised(
     assert cut.outcome == "power-cut", cut.stdout.decode() + cut.stderr.decode() + cut.console[-2000:]
     left = kept(session, guest, "umount /pmem\n" + MOUNT + ACKNOWLEDGED, programs, home)
     assert (left.exit_status == 0) == (module == "sound"), left.stdout.decode() + left.stderr.decode()
+
+
+def fams_programs(folder: Path) -> dict[str, Path]:
+    source = RIGS / "stress" / "fams_stress.c"
+    halve = REPO / "experiments" / "crash" / "halve"
+    flags = ("-pthread", f"-I{FAMS / 'include'}")
+    return static_programs(folder, {"fams_stress": [source]}, *flags) | {"halve": halve}
+
+
+def test_commits_of_fams_are_whole_on_four_cpus_and_a_broken_invariant_stops_them(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path
+) -> None:
+    """Also that the threads find one of the modules with a broken rule."""
+    content = b"".join(path.read_bytes() for path in sorted((FAMS / "module").glob("*.c")))
+    mutant = random.Random(content).choice(module_mutants.FAMS)
+    ((_, module),) = kernel_module.compile_folder(FAMS).modules.items()
+    (tmp_path / "sound.ko").write_bytes(module)
+    changed = [module_mutants.compiled(FAMS, each, tmp_path) for each in (mutant, module_mutants.FAMS_BROKEN)]
+    files = fams_programs(tmp_path) | {path.name: path for path in (tmp_path / "sound.ko", *changed)}
+    script = FAMS_RUN.format(module="sound", seed=1, rounds=300) + FAMS_BROKEN
+    script += "dmesg >&2\n" + FAMS_RUN.format(module=mutant.name, seed=1, rounds=300)
+    guest = with_cpus(quick_guest, 4)
+    outcome = drive(session.executor.run(GuestSpec(guest, script_job(FAMS_BEGIN + script, files))))
+    said, log = outcome.stdout.decode(), outcome.stderr.decode()
+    assert outcome.outcome == "ok", said + log + outcome.console[-2000:]
+    assert re.findall(r"^run sound .*: (\d+)$", said, re.M) == ["0", "0"], said
+    assert "broken: 0\n" + STOPPED in said
+    assert not re.search(COMPLAINTS, log), log
+    assert set(re.findall(rf"^run {mutant.name} .*: (\d+)$", said, re.M)) - {"0"}, said
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize("cpus", [2, 4, 8])
+def test_commits_of_fams_are_whole_on_any_number_of_cpus_and_each_broken_rule_is_found(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path, cpus: int
+) -> None:
+    ((_, module),) = kernel_module.compile_folder(FAMS).modules.items()
+    (tmp_path / "sound.ko").write_bytes(module)
+    files = fams_programs(tmp_path) | {"sound.ko": tmp_path / "sound.ko"}
+    script = "".join(FAMS_RUN.format(module="sound", seed=seed, rounds=1000) for seed in range(5)) + "dmesg >&2\n"
+    for mutant in module_mutants.FAMS:
+        files[f"{mutant.name}.ko"] = module_mutants.compiled(FAMS, mutant, tmp_path)
+        script += FAMS_RUN.format(module=mutant.name, seed=1, rounds=1000)
+    guest = with_cpus(replace(quick_guest, timeout_s=1800), cpus)
+    outcome = drive(session.executor.run(GuestSpec(guest, script_job(FAMS_BEGIN + script, files))))
+    said, log = outcome.stdout.decode(), outcome.stderr.decode()
+    assert outcome.outcome == "ok", said + log + outcome.console[-2000:]
+    assert re.findall(r"^run sound .*: (\d+)$", said, re.M) == ["0"] * 10, said
+    assert not re.search(COMPLAINTS, log), log
+    for mutant in module_mutants.FAMS:
+        assert set(re.findall(rf"^run {mutant.name} .*: (\d+)$", said, re.M)) - {"0"}, said
 
 
 @pytest.mark.by_hand

@@ -128,3 +128,29 @@ FSYNC = of(
     "module/file.c",
     ("int status = file_write_and_wait_range(file, begin, last);", "int status = 0;"),
 )
+
+# Those of fams. Threads find a commit that is torn or lost.
+FAMS = (
+    of("commit-leaves-pages-writable", "module/pages.c", ("    folio_mkclean(page_folio(page));\n", "")),
+    of(
+        "store-to-declared-page",
+        "module/pages.c",
+        ("if (xa_get_mark(&store->pages, vmf->pgoff, PAGE_DECLARED) && pages_commit(store) < 0)", "if (false)"),
+    ),
+    of(
+        "synchronise-without-the-lock",
+        "module/device.c",
+        (
+            "    int status = -ENODEV;\n\n    mutex_lock(&store->lock);\n",
+            "    int status = -ENODEV;\n\n",
+        ),
+        (
+            "        status = pages_commit(store);\n    mutex_unlock(&store->lock);\n",
+            "        status = pages_commit(store);\n",
+        ),
+    ),
+)
+# A commit whose pages are not those that were announced: the core's invariant stops the store.
+FAMS_BROKEN = of(
+    "announces-one-more", "module/pages.c", ("fams_begin(&store->fams, count);", "fams_begin(&store->fams, count + 1);")
+)
