@@ -33,6 +33,16 @@ fallocate -l $((2*1024*1024 - 4096)) three
 large_pages one two three && rm one two three; cd /; umount /pmem && tbfs check /dev/pmem0 || exit 1
 """
 LARGE_FAULTS = "2 faults\n2 faults\n511 faults\n"
+# On a small file system, which is soon full: what is refused changes nothing, and reads end where the file does.
+REFUSED_CALLS = """
+truncate -s 8M /tmp/image
+for data in inplace cow hybrid; do
+    tbfs make /tmp/image && dd if=/tmp/image of=/dev/pmem0 bs=1M status=none || exit 1
+    mount -t tbfs -o data=$data /dev/pmem0 /pmem && refused_calls /pmem $((512 << 30)) || exit 1
+    umount /pmem && tbfs check /dev/pmem0 || exit 1
+done
+tbfs make /dev/pmem0
+"""
 HAS_LOGS = "tbfs dump /dev/pmem0 | grep -q ' logs [1-9]' || exit 1\n"
 # What has logs, read-only with each policy: the same is seen, and all of them are left. Then a mount that may merge.
 READ_ONLY = """
@@ -107,8 +117,11 @@ def twins(data: str, atomic: int, seed: int, steps: int, metadata: str = "undo")
     return TWINS.format(options=options, shown=shown, seed=seed, steps=steps)
 
 
+SOURCES = ("twin_folders.c", "large_pages.c", "stress/refused_calls.c")
+
+
 def programs(folder: Path) -> dict[str, Path]:
-    own = {name: [RIGS / f"{name}.c"] for name in ("twin_folders", "large_pages")}
+    own = {path.stem: [path] for path in (RIGS / name for name in SOURCES)}
     return compiled(folder, {"tbfs": TOOL, **own})
 
 
@@ -118,7 +131,7 @@ def test_calls_do_what_they_do_on_tmpfs_large_files_have_large_pages_and_bad_med
     calls = twins("inplace", 8, 1, 1000) + twins("cow", 16, 2, 1000) + twins(HYBRID, 8, 3, 1000)
     calls += twins("cow", 8, 4, 500, "log") + twins(HYBRID, 8, 3, 500, "log")
     large = "".join(LARGE.format(data=data) for data in ("inplace", "cow", "hybrid"))
-    script = "mkdir -p /tmp/twin\n" + large + BACKGROUND + calls + HAS_LOGS + READ_ONLY + REFUSED
+    script = REFUSED_CALLS + "mkdir -p /tmp/twin\n" + large + BACKGROUND + calls + HAS_LOGS + READ_ONLY + REFUSED
     said, _ = run(session, quick_guest, script, programs(tmp_path))
     assert said.count(LARGE_FAULTS) == 3 and LEFT in said, said
     assert said.count("status 32\n") == len(SENTENCES), said
