@@ -78,7 +78,8 @@ COMPONENTS = {
     )
 }
 TESTBED = ("qemu", "buildroot", "base", "software")
-_MEASURED = tuple(name for name in COMPONENTS if name not in ("qemu-stock", "replay", "cores"))  # parts of measured runs
+# The parts of measured runs.
+_MEASURED = tuple(name for name in COMPONENTS if name not in ("qemu-stock", "replay", "cores"))
 _JUNK = {"__pycache__", ".git", "build"}
 
 

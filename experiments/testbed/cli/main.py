@@ -628,8 +628,8 @@ def verify(
     """Make the runs of the figures again and compare what they measure with experiments/SCALE.sha256, bit for bit.
 
     Names what differs, and fails (status 1) then. Results that exist are neither used nor changed. After a change that
-    is meant to alter measurements, --update writes the file. Measurements may also change with the builds of QEMU and the
-    guest. The command then lists the packages and sources that changed since experiments/SCALE.builds was written.
+    is meant to alter measurements, --update writes the file. Measurements may also change with the builds of QEMU and
+    the guest. The command then lists the packages and sources that changed since experiments/SCALE.builds was written.
 
     Examples:
 
