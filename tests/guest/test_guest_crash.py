@@ -21,8 +21,8 @@ from testbed.crash.campaign import Campaign
 from testbed.crash.guests import Guests, places, settled
 from testbed.crash.journal import LINE_BYTES
 from testbed.crash.judging import Finding
+from testbed.crash.lines import Place
 from testbed.crash.plan import CrashSection, Plan, Programs
-from testbed.crash.states import Place
 from testbed.guest import boots
 from testbed.guest.executor import GuestOutcome
 from testbed.guest.session import Session

@@ -13,7 +13,8 @@ from vcpus_rig import with_cpus
 
 from testbed.crash import journal
 from testbed.crash.journal import LINE_BYTES, Journal, Kind
-from testbed.crash.states import Domain, Place, Subsets, is_ordering, media_image, place_of
+from testbed.crash.lines import Place
+from testbed.crash.states import Domain, Subsets, is_ordering, media_image, place_of
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
 from testbed.manifest.manifest import GuestConfig

@@ -16,7 +16,7 @@ from typing import Any
 from qemu.qmp import QMPClient, QMPError
 
 from testbed.crash.journal import LINE_BYTES
-from testbed.crash.states import Place
+from testbed.crash.lines import Place
 from testbed.guest.executor import GuestOutcome, GuestSpec, prepare_files
 from testbed.guest.qemu_line import Layout, PowerCut, command_line
 from testbed.guest.session import Session

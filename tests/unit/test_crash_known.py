@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from testbed.crash.journal import LINE_BYTES
 from testbed.crash.known import Class, Known, Lines, Read, digest
-from testbed.crash.states import LINE_BYTES, Open, Place
+from testbed.crash.lines import Open, Place
 from testbed.errors import RunFailed
 from testbed.run.runner import drive
 
@@ -51,10 +52,9 @@ def point(seed: int) -> tuple[Lines, list[Open]]:
     draw = random.Random(seed)
     base = {place: draw.choice([b"a", b"b"]) * LINE_BYTES for place in PLACES if draw.random() < 0.5}
     chosen = sorted(draw.sample(PLACES, draw.randint(1, 5)))
-    lines = [
-        Open(place, tuple(bytes([65 + n]) * LINE_BYTES for n in range(draw.randint(2, 3))), (), 1) for place in chosen
-    ]
-    return base, lines
+    counts = [draw.randint(2, 3) for _ in chosen]
+    contents = [tuple(bytes([65 + n]) * LINE_BYTES for n in range(count)) for count in counts]
+    return base, [Open(*line, (), 1, count) for *line, count in zip(chosen, contents, counts, strict=True)]
 
 
 def images(base: Lines, lines: Sequence[Open]) -> list[dict[Place, bytes]]:
@@ -121,6 +121,6 @@ def test_a_judge_that_depends_on_more_than_it_reads_is_found_out() -> None:
         def walk(self, image: Lines) -> tuple[str, list[Place]]:
             return "fine", [PLACES[(self.asked + len(image)) % 2]]
 
-    lines = [Open(place, (BEGIN, b"x" * LINE_BYTES), (), 1) for place in PLACES]
+    lines = [Open(place, (BEGIN, b"x" * LINE_BYTES), (), 1, 2) for place in PLACES]
     with pytest.raises(RunFailed, match="went two ways"):
         drive(known(Restless(1)).classes({}, lines, 99))

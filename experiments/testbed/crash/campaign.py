@@ -24,10 +24,11 @@ from .journal import LINE_BYTES, Journal
 from .judging import Finding, Judging, Progress
 from .kept import Kept, Verdict, file_for, image_hash
 from .known import Lines, Read, digest
+from .lines import Place
 from .oracle import References
 from .plan import Plan, Programs
 from .report import Detail, Report, Violation, measured, operations, state_id
-from .states import Image, Place, State, asked_records, explore, media_image, stored_to, volatile_bytes
+from .states import Image, State, asked_records, explore, media_image, stored_to, volatile_bytes
 
 if TYPE_CHECKING:
     from .spread import Spread

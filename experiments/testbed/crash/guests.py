@@ -16,8 +16,8 @@ from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, Rehearsed
 from ..guest.qemu_line import NO_REGION, Layout
 from ..manifest.manifest import GuestConfig
 from ..program.job_archive import Job
+from .lines import Place
 from .plan import Plan, Programs
-from .states import Place
 
 WITHOUT_REGION = Layout(kernel=NO_REGION)
 

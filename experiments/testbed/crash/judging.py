@@ -13,6 +13,7 @@ from typing import Any
 
 from .journal import Journal
 from .known import Class, Known, Lines, Read
+from .lines import Open, Place
 from .report import Detail
 from .states import (
     Base,
@@ -20,8 +21,6 @@ from .states import (
     Choice,
     Counts,
     Image,
-    Open,
-    Place,
     Point,
     State,
     Tracker,
@@ -110,7 +109,7 @@ class Judging:
             if not self.counts.points:
                 self.varied = self._varied(tracker)
             self.counts.points += 1
-            lines, base = tracker.open_lines(), tracker.base().copy()
+            lines, base = tracker.open_lines(self.bounds), tracker.base().copy()
             if self.every:
                 yield self._every(list(new_states(point, tracker, self.bounds, seen, self.counts)))
             elif lines is None:

@@ -16,8 +16,9 @@ from typing import Any
 from .. import canonical, outputs
 from ..errors import TestbedError
 from .known import Known, Read
+from .lines import Place
 from .report import Detail
-from .states import Image, Place
+from .states import Image
 
 
 @dataclass(frozen=True)

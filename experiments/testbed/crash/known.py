@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from ..errors import RunFailed
-from .states import Image, Open, Place
+from .lines import Open, Place
+from .states import Image
 
 V = TypeVar("V")
 
@@ -44,7 +45,7 @@ class Class(Generic[V]):
 
     def images(self, lines: Sequence[Open]) -> int:
         """How many combinations of these lines are among them."""
-        return math.prod(len(line.contents) for line in lines if line.place not in self.chosen)
+        return math.prod(line.count for line in lines if line.place not in self.chosen)
 
 
 def digest(content: bytes) -> bytes:

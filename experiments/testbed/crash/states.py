@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every state of the devices that a power cut can leave, at each ordering point of a journal.
 
-docs/crash.md has the rules. A line has *versions*: what it held when it was last sure to be durable, and what each
-store since then made of it, torn at 8 bytes. Which version a cut leaves is a choice, for each line alone. Where caches
-keep their power, it is the same choice for all: how many of the stores had been executed.
+docs/crash.md has the rules. A line has several contents that a cut can leave (lines.py): one of them is chosen, for
+each line alone. Where caches keep their power, one choice is made for all lines: how many of the stores had been
+executed. Only non-temporal stores can be missing then.
 """
 
 import hashlib
@@ -12,27 +12,19 @@ import math
 import mmap
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ..errors import TestbedError
 from .journal import CLFLUSH, LINE_BYTES, Journal, Kind, Record
-
-ATOMIC_BYTES = 8  # what no power cut tears
-CHUNKS_MAX = 4  # of a store of more, as a save of registers, the lower ones come first
+from .lines import CONTENTS_MAX, NO_CORE, NOTHING, Heights, Line, Open, Place, changes, tears
 
 STORES = (Kind.STORE, Kind.NT_STORE)
 ORDERING = (Kind.FENCE, Kind.BARRIER, Kind.WBINVD, Kind.MARK, Kind.POWER_CUT, Kind.END)
 
 
-class Place(NamedTuple):
-    """A line of a device, by its first byte."""
-
-    device: int
-    dpa: int
-
-
+Lost = Mapping[Place, tuple[int, ...]]  # the stores that lines lack, by their records
 Image = Callable[[Place], bytes]  # what a line held when the run began
 
 
@@ -99,6 +91,10 @@ class Bounds:
     samples: int = 64
     seed: int = 1
 
+    def divided(self, parts: int) -> "Bounds":
+        """For each of so many parts."""
+        return Bounds(max(1, self.exhaustive // parts), self.subsets // parts, self.samples // parts, self.seed)
+
 
 @dataclass(frozen=True)
 class Point:
@@ -117,7 +113,7 @@ class State:
 
     point: Point
     lines: Mapping[Place, bytes]  # all that can differ from the image at the begin of the run
-    lost: Mapping[Place, tuple[int, ...]]  # lines that have not their newest bytes, and the records of stores lost
+    lost: Lost  # of the lines that have not their newest bytes
     digest: bytes  # equal for equal images
 
 
@@ -136,7 +132,7 @@ class Choice(NamedTuple):
     """Contents of some lines, and the stores that are lost with them."""
 
     lines: dict[Place, bytes]
-    lost: dict[Place, tuple[int, ...]]
+    lost: Lost
 
 
 def explore(
@@ -250,7 +246,7 @@ class Tracker(Protocol):
 
     def combinations(self) -> int: ...
 
-    def open_lines(self) -> "list[Open] | None":
+    def open_lines(self, bounds: Bounds) -> list[Open] | None:
         """Every line with a choice, by device and address; None if lines are not chosen one by one."""
         ...
 
@@ -266,36 +262,6 @@ def tracker_of(domain: Domain, image: Image) -> Tracker:
     return Subsets(domain, image)
 
 
-def torn(before: bytes, record: Record) -> list[bytes]:
-    """What a line can hold while a store gets there, at last all of it: any of its 8-byte parts without the others."""
-    parts = _parts(before, record)
-    if len(parts) > CHUNKS_MAX:
-        sets: Iterator[Sequence[tuple[int, bytes]]] = (parts[:n] for n in range(1, len(parts) + 1))
-    else:
-        sets = itertools.chain.from_iterable(itertools.combinations(parts, n) for n in range(1, len(parts) + 1))
-    return [_with(before, chosen) for chosen in sets]
-
-
-def _parts(before: bytes, record: Record) -> list[tuple[int, bytes]]:
-    """The pieces of a store that change something, none across a multiple of 8 bytes: their offsets and bytes."""
-    found = []
-    at, end = record.dpa % LINE_BYTES, record.dpa % LINE_BYTES + len(record.data)
-    while at < end:
-        to = min(end, at // ATOMIC_BYTES * ATOMIC_BYTES + ATOMIC_BYTES)
-        piece = record.data[len(record.data) - (end - at) : len(record.data) - (end - to)]
-        if piece != before[at:to]:
-            found.append((at, piece))
-        at = to
-    return found
-
-
-def _with(content: bytes, parts: Sequence[tuple[int, bytes]]) -> bytes:
-    line = bytearray(content)
-    for at, piece in parts:
-        line[at : at + len(piece)] = piece
-    return bytes(line)
-
-
 def place_of(record: Record) -> Place:
     return Place(record.device, record.dpa // LINE_BYTES * LINE_BYTES)
 
@@ -308,53 +274,28 @@ def stored_to(records: Iterable[Record]) -> set[Place]:
 # ---- Any choice of lines ----
 
 
-@dataclass
-class _Line:
-    """The versions of a line, the first of which is sure; `stores` made them.
-
-    `flushed` is what the next fence of a core makes sure, `accepted` what a barrier does.
-    """
-
-    versions: list[bytes]
-    stores: list[int] = field(default_factory=lambda: [-1])
-    flushed: dict[int, int] = field(default_factory=dict)
-    accepted: int = 0
-
-
-@dataclass(frozen=True)
-class Open:
-    """A line with several contents to choose from. `lost` are the stores that are not in each."""
-
-    place: Place
-    contents: tuple[bytes, ...]
-    lost: tuple[tuple[int, ...], ...]
-    newest: int
-
-
 class Subsets:
-    """Any line may have been written back at any time: each may have any version since the last that is sure."""
+    """Any line may have been written back at any time: each may have any content that its parts allow."""
 
     def __init__(self, domain: Domain, image: Image) -> None:
         self._protected = domain.cache_protected
         self._base = Base(image)
-        self._lines: dict[Place, _Line] = {}
+        self._lines: dict[Place, Line] = {}
         self._awaiting: dict[int, set[Place]] = {}  # of each core, what its next fence makes sure
 
     def apply(self, index: int, record: Record) -> None:
         match record.kind:
             case Kind.STORE | Kind.NT_STORE:
                 self._store(index, record)
-                if record.kind == Kind.NT_STORE:
-                    self._flush(record.core, place_of(record))
             case Kind.FLUSH if record.value == CLFLUSH:
-                self._arrive(place_of(record))
+                self._arrive(place_of(record), record.core)
             case Kind.FLUSH:
                 self._flush(record.core, place_of(record))
             case Kind.FENCE:
                 self._fence(record.core)
             case Kind.WBINVD:
                 for place in list(self._lines):
-                    self._arrive(place)
+                    self._arrive(place, record.core)
             case Kind.BARRIER:
                 for place, line in list(self._lines.items()):
                     self._sure(place, line.accepted)
@@ -367,20 +308,24 @@ class Subsets:
 
     def newest(self, place: Place) -> bytes:
         line = self._lines.get(place)
-        return line.versions[-1] if line else self._base.line(place)
+        return line.newest() if line else self._base.line(place)
 
     def _store(self, index: int, record: Record) -> None:
         place = place_of(record)
-        new = torn(self.newest(place), record)
-        if new:
-            line = self._lines.setdefault(place, _Line([self._base.line(place)]))
-            line.versions += new
-            line.stores += [index] * len(new)
+        line = self._lines.get(place) or Line(self._base.line(place))
+        line.store(index, record)
+        if not line.is_sure():
+            self._lines[place] = line
+            self._note(record.core, place, line)
 
     def _flush(self, core: int, place: Place) -> None:
         line = self._lines.get(place)
         if line:
-            line.flushed[core] = len(line.versions) - 1
+            line.flush_until_fence(core)
+            self._note(core, place, line)
+
+    def _note(self, core: int, place: Place, line: Line) -> None:
+        if core in line.flushed:
             self._awaiting.setdefault(core, set()).add(place)
 
     def _fence(self, core: int) -> None:
@@ -389,57 +334,54 @@ class Subsets:
             if line and core in line.flushed:
                 self._reach(place, line, line.flushed.pop(core))
 
-    def _arrive(self, place: Place) -> None:
+    def _arrive(self, place: Place, core: int) -> None:
         line = self._lines.get(place)
         if line:
-            self._reach(place, line, len(line.versions) - 1)
+            self._reach(place, line, line.flush(core))
 
-    def _reach(self, place: Place, line: _Line, version: int) -> None:
-        """The device has accepted this version."""
+    def _reach(self, place: Place, line: Line, parts: Heights) -> None:
+        """The device has accepted these."""
         if self._protected:
-            self._sure(place, version)
+            self._sure(place, parts)
         else:
-            line.accepted = max(line.accepted, version)
+            line.accept(parts)
 
-    def _sure(self, place: Place, version: int) -> None:
-        """No power cut brings back what was before this version."""
-        if version == 0:
-            return
+    def _sure(self, place: Place, parts: Heights) -> None:
         line = self._lines[place]
-        self._base.put(place, line.versions[version])
-        del line.versions[:version], line.stores[:version]
-        line.flushed = {core: at - version for core, at in line.flushed.items() if at > version}
-        line.accepted = max(0, line.accepted - version)
-        if len(line.versions) == 1:
+        line.be_sure(parts)
+        self._base.put(place, line.sure)
+        if line.is_sure():
             del self._lines[place]
 
     def unsure(self) -> list[Place]:
         """Every line whose newest bytes may be lost."""
         return list(self._lines)
 
-    def open_lines(self) -> list[Open]:
-        return [found for place in sorted(self._lines) if (found := _open(place, self._lines[place]))]
+    def open_lines(self, bounds: Bounds) -> list[Open]:
+        return open_lines(self._lines, bounds)
 
     def combinations(self) -> int:
-        return math.prod(len(line.contents) for line in self.open_lines())
+        return math.prod(line.count() for line in self._lines.values())
 
     def choices(self, bounds: Bounds, seed: str) -> Iterator[Choice]:
-        lines = self.open_lines()
-        for numbers in combinations(
-            [line.newest for line in lines], [len(line.contents) for line in lines], bounds, seed
-        ):
-            picked = [(line, n) for line, n in zip(lines, numbers, strict=True)]
-            lost = {line.place: line.lost[n] for line, n in picked if n != line.newest}
-            yield Choice({line.place: line.contents[n] for line, n in picked}, lost)
+        return choices(self.open_lines(bounds), bounds, seed)
 
 
-def _open(place: Place, line: _Line) -> Open | None:
-    last = {content: n for n, content in enumerate(line.versions)}  # of equal ones, that which loses least
-    if len(last) == 1:
-        return None
-    contents = tuple(dict.fromkeys(line.versions))
-    lost = tuple(tuple(dict.fromkeys(line.stores[last[content] + 1 :])) for content in contents)
-    return Open(place, contents, lost, contents.index(line.versions[-1]))
+def open_lines(lines: Mapping[Place, Line], bounds: Bounds) -> list[Open]:
+    """Those with a choice, by device and address: all contents of each if there are few combinations."""
+    counts = [count for line in lines.values() if (count := line.count()) > 1]
+    most = bounds.exhaustive
+    if math.prod(counts) > most:
+        most = max(CONTENTS_MAX, int(most ** (1 / len(counts))))
+    return [found for at in sorted(lines) if (found := lines[at].open(at, most, str(bounds.seed)))]
+
+
+def choices(lines: Sequence[Open], bounds: Bounds, seed: str) -> Iterator[Choice]:
+    """A content for each of these lines."""
+    for numbers in combinations([line.newest for line in lines], [len(line.contents) for line in lines], bounds, seed):
+        picked = [(line, n) for line, n in zip(lines, numbers, strict=True)]
+        lost = {line.place: line.lost[n] for line, n in picked if n != line.newest}
+        yield Choice({line.place: line.contents[n] for line, n in picked}, lost)
 
 
 def combinations(newest: Sequence[int], sizes: Sequence[int], bounds: Bounds, seed: str) -> Iterator[tuple[int, ...]]:
@@ -456,11 +398,12 @@ def bounded(newest: tuple[int, ...], sizes: Sequence[int], bounds: Bounds, seed:
     oldest = (0,) * len(sizes)
     yield newest
     yield oldest
-    singles = (((line, n),) for line, size in enumerate(sizes) for n in range(size))
+    ranks = range(max(sizes, default=0))  # every line's oldest content comes before any line's next one
+    singles = (((line, n),) for n in ranks for line, size in enumerate(sizes) if n < size)
     pairs = (((a, 0), (b, 0)) for a, b in itertools.combinations(range(len(sizes)), 2))
-    for changes in itertools.islice(itertools.chain(singles, pairs), bounds.subsets):
-        yield _changed(newest, changes)
-        kept = changes if len(changes) == 1 else tuple((line, newest[line]) for line, _ in changes)
+    for chosen in itertools.islice(itertools.chain(singles, pairs), bounds.subsets):
+        yield _changed(newest, chosen)
+        kept = chosen if len(chosen) == 1 else tuple((line, newest[line]) for line, _ in chosen)
         yield _changed(oldest, kept)
     draw = random.Random(seed)
     for _ in range(bounds.samples):
@@ -477,51 +420,115 @@ def _changed(numbers: tuple[int, ...], changes: Sequence[tuple[int, int]]) -> tu
 # ---- Caches that keep their power ----
 
 
+class Instant(NamedTuple):
+    """What there is when some of the stores since the last point were executed. It changes with the next instant."""
+
+    left: Sequence[tuple[int, Record]]  # the other stores, with the one that is under way
+    content: Mapping[Place, bytes]  # of the lines that were stored to
+    weak: Mapping[Place, Line]  # the lines with non-temporal stores that no fence of their core has followed
+    ways: int  # how many contents these can have together
+
+
 class Prefixes:
-    """What was executed survives: the stores up to an instant, the last of them torn. Older points had the others."""
+    """The stores up to an instant survive, the last of them torn. Older points had the earlier instants.
+
+    Non-temporal stores wait in buffers that lose their power: until a fence any of their words can be missing.
+    """
 
     def __init__(self, image: Image) -> None:
         self._base = Base(image)  # as it was at the last point
-        self._now: dict[Place, bytes] = {}  # lines stored to since then
-        self._steps: list[tuple[int, Place, bytes]] = []
+        self._weak: dict[Place, Line] = {}  # the same
+        self._steps: list[tuple[int, Record]] = []  # the stores since then
 
     def apply(self, index: int, record: Record) -> None:
-        if record.kind in STORES:
-            place = place_of(record)
-            new = torn(self._now.get(place, self._base.line(place)), record)
-            self._steps += [(index, place, content) for content in new]
-            if new:
-                self._now[place] = new[-1]
+        match record.kind:
+            case Kind.STORE | Kind.NT_STORE:
+                self._steps.append((index, record))
+            case Kind.FENCE:
+                self._settle(lambda _, line: line.flushed.pop(record.core, NOTHING))
+            case Kind.WBINVD:
+                self._settle(lambda _, line: line.flush(record.core))
+            case Kind.FLUSH if record.value == CLFLUSH:
+                self._settle(lambda at, line: line.flush(record.core) if at == place_of(record) else NOTHING)
+
+    def _settle(self, sure: Callable[[Place, Line], Heights]) -> None:
+        """What the record of a point makes sure, before any other store."""
+        for place, line in list(self._weak.items()):
+            line.be_sure(sure(place, line))
+            if line.is_sure():
+                del self._weak[place]
 
     def passed(self) -> None:
-        for place, content in self._now.items():
+        for now in self._instants():
+            last = now
+        for place, content in last.content.items():
             self._base.put(place, content)
-        self._now, self._steps = {}, []
+        self._weak, self._steps = dict(last.weak), []
 
     def base(self) -> Base:
         return self._base
 
     def unsure(self) -> list[Place]:
-        return []
+        return list(self._weak)
 
     def combinations(self) -> int:
-        return len(self._steps) + 1
+        return sum(now.ways for now in self._instants())
 
-    def open_lines(self) -> None:
+    def open_lines(self, bounds: Bounds) -> None:  # noqa: ARG002
         return None
 
     def choices(self, bounds: Bounds, seed: str) -> Iterator[Choice]:
-        wanted = range(len(self._steps) + 1)
-        if len(wanted) > bounds.exhaustive:
-            some = random.Random(seed).sample(wanted, bounds.exhaustive)
-            wanted = sorted({wanted[0], wanted[-1], *some})  # type: ignore[assignment]
-        for count in wanted:
-            lines = {place: content for _, place, content in self._steps[:count]}
-            lost: dict[Place, tuple[int, ...]] = {}
-            for index, place, _ in self._steps[count:]:
-                if index not in lost.get(place, ()):
-                    lost[place] = (*lost.get(place, ()), index)
-            yield Choice(lines, lost)
+        ways = [now.ways for now in self._instants()]
+        wanted, share = set(range(len(ways))), bounds
+        if len(ways) > bounds.exhaustive:
+            wanted = {0, len(ways) - 1, *random.Random(seed).sample(range(len(ways)), bounds.exhaustive)}
+        if sum(ways) > bounds.exhaustive:
+            share = bounds.divided(len(wanted))
+        for number, now in enumerate(self._instants()):
+            if number in wanted:
+                for choice in choices(open_lines(now.weak, share), share, f"{seed}/{number}"):
+                    yield Choice({**now.content, **choice.lines}, lost_with(now.left, choice.lost))
+
+    def _instants(self) -> Iterator[Instant]:
+        content: dict[Place, bytes] = {}
+        weak = dict(self._weak)
+        ways = math.prod(line.count() for line in weak.values())
+        yield Instant(self._steps, content, weak, ways)
+        for number, (index, record) in enumerate(self._steps):
+            place = place_of(record)
+            before, now_ways = weak.get(place) or Line(content.get(place) or self._base.line(place)), ways
+            for line, is_whole in executed(before, index, record):
+                content[place] = line.newest()
+                weak[place] = line
+                now_ways = ways // before.count() * line.count()
+                if line.is_sure():
+                    del weak[place]
+                yield Instant(self._steps[number + is_whole :], content, weak, now_ways)
+            ways = now_ways
+
+
+def executed(line: Line, index: int, record: Record) -> Iterator[tuple[Line, bool]]:
+    """The line while a store is executed, and whether all of it was. A cached store is durable then."""
+    if record.kind == Kind.NT_STORE:
+        done = line.copy()
+        done.store(index, record)
+        yield done, True
+        return
+    parts = [record._replace(dpa=place_of(record).dpa + at, data=piece) for at, piece in changes(line, record)]
+    for torn in tears(parts):
+        done = line.copy()
+        for part in torn:
+            done.store(index, part)
+        done.be_sure(done.flush(NO_CORE))
+        yield done, len(torn) == len(parts)
+
+
+def lost_with(left: Iterable[tuple[int, Record]], lost: Lost) -> Lost:
+    """The stores that were not executed, and those that are lost all the same."""
+    found = {place: set(stores) for place, stores in lost.items()}
+    for index, record in left:
+        found.setdefault(place_of(record), set()).add(index)
+    return {place: tuple(sorted(stores)) for place, stores in found.items()}
 
 
 class Flushed:
@@ -555,8 +562,8 @@ class Flushed:
     def combinations(self) -> int:
         return self._now().combinations()
 
-    def open_lines(self) -> list[Open] | None:
-        return self._now().open_lines()
+    def open_lines(self, bounds: Bounds) -> list[Open] | None:
+        return self._now().open_lines(bounds)
 
     def choices(self, bounds: Bounds, seed: str) -> Iterator[Choice]:
         return self._now().choices(bounds, seed)

@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What one line can hold after a power cut, as stores, flushes and fences go on.
+
+A line has eight words, which a power cut never tears. A store has a *part* in each word that it changes. The order in
+which parts become durable (docs/crash.md):
+
+- Parts of one word: in the order of execution, so the number of parts in each word describes a content of the line.
+- Cached stores: in the order of execution, each torn into its parts.
+- Non-temporal stores: in any order with all parts of other words.
+"""
+
+import itertools
+import math
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from .journal import LINE_BYTES, Kind, Record
+
+WORD_BYTES = 8  # the unit that a power cut does not tear
+WORDS = LINE_BYTES // WORD_BYTES
+PARTS_MAX = 4  # a cached store with more parts, such as a save of registers, becomes durable from its lowest word on
+CONTENTS_MAX = 32  # contents of a line that are tried where a point has too many combinations
+COUNTED_MAX = 256  # contents of a line that are compared to count the different ones
+
+Heights = tuple[int, ...]  # for each word, how many of its parts are durable
+NOTHING: Heights = (0,) * WORDS
+NO_CORE = -1  # which has no non-temporal stores
+T = TypeVar("T")
+
+
+class Place(NamedTuple):
+    """A line of a device, by its first byte."""
+
+    device: int
+    dpa: int
+
+
+class Part(NamedTuple):
+    """What a store makes of a word."""
+
+    store: int  # the number of its record
+    core: int
+    is_cached: bool
+    word: bytes
+
+
+class Range(NamedTuple):
+    """How many parts of each word there are at least and at most, with the same cached stores."""
+
+    least: Heights
+    most: Heights
+
+    def ways(self) -> int:
+        return math.prod(most - least + 1 for least, most in zip(self.least, self.most, strict=True))
+
+    def all(self) -> Iterator[Heights]:
+        return itertools.product(*(range(a, b + 1) for a, b in zip(self.least, self.most, strict=True)))
+
+
+@dataclass(frozen=True)
+class Open:
+    """A line with several contents to choose from, the oldest first. `lost` are the stores that each lacks."""
+
+    place: Place
+    contents: tuple[bytes, ...]
+    lost: tuple[tuple[int, ...], ...]
+    newest: int
+    count: int  # of all contents that are possible, of which these may be some
+
+
+def pieces(record: Record) -> Iterator[tuple[int, int, bytes]]:
+    """The pieces of a store by word: the word, where the piece begins in it, and its bytes."""
+    at, end = record.dpa % LINE_BYTES, record.dpa % LINE_BYTES + len(record.data)
+    begin = at
+    while at < end:
+        to = min(end, at // WORD_BYTES * WORD_BYTES + WORD_BYTES)
+        yield at // WORD_BYTES, at % WORD_BYTES, record.data[at - begin : to - begin]
+        at = to
+
+
+def changes(line: "Line", record: Record) -> list[tuple[int, bytes]]:
+    """The pieces of a store that change something, or may: where they begin in the line, and their bytes."""
+    return [
+        (WORD_BYTES * number + at, piece)
+        for number, at, piece in pieces(record)
+        if line.changes(number, line.newest_with(number, at, piece))
+    ]
+
+
+def tears(parts: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The sets of parts of a cached store that can be durable alone, all of them last."""
+    if len(parts) > PARTS_MAX:
+        return (parts[:n] for n in range(1, len(parts) + 1))
+    return itertools.chain.from_iterable(itertools.combinations(parts, n) for n in range(1, len(parts) + 1))
+
+
+def most_of(a: Heights, b: Heights) -> Heights:
+    return tuple(map(max, a, b))
+
+
+class Line:
+    """The parts of a line that may not be durable.
+
+    `flushed` is what the next fence of a core waits for, `accepted` what the device has.
+    """
+
+    def __init__(self, sure: bytes) -> None:
+        self.sure = sure
+        self.words: list[list[Part]] = [[] for _ in range(WORDS)]
+        self.flushed: dict[int, Heights] = {}
+        self.accepted = NOTHING
+        self._count = 0  # what count() found
+        self._open: tuple[int, Open | None] = (0, None)  # what open() found, for so many contents
+
+    def content(self, heights: Heights) -> bytes:
+        return b"".join(
+            parts[height - 1].word if height else self.sure[WORD_BYTES * n : WORD_BYTES * (n + 1)]
+            for n, (parts, height) in enumerate(zip(self.words, heights, strict=True))
+        )
+
+    def all_parts(self) -> Heights:
+        return tuple(map(len, self.words))
+
+    def newest(self) -> bytes:
+        return self.content(self.all_parts())
+
+    def copy(self) -> "Line":
+        copied = Line(self.sure)
+        copied.words = [list(parts) for parts in self.words]
+        copied.flushed, copied.accepted = dict(self.flushed), self.accepted
+        return copied
+
+    def is_sure(self) -> bool:
+        return not any(self.words)
+
+    # ---- What happens to it ----
+
+    def store(self, index: int, record: Record) -> None:
+        is_cached = record.kind == Kind.STORE
+        touched = []
+        for number, at, piece in pieces(record):
+            word = self.newest_with(number, at, piece)
+            if self.changes(number, word):
+                self.words[number].append(Part(index, record.core, is_cached, word))
+            touched.append(number)
+        self._changed()
+        if not is_cached:
+            self._await(record.core, self.with_earlier(of_words(self.all_parts(), touched)))
+
+    def newest_with(self, number: int, at: int, piece: bytes) -> bytes:
+        """A word with all its parts, and other bytes from there on."""
+        old = self.newest_word(number)
+        return old[:at] + piece + old[at + len(piece) :]
+
+    def newest_word(self, number: int) -> bytes:
+        parts = self.words[number]
+        return parts[-1].word if parts else self.sure[WORD_BYTES * number : WORD_BYTES * (number + 1)]
+
+    def changes(self, number: int, word: bytes) -> bool:
+        """Whether a store of this word matters: one of equal bytes does where a non-temporal store comes before it."""
+        return word != self.newest_word(number) or any(not part.is_cached for part in self.words[number])
+
+    def accept(self, heights: Heights) -> None:
+        self.accepted = most_of(self.accepted, heights)
+
+    def flush(self, core: int) -> Heights:
+        """What a flush by this core writes back: non-temporal stores of other cores wait in buffers of theirs."""
+        return self.with_earlier(
+            tuple(last(part.is_cached or part.core == core for part in parts) for parts in self.words)
+        )
+
+    def flush_until_fence(self, core: int) -> None:
+        self._await(core, self.flush(core))
+
+    def _await(self, core: int, heights: Heights) -> None:
+        if any(heights):
+            self.flushed[core] = most_of(self.flushed.get(core, NOTHING), heights)
+
+    def with_earlier(self, heights: Heights) -> Heights:
+        """With all parts that become durable before one of these."""
+        there = [parts[:height] for parts, height in zip(self.words, heights, strict=True)]
+        newest = max((part.store for parts in there for part in parts if part.is_cached), default=-1)
+        earlier = tuple(last(part.is_cached and part.store < newest for part in parts) for parts in self.words)
+        return self._with_lower_parts(most_of(heights, earlier), newest)
+
+    def _with_lower_parts(self, heights: Heights, store: int) -> Heights:
+        """Of a cached store with many parts."""
+        at = {
+            n: position + 1
+            for n, parts in enumerate(self.words)
+            for position, part in enumerate(parts)
+            if part.store == store
+        }
+        if len(at) <= PARTS_MAX:
+            return heights
+        highest = max(n for n, height in at.items() if heights[n] >= height)
+        return tuple(max(height, at[n]) if n in at and n < highest else height for n, height in enumerate(heights))
+
+    def be_sure(self, heights: Heights) -> None:
+        """No power cut brings back the contents without these parts."""
+        if not any(heights):
+            return
+        self.sure = self.content(heights)
+        for parts, height in zip(self.words, heights, strict=True):
+            del parts[:height]
+        rest = {core: without(flushed, heights) for core, flushed in self.flushed.items()}
+        self.flushed = {core: flushed for core, flushed in rest.items() if any(flushed)}
+        self.accepted = without(self.accepted, heights)
+        self._changed()
+
+    def _changed(self) -> None:
+        self._count, self._open = 0, (0, None)
+
+    # ---- What it can hold ----
+
+    def count(self) -> int:
+        """Of its contents: of few the different ones, of many all ways to come about."""
+        if not self._count:
+            self._count = self._count_them()
+        return self._count
+
+    def _count_them(self) -> int:
+        if not any(part.is_cached for parts in self.words for part in parts):
+            sure = [self.sure[n : n + WORD_BYTES] for n in range(0, LINE_BYTES, WORD_BYTES)]
+            return math.prod(
+                len({word, *(part.word for part in parts)}) for word, parts in zip(sure, self.words, strict=True)
+            )
+        ways = sum(found.ways() for found in self.ranges()) if self._is_weak() else 0
+        return ways if ways > COUNTED_MAX else len(self._every())
+
+    def open(self, place: Place, most: int, seed: str) -> Open | None:
+        """Its contents if there are several; of more than `most` some, the same for the same seed."""
+        if self.count() == 1:
+            return None
+        if self._open[0] != most:
+            some = self._is_weak() and self.count() > most
+            found = self._some(most, f"{seed}/{place.device}/{place.dpa}") if some else self._every()
+            contents, lost = tuple(found), tuple(map(self._lost, found.values()))
+            self._open = (most, Open(place, contents, lost, contents.index(self.newest()), self.count()))
+        return self._open[1]
+
+    def ranges(self) -> Iterator[Range]:
+        """For each way that cached stores can be cut, in their order."""
+        positions = [[n for n, part in enumerate(parts) if part.is_cached] for parts in self.words]
+        stores: dict[int, list[int]] = {}
+        for number, parts in enumerate(self.words):
+            for part in parts:
+                if part.is_cached:
+                    stores.setdefault(part.store, []).append(number)
+        done = [0] * WORDS  # of each word, how many cached parts are durable
+
+        def found() -> Range:
+            least = tuple(at[n - 1] + 1 if n else 0 for at, n in zip(positions, done, strict=True))
+            ends = zip(positions, done, self.words, strict=True)
+            return Range(least, tuple(at[n] if n < len(at) else len(parts) for at, n, parts in ends))
+
+        yield found()
+        for store in sorted(stores):
+            before = list(done)
+            for torn in tears(stores[store]):
+                done[:] = before
+                for number in torn:
+                    done[number] += 1
+                yield found()
+
+    def _is_weak(self) -> bool:
+        """Whether it has non-temporal stores: without any, cached stores alone say what it can hold."""
+        return any(not part.is_cached for parts in self.words for part in parts)
+
+    def _every(self) -> dict[bytes, Heights]:
+        return self._by_content(heights for found in self.ranges() for heights in found.all())
+
+    def _some(self, most: int, seed: str) -> dict[bytes, Heights]:
+        """Parts in order of execution, each word alone and alone missing; then drawn until there are so many."""
+        found = self._by_content([*self._in_order(), *self._but_one_word()])
+        ranges, draw = list(self.ranges()), random.Random(seed)
+        for _ in range(2 * most):
+            if len(found) >= most:
+                break
+            chosen = draw.choice(ranges)
+            heights = tuple(draw.randint(a, b) for a, b in zip(chosen.least, chosen.most, strict=True))
+            found.setdefault(self.content(heights), heights)
+        return found
+
+    def _in_order(self) -> Iterator[Heights]:
+        """What there is if stores become durable in order of execution, each torn as a cached one is."""
+        done, by_store = list(NOTHING), dict[int, list[int]]()
+        for number, parts in enumerate(self.words):
+            for part in parts:
+                by_store.setdefault(part.store, []).append(number)
+        yield NOTHING
+        for store in sorted(by_store):
+            before = list(done)
+            for torn in tears(by_store[store]):
+                done[:] = before
+                for number in torn:
+                    done[number] += 1
+                yield tuple(done)
+
+    def _but_one_word(self) -> Iterator[Heights]:
+        """One word without its non-temporal stores, and nothing but those of one word."""
+        ranges = list(self.ranges())
+        for number in range(WORDS):
+            yield with_one(ranges[-1].most, number, ranges[-1].least[number])
+            yield with_one(ranges[0].least, number, ranges[0].most[number])
+
+    def _by_content(self, all_heights: Iterable[Heights]) -> dict[bytes, Heights]:
+        """Of equal contents the one that loses least."""
+        found: dict[bytes, Heights] = {}
+        for heights in all_heights:
+            content = self.content(heights)
+            if content not in found or sum(found[content]) <= sum(heights):
+                found[content] = heights
+        return found
+
+    def _lost(self, heights: Heights) -> tuple[int, ...]:
+        stores = {part.store for parts, n in zip(self.words, heights, strict=True) for part in parts[n:]}
+        return tuple(sorted(stores))
+
+
+def last(flags: Iterable[bool]) -> int:
+    """How many there are up to the last that is set."""
+    return max((n for n, flag in enumerate(flags, 1) if flag), default=0)
+
+
+def of_words(heights: Heights, words: Sequence[int]) -> Heights:
+    return tuple(height if n in words else 0 for n, height in enumerate(heights))
+
+
+def with_one(heights: Heights, word: int, height: int) -> Heights:
+    return (*heights[:word], height, *heights[word + 1 :])
+
+
+def without(heights: Heights, gone: Heights) -> Heights:
+    return tuple(max(0, height - n) for height, n in zip(heights, gone, strict=True))
