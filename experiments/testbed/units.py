@@ -11,6 +11,9 @@ ENERGY_UJ = {"uJ": 1, "mJ": 10**3, "J": 10**6}
 ENERGY_NJ = {"nJ": 1, "uJ": 10**3, "mJ": 10**6}
 COUNT = {"": 1}
 
+COUNT_MAX = 10**9  # from there on a count is shown as a power of ten
+GROUPED_MIN = 10**5  # from there on its digits are in groups
+
 _QUANTITY = re.compile(r"\s*(-?[0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-z/]*)\s*")
 
 
@@ -37,6 +40,17 @@ def show_time(value_ps: float) -> str:
         if value_ps >= TIME_PS[unit]:
             return f"{value_ps / TIME_PS[unit]:.4g} {unit}"
     return f"{value_ps:.4g} ps"
+
+
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def show_count(count: int) -> str:
+    """A count for people: a large one in scientific notation, with a superscript."""
+    if count < COUNT_MAX:
+        return f"{count:,}" if count >= GROUPED_MIN else str(count)
+    digits, power = f"{Decimal(count):.1e}".split("e+")
+    return f"{digits} \N{MULTIPLICATION SIGN} 10{power.translate(SUPERSCRIPTS)}"
 
 
 def show_size(value_bytes: int) -> str:

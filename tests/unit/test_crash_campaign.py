@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Crash tests, with guests that are played: which states are judged, what is reported, and what bad input says."""
 
+import asyncio
 import re
 import subprocess
 import sys
@@ -49,9 +50,10 @@ def run(origin: Path, quick_guest: GuestConfig) -> Run:
         session = Session(executor, {"qemu": more.pop("qemu", "")})
         programs = Programs({}, {}, ())
         campaign = Campaign(plan or plans.load(origin), origin, quick_guest, programs, session, jobs, **more)
-        told: list[tuple[int, int, int]] = []
+        told: list[tuple[int, int, int, int]] = []
         report = drive(campaign.run(lambda *counts: told.append(counts)))
-        assert told[-1] == (report.counts.points, report.counts.points, len(report.violations))
+        done, points, _, violations = told[-1]
+        assert (done, points, violations) == (report.counts.points, report.counts.points, len(report.violations))
         assert executor.most_at_once <= jobs
         return report
 
@@ -209,6 +211,80 @@ def test_a_panic_in_recovery_is_a_violation(run: Run) -> None:
     assert violations[0].text.splitlines() == ["Kernel panic: of it", *stack[: DETAIL_LINES - 1]]
 
 
+class Changed(Played):
+    """Copies whose answer is another one, of states with a violation."""
+
+    def __init__(self, records: list[Record], **changes: Any) -> None:
+        super().__init__(records)
+        self.changes = changes
+
+    def __call__(self, spec: GuestSpec) -> GuestOutcome:
+        outcome = super().__call__(spec)
+        return replace(outcome, **self.changes) if outcome.outcome == "failed" else outcome
+
+
+def test_a_check_that_hangs_is_reported_as_timed_out(run: Run, origin: Path, tmp_path: Path) -> None:
+    """By the guest's limit, whose verdict is kept, or by the host's, whose verdict is not."""
+    ended: dict[str, Any] = {"outcome": "timeout", "exit_status": None, "stderr": b"", "console": "created 1 region"}
+    (said,) = {v.said for v in run(Changed(NO_FLUSH, **ended)).violations}
+    assert re.fullmatch(r"timed out after \d+ s of host time; crash.timeout limits the guest's time", said)
+    origin.write_text(TEXT + 'timeout = "2s"\n')
+    keep = tmp_path / "results"
+    found = run(Changed(NO_FLUSH, **ended, is_limited=True), keep=keep)
+    assert {v.said for v in found.violations} == {"timed out after 2 s of the guest's time"}
+    (kept,) = (keep / "ring").glob("crash-*.verdicts")
+    assert len(kept.read_bytes().splitlines()) == found.counts.states
+
+
+def test_a_check_that_says_nothing_is_reported_by_its_status(run: Run) -> None:
+    (said,) = {v.said for v in run(Changed(NO_FLUSH, stderr=b"", console="created 1 region")).violations}
+    assert said == "exit status 1, without a message"
+
+
+def test_a_check_that_stops_the_test_is_reported_with_its_last_lines(run: Run) -> None:
+    failed = GuestOutcome("failed", 1, stderr=b"items are missing\nlate line of a server\n", console="booted")
+    with pytest.raises(TestbedError, match=r"\(exit status 1\):\n  items are missing\n  late line of a server"):
+        run(Played(SOUND, {"the check": failed}))
+
+
+def test_a_rehearsal_that_leaves_the_guest_changed_is_not_copied(run: Run) -> None:
+    """No state is judged by a copy of it."""
+    judged: list[str] = []
+
+    class Unclean(Played):
+        def __call__(self, spec: GuestSpec) -> GuestOutcome:
+            outcome = super().__call__(spec)
+            if not spec.copy_of:
+                return outcome
+            (judge_is,) = re.findall(r"^judge_is=(\w+)$", spec.copy_of.rehearsal.script, re.MULTILINE)
+            judged.append(judge_is)
+            if judge_is == "rehearsed":  # through the file system that was left mounted
+                return replace(outcome, outcome="ok", exit_status=0, rehearsal_status=1)
+            return outcome
+
+    assert run(Unclean(NO_FLUSH)).as_data() == run(Played(NO_FLUSH)).as_data()
+    assert judged[0] == "rehearsed" and set(judged[1:]) == {"new"}
+
+
+def test_an_interrupted_test_shows_what_it_has_found(run: Run) -> None:
+    """Of the points that are done, and how many states were judged."""
+    shown: list[Report] = []
+
+    class Interrupted(Played):
+        copies = 0
+
+        def __call__(self, spec: GuestSpec) -> GuestOutcome:
+            self.copies += spec.copy_of is not None
+            if self.copies == 5:
+                raise asyncio.CancelledError
+            return super().__call__(spec)
+
+    with pytest.raises((KeyboardInterrupt, asyncio.CancelledError)):
+        run(Interrupted(NO_FLUSH), interrupted=shown.append)
+    (report,) = shown
+    assert 0 < report.counts.states < run(Played(NO_FLUSH)).counts.states
+
+
 def test_a_guest_that_does_not_start_is_no_violation(run: Run) -> None:
     class Dying(Played):
         def __call__(self, spec: GuestSpec) -> GuestOutcome:
@@ -221,9 +297,9 @@ def test_a_guest_that_does_not_start_is_no_violation(run: Run) -> None:
 
 FAILS = GuestOutcome("failed", 3, stderr=b"no such file\n")
 REFUSED = {
-    "key 'crash.setup': it fails (failed): no such file": Played(SOUND, {"the setup": FAILS}),
-    "key 'crash.workload': it fails (failed): no such file": Played(SOUND, {"the workload": FAILS}),
-    "key 'crash.check': it fails on what the whole run leaves (failed): no such file": Played(
+    "key 'crash.setup': it fails (exit status 3): no such file": Played(SOUND, {"the setup": FAILS}),
+    "key 'crash.workload': it fails (exit status 3): no such file": Played(SOUND, {"the workload": FAILS}),
+    "key 'crash.check': it fails on what the whole run leaves (exit status 3): no such file": Played(
         SOUND, {"the check": FAILS}
     ),
     "key 'crash.workload': it passes 0 marks": Played([store(RECORD)]),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What commands show of their results: the table or figure that fits them. `make testbed` shows three of these."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,8 @@ from ..run.runner import drive, run_with_bar
 from ..studies import calibrate, latency
 from ..studies.sweep import Replayed
 from . import tables
+
+PROGRESS_S = 10.0  # between two lines of how far a crash test is
 
 # What draws is slow to load: each function here loads what it needs.
 if TYPE_CHECKING:
@@ -127,19 +130,28 @@ def show_calibration(session: Session, devices: Sequence[str], quick: bool) -> l
 
 
 def run_campaign(campaign: Campaign) -> Report:
-    """With a bar on a terminal, and a line for each tenth of the points elsewhere."""
+    """With a bar on a terminal, and elsewhere a line every few seconds; what is known is shown at Ctrl-C."""
+    name = campaign.plan.name
     with Progress(console=progress_console, disable=not progress_console.is_terminal) as bar:
-        task = bar.add_task(campaign.plan.name, total=None)
+        task, said_s, latest = bar.add_task(name, total=None), time.monotonic(), ""
 
-        def show(done: int, points: int, violations: int) -> None:
-            bar.update(task, total=points, completed=done, description=f"{campaign.plan.name}: {violations} violations")
-            if not progress_console.is_terminal and done * 10 // points > (done - 1) * 10 // points:
-                progress_console.print(f"{done} of {points} points, {violations} violations", soft_wrap=True)
+        def show(done: int, points: int, judged: int, violations: int) -> None:
+            nonlocal said_s, latest
+            latest = f"{done} of {points} points, {judged} states judged, {violations} violations"
+            bar.update(task, total=points, completed=done, description=f"{name}: {latest}")
+            if not progress_console.is_terminal and (done == points or time.monotonic() >= said_s + PROGRESS_S):
+                said_s = time.monotonic()
+                progress_console.print(latest, soft_wrap=True)
 
         def tell(text: str) -> None:
             progress_console.print(text, soft_wrap=True, highlight=False)
 
-        return drive(replace(campaign, tell=tell).run(show))
+        def interrupted(report: Report) -> None:
+            bar.stop()
+            tables.show_crash(report, f"{name} (interrupted)", campaign.origin)
+            tell(f"interrupted: {latest or 'no state judged yet'}; the same command goes on from there")
+
+        return drive(replace(campaign, tell=tell, interrupted=interrupted).run(show))
 
 
 def show_state(campaign: Campaign, wanted: str, at_shell: Callable[[Path], int] | None) -> Detail:

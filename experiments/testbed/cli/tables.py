@@ -19,7 +19,7 @@ from ..results import time_shares
 from ..results.results import Result, roi_counters
 from ..studies.latency import Row
 from ..studies.sweep import Replayed, summary
-from ..units import show_time
+from ..units import show_count, show_time
 
 if TYPE_CHECKING:
     from analysis.figures import Index
@@ -75,9 +75,10 @@ def show_crash(report: Report, title: str, origin: Path) -> None:
         said = [(m.name, m.states, m.least, m.half, m.nine_tenths, m.most) for m in report.measured]
         show(f"measured of {title}", ("number", "states", "least", "50 %", "90 %", "most"), said)
     counts = report.counts
+    tried = f"{show_count(counts.tried)} of {show_count(counts.combinations)}"
     out.print(
         f"{title}: {counts.states} states at {counts.points} ordering points, {len(report.violations)} violations; "
-        f"{counts.points_in_part} points in part, {counts.tried} of {counts.combinations} combinations tried",
+        f"{counts.points_in_part} points in part, {tried} combinations tried",
         soft_wrap=True,
     )
     if least:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Records a workload, makes each state that a power cut can leave of it, and has recovery and check judge them."""
 
+import asyncio
 import itertools
 import mmap
 import subprocess
@@ -18,6 +19,7 @@ from ..guest.session import Session
 from ..manifest.manifest import GuestConfig
 from ..results import results
 from ..run.errand import Errand
+from ..units import show_time
 from . import journal, oracle, symbols
 from .guests import REHEARSAL, Guests, places
 from .journal import LINE_BYTES, Journal
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from .spread import Spread
 
 SAID_MAX = 200  # characters of what a check said
+OUTPUT_LINES = 10  # of a command that stops the whole test
 COMPARED_BYTES = 2**20  # of media, at a time
 CODE = 2**64 - 1  # in place of a device, in what a copy has read: it has executed what is on one
 
@@ -69,17 +72,31 @@ class Campaign:
     every: bool = False  # each state by itself, also where recovery reads the same
     keep: Path | None = None  # verdicts in this results folder
     tell: Callable[[str], None] = lambda _: None  # how long guests took, and what becomes of workers
+    interrupted: Callable[[Report], None] = lambda _: None  # by Ctrl-C: what is known by then
 
     async def run(self, progress: Progress = lambda *_: None) -> Report:
         """All of it; TestbedError if the manifest's commands cannot tell anything."""
         async with self.guests() as guests:
             recorded = await self.record(guests)
             judging = self.judging(recorded)
-            findings = await judging.findings(progress)
+            try:
+                findings = await judging.findings(progress)
+            except asyncio.CancelledError:
+                self.interrupted(self._partial(recorded, judging))
+                raise
             named = await self._named([self._violation(recorded, found) for found in findings if found.violates()])
             rows = operations(recorded.run, [found.state for found in findings], named, self.plan.crash.operations)
             self.tell(str(guests.times))
             return Report(judging.counts, named, rows, measured(found.detail for found in findings))
+
+    def _partial(self, recorded: Recorded, judging: Judging) -> Report:
+        """What is known when the test is interrupted. No guest is asked for the functions of its kernel."""
+        findings = list(judging.found.values())
+        found = [self._violation(recorded, finding) for finding in findings if finding.violates()]
+        names = {pc: self.programs.symbol(pc) for violation in found for pc in (*violation.pcs, violation.cut_pc)}
+        named = [named_by(names, violation) for violation in found]
+        rows = operations(recorded.run, [finding.state for finding in findings], named, self.plan.crash.operations)
+        return Report(judging.counts, named, rows, measured(finding.detail for finding in findings))
 
     async def one(self, wanted: str, use: Callable[[Found, Path], None]) -> None:
         """The state of this name, judged again; its media, as the power cut left them, are there while it is used."""
@@ -183,7 +200,15 @@ class Campaign:
     def _must(self, what: str, outcome: GuestOutcome, when: str = "") -> None:
         if outcome.outcome != "ok":
             place = f"{self.origin}: key 'crash.{what}': "
-            raise TestbedError(f"{place}it fails{when and ' '}{when} ({outcome.outcome}): {said(outcome)}")
+            raise TestbedError(f"{place}it fails{when and ' '}{when} ({self._how(outcome)}):{own_output(outcome)}")
+
+    def _how(self, outcome: GuestOutcome) -> str:
+        if outcome.outcome != "timeout":
+            return outcome.outcome if outcome.exit_status is None else f"exit status {outcome.exit_status}"
+        limit_ps = self.plan.crash.timeout
+        if outcome.is_limited and limit_ps:
+            return f"timed out after {show_time(limit_ps)} of the guest's time"
+        return f"timed out after {self.guest.timeout_s:g} s of host time; crash.timeout limits the guest's time"
 
     def judging(self, recorded: Recorded) -> Judging:
         """Who judges each state, with all verdicts that are known."""
@@ -198,7 +223,9 @@ class Campaign:
                 read = reads(outcome, judging.varied)
                 content = ((place, lines.get(place) or recorded.image(place)) for place in read)
                 known = Verdict(number, image, detail, [(place, digest(line)) for place, line in content])
-                if outcome.outcome != "timeout":  # which says something of the host
+                if (
+                    outcome.outcome != "timeout" or outcome.is_limited
+                ):  # a limit of host time says something of the host
                     kept.add(known)
             return known.detail, known.reads
 
@@ -231,7 +258,8 @@ class Campaign:
             text = outcome.console if outcome.exit_status is None else outcome.stderr.decode(errors="replace")
             lines = text.strip().splitlines()
             kept = of_panic(lines)[: oracle.DETAIL_LINES] or lines[-oracle.DETAIL_LINES :]
-            return Detail(outcome.outcome, said(outcome), "\n".join(kept))
+            told = self._how(outcome) if outcome.outcome == "timeout" else said(outcome)
+            return Detail(outcome.outcome, told, "\n".join(kept))
         difference = recorded.references.fault(mark or 0, outcome.stdout) if recorded.references else ""
         if difference:
             return Detail("differs", oracle.first_change(difference)[:SAID_MAX], difference)
@@ -239,9 +267,7 @@ class Campaign:
 
     async def _named(self, violations: list[Violation]) -> list[Violation]:
         names = await self._names({pc for violation in violations for pc in (*violation.pcs, violation.cut_pc)})
-        return [
-            replace(v, stores=tuple(dict.fromkeys(names[pc] for pc in v.pcs)), cut=names[v.cut_pc]) for v in violations
-        ]
+        return [named_by(names, violation) for violation in violations]
 
     async def _names(self, pcs: set[int]) -> dict[int, str]:
         """Functions and lines of instructions; a guest is asked for its kernel's if there is need."""
@@ -253,11 +279,30 @@ class Campaign:
         return names
 
 
+def named_by(names: Mapping[int, str], violation: Violation) -> Violation:
+    stores = tuple(dict.fromkeys(names[pc] for pc in violation.pcs))
+    return replace(violation, stores=stores, cut=names[violation.cut_pc])
+
+
 def said(outcome: GuestOutcome) -> str:
-    """The last line of what a guest complained of, or the first one of its kernel's panic."""
-    lines = (outcome.stderr.decode(errors="replace").strip() or outcome.error or outcome.console.strip()).splitlines()
+    """The last line of what a guest complained of, or the first one of its kernel's panic.
+
+    Of commands that ended by themselves the console says nothing: its last line may be of the boot.
+    """
+    stderr = outcome.stderr.decode(errors="replace").strip()
+    if outcome.exit_status is not None:
+        return (stderr.splitlines() or [f"exit status {outcome.exit_status}, without a message"])[-1][:SAID_MAX]
+    lines = (stderr or outcome.error or outcome.console.strip()).splitlines()
     told = of_panic(lines)[:1] or lines[-1:]
     return told[0][:SAID_MAX] if told else "it says nothing"
+
+
+def own_output(outcome: GuestOutcome) -> str:
+    """The last lines of what commands said that ended by themselves; of others the one that says why."""
+    if outcome.exit_status is None:
+        return f" {said(outcome)}"
+    lines = outcome.stderr.decode(errors="replace").strip().splitlines()[-OUTPUT_LINES:]
+    return "".join(f"\n  {line[:SAID_MAX]}" for line in lines) if len(lines) > 1 else f" {said(outcome)}"
 
 
 def reads(outcome: GuestOutcome, varied: Set[Place]) -> list[Place]:
@@ -269,7 +314,7 @@ def reads(outcome: GuestOutcome, varied: Set[Place]) -> list[Place]:
             "programs in 'files' or 'sources', or judge every state by itself with --every"
         )
     found = [place for place in told if place in varied]
-    return found if outcome.outcome != "timeout" else [*found, *sorted(varied - set(found))]
+    return found if outcome.outcome != "timeout" or outcome.is_limited else [*found, *sorted(varied - set(found))]
 
 
 def copy(media: Path, to: Path) -> None:

@@ -16,6 +16,7 @@ from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, Rehearsed
 from ..guest.qemu_line import NO_REGION, Layout
 from ..manifest.manifest import GuestConfig
 from ..program.job_archive import Job
+from ..units import TIME_PS
 from .lines import Place
 from .plan import Plan, Programs
 
@@ -55,7 +56,7 @@ rehearse() {
         make_file_system() { read_partitions; }
     fi
     if set_up_pmem; then
-        (cd /job; CRASH_MARK=0; . ./judge)
+        rehearse_judge
         umount "$TESTBED_PMEM"
     fi
     if [[ $region_is == made ]]; then
@@ -66,8 +67,29 @@ rehearse() {
     fi
 }
 
+# A copy must not see what the rehearsal leaves behind, such as a mounted file system. The host is told of it, and makes
+# copies of a guest without this rehearsal then.
+rehearse_judge() {
+    local mounts status=0 judge watch
+    [[ $judge_is == rehearsed ]] || return
+    mounts=$(</proc/mounts)
+    (cd /job; CRASH_MARK=0; . ./judge) &
+    judge=$!
+    { await_timeout && kill -KILL "$judge"; } &
+    watch=$!
+    wait "$judge" || status=$?
+    kill "$watch"
+    [[ $mounts == "$(</proc/mounts)" ]] || status=1
+    say "{\"type\":\"rehearsal\",\"status\":$status}"
+}
+
+await_timeout() {
+    [[ $timeout_s ]] && sleep "$timeout_s"
+}
+
 judge() { # CRASH_MARK
     export CRASH_MARK=$1
+    { await_timeout && say '{"type":"timeout"}' && power_off; } &
     set_up_pmem || give_up "setting up the CXL region, its namespace or its file system failed: see the console log"
     cd /job
     (. ./judge) </dev/null >/run/testbed/stdout 2>/run/testbed/stderr
@@ -118,6 +140,13 @@ class Region:
     is_there: bool = True
 
 
+@dataclass
+class Rehearsal:
+    """Whether recovery and check are run once before copies are made; not if they leave the guest changed."""
+
+    is_clean: bool = True
+
+
 @dataclass(frozen=True)
 class Guests:
     """What they are, and what they run."""
@@ -130,6 +159,7 @@ class Guests:
     jobs: int = 1  # so many copies at a time
     times: Times = field(default_factory=Times)
     region: Region = field(default_factory=Region)
+    rehearsal: Rehearsal = field(default_factory=Rehearsal)
 
     async def run(self, lines: str, media: Path, record: Path | None = None) -> GuestOutcome:
         """A guest of its own, whose devices are kept in the folder."""
@@ -142,9 +172,16 @@ class Guests:
         """Recovery, check and dump in a copy, on the media in the folder but for these lines."""
         does = f"judge {mark or 0}"
         outcome = await self.copy(begin, lines, does)
+        if not self.is_clean(outcome):
+            outcome = await self.copy(begin, lines, does)
         if not self.suits(outcome, lines):
             outcome = await self.copy(begin, lines, does)
         return outcome
+
+    def is_clean(self, copy: GuestOutcome) -> bool:
+        """Whether its guest had rehearsed without failing or leaving anything mounted; if not, no guest does again."""
+        self.rehearsal.is_clean = self.rehearsal.is_clean and not copy.rehearsal_status
+        return not copy.rehearsal_status
 
     def suits(self, copy: GuestOutcome, lines: Collection[Place]) -> bool:
         """Whether these lines may differ from copy to copy; if its region depends on them, each makes its own then."""
@@ -155,7 +192,13 @@ class Guests:
     async def copy(self, begin: Path, lines: Mapping[Place, bytes], does: str) -> GuestOutcome:
         """One copy on such media, which does this with the functions of its rehearsal."""
         job = self.programs.job(self.plan.judging())
-        script = f"#!/bin/bash\nregion_is={'there' if self.region.is_there else 'made'}\n{REHEARSAL}"
+        limit = self.plan.crash.timeout
+        settings = {
+            "region_is": "there" if self.region.is_there else "made",
+            "judge_is": "rehearsed" if self.rehearsal.is_clean else "new",
+            "timeout_s": f"{limit / TIME_PS['s']:.9f}" if limit else "",
+        }
+        script = "#!/bin/bash\n" + "".join(f"{name}={value}\n" for name, value in settings.items()) + REHEARSAL
         rehearsal = replace(job, script=script, executables={**job.executables, "judge": job.script.encode()})
         copied = Job(does, packages=job.packages)
         copy = Rehearsed(rehearsal, media_lines(lines), STAGES)

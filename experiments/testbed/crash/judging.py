@@ -33,7 +33,7 @@ from .states import (
 )
 
 Judge = Callable[[Lines, int | None], Awaitable[tuple[Detail, Sequence[Read]]]]  # lines and mark; what was read
-Progress = Callable[[int, int, int], None]  # points done, of how many, violations
+Progress = Callable[[int, int, int, int], None]  # points done, of how many, states judged, violations
 Work = Coroutine[Any, Any, list["Finding"]]
 
 
@@ -60,10 +60,15 @@ class Judging:
     counts: Counts = field(default_factory=Counts)
     # The lines that are not the same in all states; known from the first point on.
     varied: Set[Place] = frozenset()
+    found: dict[Hashable, Finding] = field(default_factory=dict)  # at the points that are done
+    done: int = 0  # points
+    judged: int = 0  # states, with those of points that are not done yet
+    bad: int = 0  # of these
 
     def __post_init__(self) -> None:
         self._trees: dict[int | None, Known[Detail]] = {}
         self._slots = asyncio.Semaphore(self.jobs)
+        self._tell: Callable[[], None] = lambda: None
 
     def tree(self, mark: int | None) -> Known[Detail]:
         """What is known of recovery after that mark."""
@@ -75,32 +80,37 @@ class Judging:
 
     async def findings(self, progress: Progress) -> list[Finding]:
         """One for each state with its mark, in the order in which they come up."""
-        found: dict[Hashable, Finding] = {}
         under_way: deque[asyncio.Task[list[Finding]]] = deque()
         total = sum(is_ordering(self.run.records[index]) for index in asked_records(self.run, marked=True))
-        done = 0
+        self._tell = lambda: progress(self.done, total, self.judged, self.bad)
 
         async def take() -> None:
-            nonlocal done
-            for finding in await under_way.popleft():
-                if finding.key not in found or len(finding.state.lost) < len(found[finding.key].state.lost):
-                    found[finding.key] = finding
-            done += 1
-            progress(done, total, sum(finding.violates() for finding in found.values()))
+            self._keep(await under_way.popleft())
+            self.done += 1
+            if self.done == total:
+                self.bad = sum(finding.violates() for finding in self.found.values())
+            self._tell()
 
         try:
             for work in self._points():
                 under_way.append(asyncio.create_task(work))
                 if len(under_way) >= self.jobs:
                     await take()
+                await asyncio.sleep(0)  # so that Ctrl-C is seen
             while under_way:
                 await take()
         finally:
             for task in under_way:
                 task.cancel()
             await asyncio.gather(*under_way, return_exceptions=True)
-        self.counts.states = len(found)
-        return list(found.values())
+            self.counts.states = len(self.found)
+        return list(self.found.values())
+
+    def _keep(self, findings: Sequence[Finding]) -> None:
+        for finding in findings:
+            known = self.found.get(finding.key)
+            if known is None or len(finding.state.lost) < len(known.state.lost):
+                self.found[finding.key] = finding
 
     def _points(self) -> Iterator[Work]:
         """What is to be done at each ordering point, in the order of the run."""
@@ -125,7 +135,11 @@ class Judging:
 
     async def _judge(self, lines: Lines, mark: int | None) -> tuple[Detail, Sequence[Read]]:
         async with self._slots:
-            return await self.judge(lines, mark)
+            detail, read = await self.judge(lines, mark)
+        self.judged += 1
+        self.bad += detail.outcome != "ok"
+        self._tell()
+        return detail, read
 
     async def _every(self, states: Sequence[State]) -> list[Finding]:
         judged = await asyncio.gather(*(self._judge(state.lines, state.point.mark) for state in states))

@@ -67,6 +67,7 @@ class Known(Generic[V]):
         found: list[Class[V]] = []
         ways: list[tuple[Branch[V], bytes, dict[Place, int]]] = [(self._top, b"", {})]
         while ways and len(found) < most:
+            await asyncio.sleep(0)  # known ways ask nobody: without this nothing else could run meanwhile
             branch, edge, chosen = ways.pop()
             image = {**oldest, **{place: choices[place][n] for place, n in chosen.items()}}
             node = await self._follow(branch, edge, image)
@@ -81,6 +82,7 @@ class Known(Generic[V]):
 
     async def of_image(self, base: Lines, lines: Sequence[Open], numbers: Sequence[int]) -> Class[V]:
         """The class of one image: these contents of the lines."""
+        await asyncio.sleep(0)
         choice = {line.place: n for line, n in zip(lines, numbers, strict=True)}
         image = {**base, **{line.place: line.contents[choice[line.place]] for line in lines}}
         chosen: dict[Place, int] = {}

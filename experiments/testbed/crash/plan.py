@@ -15,7 +15,7 @@ from pydantic import Field, StrictInt
 from ..errors import TestbedError
 from ..manifest import bases
 from ..manifest.manifest import GuestConfig
-from ..manifest.sections import FileSystem
+from ..manifest.sections import FileSystem, Picoseconds
 from ..paths import REPO
 from ..program import kernel_module
 from ..program.bundle import PackageName, ProgramSection, pack
@@ -62,6 +62,7 @@ class CrashSection(Strict):
     oracle: Literal["command", "atomic", "prefix"] = "command"
     operations: list[str] = []  # what is under way after each mark, for people
     bounds: BoundsSection = BoundsSection()
+    timeout: Annotated[Picoseconds, Field(ge=10**9)] | None = None  # of recovery, check and dump; the guest's time
 
 
 class Plan(Strict):

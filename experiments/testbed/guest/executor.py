@@ -6,7 +6,7 @@ A guest ends in one of six ways, and they are never mixed up:
   failed     the job ended with another status
   panic      the guest's kernel panicked
   lost       QEMU or the guest ended without word from the job
-  timeout    the host-time limit passed
+  timeout    the host-time limit passed, or a limit of the guest's own time
   power-cut  the power was cut, as asked
 """
 
@@ -127,6 +127,8 @@ class GuestOutcome:
     host_seconds: float = 0.0
     reads: bytes = b""  # of a rehearsed guest: device and DPA of each line that it read, in the order of first loads
     rehearsed: tuple[bytes, ...] = ()  # the same of each stage of its rehearsal
+    rehearsal_status: int = 0  # with which what it rehearsed ended
+    is_limited: bool = False  # the guest's own time limit has passed, which it says itself
 
 
 class GuestExecutor(Protocol):
@@ -419,10 +421,14 @@ def _take(outcome: GuestOutcome, message: dict[str, Any]) -> None:
             outcome.error = str(message["message"])
         case "exit":
             outcome.exit_status = int(message["status"])
+        case "rehearsal":
+            outcome.rehearsal_status = int(message["status"])
+        case "timeout":
+            outcome.is_limited = True
 
 
 def _classify(outcome: GuestOutcome, end: End) -> str:
-    if end.timed_out:
+    if end.timed_out or outcome.is_limited:
         return "timeout"
     if end.power_cut is not None:
         return "power-cut"
