@@ -8,6 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from testbed.crash.plan import Plan
 from testbed.crash.report import Report
 from testbed.crash.states import Counts
+from testbed.units import show_count
 
 RULES = {
     "command": "the check does not fail",
@@ -38,14 +39,15 @@ def left_out(counts: Counts) -> list[str]:
     """What was not tried, and why."""
     lines = ["What the workload does before its first mark and after its last."]
     if counts.points_in_part:
+        tried = f"{show_count(counts.tried)} of {show_count(counts.combinations)}"
         lines.append(
             f"At {counts.points_in_part} of {counts.points} ordering points there are more combinations of versions "
-            f"than the bounds allow; {counts.tried} of {counts.combinations} combinations were tried in all."
+            f"than the bounds allow; {tried} combinations were tried in all."
         )
     same = counts.tried - counts.states
     if same:
         lines.append(
-            f"{same} combinations, because recovery cannot tell them from one that was judged after the same mark, or "
-            "because they make the same image."
+            f"{show_count(same)} combinations, because recovery cannot tell them from one that was judged after the same "
+            "mark, or because they make the same image."
         )
     return lines

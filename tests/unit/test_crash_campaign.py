@@ -31,6 +31,7 @@ from testbed.manifest import bases
 from testbed.manifest.manifest import GuestConfig
 from testbed.paths import REPO
 from testbed.run.runner import drive
+from testbed.units import show_count
 
 
 @pytest.fixture
@@ -245,6 +246,22 @@ def test_a_check_that_stops_the_test_is_reported_with_its_last_lines(run: Run) -
     failed = GuestOutcome("failed", 1, stderr=b"items are missing\nlate line of a server\n", console="booted")
     with pytest.raises(TestbedError, match=r"\(exit status 1\):\n  items are missing\n  late line of a server"):
         run(Played(SOUND, {"the check": failed}))
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0"),
+        (10062, "10062"),
+        (458759, "458,759"),
+        (10**9 - 1, "999,999,999"),
+        (10**9, "1.0 \N{MULTIPLICATION SIGN} 10⁹"),
+        (27428881694099290540829842058775087, "2.7 \N{MULTIPLICATION SIGN} 10³⁴"),
+        (2**4096, "1.0 \N{MULTIPLICATION SIGN} 10¹²³³"),
+    ],
+)
+def test_a_large_count_is_shown_as_a_power_of_ten(count: int, shown: str) -> None:
+    assert show_count(count) == shown
 
 
 def test_a_rehearsal_that_leaves_the_guest_changed_is_not_copied(run: Run) -> None:
