@@ -47,7 +47,7 @@ def left_out(counts: Counts) -> list[str]:
     same = counts.tried - counts.states
     if same:
         lines.append(
-            f"{show_count(same)} combinations, because recovery cannot tell them from one that was judged after the same "
-            "mark, or because they make the same image."
+            f"{show_count(same)} combinations, because recovery cannot tell them from one that was judged after the "
+            "same mark, or because they make the same image."
         )
     return lines

@@ -223,6 +223,16 @@ def test_the_states_are_those_of_a_machine_that_tries_everything(domain: Domain,
     assert points > 120
 
 
+@pytest.mark.parametrize("cores", [TWO_CORES, THREE_CORES], ids=["2 cores", "3 cores"])
+def test_the_states_of_one_line_are_those_of_that_machine(cores: Sequence[int]) -> None:
+    """With many flushes and fences of each core, which take effect on each other's stores."""
+    domain = Domain("adr", True)
+    for seed in range(600):
+        records = [*random_records(random.Random(seed), 9, 1, cores), Record(Kind.END)]
+        for ours, theirs in zip(found_images(records, domain, 1), expected_images(records, domain), strict=True):
+            assert {images[0] for images in ours} == {images[0] for images in theirs}, f"seed {seed}: {records}"
+
+
 def expected_images(records: Sequence[Record], domain: Domain) -> list[set[tuple[bytes, ...]]]:
     """At each ordering point, by the machine. Where caches can lose power, each line is on its own."""
     together = domain.name == "eadr" and domain.cache_protected

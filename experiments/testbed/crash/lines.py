@@ -142,7 +142,7 @@ class Line:
         touched = []
         for number, at, piece in pieces(record):
             word = self.newest_with(number, at, piece)
-            if self.changes(number, word):
+            if not is_cached or self.changes(number, word):
                 self.words[number].append(Part(index, record.core, is_cached, word))
             touched.append(number)
         self._changed()
@@ -159,7 +159,7 @@ class Line:
         return parts[-1].word if parts else self.sure[WORD_BYTES * number : WORD_BYTES * (number + 1)]
 
     def changes(self, number: int, word: bytes) -> bool:
-        """Whether a store of this word matters: one of equal bytes does where a non-temporal store comes before it."""
+        """Whether a cached store of this word matters: one of equal bytes does behind a non-temporal one."""
         return word != self.newest_word(number) or any(not part.is_cached for part in self.words[number])
 
     def accept(self, heights: Heights) -> None:
