@@ -81,7 +81,7 @@ static int wait_until_idle(struct inode *inode, u64 begin, u64 last) {
 /*
  * What processes have stored there is made durable first: it is the rest of a block of which a write changes a part.
  * The pages leave the cache whatever marks they have. An fsync() that runs beside this leaves marks on clean pages for
- * a moment, for which invalidate_inode_pages2_range() would fail with EBUSY.
+ * a moment, and a removal that keeps marked pages would then fail with EBUSY.
  */
 int file_unmap(struct inode *inode, u64 begin, u64 end) {
     struct address_space *mapping = inode->i_mapping;
