@@ -17,7 +17,7 @@ from qemu.qmp import QMPClient, QMPError
 
 from testbed import scratch
 from testbed.errors import RunFailed
-from testbed.guest import boots
+from testbed.guest import boots, clock
 from testbed.guest.executor import JOB, GuestOutcome, GuestSpec, machine_for
 from testbed.guest.machine import Machine
 from testbed.guest.session import Session
@@ -225,7 +225,7 @@ def test_what_cannot_be_copied_is_refused(
         await qemu.run_job(tmp_path / JOB)
 
     async def within() -> None:
-        async with machine_for(session.images, spec, tmp_path, tmp_path / "results", copied) as qemu:
+        async with machine_for(session.images, spec, tmp_path, tmp_path / "results", clock.FIRST_BOOT, copied) as qemu:
             await refused(qemu)
 
     drive(within())

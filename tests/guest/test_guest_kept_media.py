@@ -73,3 +73,23 @@ def test_what_another_use_left_is_named(
     small_manifest.write_text(plain)
     again = run(session, machine(small_manifest, then), "true", media)
     assert again.outcome == "lost" and f"the device holds {holds}, but the run asks for {then}" in again.console
+
+
+def test_the_date_of_a_boot_is_after_that_of_the_last(session: Session, small_manifest: Path, tmp_path: Path) -> None:
+    """A clean end, a power cut and another one; the same history gives the same dates, to the nanosecond."""
+    guest = machine(small_manifest, "ext4-dax")
+    look = "set -e; date +%s.%N; cat /pmem/dates 2>/dev/null || :; date +%s.%N >> /pmem/dates; sync; date +%s.%N\n"
+
+    def history(media: Path) -> list[bytes]:
+        said(run(session, guest, look, media))
+        cut = run(session, guest, look + "roi power-cut\n", media)
+        assert cut.outcome == "power-cut", cut.console[-500:]
+        return [run(session, guest, look, media).stdout for _ in range(2)]
+
+    one, last = history(tmp_path / "one"), b""
+    assert history(tmp_path / "other") == one
+    for text in one:
+        begin, *kept, end = text.split()
+        assert kept == sorted(kept) and last < kept[-1] < begin < end, text
+        last = end
+    assert [len(text.split()) for text in one] == [4, 5]

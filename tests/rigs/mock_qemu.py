@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 PR_SET_PDEATHSIG = 1
+TIME_PS = 7_400_000_000_000  # virtual time of each end
 
 
 def option(pattern: str) -> str:
@@ -104,7 +105,7 @@ def serve(monitor: socket.socket) -> None:
                 os.kill(own, signal.SIGKILL)
             tell("CXL_SSD_COPY_BEGUN", pid=own)
         else:
-            counters = {"rois": [], "last-mark": 0}
+            counters = {"rois": [], "last-mark": 0, "time-ps": TIME_PS}
             say({"return": counters if command == "query-cxl-ssd" else {}, "id": request.get("id")})
         if command == "cxl-ssd-job-run" and asked < asks(job):
             asked += 1

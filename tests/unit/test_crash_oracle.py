@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ from testbed.crash.campaign import Campaign
 from testbed.crash.journal import Kind, Record
 from testbed.crash.oracle import References
 from testbed.crash.plan import Programs
-from testbed.crash.report import Report
+from testbed.crash.report import Report, state_id
+from testbed.crash.states import State, explore
 from testbed.errors import TestbedError
+from testbed.guest import clock
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
 from testbed.manifest.manifest import GuestConfig
@@ -224,3 +227,35 @@ def test_the_guest_has_the_file_system_and_packages_of_the_manifest(tmp_path: Pa
     origin.write_text('file_system = "fat"\n' + TEXT.replace("ORACLE", "prefix"))
     with pytest.raises(TestbedError, match="key 'file_system'"):
         plans.load(origin)
+
+
+def test_each_state_boots_after_the_recorded_guest_has_ended(tmp_path: Path, quick_guest: GuestConfig) -> None:
+    """The setup, the recorded workload and the copies follow each other; a stopped workload boots as the recorded."""
+    played, dates = Played(run_of(sound=True)), dict[str, set[datetime]]()
+
+    def boots(spec: GuestSpec) -> GuestOutcome:
+        assert spec.media_folder
+        kind = "state" if spec.copy_of else "setup" if "the setup" in script_of(spec) else "workload"
+        booted = spec.copy_of.booted if spec.copy_of else clock.next_boot(spec.media_folder)
+        assert booted
+        dates.setdefault(kind, set()).add(booted)
+        if not spec.copy_of:
+            clock.keep(spec.media_folder, clock.after(booted, 10**13))
+        return played(spec)
+
+    origin = tmp_path / "pair.toml"
+    origin.write_text(TEXT.replace("ORACLE", "atomic"))
+    plan, programs = plans.load(origin), Programs({}, {}, ())
+    campaign = Campaign(plan, origin, quick_guest, programs, Session(MockExecutor(boots), {}))
+    name = state_id(drive(first_state(campaign)))
+    kept: list[datetime] = []
+    drive(campaign.one(name, lambda _, media: kept.append(clock.next_boot(media))))
+    (setup,), (workload,), (state,) = dates["setup"], dates["workload"], dates["state"]
+    assert (setup, workload - setup, state - workload) == (clock.FIRST_BOOT, *[timedelta(seconds=70)] * 2)
+    assert kept == [state], "a shell on the state starts at its date"
+
+
+async def first_state(campaign: Campaign) -> State:
+    async with campaign.guests() as guests:
+        recorded = await campaign.record(guests)
+        return next(iter(explore(recorded.run, recorded.image, campaign.plan.bounds(), marked=True)))

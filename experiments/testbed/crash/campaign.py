@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import scratch
 from ..errors import RunFailed, TestbedError
-from ..guest import boots
+from ..guest import boots, clock
 from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecutor, device_file, of_panic
 from ..guest.session import Session
 from ..manifest.manifest import GuestConfig
@@ -106,6 +106,8 @@ class Campaign:
             outcome = await guests.judge(recorded.begin, state.lines, state.point.mark)
             home = guests.folder / "state"
             write_state(recorded.run, state, recorded.begin, home)
+            if guests.date.booted:
+                clock.keep(home, guests.date.booted)
             pcs = {place: [recorded.run.records[index].pc for index in lost] for place, lost in state.lost.items()}
             names = await self._names(set(itertools.chain(*pcs.values())))
             lost = {place: tuple(dict.fromkeys(names[pc] for pc in lost)) for place, lost in pcs.items()}
@@ -152,6 +154,7 @@ class Campaign:
         copy(prepared, ended)
         path = guests.folder / "run.journal"
         self._must("workload", await guests.run(self.plan.crash.workload, ended, record=path))
+        guests.date.booted = clock.next_boot(ended)
         run = journal.read(path)
         marks = self._marks(run)
         references = await self._references(guests, run, prepared, marks) if self.plan.compares() else None
@@ -212,7 +215,7 @@ class Campaign:
 
     def judging(self, recorded: Recorded) -> Judging:
         """Who judges each state, with all verdicts that are known."""
-        kept = Kept(file_for(self.keep, self.plan.name, self._identity()) if self.keep else None)
+        kept = Kept(file_for(self.keep, self.plan.name, self._identity(recorded.guests)) if self.keep else None)
 
         async def judge(lines: Lines, mark: int | None) -> tuple[Detail, Sequence[Read]]:
             number, image = mark or 0, image_hash(lines, recorded.image)
@@ -234,11 +237,17 @@ class Campaign:
             kept.teach(judging.tree(mark), mark)
         return judging
 
-    def _identity(self) -> dict[str, Any]:
+    def _identity(self, guests: Guests) -> dict[str, Any]:
         """What can influence a verdict, beside the image and the mark."""
         crash = self.plan.crash.model_dump(exclude={"bounds", "operations", "sources", "modules", "files"})
         machine = results.machine_identity(self.guest, self.session.keys)
-        return {"machine": machine, "crash": crash, "programs": self.programs.job("").identity(), "begin": REHEARSAL}
+        return {
+            "machine": machine,
+            "crash": crash,
+            "programs": self.programs.job("").identity(),
+            "begin": REHEARSAL,
+            "date": str(guests.date.booted),
+        }
 
     def _violation(self, recorded: Recorded, found: Finding) -> Violation:
         state, detail = found.state, found.detail
@@ -318,11 +327,12 @@ def reads(outcome: GuestOutcome, varied: Set[Place]) -> list[Place]:
 
 
 def copy(media: Path, to: Path) -> None:
-    """The content of the devices, without what a guest left beside it."""
+    """The content of the devices and the date of the next boot, without what a guest left beside them."""
     to.mkdir()
     for kind in ("media", "lsa"):
         name = device_file(kind, 0)
         subprocess.run(["cp", media / name, to / name], check=True)
+    clock.keep(to, clock.next_boot(media))
 
 
 def remove(media: Path) -> None:

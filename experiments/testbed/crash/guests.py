@@ -9,6 +9,7 @@ already. That is the same as before it was made if no state has another content 
 import struct
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from statistics import median
 
@@ -147,6 +148,13 @@ class Rehearsal:
     is_clean: bool = True
 
 
+@dataclass
+class Date:
+    """When a copy boots: after the end of the recorded guest, and so after each of its power cuts."""
+
+    booted: datetime | None = None
+
+
 @dataclass(frozen=True)
 class Guests:
     """What they are, and what they run."""
@@ -160,6 +168,7 @@ class Guests:
     times: Times = field(default_factory=Times)
     region: Region = field(default_factory=Region)
     rehearsal: Rehearsal = field(default_factory=Rehearsal)
+    date: Date = field(default_factory=Date)
 
     async def run(self, lines: str, media: Path, record: Path | None = None) -> GuestOutcome:
         """A guest of its own, whose devices are kept in the folder."""
@@ -201,7 +210,7 @@ class Guests:
         script = "#!/bin/bash\n" + "".join(f"{name}={value}\n" for name, value in settings.items()) + REHEARSAL
         rehearsal = replace(job, script=script, executables={**job.executables, "judge": job.script.encode()})
         copied = Job(does, packages=job.packages)
-        copy = Rehearsed(rehearsal, media_lines(lines), STAGES)
+        copy = Rehearsed(rehearsal, media_lines(lines), STAGES, self.date.booted)
         outcome = await self.executor.run(
             GuestSpec(self.guest, copied, media_folder=begin, layout=WITHOUT_REGION, copy_of=copy)
         )

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .. import scratch
 from ..program.job_archive import Job
-from . import regions
+from . import clock, regions
 from .capacity import MEDIA_MIB_MAX, partitions_mib
 from .executor import (
     JOB,
@@ -155,12 +155,13 @@ async def _boot(executor: QemuExecutor, spec: GuestSpec) -> Booted | GuestOutcom
     async with AsyncExitStack() as stack:
         begun_s = time.monotonic()
         folder = stack.enter_context(scratch.folder("guest"))
+        booted = (spec.copy_of and spec.copy_of.booted) or clock.next_boot(spec.media_folder)
         end: End | None = End(timed_out=True)
         with suppress(TimeoutError):
             async with asyncio.timeout(spec.guest.timeout_s):
                 try:
                     machine = await stack.enter_async_context(
-                        machine_for(executor.images, spec, folder, folder / RESULTS, copied=True)
+                        machine_for(executor.images, spec, folder, folder / RESULTS, booted, copied=True)
                     )
                     end = await machine.boot()
                     if spec.copy_of:

@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from dataclasses import astuple, dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -33,6 +34,7 @@ from ..program import files_back
 from ..program.job_archive import Job
 from . import (
     capacity,
+    clock,
     file_systems,
     media_lock,
     memory_tables,
@@ -82,6 +84,7 @@ class Rehearsed:
     rehearsal: Job
     lines: bytes = b""
     stages: int = 1
+    booted: datetime | None = None  # when it boots; None for the date that its media ask for
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,10 @@ class QemuExecutor:
             ways = {folder / name: descriptor for name, descriptor in (printed or {}).items()}
             streams.make(folder)
             async with relay.relayed(ways):
-                end = await self._end_of(spec, folder, report, asked, tell)
+                booted = clock.next_boot(spec.media_folder)
+                end = await self._end_of(spec, booted, folder, report, asked, tell)
+                if end.time_ps is not None:
+                    clock.keep(spec.media_folder, clock.after(booted, end.time_ps))
                 outcome = read_outcome(read_said(folder) + Said(results=streams.brought(folder)), end)
                 outcome.stdout, outcome.stderr = streams.all_printed(folder, outcome.stdout, outcome.stderr)
             outcome.host_seconds = time.monotonic() - begun_s
@@ -172,6 +178,7 @@ class QemuExecutor:
     async def _end_of(
         self,
         spec: GuestSpec,
+        booted: datetime,
         folder: Path,
         report: Report | None,
         asked: Asked | None,
@@ -181,10 +188,15 @@ class QemuExecutor:
             try:
                 async with (
                     asyncio.timeout(spec.guest.timeout_s),
-                    machine_for(self.images, spec, folder, port) as qemu,
+                    machine_for(self.images, spec, folder, port, booted) as qemu,
                     pulse.felt(folder / WATCH_SOCKET, tell),
                 ):
-                    return await _run(qemu, spec, folder, asked)
+                    try:
+                        return await _run(qemu, spec, folder, asked)
+                    except asyncio.CancelledError:
+                        if spec.media_folder and (time_ps := await qemu.stop()) is not None:
+                            clock.keep(spec.media_folder, clock.after(booted, time_ps))
+                        raise
             except NotStarted as error:
                 return End(gone=str(error))
         return End(timed_out=True)
@@ -250,11 +262,14 @@ async def _run(qemu: Machine, spec: GuestSpec, folder: Path, asked: Asked | None
 
 
 def machine_for(
-    images: Images, spec: GuestSpec, folder: Path, results: Path, copied: bool = False
+    images: Images, spec: GuestSpec, folder: Path, results: Path, booted: datetime, copied: bool = False
 ) -> AbstractAsyncContextManager[Machine]:
     """The machine of this guest, with its files in the folder. One that is to be `copied` keeps its media to itself."""
     images = images_with(images, spec.guest.kernel)
     files = prepare_files(images, spec, folder)
+    if not copied:
+        # Holds for a guest whose end nothing sees.
+        clock.keep(spec.media_folder, clock.after(booted, None))
     more = streams.options(folder) if spec.streamed else []
 
     def line(monitor_fd: int) -> list[str]:
@@ -270,6 +285,7 @@ def machine_for(
             spec.helper_thread,
             private_media=copied,
             journal=spec.journal,
+            booted=booted,
         )
 
     return started(line, folder / LOG)

@@ -3,13 +3,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from ..manifest.manifest import GuestConfig
 from ..manifest.parameters import CpuProfile, DeviceProfile, properties
 from ..manifest.topology import Window, has_memory
 from ..paths import KERNEL_CMDLINE
-from . import file_systems, memory_tables, own_modules
+from . import clock, file_systems, memory_tables, own_modules
 
 # With OVERFLOW-RECOV and SUCCOR, Linux survives a load of poison; with ERMS its own copies do.
 MACHINE_CHECKS = ("erms", "overflow-recov", "succor")
@@ -227,12 +228,14 @@ def command_line(
     helper_thread: bool = False,
     private_media: bool = False,
     journal: Path | None = None,
+    booted: datetime = clock.FIRST_BOOT,
 ) -> list[str]:
     """The line for one guest. `ports` are the options of the serial ports and the monitor.
 
     With a `trace`, that file takes what the CPU's caches ask of memory; with a `journal`, what the guest does to the
     persistent lines of its devices. A `helper_thread` works on the model beside the vCPU, which is faster on an idle
     host and changes no result. `private_media` leaves the files of the media as they are.
+    The guest's wall clock starts at `booted`.
     Not `timed` is the line for an unpatched QEMU: one nanosecond an instruction and upstream's device.
     """
     devices = devices_of(guest, layout)
@@ -253,7 +256,7 @@ def command_line(
         *("-smp", str(guest.cpu.cores), "-m", f"{guest.memory_bytes >> 20}M"),
         *local_node(guest, devices),
         # Random numbers and the wall clock are inputs too.
-        *("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm"),
+        *("-seed", "1", "-rtc", clock.option(booted)),
         # Kernel and initramfs only: completions of a real disk arrive in host time.
         *("-kernel", str(images.kernel), "-initrd", str(files.initrd)),
         *("-append", " ".join([kernel_arguments(), *run_arguments(guest, layout)])),
