@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Mutant schemata: one source with every mutant in it, of which a global variable chooses one at run time."""
+
+from mutants.sites import Range, Site
+
+PREAMBLE = (
+    "extern int mutant_chosen; extern unsigned char *mutant_reached;\n"
+    "#ifndef MUTANT\n#define MUTANT(n) (mutant_reached[n] = 1, mutant_chosen == (n))\n#endif\n#line 1\n"
+)
+
+
+def runs(swaps: list[Site]) -> list[list[Site]]:
+    """Swaps that share a statement, in order: A with B, B with C."""
+    groups: list[list[Site]] = []
+    for site in sorted(swaps, key=lambda s: s.ranges[0].begin):
+        if groups and groups[-1][-1].ranges[1].begin == site.ranges[0].begin:
+            groups[-1].append(site)
+        else:
+            groups.append([site])
+    return groups
+
+
+class Rewriter:
+    def __init__(self, text: str, sites: list[Site]) -> None:
+        self.text = text
+        self.edits: list[tuple[int, int, list[Site]]] = []
+        for site in sites:
+            if site.kind != "swap":
+                self.edits += [(r.begin, r.end, [site]) for r in site.ranges]
+        for group in runs([s for s in sites if s.kind == "swap"]):
+            self.edits.append((group[0].ranges[0].begin, group[-1].ranges[1].end, group))
+        self.edits.sort(key=lambda e: (e[0], -e[1], e[2][0].kind != "swap"))
+
+    def render(self, begin: int, end: int, inside: int = -1) -> str:
+        """Text of a range with its edits, but for those up to number `inside`, which are rendered already."""
+        out, at = [], begin
+        for i, (first, last, sites) in enumerate(self.edits):
+            if i <= inside or first < at or last > end:
+                continue
+            out += [self.text[at:first], self.swap(sites, i) if sites[0].kind == "swap" else self.drop(sites[0], i)]
+            at = last
+        return "".join(out) + self.text[at:end]
+
+    def drop(self, site: Site, index: int) -> str:
+        first, last, _ = self.edits[index]
+        kept = self.render(first, last, index)
+        return f"(MUTANT({site.number}) ? {site.value} : {kept})"
+
+    def swap(self, group: list[Site], index: int) -> str:
+        statements: list[Range] = [group[0].ranges[0], *(site.ranges[1] for site in group)]
+        raw = [self.text[r.begin : r.end] for r in statements]
+        out = "{ "
+        for i, site in enumerate(group):
+            order = [*raw[:i], raw[i + 1], raw[i], *raw[i + 2 :]]
+            out += f"if (MUTANT({site.number})) {{ {' '.join(order)} }} else "
+        return out + "{ " + " ".join(self.render(r.begin, r.end, index) for r in statements) + " } }"
+
+    def whole(self) -> str:
+        return PREAMBLE + self.render(0, len(self.text))

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs the tests of a subject for each mutant, the likeliest to fail first."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutants.build import Built
+from mutants.sites import Site
+from mutants.subjects import Subject
+
+SITES_MAX = 65536
+LIMIT_FACTOR, LIMIT_LEAST_S = 8, 10  # of a test's own time, on a host with other load
+
+
+@dataclass
+class Test:
+    name: str
+    command: list[str]
+    folder: str
+    environment: dict[str, str]
+    seconds: float = 0
+    reached: frozenset[int] = frozenset()
+    kills: int = 0
+
+
+@dataclass
+class Verdict:
+    site: str
+    caught_by: str  # "" for a mutant that every test passes
+    tests: int
+    seconds: float
+    how: str = ""
+
+
+def tests_of(subject: Subject, binary: Path) -> list[Test]:
+    shown = subprocess.run(
+        ["ctest", "--test-dir", str(binary), "--show-only=json-v1"], check=True, capture_output=True, text=True
+    )
+    tests = []
+    for entry in json.loads(shown.stdout)["tests"]:
+        properties = {p["name"]: p["value"] for p in entry.get("properties", ())}
+        name = entry["name"]
+        if not entry.get("command") or not re.search(subject.tests, name) or re.search(subject.without, name):
+            continue
+        if properties.get("WILL_FAIL") or "PASS_REGULAR_EXPRESSION" in properties:
+            continue
+        if not os.access(entry["command"][0], os.X_OK):
+            continue
+        environment = dict(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", ()))
+        folder = properties.get("WORKING_DIRECTORY", str(binary))
+        tests.append(Test(name, entry["command"], folder, environment))
+    if not tests:
+        raise SystemExit(f"mutants: {binary} has no test that matches {subject.tests}")
+    return tests
+
+
+def passes(test: Test, limit_s: float, **environment: str) -> str:
+    """Empty if the test passes, or how it failed. Nothing of it is left running."""
+    process = subprocess.Popen(
+        test.command, cwd=test.folder, env={**os.environ, **test.environment, **environment},
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    try:
+        status = process.wait(limit_s)
+        return "" if status == 0 else f"status {status}"
+    except subprocess.TimeoutExpired:
+        return "time limit"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def baseline(tests: list[Test], built: Built) -> None:
+    """Run each test without a mutant: it must pass, and tells its time and the sites that it reaches."""
+    record = built.state / "reached"
+    for test in tests:
+        record.write_bytes(bytes(SITES_MAX))
+        begin = time.monotonic()
+        failure = passes(test, 600, MUTANT_REACHED=str(record))
+        if failure:
+            raise SystemExit(f"mutants: {test.name} fails without a mutant ({failure}): mend it first")
+        test.seconds = time.monotonic() - begin
+        test.reached = frozenset(i for i, byte in enumerate(record.read_bytes()) if byte)
+
+
+def judge(site: Site, tests: list[Test]) -> Verdict:
+    begin, tried = time.monotonic(), 0
+    able = [test for test in tests if site.number in test.reached]
+    for test in sorted(able, key=lambda t: (t.seconds + 0.02) / (t.kills + 1)):
+        tried += 1
+        how = passes(test, max(LIMIT_LEAST_S, LIMIT_FACTOR * test.seconds), MUTANT=str(site.number))
+        if how:
+            test.kills += 1
+            return Verdict(site.key, test.name, tried, time.monotonic() - begin, how)
+    return Verdict(site.key, "", tried, time.monotonic() - begin)
+
+
+class Results:
+    """Verdicts on file, written as they come, of exactly these sources and tests."""
+
+    def __init__(self, built: Built) -> None:
+        self.path = built.state / f"verdicts-{built.digest[:16]}.jsonl"
+        self.found: dict[str, Verdict] = {}
+        if self.path.exists():
+            for line in self.path.read_text().splitlines():
+                verdict = Verdict(**json.loads(line))
+                self.found[verdict.site] = verdict
+
+    def add(self, verdict: Verdict) -> None:
+        self.found[verdict.site] = verdict
+        with self.path.open("a") as file:
+            file.write(json.dumps(vars(verdict)) + "\n")
+
+
+def judge_all(sites: list[Site], tests: list[Test], results: Results) -> Iterator[tuple[Site, Verdict]]:
+    for site in sites:
+        if site.key not in results.found:
+            results.add(judge(site, tests))
+        yield site, results.found[site.key]

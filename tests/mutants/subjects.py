@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Subjects of the mutation test: their sources, their persistence calls and locks, and their native tests."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Subject:
+    name: str
+    part: str  # folder with the CMakeLists.txt
+    needed: tuple[str, ...]  # folders copied for the build
+    sources: tuple[str, ...]  # globs of mutated files
+    persists: frozenset[str]  # stores, flushes and fences: dropped and swapped
+    locks: tuple[tuple[str, str], ...] = ()  # dropped as a pair
+    drops: frozenset[str] = frozenset()  # other calls that are dropped only
+    fails: frozenset[str] = frozenset()  # dropped calls that return 1 instead of 0
+    tests: str = ".*"  # regular expression of ctest names
+    without: str = "^$"
+    options: tuple[str, ...] = ()  # of cmake
+    targets: tuple[str, ...] = ("all",)
+
+
+PM = frozenset(["pm_store8", "pm_store16", "pm_store64", "pm_copy", "pm_copy_nt", "pm_zero_nt", "pm_flush", "pm_fence"])
+LIBRARY = frozenset(["persist_copy", "persist_fence", "persist_fence_all", "persist_resize"])
+DURABLE = frozenset(["fsync", "msync", "syncfs", "fdatasync", "posix_fallocate"])
+ATOMICS = frozenset(
+    [
+        "atomic_store",
+        "atomic_store_explicit",
+        "atomic_exchange",
+        "atomic_exchange_explicit",
+        "atomic_fetch_add",
+        "atomic_fetch_sub",
+        "atomic_fetch_add_explicit",
+        "atomic_fetch_sub_explicit",
+        "atomic_flag_clear",
+        "atomic_flag_clear_explicit",
+        "atomic_flag_test_and_set",
+        "atomic_flag_test_and_set_explicit",
+    ]
+)
+EXCHANGES = frozenset(["atomic_compare_exchange_strong", "atomic_compare_exchange_weak"])
+WAITS = frozenset(["pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_broadcast", "pthread_join", "all_wait"])
+LOCKS = (
+    ("pthread_mutex_lock", "pthread_mutex_unlock"),
+    ("region_lock", "region_unlock"),
+    ("file_lock", "file_unlock"),
+    ("log_file_lock", ""),
+    ("lock_exclusively", ""),
+    ("epochs_pause", "epochs_resume"),
+)
+LIBRARY_NEEDS = ("snapshot-lib", "guest-image/programs/include", "guest-image/fams", "guest-image/tbfs")
+LIBRARY_RUN = {
+    "part": "snapshot-lib",
+    "needed": LIBRARY_NEEDS,
+    "persists": LIBRARY,
+    "locks": LOCKS,
+    "drops": DURABLE | ATOMICS | WAITS,
+    "fails": EXCHANGES,
+    "options": ("-DSNAPSHOT_PROGRAMS=OFF", "-DSNAPSHOT_MANUALS=OFF"),
+}
+
+SUBJECTS = {
+    s.name: s
+    for s in (
+        Subject(
+            "tbfs-core",
+            "guest-image/tbfs",
+            ("guest-image/tbfs",),
+            ("guest-image/tbfs/core/*",),
+            PM,
+            without="-catches-",
+        ),
+        Subject(
+            "fams-core",
+            "guest-image/fams",
+            ("guest-image/fams", "snapshot-lib", "guest-image/programs/include"),
+            ("guest-image/fams/core/*",),
+            frozenset({"persist_copy", "persist_fence"}),
+            without="-catches-|needs-the-module",
+        ),
+        Subject(
+            name="epochs",
+            sources=("snapshot-lib/runtime/epochs/*",),
+            tests="(?i)epoch|fuzz-recovery",
+            without="-catches-|workload-",
+            targets=("epoch_tests", "epoch_thread_tests", "explore_crashes-epochs", "explore_epochs", "fuzz_recovery"),
+            **LIBRARY_RUN,  # type: ignore[arg-type]
+        ),
+        Subject(
+            name="snapshot-lib",
+            sources=tuple(f"snapshot-lib/runtime/{part}/*" for part in ("base", "core", "log", "protocol", "track")),
+            tests=r"^(explore-(crashes|power-cuts|schedules|epochs|waits)|calls-under|threads-under|epochs-under"
+            r"|[A-Z]\w*(/\w+)*\.)",
+            without="-catches-|^(Ycsb|Latency|Exchange|Pass|Mtree|Leaf|Payload)",
+            targets=(
+                "runtime_tests",
+                "page_tests",
+                "calls_of_pages",
+                "epoch_tests",
+                "thread_tests",
+                "thread_tests-pages",
+                "epoch_thread_tests",
+                "explore_crashes",
+                "explore_crashes-pages",
+                "explore_crashes-epochs",
+                "explore_epochs",
+                "explore_power_cuts",
+                "explore_schedules",
+                "explore_waits",
+            ),
+            **LIBRARY_RUN,  # type: ignore[arg-type]
+        ),
+    )
+}
