@@ -32,7 +32,7 @@ exit status: 0 every mutant is caught or listed, 1 not so, 2 bad input, 130 inte
 """
 
 
-def arguments() -> argparse.Namespace:
+def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         "tests/mutants.sh", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -42,7 +42,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", metavar="SITE", help="judge the sites whose key contains SITE")
     parser.add_argument("--again", action="store_true", help="forget the verdicts of earlier runs")
     parser.add_argument("--list", action="store_true", help="print the site table and stop")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def equivalents(subject: Subject) -> dict[str, str]:
@@ -126,8 +126,9 @@ def main() -> int:
     return max(report(subject.name, verdicts, listed, begin), bool(gone))
 
 
-try:
-    sys.exit(main())
-except KeyboardInterrupt:
-    print("\nmutants: interrupted; the same command continues", file=sys.stderr)
-    sys.exit(130)
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\nmutants: interrupted; the same command continues", file=sys.stderr)
+        sys.exit(130)

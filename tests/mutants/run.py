@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -82,14 +83,20 @@ def passes(test: Test, limit_s: float, **environment: str) -> str:
 def baseline(tests: list[Test], built: Built) -> None:
     """Run each test without a mutant: it must pass, and tells its time and the sites that it reaches."""
     record = built.state / "reached"
-    for test in tests:
-        record.write_bytes(bytes(SITES_MAX))
-        begin = time.monotonic()
-        failure = passes(test, 600, MUTANT_REACHED=str(record))
-        if failure:
-            raise SystemExit(f"mutants: {test.name} fails without a mutant ({failure}): mend it first")
-        test.seconds = time.monotonic() - begin
-        test.reached = frozenset(i for i, byte in enumerate(record.read_bytes()) if byte)
+    known = built.state / f"baseline-{built.digest[:16]}.json"
+    found: dict[str, tuple[float, list[int]]] = json.loads(known.read_text()) if known.exists() else {}
+    for number, test in enumerate(tests):
+        if test.name not in found:
+            record.write_bytes(bytes(SITES_MAX))
+            begin = time.monotonic()
+            failure = passes(test, 600, MUTANT_REACHED=str(record))
+            if failure:
+                raise SystemExit(f"mutants: {test.name} fails without a mutant ({failure}): mend it first")
+            seconds = time.monotonic() - begin
+            found[test.name] = seconds, [i for i, byte in enumerate(record.read_bytes()) if byte]
+            known.write_text(json.dumps(found))
+            print(f"test {number + 1} of {len(tests)}: {seconds:.1f} s, {test.name}", file=sys.stderr)
+        test.seconds, test.reached = found[test.name][0], frozenset(found[test.name][1])
 
 
 def judge(site: Site, tests: list[Test]) -> Verdict:

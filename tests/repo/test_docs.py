@@ -26,6 +26,8 @@ from tbfs_rig import write_xfstests
 from trace_writer import small_trace
 
 from conftest import CALIBRATION_RESULTS, MockExecutor, QuietReporter
+from mutants.__main__ import arguments
+from mutants.subjects import SUBJECTS
 from testbed.build import components
 from testbed.guest.session import Session
 from testbed.manifest import bases, manifest
@@ -46,6 +48,7 @@ KINDS = {
     "testbed": r"(\.venv/bin/)?testbed ",
     "native": r"(cmake|ninja|ctest|snapcc) |build/|SNAPSHOT_\w+=",
     "coverage": r"tests/coverage\.sh",
+    "mutants": r"tests/mutants\.sh ",
     "pytest": r"(\.venv/bin/python -m pytest|tests/python\.sh) ",
 }
 NATIVE = REPO / "build" / "native"  # where tests/native.sh has built what these commands build or start
@@ -92,6 +95,11 @@ def test_every_kind_has_commands() -> None:
 @pytest.mark.parametrize("command", commands("make"))
 def test_make_knows_the_verbs(command: str) -> None:
     subprocess.run(command.replace("make", "make -n"), shell=True, cwd=REPO, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("command", commands("mutants"))
+def test_mutants_have_the_options(command: str) -> None:
+    assert arguments(shlex.split(command)[1:]).subject in SUBJECTS
 
 
 @pytest.mark.parametrize("command", commands("pytest"))
