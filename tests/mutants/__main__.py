@@ -40,6 +40,13 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--sample", type=int, metavar="N", help="judge N sites, chosen by --seed")
     parser.add_argument("--seed", type=int, default=0, help="of --sample (default 0)")
     parser.add_argument("--only", metavar="SITE", help="judge the sites whose key contains SITE")
+    parser.add_argument(
+        "--longest",
+        type=float,
+        default=float("inf"),
+        metavar="S",
+        help="leave out tests that take longer than S seconds",
+    )
     parser.add_argument("--again", action="store_true", help="forget the verdicts of earlier runs")
     parser.add_argument("--list", action="store_true", help="print the site table and stop")
     return parser.parse_args(words)
@@ -108,7 +115,7 @@ def main() -> int:
     gone = sorted(set(listed) - {site.key for site in built.sites})
     for key in gone:
         print(f"listed as equivalent, but no such site: {key}")
-    results = Results(built)
+    results = Results(built, options.longest)
     if options.again:
         results.path.unlink(missing_ok=True)
         results.found.clear()
@@ -117,6 +124,7 @@ def main() -> int:
     print(f"{len(sites)} of {len(built.sites)} sites, {len(tests)} tests; each runs once as it is", file=sys.stderr)
     if any(site.key not in results.found for site in sites):
         baseline(tests, built)
+        tests = [test for test in tests if test.seconds <= options.longest]
     verdicts: list[tuple[Site, Verdict]] = []
     missed, started = 0, time.monotonic()
     for site, verdict in judge_all(sites, tests, results):

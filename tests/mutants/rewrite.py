@@ -3,10 +3,7 @@
 
 from mutants.sites import Range, Site
 
-PREAMBLE = (
-    "extern int mutant_chosen; extern unsigned char *mutant_reached;\n"
-    "#ifndef MUTANT\n#define MUTANT(n) (mutant_reached[n] = 1, mutant_chosen == (n))\n#endif\n#line 1\n"
-)
+PREAMBLE = "extern int mutant(int);\n#line 1\n"
 
 
 def runs(swaps: list[Site]) -> list[list[Site]]:
@@ -44,7 +41,7 @@ class Rewriter:
     def drop(self, site: Site, index: int) -> str:
         first, last, _ = self.edits[index]
         kept = self.render(first, last, index)
-        return f"(MUTANT({site.number}) ? {site.value} : {kept})"
+        return f"(mutant({site.number}) ? {site.value} : {kept})"
 
     def swap(self, group: list[Site], index: int) -> str:
         statements: list[Range] = [group[0].ranges[0], *(site.ranges[1] for site in group)]
@@ -52,7 +49,7 @@ class Rewriter:
         out = "{ "
         for i, site in enumerate(group):
             order = [*raw[:i], raw[i + 1], raw[i], *raw[i + 2 :]]
-            out += f"if (MUTANT({site.number})) {{ {' '.join(order)} }} else "
+            out += f"if (mutant({site.number})) {{ {' '.join(order)} }} else "
         return out + "{ " + " ".join(self.render(r.begin, r.end, index) for r in statements) + " } }"
 
     def whole(self) -> str:

@@ -30,6 +30,11 @@ class Test:
     seconds: float = 0
     reached: frozenset[int] = frozenset()
     kills: int = 0
+    tries: int = 0
+
+    def worth(self) -> float:
+        """Expected kills per second, as far as earlier mutants tell."""
+        return (self.kills + 0.5) / (self.tries + 1) / (self.seconds + 0.02)
 
 
 @dataclass
@@ -102,8 +107,9 @@ def baseline(tests: list[Test], built: Built) -> None:
 def judge(site: Site, tests: list[Test]) -> Verdict:
     begin, tried = time.monotonic(), 0
     able = [test for test in tests if site.number in test.reached]
-    for test in sorted(able, key=lambda t: (t.seconds + 0.02) / (t.kills + 1)):
+    for test in sorted(able, key=Test.worth, reverse=True):
         tried += 1
+        test.tries += 1
         how = passes(test, max(LIMIT_LEAST_S, LIMIT_FACTOR * test.seconds), MUTANT=str(site.number))
         if how:
             test.kills += 1
@@ -114,8 +120,8 @@ def judge(site: Site, tests: list[Test]) -> Verdict:
 class Results:
     """Verdicts on file, written as they come, of exactly these sources and tests."""
 
-    def __init__(self, built: Built) -> None:
-        self.path = built.state / f"verdicts-{built.digest[:16]}.jsonl"
+    def __init__(self, built: Built, longest_s: float) -> None:
+        self.path = built.state / f"verdicts-{built.digest[:16]}-{longest_s:g}s.jsonl"
         self.found: dict[str, Verdict] = {}
         if self.path.exists():
             for line in self.path.read_text().splitlines():

@@ -32,16 +32,15 @@ int commit(int a) {
 PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>
-int mutant_chosen;
-static unsigned char reached[99];
-unsigned char *mutant_reached = reached;
+static int chosen;
+int mutant(int number) { return number == chosen; }
 void store(int a) { printf("store%d ", a); }
 void flush(int a) { printf("flush%d ", a); }
 void fence(void) { printf("fence "); }
 int lock(int a) { return printf("lock%d ", a); }
 int unlock(int a) { return printf("unlock%d ", a); }
 int commit(int a);
-int main(int count, char **words) { mutant_chosen = count > 1 ? atoi(words[1]) : -1; return commit(7) - 7; }
+int main(int count, char **words) { chosen = count > 1 ? atoi(words[1]) : -1; return commit(7) - 7; }
 """
 
 
