@@ -3,6 +3,7 @@
 
 import io
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from testbed.cli import tables
+from testbed.errors import RunFailed
 from testbed.paths import REPO
 from testbed.results import time_shares
 from testbed.results.results import Result
@@ -20,8 +22,21 @@ SCHEMA = (REPO / "qemu-patches/overlay/qapi/cxl-ssd.json").read_text()
 
 
 def roi(length_ps: int, **counters: int) -> dict[str, Any]:
-    names = {name.replace("_", "-"): value for name, value in counters.items()}
-    return {"begin-ps": 1000, "end-ps": 1000 + length_ps, "counters": names}
+    return region(length_ps, [counters])
+
+
+def region(length_ps: int, cpus: Sequence[Mapping[str, int]], times_ps: Sequence[int] = ()) -> dict[str, Any]:
+    """A region of interest of several CPUs, as QEMU reports it; each clock advances by all of it or by its time."""
+    counted = [{name.replace("_", "-"): value for name, value in cpu.items() if name != "idle_ps"} for cpu in cpus]
+    names = {name for cpu in counted for name in cpu}
+    total = {name: sum(cpu.get(name, 0) for cpu in counted) for name in sorted(names)}
+    times = times_ps or [length_ps] * len(cpus)
+    vcpus = [
+        {"instructions": 7, "time-ps": time_ps, "idle-ps": cpu.get("idle_ps", 0)}
+        for cpu, time_ps in zip(cpus, times, strict=True)
+    ]
+    told = {"begin-ps": 1000, "end-ps": 1000 + length_ps, "counters": total, "vcpus": vcpus}
+    return told | ({"cores": counted} if len(cpus) > 1 else {})
 
 
 def names_of(structure: str) -> list[str]:
@@ -45,7 +60,7 @@ def test_every_stall_has_a_share_and_every_other_counter_a_group() -> None:
     names = names_of("CxlSsdDeviceCounters") + names_of("CxlSsdCounters")
     assert len(names) == 43
     stalls = {name for name in names if name.startswith("stall-")}
-    assert stalls == {place.counter for place in time_shares.PLACES[1:]}
+    assert stalls | {"idle-ps"} == {place.counter for place in time_shares.PLACES[1:]}
     groups = [[group for group, begins in tables.COUNTERS.items() if name.startswith(begins)] for name in names]
     assert [name for name, of in zip(names, groups, strict=True) if (len(of) == 1) == (name in stalls)] == []
 
@@ -88,6 +103,72 @@ def test_run_shows_a_line_and_a_bar_a_point(capsys: pytest.CaptureFixture[str]) 
         f"engine=snapshot │ 1 us │ {'i' * 22}{'d' * 8}",
     ]
     assert lines[-1] == "i instructions, d local DRAM"
+
+
+def test_stalls_of_eight_cpus_stand_against_the_clocks_of_eight() -> None:
+    """As of eight threads that add to one word: against one clock, L2 and LLC had 214.5 % and instructions -158.9 %."""
+    one = region(1_000_000, [{"stall_cache_ps": 268_000, "stall_dram_ps": 50_000, "idle_ps": 600_000}] * 8)
+    found = {share.place.name: share for share in time_shares.shares([one])}
+    assert {name: share.percent for name, share in found.items() if share.time_ps} == {
+        "instructions": 8.2,
+        "idle": 60.0,
+        "L2, LLC, other CPUs": 26.8,
+        "local DRAM": 5.0,
+    }
+    assert found["idle"].mean_ps == 600_000
+
+
+@st.composite
+def regions(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Regions of interest of one machine of 1, 2 or 8 CPUs, whose clocks differ."""
+    names = [place.counter.replace("-", "_") for place in time_shares.PLACES[1:]]
+    cpus = draw(st.sampled_from([1, 2, 8]))
+    made = []
+    for _ in range(draw(st.integers(1, 3))):
+        counted = [{name: draw(st.integers(0, 10**12)) for name in names} for _ in range(cpus)]
+        times = [sum(cpu.values()) + draw(st.integers(0, 10**12)) for cpu in counted]
+        made.append(region(times[0], counted, times))
+    return made
+
+
+@given(regions())
+def test_shares_of_any_number_of_cpus_add_up_and_none_is_negative(rois: list[dict[str, Any]]) -> None:
+    each = time_shares.by_cpu(rois)
+    assert len(each) == len(rois[0]["vcpus"])
+    for found in (time_shares.shares(rois), *each):
+        assert all(share.time_ps >= 0 for share in found)
+        assert sum(share.time_ps for share in found) == found[0].of_ps
+        assert not found[0].of_ps or abs(sum(share.percent for share in found) - 100) < 1e-6
+    mean = time_shares.shares(rois)
+    assert [share.time_ps for share in mean] == [sum(times) for times in zip(*map(_times, each), strict=True)]
+
+
+def _times(found: Sequence[time_shares.Share]) -> list[int]:
+    return [share.time_ps for share in found]
+
+
+def test_stalls_beyond_the_clock_of_their_cpu_are_a_fault_that_is_told() -> None:
+    sound, broken = {"stall_dram_ps": 10}, {"stall_dram_ps": 60, "idle_ps": 41}
+    with pytest.raises(RunFailed, match="101 ps of stalls and idle time in 100 ps of its clock"):
+        time_shares.shares([region(100, [sound, broken])])
+
+
+def test_each_cpu_has_its_line_on_request() -> None:
+    rois = [region(4_000_000, [{"stall_dram_ps": 1_000_000}, {"idle_ps": 4_000_000}])]
+    console = Console(width=120, record=True, file=io.StringIO())
+    tables.show_regions(rois, console, by_cpu=True)
+    lines = [" ".join(line.split()) for line in console.export_text().splitlines()]
+    for line in ("1 │ 0 │ 4 us │ 75.0 │ 0.0 │ 25.0", "1 │ 1 │ 4 us │ 0.0 │ 100.0 │ 0.0"):
+        assert line in lines
+    assert "i instructions, n idle, d local DRAM" in lines
+
+
+def test_a_mean_over_cpus_says_that_it_is_one() -> None:
+    console = Console(width=120, record=True, file=io.StringIO())
+    tables.show_regions([region(4_000_000, [{}, {"idle_ps": 4_000_000}])], console)
+    lines = [" ".join(line.split()) for line in console.export_text().splitlines()]
+    assert " ".join(lines).startswith("where the 4 us of the region of interest went, mean of all CPUs")
+    assert f"idle │ 2 us │ 50.0 % │ {'█' * 15}" in lines
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=len(time_shares.PLACES), max_size=len(time_shares.PLACES)))

@@ -15,6 +15,7 @@ from testbed.guest.qemu_line import PowerCut
 from testbed.guest.session import Session
 from testbed.manifest.manifest import GuestConfig
 from testbed.program.job_archive import script_job
+from testbed.results import time_shares
 from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
@@ -112,6 +113,19 @@ def test_each_core_counts_and_the_sum_is_of_all(told: Told) -> None:
     assert len(roi["cores"]) == cpus(told)
     assert all(core["loads"] > 0 for core in roi["cores"])
     assert sum(core["loads"] for core in roi["cores"]) == roi["counters"]["loads"]
+
+
+def test_the_time_of_each_cpu_is_that_of_the_region_and_has_all_its_parts(vcpus: VCPUs, told: Told) -> None:
+    """Instructions have what stalls and idle time leave: no less than they take, of which free ones of REP are few."""
+    roi = told.rois[0]
+    counted = time_shares.cpu_counters(roi)
+    assert len(counted) == cpus(told)
+    assert sum(cpu["instructions"] for cpu in counted) == roi["instructions"]
+    for cpu, shares in zip(counted, time_shares.by_cpu([roi]), strict=True):
+        assert cpu["time-ps"] == pytest.approx(roi["end-ps"] - roi["begin-ps"], abs=2_000_000)
+        assert sum(share.time_ps for share in shares) == cpu["time-ps"]
+        assert shares[0].time_ps > 0.9 * cpu["instructions"] * vcpus.guest.cpu.insn_ps
+    assert max(cpu["idle-ps"] for cpu in counted) > 0
 
 
 def test_the_same_again_whatever_the_host_does(vcpus: VCPUs, told: Told) -> None:

@@ -296,6 +296,7 @@ def test_what_contradicts_itself_is_refused_before_a_boot(
 def test_what_each_of_several_devices_counted_is_told(executor: MockExecutor) -> None:
     counts = [{"cxl-reads": 70, "cxl-writes": 0}, {"cxl-reads": 5, "cxl-writes": 0}]
     roi = {"begin-ps": 0, "end-ps": 9, "counters": {"cxl-reads": 75}, "devices": counts}
+    roi["vcpus"] = [{"instructions": 1, "time-ps": 9, "idle-ps": 0}]
     executor.answer = lambda _: GuestOutcome("ok", 0, rois=[roi])
     status, said = exec_("--device", "dram", "--device", "cxl-dram", "--json", "out.json", "--", "true")
     assert status == 0 and re.search(r"cxl reads +│ +70 │ +5", said) and "device 1" in said, said

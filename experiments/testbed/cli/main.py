@@ -38,6 +38,7 @@ from ..replay import verdicts
 from ..replay.grid import configurations
 from ..replay.replayer import open_replayer
 from ..results import results as results_module
+from ..results import time_shares
 from ..run.runner import drive, keep_failure, run_with_bar
 from ..studies import sweep as sweep_module
 from ..studies.bench import run_bench
@@ -58,7 +59,7 @@ from .machine_options import (
     Settings,
 )
 from .module_commands import Modules, with_modules
-from .options import Json, Scale, Scheduler, Tls, TrustNetwork
+from .options import ByCpu, Json, Scale, Scheduler, Tls, TrustNetwork
 from .pages import with_page
 
 
@@ -115,6 +116,7 @@ def run(
     trust_network: TrustNetwork = False,  # noqa: ARG001
     scale: Scale = None,
     dry_run: DryRun = False,
+    by_cpu: ByCpu = False,
 ) -> None:
     """Run a manifest: every point of its matrix, as many guests at a time as there are cores and memory for.
 
@@ -142,7 +144,7 @@ def run(
     session = open_session(scheduler=scheduler)
     done = run_with_bar(runs, session, results_root())
     presentation.show_manifest(manifests.load(path, divisor), path, done)
-    tables.show_shares_of_results(done)
+    tables.show_shares_of_results(done, by_cpu)
     tables.save_json(json, [result.data for result in done])
 
 
@@ -281,6 +283,7 @@ def exec_(
     kernel_modules: KernelModules = None,
     kernel_arguments: KernelArguments = None,
     cut_at: CutAt = None,
+    by_cpu: ByCpu = False,
     json: Json = None,
 ) -> None:
     """Run a program of this host in a guest, on the device, with its output as it comes and its exit status.
@@ -297,6 +300,8 @@ def exec_(
       testbed exec --file data.csv -- ./my-program data.csv /pmem/out
 
       testbed exec --cpus 4 -- nproc
+
+      testbed exec --cpus 4 --by-cpu -- ./my-program
 
       testbed exec --stdin -- wc -l <data.csv
 
@@ -321,16 +326,18 @@ def exec_(
     spec = GuestSpec(guest, job, cut, media_folder=media, helper_thread=guest.cpu.cores == 1)
     executor = open_session().telling(lambda line: print(f"testbed: {line}", file=sys.stderr))
     outcome = drive(executor.run(spec))
-    status = told(outcome, (script or Path((program or [""])[0])).name, cut_at, json)
+    status = told(outcome, (script or Path((program or [""])[0])).name, cut_at, json, by_cpu)
     bring_back(outcome, output or [], into)
     raise typer.Exit(status)
 
 
-def told(outcome: GuestOutcome, name: str, cut_at: str | None, json: Json) -> int:
+def told(outcome: GuestOutcome, name: str, cut_at: str | None, json: Json, by_cpu: bool = False) -> int:
     """Say how a guest ended that `exec` has run, and what its device did; its program's status."""
     regions = [results_module.roi_counters(roi) for roi in outcome.rois]
     said = {"outcome": outcome.outcome, "exit_status": outcome.exit_status, "power_cut": outcome.power_cut}
     of_each = {"devices": devices} if len(devices := results_module.device_counters(outcome.rois)) > 1 else {}
+    cpus = time_shares.cpu_counters(outcome.rois[-1]) if outcome.rois else []
+    of_each |= {"cpus": cpus} if len(cpus) > 1 else {}
     tables.save_json(json, {**said, "counters": regions[-1] if regions else {}, "regions": regions, **of_each})
     if outcome.power_cut is not None:
         tables.show_power_cut(outcome.power_cut, Console(stderr=True))
@@ -339,7 +346,7 @@ def told(outcome: GuestOutcome, name: str, cut_at: str | None, json: Json) -> in
         tail = "\n  ".join(filter(None, (outcome.error, *outcome.console.strip().splitlines()[-5:])))
         kept = keep_failure(outputs.within(results_root(), "exec", name, ".json"), outcome)
         raise RunFailed(f"the guest ended without an exit status ({outcome.outcome}, see {kept}); it says:\n  {tail}")
-    tables.show_regions(outcome.rois, Console(stderr=True))
+    tables.show_regions(outcome.rois, Console(stderr=True), by_cpu)
     tables.show_devices(devices, Console(stderr=True))
     if cut_at:
         print(f"testbed: the power was not cut: the program had ended before {cut_at}", file=sys.stderr)

@@ -11,6 +11,7 @@ from ..run import trust
 from ..run.worker import check_reachable
 
 Json = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="also write the table as JSON to PATH")]
+ByCpu = Annotated[bool, typer.Option("--by-cpu", help="where the time went on each CPU, in place of the mean")]
 Scale = Annotated[
     str | None,
     typer.Option("--scale", metavar="quick|standard|full|N", help="divisor: of experiments/scales.toml, or 1/N itself"),

@@ -17,6 +17,7 @@ from ..crash.campaign import Found
 from ..crash.report import Report
 from ..results import time_shares
 from ..results.results import Result, roi_counters
+from ..results.time_shares import Roi
 from ..studies.latency import Row
 from ..studies.sweep import Replayed, summary
 from ..units import show_count, show_time
@@ -98,14 +99,16 @@ def show_state(found: Found, title: str) -> None:
     out.print(found.detail.text, soft_wrap=True, highlight=False, markup=False)
 
 
-def show_regions(rois: Sequence[Mapping[str, Any]], console: Console = out) -> None:
+def show_regions(rois: Sequence[Roi], console: Console = out, by_cpu: bool = False) -> None:
     """Where the time of each region of interest went, and what the model counted in it."""
-    if len(rois) <= 1:
+    if by_cpu:
+        show_cpus([(str(n), [roi]) for n, roi in enumerate(rois[:REGIONS_SHOWN], 1)], "region", console)
+    elif len(rois) <= 1:
         show_time_shares(rois, console)
     else:
         found = [time_shares.shares([roi]) for roi in rois[:REGIONS_SHOWN]]
-        cells = [(n, show_time(one[0].of_ps), time_shares.bar(one)) for n, one in enumerate(found, 1)]
-        title = f"where the time of the {len(rois)} regions of interest went"
+        cells = [(n, _length(rois[n - 1 : n]), time_shares.bar(one)) for n, one in enumerate(found, 1)]
+        title = f"where the time of the {len(rois)} regions of interest went{_of_cpus(found)}"
         show(title, ("region", "time", ""), cells, console, left=(0, 2))
         console.print(time_shares.legend(found), soft_wrap=True, highlight=False)
     shown = range(max(len(rois) - REGIONS_BESIDE, 0), len(rois))
@@ -132,23 +135,52 @@ def _of_cut(key: str, value: Any) -> str:
     return show_time(value) if key.endswith("-ps") else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def show_time_shares(rois: Sequence[Mapping[str, Any]], console: Console = out) -> None:
+def show_time_shares(rois: Sequence[Roi], console: Console = out) -> None:
     """Where the time of the last region of interest went, as a table with bars; of no region, nothing."""
     found = time_shares.shares(rois[-1:])
     if found[0].of_ps:
-        cells = [(s.place.name, show_time(s.time_ps), f"{s.percent:.1f} %", s.bar) for s in found if s.time_ps]
-        title = f"where the {show_time(found[0].of_ps)} of the region of interest went"
+        cells = [(s.place.name, show_time(s.mean_ps), f"{s.percent:.1f} %", s.bar) for s in found if s.time_ps]
+        title = f"where the {_length(rois[-1:])} of the region of interest went{_of_cpus([found])}"
         show(title, ("", "time", "share", ""), cells, console, left=(0, 3))
 
 
-def show_shares_of_results(done: Sequence[Result]) -> None:
+def show_shares_of_results(done: Sequence[Result], by_cpu: bool = False) -> None:
     """Where the time of each result's regions of interest went, a line and a bar of letters each."""
     every = [(result, time_shares.shares(result.rois)) for result in done]
     every = [(result, found) for result, found in every if found[0].of_ps]
-    if every:
-        cells = [(_point(result), show_time(found[0].of_ps), time_shares.bar(found)) for result, found in every]
-        show("where the time of the regions of interest went", ("point", "time", ""), cells, left=(0, 2))
+    if every and by_cpu:
+        show_cpus([(_point(result), result.rois) for result, _ in every], "point", out)
+    elif every:
+        cells = [(_point(result), _length(result.rois), time_shares.bar(found)) for result, found in every]
+        title = f"where the time of the regions of interest went{_of_cpus([found for _, found in every])}"
+        show(title, ("point", "time", ""), cells, left=(0, 2))
         out.print(time_shares.legend([found for _, found in every]), soft_wrap=True, highlight=False)
+
+
+def show_cpus(runs: Sequence[tuple[str, Sequence[Roi]]], what: str, console: Console) -> None:
+    """The shares of each CPU in per cent, by letters: a line a run and CPU. A run has a name and its regions."""
+    every = [(name, cpu, found) for name, rois in runs for cpu, found in enumerate(time_shares.by_cpu(rois))]
+    used = [n for n, _ in enumerate(time_shares.PLACES) if any(found[n].time_ps for _, _, found in every)]
+    if used:
+        places = [time_shares.PLACES[n] for n in used]
+        cells = [
+            (name, cpu, show_time(found[0].of_ps), *(f"{found[n].percent:.1f}" for n in used))
+            for name, cpu, found in every
+        ]
+        heads = (what, "CPU", "time", *(place.letter for place in places))
+        show("where the time of each CPU went, in per cent", heads, cells, console, left=(0,))
+        letters = ", ".join(f"{place.letter} {place.name}" for place in places)
+        console.print(letters, soft_wrap=True, highlight=False)
+
+
+def _length(rois: Sequence[Roi]) -> str:
+    return show_time(sum(roi["end-ps"] - roi["begin-ps"] for roi in rois))
+
+
+def _of_cpus(every: Sequence[Sequence[time_shares.Share]]) -> str:
+    """What a title says of shares that are of more than one CPU."""
+    most = max(found[0].cpus for found in every)
+    return "" if most == 1 else ", mean of all CPUs"
 
 
 def show_counters(counted: Mapping[str, Mapping[str, int]], of: int, console: Console = out) -> None:

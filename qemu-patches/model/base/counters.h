@@ -51,7 +51,7 @@
     X(link_write_bytes, "payload bytes from host to device")
 
 #define MEM_STALL_COUNTERS(X)                                                                                          \
-    X(stall_cache_ps, "stall on L2 and LLC hits")                                                                      \
+    X(stall_cache_ps, "stall on L2 and LLC hits, and on lines that other cores hold")                                  \
     X(stall_dram_ps, "stall on local DRAM")                                                                            \
     X(stall_cxl_hit_ps, "stall on device-cache hits")                                                                  \
     X(stall_cxl_miss_ps, "stall on device-cache misses")                                                               \

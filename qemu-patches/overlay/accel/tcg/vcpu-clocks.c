@@ -35,6 +35,7 @@ typedef struct VCPUClock {
     uint64_t base_ps;
     int64_t insns;
     uint64_t executed; /* instructions since the machine began */
+    uint64_t idle_ps;  /* that it was halted, as far as its clock has it */
     uint64_t no_wait;  /* the block that ends at so many does not wait */
     uint64_t begun;    /* the same of a locked instruction, before its load */
     uint64_t locked;   /* and when it does not wait any more */
@@ -43,6 +44,8 @@ typedef struct VCPUClock {
 bool vcpu_clocks_on;
 
 static VCPUClock clocks[VCPU_CLOCKS_MAX];
+/* What each had done when the counters of the model were zeroed. */
+static VCPUTime times_before[VCPU_CLOCKS_MAX];
 /* No vCPU that can run is before this, and no event. It never goes back. */
 static uint64_t floor_ps;
 /* The vCPU that work is done for, between slices. */
@@ -105,7 +108,10 @@ static void clock_set(VCPUClock *clock, uint64_t ps)
 /* Time that a vCPU was halted has passed for it too. */
 static void clock_advance(VCPUClock *clock, uint64_t ps)
 {
-    if (clock_ps(clock) < ps) {
+    uint64_t halted_at_ps = clock_ps(clock);
+
+    if (halted_at_ps < ps) {
+        clock->idle_ps += ps - halted_at_ps;
         clock_set(clock, ps);
     }
 }
@@ -551,6 +557,77 @@ VCPUOrder *vcpu_clocks_order(void)
 void vcpu_clocks_reset_order(void)
 {
     order = (VCPUOrder) {};
+}
+
+/*
+ * No vCPU executes anything before this, though the floor may be behind: it
+ * moves when a slice ends.
+ */
+static uint64_t earliest_ps(void)
+{
+    uint64_t least_ps = next_event_ps();
+    CPUState *cpu;
+
+    CPU_FOREACH(cpu) {
+        if (can_run(cpu)) {
+            least_ps = MIN(least_ps, clock_ps(clock_of(cpu)));
+        }
+    }
+    return least_ps == NEVER_PS ? floor_ps : MAX(floor_ps, least_ps);
+}
+
+/* Since the machine began. A halted vCPU is idle up to @now_ps. */
+static VCPUTime time_of(CPUState *cpu, uint64_t now_ps)
+{
+    VCPUClock *clock = clock_of(cpu);
+    uint64_t behind_ps;
+
+    if (!vcpu_clocks_on) {
+        return (VCPUTime) {
+            .instructions = icount_get_raw(),
+            .time_ps = icount_now_ps(cpu),
+            .idle_ps = timers_state.qemu_icount_bias * 1000,
+        };
+    }
+    behind_ps = now_ps - MIN(now_ps, clock_ps(clock));
+    return (VCPUTime) {
+        .instructions = clock->executed,
+        .time_ps = clock_ps(clock) + behind_ps,
+        .idle_ps = clock->idle_ps + behind_ps,
+    };
+}
+
+void vcpu_clocks_reset_times(void)
+{
+    CPUState *cpu;
+
+    assert(!slice.running);
+    if (vcpu_clocks_on) {
+        raise_floor(earliest_ps()); /* none is woken before its time here */
+    }
+    CPU_FOREACH(cpu) {
+        times_before[cpu->cpu_index] = time_of(cpu, floor_ps);
+    }
+}
+
+VCPUTimeList *vcpu_clocks_times(void)
+{
+    VCPUTimeList *list = NULL, **tail = &list;
+    uint64_t now_ps = vcpu_clocks_on ? earliest_ps() : 0;
+    CPUState *cpu;
+
+    assert(!slice.running);
+    CPU_FOREACH(cpu) {
+        const VCPUTime *before = &times_before[cpu->cpu_index];
+        VCPUTime *q = g_new(VCPUTime, 1);
+
+        *q = time_of(cpu, now_ps);
+        q->instructions -= before->instructions;
+        q->time_ps -= before->time_ps;
+        q->idle_ps -= before->idle_ps;
+        QAPI_LIST_APPEND(tail, q);
+    }
+    return list;
 }
 
 static void query_work(CPUState *unused, run_on_cpu_data data)

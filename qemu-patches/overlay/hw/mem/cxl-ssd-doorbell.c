@@ -42,6 +42,11 @@ static void roi_end_work(CPUState *cpu, run_on_cpu_data unused)
     cxl_ssd_roi_end(cpu);
 }
 
+static void reset_counters_work(CPUState *cpu, run_on_cpu_data unused)
+{
+    cxl_ssd_reset_counters();
+}
+
 static void power_cut_work(CPUState *cpu, run_on_cpu_data unused)
 {
     cxl_ssd_power_cut();
@@ -61,7 +66,7 @@ static void doorbell(CPUState *cpu, uint32_t op, uint32_t arg,
         async_run_on_cpu(cpu, roi_end_work, RUN_ON_CPU_NULL);
         break;
     case DOORBELL_RESET_COUNTERS:
-        cxl_ssd_reset_counters();
+        async_run_on_cpu(cpu, reset_counters_work, RUN_ON_CPU_NULL);
         break;
     case DOORBELL_POWER_CUT:
         async_run_on_cpu(cpu, power_cut_work, RUN_ON_CPU_NULL);

@@ -180,6 +180,7 @@ void cxl_ssd_reset_counters(void)
         memsys_add_counters(&state.before_devices[i], &counters);
     }
     memsys_reset_counters(timed_mem_memsys());
+    vcpu_clocks_reset_times();
 }
 
 static CxlSsdHistogram *histogram_to_qapi(CxlSsdCause cause,
@@ -239,6 +240,7 @@ static CxlSsdRoi *roi_now(void)
     roi->counters = counters_to_qapi(&counters);
     roi->devices = devices_to_qapi();
     roi->histograms = histograms_to_qapi();
+    roi->vcpus = vcpu_clocks_times();
     roi->cores = cores_to_qapi();
     roi->has_cores = roi->cores;
     roi->order = vcpu_clocks_order();

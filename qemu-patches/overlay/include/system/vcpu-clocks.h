@@ -57,6 +57,14 @@ VCPUOrder *vcpu_clocks_order(void);
 void vcpu_clocks_reset_order(void);
 
 /*
+ * What each vCPU has done since the reset, of one vCPU, too. The time of each
+ * is by its own clock, and consists of instructions, stalls and idle time. Not
+ * while a vCPU runs guest code.
+ */
+VCPUTimeList *vcpu_clocks_times(void);
+void vcpu_clocks_reset_times(void);
+
+/*
  * What happens within a slice
  */
 
