@@ -140,6 +140,10 @@ class Table:
         """How many times faster than PMDK."""
         return self.cells[timing.operation, BASELINE].mean_ns / timing.mean_ns
 
+    def star(self, operation: str) -> str:
+        """A star, where an engine's published time of the operation is of something else."""
+        return "" if all(t.comparable for t in self.timings if t.operation == operation) else "*"
+
     @property
     def title(self) -> str:
         return f"{self.timings[0].program} on {self.device}{self.setting}, {ratios.text(self.results[0])}"
@@ -210,7 +214,7 @@ def drawn(name: str, manifest: str, title: str) -> Callable[[Gathered, Path], Dr
         return Drawn(
             name=name,
             title=title,
-            caption="Bars: times faster than PMDK; marks: published. " + "; ".join(t.title for t in tables) + ".",
+            caption="Points: times faster than PMDK; marks: published. " + "; ".join(t.title for t in tables) + ".",
             notes=list(dict.fromkeys(note for table in tables for note in table.notes)),
             columns=ROW,
             rows=rows,
@@ -265,20 +269,21 @@ def _figure(tables: Sequence[Table]) -> Figure:
 
 
 def _draw_panel(axes: Axes, table: Table) -> None:
-    """A group of bars an operation; a mark where there is a published ratio."""
+    """A group of points an operation; a mark where there is a published ratio, a star where it is of something else."""
     others = [engine for engine in table.engines if engine != BASELINE]
     width = 0.8 / len(others)
     labelled = False
     for number, engine in enumerate(others):
         ours = [t for t in table.timings if t.engine == engine]
         places = [table.operations.index(t.operation) - 0.4 + (number + 0.5) * width for t in ours]
-        axes.bar(places, [table.ratio(t) for t in ours], width * 0.9, color=COLOURS[engine], label=engine)
+        plotting.points(axes, places, [table.ratio(t) for t in ours], COLOURS[engine], engine)
         marks = [(x, t.published_ratio) for x, t in zip(places, ours, strict=True) if t.published_ratio]
         if marks:
             axes.plot(*zip(*marks, strict=True), "k_", markersize=7, label=None if labelled else "published")
             labelled = True
     axes.set_yscale("log")
     axes.axhline(1, color="black", linewidth=0.6)
-    axes.set_xticks(range(len(table.operations)), table.operations)
+    axes.set_xticks(range(len(table.operations)), [f"{what}{table.star(what)}" for what in table.operations])
+    axes.set_xlabel("\n".join(f"* {note}" for note in table.notes), fontsize=7)
     axes.set_ylabel("times faster than PMDK")
     axes.set_title(table.title, fontsize=7)

@@ -43,7 +43,7 @@ def speeds(table: Sequence[Timed]) -> dict[tuple[str, str], float]:
 
 
 def draw(table: Sequence[Timed], heading: str) -> Any:
-    """A group of bars a workload."""
+    """A group of points a workload."""
     speed = speeds(table)
     systems = list(dict.fromkeys(line.system for line in table))
     workloads = list(dict.fromkeys(line.workload for line in table))
@@ -53,8 +53,9 @@ def draw(table: Sequence[Timed], heading: str) -> Any:
         for number, system in enumerate(systems):
             places = [x - 0.42 + (number + 0.5) * width for x in range(len(workloads))]
             heights = [speed[workload, system] for workload in workloads]
-            bars = axes.bar(places, heights, width * 0.92, color=COLOURS[number], label=system)
-            axes.bar_label(bars, fmt="%.2g", fontsize=6, padding=1)
+            plotting.points(axes, places, heights, COLOURS[number], system)
+            for x, height in zip(places, heights, strict=True):
+                axes.annotate(f"{height:.2g}", (x, height), (0, 4), textcoords="offset points", ha="center", fontsize=6)
         axes.set(yscale="log", ylabel=f"times as fast as {BASELINE}", xlabel="YCSB workload")
         axes.axhline(1, color="black", linewidth=0.6)
         axes.set_xticks(range(len(workloads)), workloads)

@@ -137,7 +137,7 @@ def _figure(found: Rows, setting: str) -> Figure:
                 for axes, values in zip(
                     grid[:, column], ([*map(response_us, rows)], [*map(a_second, rows)]), strict=True
                 ):
-                    axes.bar(at, values, width=0.16, color=colour, label=engine)
+                    plotting.points(axes, at, values, colour, engine)
             for axes in grid[:, column]:
                 axes.set_yscale("log")
                 axes.set_xticks(range(len(OPERATIONS)), OPERATIONS, fontsize=7)

@@ -81,8 +81,9 @@ def _figure(workloads: Sequence[str], ours: Shares, theirs: Shares, machine: str
             axes.bar(places, [ours[w, engine] for w in workloads], 0.38, color=colour, label=engine)
             marks = [theirs[w, engine] for w in workloads]
             axes.plot(places, marks, "k_", ms=10, label=None if number else "published")
-        axes.set_xticks(range(len(workloads)), workloads)
-        axes.set(ylabel="% of the run time in msync()", xlabel="YCSB workload")
+        axes.set_xticks(range(len(workloads)), [w + "*" * (("kv", w) in NOT_COMPARABLE) for w in workloads])
+        shown = [f"* {w}: {NOT_COMPARABLE['kv', w]}" for w in workloads if ("kv", w) in NOT_COMPARABLE]
+        axes.set(ylabel="% of the run time in msync()", xlabel="\n".join(["YCSB workload", *shown]))
         axes.set_title(machine, fontsize=7)
         axes.legend(frameon=False, fontsize=7)
         return figure

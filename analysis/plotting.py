@@ -9,6 +9,8 @@ from typing import Any
 
 import matplotlib
 from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 
 from testbed import outputs
@@ -35,8 +37,27 @@ METADATA = {
 }
 
 
+def points(axes: Axes, places: Sequence[float], values: Sequence[float], colour: str, label: str) -> None:
+    """Markers, for a logarithmic axis. It has no zero, so the length of a bar there would be arbitrary."""
+    axes.plot(places, values, "o", color=colour, markersize=4, label=label)
+
+
+def cut_bars(figure: Figure) -> list[str]:
+    """The titles of panels with bars whose length says nothing: their axis is logarithmic or does not show zero."""
+    return [axes.get_title() for axes in figure.axes if any(_is_cut(axes, bars) for bars in axes.containers)]
+
+
+def _is_cut(axes: Axes, bars: Any) -> bool:
+    if not isinstance(bars, BarContainer):
+        return False
+    axis = axes.xaxis if bars.orientation == "horizontal" else axes.yaxis
+    low, high = sorted(axis.get_view_interval())
+    return axis.get_scale() != "linear" or not low <= 0 <= high
+
+
 def save(figure: Figure, stem: Path) -> list[Path]:
     """The figure as PDF, SVG and PNG beside each other."""
+    assert not cut_bars(figure), f"{stem.name}: bars need a linear axis that shows 0; draw points"
     written = []
     for kind, metadata in METADATA.items():
         drawn = io.BytesIO()

@@ -106,7 +106,7 @@ def _figure(found: Rows, setting: str) -> Figure:
             for number, (store, colour) in enumerate(COLOURS.items()):
                 values = [found[device, operation][store]["response_ns"] / 1000 for operation in OPERATIONS]
                 at = [i + (number - 2) * 0.16 for i in range(len(OPERATIONS))]
-                axes.bar(at, values, width=0.16, color=colour, label=store)
+                plotting.points(axes, at, values, colour, store)
             axes.set_yscale("log")
             axes.set_xticks(range(len(OPERATIONS)), OPERATIONS)
             axes.set_title(device, fontsize=8)

@@ -87,7 +87,7 @@ def _device(result: Result) -> dict[str, Any]:
 
 
 def draw(table: Sequence[Written], heading: str) -> Any:
-    """Two bars an engine and workload: to the device, and into flash; one panel a device."""
+    """Two points an engine and workload: to the device, and into flash; one panel a device."""
     groups = list(dict.fromkeys((line.device, line.workload) for line in table))
     with plt.rc_context(plotting.STYLE):
         figure, grid = plt.subplots(1, len(groups), figsize=(9, 3.8), layout="constrained", sharey=True, squeeze=False)
@@ -95,14 +95,16 @@ def draw(table: Sequence[Written], heading: str) -> Any:
             lines = [line for line in table if (line.device, line.workload) == (device, workload)]
             places = range(len(lines))
             colours = [engines.COLOURS[line.engine] for line in lines]
-            axes.bar([x - 0.2 for x in places], [line.host_factor for line in lines], 0.38, color=colours)
-            axes.bar([x + 0.2 for x in places], [line.flash_factor for line in lines], 0.38, color=colours, alpha=0.5)
+            axes.scatter(places, [line.host_factor for line in lines], color=colours)
+            programmed = [x for x in places if lines[x].flash_factor]
+            edges = [colours[x] for x in programmed]
+            axes.scatter(programmed, [lines[x].flash_factor for x in programmed], facecolors="none", edgecolors=edges)
             axes.set_xticks(list(places), [line.engine for line in lines], rotation=90, fontsize=7)
             axes.set(yscale="log", title=f"{workload}, {device}")
             axes.title.set_fontsize(8)
         grid[0][0].set_ylabel("bytes for each byte updated")
         figure.suptitle(
-            f"to the device (full) and into flash (pale; none: nothing was programmed)\n{heading}", fontsize=8
+            f"to the device (full) and into flash (open; none: nothing was programmed)\n{heading}", fontsize=8
         )
         return figure
 
