@@ -37,6 +37,19 @@ WRAPPER(ssize_t, preadv64, (int fd, const struct iovec *to, int count, off_t at)
 WRAPPER(ssize_t, preadv2, (int fd, const struct iovec *to, int count, off_t at, int flags), (fd, to, count, at, flags),
         announce_vectors(to, (size_t)count))
 
+WRAPPER(ssize_t, preadv64v2, (int fd, const struct iovec *to, int count, off_t at, int flags),
+        (fd, to, count, at, flags), announce_vectors(to, (size_t)count))
+
+WRAPPER(ssize_t, process_vm_readv,
+        (pid_t process, const struct iovec *to, unsigned long count, const struct iovec *from, unsigned long from_count,
+         unsigned long flags),
+        (process, to, count, from, from_count, flags), announce_vectors(to, count))
+/* The process may be this one. */
+WRAPPER(ssize_t, process_vm_writev,
+        (pid_t process, const struct iovec *from, unsigned long from_count, const struct iovec *to, unsigned long count,
+         unsigned long flags),
+        (process, from, from_count, to, count, flags), if (process == getpid()) announce_vectors(to, count))
+
 static void announce_address(const void *address, const socklen_t *bytes) {
     if (address && bytes)
         writes(address, *bytes);

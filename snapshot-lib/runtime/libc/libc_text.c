@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <arpa/inet.h>
+#include <getopt.h>
 #include <iconv.h>
 #include <libgen.h>
 #include <printf.h>
@@ -133,6 +134,22 @@ WRAPPER(int, fcvt_r, (double value, int ndigit, int *decpt, int *sign, char *buf
         (value, ndigit, decpt, sign, buf, len), OUT(decpt);
         OUT(sign); writes(buf, len))
 WRAPPER(char *, gcvt, (double value, int ndigit, char *buf), (value, ndigit, buf), writes(buf, 64))
+/* The arguments are permuted, and an option without a letter stores its value through its pointer. */
+static void announce_options(int count, char *const *arguments, const struct option *options, const int *index) {
+    writes(arguments, count > 0 ? (size_t)count * sizeof(*arguments) : 0);
+    OUT(index);
+    for (; options && options->name; options++)
+        OUT(options->flag);
+}
+
+WRAPPER(int, getopt, (int count, char *const *arguments, const char *letters), (count, arguments, letters),
+        announce_options(count, arguments, NULL, NULL))
+#define LONG_OPTIONS(name)                                                                                             \
+    WRAPPER(int, name,                                                                                                 \
+            (int count, char *const *arguments, const char *letters, const struct option *options, int *index),        \
+            (count, arguments, letters, options, index), announce_options(count, arguments, options, index))
+LONG_OPTIONS(getopt_long)
+LONG_OPTIONS(getopt_long_only)
 WRAPPER(int, getsubopt, (char **optionp, char *const *tokens, char **valuep), (optionp, tokens, valuep),
         if (tracked(*optionp)) writes(*optionp, strlen(*optionp));
         OUT(optionp); OUT(valuep))

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
+#include <fcntl.h>
 #include <limits.h>
 #include <mqueue.h>
 #include <poll.h>
@@ -88,6 +89,17 @@ ssize_t WRAP(readv)(int fd, const struct iovec *to, int count);
 ssize_t WRAP(readv)(int fd, const struct iovec *to, int count) {
     VECTORS(vectors);
     ssize_t got = readv(fd, vectors_begin(&vectors, to, count > 0 ? (size_t)count : 0), count);
+    vectors.written = got > 0 ? (size_t)got : 0;
+    return got;
+}
+
+/* From a pipe to memory if the descriptor is the end that reads; the end that writes only reads the memory. */
+ssize_t WRAP(vmsplice)(int fd, const struct iovec *to, size_t count, unsigned flags);
+ssize_t WRAP(vmsplice)(int fd, const struct iovec *to, size_t count, unsigned flags) {
+    if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
+        return vmsplice(fd, to, count, flags);
+    VECTORS(vectors);
+    ssize_t got = vmsplice(fd, vectors_begin(&vectors, to, count), count, flags);
     vectors.written = got > 0 ? (size_t)got : 0;
     return got;
 }

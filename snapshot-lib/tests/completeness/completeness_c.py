@@ -13,6 +13,8 @@ VECTORS = ["v16 ", "v32 ", "v64 ", "vd4 "]
 PRELUDE = """
 #define _GNU_SOURCE 1
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <getopt.h>
 #include <iconv.h>
 #include <inttypes.h>
 #include <math.h>

@@ -104,6 +104,29 @@ def system(rng: random.Random) -> str:
     )  # fmt: skip
 
 
+def indirect(rng: random.Random) -> str:
+    """Through a pointer in a structure that is const, or in an array that is."""
+    at, other = place(rng, 400, 16), place(rng, 400, 16)
+    pipe_of = "{ int s[2]; if (pipe(s) || write(s[1], &r, 8) != 8) exit(3);"
+    local = f"char b[50]; memset(b, (int)r | 1, 50); struct iovec to = {{{at}, 50}}, from = {{b, 50}};"
+    return rng.choice(
+        [
+            f"{{ {local} if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 50) exit(3); }}",
+            f"{{ {local} if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) != 50) exit(3); }}",
+            f"{{ {local} m[64] = (unsigned char)(r | 1); (void)from;"
+            " if (preadv64v2(file, &to, 1, 64, 0) != 50) exit(3); }",
+            f"{pipe_of} struct iovec to = {{{at}, 8}}; if (vmsplice(s[0], &to, 1, 0) != 8) exit(3);"
+            " close(s[0]); close(s[1]); }",
+            f'{{ struct option o[] = {{{{"on", 0, (int *){at}, (int)r | 1}}, {{0}}}}; optind = 0;'
+            f' char *a[] = {{"x", "--on", NULL}}; if (getopt_long(2, a, "", o, (int *){other}) != 0) exit(3); }}',
+            f'{{ struct option o[] = {{{{"on", 0, (int *){at}, (int)r | 1}}, {{0}}}}; optind = 0;'
+            f' char *a[] = {{"x", "-on", NULL}}; if (getopt_long_only(2, a, "", o, (int *){other}) != 0) exit(3); }}',
+            f'{{ char **a = (char **){at}; a[0] = "x"; a[1] = "file"; a[2] = "-v"; a[3] = NULL; commit_here();'
+            ' optind = 0; while (getopt(3, a, "v") > 0) ; }',
+        ]
+    )
+
+
 def locks(rng: random.Random) -> str:
     at = place(rng, 400, 16)
     return rng.choice(
@@ -123,4 +146,4 @@ def locks(rng: random.Random) -> str:
     )
 
 
-WAYS: list[Callable[[random.Random], str]] = [string, string, number, system, locks]
+WAYS: list[Callable[[random.Random], str]] = [string, string, number, system, indirect, locks]

@@ -95,19 +95,88 @@ def read_lists(abi: str, untracked: str) -> Lists:
     return lists
 
 
+def function_type(spelled: str) -> bool:
+    return "(" in spelled
+
+
+def pointer_target(spelled: str) -> str:
+    return re.sub(r"(\*\s*(restrict|__restrict|const)?|\[\w*\])$", "", spelled).strip().removesuffix("const").strip()
+
+
+class Records:
+    """Structures and unions of the headers: which of them lead to memory that a callee may write."""
+
+    def __init__(self, nodes: list[dict[str, Any]], opaque: set[str]) -> None:
+        self.opaque = opaque
+        self.fields: dict[str, list[dict[str, Any]]] = {}
+        self.of_typedef: dict[str, str] = {}
+        for node in nodes:
+            self.collect(node)
+
+    def collect(self, node: dict[str, Any]) -> None:
+        if node["kind"] == "TypedefDecl":
+            self.of_typedef[node["name"]] = node["type"].get("desugaredQualType", node["type"]["qualType"])
+        if node["kind"] != "RecordDecl" or not node.get("completeDefinition"):
+            return
+        fields = [inner for inner in node.get("inner", []) if inner["kind"] == "FieldDecl"]
+        for inner in node.get("inner", []):
+            self.collect(inner)
+            if inner["kind"] == "RecordDecl" and "name" not in inner:  # its fields are used as the outer structure's
+                fields += [field for field in inner.get("inner", []) if field["kind"] == "FieldDecl"]
+        if "name" in node:
+            self.fields[f"{node['tagUsed']} {node['name']}"] = fields
+        self.fields[node["id"]] = fields
+
+    def record_of(self, spelled: str) -> str:
+        name = re.sub(r"\b(const|volatile|restrict|__restrict)\b", "", spelled).strip()
+        for _ in range(8):
+            if name not in self.of_typedef or self.of_typedef[name] == name:
+                return name
+            name = re.sub(r"\bconst\b", "", self.of_typedef[name]).strip()
+        return name
+
+    def leads_to_memory(self, spelled: str, seen: frozenset[str] = frozenset()) -> bool:
+        """True if a value of this type has, in it or behind a const pointer, a pointer that is not const."""
+        record = self.record_of(spelled.removesuffix("const").strip())
+        if record in seen or record.replace(" ", "") in self.opaque:
+            return False
+        for part in self.fields.get(record, []):
+            spellings = [part["type"][key] for key in ("qualType", "desugaredQualType") if key in part["type"]]
+            kind = re.sub(r"\[\d*\]$", "", spellings[-1]).strip()
+            if function_type(kind) or self.opaque.intersection(s.replace(" ", "").rstrip("*") for s in spellings):
+                continue
+            if pointee(kind) or self.leads_to_memory(kind.removesuffix("*"), seen | {record}):
+                return True
+        return False
+
+
+def writes_through(kind: dict[str, Any], records: Records) -> bool:
+    """True if a function may write through a parameter of this type, be it by way of a structure that is const."""
+    spellings = [kind[key] for key in ("qualType", "desugaredQualType") if key in kind]
+    targets = [pointee(spelling) for spelling in spellings]
+    if records.opaque.intersection([*targets, *spellings]):
+        return False
+    if targets[-1] or ("*const" in spellings[-1].replace(" ", "") and pointee(pointer_target(spellings[-1]))):
+        return True
+    return not function_type(spellings[-1]) and records.leads_to_memory(pointer_target(spellings[-1]))
+
+
 def libc_writers(symbols: set[str], opaque: set[str]) -> set[str]:
-    """Functions of the headers, by the name that the linker sees, with a pointer to something that they may write."""
+    """Functions of the headers, by the linker's name, that may write through an argument.
+
+    An argument is a pointer to something that is not const, a structure with such a pointer, a pointer to such a
+    structure, or whatever stands for the dots of a variadic function.
+    """
     writers = set()
-    for node in syntax_tree()["inner"]:
+    nodes = syntax_tree()["inner"]
+    records = Records(nodes, opaque)
+    for node in nodes:
         name = node.get("mangledName", node.get("name"))
         if node["kind"] != "FunctionDecl" or name not in symbols:
             continue
-        for parameter in node.get("inner", []):
-            kind = parameter.get("type", {})
-            spellings = [kind[key] for key in ("qualType", "desugaredQualType") if key in kind]
-            targets = [pointee(spelling) for spelling in spellings]
-            if parameter["kind"] == "ParmVarDecl" and targets[-1] and not opaque.intersection([*targets, spellings[0]]):
-                writers.add(name)
+        parameters = [inner.get("type", {}) for inner in node.get("inner", []) if inner["kind"] == "ParmVarDecl"]
+        if node.get("variadic") or any(writes_through(kind, records) for kind in parameters):
+            writers.add(name)
     return writers
 
 
