@@ -97,7 +97,7 @@ int snapshot_epoch_idle(void *address, bool idle);
 /* Bring to the file what is committed. 0; -EUCLEAN the log is damaged; -EINVAL, -EOPNOTSUPP or -EPERM. */
 int snapshot_epochs_replay(void *address);
 
-/* 0, -EINVAL or -EOPNOTSUPP. */
+/* 0, -EINVAL or -EOPNOTSUPP. A forked child reads the numbers of its parent at the fork. */
 int snapshot_epochs_get_stats(const void *address, struct snapshot_epochs_stats *stats);
 
 /*

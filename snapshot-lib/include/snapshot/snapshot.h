@@ -16,7 +16,8 @@
  *    SNAPSHOT_ADOPT. After a clean end the log may be deleted, after a crash not.
  *  - The end of a file in a process discards what was not committed: the last munmap() and the last close() of a
  *    descriptor, whichever comes later, and exit. SNAPSHOT_CHECK=1 says so.
- *  - A forked child has a private copy of what is mapped; its calls fail with EPERM.
+ *  - A forked child has a private copy of what is mapped. It may unmap it and read the statistics; its other calls
+ *    fail with EPERM.
  *  - No call here is async-signal-safe, and a signal handler must not store to a mapping.
  *
  * docs/snapshot.md has a table of what mmap, msync, munmap, mremap, ftruncate, read, write, fork and others mean.
@@ -115,7 +116,7 @@ int snapshot_unmap(void *address);
 /* Announce that [address, address + bytes) is about to be written by code the compiler pass has not seen. */
 void snapshot_log_range(const void *address, size_t bytes);
 
-/* 0 or -EINVAL. */
+/* 0 or -EINVAL. In a forked child: those of the parent at the fork. */
 int snapshot_get_stats(const void *address, struct snapshot_stats *stats);
 
 #ifdef __cplusplus

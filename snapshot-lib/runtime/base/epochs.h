@@ -22,6 +22,7 @@ void epochs_close(struct region *region); /* before the log is detached */
 int epochs_page_in(struct region *region, unsigned flags);
 void epochs_release(struct region *region); /* before the working copy is unmapped */
 void epochs_before_fork(void);
+void epochs_inherit(struct region *region); /* by a forked child */
 
 /* In place of a commit and a rollback. */
 int epochs_commit(struct region *region);
@@ -49,6 +50,7 @@ static inline int epochs_page_in(struct region *region, unsigned flags) {
 }
 static inline void epochs_release(struct region *region) { (void)region; }
 static inline void epochs_before_fork(void) {}
+static inline void epochs_inherit(struct region *region) { (void)region; }
 static inline int epochs_commit(struct region *region) {
     (void)region;
     return 0;

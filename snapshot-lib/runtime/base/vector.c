@@ -20,13 +20,14 @@ void vector_grow(struct vector *vector, size_t bytes) {
     size_t capacity_bytes = vector->capacity_bytes ? 2 * vector->capacity_bytes : CAPACITY_BYTES_INITIAL;
     while (capacity_bytes < bytes)
         capacity_bytes *= 2;
-    void *larger = memory_map(capacity_bytes);
-    if (vector->items) {
-        memcpy(larger, vector->items, vector->capacity_bytes);
-        kernel_munmap(vector->items, vector->capacity_bytes);
-    }
-    vector->items = larger;
+    void *larger = memory_map(capacity_bytes), *items = vector->items;
+    size_t old_bytes = vector->capacity_bytes;
+    if (items)
+        memcpy(larger, items, old_bytes);
+    vector->items = larger; /* a child of fork() by another thread frees what it finds here */
     vector->capacity_bytes = capacity_bytes;
+    if (items)
+        kernel_munmap(items, old_bytes);
 }
 
 void vector_free(struct vector *vector) {

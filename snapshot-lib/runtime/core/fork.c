@@ -12,6 +12,7 @@
 #include "base/epochs.h"
 #include "base/file_lock.h"
 #include "base/tracker.h"
+#include "log/log_file.h"
 
 /* Nothing may be half opened when the child copies it. */
 static void before(void) {
@@ -32,17 +33,25 @@ static void region_inherit(struct region *region) {
     region->log_fd = region->data_fd = -1;
     file_unlock(region);
     tracker_inherit(region);
-    epochs_release(region);
+    epochs_inherit(region);
     region->backing = NULL; /* MADV_DONTFORK: other things may come to lie there */
     region->log.base = NULL;
 }
 
 static void in_child(void) {
     regions_mutex = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    log_file_inherit();
+    idle_inherit();
     __atomic_store_n(&__snapshot_size, 0, __ATOMIC_RELEASE); /* stores of the child are its own business */
     for (size_t i = 0; i < REGIONS_MAX; i++)
         if (regions[i].in_use && !regions[i].inherited)
             region_inherit(&regions[i]);
 }
 
-void fork_watch(void) { (void)pthread_atfork(before, in_parent, in_child); }
+static void handlers_register(void) { (void)pthread_atfork(before, in_parent, in_child); }
+
+/* Before the program registers handlers of its own, which then find the files inherited already. */
+__attribute__((constructor(101))) void fork_watch(void) {
+    static pthread_once_t registered = PTHREAD_ONCE_INIT;
+    pthread_once(&registered, handlers_register);
+}

@@ -27,6 +27,9 @@
 
 static atomic_uint idle_count;
 static uint64_t idle_last;
+static pid_t idle_process; /* a child of vfork() has its descriptors, and these variables are its parent's */
+
+void idle_inherit(void) { idle_process = getpid(); }
 
 static bool is_same_file(int fd, const struct file_identity *identity) {
     struct stat status;
@@ -87,6 +90,7 @@ int region_unmapped(struct region *region) {
     bool is_kept = has_changes && !SEEDED_BUG(UNMAP_DISCARDS);
     if (!is_kept || !is_open(region))
         return idle_close(region, "its last mapping and descriptor are gone");
+    idle_process = getpid();
     region->idle_since = ++idle_last;
     atomic_fetch_add(&idle_count, 1);
     return 0;
@@ -100,7 +104,7 @@ void region_mapped(struct region *region) { idle_end(region); }
  * thread, so that it stays even if it has been committed meanwhile.
  */
 void idle_check(void) {
-    if (atomic_load_explicit(&idle_count, memory_order_relaxed) == 0)
+    if (atomic_load_explicit(&idle_count, memory_order_relaxed) == 0 || getpid() != idle_process)
         return;
     int saved = errno;
     pthread_mutex_lock(&regions_mutex);

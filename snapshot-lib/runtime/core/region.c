@@ -270,8 +270,7 @@ static int region_open_locked(const struct open_request *request, struct region 
 }
 
 int region_open(const struct open_request *request, struct region **out) {
-    static pthread_once_t watched = PTHREAD_ONCE_INIT;
-    pthread_once(&watched, fork_watch);
+    fork_watch();
     pthread_mutex_lock(&regions_mutex);
     int status = region_open_locked(request, out);
     pthread_mutex_unlock(&regions_mutex);

@@ -25,6 +25,7 @@ int mapping_resize(struct region *region, uint64_t begin, uint64_t old_bytes, ui
 int region_unmapped(struct region *region);
 void region_mapped(struct region *region);
 void idle_check(void);
+void idle_inherit(void);
 int region_open_making_room(const struct open_request *request, struct region **out);
 
 /* room.c */

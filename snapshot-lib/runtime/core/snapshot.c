@@ -96,6 +96,8 @@ int snapshot_resize(void *address, size_t bytes) {
     struct region *region = region_find(address);
     if (!region || bytes == 0)
         return -EINVAL;
+    if (region->inherited)
+        return -EPERM;
     return region->data_fd < 0 ? -EBADF : region_resize(region, region->data_fd, bytes);
 }
 

@@ -52,6 +52,19 @@ void epochs_open(struct region *region) {
     epochs->durable = epochs->replayed = region->epoch_record;
 }
 
+/* Another thread of the parent's may have held the locks at the fork, for as long as a clock of the program's takes. */
+void epochs_inherit(struct region *region) {
+    if (!epochs_are_kept(region))
+        return;
+    struct epochs *epochs = epochs_of(region);
+    pthread_mutex_init(&epochs->mutex, NULL);
+    pthread_mutex_init(&epochs->replaying, NULL);
+    pthread_cond_init(&epochs->changed, NULL);
+    epochs->has_replayer = false;
+    epochs->members = NULL;
+    epochs_release(region);
+}
+
 static void stop(struct epochs *epochs) {
     replayer_end(epochs);
     pthread_mutex_lock(&epochs->mutex);
@@ -133,11 +146,11 @@ int snapshot_epochs_replay(void *address) {
 }
 
 int snapshot_epochs_get_stats(const void *address, struct snapshot_epochs_stats *stats) {
-    int status;
-    struct region *region = epochs_region(address, &status);
-    if (!region)
-        return status == -EPERM ? -EINVAL : status;
-    struct epochs *epochs = epochs_of(region);
+    const struct region *region = region_find(address);
+    int status = !region ? -EINVAL : epochs_are_kept(region) ? 0 : -EOPNOTSUPP;
+    if (status < 0)
+        return status;
+    struct epochs *epochs = epochs_of(region); /* in a forked child: as they were at the fork */
     pthread_mutex_lock(&epochs->mutex);
     *stats = epochs->stats;
     stats->epoch_durable = epochs->durable;

@@ -255,11 +255,15 @@ static int log_file_grow_locked(struct region *region, uint64_t chunk_count) {
     return 0;
 }
 
+static pthread_mutex_t growing = PTHREAD_MUTEX_INITIALIZER;
+
+/* Another thread may have held the lock at the fork, and a child may have files of its own. */
+void log_file_inherit(void) { pthread_mutex_init(&growing, NULL); }
+
 int log_file_grow(struct region *region, uint64_t chunk_count) {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&growing);
     int status = log_file_grow_locked(region, chunk_count);
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&growing);
     return status;
 }
 
