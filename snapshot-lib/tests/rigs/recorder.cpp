@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,9 +17,8 @@ extern "C" {
 
 Recorder *recorder;
 static std::mutex mutex;
-// A child of fork() finds it free, whatever other threads record.
-[[maybe_unused]] static const int fork_waits =
-    pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
+// A child of fork() has a mutex of its own, whatever other threads were recording.
+[[maybe_unused]] static const int watched = pthread_atfork(nullptr, nullptr, [] { new (&mutex) std::mutex; });
 static std::atomic<unsigned> thread_last;
 static thread_local const unsigned this_thread = ++thread_last;
 

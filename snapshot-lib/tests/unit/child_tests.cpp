@@ -256,8 +256,11 @@ TEST_F(Child, NoCallHangsOrChangesTheFileOfTheParent) {
 
 bool early_result;
 void commitInTheChild() {
-    if (Inherited *file = inherited_early)
-        early_result = refused(p_msync(file->memory, Bytes, MS_SYNC));
+    Inherited *file = inherited_early;
+    if (!file)
+        return;
+    alarm(TimeLimitSeconds);
+    early_result = refused(p_msync(file->memory, Bytes, MS_SYNC));
 }
 // Registered before any test maps a file, so that it runs before handlers that the library registers by then.
 const int registered = pthread_atfork(nullptr, nullptr, commitInTheChild);
