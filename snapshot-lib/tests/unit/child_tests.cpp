@@ -17,6 +17,17 @@
 
 extern char **environ;
 
+// A log that grows does so with a lock, which a thread can be made to hold.
+static thread_local std::atomic<bool> *growth_waits_for;
+static std::atomic<bool> log_grows;
+extern "C" int __real_posix_fallocate(int fd, off_t offset, off_t bytes);
+extern "C" int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes) {
+    log_grows = log_grows || growth_waits_for;
+    while (growth_waits_for && !*growth_waits_for)
+        std::this_thread::yield();
+    return __real_posix_fallocate(fd, offset, bytes);
+}
+
 namespace {
 
 constexpr size_t Page = 4096, Bytes = 64 * Page;
@@ -252,6 +263,30 @@ TEST_F(Child, NoCallHangsOrChangesTheFileOfTheParent) {
     EXPECT_EQ(pread(file.fd, &kept, 8, 63 * Page), 8);
     EXPECT_EQ(kept, value);
     EXPECT_EQ(lseek(file.fd, 0, SEEK_END), static_cast<off_t>(Bytes));
+}
+
+bool growsTheLogOfAFileOfItsOwn(const Inherited &file) {
+    TrackedFile own(file.path + "-own", Bytes);
+    for (size_t line = 0; line < Bytes / 64; line++)
+        trackedStore(own.working() + line * 64, line);
+    return own.error() == 0 && own.commit() == 0;
+}
+
+TEST_F(Child, DoesNotWaitForALogThatTheParentGrows) {
+    std::atomic<bool> goes_on = false;
+    log_grows = false;
+    std::thread grower([&] {
+        growth_waits_for = &goes_on;
+        for (size_t line = 0; line < Bytes / 64; line++)
+            trackedStore(file.memory + line * 64, line);
+        EXPECT_EQ(p_msync(file.memory, Bytes, MS_SYNC), 0);
+        growth_waits_for = nullptr;
+    });
+    while (!log_grows)
+        std::this_thread::yield();
+    EXPECT_EQ(statusOf({"growth of a log", growsTheLogOfAFileOfItsOwn}), 0);
+    goes_on = true;
+    grower.join();
 }
 
 bool early_result;
