@@ -3,6 +3,7 @@
 
 import argparse
 import random
+import signal
 import sys
 import time
 import tomllib
@@ -135,6 +136,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background of a script
     try:
         sys.exit(main())
     except KeyboardInterrupt:

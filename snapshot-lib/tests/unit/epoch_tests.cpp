@@ -78,6 +78,15 @@ TEST_F(Epochs, ACheckpointTakesOneFenceAndAReplayAnother) {
     EXPECT_EQ(stats.epoch_replayed, stats.epoch_durable);
 }
 
+TEST_F(Epochs, AfterAStopNoCheckpointIsDue) {
+    ASSERT_EQ(start(1000, 0, stillNs), 0);
+    store(file, 0, 1);
+    ASSERT_EQ(snapshot_epochs_stop(file.working()), 0);
+    clock_ns += 5000;
+    EXPECT_EQ(point(), 0);
+    EXPECT_EQ(counted().checkpoints, 0u);
+}
+
 TEST_F(Epochs, EachThreadWritesAndFencesItsOwnList) {
     constexpr unsigned Others = 3;
     std::latch stored(Others + 1);

@@ -5,6 +5,8 @@
 // process tears a pair. With the name of a seeded bug, ThreadSanitizer or a torn pair finds it.
 //
 //     epoch_thread_tests DIRECTORY [BUG]
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -43,7 +45,9 @@ static void work(uint8_t *working, unsigned thread, uint64_t seed) {
         if (then == 0) {
             snapshot_epoch_idle(working, true);
             std::this_thread::yield();
-            snapshot_epoch_idle(working, false);
+            if (random() % 2)
+                snapshot_epoch_leave(working);
+            snapshot_epoch_enter(working);
         } else if (then == 1) {
             snapshot_epoch_leave(working);
             snapshot_epoch_enter(working);
@@ -67,24 +71,54 @@ static void checkRecovered(const TrackedFile &file) {
     expect(pairsAreWhole(image.dataBytes()), "recovery finds a torn pair");
 }
 
+// Two threads at once: one starts the epochs, the other is refused.
+static void startTwice(void *working, const struct snapshot_epochs &options) {
+    int other = 1;
+    std::thread thread([&] { other = snapshot_epochs_start(working, &options); });
+    int own = snapshot_epochs_start(working, &options);
+    thread.join();
+    expect(std::min(own, other) == -EALREADY && std::max(own, other) == 0, "epochs are not started exactly once");
+}
+
+static void stopTwice(void *working) {
+    std::thread other([=] { expect(snapshot_epochs_stop(working) == 0, "a second stop fails"); });
+    expect(snapshot_epochs_stop(working) == 0, "epochs cannot be stopped");
+    other.join();
+}
+
+// Until the threads of a run have ended, a thread that has not entered counts, asks for checkpoints and replays.
+static void watch(const TrackedFile &file, const std::atomic<bool> &done) {
+    while (!done) {
+        struct snapshot_epochs_stats stats{};
+        expect(snapshot_epochs_get_stats(file.working(), &stats) == 0, "no statistics");
+        expect(snapshot_sync(file.working()) == 0, "a checkpoint of a thread that has not entered fails");
+        expect(snapshot_epochs_replay(file.working()) == 0, "a replay fails");
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
 static void run(const std::string &path, unsigned thread_count, unsigned flags) {
     TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_EPOCH);
     struct snapshot_epochs options{};
     options.period_ns = 300000;
     options.timeout_ns = 60000000000;
     options.flags = flags;
-    expect(snapshot_epochs_start(file.working(), &options) == 0, "epochs cannot be started");
+    startTwice(file.working(), options);
+    std::atomic<bool> done = false;
+    std::thread watcher(watch, std::cref(file), std::cref(done));
     std::vector<std::thread> threads;
     for (unsigned thread = 0; thread < thread_count; thread++)
         threads.emplace_back(work, file.working(), thread, thread_count * 10 + thread);
-    struct snapshot_epochs_stats stats{};
-    expect(snapshot_epochs_get_stats(file.working(), &stats) == 0, "no statistics");
     for (std::thread &thread : threads)
         thread.join();
-    expect(snapshot_epochs_stop(file.working()) == 0, "epochs cannot be stopped");
+    done = true;
+    watcher.join();
+    stopTwice(file.working());
     checkRecovered(file);
     expect(snapshot_sync(file.working()) == 0, "the last checkpoint fails");
+    struct snapshot_epochs_stats stats{};
     snapshot_epochs_get_stats(file.working(), &stats);
+    expect(stats.replayed_epochs <= stats.checkpoints, "an epoch is replayed twice");
     expect(stats.checkpoints > 0 && stats.timeouts == 0, "checkpoints are not made");
     std::vector<uint8_t> last(file.working(), file.working() + Bytes);
     file.close();
@@ -125,6 +159,50 @@ static void enterDuringCheckpoint(const std::string &path) {
     expect(has_entered, "a thread does not enter after a checkpoint");
 }
 
+// A thread that has entered ends after another thread has closed the file.
+static void endAfterClose(const std::string &path) {
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_EPOCH);
+    uint8_t *working = file.working();
+    std::atomic<bool> entered = false, closed = false;
+    std::thread ending([&] {
+        snapshot_epoch_enter(working);
+        entered = true;
+        while (!closed.load(std::memory_order_relaxed)) // orders nothing: the library's locks must
+            std::this_thread::yield();
+    });
+    while (!entered)
+        std::this_thread::yield();
+    file.close();
+    closed.store(true, std::memory_order_relaxed);
+    ending.join();
+}
+
+// One thread stays between its points, so that no rollback is possible, while another enters and leaves.
+static void refuseRollbacks(const std::string &path) {
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_EPOCH);
+    uint8_t *working = file.working();
+    std::atomic<bool> entered = false, done = false;
+    std::thread staying([&] {
+        snapshot_epoch_enter(working);
+        entered = true;
+        while (!done)
+            std::this_thread::yield();
+    });
+    while (!entered)
+        std::this_thread::yield();
+    std::thread changing([&] {
+        for (unsigned round = 0; round < 200; round++) {
+            snapshot_epoch_enter(working);
+            snapshot_epoch_leave(working);
+        }
+    });
+    for (unsigned round = 0; round < 200; round++)
+        expect(snapshot_rollback(working) == -EBUSY, "a rollback is possible beside a thread that may store");
+    changing.join();
+    done = true;
+    staying.join();
+}
+
 int main(int argc, char **argv) {
     if (argc < 2)
         return 2;
@@ -133,6 +211,8 @@ int main(int argc, char **argv) {
     std::filesystem::remove_all(argv[1]);
     std::filesystem::create_directories(argv[1]);
     enterDuringCheckpoint(std::string(argv[1]) + "/late");
+    endAfterClose(std::string(argv[1]) + "/ending");
+    refuseRollbacks(std::string(argv[1]) + "/rollback");
     for (unsigned thread_count : {1, 2, 3, 5, 8})
         for (unsigned flags : {0u, SNAPSHOT_REPLAY_BACKGROUND})
             run(std::string(argv[1]) + "/data", thread_count, flags);
