@@ -4,7 +4,7 @@
 // leave during the last one, recovery must find the tree before it or after it, the checker no fault, and the file
 // system must be usable; also if the power is cut again during recovery, or during another operation after it.
 //
-//     explore_crashes DATA ATOMIC_BYTES one|two|pair|triple|wrap|generations|full [BUG]
+//     explore_crashes DATA ATOMIC_BYTES one|two|pair|triple|wrap|generations|names|full [BUG]
 //
 // DATA is inplace, cow, hybrid, hybrid-pages or hybrid-idle, which merges logs in the background; with `logged-` before
 // it the metadata's policy is `log`. Pairs and triples are of one mount, so that what the first ones have done need not
@@ -36,6 +36,17 @@ static Start nearJournalEnd(Start start, uint32_t entries_left) {
         runOnBoth(mounted, start, {.kind = kind, .path = "/around"}, 2000);
     if (resolve(fs, "/around") > 0)
         runOnBoth(mounted, start, {.kind = Operation::Unlink, .path = "/around"}, 2000);
+    start.medium = mounted.medium();
+    return start;
+}
+
+// The root's last entries are free and not merged, the last but one at the end of a line.
+static Start withFreeEntries(Start start) {
+    Mounted mounted(start.medium, options);
+    for (const char *name : {"/1", "/2", "/3", "/4"})
+        runOnBoth(mounted, start, {.kind = Operation::Create, .path = name}, 2000);
+    for (const char *name : {"/3", "/4"})
+        runOnBoth(mounted, start, {.kind = Operation::Unlink, .path = name}, 2000);
     start.medium = mounted.medium();
     return start;
 }
@@ -96,6 +107,8 @@ static void exploreTriples(Start &start, size_t i) {
 
 static void exploreAll(const std::string &lengths) {
     Start start = is_full ? filled(prepared()) : prepared();
+    if (lengths == "names")
+        start = withFreeEntries(std::move(start));
     for (size_t i = 0; i < explored.size(); i++) {
         if (lengths == "one" || is_full)
             explore(is_full ? "on a full medium, " : "", start, explored[i], i);
@@ -111,6 +124,8 @@ static void exploreAll(const std::string &lengths) {
                 explore("generation " + std::to_string(generation) + ", after another one, ", end, explored[i], i,
                         {OfItsOwn});
             }
+        if (lengths == "names")
+            explore("after unlinked names, ", start, explored[i], i);
         if (lengths == "pair")
             explorePairs(start, i);
         if (lengths == "triple")
@@ -130,7 +145,7 @@ int main(int argc, char **argv) {
     if (argc > 4)
         tbfs_seeded_bug = argv[4];
     is_full = strcmp(argv[3], "full") == 0;
-    if (strcmp(argv[3], "one") != 0 && strcmp(argv[3], "wrap") != 0 && !is_full)
+    if (strcmp(argv[3], "one") != 0 && strcmp(argv[3], "wrap") != 0 && strcmp(argv[3], "names") != 0 && !is_full)
         depth = {{10, 3}, 97, 997};
     if (*tbfs_seeded_bug)
         depth.recovery_every = 7, depth.chain_every = 37;
