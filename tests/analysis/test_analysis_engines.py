@@ -75,6 +75,14 @@ def test_published_e_is_shown_but_not_compared() -> None:
     assert [c.comparable for c in engines.comparisons("f", made)] == [False, False]
 
 
+def test_the_figure_of_published_e_has_the_star_and_its_reason(tmp_path: Path) -> None:
+    results = [kv(workload, engine, 3) for workload in "DE" for engine in ("pmdk", "snapshot")]
+    made = engines.drawn("kv", "kv", "KV")(Gathered({"kv": results}), tmp_path)
+    svg = made.files[1].read_text()
+    assert ">E*<" in svg and ">D<" in svg and ">E<" not in svg
+    assert "published E replays only the inserts" in svg
+
+
 def test_the_text_states_scale_ratios_and_what_is_published() -> None:
     text = table(RESULTS).text()
     assert "scale 1/64, data : device cache : LLC = 244 KiB : 2 MiB : 352 KiB" in text

@@ -11,7 +11,7 @@ from .. import units
 from ..errors import TestbedError
 from ..guest.qemu_line import PowerCut
 from ..manifest.bases import is_number
-from ..program import bundle
+from ..program import bundle, streamed
 from ..program.bundle import ProgramSection
 from ..program.packages import Versions
 from ..validation import check
@@ -110,6 +110,7 @@ def with_kernel(
     own: dict[str, Any], kernel: Path | None, modules: Path | None, arguments: str | None
 ) -> dict[str, Any]:
     """The same with what the options for a kernel say."""
+    kernel = streamed.file_of("--kernel", kernel) if kernel else None
     paths = {"kernel": kernel, "kernel_modules": modules}
     said = {key: str(path.absolute()) if path else None for key, path in paths.items()}
     return _with_guest(own, said | {"kernel_arguments": arguments})

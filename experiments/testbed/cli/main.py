@@ -30,7 +30,7 @@ from ..guest.top import run_top
 from ..manifest import bases, scales
 from ..manifest import manifest as manifests
 from ..paths import FIGURES, REPO, cache_root, results_root
-from ..program import bundle, files_back, packages, standard_input
+from ..program import bundle, files_back, packages, standard_input, streamed
 from ..program.guest_script import guest_script_job
 from ..program.host_program import program_job
 from ..program.job_archive import Job
@@ -317,8 +317,12 @@ def exec_(
 
       testbed exec --media disk --power-cut at-time=7500ms -- ./my-program
     """
-    job = _job(program or [], script, file or [], package, own_roi, _patterns(output))
-    job = _with_input(job, stdin, [path for path in (script, *(file or [])) if path])
+    if stdin and streamed.STDIN in (script, *(file or [])):
+        raise TestbedError(f"--stdin and {streamed.STDIN} both read standard input; give the file by its name")
+    script = streamed.file_of("--script", script) if script else None
+    file = [streamed.file_of("--file", one) for one in file or []]
+    job = _job(program or [], script, file, package, own_roi, _patterns(output))
+    job = _with_input(job, stdin, [path for path in (script, *file) if path])
     cut = machine_options.power_cut(cut_at)
     own = machine_options.changes(cpus, memory, file_system, mount_options, device, setting)
     own = machine_options.with_kernel(own, kernel, kernel_modules, kernel_arguments)

@@ -11,7 +11,7 @@ import typer
 from .. import console, outputs
 from ..errors import TestbedError
 from ..manifest.manifest import GuestConfig
-from ..program import kernel_module
+from ..program import kernel_module, streamed
 
 Modules = Annotated[
     list[Path] | None,
@@ -22,7 +22,7 @@ app = typer.Typer(no_args_is_help=True, help="Kernel modules for the guest, comp
 
 def with_modules(guest: GuestConfig, files: list[Path] | None) -> GuestConfig:
     """The guest with these modules after those that its manifest names."""
-    own = map(kernel_module.read, files or [])
+    own = [kernel_module.read(streamed.file_of("--module", file)) for file in files or []]
     return replace(guest, modules=kernel_module.several((*guest.modules, *own)))
 
 
