@@ -84,10 +84,12 @@ static uint64_t word_with_bytes(const struct tbfs_dirent *entry, unsigned bytes)
 
 /* With the free entries behind it, up to `end`, the position behind its block. A name is written over their heads next,
  * perhaps in another line: the length that hides them has to be durable before. */
-static void absorb(const struct tbfs *fs, const struct tbfs_inode *dir, struct tbfs_dirent *entry, uint64_t behind) {
+static void absorb(struct tbfs *fs, const struct tbfs_inode *dir, struct tbfs_dirent *entry, uint64_t behind) {
     const unsigned before = entry->bytes;
     struct tbfs_dirent *next;
     while (!entry->inode && behind % TBFS_BLOCK_BYTES && directory_next(fs, dir, &behind, &next) > 0 && !next->inode) {
+        if (!journal_yield(fs, space_offset(fs, &entry->bytes), sizeof(uint64_t)))
+            return;
         pm_store8(&entry->bytes, word_with_bytes(entry, (unsigned)entry->bytes + next->bytes));
         pm_flush(&entry->bytes, sizeof(uint64_t));
     }
