@@ -34,6 +34,9 @@ void mem_calendar_clear(MemCalendar *c);
 /* When the first gap of `span_ps` at or after `at_ps` starts, without taking it. */
 mem_ps mem_calendar_probe(const MemCalendar *c, mem_ps at_ps, mem_ps span_ps);
 
+/* When the latest span ends: nothing is reserved after it. */
+static inline mem_ps mem_calendar_end(const MemCalendar *c) { return c->spans[c->last].end_ps; }
+
 /* Take it. Out of the ordinary: the gap is not after all others. */
 mem_ps mem_calendar_insert(MemCalendar *c, mem_ps at_ps, mem_ps span_ps);
 /* A new latest span. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a flash plane or channel is busy with, and when: spans in order of time
- * that never overlap. Unlike a MemSerial it knows whom a request waits for, can
+ * that never overlap. Unlike a MemCalendar it knows whom a request waits for, can
  * place a short transfer into a gap and can let a read suspend what is not one.
  *
  * The newest spans of the past are kept, so that a request that comes a little

@@ -11,11 +11,11 @@ void mem_dram_init(MemDram *d, const MemCpuConfig *config) {
 
 void mem_dram_set_timed(MemDram *d, bool timed) {
     d->active = timed ? d->configured : (MemDramTiming){0};
-    d->channel = (MemSerial){0};
+    mem_calendar_clear(&d->channel);
 }
 
-mem_ps mem_dram_read(MemDram *d, mem_ps at_ps) {
-    return mem_serial_occupy(&d->channel, at_ps, d->active.transfer_ps) + d->active.latency_ps;
-}
+mem_ps mem_dram_read(MemDram *d, mem_ps at_ps) { return mem_dram_write(d, at_ps) + d->active.latency_ps; }
 
-mem_ps mem_dram_write(MemDram *d, mem_ps at_ps) { return mem_serial_occupy(&d->channel, at_ps, d->active.transfer_ps); }
+mem_ps mem_dram_write(MemDram *d, mem_ps at_ps) {
+    return mem_calendar_reserve(&d->channel, at_ps, d->active.transfer_ps) + d->active.transfer_ps;
+}

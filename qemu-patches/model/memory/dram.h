@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Local DRAM: a latency, and one channel that moves a line at a time. */
+/*
+ * Local DRAM: a latency, and one channel that moves a line at a time. A request
+ * takes the first gap: a core that waits for a buffer asks for a time that is
+ * yet to come, and the other cores use the channel until then.
+ */
 #ifndef MODEL_DRAM_H
 #define MODEL_DRAM_H
 
-#include "../base/serial.h"
+#include "../base/calendar.h"
 #include "../config/cpu.h"
 
 typedef struct MemDramTiming {
@@ -14,7 +18,7 @@ typedef struct MemDramTiming {
 typedef struct MemDram {
     MemDramTiming configured;
     MemDramTiming active; /* all zero outside the region of interest */
-    MemSerial channel;
+    MemCalendar channel;
 } MemDram;
 
 void mem_dram_init(MemDram *d, const MemCpuConfig *config);

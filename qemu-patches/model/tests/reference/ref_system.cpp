@@ -425,6 +425,12 @@ static mem_ps dram_transfer(const MemCpuConfig &cpu) {
     return (kLine * UINT64_C(1000000000000) + cpu.dram_bandwidth - 1) / cpu.dram_bandwidth;
 }
 
+// When a line that is ready at `at` has crossed local DRAM's channel.
+mem_ps RefSystem::over_channel(mem_ps at) {
+    mem_ps span = timed_ ? dram_transfer(cpu_) : 0;
+    return dram_.reserve(at, span) + span;
+}
+
 RefSystem::MemoryRead RefSystem::read_memory(uint64_t line, mem_ps at, bool demand) {
     auto [device, device_line] = route(line);
     mem_ps looked_up = at + (timed_ ? cpu_.llc.latency_ps : 0);
@@ -440,8 +446,7 @@ RefSystem::MemoryRead RefSystem::read_memory(uint64_t line, mem_ps at, bool dema
     };
     if (!device) {
         c_->count->dram_reads++;
-        dram_free_ = std::max(dram_free_, looked_up) + (timed_ ? dram_transfer(cpu_) : 0);
-        mem_ps done = dram_free_ + (timed_ ? cpu_.dram_latency_ps : 0);
+        mem_ps done = over_channel(looked_up) + (timed_ ? cpu_.dram_latency_ps : 0);
         note(MEM_CAUSE_dram, done - at);
         note_under_way(line, done);
         return {done, &c_->count->stall_dram_ps};
@@ -467,9 +472,7 @@ mem_ps RefSystem::write_memory(uint64_t line, const LineBytes &bytes, mem_ps at,
     auto [device, device_line] = route(line);
     if (!device) {
         by.count->dram_writes++;
-        dram_free_ = std::max(dram_free_, at) + (timed_ ? dram_transfer(cpu_) : 0);
-        *taken = dram_free_;
-        return dram_free_;
+        return *taken = over_channel(at);
     }
     RefTimedDevice::Write w = device->write(device_line, bytes, at);
     if (timed_) {
@@ -994,7 +997,7 @@ void RefSystem::nothing_under_way() {
     }
     written_.clear();
     under_way_.clear();
-    dram_free_ = 0;
+    dram_ = {};
 }
 
 // When some core may go on, which is not before the latest call.

@@ -136,6 +136,7 @@ class RefSystem {
     bool continues_another(Stream &stream, int line);
 
     std::pair<RefTimedDevice *, uint64_t> route(uint64_t line);
+    mem_ps over_channel(mem_ps at);
     MemoryRead read_memory(uint64_t line, mem_ps at, bool demand);
     mem_ps write_memory(uint64_t line, const RefTimedDevice::LineBytes &bytes, mem_ps at, mem_ps *taken,
                         const Core &by);
@@ -197,7 +198,7 @@ class RefSystem {
     Core *c_; // of the call
     std::vector<UnderWay> under_way_;
     std::vector<Written> written_;
-    mem_ps dram_free_ = 0;
+    RefCalendar dram_;
     MemCounters device_counters_ = {}, device_ignored_ = {};
     MemCounters *device_count_ = &device_ignored_;
     RefSpans spans_[MEM_CAUSE_COUNT];

@@ -240,6 +240,41 @@ TEST(Coherence, CoresOnAFullChannelGetTheSameShareEach) {
     expect_close("lines in 100 us by 32 cores", double(end) / (4 * kNs), double(memsys_counters(c.m).dram_reads), 0.01);
 }
 
+// Lines a microsecond that all cores read, each a file of its own, of which no cache holds any.
+double streamed(uint32_t count, mem_ps quantum_ps) {
+    MemCpuConfig cpu = cores_of(count);
+    cpu.dram_bandwidth = UINT64_C(64000000000); // a line takes 1 ns on the channel
+    cpu.fill_buffers = 10;
+    cpu.overlap = MEM_OVERLAP_STREAMS;
+    cpu.overlap_window_ps = 50 * kNs;
+    cpu.prefetch_streams = 8;
+    cpu.prefetch_distance = 20;
+    cpu.prefetch_degree = 2;
+    cpu.prefetch_buffers = cpu.l2_requests = 16;
+    Cores c(cpu, small_device(true));
+    std::vector<uint64_t> lines(count);
+    mem_ps end = 100 * kUs;
+    for (uint32_t core = c.least(); c.now[core] < end; core = c.least()) {
+        mem_ps until = c.now[core] + quantum_ps;
+        do {
+            c.load(core, (uint64_t(core) << 24) + lines[core]++ * kLine);
+            c.now[core] += 500; // computing
+        } while (c.now[core] < until);
+    }
+    return double(memsys_counters(c.m).dram_reads) * kUs / double(end);
+}
+
+TEST(Coherence, StreamsOfManyCoresHaveTheChannelAndAreNoSlowerBelowIt) {
+    for (mem_ps quantum_ps : {mem_ps{1}, 39 * kNs}) {
+        double alone = streamed(1, quantum_ps);
+        expect_close("lines in 1 us by one core: 16 requests of 101 ns", 16 * 1000. / 101, alone, 0.05);
+        for (uint32_t count : {2u, 4u, 8u}) {
+            expect_close("lines in 1 us by several cores", std::min(count * alone, 1000.), streamed(count, quantum_ps),
+                         0.1);
+        }
+    }
+}
+
 TEST(Coherence, ALineUnderWayIsReadOnceAndBothWait) {
     Cores c(2);
     mem_ps miss = c.load(0, kWindow);
@@ -337,7 +372,9 @@ TEST(Coherence, CallsMayGoBackBetweenCores) {
     Cores c(2);
     c.now = {500 * kNs, 400 * kNs};
     EXPECT_EQ(c.load(0, 0), kDram);
-    EXPECT_EQ(c.load(1, 1 << 20), kDram + 4 * kNs + 100 * kNs); // asked before, served after
+    EXPECT_EQ(c.load(1, 1 << 20), kDram); // 100 ns earlier the channel was free
+    c.now[1] = 500 * kNs;
+    EXPECT_EQ(c.load(1, 2 << 20), kDram + 4 * kNs); // at the same time it was not
 }
 
 TEST(Coherence, EachLawIsCheckedWhenItIsBroken) {
