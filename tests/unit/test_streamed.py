@@ -56,9 +56,7 @@ def test_other_paths_stay_as_they_are(path: str) -> None:
 
 @pytest.mark.parametrize("number", ["1023", "99999999999999999999"])
 def test_a_stream_that_is_not_open_is_refused_by_its_option(number: str) -> None:
-    with pytest.raises(
-        TestbedError, match=f"--file /dev/fd/{number}: cannot be read: .*; give a file"
-    ):
+    with pytest.raises(TestbedError, match=f"--file /dev/fd/{number}: cannot be read: .*; give a file"):
         streamed.file_of("--file", Path("/dev/fd") / number)
 
 

@@ -299,8 +299,6 @@ def exec_(
 
       testbed exec --file data.csv -- ./my-program data.csv /pmem/out
 
-      testbed exec --cpus 4 -- nproc
-
       testbed exec --cpus 4 --by-cpu -- ./my-program
 
       testbed exec --stdin -- wc -l <data.csv
@@ -317,10 +315,7 @@ def exec_(
 
       testbed exec --media disk --power-cut at-time=7500ms -- ./my-program
     """
-    if stdin and streamed.STDIN in (script, *(file or [])):
-        raise TestbedError(f"--stdin and {streamed.STDIN} both read standard input; give the file by its name")
-    script = streamed.file_of("--script", script) if script else None
-    file = [streamed.file_of("--file", one) for one in file or []]
+    script, file = _given(script, file or [], stdin)
     job = _job(program or [], script, file, package, own_roi, _patterns(output))
     job = _with_input(job, stdin, [path for path in (script, *file) if path])
     cut = machine_options.power_cut(cut_at)
@@ -333,6 +328,13 @@ def exec_(
     status = told(outcome, (script or Path((program or [""])[0])).name, cut_at, json, by_cpu)
     bring_back(outcome, output or [], into)
     raise typer.Exit(status)
+
+
+def _given(script: Path | None, files: list[Path], stdin: bool) -> tuple[Path | None, list[Path]]:
+    """The script and the files to take along, of which some may be streams; only one reader of standard input."""
+    if stdin and streamed.STDIN in (script, *files):
+        raise TestbedError(f"--stdin and {streamed.STDIN} both read standard input; give the file by its name")
+    return script and streamed.file_of("--script", script), [streamed.file_of("--file", one) for one in files]
 
 
 def told(outcome: GuestOutcome, name: str, cut_at: str | None, json: Json, by_cpu: bool = False) -> int:
