@@ -303,8 +303,6 @@ def exec_(
 
       testbed exec --stdin -- wc -l <data.csv
 
-      testbed exec --module my.ko -- dmesg
-
       testbed exec --kernel linux/arch/x86/boot/bzImage --script test.sh
 
       testbed exec --script test.sh --packages fio --set device.flash-read=3us -- 4
