@@ -373,6 +373,16 @@ def test_many_lines_are_tried_in_part_and_that_is_counted() -> None:
     assert {s.digest for s in states} != {s.digest for s in other}
 
 
+def test_a_line_that_is_stored_to_often_has_few_contents() -> None:
+    """Forty stores to each of eight words, of two values: they are not multiplied."""
+    run = [Record(Kind.NT_STORE, dpa=A, data=bytes([97 + n % 2]) * LINE_BYTES) for n in range(40)]
+    counts = Counts()
+    states = list(explore(journal_of(run), image, Bounds(exhaustive=10), counts=counts))
+    assert counts.combinations == 3**8 and 32 < len(states) <= 60
+    few = [Record(Kind.NT_STORE, dpa=A, data=b"." * LINE_BYTES)] * 40 + [Record(Kind.NT_STORE, dpa=A, data=b"x" * 8)]
+    assert sorted(words(list(explore(journal_of(few), image)), A)) == [b".", b"x"]
+
+
 def test_lines_that_lose_little_come_first() -> None:
     run = journal_of([store(A, b"a" * 8), store(B, b"b" * 8)])
     assert [len(s.lost) for s in explore(run, image)] == [0, 1, 1, 2]

@@ -52,12 +52,6 @@ class Range(NamedTuple):
     least: Heights
     most: Heights
 
-    def ways(self) -> int:
-        return math.prod(most - least + 1 for least, most in zip(self.least, self.most, strict=True))
-
-    def all(self) -> Iterator[Heights]:
-        return itertools.product(*(range(a, b + 1) for a, b in zip(self.least, self.most, strict=True)))
-
 
 @dataclass(frozen=True)
 class Open:
@@ -115,10 +109,12 @@ class Line:
         self._open: tuple[int, Open | None] = (0, None)  # what open() found, for so many contents
 
     def content(self, heights: Heights) -> bytes:
-        return b"".join(
-            parts[height - 1].word if height else self.sure[WORD_BYTES * n : WORD_BYTES * (n + 1)]
-            for n, (parts, height) in enumerate(zip(self.words, heights, strict=True))
-        )
+        return b"".join(itertools.starmap(self._word, enumerate(heights)))
+
+    def _word(self, number: int, height: int) -> bytes:
+        if height:
+            return self.words[number][height - 1].word
+        return self.sure[WORD_BYTES * number : WORD_BYTES * (number + 1)]
 
     def all_parts(self) -> Heights:
         return tuple(map(len, self.words))
@@ -155,8 +151,7 @@ class Line:
         return old[:at] + piece + old[at + len(piece) :]
 
     def newest_word(self, number: int) -> bytes:
-        parts = self.words[number]
-        return parts[-1].word if parts else self.sure[WORD_BYTES * number : WORD_BYTES * (number + 1)]
+        return self._word(number, len(self.words[number]))
 
     def changes(self, number: int, word: bytes) -> bool:
         """Whether a cached store of this word matters: one of equal bytes does behind a non-temporal one."""
@@ -227,7 +222,7 @@ class Line:
             return math.prod(
                 len({word, *(part.word for part in parts)}) for word, parts in zip(sure, self.words, strict=True)
             )
-        ways = sum(found.ways() for found in self.ranges()) if self._is_weak() else 0
+        ways = sum(math.prod(map(len, self._choices(found))) for found in self.ranges()) if self._is_weak() else 0
         return ways if ways > COUNTED_MAX else len(self._every())
 
     def open(self, place: Place, most: int, seed: str) -> Open | None:
@@ -270,7 +265,16 @@ class Line:
         return any(not part.is_cached for parts in self.words for part in parts)
 
     def _every(self) -> dict[bytes, Heights]:
-        return self._by_content(heights for found in self.ranges() for heights in found.all())
+        return self._by_content(
+            heights for found in self.ranges() for heights in itertools.product(*self._choices(found))
+        )
+
+    def _choices(self, found: Range) -> list[list[int]]:
+        """For each word, heights with different contents: a line may be stored to many times with equal ones."""
+        return [
+            list({self._word(n, height): height for height in range(least, most + 1)}.values())
+            for n, (least, most) in enumerate(zip(found.least, found.most, strict=True))
+        ]
 
     def _some(self, most: int, seed: str) -> dict[bytes, Heights]:
         """Parts in order of execution, each word alone and alone missing; then drawn until there are so many."""
