@@ -9,34 +9,63 @@ static void apply(Medium &medium, const PersistEvent &event, uint64_t bytes) {
             medium[event.line + i] = event.content[i];
 }
 
+static uint64_t wordsOf(const PersistEvent &event) {
+    uint64_t bytes = 0;
+    for (unsigned word = 0; word < 8; word++)
+        if (event.bytes >> 8 * word & 0xff)
+            bytes |= 0xffull << 8 * word;
+    return bytes;
+}
+
+static bool passesCaches(const PersistEvent &event) { return event.kind == PersistEvent::PassingCaches; }
+
 void CrashStates::follow(const PersistEvent &event) {
     if (event.kind == PersistEvent::Fence)
         return fence();
     auto found = pending.find(event.line);
     if (event.kind == PersistEvent::Flush) {
         if (found != pending.end())
-            found->second.flushed = found->second.stores.size();
+            found->second.flushed.assign(found->second.stores.size(), true);
         return;
     }
     Pending &line = pending[event.line];
     line.stores.push_back(&event);
-    if (event.kind == PersistEvent::PassingCaches)
-        line.flushed = line.stores.size();
+    line.flushed.push_back(false);
+    if (passesCaches(event))
+        line.flushWithEarlier(line.stores.size() - 1);
 }
 
-void CrashStates::fence() {
-    for (auto line = pending.begin(); line != pending.end();) {
-        auto &[stores, flushed] = line->second;
-        for (size_t i = 0; i < flushed; i++)
-            apply(durable, *stores[i], ~0ull);
-        stores.erase(stores.begin(), stores.begin() + static_cast<ptrdiff_t>(flushed));
-        flushed = 0;
-        line = stores.empty() ? pending.erase(line) : std::next(line);
+// A store past the caches takes earlier stores to its words along, and a cached one all cached ones before it.
+void CrashStates::Pending::flushWithEarlier(size_t last) {
+    uint64_t words = 0;
+    bool cached = false;
+    for (size_t i = last + 1; i-- > 0;) {
+        bool is_cached = !passesCaches(*stores[i]);
+        if (i != last && !(wordsOf(*stores[i]) & words) && !(is_cached && cached))
+            continue;
+        flushed[i] = true;
+        words |= wordsOf(*stores[i]);
+        cached |= is_cached;
     }
 }
 
-// Bytes of a store that may have arrived while others have not: any of its words.
-static uint64_t tornBytes(uint64_t random) {
+void CrashStates::fence() {
+    for (auto at = pending.begin(); at != pending.end();) {
+        Pending rest;
+        for (size_t i = 0; i < at->second.stores.size(); i++) {
+            if (at->second.flushed[i]) {
+                apply(durable, *at->second.stores[i], ~0ull);
+                continue;
+            }
+            rest.stores.push_back(at->second.stores[i]);
+            rest.flushed.push_back(false);
+        }
+        at->second = rest;
+        at = rest.stores.empty() ? pending.erase(at) : std::next(at);
+    }
+}
+
+static uint64_t anyWords(uint64_t random) {
     uint64_t bytes = 0;
     for (unsigned word = 0; word < 8; word++)
         if (random >> word & 1)
@@ -44,16 +73,35 @@ static uint64_t tornBytes(uint64_t random) {
     return bytes;
 }
 
+// The first `count` stores to a line. If `torn`, words of stores past the caches may be missing, or be there all the
+// same: only stores to one word keep their order.
 void CrashStates::visitChoice(const Choice &choice, bool torn, const Visit &visit) {
     Medium medium = durable;
     for (const auto &[at, count] : choice) {
-        const Pending &line = pending.at(at);
-        for (size_t i = 0; i < count; i++)
-            apply(medium, *line.stores[i], ~0ull);
-        if (torn && count < line.stores.size() && line.stores[count]->kind == PersistEvent::PassingCaches)
-            apply(medium, *line.stores[count], tornBytes(random()));
+        const std::vector<const PersistEvent *> &stores = pending.at(at).stores;
+        uint64_t missing = 0;
+        for (size_t i = 0; i < stores.size(); i++) {
+            uint64_t there = i < count ? ~0ull : 0;
+            if (torn && passesCaches(*stores[i])) {
+                there = anyWords(random());
+                for (size_t later = i + 1; later < count; later++)
+                    if (!passesCaches(*stores[later]))
+                        there |= wordsOf(*stores[later]);
+            }
+            there &= ~missing;
+            apply(medium, *stores[i], there);
+            missing |= wordsOf(*stores[i]) & ~there;
+        }
     }
     visit(medium);
+}
+
+bool CrashStates::hasAnyPast() const {
+    for (const auto &[at, line] : pending)
+        for (const PersistEvent *store : line.stores)
+            if (passesCaches(*store))
+                return true;
+    return false;
 }
 
 CrashStates::Choice CrashStates::chooseAll(bool newest) const {
@@ -75,7 +123,9 @@ void CrashStates::forEach(const Sampling &sampling, const Visit &visit) {
                 choice[at] = rest % (line.stores.size() + 1);
                 rest /= line.stores.size() + 1;
             }
-            visitChoice(choice, ordinal == 0, visit);
+            visitChoice(choice, false, visit);
+            if (hasAnyPast())
+                visitChoice(choice, true, visit);
         }
         return;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What a medium may hold after a power cut: of each line any content that it had since it was last made durable,
-// independently of all others. Stores past the caches may also arrive word by word.
+// independently of all others. Words of stores past the caches arrive in any order with all stores to other words.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +34,15 @@ class CrashStates {
   private:
     struct Pending {
         std::vector<const PersistEvent *> stores;
-        size_t flushed = 0; // so many are durable after the next fence
+        std::vector<bool> flushed; // which of them are durable after the next fence
+
+        void flushWithEarlier(size_t last);
     };
     using Choice = std::map<size_t, size_t>; // of a line, how many of its stores are there
 
     void fence();
     void visitChoice(const Choice &choice, bool torn, const Visit &visit);
+    bool hasAnyPast() const;
     Choice chooseAll(bool newest) const;
 
     Medium durable;
