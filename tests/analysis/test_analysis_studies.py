@@ -88,7 +88,8 @@ def test_equal_results_give_equal_files_of_that_name(name: str, tmp_path: Path) 
 
 def test_kyoto_compares_the_seconds_of_both_engines(tmp_path: Path) -> None:
     made = kyoto.drawn(Gathered({"kyoto-commits": KYOTO}), tmp_path)
-    assert [(c.group, c.what, c.ours, c.published) for c in made.comparisons] == [
+    found: list[tuple[Any, ...]] = [(c.group, c.what, c.ours, c.published) for c in made.comparisons]
+    assert found == [
         ("kyoto 1 updates, optane-dcpmm", "wal", pytest.approx(4.0), 3.074),  # 40 us an iteration
         ("kyoto 1 updates, optane-dcpmm", "snapshot", pytest.approx(1.0), 2.144),
         ("kyoto 128 updates, optane-dcpmm", "wal", pytest.approx(4.0), 3.313),

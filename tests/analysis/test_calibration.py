@@ -86,7 +86,14 @@ def measured(devices: list[str]) -> list[Measured]:
 
 
 def judged(**change: Any) -> Judged:
-    values = {"study": "s", "what": "w", "value": "hit_ns", "reference": 100.0, "unit": "ns", "source": "x"}
+    values: dict[str, Any] = {
+        "study": "s",
+        "what": "w",
+        "value": "hit_ns",
+        "reference": 100.0,
+        "unit": "ns",
+        "source": "x",
+    }
     return Judged(**(values | {"basis": "input", "inputs": "y"} | change))
 
 
@@ -439,7 +446,8 @@ def guest_of(study_name: str, **override: Any) -> GuestConfig:
 
 def test_samples_of_eight_loads_are_not_single_loads() -> None:
     """Most single loads find no refresh, but half of the samples of eight do, so that p90 is more than p50."""
-    guest, no_prefetcher = guest_of("cmm-h-chases"), {"cached_permille": []}
+    guest = guest_of("cmm-h-chases")
+    no_prefetcher: dict[str, Any] = {"cached_permille": []}
     single = [mio_ns(guest, share, row_loads=1, **no_prefetcher) for share in (0.5, 0.9)]
     assert single[0] == single[1]
     assert mio_ns(guest, 0.5, **no_prefetcher) > single[0]

@@ -76,8 +76,8 @@ def changed(text: str, dice: random.Random) -> str:
 
 
 def seeds() -> Iterator[int]:
-    if seed := os.environ.get("TESTBED_FUZZ_SEED"):
-        yield int(seed)
+    if one := os.environ.get("TESTBED_FUZZ_SEED"):
+        yield int(one)
         return
     yield from range(SEEDS_QUICK)
     end = time.monotonic() + float(os.environ.get("TESTBED_FUZZ_SECONDS", "0"))

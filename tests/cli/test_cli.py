@@ -83,7 +83,7 @@ def test_output_that_cannot_be_written_is_one_sentence() -> None:
 
 def test_a_folder_that_is_gone_is_one_sentence(tmp_path: Path) -> None:
     gone = "import os, sys; os.chdir(sys.argv[1]); os.rmdir(sys.argv[1]); from testbed.cli.main import main; "
-    command = [sys.executable, "-c", gone + "sys.argv[1:] = ['exec', '--', 'true']; main()", tmp_path]
+    command: list[str | Path] = [sys.executable, "-c", gone + "sys.argv[1:] = ['exec', '--', 'true']; main()", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "testbed: this host: No such file or directory\n")
 

@@ -13,8 +13,7 @@ from pydantic import BaseModel
 from testbed.cli.pages import page_of, with_page
 from testbed.crash.plan import Plan
 from testbed.manifest.manifest import Manifest
-from testbed.manifest.parameters import CpuProfile, DeviceProfile
-from testbed.manifest.profiles import key_of
+from testbed.manifest.parameters import CpuProfile, DeviceProfile, key_of
 from testbed.paths import REPO
 
 
@@ -56,7 +55,7 @@ def test_each_page_is_asked_for_by_some_error() -> None:
 
 def test_the_command_says_it(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text("scale = 0\n")
-    words = [sys.executable, "-m", "testbed", "run", tmp_path / "my.toml"]
+    words: list[str | Path] = [sys.executable, "-m", "testbed", "run", tmp_path / "my.toml"]
     done = subprocess.run(words, capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert done.stderr.endswith("(see docs/running.md)\n")

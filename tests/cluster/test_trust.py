@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -220,10 +220,11 @@ def test_loopback_needs_no_certificate(address: str) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_a_port_for_others_is_refused(host: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for command in (
+    commands: tuple[Callable[[], object], ...] = (
         lambda: worker.command("tcp://127.0.0.1:8786", 1, "4GiB", [], host),
         lambda: worker.scheduler_command(host, 8786, []),
-    ):
+    )
+    for command in commands:
         with pytest.raises(
             TestbedError, match=f"at {host} whoever reaches the port could run programs as you; use TLS"
         ):
@@ -319,7 +320,7 @@ def test_a_certificate_of_another_authority_is_replaced(tmp_path: Path) -> None:
         trust.make(folder, "test")
     (ours / "host.crt").write_bytes((theirs / "host.crt").read_bytes())
     assert trust.make(ours, "test").startswith("made")
-    verify = ["openssl", "verify", "-x509_strict", "-CAfile", ours / "ca.crt", ours / "host.crt"]
+    verify: list[str | Path] = ["openssl", "verify", "-x509_strict", "-CAfile", ours / "ca.crt", ours / "host.crt"]
     assert subprocess.run(verify, capture_output=True).returncode == 0
 
 

@@ -54,7 +54,7 @@ def test_what_was_not_written_is_not_lost(paused: Paused) -> None:
         async with paused.running() as qmp:
             with qmp.listener("CXL_SSD_POWER_CUT") as listener:
                 await qmp.execute("cxl-ssd-power-cut")
-                event = await listener.get()
+                event: dict[str, Any] = dict(await listener.get())
             assert (event["data"]["lines-lost"], event["data"]["dirty-shutdown"]) == (0, False)
             assert "has been cut" in await refusal(qmp, "cxl-ssd-power-cut")
 

@@ -43,7 +43,7 @@ def facts(outcome: GuestOutcome) -> dict[str, Any]:
 
 def shared(session: Session, work: Callable[[boots.SharedBoots], Coroutine[Any, Any, Any]], room: int = 2) -> Any:
     async def within() -> Any:
-        async with boots.shared(session.executor, room) as executor:
+        async with boots.shared(session.qemu, room) as executor:
             return await work(executor)
 
     return drive(within())

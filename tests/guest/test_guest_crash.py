@@ -152,7 +152,7 @@ def test_a_copy_has_the_lines_that_it_is_given_and_tells_which_it_reads(
     check = "tr -d b </pmem/b | wc -c; head -c 4096 /dev/zero >/pmem/c; tr -d c </pmem/c | wc -c"
     plan = Plan(name="lines", summary="", crash=CrashSection(workload="", check=check))
 
-    async def judged() -> tuple[Path, list[GuestOutcome]]:
+    async def judged() -> list[GuestOutcome]:
         async with boots.shared(session.qemu, 1) as executor:
             guests = Guests(plan, quick_guest, Programs({}, {}, ()), executor, tmp_path)
             assert (await guests.run(make, tmp_path)).outcome == "ok"

@@ -29,7 +29,13 @@ def built(name: str, protocol: str) -> Path:
 
 
 def natively(protocol: str, story: str, bug: str, folder: Path) -> Contents:
-    command = [built("explore_steps", protocol), folder / "native", protocol, story, *filter(None, [bug])]
+    command: list[str | Path] = [
+        built("explore_steps", protocol),
+        folder / "native",
+        protocol,
+        story,
+        *filter(None, [bug]),
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     found: Contents = defaultdict(set)

@@ -11,7 +11,7 @@ import pytest
 
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.manifest import Archive, GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
 
@@ -64,6 +64,7 @@ def test_a_power_cut_leaves_a_whole_epoch_and_takes_at_most_one(
     session: Session, quick_guest: GuestConfig, tmp_path: Path, program: str, environment: dict[str, str]
 ) -> None:
     """The state after some update: none that is older than an epoch is missing. Opened again it is the same."""
+    archive: Archive
     store, archive = (STORE, "mtree") if program.startswith("mtree") else (STORE + OF_KV, "fams")
     guest = replace(quick_guest, archives=(archive,))
 

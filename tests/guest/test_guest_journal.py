@@ -32,7 +32,18 @@ KV = "kv --records 100 --operations 100 --buckets 2 --file /pmem/kv.pool --seed 
 def program(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("journal") / "steps"
     doorbell = REPO / "guest-image/programs/include"
-    command = ["cc", "-O2", "-msse4", "-mcx16", "-mclflushopt", "-static", f"-I{doorbell}", "-o", path, PROGRAM]
+    command: list[str | Path] = [
+        "cc",
+        "-O2",
+        "-msse4",
+        "-mcx16",
+        "-mclflushopt",
+        "-static",
+        f"-I{doorbell}",
+        "-o",
+        path,
+        PROGRAM,
+    ]
     subprocess.run(command, check=True)
     return path.read_bytes()
 

@@ -68,7 +68,16 @@ def test_debians_newest_kernel_sets_up_the_device(newest: Path, tmp_path: Path) 
     (tmp_path / "ask.sh").write_text(
         f"{ASK}\nkv --engine snapshot --records 1000 --operations 100 --file /pmem/x --seed 1\n"
     )
-    command = [sys.executable, "-m", "testbed", "exec", "--kernel", newest, "--script", tmp_path / "ask.sh"]
+    command: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "testbed",
+        "exec",
+        "--kernel",
+        newest,
+        "--script",
+        tmp_path / "ask.sh",
+    ]
     done = subprocess.run([*command, "--json", tmp_path / "out.json"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     release = newest.parent.resolve().name

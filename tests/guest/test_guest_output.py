@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,13 +29,14 @@ def start(folder: Path, script: str, *options: str, **more: object) -> "subproce
     """`testbed exec` of a script, to be interrupted as a person does, not as a shell's job in the background."""
     (folder / "script.sh").write_text(script)
     words = [*TESTBED, "exec", *options, "--script", "script.sh"]
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more
-    return subprocess.Popen(
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | more
+    process: subprocess.Popen[bytes] = subprocess.Popen(
         words,
         cwd=folder,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        **pipes,  # type: ignore[call-overload]
+        **pipes,
     )
+    return process
 
 
 def is_gapless(lines: list[str]) -> bool:

@@ -14,10 +14,10 @@ PERCENTILES = ("mean_ns", "p500_ns", "p900_ns", "p950_ns", "p990_ns", "p999_ns")
 
 
 def built(project: str, program: str, build: Path) -> Path:
-    configure = ["cmake", "-G", "Ninja", "-S", REPO / "guest-image" / project, "-B", build]
+    configure: list[str | Path] = ["cmake", "-G", "Ninja", "-S", REPO / "guest-image" / project, "-B", build]
     compilers = ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19", "--no-warn-unused-cli"]
-    for command in ([*configure, *compilers], ["ninja", "-C", build, program]):
-        subprocess.run(command, check=True, capture_output=True)
+    subprocess.run([*configure, *compilers], check=True, capture_output=True)
+    subprocess.run(["ninja", "-C", build, program], check=True, capture_output=True)
     return build / program
 
 
@@ -43,7 +43,7 @@ def bench_cores(cores_build: Path) -> Path:
 
 def run(program: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "TESTBED_RESULT": str(folder / "rows")}
-    command = [program, *arguments, "--file", folder / "file"]
+    command: list[str | Path] = [program, *arguments, "--file", folder / "file"]
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 

@@ -76,7 +76,7 @@ def test_every_file_that_is_compiled_for_the_guest_is_in_its_key(project: str, c
     """By the compilation database of a build as compile.sh configures it."""
     options = ["-DSNAPSHOT_TESTS=OFF", "-DSNAPSHOT_MANUALS=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
     compilers = ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19", "--no-warn-unused-cli"]
-    command = ["cmake", "-G", "Ninja", "-S", REPO / project, "-B", tmp_path, *options, *compilers]
+    command: list[str | Path] = ["cmake", "-G", "Ninja", "-S", REPO / project, "-B", tmp_path, *options, *compilers]
     subprocess.run(command, check=True, capture_output=True)
     entries = json.loads((tmp_path / "compile_commands.json").read_text())
     with ThreadPoolExecutor(os.cpu_count()) as pool:

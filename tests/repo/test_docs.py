@@ -119,7 +119,8 @@ def test_testbed_commands_work(command: str, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
     else:
         # The guests of calibration are those of test_calibration.py.
-        done = run(words, **({"TESTBED_RESULTS": str(CALIBRATION_RESULTS)} if words[0] == "calibrate" else {}))
+        of_calibration = {"TESTBED_RESULTS": str(CALIBRATION_RESULTS)} if words[0] == "calibrate" else {}
+        done = run(words, REPO, **of_calibration)
         assert done.returncode == 0, done.stderr
 
 

@@ -126,8 +126,10 @@ def test_every_manifest_is_used() -> None:
     used = {name for entry in (*FIGURES, *STUDIES) for name in (*entry.manifests, *entry.sweeps)} | set(
         causes.manifests()
     )
+    readers = {".py": looked_up, ".md": run_by}
     for path in tracked():
-        used |= {".py": looked_up, ".md": run_by}.get(path.suffix, lambda _: set())(path.read_text(errors="replace"))
+        if path.suffix in readers:
+            used |= readers[path.suffix](path.read_text(errors="replace"))
     assert [path.stem for path in bases.shipped() if path.stem not in used] == []
 
 

@@ -43,7 +43,8 @@ def _structure(ranges: dict[int, Range], kind: int, body: bytes) -> None:
     handle = body[0]
     if kind == 0:
         assert handle not in ranges
-        ranges[handle] = Range(*struct.unpack_from("<QQ", body, 4), non_volatile=body[1] == 1 << 2)
+        base, size = struct.unpack_from("<QQ", body, 4)
+        ranges[handle] = Range(base, size, non_volatile=body[1] == 1 << 2)
     elif kind == 1:
         hierarchy, what = body[1] & 0xF, KINDS[body[2]]
         unit, entry, *others = struct.unpack_from("<QHHH", body, 4)

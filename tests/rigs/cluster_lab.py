@@ -48,7 +48,7 @@ class Lab:
     def play(self, playbook: str, *options: str) -> str:
         """Run a playbook on the controller; its output. Its failure is an AssertionError with the output."""
         configuration = f"ANSIBLE_CONFIG={REPO}/ansible/ansible.cfg"
-        command = [
+        command: list[str | Path] = [
             REPO / ".venv/bin/ansible-playbook",
             "-i",
             self.folder / "inventory.yml",
@@ -85,7 +85,7 @@ class Lab:
 @contextmanager
 def hosts(folder: Path, count: int) -> Iterator[Lab]:
     """A controller and `count` workers, gone at the end."""
-    command = ["setpriv", "--pdeathsig", "KILL", REPO / "tests/rigs/hosts.sh", folder, str(count)]
+    command: list[str | Path] = ["setpriv", "--pdeathsig", "KILL", REPO / "tests/rigs/hosts.sh", folder, str(count)]
     process = subprocess.Popen([*command, "sh", "-c", "echo up; exec sleep inf"], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout and process.stdout.readline() == "up\n"

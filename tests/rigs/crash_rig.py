@@ -102,9 +102,8 @@ class Played:
         assert "the recovery\nthe check" in script
         content, acknowledged = content_of(spec), mark_of(spec) == 1
         sound = content[RECORD] > 0 if content[FLAG] else not acknowledged
-        outcome = "ok" if sound else "failed"
         return GuestOutcome(
-            outcome,
+            "ok" if sound else "failed",
             int(not sound),
             console="booted",
             stderr=self.says + b"so\nit is not there\n",

@@ -20,7 +20,7 @@ def program(name: str, version: str) -> Path:
     if not (root / "bin" / name).exists():
         if not shutil.which("cargo"):
             pytest.fail(CARGO)
-        command = ["cargo", "install", "--quiet", "--locked", "--target", TARGET, "--root", root]
+        command: list[str | Path] = ["cargo", "install", "--quiet", "--locked", "--target", TARGET, "--root", root]
         static = {"RUSTFLAGS": "-C target-feature=+crt-static", "CARGO_PROFILE_RELEASE_OPT_LEVEL": "1"}
         subprocess.run([*command, "--version", f"={version}", name], env={**os.environ, **static}, check=True)
     return root / "bin" / name

@@ -89,7 +89,17 @@ def cycle(graph: Edges) -> list[str]:
 def compiled(project: Path, build: Path, *options: str) -> set[Path]:
     """What a project's native build compiles."""
     compilers = ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19"]
-    command = ["cmake", "-G", "Ninja", "-S", project, "-B", build, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", *compilers]
+    command: list[str | Path] = [
+        "cmake",
+        "-G",
+        "Ninja",
+        "-S",
+        project,
+        "-B",
+        build,
+        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        *compilers,
+    ]
     subprocess.run([*command, *options], check=True, capture_output=True)
     entries = json.loads((build / "compile_commands.json").read_text())
     return {Path(entry["file"]).resolve() for entry in entries}

@@ -104,7 +104,7 @@ def test_what_is_wrong_in_the_base_names_the_base(small_manifest: Path) -> None:
 
 def leaves(data: dict[str, Any], place: str = "") -> dict[str, Any]:
     """The values of a manifest by dotted keys."""
-    found = {}
+    found: dict[str, Any] = {}
     for key, value in data.items():
         inside = isinstance(value, dict) and value
         found |= leaves(value, f"{place}{key}.") if inside else {f"{place}{key}": value}

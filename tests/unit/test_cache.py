@@ -152,7 +152,12 @@ def test_contents_are_hashed_once_and_again_in_a_copy_of_the_cache(
 ) -> None:
     hashed: list[Path] = []
     of_file = sums.of_file
-    monkeypatch.setattr(sums, "of_file", lambda path: (hashed.append(path), of_file(path))[1])
+
+    def hash_and_note(path: Path) -> sums.Sum:
+        hashed.append(path)
+        return of_file(path)
+
+    monkeypatch.setattr(sums, "of_file", hash_and_note)
     Cache(tmp_path / "a").get_or_build("thing", KEY, write_product)
     hashed.clear()
     for root, times in (("a", 1), ("a", 0), ("b", 1), ("b", 0)):

@@ -16,13 +16,13 @@ from journal_writer import journal_of
 
 from conftest import MockExecutor
 from testbed.crash import plan as plans
-from testbed.crash.campaign import Campaign, Report
+from testbed.crash.campaign import Campaign
 from testbed.crash.journal import Record
 from testbed.crash.judging import Judging
 from testbed.crash.known import Read
 from testbed.crash.oracle import DETAIL_LINES
 from testbed.crash.plan import Programs
-from testbed.crash.report import Detail, Measured, measured
+from testbed.crash.report import Detail, Measured, Report, measured
 from testbed.crash.states import Bounds
 from testbed.errors import RunFailed, TestbedError
 from testbed.guest.executor import GuestOutcome, GuestSpec

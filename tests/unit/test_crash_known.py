@@ -54,7 +54,10 @@ def point(seed: int) -> tuple[Lines, list[Open]]:
     chosen = sorted(draw.sample(PLACES, draw.randint(1, 5)))
     counts = [draw.randint(2, 3) for _ in chosen]
     contents = [tuple(bytes([65 + n]) * LINE_BYTES for n in range(count)) for count in counts]
-    return base, [Open(*line, (), 1, count) for *line, count in zip(chosen, contents, counts, strict=True)]
+    return base, [
+        Open(place, of_line, lost=(), newest=1, count=count)
+        for place, of_line, count in zip(chosen, contents, counts, strict=True)
+    ]
 
 
 def images(base: Lines, lines: Sequence[Open]) -> list[dict[Place, bytes]]:

@@ -83,8 +83,8 @@ class Played:
         if "the dump" not in script:
             return GuestOutcome("ok", 0, console="booted")
         content = content_of(spec)
-        printed = b"it is %c\nvalid: %c\n" % (content[0], content[64])
-        return GuestOutcome("ok", 0, console="booted", stdout=printed, reads=reads_of(0, 64))
+        said = b"it is %c\nvalid: %c\n" % (content[0], content[64])
+        return GuestOutcome("ok", 0, console="booted", stdout=said, reads=reads_of(0, 64))
 
 
 def judged(tmp_path: Path, guest: GuestConfig, played: Played, rule: str) -> Report:
@@ -179,7 +179,7 @@ def test_equal_trees_have_equal_dumps(tmp_path: Path) -> None:
     folder = compiled(tmp_path, "int main(void) { return 0; }")
 
     def dump(*options: str) -> str:
-        command = [folder / plans.DUMP_TREE, *options, "tree"]
+        command: list[str | Path] = [folder / plans.DUMP_TREE, *options, "tree"]
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
 
     tree = folder / "tree"

@@ -255,7 +255,7 @@ A, B = 0, LINE_BYTES
 
 
 def store(dpa: int, data: bytes, **more: int) -> Record:
-    return Record(Kind.STORE, dpa=dpa, data=data, **more)  # type: ignore[arg-type]
+    return Record(Kind.STORE, dpa=dpa, data=data, **more)
 
 
 def flush(dpa: int) -> Record:

@@ -45,7 +45,12 @@ def test_without_fresh_lists_nothing_is_remembered(tmp_path: Path) -> None:
 
 def test_lists_that_are_read_while_asking_give_no_answer_to_remember(tmp_path: Path) -> None:
     read_lists(tmp_path, age_s=60)
-    assert remembered(tmp_path, "a", lambda: read_lists(tmp_path) or "between") == "between"
+
+    def answer_while_they_are_read() -> str:
+        read_lists(tmp_path)
+        return "between"
+
+    assert remembered(tmp_path, "a", answer_while_they_are_read) == "between"
     assert remembered(tmp_path, "a", lambda: "now") == "now"
 
 
@@ -60,7 +65,12 @@ def test_qemu_is_asked_about_again_once_the_compiler_or_a_variable_is_another(
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr(components, "cache_root", lambda: tmp_path)
-    monkeypatch.setattr(components, "_ask", lambda component, _: asked.append(component.name) or f"{len(asked)}")
+
+    def ask(component: components.Component, _: object) -> str:
+        asked.append(component.name)
+        return f"{len(asked)}"
+
+    monkeypatch.setattr(components, "_ask", ask)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     for name in ("TESTBED_QEMU_TARBALL", "CC"):
         monkeypatch.delenv(name, raising=False)

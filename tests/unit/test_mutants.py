@@ -72,6 +72,6 @@ def test_each_mutant_does_what_its_key_says(tmp_path: Path) -> None:
 
 
 def test_a_sample_of_the_mutants_of_fams_is_caught() -> None:
-    command = [REPO / "tests/mutants.sh", "fams-core", "--sample", "4", "--seed", "1"]
+    command: list[str | Path] = [REPO / "tests/mutants.sh", "fams-core", "--sample", "4", "--seed", "1"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -176,7 +176,12 @@ def test_a_streamed_guest_is_the_job_in_its_pipes_with_the_device(small_manifest
 
 def test_input_is_read_to_its_end_and_part_of_what_is_run(tmp_path: Path) -> None:
     ours, theirs = os.pipe()
-    threading.Timer(0.2, lambda: (os.write(theirs, b"a\nb\n"), os.close(theirs))).start()
+
+    def write_and_close() -> None:
+        os.write(theirs, b"a\nb\n")
+        os.close(theirs)
+
+    threading.Timer(0.2, write_and_close).start()
     content = standard_input.read(ours)
     assert content == b"a\nb\n"
     one, other = (standard_input.job(script_job("cat"), text) for text in (content, b"a\n"))

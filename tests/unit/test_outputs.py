@@ -7,6 +7,8 @@ import stat
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -180,7 +182,7 @@ def test_writers_of_one_file_at_once_leave_one_whole(tmp_path: Path) -> None:
     """Of threads of one process, so a temporary name by process id is one name."""
     path = tmp_path / "file"
     contents = [str(number) * 100_000 for number in range(4)]
-    at_once([lambda text=text: outputs.write(path, text) for text in contents])  # type: ignore[misc]
+    at_once([partial(outputs.write, path, text) for text in contents])
     assert path.read_text() in contents
     assert names_in(tmp_path) == {"file"}
 
@@ -188,17 +190,17 @@ def test_writers_of_one_file_at_once_leave_one_whole(tmp_path: Path) -> None:
 def test_runs_that_fail_at_once_leave_the_whole_of_one(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     outcomes = [GuestOutcome("lost", stdout=b"%d" % n, stderr=b"%d" % n) for n in range(4)]
-    at_once([lambda outcome=outcome: keep_failure(path, outcome) for outcome in outcomes])  # type: ignore[misc]
+    at_once([partial(keep_failure, path, outcome) for outcome in outcomes])
     folder = tmp_path / "x.failed"
     assert (folder / "stdout.txt").read_bytes() == (folder / "stderr.txt").read_bytes()
     assert names_in(tmp_path) == {"x.failed"}
 
 
-def at_once(calls: list) -> None:  # type: ignore[type-arg]
+def at_once(calls: Sequence[Callable[[], object]]) -> None:
     """Each call forty times, all of them side by side; an exception of any is this one's."""
     failed: list[BaseException] = []
 
-    def repeat(call) -> None:  # type: ignore[no-untyped-def]
+    def repeat(call: Callable[[], object]) -> None:
         try:
             for _ in range(40):
                 call()

@@ -6,6 +6,7 @@ import lzma
 import re
 import struct
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,7 +92,7 @@ def refusal(image: Path, modules: Path | None = None, file_system: str = "ext4-d
     return str(refused.value)
 
 
-PACKED = {
+PACKED: dict[str, Callable[[bytes], bytes]] = {
     "gzip": packed,
     "xz": lambda content: sized(lzma.compress(content, check=lzma.CHECK_CRC32)),
     "lzma": lambda content: sized(lzma.compress(content, lzma.FORMAT_ALONE)),

@@ -10,6 +10,7 @@ import pytest
 from testbed.manifest import closed_forms, parameters, profiles
 from testbed.manifest.manifest import GuestConfig, scaled
 from testbed.manifest.parameters import CpuProfile, DeviceProfile, Profile
+from testbed.paths import PROFILES
 from testbed.replay import verdicts
 from testbed.replay.replayer import open_replayer
 
@@ -114,7 +115,7 @@ def test_a_miss_adds_the_array_read_and_its_transfer(device: str, flash_ns: floa
     assert float(closed_forms.miss_ps(guest) - closed_forms.hit_ps(guest)) / 1000 == pytest.approx(flash_ns, abs=0.01)
 
 
-@pytest.mark.parametrize("path", sorted((profiles.PROFILES / "devices").glob("*.toml")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted((PROFILES / "devices").glob("*.toml")), ids=lambda p: p.stem)
 def test_every_device_is_possible_at_any_scale(path: Path) -> None:
     machines = [scaled(machine(path.stem), scale) for scale in (1, 64, 4096)]
     devices = [one.device for one in machines]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,8 +45,8 @@ def test_a_script_comes_from_standard_input(piped: bool, tmp_path: Path) -> None
     (tmp_path / "s.sh").write_text("ls -l\n")
     words = [sys.executable, "-c", TAKES, "/dev/stdin"]
     with (tmp_path / "s.sh").open("rb") as file:
-        given = {"input": b"ls -l\n"} if piped else {"stdin": file}
-        done = subprocess.run(words, capture_output=True, **given)  # type: ignore[call-overload]
+        given: dict[str, Any] = {"input": b"ls -l\n"} if piped else {"stdin": file}
+        done = subprocess.run(words, capture_output=True, **given)
     assert done.stdout == b"{'stdin': b'ls -l\\n'}\n", done.stderr
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 ENGINES = ("none", "sync", "wal", "fams-uffd", "snapshot")
 OLD_KERNEL = "(Linux 6.7)"  # what a kernel says of that cannot track pages
@@ -18,7 +19,7 @@ def check(good: bool, what: str) -> None:
         raise SystemExit(f"server_test: {what}")
 
 
-def run(folder: Path, engine: str, *words: str) -> tuple[int, list[dict[str, object]], str]:
+def run(folder: Path, engine: str, *words: str) -> tuple[int, list[dict[str, Any]], str]:
     made = subprocess.run(
         [folder / f"kyoto-server-{engine}", *SIZE, *words], capture_output=True, text=True, timeout=120, check=False
     )

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,16 +108,17 @@ def check_refused_servers() -> None:
     def cut(content: bytearray) -> None:
         del content[page:]
 
-    for change, words, wanted in (
+    cases: tuple[tuple[Callable[[bytearray], None] | None, tuple[str, ...], str], ...] = (
         (version, base, "has no whole checkpoint of memcached"),
         (damage, base, "has no whole checkpoint of memcached"),
         (cut, base, "has the size of another -m, or was cut off"),
         (None, ("-e", str(FILE), "-m", "5"), "has the size of another -m, or was cut off"),
         (None, (*base, "-C"), "has a checkpoint of other settings"),
-    ):
+    )
+    for change, arguments, wanted in cases:
         with_checkpoint(change)
         before = FILE.read_bytes()
-        said = refusal(f"{OPTIONS},checkpoint_us=5000", *words)
+        said = refusal(f"{OPTIONS},checkpoint_us=5000", *arguments)
         check(f"memcached: {FILE} {wanted}" in said, said)
         check(FILE.read_bytes() == before, f"{wanted}: the file was changed")
 

@@ -53,7 +53,7 @@ def environment(apart: list[str]) -> dict[str, str]:
 
 def run(bin_dir: Path, program: str, *arguments: str) -> tuple[int, Rows, str]:
     apart = [f"{program}-{engine}" for engine in FAMS + EPOCHS if engine in arguments]
-    command = [bin_dir / (apart or [program])[0], *arguments]
+    command: list[str | Path] = [bin_dir / (apart or [program])[0], *arguments]
     done = subprocess.run(command, env=environment(apart), capture_output=True, text=True, check=False)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
@@ -147,7 +147,9 @@ def check_epochs(bin_dir: Path, scratch: Path) -> None:
             check(status == 0 and row["checksum"] == expected["checksum"], f"{engine}: {row}, {expected} {errors}")
             check(0 < row["commits"] < row["updates"], f"{engine}: an epoch has several transactions: {row}")
             sound = row["replay_ns"] > 0 and 0 < row["stop_ns"] < row["roi_ns"]
-            check(sound and (replay or row["replay_ns"] < row["stop_ns"]), f"{engine}: what checkpoints did: {row}")
+            check(
+                sound and (bool(replay) or row["replay_ns"] < row["stop_ns"]), f"{engine}: what checkpoints did: {row}"
+            )
             status, (found,), _ = run(bin_dir, "kv", *arguments, "--verify")
             check(status == 0 and 0 < found["commits"] <= row["updates"], f"{engine}: {found}, {row}")
         for length in ("0", "-", "1ms", ""):

@@ -18,7 +18,7 @@ from kill_test import one_round
 RIVALS = {"leaves": 0, "payloads": 1}
 SIZE = ["--records", "3000", "--operations", "3000", "--seed", "9"]
 SAME = ["reads", "updates", "inserts", "missing", "read_sum", "checksum"]
-EPOCHS = ({}, {"SNAPSHOT_EPOCH_NS": "50000"}, {"SNAPSHOT_EPOCH_TRANSACTIONS": "16"})
+EPOCHS: tuple[dict[str, str], ...] = ({}, {"SNAPSHOT_EPOCH_NS": "50000"}, {"SNAPSHOT_EPOCH_TRANSACTIONS": "16"})
 LONG = ["--records", "2000", "--operations", "2000000", "--workload", "G"]
 
 
