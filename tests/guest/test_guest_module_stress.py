@@ -53,6 +53,26 @@ FAMS_BROKEN = """
 insmod /job/announces-one-more.ko && fams_stress broken /dev/pmem0.1; echo "broken: $?"; dmesg | grep -o 'fams: .*'
 rmmod fams
 """
+TBFS_BROKEN = """
+insmod /job/blocks-look-free.ko && tbfs make /dev/pmem0 && mount -t tbfs -o data=cow /dev/pmem0 /pmem || exit 1
+head -c 8192 /dev/zero > /pmem/file && sync && md5sum /pmem/file > /tmp/before || exit 1
+printf x | dd of=/pmem/file bs=1 seek=100 conv=notrunc 2>/dev/null; echo "store: $?"
+touch /pmem/other 2>/tmp/why; echo "create: $?" && sed 's/.*: //' /tmp/why
+mount -o remount,rw /pmem 2>&1 | grep -o 'a rule of tbfs.*'
+md5sum -c /tmp/before >/dev/null; echo "same: $?"
+dmesg | grep -o 'tbfs: .*'
+umount /pmem && tbfs check /dev/pmem0 && mount -t tbfs /dev/pmem0 /pmem && touch /pmem/other; echo "mounted again: $?"
+umount /pmem; rmmod tbfs
+"""
+STOPPED_TBFS = """store: 1
+create: 1
+Read-only file system
+a rule of tbfs was broken (see dmesg); unmount it and run `tbfs check`.
+same: 0
+tbfs: loading out-of-tree module taints kernel.
+tbfs: pmem0: a file has a free block, at N; nothing is changed any more: unmount it and run `tbfs check`
+mounted again: 0
+"""
 STOPPED = (
     "fams: a commit has other pages than those that were announced; the store of pmem0.1 takes no commit any more; "
     "close it, and open it again to get the last one\n"
@@ -114,6 +134,18 @@ def test_a_module_with_a_broken_rule_is_found(session: Session, quick_guest: Gue
     content = b"".join(path.read_bytes() for path in sorted((TBFS / "module").glob("*.c")))
     mutant = random.Random(content).choice(module_mutants.TBFS)
     assert is_caught(session, quick_guest, mutant, tmp_path), mutant.name
+
+
+def test_a_broken_rule_of_the_core_stops_the_file_system_and_nothing_else(
+    session: Session, quick_guest: GuestConfig, tmp_path: Path
+) -> None:
+    module = module_mutants.compiled(TBFS, module_mutants.TBFS_BROKEN, tmp_path)
+    programs = compiled(tmp_path, {"tbfs": TOOL}) | {"blocks-look-free.ko": module}
+    outcome = outcome_of(session, quick_guest, 1, TBFS_BROKEN, programs)
+    said, log = outcome.stdout.decode(), outcome.stderr.decode()
+    assert outcome.outcome == "ok", said + log + outcome.console[-2000:]
+    assert not re.search(COMPLAINTS, log), log
+    assert re.sub(r"\bat \d+", "at N", said) == STOPPED_TBFS
 
 
 def kept(session: Session, guest: GuestConfig, script: str, programs: Mapping[str, Path], home: Path) -> GuestOutcome:
