@@ -14,13 +14,15 @@ import pytest
 from testbed.guest.boots import Boots
 from testbed.guest.capacity import of_this_host
 from testbed.guest.executor import GuestOutcome, GuestSpec
+from testbed.guest.qemu_line import Images
 from testbed.guest.session import Session, open_session
 from testbed.manifest import bases
 from testbed.manifest import manifest as manifests
 from testbed.manifest.manifest import GuestConfig
-from testbed.paths import cache_root
+from testbed.paths import REPO, cache_root
 
 T = TypeVar("T")
+MOCK_QEMU = REPO / "tests" / "rigs" / "mock_qemu.py"
 CALIBRATION_RESULTS = cache_root() / "calibration"  # under the hash of all that they depend on
 
 MANIFEST = """
@@ -111,6 +113,19 @@ def small_manifest(tmp_path: Path) -> Path:
     path = tmp_path / "small.toml"
     path.write_text(MANIFEST)
     return path
+
+
+@pytest.fixture
+def guest(small_manifest: Path) -> GuestConfig:
+    """The guest of the short manifest's first run."""
+    return manifests.runs(small_manifest)[0].guest
+
+
+@pytest.fixture
+def images(tmp_path: Path) -> Images:
+    """A mock of QEMU, with a file in the place of the kernel."""
+    (tmp_path / "vmlinux").write_text("mock")
+    return Images(MOCK_QEMU, tmp_path, tmp_path / "vmlinux", initrds=())
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from conftest import MANIFEST
+from conftest import MANIFEST, MOCK_QEMU
 from testbed.build import components
 from testbed.guest.cpio import CpioWriter
 from testbed.paths import REPO, cache_root
@@ -22,7 +22,6 @@ from testbed.run import trust
 
 HOME = Path("/srv/cxl-ssd-testbed")  # on every host; testbed_home's default
 PATIENCE_S = 300  # of anything that is waited for
-MOCK_QEMU = Path(__file__).with_name("mock_qemu.py")
 INTRUDER = Path(__file__).with_name("intruder.py")
 
 

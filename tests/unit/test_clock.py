@@ -6,13 +6,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cluster_lab import MOCK_QEMU
 
 from testbed.errors import TestbedError
 from testbed.guest import clock, executor, qemu_line, shell
 from testbed.guest.executor import GuestSpec, QemuExecutor
 from testbed.guest.qemu_line import Images
-from testbed.manifest import manifest
 from testbed.manifest.manifest import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
@@ -21,17 +19,6 @@ FIRST = "base=2026-01-01T00:00:00,clock=vm"
 SEEN = "base=2026-01-01T00:01:08,clock=vm"  # 7.4 s, which the mock always takes, rounded up, and a minute
 SEEN_TWICE = "base=2026-01-01T00:02:16,clock=vm"
 UNSEEN = "base=2026-01-02T00:00:00,clock=vm"
-
-
-@pytest.fixture
-def images(tmp_path: Path) -> Images:
-    (tmp_path / "vmlinux").write_text("mock")
-    return Images(MOCK_QEMU, tmp_path, tmp_path / "vmlinux", initrds=())
-
-
-@pytest.fixture
-def guest(small_manifest: Path) -> GuestConfig:
-    return manifest.runs(small_manifest)[0].guest
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cluster_lab import MOCK_QEMU
 
 from conftest import MANIFEST, QuietReporter
 from testbed import canonical
@@ -29,14 +28,8 @@ HERE = Capacity(guests=2, memory_mib=2**16)
 
 
 @pytest.fixture
-def executor(tmp_path: Path) -> QemuExecutor:
-    (tmp_path / "vmlinux").write_text("mock")
-    return QemuExecutor(Images(MOCK_QEMU, tmp_path, tmp_path / "vmlinux", initrds=()))
-
-
-@pytest.fixture
-def guest(small_manifest: Path) -> GuestConfig:
-    return manifest.runs(small_manifest)[0].guest
+def executor(images: Images) -> QemuExecutor:
+    return QemuExecutor(images)
 
 
 def test_a_copy_that_is_killed_before_it_says_that_it_began_is_lost(executor: QemuExecutor, guest: GuestConfig) -> None:

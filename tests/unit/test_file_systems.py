@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cluster_lab import MOCK_QEMU
 
 from testbed.guest import file_systems, regions
 from testbed.guest.executor import GuestSpec, prepare_files
@@ -18,27 +17,24 @@ from testbed.program.job_archive import script_job
 from testbed.results import results
 
 
-@pytest.fixture
-def guest(small_manifest: Path) -> GuestConfig:
-    return manifest.runs(small_manifest)[0].guest
-
-
 def exchanging(guest: GuestConfig) -> GuestConfig:
     return replace(guest, file_system="xfs-exchange")
 
 
 @pytest.mark.parametrize("name", ["ext4-dax", "xfs-dax"])
-def test_a_guest_with_another_one_is_as_it_was(guest: GuestConfig, tmp_path: Path, name: FileSystem) -> None:
+def test_a_guest_with_another_one_is_as_it_was(
+    guest: GuestConfig, images: Images, tmp_path: Path, name: FileSystem
+) -> None:
     guest = replace(guest, file_system=name)
-    images = Images(MOCK_QEMU, tmp_path, tmp_path / "vmlinux", initrds=())
     assert prepare_files(images, GuestSpec(guest, None), tmp_path).initrd.read_bytes() == b""
     assert run_arguments(guest, Layout()) == [f"testbed.fs={name}"]
     assert "makers" not in results.machine_identity(guest, {})
 
 
-def test_xfs_that_exchanges_ranges_is_made_by_a_program_in_front_of_mkfs(guest: GuestConfig, tmp_path: Path) -> None:
+def test_xfs_that_exchanges_ranges_is_made_by_a_program_in_front_of_mkfs(
+    guest: GuestConfig, images: Images, tmp_path: Path
+) -> None:
     guest = exchanging(guest)
-    images = Images(MOCK_QEMU, tmp_path, tmp_path / "vmlinux", initrds=())
     archive = prepare_files(images, GuestSpec(guest, None), tmp_path).initrd
     assert run_arguments(guest, Layout()) == ["testbed.fs=xfs-dax"]
     subprocess.run(["cpio", "-idm", "--quiet"], stdin=archive.open("rb"), cwd=tmp_path, check=True)

@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cluster_lab import MOCK_QEMU
 from module_writer import KERNEL, MAGIC, module_bytes
 
-from conftest import MANIFEST, QuietReporter
+from conftest import MANIFEST, MOCK_QEMU, QuietReporter
 from testbed.cli.module_commands import with_modules
 from testbed.errors import TestbedError
 from testbed.guest import own_modules

@@ -9,16 +9,10 @@ import pytest
 from testbed.errors import TestbedError
 from testbed.guest.capacity import check_holds, least_memory_mib
 from testbed.guest.cpio import CpioWriter
-from testbed.manifest import manifest
 from testbed.manifest.manifest import GuestConfig
 from testbed.program.job_archive import Job
 
 MIB = 2**20
-
-
-@pytest.fixture
-def guest(small_manifest: Path) -> GuestConfig:
-    return manifest.runs(small_manifest)[0].guest
 
 
 @pytest.fixture

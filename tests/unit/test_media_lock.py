@@ -9,14 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cluster_lab import MOCK_QEMU
 
 from testbed import scratch
 from testbed.errors import TestbedError
 from testbed.guest import media_lock, shell
 from testbed.guest.executor import GuestSpec, QemuExecutor
 from testbed.guest.qemu_line import GuestFiles, Images, PowerCut, batch_ports, command_line, terminal_ports
-from testbed.manifest import manifest
 from testbed.manifest.manifest import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
@@ -49,17 +47,6 @@ def test_media_that_can_be_no_folder_are_one_sentence(tmp_path: Path, what: str,
         with pytest.raises(TestbedError, match=said) as caught, media_lock.held(Path(what)):
             raise AssertionError("it is held")
     assert caught.value.exit_status == 2
-
-
-@pytest.fixture
-def images(tmp_path: Path) -> Images:
-    (tmp_path / "vmlinux").write_text("mock")
-    return Images(MOCK_QEMU, tmp_path, tmp_path / "vmlinux", initrds=())
-
-
-@pytest.fixture
-def guest(small_manifest: Path) -> GuestConfig:
-    return manifest.runs(small_manifest)[0].guest
 
 
 def holder(folder: Path) -> subprocess.Popen[str]:

@@ -10,10 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cluster_lab import MOCK_QEMU
 from typer.testing import CliRunner
 
-from conftest import MockExecutor
+from conftest import MOCK_QEMU, MockExecutor
 from testbed.cli import main
 from testbed.errors import TestbedError
 from testbed.guest import carrier, relay, streams

@@ -10,9 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cluster_lab import MOCK_QEMU
 
-from conftest import MANIFEST, QuietReporter
+from conftest import MANIFEST, MOCK_QEMU, QuietReporter
 from testbed.cli.pages import page_of
 from testbed.errors import RunFailed, TestbedError
 from testbed.guest.capacity import Capacity
