@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "../../guest-image/tbfs/core/crc32c.c"
+#include "../../guest-image/tbfs/core/invariant.c"
 #include "../../guest-image/tbfs/core/journal.c"
 #include "../../guest-image/tbfs/core/make.c"
 #include "../../guest-image/tbfs/core/space.c"

@@ -390,6 +390,19 @@ def test_each_test_that_ships_can_be_made_and_has_its_row(path: Path) -> None:
     assert f"`{path.name}`" in (REPO / "docs/crash.md").read_text()
 
 
+def test_the_sources_of_the_tests_that_ship_compile(tmp_path: Path) -> None:
+    """Each only once, since many tests share theirs."""
+    compiled = set()
+    for path in MANIFESTS:
+        crash = plans.load(path).crash
+        for source in crash.sources:
+            how = (source, *crash.flags, *crash.libraries)
+            if how not in compiled:
+                compiled.add(how)
+                plans.compile_source(path, source, tmp_path, crash.flags, crash.libraries)
+    assert len(compiled) > 20
+
+
 BAD = {
     "unknown key 'crash.chekc'; did you mean 'check'?": ("check =", "chekc = 'x'\ncheck ="),
     "key 'crash.check' is missing": ('check = "the check"', ""),

@@ -134,16 +134,22 @@ def programs(plan: Plan, origin: Path, folder: Path) -> Programs:
     """Compile and read what the plan names; the programs are made in the folder."""
     bundle = pack(ProgramSection(files=plan.crash.files, packages=plan.crash.packages), origin)
     how = (plan.crash.flags, plan.crash.libraries)
-    compiled = tuple(_compile(origin, name, folder, *how) for name in plan.crash.sources)
+    compiled = tuple(compile_source(origin, name, folder, *how) for name in plan.crash.sources)
     executables = bundle.executables | {path.name: path.read_bytes() for path in compiled}
     if plan.compares():
-        dump_tree = _compile(STOPPING / "crash.toml", "dump_tree.c", folder).read_bytes()
+        dump_tree = compile_source(STOPPING / "crash.toml", "dump_tree.c", folder).read_bytes()
         executables = {DUMP_TREE: dump_tree, "roi": (STOPPING / "roi").read_bytes()} | executables
     return Programs(bundle.files, executables, compiled, bundle.packages, plan.crash.environment)
 
 
-def _compile(origin: Path, name: str, folder: Path, flags: Sequence[str] = (), libraries: Sequence[str] = ()) -> Path:
-    """Its code is at the same addresses in every process, so that these have names; no folder of the host is in it."""
+def compile_source(
+    origin: Path, name: str, folder: Path, flags: Sequence[str] = (), libraries: Sequence[str] = ()
+) -> Path:
+    """Compile a source of `[crash]` in a folder, the paths of `flags` relative to `origin`. Returns the program.
+
+    Its code has the same addresses in every process, so that the report can name them, and no path of the host.
+    TestbedError: no such source, or it does not compile.
+    """
     source = Path(os.path.normpath((origin.parent / name).absolute()))
     if not source.is_file():
         raise TestbedError(f"{origin}: key 'crash.sources': {name} does not exist; paths are relative to the manifest")
