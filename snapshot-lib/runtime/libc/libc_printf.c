@@ -3,12 +3,11 @@
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <printf.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <wchar.h>
 
 #include "bounce.h"
+#include "libc_printf.h"
 
 #define ARGUMENTS_MAX 64
 
@@ -41,7 +40,7 @@ static void announce_argument(int type, va_list *arguments) {
         (void)va_arg(*arguments, int);
 }
 
-static void announce_counts(const char *format, va_list arguments) {
+void announce_counts(const char *format, va_list arguments) {
     if (!counts_characters(format))
         return;
     int types[ARGUMENTS_MAX];
@@ -53,6 +52,19 @@ static void announce_counts(const char *format, va_list arguments) {
     for (size_t i = 0; i < count; i++)
         announce_argument(types[i], &copy);
     va_end(copy);
+}
+
+/* Conversions are of ASCII; of the text between them none is asked for. */
+void announce_wide_counts(const wchar_t *format, va_list arguments) {
+    size_t length = wcslen(format);
+    char small[256], *narrow = length < sizeof(small) ? small : aside_map(length + 1);
+    if (!narrow)
+        abort();
+    for (size_t i = 0; i <= length; i++)
+        narrow[i] = format[i] < 128 ? (char)format[i] : '?';
+    announce_counts(narrow, arguments);
+    if (narrow != small)
+        aside_unmap(narrow, length + 1);
 }
 
 /* Into memory of ours first: how much it will be, nobody knows, and a handler of the program's may commit. */
@@ -122,15 +134,6 @@ WRAPPER(int, vasprintf, (char **to, const char *format, va_list list), (to, form
         announce_counts(format, list))
 
 /* The names with an ellipsis, and the checked ones, whose flag is not passed on. */
-#define FORWARD(name, call, ...)                                                                                       \
-    int WRAP(name)(__VA_ARGS__, ...);                                                                                  \
-    int WRAP(name)(__VA_ARGS__, ...) {                                                                                 \
-        va_list list;                                                                                                  \
-        va_start(list, format);                                                                                        \
-        int length = call;                                                                                             \
-        va_end(list);                                                                                                  \
-        return length;                                                                                                 \
-    }
 #define FORWARD_CHECKED(name, call, v_call, ...)                                                                       \
     int WRAP_CHECKED(v##name)(__VA_ARGS__, int flag, const char *format, va_list list);                                \
     int WRAP_CHECKED(v##name)(__VA_ARGS__, int flag, const char *format, va_list list) {                               \
@@ -161,6 +164,7 @@ int WRAP_CHECKED(vprintf)(int flag, const char *format, va_list list) {
 FORWARD(__printf_chk, WRAP_CHECKED(vprintf)(flag, format, list), int flag, const char *format)
 
 WRAPPER(int, vswprintf, (wchar_t * to, size_t n, const wchar_t *format, va_list list), (to, n, format, list),
+        announce_wide_counts(format, list);
         ASIDE_BYTES(to, n * sizeof(wchar_t)))
 #define WIDE_FORMAT const wchar_t *format
 FORWARD(swprintf, WRAP(vswprintf)(to, n, format, list), wchar_t *to, size_t n, WIDE_FORMAT)
@@ -175,3 +179,23 @@ int WRAP_CHECKED(vswprintf)(wchar_t *to, size_t n, int flag, size_t room, const 
 FORWARD(__swprintf_chk, WRAP_CHECKED(vswprintf)(to, n, flag, room, format, list), wchar_t *to, size_t n, int flag,
         size_t room, WIDE_FORMAT)
 FORWARD(__asprintf, WRAP(vasprintf)(to, format, list), char **to, const char *format)
+
+#define WIDE_PRINTER(name, parameters, arguments)                                                                      \
+    WRAPPER(int, name, parameters, arguments, announce_wide_counts(format, list))
+WIDE_PRINTER(vwprintf, (WIDE_FORMAT, va_list list), (format, list))
+WIDE_PRINTER(vfwprintf, (FILE * stream, WIDE_FORMAT, va_list list), (stream, format, list))
+FORWARD(wprintf, WRAP(vwprintf)(format, list), WIDE_FORMAT)
+FORWARD(fwprintf, WRAP(vfwprintf)(stream, format, list), FILE *stream, WIDE_FORMAT)
+
+int WRAP_CHECKED(vwprintf)(int flag, WIDE_FORMAT, va_list list);
+int WRAP_CHECKED(vwprintf)(int flag, WIDE_FORMAT, va_list list) {
+    (void)flag;
+    return WRAP(vwprintf)(format, list);
+}
+int WRAP_CHECKED(vfwprintf)(FILE *stream, int flag, WIDE_FORMAT, va_list list);
+int WRAP_CHECKED(vfwprintf)(FILE *stream, int flag, WIDE_FORMAT, va_list list) {
+    (void)flag;
+    return WRAP(vfwprintf)(stream, format, list);
+}
+FORWARD(__wprintf_chk, WRAP_CHECKED(vwprintf)(flag, format, list), int flag, WIDE_FORMAT)
+FORWARD(__fwprintf_chk, WRAP_CHECKED(vfwprintf)(stream, flag, format, list), FILE *stream, int flag, WIDE_FORMAT)

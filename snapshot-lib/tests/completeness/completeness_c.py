@@ -13,6 +13,8 @@ VECTORS = ["v16 ", "v32 ", "v64 ", "vd4 "]
 PRELUDE = """
 #define _GNU_SOURCE 1
 #include <arpa/inet.h>
+#include <err.h>
+#include <error.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <iconv.h>
@@ -29,6 +31,7 @@ PRELUDE = """
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
+#include <syslog.h>
 #include <threads.h>
 #include <time.h>
 #include <wchar.h>

@@ -20,6 +20,13 @@ def string(rng: random.Random) -> str:
             f'snprintf((char *){target}, {rng.randrange(1, 90)}, "%lu {text}", (unsigned long)r);',
             f'sprintf((char *){target}, "{text}%d", (int)r);',
             f'{{ int *n = (int *){place(rng, 8, 4)}; sprintf((char *){target}, "{text}%g%s%n", 1.5, "x", n); }}',
+            f'{{ wchar_t b[99]; swprintf(b, 99, L"%d\\u00e9%ls%hhn", (int)r, L"x", (signed char *){place(rng, 1)}); }}',
+            f'{{ FILE *f = fopen("/dev/null", "w"); fwprintf(f, L"{text * 6}%g%n", 1.5, (int *){place(rng, 4, 4)});'
+            " fclose(f); }",
+            f'{{ FILE *f = stderr; stderr = fopen("/dev/null", "w"); warnx("{text}%n", (int *){place(rng, 4, 4)});'
+            f' warn("%d%ln", (int)r, (long *){place(rng, 8, 8)}); error(0, 0, "%d%hn", (int)r, (short *){place(rng, 2, 2)});'
+            f' error_at_line(0, 0, "file", 1, "%s%n", "{text}", (int *){place(rng, 4, 4)}); fclose(stderr); stderr = f; }}',
+            f'syslog(LOG_DEBUG, "{text}%n", (int *){place(rng, 4, 4)});',
             f'{{ char b[99]; snprintf(b, 99, "%d%ln%c", (int)r, (long *){place(rng, 8, 8)}, 65); }}',
             f'{{ char *(*volatile f)(char *, const char *) = stpcpy; f((char *){target}, "{text}"); }}',
             f'{{ char *p = strcpy((char *){target}, "{text},b;c"); strtok(p, ",;"); commit_here();'
