@@ -123,8 +123,10 @@ int snapshot_get_stats(const void *address, struct snapshot_stats *stats) {
     struct region *region = region_find(address);
     if (!region)
         return -EINVAL;
+    pthread_mutex_lock(&region->mutex); /* a commit counts under it */
     *stats = region->stats;
-    stats->log_file_bytes = region->log.bytes;
+    pthread_mutex_unlock(&region->mutex);
+    stats->log_file_bytes = __atomic_load_n(&region->log.bytes, __ATOMIC_RELAXED); /* stores let it grow, too */
     epochs_count(region, stats);
     return 0;
 }

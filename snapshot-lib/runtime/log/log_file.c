@@ -251,7 +251,7 @@ static int log_file_grow_locked(struct region *region, uint64_t chunk_count) {
     }
     if (map_shared(region->log_fd, bytes, region->log.base) == MAP_FAILED)
         return -ENOSPC;
-    region->log.bytes = bytes;
+    __atomic_store_n(&region->log.bytes, bytes, __ATOMIC_RELAXED); /* statistics are read without the lock */
     return 0;
 }
 

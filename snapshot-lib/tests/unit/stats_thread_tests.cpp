@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Threads that read statistics beside one that stores, commits and rolls back; under ThreadSanitizer. The number of commits
+// gives the number of logged lines, so a reader notices counts that are not of one moment. The log grows within commits
+// and, with an undo log, within stores.
+#include <cstdio>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "runtime_under_test.hpp"
+
+static constexpr unsigned Commits = 60, Readers = 2;
+static constexpr size_t LinesMore = 40, Bytes = 64 * LinesMore * Commits;
+
+extern "C" const char *snapshot_seeded_bug;
+const char *snapshot_seeded_bug = "";
+
+static std::atomic<int> failures;
+
+static void expect(bool condition, const char *what) {
+    if (!condition && failures++ < 5)
+        fprintf(stderr, "%s\n", what);
+}
+
+// Each commit has `LinesMore` lines more than the one before.
+static constexpr uint64_t linesOf(uint64_t commits) { return LinesMore * commits * (commits + 1) / 2; }
+
+static void readStats(const TrackedFile &file, const std::atomic<bool> &done) {
+    struct snapshot_stats before{};
+    while (!done) {
+        struct snapshot_stats stats{};
+        expect(snapshot_get_stats(file.working(), &stats) == 0, "no statistics");
+        expect(stats.lines_logged == linesOf(stats.commits), "the statistics are not of one moment");
+        expect(stats.commits >= before.commits && stats.fences >= before.fences, "a count goes back");
+        expect(stats.log_file_bytes >= before.log_file_bytes, "the log shrinks");
+        before = stats;
+    }
+}
+
+static void storeLines(const TrackedFile &file, size_t count, uint64_t value) {
+    for (size_t line = 0; line < count; line++)
+        trackedStore(file.working() + 64 * line, value);
+}
+
+static void work(TrackedFile &file) {
+    for (unsigned commit = 1; commit <= Commits; commit++) {
+        storeLines(file, LinesMore * commit, commit);
+        if (commit % 16 == 7) {
+            expect(snapshot_rollback(file.working()) == 0, "a rollback fails");
+            storeLines(file, LinesMore * commit, commit);
+        }
+        expect(file.commit() == 0, "a commit fails");
+    }
+}
+
+static void run(const std::string &path, const Protocol &protocol) {
+    TrackedFile file(path, Bytes, protocol.flag);
+    expect(file.error() == 0, "the file does not open");
+    std::atomic<bool> done = false;
+    std::vector<std::thread> readers;
+    for (unsigned reader = 0; reader < Readers; reader++)
+        readers.emplace_back(readStats, std::cref(file), std::cref(done));
+    work(file);
+    done = true;
+    for (std::thread &reader : readers)
+        reader.join();
+    struct snapshot_stats stats = file.stats();
+    expect(stats.commits == Commits && stats.lines_logged == linesOf(Commits), "a commit is not counted");
+    expect(stats.log_file_bytes == file.mapping().log_bytes, "the size of the log is not what it is");
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2)
+        return 2;
+    std::filesystem::remove_all(argv[1]);
+    std::filesystem::create_directories(argv[1]);
+    for (const Protocol &protocol : Protocols)
+        run(std::string(argv[1]) + "/" + protocol.name, protocol);
+    std::filesystem::remove_all(argv[1]);
+    return failures ? 1 : 0;
+}
