@@ -84,7 +84,7 @@ static int commit(struct region *region, enum commit_mode mode) {
         return status;
     uint64_t line_limit = (region->bytes + LINE_BYTES - 1) / LINE_BYTES;
     pthread_mutex_lock(&epochs->mutex);
-    epochs->logs[region->epoch % EPOCH_SETS] = (struct epoch_log){region->log, lines, line_limit};
+    epochs->logs[region->epoch % EPOCH_SETS] = (struct epoch_log){region->log.bytes, lines, line_limit};
     epochs->stats.checkpoints++;
     pthread_mutex_unlock(&epochs->mutex);
     lists_write(region, lines);

@@ -41,10 +41,11 @@ static void block_replay(void *context, const struct block *block) {
 /* The whole of it, or -EUCLEAN and nothing. */
 static int epoch_replay(const struct region *region, const struct epoch_log *log, uint64_t epoch) {
     struct replay replay = {.region = region, .log = log};
-    log_walk(log->view, EPOCH_SETS, epoch, block_count, &replay);
+    struct log_view view = {.base = region->log.base, .bytes = log->log_bytes};
+    log_walk(view, EPOCH_SETS, epoch, block_count, &replay);
     if (replay.lines != log->lines && !SEEDED_BUG(PUBLISH_UNCHECKED))
         return -EUCLEAN;
-    log_walk(log->view, EPOCH_SETS, epoch, block_replay, &replay);
+    log_walk(view, EPOCH_SETS, epoch, block_replay, &replay);
     if (!SEEDED_BUG(NO_REPLAY_FENCE))
         persist_fence();
     return 0;

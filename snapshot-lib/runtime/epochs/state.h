@@ -19,10 +19,10 @@ struct member {
     bool writes; /* parked, and its list is to be written */
 };
 
-/* The log of an epoch that is not replayed yet, as it was when it was written: the file may grow meanwhile. */
+/* The log of an epoch that is not replayed yet, as it was when it was written: file and log may grow meanwhile, and the
+ * log may move. */
 struct epoch_log {
-    struct log_view view;
-    uint64_t lines, line_limit;
+    uint64_t log_bytes, lines, line_limit;
 };
 
 struct epochs {
