@@ -368,15 +368,21 @@ TEST_F(LazyEpochs, ASystemCallAndAForkedChildFindAllPages) {
 TEST_F(LazyEpochs, ThreadsThatTouchAPageAtOnceFindIt) {
     TrackedFile file(path("lazy"), 0, Lazy);
     ASSERT_EQ(file.error(), 0);
+    constexpr size_t Threads = 2;
+    std::atomic<size_t> arrived = 0;
     std::vector<std::thread> threads;
-    for (unsigned thread = 0; thread < 4; thread++)
+    for (size_t thread = 0; thread < Threads; thread++)
         threads.emplace_back([&] {
-            for (size_t page = 0; page < Pages; page++)
+            for (size_t page = 0; page < Pages; page++) {
+                arrived++;
+                while (arrived < Threads * (page + 1))
+                    std::this_thread::yield();
                 EXPECT_EQ(word(file, page * Page), page + 1);
+            }
         });
     for (std::thread &thread : threads)
         thread.join();
-    EXPECT_EQ(pagesIn(file), Pages);
+    EXPECT_EQ(pagesIn(file), Pages) << "a page that two threads wait for counts once";
 }
 
 TEST_F(LazyEpochs, OtherProtocolsRefuse) {

@@ -54,9 +54,20 @@ static void work(TrackedFile &file) {
     }
 }
 
+// Replays count, too.
+static void startEpochs(const TrackedFile &file, const Protocol &protocol) {
+    struct snapshot_epochs options{};
+    options.period_ns = SNAPSHOT_EPOCHS_BY_CALL;
+    options.timeout_ns = 60000000000;
+    options.flags = SNAPSHOT_REPLAY_BACKGROUND;
+    int expected = protocol.flag == SNAPSHOT_PROTOCOL_EPOCH ? 0 : -EOPNOTSUPP;
+    expect(snapshot_epochs_start(file.working(), &options) == expected, "epochs cannot be started");
+}
+
 static void run(const std::string &path, const Protocol &protocol) {
     TrackedFile file(path, Bytes, protocol.flag);
     expect(file.error() == 0, "the file does not open");
+    startEpochs(file, protocol);
     std::atomic<bool> done = false;
     std::vector<std::thread> readers;
     for (unsigned reader = 0; reader < Readers; reader++)
