@@ -21,8 +21,28 @@ class Subject:
 
 
 PM = frozenset(["pm_store8", "pm_store16", "pm_store64", "pm_copy", "pm_copy_nt", "pm_zero_nt", "pm_flush", "pm_fence"])
-LIBRARY = frozenset(["persist_copy", "persist_fence", "persist_fence_all", "persist_resize"])
-DURABLE = frozenset(["fsync", "msync", "syncfs", "fdatasync", "posix_fallocate"])
+LIBRARY = frozenset(
+    [
+        "persist_copy",
+        "persist_fence",
+        "persist_fence_all",
+        "persist_resize",
+        "block_write",  # those that follow make one or two of the calls above, and have several callers
+        "file_record_write",
+        "line_write",
+        "list_write",
+        "lists_write",
+        "record_retire",
+        "record_write",
+        "region_fence",
+        "region_settle",
+        "thread_block_end",
+        "thread_logs_write",
+    ]
+)
+DURABLE = frozenset(
+    ["fsync", "msync", "syncfs", "fdatasync", "posix_fallocate", "directory_sync", "log_file_sync", "size_sync"]
+)
 ATOMICS = frozenset(
     [
         "atomic_store",
@@ -40,10 +60,12 @@ ATOMICS = frozenset(
     ]
 )
 EXCHANGES = frozenset(["atomic_compare_exchange_strong", "atomic_compare_exchange_weak"])
-WAITS = frozenset(["pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_broadcast", "pthread_join", "all_wait"])
+WAITS = frozenset(["pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_broadcast", "pthread_join", "all_wait", "replay_allow"])
 LOCKS = (
     ("pthread_mutex_lock", "pthread_mutex_unlock"),
-    ("region_lock", "region_unlock"),
+    ("region_enter", "region_leave"),
+    ("region_lock", ""),
+    ("lock", "unlock"),
     ("file_lock", "file_unlock"),
     ("log_file_lock", ""),
     ("lock_exclusively", ""),
@@ -82,22 +104,33 @@ SUBJECTS = {
         Subject(
             name="epochs",
             sources=("snapshot-lib/runtime/epochs/*",),
-            tests="(?i)epoch|fuzz-recovery",
+            tests="(?i)epoch|fuzz-recovery|statistics",
             without="-catches-|workload-",
-            targets=("epoch_tests", "epoch_thread_tests", "explore_crashes-epochs", "explore_epochs", "fuzz_recovery"),
+            targets=(
+                "calls_of_epochs",
+                "epoch_tests",
+                "epoch_tests_tsan",
+                "epoch_thread_tests",
+                "explore_crashes-epochs",
+                "explore_epochs",
+                "fuzz_recovery",
+                "stats_thread_tests",
+            ),
             **LIBRARY_RUN,  # type: ignore[arg-type]
         ),
         Subject(
             name="snapshot-lib",
             sources=tuple(f"snapshot-lib/runtime/{part}/*" for part in ("base", "core", "log", "protocol", "track")),
-            tests=r"^(explore-(crashes|power-cuts|schedules|epochs|waits)|calls-under|threads-under|epochs-under"
+            tests=r"^(explore-(crashes|power-cuts|schedules|epochs|waits)|calls-under|threads-under|epochs-under|epoch-replays|statistics"
             r"|[A-Z]\w*(/\w+)*\.)",
             without="-catches-|^(Ycsb|Latency|Exchange|Pass|Mtree|Leaf|Payload)",
             targets=(
                 "runtime_tests",
                 "page_tests",
+                "calls_of_epochs",
                 "calls_of_pages",
                 "epoch_tests",
+                "epoch_tests_tsan",
                 "thread_tests",
                 "thread_tests-pages",
                 "epoch_thread_tests",
@@ -108,6 +141,7 @@ SUBJECTS = {
                 "explore_power_cuts",
                 "explore_schedules",
                 "explore_waits",
+                "stats_thread_tests",
             ),
             **LIBRARY_RUN,  # type: ignore[arg-type]
         ),

@@ -8,6 +8,7 @@
 int snapshot_test_views(const void *address, struct log_view *log, struct log_view *backing);
 int snapshot_test_commit(const void *address, bool declared);
 int snapshot_test_publish(const void *address);
+size_t snapshot_test_pages(const void *address, int64_t *pages, size_t room);
 
 int snapshot_test_views(const void *address, struct log_view *log, struct log_view *backing) {
     struct region *region = region_find(address);
@@ -24,3 +25,12 @@ int snapshot_test_commit(const void *address, bool declared) {
 }
 
 int snapshot_test_publish(const void *address) { return region_publish(region_find(address)); }
+
+/* Pages for which blocks have been asked, or are with the next commit. Their number. */
+size_t snapshot_test_pages(const void *address, int64_t *pages, size_t room) {
+    struct region *region = region_find(address);
+    size_t count = atomic_load(&region->page_count);
+    for (size_t i = 0; i < count && i < room; i++)
+        pages[i] = (int64_t)atomic_load(&region->pages[i]) - 1;
+    return count;
+}

@@ -289,6 +289,66 @@ TEST_F(Child, DoesNotWaitForALogThatTheParentGrows) {
     grower.join();
 }
 
+// The child lives on while the parent closes and opens the file. The pipe tells it when to end.
+class LivingChild {
+  public:
+    LivingChild() {
+        if (pipe(ends) < 0 || pipe(begun) < 0)
+            abort();
+    }
+    // Returns when the child has given up what is its parent's.
+    void begin() {
+        char byte = 0;
+        pid = fork();
+        if (pid > 0) {
+            EXPECT_EQ(::read(begun[0], &byte, 1), 1);
+            return;
+        }
+        ::close(ends[1]);
+        bool right = ::write(begun[1], &byte, 1) == 1 && ::read(ends[0], &byte, 1) == 0;
+        _exit(right ? 0 : 1);
+    }
+    int end() const {
+        for (int fd : {ends[1], ends[0], begun[0], begun[1]})
+            ::close(fd);
+        return endOf(pid);
+    }
+
+  private:
+    int ends[2], begun[2];
+    pid_t pid = -1;
+};
+
+TEST_F(Child, KeepsNoLockOfTheParentsFile) {
+    LivingChild child;
+    child.begin();
+    ASSERT_EQ(p_munmap(file.memory, Bytes), 0);
+    EXPECT_EQ(TrackedFile(file.path, 0).error(), 0);
+    EXPECT_EQ(child.end(), 0);
+}
+
+TEST_F(Child, IsNotMadeInTheMiddleOfAnOpening) {
+    std::atomic<bool> goes_on = false;
+    std::string path = file.path + "-new";
+    LivingChild child;
+    log_grows = false;
+    std::thread opener([&] {
+        growth_waits_for = &goes_on;
+        TrackedFile half(path, Bytes);
+        growth_waits_for = nullptr;
+        EXPECT_EQ(half.error(), 0);
+    });
+    while (!log_grows)
+        std::this_thread::yield();
+    std::thread forker([&] { child.begin(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    goes_on = true;
+    opener.join();
+    forker.join();
+    EXPECT_EQ(TrackedFile(path, 0).error(), 0) << "the child has the lock of a file that was half open";
+    EXPECT_EQ(child.end(), 0);
+}
+
 bool early_result;
 void commitInTheChild() {
     Inherited *file = inherited_early;

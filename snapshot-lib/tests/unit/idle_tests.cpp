@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Two threads that need the place of a file that is not mapped any more.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <fstream>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "file_test.hpp"
+#include "posix_calls.hpp"
+
+namespace {
+
+constexpr size_t Page = 4096, Files = 16; // as many as can be open
+
+bool sleeps(pid_t thread) {
+    std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::string text;
+    std::getline(stat, text);
+    size_t end = text.rfind(')');
+    return end != std::string::npos && text[end + 2] == 'S';
+}
+
+void awaitSleep(const std::atomic<pid_t> &thread) {
+    for (unsigned looks = 0; looks < 20; usleep(1000))
+        looks = thread && sleeps(thread) ? looks + 1 : 0;
+}
+
+// Whoever writes to stderr waits until somebody reads.
+class FullStderr {
+  public:
+    FullStderr() {
+        if (pipe2(ends, O_NONBLOCK) < 0)
+            abort();
+        while (::write(ends[1], "x", 1) == 1)
+            ;
+        fcntl(ends[1], F_SETFL, 0);
+        dup2(ends[1], 2);
+    }
+    ~FullStderr() {
+        dup2(saved, 2);
+        ::close(saved);
+        ::close(ends[0]);
+        ::close(ends[1]);
+    }
+    void drain() const {
+        char room[4096];
+        while (::read(ends[0], room, sizeof(room)) > 0)
+            ;
+    }
+
+  private:
+    int ends[2], saved = dup(2);
+};
+
+class Idle : public FileTest {
+  protected:
+    void SetUp() override {
+        FileTest::SetUp();
+        for (size_t i = 0; i < Files; i++) {
+            fds.push_back(open(name(i).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+            ASSERT_EQ(ftruncate(fds[i], Page), 0);
+            trackedStore(map(i), 7);
+            ASSERT_EQ(p_munmap(memory, Page), 0);
+        }
+    }
+    void TearDown() override {
+        for (int fd : fds)
+            p_close(fd);
+        FileTest::TearDown();
+    }
+    std::string name(size_t i) const { return path + "-" + std::to_string(i); }
+    uint8_t *map(size_t i) {
+        memory = p_mmap(nullptr, Page, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fds[i], 0);
+        return static_cast<uint8_t *>(memory);
+    }
+
+    std::vector<int> fds;
+    void *memory = nullptr;
+};
+
+// The first says that it discards a file, and waits; the second must not take the same file.
+TEST_F(Idle, FilesMakeRoomForOneThreadEach) {
+    std::optional<TrackedFile> files[2];
+    {
+        FullStderr full;
+        std::vector<std::thread> threads;
+        std::atomic<bool> done[2] = {};
+        for (size_t i = 0; i < 2; i++) {
+            std::atomic<pid_t> tid{0};
+            threads.emplace_back([&, i] {
+                tid = static_cast<pid_t>(syscall(SYS_gettid));
+                files[i].emplace(path + "-new" + std::to_string(i), Page);
+                done[i] = true;
+            });
+            awaitSleep(tid);
+        }
+        while (!done[0] || !done[1])
+            full.drain();
+        for (std::thread &thread : threads)
+            thread.join();
+    }
+    ASSERT_EQ(files[0]->error(), 0);
+    ASSERT_EQ(files[1]->error(), 0);
+    EXPECT_NE(files[0]->working(), files[1]->working()) << "a thread has closed the other's file";
+    for (size_t i = 2; i < Files; i++) {
+        EXPECT_EQ(word(map(i)), 7u) << "file " << i << " need not have made room";
+        p_munmap(memory, Page);
+    }
+}
+
+} // namespace
