@@ -4,7 +4,7 @@
 // leave during the last one, recovery must find the tree before it or after it, the checker no fault, and the file
 // system must be usable; also if the power is cut again during recovery, or during another operation after it.
 //
-//     explore_crashes DATA ATOMIC_BYTES one|two|pair|triple|wrap|generations|names|full [BUG]
+//     explore_crashes DATA ATOMIC_BYTES one|two|pair|triple|wrap|generations|names|yields|full [BUG]
 //
 // DATA is inplace, cow, hybrid, hybrid-pages or hybrid-idle, which merges logs in the background; with `logged-` before
 // it the metadata's policy is `log`. Pairs and triples are of one mount, so that what the first ones have done need not
@@ -105,8 +105,19 @@ static void exploreTriples(Start &start, size_t i) {
                     (i * explored.size() + j) * explored.size() + k, {at(explored[i], 3000), at(explored[j], 3000)});
 }
 
+static void exploreYields(Start &start) {
+    size_t ordinal = 0;
+    for (const std::vector<Operation> &sequence : yielding) {
+        std::string text;
+        for (auto last = sequence.begin(); last != sequence.end(); text += describe(*last++) + ", ")
+            explore(text, start, *last, ordinal++, {sequence.begin(), last});
+    }
+}
+
 static void exploreAll(const std::string &lengths) {
     Start start = is_full ? filled(prepared()) : prepared();
+    if (lengths == "yields")
+        return exploreYields(start);
     if (lengths == "names")
         start = withFreeEntries(std::move(start));
     for (size_t i = 0; i < explored.size(); i++) {
@@ -145,7 +156,8 @@ int main(int argc, char **argv) {
     if (argc > 4)
         tbfs_seeded_bug = argv[4];
     is_full = strcmp(argv[3], "full") == 0;
-    if (strcmp(argv[3], "one") != 0 && strcmp(argv[3], "wrap") != 0 && strcmp(argv[3], "names") != 0 && !is_full)
+    if (strcmp(argv[3], "one") != 0 && strcmp(argv[3], "wrap") != 0 && strcmp(argv[3], "names") != 0 &&
+        strcmp(argv[3], "yields") != 0 && !is_full)
         depth = {{10, 3}, 97, 997};
     if (*tbfs_seeded_bug)
         depth.recovery_every = 7, depth.chain_every = 37;

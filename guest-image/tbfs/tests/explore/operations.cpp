@@ -149,3 +149,37 @@ const std::vector<Operation> orphan_operations = {
     {.kind = Mkdir, .path = "/m"},
     {.kind = Write, .path = "/d/i", .bytes = 5 * 4096, .fill = 'i'},
 };
+
+// Directory entries: a rename in one directory parts the entry with the old name, so that the log has the length of an
+// entry that is free afterwards. Names grow by call, so that none fits into an entry that an earlier call has freed.
+// 16 bytes of an entry hold 4 bytes of a name.
+const std::vector<std::vector<Operation>> yielding = {
+    {
+        {.kind = Create, .path = "/e/a", .now = 2400},
+        {.kind = Rename, .path = "/e/a", .other = "/e/bb", .now = 2500},
+        {.kind = Create, .path = "/e/cc"}, // into the free entry whose length is in the log
+    },
+    {
+        {.kind = Create, .path = "/e/a", .now = 2400},
+        {.kind = Rename, .path = "/e/a", .other = "/e/of 13 bytes..", .now = 3000},
+        {.kind = Rename, .path = "/e/of 13 bytes..", .other = "/e/of 37 bytes..........................", .now = 3000},
+        {.kind = Rename, // past two free entries, which become one; the log has the length of the first
+         .path = "/e/of 37 bytes..........................",
+         .other = "/e/of 61 bytes.................................................."},
+    },
+    {
+        {.kind = Create, .path = "/e/1", .now = 3000},
+        {.kind = Create, .path = "/e/2", .now = 3000},
+        {.kind = Create, .path = "/e/w", .now = 3000},
+        {.kind = Create, .path = "/e/f", .now = 3000}, // at the end of a line
+        {.kind = Create, .path = "/e/x", .now = 3000},
+        {.kind = Unlink, .path = "/e/f", .now = 3000},
+        {.kind = Rename, .path = "/e/x", .other = "/x", .now = 3000},
+        {.kind = Rename, .path = "/e/w", .other = "/e/of 13 bytes.."}, // in one store; over a word that the log has
+    },
+    {
+        {.kind = Write, .path = "/f", .offset = 41, .bytes = 7, .fill = 'K', .now = 2900},
+        {.kind = Read, .path = "/f", .bytes = 100, .now = 2900}, // merges and frees the page's log
+        {.kind = SetMode, .path = "/f", .flags = 0600},          // in one store, over words that the log had
+    },
+};

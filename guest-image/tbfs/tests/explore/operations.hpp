@@ -16,3 +16,6 @@ extern const std::vector<Operation> orphan_preparation, one_open, three_open, or
 // only one pointer, so that no log entry replaces those of an earlier call.
 constexpr uint64_t OverwrittenPages = 14;
 std::vector<Operation> overwrites();
+
+// Sequences in one mount in which a call stores, or frees, where the redo log would store the last transaction again.
+extern const std::vector<std::vector<Operation>> yielding;
