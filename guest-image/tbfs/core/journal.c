@@ -68,10 +68,8 @@ static uint16_t next_generation(const struct tbfs_journal *journal) {
 void journal_make(struct tbfs *fs) {
     attach(fs);
     pm_zero_nt(fs->journal.header, fs->super->journal_bytes);
-    pm_fence();
     fs->journal.redo = false; /* whatever was there before */
     set_tail(&fs->journal, 0, 1);
-    pm_fence();
 }
 
 /* All that is in the journal has been committed, and changed. Head and tail are in one line, so they become durable in

@@ -7,7 +7,7 @@
 #include "tbfs.h"
 
 uint32_t journal_capacity(uint64_t journal_bytes);
-void journal_make(struct tbfs *fs);
+void journal_make(struct tbfs *fs); /* durable after the caller's fence */
 
 /* Undoes what was not committed, and stores again what was. -EUCLEAN: entries that this code never writes; nothing has
  * been changed then. */

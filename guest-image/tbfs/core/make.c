@@ -42,7 +42,8 @@ static void make_root(const struct tbfs *fs, uint32_t now) {
     pm_flush(space_inode(fs, TBFS_ROOT_INODE), sizeof(root));
 }
 
-/* The superblock comes last: until then there is no file system. */
+/* The superblocks come last: until then there is no file system. Recovery also takes the copy alone, so that the root has
+ * to be durable before it. */
 int tbfs_make(struct tbfs_space space, const struct tbfs_layout *layout, uint32_t now) {
     struct tbfs_super super;
     int status = plan(space, layout, &super);
@@ -53,8 +54,8 @@ int tbfs_make(struct tbfs_space space, const struct tbfs_layout *layout, uint32_
     pm_fence();
     journal_make(&fs);
     pm_zero_nt(space_at(&fs, super.inode_offset), super.data_offset - super.inode_offset);
-    pm_fence();
     make_root(&fs, now);
+    pm_fence();
     pm_copy(space.base + SUPER_COPY, &super, sizeof(super));
     pm_flush(space.base + SUPER_COPY, sizeof(super));
     pm_fence();

@@ -28,11 +28,20 @@ void CrashStates::follow(const PersistEvent &event) {
             found->second.flushed.assign(found->second.stores.size(), true);
         return;
     }
+    if (found == pending.end() && skips_equal && passesCaches(event) && isEqual(event))
+        return;
     Pending &line = pending[event.line];
     line.stores.push_back(&event);
     line.flushed.push_back(false);
     if (passesCaches(event))
         line.flushWithEarlier(line.stores.size() - 1);
+}
+
+bool CrashStates::isEqual(const PersistEvent &event) const {
+    for (size_t i = 0; i < LineBytes; i++)
+        if (event.bytes & 1ull << i && durable[event.line + i] != event.content[i])
+            return false;
+    return true;
 }
 
 // A store past the caches takes earlier stores to its words along, and a cached one all cached ones before it.
@@ -152,7 +161,7 @@ void CrashStates::forEach(const Sampling &sampling, const Visit &visit) {
 
 void exploreCrashes(const Medium &before, const std::vector<PersistEvent> &events, const Sampling &sampling,
                     uint64_t seed, const std::function<void(Medium &, bool is_end)> &visit, size_t passed) {
-    CrashStates states(before, seed);
+    CrashStates states(before, seed, sampling.skips_equal);
     for (const PersistEvent &event : events) {
         if (event.kind == PersistEvent::Fence && &event >= events.data() + passed)
             states.forEach(sampling, [&](Medium &medium) { visit(medium, false); });

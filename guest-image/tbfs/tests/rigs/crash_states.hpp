@@ -15,16 +15,19 @@
 using Medium = std::vector<uint8_t>;
 
 // All states if there are at most `exhaustive`. Else all stores and none, for up to `lines` lines each one alone there
-// and alone missing, and `random` seeded ones.
+// and alone missing, and `random` seeded ones. `skips_equal`: copies past the caches of the bytes that are durable there
+// count as no store, so that the sample has more of those that matter. No state is lost.
 struct Sampling {
     size_t exhaustive, random, lines = 32;
+    bool skips_equal = false;
 };
 
 class CrashStates {
   public:
     using Visit = std::function<void(Medium &)>;
 
-    CrashStates(Medium durable, uint64_t seed) : durable(std::move(durable)), random(seed) {}
+    CrashStates(Medium durable, uint64_t seed, bool skips_equal = false)
+        : durable(std::move(durable)), random(seed), skips_equal(skips_equal) {}
 
     void follow(const PersistEvent &event);
 
@@ -41,6 +44,7 @@ class CrashStates {
     using Choice = std::map<size_t, size_t>; // of a line, how many of its stores are there
 
     void fence();
+    bool isEqual(const PersistEvent &event) const;
     void visitChoice(const Choice &choice, bool torn, const Visit &visit);
     bool hasAnyPast() const;
     Choice chooseAll(bool newest) const;
@@ -48,6 +52,7 @@ class CrashStates {
     Medium durable;
     std::map<size_t, Pending> pending;
     std::mt19937_64 random;
+    bool skips_equal;
 };
 
 // At each fence and at the end: the states of events that begin with `before`. The flag says whether it is the end. The
