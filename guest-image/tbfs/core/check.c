@@ -91,6 +91,12 @@ static void check_reaches_root(struct check *check, uint64_t ino) {
         at = space_inode(check->fs, at)->parent;
 }
 
+static void check_root(struct check *check) {
+    const struct tbfs_inode *root = space_inode(check->fs, TBFS_ROOT_INODE);
+    if (root->parent != TBFS_ROOT_INODE)
+        fault(check, "the root names another directory as that which it is in", TBFS_ROOT_INODE, root->parent);
+}
+
 static void check_inode(struct check *check, uint64_t ino, const struct tbfs_inode *inode) {
     check_links(check, ino, inode);
     check_blocks(check, ino, inode);
@@ -106,6 +112,7 @@ uint64_t tbfs_check(struct tbfs *fs, void *memory, tbfs_tell *tell, void *contex
     memset(check.names, 0, 2 * inodes * sizeof(uint32_t));
     map_init(&check.reached, memory, inodes);
     map_mark(&check.reached, TBFS_ROOT_INODE);
+    check_root(&check);
     for (uint64_t ino = 1; ino < inodes; ino++)
         if (S_ISDIR(space_inode(fs, ino)->mode))
             scan_directory(&check, ino, space_inode(fs, ino));
