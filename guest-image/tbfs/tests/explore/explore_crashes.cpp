@@ -51,9 +51,11 @@ static Start withFreeEntries(Start start) {
     return start;
 }
 
-// As nearJournalEnd(), when the next mount is to have this generation, and all entries are of an old one. Generations
-// begin again at 1, so that an old entry may have a number that comes once more.
+// As nearJournalEnd(), when the next mount is to have this generation, and the entries at both ends are of an old one.
+// Generations begin again at 1, so that an old entry may have a number that comes once more. The entries between are
+// zero: the sample of states then has each of the others.
 static Start ofGeneration(Start start, uint16_t generation, uint16_t old) {
+    constexpr uint64_t KeptFirst = 24, KeptLast = 24;
     auto *super = reinterpret_cast<struct tbfs_super *>(start.medium.data());
     auto *header = reinterpret_cast<struct tbfs_journal_header *>(start.medium.data() + super->journal_offset);
     auto *entries =
@@ -62,7 +64,9 @@ static Start ofGeneration(Start start, uint16_t generation, uint16_t old) {
     header->redo = 0;
     header->generation = static_cast<uint16_t>(generation - 2); // recovery adds two
     for (uint64_t i = 0; i < super->journal_bytes / TBFS_LINE_BYTES - 1; i++)
-        if (entries[i].generation)
+        if (i >= KeptFirst && i + KeptLast < header->tail)
+            entries[i] = {};
+        else if (entries[i].generation)
             entries[i].generation = old;
     return start;
 }
@@ -159,6 +163,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[3], "one") != 0 && strcmp(argv[3], "wrap") != 0 && strcmp(argv[3], "names") != 0 &&
         strcmp(argv[3], "yields") != 0 && !is_full)
         depth = {{10, 3}, 97, 997};
+    depth.sampling.skips_equal = strcmp(argv[3], "generations") == 0;
     if (*tbfs_seeded_bug)
         depth.recovery_every = 7, depth.chain_every = 37;
     signal(SIGSEGV, onFault);

@@ -178,6 +178,16 @@ const std::vector<std::vector<Operation>> yielding = {
         {.kind = Rename, .path = "/e/w", .other = "/e/of 13 bytes.."}, // in one store; over a word that the log has
     },
     {
+        {.kind = Create, .path = "/e/o", .now = 3000},
+        {.kind = Write, .path = "/e/o", .offset = 8192, .bytes = 10, .fill = 'o', .now = 3000},
+        {.kind = Unlink, .path = "/e/o", .now = 3000, .stays_open = true},
+        {.kind = Truncate, .path = "@/e/o", .offset = 5000, .now = 3000},
+        {.kind = Truncate, .path = "@/e/o", .offset = 20000, .now = 3000},
+        {.kind = Write, .path = "@/e/o", .offset = 12288, .bytes = 10, .fill = 'p', .now = 3000},
+        {.kind = Fallocate, .path = "@/e/o", .flags = TBFS_KEEP_SIZE, .bytes = 4096, .now = 3000},
+        {.kind = Truncate, .path = "@/e/o", .offset = 5000}, // to the same size again: the size alone, in one store
+    },
+    {
         {.kind = Write, .path = "/f", .offset = 41, .bytes = 7, .fill = 'K', .now = 2900},
         {.kind = Read, .path = "/f", .bytes = 100, .now = 2900}, // merges and frees the page's log
         {.kind = SetMode, .path = "/f", .flags = 0600},          // in one store, over words that the log had
