@@ -14,6 +14,7 @@
 
 struct recovery_job;
 struct region;
+struct thread_log;
 
 /* Durable: when the call returns (MS_SYNC). Declared: at the latest with the next commit that is (MS_ASYNC). */
 enum commit_mode { COMMIT_DURABLE, COMMIT_DECLARED };
@@ -23,14 +24,21 @@ struct protocol {
     uint32_t id;   /* as in the log file and in the flags of snapshot_map() */
     uint32_t sets; /* of chunks */
 
-    /* Before a store. The range lies in the file. Any thread. */
-    void (*log_range)(struct region *region, uint64_t offset, uint64_t bytes);
+    /* The calling thread is about to announce, and need not come before it does. NULL: nothing to do. */
+    void (*enter)(struct region *region);
+
+    /* Before a store. The range lies in the file. Any thread, by its own log; no commit collects meanwhile. */
+    void (*log_range)(struct thread_log *thread, uint64_t offset, uint64_t bytes);
 
     /*
      * Everything a commit takes but its last fence: that is region_settle()'s. There are changes, the mutex is held.
-     * -ENOSPC, -EUCLEAN the log is damaged: nothing has changed. The caller counts the epoch on.
+     * -ENOSPC, -EUCLEAN the log is damaged: nothing has changed. The caller counts the epoch on. What held logs list is
+     * committed as it is copied (protocol/held.h), and stays listed.
      */
     int (*commit)(struct region *region, enum commit_mode mode);
+
+    /* The new epoch has begun, and what the held log lists is part of it. NULL: it need not be logged. */
+    void (*carry)(struct thread_log *thread);
 
     /* After the last fence of a program of one thread, and not waited for. NULL: nothing to do. */
     void (*settled)(struct region *region);
@@ -43,8 +51,11 @@ struct protocol {
      * -EUCLEAN: nothing has changed. */
     int (*rollback)(struct region *region);
 
-    /* After a rollback: what was changed need not be committed. */
+    /* After a rollback: what was changed need not be committed, but for what held logs list. */
     void (*forget)(struct region *region);
+
+    /* The file is about to end before this line: no log lists it, or one behind it. */
+    void (*cut)(struct region *region, uint64_t line_limit);
 
     /* -EUCLEAN before anything has changed. May be interrupted and repeated; writes nothing but the file. */
     int (*recover)(struct recovery_job *job);

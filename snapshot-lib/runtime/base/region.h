@@ -17,6 +17,14 @@
 
 struct thread_log;
 
+/* Lines that threads may be storing to while they are committed: the content that is committed of them. */
+struct held {
+    struct vector lines, contents;
+    uint32_t *place; /* by line of the file: its number among these + 1; 0: not among them */
+    uint64_t place_bytes;
+    bool any; /* a log is held */
+};
+
 /* The log file, mapped; recovery needs nothing else, which is what its tests rely on. */
 struct log_view {
     uint8_t *base;
@@ -52,6 +60,10 @@ struct region {
     bool lone_writes;      /* left by a program's only thread to its own next fence */
     struct protocol_state protocol_state;
     _Atomic(struct thread_log *) threads;
+    atomic_uint tag_count;     /* logs that were ever made */
+    atomic_bool collecting;    /* a commit or its kind: no thread announces */
+    atomic_bool lists_overlap; /* a line may be listed twice */
+    struct held held;
     pthread_mutex_t mutex; /* commit, rollback */
     struct snapshot_stats stats;
     _Atomic uint8_t *page_wanted; /* by page of the file: it is in the list, or known to have blocks */

@@ -5,13 +5,15 @@
 
 #include "backing.h"
 #include "check.h"
+#include "log/thread_log.h"
 
-/* The range lies in the file. */
-static inline void announce(struct region *region, uint64_t offset, uint64_t bytes) {
+/* The range lies in the file. No commit collects, or the caller is the one that does. */
+static inline void announce(struct thread_log *thread, uint64_t offset, uint64_t bytes) {
+    struct region *region = thread->region;
     pages_want(region, offset, bytes);
     if (region->shadow)
         check_announce(region, offset, bytes);
-    region->protocol->log_range(region, offset, bytes);
+    region->protocol->log_range(thread, offset, bytes);
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include "log/persist.h"
 #include "log/records.h"
 #include "protocol/blocks.h"
+#include "protocol/held.h"
 
 /*
  * A fence waits for the writes of its own thread, and a program's only thread leaves some of them to the fence of its
@@ -19,6 +20,7 @@
  */
 void region_enter(struct region *region) {
     pthread_mutex_lock(&region->mutex);
+    region->held.any = !__libc_single_threaded && announcements_stop(region);
     if (!region->lone_writes || __libc_single_threaded || SEEDED_BUG(NO_FENCE_FOR_ALL))
         return;
     persist_fence_all();
@@ -26,7 +28,11 @@ void region_enter(struct region *region) {
     region->lone_writes = false;
 }
 
-void region_leave(struct region *region) { pthread_mutex_unlock(&region->mutex); }
+void region_leave(struct region *region) {
+    held_clear(region);
+    announcements_resume(region);
+    pthread_mutex_unlock(&region->mutex);
+}
 
 void region_fence(struct region *region) {
     persist_fence();
@@ -64,9 +70,19 @@ static void epoch_begin(struct region *region) {
         thread->fences = 0;
         thread->change_count = 0;
         thread->chunk = NULL;
+        thread->chunks.count = 0;
     }
     protocol_state_next_epoch(&region->protocol_state);
     region->epoch++;
+}
+
+/* After the fence of the commit: a crash before it must find nothing of the new epoch. */
+void region_carry(struct region *region) {
+    for_each_thread (thread, region)
+        if (thread->held && region->protocol->carry)
+            region->protocol->carry(thread);
+        else if (thread->held)
+            thread->change_count = thread->changes.count;
 }
 
 static int commit(struct region *region, enum commit_mode mode) {
@@ -77,6 +93,8 @@ static int commit(struct region *region, enum commit_mode mode) {
         region->stats.commits++;
         region->unsettled = true;
         epoch_begin(region);
+        if (SEEDED_BUG(CARRY_EARLY))
+            region_carry(region);
     }
     /* Only the thread that wrote can wait for it, and the next to commit may be another. */
     if (mode == COMMIT_DURABLE || !__libc_single_threaded)
@@ -99,8 +117,9 @@ static void tail_clear(struct region *region) {
         memset(region->working + region->bytes, 0, -region->bytes % LINE_BYTES);
 }
 
-/* Every commit passes here: what has to hold before it, whatever the protocol. */
-int region_commit_locked(struct region *region, enum commit_mode mode) {
+/* Every commit passes here: what has to hold before it, whatever the protocol. If it succeeds, region_carry() follows.
+ */
+int region_commit_uncarried(struct region *region, enum commit_mode mode) {
     tail_clear(region);
     int status = SEEDED_BUG(COLLECT_LATE) ? 0 : tracker_collect(region);
     if (status < 0)
@@ -113,8 +132,17 @@ int region_commit_locked(struct region *region, enum commit_mode mode) {
     status = commit(region, mode);
     if (SEEDED_BUG(COLLECT_LATE))
         (void)tracker_collect(region);
-    if (status == 0 && region->shadow)
+    if (status == 0 && region->shadow) {
         check_committed(region);
+        for_each_held(line, region) check_announce(region, line * LINE_BYTES, 1);
+    }
+    return status;
+}
+
+int region_commit_locked(struct region *region, enum commit_mode mode) {
+    int status = region_commit_uncarried(region, mode);
+    if (status == 0 && !SEEDED_BUG(CARRY_EARLY))
+        region_carry(region);
     return status;
 }
 
@@ -156,14 +184,12 @@ int region_publish(struct region *region) {
     return status;
 }
 
-int region_detach_locked(struct region *region) {
+/* Before a cut, right after its commit: what threads store meanwhile stays, and held logs are to be carried. */
+int region_retire_locked(struct region *region) {
     const struct protocol *protocol = region->protocol;
     int status = publish_locked(region);
-    if (status == 0)
-        status = protocol->rollback(region);
     if (status < 0)
         return status;
-    rolled_back(region);
     protocol->forget(region);
     uint64_t used = epoch_used_max(region->epoch);
     region->epoch_record = region->epoch = record_retire(region->log, protocol->id, region->epoch_record, used);
@@ -173,9 +199,18 @@ int region_detach_locked(struct region *region) {
     return 0;
 }
 
+/* No thread uses the file any more. */
 int region_detach(struct region *region) {
     region_enter(region);
-    int status = region_detach_locked(region);
+    for_each_thread (thread, region)
+        thread->held = false;
+    int status = publish_locked(region);
+    if (status == 0)
+        status = region->protocol->rollback(region);
+    if (status == 0) {
+        rolled_back(region);
+        status = region_retire_locked(region);
+    }
     region_leave(region);
     return status;
 }

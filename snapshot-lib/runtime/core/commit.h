@@ -12,7 +12,9 @@ int region_rollback(struct region *region);
 void region_enter(struct region *region);
 void region_leave(struct region *region);
 int region_commit_locked(struct region *region, enum commit_mode mode);
-int region_detach_locked(struct region *region);
+int region_commit_uncarried(struct region *region, enum commit_mode mode);
+void region_carry(struct region *region);
+int region_retire_locked(struct region *region);
 
 /* For those who read the file by other ways than the working copy: it gets all that is committed. 0 or -EUCLEAN. */
 int region_publish(struct region *region);

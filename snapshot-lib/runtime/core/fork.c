@@ -13,6 +13,7 @@
 #include "base/file_lock.h"
 #include "base/tracker.h"
 #include "log/log_file.h"
+#include "log/thread_log.h"
 
 /* Nothing may be half opened when the child copies it. */
 static void before(void) {
@@ -41,6 +42,7 @@ static void region_inherit(struct region *region) {
 static void in_child(void) {
     regions_mutex = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
     log_file_inherit();
+    thread_logs_inherit();
     idle_inherit();
     __atomic_store_n(&__snapshot_size, 0, __ATOMIC_RELEASE); /* stores of the child are its own business */
     for (size_t i = 0; i < REGIONS_MAX; i++)

@@ -21,6 +21,7 @@
 #include "log/file_record.h"
 #include "log/log_file.h"
 #include "log/thread_log.h"
+#include "protocol/held.h"
 #include "protocol/protocols.h"
 #include "recover.h"
 
@@ -39,7 +40,8 @@ static uint64_t offset_in(const struct region *region, const void *address) {
 /* The tracked file that has a byte at this address. */
 struct region *region_find(const void *address) {
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use && offset_in(&regions[i], address) < regions[i].mapped_bytes)
+        if (regions[i].in_use &&
+            offset_in(&regions[i], address) < __atomic_load_n(&regions[i].mapped_bytes, __ATOMIC_ACQUIRE))
             return &regions[i];
     return NULL;
 }
@@ -210,6 +212,7 @@ static void region_release(struct region *region) {
         arena_release(region->working, region->span_bytes);
     thread_logs_free(region);
     protocol_state_free(&region->protocol_state);
+    held_free(region);
     if (region->line_states)
         kernel_munmap((void *)region->line_states, region->span_bytes / LINE_BYTES);
     if (region->page_wanted)
@@ -319,6 +322,7 @@ void region_populate(struct region *region) {
 int region_msync(struct region *region, enum commit_mode mode) {
     if (region->inherited)
         return -EPERM;
+    thread_rests(); /* of other files, too */
     return epochs_are_kept(region) ? epochs_commit(region) : region_commit(region, mode);
 }
 

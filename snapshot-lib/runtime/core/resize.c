@@ -27,6 +27,12 @@
 
 static uint64_t pages_up(uint64_t bytes) { return (bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE * SNAPSHOT_PAGE; }
 
+/* Threads that announce look whether an address is the file's before commits are shut out. */
+static void size_set(struct region *region, uint64_t bytes) {
+    region->bytes = bytes;
+    __atomic_store_n(&region->mapped_bytes, pages_up(bytes), __ATOMIC_RELEASE);
+}
+
 static int file_resize(struct region *region, int fd, uint64_t bytes) {
     struct file_record record = file_record_read(region->log);
     if (record.sequence == 0)
@@ -66,35 +72,41 @@ static int grow(struct region *region, int fd, uint64_t bytes) {
             (void)syscall(SYS_ftruncate, fd, region->bytes);
         return status;
     }
-    region->bytes = bytes;
-    region->mapped_bytes = pages;
+    size_set(region, bytes);
     return 0;
 }
 
 /* What is cut off is gone, even if the new size cannot be made durable. */
-static int cut(struct region *region, int fd, uint64_t bytes) {
+static int cut_committed(struct region *region, int fd, uint64_t bytes) {
     uint64_t pages = pages_up(bytes);
-    int status = region_commit_locked(region, COMMIT_DURABLE);
-    if (status == 0)
-        status = region_detach_locked(region);
+    int status = region_retire_locked(region);
     if (status < 0)
         return status;
     status = file_resize(region, fd, bytes);
     if (status < 0 && !has_size(fd, bytes))
         return status;
+    region->protocol->cut(region, (bytes + LINE_BYTES - 1) / LINE_BYTES);
     arena_empty(region->working + pages, region->mapped_bytes - pages);
     memset(region->working + bytes, 0, pages - bytes);
     pages_forget(region, bytes);
     if (region->shadow)
         memset(region->shadow + bytes, 0, region->bytes - bytes);
-    region->bytes = bytes;
-    region->mapped_bytes = pages;
+    size_set(region, bytes);
     (void)tracker_watch(region, 0, pages); /* where that fails, pages count as changed */
     return status;
 }
 
+static int cut(struct region *region, int fd, uint64_t bytes) {
+    int status = region_commit_uncarried(region, COMMIT_DURABLE);
+    if (status < 0)
+        return status;
+    status = cut_committed(region, fd, bytes);
+    region_carry(region);
+    return status;
+}
+
 /*
- * `fd` is any writable descriptor of the file. Ordered against stores and commits by the program, like msync. 0,
+ * `fd` is any writable descriptor of the file. Threads may store meanwhile, but not to what is cut off. 0,
  * -EFBIG: more than the addresses kept for it, -ENOSPC and -EUCLEAN from the commit, -EUCLEAN also if the log does not
  * say whose it is, or what ftruncate and fsync return.
  */

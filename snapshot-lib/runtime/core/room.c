@@ -17,6 +17,7 @@
 #include "commit.h"
 #include "log/file_record.h"
 #include "log/log_file.h"
+#include "protocol/held.h"
 
 /* One that is there; longer, and zero in what is new. */
 static int table_grow(void *table, uint64_t old_bytes, uint64_t bytes) {
@@ -76,6 +77,7 @@ static int move(struct region *region, const void *hint, bool fixed, uint64_t sp
         arena_release(working, span_bytes);
         return status;
     }
+    held_free(region); /* it is for the room that there was */
     working_copy(working, region);
     arena_release(region->working, region->span_bytes);
     region->working = working;

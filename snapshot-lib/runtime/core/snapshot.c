@@ -26,9 +26,11 @@ static __attribute__((preserve_most, noinline)) void log_slowly(const void *addr
 __attribute__((preserve_most)) void __snapshot_log(const void *address, size_t bytes) {
     const struct region *first = &regions[0];
     uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)first->working);
-    bool in_one_line = offset < first->mapped_bytes && offset % LINE_BYTES + bytes <= LINE_BYTES && first->in_use;
+    const struct thread_slot *slot = &thread_slots[0];
+    bool in_one_line = offset < __atomic_load_n(&first->mapped_bytes, __ATOMIC_RELAXED) &&
+                       offset % LINE_BYTES + bytes <= LINE_BYTES && slot->generation == first->generation;
     const _Atomic uint8_t *state = first->line_states + offset / LINE_BYTES;
-    if (!in_one_line || atomic_load_explicit(state, memory_order_acquire) != LINE_DIRTY)
+    if (!in_one_line || atomic_load_explicit(state, memory_order_acquire) != slot->tag)
         log_slowly(address, bytes);
 }
 
@@ -38,17 +40,24 @@ __attribute__((preserve_most)) void __snapshot_noop(const void *address, size_t 
     (void)bytes;
 }
 
-void snapshot_log_range(const void *address, size_t bytes) {
-    struct region *region = region_find(address);
-    if (!region || region->inherited)
-        return;
-    uint64_t offset = (uint64_t)((const uint8_t *)address - region->working);
-    uint64_t room = offset < region->bytes ? region->bytes - offset : 0; /* what lies behind the end is not kept */
+/* What lies behind the end is not kept. */
+static void announce_kept(struct thread_log *thread, uint64_t offset, uint64_t bytes) {
+    struct region *region = thread->region;
+    uint64_t room = offset < region->bytes ? region->bytes - offset : 0;
     uint64_t kept = bytes < room ? bytes : room;
     if (kept == 0)
         return;
     tracker_admit(region, offset, kept);
-    announce(region, offset, kept);
+    announce(thread, offset, kept);
+}
+
+void snapshot_log_range(const void *address, size_t bytes) {
+    struct region *region = region_find(address);
+    if (!region || region->inherited)
+        return;
+    struct thread_log *thread = announce_begin(region);
+    announce_kept(thread, (uint64_t)((const uint8_t *)address - region->working), bytes);
+    announce_end(thread);
 }
 
 static int map_opened(const struct open_request *request, size_t bytes, struct region **region) {

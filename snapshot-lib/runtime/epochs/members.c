@@ -76,6 +76,7 @@ void member_enter(struct region *region) {
 /* At a point, until whoever gathers is done. The mutex is held. */
 static int park(struct epochs *epochs, struct member *member) {
     uint64_t round = epochs->rounds;
+    thread_leaves();
     member->parked = true;
     pthread_cond_broadcast(&epochs->changed);
     while (epochs->rounds == round) {
@@ -267,6 +268,7 @@ int snapshot_epoch_leave(void *address) {
     struct region *region = epochs_region(address, &status);
     if (!region || !has_entered(region))
         return status;
+    thread_leaves();
     pthread_mutex_lock(&epochs_of(region)->mutex);
     member_remove(epochs_of(region), own(region));
     pthread_mutex_unlock(&epochs_of(region)->mutex);
@@ -291,6 +293,7 @@ int snapshot_epoch_idle(void *address, bool idle) {
     status = point(region);
     if (!has_entered(region))
         return status;
+    thread_leaves();
     pthread_mutex_lock(&epochs_of(region)->mutex);
     own(region)->idle = true;
     pthread_cond_broadcast(&epochs_of(region)->changed);

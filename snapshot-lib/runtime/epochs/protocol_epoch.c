@@ -24,25 +24,41 @@
 #define CHUNK_BLOCKS (CHUNK_BYTES / sizeof(struct block))
 
 /* A thread that stores has entered. */
-static void log_range(struct region *region, uint64_t offset, uint64_t bytes) {
+static void enter(struct region *region) {
     if (!member_is_active(region))
         member_enter(region);
-    lines_mark(region, offset, bytes, NULL);
 }
 
-static uint64_t list_chunks(const struct thread_log *thread) {
-    uint64_t blocks = (thread->changes.count + BLOCK_LINES_MAX - 1) / BLOCK_LINES_MAX;
+static void log_range(struct thread_log *thread, uint64_t offset, uint64_t bytes) {
+    lines_mark(thread, offset, bytes, NULL);
+}
+
+static uint64_t list_chunks(const struct vector *lines) {
+    uint64_t blocks = (lines->count + BLOCK_LINES_MAX - 1) / BLOCK_LINES_MAX;
     return (blocks + CHUNK_BLOCKS - 1) / CHUNK_BLOCKS;
 }
 
+static bool is_first_held(const struct region *region, const struct thread_log *thread) {
+    for_each_thread (other, region)
+        if (other->held)
+            return other == thread;
+    return false;
+}
+
+/* What a log writes. Held lines are in one list together, which the first held log writes. */
+static const struct vector *list_of(const struct region *region, const struct thread_log *thread) {
+    static const struct vector nothing;
+    if (!thread->held)
+        return &thread->changes;
+    return is_first_held(region, thread) ? &region->held.lines : &nothing;
+}
+
 /* Each list gets chunks of its own, the first of which starts the set. Their number. */
-static uint64_t chunks_assign(struct region *region, uint64_t *lines) {
+static uint64_t chunks_assign(struct region *region) {
     uint64_t chunks = 0;
-    *lines = 0;
     for_each_thread (thread, region) {
         thread->sequence = (uint32_t)chunks;
-        chunks += list_chunks(thread);
-        *lines += thread->changes.count;
+        chunks += list_chunks(list_of(region, thread));
     }
     return chunks;
 }
@@ -59,9 +75,11 @@ static void list_flush(const struct region *region, struct thread_log *thread, u
 void list_write(const struct region *region, struct thread_log *thread, uint32_t epoch_lines) {
     struct block *block = &thread->block;
     uint64_t index = 0;
-    block->header.epoch_lines = SEEDED_BUG(LIST_ALONE) ? (uint32_t)thread->changes.count : epoch_lines;
-    for_each_word (line, &thread->changes) {
-        memcpy(block->data[block->header.line_count], line_working(region, line), LINE_BYTES);
+    const struct vector *lines = list_of(region, thread);
+    block->header.epoch_lines = SEEDED_BUG(LIST_ALONE) ? (uint32_t)lines->count : epoch_lines;
+    for_each_word (line, lines) {
+        const uint8_t *content = thread->held ? line_held(region, line) : line_working(region, line);
+        memcpy(block->data[block->header.line_count], content, LINE_BYTES);
         block->header.lines[block->header.line_count++] = (uint32_t)line;
         if (block->header.line_count == BLOCK_LINES_MAX)
             list_flush(region, thread, index++);
@@ -78,10 +96,12 @@ static int commit(struct region *region, enum commit_mode mode) {
     int status = replay_make_room(epochs, region->epoch);
     if (status < 0)
         return status;
-    uint64_t lines, chunks = chunks_assign(region, &lines);
+    uint64_t lines = lines_gather(region), chunks = chunks_assign(region);
     status = log_file_grow(region, EPOCH_SETS * chunks);
-    if (status < 0)
+    if (status < 0) {
+        lines_keep(region);
         return status;
+    }
     uint64_t line_limit = (region->bytes + LINE_BYTES - 1) / LINE_BYTES;
     pthread_mutex_lock(&epochs->mutex);
     epochs->logs[region->epoch % EPOCH_SETS] = (struct epoch_log){region->log.bytes, lines, line_limit};
@@ -109,7 +129,7 @@ static int rollback(struct region *region) {
         return status;
     for_each_thread (thread, region)
         for_each_word (line, &thread->changes)
-            memcpy(line_working(region, line), line_backing(region, line), LINE_BYTES);
+            line_restore(region, line);
     return 0;
 }
 
@@ -119,10 +139,12 @@ const struct protocol protocol_epoch = {
     .name = "epoch",
     .id = 5,
     .sets = EPOCH_SETS,
+    .enter = enter,
     .log_range = log_range,
     .commit = commit,
     .publish = publish,
     .rollback = rollback,
     .forget = lines_reset,
+    .cut = lines_cut,
     .recover = recover_epoch,
 };

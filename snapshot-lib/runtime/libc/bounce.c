@@ -4,12 +4,11 @@
 
 #include <errno.h>
 #include <sys/mman.h>
-#include <sys/single_threaded.h>
 
 #include "base/arena.h"
 #include "base/seeded_bug.h"
-#include "core/commit.h"
 #include "core/regions.h"
+#include "log/thread_log.h"
 
 void *aside_map(size_t bytes) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -101,12 +100,6 @@ void keep_again(struct kept *kept) {
 }
 
 void lock_announce(const void *lock, size_t bytes) {
-    struct region *region = tracked(lock) ? region_find(lock) : NULL;
-    if (!region || __libc_single_threaded || SEEDED_BUG(ANNOUNCE_LOCKS_UNLOCKED)) {
-        writes(lock, bytes);
-        return;
-    }
-    region_enter(region);
-    snapshot_log_range(lock, bytes);
-    region_leave(region);
+    thread_rests();
+    writes(lock, bytes);
 }

@@ -13,6 +13,7 @@
 
 #include "base/seeded_bug.h"
 #include "libc_wrap.h"
+#include "log/thread_log.h"
 
 #define BOUNCE_SMALL_BYTES 256u
 
@@ -59,6 +60,7 @@ static inline void *bounce_of(struct bounce *bounce, void *target, size_t bytes,
 #define WRAPPER_READS(type, name, parameters, arguments, most, unit_bytes)                                             \
     type WRAP(name) parameters;                                                                                        \
     type WRAP(name) parameters {                                                                                       \
+        thread_rests();                                                                                                \
         BOUNCE(aside);                                                                                                 \
         to = bounce_of(&aside, to, (most) * (unit_bytes), false);                                                      \
         type returned = name arguments;                                                                                \
@@ -78,7 +80,7 @@ void keep_begin(struct kept *kept, const void *address, size_t bytes);
 /* Before the callback returns into the call: what it wrote so far is in the commit that lies behind, if one does. */
 void keep_again(struct kept *kept);
 
-/* A lock, with commits shut out: nothing else orders the call against them. */
+/* A lock. The call waits for other threads, so that the stores before it have been made. */
 void lock_announce(const void *lock, size_t bytes);
 #define LOCK(pointer) lock_announce((const void *)(pointer), sizeof(*(pointer)))
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Locks and semaphores that lie in tracked memory. They are what orders a commit against other threads, so nothing can
- * order these calls against it: they announce with commits shut out. A wait may have a commit of another thread in it,
- * so they announce again; the lock itself, which all threads change in place, cannot be put aside (bounce.h). A crash
- * leaves of it what it was at some moment of the commit's epoch: whoever opens the file initialises it, as any lock
- * whose holder is gone.
+ * Locks and semaphores that lie in tracked memory. A wait may have commits of other threads in it: they hold what the
+ * waiting thread has announced. A crash leaves of a lock what it was at some moment of the commit's epoch: whoever
+ * opens the file initialises it, as any lock whose holder is gone.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -13,31 +11,20 @@
 
 #include "bounce.h"
 
-/* Before, and again after a wait. */
-#define WRAPPER_LOCKS(type, name, parameters, arguments, announce)                                                     \
-    type WRAP(name) parameters;                                                                                        \
-    type WRAP(name) parameters {                                                                                       \
-        announce;                                                                                                      \
-        type returned = name arguments;                                                                                \
-        announce;                                                                                                      \
-        return returned;                                                                                               \
-    }
-
 #define ATTRIBUTES(kind) const pthread_##kind##attr_t *attributes
 #define INIT(kind)                                                                                                     \
     WRAPPER(int, pthread_##kind##_init, (pthread_##kind##_t * object, ATTRIBUTES(kind)), (object, attributes),         \
             OUT(object))                                                                                               \
     WRAPPER(int, pthread_##kind##_destroy, (pthread_##kind##_t * object), (object), OUT(object))
-#define CALL(kind, name)                                                                                               \
-    WRAPPER_LOCKS(int, pthread_##kind##_##name, (pthread_##kind##_t * object), (object), LOCK(object))
+#define CALL(kind, name) WRAPPER(int, pthread_##kind##_##name, (pthread_##kind##_t * object), (object), LOCK(object))
 #define TIMED(kind, name)                                                                                              \
-    WRAPPER_LOCKS(int, pthread_##kind##_##name, (pthread_##kind##_t * object, const struct timespec *until),           \
-                  (object, until), LOCK(object))
+    WRAPPER(int, pthread_##kind##_##name, (pthread_##kind##_t * object, const struct timespec *until),                 \
+            (object, until), LOCK(object))
 
 #define CLOCKED(kind, name)                                                                                            \
-    WRAPPER_LOCKS(int, pthread_##kind##_##name,                                                                        \
-                  (pthread_##kind##_t * object, clockid_t clock, const struct timespec *until),                        \
-                  (object, clock, until), LOCK(object))
+    WRAPPER(int, pthread_##kind##_##name,                                                                              \
+            (pthread_##kind##_t * object, clockid_t clock, const struct timespec *until), (object, clock, until),      \
+            LOCK(object))
 
 INIT(mutex)
 CALL(mutex, lock)
@@ -61,17 +48,16 @@ CALL(rwlock, unlock)
 INIT(cond)
 CALL(cond, signal)
 CALL(cond, broadcast)
-WRAPPER_LOCKS(int, pthread_cond_wait, (pthread_cond_t * object, pthread_mutex_t *mutex), (object, mutex), LOCK(object);
-              LOCK(mutex))
-WRAPPER_LOCKS(int, pthread_cond_timedwait,
-              (pthread_cond_t * object, pthread_mutex_t *mutex, const struct timespec *until), (object, mutex, until),
-              LOCK(object);
-              LOCK(mutex))
+WRAPPER(int, pthread_cond_wait, (pthread_cond_t * object, pthread_mutex_t *mutex), (object, mutex), LOCK(object);
+        LOCK(mutex))
+WRAPPER(int, pthread_cond_timedwait, (pthread_cond_t * object, pthread_mutex_t *mutex, const struct timespec *until),
+        (object, mutex, until), LOCK(object);
+        LOCK(mutex))
 
-WRAPPER_LOCKS(int, pthread_cond_clockwait,
-              (pthread_cond_t * object, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until),
-              (object, mutex, clock, until), LOCK(object);
-              LOCK(mutex))
+WRAPPER(int, pthread_cond_clockwait,
+        (pthread_cond_t * object, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until),
+        (object, mutex, clock, until), LOCK(object);
+        LOCK(mutex))
 
 WRAPPER(int, pthread_barrier_init, (pthread_barrier_t * object, ATTRIBUTES(barrier), unsigned count),
         (object, attributes, count), OUT(object))
@@ -80,18 +66,18 @@ CALL(barrier, wait)
 
 WRAPPER(int, pthread_spin_init, (pthread_spinlock_t * object, int shared), (object, shared), OUT(object))
 WRAPPER(int, pthread_spin_destroy, (pthread_spinlock_t * object), (object), OUT(object))
-WRAPPER_LOCKS(int, pthread_spin_lock, (pthread_spinlock_t * object), (object), LOCK(object))
-WRAPPER_LOCKS(int, pthread_spin_trylock, (pthread_spinlock_t * object), (object), LOCK(object))
-WRAPPER_LOCKS(int, pthread_spin_unlock, (pthread_spinlock_t * object), (object), LOCK(object))
+WRAPPER(int, pthread_spin_lock, (pthread_spinlock_t * object), (object), LOCK(object))
+WRAPPER(int, pthread_spin_trylock, (pthread_spinlock_t * object), (object), LOCK(object))
+WRAPPER(int, pthread_spin_unlock, (pthread_spinlock_t * object), (object), LOCK(object))
 
 WRAPPER(int, sem_init, (sem_t * object, int shared, unsigned value), (object, shared, value), OUT(object))
 WRAPPER(int, sem_destroy, (sem_t * object), (object), OUT(object))
-WRAPPER_LOCKS(int, sem_wait, (sem_t * object), (object), LOCK(object))
-WRAPPER_LOCKS(int, sem_trywait, (sem_t * object), (object), LOCK(object))
-WRAPPER_LOCKS(int, sem_timedwait, (sem_t * object, const struct timespec *until), (object, until), LOCK(object))
-WRAPPER_LOCKS(int, sem_clockwait, (sem_t * object, clockid_t clock, const struct timespec *until),
-              (object, clock, until), LOCK(object))
-WRAPPER_LOCKS(int, sem_post, (sem_t * object), (object), LOCK(object))
+WRAPPER(int, sem_wait, (sem_t * object), (object), LOCK(object))
+WRAPPER(int, sem_trywait, (sem_t * object), (object), LOCK(object))
+WRAPPER(int, sem_timedwait, (sem_t * object, const struct timespec *until), (object, until), LOCK(object))
+WRAPPER(int, sem_clockwait, (sem_t * object, clockid_t clock, const struct timespec *until), (object, clock, until),
+        LOCK(object))
+WRAPPER(int, sem_post, (sem_t * object), (object), LOCK(object))
 WRAPPER(int, sem_getvalue, (sem_t * object, int *value), (object, value), OUT(value))
 
 WRAPPER(int, pthread_create,
@@ -106,14 +92,14 @@ WRAPPER(int, pthread_mutexattr_setrobust, (pthread_mutexattr_t * object, int val
 WRAPPER(int, pthread_attr_init, (pthread_attr_t * object), (object), OUT(object))
 
 /* C11's are the same objects. */
-#define C11_CALL(name, type) WRAPPER_LOCKS(int, name, (type * object), (object), LOCK(object))
+#define C11_CALL(name, type) WRAPPER(int, name, (type * object), (object), LOCK(object))
 C11_CALL(mtx_lock, mtx_t)
 C11_CALL(mtx_trylock, mtx_t)
 C11_CALL(mtx_unlock, mtx_t)
 C11_CALL(cnd_signal, cnd_t)
 C11_CALL(cnd_broadcast, cnd_t)
-WRAPPER_LOCKS(int, mtx_timedlock, (mtx_t * object, const struct timespec *until), (object, until), LOCK(object))
-WRAPPER_LOCKS(int, cnd_wait, (cnd_t * object, mtx_t *mutex), (object, mutex), LOCK(object); LOCK(mutex))
-WRAPPER_LOCKS(int, cnd_timedwait, (cnd_t * object, mtx_t *mutex, const struct timespec *until), (object, mutex, until),
-              LOCK(object);
-              LOCK(mutex))
+WRAPPER(int, mtx_timedlock, (mtx_t * object, const struct timespec *until), (object, until), LOCK(object))
+WRAPPER(int, cnd_wait, (cnd_t * object, mtx_t *mutex), (object, mutex), LOCK(object); LOCK(mutex))
+WRAPPER(int, cnd_timedwait, (cnd_t * object, mtx_t *mutex, const struct timespec *until), (object, mutex, until),
+        LOCK(object);
+        LOCK(mutex))

@@ -279,6 +279,7 @@ int log_file_move(struct region *region, uint64_t span_bytes) {
         return -error;
     }
     for_each_thread (thread, region) {
+        relisted_free(thread); /* it is for the room that there was */
         if (!thread->chunk)
             continue;
         thread->chunk = space + (thread->chunk - region->log.base);

@@ -1,16 +1,79 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which log a thread uses: its own, found without a lock, handed on when it ends. */
+/*
+ * Which log a thread uses: its own, found without a lock, handed on when it ends. And the order of announcements and
+ * commits.
+ *
+ * A store follows its announcement by any time, and nothing says that it has been made. So a thread that has announced
+ * is inside until it comes to a call before which all its stores must have been made: its own commit, a lock, the end.
+ * A commit has what the logs of all threads list. It empties the logs of threads that are outside; the log of one that
+ * is inside is held: it lists the same lines for the next commit, too.
+ *
+ * A commit that collects shuts out announcements. Each thread has a flag for that, so that threads that announce share
+ * no cache line: it sets its flag, then looks whether a commit collects; the commit says that it collects, then waits
+ * for the flags. Whether a thread is outside can then change one way only, for to come inside is to announce.
+ */
+#define _GNU_SOURCE
 #include "thread_log.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/seeded_bug.h"
 
-struct thread_slot {
-    struct thread_log *log;
-    uint64_t generation;
-};
+#define SPINS 1000u
 
-static _Thread_local struct thread_slot thread_slots[REGIONS_MAX];
+_Thread_local struct thread_slot thread_slots[REGIONS_MAX];
+static _Thread_local struct presence *presence_own __attribute__((tls_model("initial-exec")));
+
+static pthread_mutex_t presence_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct presence *presence_unused;
+static atomic_uint presence_holds; /* commits that held a log */
+
+static struct presence *presence_take(void) {
+    pthread_mutex_lock(&presence_mutex);
+    struct presence *taken = presence_unused;
+    if (taken)
+        presence_unused = taken->next;
+    pthread_mutex_unlock(&presence_mutex);
+    return taken ? taken : memory_map(sizeof(*taken));
+}
+
+static void presence_return(void) {
+    if (!presence_own)
+        return;
+    pthread_mutex_lock(&presence_mutex);
+    presence_own->next = presence_unused;
+    presence_unused = presence_own;
+    pthread_mutex_unlock(&presence_mutex);
+    presence_own = NULL;
+}
+
+/* Another thread may have held the lock at the fork. */
+void thread_logs_inherit(void) {
+    pthread_mutex_init(&presence_mutex, NULL);
+    presence_unused = NULL;
+}
+
+void thread_leaves(void) {
+    if (!presence_own)
+        return;
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        thread_slots[i].tag = LINE_NO_TAG;
+    atomic_store_explicit(&presence_own->inside, false, memory_order_release);
+}
+
+void thread_rests(void) {
+    struct presence *own = presence_own;
+    if (!own)
+        return;
+    unsigned holds = atomic_load_explicit(&presence_holds, memory_order_relaxed);
+    if (atomic_load_explicit(&own->holds_seen, memory_order_relaxed) == holds)
+        return;
+    atomic_store_explicit(&own->holds_seen, holds, memory_order_relaxed);
+    thread_leaves();
+}
 
 /*
  * At the end of a thread: another may take its log over, with whatever it still holds for the next commit. The mutex
@@ -19,16 +82,20 @@ static _Thread_local struct thread_slot thread_slots[REGIONS_MAX];
 static void thread_end(void *unused) {
     (void)unused;
     bool locks = !SEEDED_BUG(THREAD_END_UNLOCKED);
+    thread_leaves();
     if (locks)
         pthread_mutex_lock(&regions_mutex);
     for (size_t i = 0; i < REGIONS_MAX; i++) {
         struct thread_slot *slot = &thread_slots[i];
-        if (slot->log && regions[i].in_use && regions[i].generation == slot->generation)
+        if (slot->log && regions[i].in_use && regions[i].generation == slot->generation) {
+            atomic_store(&slot->log->owner, NULL);
             atomic_store(&slot->log->in_use, false);
-        slot->log = NULL;
+        }
+        *slot = (struct thread_slot){.tag = LINE_NO_TAG};
     }
     if (locks)
         pthread_mutex_unlock(&regions_mutex);
+    presence_return();
 }
 
 static pthread_key_t thread_end_key;
@@ -38,8 +105,12 @@ static void thread_end_register(void) { (void)pthread_key_create(&thread_end_key
 
 static struct thread_log *thread_log_create(struct region *region) {
     struct thread_log *thread = memory_map(sizeof(*thread));
+    unsigned tag = LINE_TAG_FIRST + atomic_fetch_add(&region->tag_count, 1);
     thread->region = region;
+    thread->tag = tag <= UINT8_MAX ? (uint8_t)tag : LINE_NO_TAG;
+    thread->mark = tag <= UINT8_MAX ? (uint8_t)tag : LINE_LISTED;
     atomic_store(&thread->in_use, true);
+    atomic_store(&thread->owner, presence_own);
     thread->next = atomic_load(&region->threads);
     while (!atomic_compare_exchange_weak(&region->threads, &thread->next, thread))
         ;
@@ -49,10 +120,17 @@ static struct thread_log *thread_log_create(struct region *region) {
 static struct thread_log *thread_log_adopt(struct region *region) {
     for (struct thread_log *thread = atomic_load(&region->threads); thread; thread = thread->next) {
         bool expected = false;
-        if (atomic_compare_exchange_strong(&thread->in_use, &expected, true))
-            return thread;
+        if (!atomic_compare_exchange_strong(&thread->in_use, &expected, true))
+            continue;
+        atomic_store(&thread->owner, presence_own);
+        return thread;
     }
     return NULL;
+}
+
+const struct thread_log *thread_log_own(const struct region *region) {
+    const struct thread_slot *slot = &thread_slots[region - regions];
+    return slot->log && slot->generation == region->generation ? slot->log : NULL;
 }
 
 struct thread_log *thread_log_get(struct region *region) {
@@ -61,11 +139,80 @@ struct thread_log *thread_log_get(struct region *region) {
         return slot->log;
     pthread_once(&thread_end_once, thread_end_register);
     pthread_setspecific(thread_end_key, slot);
+    if (!presence_own)
+        presence_own = presence_take();
     slot->log = thread_log_adopt(region);
     if (!slot->log)
         slot->log = thread_log_create(region);
     slot->generation = region->generation;
+    slot->tag = LINE_NO_TAG;
     return slot->log;
+}
+
+/* A commit that collects ends with the mutex. */
+static void shut_out_commits(struct thread_log *thread) {
+    struct region *region = thread->region;
+    atomic_exchange(&thread->announcing, true);
+    while (atomic_load(&region->collecting) && !SEEDED_BUG(ANNOUNCE_AT_ONCE)) {
+        atomic_store(&thread->announcing, false);
+        pthread_mutex_lock(&region->mutex);
+        pthread_mutex_unlock(&region->mutex);
+        atomic_exchange(&thread->announcing, true);
+    }
+}
+
+struct thread_log *announce_begin_slowly(struct region *region) {
+    struct thread_log *thread = thread_log_get(region);
+    if (region->protocol->enter && thread_slots[region - regions].tag == LINE_NO_TAG)
+        region->protocol->enter(region);
+    if (!__libc_single_threaded)
+        shut_out_commits(thread);
+    struct presence *owner = atomic_load_explicit(&thread->owner, memory_order_relaxed);
+    atomic_store_explicit(&owner->inside, !SEEDED_BUG(NEVER_INSIDE), memory_order_relaxed);
+    thread_slots[region - regions].tag = thread->tag;
+    return thread;
+}
+
+static void announcement_await(struct thread_log *thread) {
+    for (unsigned spin = 0; atomic_load(&thread->announcing) && !SEEDED_BUG(COLLECT_AT_ONCE); spin++)
+        if (spin < SPINS)
+            __builtin_ia32_pause();
+        else
+            syscall(SYS_sched_yield);
+}
+
+static bool is_inside(const struct thread_log *thread) {
+    const struct presence *owner = atomic_load(&thread->owner);
+    return owner && atomic_load_explicit(&owner->inside, memory_order_acquire);
+}
+
+/* A log that is made from now on is empty until announcements resume. */
+bool announcements_stop(struct region *region) {
+    const struct thread_log *own = thread_log_own(region);
+    bool any = false;
+    atomic_store(&region->collecting, true);
+    for_each_thread (thread, region) {
+        announcement_await(thread);
+        thread->held = thread != own && is_inside(thread) && !SEEDED_BUG(HOLD_NOTHING);
+        any |= thread->held;
+    }
+    if (any)
+        atomic_fetch_add_explicit(&presence_holds, 1, memory_order_relaxed);
+    return any;
+}
+
+void announcements_resume(struct region *region) {
+    if (!atomic_load_explicit(&region->collecting, memory_order_relaxed))
+        return;
+    for_each_thread (thread, region)
+        thread->held = false;
+    atomic_store_explicit(&region->collecting, false, memory_order_release);
+}
+
+void relisted_free(struct thread_log *thread) {
+    if (thread->relisted)
+        kernel_munmap(thread->relisted, thread->relisted_bytes);
+    thread->relisted = NULL;
 }
 
 void thread_logs_free(struct region *region) {
@@ -74,6 +221,9 @@ void thread_logs_free(struct region *region) {
         struct thread_log *next = thread->next;
         vector_free(&thread->changes);
         vector_free(&thread->waiting);
+        vector_free(&thread->held_lines);
+        vector_free(&thread->chunks);
+        relisted_free(thread);
         kernel_munmap(thread, sizeof(*thread));
         thread = next;
     }

@@ -38,6 +38,7 @@ static int chunk_take(struct thread_log *thread) {
         if (log_file_grow(region, sets * (index + 1)) < 0)
             return -ENOSPC;
     } while (!atomic_compare_exchange_weak(&region->protocol_state.chunk_next, &index, index + 1));
+    vector_push_word(&thread->chunks, offset);
     thread->chunk = region->log.base + offset;
     thread->chunk_end = thread->chunk + CHUNK_BYTES;
     thread->sequence = 0;
@@ -119,7 +120,7 @@ static bool block_is_valid(const struct block *block, uint64_t epoch, uint32_t s
     return SEEDED_BUG(NO_CHECKSUM) || header->checksum == block_checksum(header, block->data);
 }
 
-static uint64_t walk_chunk(struct log_view log, uint64_t offset, uint64_t epoch, block_visitor *visit, void *context) {
+uint64_t log_walk_chunk(struct log_view log, uint64_t offset, uint64_t epoch, block_visitor *visit, void *context) {
     uint64_t end = offset + CHUNK_BYTES, lines = 0;
     for (uint32_t sequence = 0;; sequence++) {
         const struct block *block = (const void *)(log.base + offset);
@@ -135,6 +136,6 @@ static uint64_t walk_chunk(struct log_view log, uint64_t offset, uint64_t epoch,
 uint64_t log_walk(struct log_view log, uint32_t sets, uint64_t epoch, block_visitor *visit, void *context) {
     uint64_t chunks = log_chunk_count(log.bytes), lines = 0;
     for (uint64_t chunk = epoch % sets; chunk < chunks; chunk += sets)
-        lines += walk_chunk(log, LOG_CHUNKS_OFFSET + chunk * CHUNK_BYTES, epoch, visit, context);
+        lines += log_walk_chunk(log, LOG_CHUNKS_OFFSET + chunk * CHUNK_BYTES, epoch, visit, context);
     return lines;
 }

@@ -17,6 +17,7 @@ void thread_logs_forget(struct region *region);
 
 /* Every valid block of an epoch, in any order. Returns their lines. */
 typedef void block_visitor(void *context, const struct block *block);
+uint64_t log_walk_chunk(struct log_view log, uint64_t offset, uint64_t epoch, block_visitor *visit, void *context);
 uint64_t log_walk(struct log_view log, uint32_t sets, uint64_t epoch, block_visitor *visit, void *context);
 
 #endif

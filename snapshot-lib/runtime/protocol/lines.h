@@ -3,15 +3,28 @@
 #ifndef SNAPSHOT_LINES_H
 #define SNAPSHOT_LINES_H
 
-#include "log/thread_log.h"
+#include <string.h>
 
-/* State of a line of the working copy within the epoch. Busy: a thread is about to make it dirty. */
-enum line_state { LINE_CLEAN = 0, LINE_BUSY = 1, LINE_DIRTY = 2 };
+#include "base/seeded_bug.h"
+#include "base/tracker.h"
+#include "held.h"
+#include "log/thread_log.h"
 
 /* Lines that are logged by their first store in an epoch. `first` NULL: marking them is all. */
 typedef void line_first(struct thread_log *thread, uint32_t line);
-void lines_mark(struct region *region, uint64_t offset, uint64_t bytes, line_first *first);
+void lines_mark(struct thread_log *thread, uint64_t offset, uint64_t bytes, line_first *first);
+
+/*
+ * Before a commit: the lines of held logs are copied, and of the others' lists each line is left in one, and in none if
+ * it is held. Their number. Then either the commit fails, and the lists that are there stay; or it does not, and the
+ * logs that are not held are emptied.
+ */
+uint64_t lines_gather(struct region *region);
+void lines_keep(struct region *region);
 void lines_reset(struct region *region);
+
+/* Held logs list no line from this one on any more. */
+void lines_cut(struct region *region, uint64_t line_limit);
 
 static inline uint8_t *line_working(const struct region *region, uint64_t line) {
     return region->working + line * LINE_BYTES;
@@ -20,13 +33,32 @@ static inline uint8_t *line_backing(const struct region *region, uint64_t line) 
     return region->backing + line * LINE_BYTES;
 }
 static inline bool line_is_dirty(const struct region *region, uint64_t line) {
-    return atomic_load_explicit(&region->line_states[line], memory_order_relaxed) == LINE_DIRTY;
+    return atomic_load_explicit(&region->line_states[line], memory_order_relaxed) != LINE_CLEAN;
 }
-static inline void line_set(const struct region *region, uint64_t line, enum line_state state) {
-    atomic_store_explicit(&region->line_states[line], (uint8_t)state, memory_order_relaxed);
+static inline void line_set(const struct region *region, uint64_t line, uint8_t state) {
+    atomic_store_explicit(&region->line_states[line], state, memory_order_relaxed);
 }
 
-/* Working copy to file, not fenced. */
-void line_write(struct region *region, uint64_t line);
+/* Of a held line, what is committed of it. */
+static inline const uint8_t *line_held(const struct region *region, uint64_t line) {
+    return SEEDED_BUG(HELD_FROM_WORKING_COPY) ? line_working(region, line) : held_content(region, line);
+}
+
+/* Of a line that no held log lists. Where a tracker finds stores afterwards, they may be going on: the page counts as
+ * changed again then. */
+static inline void line_take(const struct region *region, uint64_t line, void *to) {
+    if (tracker_sees_own_stores(region))
+        line_copy(to, line_working(region, line));
+    else
+        memcpy(to, line_working(region, line), LINE_BYTES);
+}
+
+/* To the file, not fenced: the content is aligned. */
+void line_write(struct region *region, uint64_t line, const uint8_t *content);
+
+/* From the file: back to the last commit. */
+static inline void line_restore(const struct region *region, uint64_t line) {
+    line_copy(line_working(region, line), line_backing(region, line));
+}
 
 #endif

@@ -27,26 +27,46 @@
 
 #define SETS 3u
 
-static void line_log(struct thread_log *thread, uint32_t line) {
+static void line_log_content(struct thread_log *thread, uint32_t line, const uint8_t *content) {
     struct block *block = &thread->block;
-    memcpy(block->data[block->header.line_count], line_working(thread->region, line), LINE_BYTES);
+    memcpy(block->data[block->header.line_count], content, LINE_BYTES);
     block->header.lines[block->header.line_count++] = line;
     if (block->header.line_count == BLOCK_LINES_MAX)
         thread_block_end(thread);
 }
 
-static void log_range(struct region *region, uint64_t offset, uint64_t bytes) {
-    lines_mark(region, offset, bytes, line_log);
+static void line_log(struct thread_log *thread, uint32_t line) {
+    line_log_content(thread, line, line_working(thread->region, line));
+}
+
+static void log_range(struct thread_log *thread, uint64_t offset, uint64_t bytes) {
+    lines_mark(thread, offset, bytes, line_log);
+}
+
+static uint64_t content_write(struct region *region, uint64_t line, const uint8_t *content) {
+    line_write(region, line, content);
+    return line_hash(line, (const uint64_t *)(const void *)content);
 }
 
 static void data_write(struct region *region, struct record *record) {
-    for_each_thread (thread, region) {
-        for_each_word (line, &thread->changes) {
-            line_write(region, line);
-            record->data_hash += line_hash(line, (const uint64_t *)(const void *)line_working(region, line));
-        }
-        record->line_count += thread->changes.count;
+    for_each_thread (thread, region)
+        if (!thread->held)
+            for_each_word (line, &thread->changes)
+                record->data_hash += content_write(region, line, line_working(region, line));
+    for_each_held(line, region) record->data_hash += content_write(region, line, line_held(region, line));
+}
+
+/* Once, by the first log that lists it: the content that the commit wrote. */
+static void carry(struct thread_log *thread) {
+    struct region *region = thread->region;
+    for_each_word (line, &thread->changes) {
+        const uint8_t *content = held_content(region, line);
+        if (!content || SEEDED_BUG(NO_CARRY))
+            continue;
+        line_log_content(thread, (uint32_t)line, SEEDED_BUG(CARRY_WORKING_COPY) ? line_working(region, line) : content);
+        region->held.place[line] = 0;
     }
+    thread->change_count = thread->changes.count;
 }
 
 static int commit(struct region *region, enum commit_mode mode) {
@@ -57,6 +77,7 @@ static int commit(struct region *region, enum commit_mode mode) {
         region_fence(region);
     struct record record = {.epoch = region->epoch,
                             .epoch_before = region->epoch_record,
+                            .line_count = lines_gather(region),
                             .protocol = protocol_line.id,
                             .declared = mode == COMMIT_DECLARED};
     data_write(region, &record);
@@ -71,7 +92,7 @@ static int commit(struct region *region, enum commit_mode mode) {
 static int rollback(struct region *region) {
     for_each_thread (thread, region)
         for_each_word (line, &thread->changes)
-            memcpy(line_working(region, line), line_backing(region, line), LINE_BYTES);
+            line_restore(region, line);
     return 0;
 }
 
@@ -144,7 +165,9 @@ const struct protocol protocol_line = {
     .sets = SETS,
     .log_range = log_range,
     .commit = commit,
+    .carry = carry,
     .rollback = rollback,
     .forget = lines_reset,
+    .cut = lines_cut,
     .recover = recover_line,
 };

@@ -38,8 +38,8 @@
 
 static uint32_t sets(void) { return SEEDED_BUG(THREE_SETS) ? 3 : SETS; }
 
-static void log_range(struct region *region, uint64_t offset, uint64_t bytes) {
-    lines_mark(region, offset, bytes, NULL);
+static void log_range(struct thread_log *thread, uint64_t offset, uint64_t bytes) {
+    lines_mark(thread, offset, bytes, NULL);
 }
 
 /* The blocks of an epoch, one after another through the chunks of its set. */
@@ -60,19 +60,14 @@ static void writer_flush(struct writer *writer) {
     writer->block_index++;
 }
 
+static void *writer_place(struct writer *writer) { return writer->block.data[writer->block.header.line_count]; }
+
+/* The content is in the block already. */
 static void writer_add(struct writer *writer, uint64_t line) {
     struct block *block = &writer->block;
-    memcpy(block->data[block->header.line_count], line_working(writer->region, line), LINE_BYTES);
     block->header.lines[block->header.line_count++] = (uint32_t)line;
     if (block->header.line_count == BLOCK_LINES_MAX)
         writer_flush(writer);
-}
-
-static uint64_t changed_lines(struct region *region) {
-    uint64_t lines = 0;
-    for_each_thread (thread, region)
-        lines += thread->changes.count;
-    return lines;
 }
 
 static int log_reserve(struct region *region, uint64_t lines) {
@@ -84,8 +79,15 @@ static void log_write(struct region *region, uint64_t lines) {
     struct writer writer = {.region = region};
     writer.block.header.epoch_lines = (uint32_t)lines;
     for_each_thread (thread, region)
-        for_each_word (line, &thread->changes)
-            writer_add(&writer, line);
+        if (!thread->held)
+            for_each_word (line, &thread->changes) {
+                line_take(region, line, writer_place(&writer));
+                writer_add(&writer, line);
+            }
+    for_each_held(line, region) {
+        memcpy(writer_place(&writer), line_held(region, line), LINE_BYTES);
+        writer_add(&writer, line);
+    }
     if (writer.block.header.line_count > 0)
         writer_flush(&writer);
     region->stats.lines_logged += lines;
@@ -104,33 +106,49 @@ static void lists_advance(struct region *region) {
     region->protocol_state.committed = empty;
     region->protocol_state.committed.count = 0;
     for_each_thread (thread, region)
-        for_each_word (line, &thread->changes)
-            vector_push_word(&region->protocol_state.committed, line);
+        if (!thread->held)
+            for_each_word (line, &thread->changes)
+                vector_push_word(&region->protocol_state.committed, line);
+    for_each_held(line, region) vector_push_word(&region->protocol_state.committed, line);
     lines_reset(region);
+}
+
+/* A store that goes on meanwhile may be in the file early. The logs have what recovery puts over it: a tracker that
+ * finds stores afterwards finds it for the next commit, and the log of the last commit but one is whole until then. */
+static void due_write(struct region *region, uint64_t line) {
+    _Alignas(LINE_BYTES) uint8_t content[LINE_BYTES];
+    if (!tracker_sees_own_stores(region)) {
+        line_write(region, line, line_working(region, line));
+        return;
+    }
+    line_take(region, line, content);
+    line_write(region, line, content);
 }
 
 static void settled(struct region *region) {
     for_each_word (line, &region->protocol_state.due)
         if (!line_is_dirty(region, line))
-            line_write(region, line);
+            due_write(region, line);
     region->protocol_state.due.count = 0;
 }
 
 static int commit(struct region *region, enum commit_mode mode) {
     (void)mode;
     region_settle(region);
-    uint64_t lines = changed_lines(region);
+    uint64_t lines = lines_gather(region);
     if (SEEDED_BUG(RESERVE_LATE))
         settled(region);
     int status = log_reserve(region, lines);
-    if (status < 0)
+    if (status < 0) {
+        lines_keep(region);
         return status; /* before anything is written that this commit's fence would have to wait for */
+    }
     settled(region);
     log_write(region, lines);
     lists_advance(region);
     if (SEEDED_BUG(APPLY_BEFORE_FENCE))
         for_each_word (line, &region->protocol_state.committed)
-            line_write(region, line);
+            line_write(region, line, line_working(region, line));
     return 0;
 }
 
@@ -206,9 +224,9 @@ static bool working_copy_has_all(const struct region *region) {
 
 static void publish_working_copy(struct region *region) {
     for_each_word (line, &region->protocol_state.due)
-        line_write(region, line);
+        line_write(region, line, line_working(region, line));
     for_each_word (line, &region->protocol_state.committed)
-        line_write(region, line);
+        line_write(region, line, line_working(region, line));
 }
 
 /*
@@ -240,7 +258,7 @@ static int rollback(struct region *region) {
         return status;
     for_each_thread (thread, region)
         for_each_word (line, &thread->changes)
-            memcpy(line_working(region, line), line_backing(region, line), LINE_BYTES);
+            line_restore(region, line);
     return 0;
 }
 
@@ -275,5 +293,6 @@ const struct protocol protocol_redo = {
     .publish = publish,
     .rollback = rollback,
     .forget = lines_reset,
+    .cut = lines_cut,
     .recover = recover_redo,
 };

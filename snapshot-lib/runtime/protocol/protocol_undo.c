@@ -47,13 +47,14 @@ static struct entry entry_at(const uint64_t *words) {
 
 static uint64_t order_next(struct region *region) {
     if (!__libc_single_threaded)
-        return atomic_fetch_add_explicit(&region->protocol_state.order_next, 1, memory_order_relaxed);
+        return atomic_fetch_add_explicit(&region->protocol_state.order_next, 1, memory_order_acq_rel);
     uint64_t order = atomic_load_explicit(&region->protocol_state.order_next, memory_order_relaxed);
     atomic_store_explicit(&region->protocol_state.order_next, order + 1, memory_order_relaxed);
     return order;
 }
 
-static void entry_add(struct thread_log *thread, uint64_t offset, uint64_t bytes) {
+/* Who has the lowest number for a byte has read it before any thread stored to it. */
+static void entry_add(struct thread_log *thread, uint64_t offset, uint64_t bytes, const uint8_t *old) {
     struct block *block = &thread->block;
     if (thread->block_words + entry_words(bytes) > BLOCK_WORDS)
         thread_block_end(thread);
@@ -61,18 +62,20 @@ static void entry_add(struct thread_log *thread, uint64_t offset, uint64_t bytes
         memset(block->data, 0, sizeof(block->data));
     uint64_t *words = &block->data[0][0] + thread->block_words;
     words[0] = ENTRY_PLACE(offset, bytes);
-    words[1] = order_next(thread->region);
-    memcpy(words + ENTRY_WORDS, thread->region->working + offset, bytes);
+    if (SEEDED_BUG(ORDER_BEFORE_READ))
+        words[1] = order_next(thread->region);
+    memcpy(words + ENTRY_WORDS, old, bytes);
+    if (!SEEDED_BUG(ORDER_BEFORE_READ))
+        words[1] = order_next(thread->region);
     thread->block_words += (uint32_t)entry_words(bytes);
     block->header.line_count = (uint16_t)((thread->block_words + LINE_WORDS - 1) / LINE_WORDS);
     thread->change_count++;
 }
 
-static void log_range(struct region *region, uint64_t offset, uint64_t bytes, bool list) {
-    struct thread_log *thread = thread_log_get(region);
+static void log_range(struct thread_log *thread, uint64_t offset, uint64_t bytes, bool list) {
     while (bytes > 0) {
         uint64_t part = bytes < ENTRY_BYTES_MAX ? bytes : ENTRY_BYTES_MAX;
-        entry_add(thread, offset, part);
+        entry_add(thread, offset, part, thread->region->working + offset);
         if (list)
             vector_push_word(&thread->changes, ENTRY_PLACE(offset, part));
         offset += part;
@@ -80,12 +83,12 @@ static void log_range(struct region *region, uint64_t offset, uint64_t bytes, bo
     }
 }
 
-static void log_range_list(struct region *region, uint64_t offset, uint64_t bytes) {
-    log_range(region, offset, bytes, true);
+static void log_range_list(struct thread_log *thread, uint64_t offset, uint64_t bytes) {
+    log_range(thread, offset, bytes, true);
 }
 
-static void log_range_nv(struct region *region, uint64_t offset, uint64_t bytes) {
-    log_range(region, offset, bytes, false);
+static void log_range_nv(struct thread_log *thread, uint64_t offset, uint64_t bytes) {
+    log_range(thread, offset, bytes, false);
 }
 
 /* What is done with each line of what has changed: possibly several times. */
@@ -96,10 +99,14 @@ static void visit_lines(struct region *region, uint64_t offset, uint64_t bytes, 
         visit(region, line);
 }
 
+static void thread_list(const struct thread_log *thread, line_visitor *visit) {
+    for_each_word (place, &thread->changes)
+        visit_lines(thread->region, place >> 16, place & 0xffff, visit);
+}
+
 static int changes_of_list(struct region *region, line_visitor *visit) {
     for_each_thread (thread, region)
-        for_each_word (place, &thread->changes)
-            visit_lines(region, place >> 16, place & 0xffff, visit);
+        thread_list(thread, visit);
     return 0;
 }
 
@@ -130,6 +137,21 @@ static void visit_entry(void *context, struct entry entry) {
 
 static void visit_block(void *context, const struct block *block) { block_entries(block, visit_entry, context); }
 
+static void walk_unwritten(const struct thread_log *thread, struct nv_walk *walk) {
+    const struct block *waiting = thread->waiting.items;
+    for (size_t i = 0; i < thread->waiting.count; i++)
+        visit_block(walk, &waiting[i]);
+    visit_block(walk, &thread->block);
+}
+
+/* Of a log that was found to be whole. */
+static void thread_walk(const struct thread_log *thread, line_visitor *visit) {
+    struct nv_walk walk = {thread->region, visit, 0};
+    for_each_word (chunk, &thread->chunks)
+        log_walk_chunk(thread->region->log, chunk, thread->region->epoch, visit_block, &walk);
+    walk_unwritten(thread, &walk);
+}
+
 /* The chunks of this epoch in the log file, and what is not there yet. -EUCLEAN: not all that was logged. */
 static int changes_of_log(struct region *region, line_visitor *visit) {
     struct nv_walk walk = {region, visit, 0};
@@ -138,10 +160,7 @@ static int changes_of_log(struct region *region, line_visitor *visit) {
     written.bytes = log_chunk_offset(SETS, 0, atomic_load(&region->protocol_state.chunk_next));
     log_walk(written, SETS, region->epoch, visit_block, &walk);
     for_each_thread (thread, region) {
-        const struct block *waiting = thread->waiting.items;
-        for (size_t i = 0; i < thread->waiting.count; i++)
-            visit_block(&walk, &waiting[i]);
-        visit_block(&walk, &thread->block);
+        walk_unwritten(thread, &walk);
         logged += thread->change_count;
     }
     return walk.entries == logged || SEEDED_BUG(WALK_UNCHECKED) ? 0 : -EUCLEAN;
@@ -151,8 +170,78 @@ static int changes_of_log(struct region *region, line_visitor *visit) {
 static void list_once(struct region *region, uint64_t line) {
     if (line_is_dirty(region, line))
         return;
-    line_set(region, line, LINE_DIRTY);
+    line_set(region, line, LINE_LISTED);
     vector_push_word(&region->protocol_state.committed, line);
+}
+
+static void list_unless_held(struct region *region, uint64_t line) {
+    if (!held_content(region, line))
+        list_once(region, line);
+}
+
+static void line_leave(struct region *region, uint64_t line) {
+    (void)region;
+    (void)line;
+}
+
+static void hold_once(struct region *region, uint64_t line) {
+    if (line_is_dirty(region, line))
+        return;
+    line_set(region, line, LINE_LISTED);
+    (void)held_add(region, line);
+    vector_push_word(&region->protocol_state.committed, line);
+}
+
+/* The lines that a log lists, or names in the log file, each once. */
+static void log_hold(struct thread_log *thread) {
+    struct region *region = thread->region;
+    struct vector *lines = &region->protocol_state.committed;
+    if (region->protocol == &protocol_undo)
+        thread_list(thread, hold_once);
+    else
+        thread_walk(thread, hold_once);
+    for_each_word (line, lines) {
+        line_set(region, line, LINE_CLEAN);
+        vector_push_word(&thread->held_lines, line);
+    }
+    lines->count = 0;
+}
+
+/* Nothing is held of a log that does not name all that changed. */
+static int logs_hold(struct region *region, int changes(struct region *region, line_visitor *visit)) {
+    int status = changes(region, line_leave);
+    for_each_thread (thread, region)
+        if (status == 0 && thread->held)
+            log_hold(thread);
+    return status;
+}
+
+/* What a held log names goes on as whole lines, with the content that the commit wrote. No thread has announced in the
+ * new epoch yet: these entries have the lowest numbers. */
+static void carry(struct thread_log *thread) {
+    struct region *region = thread->region;
+    for_each_word (line, &thread->held_lines) {
+        uint64_t offset = line * LINE_BYTES, room = region->bytes - offset;
+        uint64_t bytes = room < LINE_BYTES ? room : LINE_BYTES;
+        const uint8_t *content =
+            SEEDED_BUG(CARRY_WORKING_COPY) ? line_working(region, line) : held_content(region, line);
+        if (!SEEDED_BUG(NO_CARRY))
+            entry_add(thread, offset, bytes, content);
+        if (region->protocol == &protocol_undo)
+            vector_push_word(&thread->changes, ENTRY_PLACE(offset, bytes));
+    }
+    thread->held_lines.count = 0;
+}
+
+static void cut(struct region *region, uint64_t line_limit) {
+    for_each_thread (thread, region) {
+        uint64_t *lines = thread->held_lines.items;
+        size_t kept = 0;
+        for_each_word (line, &thread->held_lines)
+            if (line < line_limit)
+                lines[kept++] = line;
+        thread->held_lines.count = kept;
+    }
 }
 
 static void record_commit(struct region *region) {
@@ -182,17 +271,20 @@ static int commit(struct region *region, int changes(struct region *region, line
         return status;
     if (!SEEDED_BUG(NO_LOG_FENCE))
         region_fence(region);
-    status = changes(region, list_once);
+    status = region->held.any ? logs_hold(region, changes) : 0;
+    if (status == 0)
+        status = changes(region, region->held.any ? list_unless_held : list_once);
     if (status < 0) {
         lines_unlist(region);
         return status;
     }
     for_each_word (line, &region->protocol_state.committed)
-        line_write(region, line);
+        line_write(region, line, line_working(region, line));
+    for_each_held(line, region) line_write(region, line, line_held(region, line));
     if (!SEEDED_BUG(NO_DATA_FENCE))
         region_fence(region);
     record_commit(region);
-    region->stats.lines_logged += region->protocol_state.committed.count;
+    region->stats.lines_logged += region->protocol_state.committed.count + held_count(region);
     changes_forget(region);
     return 0;
 }
@@ -207,20 +299,13 @@ static int commit_nv(struct region *region, enum commit_mode mode) {
     return commit(region, changes_of_log);
 }
 
-static void line_restore(struct region *region, uint64_t line) {
-    memcpy(line_working(region, line), line_backing(region, line), LINE_BYTES);
-}
+static void line_take_back(struct region *region, uint64_t line) { line_restore(region, line); }
 
-static int rollback_list(struct region *region) { return changes_of_list(region, line_restore); }
-
-static void line_leave(struct region *region, uint64_t line) {
-    (void)region;
-    (void)line;
-}
+static int rollback_list(struct region *region) { return changes_of_list(region, line_take_back); }
 
 static int rollback_nv(struct region *region) {
     int status = changes_of_log(region, line_leave);
-    return status < 0 ? status : changes_of_log(region, line_restore);
+    return status < 0 ? status : changes_of_log(region, line_take_back);
 }
 
 static void collect_entry(void *context, struct entry entry) {
@@ -273,8 +358,10 @@ const struct protocol protocol_undo = {
     .sets = SETS,
     .log_range = log_range_list,
     .commit = commit_list,
+    .carry = carry,
     .rollback = rollback_list,
     .forget = changes_forget,
+    .cut = cut,
     .recover = recover_undo,
 };
 
@@ -284,7 +371,9 @@ const struct protocol protocol_undo_nv = {
     .sets = SETS,
     .log_range = log_range_nv,
     .commit = commit_nv,
+    .carry = carry,
     .rollback = rollback_nv,
     .forget = changes_forget,
+    .cut = cut,
     .recover = recover_undo,
 };

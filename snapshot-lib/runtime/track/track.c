@@ -119,5 +119,5 @@ void tracker_inherit(struct region *region) {
 void pages_changed(struct region *region, uint64_t offset, uint64_t bytes) {
     uint64_t room = offset < region->bytes ? region->bytes - offset : 0;
     if (room > 0)
-        announce(region, offset, bytes < room ? bytes : room);
+        announce(thread_log_get(region), offset, bytes < room ? bytes : room);
 }

@@ -7,6 +7,7 @@
 //
 // With the name of a seeded bug it succeeds if the bug is caught; "-" is none. With a schedule, as a failure prints it,
 // it runs just that one.
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -35,7 +36,7 @@ struct Report {
 static Report *report;
 static std::string directory, path, log_path;
 static Schedule current;
-static uint64_t schedules, kills, violations;
+static uint64_t schedules, kills, crash_images, violations;
 
 [[noreturn]] static void end(int status) {
     std::filesystem::remove_all(directory);
@@ -237,11 +238,14 @@ static void killAnywhere() {
 
 // ---- Threads of one process.
 
-static constexpr size_t FileBytes = 8 * Page;
+static constexpr size_t FileBytes = 8 * Page, GrowthMax = 4 * Page;
 static TrackedFile *opened;
 
 // What fences waited for must hold what was committed, whoever wrote it; and so must what is opened again.
-static Run threads(const Schedule &schedule, const Tasks &tasks, const std::function<void()> &check = {}) {
+using TraceCheck = std::function<void(const Image &start, const Mapping &mapping, const Recorder &trace)>;
+
+static Run threads(const Schedule &schedule, const Tasks &tasks, const std::function<void()> &check = {},
+                   const TraceCheck &check_trace = {}) {
     fresh(false);
     TrackedFile file(path, FileBytes);
     opened = &file;
@@ -258,15 +262,18 @@ static Run threads(const Schedule &schedule, const Tasks &tasks, const std::func
     if (!file.working())
         return run;
     Mapping mapping = file.mapping();
+    const size_t bytes = mapping.data_bytes;
+    mapping.data_bytes = bytes + GrowthMax; // it may have been that much larger
     start.log.resize(mapping.log_bytes / 64);
     start.data.resize((mapping.data_bytes + 63) / 64);
+    if (check_trace)
+        check_trace(start, mapping, trace);
     Image durable = durableImage(start, mapping, trace.events);
     struct recovery result{};
-    require(recover({durable.logBytes(), durable.logSize()}, durable.dataBytes(), mapping.data_bytes, &protocol_line,
-                    &result) == 0,
+    require(recover({durable.logBytes(), durable.logSize()}, durable.dataBytes(), bytes, &protocol_line, &result) == 0,
             "recovery fails");
-    require(memcmp(durable.dataBytes(), file.working(), mapping.data_bytes) == 0, "the file lacks what was committed");
-    std::vector<uint8_t> last(file.working(), file.working() + mapping.data_bytes);
+    require(memcmp(durable.dataBytes(), file.working(), bytes) == 0, "the file lacks what was committed");
+    std::vector<uint8_t> last(file.working(), file.working() + bytes);
     require(snapshot_unmap(file.release()) == 0, "the end fails");
     TrackedFile again(path, 0);
     require(again.error() == 0 && memcmp(again.working(), last.data(), last.size()) == 0,
@@ -359,10 +366,208 @@ static Run endAndUnmap(const Schedule &schedule) {
                               }});
 }
 
+// ---- Threads that store while others commit, and nothing orders them.
+
+extern "C" __attribute__((preserve_most)) void __snapshot_log(const void *address, size_t bytes);
+
+// What the compiler pass puts before a store; the store may come at any time after it.
+static void announceWord(size_t word) {
+    __snapshot_log(opened->working() + 8 * word, 8);
+    yieldPoint();
+}
+
+static void storeWord(size_t word, uint64_t value) {
+    __atomic_store_n(reinterpret_cast<uint64_t *>(opened->working()) + word, value, __ATOMIC_RELAXED);
+    yieldPoint();
+}
+
+// Each task has a word of a line that all share, one of a line of its own, and one of a page of its own.
+static std::array<size_t, 3> wordsOf(unsigned task) { return {task, 8 * (1 + task), 512 * (1 + task)}; }
+
+// And a word that all change, which only its atomic instructions order.
+static constexpr size_t CounterWord = 3;
+
+static void count() {
+    announceWord(CounterWord);
+    __atomic_fetch_add(reinterpret_cast<uint64_t *>(opened->working()) + CounterWord, 1, __ATOMIC_RELAXED);
+    yieldPoint();
+}
+
+static void storeVersion(unsigned task, uint64_t version) {
+    count();
+    for (size_t word : wordsOf(task))
+        announceWord(word);
+    for (size_t word : wordsOf(task))
+        storeWord(word, version);
+}
+
+// A commit of the task's own that has returned: its words have this version from this position of the trace on.
+struct Returned {
+    unsigned task;
+    uint64_t version;
+    size_t position;
+};
+static std::vector<Returned> returned;
+
+static void commitVersion(unsigned task, uint64_t version) {
+    commit();
+    returned.push_back({task, version, recorder->position()});
+}
+
+struct Recovered {
+    uint64_t epoch;
+    std::vector<uint8_t> state;
+};
+
+static Recovered recovered(Image &image, const char *where) {
+    struct recovery result{};
+    int status =
+        recover({image.logBytes(), image.logSize()}, image.dataBytes(), image.dataSize(), &protocol_line, &result);
+    require(status == 0, where);
+    return {result.epoch, {image.dataBytes(), image.dataBytes() + image.dataSize()}};
+}
+
+static uint64_t wordOf(const std::vector<uint8_t> &state, size_t word) {
+    uint64_t value;
+    memcpy(&value, state.data() + 8 * word, sizeof(value));
+    return value;
+}
+
+// What recovery finds if the power is cut there and nothing arrives but what fences had waited for.
+static Recovered durableAt(size_t position, const Image &start, const Mapping &mapping, const Recorder &trace) {
+    std::vector<PersistEvent> events(trace.events.begin(),
+                                     trace.events.begin() + static_cast<std::ptrdiff_t>(position));
+    Image durable = durableImage(start, mapping, events);
+    return recovered(durable, "recovery fails after a fence");
+}
+
+static void checkReturned(const Image &start, const Mapping &mapping, const Recorder &trace) {
+    for (const Returned &one : returned) {
+        std::vector<uint8_t> state = durableAt(one.position, start, mapping, trace).state;
+        for (size_t word : wordsOf(one.task))
+            require(wordOf(state, word) == one.version, "a commit lacks what its own thread stored before it");
+    }
+}
+
+// The epochs that commits leave, in order, each with the position of the fence that makes it durable, and its state. A
+// crash before the next one is durable has to go back to just that state.
+struct Committed {
+    size_t position;
+    Recovered at;
+};
+
+static std::vector<Committed> committedEpochs(const Image &start, const Mapping &mapping, const Recorder &trace) {
+    std::vector<Committed> epochs;
+    for (size_t position = 0; position <= trace.events.size(); position++) {
+        if (position > 0 && trace.events[position - 1].target)
+            continue;
+        Recovered now = durableAt(position, start, mapping, trace);
+        if (epochs.empty() || now.epoch != epochs.back().at.epoch)
+            epochs.push_back({position, now});
+        else
+            require(now.state == epochs.back().at.state, "the state of an epoch changes");
+    }
+    return epochs;
+}
+
+// A crash at any position leaves the last commit or the next one, in whole.
+static void checkCrashes(const Image &start, const Mapping &mapping, const Recorder &trace) {
+    std::vector<Committed> epochs = committedEpochs(start, mapping, trace);
+    exploreCrashes(start, mapping, trace.events, 2, 3, 1, [&](const Crash &crash, Image &image) {
+        Recovered now = recovered(image, "recovery refuses what a crash left");
+        size_t last = epochs.size() - 1;
+        while (epochs[last].position > crash.position)
+            last--;
+        bool found = false;
+        for (size_t i = last; i < epochs.size() && i <= last + 1; i++)
+            found |= now.epoch == epochs[i].at.epoch && now.state == epochs[i].at.state;
+        crash_images++;
+        require(found, "a crash leaves what no commit had");
+    });
+}
+
+// The power is cut at each position of the trace, after every so many schedules.
+static constexpr uint64_t CrashesEvery = 8;
+
+static Run beside(const Schedule &schedule, const Tasks &tasks, uint64_t crashes_every = CrashesEvery) {
+    returned.clear();
+    static uint64_t count;
+    bool crashes = count++ % crashes_every == 0;
+    auto check = [&](const Image &start, const Mapping &mapping, const Recorder &trace) {
+        returned.push_back(
+            {0, wordAt(*opened, 8 * wordsOf(0)[0]), trace.events.size()}); // the last one, of all threads
+        checkReturned(start, mapping, trace);
+        if (crashes)
+            checkCrashes(start, mapping, trace);
+    };
+    return threads(schedule, tasks, {}, check);
+}
+
+static void storeAndCommit(unsigned task) {
+    for (uint64_t version = 1; version <= 2; version++) {
+        storeVersion(task, version);
+        commitVersion(task, version);
+    }
+}
+
+// One that never commits announces once and goes on storing, as a loop whose guard the pass moved to its front.
+static void storeOnly(unsigned task) {
+    count();
+    for (size_t word : wordsOf(task))
+        announceWord(word);
+    for (uint64_t version = 1; version <= 3; version++)
+        for (size_t word : wordsOf(task))
+            storeWord(word, version);
+}
+
+static Run storesBesideCommits(const Schedule &schedule) {
+    return beside(schedule, {[] { storeOnly(1); }, [] { storeAndCommit(0); }});
+}
+
+static Run commitsBesideCommits(const Schedule &schedule) {
+    return beside(schedule, {[] { storeAndCommit(0); }, [] { storeAndCommit(1); }});
+}
+
+static Run threeBeside(const Schedule &schedule) {
+    return beside(schedule, {[] { storeAndCommit(0); }, [] { storeAndCommit(1); }, [] { storeOnly(2); }});
+}
+
+// Two threads change one word: recovery must go back to the oldest of what they overwrote.
+static Run countsBesideCommits(const Schedule &schedule) {
+    auto countAndCommit = [] {
+        count();
+        commit();
+    };
+    return beside(schedule, {countAndCommit, countAndCommit}, 1);
+}
+
+// What is stored beside a rollback may be taken back, and what is stored after it stays.
+static Run storesBesideRollback(const Schedule &schedule) {
+    return beside(schedule, {[] {
+                                 storeAndCommit(0);
+                                 storeVersion(0, 3);
+                                 require(snapshot_rollback(opened->working()) == 0, "rollback fails");
+                                 storeAndCommit(0);
+                             },
+                             [] { storeOnly(1); }});
+}
+
+static Run storesBesideResize(const Schedule &schedule) {
+    return beside(schedule, {[] {
+                                 for (size_t pages : {9, 8, 10, 8}) {
+                                     storeVersion(0, pages);
+                                     require(snapshot_resize(opened->working(), pages * Page) == 0, "resizing fails");
+                                 }
+                                 storeAndCommit(0);
+                             },
+                             [] { storeOnly(1); }});
+}
+
 struct Scenario {
     const char *name;
     Run (*run)(const Schedule &schedule);
     bool is_of_threads;
+    unsigned switches = 1; // of threads, at calls of the runtime
 };
 
 static constexpr Scenario Scenarios[] = {{"open-present", openPresent, false},
@@ -375,7 +580,13 @@ static constexpr Scenario Scenarios[] = {{"open-present", openPresent, false},
                                          {"commit-cut", commitAndCut, true},
                                          {"commit-rollback", commitAndRollback, true},
                                          {"holes", holes, true},
-                                         {"end-unmap", endAndUnmap, true}};
+                                         {"end-unmap", endAndUnmap, true},
+                                         {"beside-stores", storesBesideCommits, true, 2},
+                                         {"beside-commits", commitsBesideCommits, true},
+                                         {"beside-three", threeBeside, true},
+                                         {"beside-counts", countsBesideCommits, true},
+                                         {"beside-rollback", storesBesideRollback, true},
+                                         {"beside-resize", storesBesideResize, true}};
 
 static void explore(const Scenario &scenario, unsigned switches, uint64_t samples) {
     auto run = [&](const Schedule &schedule) {
@@ -386,8 +597,8 @@ static void explore(const Scenario &scenario, unsigned switches, uint64_t sample
     schedules += sampleSchedules(samples, 1, run);
 }
 
-// Every schedule of two switches between processes. Between threads, whose calls have many more yield points: of one,
-// and of one more with each access to memory as a yield point.
+// Every schedule of two switches between processes. Between threads, whose calls have many more yield points: of one or
+// two, and of one more with each access to memory as a yield point.
 static void explore(const Scenario &scenario) {
     if (!scenario.is_of_threads)
         return explore(scenario, 2, 300);
@@ -395,7 +606,7 @@ static void explore(const Scenario &scenario) {
         setenv("SNAPSHOT_PROTOCOL", protocol.name, 1);
         for (bool every : {false, true}) {
             watchMemory(every);
-            explore(scenario, 1, 100);
+            explore(scenario, every ? 1 : scenario.switches, 100);
         }
     }
 }
@@ -431,6 +642,6 @@ int main(int argc, char **argv) {
     if (!runNamed(argv[2], argc > 4 ? argv[4] : nullptr))
         return 2;
     std::filesystem::remove_all(directory);
-    printf("%lu schedules, %lu kills, %lu violations\n", schedules, kills, violations);
+    printf("%lu schedules, %lu kills, %lu crash images, %lu violations\n", schedules, kills, crash_images, violations);
     return *snapshot_seeded_bug || schedules + kills == 0 || violations > 0 ? 1 : 0;
 }

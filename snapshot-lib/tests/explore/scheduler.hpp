@@ -33,6 +33,9 @@ constexpr unsigned TasksMax = 3;
 constexpr unsigned NeverKill = ~0u;
 using Tasks = std::vector<std::function<void()>>;
 
+// A yield point of the task itself.
+void yieldPoint();
+
 // Within a task: let the others go on, as one does that waits for them.
 void letOthersRun();
 

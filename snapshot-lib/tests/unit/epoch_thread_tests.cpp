@@ -203,6 +203,67 @@ static void refuseRollbacks(const std::string &path) {
     staying.join();
 }
 
+// Threads that come to no point but msync(): each stores to words of its own. One that stores nothing, for which no
+// checkpoint waits, resizes the file meanwhile: that commits, and waits for no thread.
+static void besideOthers(const std::string &path) {
+    static constexpr unsigned Threads = 4;
+    static constexpr uint64_t Rounds = 60;
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_EPOCH);
+    std::vector<std::thread> threads;
+    for (unsigned thread = 0; thread < Threads; thread++)
+        threads.emplace_back([&, thread] {
+            for (uint64_t value = 1; value <= Rounds; value++) {
+                for (size_t line = 0; line < Lines; line += 16)
+                    trackedStore(file.working() + 64 * line + 8 * thread, value);
+                if (value % 3 == thread % 3)
+                    expect(snapshot_sync(file.working()) == 0, "a checkpoint beside stores fails");
+            }
+        });
+    for (uint64_t round = 0; round < Rounds; round++)
+        for (size_t bytes : {Bytes + 4096, Bytes})
+            expect(snapshot_resize(file.working(), bytes) == 0, "resizing beside stores fails");
+    for (std::thread &thread : threads)
+        thread.join();
+    expect(snapshot_sync(file.working()) == 0, "the last checkpoint beside stores fails");
+    Image image = file.image();
+    struct recovery result{};
+    expect(recover({image.logBytes(), image.logSize()}, image.dataBytes(), Bytes, &protocol_line, &result) == 0,
+           "recovery fails");
+    for (size_t at = 0; at < Bytes; at += 8) {
+        uint64_t value, last = at / 64 % 16 == 0 && at % 64 < 8 * Threads ? Rounds : 0;
+        memcpy(&value, image.dataBytes() + at, sizeof(value));
+        expect(value == last, "a store beside checkpoints is lost");
+    }
+}
+
+// A cut commits between the announcement of a store and the store.
+static void storeAfterCut(const std::string &path) {
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_EPOCH);
+    std::atomic<unsigned> step{0};
+    auto await = [&](unsigned number) {
+        while (step < number)
+            std::this_thread::yield();
+    };
+    std::thread storing([&] {
+        const uint64_t value = 7;
+        snapshot_log_range(file.working(), sizeof(value));
+        step = 1;
+        await(2);
+        memcpy(file.working(), &value, sizeof(value));
+    });
+    await(1);
+    for (size_t bytes : {Bytes + 4096, Bytes})
+        expect(snapshot_resize(file.working(), bytes) == 0, "resizing before a store fails");
+    step = 2;
+    storing.join();
+    expect(snapshot_sync(file.working()) == 0, "a checkpoint after a cut fails");
+    Image image = file.image();
+    struct recovery result{};
+    expect(recover({image.logBytes(), image.logSize()}, image.dataBytes(), Bytes, &protocol_line, &result) == 0,
+           "recovery fails");
+    expect(image.dataBytes()[0] == 7, "a store that was announced before a cut is lost");
+}
+
 int main(int argc, char **argv) {
     if (argc < 2)
         return 2;
@@ -213,6 +274,8 @@ int main(int argc, char **argv) {
     enterDuringCheckpoint(std::string(argv[1]) + "/late");
     endAfterClose(std::string(argv[1]) + "/ending");
     refuseRollbacks(std::string(argv[1]) + "/rollback");
+    besideOthers(std::string(argv[1]) + "/beside");
+    storeAfterCut(std::string(argv[1]) + "/cut");
     for (unsigned thread_count : {1, 2, 3, 5, 8})
         for (unsigned flags : {0u, SNAPSHOT_REPLAY_BACKGROUND})
             run(std::string(argv[1]) + "/data", thread_count, flags);
