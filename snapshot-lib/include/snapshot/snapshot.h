@@ -10,8 +10,8 @@
  * Caveats a user can act on:
  *  - Only code compiled with the pass is tracked, plus the libc writers listed in docs/snapshot.md. Call
  *    snapshot_log_range() before anything else writes to the mapping.
- *  - msync() must be ordered against the stores of all other threads (a lock, a barrier): it commits what happened
- *    before it, on every thread, at once.
+ *  - msync() commits what happened before it, on every thread, at once. A store of another thread that runs beside it
+ *    is in this commit or in the next. Stores that belong together, and commits, are the program's to order.
  *  - A log file `<file>.snapshot-log` lives beside the data; it belongs to the file: move both. A copy of both needs
  *    SNAPSHOT_ADOPT. After a clean end the log may be deleted, after a crash not.
  *  - The end of a file in a process discards what was not committed: the last munmap() and the last close() of a
