@@ -35,6 +35,9 @@ void epochs_resume(struct region *region);
 /* Add what replays wrote. */
 void epochs_count(const struct region *region, struct snapshot_stats *stats);
 
+/* The calling thread waits for others: checkpoints do not wait for it, until it announces a store. */
+void epochs_wait(void);
+
 #else
 
 static inline bool epochs_are_kept(const struct region *region) {
@@ -65,6 +68,7 @@ static inline void epochs_count(const struct region *region, struct snapshot_sta
     (void)region;
     (void)stats;
 }
+static inline void epochs_wait(void) {}
 
 #endif
 

@@ -73,6 +73,21 @@ void member_enter(struct region *region) {
     pthread_mutex_unlock(&epochs->mutex);
 }
 
+static void member_idles(struct region *region) {
+    struct epochs *epochs = epochs_of(region);
+    thread_leaves();
+    pthread_mutex_lock(&epochs->mutex);
+    own(region)->idle = true;
+    pthread_cond_broadcast(&epochs->changed);
+    pthread_mutex_unlock(&epochs->mutex);
+}
+
+void epochs_wait(void) {
+    for (size_t i = 0; i < REGIONS_MAX && !SEEDED_BUG(WAIT_ACTIVE); i++)
+        if (regions[i].in_use && !regions[i].inherited && member_is_active(&regions[i]))
+            member_idles(&regions[i]);
+}
+
 /* At a point, until whoever gathers is done. The mutex is held. */
 static int park(struct epochs *epochs, struct member *member) {
     uint64_t round = epochs->rounds;
@@ -293,10 +308,6 @@ int snapshot_epoch_idle(void *address, bool idle) {
     status = point(region);
     if (!has_entered(region))
         return status;
-    thread_leaves();
-    pthread_mutex_lock(&epochs_of(region)->mutex);
-    own(region)->idle = true;
-    pthread_cond_broadcast(&epochs_of(region)->changed);
-    pthread_mutex_unlock(&epochs_of(region)->mutex);
+    member_idles(region);
     return status;
 }

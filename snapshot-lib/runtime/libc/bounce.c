@@ -92,8 +92,13 @@ void keep_begin(struct kept *kept, const void *address, size_t bytes) {
     writes(address, bytes);
 }
 
+/* The callback may have left: the next commit of another thread would then not hold the range. */
+static bool is_kept(const struct kept *kept) {
+    return kept->region->epoch == kept->epoch && (thread_is_inside() || SEEDED_BUG(CALLBACK_LEAVES));
+}
+
 void keep_again(struct kept *kept) {
-    if (kept->region && kept->region->epoch != kept->epoch && !SEEDED_BUG(ANNOUNCE_BEFORE_CALLBACKS)) {
+    if (kept->region && !is_kept(kept) && !SEEDED_BUG(ANNOUNCE_BEFORE_CALLBACKS)) {
         kept->epoch = kept->region->epoch;
         writes(kept->address, kept->bytes);
     }

@@ -9,6 +9,7 @@
 #include <semaphore.h>
 #include <threads.h>
 
+#include "base/epochs.h"
 #include "bounce.h"
 
 #define ATTRIBUTES(kind) const pthread_##kind##attr_t *attributes
@@ -62,7 +63,7 @@ WRAPPER(int, pthread_cond_clockwait,
 WRAPPER(int, pthread_barrier_init, (pthread_barrier_t * object, ATTRIBUTES(barrier), unsigned count),
         (object, attributes, count), OUT(object))
 WRAPPER(int, pthread_barrier_destroy, (pthread_barrier_t * object), (object), OUT(object))
-CALL(barrier, wait)
+WRAPPER(int, pthread_barrier_wait, (pthread_barrier_t * object), (object), LOCK(object); epochs_wait())
 
 WRAPPER(int, pthread_spin_init, (pthread_spinlock_t * object, int shared), (object, shared), OUT(object))
 WRAPPER(int, pthread_spin_destroy, (pthread_spinlock_t * object), (object), OUT(object))
@@ -83,7 +84,8 @@ WRAPPER(int, sem_getvalue, (sem_t * object, int *value), (object, value), OUT(va
 WRAPPER(int, pthread_create,
         (pthread_t * thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument),
         (thread, attributes, routine, argument), OUT(thread))
-WRAPPER(int, pthread_join, (pthread_t thread, void **result), (thread, result), ASIDE(result))
+WRAPPER(int, pthread_join, (pthread_t thread, void **result), (thread, result), thread_rests(); epochs_wait();
+        ASIDE(result))
 WRAPPER(int, pthread_key_create, (pthread_key_t * key, void (*end)(void *)), (key, end), OUT(key))
 WRAPPER(int, pthread_mutexattr_init, (pthread_mutexattr_t * object), (object), OUT(object))
 WRAPPER(int, pthread_mutexattr_settype, (pthread_mutexattr_t * object, int value), (object, value), OUT(object))

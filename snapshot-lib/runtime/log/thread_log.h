@@ -82,6 +82,7 @@ void announcements_resume(struct region *region);
  * since it last was. */
 void thread_leaves(void);
 void thread_rests(void);
+bool thread_is_inside(void);
 
 void thread_logs_free(struct region *region);
 void relisted_free(struct thread_log *thread);

@@ -75,6 +75,10 @@ void thread_rests(void) {
     thread_leaves();
 }
 
+bool thread_is_inside(void) {
+    return presence_own && atomic_load_explicit(&presence_own->inside, memory_order_relaxed);
+}
+
 /*
  * At the end of a thread: another may take its log over, with whatever it still holds for the next commit. The mutex
  * keeps the region from being closed, and the log from being freed, in between.

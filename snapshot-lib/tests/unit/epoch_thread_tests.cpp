@@ -264,6 +264,45 @@ static void storeAfterCut(const std::string &path) {
     expect(image.dataBytes()[0] == 7, "a store that was announced before a cut is lost");
 }
 
+// As the pass names them.
+extern "C" __typeof__(pthread_barrier_wait) __snapshot_libc_pthread_barrier_wait;
+extern "C" __typeof__(pthread_join) __snapshot_libc_pthread_join;
+
+// A thread that has stored waits at a barrier and then for the end of another thread, which commits beside each wait.
+// The commit does not wait for it. What it stores between the waits is in the second commit.
+static void waitForOthers(const std::string &path) {
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_EPOCH);
+    pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, nullptr, 2);
+    struct Shared {
+        TrackedFile &file;
+        pthread_barrier_t &barrier;
+        std::atomic<bool> has_stored{false};
+    } shared{file, barrier};
+    auto commitTwice = [](void *argument) -> void * {
+        auto *with = static_cast<Shared *>(argument);
+        expect(snapshot_sync(with->file.working()) == 0, "a commit waits for a thread at a barrier");
+        __snapshot_libc_pthread_barrier_wait(&with->barrier);
+        while (!with->has_stored)
+            std::this_thread::yield();
+        expect(snapshot_sync(with->file.working()) == 0, "a commit waits for a thread that joins");
+        return nullptr;
+    };
+    trackedStore(file.working(), 1);
+    pthread_t other;
+    pthread_create(&other, nullptr, commitTwice, &shared);
+    __snapshot_libc_pthread_barrier_wait(&barrier);
+    trackedStore(file.working(), 2);
+    shared.has_stored = true;
+    __snapshot_libc_pthread_join(other, nullptr);
+    pthread_barrier_destroy(&barrier);
+    Image image = file.image();
+    struct recovery result{};
+    expect(recover({image.logBytes(), image.logSize()}, image.dataBytes(), Bytes, &protocol_line, &result) == 0,
+           "recovery fails");
+    expect(image.dataBytes()[0] == 2, "a store between two waits is lost");
+}
+
 int main(int argc, char **argv) {
     if (argc < 2)
         return 2;
@@ -276,6 +315,7 @@ int main(int argc, char **argv) {
     refuseRollbacks(std::string(argv[1]) + "/rollback");
     besideOthers(std::string(argv[1]) + "/beside");
     storeAfterCut(std::string(argv[1]) + "/cut");
+    waitForOthers(std::string(argv[1]) + "/waits");
     for (unsigned thread_count : {1, 2, 3, 5, 8})
         for (unsigned flags : {0u, SNAPSHOT_REPLAY_BACKGROUND})
             run(std::string(argv[1]) + "/data", thread_count, flags);
