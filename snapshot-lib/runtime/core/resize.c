@@ -85,7 +85,8 @@ static int cut_committed(struct region *region, int fd, uint64_t bytes) {
     status = file_resize(region, fd, bytes);
     if (status < 0 && !has_size(fd, bytes))
         return status;
-    region->protocol->cut(region, (bytes + LINE_BYTES - 1) / LINE_BYTES);
+    if (!SEEDED_BUG(CUT_KEEPS_LINES))
+        region->protocol->cut(region, (bytes + LINE_BYTES - 1) / LINE_BYTES);
     arena_empty(region->working + pages, region->mapped_bytes - pages);
     memset(region->working + bytes, 0, pages - bytes);
     pages_forget(region, bytes);

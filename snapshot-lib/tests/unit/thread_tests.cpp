@@ -147,6 +147,25 @@ static void besideOthers(const std::string &path, const Protocol &protocol, unsi
         expectOwn(image.dataBytes(), thread, last, "a store beside commits is lost");
 }
 
+// A thread that has stored beyond the new end is inside while another one cuts the file.
+static void cutBesideInside(const std::string &path, const Protocol &protocol) {
+    TrackedFile file(path, Bytes, protocol.flag);
+    constexpr size_t rest = Bytes / 2;
+    trackedStore(file.working() + 8, 1);
+    trackedStore(file.working() + rest + 4096, 1);
+    std::thread([&] {
+        expect(snapshot_resize(file.working(), rest) == 0, "the cut fails");
+        expect(file.commit() == 0, "a commit after the cut fails");
+    }).join();
+    trackedStore(file.working() + 8, 2);
+    expect(file.commit() == 0, "the last commit fails");
+    Image image = file.image();
+    struct recovery result{};
+    expect(recover({image.logBytes(), image.logSize()}, image.dataBytes(), rest, &protocol_line, &result) == 0,
+           "recovery after a cut fails");
+    expect(image.dataBytes()[8] == 2, "a store beside a cut is lost");
+}
+
 // ---- A callback that comes to a lock, in a call that goes on storing when the callback has returned.
 
 extern "C" __typeof__(qsort) __snapshot_libc_qsort;
@@ -188,6 +207,7 @@ static void run(const std::string &path, const Protocol &protocol, unsigned thre
     std::filesystem::remove(path);
     std::filesystem::remove(path + ".snapshot-log");
     besideOthers(path, protocol, thread_count);
+    cutBesideInside(path + "-cut", protocol);
     if (!getenv("SNAPSHOT_TRACK")) // a tracker of pages finds what the call stores afterwards
         leaveInCallback(path + "-callback", protocol);
     TrackedFile file(path, Bytes, protocol.flag);
