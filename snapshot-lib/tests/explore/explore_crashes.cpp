@@ -55,7 +55,10 @@ static unsigned chainFlags(const Protocol &protocol) {
     return protocol.flag | (stores_are_announced ? SNAPSHOT_TRACK_PASS : 0);
 }
 
-// Half of the stores go to few lines, so that lines stay hot over several commits.
+extern "C" void thread_leaves(void);
+
+// Half of the stores go to few lines, so that lines stay hot over several commits. Then the thread may come to a lock:
+// the next commit empties its log, and else holds it.
 static void randomStores(uint8_t *working, uint64_t count, uint64_t seed) {
     Random random(seed);
     for (uint64_t i = 0; i < count; i++) {
@@ -63,6 +66,8 @@ static void randomStores(uint8_t *working, uint64_t count, uint64_t seed) {
         trackedStore(working + random() % lines * 64 + random() % 64, random());
     }
     threadRests(working);
+    if (random() % 2)
+        thread_leaves();
 }
 
 // Threads that work one after another, so that the trace repeats. A program of one thread does the work itself.
