@@ -108,6 +108,8 @@ const MemWindow *memsys_window(const MemSys *m, uint32_t index);
 bool memsys_is_local(const MemSys *m, uint64_t hpa);
 /* Of which device an address is, and its DPA there; false if it is of local DRAM. */
 bool memsys_device_address(const MemSys *m, uint64_t hpa, uint32_t *device, uint64_t *dpa);
+/* Whether an address is of the persistent part of a device. */
+bool memsys_is_persistent(const MemSys *m, uint64_t hpa);
 
 /* The slots of each core's L1 are 0 .. this - 1; a line that is not in it has MEM_NO_SLOT. */
 uint32_t memsys_l1_slots(const MemSys *m);

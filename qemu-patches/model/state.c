@@ -244,6 +244,13 @@ bool memsys_device_address(const MemSys *m, uint64_t hpa, uint32_t *device, uint
     return d;
 }
 
+bool memsys_is_persistent(const MemSys *m, uint64_t hpa) {
+    uint64_t line;
+    const MemDevice *d = mem_memory_route(&m->memory, hpa >> LINE_SHIFT, &line);
+
+    return d && line * MEMSYS_LINE_BYTES >= d->config.volatile_bytes;
+}
+
 /* ---- Modes and counters ---- */
 
 void memsys_set_timed(MemSys *m, bool timed) {

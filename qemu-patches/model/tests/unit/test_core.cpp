@@ -391,6 +391,27 @@ TEST(Windows, InterleavedLinesGoToTheDevicesInTurn) {
     }
 }
 
+TEST(Windows, OnlyWhatIsBehindTheVolatilePartIsPersistent) {
+    const MemCpuConfig cpu = small_cpu();
+    MemDeviceConfig device = small_device(true);
+    device.volatile_bytes = 8192;
+    std::vector<uint8_t> media(device.capacity_bytes - device.volatile_bytes);
+    MemMedia where = {.base = media.data()};
+    MemCallbacks callbacks = {};
+    callbacks.l1_slot_dropped = [](void *, uint32_t, uint32_t) {};
+    MemSys *m = memsys_new(&cpu, &callbacks);
+    memsys_add_device(m, &device, &where);
+    const MemWindow window = {
+        .hpa = kWindow, .size_bytes = 16384, .dpa = 4096, .ways = 1, .granularity_bytes = 0, .devices = {0}};
+    memsys_map_window(m, 0, &window, 0);
+    EXPECT_FALSE(memsys_is_persistent(m, kWindow));
+    EXPECT_FALSE(memsys_is_persistent(m, kWindow + 4095));
+    EXPECT_TRUE(memsys_is_persistent(m, kWindow + 4096));
+    EXPECT_TRUE(memsys_is_persistent(m, kWindow + 16383));
+    EXPECT_FALSE(memsys_is_persistent(m, kWindow + 16384)) << "of local DRAM";
+    memsys_free(m);
+}
+
 TEST(Windows, EveryByteIsInOnePlaceAndIsFoundFromThere) {
     for (uint32_t ways : {1u, 2u, 3u, 4u, 6u, 8u}) {
         for (uint32_t granularity : {64u, 192u, 256u}) {

@@ -162,6 +162,17 @@ static CxlSsdCountersList *cores_to_qapi(void)
     return list;
 }
 
+static CxlSsdMappings *mappings_to_qapi(void)
+{
+    CxlSsdMappings *q = g_new0(CxlSsdMappings, 1);
+
+    q->page_faults_4k = timed_mem_mappings.page_faults_4k;
+    q->page_faults_2m = timed_mem_mappings.page_faults_2m;
+    q->kernel_flushes = timed_mem_mappings.kernel_flushes;
+    q->sync_calls = timed_mem_mappings.sync_calls;
+    return q;
+}
+
 CxlSsdDeviceCounters *cxl_ssd_device_counters(const CXLSSDState *s)
 {
     MemCounters sum = memsys_device_counters(timed_mem_memsys(), s->number);
@@ -180,6 +191,7 @@ void cxl_ssd_reset_counters(void)
         memsys_add_counters(&state.before_devices[i], &counters);
     }
     memsys_reset_counters(timed_mem_memsys());
+    timed_mem_mappings = (TimedMemMappings) {};
     vcpu_clocks_reset_times();
 }
 
@@ -244,6 +256,7 @@ static CxlSsdRoi *roi_now(void)
     roi->cores = cores_to_qapi();
     roi->has_cores = roi->cores;
     roi->order = vcpu_clocks_order();
+    roi->mappings = mappings_to_qapi();
     roi->errors = errors_to_qapi(&counters);
     roi->hot_pages = hot_pages_to_qapi();
     roi->has_hot_pages = roi->hot_pages;

@@ -146,8 +146,29 @@ static inline void timed_mem_tell(CPUState *cpu, MemJournalKind kind,
 }
 
 /*
+ * How the guest maps persistent memory, and what its kernel flushes of it,
+ * since somebody zeroed this. Counting takes the guest no time.
+ */
+typedef struct TimedMemMappings {
+    uint64_t page_faults_4k; /* after which a page of 4 KiB is mapped */
+    uint64_t page_faults_2m; /* the same of larger pages */
+    uint64_t kernel_flushes; /* CLWB, CLFLUSHOPT and CLFLUSH in kernel mode */
+    uint64_t sync_calls;     /* msync(), fsync() and their kin */
+} TimedMemMappings;
+extern TimedMemMappings timed_mem_mappings;
+
+/*
  * TCG's side
  */
+
+/* A page fault is raised, and later a translation of the page is found. */
+void timed_mem_page_fault(CPUState *cpu, vaddr addr);
+void timed_mem_page_mapped(CPUState *cpu, vaddr addr, hwaddr paddr,
+                           uint64_t size, int mmu_idx);
+/* The kernel flushes a line. */
+void timed_mem_kernel_flush(hwaddr paddr);
+/* A process calls the kernel. */
+void timed_mem_system_call(uint32_t number);
 
 /* Whether the TLB entry of a page of RAM is to carry TLB_TIMED. */
 bool timed_mem_page_timed(hwaddr paddr, int mmu_idx);
