@@ -100,7 +100,8 @@ def run_arguments(guest: GuestConfig, layout: Layout) -> list[str]:
     """What the kernel's command line says of this run."""
     first_program = [own_modules.KERNEL_ARGUMENT] if guest.modules else []
     by_job = [NO_REGION] if guest.topology else []
-    own = filter(None, (layout.kernel, guest.kernel_arguments))
+    pages = f"testbed.pages={guest.page_size}" if guest.page_size else ""
+    own = filter(None, (pages, layout.kernel, guest.kernel_arguments))
     return [f"testbed.fs={file_systems.known(guest.file_system)}", *first_program, *by_job, *own]
 
 

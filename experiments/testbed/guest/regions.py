@@ -51,13 +51,15 @@ make_region() { # REGION PARTITION GRANULARITY DEVICE...
 
 # The namespace is found through its label, if there is one.
 make_namespace() { # REGION MODE
-    local left=/sys/bus/nd/devices/region$1/available_size map=()
+    local left=/sys/bus/nd/devices/region$1/available_size options=(--mode="$2")
     is_new=
     await "$left" || return
-    (($(<"$left") > 0)) || return 0
-    [[ $2 != *dax ]] || map=(--map=mem)
-    ndctl create-namespace -r "region$1" --mode="$2" "${map[@]}" >"/run/testbed/namespace$1.json" || return
-    is_new=yes
+    [[ $2 != devdax ]] || options+=(--map=mem)
+    [[ $2 != fsdax ]] || options=("${dax_namespace[@]}")
+    if (($(<"$left") > 0)); then
+        ndctl create-namespace -r "region$1" "${options[@]}" >"/run/testbed/namespace$1.json" || return
+        is_new=yes
+    fi
 }
 
 make_memory() { # REGION
@@ -99,6 +101,7 @@ use_region() { # REGION PARTITION USE FILE_SYSTEM FOLDER
         why="the media have the labels of other regions, so there is no ${disk#/dev/}; take a new media folder"
         return 1
     }
+    [[ $3 != fsdax || ! $5 ]] || find_disk "$1" "$disk" "$4" || return
     [[ ! $5 ]] || mount_disk "$disk" "$4" "$5"
 }
 

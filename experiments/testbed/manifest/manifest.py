@@ -22,7 +22,8 @@ from ..program.job_archive import Job, command_job
 from ..program.kernel_module import KernelModule
 from ..program.own_kernel import OwnKernel
 from ..validation import Strict, check, named
-from . import bases, mount_options, profiles, topology
+from . import bases, mount_options, page_sizes, profiles, topology
+from .page_sizes import PageSize
 from .parameters import CpuProfile, DeviceProfile
 from .sections import Bytes, FileSystem, Picoseconds, ProfileSection
 from .templates import fill, names_in_all
@@ -68,6 +69,9 @@ class GuestSection(Strict):
     file_system_of: dict[str, FileSystem] = {}
     # Of a tbfs, as `mount -o` has them; {names} of axes may stand here.
     mount_options: str = ""
+    # The pages by which processes map files of /pmem, "4KiB" or "2MiB"; {names} of axes may stand here. Unstated they
+    # are as the file system lays its files out, which does not depend on the size of the device.
+    page_size: str = ""
     # What the image holds back: programs that not every guest has, since what is in memory moves every measurement.
     archives: list[Archive] = []
     # Kernel modules that it loads before anything is mounted, in this order; paths are relative to the manifest.
@@ -214,6 +218,7 @@ class GuestConfig:
     hmat: bool = False  # its kernel is told how fast memory is
     machine_checks: bool = False  # a load of poison is one
     direct_stores: bool = False  # its CPU has MOVDIR64B
+    page_size: PageSize | None = None  # by which files are mapped; None: as the file system lays them out
 
     @property
     def devices(self) -> tuple[DeviceProfile, ...]:
@@ -328,6 +333,7 @@ def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
         hmat=topology.has_memory(of) if section.hmat is None else section.hmat,
         machine_checks=section.machine_checks,
         direct_stores=section.direct_stores,
+        page_size=_page_size(section, file_system, of, point, origin),
     )
 
 
@@ -406,6 +412,19 @@ def _check_direct_stores(section: GuestSection, of: Topology | None, origin: Pat
     if asked and not section.direct_stores:
         what = f"{mount_options.STORES_LINES} of a tbfs needs a CPU with MOVDIR64B; write it as true, or atomic=16"
         raise TestbedError(f"{origin}: key 'guest.direct_stores': {what}")
+
+
+def _page_size(
+    section: GuestSection, file_system: FileSystem, of: Topology | None, point: Point, origin: Path
+) -> PageSize | None:
+    """That of files that are mapped by DAX; points without any have none."""
+    filled = fill(section.page_size, point, "guest.page_size", origin)
+    mounted = [one.file_system for one in of.regions] if of else [file_system]
+    with named(origin, "guest.page_size"):
+        try:
+            return page_sizes.checked(filled, [one for one in mounted if one])
+        except ValueError as error:
+            raise TestbedError(str(error)) from error
 
 
 def _mount_options(section: GuestSection, file_system: FileSystem, point: Point, origin: Path) -> str:
@@ -493,7 +512,7 @@ def _machine_axes(manifest: Manifest) -> tuple[str, ...]:
     profiles_of = (manifest.cpu, *manifest.device)
     texts = [text for section in profiles_of for text in (section.profile, *section.override.values())]
     guest, file_systems = manifest.guest, manifest.guest.file_system_of
-    named = names_in_all([*texts, guest.cpus, guest.mount_options])
+    named = names_in_all([*texts, guest.cpus, guest.mount_options, guest.page_size])
     return tuple(
         axis
         for axis, values in manifest.matrix.items()

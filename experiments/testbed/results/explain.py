@@ -22,6 +22,7 @@ NAMES = {
     "memory_tables": "how fast memory is, as the kernel is told; of a CDAT its hash",
     "machine_checks": "a load of poison is one; the CPU model that its kernel needs for it",
     "direct_stores": "its CPU has MOVDIR64B; the CPU model that says so",
+    "page_size": "pages by which files are mapped, as the manifest asks for them",
     "own_archives": "archives that are no part of the image, each under the hash of its sources and tools",
     "tbfs": "its module and tool, under the hash of their sources and tools, and how they are used",
     "topology": "devices after the first, bridges of all, regions in the order in which they are made",

@@ -100,6 +100,7 @@ def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]
         **({"memory_tables": memory_tables.identity(guest.cpu, devices_of(guest))} if guest.hmat else {}),
         **({"machine_checks": cpu_model(machine_checks=True)} if guest.machine_checks else {}),
         **({"direct_stores": cpu_model(direct_stores=True)} if guest.direct_stores else {}),
+        **({"page_size": guest.page_size} if guest.page_size else {}),
         **({"tbfs": tbfs.identity()} if tbfs.uses(guest) else {}),
     }
 
