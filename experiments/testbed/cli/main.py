@@ -145,6 +145,7 @@ def run(
     done = run_with_bar(runs, session, results_root())
     presentation.show_manifest(manifests.load(path, divisor), path, done)
     tables.show_shares_of_results(done, by_cpu)
+    tables.show_mapped_files(done)
     tables.save_json(json, [result.data for result in done])
 
 

@@ -15,7 +15,7 @@ from .. import canonical, outputs
 from ..console import out, show
 from ..crash.campaign import Found
 from ..crash.report import Report
-from ..results import time_shares
+from ..results import mapped_files, time_shares
 from ..results.results import Result, roi_counters
 from ..results.time_shares import Roi
 from ..studies.latency import Row
@@ -31,6 +31,7 @@ REGIONS_BESIDE = 6
 # Group -> what the names of its counters begin with. Stalls are in the shares of time.
 COUNTERS = {
     "CPU": ("loads", "stream-loads", "stores", "nt-stores", "flushes", "fences"),
+    "mapped files": ("page-faults-", "kernel-flushes", "sync-calls"),
     "CPU caches": ("l1-", "l2-", "llc-", "prefetches"),
     "local DRAM": ("dram-",),
     "link": ("cxl-", "link-"),
@@ -155,6 +156,24 @@ def show_shares_of_results(done: Sequence[Result], by_cpu: bool = False) -> None
         title = f"where the time of the regions of interest went{_of_cpus([found for _, found in every])}"
         show(title, ("point", "time", ""), cells, left=(0, 2))
         out.print(time_shares.legend([found for _, found in every]), soft_wrap=True, highlight=False)
+
+
+def show_mapped_files(done: Sequence[Result]) -> None:
+    """How the points of one matrix mapped files, if that differs so much that it is what they measure."""
+    asked = [str(result.data["identity"]["machine"].get("page_size", "")) for result in done]
+    every = [
+        mapped_files.of_point(_point(result), page_size, result.rois)
+        for result, page_size in zip(done, asked, strict=True)
+    ]
+    points = [one for one in every if one]
+    said = list(mapped_files.warnings(points))
+    if said:
+        heads = ("point", "faults of 4 KiB", "of 2 MiB", "msync and fsync", "lines flushed a call")
+        show("how files were mapped", heads, [one.cells for one in points], left=(0,))
+    if len(points) < len(every):
+        said.append(f"{len(every) - len(points)} results are of a build that did not count page faults of mapped files")
+    for sentence in said:
+        out.print(f"WARNING: {sentence}", soft_wrap=True, highlight=False, markup=False)
 
 
 def show_cpus(runs: Sequence[tuple[str, Sequence[Roi]]], what: str, console: Console) -> None:

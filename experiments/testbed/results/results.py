@@ -27,6 +27,7 @@ from ..manifest import profiles
 from ..manifest.manifest import GuestConfig, Run
 from ..manifest.topology import Topology
 from ..program.kernel_module import KernelModule
+from . import mapped_files
 
 FORMAT = 1
 PROBE_BYTES = 64 * 2**10  # as large as a result
@@ -65,13 +66,13 @@ class Result:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The model's counters of the last region of interest; empty if there was none."""
-        return dict(self.rois[-1]["counters"]) if self.rois else {}
+        """What was counted in the last region of interest; empty if there was none."""
+        return {**self.rois[-1]["counters"], **mapped_files.counters(self.rois[-1])} if self.rois else {}
 
 
 def roi_counters(roi: Mapping[str, Any]) -> dict[str, int]:
-    """What the model counted in a region of interest, after its length."""
-    return {"time-ps": roi["end-ps"] - roi["begin-ps"], **roi["counters"]}
+    """What was counted in a region of interest, after its length."""
+    return {"time-ps": roi["end-ps"] - roi["begin-ps"], **roi["counters"], **mapped_files.counters(roi)}
 
 
 def device_counters(rois: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
