@@ -19,6 +19,7 @@ from mutants.subjects import Subject
 
 SITES_MAX = 65536
 LIMIT_FACTOR, LIMIT_LEAST_S = 8, 10  # of a test's own time, on a host with other load
+TIMED_OUT = "time limit"
 
 
 @dataclass
@@ -78,7 +79,7 @@ def passes(test: Test, limit_s: float, **environment: str) -> str:
         status = process.wait(limit_s)
         return "" if status == 0 else f"status {status}"
     except subprocess.TimeoutExpired:
-        return "time limit"
+        return TIMED_OUT
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -104,13 +105,23 @@ def baseline(tests: list[Test], built: Built) -> None:
         test.seconds, test.reached = found[test.name][0], frozenset(found[test.name][1])
 
 
+def fails(test: Test, site: Site) -> str:
+    """Empty if the mutant passes the test, or how it failed. A time limit counts only if the test keeps it alone."""
+    limit = max(LIMIT_LEAST_S, LIMIT_FACTOR * test.seconds)
+    how = passes(test, limit, MUTANT=str(site.number))
+    while how == TIMED_OUT and passes(test, limit) == TIMED_OUT:
+        limit *= 2
+        how = passes(test, limit, MUTANT=str(site.number))
+    return how
+
+
 def judge(site: Site, tests: list[Test]) -> Verdict:
     begin, tried = time.monotonic(), 0
     able = [test for test in tests if site.number in test.reached]
     for test in sorted(able, key=Test.worth, reverse=True):
         tried += 1
         test.tries += 1
-        how = passes(test, max(LIMIT_LEAST_S, LIMIT_FACTOR * test.seconds), MUTANT=str(site.number))
+        how = fails(test, site)
         if how:
             test.kills += 1
             return Verdict(site.key, test.name, tried, time.monotonic() - begin, how)

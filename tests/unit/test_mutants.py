@@ -4,6 +4,9 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
+from mutants import run
 from mutants.rewrite import Rewriter
 from mutants.sites import Site, Table
 from mutants.subjects import Subject
@@ -69,6 +72,21 @@ def test_each_mutant_does_what_its_key_says(tmp_path: Path) -> None:
         "commit: swap both(WORD(a)); <-> if (!BUG(NO_FENCE)) fence(); #1": "lock1 fence store7 flush7 unlock1",
         "commit: drop fence() #1": "lock1 store7 flush7 unlock1",
     }
+
+
+def test_a_time_limit_counts_only_if_the_test_keeps_it_without_the_mutant(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Else the host is slow, and the limit is doubled until the test keeps it."""
+    site = Site("a.c: drop fence() #1", "drop", "a.c", 1, [], number=3)
+    monkeypatch.setattr(run, "LIMIT_LEAST_S", 0.4)
+
+    def said_by(script: str) -> str:
+        return run.fails(run.Test("t", ["sh", "-c", script], str(tmp_path), {}), site)
+
+    assert said_by("test -z $MUTANT || exec sleep 60") == "time limit"
+    assert said_by("sleep 0.6") == ""
+    assert said_by("sleep 0.6; test -z $MUTANT") == "status 1"
 
 
 def test_a_sample_of_the_mutants_of_fams_is_caught() -> None:
