@@ -615,7 +615,7 @@ static bool runCallback(const Callback &called, unsigned commit_in, const std::s
 static const struct {
     const char *name;
     unsigned calls;
-} Bugs[] = {{"ANNOUNCE_BEFORE_WAIT", 32}, {"ANNOUNCE_AFTER_WAIT", 27}, {"ANNOUNCE_BEFORE_CALLBACKS", 6}};
+} Bugs[] = {{"ANNOUNCE_AFTER_WAIT", 27}, {"ANNOUNCE_BEFORE_CALLBACKS", 6}};
 
 static bool waitFails(const Wait &wait, const std::string &path, const Protocol &protocol) {
     uint64_t before = totals.violations;
