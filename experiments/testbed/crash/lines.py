@@ -64,8 +64,14 @@ class Open:
     count: int  # of all contents that are possible, of which these may be some
 
 
-def pieces(record: Record) -> Iterator[tuple[int, int, bytes]]:
+def pieces(record: Record) -> Iterable[tuple[int, int, bytes]]:
     """The pieces of a store by word: the word, where the piece begins in it, and its bytes."""
+    if len(record.data) == WORD_BYTES and record.dpa % WORD_BYTES == 0:
+        return ((record.dpa % LINE_BYTES // WORD_BYTES, 0, record.data),)
+    return _pieces(record)
+
+
+def _pieces(record: Record) -> Iterator[tuple[int, int, bytes]]:
     at, end = record.dpa % LINE_BYTES, record.dpa % LINE_BYTES + len(record.data)
     begin = at
     while at < end:
@@ -105,6 +111,7 @@ class Line:
         self.words: list[list[Part]] = [[] for _ in range(WORDS)]
         self.flushed: dict[int, Heights] = {}
         self.accepted = NOTHING
+        self._has_cached = False  # parts of cached stores
         self._count = 0  # what count() found
         self._open: tuple[int, Open | None] = (0, None)  # what open() found, for so many contents
 
@@ -125,7 +132,7 @@ class Line:
     def copy(self) -> "Line":
         copied = Line(self.sure)
         copied.words = [list(parts) for parts in self.words]
-        copied.flushed, copied.accepted = dict(self.flushed), self.accepted
+        copied.flushed, copied.accepted, copied._has_cached = dict(self.flushed), self.accepted, self._has_cached
         return copied
 
     def is_sure(self) -> bool:
@@ -137,13 +144,21 @@ class Line:
         is_cached = record.kind == Kind.STORE
         touched = []
         for number, at, piece in pieces(record):
-            word = self.newest_with(number, at, piece)
+            word = piece if len(piece) == WORD_BYTES else self.newest_with(number, at, piece)
             if not is_cached or self.changes(number, word):
                 self.words[number].append(Part(index, record.core, is_cached, word))
+                self._has_cached |= is_cached
             touched.append(number)
         self._changed()
         if not is_cached:
-            self._await(record.core, self.with_earlier(of_words(self.all_parts(), touched)))
+            self._await_words(record.core, touched)
+
+    def _await_words(self, core: int, words: Sequence[int]) -> None:
+        """The next fence waits for the newest parts of these words, of which each has one."""
+        heights = list(self.flushed.get(core, NOTHING))
+        for number in words:
+            heights[number] = len(self.words[number])
+        self.flushed[core] = self.with_earlier(tuple(heights)) if self._has_cached else tuple(heights)
 
     def newest_with(self, number: int, at: int, piece: bytes) -> bytes:
         """A word with all its parts, and other bytes from there on."""
@@ -200,6 +215,7 @@ class Line:
         self.sure = self.content(heights)
         for parts, height in zip(self.words, heights, strict=True):
             del parts[:height]
+        self._has_cached = any(part.is_cached for parts in self.words for part in parts)
         rest = {core: without(flushed, heights) for core, flushed in self.flushed.items()}
         self.flushed = {core: flushed for core, flushed in rest.items() if any(flushed)}
         self.accepted = without(self.accepted, heights)
@@ -217,7 +233,7 @@ class Line:
         return self._count
 
     def _count_them(self) -> int:
-        if not any(part.is_cached for parts in self.words for part in parts):
+        if not self._has_cached:
             sure = [self.sure[n : n + WORD_BYTES] for n in range(0, LINE_BYTES, WORD_BYTES)]
             return math.prod(
                 len({word, *(part.word for part in parts)}) for word, parts in zip(sure, self.words, strict=True)
@@ -327,10 +343,6 @@ class Line:
 def last(flags: Iterable[bool]) -> int:
     """How many there are up to the last that is set."""
     return max((n for n, flag in enumerate(flags, 1) if flag), default=0)
-
-
-def of_words(heights: Heights, words: Sequence[int]) -> Heights:
-    return tuple(height if n in words else 0 for n, height in enumerate(heights))
 
 
 def with_one(heights: Heights, word: int, height: int) -> Heights:
