@@ -90,7 +90,7 @@ def test_the_states_are_those_of_some_order_of_the_two_threads(
     recorded, judging, findings = recorded_and_judged(session, with_cpus(quick_guest, 2), tmp_path)
     records = recorded.run.records
     first, last = (n for n, r in enumerate(records) if r.kind == Kind.MARK and r.value in (0, 1))
-    cores = [record.core for record in records[first:last] if record.kind == Kind.STORE]
+    cores = [record.core for record in itertools.islice(records, first, last) if record.kind == Kind.STORE]
     assert len(cores) == 6 and cores != sorted(cores) != cores[::-1], "the threads store in turns"
     assert judging.counts.points_in_part == 0
     found: States = defaultdict(set)

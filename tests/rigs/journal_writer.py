@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from trace_writer import crc32c
 
-from testbed.crash.journal import Journal, Kind, Record
+from testbed.crash.journal import Journal, Kind, Record, parse
 
 PARAMETERS = {
     "device0.capacity": "1048576",
@@ -57,4 +57,4 @@ def block(records: Iterable[Record]) -> bytes:
 def journal_of(records: Iterable[Record], **device: str) -> Journal:
     """In memory; `device` are parameters that differ."""
     changed = {f"device0.{name.replace('_', '-')}": value for name, value in device.items()}
-    return Journal(PARAMETERS | changed, (*records, Record(Kind.END)))
+    return parse(JournalText([*records, Record(Kind.END)], PARAMETERS | changed).bytes())

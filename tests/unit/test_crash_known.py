@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from testbed.crash.images import Lines
 from testbed.crash.journal import LINE_BYTES
-from testbed.crash.known import Class, Known, Lines, Read, digest
+from testbed.crash.known import Class, Known, Read, digest
 from testbed.crash.lines import Open, Place
 from testbed.errors import RunFailed
 from testbed.run.runner import drive

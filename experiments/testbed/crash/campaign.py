@@ -22,15 +22,16 @@ from ..run.errand import Errand
 from ..units import show_time
 from . import journal, oracle, symbols
 from .guests import REHEARSAL, Guests, places
+from .images import Image, Lines, image_digest
 from .journal import LINE_BYTES, Journal
 from .judging import Finding, Judging, Progress
-from .kept import Kept, Verdict, file_for, image_hash
-from .known import Lines, Read, digest
+from .kept import Kept, Verdict, file_for
+from .known import Read, digest
 from .lines import Place
 from .oracle import References
 from .plan import Plan, Programs
 from .report import Detail, Report, Violation, measured, operations, state_id
-from .states import Image, State, asked_records, explore, media_image, stored_to, volatile_bytes
+from .states import State, asked_records, explore, media_image, stored_to, volatile_bytes
 
 if TYPE_CHECKING:
     from .spread import Spread
@@ -218,7 +219,7 @@ class Campaign:
         kept = Kept(file_for(self.keep, self.plan.name, self._identity(recorded.guests)) if self.keep else None)
 
         async def judge(lines: Lines, mark: int | None) -> tuple[Detail, Sequence[Read]]:
-            number, image = mark or 0, image_hash(lines, recorded.image)
+            number, image = mark or 0, image_digest(lines, recorded.image).hex()
             known = kept.verdicts.get((number, image))
             if not known:
                 outcome = await recorded.guests.judge(recorded.begin, lines, mark)

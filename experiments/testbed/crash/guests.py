@@ -7,7 +7,7 @@ already. That is the same as before it was made if no state has another content 
 """
 
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,10 +18,12 @@ from ..guest.qemu_line import NO_REGION, Layout
 from ..manifest.manifest import GuestConfig
 from ..program.job_archive import Job
 from ..units import TIME_PS
+from .images import Lines, flat
 from .lines import Place
 from .plan import Plan, Programs
 
 WITHOUT_REGION = Layout(kernel=NO_REGION)
+MEDIA_LINE = struct.Struct("<QQ64s")  # device, DPA, content
 
 # Region, namespace and mount are made by init's own functions, and a guest that cannot make them says so in its words.
 # What asks for a job beyond its stages has ended: the host takes the next copy. A process costs as much as a mount, so
@@ -177,7 +179,7 @@ class Guests:
         self.times.boots_s.append(outcome.host_seconds)
         return outcome
 
-    async def judge(self, begin: Path, lines: Mapping[Place, bytes], mark: int | None) -> GuestOutcome:
+    async def judge(self, begin: Path, lines: Lines, mark: int | None) -> GuestOutcome:
         """Recovery, check and dump in a copy, on the media in the folder but for these lines."""
         does = f"judge {mark or 0}"
         outcome = await self.copy(begin, lines, does)
@@ -194,11 +196,11 @@ class Guests:
 
     def suits(self, copy: GuestOutcome, lines: Collection[Place]) -> bool:
         """Whether these lines may differ from copy to copy; if its region depends on them, each makes its own then."""
-        suits = not self.region.is_there or settled(copy).isdisjoint(lines)
+        suits = not self.region.is_there or not any(place in lines for place in settled(copy))
         self.region.is_there = self.region.is_there and suits
         return suits
 
-    async def copy(self, begin: Path, lines: Mapping[Place, bytes], does: str) -> GuestOutcome:
+    async def copy(self, begin: Path, lines: Lines, does: str) -> GuestOutcome:
         """One copy on such media, which does this with the functions of its rehearsal."""
         job = self.programs.job(self.plan.judging())
         limit = self.plan.crash.timeout
@@ -229,9 +231,6 @@ def places(reads: bytes) -> list[Place]:
     return [Place(device, dpa) for device, dpa in struct.iter_unpack("<QQ", reads)]
 
 
-def media_lines(lines: Mapping[Place, bytes]) -> bytes:
+def media_lines(lines: Lines) -> bytes:
     """As a copy is given them: docs/qemu.md."""
-    return b"".join(
-        place.device.to_bytes(8, "little") + place.dpa.to_bytes(8, "little") + content
-        for place, content in sorted(lines.items())
-    )
+    return b"".join([MEDIA_LINE.pack(*place, content) for place, content in flat(lines).items()])

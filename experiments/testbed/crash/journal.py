@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reads a persistence journal (docs/crash.md), whose writer is qemu-patches/model/trace/journal_writer.c."""
 
-import gc
 import struct
+from array import array
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import NamedTuple
 from google_crc32c import value as crc32c
 
 from ..errors import TestbedError
+from ..run.interrupt import heed_interrupt
 
 LINE_BYTES = 64
 MAGIC, VERSION = b"CXLJOURN", 1
@@ -20,6 +20,7 @@ HEADER = struct.Struct("<8sIII")  # magic, version, CRC of the text, its length
 BLOCK = struct.Struct("<4sIII")  # magic, CRC of the rest, length of the payload, records
 BLOCK_MAGIC, BLOCK_BYTES_MAX = b"JBLK", 2**16
 RECORD = struct.Struct("<BBBBIQQQQ")  # kind, core, device, count, value, dpa, pc, process, at_ps; then the bytes
+RECORD_HEAD = struct.Struct("<BBBBIQ")  # the first fields of it
 DEVICES_MAX = 8
 
 
@@ -55,12 +56,42 @@ class Record(NamedTuple):
     data: bytes = b""
 
 
+class Records:
+    """The records of a journal's bytes. Each is decoded when it is asked for: millions of objects need much memory."""
+
+    def __init__(self, content: bytes, offsets: "array[int]", kinds: bytes) -> None:
+        self._content, self._offsets, self._kinds = content, offsets, kinds
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def __getitem__(self, index: int) -> Record:
+        return self._at(self._offsets[index])
+
+    def __iter__(self) -> Iterator[Record]:
+        return map(self._at, self._offsets)
+
+    def _at(self, offset: int) -> Record:
+        kind, core, device, count, value, dpa, pc, process, at_ps = RECORD.unpack_from(self._content, offset)
+        begin = offset + RECORD.size
+        data = self._content[begin : begin + count]
+        return Record(_KINDS[kind], core, device, value, dpa, pc, process, at_ps, data)
+
+    def of_kind(self, kind: Kind) -> list[int]:
+        """The numbers of all records of this kind."""
+        found, at = [], self._kinds.find(kind)
+        while at >= 0:
+            found.append(at)
+            at = self._kinds.find(kind, at + 1)
+        return found
+
+
 @dataclass(frozen=True)
 class Journal:
     """A whole run. `parameters` are those of the machine, as text: "device0.persist-domain" is "adr"."""
 
     parameters: Mapping[str, str]
-    records: tuple[Record, ...]
+    records: Records
 
 
 def read(path: Path) -> Journal:
@@ -70,24 +101,9 @@ def read(path: Path) -> Journal:
     except OSError as error:
         raise TestbedError(f"cannot read {path}: {error.strerror}") from error
     try:
-        with _without_search_for_cycles():
-            return parse(content)
+        return parse(content)
     except ValueError as error:
         raise TestbedError(f"{path} {error}") from error
-
-
-@contextmanager
-def _without_search_for_cycles() -> Iterator[None]:
-    """Python looks for cycles among all that there is, again and again. In millions of records, which are in none, that
-    takes as long as reading them; so it does not look at them later, either."""
-    searched = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-        gc.freeze()
-    finally:
-        if searched:
-            gc.enable()
 
 
 def parse(content: bytes) -> Journal:
@@ -103,14 +119,16 @@ def parse(content: bytes) -> Journal:
     if crc32c(text) != crc:
         raise ValueError("is damaged: the checksum of its header is wrong")
     lines = [line.partition("=") for line in text.decode(errors="replace").splitlines()]
-    records = tuple(_records(content, HEADER.size + length))
-    if not records or records[-1].kind != Kind.END:
+    records = _records(content, HEADER.size + length)
+    if not len(records) or records[len(records) - 1].kind != Kind.END:
         raise ValueError("is cut short")
     return Journal({name: value for name, _, value in lines}, records)
 
 
-def _records(content: bytes, at: int) -> Iterator[Record]:
+def _records(content: bytes, at: int) -> Records:
+    offsets, kinds = array("Q"), bytearray()
     while at < len(content):
+        heed_interrupt()
         rest = content[at + 8 : at + BLOCK.size]
         if len(rest) < BLOCK.size - 8:
             raise ValueError("is cut short")
@@ -122,23 +140,22 @@ def _records(content: bytes, at: int) -> Iterator[Record]:
             raise ValueError("is cut short")
         if crc32c(rest + payload) != crc:
             raise ValueError(f"is damaged: the checksum of the block at byte {at} is wrong")
-        found = list(_block(payload))
+        found = list(_block(content, at + BLOCK.size, at + BLOCK.size + length))
         if len(found) != count:
             raise ValueError(f"is damaged: the block at byte {at} has not the records that it says")
-        yield from found
+        offsets.extend(found)
+        kinds += bytes(content[offset] for offset in found)
         at += BLOCK.size + length
+    return Records(content, offsets, bytes(kinds))
 
 
-def _block(payload: bytes) -> Iterator[Record]:
-    at = 0
-    while at + RECORD.size <= len(payload):
-        kind, core, device, count, *rest = RECORD.unpack_from(payload, at)
-        value, dpa, pc, process, at_ps = rest
-        at += RECORD.size
-        data = payload[at : at + count]
+def _block(content: bytes, at: int, end: int) -> Iterator[int]:
+    """Where the records of a block begin."""
+    while at + RECORD.size <= end:
+        kind, _, device, count, _, dpa = RECORD_HEAD.unpack_from(content, at)
         if kind not in _KINDS or device >= DEVICES_MAX or dpa % LINE_BYTES + count > LINE_BYTES:
             raise ValueError("is damaged: there is a record that no run makes")
-        yield Record(_KINDS[kind], core, device, value, dpa, pc, process, at_ps, data)
-        at += count
-    if at != len(payload):
+        yield at
+        at += RECORD.size + count
+    if at != end:
         raise ValueError("is damaged: a record goes beyond its block")

@@ -11,23 +11,22 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator, 
 from dataclasses import dataclass, field
 from typing import Any
 
+from .images import Image, Layer, Lines, Newest, Snapshot, image_digest
 from .journal import Journal
-from .known import Class, Known, Lines, Read
+from .known import Class, Known, Read
 from .lines import Open, Place
 from .report import Detail
 from .states import (
-    Base,
     Bounds,
     Choice,
     Counts,
-    Image,
     Point,
     State,
     Tracker,
     asked_records,
     bounded,
-    is_ordering,
     new_states,
+    points_among,
     stored_to,
     walk,
 )
@@ -81,7 +80,7 @@ class Judging:
     async def findings(self, progress: Progress) -> list[Finding]:
         """One for each state with its mark, in the order in which they come up."""
         under_way: deque[asyncio.Task[list[Finding]]] = deque()
-        total = sum(is_ordering(self.run.records[index]) for index in asked_records(self.run, marked=True))
+        total = points_among(self.run, asked_records(self.run, marked=True))
         self._tell = lambda: progress(self.done, total, self.judged, self.bad)
 
         async def take() -> None:
@@ -115,18 +114,19 @@ class Judging:
     def _points(self) -> Iterator[Work]:
         """What is to be done at each ordering point, in the order of the run."""
         seen: set[tuple[int | None, bytes]] = set()
+        newest = Newest(self.begin)
         for point, tracker in walk(self.run, self.begin, marked=True):
             if not self.counts.points:
                 self.varied = self._varied(tracker)
             self.counts.points += 1
-            lines, base = tracker.open_lines(self.bounds), tracker.base().copy()
+            lines, base = tracker.open_lines(self.bounds), tracker.base().snapshot()
             if self.every:
                 yield self._every(list(new_states(point, tracker, self.bounds, seen, self.counts)))
             elif lines is None:
                 choices = list(tracker.choices(self.bounds, f"{self.bounds.seed}/{point.record}"))
                 yield self._one_by_one(point, base, choices)
             else:
-                yield self._lazily(point, base, lines)
+                yield self._lazily(point, base, newest.at(base, lines), lines)
 
     def _varied(self, first: Tracker) -> Set[Place]:
         """Those that are stored to after the first mark, or not sure at the first point."""
@@ -148,28 +148,36 @@ class Judging:
             for state, (detail, _) in zip(states, judged, strict=True)
         ]
 
-    async def _lazily(self, point: Point, base: Base, lines: Sequence[Open]) -> list[Finding]:
+    async def _lazily(self, point: Point, base: Snapshot, all_newest: Snapshot, lines: Sequence[Open]) -> list[Finding]:
         """What recovery can tell apart, up to the bound; of more, some images that are drawn."""
         tree = self.tree(point.mark)
-        classes = await tree.classes(base.lines, lines, self.bounds.exhaustive)
+        classes = await tree.classes(base, lines, self.bounds.exhaustive)
         if sum(found.images(lines) for found in classes) < point.combinations:
             newest, sizes = tuple(line.newest for line in lines), [len(line.contents) for line in lines]
             for numbers in bounded(newest, sizes, self.bounds, f"{self.bounds.seed}/{point.record}"):
-                found = await tree.of_image(base.lines, lines, numbers)
+                found = await tree.of_image(base, lines, numbers)
                 if found not in classes:
                     classes.append(found)
         self._count(point, sum(found.images(lines) for found in classes))
         return [
-            Finding((point.mark, id(found.leaf)), state_of(found, point, base, lines), found.leaf.verdict)
+            Finding((point.mark, id(found.leaf)), self._state_of(found, point, all_newest, lines), found.leaf.verdict)
             for found in classes
         ]
 
-    async def _one_by_one(self, point: Point, base: Base, choices: Sequence[Choice]) -> list[Finding]:
+    def _state_of(self, found: Class[Detail], point: Point, all_newest: Snapshot, lines: Sequence[Open]) -> State:
+        """The one of the class that loses least: a line that recovery does not read has its newest bytes."""
+        chosen = [(line, found.chosen[line.place]) for line in lines if line.place in found.chosen]
+        lost = {line.place: line.lost[n] for line, n in chosen if n != line.newest}
+        image = Layer(all_newest, {line.place: line.contents[n] for line, n in chosen if n != line.newest})
+        return State(point, image, lost, image_digest(image, self.begin))
+
+    async def _one_by_one(self, point: Point, base: Snapshot, choices: Sequence[Choice]) -> list[Finding]:
         """Lines are not chosen one by one; images that recovery cannot tell apart are judged once all the same."""
         findings = []
         for choice in choices:
-            found = await self.tree(point.mark).of_image(base.lines | choice.lines, [], [])
-            state = State(point, base.lines | choice.lines, choice.lost, base.digest(choice.lines))
+            lines = Layer(base, choice.lines)
+            found = await self.tree(point.mark).of_image(lines, [], [])
+            state = State(point, lines, choice.lost, image_digest(lines, self.begin))
             findings.append(Finding((point.mark, id(found.leaf)), state, found.leaf.verdict))
         self._count(point, len(choices))
         return findings
@@ -178,11 +186,3 @@ class Judging:
         self.counts.points_in_part += tried < point.combinations
         self.counts.combinations += point.combinations
         self.counts.tried += tried
-
-
-def state_of(found: Class[Detail], point: Point, base: Base, lines: Sequence[Open]) -> State:
-    """The one of the class that loses least: a line that recovery does not read has its newest bytes."""
-    numbers = {line.place: found.chosen.get(line.place, line.newest) for line in lines}
-    contents = {line.place: line.contents[numbers[line.place]] for line in lines}
-    lost = {line.place: line.lost[n] for line in lines if (n := numbers[line.place]) != line.newest}
-    return State(point, base.lines | contents, lost, base.digest(contents))

@@ -5,7 +5,6 @@ A line of JSON for each, in a file of the results folder that is named by the ha
 as results are. A verdict is of an image and a mark, with the lines that it depends on, so no bound is in that hash.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,7 +17,6 @@ from ..errors import TestbedError
 from .known import Known, Read
 from .lines import Place
 from .report import Detail
-from .states import Image
 
 
 @dataclass(frozen=True)
@@ -33,13 +31,6 @@ class Verdict:
 
 def file_for(root: Path, name: str, identity: Mapping[str, Any]) -> Path:
     return outputs.within(root, name, "crash", f"-{canonical.digest(identity)[:16]}.verdicts")
-
-
-def image_hash(lines: Mapping[Place, bytes], begin: Image) -> str:
-    """Of an image that is the begin but for these lines."""
-    differing = sorted((place, content) for place, content in lines.items() if content != begin(place))
-    text = b"".join(b"%d %d " % place + content for place, content in differing)
-    return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
 @dataclass

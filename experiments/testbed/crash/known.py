@@ -15,12 +15,11 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from ..errors import RunFailed
+from .images import Image, Layer, Lines
 from .lines import Open, Place
-from .states import Image
 
 V = TypeVar("V")
 
-Lines = Mapping[Place, bytes]  # of an image, those that can differ from the begin
 Read = tuple[Place, bytes]  # a line, and the digest of what it held
 Judge = Callable[[Lines], Awaitable[tuple[V, Sequence[Read]]]]  # the verdict, and what it read, in this order
 
@@ -63,13 +62,13 @@ class Known(Generic[V]):
     async def classes(self, base: Lines, lines: Sequence[Open], most: int) -> list[Class[V]]:
         """Every class of the images that have any content of these lines, the oldest ones first; at most so many."""
         choices = {line.place: line.contents for line in lines}
-        oldest = {**base, **{place: contents[0] for place, contents in choices.items()}}
+        oldest = Layer(base, {place: contents[0] for place, contents in choices.items()})
         found: list[Class[V]] = []
         ways: list[tuple[Branch[V], bytes, dict[Place, int]]] = [(self._top, b"", {})]
         while ways and len(found) < most:
             await asyncio.sleep(0)  # known ways ask nobody: without this nothing else could run meanwhile
             branch, edge, chosen = ways.pop()
-            image = {**oldest, **{place: choices[place][n] for place, n in chosen.items()}}
+            image = Layer(oldest, {place: choices[place][n] for place, n in chosen.items()})
             node = await self._follow(branch, edge, image)
             while isinstance(node, Branch) and (node.place not in choices or node.place in chosen):
                 node = await self._follow(node, self._edge(node, image), image)
@@ -84,7 +83,7 @@ class Known(Generic[V]):
         """The class of one image: these contents of the lines."""
         await asyncio.sleep(0)
         choice = {line.place: n for line, n in zip(lines, numbers, strict=True)}
-        image = {**base, **{line.place: line.contents[choice[line.place]] for line in lines}}
+        image = Layer(base, {line.place: line.contents[choice[line.place]] for line in lines})
         chosen: dict[Place, int] = {}
         node = await self._follow(self._top, b"", image)
         while isinstance(node, Branch):

@@ -103,8 +103,11 @@ def most_of(a: Heights, b: Heights) -> Heights:
 class Line:
     """The parts of a line that may not be durable.
 
-    `flushed` is what the next fence of a core waits for, `accepted` what the device has.
+    `flushed` is what the next fence of a core waits for, `accepted` what the device has. There can be millions of
+    lines, so an object is small.
     """
+
+    __slots__ = ("_count", "_has_cached", "_open", "accepted", "flushed", "sure", "words")
 
     def __init__(self, sure: bytes) -> None:
         self.sure = sure

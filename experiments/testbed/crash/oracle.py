@@ -17,7 +17,7 @@ STOPPED = 128 + 9  # what a shell says of a program that was killed
 
 def passed(run: Journal) -> list[int]:
     """The marks of a workload, in the order of the run."""
-    return [record.value for record in run.records if record.kind == Kind.MARK]
+    return [run.records[index].value for index in run.records.of_kind(Kind.MARK)]
 
 
 @dataclass(frozen=True)

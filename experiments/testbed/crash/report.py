@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .journal import Journal, Kind
-from .states import Counts, State, is_ordering
+from .states import Counts, State, points_among
 
 ID_DIGITS = 12  # of the image's hash
 MEASURED = re.compile(r"^measured ([a-z][a-z0-9_]*) ([0-9]+)$", re.MULTILINE)  # a line of the check's
@@ -116,11 +116,11 @@ def operations(
     run: Journal, states: Sequence[State], violations: Sequence[Violation], names: Sequence[str]
 ) -> list[Operation]:
     """By mark, in the order of the run. The last mark ends the last operation."""
-    marks = [index for index, record in enumerate(run.records) if record.kind == Kind.MARK]
+    marks = run.records.of_kind(Kind.MARK)
     points: dict[int, int] = {}
     for before, after in itertools.pairwise(marks):
         mark = run.records[before].value
-        points[mark] = points.get(mark, 0) + sum(map(is_ordering, run.records[before + 1 : after + 1]))
+        points[mark] = points.get(mark, 0) + points_among(run, range(before + 1, after + 1))
     found, seen = [], set[bytes]()
     for number, at in enumerate(points):
         its = [state for state in states if state.point.mark == at]

@@ -6,7 +6,6 @@ each line alone. Where caches keep their power, one choice is made for all lines
 executed. Only non-temporal stores can be missing then.
 """
 
-import hashlib
 import itertools
 import math
 import mmap
@@ -17,15 +16,17 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ..errors import TestbedError
+from ..run.interrupt import heed_interrupt
+from .images import Base, Image, Layer, Lines, image_digest
 from .journal import CLFLUSH, LINE_BYTES, Journal, Kind, Record
 from .lines import CONTENTS_MAX, NO_CORE, NOTHING, Heights, Line, Open, Place, changes, tears
 
 STORES = (Kind.STORE, Kind.NT_STORE)
 ORDERING = (Kind.FENCE, Kind.BARRIER, Kind.WBINVD, Kind.MARK, Kind.POWER_CUT, Kind.END)
 
+HEEDED_RECORDS = 4096  # Ctrl-C is looked at so often
 
 Lost = Mapping[Place, tuple[int, ...]]  # the stores that lines lack, by their records
-Image = Callable[[Place], bytes]  # what a line held when the run began
 
 
 def media_image(journal: Journal, files: Sequence[Path]) -> Image:
@@ -112,7 +113,7 @@ class State:
     """What one power cut leaves."""
 
     point: Point
-    lines: Mapping[Place, bytes]  # all that can differ from the image at the begin of the run
+    lines: Lines  # all that can differ from the image at the begin of the run
     lost: Lost  # of the lines that have not their newest bytes
     digest: bytes  # equal for equal images
 
@@ -155,6 +156,8 @@ def walk(journal: Journal, image: Image, marked: bool = False) -> Iterator[tuple
     mark: int | None = None
     asked = asked_records(journal, marked)
     for index, record in enumerate(journal.records):
+        if index % HEEDED_RECORDS == 0:
+            heed_interrupt()
         if is_ordering(record):
             if index in asked:
                 yield Point(index, record.kind, mark, record.at_ps, tracker.combinations()), tracker
@@ -168,7 +171,7 @@ def asked_records(journal: Journal, marked: bool) -> range:
     """Where points are asked for."""
     if not marked:
         return range(len(journal.records))
-    marks = [index for index, record in enumerate(journal.records) if record.kind == Kind.MARK]
+    marks = journal.records.of_kind(Kind.MARK)
     return range(marks[0] + 1, marks[-1] + 1) if marks else range(0)
 
 
@@ -177,55 +180,27 @@ def is_ordering(record: Record) -> bool:
     return record.kind in ORDERING or (record.kind == Kind.FLUSH and record.value == CLFLUSH)
 
 
+def points_among(journal: Journal, indices: range) -> int:
+    """How many of these records are ordering points."""
+    return sum(is_ordering(journal.records[index]) for index in indices)
+
+
 def new_states(
     point: Point, tracker: "Tracker", bounds: Bounds, seen: set[tuple[int | None, bytes]], counts: Counts
 ) -> Iterator[State]:
     """Those of a point that no one before it had."""
-    tried, base = 0, tracker.base()
+    tried, begin, base = 0, tracker.base().image, tracker.base().snapshot()
     for choice in tracker.choices(bounds, f"{bounds.seed}/{point.record}"):
         tried += 1
-        digest = base.digest(choice.lines)
+        lines = Layer(base, choice.lines)
+        digest = image_digest(lines, begin)
         if (point.mark, digest) not in seen:
             seen.add((point.mark, digest))
             counts.states += 1
-            yield State(point, base.lines | choice.lines, choice.lost, digest)
+            yield State(point, lines, choice.lost, digest)
     counts.points_in_part += tried < point.combinations
     counts.combinations += point.combinations
     counts.tried += tried
-
-
-class Base:
-    """Lines of an image, with a digest that follows from those that are not as they were at the begin."""
-
-    def __init__(self, image: Image) -> None:
-        self.image = image
-        self.lines: dict[Place, bytes] = {}
-        self._sum = 0
-
-    def line(self, place: Place) -> bytes:
-        content = self.lines.get(place)
-        return self.image(place) if content is None else content
-
-    def put(self, place: Place, content: bytes) -> None:
-        self._sum += self._weight(place, content) - self._weight(place, self.line(place))
-        self.lines[place] = content
-
-    def copy(self) -> "Base":
-        """This image as it is now."""
-        copied = Base(self.image)
-        copied.lines, copied._sum = dict(self.lines), self._sum
-        return copied
-
-    def digest(self, lines: Mapping[Place, bytes]) -> bytes:
-        """Of this image with other lines."""
-        changes = (self._weight(at, new) - self._weight(at, self.line(at)) for at, new in lines.items())
-        return ((self._sum + sum(changes)) % 2**128).to_bytes(16, "little")
-
-    def _weight(self, place: Place, content: bytes) -> int:
-        if content == self.image(place):
-            return 0
-        name = b"%d %d " % place
-        return int.from_bytes(hashlib.blake2b(name + content, digest_size=16).digest(), "little")
 
 
 class Tracker(Protocol):
