@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Images that share lines: snapshots and layers against dictionaries, and the memory that an exploration takes."""
+"""Images that share lines, against dictionaries; the memory of an exploration; Ctrl-C while it has nothing to judge."""
 
 import asyncio
 import random
 import tracemalloc
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from journal_writer import JournalText
 
 from testbed.crash.images import Base, Layer, Lines, Newest, Snapshot, flat, image_digest
-from testbed.crash.journal import LINE_BYTES, Kind, Record, parse
+from testbed.crash.journal import LINE_BYTES, Kind, Record, parse, reading
 from testbed.crash.judging import Judging
 from testbed.crash.known import Read, digest
 from testbed.crash.lines import Open, Place
 from testbed.crash.report import Detail
-from testbed.crash.states import Bounds
+from testbed.crash.states import Bounds, Counts
+from testbed.run.interrupt import interruptible
 
 PLACES = [Place(0, LINE_BYTES * n) for n in range(8)]
 CONTENTS = [letter * LINE_BYTES for letter in (b".", b"a", b"b", b"c")]
@@ -103,3 +105,38 @@ def test_an_exploration_needs_few_times_the_memory_of_its_journal(flushed: bool,
     tracemalloc.stop()
     assert len(found) > 20 and judging.counts.points > 20
     assert peak < most * len(content)
+
+
+async def fine(_: Lines, __: int | None) -> tuple[Detail, Sequence[Read]]:
+    return Detail("ok", "", ""), []
+
+
+def test_an_interrupt_ends_the_reading_of_a_journal(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    path.write_bytes(JournalText([Record(Kind.END)]).bytes())
+
+    async def interrupted() -> None:
+        cancel_this_task()
+        with pytest.raises(asyncio.CancelledError):
+            await interruptible(reading(path))
+        await asyncio.sleep(0)  # what ends the guests can await then
+
+    asyncio.run(interrupted())
+
+
+def test_an_interrupt_ends_the_way_to_the_first_point() -> None:
+    async def interrupted() -> Counts:
+        judging = Judging(parse(content), begin, Bounds(), fine)
+        cancel_this_task()
+        with pytest.raises(asyncio.CancelledError):
+            await judging.findings(lambda *_: None)
+        return judging.counts
+
+    content = JournalText([*stored(1000, flushed=True), *appended(1), Record(Kind.END)]).bytes()
+    assert asyncio.run(interrupted()).points == 0
+
+
+def cancel_this_task() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()

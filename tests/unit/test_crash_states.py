@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """States that a power cut can leave: against a machine that tries every course of events, and by hand."""
 
-import asyncio
 import itertools
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from journal_writer import JournalText, journal_of
+from journal_writer import journal_of
 
-from testbed.crash.journal import CLFLUSH, LINE_BYTES, Kind, Record, parse
+from testbed.crash.journal import CLFLUSH, LINE_BYTES, Kind, Record
 from testbed.crash.lines import Place
 from testbed.crash.states import Bounds, Counts, Domain, State, explore, is_ordering, place_of, tracker_of
 from testbed.errors import TestbedError
@@ -395,26 +394,6 @@ def test_devices_of_several_domains_are_refused() -> None:
     parameters["device1.persist-domain"] = "none"
     with pytest.raises(TestbedError, match="the devices of the journal differ"):
         next(explore(replace(journal_of([]), parameters=parameters), image))
-
-
-STARTED = journal_of([store(A, b"a" * 8)])
-LONG_WORK: dict[str, Callable[[], object]] = {
-    "reading": lambda: parse(JournalText([Record(Kind.END)]).bytes()),
-    "exploring": lambda: list(explore(STARTED, image)),
-}
-
-
-@pytest.mark.parametrize("work", LONG_WORK.values(), ids=LONG_WORK.keys())
-def test_an_interrupt_ends_long_work_that_awaits_nothing(work: Callable[[], object]) -> None:
-    async def interrupted() -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        task.cancel()
-        work()
-
-    work()
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(interrupted())
 
 
 def test_a_line_is_found_by_any_of_its_bytes() -> None:

@@ -19,6 +19,7 @@ from ..guest.session import Session
 from ..manifest.manifest import GuestConfig
 from ..results import results
 from ..run.errand import Errand
+from ..run.interrupt import interruptible
 from ..units import show_time
 from . import journal, oracle, symbols
 from .guests import REHEARSAL, Guests, places
@@ -156,7 +157,7 @@ class Campaign:
         path = guests.folder / "run.journal"
         self._must("workload", await guests.run(self.plan.crash.workload, ended, record=path))
         guests.date.booted = clock.next_boot(ended)
-        run = journal.read(path)
+        run = await interruptible(journal.reading(path))
         marks = self._marks(run)
         references = await self._references(guests, run, prepared, marks) if self.plan.compares() else None
         whole = await guests.judge(prepared, left(run, prepared, ended), marks[-1])

@@ -182,7 +182,7 @@ class Newest:
         for place in changed.union(self._open) - now.keys():
             self._base.put(place, durable.get(place) or self._base.image(place))
         for place, line in now.items():
-            if place in changed or self._open.get(place) is not line:
+            if self._open.get(place) is not line:
                 self._base.put(place, line.contents[line.newest])
         self._durable, self._open = durable, now
         return self._base.snapshot()

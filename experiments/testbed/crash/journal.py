@@ -12,7 +12,7 @@ from typing import NamedTuple
 from google_crc32c import value as crc32c
 
 from ..errors import TestbedError
-from ..run.interrupt import heed_interrupt
+from ..run.interrupt import Steps, at_once
 
 LINE_BYTES = 64
 MAGIC, VERSION = b"CXLJOURN", 1
@@ -95,19 +95,28 @@ class Journal:
 
 
 def read(path: Path) -> Journal:
-    """All of a journal, which must be whole: what is said of states would be wrong without its end."""
+    """All of a journal."""
+    return at_once(reading(path))
+
+
+def reading(path: Path) -> Steps[Journal]:
+    """The same in steps. A journal must be whole: what is said of states would be wrong without its end."""
     try:
         content = path.read_bytes()
     except OSError as error:
         raise TestbedError(f"cannot read {path}: {error.strerror}") from error
     try:
-        return parse(content)
+        return (yield from parsing(content))
     except ValueError as error:
         raise TestbedError(f"{path} {error}") from error
 
 
 def parse(content: bytes) -> Journal:
     """The journal of these bytes; ValueError says what is wrong with it."""
+    return at_once(parsing(content))
+
+
+def parsing(content: bytes) -> Steps[Journal]:
     if len(content) < HEADER.size or not content.startswith(MAGIC):
         raise ValueError("is no persistence journal")
     _, version, crc, length = HEADER.unpack_from(content)
@@ -119,16 +128,16 @@ def parse(content: bytes) -> Journal:
     if crc32c(text) != crc:
         raise ValueError("is damaged: the checksum of its header is wrong")
     lines = [line.partition("=") for line in text.decode(errors="replace").splitlines()]
-    records = _records(content, HEADER.size + length)
+    records = yield from _records(content, HEADER.size + length)
     if not len(records) or records[len(records) - 1].kind != Kind.END:
         raise ValueError("is cut short")
     return Journal({name: value for name, _, value in lines}, records)
 
 
-def _records(content: bytes, at: int) -> Records:
+def _records(content: bytes, at: int) -> Steps[Records]:
     offsets, kinds = array("Q"), bytearray()
     while at < len(content):
-        heed_interrupt()
+        yield
         rest = content[at + 8 : at + BLOCK.size]
         if len(rest) < BLOCK.size - 8:
             raise ValueError("is cut short")

@@ -28,7 +28,7 @@ from .states import (
     new_states,
     points_among,
     stored_to,
-    walk,
+    walking,
 )
 
 Judge = Callable[[Lines, int | None], Awaitable[tuple[Detail, Sequence[Read]]]]  # lines and mark; what was read
@@ -92,7 +92,8 @@ class Judging:
 
         try:
             for work in self._points():
-                under_way.append(asyncio.create_task(work))
+                if work:
+                    under_way.append(asyncio.create_task(work))
                 if len(under_way) >= self.jobs:
                     await take()
                 await asyncio.sleep(0)  # so that Ctrl-C is seen
@@ -111,11 +112,15 @@ class Judging:
             if known is None or len(finding.state.lost) < len(known.state.lost):
                 self.found[finding.key] = finding
 
-    def _points(self) -> Iterator[Work]:
-        """What is to be done at each ordering point, in the order of the run."""
+    def _points(self) -> Iterator[Work | None]:
+        """What is to be done at each ordering point, in the order of the run; None now and then on the way there."""
         seen: set[tuple[int | None, bytes]] = set()
         newest = Newest(self.begin)
-        for point, tracker in walk(self.run, self.begin, marked=True):
+        for found in walking(self.run, self.begin, marked=True):
+            if not found:
+                yield None
+                continue
+            point, tracker = found
             if not self.counts.points:
                 self.varied = self._varied(tracker)
             self.counts.points += 1

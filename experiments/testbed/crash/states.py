@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ..errors import TestbedError
-from ..run.interrupt import heed_interrupt
 from .images import Base, Image, Layer, Lines, image_digest
 from .journal import CLFLUSH, LINE_BYTES, Journal, Kind, Record
 from .lines import CONTENTS_MAX, NO_CORE, NOTHING, Heights, Line, Open, Place, changes, tears
@@ -24,7 +23,7 @@ from .lines import CONTENTS_MAX, NO_CORE, NOTHING, Heights, Line, Open, Place, c
 STORES = (Kind.STORE, Kind.NT_STORE)
 ORDERING = (Kind.FENCE, Kind.BARRIER, Kind.WBINVD, Kind.MARK, Kind.POWER_CUT, Kind.END)
 
-HEEDED_RECORDS = 4096  # Ctrl-C is looked at so often
+PAUSE_RECORDS = 4096  # for so many Ctrl-C waits
 
 Lost = Mapping[Place, tuple[int, ...]]  # the stores that lines lack, by their records
 
@@ -152,12 +151,17 @@ def explore(
 
 def walk(journal: Journal, image: Image, marked: bool = False) -> Iterator[tuple[Point, "Tracker"]]:
     """Each ordering point, with what can survive there. If `marked`, those from the first mark to the last."""
+    return filter(None, walking(journal, image, marked))
+
+
+def walking(journal: Journal, image: Image, marked: bool) -> Iterator[tuple[Point, "Tracker"] | None]:
+    """The same, and None now and then: there can be millions of records before a point."""
     tracker = tracker_of(Domain.of(journal), image)
     mark: int | None = None
     asked = asked_records(journal, marked)
     for index, record in enumerate(journal.records):
-        if index % HEEDED_RECORDS == 0:
-            heed_interrupt()
+        if index % PAUSE_RECORDS == 0:
+            yield None
         if is_ordering(record):
             if index in asked:
                 yield Point(index, record.kind, mark, record.at_ps, tracker.combinations()), tracker

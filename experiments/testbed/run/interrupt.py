@@ -1,16 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ctrl-C during long work that awaits nothing."""
+"""Long work without anything to await, which Ctrl-C can interrupt all the same.
+
+Ctrl-C cancels a task only where it awaits. So such work is a generator that yields often, and returns its result.
+"""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Generator
+from typing import TypeVar
+
+T = TypeVar("T")
+Steps = Generator[None, None, T]
 
 
-def heed_interrupt() -> None:
-    """Stop here if the running task was cancelled. Call this about every 0.1 s in work that awaits nothing.
+async def interruptible(steps: Steps[T]) -> T:
+    """The result of the work; other tasks run meanwhile."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        await asyncio.sleep(0)
 
-    Ctrl-C cancels the task at once, but asyncio raises CancelledError only where the task awaits.
-    """
-    with suppress(RuntimeError):  # there is no event loop, so Ctrl-C raises KeyboardInterrupt by itself
-        task = asyncio.current_task()
-        if task and task.cancelling():
-            raise asyncio.CancelledError
+
+def at_once(steps: Steps[T]) -> T:
+    """The result of the work, where there is no event loop."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
