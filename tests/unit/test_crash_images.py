@@ -119,7 +119,7 @@ def test_an_interrupt_ends_the_reading_of_a_journal(tmp_path: Path) -> None:
         cancel_this_task()
         with pytest.raises(asyncio.CancelledError):
             await interruptible(reading(path))
-        await asyncio.sleep(0)  # what ends the guests can await then
+        await asyncio.sleep(0)  # the end of the guests awaits, too
 
     asyncio.run(interrupted())
 

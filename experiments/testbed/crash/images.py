@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Contents of the devices, as the lines that differ from the beginning of the run.
 
-A run can change millions of lines, and its states differ in few of them. So states share these lines: a *snapshot* is
-what is durable at an ordering point, and a *layer* is a few lines on top of a snapshot or of another layer.
+A run can change millions of lines, and its states differ in few of them. So states share these lines: a *snapshot* has
+the durable content at an ordering point, and a *layer* puts a few lines on top of a snapshot or of another layer.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .lines import Open, Place
 
-Image = Callable[[Place], bytes]  # what a line held when the run began
+Image = Callable[[Place], bytes]  # the content of a line when the run began
 Lines = Mapping[Place, bytes]  # of an image, those that can differ from the beginning
 
 
@@ -111,7 +111,7 @@ class Snapshot(Mapping[Place, bytes]):
         return self._count
 
     def changed_since(self, earlier: "Snapshot") -> Iterator[Place]:
-        """The lines that were changed after an earlier snapshot of the same base, if this is the newest one."""
+        """The lines that changed after an earlier snapshot of the same base. This snapshot must be the newest one."""
         return self._base.replaced_since(earlier._changes)
 
     def flat(self) -> dict[Place, bytes]:
@@ -176,7 +176,7 @@ class Newest:
         self._open: dict[Place, Open] = {}  # the same
 
     def at(self, durable: Snapshot, lines: Sequence[Open]) -> Snapshot:
-        """At a point with these open lines, which is behind all that this was called for."""
+        """At a point with these open lines. Points must come in the order of the run."""
         now = {line.place: line for line in lines}
         changed = set(durable if self._durable is None else durable.changed_since(self._durable))
         for place in changed.union(self._open) - now.keys():

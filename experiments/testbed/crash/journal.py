@@ -100,7 +100,7 @@ def read(path: Path) -> Journal:
 
 
 def reading(path: Path) -> Steps[Journal]:
-    """The same in steps. A journal must be whole: what is said of states would be wrong without its end."""
+    """The same in steps. A journal must be whole: without its end the states would be wrong."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -112,7 +112,7 @@ def reading(path: Path) -> Steps[Journal]:
 
 
 def parse(content: bytes) -> Journal:
-    """The journal of these bytes; ValueError says what is wrong with it."""
+    """The journal of these bytes; ValueError describes the damage."""
     return at_once(parsing(content))
 
 
