@@ -26,6 +26,16 @@ static void expect(bool condition, const char *what) {
 // Each commit has `LinesMore` lines more than the one before.
 static constexpr uint64_t linesOf(uint64_t commits) { return LinesMore * commits * (commits + 1) / 2; }
 
+// Not beside readStats() in one thread: that waits for commits.
+static void readEpochStats(const TrackedFile &file, const std::atomic<bool> &done) {
+    struct snapshot_epochs_stats stats{};
+    while (!done && snapshot_epochs_get_stats(file.working(), &stats) == 0) {
+        expect(stats.replayed_epochs <= stats.checkpoints && stats.epoch_replayed <= stats.epoch_durable,
+               "an epoch is replayed before it is durable");
+        std::this_thread::yield(); // or the commits never get the lock
+    }
+}
+
 static void readStats(const TrackedFile &file, const std::atomic<bool> &done) {
     struct snapshot_stats before{};
     while (!done) {
@@ -72,6 +82,7 @@ static void run(const std::string &path, const Protocol &protocol) {
     std::vector<std::thread> readers;
     for (unsigned reader = 0; reader < Readers; reader++)
         readers.emplace_back(readStats, std::cref(file), std::cref(done));
+    readers.emplace_back(readEpochStats, std::cref(file), std::cref(done));
     work(file);
     done = true;
     for (std::thread &reader : readers)
@@ -81,6 +92,19 @@ static void run(const std::string &path, const Protocol &protocol) {
     expect(stats.log_file_bytes == file.mapping().log_bytes, "the size of the log is not what it is");
 }
 
+// Many short checkpoints: what one counts without a lock, a reader seldom meets.
+static void runCheckpoints(const std::string &path) {
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_EPOCH);
+    std::atomic<bool> done = false;
+    std::thread reader(readEpochStats, std::cref(file), std::cref(done));
+    for (unsigned commit = 1; commit <= 300; commit++) {
+        trackedStore(file.working(), commit);
+        expect(file.commit() == 0, "a checkpoint fails");
+    }
+    done = true;
+    reader.join();
+}
+
 int main(int argc, char **argv) {
     if (argc != 2)
         return 2;
@@ -88,6 +112,7 @@ int main(int argc, char **argv) {
     std::filesystem::create_directories(argv[1]);
     for (const Protocol &protocol : Protocols)
         run(std::string(argv[1]) + "/" + protocol.name, protocol);
+    runCheckpoints(std::string(argv[1]) + "/checkpoints");
     std::filesystem::remove_all(argv[1]);
     return failures ? 1 : 0;
 }
