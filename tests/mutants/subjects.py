@@ -122,7 +122,7 @@ SUBJECTS = {
         Subject(
             name="snapshot-lib",
             sources=tuple(f"snapshot-lib/runtime/{part}/*" for part in ("base", "core", "log", "protocol", "track")),
-            tests=r"^(explore-(crashes|power-cuts|schedules|epochs|waits)|calls-under|threads-under|epochs-under|epoch-replays|statistics"
+            tests=r"^(explore-(crashes|files|power-cuts|schedules|epochs|waits)|calls-under|threads-under|epochs-under|epoch-replays|statistics"
             r"|[A-Z]\w*(/\w+)*\.)",
             without="-catches-|^(Ycsb|Latency|Exchange|Pass|Mtree|Leaf|Payload)",
             targets=(
@@ -139,6 +139,7 @@ SUBJECTS = {
                 "explore_crashes-pages",
                 "explore_crashes-epochs",
                 "explore_epochs",
+                "explore_files",
                 "explore_power_cuts",
                 "explore_schedules",
                 "explore_waits",

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Two threads that open, recover and close files of their own, or close the last descriptors of one: every schedule of one
+// switch at calls of the runtime, then seeded samples of more. A thread must not get, or close, the other's file.
+//
+//     explore_files DIRECTORY [SCENARIO SCHEDULE]
+//
+// With a schedule, as a failure prints it, it runs just that one.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "posix_calls.hpp"
+#include "runtime_under_test.hpp"
+#include "scheduler.hpp"
+
+extern "C" const char *snapshot_seeded_bug;
+const char *snapshot_seeded_bug = "";
+extern "C" char snapshot_single_threaded;
+char snapshot_single_threaded = 0;
+
+static constexpr size_t Page = 4096;
+static constexpr uint64_t Samples = 100;
+
+static std::string directory;
+static const char *scenario;
+static Schedule current;
+static uint64_t violations;
+
+static void require(bool holds, const char *what) {
+    if (!holds && violations++ < 3)
+        printf("violation: %s: %s, schedule %s\n", scenario, what, describe(current).c_str());
+}
+
+static void crashed(int signal) {
+    printf("violation: %s: signal %d, schedule %s\n", scenario, signal, describe(current).c_str());
+    fflush(stdout);
+    _exit(1);
+}
+
+static std::string named(const char *name) { return directory + "/" + name; }
+
+static uint64_t firstWord(const uint8_t *memory) {
+    uint64_t value;
+    memcpy(&value, memory, sizeof(value));
+    return value;
+}
+
+static int openFile(const char *name) { return p_open(named(name).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644); }
+
+static void openAndCommit(const char *name, uint64_t value) {
+    TrackedFile file(named(name), Page);
+    require(file.error() == 0, "a file does not open");
+    if (file.error())
+        return;
+    trackedStore(file.working(), value);
+    require(file.commit() == 0, "a commit fails");
+    require(firstWord(file.working()) == value, "a file has another's content");
+    require(snapshot_unmap(file.release()) == 0, "a file cannot be closed");
+}
+
+static void requireContent(const char *name, uint64_t value) {
+    TrackedFile file(named(name), 0);
+    require(file.error() == 0 && firstWord(file.working()) == value, "a file lacks its commit");
+}
+
+static Run openTwo(const Schedule &schedule) {
+    Run run = runThreads({[] { openAndCommit("a", 1); }, [] { openAndCommit("b", 2); }}, schedule);
+    requireContent("a", 1);
+    requireContent("b", 2);
+    return run;
+}
+
+// A process that ends without closing leaves a commit that only the log has.
+static void crashWith(const char *name, uint64_t value) {
+    pid_t child = fork();
+    if (child == 0) {
+        TrackedFile file(named(name), Page, SNAPSHOT_PROTOCOL_REDO);
+        trackedStore(file.working(), value);
+        _exit(file.commit() == 0 ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    require(status == 0, "nothing is left to recover");
+}
+
+static void recoverByOpening(const char *name, uint64_t value) {
+    uint64_t found = 0;
+    int fd = openFile(name);
+    require(p_pread(fd, &found, sizeof(found), 0) == sizeof(found) && found == value, "a file is not recovered");
+    p_close(fd);
+}
+
+static Run openAndRecover(const Schedule &schedule) {
+    crashWith("b", 2);
+    Run run = runThreads({[] { openAndCommit("a", 1); }, [] { recoverByOpening("b", 2); }}, schedule);
+    requireContent("a", 1);
+    requireContent("b", 2);
+    return run;
+}
+
+static Run recoverTwo(const Schedule &schedule) {
+    crashWith("a", 1);
+    crashWith("b", 2);
+    return runThreads({[] { recoverByOpening("a", 1); }, [] { recoverByOpening("b", 2); }}, schedule);
+}
+
+// It is not mapped, and has a store that was not committed.
+static int idleFile(const char *name) {
+    int fd = openFile(name);
+    require(p_ftruncate(fd, Page) == 0, "a file gets no size");
+    void *memory = p_mmap(nullptr, Page, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+    require(memory != MAP_FAILED, "a file cannot be mapped");
+    trackedStore(static_cast<uint8_t *>(memory), 5);
+    require(p_munmap(memory, Page) == 0, "a file cannot be unmapped");
+    return fd;
+}
+
+static Run closeIdle(const Schedule &schedule) {
+    int fd = idleFile("a"), other = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    Run run = runThreads({[=] { require(p_close(fd) == 0, "close fails"); },
+                          [=] {
+                              require(p_close(other) == 0, "close fails");
+                              openAndCommit("b", 2);
+                          }},
+                         schedule);
+    requireContent("b", 2);
+    requireContent("a", 0);
+    return run;
+}
+
+static constexpr struct {
+    const char *name;
+    Run (*run)(const Schedule &schedule);
+} Scenarios[] = {
+    {"open-open", openTwo}, {"open-recover", openAndRecover}, {"recover-recover", recoverTwo}, {"close-idle", closeIdle}};
+
+static uint64_t explore(Run (*run)(const Schedule &schedule)) {
+    auto fresh = [=](const Schedule &schedule) {
+        std::filesystem::remove_all(directory);
+        std::filesystem::create_directories(directory);
+        current = schedule;
+        return run(schedule);
+    };
+    return everySchedule(1, fresh) + sampleSchedules(Samples, 1, fresh);
+}
+
+static int replay(const char *name, const char *schedule) {
+    std::filesystem::create_directories(directory);
+    for (const auto &one : Scenarios)
+        if (strcmp(scenario = one.name, name) == 0) {
+            one.run(current = parseSchedule(schedule));
+            return violations > 0;
+        }
+    return 2;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2 && argc != 4)
+        return 2;
+    directory = std::string(argv[1]) + "-" + std::to_string(getpid());
+    for (int signal : {SIGSEGV, SIGBUS})
+        std::signal(signal, crashed);
+    if (argc == 4)
+        return replay(argv[2], argv[3]);
+    uint64_t schedules = 0;
+    for (const auto &one : Scenarios) {
+        scenario = one.name;
+        schedules += explore(one.run);
+    }
+    std::filesystem::remove_all(directory);
+    printf("%lu schedules, %lu violations\n", schedules, violations);
+    return violations > 0;
+}
