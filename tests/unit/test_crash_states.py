@@ -301,6 +301,18 @@ def test_a_fence_is_for_the_flushes_of_its_core() -> None:
     assert sorted(words([s for s in explore(journal_of(other), image) if s.point.mark == 1], A)) == [b".", b"a"]
 
 
+def test_a_fence_makes_cached_stores_sure_that_an_earlier_fence_left_behind() -> None:
+    """They come before the word of a non-temporal store, which the second fence waits for."""
+
+    def past_the_caches(dpa: int, data: bytes) -> Record:
+        return Record(Kind.NT_STORE, dpa=dpa, data=data)
+
+    cached = [store(A, b"a" * 8), store(A + 8, b"b" * 8)]
+    run = [*cached, past_the_caches(A + 16, b"c" * 8), FENCE, past_the_caches(A + 8, b"d" * 8), FENCE, mark(1)]
+    states = [s.lines[Place(0, A)][:24:8] for s in explore(journal_of(run), image) if s.point.mark == 1]
+    assert states == [b"adc"]
+
+
 def test_stores_of_two_cores_to_a_line_survive_in_the_order_in_which_they_were_executed() -> None:
     run = [store(A, b"a" * 8), store(A + 8, b"b" * 8, core=1), store(A, b"c" * 8), store(B, b"d" * 8, core=1)]
     states = list(explore(journal_of(run), image))
