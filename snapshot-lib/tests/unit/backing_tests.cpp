@@ -8,6 +8,7 @@
 
 #include "file_test.hpp"
 
+extern int fallocate_error;
 extern "C" size_t snapshot_test_pages(const void *address, int64_t *pages, size_t room);
 
 namespace {
@@ -65,6 +66,20 @@ TEST_F(Backing, IsAskedForAgainWhereTheFileWasCutAndHasGrown) {
     EXPECT_TRUE(hasBlocks(6));
     EXPECT_TRUE(hasBlocks(3));
     EXPECT_FALSE(hasBlocks(5));
+}
+
+TEST_F(Backing, OfAllPagesIsThereOrMissedByTheCallThatAsksForIt) {
+    TrackedFile(path, Pages * Page).close();
+    fallocate_error = ENOSPC;
+    int status = TrackedFile(path, 0, SNAPSHOT_POPULATE).error();
+    fallocate_error = 0;
+    EXPECT_EQ(status, -ENOSPC);
+    TrackedFile file(path, 0, SNAPSHOT_POPULATE);
+    ASSERT_EQ(file.error(), 0);
+    for (size_t page = 0; page < Pages; page++)
+        EXPECT_TRUE(hasBlocks(page));
+    storeToPage(file, 3, 1);
+    EXPECT_EQ(listed(file), std::vector<int64_t>{}) << "none of them is asked for again";
 }
 
 class Ends : public FileTest, public testing::WithParamInterface<Protocol> {};

@@ -20,12 +20,13 @@ extern char **environ;
 // A log that grows does so with a lock, which a thread can be made to hold.
 static thread_local std::atomic<bool> *growth_waits_for;
 static std::atomic<bool> log_grows;
+int fallocate_error; // what such a call returns, for all tests of the program; 0: it is made
 extern "C" int __real_posix_fallocate(int fd, off_t offset, off_t bytes);
 extern "C" int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes) {
     log_grows = log_grows || growth_waits_for;
     while (growth_waits_for && !*growth_waits_for)
         std::this_thread::yield();
-    return __real_posix_fallocate(fd, offset, bytes);
+    return fallocate_error ? fallocate_error : __real_posix_fallocate(fd, offset, bytes);
 }
 
 namespace {
