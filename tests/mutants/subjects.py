@@ -60,7 +60,16 @@ ATOMICS = frozenset(
     ]
 )
 EXCHANGES = frozenset(["atomic_compare_exchange_strong", "atomic_compare_exchange_weak"])
-WAITS = frozenset(["pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_broadcast", "pthread_join", "all_wait", "replay_allow"])
+WAITS = frozenset(
+    [
+        "pthread_cond_wait",
+        "pthread_cond_timedwait",
+        "pthread_cond_broadcast",
+        "pthread_join",
+        "all_wait",
+        "replay_allow",
+    ]
+)
 LOCKS = (
     ("pthread_mutex_lock", "pthread_mutex_unlock"),
     ("region_enter", "region_leave"),

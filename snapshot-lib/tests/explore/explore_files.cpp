@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Two threads that open, recover and close files of their own, or close the last descriptors of one: every schedule of one
-// switch at calls of the runtime, then seeded samples of more. A thread must not get, or close, the other's file.
+// Two threads that open, recover and close files of their own, or close the last descriptors of one: every schedule of
+// one switch at calls of the runtime, then seeded samples of more. A thread must not get, or close, the other's file.
 //
 //     explore_files DIRECTORY [SCENARIO SCHEDULE]
 //
@@ -137,8 +137,10 @@ static Run closeIdle(const Schedule &schedule) {
 static constexpr struct {
     const char *name;
     Run (*run)(const Schedule &schedule);
-} Scenarios[] = {
-    {"open-open", openTwo}, {"open-recover", openAndRecover}, {"recover-recover", recoverTwo}, {"close-idle", closeIdle}};
+} Scenarios[] = {{"open-open", openTwo},
+                 {"open-recover", openAndRecover},
+                 {"recover-recover", recoverTwo},
+                 {"close-idle", closeIdle}};
 
 static uint64_t explore(Run (*run)(const Schedule &schedule)) {
     auto fresh = [=](const Schedule &schedule) {

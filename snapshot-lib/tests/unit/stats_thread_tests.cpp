@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Threads that read statistics beside one that stores, commits and rolls back; under ThreadSanitizer. The number of commits
-// gives the number of logged lines, so a reader notices counts that are not of one moment. The log grows within commits
-// and, with an undo log, within stores.
+// Threads that read statistics beside one that stores, commits and rolls back; under ThreadSanitizer. The number of
+// commits gives the number of logged lines, so a reader notices counts that are not of one moment. The log grows within
+// commits and, with an undo log, within stores.
 #include <cstdio>
 #include <filesystem>
 #include <thread>
