@@ -24,8 +24,10 @@ def string(rng: random.Random) -> str:
             f'{{ FILE *f = fopen("/dev/null", "w"); fwprintf(f, L"{text * 6}%g%n", 1.5, (int *){place(rng, 4, 4)});'
             " fclose(f); }",
             f'{{ FILE *f = stderr; stderr = fopen("/dev/null", "w"); warnx("{text}%n", (int *){place(rng, 4, 4)});'
-            f' warn("%d%ln", (int)r, (long *){place(rng, 8, 8)}); error(0, 0, "%d%hn", (int)r, (short *){place(rng, 2, 2)});'
-            f' error_at_line(0, 0, "file", 1, "%s%n", "{text}", (int *){place(rng, 4, 4)}); fclose(stderr); stderr = f; }}',
+            f' warn("%d%ln", (int)r, (long *){place(rng, 8, 8)});'
+            f' error(0, 0, "%d%hn", (int)r, (short *){place(rng, 2, 2)});'
+            f' error_at_line(0, 0, "file", 1, "%s%n", "{text}", (int *){place(rng, 4, 4)});'
+            " fclose(stderr); stderr = f; }",
             f'syslog(LOG_DEBUG, "{text}%n", (int *){place(rng, 4, 4)});',
             f'{{ char b[99]; snprintf(b, 99, "%d%ln%c", (int)r, (long *){place(rng, 8, 8)}, 65); }}',
             f'{{ char *(*volatile f)(char *, const char *) = stpcpy; f((char *){target}, "{text}"); }}',
