@@ -15,8 +15,8 @@
 using Medium = std::vector<uint8_t>;
 
 // All states if there are at most `exhaustive`. Else all stores and none, for up to `lines` lines each one alone there
-// and alone missing, and `random` seeded ones. `skips_equal`: copies past the caches of the bytes that are durable there
-// count as no store, so that the sample has more of those that matter. No state is lost.
+// and alone missing, and `random` seeded ones. `skips_equal`: copies past the caches of the bytes that are durable
+// there count as no store, so that the sample has more of those that matter. No state is lost.
 struct Sampling {
     size_t exhaustive, random, lines = 32;
     bool skips_equal = false;

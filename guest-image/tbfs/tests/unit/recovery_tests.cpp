@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Power cuts where no other explorer looks: while a file system is made, and in the first change after a recovery, whose
-// own stores are perhaps not durable yet.
+// Power cuts where no other explorer looks: while a file system is made, and in the first change after a recovery,
+// whose own stores are perhaps not durable yet.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -36,8 +36,8 @@ Medium oldMedium(const struct tbfs_options &options) {
 }
 
 std::vector<PersistEvent> eventsOfMake(const Medium &old) {
-    std::unique_ptr<uint8_t, decltype(&free)> base(
-        static_cast<uint8_t *>(aligned_alloc(TBFS_BLOCK_BYTES, old.size())), free);
+    std::unique_ptr<uint8_t, decltype(&free)> base(static_cast<uint8_t *>(aligned_alloc(TBFS_BLOCK_BYTES, old.size())),
+                                                   free);
     memcpy(base.get(), old.data(), old.size());
     return recorded(base.get(), [&] {
         struct tbfs_layout layout = {.journal_bytes = 0, .inode_count = 24, .label = "new"};
