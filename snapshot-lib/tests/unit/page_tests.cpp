@@ -9,9 +9,11 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csetjmp>
 #include <csignal>
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include "costs_test.hpp"
@@ -386,6 +388,87 @@ TEST_P(Mprotect, LeavesOtherFaultsToOthers) {
         }
         trackedStore(file.working() + Page, 2);
         _exit(word(file, 0) == 1 && word(file, Page) == 2 && file.commit() == 0 ? 0 : 2);
+    };
+    EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
+}
+
+// A thread that stores to a page, and waits in the system call that opens it.
+class SlowStore {
+  public:
+    explicit SlowStore(uint8_t *to) : to(to) {
+        missing = [this](long number, long) {
+            if (number == SYS_mprotect && !is_opening.exchange(true))
+                while (!goes_on)
+                    std::this_thread::yield();
+            return 0;
+        };
+    }
+    ~SlowStore() { missing = nullptr; }
+    void begin() {
+        thread = std::thread([this] { trackedStore(to, 7); });
+        while (!is_opening)
+            std::this_thread::yield();
+    }
+    void end() {
+        goes_on = true;
+        thread.join();
+    }
+
+  private:
+    uint8_t *to;
+    std::atomic<bool> is_opening = false, goes_on = false;
+    std::thread thread;
+};
+
+// The next commit has what the working copy has, whoever stored it when.
+TEST_P(Mprotect, OpensNoPageThatACommitHasClosedMeanwhile) {
+    for (auto *call : {snapshot_sync, snapshot_rollback}) {
+        TrackedFile file(path, 4 * Page);
+        SlowStore store(file.working() + 2 * Page);
+        store.begin();
+        std::thread caller([&] { EXPECT_EQ(call(file.working()), 0); });
+        usleep(50000);
+        store.end();
+        caller.join();
+        uint64_t stored = word(file, 2 * Page);
+        EXPECT_EQ(file.commit(), 0);
+        file.close();
+        EXPECT_EQ(word(TrackedFile(path, 0), 2 * Page), stored);
+    }
+}
+
+TEST_P(Mprotect, LeavesAChildNoLockThatAnotherThreadHeld) {
+    TrackedFile file(path, Page);
+    SlowStore store(file.working());
+    store.begin();
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(5);
+        snapshot_unmap(file.release());
+        TrackedFile own(path + "-own", Page); // in the same place of the table of files
+        trackedStore(own.working(), 3);
+        _exit(own.error() == 0 && own.commit() == 0 ? 0 : 1);
+    }
+    store.end();
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+}
+
+// Its addresses are nobody's when the file is closed.
+TEST_P(Mprotect, LeavesFaultsAfterTheEndToOthers) {
+    struct sigaction own{};
+    own.sa_handler = [](int) { siglongjmp(elsewhere, 1); };
+    auto body = [&] {
+        sigaction(SIGSEGV, &own, nullptr);
+        TrackedFile file(path, Page);
+        volatile uint8_t *gone = file.working();
+        file.close();
+        if (sigsetjmp(elsewhere, 1) == 0) {
+            *gone = 1;
+            _exit(1);
+        }
+        _exit(0);
     };
     EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
 }
