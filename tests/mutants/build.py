@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A mutated copy of a subject's sources, compiled once."""
 
+import fcntl
 import hashlib
 import json
+import os
 import shlex
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,10 +79,21 @@ def find_sites(subject: Subject, tree: Path, binary: Path) -> list[Site]:
     return table.sites()
 
 
+def reserve(state: Path) -> None:
+    """Two runs would share the files of tests, and each count the other's failures as its own."""
+    lock = os.open(state / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)  # until this process ends
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print(f"mutants: {state}: another run uses this folder; wait until it has ended", file=sys.stderr)
+        sys.exit(2)
+
+
 def build(subject: Subject) -> Built:
     state = ROOT / "build/mutants" / subject.name
     tree, binary = state / "tree", state / "build"
     state.mkdir(parents=True, exist_ok=True)
+    reserve(state)
     digest = copy(subject, tree)
     run(["clang-19", "-O2", "-fPIC", "-c", str(Path(__file__).with_name("runtime.c")), "-o", str(state / "runtime.o")])
     configure(subject, tree, binary)
