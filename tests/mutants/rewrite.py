@@ -41,7 +41,8 @@ class Rewriter:
     def drop(self, site: Site, index: int) -> str:
         first, last, _ = self.edits[index]
         kept = self.render(first, last, index)
-        return f"(mutant({site.number}) ? {site.value} : {kept})"
+        value = next((r.value for r in site.ranges if r.begin == first), "") or site.value
+        return f"(mutant({site.number}) ? {value} : {kept})"
 
     def swap(self, group: list[Site], index: int) -> str:
         statements: list[Range] = [group[0].ranges[0], *(site.ranges[1] for site in group)]

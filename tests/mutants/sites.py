@@ -20,6 +20,7 @@ STATEMENTS = {"CallExpr", "AtomicExpr", "IfStmt", "ForStmt", "WhileStmt", "DoStm
 class Range:
     begin: int
     end: int
+    value: str = ""  # of a dropped call there, if it is not the site's
 
 
 @dataclass
@@ -167,6 +168,8 @@ class Finder:
         value = "1" if name[0] in self.subject.fails else "0"
         if node.get("type", {}).get("qualType") == "void":
             value = "(void)0"
+        if form := dict(self.subject.values).get(name[0]):
+            value = form.format(self.words(where).partition("(")[2].removesuffix(")"))
         if any(name[0] in pair for pair in self.subject.locks):
             self.locks.append((name[0], where, value))
         else:
@@ -174,12 +177,13 @@ class Finder:
 
     def pair_locks(self) -> None:
         """A lock and every unlock of the same object in the function are one site: neither hangs without the other."""
-        groups: dict[tuple[str, str, str], list[Range]] = {}
+        groups: dict[tuple[str, str], list[Range]] = {}
         for name, where, value in self.locks:
             pair = next(pair for pair in self.subject.locks if name in pair)
-            groups.setdefault((pair[0], self.words(where).partition("(")[2], value), []).append(where)
-        for (name, rest, value), ranges in groups.items():
-            self.add("no-lock", f"{name}({rest}", ranges, value)
+            where.value = value
+            groups.setdefault((pair[0], self.words(where).partition("(")[2]), []).append(where)
+        for (name, rest), ranges in groups.items():
+            self.add("no-lock", f"{name}({rest}", ranges, "")
 
     def words(self, where: Range) -> str:
         return " ".join(self.text[where.begin : where.end].split())
@@ -224,13 +228,19 @@ class Table:
         tree = json.loads(run.stdout)
         locate(tree, str(source))
         for node in tree["inner"]:
-            body = [child for child in node.get("inner", ()) if child.get("kind") == "CompoundStmt"]
             begin = node.get("range", {}).get("begin", {})
             begin = begin.get("expansionLoc", begin)
-            file = self.files.get(str((directory / begin.get("file", "")).resolve()))
-            if node.get("kind") == "FunctionDecl" and body and file:
-                calls = {name for n in descend(body[0]) if (name := callee(n))}
-                self.functions[file, begin["offset"]] = Function(file, node["name"], body[0], calls)
+            self.add(node, str((directory / begin.get("file", "")).resolve()))
+
+    def add(self, node: Node, path: str) -> None:
+        """A declaration in a file. It counts if it is a function of the subject."""
+        body = [child for child in node.get("inner", ()) if child.get("kind") == "CompoundStmt"]
+        begin = node.get("range", {}).get("begin", {})
+        begin = begin.get("expansionLoc", begin)
+        file = self.files.get(path)
+        if node.get("kind") == "FunctionDecl" and body and file:
+            calls = {name for n in descend(body[0]) if (name := callee(n))}
+            self.functions[file, begin["offset"]] = Function(file, node["name"], body[0], calls)
 
     def persisting(self) -> set[str]:
         """Functions that store, flush or fence, directly or through others."""

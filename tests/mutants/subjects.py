@@ -14,6 +14,7 @@ class Subject:
     locks: tuple[tuple[str, str], ...] = ()  # dropped as a pair
     drops: frozenset[str] = frozenset()  # other calls that are dropped only
     fails: frozenset[str] = frozenset()  # dropped calls that return 1 instead of 0
+    values: tuple[tuple[str, str], ...] = ()  # results of other dropped calls, with {} for their arguments
     tests: str = ".*"  # regular expression of ctest names
     without: str = "^$"
     options: tuple[str, ...] = ()  # of cmake
@@ -155,6 +156,65 @@ SUBJECTS = {
                 "stats_thread_tests",
             ),
             **LIBRARY_RUN,  # type: ignore[arg-type]
+        ),
+    )
+}
+
+# Kernel modules. Guests judge the mutants of tbfs: tests/guest/test_guest_module_mutants.py
+KERNEL_LOCKS = (
+    ("inode_lock", "inode_unlock"),
+    ("inode_lock_shared", "inode_unlock_shared"),
+    ("filemap_invalidate_lock", "filemap_invalidate_unlock"),
+    ("filemap_invalidate_lock_shared", "filemap_invalidate_unlock_shared"),
+    ("core_lock", "core_unlock"),
+    ("mutex_lock", "mutex_unlock"),
+    ("lock_page", "unlock_page"),
+    ("sb_start_pagefault", "sb_end_pagefault"),
+    ("pagefault_disable", "pagefault_enable"),
+)
+KERNEL_WAITS = frozenset(
+    [
+        "cancel_delayed_work_sync",
+        "dax_writeback_mapping_range",
+        "file_remove_privs",
+        "file_unmap",
+        "file_update_time",
+        "file_write_and_wait_range",
+        "filemap_write_and_wait_range",
+        "folio_mkclean",
+        "inode_refresh",
+        "inode_update_timestamps",
+        "mod_delayed_work",
+        "pages_commit",
+        "truncate_inode_pages_final",
+        "truncate_inode_pages_range",
+        "truncate_pagecache",
+        "wait_until_idle",
+        "xa_clear_mark",
+        "xa_set_mark",
+    ]
+)
+MODULES = {
+    s.name: s
+    for s in (
+        Subject(
+            "tbfs-module",
+            "guest-image/tbfs",
+            ("guest-image/tbfs",),
+            ("guest-image/tbfs/module/*.c",),
+            PM | {"arch_wb_cache_pmem", "memcpy_flushcache", "setattr_copy", "write_attributes"},
+            KERNEL_LOCKS,
+            KERNEL_WAITS,
+            values=(("core_lock", "&volume_of({})->fs"),),
+        ),
+        Subject(
+            "fams-module",
+            "guest-image/fams",
+            ("guest-image/fams",),
+            ("guest-image/fams/module/*.c",),
+            frozenset({"persist_copy", "persist_fence", "arch_wb_cache_pmem", "memcpy_flushcache"}),
+            KERNEL_LOCKS,
+            KERNEL_WAITS,
         ),
     )
 }
