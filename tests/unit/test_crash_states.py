@@ -385,6 +385,15 @@ def test_many_lines_are_tried_in_part_and_that_is_counted() -> None:
     assert {s.digest for s in states} != {s.digest for s in other}
 
 
+def test_two_lines_at_their_oldest_wait_for_no_other_contents_of_one() -> None:
+    """Each line has 256 contents."""
+    lines = [n * LINE_BYTES for n in range(4)]
+    run = journal_of([Record(Kind.NT_STORE, dpa=dpa, data=b"n" * LINE_BYTES) for dpa in lines])
+    states = list(explore(run, image, Bounds(exhaustive=4, subsets=16, samples=0)))
+    old = [sum(content == image(at) for at, content in state.lines.items()) for state in states]
+    assert old.count(2) == 6, "each of the six pairs"
+
+
 def test_a_line_that_is_stored_to_often_has_few_contents() -> None:
     """Forty stores to each of eight words, of two values: they are not multiplied."""
     run = [Record(Kind.NT_STORE, dpa=A, data=bytes([97 + n % 2]) * LINE_BYTES) for n in range(40)]

@@ -25,6 +25,7 @@ ORDERING = (Kind.FENCE, Kind.BARRIER, Kind.WBINVD, Kind.MARK, Kind.POWER_CUT, Ki
 
 PAUSE_RECORDS = 4096  # for so many Ctrl-C waits
 
+Changes = tuple[tuple[int, int], ...]  # lines by their number, and the content of each
 Lost = Mapping[Place, tuple[int, ...]]  # the stores that lines lack, by their records
 
 
@@ -377,10 +378,7 @@ def bounded(newest: tuple[int, ...], sizes: Sequence[int], bounds: Bounds, seed:
     oldest = (0,) * len(sizes)
     yield newest
     yield oldest
-    ranks = range(max(sizes, default=0))  # every line's oldest content comes before any line's next one
-    singles = (((line, n),) for n in ranks for line, size in enumerate(sizes) if n < size)
-    pairs = (((a, 0), (b, 0)) for a, b in itertools.combinations(range(len(sizes)), 2))
-    for chosen in itertools.islice(itertools.chain(singles, pairs), bounds.subsets):
+    for chosen in itertools.islice(_some_changes(sizes), bounds.subsets):
         yield _changed(newest, chosen)
         kept = chosen if len(chosen) == 1 else tuple((line, newest[line]) for line, _ in chosen)
         yield _changed(oldest, kept)
@@ -389,7 +387,17 @@ def bounded(newest: tuple[int, ...], sizes: Sequence[int], bounds: Bounds, seed:
         yield tuple(draw.randrange(size) for size in sizes)
 
 
-def _changed(numbers: tuple[int, ...], changes: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+def _some_changes(sizes: Sequence[int]) -> Iterator[Changes]:
+    """Each line's oldest content alone, then in turn the next content of one line and the oldest contents of two."""
+    yield from (((line, 0),) for line in range(len(sizes)))
+    ranks = range(1, max(sizes, default=0))
+    singles: Iterator[Changes] = (((line, n),) for n in ranks for line, size in enumerate(sizes) if n < size)
+    pairs: Iterator[Changes] = (((a, 0), (b, 0)) for a, b in itertools.combinations(range(len(sizes)), 2))
+    for both in itertools.zip_longest(singles, pairs):
+        yield from (changes for changes in both if changes)
+
+
+def _changed(numbers: tuple[int, ...], changes: Changes) -> tuple[int, ...]:
     found = list(numbers)
     for line, n in changes:
         found[line] = n
