@@ -85,6 +85,7 @@ STUDIES = (
     Entry("write-amplification", ("engines", "wear"), write_amplification.drawn),
     Entry("sensitivity", (), sensitivity.drawn, sweeps=("sensitivity",)),
     Entry(scaling.COMMITS, (scaling.COMMITS,), scaling.commits_drawn),
+    Entry(scaling.BESIDE, (scaling.BESIDE,), scaling.beside_drawn),
     Entry(scaling.KV, (scaling.KV,), scaling.kv_drawn),
     Entry(scaling.EPOCHS, (scaling.EPOCHS,), scaling.epochs_drawn),
     Entry(tenants.NAME, (tenants.NAME,), tenants.drawn),

@@ -15,7 +15,7 @@ from testbed.results.results import Result
 from . import engines, plotting, ratios, study
 from .drawn import Cell, Drawn, Gathered
 
-COMMITS, KV, EPOCHS = "thread-commits", "thread-kv", "thread-epochs"
+COMMITS, BESIDE, KV, EPOCHS = "thread-commits", "commits-beside", "thread-kv", "thread-epochs"
 IN_DRAM = "volatile-threads"
 COLOURS = engines.COLOURS | {IN_DRAM: "black", "cpnvm": "#2f855a"}
 
@@ -87,6 +87,61 @@ def commits_drawn(gathered: Gathered, folder: Path) -> Drawn:
         ],
     )
     return study.saved(text, _commits_figure(table, text.caption), folder)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Threads that commit beside each other on one device, with one kind of data."""
+
+    device: str
+    data: str
+    engine: str
+    threads: int
+    commits: int  # of all threads together
+    time_ns: int
+
+    @property
+    def rate(self) -> float:
+        """Thousand commits a second, of all threads together."""
+        return self.commits * 1e6 / self.time_ns
+
+    def gain(self, among: Sequence["Beside"]) -> float | None:
+        """The rate over that of one thread."""
+        mine = (self.device, self.data, self.engine, 1)
+        return next((self.rate / p.rate for p in among if (p.device, p.data, p.engine, p.threads) == mine), None)
+
+
+def beside(results: Sequence[Result]) -> list[Beside]:
+    """By device and data, then in the order of the results."""
+    found = []
+    for result in results:
+        row = study.row_of(result, "roi_ns")
+        device = result.data["identity"]["machine"]["device"]["name"]
+        found.append(Beside(device, row["data"], row["engine"], row["threads"], row["transactions"], row["roi_ns"]))
+    order = list(dict.fromkeys((p.device, p.data) for p in found))
+    return sorted(found, key=lambda p: order.index((p.device, p.data)))
+
+
+def beside_drawn(gathered: Gathered, folder: Path) -> Drawn:
+    """Commits a second beside each other, as the catalogue has them."""
+    results = gathered.results[BESIDE]
+    table, rows = beside(results), [study.row_of(result, "roi_ns") for result in results]
+    rounds = sorted({row["rounds"] for row in rows})
+    text = Drawn(
+        name=BESIDE,
+        title="Threads that commit beside each other, each on a CPU of its own",
+        caption=f"Virtual time. Caches have their full size; {rows[0]['batch']} updates before each commit.",
+        notes=[
+            f"Scaled down: {' or '.join(map(str, rounds))} commits of each thread.",
+            "regions: of one file, no page in common; files: one for each thread.",
+            "shared: all threads change the same cells, under locks.",
+        ],
+        columns=["device", "data", "engine", "threads", "commits", "ms", "thousand commits/s", "times 1 thread"],
+        rows=[
+            [p.device, p.data, p.engine, p.threads, p.commits, p.time_ns / 1e6, p.rate, p.gain(table)] for p in table
+        ],
+    )
+    return study.saved(text, _beside_figure(table, text.caption), folder)
 
 
 def kv_drawn(gathered: Gathered, folder: Path) -> Drawn:
@@ -170,7 +225,22 @@ def _kv_figure(table: Sequence[Point], heading: str) -> Figure:
         return _finished(figure, panels[0][0], heading)
 
 
-def _lines(axes: Axes, table: Sequence[Point], values: Sequence[float], label: str) -> None:
+def _beside_figure(table: Sequence[Beside], heading: str) -> Figure:
+    devices, kinds = (list(dict.fromkeys(getattr(p, name) for p in table)) for name in ("device", "data"))
+    with plt.rc_context(plotting.STYLE):
+        size = (8.4, 3.0 * len(devices) + 0.6)
+        figure, panels = plt.subplots(
+            len(devices), len(kinds), figsize=size, layout="constrained", squeeze=False, sharey=True
+        )
+        for device, row in zip(devices, panels, strict=True):
+            for data, axes in zip(kinds, row, strict=True):
+                mine = [p for p in table if (p.device, p.data) == (device, data)]
+                _lines(axes, mine, [p.rate for p in mine], "thousand commits a second")
+                axes.set_title(f"{data}, {device}", fontsize=8)
+        return _finished(figure, panels[0][0], heading)
+
+
+def _lines(axes: Axes, table: Sequence[Point | Beside], values: Sequence[float], label: str) -> None:
     """A line an engine over the number of threads, both logarithmic: what scales is a straight line."""
     for engine in dict.fromkeys(p.engine for p in table):
         line = [(p.threads, value) for p, value in zip(table, values, strict=True) if p.engine == engine]

@@ -3,6 +3,8 @@
 // The heap in a shared mapping of its file, made durable by msync() of all of it: what the msync engines share.
 #pragma once
 
+#include <atomic>
+
 #include "heap.hpp"
 #include "mapped_file.hpp"
 
@@ -15,10 +17,10 @@ class MappedHeap : public HeapEngine {
     template <class Change> void transaction(Change &&change) {
         change();
         file.sync();
-        stats.commits++;
+        commits.fetch_add(1, std::memory_order_relaxed);
     }
 
-    Statistics statistics() const { return stats; }
+    Statistics statistics() const { return {.commits = commits}; }
 
   protected:
     // The file is mapped; openHeap() is for when the engine knows that it can work on it.
@@ -31,7 +33,7 @@ class MappedHeap : public HeapEngine {
     MappedFile file;
 
   private:
-    Statistics stats;
+    std::atomic<uint64_t> commits = 0; // several threads may commit
 };
 
 } // namespace engines

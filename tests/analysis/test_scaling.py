@@ -23,6 +23,11 @@ def requests(engine: str, workload: str, threads: int, roi_ns: int) -> Result:
     return result({"workload": workload, "engine": engine, "threads": threads}, [row | more])
 
 
+def beside(engine: str, data: str, threads: int, roi_ns: int) -> Result:
+    row = {"program": "commits", "engine": engine, "data": data, "threads": threads, "rounds": 10, "batch": 16}
+    return result({"engine": engine}, [row | {"transactions": 10 * threads, "roi_ns": roi_ns}])
+
+
 def shared(policy: str, who: str, histogram: str, scanned_bytes: int) -> Result:
     whole = {"program": "tenants", "tenants": who, "roi_ns": 1000, "scanned_bytes": scanned_bytes}
     rows: list[dict[str, Any]] = [whole | {"points_bytes": 3 << 19, "scan_bytes": 8 << 20}]
@@ -39,6 +44,7 @@ COMMITS = [
     commits("pmdk", 2, 200_000, 20),
 ]
 REQUESTS = [requests("pmdk", w, n, 400_000 // n) for w in "AC" for n in (1, 4)]
+BESIDE = [beside("snapshot", data, threads, 100_000) for threads in (1, 4) for data in ("regions", "files")]
 TENANTS = [
     shared("lru", "points", "150:100", 0),
     shared("lru", "scan", "", 4000),
@@ -56,13 +62,27 @@ def test_a_gain_is_over_the_same_engine_with_one_thread() -> None:
 
 @pytest.mark.parametrize(
     ("draw", "name", "results"),
-    [(scaling.commits_drawn, "thread-commits", COMMITS), (scaling.kv_drawn, "thread-kv", REQUESTS)],
+    [
+        (scaling.commits_drawn, "thread-commits", COMMITS),
+        (scaling.beside_drawn, "commits-beside", BESIDE),
+        (scaling.kv_drawn, "thread-kv", REQUESTS),
+    ],
 )
 def test_each_run_has_a_row_and_the_plot_says_that_it_is_scaled_down(draw, name, results, tmp_path) -> None:  # type: ignore[no-untyped-def]
     drawn = equal_files(draw, Gathered({name: results}), tmp_path)
     assert len(drawn.rows) == len(results)
     assert any("Scaled down" in note for note in drawn.notes)
     assert "(scaled down)" in (tmp_path / "1" / f"{name}.svg").read_text()
+
+
+def test_commits_beside_each_other_are_counted_together_and_by_data(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    drawn = equal_files(scaling.beside_drawn, Gathered({"commits-beside": BESIDE}), tmp_path)
+    device = drawn.rows[0][0]
+    assert [list(row) for row in drawn.rows] == [
+        [device, data, "snapshot", threads, 10 * threads, 0.1, 100.0 * threads, 1.0 * threads]
+        for data in ("regions", "files")
+        for threads in (1, 4)
+    ]
 
 
 def test_requests_of_all_threads_are_counted_together(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -41,8 +41,14 @@ WORKLOADS += [("pages", PAGES_SIZE)]
 WORKLOADS += [("threads", ["--threads", count, "--rounds", "300"]) for count in ("1", "3")]
 WORKLOADS += [("shared-kv", ["--workload", letter, "--threads", "3", *KV_SIZE]) for letter in "ABCFG"]
 WORKLOADS += [("shared-kv", ["--workload", "A", "--threads", "1", *KV_SIZE])]
+WORKLOADS += [
+    ("commits", ["--threads", count, "--data", data, "--rounds", "100"])
+    for data in ("regions", "files", "shared")
+    for count in ("1", "3")
+]
+THREAD_ENGINES = {"commits": ["snapshot", "snapshot-nv", "pmdk", "msync-4k"]}  # workloads that have these engines only
 # Of threads, pmdk's commit each for itself, and how many wait for one commit is another number in each run.
-COUNTED = {"threads": "rounds", "shared-kv": "updates_of_first"}  # what their pool says was committed
+COUNTED = {"threads": "rounds", "shared-kv": "updates_of_first", "commits": "rounds"}  # what their pool says was committed
 Rows = list[dict[str, Any]]
 
 
@@ -86,7 +92,7 @@ def check_workload(bin_dir: Path, scratch: Path, program: str, options: list[str
     expected: Rows = []
     own = OWN | OF_EPOCHS | ({"commits"} if program in COUNTED else set())
     engines = ENGINES + FAMS + SOME_ENGINES.get(program, []) + (EPOCHS if program in EPOCH_WORKLOADS else [])
-    for engine in engines:
+    for engine in THREAD_ENGINES.get(program, engines):
         arguments = ["--engine", engine, "--file", str(scratch / f"{engine}.pool"), "--seed", "9", *options]
         status, rows, errors = run(bin_dir, program, *arguments)
         if OLD_KERNEL in errors:
@@ -107,12 +113,13 @@ def check_workload(bin_dir: Path, scratch: Path, program: str, options: list[str
 
 
 def check_commit_time(bin_dir: Path, scratch: Path, program: str, options: list[str]) -> None:
-    """Only when asked for, and no more than the phase took on as many threads as there are."""
+    """Only when asked for, and no more than the phase took on as many threads as commit beside each other."""
     arguments = ["--engine", "msync-4k", "--file", str(scratch / "timed.pool"), *options, "--commit-time"]
     status, rows, errors = run(bin_dir, program, *arguments)
     check(status == 0, errors)
     for row in rows:
-        sound = (row["commits"] > 0) == (row["commit_ns"] > 0) and row["commit_ns"] < row["roi_ns"]
+        most_ns = row["roi_ns"] * (row["threads"] if program == "commits" else 1)
+        sound = (row["commits"] > 0) == (row["commit_ns"] > 0) and row["commit_ns"] < most_ns
         check(sound, f"{program}: time of commits: {row}")
 
 
@@ -221,6 +228,13 @@ def check_shared_kv(bin_dir: Path, scratch: Path) -> None:
             check(all(row[name] == alone[name] for name in ("reads", "updates", "missing")), f"{row}, {alone}")
             each = threads == "1" or engine == "pmdk"
             check(row["commits"] == row["updates"] if each else 0 < row["commits"] <= row["updates"], f"{row}")
+        command = ["shared-kv", "--engine", engine, "--threads", "3", "--commits", "each", *pool]
+        status, (row,), errors = run(bin_dir, *command)
+        check(status == 0 and row["commits"] == row["updates"], f"a commit for each update: {row} {errors}")
+        status, (found,), _ = run(bin_dir, *command, "--verify")
+        check(status == 0 and found["commits"] == row["updates_of_first"], f"{found}, {row}")
+    status, _, errors = run(bin_dir, "shared-kv", "--engine", "snapshot", *pool, "--commits", "all")
+    check(status == 2 and "--commits must be together or each, not 'all'" in errors, f"{status}, {errors!r}")
     status, _, errors = run(bin_dir, "shared-kv", "--engine", "snapshot", "--threads", "3", *pool, "--seed", "10")
     check(status == 0, errors)
     status, rows, _ = run(bin_dir, "shared-kv", "--engine", "snapshot", "--threads", "3", *pool, "--verify")
@@ -228,6 +242,19 @@ def check_shared_kv(bin_dir: Path, scratch: Path) -> None:
     for letter in "DE":
         status, _, errors = run(bin_dir, "shared-kv", "--engine", "snapshot", *pool, "--workload", letter)
         check(status == 2 and f"--workload {letter} inserts" in errors, f"{letter}: status {status}, {errors!r}")
+
+
+def check_commits(bin_dir: Path, scratch: Path) -> None:
+    """What another seed leaves is not accepted, of any kind of data."""
+    for data in ("regions", "files", "shared"):
+        pool = ["--file", str(scratch / "commits.pool"), "--threads", "3", "--data", data, "--rounds", "20"]
+        for engine in THREAD_ENGINES["commits"]:
+            status, _, errors = run(bin_dir, "commits", "--engine", engine, *pool)
+            check(status == 0, errors)
+            status, rows, _ = run(bin_dir, "commits", "--engine", engine, *pool, "--seed", "2", "--verify")
+            check(status == 1 and "cell" in rows[0]["problem"], f"{engine}, {data}: {rows}")
+    status, _, errors = run(bin_dir, "commits", "--engine", "snapshot", *pool, "--data", "files,regions")
+    check(status == 2 and "--data must be regions, files or shared, not 'files,regions'" in errors, errors)
 
 
 def check_shared_epochs(bin_dir: Path, scratch: Path) -> None:
@@ -360,6 +387,7 @@ def main() -> None:
     check_recovery(bin_dir, scratch)
     check_verify_looks(bin_dir, scratch)
     check_shared_kv(bin_dir, scratch)
+    check_commits(bin_dir, scratch)
     check_shared_epochs(bin_dir, scratch)
     check_mtree(bin_dir)
     check_pages(bin_dir, scratch)

@@ -29,6 +29,10 @@ WORKLOADS = {
     "pages": (["--data-pages", "1024", "--pages", "7", "--commits", "900000", "--written-pages", "9000000"], 6, True),
     "threads": (["--threads", "3", "--rounds", "1000000"], 6, False),
     "shared-kv": (["--threads", "3", "--records", "20000", "--operations", "400000"], 6, False),
+    "shared-kv --commits each": (["--threads", "3", "--records", "20000", "--operations", "400000"], 6, False),
+    "commits": (["--threads", "3", "--rounds", "1000000"], 6, False),
+    "commits --data files": (["--threads", "3", "--rounds", "1000000"], 6, False),
+    "commits --data shared": (["--threads", "3", "--rounds", "1000000"], 6, False),
 }
 
 
@@ -71,7 +75,8 @@ def main() -> None:
             if workload not in ONLY.get(engine, WORKLOADS):
                 continue
             seeded = random.Random(1)
-            command = [str(bin_dir / f"{workload}-{engine}"), "--file", str(scratch / "pool"), *size]
+            program, *how = workload.split()
+            command = [str(bin_dir / f"{program}-{engine}"), "--file", str(scratch / "pool"), *how, *size]
             rounds = []
             for number in range(count):
                 early = loads and number % 3 == 0

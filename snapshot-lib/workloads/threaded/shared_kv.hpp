@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The workload shared-kv: the requests of kv, dealt in turn to threads that share one store. An update returns when it
-// is durable. Where a commit covers what all threads stored, one commits for those that wait (together.hpp); elsewhere
-// each thread commits its own.
+// is durable. Where a commit covers what all threads stored, one commits for those that wait (together.hpp), or each
+// thread commits beside the others' stores; elsewhere each thread commits its own.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +24,7 @@ struct SharedKvOptions : Options {
     std::string workload = "A";
     uint64_t records = 78125, operations = 78125, buckets = 0, threads = 2;
     Comparison comparison = Comparison::Strings;
+    bool each_commits = false;
 
     uint64_t bucketCount() const {
         KvOptions as_kv;
@@ -37,6 +38,12 @@ struct SharedKvOptions : Options {
             throw std::invalid_argument("--workload " + text + " inserts, and the engines' heaps allocate for one " +
                                         "thread at a time: give A, B, C, F or G");
         workload = text;
+    }
+
+    void setCommits(const std::string &text) {
+        if (text != "together" && text != "each")
+            throw std::invalid_argument("--commits must be together or each, not '" + text + "'");
+        each_commits = text == "each";
     }
 
     std::vector<Flag> flags() {
@@ -53,6 +60,8 @@ struct SharedKvOptions : Options {
              [this](const char *text) { buckets = number("buckets", text, 1, Many); }},
             {"compare", "HOW", "keys as strings or as words (default strings)",
              [this](const char *text) { comparison = comparisonOf(text); }},
+            {"commits", "HOW", "one thread for all that wait, or each its own: together, each (default together)",
+             [this](const char *text) { setCommits(text); }},
         };
     }
 };
@@ -67,7 +76,8 @@ template <class Engine> class SharedKv {
     }
 
     SharedKv(Engine &engine, const Options &options)
-        : options(options), engine(engine), store(engine, options.bucketCount(), options.threads, options.comparison),
+        : options(options), engine(engine),
+          store(engine, options.bucketCount(), options.threads, options.comparison, options.each_commits),
           shares(options.threads) {}
 
     void load() {
@@ -111,15 +121,21 @@ template <class Engine> class SharedKv {
         if (store.recordsLoaded() != options.records)
             return store.recordsLoaded() ? "the pool was loaded with another number of records" : "";
         deal();
-        std::unordered_map<std::string, std::vector<uint32_t>> last = lastValues();
+        Values last, under_way;
+        for (uint64_t thread = 0; thread < options.threads; thread++)
+            addUpdates(thread, last, under_way);
         uint64_t records = 0;
         std::string problem;
         store.forEach([&](const Entry &entry) {
             records++;
-            const std::vector<uint32_t> &allowed = last[textOf(entry.key)];
+            std::vector<uint32_t> allowed = last[textOf(entry.key)];
+            if (allowed.empty())
+                allowed.push_back(loadedValue(entry.value_number, options.seed));
+            if (options.each_commits)
+                for (uint32_t next : under_way[textOf(entry.key)])
+                    allowed.push_back(next);
             uint32_t value = store.valueOf(entry);
-            bool fits = std::find(allowed.begin(), allowed.end(), value) != allowed.end();
-            if (allowed.empty() ? value != loadedValue(entry.value_number, options.seed) : !fits)
+            if (std::find(allowed.begin(), allowed.end(), value) == allowed.end())
                 problem = textOf(entry.key) + " is " + std::to_string(value);
             if (store.find(entry.key).entry != &entry)
                 problem = textOf(entry.key) + " is in the wrong bucket";
@@ -128,6 +144,8 @@ template <class Engine> class SharedKv {
     }
 
   private:
+    using Values = std::unordered_map<std::string, std::vector<uint32_t>>; // by key
+
     struct Request {
         Key key;
         uint32_t value;
@@ -191,23 +209,22 @@ template <class Engine> class SharedKv {
             progress->committed();
     }
 
-    // Key -> what each thread's last committed update of it wrote.
-    std::unordered_map<std::string, std::vector<uint32_t>> lastValues() const {
-        std::unordered_map<std::string, std::vector<uint32_t>> values;
-        for (uint64_t thread = 0; thread < options.threads; thread++) {
-            std::unordered_map<std::string, uint32_t> mine;
-            uint64_t left = store.updatesOf(thread);
-            for (const Request &request : shares[thread].requests) {
-                if (request.op == Op::Read)
-                    continue;
-                if (left-- == 0)
-                    break;
-                mine[textOf(request.key)] = request.value;
+    // Of this thread, the value of the last committed update of each key, and that of the first update behind these. A
+    // commit by another thread can have its value and not yet its tally.
+    void addUpdates(uint64_t thread, Values &last, Values &under_way) const {
+        std::unordered_map<std::string, uint32_t> mine;
+        uint64_t left = store.updatesOf(thread);
+        for (const Request &request : shares[thread].requests) {
+            if (request.op == Op::Read)
+                continue;
+            if (left-- == 0) {
+                under_way[textOf(request.key)].push_back(request.value);
+                break;
             }
-            for (const auto &[key, value] : mine)
-                values[key].push_back(value);
+            mine[textOf(request.key)] = request.value;
         }
-        return values;
+        for (const auto &[key, value] : mine)
+            last[key].push_back(value);
     }
 
     Options options;

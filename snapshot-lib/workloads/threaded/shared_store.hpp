@@ -26,8 +26,9 @@ template <class Engine> class SharedStore {
         uint64_t bucket;
     };
 
-    SharedStore(Engine &engine, uint64_t bucket_count, uint64_t threads, Comparison comparison)
-        : engine(engine), root(engine.template root<Root>()),
+    // `each_commits`: where a commit covers what all threads stored, each thread commits its own updates all the same.
+    SharedStore(Engine &engine, uint64_t bucket_count, uint64_t threads, Comparison comparison, bool each_commits)
+        : engine(engine), root(engine.template root<Root>()), each_commits(each_commits),
           find_entry(comparison == Comparison::Strings ? findString : findWords) {
         if (root->threads == 0)
             create(bucket_count, threads);
@@ -82,7 +83,10 @@ template <class Engine> class SharedStore {
         if constexpr (engines::JoinsEpochs<Engine>) {
             engine.transaction(change);
         } else if constexpr (Engine::CommitsAllThreads) {
-            together.commit(change, [&] { engine.transaction([] {}); });
+            if (each_commits)
+                engine.transaction(change);
+            else
+                together.commit(change, [&] { engine.transaction([] {}); });
         } else {
             locks[place.bucket].lock.lock(); // two transactions that are under way have no word in common
             engine.transaction(change);
@@ -150,6 +154,7 @@ template <class Engine> class SharedStore {
 
     Engine &engine;
     Root *root;
+    bool each_commits;
     Entry *(*find_entry)(Entry *entries, uint32_t count, const Key &key);
     Bucket *buckets; // translated once
     Tally *tallies;
