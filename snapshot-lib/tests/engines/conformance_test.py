@@ -46,9 +46,13 @@ WORKLOADS += [
     for data in ("regions", "files", "shared")
     for count in ("1", "3")
 ]
-THREAD_ENGINES = {"commits": ["snapshot", "snapshot-nv", "pmdk", "msync-4k"]}  # workloads that have these engines only
+THREAD_ENGINES = {"commits": ["snapshot", "snapshot-nv", "pmdk", "msync-4k"]}  # it has no others
 # Of threads, pmdk's commit each for itself, and how many wait for one commit is another number in each run.
-COUNTED = {"threads": "rounds", "shared-kv": "updates_of_first", "commits": "rounds"}  # what their pool says was committed
+COUNTED = {
+    "threads": "rounds",
+    "shared-kv": "updates_of_first",
+    "commits": "rounds",
+}  # what their pool says was committed
 Rows = list[dict[str, Any]]
 
 
