@@ -22,8 +22,14 @@ unsigned tracker_flags_removed(unsigned flags);
 int tracker_open(struct region *region, const struct open_request *request);
 void tracker_close(struct region *region);
 
-/* Not the program's stores: pages from here on count as not stored to. 0 or -errno. */
+/* Pages that no thread stores to now count as not stored to from here on. 0 or -errno. */
 int tracker_watch(struct region *region, uint64_t offset, uint64_t bytes);
+
+/*
+ * The library itself has just stored to these pages. In a program of several threads another one may have done so, too,
+ * since the pages were collected, and then they count as changed.
+ */
+int tracker_forget(struct region *region, uint64_t offset, uint64_t bytes);
 
 /* Announce every page that was stored to since it was watched, and watch it again. 0, or -errno: may be repeated. The
  * mutex is held; `_alone`: it is not. */
@@ -49,6 +55,12 @@ static inline int tracker_open(struct region *region, const struct open_request 
 }
 static inline void tracker_close(struct region *region) { (void)region; }
 static inline int tracker_watch(struct region *region, uint64_t offset, uint64_t bytes) {
+    (void)region;
+    (void)offset;
+    (void)bytes;
+    return 0;
+}
+static inline int tracker_forget(struct region *region, uint64_t offset, uint64_t bytes) {
     (void)region;
     (void)offset;
     (void)bytes;

@@ -154,16 +154,13 @@ int region_commit(struct region *region, enum commit_mode mode) {
     return status;
 }
 
-/* The stores were the library's own; where that cannot be said, they count as the program's. */
-static void rolled_back(struct region *region) { (void)tracker_watch(region, 0, region->mapped_bytes); }
-
 int region_rollback(struct region *region) {
     region_enter(region);
     int status = SEEDED_BUG(ROLLBACK_UNCOLLECTED) ? 0 : tracker_collect(region);
     if (status == 0)
         status = region->protocol->rollback(region);
     if (status == 0)
-        rolled_back(region);
+        (void)tracker_forget(region, 0, region->mapped_bytes); /* where that fails, pages count as changed */
     region_leave(region);
     return status;
 }
@@ -208,7 +205,7 @@ int region_detach(struct region *region) {
     if (status == 0)
         status = region->protocol->rollback(region);
     if (status == 0) {
-        rolled_back(region);
+        (void)tracker_watch(region, 0, region->mapped_bytes);
         status = region_retire_locked(region);
     }
     region_leave(region);

@@ -63,8 +63,10 @@ static int grow(struct region *region, int fd, uint64_t bytes) {
         return status;
     memset(region->working + region->bytes, 0, region->mapped_bytes - region->bytes); /* what lay behind the end */
     status = arena_populate(region->working + region->mapped_bytes, pages - region->mapped_bytes);
+    if (status == 0)
+        status = tracker_forget(region, end_page, region->mapped_bytes - end_page);
     if (status == 0 && !SEEDED_BUG(GROWTH_NOT_WATCHED))
-        status = tracker_watch(region, end_page, pages - end_page);
+        status = tracker_watch(region, region->mapped_bytes, pages - region->mapped_bytes);
     if (status == 0)
         status = file_resize(region, fd, bytes);
     if (status < 0) {
@@ -93,7 +95,7 @@ static int cut_committed(struct region *region, int fd, uint64_t bytes) {
     if (region->shadow)
         memset(region->shadow + bytes, 0, region->bytes - bytes);
     size_set(region, bytes);
-    (void)tracker_watch(region, 0, pages); /* where that fails, pages count as changed */
+    (void)tracker_forget(region, 0, pages); /* where that fails, pages count as changed */
     return status;
 }
 

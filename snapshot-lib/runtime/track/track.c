@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/single_threaded.h>
 
 #include "base/tracker.h"
 #include "core/announce.h"
@@ -91,6 +92,12 @@ void tracker_close(struct region *region) {
 
 int tracker_watch(struct region *region, uint64_t offset, uint64_t bytes) {
     return watches(region) ? tracker_of(region)->watch(region, offset, bytes) : 0;
+}
+
+int tracker_forget(struct region *region, uint64_t offset, uint64_t bytes) {
+    if (!__libc_single_threaded)
+        return tracker_watch(region, offset + bytes, 0); /* the file may end there now */
+    return tracker_watch(region, offset, bytes);
 }
 
 int tracker_collect(struct region *region) { return watches(region) ? tracker_of(region)->collect(region) : 0; }

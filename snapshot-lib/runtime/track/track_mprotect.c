@@ -31,7 +31,7 @@ static struct watch {
     _Atomic uint64_t begin;  /* address */
     _Atomic uint64_t bytes;  /* 0: nothing is watched */
     _Atomic uint8_t *states; /* by page */
-    atomic_flag busy;        /* held while states and protection differ; never over a store to the working copy */
+    atomic_flag busy;        /* held while the state and the protection of a page differ that threads may store to */
 } watches[REGIONS_MAX];
 
 static struct sigaction before;
@@ -130,18 +130,16 @@ static void watch_close(struct region *region) {
     watch->states = NULL;
 }
 
-/* From here on; a file that has moved takes its pages with it. */
+/* From here on; a file that has moved takes its pages with it. No thread stores to these pages meanwhile. */
 static int watch_range(struct region *region, uint64_t offset, uint64_t bytes) {
     struct watch *watch = watch_of(region);
-    lock(watch);
-    atomic_store(&watch->bytes, 0);
-    atomic_store(&watch->begin, (uint64_t)region->working);
-    atomic_store(&watch->bytes, offset + bytes > region->mapped_bytes ? offset + bytes : region->mapped_bytes);
+    const uint64_t end = offset + bytes;
     states_set(watch, offset, bytes, CLOSED);
     int status = protect((uint64_t)region->working + offset, bytes, PROT_READ);
     if (status < 0)
         states_set(watch, offset, bytes, OPEN); /* it may be stored to */
-    unlock(watch);
+    atomic_store(&watch->begin, (uint64_t)region->working);
+    atomic_store(&watch->bytes, end > region->mapped_bytes ? end : region->mapped_bytes);
     return status;
 }
 

@@ -5,30 +5,17 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include <fstream>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "file_test.hpp"
 #include "posix_calls.hpp"
+#include "thread_sleep.hpp"
 
 namespace {
 
 constexpr size_t Page = 4096, Files = 16; // as many as can be open
-
-bool sleeps(pid_t thread) {
-    std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
-    std::string text;
-    std::getline(stat, text);
-    size_t end = text.rfind(')');
-    return end != std::string::npos && text[end + 2] == 'S';
-}
-
-void awaitSleep(const std::atomic<pid_t> &thread) {
-    for (unsigned looks = 0; looks < 20; usleep(1000))
-        looks = thread && sleeps(thread) ? looks + 1 : 0;
-}
 
 // Whoever writes to stderr waits until somebody reads.
 class FullStderr {

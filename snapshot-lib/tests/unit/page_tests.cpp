@@ -18,6 +18,8 @@
 
 #include "costs_test.hpp"
 #include "page_faults.hpp"
+#include "posix_calls.hpp"
+#include "thread_sleep.hpp"
 
 // A kernel that lacks something: what such a call returns, or 0 for what it really returns.
 static std::function<int(long number, long second)> missing;
@@ -392,10 +394,10 @@ TEST_P(Mprotect, LeavesOtherFaultsToOthers) {
     EXPECT_EXIT(body(), testing::ExitedWithCode(0), "");
 }
 
-// A thread that stores to a page, and waits in the system call that opens it.
-class SlowStore {
+// A thread that waits in the first system call that changes the protection of a page.
+class SlowCall {
   public:
-    explicit SlowStore(uint8_t *to) : to(to) {
+    explicit SlowCall(std::function<void()> call) : call(std::move(call)) {
         missing = [this](long number, long) {
             if (number == SYS_mprotect && !is_opening.exchange(true))
                 while (!goes_on)
@@ -403,9 +405,9 @@ class SlowStore {
             return 0;
         };
     }
-    ~SlowStore() { missing = nullptr; }
+    ~SlowCall() { missing = nullptr; }
     void begin() {
-        thread = std::thread([this] { trackedStore(to, 7); });
+        thread = std::thread(call);
         while (!is_opening)
             std::this_thread::yield();
     }
@@ -415,7 +417,7 @@ class SlowStore {
     }
 
   private:
-    uint8_t *to;
+    std::function<void()> call;
     std::atomic<bool> is_opening = false, goes_on = false;
     std::thread thread;
 };
@@ -424,7 +426,7 @@ class SlowStore {
 TEST_P(Mprotect, OpensNoPageThatACommitHasClosedMeanwhile) {
     for (auto *call : {snapshot_sync, snapshot_rollback}) {
         TrackedFile file(path, 4 * Page);
-        SlowStore store(file.working() + 2 * Page);
+        SlowCall store([&] { trackedStore(file.working() + 2 * Page, 7); });
         store.begin();
         std::thread caller([&] { EXPECT_EQ(call(file.working()), 0); });
         usleep(50000);
@@ -437,9 +439,84 @@ TEST_P(Mprotect, OpensNoPageThatACommitHasClosedMeanwhile) {
     }
 }
 
+// A call that changes the file, and a system call of it that follows the look for changed pages. Another thread then
+// stores to a word that the call leaves as it is.
+struct Change {
+    const char *name;
+    long step, step_argument; // -1: any
+    size_t stored_to;
+    int (*make)(TrackedFile &file);
+};
+
+constexpr Change Cut = {"cut", SYS_ftruncate, -1, 8,
+                        [](TrackedFile &file) { return snapshot_resize(file.working(), 2 * Page); }};
+constexpr Change Growth = {"growth", SYS_mmap, -1, 3 * Page + 8,
+                           [](TrackedFile &file) { return snapshot_resize(file.working(), 5 * Page); }};
+constexpr Change Rollback = {"rollback", SYS_ioctl, static_cast<long>(UFFDIO_WRITEPROTECT), 8,
+                             [](TrackedFile &file) { return snapshot_rollback(file.working()); }};
+
+uint64_t wordOf(const TrackedFile &file, size_t offset) {
+    uint64_t value;
+    memcpy(&value, file.working() + offset, sizeof(value));
+    return value;
+}
+
+void storeBeside(const std::string &path, const Change &change) {
+    TrackedFile file(path, 3 * Page + 100);
+    ASSERT_EQ(file.error(), 0);
+    std::thread([&] { trackedStore(file.working() + Page, 5); }).join(); // the program has several threads
+    bool stored = false;
+    auto store = [&] {
+        stored = true;
+        std::thread([&] { trackedStore(file.working() + change.stored_to, 7); }).join();
+    };
+    missing = [&](long number, long second) {
+        if (!stored && number == change.step && (change.step_argument < 0 || second == change.step_argument))
+            store();
+        return 0;
+    };
+    EXPECT_EQ(change.make(file), 0);
+    if (!stored)
+        store();
+    missing = nullptr;
+    EXPECT_EQ(file.commit(), 0);
+    file.close();
+    EXPECT_EQ(wordOf(TrackedFile(path, 0), change.stored_to), 7u) << change.name;
+}
+
+TEST_P(Pages, StoredToBesideAResizeAreCommitted) {
+    storeBeside(path, Cut);
+    storeBeside(path + "2", Growth);
+}
+
+TEST_P(Uffd, PagesStoredToBesideARollbackAreCommitted) { storeBeside(path, Rollback); }
+
+// munmap() looks which pages have changed, and fsync() must not find them unchanged meanwhile.
+TEST_P(Mprotect, LeavesNothingOutOfACommitBesideAnUnmapping) {
+    int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    ASSERT_EQ(p_ftruncate(fd, Page), 0);
+    void *memory = p_mmap(nullptr, Page, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    trackedStore(static_cast<uint8_t *>(memory), 7);
+    SlowCall unmapping([&] { EXPECT_EQ(p_munmap(memory, Page), 0); });
+    unmapping.begin();
+    std::atomic<bool> done = false;
+    std::atomic<pid_t> tid = 0;
+    std::thread committing([&] {
+        tid = static_cast<pid_t>(syscall(SYS_gettid));
+        EXPECT_EQ(p_fsync(fd), 0);
+        done = true;
+    });
+    awaitSleep(tid, &done);
+    unmapping.end();
+    committing.join();
+    p_close(fd); // what is not committed is discarded
+    EXPECT_EQ(word(TrackedFile(path, 0), 0), 7u);
+}
+
 TEST_P(Mprotect, LeavesAChildNoLockThatAnotherThreadHeld) {
     TrackedFile file(path, Page);
-    SlowStore store(file.working());
+    SlowCall store([&] { trackedStore(file.working(), 7); });
     store.begin();
     pid_t child = fork();
     if (child == 0) {
