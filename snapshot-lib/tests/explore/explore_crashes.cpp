@@ -156,6 +156,12 @@ static void runSteps(History &history, TrackedFile &file, const Options &options
     }
 }
 
+// A thread that starts after everything else has been done closes the file.
+static void closeOnAnother(TrackedFile &file) {
+    Workers workers(2);
+    workers.run(0, [&] { file.close(); });
+}
+
 static void exploreHistory(const std::string &path, const Protocol &protocol, const Options &options, uint64_t seed) {
     Random random(seed);
     TrackedFile file(path, DataBytes, protocol.flag);
@@ -167,7 +173,7 @@ static void exploreHistory(const std::string &path, const Protocol &protocol, co
     history.mapping = file.mapping();
     history.start.log.resize(history.mapping.log_bytes / 64); // it may have grown
     if (seed % 2) {
-        file.close();
+        options.threads > 1 ? closeOnAnother(file) : file.close();
         history.bounds.push_back({history.trace.events.size(), history.states.size() - 1, history.states.size() - 1});
     }
     recorder = nullptr;
@@ -304,6 +310,8 @@ static void exploreAll(const std::string &directory, const Protocol &protocol, u
         bool large = seed % 8 == 0;
         Options options{threads, large ? 40u : 3 + 3 * (seed % 2), large ? 4u : 7u, seed % 3 > 0};
         options.alone = threads > 1 && seed % 2 ? 1 + seed % 4 : 0;
+        if (seed % 8 == 7) // the program starts its threads after the last commit
+            options.alone = options.commits;
         exploreHistory(path, protocol, options, seed);
     }
     for (uint64_t seed = 1; seed <= Damages; seed++) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Two threads that open, recover and close files of their own, or close the last descriptors of one: every schedule of
+// Two threads that open, recover and close files of their own, or close the last descriptors of one, or
+// let it move while they commit it: every schedule of
 // one switch at calls of the runtime, then seeded samples of more. A thread must not get, or close, the other's file.
 //
 //     explore_files DIRECTORY [SCENARIO SCHEDULE]
@@ -134,13 +135,25 @@ static Run closeIdle(const Schedule &schedule) {
     return run;
 }
 
+// A file that is not mapped outgrows its room, and moves, while another thread commits it.
+static Run moveAndCommit(const Schedule &schedule) {
+    int fd = idleFile("a");
+    Run run = runThreads({[=] { require(p_ftruncate(fd, off_t{1} << 31) == 0, "a file does not grow"); },
+                          [=] { require(p_fsync(fd) == 0, "a commit fails"); }},
+                         schedule);
+    require(p_close(fd) == 0, "close fails");
+    requireContent("a", 5);
+    return run;
+}
+
 static constexpr struct {
     const char *name;
     Run (*run)(const Schedule &schedule);
 } Scenarios[] = {{"open-open", openTwo},
                  {"open-recover", openAndRecover},
                  {"recover-recover", recoverTwo},
-                 {"close-idle", closeIdle}};
+                 {"close-idle", closeIdle},
+                 {"move-commit", moveAndCommit}};
 
 static uint64_t explore(Run (*run)(const Schedule &schedule)) {
     auto fresh = [=](const Schedule &schedule) {

@@ -273,6 +273,7 @@ static Run threads(const Schedule &schedule, const Tasks &tasks, const std::func
     require(recover({durable.logBytes(), durable.logSize()}, durable.dataBytes(), bytes, &protocol_line, &result) == 0,
             "recovery fails");
     require(memcmp(durable.dataBytes(), file.working(), bytes) == 0, "the file lacks what was committed");
+    require(std::filesystem::file_size(path) == bytes, "the file has another size");
     std::vector<uint8_t> last(file.working(), file.working() + bytes);
     require(snapshot_unmap(file.release()) == 0, "the end fails");
     TrackedFile again(path, 0);

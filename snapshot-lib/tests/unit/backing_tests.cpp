@@ -2,13 +2,19 @@
 //
 // Pages that need blocks before a commit, and what is durable when a call that ends something returns.
 #include <fcntl.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "file_test.hpp"
+#include "thread_sleep.hpp"
 
 extern int fallocate_error;
+extern thread_local std::atomic<bool> *growth_waits_for;
+extern std::atomic<bool> log_grows;
 extern "C" size_t snapshot_test_pages(const void *address, int64_t *pages, size_t room);
 
 namespace {
@@ -80,6 +86,40 @@ TEST_F(Backing, OfAllPagesIsThereOrMissedByTheCallThatAsksForIt) {
         EXPECT_TRUE(hasBlocks(page));
     storeToPage(file, 3, 1);
     EXPECT_EQ(listed(file), std::vector<int64_t>{}) << "none of them is asked for again";
+}
+
+// A thread finds no room for the log while another one lets it grow: what the other wrote there stays.
+TEST_F(Backing, OfTheLogIsNotTakenFromAThreadByAnotherThatFindsNone) {
+    constexpr size_t lines = 4096;
+    TrackedFile file(path, 2 * 64 * lines, SNAPSHOT_PROTOCOL_UNDO);
+    ASSERT_EQ(file.error(), 0);
+    std::atomic<bool> goes_on = false, done = false;
+    std::atomic<pid_t> tid = 0;
+    auto store = [&](size_t begin, size_t count) {
+        for (size_t line = begin; line < begin + count; line++)
+            trackedStore(file.working() + 64 * line, line + 1);
+    };
+    log_grows = false;
+    std::thread fails([&] {
+        growth_waits_for = &goes_on;
+        store(0, lines);
+        growth_waits_for = nullptr;
+    });
+    while (!log_grows)
+        std::this_thread::yield();
+    std::thread grows([&] {
+        tid = static_cast<pid_t>(syscall(SYS_gettid));
+        store(lines, 64);
+        done = true;
+    });
+    awaitSleep(tid, &done);
+    fallocate_error = ENOSPC;
+    goes_on = true;
+    fails.join();
+    grows.join();
+    fallocate_error = 0;
+    ASSERT_EQ(std::filesystem::file_size(path + ".snapshot-log"), file.mapping().log_bytes);
+    EXPECT_EQ(file.commit(), 0);
 }
 
 class Ends : public FileTest, public testing::WithParamInterface<Protocol> {};

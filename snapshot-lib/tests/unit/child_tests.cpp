@@ -18,8 +18,8 @@
 extern char **environ;
 
 // A log that grows does so with a lock, which a thread can be made to hold.
-static thread_local std::atomic<bool> *growth_waits_for;
-static std::atomic<bool> log_grows;
+thread_local std::atomic<bool> *growth_waits_for;
+std::atomic<bool> log_grows;
 int fallocate_error; // what such a call returns, for all tests of the program; 0: it is made
 extern "C" int __real_posix_fallocate(int fd, off_t offset, off_t bytes);
 extern "C" int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes) {

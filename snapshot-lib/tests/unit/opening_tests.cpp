@@ -82,6 +82,15 @@ TEST_F(Opening, OfASuccessorLeavesTheLogToTheProcessThatHasIt) {
     EXPECT_TRUE(std::filesystem::exists(log()));
 }
 
+// Even if the log says nothing yet: the other process is about to write to it.
+TEST_F(Opening, OfANewFileOfTheNameLeavesTheLogToTheProcessThatHasIt) {
+    Other other(path, Page, 0);
+    ASSERT_EQ(other.status, 0);
+    std::filesystem::rename(path, path + "2");
+    EXPECT_EQ(TrackedFile(path, Page).error(), -EBUSY);
+    EXPECT_TRUE(std::filesystem::exists(log()));
+}
+
 TEST_F(Opening, OfAFileWithSeveralNamesIsRefused) {
     crashWith(7);
     std::filesystem::create_hard_link(path, path + "2");
@@ -126,7 +135,10 @@ TEST_F(Opening, TemporaryOfACrashIsOverwrittenAndOneInUseIsBusy) {
     std::filesystem::remove(log());
     int fd = open((log() + ".new").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     ASSERT_EQ(flock(fd, LOCK_EX), 0);
+    ASSERT_EQ(write(fd, "log", 3), 3);
     EXPECT_EQ(TrackedFile(path, Page).error(), -EBUSY);
+    EXPECT_EQ(std::filesystem::file_size(log() + ".new"), 3u) << "another process was writing it";
+    EXPECT_FALSE(std::filesystem::exists(log()));
     close(fd);
 }
 

@@ -4,9 +4,14 @@
 #include <sys/resource.h>
 
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include "file_test.hpp"
+
+extern "C" __typeof__(pthread_mutex_lock) __snapshot_libc_pthread_mutex_lock;
+extern "C" __typeof__(pthread_mutex_unlock) __snapshot_libc_pthread_mutex_unlock;
+extern "C" bool thread_is_inside(void);
 
 namespace {
 
@@ -73,6 +78,26 @@ TEST_P(Runtime, RollbackTakesBackEverythingSinceTheCommit) {
     TrackedFile again(path, 0);
     EXPECT_EQ(word(again, 100), 4u);
     EXPECT_EQ(word(again, 4000), 0u);
+}
+
+// Else each lock would cost the fast path of the stores that follow.
+TEST_P(Runtime, ThreadThatNoCommitHasHeldStaysInsideAtALock) {
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    auto rest = [&] {
+        __snapshot_libc_pthread_mutex_lock(&lock);
+        __snapshot_libc_pthread_mutex_unlock(&lock);
+    };
+    TrackedFile file(path, 4096);
+    for (uint64_t round = 1; round <= 2; round++) {
+        trackedStore(file.working(), round);
+        std::thread([&] { EXPECT_EQ(file.commit(), 0); }).join();
+        EXPECT_TRUE(thread_is_inside());
+        rest();
+        EXPECT_FALSE(thread_is_inside());
+        trackedStore(file.working(), 10 * round);
+        rest();
+        EXPECT_TRUE(thread_is_inside());
+    }
 }
 
 TEST_P(Runtime, StoreAcrossLinesAndAtTheEndOfTheFile) {
