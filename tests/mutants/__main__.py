@@ -40,7 +40,9 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("subject", choices=sorted(SUBJECTS))
     parser.add_argument("--sample", type=int, metavar="N", help="judge N sites, chosen by --seed")
     parser.add_argument("--seed", type=int, default=0, help="of --sample (default 0)")
-    parser.add_argument("--only", metavar="SITE", help="judge the sites whose key contains SITE")
+    parser.add_argument(
+        "--only", metavar="SITE", action="append", help="judge the sites whose key contains SITE; repeatable"
+    )
     parser.add_argument(
         "--longest",
         type=float,
@@ -67,10 +69,11 @@ def equivalents(subject: Subject) -> dict[str, str]:
 
 def chosen(sites: list[Site], options: argparse.Namespace) -> list[Site]:
     if options.only:
-        sites = [site for site in sites if options.only in site.key]
-        if not sites:
-            print(f"mutants: --only {options.only!r}: no site has this text; see --list", file=sys.stderr)
-            sys.exit(2)
+        for text in options.only:
+            if not any(text in site.key for site in sites):
+                print(f"mutants: --only {text!r}: no site has this text; see --list", file=sys.stderr)
+                sys.exit(2)
+        sites = [site for site in sites if any(text in site.key for text in options.only)]
     if options.sample is not None:
         sites = random.Random(options.seed).sample(sites, min(options.sample, len(sites)))
     return sites

@@ -61,6 +61,7 @@ def tests_of(subject: Subject, binary: Path) -> list[Test]:
             continue
         if not os.access(entry["command"][0], os.X_OK):
             continue
+        name = name.split("  # GetParam()")[0]  # the rest has addresses
         environment = dict(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", ()))
         folder = properties.get("WORKING_DIRECTORY", str(binary))
         tests.append(Test(name, entry["command"], folder, environment))
@@ -115,10 +116,11 @@ def fails(test: Test, site: Site) -> str:
     return how
 
 
-def judge(site: Site, tests: list[Test]) -> Verdict:
+def judge(site: Site, tests: list[Test], hint: str = "") -> Verdict:
+    """The test of that name, which caught the mutant of other sources, is the first to run."""
     begin, tried = time.monotonic(), 0
     able = [test for test in tests if site.number in test.reached]
-    for test in sorted(able, key=Test.worth, reverse=True):
+    for test in sorted(able, key=lambda t: (t.name == hint, t.worth()), reverse=True):
         tried += 1
         test.tries += 1
         how = fails(test, site)
@@ -135,9 +137,13 @@ class Results:
         self.path = built.state / f"verdicts-{built.digest[:16]}-{longest_s:g}s.jsonl"
         self.found: dict[str, Verdict] = {}
         if self.path.exists():
-            for line in self.path.read_text().splitlines():
-                verdict = Verdict(**json.loads(line))
-                self.found[verdict.site] = verdict
+            self.found = {verdict.site: verdict for verdict in self.read(self.path)}
+        earlier = sorted(built.state.glob("verdicts-*.jsonl"), key=lambda path: path.stat().st_mtime)
+        self.hints = {v.site: v.caught_by for path in earlier for v in self.read(path) if v.caught_by}
+
+    @staticmethod
+    def read(path: Path) -> list[Verdict]:
+        return [Verdict(**json.loads(line)) for line in path.read_text().splitlines()]
 
     def add(self, verdict: Verdict) -> None:
         self.found[verdict.site] = verdict
@@ -148,5 +154,5 @@ class Results:
 def judge_all(sites: list[Site], tests: list[Test], results: Results) -> Iterator[tuple[Site, Verdict]]:
     for site in sites:
         if site.key not in results.found:
-            results.add(judge(site, tests))
+            results.add(judge(site, tests, results.hints.get(site.key, "")))
         yield site, results.found[site.key]
