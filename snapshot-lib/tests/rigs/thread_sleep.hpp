@@ -18,8 +18,12 @@ inline bool sleeps(pid_t thread) {
     return end != std::string::npos && text[end + 2] == 'S';
 }
 
-// Or has ended, or is done.
-inline void awaitSleep(const std::atomic<pid_t> &thread, const std::atomic<bool> *done = nullptr) {
-    for (unsigned looks = 0; looks < 20 && !(done && *done); usleep(1000))
+// True if it does. False: it is done, or has not slept for ten seconds.
+inline bool awaitSleep(const std::atomic<pid_t> &thread, const std::atomic<bool> *done = nullptr) {
+    unsigned looks = 0;
+    for (unsigned all = 0; looks < 20 && all < 10000 && !(done && *done); all++) {
         looks = thread && sleeps(thread) ? looks + 1 : 0;
+        usleep(1000);
+    }
+    return looks == 20;
 }

@@ -84,7 +84,7 @@ TEST_F(Idle, FilesMakeRoomForOneThreadEach) {
                 files[i].emplace(path + "-new" + std::to_string(i), Page);
                 done[i] = true;
             });
-            awaitSleep(tid);
+            EXPECT_TRUE(awaitSleep(tid));
         }
         while (!done[0] || !done[1])
             full.drain();

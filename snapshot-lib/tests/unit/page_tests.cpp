@@ -507,7 +507,7 @@ TEST_P(Mprotect, LeavesNothingOutOfACommitBesideAnUnmapping) {
         EXPECT_EQ(p_fsync(fd), 0);
         done = true;
     });
-    awaitSleep(tid, &done);
+    EXPECT_TRUE(awaitSleep(tid, &done)) << "fsync() does not wait";
     unmapping.end();
     committing.join();
     p_close(fd); // what is not committed is discarded
