@@ -165,13 +165,15 @@ int region_rollback(struct region *region) {
     return status;
 }
 
+static int publish_collected(struct region *region) {
+    region_settle(region);
+    return region->protocol->publish ? region->protocol->publish(region) : 0;
+}
+
 /* Which lines have changed since they were committed decides what is published, and from where. */
 static int publish_locked(struct region *region) {
     int status = SEEDED_BUG(PUBLISH_UNCOLLECTED) ? 0 : tracker_collect(region);
-    if (status < 0)
-        return status;
-    region_settle(region);
-    return region->protocol->publish ? region->protocol->publish(region) : 0;
+    return status < 0 ? status : publish_collected(region);
 }
 
 int region_publish(struct region *region) {
@@ -181,10 +183,13 @@ int region_publish(struct region *region) {
     return status;
 }
 
-/* Before a cut, right after its commit: what threads store meanwhile stays, and held logs are to be carried. */
+/*
+ * Before a cut, right after its commit: what threads store meanwhile stays, and held logs are to be carried. Pages that
+ * they have stored to since are left for the next commit to find, for lists are emptied here.
+ */
 int region_retire_locked(struct region *region) {
     const struct protocol *protocol = region->protocol;
-    int status = publish_locked(region);
+    int status = publish_collected(region);
     if (status < 0)
         return status;
     protocol->forget(region);

@@ -120,6 +120,13 @@ static void expectOwn(const uint8_t *data, unsigned thread, const std::vector<ui
     }
 }
 
+static std::vector<uint64_t> lastOwn() {
+    std::vector<uint64_t> last(7);
+    for (uint64_t value = 1; value <= BesideRounds; value++)
+        last[value % 7] = value;
+    return last;
+}
+
 // What a thread stored before its commit is in it, whatever the others do meanwhile, a rollback excepted.
 static void besideOthers(const std::string &path, const Protocol &protocol, unsigned thread_count) {
     TrackedFile file(path, Bytes, protocol.flag);
@@ -140,11 +147,31 @@ static void besideOthers(const std::string &path, const Protocol &protocol, unsi
     struct recovery result{};
     expect(recover({image.logBytes(), image.logSize()}, image.dataBytes(), Bytes, &protocol_line, &result) == 0,
            "recovery fails");
-    std::vector<uint64_t> last(7);
-    for (uint64_t value = 1; value <= BesideRounds; value++)
-        last[value % 7] = value;
     for (unsigned thread = 0; thread < thread_count; thread++)
-        expectOwn(image.dataBytes(), thread, last, "a store beside commits is lost");
+        expectOwn(image.dataBytes(), thread, lastOwn(), "a store beside commits is lost");
+}
+
+// The file grows and is cut again, by pages and by parts of one, while threads store to what stays.
+static void besideResizes(const std::string &path, const Protocol &protocol, unsigned thread_count) {
+    TrackedFile file(path, Bytes + 100, protocol.flag);
+    std::atomic<unsigned> storing = thread_count;
+    std::vector<std::thread> threads;
+    for (unsigned thread = 0; thread < thread_count; thread++)
+        threads.emplace_back([&, thread] {
+            for (uint64_t value = 1; value <= BesideRounds; value++)
+                storeOwn(file.working(), thread, value);
+            storing--;
+        });
+    for (size_t resizes = 0; storing > 0; resizes++)
+        expect(snapshot_resize(file.working(), Bytes + 100 + 3000 * (resizes % 4)) == 0,
+               "a resize beside stores fails");
+    for (std::thread &thread : threads)
+        thread.join();
+    expect(file.commit() == 0, "the commit after resizes fails");
+    file.close();
+    TrackedFile again(path, 0, protocol.flag);
+    for (unsigned thread = 0; thread < thread_count; thread++)
+        expectOwn(again.working(), thread, lastOwn(), "a store beside resizes is lost");
 }
 
 // A thread that has stored beyond the new end is inside while another one cuts the file.
@@ -206,7 +233,10 @@ static void leaveInCallback(const std::string &path, const Protocol &protocol) {
 static void run(const std::string &path, const Protocol &protocol, unsigned thread_count) {
     std::filesystem::remove(path);
     std::filesystem::remove(path + ".snapshot-log");
+    std::filesystem::remove(path + "-resized");
+    std::filesystem::remove(path + "-resized.snapshot-log");
     besideOthers(path, protocol, thread_count);
+    besideResizes(path + "-resized", protocol, thread_count);
     cutBesideInside(path + "-cut", protocol);
     if (!getenv("SNAPSHOT_TRACK")) // a tracker of pages finds what the call stores afterwards
         leaveInCallback(path + "-callback", protocol);
