@@ -138,6 +138,8 @@ static void besideOthers(const std::string &path, const Protocol &protocol, unsi
                 storeOwn(file.working(), thread, value);
                 if (value % 3 == thread % 3) // some commit less often than they store
                     expect((thread % 2 ? file.commit() : file.declare()) == 0, "a commit beside others fails");
+                if (value % 10 == thread)
+                    expect(snapshot_test_publish(file.working()) == 0, "a publication beside others fails");
             }
             expect(file.commit() == 0, "the last commit beside others fails");
         });
