@@ -122,35 +122,6 @@ TEST_F(Backing, OfTheLogIsNotTakenFromAThreadByAnotherThatFindsNone) {
     EXPECT_EQ(file.commit(), 0);
 }
 
-// The store comes while the commit is at work, and then needs no CPU until the commit has ended.
-TEST_F(Backing, OfTheLogKeepsAStoreWaitingAsleep) {
-    constexpr size_t lines = 4096;
-    TrackedFile file(path, 64 * lines, SNAPSHOT_PROTOCOL_REDO);
-    ASSERT_EQ(file.error(), 0);
-    std::thread([&] { trackedStore(file.working(), 1); }).join(); // the program has several threads
-    for (size_t line = 0; line < lines; line++)
-        trackedStore(file.working() + 64 * line, line + 1);
-    std::atomic<bool> goes_on = false, done = false;
-    std::atomic<pid_t> tid = 0;
-    log_grows = false;
-    std::thread committing([&] {
-        growth_waits_for = &goes_on;
-        EXPECT_EQ(file.commit(), 0);
-        growth_waits_for = nullptr;
-    });
-    while (!log_grows)
-        std::this_thread::yield();
-    std::thread storing([&] {
-        tid = static_cast<pid_t>(syscall(SYS_gettid));
-        trackedStore(file.working() + 8, 1);
-        done = true;
-    });
-    EXPECT_TRUE(awaitSleep(tid, &done));
-    goes_on = true;
-    storing.join();
-    committing.join();
-}
-
 class Ends : public FileTest, public testing::WithParamInterface<Protocol> {};
 
 // Others may write the closed file, and its log must not take that back after a power cut.
