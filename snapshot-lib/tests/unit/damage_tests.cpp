@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A log that is damaged while the file is open: who needs it is told, and what the working copy still has is not lost.
+#include <algorithm>
 #include <functional>
 
 #include "file_test.hpp"
@@ -38,6 +39,25 @@ TEST_F(OpenDamage, IsNoLossAtTheEndIfTheWorkingCopyHasTheLines) {
     TrackedFile again(path, 0);
     EXPECT_EQ(word(again, 0), 0x1111u);
     EXPECT_EQ(word(again, 4096), 0x2222u);
+}
+
+// What the working copy gives is durable in the file before the log says that the file has it.
+TEST_F(OpenDamage, IsMendedInTheFileBeforeTheLogEnds) {
+    TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_REDO);
+    commit(file, 0, 0x1111);
+    damage(file, 0x1111);
+    const Mapping mapping = file.mapping();
+    Recorder trace;
+    recorder = &trace;
+    EXPECT_EQ(snapshot_unmap(file.release()), 0);
+    recorder = nullptr;
+    auto is_data = [&](const PersistEvent &event) {
+        return event.target >= mapping.data && event.target < mapping.data + Bytes;
+    };
+    auto behind = std::find_if(trace.events.rbegin(), trace.events.rend(), is_data).base();
+    ASSERT_NE(behind, trace.events.begin()) << "nothing is written to the file";
+    ASSERT_NE(behind, trace.events.end());
+    EXPECT_EQ(behind->target, nullptr) << "no fence follows";
 }
 
 TEST_F(OpenDamage, IsReportedByRollbackWhichChangesNothing) {
