@@ -1,118 +1,150 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Systematic mutants of the module of tbfs: threads on several CPUs judge them, several mutants in each guest.
+"""Systematic mutants of the kernel modules tbfs and fams: each is found, or listed with a reason why none can find it.
 
-The module has every mutant in it, and its parameter chooses one (tests/mutants/module.py). By hand:
+A module has every mutant in it, and its parameter chooses one (tests/mutants/module.py). Guests judge them: first steps
+whose effects are known exactly (tests/rigs/stress/*_steps.c), then threads on four CPUs. The gate judges a sample:
 
-    SAMPLE=20 SEED=7 pytest -m by_hand tests/guest/test_guest_module_mutants.py -s
+    SAMPLE=100 pytest tests/guest/test_guest_module_mutants.py -s     all of them
+    SITES=names.c pytest tests/guest/test_guest_module_mutants.py -s  those whose key contains the text
 
-SAMPLE (default 8) sites are chosen by SEED (default: 1); SITES=TEXT judges those whose key contains the text.
+SAMPLE sites of each module (default: 4) are chosen by SEED (default: the content of the sources).
 """
 
 import os
 import random
-import re
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from guest_rig import COMPLAINTS, static_programs
+from guest_rig import static_programs
+from module_judge import NO_MUTANT, Judge, Verdict, verdicts
 from tbfs_rig import RIGS, TOOL, compiled
 from vcpus_rig import with_cpus
 
-from mutants.module import build_module
+from mutants.__main__ import equivalents
+from mutants.module import BuiltModule, build_module
 from mutants.sites import Site
 from mutants.subjects import MODULES
-from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
+from testbed.manifest import bases, manifest
 from testbed.manifest.manifest import GuestConfig
 from testbed.paths import REPO
-from testbed.program.job_archive import script_job
-from testbed.run.runner import drive
 
-pytestmark = [pytest.mark.guest, pytest.mark.by_hand]
+pytestmark = pytest.mark.guest
 
-CPUS, BATCH, ROUNDS = 4, 8, 150
-BEGIN = (
-    "PATH=$PATH:/job; dmesg -c > /dev/null; umount /pmem; truncate -s 8M /tmp/image; tbfs make /tmp/image || exit 1\n"
-)
-# A line of the log of the kernel that a mutant has caused stands before the line that ends its run.
-RUN = """
-dd if=/tmp/image of=/dev/pmem0 bs=1M status=none
-insmod /job/mutated.ko mutant={number} || {{ echo "mutant {number} is not loaded"; exit 1; }}
+INCLUDES = (f"-I{REPO / 'guest-image/programs/include'}", f"-I{REPO / 'guest-image/fams/include'}")
+LOAD = 'insmod /job/mutated.ko mutant={number} || {{ echo "mutant {number} is not loaded"; exit 1; }}\n'
+
+TBFS_BEGIN = """PATH=$PATH:/job; umount /pmem
+truncate -s 768K /tmp/small; truncate -s 8M /tmp/image
+tbfs make /tmp/small && tbfs make /tmp/image || exit 1
+"""
+TBFS_STEPS = f"""
+dd if=/tmp/small of=/dev/pmem0 bs=64k status=none; {LOAD}
+tbfs_steps /dev/pmem0 /pmem {{mark}}; echo "part: $?"
+umount /pmem 2> /dev/null; tbfs check /dev/pmem0; echo "part: $?"
+rmmod tbfs
+"""
+TBFS_THREADS = f"""
+dd if=/tmp/image of=/dev/pmem0 bs=1M status=none; {LOAD}
 for data in inplace cow; do
-    mount -t tbfs -o data=$data /dev/pmem0 /pmem && timeout 60 tbfs_stress run /pmem 1 {rounds}; status=$?
+    mount -t tbfs -o data=$data /dev/pmem0 /pmem && timeout 60 tbfs_stress run /pmem 1 150; echo "part: $?"
     umount /pmem && tbfs check /dev/pmem0 && mount -t tbfs /dev/pmem0 /pmem && tbfs_stress verify /pmem && umount /pmem
-    echo "part {number}: $status then $?"
-    umount -l /pmem 2>/dev/null
+    echo "part: $?"; umount -l /pmem 2> /dev/null
 done
 rmmod tbfs
 """
-END = 'dmesg -c; echo "end {number}"\n'
+FAMS_BEGIN = "PATH=$PATH:/job; halve --mode=fsdax --map=mem > /dev/null || exit 1; echo > /job/data\n"
+# With both policies: the data have a commit when it returns, or later.
+FAMS_STEPS = f"""
+{LOAD}
+fams_steps /dev/pmem0.1; echo "part: $?"
+for apply_ms in 0 10000; do
+    echo $apply_ms > /sys/module/fams/parameters/apply_ms
+    fams_calls run /dev/pmem0.1 > /tmp/said; status=$?; [ $status = 0 ] || cat /tmp/said; echo "part: $status"
+done
+rmmod fams
+"""
 
 
-@dataclass
-class Verdict:
-    site: Site
-    how: str  # "" for a mutant that nothing complains of
+@pytest.fixture
+def barrier_guest() -> GuestConfig:
+    """With memory on which a store is durable once it is flushed, fenced, and a barrier has taken it."""
+    path = bases.find("pmep")
+    return manifest.guest_config(manifest.load(path), path)
 
 
-def programs_in(folder: Path, module: Path) -> dict[str, Path]:
-    flags = ("-pthread", f"-I{REPO / 'guest-image/programs/include'}")
-    programs = static_programs(folder, {"tbfs_stress": [RIGS / "stress/tbfs_stress.c"]}, *flags)
-    return compiled(folder, {"tbfs": TOOL}) | programs | {"mutated.ko": module}
+def tbfs_programs(folder: Path, built: BuiltModule) -> dict[str, Path]:
+    sources = {"tbfs_steps": [RIGS / "stress/tbfs_steps.c"], "tbfs_stress": [RIGS / "stress/tbfs_stress.c"]}
+    programs = compiled(folder, {"tbfs": TOOL}) | static_programs(folder, sources, "-pthread", *INCLUDES)
+    return programs | {"mutated.ko": built.file}
 
 
-def judged(said: str, number: int) -> str | None:
-    """How a run ended: None, if the guest was lost before."""
-    begin, found, _rest = said.partition(f"end {number}\n")
-    if not found:
-        return None
-    text = begin.rpartition("end ")[2]
-    statuses = re.findall(rf"^part {number}: (\d+ then \d+)$", text, re.M)
-    if complaint := re.search(COMPLAINTS, text):
-        return complaint[0]
-    return "" if statuses == ["0 then 0"] * 2 else f"status {', '.join(statuses)}"
+def fams_programs(folder: Path, built: BuiltModule) -> dict[str, Path]:
+    sources = {"fams_steps": [RIGS / "stress/fams_steps.c"], "fams_calls": [RIGS / "fams_calls.c"]}
+    programs = static_programs(folder, sources, "-pthread", *INCLUDES)
+    return programs | {"mutated.ko": built.file, "halve": REPO / "experiments/crash/halve"}
 
 
-def verdicts(session: Session, guest: GuestConfig, sites: list[Site], programs: dict[str, Path]) -> Iterator[Verdict]:
-    left = list(sites)
-    while left:
-        batch = left[:BATCH]
-        script = BEGIN
-        for site in batch:
-            script += RUN.format(number=site.number, rounds=ROUNDS) + END.format(number=site.number)
-        outcome: GuestOutcome = drive(
-            session.executor.run(GuestSpec(with_cpus(guest, CPUS), script_job(script, programs)))
-        )
-        said = outcome.stdout.decode(errors="replace")
-        assert "is not loaded" not in said, said
-        for site in batch:
-            how = judged(said, site.number)
-            left.pop(0)
-            yield Verdict(site, "the guest is lost" if how is None else how)
-            if how is None:
-                break
-
-
-def chosen(sites: list[Site]) -> list[Site]:
+def chosen(built: BuiltModule) -> list[Site]:
     if text := os.environ.get("SITES"):
-        return [site for site in sites if text in site.key]
-    count = min(int(os.environ.get("SAMPLE", "8")), len(sites))
-    return random.Random(int(os.environ.get("SEED", "1"))).sample(sites, count)
+        return [site for site in built.sites if text in site.key]
+    seed = int(os.environ.get("SEED", zlib.crc32(built.file.name.encode())))
+    count = min(int(os.environ.get("SAMPLE", "4")), len(built.sites))
+    return random.Random(seed).sample(built.sites, count)
 
 
-def test_each_mutant_of_a_sample_is_found(session: Session, quick_guest: GuestConfig, tmp_path: Path) -> None:
-    begin, built = time.monotonic(), build_module(MODULES["tbfs-module"])
-    programs = programs_in(tmp_path, built.file)
-    guest = replace(quick_guest, timeout_s=1800)
-    (sound,) = verdicts(session, guest, [Site("no mutant", "", "", 0, [])], programs)
-    assert sound.how == "", sound.how
-    missed = []
-    for verdict in verdicts(session, guest, chosen(built.sites), programs):
-        print(f"{verdict.how or 'missed'}: {verdict.site.file}:{verdict.site.line}: {verdict.site.key}", flush=True)
-        if not verdict.how:
-            missed.append(verdict.site.key)
-    print(f"{len(built.sites)} sites, {len(missed)} missed, {time.monotonic() - begin:.0f} s")
-    assert not missed
+def by_all(
+    session: Session, judges: list[Judge], sites: list[Site], programs: Mapping[str, Path], folder: Path
+) -> Iterator[Verdict]:
+    """A judge gets the mutants that those before it have not found, and each also judges the module as it is."""
+    left = sites
+    for judge in judges:
+        candidates, left = left, []
+        for verdict in verdicts(session, judge, [NO_MUTANT, *candidates], programs, folder) if candidates else ():
+            if verdict.site is NO_MUTANT:
+                assert not verdict.how, f"{judge.name}, without a mutant: {verdict.how}"
+            elif verdict.how:
+                yield verdict
+            else:
+                left.append(verdict.site)
+    yield from (Verdict(site, "") for site in left)
+
+
+def expect_found(
+    session: Session, subject: str, built: BuiltModule, judges: list[Judge], programs: Mapping[str, Path], folder: Path
+) -> None:
+    begin, listed, sites, missed, alive = time.monotonic(), equivalents(MODULES[subject]), chosen(built), [], []
+    assert sites and set(listed) <= {site.key for site in built.sites}
+    for site, how in ((v.site, v.how) for v in by_all(session, judges, sites, programs, folder)):
+        print(f"{how or 'nothing complains'}: {site.file}:{site.line}: {site.key}", flush=True)
+        (alive if how else missed).extend([site.key] if (site.key in listed) == bool(how) else [])
+    equivalent = sum(site.key in listed for site in sites)
+    print(
+        f"{subject}: {len(sites)} of {len(built.sites)} sites, {len(sites) - equivalent - len(missed)} caught, "
+        f"{equivalent} equivalent, {len(missed)} missed, {time.monotonic() - begin:.0f} s"
+    )
+    assert not missed, f"nothing finds these, and {subject}.toml does not list them: {missed}"
+    assert not alive, f"{subject}.toml lists these as equivalent, and they were found: {alive}"
+
+
+def test_mutants_of_tbfs_are_found(
+    session: Session, quick_guest: GuestConfig, barrier_guest: GuestConfig, tmp_path: Path
+) -> None:
+    built = build_module(MODULES["tbfs-module"])
+    steps = with_cpus(replace(barrier_guest, timeout_s=1200), 2)
+    threads = with_cpus(replace(quick_guest, timeout_s=1200), 4)
+    judges = [
+        Judge("steps", steps, TBFS_BEGIN, TBFS_STEPS, ("0",) * 2, is_recorded=True),
+        Judge("threads", threads, TBFS_BEGIN, TBFS_THREADS, ("0",) * 4, limit_s=180),
+    ]
+    expect_found(session, "tbfs-module", built, judges, tbfs_programs(tmp_path, built), tmp_path)
+
+
+def test_mutants_of_fams_are_found(session: Session, quick_guest: GuestConfig, tmp_path: Path) -> None:
+    built = build_module(MODULES["fams-module"])
+    judge = Judge("steps", with_cpus(quick_guest, 2), FAMS_BEGIN, FAMS_STEPS, ("0",) * 3)
+    expect_found(session, "fams-module", built, [judge], fams_programs(tmp_path, built), tmp_path)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A kernel module with every mutant in it. Its parameter `mutant` chooses one when it is loaded."""
+"""A kernel module with every mutant in it. Its parameter `mutant` chooses one when it is loaded.
+
+The module also checks that locks are held, by wrappers of `checks/` around the calls that need them.
+"""
 
 import hashlib
 import json
@@ -103,6 +106,12 @@ def read(table: Table, source: Path, folder: Path, root: Path) -> None:
         table.add(node, str(source))
 
 
+def insert(checks: str, header: Path) -> None:
+    """The checks at the end of a header of the module, within its guard."""
+    begin, guard, end = header.read_text().rpartition("#endif")
+    header.write_text(f"{begin}{checks}{guard}{end}")
+
+
 def compile_in(folder: Path) -> None:
     compiler = kernel_headers.compiler_for(None)
     done = subprocess.run(compiler.arguments(folder), capture_output=True, text=True, errors="replace")
@@ -114,7 +123,9 @@ def build_module(subject: Subject) -> BuiltModule:
     state = ROOT / "build/mutants" / subject.name
     tree, folder = state / "tree", state / "tree" / subject.part
     state.mkdir(parents=True, exist_ok=True)
-    identity = hashlib.sha256(Path(__file__).read_bytes() + copy(subject, tree).encode()).hexdigest()[:16]
+    checks = Path(__file__).parent / "checks" / f"{subject.name}.h"
+    digest = hashlib.sha256(Path(__file__).read_bytes() + checks.read_bytes() + copy(subject, tree).encode())
+    identity = digest.hexdigest()[:16]
     file, known = state / f"{identity}.ko", state / f"{identity}.json"
     if file.exists() and known.exists():
         return BuiltModule([Site(ranges=[], **entry) for entry in json.loads(known.read_text())], file)
@@ -126,6 +137,7 @@ def build_module(subject: Subject) -> BuiltModule:
     sites = table.sites()
     for path in {site.file for site in sites}:
         (tree / path).write_text(Rewriter((tree / path).read_text(), [s for s in sites if s.file == path]).whole())
+    insert(checks.read_text(), folder / subject.checked)
     (folder / "module/mutant.c").write_text(PARAMETER)
     name = subject.part.rpartition("/")[2]
     with (folder / "Kbuild").open("a") as kbuild:

@@ -19,6 +19,7 @@ class Subject:
     without: str = "^$"
     options: tuple[str, ...] = ()  # of cmake
     targets: tuple[str, ...] = ("all",)
+    checked: str = ""  # header of a module's part, to which checks of its locks are added
 
 
 PM = frozenset(["pm_store8", "pm_store16", "pm_store64", "pm_copy", "pm_copy_nt", "pm_zero_nt", "pm_flush", "pm_fence"])
@@ -206,6 +207,7 @@ MODULES = {
             KERNEL_LOCKS,
             KERNEL_WAITS,
             values=(("core_lock", "&volume_of({})->fs"),),
+            checked="module/glue.h",
         ),
         Subject(
             "fams-module",
@@ -215,6 +217,7 @@ MODULES = {
             frozenset({"persist_copy", "persist_fence", "arch_wb_cache_pmem", "memcpy_flushcache"}),
             KERNEL_LOCKS,
             KERNEL_WAITS,
+            checked="module/store.h",
         ),
     )
 }
