@@ -117,11 +117,14 @@ def by_all(
 def expect_found(
     session: Session, subject: str, built: BuiltModule, judges: list[Judge], programs: Mapping[str, Path], folder: Path
 ) -> None:
-    begin, listed, sites, missed, alive = time.monotonic(), equivalents(MODULES[subject]), chosen(built), [], []
+    begin, listed, sites = time.monotonic(), equivalents(MODULES[subject]), chosen(built)
+    missed, alive = list[str](), list[str]()
     assert sites and set(listed) <= {site.key for site in built.sites}
-    for site, how in ((v.site, v.how) for v in by_all(session, judges, sites, programs, folder)):
-        print(f"{how or 'nothing complains'}: {site.file}:{site.line}: {site.key}", flush=True)
-        (alive if how else missed).extend([site.key] if (site.key in listed) == bool(how) else [])
+    for verdict in by_all(session, judges, sites, programs, folder):
+        site = verdict.site
+        print(f"{verdict.how or 'nothing complains'}: {site.file}:{site.line}: {site.key}", flush=True)
+        if (site.key in listed) == bool(verdict.how):
+            (alive if verdict.how else missed).append(site.key)
     equivalent = sum(site.key in listed for site in sites)
     print(
         f"{subject}: {len(sites)} of {len(built.sites)} sites, {len(sites) - equivalent - len(missed)} caught, "

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Appended to a copy of glue.h: each call of the core warns if its caller does not hold the volume's lock, and a merge
+ * Added to a copy of glue.h: each call of the core warns if its caller does not hold the volume's lock, and a merge
  * warns if somebody changes `read_only` meanwhile.
  */
+#include <linux/delay.h>
+
 static inline struct tbfs *tbfs_checked(struct tbfs *fs) {
     struct volume *volume = container_of(fs, struct volume, fs);
     unsigned long owner = (unsigned long)atomic_long_read(&volume->lock.owner) & ~7ul; /* without the mutex's flags */
@@ -11,13 +13,20 @@ static inline struct tbfs *tbfs_checked(struct tbfs *fs) {
     return fs;
 }
 
+static inline void tbfs_invalidate_unlock(struct address_space *mapping) {
+    filemap_invalidate_unlock(mapping);
+    udelay(300); /* a fault that has waited comes first */
+}
+
 static inline bool tbfs_merge_some_checked(struct tbfs *fs) {
     bool read_only = fs->read_only, has_more = tbfs_merge_some(tbfs_checked(fs));
 
+    udelay(200); /* another call comes meanwhile */
     WARN_ONCE(fs->read_only != read_only, "tbfs: a call of the core is under way while read_only changes");
     return has_more;
 }
 
+#define filemap_invalidate_unlock(mapping) tbfs_invalidate_unlock(mapping)
 #define tbfs_create(fs, ...) tbfs_create(tbfs_checked(fs), __VA_ARGS__)
 #define tbfs_evict(fs, ...) tbfs_evict(tbfs_checked(fs), __VA_ARGS__)
 #define tbfs_fallocate(fs, ...) tbfs_fallocate(tbfs_checked(fs), __VA_ARGS__)
