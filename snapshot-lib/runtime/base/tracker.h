@@ -22,12 +22,12 @@ unsigned tracker_flags_removed(unsigned flags);
 int tracker_open(struct region *region, const struct open_request *request);
 void tracker_close(struct region *region);
 
-/* Pages that no thread stores to now count as not stored to from here on. 0 or -errno. */
+/* Pages count as unchanged from here on. No thread may store to them during the call. 0 or -errno. */
 int tracker_watch(struct region *region, uint64_t offset, uint64_t bytes);
 
 /*
- * The library itself has just stored to these pages. In a program of several threads another one may have done so, too,
- * since the pages were collected, and then they count as changed.
+ * The library has stored to these pages since they were collected, which is no change of the program's. In a program of
+ * several threads another thread may have stored to them, too, so that they count as changed there.
  */
 int tracker_forget(struct region *region, uint64_t offset, uint64_t bytes);
 

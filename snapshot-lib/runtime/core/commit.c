@@ -184,8 +184,8 @@ int region_publish(struct region *region) {
 }
 
 /*
- * Before a cut, right after its commit: what threads store meanwhile stays, and held logs are to be carried. Pages that
- * they have stored to since are left for the next commit to find, for lists are emptied here.
+ * Before a cut, right after its commit: what threads store meanwhile stays, and held logs are to be carried. Changed
+ * pages are not collected here: the lists are emptied, and the next commit must find what threads stored since.
  */
 int region_retire_locked(struct region *region) {
     const struct protocol *protocol = region->protocol;

@@ -96,7 +96,7 @@ int tracker_watch(struct region *region, uint64_t offset, uint64_t bytes) {
 
 int tracker_forget(struct region *region, uint64_t offset, uint64_t bytes) {
     if (!__libc_single_threaded)
-        return tracker_watch(region, offset + bytes, 0); /* the file may end there now */
+        return tracker_watch(region, offset + bytes, 0); /* nothing, but the file may end there now */
     return tracker_watch(region, offset, bytes);
 }
 

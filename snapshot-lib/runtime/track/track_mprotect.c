@@ -130,7 +130,7 @@ static void watch_close(struct region *region) {
     watch->states = NULL;
 }
 
-/* From here on; a file that has moved takes its pages with it. No thread stores to these pages meanwhile. */
+/* A file that has moved takes its pages with it. No thread stores to these pages meanwhile. */
 static int watch_range(struct region *region, uint64_t offset, uint64_t bytes) {
     struct watch *watch = watch_of(region);
     const uint64_t end = offset + bytes;
