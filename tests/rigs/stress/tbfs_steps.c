@@ -4,9 +4,9 @@
  *
  *     tbfs_steps DEVICE FOLDER FIRST_MARK     mounts the file system of DEVICE on FOLDER with each policy of data
  *
- * After each step all attributes and the room that is left are compared with those after a new mount: the kernel's
- * inodes must be what the medium holds. The mark of a step is passed when its calls have returned. Everything that the
- * step has stored must be durable there.
+ * After each step all attributes and the free room are compared with the same numbers after a new mount, as the
+ * kernel's inodes must equal the inodes on the medium. A step passes its mark when its calls have returned. Everything
+ * that the step has stored must be durable at the mark.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -154,7 +154,7 @@ static int byte_of(int fd, off_t offset) {
     return byte;
 }
 
-/* ---- What is seen, before and after a mount ---- */
+/* ---- Attributes before and after a mount ---- */
 
 struct view {
     struct stat status[NAMES];
@@ -279,8 +279,8 @@ static void overwrite(void) {
     int fd = file_of(3);
 
     expect(pwrite(fd, "part", 4, PAGE + 10) == 4, "write");
-    check_byte(byte_of(fd, PAGE + 9), 'a', "before what was written");
-    check_byte(byte_of(fd, PAGE + 13), 't', "what was written");
+    check_byte(byte_of(fd, PAGE + 9), 'a', "a byte before the write");
+    check_byte(byte_of(fd, PAGE + 13), 't', "a written byte");
     expect(pread(fd, bytes, 3 * PAGE, 0) == 3 * PAGE, "read"); /* pages with a log and without one */
     close(fd);
 }
@@ -349,7 +349,7 @@ static void clear_setuid(int allocates) {
 static void write_clears_setuid(void) { clear_setuid(0); }
 static void allocation_clears_setuid(void) { clear_setuid(1); }
 
-/* What is not asked of a file system that cannot do it: page faults have nothing to wait for. */
+/* Page faults wait for a thaw, and tbfs cannot be frozen. */
 static void freeze(void) {
     int fd = open(folder, O_RDONLY);
 
@@ -374,7 +374,7 @@ static void sync_by_syncfs(int fd, uint8_t *map) {
     expect(syncfs(fd) == 0, "syncfs");
 }
 
-/* To a page with a block, or to a hole, which gets one. The times are those of the store. */
+/* To a page with a block, or to a hole, which gets one. The store changes the times. */
 static void store_and(void (*sync_by)(int fd, uint8_t *map), int page) {
     int fd = file_of(1);
     uint8_t *map = mapped(fd, BYTES, MAP_SHARED);
@@ -413,7 +413,7 @@ static void store_beside_writes(void) {
     close(fd);
 }
 
-/* Whatever takes the block that is freed, a map of the hole shows zeros. */
+/* A map of the hole shows zeros, even if another file takes the freed block. */
 static void punch_mapped_page(void) {
     int fd = file_of(2);
     uint8_t *map = mapped(fd, 2 * PAGE, MAP_SHARED);
@@ -459,7 +459,7 @@ static void copy_within_file(void) {
 
     expect(pwrite(fd, "part", 4, 10) == 4, "write");
     expect(pread(fd, map + PAGE, PAGE, 0) == PAGE, "a read into the map");
-    check_byte(map[PAGE + 10], 'p', "what was read into the map");
+    check_byte(map[PAGE + 10], 'p', "a byte that was read into the map");
     expect(pwrite(fd, map + 2 * PAGE, PAGE, 2 * PAGE + 5) == PAGE, "a write from the map");
     sync_by_fsync(fd, map);
     munmap(map, 4 * PAGE);
@@ -678,7 +678,7 @@ static void merge_in_background(void) {
     check_logs(LOGS);
 }
 
-/* What would merge later has nothing to do any more. */
+/* An unmount cancels the merges that are due later. */
 static void unmount_before_merges(void) {
     if (!is_hybrid())
         return;
