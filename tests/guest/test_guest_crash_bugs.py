@@ -55,6 +55,31 @@ def test_a_sound_kernel_module_has_no_violation(tmp_path: Path) -> None:
     assert (status, report["violations"], report["counts"]["points_in_part"]) == (0, [], 0)
 
 
+def expect_violations_of_fams(folder: Path, name: str, file: str, old: str, new: str) -> None:
+    """A crash test of the module with one text changed."""
+    shutil.copytree(REPO / "guest-image/fams", folder / "bug")
+    changed = folder / "bug" / file
+    assert changed.read_text().count(old) == 1
+    changed.write_text(changed.read_text().replace(old, new))
+    manifest = folder / "bug.toml"
+    manifest.write_text(f"""
+        name = "bug"
+        summary = "A seeded bug of the journal"
+        base = "{os.path.relpath(FOLDER, folder)}/{name}.toml"
+        crash.modules = ["bug"]
+        crash.bounds = {{ exhaustive = 8, subsets = 8, samples = 4 }}
+        """)
+    status, _, report = crash(manifest, folder)
+    assert (status, {violation["outcome"] for violation in report["violations"]}) == (1, {"failed"})
+    assert all("neither the data of" in violation["said"] for violation in report["violations"])
+
+
+@pytest.mark.by_hand
+def test_a_fence_of_fams_without_its_instruction_is_found(tmp_path: Path) -> None:
+    """Locked instructions of the kernel are fences, too, but none comes between a commit and its application."""
+    expect_violations_of_fams(tmp_path, "fams", "module/persist_pmem.c", "wmb();", "barrier();")
+
+
 @pytest.mark.by_hand
 @pytest.mark.parametrize(
     ("name", "bug"),
@@ -67,19 +92,5 @@ def test_a_sound_kernel_module_has_no_violation(tmp_path: Path) -> None:
     ],
 )
 def test_a_seeded_bug_of_fams_is_found_in_its_module(tmp_path: Path, name: str, bug: str) -> None:
-    shutil.copytree(REPO / "guest-image/fams", tmp_path / "bug")
-    seeded = tmp_path / "bug/core/seeded_bug.h"
-    seeded.write_text(
-        seeded.read_text().replace("FAMS_BUG(name) false", f'FAMS_BUG(name) !__builtin_strcmp(#name, "{bug}")')
-    )
-    manifest = tmp_path / "bug.toml"
-    manifest.write_text(f"""
-        name = "bug"
-        summary = "A seeded bug of the journal"
-        base = "{os.path.relpath(FOLDER, tmp_path)}/{name}.toml"
-        crash.modules = ["bug"]
-        crash.bounds = {{ exhaustive = 8, subsets = 8, samples = 4 }}
-        """)
-    status, _, report = crash(manifest, tmp_path)
-    assert (status, {violation["outcome"] for violation in report["violations"]}) == (1, {"failed"})
-    assert all("neither the data of" in violation["said"] for violation in report["violations"])
+    new = f'FAMS_BUG(name) !__builtin_strcmp(#name, "{bug}")'
+    expect_violations_of_fams(tmp_path, name, "core/seeded_bug.h", "FAMS_BUG(name) false", new)

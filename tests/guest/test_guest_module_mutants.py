@@ -7,7 +7,7 @@ whose effects are known exactly (tests/rigs/stress/*_steps.c), then threads on f
     SAMPLE=100 pytest tests/guest/test_guest_module_mutants.py -s     all of them
     SITES=names.c pytest tests/guest/test_guest_module_mutants.py -s  those whose key contains the text
 
-SAMPLE sites of each module (default: 4) are chosen by SEED (default: the content of the sources).
+SAMPLE sites of each module (default: 2) are chosen by SEED (default: the content of the sources).
 """
 
 import os
@@ -93,7 +93,7 @@ def chosen(built: BuiltModule) -> list[Site]:
     if text := os.environ.get("SITES"):
         return [site for site in built.sites if text in site.key]
     seed = int(os.environ.get("SEED", zlib.crc32(built.file.name.encode())))
-    count = min(int(os.environ.get("SAMPLE", "4")), len(built.sites))
+    count = min(int(os.environ.get("SAMPLE", "2")), len(built.sites))
     return random.Random(seed).sample(built.sites, count)
 
 

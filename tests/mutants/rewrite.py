@@ -42,6 +42,8 @@ class Rewriter:
         first, last, _ = self.edits[index]
         kept = self.render(first, last, index)
         value = next((r.value for r in site.ranges if r.begin == first), "") or site.value
+        if not value:
+            return f"if (!mutant({site.number})) {kept}"
         return f"(mutant({site.number}) ? {value} : {kept})"
 
     def swap(self, group: list[Site], index: int) -> str:

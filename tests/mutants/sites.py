@@ -30,7 +30,7 @@ class Site:
     file: str
     line: int
     ranges: list[Range]
-    value: str = "0"  # result of a dropped call
+    value: str = "0"  # result of a dropped call; "" of a dropped statement
     number: int = -1
 
 
@@ -147,6 +147,8 @@ class Finder:
             inner = [inner[0], *(inner[1:2] if value else inner[2:3])]
         elif kind in ("CallExpr", "AtomicExpr"):
             self.call(node)
+        elif kind in ("DoStmt", "GCCAsmStmt"):
+            self.fence(node)
         for child in inner:
             self.live(child)
 
@@ -174,6 +176,12 @@ class Finder:
             self.locks.append((name[0], where, value))
         else:
             self.add("drop", self.words(where), [where], value)
+
+    def fence(self, node: Node) -> None:
+        """A fence of the kernel is a macro, which makes a statement."""
+        where = source_range(node, self.text)
+        if where and (name := re.match(r"\w+", self.text[where.begin : where.end])) and name[0] in self.subject.fences:
+            self.add("drop", self.words(where), [where], "")
 
     def pair_locks(self) -> None:
         """A lock and every unlock of the same object in the function are one site: neither hangs without the other."""

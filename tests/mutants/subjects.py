@@ -13,6 +13,7 @@ class Subject:
     persists: frozenset[str]  # stores, flushes and fences: dropped and swapped
     locks: tuple[tuple[str, str], ...] = ()  # dropped as a pair
     drops: frozenset[str] = frozenset()  # other calls that are dropped only
+    fences: frozenset[str] = frozenset()  # macros that make a statement
     fails: frozenset[str] = frozenset()  # dropped calls that return 1 instead of 0
     values: tuple[tuple[str, str], ...] = ()  # results of other dropped calls, with {} for their arguments
     tests: str = ".*"  # regular expression of ctest names
@@ -203,10 +204,11 @@ MODULES = {
             "guest-image/tbfs",
             ("guest-image/tbfs",),
             ("guest-image/tbfs/module/*.c",),
-            PM | {"arch_wb_cache_pmem", "memcpy_flushcache", "setattr_copy", "write_attributes"},
+            PM | {"arch_wb_cache_pmem", "memcpy_flushcache", "ring", "setattr_copy", "write_attributes"},
             KERNEL_LOCKS,
             KERNEL_WAITS,
             values=(("core_lock", "&volume_of({})->fs"),),
+            fences=frozenset({"wmb"}),
             checked="module/glue.h",
         ),
         Subject(
