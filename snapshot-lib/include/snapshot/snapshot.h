@@ -81,7 +81,7 @@ struct snapshot_stats {
  * name went to another file meanwhile; EINVAL it is empty, the log is of another version or byte order, or of a file of
  * another size, there is no such protocol or tracker, or the protocol cannot commit pages; EOPNOTSUPP the kernel has
  * not what SNAPSHOT_TRACK_UFFD needs; EPERM the process may not use it; EFBIG it is larger than 256 GiB; EEXIST see
- * SNAPSHOT_FIXED; EMFILE 16 files are mapped; and whatever open, ftruncate and mmap return.
+ * SNAPSHOT_FIXED; EMFILE 32 files are mapped; and whatever open, ftruncate and mmap return.
  */
 int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, void **address);
 

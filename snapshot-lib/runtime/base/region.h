@@ -12,7 +12,7 @@
 #include "protocol.h"
 #include "snapshot/snapshot.h"
 
-#define REGIONS_MAX 16
+#define REGIONS_MAX 32
 #define MAPPINGS_MAX 32
 
 struct thread_log;

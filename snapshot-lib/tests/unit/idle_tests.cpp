@@ -15,7 +15,7 @@
 
 namespace {
 
-constexpr size_t Page = 4096, Files = 16; // as many as can be open
+constexpr size_t Page = 4096, Files = 32; // as many as can be open
 
 // Whoever writes to stderr waits until somebody reads.
 class FullStderr {

@@ -601,7 +601,7 @@ TEST_F(Posix, FileThatIsNotMappedMakesRoomForOthers) {
     trackedStore(map(), 1);
     unmap();
     std::vector<std::unique_ptr<TrackedFile>> others;
-    for (int i = 0; i < 15; i++)
+    for (int i = 0; i < 31; i++)
         others.push_back(std::make_unique<TrackedFile>(path + "-" + std::to_string(i), Page));
     testing::internal::CaptureStderr();
     TrackedFile last(path + "-last", Page);
