@@ -20,11 +20,11 @@ from pathlib import Path
 
 import pytest
 from guest_rig import static_programs
-from module_judge import NO_MUTANT, Judge, Verdict, verdicts
 from tbfs_rig import RIGS, TOOL, compiled
 from vcpus_rig import with_cpus
 
 from mutants.__main__ import equivalents
+from mutants.judge import NO_MUTANT, Judge, Verdict, verdicts
 from mutants.module import BuiltModule, build_module
 from mutants.sites import Site
 from mutants.subjects import MODULES
@@ -119,7 +119,8 @@ def expect_found(
 ) -> None:
     begin, listed, sites = time.monotonic(), equivalents(MODULES[subject]), chosen(built)
     missed, alive = list[str](), list[str]()
-    assert sites and set(listed) <= {site.key for site in built.sites}
+    assert sites, f"no site of {subject} has the text {os.environ.get('SITES')!r}"
+    assert not (gone := set(listed) - {site.key for site in built.sites}), f"{subject}.toml lists {gone}: no such site"
     for verdict in by_all(session, judges, sites, programs, folder):
         site = verdict.site
         print(f"{verdict.how or 'nothing complains'}: {site.file}:{site.line}: {site.key}", flush=True)
