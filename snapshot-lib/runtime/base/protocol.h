@@ -32,8 +32,8 @@ struct protocol {
 
     /*
      * Everything a commit takes but its last fence: that is region_settle()'s. There are changes, the mutex is held.
-     * -ENOSPC, -EUCLEAN the log is damaged: nothing has changed. The caller counts the epoch on. What held logs list is
-     * committed as it is copied (protocol/held.h), and stays listed.
+     * -ENOSPC, -EUCLEAN the log is damaged: nothing has changed. Else each log is at its end of the epoch, which the
+     * caller counts on. What held logs list is committed as it is copied (protocol/held.h), and stays listed.
      */
     int (*commit)(struct region *region, enum commit_mode mode);
 
@@ -63,10 +63,9 @@ struct protocol {
 
 /* What the protocols keep of a file. Only they know what is in it; others begin the next epoch, and free it. */
 struct protocol_state {
-    atomic_uint_fast64_t chunk_next; /* of this epoch */
-    atomic_uint_fast64_t order_next; /* undo: of this epoch */
-    struct vector committed;         /* lines of the last commit; redo: they are in the log alone */
-    struct vector due;               /* redo: lines of the commit before it that the file may have when it is settled */
+    atomic_uint_fast64_t order_next;              /* undo: of this epoch; alone on its line */
+    _Alignas(64) atomic_uint_fast64_t chunk_next; /* of this epoch */
+    uint64_t epoch_lines;                         /* redo: of the commit under way */
 };
 
 static inline void protocol_state_next_epoch(struct protocol_state *state) {
@@ -74,14 +73,17 @@ static inline void protocol_state_next_epoch(struct protocol_state *state) {
     atomic_store(&state->order_next, 0);
 }
 
-static inline void protocol_state_free(struct protocol_state *state) {
-    vector_free(&state->committed);
-    vector_free(&state->due);
-}
-
 /* What a protocol asks of the commit that calls it (core/commit.c): a fence, and the one a declared commit still lacks.
  * The mutex is held. */
 void region_fence(struct region *region);
 void region_settle(struct region *region);
+
+/*
+ * Part of a commit, for each log once; when it returns, all of it is done. Threads that wait for this commit do it of
+ * their own logs side by side, and fence what they wrote. The caller does the rest, and its fence is still to come.
+ * 0 or the first status that is not.
+ */
+typedef int log_work(struct thread_log *thread);
+int region_each_log(struct region *region, log_work *work);
 
 #endif

@@ -25,6 +25,12 @@ struct held {
     bool any; /* a log is held */
 };
 
+/* The threads whose commit is the one under way: core/group.c. */
+struct commit_group {
+    bool any; /* beside the one that leads */
+    log_work *work;
+};
+
 /* The log file, mapped; recovery needs nothing else, which is what its tests rely on. */
 struct log_view {
     uint8_t *base;
@@ -41,6 +47,9 @@ struct file_identity {
     uint64_t device, inode, birth_ns;
 };
 
+/* What other threads write while one stores is kept apart, on lines of its own, from what that one reads. */
+#define ON_A_LINE _Alignas(64)
+
 struct region {
     bool in_use;
     bool inherited;      /* by a forked child: the file is the parent's, the working copy is private to the child */
@@ -52,29 +61,33 @@ struct region {
     uint64_t mapped_bytes; /* rounded up to pages */
     uint64_t span_bytes;   /* addresses kept for working copy and backing, so that the file can grow under both */
     _Atomic uint8_t *line_states;
-    struct log_view log;
-    int log_fd;
-    uint64_t epoch;        /* of the next commit */
-    uint64_t epoch_record; /* of the newest record in the log */
-    bool unsettled;        /* the last commit was declared and not fenced yet */
-    bool lone_writes;      /* left by a program's only thread to its own next fence */
-    struct protocol_state protocol_state;
-    _Atomic(struct thread_log *) threads;
-    atomic_uint tag_count;     /* logs that were ever made */
-    atomic_bool collecting;    /* a commit or its kind: no thread announces */
-    atomic_bool lists_overlap; /* a line may be listed twice */
-    struct held held;
-    pthread_mutex_t mutex; /* commit, rollback */
-    struct snapshot_stats stats;
     _Atomic uint8_t *page_wanted; /* by page of the file: it is in the list, or known to have blocks */
     _Atomic uint32_t *pages;      /* number + 1, in the order in which they were first stored to; 0: not yet there */
+    uint8_t *shadow;              /* SNAPSHOT_CHECK: the file as announced stores explain it; else NULL */
+    uint8_t *announced;           /* SNAPSHOT_CHECK: by line, in this epoch */
+    struct log_view log;
+    int log_fd;
+    ON_A_LINE uint64_t epoch; /* of the next commit */
+    uint64_t epoch_record;    /* of the newest record in the log */
+    bool unsettled;           /* the last commit was declared and not fenced yet */
+    bool lone_writes;         /* left by a program's only thread to its own next fence */
+    uint64_t pages_backed;    /* the first so many pages of `pages` have blocks */
+    struct held held;
+    struct commit_group group;
+    struct snapshot_stats stats;
+    ON_A_LINE struct protocol_state protocol_state;
+    _Atomic(struct thread_log *) threads;
+    atomic_uint tag_count; /* logs that were ever made */
     atomic_uint_fast64_t page_count;
-    uint64_t pages_backed; /* the first so many of them have blocks */
-    uint8_t *shadow;       /* SNAPSHOT_CHECK: the file as announced stores explain it; else NULL */
-    uint8_t *announced;    /* SNAPSHOT_CHECK: by line, in this epoch */
-    int data_fd;           /* of files opened by snapshot_map, else -1 */
-    int lock_fd;           /* of the file, with the lock on it */
-    bool lock_is_lent;     /* the descriptor is the caller's */
+    ON_A_LINE atomic_bool collecting; /* a commit or its kind: no thread announces */
+    atomic_bool lists_overlap;        /* a line may be listed twice */
+    ON_A_LINE atomic_bool busy;       /* the mutex is taken for longer than a moment */
+    atomic_uint turn;                 /* counts what threads sleep for; and how many do */
+    atomic_uint sleepers;
+    ON_A_LINE pthread_mutex_t mutex; /* commit, rollback */
+    int data_fd;                     /* of files opened by snapshot_map, else -1 */
+    int lock_fd;                     /* of the file, with the lock on it */
+    bool lock_is_lent;               /* the descriptor is the caller's */
     struct file_identity identity;
     struct mapping mappings[MAPPINGS_MAX];
     size_t mapping_count;

@@ -9,6 +9,7 @@
 #include "base/seeded_bug.h"
 #include "base/tracker.h"
 #include "check.h"
+#include "group.h"
 #include "log/persist.h"
 #include "log/records.h"
 #include "protocol/blocks.h"
@@ -18,9 +19,9 @@
  * A fence waits for the writes of its own thread, and a program's only thread leaves some of them to the fence of its
  * next commit. If there are more threads by then, another one may be the one that commits.
  */
-void region_enter(struct region *region) {
-    pthread_mutex_lock(&region->mutex);
-    region->held.any = !__libc_single_threaded && announcements_stop(region);
+static void enter_locked(struct region *region, bool joins) {
+    atomic_store_explicit(&region->busy, true, memory_order_relaxed);
+    region->held.any = !__libc_single_threaded && announcements_stop(region, joins);
     if (!region->lone_writes || __libc_single_threaded || SEEDED_BUG(NO_FENCE_FOR_ALL))
         return;
     persist_fence_all();
@@ -28,10 +29,24 @@ void region_enter(struct region *region) {
     region->lone_writes = false;
 }
 
-void region_leave(struct region *region) {
+void region_enter(struct region *region) {
+    pthread_mutex_lock(&region->mutex);
+    enter_locked(region, false);
+}
+
+static void resume(struct region *region) {
     held_clear(region);
     announcements_resume(region);
-    pthread_mutex_unlock(&region->mutex);
+}
+
+static void leave_locked(struct region *region) {
+    atomic_store_explicit(&region->busy, false, memory_order_relaxed);
+    region_unlock(region);
+}
+
+void region_leave(struct region *region) {
+    resume(region);
+    leave_locked(region);
 }
 
 void region_fence(struct region *region) {
@@ -63,15 +78,6 @@ bool region_has_changes(struct region *region) {
 
 /* The next epoch starts at its first chunk. */
 static void epoch_begin(struct region *region) {
-    for_each_thread (thread, region) {
-        region->stats.log_bytes += thread->log_bytes;
-        region->stats.fences += thread->fences;
-        thread->log_bytes = 0;
-        thread->fences = 0;
-        thread->change_count = 0;
-        thread->chunk = NULL;
-        thread->chunks.count = 0;
-    }
     protocol_state_next_epoch(&region->protocol_state);
     region->epoch++;
 }
@@ -146,12 +152,30 @@ int region_commit_locked(struct region *region, enum commit_mode mode) {
     return status;
 }
 
-int region_commit(struct region *region, enum commit_mode mode) {
-    int early = SEEDED_BUG(PAGES_OUTSIDE_MUTEX) ? pages_back(region) : 0;
-    region_enter(region);
-    int status = early < 0 ? early : region_commit_locked(region, mode);
-    region_leave(region);
+/* With the mutex. */
+static int lead(struct region *region, struct thread_log *own, enum commit_mode mode) {
+    if (!__libc_single_threaded)
+        group_gather(region, own);
+    enter_locked(region, true);
+    int status = region_commit_locked(region, mode);
+    resume(region);
+    if (!__libc_single_threaded)
+        group_release(region, own, status);
+    leave_locked(region);
     return status;
+}
+
+/* A thread that has stored nothing to the file has no part in a group. */
+int region_commit(struct region *region, enum commit_mode mode) {
+    struct thread_log *own = thread_log_own(region);
+    int status = SEEDED_BUG(PAGES_OUTSIDE_MUTEX) ? pages_back(region) : 0;
+    if (status < 0)
+        return status;
+    if (__libc_single_threaded || !own)
+        pthread_mutex_lock(&region->mutex);
+    else if (group_await(own, &status))
+        return status;
+    return lead(region, own, mode);
 }
 
 int region_rollback(struct region *region) {
@@ -197,6 +221,8 @@ int region_retire_locked(struct region *region) {
     region->epoch_record = region->epoch = record_retire(region->log, protocol->id, region->epoch_record, used);
     region_fence(region);
     thread_logs_forget(region);
+    for_each_thread (thread, region)
+        log_epoch_end(thread);
     epoch_begin(region);
     return 0;
 }

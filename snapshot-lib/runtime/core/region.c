@@ -211,7 +211,6 @@ static void region_release(struct region *region) {
     if (region->working)
         arena_release(region->working, region->span_bytes);
     thread_logs_free(region);
-    protocol_state_free(&region->protocol_state);
     held_free(region);
     if (region->line_states)
         kernel_munmap((void *)region->line_states, region->span_bytes / LINE_BYTES);
@@ -322,7 +321,7 @@ void region_populate(struct region *region) {
 int region_msync(struct region *region, enum commit_mode mode) {
     if (region->inherited)
         return -EPERM;
-    thread_rests(); /* of other files, too */
+    thread_waits(); /* of other files, too */
     return epochs_are_kept(region) ? epochs_commit(region) : region_commit(region, mode);
 }
 

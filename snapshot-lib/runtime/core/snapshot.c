@@ -134,7 +134,13 @@ int snapshot_get_stats(const void *address, struct snapshot_stats *stats) {
         return -EINVAL;
     pthread_mutex_lock(&region->mutex); /* a commit counts under it */
     *stats = region->stats;
-    pthread_mutex_unlock(&region->mutex);
+    for_each_thread (thread, region) {
+        stats->log_bytes += thread->counted.log_bytes;
+        stats->data_bytes += thread->counted.data_bytes;
+        stats->lines_logged += thread->counted.lines_logged;
+        stats->fences += thread->counted.fences;
+    }
+    region_unlock(region);
     stats->log_file_bytes = __atomic_load_n(&region->log.bytes, __ATOMIC_RELAXED); /* stores let it grow, too */
     epochs_count(region, stats);
     return 0;

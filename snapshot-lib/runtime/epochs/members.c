@@ -100,10 +100,10 @@ static int park(struct epochs *epochs, struct member *member) {
             continue;
         }
         pthread_mutex_unlock(&epochs->mutex);
-        list_write(epochs->region, member->log, epochs->epoch_lines);
+        epoch_list_write(member->log, epochs->epoch_lines);
         if (!SEEDED_BUG(NO_THREAD_FENCE)) {
             persist_fence();
-            member->log->fences++;
+            member->log->counts.fences++;
         }
         pthread_mutex_lock(&epochs->mutex);
         member->writes = false;
@@ -189,7 +189,7 @@ void lists_write(struct region *region, uint64_t lines) {
     pthread_mutex_unlock(&epochs->mutex);
     for_each_thread (thread, region)
         if (!is_handed_out(epochs, thread))
-            list_write(region, thread, (uint32_t)lines);
+            epoch_list_write(thread, (uint32_t)lines);
     pthread_mutex_lock(&epochs->mutex);
     while (epochs->writers > 0 && !SEEDED_BUG(NO_BARRIER))
         pthread_cond_wait(&epochs->changed, &epochs->mutex);

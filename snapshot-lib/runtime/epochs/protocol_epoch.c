@@ -16,12 +16,10 @@
 
 #include "base/seeded_bug.h"
 #include "log/log_file.h"
-#include "protocol/blocks.h"
 #include "protocol/lines.h"
+#include "protocol/lists.h"
 #include "protocol/protocols.h"
 #include "state.h"
-
-#define CHUNK_BLOCKS (CHUNK_BYTES / sizeof(struct block))
 
 /* A thread that stores has entered. */
 static void enter(struct region *region) {
@@ -33,60 +31,7 @@ static void log_range(struct thread_log *thread, uint64_t offset, uint64_t bytes
     lines_mark(thread, offset, bytes, NULL);
 }
 
-static uint64_t list_chunks(const struct vector *lines) {
-    uint64_t blocks = (lines->count + BLOCK_LINES_MAX - 1) / BLOCK_LINES_MAX;
-    return (blocks + CHUNK_BLOCKS - 1) / CHUNK_BLOCKS;
-}
-
-static bool is_first_held(const struct region *region, const struct thread_log *thread) {
-    for_each_thread (other, region)
-        if (other->held)
-            return other == thread;
-    return false;
-}
-
-/* What a log writes. Held lines are in one list together, which the first held log writes. */
-static const struct vector *list_of(const struct region *region, const struct thread_log *thread) {
-    static const struct vector nothing;
-    if (!thread->held)
-        return &thread->changes;
-    return is_first_held(region, thread) ? &region->held.lines : &nothing;
-}
-
-/* Each list gets chunks of its own, the first of which starts the set. Their number. */
-static uint64_t chunks_assign(struct region *region) {
-    uint64_t chunks = 0;
-    for_each_thread (thread, region) {
-        thread->sequence = (uint32_t)chunks;
-        chunks += list_chunks(list_of(region, thread));
-    }
-    return chunks;
-}
-
-static void list_flush(const struct region *region, struct thread_log *thread, uint64_t index) {
-    uint64_t chunk = log_chunk_offset(EPOCH_SETS, region->epoch, thread->sequence + index / CHUNK_BLOCKS);
-    uint64_t place = index % CHUNK_BLOCKS;
-    block_seal(&thread->block, region->epoch, (uint32_t)place);
-    block_write(region->log.base + chunk + place * sizeof(struct block), &thread->block);
-    thread->log_bytes += block_bytes(thread->block.header.line_count);
-    thread->block.header.line_count = 0;
-}
-
-void list_write(const struct region *region, struct thread_log *thread, uint32_t epoch_lines) {
-    struct block *block = &thread->block;
-    uint64_t index = 0;
-    const struct vector *lines = list_of(region, thread);
-    block->header.epoch_lines = SEEDED_BUG(LIST_ALONE) ? (uint32_t)lines->count : epoch_lines;
-    for_each_word (line, lines) {
-        const uint8_t *content = thread->held ? line_held(region, line) : line_working(region, line);
-        memcpy(block->data[block->header.line_count], content, LINE_BYTES);
-        block->header.lines[block->header.line_count++] = (uint32_t)line;
-        if (block->header.line_count == BLOCK_LINES_MAX)
-            list_flush(region, thread, index++);
-    }
-    if (block->header.line_count > 0)
-        list_flush(region, thread, index);
-}
+void epoch_list_write(struct thread_log *thread, uint32_t epoch_lines) { list_write(thread, EPOCH_SETS, epoch_lines); }
 
 static int commit(struct region *region, enum commit_mode mode) {
     (void)mode;
@@ -96,7 +41,7 @@ static int commit(struct region *region, enum commit_mode mode) {
     int status = replay_make_room(epochs, region->epoch);
     if (status < 0)
         return status;
-    uint64_t lines = lines_gather(region), chunks = chunks_assign(region);
+    uint64_t lines = lines_gather(region), chunks = lists_assign(region);
     status = log_file_grow(region, EPOCH_SETS * chunks);
     if (status < 0) {
         lines_keep(region);
@@ -108,8 +53,9 @@ static int commit(struct region *region, enum commit_mode mode) {
     epochs->stats.checkpoints++;
     pthread_mutex_unlock(&epochs->mutex);
     lists_write(region, lines);
-    region->stats.lines_logged += lines;
     lines_reset(region);
+    for_each_thread (thread, region)
+        log_epoch_end(thread);
     if (SEEDED_BUG(REPLAY_EARLY))
         replay_allow(epochs, region->epoch);
     if (SEEDED_BUG(REPLAY_EARLY))

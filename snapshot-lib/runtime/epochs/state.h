@@ -70,7 +70,7 @@ void member_enter(struct region *region);
 void lists_write(struct region *region, uint64_t lines);
 
 /* protocol_epoch.c */
-void list_write(const struct region *region, struct thread_log *thread, uint32_t epoch_lines);
+void epoch_list_write(struct thread_log *thread, uint32_t epoch_lines);
 
 /* page_in.c */
 uint64_t pages_brought(const struct region *region);

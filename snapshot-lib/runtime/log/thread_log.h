@@ -7,6 +7,17 @@
 #include "base/region.h"
 #include "format.h"
 
+/* Once around a loop that waits for another thread; so often before it gives its CPU away. A test lets that thread run
+ * then, and has fewer spins, as each is a step that it explores. */
+#ifdef SNAPSHOT_RELAX
+void SNAPSHOT_RELAX(void);
+extern unsigned SPINS;
+static inline void relax(void) { SNAPSHOT_RELAX(); }
+#else
+#define SPINS 1000u
+static inline void relax(void) { __builtin_ia32_pause(); }
+#endif
+
 /*
  * State of a line of the working copy within the epoch. Busy: a thread is about to log it. Listed: some log lists it;
  * with a tag, the log of that tag does, and others may.
@@ -21,30 +32,60 @@ struct presence {
     struct presence *next;  /* unused ones */
 };
 
+/*
+ * A thread that commits, as core/group.c sees it. It waits for the mutex, or joins the commit of the thread that has
+ * it. That thread opens the log of each one that joined to each piece of work in turn; the first to take it does the
+ * work.
+ */
+enum call { CALL_NONE, CALL_WAITS, CALL_JOINED, CALL_OPEN, CALL_TAKEN, CALL_DONE };
+
+/* Of a block in the chunks of an epoch. */
+struct block_place {
+    uint64_t chunk;
+    uint32_t offset, sequence; /* in the chunk */
+};
+
+struct log_counts {
+    uint64_t log_bytes, data_bytes, lines_logged, fences;
+};
+
 /* What one thread has done to one region in this epoch. The region owns it; a thread that ends hands it on. */
 struct thread_log {
     struct block block; /* being filled */
-    struct region *region;
+
+    /* A line of memory for what a commit looks at, and changes, of the logs of others. */
     struct thread_log *next;
-    atomic_bool in_use;
-    atomic_bool announcing;           /* no commit collects meanwhile */
     _Atomic(struct presence *) owner; /* NULL: the thread has ended */
-    bool held;                        /* for the commit under way: the owner may still store what it has announced */
-    uint8_t tag;       /* by which its thread knows a line that this log lists; LINE_NO_TAG: it has none */
-    uint8_t mark;      /* state of the lines that this log lists: its tag or LINE_LISTED */
-    uint8_t *relisted; /* a bit for each line that is listed although another log had it; NULL: none */
+    struct block_place place;         /* redo: of the next block of the list */
+    atomic_uint call;                 /* enum call */
+    int call_status;
+    atomic_bool in_use;
+    atomic_bool announcing; /* no commit collects meanwhile */
+    bool held;              /* for the commit under way: the owner may still store what it has announced */
+    bool is_expected;       /* the thread may commit again soon: worth a short wait */
+    uint8_t skips, misses;  /* so many of its commits until it is expected again; what the next miss makes of that */
+
+    /* And one for what its own thread changes when it announces. */
+    _Alignas(LINE_BYTES) struct region *region;
+    struct vector changes; /* what was logged, in order; what an item is depends on the protocol */
+    uint64_t change_count; /* also of those that a protocol does not list */
+    uint8_t tag;           /* by which its thread knows a line that this log lists; LINE_NO_TAG: it has none */
+    uint8_t mark;          /* state of the lines that this log lists: its tag or LINE_LISTED */
+    uint8_t *relisted;     /* a bit for each line that is listed although another log had it; NULL: none */
     uint64_t relisted_bytes;
+
     struct vector held_lines; /* undo: the lines of a held log */
     struct vector chunks;     /* undo: offsets of the chunks that this log has in this epoch */
-    struct vector changes;    /* what was logged, in order; what an item is depends on the protocol */
-    uint64_t change_count;    /* also of those that a protocol does not list */
+    struct vector committed;  /* lines: redo: of the last commit, in the log alone; undo: of the commit under way */
+    struct vector due;        /* redo: lines of the commit before it that the file may have when it is settled */
+    uint64_t data_hash;       /* line: of what was written of this log */
     uint32_t block_words;     /* undo: used of the block's content */
     uint8_t *chunk;           /* where the next block goes; NULL: needs a chunk */
     uint8_t *chunk_end;
     uint32_t sequence;
-    struct vector waiting; /* blocks for which there was no space in the log */
-    uint64_t log_bytes;    /* written to the log file */
-    uint64_t fences;
+    struct vector waiting;     /* blocks for which there was no space in the log */
+    struct log_counts counts;  /* of this epoch */
+    struct log_counts counted; /* of those before it */
 };
 
 /* What the calling thread knows of each region. The tag is of lines that it may store to as they are: its log lists
@@ -59,7 +100,7 @@ extern _Thread_local struct thread_slot thread_slots[REGIONS_MAX]
 
 /* threads.c */
 struct thread_log *thread_log_get(struct region *region);
-const struct thread_log *thread_log_own(const struct region *region); /* NULL: the calling thread has none */
+struct thread_log *thread_log_own(const struct region *region); /* NULL: the calling thread has none */
 
 /* Around announcing: commits wait. From the first of them on, the thread is inside until it rests. */
 struct thread_log *announce_begin_slowly(struct region *region);
@@ -74,15 +115,32 @@ static inline void announce_end(struct thread_log *thread) {
 }
 
 /* Before and after a commit collects: no thread announces, and logs whose owner is inside are marked as held. True if
- * there are such. */
-bool announcements_stop(struct region *region);
+ * there are such. `joins`: logs whose owner waits to commit are part of this commit's group. */
+bool announcements_stop(struct region *region, bool joins);
 void announcements_resume(struct region *region);
 
-/* The calling thread has stored all that it has announced: it is outside. `thread_rests` only if a commit held its log
- * since it last was. */
+/*
+ * A thread that waits for what other threads do to a file. It looks again and again, each time between these two calls;
+ * after some times it sleeps until one of the others, having done something, calls region_turn().
+ */
+struct watch {
+    unsigned looks, turn;
+};
+void watch_begin(struct region *region, struct watch *watch);
+void watch_end(struct region *region, const struct watch *watch, bool is_over);
+void region_turn(struct region *region);
+void region_unlock(struct region *region);
+
+/* The calling thread has stored all that it has announced: it is outside. `thread_rests`, before calls that are made
+ * often and seldom wait: only if a commit held its log since it last was. `thread_waits`, before calls that may last:
+ * if there are other threads. */
 void thread_leaves(void);
 void thread_rests(void);
+void thread_waits(void);
 bool thread_is_inside(void);
+
+/* The commit has the log: what follows belongs to the next epoch. */
+void log_epoch_end(struct thread_log *thread);
 
 void thread_logs_free(struct region *region);
 void relisted_free(struct thread_log *thread);

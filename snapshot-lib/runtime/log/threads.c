@@ -15,14 +15,15 @@
 #define _GNU_SOURCE
 #include "thread_log.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/seeded_bug.h"
-
-#define SPINS 1000u
 
 _Thread_local struct thread_slot thread_slots[REGIONS_MAX];
 static _Thread_local struct presence *presence_own __attribute__((tls_model("initial-exec")));
@@ -73,6 +74,11 @@ void thread_rests(void) {
         return;
     atomic_store_explicit(&own->holds_seen, holds, memory_order_relaxed);
     thread_leaves();
+}
+
+void thread_waits(void) {
+    if (!__libc_single_threaded)
+        thread_leaves();
 }
 
 bool thread_is_inside(void) {
@@ -132,7 +138,7 @@ static struct thread_log *thread_log_adopt(struct region *region) {
     return NULL;
 }
 
-const struct thread_log *thread_log_own(const struct region *region) {
+struct thread_log *thread_log_own(const struct region *region) {
     const struct thread_slot *slot = &thread_slots[region - regions];
     return slot->log && slot->generation == region->generation ? slot->log : NULL;
 }
@@ -153,14 +159,63 @@ struct thread_log *thread_log_get(struct region *region) {
     return slot->log;
 }
 
-/* A commit that collects ends with the mutex. */
+/* An announcement is part of a store: it leaves errno as it was. */
+static void futex(atomic_uint *word, int operation, unsigned value) {
+    int saved = errno;
+    syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
+    errno = saved;
+}
+
+/* One that may sleep says so before it looks: what is done later finds it. */
+void watch_begin(struct region *region, struct watch *watch) {
+    if (++watch->looks <= SPINS)
+        return;
+    if (!SEEDED_BUG(SLEEP_UNSAID))
+        atomic_fetch_add(&region->sleepers, 1);
+    watch->turn = atomic_load(&region->turn);
+}
+
+void watch_end(struct region *region, const struct watch *watch, bool is_over) {
+    if (watch->looks <= SPINS) {
+        relax();
+        return;
+    }
+    if (SEEDED_BUG(SLEEP_UNSAID))
+        atomic_fetch_add(&region->sleepers, 1);
+    if (!is_over)
+        futex(&region->turn, FUTEX_WAIT_PRIVATE, watch->turn);
+    atomic_fetch_sub(&region->sleepers, 1);
+}
+
+void region_turn(struct region *region) {
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load(&region->sleepers) == 0 || SEEDED_BUG(NO_WAKING))
+        return;
+    atomic_fetch_add(&region->turn, 1);
+    futex(&region->turn, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+void region_unlock(struct region *region) {
+    pthread_mutex_unlock(&region->mutex);
+    if (!__libc_single_threaded)
+        region_turn(region);
+}
+
+static void commit_await(struct region *region) {
+    struct watch watch = {0};
+    for (bool is_over = false; !is_over;) {
+        watch_begin(region, &watch);
+        is_over = !atomic_load(&region->collecting);
+        watch_end(region, &watch, is_over);
+    }
+}
+
 static void shut_out_commits(struct thread_log *thread) {
     struct region *region = thread->region;
     atomic_exchange(&thread->announcing, true);
     while (atomic_load(&region->collecting) && !SEEDED_BUG(ANNOUNCE_AT_ONCE)) {
         atomic_store(&thread->announcing, false);
-        pthread_mutex_lock(&region->mutex);
-        pthread_mutex_unlock(&region->mutex);
+        commit_await(region);
         atomic_exchange(&thread->announcing, true);
     }
 }
@@ -180,7 +235,7 @@ struct thread_log *announce_begin_slowly(struct region *region) {
 static void announcement_await(struct thread_log *thread) {
     for (unsigned spin = 0; atomic_load(&thread->announcing) && !SEEDED_BUG(COLLECT_AT_ONCE); spin++)
         if (spin < SPINS)
-            __builtin_ia32_pause();
+            relax();
         else
             syscall(SYS_sched_yield);
 }
@@ -190,14 +245,22 @@ static bool is_inside(const struct thread_log *thread) {
     return owner && atomic_load_explicit(&owner->inside, memory_order_acquire);
 }
 
+/* All that the thread has stored comes before its call, and it stores nothing before the call returns. */
+static bool joins_group(struct thread_log *thread) {
+    unsigned waits = CALL_WAITS;
+    return atomic_compare_exchange_strong(&thread->call, &waits, CALL_JOINED);
+}
+
 /* A log that is made from now on is empty until announcements resume. */
-bool announcements_stop(struct region *region) {
+bool announcements_stop(struct region *region, bool joins) {
     const struct thread_log *own = thread_log_own(region);
     bool any = false;
     atomic_store(&region->collecting, true);
     for_each_thread (thread, region) {
         announcement_await(thread);
-        thread->held = thread != own && is_inside(thread) && !SEEDED_BUG(HOLD_NOTHING);
+        bool is_joined = joins && joins_group(thread);
+        thread->held = thread != own && !is_joined && is_inside(thread) && !SEEDED_BUG(HOLD_NOTHING);
+        region->group.any |= is_joined;
         any |= thread->held;
     }
     if (any)
@@ -219,11 +282,28 @@ void relisted_free(struct thread_log *thread) {
     thread->relisted = NULL;
 }
 
+static void counts_add(struct log_counts *sum, const struct log_counts *more) {
+    sum->log_bytes += more->log_bytes;
+    sum->data_bytes += more->data_bytes;
+    sum->lines_logged += more->lines_logged;
+    sum->fences += more->fences;
+}
+
+void log_epoch_end(struct thread_log *thread) {
+    counts_add(&thread->counted, &thread->counts);
+    thread->counts = (struct log_counts){0};
+    thread->change_count = 0;
+    thread->chunk = NULL;
+    thread->chunks.count = 0;
+}
+
 void thread_logs_free(struct region *region) {
     struct thread_log *thread = atomic_exchange(&region->threads, NULL);
     while (thread) {
         struct thread_log *next = thread->next;
         vector_free(&thread->changes);
+        vector_free(&thread->committed);
+        vector_free(&thread->due);
         vector_free(&thread->waiting);
         vector_free(&thread->held_lines);
         vector_free(&thread->chunks);

@@ -53,7 +53,7 @@ static int block_stream(struct thread_log *thread, struct block *block) {
     block_seal(block, thread->region->epoch, thread->sequence++);
     block_write(thread->chunk, block);
     thread->chunk += bytes;
-    thread->log_bytes += bytes;
+    thread->counts.log_bytes += bytes;
     return 0;
 }
 
@@ -73,9 +73,10 @@ void thread_block_end(struct thread_log *thread) {
     if (__libc_single_threaded || SEEDED_BUG(NO_THREAD_FENCE))
         return;
     persist_fence();
-    thread->fences++;
+    thread->counts.fences++;
 }
 
+/* What the thread has logged and is not in the log file yet. */
 static int thread_log_write(struct thread_log *thread) {
     if (thread->block.header.line_count > 0)
         block_stream_or_keep(thread);
@@ -92,15 +93,10 @@ static int thread_log_write(struct thread_log *thread) {
 
 /* If there is no space, the next to try may be another thread, and its fence does not wait for these writes. */
 int thread_logs_write(struct region *region) {
-    for_each_thread (thread, region) {
-        int status = thread_log_write(thread);
-        if (status == 0)
-            continue;
-        if (!SEEDED_BUG(NO_FENCE_BEFORE_ENOSPC))
-            region_fence(region);
-        return status;
-    }
-    return 0;
+    int status = region_each_log(region, thread_log_write);
+    if (status < 0 && !SEEDED_BUG(NO_FENCE_BEFORE_ENOSPC))
+        region_fence(region);
+    return status;
 }
 
 void thread_logs_forget(struct region *region) {

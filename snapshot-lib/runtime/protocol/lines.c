@@ -7,7 +7,6 @@
 #include <sys/single_threaded.h>
 
 #include "base/arena.h"
-#include "log/persist.h"
 
 /* True for the one thread that has to log the line; the others return when it is logged. */
 static bool line_claim(_Atomic uint8_t *state) {
@@ -17,7 +16,7 @@ static bool line_claim(_Atomic uint8_t *state) {
     if (atomic_compare_exchange_strong(state, &seen, LINE_BUSY))
         return true;
     while (atomic_load_explicit(state, memory_order_acquire) == LINE_BUSY)
-        __builtin_ia32_pause();
+        relax();
     return false;
 }
 
@@ -128,20 +127,26 @@ void lines_keep(struct region *region) {
         list_tag(region, thread);
 }
 
-static void list_empty(struct region *region, struct thread_log *thread) {
+void list_clean(struct thread_log *thread) {
     for_each_word (line, &thread->changes)
-        line_set(region, line, LINE_CLEAN);
+        line_set(thread->region, line, LINE_CLEAN);
     if (thread->relisted)
         for_each_word (line, &thread->changes)
             relisted_clear(thread, line);
-    thread->changes.count = 0;
 }
 
 /* Held logs last: they list some of the same lines. */
 void lines_reset(struct region *region) {
-    for_each_thread (thread, region)
-        if (!thread->held || SEEDED_BUG(RESET_HELD))
-            list_empty(region, thread);
+    for_each_thread (thread, region) {
+        if (thread->held && !SEEDED_BUG(RESET_HELD))
+            continue;
+        list_clean(thread);
+        thread->changes.count = 0;
+    }
+    lines_hold(region);
+}
+
+void lines_hold(struct region *region) {
     for_each_thread (thread, region)
         if (thread->held)
             list_tag(region, thread);
@@ -162,9 +167,4 @@ void lines_cut(struct region *region, uint64_t line_limit) {
             }
         thread->changes.count = kept;
     }
-}
-
-void line_write(struct region *region, uint64_t line, const uint8_t *content) {
-    persist_copy(line_backing(region, line), content, LINE_BYTES);
-    region->stats.data_bytes += LINE_BYTES;
 }

@@ -8,6 +8,7 @@
 #include "base/seeded_bug.h"
 #include "base/tracker.h"
 #include "held.h"
+#include "log/persist.h"
 #include "log/thread_log.h"
 
 /* Lines that are logged by their first store in an epoch. `first` NULL: marking them is all. */
@@ -22,6 +23,11 @@ void lines_mark(struct thread_log *thread, uint64_t offset, uint64_t bytes, line
 uint64_t lines_gather(struct region *region);
 void lines_keep(struct region *region);
 void lines_reset(struct region *region);
+
+/* The two parts of lines_reset(), of a log and of all that are held: lines that it lists are clean, but stay in its
+ * list; then lines of held logs are listed. */
+void list_clean(struct thread_log *thread);
+void lines_hold(struct region *region);
 
 /* Held logs list no line from this one on any more. */
 void lines_cut(struct region *region, uint64_t line_limit);
@@ -54,7 +60,9 @@ static inline void line_take(const struct region *region, uint64_t line, void *t
 }
 
 /* To the file, not fenced: the content is aligned. */
-void line_write(struct region *region, uint64_t line, const uint8_t *content);
+static inline void line_write(const struct region *region, uint64_t line, const uint8_t *content) {
+    persist_copy(line_backing(region, line), content, LINE_BYTES);
+}
 
 /* From the file: back to the last commit. */
 static inline void line_restore(const struct region *region, uint64_t line) {

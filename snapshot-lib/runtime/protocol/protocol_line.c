@@ -43,17 +43,35 @@ static void log_range(struct thread_log *thread, uint64_t offset, uint64_t bytes
     lines_mark(thread, offset, bytes, line_log);
 }
 
-static uint64_t content_write(struct region *region, uint64_t line, const uint8_t *content) {
+static uint64_t content_write(const struct region *region, uint64_t line, const uint8_t *content) {
     line_write(region, line, content);
     return line_hash(line, (const uint64_t *)(const void *)content);
 }
 
-static void data_write(struct region *region, struct record *record) {
-    for_each_thread (thread, region)
+/* The lists have no line in common. */
+static int list_write(struct thread_log *thread) {
+    thread->data_hash = 0;
+    for_each_word (line, &thread->changes)
         if (!thread->held)
-            for_each_word (line, &thread->changes)
-                record->data_hash += content_write(region, line, line_working(region, line));
-    for_each_held(line, region) record->data_hash += content_write(region, line, line_held(region, line));
+            thread->data_hash += content_write(thread->region, line, line_working(thread->region, line));
+    if (!thread->held || SEEDED_BUG(RESET_HELD)) {
+        thread->counts.data_bytes += thread->changes.count * LINE_BYTES;
+        list_clean(thread);
+        thread->changes.count = 0;
+    }
+    log_epoch_end(thread);
+    return 0;
+}
+
+/* Their hash. */
+static uint64_t data_write(struct region *region) {
+    uint64_t hash = 0;
+    (void)region_each_log(region, list_write);
+    for_each_thread (thread, region)
+        hash += thread->data_hash;
+    for_each_held(line, region) hash += content_write(region, line, line_held(region, line));
+    region->stats.data_bytes += held_count(region) * LINE_BYTES;
+    return hash;
 }
 
 /* Once, by the first log that lists it: the content that the commit wrote. */
@@ -80,12 +98,12 @@ static int commit(struct region *region, enum commit_mode mode) {
                             .line_count = lines_gather(region),
                             .protocol = protocol_line.id,
                             .declared = mode == COMMIT_DECLARED};
-    data_write(region, &record);
+    record.data_hash = data_write(region);
     record_write(region->log, record);
     region->epoch_record = record.epoch;
     region->stats.log_bytes += sizeof(record);
     region->stats.lines_logged += record.line_count;
-    lines_reset(region);
+    lines_hold(region);
     return 0;
 }
 

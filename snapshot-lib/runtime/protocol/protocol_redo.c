@@ -18,9 +18,9 @@
  * A declared commit leaves its fence, and what follows it, to the next commit's beginning. A line of N-1 that has been
  * changed again by then stays behind: the next commit's log has it, and until then the log of N-1 is whole.
  *
- * A fence waits for the writes of its own thread. So all blocks are written by the thread that commits; and in a
- * program of several threads the lines that are due are sent to the file before the next log, by the thread that writes
- * it.
+ * A fence waits for the writes of its own thread. So in a program of several threads the lines that are due are sent to
+ * the file just before the next log, by the thread that writes it: for each list, that is one whose fence the commit
+ * waits for.
  */
 #include "protocols.h"
 
@@ -30,11 +30,11 @@
 #include "base/seeded_bug.h"
 #include "blocks.h"
 #include "lines.h"
+#include "lists.h"
 #include "log/log_file.h"
 #include "log/persist.h"
 
 #define SETS 4u
-#define CHUNK_BLOCKS (CHUNK_BYTES / sizeof(struct block))
 
 static uint32_t sets(void) { return SEEDED_BUG(THREE_SETS) ? 3 : SETS; }
 
@@ -42,80 +42,9 @@ static void log_range(struct thread_log *thread, uint64_t offset, uint64_t bytes
     lines_mark(thread, offset, bytes, NULL);
 }
 
-/* The blocks of an epoch, one after another through the chunks of its set. */
-struct writer {
-    struct region *region;
-    uint64_t block_index;
-    struct block block;
-};
-
-static void writer_flush(struct writer *writer) {
-    struct region *region = writer->region;
-    uint64_t chunk = log_chunk_offset(sets(), region->epoch, writer->block_index / CHUNK_BLOCKS);
-    uint64_t sequence = writer->block_index % CHUNK_BLOCKS;
-    block_seal(&writer->block, region->epoch, (uint32_t)sequence);
-    block_write(region->log.base + chunk + sequence * sizeof(struct block), &writer->block);
-    region->stats.log_bytes += block_bytes(writer->block.header.line_count);
-    writer->block.header.line_count = 0;
-    writer->block_index++;
-}
-
-static void *writer_place(struct writer *writer) { return writer->block.data[writer->block.header.line_count]; }
-
-/* The content is in the block already. */
-static void writer_add(struct writer *writer, uint64_t line) {
-    struct block *block = &writer->block;
-    block->header.lines[block->header.line_count++] = (uint32_t)line;
-    if (block->header.line_count == BLOCK_LINES_MAX)
-        writer_flush(writer);
-}
-
-static int log_reserve(struct region *region, uint64_t lines) {
-    uint64_t blocks = (lines + BLOCK_LINES_MAX - 1) / BLOCK_LINES_MAX;
-    return log_file_grow(region, SETS * ((blocks + CHUNK_BLOCKS - 1) / CHUNK_BLOCKS));
-}
-
-static void log_write(struct region *region, uint64_t lines) {
-    struct writer writer = {.region = region};
-    writer.block.header.epoch_lines = (uint32_t)lines;
-    for_each_thread (thread, region)
-        if (!thread->held)
-            for_each_word (line, &thread->changes) {
-                line_take(region, line, writer_place(&writer));
-                writer_add(&writer, line);
-            }
-    for_each_held(line, region) {
-        memcpy(writer_place(&writer), line_held(region, line), LINE_BYTES);
-        writer_add(&writer, line);
-    }
-    if (writer.block.header.line_count > 0)
-        writer_flush(&writer);
-    region->stats.lines_logged += lines;
-}
-
-/* The lines of the last commit become due, except those that this one has; its own take their place. */
-static void lists_advance(struct region *region) {
-    uint64_t *due = region->protocol_state.committed.items;
-    size_t kept = 0;
-    for_each_word (line, &region->protocol_state.committed)
-        if (!line_is_dirty(region, line))
-            due[kept++] = line;
-    struct vector empty = region->protocol_state.due;
-    region->protocol_state.due = region->protocol_state.committed;
-    region->protocol_state.due.count = kept;
-    region->protocol_state.committed = empty;
-    region->protocol_state.committed.count = 0;
-    for_each_thread (thread, region)
-        if (!thread->held)
-            for_each_word (line, &thread->changes)
-                vector_push_word(&region->protocol_state.committed, line);
-    for_each_held(line, region) vector_push_word(&region->protocol_state.committed, line);
-    lines_reset(region);
-}
-
 /* A store that goes on meanwhile may be in the file early. The logs have what recovery puts over it: a tracker that
  * finds stores afterwards finds it for the next commit, and the log of the last commit but one is whole until then. */
-static void due_write(struct region *region, uint64_t line) {
+static void due_write(const struct region *region, uint64_t line) {
     _Alignas(LINE_BYTES) uint8_t content[LINE_BYTES];
     if (!tracker_sees_own_stores(region)) {
         line_write(region, line, line_working(region, line));
@@ -125,11 +54,64 @@ static void due_write(struct region *region, uint64_t line) {
     line_write(region, line, content);
 }
 
+/* How many bytes that are. */
+static uint64_t list_settle(struct thread_log *thread) {
+    uint64_t lines = 0;
+    for_each_word (line, &thread->due)
+        if (!line_is_dirty(thread->region, line)) {
+            due_write(thread->region, line);
+            lines++;
+        }
+    thread->due.count = 0;
+    return lines * LINE_BYTES;
+}
+
 static void settled(struct region *region) {
-    for_each_word (line, &region->protocol_state.due)
-        if (!line_is_dirty(region, line))
-            due_write(region, line);
-    region->protocol_state.due.count = 0;
+    for_each_thread (thread, region)
+        region->stats.data_bytes += list_settle(thread);
+}
+
+static void vectors_swap(struct vector *one, struct vector *other) {
+    struct vector kept = *one;
+    *one = *other;
+    *other = kept;
+}
+
+/* The lines of the last commit become due, except those that this one has. */
+static void committed_advance(struct thread_log *thread) {
+    uint64_t *lines = thread->committed.items;
+    size_t kept = 0;
+    for_each_word (line, &thread->committed)
+        if (!line_is_dirty(thread->region, line))
+            lines[kept++] = line;
+    thread->committed.count = kept;
+    vectors_swap(&thread->due, &thread->committed);
+}
+
+/* No line is clean yet that this commit has, whichever log lists it. */
+static int log_write(struct thread_log *thread) {
+    thread->counts.data_bytes += list_settle(thread);
+    list_write(thread, sets(), (uint32_t)thread->region->protocol_state.epoch_lines);
+    committed_advance(thread);
+    return 0;
+}
+
+static int list_advance(struct thread_log *thread) {
+    log_epoch_end(thread);
+    if (thread->held && !SEEDED_BUG(RESET_HELD)) {
+        for_each_word (line, list_of(thread))
+            vector_push_word(&thread->committed, line);
+        return 0;
+    }
+    list_clean(thread);
+    vectors_swap(&thread->changes, &thread->committed);
+    return 0;
+}
+
+static void apply(const struct region *region) {
+    for_each_thread (thread, region)
+        for_each_word (line, &thread->committed)
+            line_write(region, line, line_working(region, line));
 }
 
 static int commit(struct region *region, enum commit_mode mode) {
@@ -138,17 +120,17 @@ static int commit(struct region *region, enum commit_mode mode) {
     uint64_t lines = lines_gather(region);
     if (SEEDED_BUG(RESERVE_LATE))
         settled(region);
-    int status = log_reserve(region, lines);
+    int status = log_file_grow(region, SETS * lists_assign(region));
     if (status < 0) {
         lines_keep(region);
         return status; /* before anything is written that this commit's fence would have to wait for */
     }
-    settled(region);
-    log_write(region, lines);
-    lists_advance(region);
+    region->protocol_state.epoch_lines = lines;
+    (void)region_each_log(region, log_write);
+    (void)region_each_log(region, list_advance);
+    lines_hold(region);
     if (SEEDED_BUG(APPLY_BEFORE_FENCE))
-        for_each_word (line, &region->protocol_state.committed)
-            line_write(region, line, line_working(region, line));
+        apply(region);
     return 0;
 }
 
@@ -211,22 +193,44 @@ static bool all_complete(const struct recovery_job *job, uint64_t first, uint64_
     return true;
 }
 
-/* True if no line that may be in the log alone has changed since: then the working copy has its committed content. */
-static bool working_copy_has_all(const struct region *region) {
-    for_each_word (line, &region->protocol_state.due)
-        if (line_is_dirty(region, line))
-            return false;
-    for_each_word (line, &region->protocol_state.committed)
+static bool is_clean(const struct region *region, const struct vector *lines) {
+    for_each_word (line, lines)
         if (line_is_dirty(region, line))
             return false;
     return true;
 }
 
+/* True if no line that may be in the log alone has changed since: then the working copy has its committed content. */
+static bool working_copy_has_all(const struct region *region) {
+    for_each_thread (thread, region)
+        if (!is_clean(region, &thread->due) || !is_clean(region, &thread->committed))
+            return false;
+    return true;
+}
+
+static void publish_list(struct region *region, const struct vector *lines) {
+    for_each_word (line, lines)
+        line_write(region, line, line_working(region, line));
+    region->stats.data_bytes += lines->count * LINE_BYTES;
+}
+
 static void publish_working_copy(struct region *region) {
-    for_each_word (line, &region->protocol_state.due)
-        line_write(region, line, line_working(region, line));
-    for_each_word (line, &region->protocol_state.committed)
-        line_write(region, line, line_working(region, line));
+    for_each_thread (thread, region) {
+        publish_list(region, &thread->due);
+        publish_list(region, &thread->committed);
+    }
+}
+
+static bool is_published(const struct region *region) {
+    for_each_thread (thread, region)
+        if (thread->committed.count > 0 || thread->due.count > 0)
+            return false;
+    return true;
+}
+
+static void published(struct region *region) {
+    for_each_thread (thread, region)
+        thread->committed.count = thread->due.count = 0;
 }
 
 /*
@@ -234,7 +238,7 @@ static void publish_working_copy(struct region *region) {
  * stands in for a log that is damaged.
  */
 static int publish(struct region *region) {
-    if (!region->unsettled && region->protocol_state.committed.count == 0 && region->protocol_state.due.count == 0)
+    if (!region->unsettled && is_published(region))
         return 0;
     region_settle(region);
     struct recovery_job job = {.log = region->log, .line_limit = (region->bytes + LINE_BYTES - 1) / LINE_BYTES};
@@ -248,7 +252,7 @@ static int publish(struct region *region) {
         publish_working_copy(region);
     if (!SEEDED_BUG(NO_PUBLISH_FENCE))
         region_fence(region);
-    region->protocol_state.committed.count = region->protocol_state.due.count = 0;
+    published(region);
     return 0;
 }
 

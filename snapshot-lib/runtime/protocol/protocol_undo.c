@@ -91,22 +91,20 @@ static void log_range_nv(struct thread_log *thread, uint64_t offset, uint64_t by
     log_range(thread, offset, bytes, false);
 }
 
-/* What is done with each line of what has changed: possibly several times. */
-typedef void line_visitor(struct region *region, uint64_t line);
+/* What is done with each line of what a log has changed: possibly several times. */
+typedef void line_visitor(struct thread_log *thread, uint64_t line);
 
-static void visit_lines(struct region *region, uint64_t offset, uint64_t bytes, line_visitor *visit) {
+static void visit_lines(struct thread_log *thread, uint64_t offset, uint64_t bytes, line_visitor *visit) {
     for (uint64_t line = offset / LINE_BYTES; line <= (offset + bytes - 1) / LINE_BYTES; line++)
-        visit(region, line);
+        visit(thread, line);
 }
 
-static void thread_list(const struct thread_log *thread, line_visitor *visit) {
+/* Of one log. -EUCLEAN: not all that was logged. */
+typedef int changes_of(struct thread_log *thread, line_visitor *visit);
+
+static int changes_of_list(struct thread_log *thread, line_visitor *visit) {
     for_each_word (place, &thread->changes)
-        visit_lines(thread->region, place >> 16, place & 0xffff, visit);
-}
-
-static int changes_of_list(struct region *region, line_visitor *visit) {
-    for_each_thread (thread, region)
-        thread_list(thread, visit);
+        visit_lines(thread, place >> 16, place & 0xffff, visit);
     return 0;
 }
 
@@ -124,7 +122,7 @@ static void block_entries(const struct block *block, entry_visitor *visit, void 
 }
 
 struct nv_walk {
-    struct region *region;
+    struct thread_log *thread;
     line_visitor *visit;
     uint64_t entries;
 };
@@ -132,7 +130,7 @@ struct nv_walk {
 static void visit_entry(void *context, struct entry entry) {
     struct nv_walk *walk = context;
     walk->entries++;
-    visit_lines(walk->region, entry.offset, entry.bytes, walk->visit);
+    visit_lines(walk->thread, entry.offset, entry.bytes, walk->visit);
 }
 
 static void visit_block(void *context, const struct block *block) { block_entries(block, visit_entry, context); }
@@ -144,76 +142,67 @@ static void walk_unwritten(const struct thread_log *thread, struct nv_walk *walk
     visit_block(walk, &thread->block);
 }
 
-/* Of a log that was found to be whole. */
-static void thread_walk(const struct thread_log *thread, line_visitor *visit) {
-    struct nv_walk walk = {thread->region, visit, 0};
+/* The log's chunks of this epoch in the log file, and what is not there yet. */
+static int changes_of_log(struct thread_log *thread, line_visitor *visit) {
+    struct nv_walk walk = {thread, visit, 0};
     for_each_word (chunk, &thread->chunks)
         log_walk_chunk(thread->region->log, chunk, thread->region->epoch, visit_block, &walk);
     walk_unwritten(thread, &walk);
+    return walk.entries == thread->change_count || SEEDED_BUG(WALK_UNCHECKED) ? 0 : -EUCLEAN;
 }
 
-/* The chunks of this epoch in the log file, and what is not there yet. -EUCLEAN: not all that was logged. */
-static int changes_of_log(struct region *region, line_visitor *visit) {
-    struct nv_walk walk = {region, visit, 0};
-    uint64_t logged = 0;
-    struct log_view written = region->log;
-    written.bytes = log_chunk_offset(SETS, 0, atomic_load(&region->protocol_state.chunk_next));
-    log_walk(written, SETS, region->epoch, visit_block, &walk);
-    for_each_thread (thread, region) {
-        walk_unwritten(thread, &walk);
-        logged += thread->change_count;
-    }
-    return walk.entries == logged || SEEDED_BUG(WALK_UNCHECKED) ? 0 : -EUCLEAN;
-}
-
-/* Each line once: the marks serve no other purpose here. */
-static void list_once(struct region *region, uint64_t line) {
-    if (line_is_dirty(region, line))
+/* Each line once: the marks serve no other purpose here. Two threads that do this side by side may both list a line
+ * that both changed, and then both write it; neither leaves out a line that no other has. */
+static void list_once(struct thread_log *thread, uint64_t line) {
+    if (line_is_dirty(thread->region, line))
         return;
-    line_set(region, line, LINE_LISTED);
-    vector_push_word(&region->protocol_state.committed, line);
+    line_set(thread->region, line, LINE_LISTED);
+    vector_push_word(&thread->committed, line);
 }
 
-static void list_unless_held(struct region *region, uint64_t line) {
-    if (!held_content(region, line))
-        list_once(region, line);
+static void list_unless_held(struct thread_log *thread, uint64_t line) {
+    if (!held_content(thread->region, line))
+        list_once(thread, line);
 }
 
-static void line_leave(struct region *region, uint64_t line) {
-    (void)region;
+static void line_leave(struct thread_log *thread, uint64_t line) {
+    (void)thread;
     (void)line;
 }
 
-static void hold_once(struct region *region, uint64_t line) {
-    if (line_is_dirty(region, line))
+static void lines_unlist(struct thread_log *thread) {
+    for_each_word (line, &thread->committed)
+        line_set(thread->region, line, LINE_CLEAN);
+    thread->committed.count = 0;
+}
+
+static void hold_once(struct thread_log *thread, uint64_t line) {
+    if (line_is_dirty(thread->region, line))
         return;
-    line_set(region, line, LINE_LISTED);
-    (void)held_add(region, line);
-    vector_push_word(&region->protocol_state.committed, line);
+    line_set(thread->region, line, LINE_LISTED);
+    (void)held_add(thread->region, line);
+    vector_push_word(&thread->committed, line);
 }
 
 /* The lines that a log lists, or names in the log file, each once. */
-static void log_hold(struct thread_log *thread) {
-    struct region *region = thread->region;
-    struct vector *lines = &region->protocol_state.committed;
-    if (region->protocol == &protocol_undo)
-        thread_list(thread, hold_once);
-    else
-        thread_walk(thread, hold_once);
-    for_each_word (line, lines) {
-        line_set(region, line, LINE_CLEAN);
+static void log_hold(struct thread_log *thread, changes_of *changes) {
+    (void)changes(thread, hold_once);
+    for_each_word (line, &thread->committed)
         vector_push_word(&thread->held_lines, line);
-    }
-    lines->count = 0;
+    lines_unlist(thread);
 }
 
 /* Nothing is held of a log that does not name all that changed. */
-static int logs_hold(struct region *region, int changes(struct region *region, line_visitor *visit)) {
-    int status = changes(region, line_leave);
+static int logs_hold(struct region *region, changes_of *changes) {
+    for_each_thread (thread, region) {
+        int status = changes(thread, line_leave);
+        if (status < 0)
+            return status;
+    }
     for_each_thread (thread, region)
-        if (status == 0 && thread->held)
-            log_hold(thread);
-    return status;
+        if (thread->held)
+            log_hold(thread, changes);
+    return 0;
 }
 
 /* What a held log names goes on as whole lines, with the content that the commit wrote. No thread has announced in the
@@ -252,20 +241,55 @@ static void record_commit(struct region *region) {
     region->stats.log_bytes += sizeof(record);
 }
 
-static void lines_unlist(struct region *region) {
-    for_each_word (line, &region->protocol_state.committed)
-        line_set(region, line, LINE_CLEAN);
-    region->protocol_state.committed.count = 0;
-}
-
 static void changes_forget(struct region *region) {
-    lines_unlist(region);
     for_each_thread (thread, region)
         thread->changes.count = 0;
 }
 
-/* Nothing is written before it is known that the log names all that changed. */
-static int commit(struct region *region, int changes(struct region *region, line_visitor *visit)) {
+/* A held log's lines are held, whichever log names them. */
+static int list_of_list(struct thread_log *thread) {
+    return changes_of_list(thread, thread->region->held.any ? list_unless_held : list_once);
+}
+
+static int list_of_log(struct thread_log *thread) {
+    return changes_of_log(thread, thread->region->held.any ? list_unless_held : list_once);
+}
+
+static int list_write(struct thread_log *thread) {
+    for_each_word (line, &thread->committed)
+        line_write(thread->region, line, line_working(thread->region, line));
+    thread->counts.data_bytes += thread->committed.count * LINE_BYTES;
+    thread->counts.lines_logged += thread->committed.count;
+    lines_unlist(thread);
+    thread->changes.count = 0;
+    log_epoch_end(thread);
+    return 0;
+}
+
+static int list_and_write(struct thread_log *thread) {
+    (void)list_of_list(thread);
+    return list_write(thread);
+}
+
+/* All logs name what changed, or nothing is written. */
+static int data_write(struct region *region) {
+    if (region->protocol == &protocol_undo)
+        return region_each_log(region, list_and_write);
+    int status = region_each_log(region, list_of_log);
+    if (status == 0)
+        return region_each_log(region, list_write);
+    for_each_thread (thread, region)
+        lines_unlist(thread);
+    return status;
+}
+
+static void held_write(struct region *region) {
+    for_each_held(line, region) line_write(region, line, line_held(region, line));
+    region->stats.data_bytes += held_count(region) * LINE_BYTES;
+    region->stats.lines_logged += held_count(region);
+}
+
+static int commit(struct region *region, changes_of *changes) {
     int status = thread_logs_write(region);
     if (status < 0)
         return status;
@@ -273,19 +297,13 @@ static int commit(struct region *region, int changes(struct region *region, line
         region_fence(region);
     status = region->held.any ? logs_hold(region, changes) : 0;
     if (status == 0)
-        status = changes(region, region->held.any ? list_unless_held : list_once);
-    if (status < 0) {
-        lines_unlist(region);
+        status = data_write(region);
+    if (status < 0)
         return status;
-    }
-    for_each_word (line, &region->protocol_state.committed)
-        line_write(region, line, line_working(region, line));
-    for_each_held(line, region) line_write(region, line, line_held(region, line));
+    held_write(region);
     if (!SEEDED_BUG(NO_DATA_FENCE))
         region_fence(region);
     record_commit(region);
-    region->stats.lines_logged += region->protocol_state.committed.count + held_count(region);
-    changes_forget(region);
     return 0;
 }
 
@@ -299,13 +317,23 @@ static int commit_nv(struct region *region, enum commit_mode mode) {
     return commit(region, changes_of_log);
 }
 
-static void line_take_back(struct region *region, uint64_t line) { line_restore(region, line); }
+static void line_take_back(struct thread_log *thread, uint64_t line) { line_restore(thread->region, line); }
 
-static int rollback_list(struct region *region) { return changes_of_list(region, line_take_back); }
+static int rollback_list(struct region *region) {
+    for_each_thread (thread, region)
+        (void)changes_of_list(thread, line_take_back);
+    return 0;
+}
 
 static int rollback_nv(struct region *region) {
-    int status = changes_of_log(region, line_leave);
-    return status < 0 ? status : changes_of_log(region, line_take_back);
+    for_each_thread (thread, region) {
+        int status = changes_of_log(thread, line_leave);
+        if (status < 0)
+            return status;
+    }
+    for_each_thread (thread, region)
+        (void)changes_of_log(thread, line_take_back);
+    return 0;
 }
 
 static void collect_entry(void *context, struct entry entry) {

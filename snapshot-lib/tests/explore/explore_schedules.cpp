@@ -23,6 +23,7 @@ extern "C" const char *snapshot_seeded_bug;
 const char *snapshot_seeded_bug = "";
 extern "C" char snapshot_single_threaded;
 char snapshot_single_threaded = 0;
+extern "C" unsigned snapshot_spins;
 
 static constexpr size_t Page = 4096;
 
@@ -36,7 +37,7 @@ struct Report {
 static Report *report;
 static std::string directory, path, log_path;
 static Schedule current;
-static uint64_t schedules, kills, crash_images, violations;
+static uint64_t schedules, kills, crash_images, recovery_images, violations;
 
 [[noreturn]] static void end(int status) {
     std::filesystem::remove_all(directory);
@@ -471,19 +472,39 @@ static std::vector<Committed> committedEpochs(const Image &start, const Mapping 
     return epochs;
 }
 
+// The same image, with the power cut again while it is being recovered.
+static constexpr uint64_t RecoveryEvery = 499;
+
+static void cutRecovery(const Image &left, const std::function<void(Image &)> &check) {
+    Image image = left;
+    Recorder second;
+    recorder = &second;
+    (void)recovered(image, "recovery refuses what a crash left");
+    recorder = nullptr;
+    Mapping mapping{image.logBytes(), image.dataBytes(), image.logSize(), image.dataSize()};
+    exploreCrashes(left, mapping, second.events, 2, 2, 1, [&](const Crash &, Image &again) {
+        recovery_images++;
+        check(again);
+    });
+}
+
 // A crash at any position leaves the last commit or the next one, in whole.
 static void checkCrashes(const Image &start, const Mapping &mapping, const Recorder &trace) {
     std::vector<Committed> epochs = committedEpochs(start, mapping, trace);
     exploreCrashes(start, mapping, trace.events, 2, 3, 1, [&](const Crash &crash, Image &image) {
-        Recovered now = recovered(image, "recovery refuses what a crash left");
         size_t last = epochs.size() - 1;
         while (epochs[last].position > crash.position)
             last--;
-        bool found = false;
-        for (size_t i = last; i < epochs.size() && i <= last + 1; i++)
-            found |= now.epoch == epochs[i].at.epoch && now.state == epochs[i].at.state;
-        crash_images++;
-        require(found, "a crash leaves what no commit had");
+        auto check = [&](Image &left, bool was_recovered) { // which counts the epoch on
+            Recovered now = recovered(left, "recovery refuses what a crash left");
+            bool found = false;
+            for (size_t i = last; i < epochs.size() && i <= last + 1; i++)
+                found |= now.state == epochs[i].at.state && (was_recovered || now.epoch == epochs[i].at.epoch);
+            require(found, "a crash leaves what no commit had");
+        };
+        if (crash_images++ % RecoveryEvery == 0)
+            cutRecovery(image, [&](Image &again) { check(again, true); });
+        check(image, false);
     });
 }
 
@@ -531,6 +552,17 @@ static Run commitsBesideCommits(const Schedule &schedule) {
 
 static Run threeBeside(const Schedule &schedule) {
     return beside(schedule, {[] { storeAndCommit(0); }, [] { storeAndCommit(1); }, [] { storeOnly(2); }});
+}
+
+// Threads that commit all the time: one leads, the others wait and join it, and all write their logs side by side.
+static Run pairs(const Schedule &schedule) {
+    snapshot_spins = 20;
+    return beside(schedule, {[] { storeAndCommit(0); }, [] { storeAndCommit(1); }});
+}
+
+static Run groups(const Schedule &schedule) {
+    snapshot_spins = 20;
+    return beside(schedule, {[] { storeAndCommit(0); }, [] { storeAndCommit(1); }, [] { storeAndCommit(2); }});
 }
 
 // Two threads change one word: recovery must go back to the oldest of what they overwrote.
@@ -585,6 +617,9 @@ static constexpr Scenario Scenarios[] = {{"open-present", openPresent, false},
                                          {"beside-stores", storesBesideCommits, true, 2},
                                          {"beside-commits", commitsBesideCommits, true},
                                          {"beside-three", threeBeside, true},
+                                         {"beside-pair", pairs, true, 2},
+                                         {"beside-sleep", commitsBesideCommits, true, 2},
+                                         {"beside-group", groups, true},
                                          {"beside-counts", countsBesideCommits, true},
                                          {"beside-rollback", storesBesideRollback, true},
                                          {"beside-resize", storesBesideResize, true}};
@@ -643,6 +678,7 @@ int main(int argc, char **argv) {
     if (!runNamed(argv[2], argc > 4 ? argv[4] : nullptr))
         return 2;
     std::filesystem::remove_all(directory);
-    printf("%lu schedules, %lu kills, %lu crash images, %lu violations\n", schedules, kills, crash_images, violations);
+    printf("%lu schedules, %lu kills, %lu crash images, %lu of crashes in recovery, %lu violations\n", schedules, kills,
+           crash_images, recovery_images, violations);
     return *snapshot_seeded_bug || schedules + kills == 0 || violations > 0 ? 1 : 0;
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <random>
 #include <semaphore.h>
@@ -35,6 +36,7 @@ struct Shared {
 };
 
 static Shared *shared;
+extern "C" const char *snapshot_seeded_bug;
 static thread_local int this_task = -1;
 
 static void wait(sem_t *semaphore) {
@@ -81,7 +83,8 @@ static void block() {
     if (shared->blocked++ > 2 * shared->task_count) {
         shared->deadlock = true;
         printf("deadlock\n");
-        _exit(1);
+        fflush(stdout);
+        _exit(*snapshot_seeded_bug ? 0 : 1);
     }
     handTo(nextTask(static_cast<unsigned>(this_task)));
 }
@@ -91,6 +94,15 @@ void yieldPoint() { yield(); }
 void letOthersRun() {
     if (this_task >= 0)
         handTo(nextTask(static_cast<unsigned>(this_task)));
+}
+
+// How often a thread of the runtime looks before it sleeps, and whether others run between two looks.
+extern "C" unsigned snapshot_spins;
+unsigned snapshot_spins = 0;
+extern "C" void letOthersRunHere();
+extern "C" void letOthersRunHere() {
+    if (snapshot_spins > 0)
+        letOthersRun();
 }
 
 static void finish(unsigned task) {
@@ -291,6 +303,13 @@ int __wrap_fsync(int fd) {
     return fd < 0 ? -1 : 0;
 }
 
+int __real_pthread_mutex_trylock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex) {
+    yield();
+    return __real_pthread_mutex_trylock(mutex);
+}
+
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex) {
     int status = __real_pthread_mutex_unlock(mutex);
     yield();
@@ -316,11 +335,29 @@ MEMORY_POINT(store4)
 MEMORY_POINT(store8)
 MEMORY_POINT(store16)
 
+// A task that waits for a value to change sleeps until another one wakes it, and only then: a call that nobody wakes
+// shows as a deadlock. Wakings are counted, for all words together.
+static unsigned wakings;
+
+static long waitForWaking(const unsigned *word, unsigned value) {
+    if (!shared || this_task < 0)
+        return 0;
+    if (__atomic_load_n(word, __ATOMIC_SEQ_CST) != value)
+        return -1;
+    for (unsigned before = wakings; wakings == before;)
+        block();
+    return 0;
+}
+
 // A task that gives its turn away waits for another one.
 long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {
     yield();
+    if (number == SYS_futex && (b & FUTEX_CMD_MASK) == FUTEX_WAIT)
+        return waitForWaking(reinterpret_cast<const unsigned *>(a), static_cast<unsigned>(c));
+    if (number == SYS_futex)
+        return ++wakings, 1;
     if (number != SYS_sched_yield)
         return __real_syscall(number, a, b, c, d, e, f);
     letOthersRun();

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads that commit the same file at the same time. */
+#ifndef SNAPSHOT_GROUP_H
+#define SNAPSHOT_GROUP_H
+
+#include "log/thread_log.h"
+
+/* Either another thread's commit has what the calling thread has stored: true, with the status of that commit. Or the
+ * calling thread has the mutex, and is to commit: false. `own`: its log. */
+bool group_await(struct thread_log *own, int *status);
+
+/* With the mutex, before announcements stop. */
+void group_gather(struct region *region, const struct thread_log *own);
+
+/* When the commit is durable, or has failed, and announcements have resumed. */
+void group_release(struct region *region, struct thread_log *own, int status);
+
+#endif

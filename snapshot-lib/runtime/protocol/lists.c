@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lists.h"
+
+#include "base/seeded_bug.h"
+#include "blocks.h"
+#include "lines.h"
+
+static bool is_first_held(const struct thread_log *thread) {
+    for_each_thread (other, thread->region)
+        if (other->held)
+            return other == thread;
+    return false;
+}
+
+const struct vector *list_of(const struct thread_log *thread) {
+    static const struct vector nothing;
+    if (!thread->held)
+        return &thread->changes;
+    return is_first_held(thread) ? &thread->region->held.lines : &nothing;
+}
+
+static void next_chunk(struct block_place *place) { *place = (struct block_place){.chunk = place->chunk + 1}; }
+
+/* Past so many blocks of this size, each in one chunk. */
+static void place_skip(struct block_place *place, uint64_t blocks, uint32_t bytes) {
+    while (blocks > 0) {
+        uint64_t room = (CHUNK_BYTES - place->offset) / bytes, taken = blocks < room ? blocks : room;
+        place->offset += (uint32_t)taken * bytes;
+        place->sequence += (uint32_t)taken;
+        blocks -= taken;
+        if (blocks > 0)
+            next_chunk(place);
+    }
+}
+
+uint64_t lists_assign(struct region *region) {
+    struct block_place place = {0};
+    for_each_thread (thread, region) {
+        uint64_t lines = list_of(thread)->count;
+        thread->place = place;
+        place_skip(&place, lines / BLOCK_LINES_MAX, sizeof(struct block));
+        if (lines % BLOCK_LINES_MAX > 0)
+            place_skip(&place, 1, (uint32_t)block_bytes(lines % BLOCK_LINES_MAX));
+    }
+    return place.chunk + 1;
+}
+
+static void list_flush(struct thread_log *thread, uint32_t sets) {
+    const struct region *region = thread->region;
+    struct block_place *place = &thread->place;
+    uint32_t bytes = (uint32_t)block_bytes(thread->block.header.line_count);
+    if (place->offset + bytes > CHUNK_BYTES)
+        next_chunk(place);
+    block_seal(&thread->block, region->epoch, place->sequence++);
+    block_write(region->log.base + log_chunk_offset(sets, region->epoch, place->chunk) + place->offset, &thread->block);
+    place->offset += bytes;
+    thread->counts.log_bytes += bytes;
+    thread->block.header.line_count = 0;
+}
+
+static void content_take(const struct thread_log *thread, uint64_t line, void *to) {
+    if (thread->held)
+        memcpy(to, line_held(thread->region, line), LINE_BYTES);
+    else
+        line_take(thread->region, line, to);
+}
+
+void list_write(struct thread_log *thread, uint32_t sets, uint32_t epoch_lines) {
+    struct block *block = &thread->block;
+    const struct vector *lines = list_of(thread);
+    block->header.epoch_lines = SEEDED_BUG(LIST_ALONE) ? (uint32_t)lines->count : epoch_lines;
+    for_each_word (line, lines) {
+        content_take(thread, line, block->data[block->header.line_count]);
+        block->header.lines[block->header.line_count++] = (uint32_t)line;
+        if (block->header.line_count == BLOCK_LINES_MAX)
+            list_flush(thread, sets);
+    }
+    if (block->header.line_count > 0)
+        list_flush(thread, sets);
+    thread->counts.lines_logged += lines->count;
+}
