@@ -42,7 +42,7 @@ void *bounce_begin(struct bounce *bounce, void *target, size_t bytes, bool store
     bounce->target = SEEDED_BUG(ANNOUNCE_AFTER_WAIT) ? target : NULL;
     if (bounce->target)
         return target;
-    if (bounce->bytes > 0 && bounce->bytes <= SIZE_MAX / 4 && !SEEDED_BUG(ANNOUNCE_BEFORE_WAIT))
+    if (bounce->bytes > 0 && bounce->bytes <= SIZE_MAX / 4)
         bounce->copy = is_small(bounce) ? bounce->small : aside_map(2 * bounce->bytes);
     if (!bounce->copy) {
         writes(target, bytes);

@@ -60,7 +60,7 @@ static inline void *bounce_of(struct bounce *bounce, void *target, size_t bytes,
 #define WRAPPER_READS(type, name, parameters, arguments, most, unit_bytes)                                             \
     type WRAP(name) parameters;                                                                                        \
     type WRAP(name) parameters {                                                                                       \
-        thread_rests();                                                                                                \
+        thread_waits();                                                                                                \
         BOUNCE(aside);                                                                                                 \
         to = bounce_of(&aside, to, (most) * (unit_bytes), false);                                                      \
         type returned = name arguments;                                                                                \
@@ -83,5 +83,9 @@ void keep_again(struct kept *kept);
 /* A lock. The call waits for other threads, so that the stores before it have been made. */
 void lock_announce(const void *lock, size_t bytes);
 #define LOCK(pointer) lock_announce((const void *)(pointer), sizeof(*(pointer)))
+/* The same of a call that waits until another thread has done something. */
+#define WAIT(pointer)                                                                                                  \
+    thread_waits();                                                                                                    \
+    OUT(pointer)
 
 #endif

@@ -96,12 +96,6 @@ ssize_t WRAP(getdelim)(char **line, size_t *room, int delimiter, FILE *stream);
 ssize_t WRAP(getdelim)(char **line, size_t *room, int delimiter, FILE *stream) {
     if (!line || !room || !(tracked(line) || tracked(room) || tracked(*line)))
         return getdelim(line, room, delimiter, stream);
-    if (SEEDED_BUG(ANNOUNCE_BEFORE_WAIT)) {
-        writes(*line, *room);
-        OUT(line);
-        OUT(room);
-        return getdelim(line, room, delimiter, stream);
-    }
     __attribute__((cleanup(text_free))) char *text = NULL;
     size_t text_room = 0;
     ssize_t length = getdelim(&text, &text_room, delimiter, stream);

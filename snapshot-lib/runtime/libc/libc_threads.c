@@ -49,21 +49,21 @@ CALL(rwlock, unlock)
 INIT(cond)
 CALL(cond, signal)
 CALL(cond, broadcast)
-WRAPPER(int, pthread_cond_wait, (pthread_cond_t * object, pthread_mutex_t *mutex), (object, mutex), LOCK(object);
-        LOCK(mutex))
+WRAPPER(int, pthread_cond_wait, (pthread_cond_t * object, pthread_mutex_t *mutex), (object, mutex), WAIT(object);
+        OUT(mutex))
 WRAPPER(int, pthread_cond_timedwait, (pthread_cond_t * object, pthread_mutex_t *mutex, const struct timespec *until),
-        (object, mutex, until), LOCK(object);
-        LOCK(mutex))
+        (object, mutex, until), WAIT(object);
+        OUT(mutex))
 
 WRAPPER(int, pthread_cond_clockwait,
         (pthread_cond_t * object, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until),
-        (object, mutex, clock, until), LOCK(object);
-        LOCK(mutex))
+        (object, mutex, clock, until), WAIT(object);
+        OUT(mutex))
 
 WRAPPER(int, pthread_barrier_init, (pthread_barrier_t * object, ATTRIBUTES(barrier), unsigned count),
         (object, attributes, count), OUT(object))
 WRAPPER(int, pthread_barrier_destroy, (pthread_barrier_t * object), (object), OUT(object))
-WRAPPER(int, pthread_barrier_wait, (pthread_barrier_t * object), (object), LOCK(object); epochs_wait())
+WRAPPER(int, pthread_barrier_wait, (pthread_barrier_t * object), (object), WAIT(object); epochs_wait())
 
 WRAPPER(int, pthread_spin_init, (pthread_spinlock_t * object, int shared), (object, shared), OUT(object))
 WRAPPER(int, pthread_spin_destroy, (pthread_spinlock_t * object), (object), OUT(object))
@@ -73,18 +73,19 @@ WRAPPER(int, pthread_spin_unlock, (pthread_spinlock_t * object), (object), LOCK(
 
 WRAPPER(int, sem_init, (sem_t * object, int shared, unsigned value), (object, shared, value), OUT(object))
 WRAPPER(int, sem_destroy, (sem_t * object), (object), OUT(object))
-WRAPPER(int, sem_wait, (sem_t * object), (object), LOCK(object))
+WRAPPER(int, sem_wait, (sem_t * object), (object), WAIT(object))
 WRAPPER(int, sem_trywait, (sem_t * object), (object), LOCK(object))
-WRAPPER(int, sem_timedwait, (sem_t * object, const struct timespec *until), (object, until), LOCK(object))
+WRAPPER(int, sem_timedwait, (sem_t * object, const struct timespec *until), (object, until), WAIT(object))
 WRAPPER(int, sem_clockwait, (sem_t * object, clockid_t clock, const struct timespec *until), (object, clock, until),
-        LOCK(object))
-WRAPPER(int, sem_post, (sem_t * object), (object), LOCK(object))
+        WAIT(object))
+/* A signal handler may call it between an announcement and its store: the thread does not leave. */
+WRAPPER(int, sem_post, (sem_t * object), (object), OUT(object))
 WRAPPER(int, sem_getvalue, (sem_t * object, int *value), (object, value), OUT(value))
 
 WRAPPER(int, pthread_create,
         (pthread_t * thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument),
         (thread, attributes, routine, argument), OUT(thread))
-WRAPPER(int, pthread_join, (pthread_t thread, void **result), (thread, result), thread_rests(); epochs_wait();
+WRAPPER(int, pthread_join, (pthread_t thread, void **result), (thread, result), thread_waits(); epochs_wait();
         ASIDE(result))
 WRAPPER(int, pthread_key_create, (pthread_key_t * key, void (*end)(void *)), (key, end), OUT(key))
 WRAPPER(int, pthread_mutexattr_init, (pthread_mutexattr_t * object), (object), OUT(object))
@@ -101,7 +102,7 @@ C11_CALL(mtx_unlock, mtx_t)
 C11_CALL(cnd_signal, cnd_t)
 C11_CALL(cnd_broadcast, cnd_t)
 WRAPPER(int, mtx_timedlock, (mtx_t * object, const struct timespec *until), (object, until), LOCK(object))
-WRAPPER(int, cnd_wait, (cnd_t * object, mtx_t *mutex), (object, mutex), LOCK(object); LOCK(mutex))
+WRAPPER(int, cnd_wait, (cnd_t * object, mtx_t *mutex), (object, mutex), WAIT(object); OUT(mutex))
 WRAPPER(int, cnd_timedwait, (cnd_t * object, mtx_t *mutex, const struct timespec *until), (object, mutex, until),
-        LOCK(object);
-        LOCK(mutex))
+        WAIT(object);
+        OUT(mutex))

@@ -51,7 +51,7 @@ static void vectors_announce(const struct iovec *parts, size_t count) {
 static struct iovec *vectors_begin(struct vectors *vectors, const struct iovec *parts, size_t count) {
     size_t bytes = count <= IOV_MAX ? tracked_bytes(parts, count) : 0; /* more are an error */
     *vectors = (struct vectors){.count = count, .mapped_bytes = 2 * count * sizeof(*parts) + bytes};
-    if (bytes > 0 && !SEEDED_BUG(ANNOUNCE_BEFORE_WAIT))
+    if (bytes > 0)
         vectors->given = aside_map(vectors->mapped_bytes);
     if (!vectors->given) {
         vectors_announce(parts, bytes > 0 ? count : 0);
@@ -87,7 +87,7 @@ static void vectors_end(struct vectors *vectors) {
 
 ssize_t WRAP(readv)(int fd, const struct iovec *to, int count);
 ssize_t WRAP(readv)(int fd, const struct iovec *to, int count) {
-    thread_rests();
+    thread_waits();
     VECTORS(vectors);
     ssize_t got = readv(fd, vectors_begin(&vectors, to, count > 0 ? (size_t)count : 0), count);
     vectors.written = got > 0 ? (size_t)got : 0;
@@ -97,7 +97,7 @@ ssize_t WRAP(readv)(int fd, const struct iovec *to, int count) {
 /* From a pipe to memory if the descriptor is the end that reads; the end that writes only reads the memory. */
 ssize_t WRAP(vmsplice)(int fd, const struct iovec *to, size_t count, unsigned flags);
 ssize_t WRAP(vmsplice)(int fd, const struct iovec *to, size_t count, unsigned flags) {
-    thread_rests();
+    thread_waits();
     if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
         return vmsplice(fd, to, count, flags);
     VECTORS(vectors);
@@ -135,7 +135,7 @@ static void header_store(struct msghdr *to, const struct msghdr *from) {
 
 ssize_t WRAP(recvmsg)(int fd, struct msghdr *to, int flags);
 ssize_t WRAP(recvmsg)(int fd, struct msghdr *to, int flags) {
-    thread_rests();
+    thread_waits();
     struct msghdr header = *to;
     __attribute__((cleanup(message_end))) struct message message;
     message_begin(&message, &header);
@@ -176,7 +176,7 @@ static struct messages messages_begin(const struct mmsghdr *to, unsigned count) 
 
 int WRAP(recvmmsg)(int fd, struct mmsghdr *to, unsigned count, int flags, struct timespec *wait);
 int WRAP(recvmmsg)(int fd, struct mmsghdr *to, unsigned count, int flags, struct timespec *wait) {
-    thread_rests();
+    thread_waits();
     ASIDE(wait);
     __attribute__((cleanup(messages_end))) struct messages messages = messages_begin(to, count);
     int got = recvmmsg(fd, messages.headers, (unsigned)messages.count, flags, wait);
@@ -197,7 +197,7 @@ int WRAP(recvmmsg)(int fd, struct mmsghdr *to, unsigned count, int flags, struct
 
 ssize_t WRAP(recvfrom)(int fd, void *to, size_t n, int flags, struct sockaddr *from, socklen_t *bytes);
 ssize_t WRAP(recvfrom)(int fd, void *to, size_t n, int flags, struct sockaddr *from, socklen_t *bytes) {
-    thread_rests();
+    thread_waits();
     BOUNCE(aside);
     to = bounce_of(&aside, to, n, false);
     ASIDE_ADDRESS(from, bytes);
@@ -208,18 +208,18 @@ ssize_t WRAP(recvfrom)(int fd, void *to, size_t n, int flags, struct sockaddr *f
 WRAPPER_CHECKED(ssize_t, recvfrom,
                 (int fd, void *to, size_t n, size_t room, int flags, struct sockaddr *from, socklen_t *bytes),
                 (fd, to, n, flags, from, bytes), n)
-WRAPPER(int, accept, (int fd, struct sockaddr *from, socklen_t *bytes), (fd, from, bytes), thread_rests();
+WRAPPER(int, accept, (int fd, struct sockaddr *from, socklen_t *bytes), (fd, from, bytes), thread_waits();
         ASIDE_ADDRESS(from, bytes))
 WRAPPER(int, accept4, (int fd, struct sockaddr *from, socklen_t *bytes, int flags), (fd, from, bytes, flags),
-        thread_rests();
+        thread_waits();
         ASIDE_ADDRESS(from, bytes))
 
-WRAPPER(int, poll, (struct pollfd * fds, nfds_t count, int wait_ms), (fds, count, wait_ms), thread_rests();
+WRAPPER(int, poll, (struct pollfd * fds, nfds_t count, int wait_ms), (fds, count, wait_ms), thread_waits();
         ASIDE_BYTES(fds, count * sizeof(*fds)))
 WRAPPER_CHECKED(int, poll, (struct pollfd * fds, nfds_t count, int wait_ms, size_t room), (fds, count, wait_ms),
                 count * sizeof(*fds))
 WRAPPER(int, ppoll, (struct pollfd * fds, nfds_t count, const struct timespec *wait, const sigset_t *mask),
-        (fds, count, wait, mask), thread_rests();
+        (fds, count, wait, mask), thread_waits();
         ASIDE_BYTES(fds, count * sizeof(*fds)))
 WRAPPER_CHECKED(int, ppoll,
                 (struct pollfd * fds, nfds_t count, const struct timespec *wait, const sigset_t *mask, size_t room),
@@ -232,11 +232,11 @@ WRAPPER_CHECKED(int, ppoll,
     ASIDE_BYTES(out, SET_BYTES);                                                                                       \
     ASIDE_BYTES(bad, SET_BYTES)
 WRAPPER(int, select, (int count, fd_set *in, fd_set *out, fd_set *bad, struct timeval *wait),
-        (count, in, out, bad, wait), thread_rests();
+        (count, in, out, bad, wait), thread_waits();
         ASIDE_SETS; ASIDE(wait))
 WRAPPER(int, pselect,
         (int count, fd_set *in, fd_set *out, fd_set *bad, const struct timespec *wait, const sigset_t *mask),
-        (count, in, out, bad, wait, mask), thread_rests();
+        (count, in, out, bad, wait, mask), thread_waits();
         ASIDE_SETS)
 WRAPPER_READS(int, epoll_wait, (int fd, struct epoll_event *to, int count, int wait_ms), (fd, to, count, wait_ms),
               count > 0 ? (size_t)count : 0, sizeof(*to))
@@ -249,7 +249,7 @@ WRAPPER_READS(int, epoll_pwait2,
 /* The size of a message is its text's; a long stands before it. */
 ssize_t WRAP(msgrcv)(int queue, void *to, size_t n, long type, int flags);
 ssize_t WRAP(msgrcv)(int queue, void *to, size_t n, long type, int flags) {
-    thread_rests();
+    thread_waits();
     BOUNCE(aside);
     to = bounce_of(&aside, to, sizeof(long) + n, false);
     ssize_t got = msgrcv(queue, to, n, type, flags);
@@ -260,7 +260,7 @@ ssize_t WRAP(msgrcv)(int queue, void *to, size_t n, long type, int flags) {
 #define MESSAGE_QUEUE(name, parameters, arguments)                                                                     \
     ssize_t WRAP(name) parameters;                                                                                     \
     ssize_t WRAP(name) parameters {                                                                                    \
-        thread_rests();                                                                                                \
+        thread_waits();                                                                                                \
         BOUNCE(aside);                                                                                                 \
         to = bounce_of(&aside, to, n, false);                                                                          \
         ASIDE(priority);                                                                                               \
@@ -272,21 +272,28 @@ MESSAGE_QUEUE(mq_receive, (mqd_t queue, char *to, size_t n, unsigned *priority),
 MESSAGE_QUEUE(mq_timedreceive, (mqd_t queue, char *to, size_t n, unsigned *priority, const struct timespec *until),
               (queue, to, n, priority, until))
 
-WRAPPER(pid_t, wait, (int *status), (status), thread_rests(); ASIDE(status))
-WRAPPER(pid_t, waitpid, (pid_t child, int *status, int flags), (child, status, flags), thread_rests(); ASIDE(status))
-WRAPPER(pid_t, wait3, (int *status, int flags, struct rusage *usage), (status, flags, usage), thread_rests();
+/* A handler of SIGCHLD that only asks does not wait, and may have interrupted a store. */
+static void child_waits(int flags) {
+    if (!(flags & WNOHANG))
+        thread_waits();
+}
+
+WRAPPER(pid_t, wait, (int *status), (status), thread_waits(); ASIDE(status))
+WRAPPER(pid_t, waitpid, (pid_t child, int *status, int flags), (child, status, flags), child_waits(flags);
+        ASIDE(status))
+WRAPPER(pid_t, wait3, (int *status, int flags, struct rusage *usage), (status, flags, usage), child_waits(flags);
         ASIDE(status); ASIDE(usage))
 WRAPPER(pid_t, wait4, (pid_t child, int *status, int flags, struct rusage *usage), (child, status, flags, usage),
-        thread_rests();
+        child_waits(flags);
         ASIDE(status); ASIDE(usage))
-WRAPPER(int, waitid, (idtype_t kind, id_t id, siginfo_t *info, int flags), (kind, id, info, flags), thread_rests();
+WRAPPER(int, waitid, (idtype_t kind, id_t id, siginfo_t *info, int flags), (kind, id, info, flags), child_waits(flags);
         ASIDE(info))
-WRAPPER(int, sigwait, (const sigset_t *set, int *signal), (set, signal), thread_rests(); ASIDE(signal))
-WRAPPER(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info), thread_rests(); ASIDE(info))
+WRAPPER(int, sigwait, (const sigset_t *set, int *signal), (set, signal), thread_waits(); ASIDE(signal))
+WRAPPER(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info), thread_waits(); ASIDE(info))
 WRAPPER(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *wait), (set, info, wait),
-        thread_rests();
+        thread_waits();
         ASIDE(info))
-WRAPPER(int, nanosleep, (const struct timespec *time, struct timespec *rest), (time, rest), thread_rests(); ASIDE(rest))
+WRAPPER(int, nanosleep, (const struct timespec *time, struct timespec *rest), (time, rest), thread_waits(); ASIDE(rest))
 WRAPPER(int, clock_nanosleep, (clockid_t clock, int flags, const struct timespec *time, struct timespec *rest),
-        (clock, flags, time, rest), thread_rests();
+        (clock, flags, time, rest), thread_waits();
         ASIDE(rest))

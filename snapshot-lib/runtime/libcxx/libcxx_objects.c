@@ -50,8 +50,8 @@ CONDITION(_ZNSt18condition_variable10notify_allEv)
 void CONDITION_WAIT(pthread_cond_t *self, pthread_mutex_t **lock);
 void EXPANDED(CONDITION_WAIT)(pthread_cond_t *self, pthread_mutex_t **lock);
 void EXPANDED(CONDITION_WAIT)(pthread_cond_t *self, pthread_mutex_t **lock) {
-    LOCK(self);
-    LOCK(*lock);
+    WAIT(self);
+    OUT(*lock);
     CONDITION_WAIT(self, lock);
     LOCK(self);
     LOCK(*lock);
