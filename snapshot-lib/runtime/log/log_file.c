@@ -251,7 +251,7 @@ static int log_file_grow_locked(struct region *region, uint64_t chunk_count) {
     }
     if (map_shared(region->log_fd, bytes, region->log.base) == MAP_FAILED)
         return -ENOSPC;
-    __atomic_store_n(&region->log.bytes, bytes, __ATOMIC_RELAXED); /* statistics are read without the lock */
+    __atomic_store_n(&region->log.bytes, bytes, __ATOMIC_RELEASE); /* statistics are read without the lock */
     return 0;
 }
 
@@ -260,7 +260,10 @@ static pthread_mutex_t growing = PTHREAD_MUTEX_INITIALIZER;
 /* Another thread may have held the lock at the fork, and a child may have files of its own. */
 void log_file_inherit(void) { pthread_mutex_init(&growing, NULL); }
 
+/* Threads that begin an epoch at the same time each take a chunk: they must not queue for a lock if there is room. */
 int log_file_grow(struct region *region, uint64_t chunk_count) {
+    if (chunk_count <= log_chunk_count(__atomic_load_n(&region->log.bytes, __ATOMIC_ACQUIRE)))
+        return 0;
     pthread_mutex_lock(&growing);
     int status = log_file_grow_locked(region, chunk_count);
     pthread_mutex_unlock(&growing);
