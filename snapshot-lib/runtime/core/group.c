@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Group commit. Of threads that commit one file at the same time, one has the mutex and leads. The others that wait by
- * the moment at which announcements stop are its group: what they have stored is in this commit, and its outcome is
- * theirs. Meanwhile they work: each writes what its own log lists, and fences it, since a fence waits for the writes of
- * its own thread only. Work of a thread that does not run is left to the leader.
+ * Group commit. When several threads commit one file at the same time, the thread with the mutex leads. The threads
+ * that wait when announcements stop are its group. Their stores are in the leader's commit, and their calls return its
+ * status. Each member writes and fences the lines of its own log, because a fence waits for the writes of its own
+ * thread only. The leader does the work of a member that does not run.
  *
- * A thread returns when the leader says so: when the whole commit is durable.
+ * The leader releases the members when the whole commit is durable or has failed.
  */
 #include "group.h"
 
@@ -31,7 +31,7 @@ static bool is_member(const struct thread_log *thread) {
     return call == CALL_JOINED || call == CALL_OPEN || call == CALL_TAKEN;
 }
 
-/* True for the one thread that is to do the work of this log. */
+/* Claims the work of this log. True for one thread only. */
 static bool work_take(struct thread_log *thread) {
     unsigned open = CALL_OPEN;
     return call_of(thread) == CALL_OPEN && atomic_compare_exchange_strong(&thread->call, &open, CALL_TAKEN);
@@ -52,7 +52,7 @@ static bool lock_try(struct region *region) {
     return !atomic_load_explicit(&region->busy, memory_order_relaxed) && pthread_mutex_trylock(&region->mutex) == 0;
 }
 
-/* Work that is open, then the mutex if the thread still waits for it: true if it has that. */
+/* Does the open work of the own log, then tries the mutex if no commit has taken this log. True: the mutex is held. */
 static bool works_or_locks(struct thread_log *own) {
     if (work_take(own))
         own_work(own);
@@ -79,9 +79,9 @@ bool group_await(struct thread_log *own, int *status) {
 }
 
 /*
- * Threads that commit again and again should do so together: what is stored by one that is not waited for is written by
- * this commit and again by its own. One that does not come within the time that a small commit takes is not expected
- * for some of its commits; for twice as many if that happens again.
+ * Threads that commit again and again should commit together: without this wait, the leader would hold their logs, and
+ * their lines would be written by this commit and once more by their own. After a wait in vain the leader skips the
+ * thread for some of its commits; each further wait in vain doubles their number.
  */
 void group_gather(struct region *region, const struct thread_log *own) {
     unsigned spins = 0;
@@ -98,7 +98,7 @@ void group_gather(struct region *region, const struct thread_log *own) {
     }
 }
 
-/* It has committed, by itself or in a group. */
+/* After each commit of a thread, by itself or in a group. */
 static void expect(struct thread_log *thread) {
     if (thread->is_expected)
         thread->misses = 0;
@@ -135,7 +135,7 @@ static void work_await(const struct thread_log *thread) {
             syscall(SYS_sched_yield);
 }
 
-/* What members have not begun, and then what they have. */
+/* Does the work that no member has begun, then waits for the rest. */
 static int members_finish(struct region *region) {
     int status = 0;
     for_each_thread (thread, region)

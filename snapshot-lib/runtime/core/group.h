@@ -5,8 +5,8 @@
 
 #include "log/thread_log.h"
 
-/* Either another thread's commit has what the calling thread has stored: true, with the status of that commit. Or the
- * calling thread has the mutex, and is to commit: false. `own`: its log. */
+/* True: another thread's commit includes the stores of the calling thread; `status` is that commit's. False: the
+ * calling thread holds the mutex and must commit. `own`: its log. */
 bool group_await(struct thread_log *own, int *status);
 
 /* With the mutex, before announcements stop. */

@@ -180,11 +180,10 @@ void watch_end(struct region *region, const struct watch *watch, bool is_over) {
         relax();
         return;
     }
-    if (SEEDED_BUG(SLEEP_UNSAID))
-        atomic_fetch_add(&region->sleepers, 1);
     if (!is_over)
         futex(&region->turn, FUTEX_WAIT_PRIVATE, watch->turn);
-    atomic_fetch_sub(&region->sleepers, 1);
+    if (!SEEDED_BUG(SLEEP_UNSAID))
+        atomic_fetch_sub(&region->sleepers, 1);
 }
 
 void region_turn(struct region *region) {
