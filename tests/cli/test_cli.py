@@ -105,6 +105,38 @@ def test_an_interrupt_is_one_sentence_and_status_130() -> None:
     assert (done.returncode, done.stderr, done.stdout) == (130, sentence, "")
 
 
+def test_sigterm_ends_the_build_that_the_command_has_started(tmp_path: Path) -> None:
+    """Before guests run and after: a loop of asyncio puts back what SIGTERM does by itself."""
+    program = f"""
+import asyncio, os, signal, sys
+from dataclasses import replace
+from pathlib import Path
+from testbed.build import components
+from testbed.cli import main
+from testbed.run.runner import drive
+
+class Sleeps(components.Component):
+    def command(self, *words):
+        return ["sh", "-c", "sleep 100 & echo $! > {tmp_path}/child; sleep 0.5; kill -TERM $PPID; wait"]
+
+def build(_):
+    drive(asyncio.sleep(0))
+    one = components.COMPONENTS["qemu"]
+    sleeps = Sleeps(**dict(vars(one), needs=()))
+    components._Builder(sleeps, {{}}, Path("{tmp_path}/log"))(Path("{tmp_path}/out"), Path("{tmp_path}/work"))
+
+main.bases.find = build
+main.main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, "run", "kv-ycsb"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, "interrupted" in done.stderr) == (130, True), done
+    child = int((tmp_path / "child").read_text())
+    status = Path(f"/proc/{child}/stat")
+    assert not status.exists() or status.read_text().split()[2] == "Z", "the build goes on"
+
+
 def test_an_unknown_command_and_option() -> None:
     assert testbed("rum").returncode == 2
     assert testbed("run", "--no-such-option", "latency").returncode == 2

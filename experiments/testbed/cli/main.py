@@ -3,6 +3,7 @@
 
 import errno
 import os
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -64,7 +65,7 @@ from .pages import with_page
 
 
 class Commands(TyperGroup):
-    """Typer ends silently at Ctrl-C, and takes a table's name, as [program], for markup."""
+    """Typer ends silently at Ctrl-C, and takes a table's name, as [program], for markup. SIGTERM counts as Ctrl-C."""
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -72,6 +73,7 @@ class Commands(TyperGroup):
             _show_brackets(command)
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # else what it has started goes on
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:

@@ -162,12 +162,15 @@ def drive(work: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         return await work
 
+    before = signal.getsignal(signal.SIGTERM)
     try:
         return asyncio.run(cancellable())
     except BaseExceptionGroup as group:
         raise first_error(group) from None
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def first_error(group: BaseExceptionGroup[Any]) -> BaseException:
