@@ -30,12 +30,15 @@ class Crew {
             others.emplace_back([this, number, settles] {
                 if (settles)
                     settle(number);
+                arrived++;
                 for (Patience patience; !begun;)
                     patience.wait();
                 doWork(number);
             });
         if (settles)
             settle(0);
+        for (Patience patience; arrived + 1 < size;)
+            patience.wait(); // one that has not run yet may be on this CPU
     }
     ~Crew() {
         run(); // if nobody has
@@ -79,6 +82,7 @@ class Crew {
     std::function<void(uint64_t)> work;
     cpu_set_t cpus;
     std::atomic<uint64_t> at_work;
+    std::atomic<uint64_t> arrived = 0; // of the others
     std::atomic<bool> begun = false;
     std::vector<std::thread> others;
 };
