@@ -65,12 +65,12 @@ struct protocol {
 struct protocol_state {
     atomic_uint_fast64_t order_next;              /* undo: of this epoch; alone on its line */
     _Alignas(64) atomic_uint_fast64_t chunk_next; /* of this epoch */
-    uint64_t epoch_lines;                         /* redo: of the commit under way */
 };
 
+/* No thread announces, and those that do later see this. */
 static inline void protocol_state_next_epoch(struct protocol_state *state) {
-    atomic_store(&state->chunk_next, 0);
-    atomic_store(&state->order_next, 0);
+    atomic_store_explicit(&state->chunk_next, 0, memory_order_relaxed);
+    atomic_store_explicit(&state->order_next, 0, memory_order_relaxed);
 }
 
 /* What a protocol asks of the commit that calls it (core/commit.c): a fence, and the one a declared commit still lacks.

@@ -26,10 +26,6 @@ struct held {
 };
 
 /* The threads whose commit is the one under way: core/group.c. */
-struct commit_group {
-    bool any; /* beside the one that leads */
-    log_work *work;
-};
 
 /* The log file, mapped; recovery needs nothing else, which is what its tests rely on. */
 struct log_view {
@@ -49,6 +45,14 @@ struct file_identity {
 
 /* What other threads write while one stores is kept apart, on lines of its own, from what that one reads. */
 #define ON_A_LINE _Alignas(64)
+
+/* The threads whose commit is the one under way: core/group.c. */
+struct commit_group {
+    bool any;                            /* beside the one that leads */
+    ON_A_LINE atomic_uint_fast64_t step; /* the group's number * GROUP_STEPS + how often work was opened to it */
+    log_work *work;                      /* if it was */
+};
+#define GROUP_STEPS 16u
 
 struct region {
     bool in_use;
@@ -74,7 +78,7 @@ struct region {
     uint64_t pages_backed;    /* the first so many pages of `pages` have blocks */
     struct held held;
     struct commit_group group;
-    struct snapshot_stats stats;
+    ON_A_LINE struct snapshot_stats stats;
     ON_A_LINE struct protocol_state protocol_state;
     _Atomic(struct thread_log *) threads;
     atomic_uint tag_count; /* logs that were ever made */

@@ -5,7 +5,10 @@
  * status. Each member writes and fences the lines of its own log, because a fence waits for the writes of its own
  * thread only. The leader does the work of a member that does not run.
  *
- * The leader releases the members when the whole commit is durable or has failed.
+ * One counter of steps tells all members at once: the next step opens a piece of work to them, and the first step of
+ * the next group answers their calls, when the commit is durable or has failed. What a member tells the leader is on
+ * one line of memory, and what the leader tells the member on another: so the leader fetches one line of each member a
+ * step.
  */
 #include "group.h"
 
@@ -17,65 +20,84 @@
 
 #define EXPECTING_SPINS (SPINS / 10) /* about as long as a small commit takes */
 #define MISSES_MAX 63u
+#define TAKING_SPINS (SPINS / 10)
 
-static unsigned call_of(const struct thread_log *thread) {
-    return atomic_load_explicit(&thread->call, memory_order_acquire);
+#define STEP_TAKEN(step) (2 * (step))
+#define STEP_DONE(step) (2 * (step) + 1)
+
+static uint64_t step_of(struct region *region) {
+    return atomic_load_explicit(&region->group.step, memory_order_acquire);
 }
 
-static void call_set(struct thread_log *thread, enum call call) {
-    atomic_store_explicit(&thread->call, call, memory_order_release);
+static void step_set(struct region *region, uint64_t step) {
+    atomic_store_explicit(&region->group.step, step, memory_order_release);
+    region_turn(region);
 }
 
-static bool is_member(const struct thread_log *thread) {
-    unsigned call = call_of(thread);
-    return call == CALL_JOINED || call == CALL_OPEN || call == CALL_TAKEN;
+static bool is_member(const struct thread_log *thread) { return thread->group == group_number(thread->region); }
+
+/* Claims the work of this log in this step. True for one thread only. */
+static bool work_take(struct thread_log *thread, uint64_t step) {
+    uint_fast64_t last = atomic_load_explicit(&thread->work, memory_order_relaxed);
+    return last < STEP_TAKEN(step) && atomic_compare_exchange_strong(&thread->work, &last, STEP_TAKEN(step));
 }
 
-/* Claims the work of this log. True for one thread only. */
-static bool work_take(struct thread_log *thread) {
-    unsigned open = CALL_OPEN;
-    return call_of(thread) == CALL_OPEN && atomic_compare_exchange_strong(&thread->call, &open, CALL_TAKEN);
+static void work_done(struct thread_log *thread, uint64_t step) {
+    atomic_store_explicit(&thread->work, STEP_DONE(step), memory_order_release);
 }
 
-static void own_work(struct thread_log *own) {
-    if (SEEDED_BUG(JOINED_LATE))
-        call_set(own, CALL_JOINED);
-    own->call_status = own->region->group.work(own);
+static void own_work(struct thread_log *own, uint64_t step) {
+    if (SEEDED_BUG(DONE_BEFORE_WORK))
+        work_done(own, step);
+    own->work_status = own->region->group.work(own);
     if (!SEEDED_BUG(NO_MEMBER_FENCE)) {
         persist_fence();
         own->counted.fences++;
     }
-    call_set(own, CALL_JOINED);
+    work_done(own, step);
+}
+
+/* Does the open work of the own log. True: the call has been answered. The step is read after the call joined, so it is
+ * none of an earlier group. */
+static bool follow(struct thread_log *own) {
+    if (atomic_load_explicit(&own->joined_call, memory_order_acquire) != own->calls)
+        return false;
+    uint64_t step = step_of(own->region);
+    if (step / GROUP_STEPS != own->group)
+        return true;
+    if (step % GROUP_STEPS > 0 && work_take(own, step))
+        own_work(own, step);
+    return false;
 }
 
 static bool lock_try(struct region *region) {
     return !atomic_load_explicit(&region->busy, memory_order_relaxed) && pthread_mutex_trylock(&region->mutex) == 0;
 }
 
-/* Does the open work of the own log, then tries the mutex if no commit has taken this log. True: the mutex is held. */
-static bool works_or_locks(struct thread_log *own) {
-    if (work_take(own))
-        own_work(own);
-    return call_of(own) == CALL_WAITS && lock_try(own->region);
-}
-
 bool group_await(struct thread_log *own, int *status) {
     struct region *region = own->region;
     struct watch watch = {0};
-    bool locked = false;
-    call_set(own, CALL_WAITS);
-    for (bool is_over = false; !is_over;) {
+    uint64_t seen = UINT64_MAX;
+    bool locked = false, done = false;
+    atomic_store_explicit(&own->call, ++own->calls, memory_order_release);
+    while (!locked && !done) {
         watch_begin(region, &watch);
-        locked = works_or_locks(own);
-        is_over = locked || call_of(own) == CALL_DONE;
-        watch_end(region, &watch, is_over);
+        uint64_t step = step_of(region);
+        done = step != seen && follow(own);
+        seen = step;
+        locked = !done && lock_try(region);
+        watch_end(region, &watch, locked || done);
     }
-    bool done = call_of(own) == CALL_DONE; /* maybe just before the mutex was free */
+    done = done || follow(own); /* maybe just before the mutex was free */
+    atomic_store_explicit(&own->call, 0, memory_order_relaxed);
     *status = own->call_status;
-    call_set(own, CALL_NONE);
     if (done && locked)
         region_unlock(region);
     return done;
+}
+
+static bool calls(const struct thread_log *thread) {
+    return atomic_load_explicit(&thread->call, memory_order_acquire) != 0;
 }
 
 /*
@@ -88,9 +110,9 @@ void group_gather(struct region *region, const struct thread_log *own) {
     for_each_thread (thread, region) {
         if (thread == own || !thread->is_expected)
             continue;
-        while (call_of(thread) != CALL_WAITS && atomic_load(&thread->owner) && spins++ < EXPECTING_SPINS)
+        while (!calls(thread) && atomic_load(&thread->owner) && spins++ < EXPECTING_SPINS)
             relax();
-        if (call_of(thread) == CALL_WAITS)
+        if (calls(thread))
             continue;
         thread->is_expected = false;
         thread->misses = thread->misses < MISSES_MAX ? (uint8_t)(2 * thread->misses + 1) : MISSES_MAX;
@@ -100,9 +122,11 @@ void group_gather(struct region *region, const struct thread_log *own) {
 
 /* After each commit of a thread, by itself or in a group. */
 static void expect(struct thread_log *thread) {
-    if (thread->is_expected)
+    if (thread->is_expected) {
         thread->misses = 0;
-    else if (thread->skips > 0)
+        return;
+    }
+    if (thread->skips > 0)
         thread->skips--;
     thread->is_expected = thread->skips == 0;
 }
@@ -110,58 +134,58 @@ static void expect(struct thread_log *thread) {
 void group_release(struct region *region, struct thread_log *own, int status) {
     if (own)
         expect(own);
-    for_each_thread (thread, region) {
-        if (!region->group.any || !is_member(thread))
-            continue;
-        expect(thread);
-        thread->call_status = status;
-        call_set(thread, CALL_DONE);
-    }
-    region->group.any = false;
-}
-
-static void work_open(struct region *region) {
-    for_each_thread (thread, region)
-        if (is_member(thread))
-            call_set(thread, CALL_OPEN);
-    region_turn(region);
-}
-
-static void work_await(const struct thread_log *thread) {
-    for (unsigned spin = 0; call_of(thread) == CALL_TAKEN && !SEEDED_BUG(NO_GROUP_BARRIER); spin++)
-        if (spin < SPINS)
-            relax();
-        else
-            syscall(SYS_sched_yield);
-}
-
-/* Does the work that no member has begun, then waits for the rest. */
-static int members_finish(struct region *region) {
-    int status = 0;
-    for_each_thread (thread, region)
-        if (work_take(thread)) {
-            thread->call_status = region->group.work(thread);
-            call_set(thread, CALL_JOINED);
-        }
+    if (!region->group.any)
+        return;
     for_each_thread (thread, region) {
         if (!is_member(thread))
             continue;
-        work_await(thread);
-        status = status < 0 ? status : thread->call_status;
+        expect(thread);
+        if (status < 0)
+            thread->call_status = status;
+    }
+    region->group.any = false;
+    step_set(region, (group_number(region) + 1) * GROUP_STEPS);
+}
+
+/* A member that runs takes its work soon, and has its log in its caches. */
+static void work_await(struct thread_log *thread, uint64_t step) {
+    for (unsigned spin = 0; atomic_load_explicit(&thread->work, memory_order_acquire) != STEP_DONE(step); spin++)
+        if (spin < TAKING_SPINS) {
+            relax();
+        } else if (work_take(thread, step)) {
+            thread->work_status = thread->region->group.work(thread);
+            work_done(thread, step);
+        } else if (SEEDED_BUG(NO_GROUP_BARRIER)) {
+            return;
+        } else {
+            syscall(SYS_sched_yield);
+        }
+}
+
+/* Waits for the members' work, and does it for those that do not run. */
+static int members_finish(struct region *region, uint64_t step) {
+    int status = 0;
+    for_each_thread (thread, region) {
+        if (!is_member(thread))
+            continue;
+        work_await(thread, step);
+        status = status < 0 ? status : thread->work_status;
     }
     return status;
 }
 
 int region_each_log(struct region *region, log_work *work) {
     int status = 0;
-    region->group.work = work;
-    if (region->group.any)
-        work_open(region);
+    uint64_t step = step_of(region) + 1;
+    if (region->group.any) {
+        region->group.work = work;
+        step_set(region, step);
+    }
     for_each_thread (thread, region)
         if (!region->group.any || !is_member(thread)) {
             int done = work(thread);
             status = status < 0 ? status : done;
         }
-    int members = region->group.any ? members_finish(region) : 0;
+    int members = region->group.any ? members_finish(region, step) : 0;
     return status < 0 ? status : members;
 }

@@ -100,7 +100,7 @@ static int park(struct epochs *epochs, struct member *member) {
             continue;
         }
         pthread_mutex_unlock(&epochs->mutex);
-        epoch_list_write(member->log, epochs->epoch_lines);
+        epoch_list_write(member->log);
         if (!SEEDED_BUG(NO_THREAD_FENCE)) {
             persist_fence();
             member->log->counts.fences++;
@@ -177,10 +177,9 @@ static bool is_handed_out(struct epochs *epochs, const struct thread_log *log) {
     return owner;
 }
 
-void lists_write(struct region *region, uint64_t lines) {
+void lists_write(struct region *region) {
     struct epochs *epochs = epochs_of(region);
     pthread_mutex_lock(&epochs->mutex);
-    epochs->epoch_lines = (uint32_t)lines;
     for_each_thread (thread, region) {
         epochs->stats.lists_written += thread->changes.count > 0;
         (void)hand_out(epochs, thread);
@@ -189,7 +188,7 @@ void lists_write(struct region *region, uint64_t lines) {
     pthread_mutex_unlock(&epochs->mutex);
     for_each_thread (thread, region)
         if (!is_handed_out(epochs, thread))
-            epoch_list_write(thread, (uint32_t)lines);
+            epoch_list_write(thread);
     pthread_mutex_lock(&epochs->mutex);
     while (epochs->writers > 0 && !SEEDED_BUG(NO_BARRIER))
         pthread_cond_wait(&epochs->changed, &epochs->mutex);

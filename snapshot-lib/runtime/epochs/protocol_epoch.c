@@ -31,7 +31,7 @@ static void log_range(struct thread_log *thread, uint64_t offset, uint64_t bytes
     lines_mark(thread, offset, bytes, NULL);
 }
 
-void epoch_list_write(struct thread_log *thread, uint32_t epoch_lines) { list_write(thread, EPOCH_SETS, epoch_lines); }
+void epoch_list_write(struct thread_log *thread) { list_write(thread, EPOCH_SETS); }
 
 static int commit(struct region *region, enum commit_mode mode) {
     (void)mode;
@@ -41,7 +41,7 @@ static int commit(struct region *region, enum commit_mode mode) {
     int status = replay_make_room(epochs, region->epoch);
     if (status < 0)
         return status;
-    uint64_t lines = lines_gather(region), chunks = lists_assign(region);
+    uint64_t lines = lines_gather(region), chunks = lists_assign(region, lines);
     status = log_file_grow(region, EPOCH_SETS * chunks);
     if (status < 0) {
         lines_keep(region);
@@ -52,7 +52,7 @@ static int commit(struct region *region, enum commit_mode mode) {
     epochs->logs[region->epoch % EPOCH_SETS] = (struct epoch_log){region->log.bytes, lines, line_limit};
     epochs->stats.checkpoints++;
     pthread_mutex_unlock(&epochs->mutex);
-    lists_write(region, lines);
+    lists_write(region);
     lines_reset(region);
     for_each_thread (thread, region)
         log_epoch_end(thread);

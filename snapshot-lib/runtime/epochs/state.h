@@ -37,10 +37,9 @@ struct epochs {
     struct member *members;
     atomic_bool gathering; /* somebody makes a checkpoint: changed with the mutex, looked at without */
     atomic_uint_fast64_t due_ns;
-    uint64_t rounds;      /* gatherings that have ended */
-    int round_status;     /* of the last */
-    uint32_t epoch_lines; /* while lists are written: lines of the whole epoch */
-    unsigned writers;     /* members that still have to write theirs */
+    uint64_t rounds;  /* gatherings that have ended */
+    int round_status; /* of the last */
+    unsigned writers; /* members that still have to write theirs */
 
     /* replay.c */
     pthread_mutex_t replaying; /* one at a time, and before `mutex` */
@@ -67,10 +66,10 @@ void member_enter(struct region *region);
 
 /* The lists of all threads to the log: those of parked members by themselves. All is in the log when it returns, and
  * fenced but for what the caller wrote. */
-void lists_write(struct region *region, uint64_t lines);
+void lists_write(struct region *region);
 
 /* protocol_epoch.c */
-void epoch_list_write(struct thread_log *thread, uint32_t epoch_lines);
+void epoch_list_write(struct thread_log *thread);
 
 /* page_in.c */
 uint64_t pages_brought(const struct region *region);

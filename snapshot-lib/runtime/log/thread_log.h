@@ -32,18 +32,15 @@ struct presence {
     struct presence *next;  /* unused ones */
 };
 
-/*
- * A thread that commits, as core/group.c sees it. It waits for the mutex, or joins the commit of the thread that has
- * it. That thread opens the log of each one that joined to each piece of work in turn; the first to take it does the
- * work.
- */
-enum call { CALL_NONE, CALL_WAITS, CALL_JOINED, CALL_OPEN, CALL_TAKEN, CALL_DONE };
-
-/* Of a block in the chunks of an epoch. */
-struct block_place {
+/* In the chunks of an epoch: where the next block of a list goes. */
+struct list_place {
+    uint64_t epoch;
     uint64_t chunk;
     uint32_t offset, sequence; /* in the chunk */
+    uint32_t epoch_lines;      /* that all lists have together */
 };
+
+#define NO_GROUP UINT64_MAX
 
 struct log_counts {
     uint64_t log_bytes, data_bytes, lines_logged, fences;
@@ -53,21 +50,28 @@ struct log_counts {
 struct thread_log {
     struct block block; /* being filled */
 
-    /* A line of memory for what a commit looks at, and changes, of the logs of others. */
+    /* A line of memory for what the thread tells a commit of others (core/group.c). */
     struct thread_log *next;
     _Atomic(struct presence *) owner; /* NULL: the thread has ended */
-    struct block_place place;         /* redo: of the next block of the list */
-    atomic_uint call;                 /* enum call */
-    int call_status;
+    atomic_uint_fast64_t call;        /* the number of the call to commit that waits; 0: none */
+    atomic_uint_fast64_t work;        /* STEP_TAKEN() or STEP_DONE() of the last step whose work was begun */
+    int work_status;
     atomic_bool in_use;
     atomic_bool announcing; /* no commit collects meanwhile */
-    bool held;              /* for the commit under way: the owner may still store what it has announced */
-    bool is_expected;       /* the thread may commit again soon: worth a short wait */
-    uint8_t skips, misses;  /* so many of its commits until it is expected again; what the next miss makes of that */
+    struct vector changes;  /* what was logged, in order; what an item is depends on the protocol */
 
-    /* And one for what its own thread changes when it announces. */
+    /* One for what a thread that commits tells the others. */
+    _Alignas(LINE_BYTES) struct list_place place; /* protocol/lists.h */
+    uint64_t group;                               /* the last one that the thread joined, or NO_GROUP */
+    atomic_uint_fast64_t joined_call;             /* by this call */
+    int call_status;
+    bool held;             /* for the commit under way: the owner may still store what it has announced */
+    bool is_expected;      /* the thread may commit again soon: worth a short wait */
+    uint8_t skips, misses; /* so many of its commits until it is expected again; what the next miss makes of that */
+
+    /* And one for what the thread changes when it announces. */
     _Alignas(LINE_BYTES) struct region *region;
-    struct vector changes; /* what was logged, in order; what an item is depends on the protocol */
+    uint64_t calls;        /* to commit, that were ever made */
     uint64_t change_count; /* also of those that a protocol does not list */
     uint8_t tag;           /* by which its thread knows a line that this log lists; LINE_NO_TAG: it has none */
     uint8_t mark;          /* state of the lines that this log lists: its tag or LINE_LISTED */
@@ -97,6 +101,11 @@ struct thread_slot {
 };
 extern _Thread_local struct thread_slot thread_slots[REGIONS_MAX]
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
+
+/* Of the group whose commit is under way, or is the next one. */
+static inline uint64_t group_number(struct region *region) {
+    return atomic_load_explicit(&region->group.step, memory_order_acquire) / GROUP_STEPS;
+}
 
 /* threads.c */
 struct thread_log *thread_log_get(struct region *region);

@@ -119,6 +119,7 @@ static struct thread_log *thread_log_create(struct region *region) {
     thread->region = region;
     thread->tag = tag <= UINT8_MAX ? (uint8_t)tag : LINE_NO_TAG;
     thread->mark = tag <= UINT8_MAX ? (uint8_t)tag : LINE_LISTED;
+    thread->group = NO_GROUP;
     atomic_store(&thread->in_use, true);
     atomic_store(&thread->owner, presence_own);
     thread->next = atomic_load(&region->threads);
@@ -244,10 +245,16 @@ static bool is_inside(const struct thread_log *thread) {
     return owner && atomic_load_explicit(&owner->inside, memory_order_acquire);
 }
 
-/* All that the thread has stored comes before its call, and it stores nothing before the call returns. */
+/* All that the thread has stored comes before its call, and it stores nothing before the call returns. A call that
+ * joined before has been answered, and the thread is about to return. */
 static bool joins_group(struct thread_log *thread) {
-    unsigned waits = CALL_WAITS;
-    return atomic_compare_exchange_strong(&thread->call, &waits, CALL_JOINED);
+    uint64_t call = atomic_load_explicit(&thread->call, memory_order_acquire);
+    if (call == 0 || call == atomic_load_explicit(&thread->joined_call, memory_order_relaxed))
+        return false;
+    thread->group = group_number(thread->region);
+    thread->call_status = 0;
+    atomic_store_explicit(&thread->joined_call, call, memory_order_release);
+    return true;
 }
 
 /* A log that is made from now on is empty until announcements resume. */
@@ -258,9 +265,10 @@ bool announcements_stop(struct region *region, bool joins) {
     for_each_thread (thread, region) {
         announcement_await(thread);
         bool is_joined = joins && joins_group(thread);
-        thread->held = thread != own && !is_joined && is_inside(thread) && !SEEDED_BUG(HOLD_NOTHING);
         region->group.any |= is_joined;
-        any |= thread->held;
+        if (thread == own || is_joined || !is_inside(thread) || SEEDED_BUG(HOLD_NOTHING))
+            continue;
+        thread->held = any = true;
     }
     if (any)
         atomic_fetch_add_explicit(&presence_holds, 1, memory_order_relaxed);
@@ -270,8 +278,9 @@ bool announcements_stop(struct region *region, bool joins) {
 void announcements_resume(struct region *region) {
     if (!atomic_load_explicit(&region->collecting, memory_order_relaxed))
         return;
-    for_each_thread (thread, region)
-        thread->held = false;
+    if (region->held.any)
+        for_each_thread (thread, region)
+            thread->held = false;
     atomic_store_explicit(&region->collecting, false, memory_order_release);
 }
 

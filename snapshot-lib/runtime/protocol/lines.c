@@ -147,11 +147,14 @@ void lines_reset(struct region *region) {
 }
 
 void lines_hold(struct region *region) {
+    if (!region->held.any) {
+        if (atomic_load_explicit(&region->lists_overlap, memory_order_relaxed))
+            atomic_store_explicit(&region->lists_overlap, false, memory_order_relaxed);
+        return;
+    }
     for_each_thread (thread, region)
         if (thread->held)
             list_tag(region, thread);
-    if (!region->held.any)
-        atomic_store_explicit(&region->lists_overlap, false, memory_order_relaxed);
 }
 
 void lines_cut(struct region *region, uint64_t line_limit) {

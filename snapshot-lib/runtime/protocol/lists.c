@@ -19,10 +19,13 @@ const struct vector *list_of(const struct thread_log *thread) {
     return is_first_held(thread) ? &thread->region->held.lines : &nothing;
 }
 
-static void next_chunk(struct block_place *place) { *place = (struct block_place){.chunk = place->chunk + 1}; }
+static void next_chunk(struct list_place *place) {
+    place->chunk++;
+    place->offset = place->sequence = 0;
+}
 
 /* Past so many blocks of this size, each in one chunk. */
-static void place_skip(struct block_place *place, uint64_t blocks, uint32_t bytes) {
+static void place_skip(struct list_place *place, uint64_t blocks, uint32_t bytes) {
     while (blocks > 0) {
         uint64_t room = (CHUNK_BYTES - place->offset) / bytes, taken = blocks < room ? blocks : room;
         place->offset += (uint32_t)taken * bytes;
@@ -33,26 +36,26 @@ static void place_skip(struct block_place *place, uint64_t blocks, uint32_t byte
     }
 }
 
-uint64_t lists_assign(struct region *region) {
-    struct block_place place = {0};
+uint64_t lists_assign(struct region *region, uint64_t lines) {
+    struct list_place place = {.epoch = region->epoch, .epoch_lines = (uint32_t)lines};
     for_each_thread (thread, region) {
-        uint64_t lines = list_of(thread)->count;
+        uint64_t listed = list_of(thread)->count;
         thread->place = place;
-        place_skip(&place, lines / BLOCK_LINES_MAX, sizeof(struct block));
-        if (lines % BLOCK_LINES_MAX > 0)
-            place_skip(&place, 1, (uint32_t)block_bytes(lines % BLOCK_LINES_MAX));
+        place_skip(&place, listed / BLOCK_LINES_MAX, sizeof(struct block));
+        if (listed % BLOCK_LINES_MAX > 0)
+            place_skip(&place, 1, (uint32_t)block_bytes(listed % BLOCK_LINES_MAX));
     }
     return place.chunk + 1;
 }
 
 static void list_flush(struct thread_log *thread, uint32_t sets) {
-    const struct region *region = thread->region;
-    struct block_place *place = &thread->place;
+    struct list_place *place = &thread->place;
     uint32_t bytes = (uint32_t)block_bytes(thread->block.header.line_count);
     if (place->offset + bytes > CHUNK_BYTES)
         next_chunk(place);
-    block_seal(&thread->block, region->epoch, place->sequence++);
-    block_write(region->log.base + log_chunk_offset(sets, region->epoch, place->chunk) + place->offset, &thread->block);
+    block_seal(&thread->block, place->epoch, place->sequence++);
+    uint64_t chunk = log_chunk_offset(sets, place->epoch, place->chunk);
+    block_write(thread->region->log.base + chunk + place->offset, &thread->block);
     place->offset += bytes;
     thread->counts.log_bytes += bytes;
     thread->block.header.line_count = 0;
@@ -65,10 +68,10 @@ static void content_take(const struct thread_log *thread, uint64_t line, void *t
         line_take(thread->region, line, to);
 }
 
-void list_write(struct thread_log *thread, uint32_t sets, uint32_t epoch_lines) {
+void list_write(struct thread_log *thread, uint32_t sets) {
     struct block *block = &thread->block;
     const struct vector *lines = list_of(thread);
-    block->header.epoch_lines = SEEDED_BUG(LIST_ALONE) ? (uint32_t)lines->count : epoch_lines;
+    block->header.epoch_lines = SEEDED_BUG(LIST_ALONE) ? (uint32_t)lines->count : thread->place.epoch_lines;
     for_each_word (line, lines) {
         content_take(thread, line, block->data[block->header.line_count]);
         block->header.lines[block->header.line_count++] = (uint32_t)line;

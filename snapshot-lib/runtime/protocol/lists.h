@@ -12,9 +12,9 @@
 /* What a log writes: lines of held logs are in one list together, which the first held log writes. */
 const struct vector *list_of(const struct thread_log *thread);
 
-/* Where each list goes; the first starts the set. The number of chunks. */
-uint64_t lists_assign(struct region *region);
+/* Where each list goes; the first starts the set. `lines`: how many all have together. The number of chunks. */
+uint64_t lists_assign(struct region *region, uint64_t lines);
 
-void list_write(struct thread_log *thread, uint32_t sets, uint32_t epoch_lines);
+void list_write(struct thread_log *thread, uint32_t sets);
 
 #endif

@@ -88,23 +88,26 @@ static void committed_advance(struct thread_log *thread) {
     vectors_swap(&thread->due, &thread->committed);
 }
 
-/* No line is clean yet that this commit has, whichever log lists it. */
-static int log_write(struct thread_log *thread) {
-    thread->counts.data_bytes += list_settle(thread);
-    list_write(thread, sets(), (uint32_t)thread->region->protocol_state.epoch_lines);
-    committed_advance(thread);
-    return 0;
-}
-
-static int list_advance(struct thread_log *thread) {
+static void list_advance(struct thread_log *thread) {
     log_epoch_end(thread);
     if (thread->held && !SEEDED_BUG(RESET_HELD)) {
         for_each_word (line, list_of(thread))
             vector_push_word(&thread->committed, line);
-        return 0;
+        return;
     }
     list_clean(thread);
     vectors_swap(&thread->changes, &thread->committed);
+}
+
+/*
+ * Another log may list a line that this one has had to write to the file since an earlier commit, and may have cleaned
+ * it by now. Then the file has its new content early, and the log of that earlier commit still lists it, as above.
+ */
+static int log_write(struct thread_log *thread) {
+    thread->counts.data_bytes += list_settle(thread);
+    list_write(thread, sets());
+    committed_advance(thread);
+    list_advance(thread);
     return 0;
 }
 
@@ -120,14 +123,12 @@ static int commit(struct region *region, enum commit_mode mode) {
     uint64_t lines = lines_gather(region);
     if (SEEDED_BUG(RESERVE_LATE))
         settled(region);
-    int status = log_file_grow(region, SETS * lists_assign(region));
+    int status = log_file_grow(region, SETS * lists_assign(region, lines));
     if (status < 0) {
         lines_keep(region);
         return status; /* before anything is written that this commit's fence would have to wait for */
     }
-    region->protocol_state.epoch_lines = lines;
     (void)region_each_log(region, log_write);
-    (void)region_each_log(region, list_advance);
     lines_hold(region);
     if (SEEDED_BUG(APPLY_BEFORE_FENCE))
         apply(region);
