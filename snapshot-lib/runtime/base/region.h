@@ -56,6 +56,8 @@ struct commit_group {
 
 struct region {
     bool in_use;
+    atomic_uint users;   /* calls that were given a descriptor of the file: it is neither closed nor moved */
+    atomic_uint movers;  /* those of them that wait to move it */
     bool inherited;      /* by a forked child: the file is the parent's, the working copy is private to the child */
     uint64_t generation; /* tells a reused slot's thread-local pointers from stale ones */
     const struct protocol *protocol;

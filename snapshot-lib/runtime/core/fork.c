@@ -26,6 +26,8 @@ static void in_parent(void) { pthread_mutex_unlock(&regions_mutex); }
 /* The locks stay with the parent: the child gives up its part of them. */
 static void region_inherit(struct region *region) {
     region->inherited = true;
+    atomic_store(&region->users, 0); /* by threads that the child has not */
+    atomic_store(&region->movers, 0);
     pthread_mutex_init(&region->mutex, NULL);
     if (region->log_fd >= 0)
         close(region->log_fd);

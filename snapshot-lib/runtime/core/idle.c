@@ -3,7 +3,7 @@
  * Files that are mapped no more, with stores that nobody committed. Programs unmap to map again, longer perhaps, and of
  * any other file they would find what they stored. So the transaction stays open while the process can come back to
  * it: until the last descriptor of the file is closed. Then it is discarded, as a crash would. A file without such
- * stores is closed by its last munmap.
+ * stores is closed by its last munmap, unless another thread's call uses a descriptor of it just then.
  *
  * Descriptors are not counted, for too many calls make them, but looked for in /proc, when a file idles and one is
  * closed.
@@ -87,7 +87,7 @@ int region_unmapped(struct region *region) {
     bool is_asked = !region->inherited && !SEEDED_BUG(UNMAP_UNCOLLECTED);
     bool is_unknown = is_asked && tracker_collect_alone(region) < 0;
     bool has_changes = !region->inherited && (is_unknown || region_has_changes(region));
-    bool is_kept = has_changes && !SEEDED_BUG(UNMAP_DISCARDS);
+    bool is_kept = (has_changes && !SEEDED_BUG(UNMAP_DISCARDS)) || atomic_load(&region->users) > 0;
     if (!is_kept || !is_open(region))
         return idle_close(region, "its last mapping and descriptor are gone");
     idle_process = getpid();
@@ -99,6 +99,10 @@ int region_unmapped(struct region *region) {
 /* There is a mapping again. */
 void region_mapped(struct region *region) { idle_end(region); }
 
+static bool can_close(const struct region *region) {
+    return region->in_use && region->idle_since > 0 && atomic_load(&region->users) == 0;
+}
+
 /*
  * To be called when a descriptor may have been the last of its file. One that has another may be in use by another
  * thread, so that it stays even if it has been committed meanwhile.
@@ -109,7 +113,7 @@ void idle_check(void) {
     int saved = errno;
     pthread_mutex_lock(&regions_mutex);
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use && regions[i].idle_since > 0 && !SEEDED_BUG(CLOSE_KEEPS) && !is_open(&regions[i]))
+        if (can_close(&regions[i]) && !SEEDED_BUG(CLOSE_KEEPS) && !is_open(&regions[i]))
             idle_close_aloud(&regions[i], "its last descriptor was closed");
     pthread_mutex_unlock(&regions_mutex);
     errno = saved;
@@ -120,7 +124,7 @@ static bool make_room(void) {
     struct region *oldest = NULL;
     pthread_mutex_lock(&regions_mutex);
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use && regions[i].idle_since > 0 && (!oldest || regions[i].idle_since < oldest->idle_since))
+        if (can_close(&regions[i]) && (!oldest || regions[i].idle_since < oldest->idle_since))
             oldest = &regions[i];
     if (oldest) {
         dprintf(STDERR_FILENO,

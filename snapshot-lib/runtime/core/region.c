@@ -64,13 +64,41 @@ static struct region *region_of_identity(const struct file_identity *identity) {
     return found;
 }
 
+static bool any_in_use(void) {
+    for (size_t i = 0; i < REGIONS_MAX; i++)
+        if (regions[i].in_use)
+            return true;
+    return false;
+}
+
 /* By file, not by descriptor: closing a descriptor ends nothing, opening the file again finds it. */
 struct region *region_of_file(int fd) {
     struct file_identity identity;
-    bool any = false;
-    for (size_t i = 0; i < REGIONS_MAX; i++)
-        any |= regions[i].in_use;
-    return any && file_identity_read(fd, &identity) == 0 ? region_of_identity(&identity) : NULL;
+    return any_in_use() && file_identity_read(fd, &identity) == 0 ? region_of_identity(&identity) : NULL;
+}
+
+struct region *region_use(int fd) {
+    struct file_identity identity;
+    if (!any_in_use() || file_identity_read(fd, &identity) < 0)
+        return NULL;
+    pthread_mutex_lock(&regions_mutex);
+    struct region *region = region_of_identity(&identity);
+    if (region && !SEEDED_BUG(USED_UNCOUNTED))
+        atomic_fetch_add(&region->users, 1);
+    pthread_mutex_unlock(&regions_mutex);
+    return region;
+}
+
+void regions_let_others(void) {
+    pthread_mutex_unlock(&regions_mutex);
+    relax();
+    syscall(SYS_sched_yield);
+    pthread_mutex_lock(&regions_mutex);
+}
+
+void region_unuse(struct region **used) {
+    if (*used && !SEEDED_BUG(USED_UNCOUNTED))
+        atomic_fetch_sub(&(*used)->users, 1);
 }
 
 /* Read only what was ever written: pages of a hole are zero in the working copy already. */
@@ -295,6 +323,8 @@ static int region_close_locked(struct region *region) {
 
 int region_close(struct region *region) {
     pthread_mutex_lock(&regions_mutex);
+    while (atomic_load(&region->users) > 0)
+        regions_let_others();
     int status = region_close_locked(region);
     pthread_mutex_unlock(&regions_mutex);
     return status;

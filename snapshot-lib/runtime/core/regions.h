@@ -5,10 +5,17 @@
 
 #include "base/region.h"
 
+/* The tracked file that a descriptor is of, or NULL. While the name is in scope, no other thread closes it or moves its
+ * working copy. */
+#define USE_REGION(name, fd) struct region *name __attribute__((cleanup(region_unuse))) = region_use(fd)
+
 /* region.c */
 struct region *region_find(const void *address);
 struct region *region_of_span(const void *address);
 struct region *region_of_file(int fd);
+struct region *region_use(int fd);
+void region_unuse(struct region **used);
+void regions_let_others(void); /* with `regions_mutex`: lets it go for a moment */
 int region_open(const struct open_request *request, struct region **out);
 int region_close(struct region *region);
 int region_recover(int fd, const char *path);

@@ -89,6 +89,20 @@ static int move(struct region *region, const void *hint, bool fixed, uint64_t sp
     return SEEDED_BUG(MOVE_NOT_WATCHED) ? 0 : tracker_watch(region, 0, region->mapped_bytes);
 }
 
+/* Another thread may have moved or mapped it meanwhile. */
+static int move_unless_done(struct region *region, const void *hint, bool fixed, uint64_t bytes) {
+    if (!fixed && bytes <= region->span_bytes)
+        return 0;
+    if (region->mapping_count > 0)
+        return -EFBIG;
+    region_enter(region);
+    epochs_pause(region);
+    int status = move(region, hint, fixed, span_for(region, bytes));
+    epochs_resume(region);
+    region_leave(region);
+    return status;
+}
+
 /*
  * To the hint, if it is fixed, with room for `bytes`. 0; -EFBIG: over what a file may have, -EEXIST: not free, -ENOMEM;
  * then it is where it was.
@@ -96,10 +110,12 @@ static int move(struct region *region, const void *hint, bool fixed, uint64_t sp
 int region_move(struct region *region, const void *hint, bool fixed, uint64_t bytes) {
     if (bytes > DATA_BYTES_MAX || SEEDED_BUG(NO_MOVE))
         return -EFBIG;
-    region_enter(region);
-    epochs_pause(region);
-    int status = move(region, hint, fixed, span_for(region, bytes));
-    epochs_resume(region);
-    region_leave(region);
+    atomic_fetch_add(&region->movers, 1);
+    pthread_mutex_lock(&regions_mutex);
+    while (atomic_load(&region->users) > atomic_load(&region->movers))
+        regions_let_others();
+    int status = move_unless_done(region, hint, fixed, bytes);
+    pthread_mutex_unlock(&regions_mutex);
+    atomic_fetch_sub(&region->movers, 1);
     return status;
 }

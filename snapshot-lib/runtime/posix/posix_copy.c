@@ -139,7 +139,7 @@ int INTERPOSED(ioctl)(int fd, unsigned long request, ...) {
     int source = request == FICLONE ? (int)(intptr_t)argument
                  : shares           ? (int)((struct file_clone_range *)argument)->src_fd
                                     : -1;
-    struct region *region = shares ? region_of_file(source) : NULL;
+    USE_REGION(region, shares ? source : -1);
     int published = region && !region->inherited ? region_publish(region) : 0;
     if (published < 0)
         return posix_result(published);

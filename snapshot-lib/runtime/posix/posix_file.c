@@ -38,7 +38,7 @@ static int resize_closed(int fd, const char *path, uint64_t bytes) {
 
 int INTERPOSED(ftruncate)(int fd, off_t bytes) {
     char path[PATH_MAX], log_path[PATH_MAX];
-    struct region *region = region_of_file(fd);
+    USE_REGION(region, fd);
     if (region)
         return posix_result(bytes < 0 ? -EINVAL : region_resize(region, fd, (uint64_t)bytes));
     if (bytes < 0 || !path_of(fd, path) || !log_path_of(path, log_path))
@@ -58,18 +58,21 @@ int INTERPOSED(truncate)(const char *path, off_t bytes) {
 }
 
 /* Allocation alone changes nothing that is logged; what moves or clears bytes is refused. */
-int INTERPOSED(fallocate)(int fd, int mode, off_t offset, off_t bytes) {
-    struct region *region = region_of_file(fd);
-    if (!region)
-        return (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
+static int tracked_allocate(struct region *region, int fd, int mode, off_t offset, off_t bytes) {
     if (mode & ~FALLOC_FL_KEEP_SIZE)
-        return posix_result(-EOPNOTSUPP);
+        return -EOPNOTSUPP;
     if (offset < 0 || bytes <= 0)
-        return posix_result(-EINVAL);
+        return -EINVAL;
     if (syscall(SYS_fallocate, fd, FALLOC_FL_KEEP_SIZE, offset, bytes) < 0)
-        return -1;
+        return -errno;
     bool grows = !(mode & FALLOC_FL_KEEP_SIZE) && (uint64_t)(offset + bytes) > region->bytes;
-    return grows ? INTERPOSED(ftruncate)(fd, offset + bytes) : 0;
+    return grows ? region_resize(region, fd, (uint64_t)(offset + bytes)) : 0;
+}
+
+int INTERPOSED(fallocate)(int fd, int mode, off_t offset, off_t bytes) {
+    USE_REGION(region, fd);
+    return region ? posix_result(tracked_allocate(region, fd, mode, offset, bytes))
+                  : (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
 }
 
 int INTERPOSED(posix_fallocate)(int fd, off_t offset, off_t bytes) {

@@ -101,56 +101,58 @@ static ssize_t write_here(struct region *region, int fd, const struct iovec *par
 
 /* Any descriptor passes here: the tracked file it is of, or NULL, and then what a crash left is recovered. */
 static struct region *region_for_io(int fd) {
-    struct region *region = region_of_file(fd);
+    struct region *region = region_use(fd);
     if (!region)
         descriptor_look(fd);
     return region;
 }
 
+#define USE_FOR_IO(name, fd) struct region *name __attribute__((cleanup(region_unuse))) = region_for_io(fd)
+
 ssize_t INTERPOSED(read)(int fd, void *to, size_t bytes) {
-    const struct region *region = region_for_io(fd);
+    USE_FOR_IO(region, fd);
     return region ? read_here(region, fd, &(struct iovec){to, bytes}, 1) : __read(fd, to, bytes);
 }
 
 ssize_t INTERPOSED(write)(int fd, const void *from, size_t bytes) {
-    struct region *region = region_for_io(fd);
+    USE_FOR_IO(region, fd);
     return region ? write_here(region, fd, &(struct iovec){(void *)from, bytes}, 1, 0) : __write(fd, from, bytes);
 }
 
 ssize_t INTERPOSED(pread)(int fd, void *to, size_t bytes, off_t at) {
-    const struct region *region = region_for_io(fd);
+    USE_FOR_IO(region, fd);
     return region ? tracked_read(region, &(struct iovec){to, bytes}, 1, at) : __pread64(fd, to, bytes, at);
 }
 
 ssize_t INTERPOSED(pwrite)(int fd, const void *from, size_t bytes, off_t at) {
-    struct region *region = region_for_io(fd);
+    USE_FOR_IO(region, fd);
     return region ? tracked_write(region, fd, &(struct iovec){(void *)from, bytes}, 1, &at, 0)
                   : __pwrite64(fd, from, bytes, at);
 }
 
 ssize_t INTERPOSED(readv)(int fd, const struct iovec *parts, int count) {
-    const struct region *region = region_for_io(fd);
+    USE_FOR_IO(region, fd);
     return region ? read_here(region, fd, parts, count) : syscall(SYS_readv, fd, parts, count);
 }
 
 ssize_t INTERPOSED(writev)(int fd, const struct iovec *parts, int count) {
-    struct region *region = region_for_io(fd);
+    USE_FOR_IO(region, fd);
     return region ? write_here(region, fd, parts, count, 0) : syscall(SYS_writev, fd, parts, count);
 }
 
 ssize_t INTERPOSED(preadv)(int fd, const struct iovec *parts, int count, off_t at) {
-    const struct region *region = region_for_io(fd);
+    USE_FOR_IO(region, fd);
     return region ? tracked_read(region, parts, count, at) : syscall(SYS_preadv, fd, parts, count, at, 0);
 }
 
 ssize_t INTERPOSED(pwritev)(int fd, const struct iovec *parts, int count, off_t at) {
-    struct region *region = region_for_io(fd);
+    USE_FOR_IO(region, fd);
     return region ? tracked_write(region, fd, parts, count, &at, 0) : syscall(SYS_pwritev, fd, parts, count, at, 0);
 }
 
 /* An offset of -1 is the descriptor's position. */
 ssize_t INTERPOSED(preadv2)(int fd, const struct iovec *parts, int count, off_t at, int flags) {
-    const struct region *region = region_for_io(fd);
+    USE_FOR_IO(region, fd);
     if (!region)
         return syscall(SYS_preadv2, fd, parts, count, at, 0, flags);
     if (flags & ~(RWF_HIPRI | RWF_NOWAIT))
@@ -159,7 +161,7 @@ ssize_t INTERPOSED(preadv2)(int fd, const struct iovec *parts, int count, off_t 
 }
 
 ssize_t INTERPOSED(pwritev2)(int fd, const struct iovec *parts, int count, off_t at, int flags) {
-    struct region *region = region_for_io(fd);
+    USE_FOR_IO(region, fd);
     if (!region || SEEDED_BUG(NO_PWRITEV2))
         return syscall(SYS_pwritev2, fd, parts, count, at, 0, flags);
     return at == -1 ? write_here(region, fd, parts, count, flags) : tracked_write(region, fd, parts, count, &at, flags);
@@ -167,12 +169,12 @@ ssize_t INTERPOSED(pwritev2)(int fd, const struct iovec *parts, int count, off_t
 
 /* What was stored and written becomes durable, all or nothing: the same commit as msync(MS_SYNC). */
 int INTERPOSED(fsync)(int fd) {
-    struct region *region = region_of_file(fd);
+    USE_REGION(region, fd);
     return region ? posix_result(region_msync(region, COMMIT_DURABLE)) : (int)syscall(SYS_fsync, fd);
 }
 
 int INTERPOSED(fdatasync)(int fd) {
-    struct region *region = region_of_file(fd);
+    USE_REGION(region, fd);
     return region ? posix_result(region_msync(region, COMMIT_DURABLE)) : (int)syscall(SYS_fdatasync, fd);
 }
 

@@ -82,7 +82,7 @@ static void *map_file(void *hint, size_t bytes, int protection, int flags, int f
     char path[PATH_MAX];
     int type = flags & MAP_TYPE;
     bool shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
-    struct region *region = region_of_file(fd);
+    USE_REGION(region, fd);
     bool is_ours = region && !region->inherited;
     int published = is_ours && !shared ? region_publish(region) : 0; /* a private mapping shows what is committed */
     if (published < 0)

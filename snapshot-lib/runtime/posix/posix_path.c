@@ -49,6 +49,9 @@ bool is_listed(const char *path) {
     return false;
 }
 
+#define STRING_OF(text) #text
+#define STRING(macro) STRING_OF(macro)
+
 static const char *fix_for(int error) {
     switch (error) {
     case EBUSY:
@@ -70,7 +73,7 @@ static const char *fix_for(int error) {
     case EEXIST:
         return "the address asked for is not free, or below those of tracked files: leave the choice to mmap";
     case EMFILE:
-        return "16 files are tracked already: unmap one";
+        return STRING(REGIONS_MAX) " files are tracked already: unmap one";
     case EROFS:
     case EACCES:
     case EPERM:

@@ -24,7 +24,7 @@ FILE *_IO_fdopen(int fd, const char *mode);
 
 /* 0, or why there must be no such stream. */
 static int prepare(int fd, const char *mode) {
-    struct region *region = region_of_file(fd);
+    USE_REGION(region, fd);
     bool writes = mode[0] != 'r' || strchr(mode, '+');
     if (!region || region->inherited)
         return 0;

@@ -4,9 +4,10 @@
 // let it move while they commit it: every schedule of
 // one switch at calls of the runtime, then seeded samples of more. A thread must not get, or close, the other's file.
 //
-//     explore_files DIRECTORY [SCENARIO SCHEDULE]
+//     explore_files DIRECTORY [BUG | SCENARIO SCHEDULE]
 //
-// With a schedule, as a failure prints it, it runs just that one.
+// With a seeded bug it succeeds if there is a violation. With a schedule, as a failure prints it, it runs just that
+// one.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -41,7 +42,7 @@ static void require(bool holds, const char *what) {
 static void crashed(int signal) {
     printf("violation: %s: signal %d, schedule %s\n", scenario, signal, describe(current).c_str());
     fflush(stdout);
-    _exit(1);
+    _exit(*snapshot_seeded_bug ? 0 : 1);
 }
 
 static std::string named(const char *name) { return directory + "/" + name; }
@@ -146,14 +147,49 @@ static Run moveAndCommit(const Schedule &schedule) {
     return run;
 }
 
+// The last mapping goes while another thread uses a descriptor.
+static Run unmapAndUse(const Schedule &schedule) {
+    static void *memory;
+    int fd = openFile("a");
+    require(p_ftruncate(fd, Page) == 0, "a file gets no size");
+    memory = p_mmap(nullptr, Page, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+    trackedStore(static_cast<uint8_t *>(memory), 5);
+    require(p_msync(memory, Page, MS_SYNC) == 0, "a commit fails");
+    Run run = runThreads({[] { require(p_munmap(memory, Page) == 0, "a file cannot be unmapped"); },
+                          [=] {
+                              uint64_t found = 0;
+                              require(p_pread(fd, &found, sizeof(found), 0) == sizeof(found) && found == 5,
+                                      "a file lacks its commit");
+                              require(p_pwrite(fd, "123456789", 8, 8) == 8, "a file cannot be written");
+                              require(p_fsync(fd) == 0, "a commit fails");
+                          }},
+                         schedule);
+    require(p_close(fd) == 0, "close fails");
+    requireContent("a", 5);
+    return run;
+}
+
+// A file that is not mapped moves while another thread reads it.
+static Run moveAndRead(const Schedule &schedule) {
+    int fd = idleFile("a");
+    Run run = runThreads({[=] { require(p_ftruncate(fd, off_t{1} << 31) == 0, "a file does not grow"); },
+                          [=] {
+                              uint64_t found = 0;
+                              require(p_pread(fd, &found, sizeof(found), 0) == sizeof(found) && found == 5,
+                                      "a file lacks a store");
+                          }},
+                         schedule);
+    require(p_fsync(fd) == 0 && p_close(fd) == 0, "a commit or close fails");
+    requireContent("a", 5);
+    return run;
+}
+
 static constexpr struct {
     const char *name;
     Run (*run)(const Schedule &schedule);
-} Scenarios[] = {{"open-open", openTwo},
-                 {"open-recover", openAndRecover},
-                 {"recover-recover", recoverTwo},
-                 {"close-idle", closeIdle},
-                 {"move-commit", moveAndCommit}};
+} Scenarios[] = {{"open-open", openTwo},    {"open-recover", openAndRecover}, {"recover-recover", recoverTwo},
+                 {"close-idle", closeIdle}, {"move-commit", moveAndCommit},   {"unmap-use", unmapAndUse},
+                 {"move-read", moveAndRead}};
 
 static uint64_t explore(Run (*run)(const Schedule &schedule)) {
     auto fresh = [=](const Schedule &schedule) {
@@ -176,8 +212,10 @@ static int replay(const char *name, const char *schedule) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 2 && argc != 4)
+    if (argc < 2 || argc > 4)
         return 2;
+    if (argc == 3)
+        snapshot_seeded_bug = argv[2];
     directory = std::string(argv[1]) + "-" + std::to_string(getpid());
     for (int signal : {SIGSEGV, SIGBUS})
         std::signal(signal, crashed);
@@ -190,5 +228,5 @@ int main(int argc, char **argv) {
     }
     std::filesystem::remove_all(directory);
     printf("%lu schedules, %lu violations\n", schedules, violations);
-    return violations > 0;
+    return (violations > 0) != (*snapshot_seeded_bug != '\0');
 }
