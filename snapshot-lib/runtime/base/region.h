@@ -25,8 +25,6 @@ struct held {
     bool any; /* a log is held */
 };
 
-/* The threads whose commit is the one under way: core/group.c. */
-
 /* The log file, mapped; recovery needs nothing else, which is what its tests rely on. */
 struct log_view {
     uint8_t *base;
