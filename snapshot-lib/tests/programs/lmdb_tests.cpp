@@ -93,8 +93,8 @@ class Database {
     MDB_dbi db = 0;
 };
 
-// Until the writer is done; no transaction that was acknowledged before a read is missing from it. Two reads may see the
-// second transaction and then the first: a reader of LMDB that is held up between looking up the last number and
+// Until the writer is done; no transaction that was acknowledged before a read is missing from it. Two reads may see
+// the second transaction and then the first: a reader of LMDB that is held up between looking up the last number and
 // following its meta page, while the writer goes two transactions on, sees the second before its commit has ended.
 void readAll(Database &database, const Progress &progress, const std::atomic<bool> &done, std::string &problem) try {
     while (!done) {
