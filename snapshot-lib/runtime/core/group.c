@@ -96,10 +96,6 @@ bool group_await(struct thread_log *own, int *status) {
     return done;
 }
 
-static bool calls(const struct thread_log *thread) {
-    return atomic_load_explicit(&thread->call, memory_order_acquire) != 0;
-}
-
 /*
  * Threads that commit again and again should commit together: without this wait, the leader would hold their logs, and
  * their lines would be written by this commit and once more by their own. After a wait in vain the leader skips the
@@ -110,9 +106,9 @@ void group_gather(struct region *region, const struct thread_log *own) {
     for_each_thread (thread, region) {
         if (thread == own || !thread->is_expected)
             continue;
-        while (!calls(thread) && atomic_load(&thread->owner) && spins++ < EXPECTING_SPINS)
+        while (!call_waiting(thread) && atomic_load(&thread->owner) && spins++ < EXPECTING_SPINS)
             relax();
-        if (calls(thread))
+        if (call_waiting(thread))
             continue;
         thread->is_expected = false;
         thread->misses = thread->misses < MISSES_MAX ? (uint8_t)(2 * thread->misses + 1) : MISSES_MAX;

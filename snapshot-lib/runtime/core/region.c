@@ -77,9 +77,10 @@ struct region *region_of_file(int fd) {
     return any_in_use() && file_identity_read(fd, &identity) == 0 ? region_of_identity(&identity) : NULL;
 }
 
+/* Without the lock for a file that is not tracked: signal handlers write to pipes. */
 struct region *region_use(int fd) {
     struct file_identity identity;
-    if (!any_in_use() || file_identity_read(fd, &identity) < 0)
+    if (!any_in_use() || file_identity_read(fd, &identity) < 0 || !region_of_identity(&identity))
         return NULL;
     pthread_mutex_lock(&regions_mutex);
     struct region *region = region_of_identity(&identity);

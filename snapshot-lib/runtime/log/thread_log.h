@@ -102,6 +102,12 @@ struct thread_slot {
 extern _Thread_local struct thread_slot thread_slots[REGIONS_MAX]
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
+/* The number of its call to commit that no group has answered or is about to answer; 0: none. */
+static inline uint64_t call_waiting(const struct thread_log *thread) {
+    uint64_t call = atomic_load_explicit(&thread->call, memory_order_acquire);
+    return call == atomic_load_explicit(&thread->joined_call, memory_order_relaxed) ? 0 : call;
+}
+
 /* Of the group whose commit is under way, or is the next one. */
 static inline uint64_t group_number(struct region *region) {
     return atomic_load_explicit(&region->group.step, memory_order_acquire) / GROUP_STEPS;

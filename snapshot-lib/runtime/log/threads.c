@@ -245,11 +245,10 @@ static bool is_inside(const struct thread_log *thread) {
     return owner && atomic_load_explicit(&owner->inside, memory_order_acquire);
 }
 
-/* All that the thread has stored comes before its call, and it stores nothing before the call returns. A call that
- * joined before has been answered, and the thread is about to return. */
+/* All that the thread has stored comes before its call, and it stores nothing before the call returns. */
 static bool joins_group(struct thread_log *thread) {
-    uint64_t call = atomic_load_explicit(&thread->call, memory_order_acquire);
-    if (call == 0 || call == atomic_load_explicit(&thread->joined_call, memory_order_relaxed))
+    uint64_t call = call_waiting(thread);
+    if (call == 0)
         return false;
     thread->group = group_number(thread->region);
     thread->call_status = 0;
