@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures and tables, one module each, and what runs, draws and verifies them."""
+"""Figures and tables, one module each, and the code that runs, draws and verifies them."""

@@ -4,9 +4,9 @@
 #
 #   build.sh inputs COMPONENT                      files of this repository that go into the component's key
 #   build.sh fingerprint COMPONENT                 everything else that can change the product (package versions)
-#   build.sh build COMPONENT OUT_DIR WORK_DIR      make it; COMPONENT is buildroot, base or software
+#   build.sh build COMPONENT OUT_DIR WORK_DIR      make it; COMPONENT is buildroot, base or tools
 #
-# `build software` wants BUILDROOT_DIR=<product of buildroot>. Any failure is one sentence on stderr and exit status 2.
+# `build tools` wants BUILDROOT_DIR=<product of buildroot>. Any failure is one sentence on stderr and exit status 2.
 set -euo pipefail
 export LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH=1767225600 # 2026-01-01, also the guest's clock at boot
 umask 022
@@ -25,29 +25,26 @@ die() {
 . "$here/lib/components.sh"
 
 usage() {
-    die "usage: build.sh inputs|fingerprint COMPONENT, or build COMPONENT OUT_DIR WORK_DIR; COMPONENT is buildroot, base or software"
+    die "usage: build.sh inputs|fingerprint COMPONENT, or build COMPONENT OUT_DIR WORK_DIR; COMPONENT is buildroot, base or tools"
 }
 
-# What the guest's software is made of: of snapshot-lib neither tests nor manuals, so that these change no result's identity.
-software_sources=(guest-image/programs snapshot-lib/{CMakeLists.txt,benchmarks,bin,engines,include,pass,programs,runtime,workloads})
+tools_sources=(guest-image/programs guest-image/lib/{compile,in_root}.sh tests/ccached.sh)
 
 inputs() {
-    printf '%s\n' guest-image/build.sh guest-image/lib
+    printf '%s\n' guest-image/build.sh guest-image/lib/{archive,components}.sh
     case $1 in
         buildroot) echo guest-image/packages/buildroot ;;
         base) printf '%s\n' guest-image/packages/base guest-image/packages/base-exclude guest-image/packages/modules guest-image/overlay ;;
-        software)
-            printf '%s\n' guest-image/packages/buildroot guest-image/packages/base "${software_sources[@]}"
-            ;;
+        tools) printf '%s\n' guest-image/packages/buildroot guest-image/packages/base "${tools_sources[@]}" ;;
     esac
 }
 
-# The software is compiled by what is in the build root and leaves out what the base holds, so both lists count.
+# The tools are compiled by the build root and leave out the libraries that the base holds, so both lists count.
 fingerprint() {
     case $1 in
         buildroot) resolved buildroot ;;
         base) resolved base && resolved_kernel ;;
-        software) resolved buildroot && resolved base && "$repo/snapshot-lib/programs/sources.sh" fingerprint ;;
+        tools) resolved buildroot && resolved base ;;
     esac
 }
 
@@ -76,7 +73,7 @@ build() {
     local component=$1 out=$2 work=$3 log space_mib
     mkdir -p "$out" "$work" || die "cannot create $out and $work: is the disk full or read-only?"
     out=$(cd "$out" && pwd) work=$(cd "$work" && pwd) log=$work/build.log
-    case $component in buildroot) space_mib=3000 ;; base) space_mib=1200 ;; software) space_mib=2500 ;; esac
+    case $component in buildroot) space_mib=4500 ;; base) space_mib=1200 ;; tools) space_mib=200 ;; esac
     need_space "$work" "$space_mib"
     # Not `if step`: that would switch errexit off inside it.
     set +e
@@ -89,7 +86,7 @@ build() {
 }
 
 verb=${1-} component=${2-}
-case $component in buildroot | base | software) ;; *) usage ;; esac
+case $component in buildroot | base | tools) ;; *) usage ;; esac
 case $verb:$# in
     inputs:2 | fingerprint:2) "$verb" "$component" ;;
     build:4) build "$component" "$3" "$4" ;;

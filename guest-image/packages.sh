@@ -24,28 +24,6 @@ die() {
 # shellcheck source=guest-image/lib/components.sh
 . "$here/lib/components.sh"
 
-resolve() { # NAME...
-    local simulated
-    refresh_lists || exit 2 # it has said why
-    simulated=$(private_apt apt-get install --simulate -qq "$@" 2>&1) ||
-        die "Debian 13 has no such packages ($*): $(sed -n 's/^E: //p' <<<"$simulated" | head -n 1)"
-    sed -nE 's/^Inst ([^ ]+) \(([^ ]+) .*/\1=\2/p' <<<"$simulated" | sort
-}
-
-# Through links for what Debian once kept in /bin, /lib and so on, as the base has them.
-unpack() { # ROOT DEB...
-    local root=$1 name deb
-    shift
-    mkdir -p "$root"/usr/{bin,sbin,lib,lib64}
-    for name in bin sbin lib lib64; do ln -s "usr/$name" "$root/$name"; done
-    for deb in "$@"; do
-        dpkg-deb --fsys-tarfile "$deb" | tar -C "$root" -x --no-same-owner --same-permissions --keep-directory-symlink \
-            --exclude='./usr/share/doc' --exclude='./usr/share/man' --exclude='./usr/share/info' \
-            --exclude='./usr/share/locale' --exclude='./usr/share/lintian' --exclude='./usr/lib/x86_64-linux-gnu/gconv'
-    done
-    rm "$root"/{bin,sbin,lib,lib64}
-}
-
 build() { # LIST OUT WORK
     local out=$2 work=$3 packages
     IFS=, read -ra packages <<<"$1"
@@ -55,14 +33,14 @@ build() { # LIST OUT WORK
         forget_lists
         die "Debian's archive has not all of $1 any more, or cannot be reached: check the network and run again"
     }
-    unpack "$work/root" "$work"/debs/*.deb
+    unpack_debs "$work/root" "$work"/debs/*.deb
     pack_cpio "$work/root" "$out/packages.cpio"
     truncate -s %512 "$out/packages.cpio" # archives follow each other at such boundaries
 }
 
 case ${1-}:$# in
-    resolve:[2-9] | resolve:[1-9][0-9]) resolve "${@:2}" ;;
-    inputs:2) printf '%s\n' guest-image/packages.sh guest-image/lib ;;
+    resolve:[2-9] | resolve:[1-9][0-9]) resolved_names "${@:2}" ;;
+    inputs:2) printf '%s\n' guest-image/packages.sh guest-image/lib/{archive,components}.sh ;;
     fingerprint:2) printf '%s\n' "$2" ;;
     build:4) build "$2" "$3" "$4" ;;
     *) die "usage: packages.sh resolve NAME..., or inputs|fingerprint LIST, or build LIST OUT_DIR WORK_DIR" ;;

@@ -138,7 +138,7 @@ compile() {
     local cc=${CC:-cc}
     if command -v ccache >/dev/null; then
         cc="ccache $cc"
-        CCACHE_DIR=$(dirname "$lists_dir")/ccache
+        CCACHE_DIR=$ccache_dir
         export CCACHE_DIR CCACHE_BASEDIR=$src CCACHE_NOHASHDIR=1
     fi
     (

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Every check: style first, then the model, then all else. The other native tests run beside those of Python, which wait
-# for guests and hosts now and then; what they said is printed at the end.
+# for guests and hosts now and then; what they said is printed before the tests of Python that failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 said=build/native/beside.log
+python_said=build/native/python.log
 
 tests/lint.sh
 tests/native.sh --build # some tests of Python start what is built here
@@ -12,14 +13,15 @@ tests/native.sh qemu-patches/model # and one asks what these have covered
 .venv/bin/python -m testbed build
 
 set -m # a group of its own, which ends with this script
-JOBS=1 tests/native.sh guest-image/tbfs guest-image/fams guest-image/filework guest-image/kyoto-server guest-image/memcached guest-image/stl-map snapshot-lib >"$said" 2>&1 &
+JOBS=1 tests/native.sh guest-image/tbfs guest-image/fams experiments/workloads/{filework,kyoto-server,memcached,pages-fams,stl-map} snapshot-lib >"$said" 2>&1 &
 set +m
 beside=$!
 trap 'kill -- -$beside 2>/dev/null || true' EXIT
 
 status=0
-tests/python.sh || status=$?
+tests/python.sh | tee "$python_said" || status=$?
 [ $status != 2 ] || exit 2 # Ctrl-C, or no test could be read
 wait $beside || status=$?
 cat "$said"
+grep -E '^(FAILED|ERROR) |^=+ .* in [0-9.]+s' "$python_said" || true # last, so that the end of a log names what failed
 exit $status

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests share: a mock guest, short manifests, and the real session for tests marked `guest`."""
+"""Fixtures that the tests share: a mock guest, short manifests, and the real session for tests marked `guest`."""
 
 import asyncio
 import os
@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import pytest
 
+from testbed.build import components
 from testbed.guest.boots import Boots
 from testbed.guest.capacity import of_this_host
 from testbed.guest.executor import GuestOutcome, GuestSpec
@@ -22,8 +23,8 @@ from testbed.manifest.manifest import GuestConfig
 from testbed.paths import REPO, cache_root
 
 T = TypeVar("T")
-MOCK_QEMU = REPO / "tests" / "rigs" / "mock_qemu.py"
-CALIBRATION_RESULTS = cache_root() / "calibration"  # under the hash of all that they depend on
+MOCK_QEMU = REPO / "tests" / "rigs" / "guest" / "mock_qemu.py"
+CALIBRATION_RESULTS = cache_root() / "calibration"  # under the hash of all their inputs
 
 MANIFEST = """
 name = "small"
@@ -42,9 +43,9 @@ engine = ["snapshot", "pmdk", "volatile"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests without a guest first: they are quick and say more precisely what is wrong.
+    """Run tests without a guest first: they are quick and locate an error more precisely.
 
-    Beside each other (tests/python.sh) the files that take longest come first, so that the last ones end together.
+    With parallel workers (tests/python.sh) the files that take longest come first, so that the workers end together.
     """
     if "PYTEST_XDIST_WORKER" in os.environ:
         slow = {item.path for item in items if item.get_closest_marker("guest") or item.path.parent.name == "cluster"}
@@ -55,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Running guests are found by their folders there: not those of a user, nor of tests beside these."""
+    """Give the tests a separate folder, so that they find no running guest of a user or of parallel tests there."""
     folder = str(tmp_path_factory.mktemp("tmp"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", folder)
@@ -63,9 +64,22 @@ def own_temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         yield
 
 
+@pytest.fixture(autouse=True)
+def no_builds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unit tests build nothing and do not query Debian: a workload has a key made from its name, and no archive."""
+    if "unit" not in request.path.parts:
+        return
+
+    def unbuilt(name: str) -> Path:
+        raise AssertionError(f"a unit test would build {name}")
+
+    monkeypatch.setattr(components, "own_archive", unbuilt)
+    monkeypatch.setattr(components, "own_archive_key", lambda name: f"key of {name}")
+
+
 @dataclass
 class MockExecutor:
-    """A guest that ends at once as told, and remembers what it was asked."""
+    """A guest that returns `answer` after `delay_s`, and records the specs that it was given."""
 
     answer: Callable[[GuestSpec], GuestOutcome] = lambda _: GuestOutcome("ok", 0, rows=[{"roi_ns": 1}])
     delay_s: float = 0.0
@@ -90,7 +104,7 @@ class MockExecutor:
 
 @dataclass
 class QuietReporter:
-    """Keeps what a progress bar would have shown."""
+    """Records the messages that a progress bar would have shown."""
 
     finished: list[tuple[str, str, bool]] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -123,21 +137,21 @@ def guest(small_manifest: Path) -> GuestConfig:
 
 @pytest.fixture
 def images(tmp_path: Path) -> Images:
-    """A mock of QEMU, with a file in the place of the kernel."""
+    """A mock of QEMU, with a file in place of the kernel."""
     (tmp_path / "vmlinux").write_text("mock")
     return Images(MOCK_QEMU, tmp_path, tmp_path / "vmlinux", initrds=())
 
 
 @pytest.fixture(scope="session")
 def session() -> Session:
-    """The testbed's QEMU and guest, built if need be."""
+    """The testbed's QEMU and guest, built if necessary."""
     return open_session()
 
 
 class CopyingExecutor:
-    """Runs each job in a copy of a guest that has booted for a test before, if that was of its kind.
+    """Runs each job in a copy of a guest of the same kind that has booted for an earlier test, if there is one.
 
-    Such guests wait in a thread of their own: each test has an event loop, and they outlive it.
+    The booted guests wait in a separate thread, because they outlive the event loop of a test.
     """
 
     def __init__(self, session: Session) -> None:
@@ -151,7 +165,7 @@ class CopyingExecutor:
     def _there(self, work: Coroutine[None, None, T]) -> "asyncio.Future[T]":
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
-    def end(self) -> None:  # not close(): a Dask worker closes what it has been given
+    def end(self) -> None:  # not close(), which a Dask worker calls on objects it was given
         asyncio.run_coroutine_threadsafe(self._boots.close(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -159,9 +173,9 @@ class CopyingExecutor:
 
 @pytest.fixture(scope="session")
 def copying(session: Session) -> Iterator[Session]:
-    """The same for tests that ask nothing of how a guest boots, nor look for its processes: they share boots.
+    """The session for tests that depend neither on a guest's boot nor on its processes: they share boots.
 
-    One guest at a time: a second beside it would cost a boot more.
+    One guest at a time: a second guest beside it would cost another boot.
     """
     executor = CopyingExecutor(session)
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report: every figure, the scorecard and the configuration of every run, as one HTML page and one PDF.
 
-index -> what was drawn; machines -> what it was run on; svg and fonts -> figures that live inside a page;
-page -> the HTML; pdf -> the same on paper; build -> all of it.
+`index` reads the index of the drawn figures and `machines` collects the machines of their runs. `svg` and `fonts`
+prepare figures for embedding in a page, `page` renders the HTML, `pdf` converts it to a PDF, and `build` writes both.
 """

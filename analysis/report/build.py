@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`testbed report`: from the index of figures to the page and the PDF."""
+"""`testbed report`: build the page and the PDF from the index of figures."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from . import page, pdf
 
 @dataclass(frozen=True)
 class Written:
-    """What was written, and what is in it."""
+    """The files of a report, its index of figures, and the number of runs behind the figures."""
 
     files: list[Path]
     index: index_module.Index

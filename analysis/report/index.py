@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `testbed figures` wrote: the index of figures, and the result files that it names."""
+"""The index of figures that `testbed figures` writes, and the result files that the index names."""
 
 import json
 from pathlib import Path
@@ -7,30 +7,30 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from analysis import scorecard as scorecards
-from analysis.drawn import Cell, Comparison
 from testbed import canonical
 from testbed.errors import TestbedError
+from testbed.paths import FIGURES_INDEX
 from testbed.results import results
 from testbed.results.results import Result
 from testbed.validation import check
 
-from ..figures import INDEX
+from ..data.drawn import Cell, Comparison
+from ..scorecard import score as scorecards
 
-# The word for each of the scorecard's bounds, for what is beyond them all, and for what does not measure the same.
+# Words for each bound of the scorecard, for a number beyond all bounds, and for numbers that measure different things.
 BANDS = {"within_10": "within 10 %", "within_25": "within 25 %", "within_2x": "within 2x"}
 BEYOND, UNCOMPARED = "beyond 2x", "not comparable"
 
 
 def ratio(comparison: Comparison) -> float | None:
-    """Ours over the published one; None where the two do not measure the same or one is 0."""
+    """Divide ours by the published number; None if the two measure different things or one is not positive."""
     if not comparison.comparable or min(comparison.ours, comparison.published) <= 0:
         return None
     return comparison.ours / comparison.published
 
 
 def band(comparison: Comparison) -> str:
-    """How far ours is from the published one, in a word."""
+    """Name the band of the distance between ours and the published number."""
     if ratio(comparison) is None:
         return UNCOMPARED
     near = (name for name, bound in scorecards.BOUNDS.items() if scorecards.within(comparison, bound))
@@ -38,13 +38,13 @@ def band(comparison: Comparison) -> str:
 
 
 class Part(BaseModel):
-    """A part of the index. What figures may state beyond it is not needed here."""
+    """A part of the index. Fields of the file that the report does not need are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class RunName(Part):
-    """A result that a figure was drawn from; `digest` is the hash of its identity."""
+    """A result that a figure was drawn from; `digest` is the beginning of the hash of its identity."""
 
     manifest: str
     label: str
@@ -75,8 +75,8 @@ class Index(Part):
 
 
 def load(folder: Path) -> Index:
-    """The index of the figures in `folder`."""
-    path = folder / INDEX
+    """Load the index of the figures in `folder`; TestbedError if it is missing or damaged."""
+    path = folder / FIGURES_INDEX
     if not path.is_file():
         raise TestbedError(f"there is no {path}, which `make figures` writes; run make figures first")
     try:
@@ -89,12 +89,15 @@ def load(folder: Path) -> Index:
 
 
 def path_of(root: Path, run: RunName) -> Path:
-    """Where the result of that run is kept."""
+    """Return the path of the run's result below `root`."""
     return root / run.manifest / f"{run.label}-{run.digest[:16]}.json"
 
 
 def load_results(index: Index, root: Path) -> dict[RunName, Result]:
-    """Every result that the index names, each once and in its order. A missing, damaged or foreign one is named."""
+    """Load every result that the index names, each once, in the order of the index.
+
+    A missing or damaged result, or one of another run, raises a TestbedError that names the file.
+    """
     loaded = {}
     for run in dict.fromkeys(run for figure in index.figures for run in figure.results):
         path = path_of(root, run)

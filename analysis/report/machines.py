@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the runs ran on, each machine once: profiles, what differs from them, scale, memory, file system, components."""
+"""The machines of the runs, each once: profiles, changed values, scale, memory, file system, components."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ class Machine:
     file_system: str
     boot: str  # time per instruction outside the region of interest
     components: str  # the short name of its set of component keys
-    changes: str  # what an override or an axis of the matrix made of the profiles' values
+    changes: str  # values of the profiles that an override or an axis of the matrix changed
 
 
 def show(field: str, value: Any) -> str:
-    """A parameter's value for people, with its unit."""
+    """Format a parameter's value with its unit."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if field == "insn_ps":
@@ -48,7 +48,7 @@ def show(field: str, value: Any) -> str:
 
 
 def profile_at(kind: str, name: str, scale: int) -> dict[str, Any] | None:
-    """The values of a profile that ships at 1/`scale`; None if there is no such profile now."""
+    """Return the values of a shipped profile at 1/`scale`; None if the profile can no longer be loaded."""
     origin = Path(f"{name}.toml")
     try:
         if kind == "cpu":
@@ -59,7 +59,7 @@ def profile_at(kind: str, name: str, scale: int) -> dict[str, Any] | None:
 
 
 def changes(kind: str, values: dict[str, Any], scale: int) -> list[str]:
-    """Each value that is not the profile's at this scale, with the profile's behind it."""
+    """List each value that differs from the profile's at this scale, followed by the profile's value."""
     stated = profile_at(kind, values["name"], scale)
     if stated is None:
         return [f"{kind}: its profile '{values['name']}' is no longer there"]
@@ -71,7 +71,7 @@ def changes(kind: str, values: dict[str, Any], scale: int) -> list[str]:
 
 
 class Machines:
-    """Every machine of the results and every set of component keys, numbered as they appear."""
+    """Every machine of the results and every set of component keys, numbered in order of appearance."""
 
     def __init__(self, found: Sequence[Result]) -> None:
         self.components: dict[str, dict[str, str]] = {}
@@ -85,7 +85,7 @@ class Machines:
         return self.machines[self._key(result)]
 
     def profiles(self) -> list[tuple[str, str, list[int]]]:
-        """(Kind, profile, scales it is used at), each profile once."""
+        """List (kind, profile, scales at which machines use it), each profile once."""
         used: dict[tuple[str, str], set[int]] = {}
         for machine in self.machines.values():
             for kind, values in (("cpu", machine.cpu), ("device", machine.device)):

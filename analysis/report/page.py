@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report as one HTML page. Its bytes depend on the figures and results only."""
+"""The report as one HTML page. Its bytes depend only on the figures, the results and the shipped profiles."""
 
 import re
 import shlex
@@ -11,12 +11,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from analysis import scorecard
-from analysis.drawn import Cell, Comparison
-from analysis.scorecard_figure import NAME as SCORECARD
 from testbed.manifest.parameters import key_of
 from testbed.results.results import Result
 
+from ..data.drawn import Cell, Comparison
+from ..scorecard import score as scorecard
+from ..scorecard.figure import NAME as SCORECARD
 from . import fonts, machines, svg
 from .index import BANDS, BEYOND, UNCOMPARED, Figure, Index, RunName, band, ratio
 from .machines import Machines
@@ -33,14 +33,14 @@ BAND_NAMES = (*BANDS.values(), BEYOND, UNCOMPARED)
 
 @dataclass(frozen=True)
 class Shown:
-    """A cell of a table: its text, and the number that it is sorted by if it is one."""
+    """A cell of a table: its text, and the number that it is sorted by, if any."""
 
     text: str
     number: float | None
 
 
 def shown(value: Cell) -> Shown:
-    """A value for people. Text that begins with a number is sorted by that."""
+    """Format a value for people. Text that begins with a number is sorted by that number."""
     if value is None or value == "":
         return Shown(NOTHING, None)
     if isinstance(value, bool):
@@ -55,7 +55,7 @@ def shown(value: Cell) -> Shown:
 
 @dataclass(frozen=True)
 class Table:
-    """A table as the template takes it."""
+    """A table in the form that the template reads."""
 
     caption: str
     columns: Sequence[str]
@@ -63,7 +63,10 @@ class Table:
 
     @property
     def kinds(self) -> list[str]:
-        """How each column is set: as numbers if all that is in it is one, as words kept on one line, or as text."""
+        """The layout of each column: `number` if all values are numbers, `words` if all are short, else `text`.
+
+        The columns `cause`, `hash` and `command` have their names as layouts.
+        """
         return [self._kind(name, [row[i] for row in self.rows]) for i, name in enumerate(self.columns)]
 
     def _kind(self, name: str, cells: Sequence[Shown]) -> str:
@@ -80,7 +83,7 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) 
 
 
 def comparison_table(caption: str, comparisons: Sequence[Comparison]) -> Table:
-    """Ours beside the published, with ratio, verdict, whether the group is in order, and cause."""
+    """Tabulate ours beside the published numbers, with ratio, verdict, order of the group, and cause."""
     orders = scorecard.orderings(comparisons)
     columns = ("group", "what", "unit", "ours", "published", "ratio", "verdict", "order", "cause")
     rows = [[*_numbers(c), ORDERS[orders.get((c.figure, c.group))], c.cause] for c in comparisons]
@@ -88,7 +91,7 @@ def comparison_table(caption: str, comparisons: Sequence[Comparison]) -> Table:
 
 
 def group_table(caption: str, comparisons: Sequence[Comparison]) -> Table:
-    """The same of numbers from many figures that have the verdict in common, with causes if there are any."""
+    """Tabulate numbers of many figures that share a verdict, with a column of causes if any number has one."""
     columns = ("figure", "group", "what", "unit", "ours", "published", "ratio", "cause")
     shown_columns = len(columns) if any(c.cause for c in comparisons) else len(columns) - 1
     rows = [[c.figure, *_numbers(c)[:-1], c.cause][:shown_columns] for c in comparisons]
@@ -104,7 +107,7 @@ def _times(value: float | None) -> str | None:
 
 
 def disagreements(comparisons: Sequence[Comparison]) -> dict[str, list[Comparison]]:
-    """What is said of it -> the numbers beyond 2x or not comparable of which that is true."""
+    """Group the numbers that are beyond 2x or not comparable: heading -> numbers, without empty groups."""
     groups: dict[str, list[Comparison]] = {words: [] for words in (BEYOND_TESTED, BEYOND_UNTESTED, NOT_THE_SAME)}
     for comparison in comparisons:
         if band(comparison) == BEYOND:
@@ -115,7 +118,7 @@ def disagreements(comparisons: Sequence[Comparison]) -> dict[str, list[Compariso
 
 
 def disorders(comparisons: Sequence[Comparison]) -> Table:
-    """Each group whose numbers come in another order than the published ones, from the smallest to the largest."""
+    """Tabulate each group that is not in the published order, with both orders from the smallest to the largest."""
     rows = []
     for (figure, group), agrees in scorecard.orderings(comparisons).items():
         members = [c for c in comparisons if (c.figure, c.group, c.comparable) == (figure, group, True)]
@@ -127,13 +130,13 @@ def disorders(comparisons: Sequence[Comparison]) -> Table:
 
 
 def counts(comparisons: Sequence[Comparison]) -> dict[str, int]:
-    """Verdict -> how many numbers have it."""
+    """Count the numbers of each verdict."""
     bands = [band(c) for c in comparisons]
     return {word: bands.count(word) for word in BAND_NAMES}
 
 
 def profile_table(kind: str, name: str, scales: Sequence[int]) -> Table:
-    """Every value of a profile, at full size and as scaled."""
+    """Tabulate every value of a profile, at full size and at each of these scales."""
     scaled = [scale for scale in scales if scale != 1]
     columns = [machines.profile_at(kind, name, scale) or {} for scale in (1, *scaled)]
     headings = ["parameter", "full size", *(f"at 1/{scale}" for scale in scaled)]
@@ -171,7 +174,7 @@ def machine_table(of: Machines) -> Table:
 
 
 def run_tables(index: Index, loaded: Mapping[RunName, Result], of: Machines) -> dict[str, Table]:
-    """Manifest -> every run of it that a figure was drawn from."""
+    """Map each manifest to a table of the runs that figures were drawn from."""
     rows: dict[str, list[list[Cell]]] = {}
     for run, result in loaded.items():
         command = shlex.join(result.data["identity"]["argv"])
@@ -183,18 +186,18 @@ def run_tables(index: Index, loaded: Mapping[RunName, Result], of: Machines) -> 
 
 
 def inline_figures(index: Index, folder: Path) -> tuple[dict[str, Markup], str]:
-    """Figure -> its SVG for the page; and the fonts that they need."""
+    """Map each figure to its SVG for the page; the second value is the CSS of all fonts that the figures need."""
     roots = {f.name: svg.inline(folder / f.svg, f"figure-{f.name}", f.title, f.caption) for f in index.figures if f.svg}
     used: dict[tuple[str, str], set[str]] = {}
     for root in roots.values():
         for font, characters in svg.glyphs(root).items():
             used.setdefault(font, set()).update(characters)
-    # The markup is our own figures', parsed and written anew above.
+    # The markup is safe: the figures are ours, and svg.inline() has parsed them before svg.text() writes them.
     return {name: Markup(svg.text(root)) for name, root in roots.items()}, fonts.figure_faces(used)
 
 
 def provenance(figure: Figure) -> dict[str, list[RunName]]:
-    """Manifest -> the runs of it that the figure was drawn from."""
+    """Map each manifest to the runs that the figure was drawn from."""
     runs: dict[str, list[RunName]] = {}
     for run in figure.results:
         runs.setdefault(run.manifest, []).append(run)
@@ -202,14 +205,14 @@ def provenance(figure: Figure) -> dict[str, list[RunName]]:
 
 
 def scale_words(scale: str) -> str:
-    """The scale as it stands in the title."""
+    """Return the scale as a phrase for the title."""
     if scale == "as stated":
         return "at each manifest's own scale"
     return f"at scale 1/{scale}" if scale.isdecimal() else f"at scale {scale}"
 
 
 def render(index: Index, loaded: Mapping[RunName, Result], folder: Path) -> str:
-    """The page for the figures in `folder`."""
+    """Render the page for the figures in `folder`."""
     environment = Environment(
         loader=PackageLoader("analysis.report", "templates"),
         autoescape=True,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page on paper: the same HTML under its print style, laid out by WeasyPrint with fonts that come with the
-testbed, so that the bytes do not depend on the host's. Nothing is fetched but those fonts."""
+"""The report as a PDF: the same HTML under its print style, laid out by WeasyPrint. The fonts ship with matplotlib, so
+the bytes do not depend on the host's fonts. WeasyPrint fetches nothing except these fonts."""
 
 import logging
 from typing import Any
@@ -11,7 +11,7 @@ from . import fonts
 
 
 def from_html(html: str) -> bytes:
-    """An A4 PDF (PDF/UA-1, tagged and with an outline) of the report's HTML."""
+    """Convert the report's HTML to an A4 PDF (PDF/UA-1, tagged and with an outline)."""
     weasyprint = _library()
     logging.getLogger("weasyprint").setLevel(logging.ERROR)
     configuration = weasyprint.text.fonts.FontConfiguration()
@@ -22,7 +22,7 @@ def from_html(html: str) -> bytes:
 
 
 def _library() -> Any:
-    """WeasyPrint, which opens Pango when it is imported."""
+    """Import WeasyPrint, which opens Pango on import; TestbedError if a library is missing."""
     try:
         import weasyprint
     except (ImportError, OSError) as error:

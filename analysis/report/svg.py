@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A figure's SVG file as a part of a page: ids that no other figure has, a name and a description for those who
-cannot see it, no background of its own, and nothing that reaches beyond the figure."""
+"""A figure's SVG file as part of a page. The figure gets ids that are unique in the page, and a title and a
+description for screen readers. Its background is removed, and everything that reaches beyond the figure."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ ElementTree.register_namespace("", SVG)
 
 
 def inline(path: Path, name: str, title: str, description: str) -> Element:
-    """The figure in `path` for use within HTML, its ids beginning with `name`."""
+    """Load the figure in `path` for use within HTML; its ids begin with `name`."""
     try:
         root = ElementTree.parse(path).getroot()
     except (OSError, ElementTree.ParseError) as error:
@@ -35,12 +35,12 @@ def inline(path: Path, name: str, title: str, description: str) -> Element:
 
 
 def text(root: Element) -> str:
-    """The element as HTML takes it."""
+    """Serialise the element for HTML."""
     return ElementTree.tostring(root, encoding="unicode", short_empty_elements=True)
 
 
 def glyphs(root: Element) -> dict[tuple[str, str], set[str]]:
-    """(Weight, style) -> the characters that the figure shows in it."""
+    """Map each (weight, style) to the characters that the figure shows in that font."""
     used: dict[tuple[str, str], set[str]] = {}
     for element in root.iter():
         if element.tag in ("text", "tspan"):
@@ -50,7 +50,7 @@ def glyphs(root: Element) -> dict[tuple[str, str], set[str]]:
 
 
 def _font_in_parts(element: Element) -> None:
-    """matplotlib's `font:` as one attribute each: what lays out the PDF knows no short form with a weight in it."""
+    """Split matplotlib's `font:` into attributes, because WeasyPrint does not parse the shorthand with a weight."""
     match = FONT.search(element.get("style", ""))
     if not match:
         return
@@ -63,7 +63,7 @@ def _font_in_parts(element: Element) -> None:
 
 
 def _own_ids(root: Element, name: str) -> None:
-    """Keep the ids that something in the figure refers to, under the figure's name."""
+    """Keep only the ids that something in the figure refers to, prefixed with the figure's name."""
     used = set()
     for element in root.iter():
         href = str(element.attrib.pop(XLINK_HREF, element.get("href", "")))
@@ -82,7 +82,7 @@ def _own_ids(root: Element, name: str) -> None:
 
 
 def _clear_background(root: Element) -> None:
-    """matplotlib fills the figure and each of its axes first: the report's page takes the place of that."""
+    """Remove the white fill that matplotlib draws below the figure and each of its axes; the page is the background."""
     for group in (root, *root.iter("g")):
         patch = group.find("./g/g/path" if group is root else "./g/path")
         behind = group is root or group.get("id", "").startswith("axes_")
@@ -95,7 +95,7 @@ def _describe(root: Element, name: str, title: str, description: str) -> None:
         root.attrib.pop(key, None)
     root.set("role", "img")
     root.set("aria-labelledby", f"{name}-title {name}-desc")
-    # What matplotlib states in a style sheet, which would hold for the whole page.
+    # matplotlib states this in a style sheet, which inline() drops because it would apply to the whole page.
     root.set("stroke-linejoin", "round")
     for place, (tag, words) in enumerate((("title", title), ("desc", description))):
         element = Element(tag, {"id": f"{name}-{tag}"})

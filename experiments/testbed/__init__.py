@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The runner: manifest -> guests -> results.
 
-Each package uses only those below it, from the top: cli, studies, run, replay, results, guest, manifest, program,
-build, and the modules beside them. Reading order: cli/main.py, run/runner.py, guest/executor.py, then what they use.
+Each package imports only packages that follow it in this order: cli, studies, run, replay, results, guest, manifest,
+program, build; the modules in this folder come last. Reading order: cli/main.py, run/runner.py, guest/executor.py.
 """

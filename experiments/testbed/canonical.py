@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One byte sequence per value: what is hashed, stored and compared."""
+"""One canonical byte sequence per value, for hashing, storing and comparing values."""
 
 import hashlib
 import json
@@ -16,20 +16,20 @@ def dumps(value: Any) -> str:
 
 
 def dumps_parts(members: Mapping[str, str]) -> str:
-    """The same of an object, from the canonical JSON of each of its members: what many objects share is made once."""
+    """Canonical JSON of an object from the canonical JSON of its members, so that shared members are encoded once."""
     inner = ",\n".join(f"  {_TEXT.encode(key)}: {_indented(members[key])}" for key in sorted(members))
     return f"{{\n{inner}\n}}\n"
 
 
 def dumps_words(words: Sequence[str]) -> str:
-    """The same of a list of text, quickly."""
+    """Canonical JSON of a list of strings, faster than dumps()."""
     inner = ",\n".join(f"  {_TEXT.encode(word)}" for word in words)
     return f"[\n{inner}\n]\n" if words else "[]\n"
 
 
 @lru_cache(maxsize=64)
 def _indented(text: str) -> str:
-    """No text in JSON has a line's end in it, so these are between values."""
+    """Indent the text by two spaces. JSON strings contain no raw newline, so every newline is between values."""
     return text.rstrip("\n").replace("\n", "\n  ")
 
 

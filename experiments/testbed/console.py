@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One table of text, and where people read it."""
+"""The console for standard output, and a function that prints a table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ def show(
     console: Console = out,
     left: tuple[int, ...] = (0,),
 ) -> None:
-    """One table; numbers to the right, the columns `left` to the left."""
+    """Print one table; the columns `left` are aligned to the left, all others to the right."""
     table = Table(title=title, title_justify="left", show_edge=False)
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index in left else "right", overflow="fold")

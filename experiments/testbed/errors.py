@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Failures a user can act on. The CLI prints them as one sentence and never as a traceback."""
+"""Failures that a user can act on. The CLI prints each as one sentence, never as a traceback."""
 
 
 class TestbedError(Exception):
-    """Something the user gave is wrong or missing; the message names it and the fix."""
+    """An input of the user is wrong or missing; the message names the input and the fix."""
 
     exit_status = 2
-    __test__ = False  # pytest: not a test, whatever the name begins with
+    __test__ = False  # pytest must not collect it as a test because of its name
 
 
 class RunFailed(TestbedError):
-    """The input was fine, but a build or a guest did not do what was asked."""
+    """The input was valid, but a build or a guest failed."""
 
     exit_status = 1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that follow from input: what they are called, and how they are written."""
+"""Names of output files, and functions that write files as a whole."""
 
 import errno
 import hashlib
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from .errors import TestbedError
 
-NAME_CHARACTERS_MAX = 100  # file systems take 255 bytes; a hash and a suffix come on top
-LINKS_MAX = 40  # as the kernel's
+NAME_CHARACTERS_MAX = 100  # file systems allow 255 bytes; a hash and a suffix are appended
+LINKS_MAX = 40  # the kernel's limit, too
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:+=@%-]*")
 
@@ -23,14 +23,14 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:+=@%-]*")
 
 
 def plain_name(text: str) -> str:
-    """`text` as a file's name: itself if it is short and plain, else a hash of it."""
+    """A file name for `text`: the text itself if it is short and plain, else its hash."""
     if len(text) <= NAME_CHARACTERS_MAX and _PLAIN.fullmatch(text):
         return text
     return f"hash.{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
 def within(folder: Path, subfolder: str, name: str, ending: str) -> Path:
-    """The file NAME+ENDING of a subfolder of `folder`, whatever the names are made of: none leads out of it."""
+    """The path of the file NAME+ENDING in a subfolder of `folder`; no name can lead out of the folder."""
     return folder.joinpath(plain_name(subfolder), f"{plain_name(name)}{ending}")
 
 
@@ -38,16 +38,16 @@ def within(folder: Path, subfolder: str, name: str, ending: str) -> Path:
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Make `content` all that `path` holds. What is no regular file (a device, a pipe, a descriptor) is written to.
+    """Make `content` the whole content of a file; write it to a device, a pipe or a descriptor at `path`.
 
-    A regular file is replaced, so that a reader, or a crash, sees the old or the new content only. Of a symbolic link
-    that is the file that it names.
+    A regular file is replaced, so that a reader, or a crash, sees only the old or the new content. For a symbolic link
+    the function replaces the target.
     """
     with _explained(path):
         number = _descriptor(path)
         final = path.resolve()
         if number is not None:
-            sys.stdout.flush()  # what was printed comes first
+            sys.stdout.flush()  # earlier output precedes the content
             _write_to(os.dup(number), content)
         elif final.exists() and not final.is_file():
             _write_to(os.open(final, os.O_WRONLY | os.O_NOCTTY), content)
@@ -57,7 +57,7 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 def write_once(path: Path, content: str) -> bool:
-    """Create `path` whole; False, and nothing is changed, if it is there. Of two writers only one succeeds."""
+    """Create `path` with all its content; return False, without a change, if it exists. One of two callers succeeds."""
     with _explained(path), _whole(path, content) as temporary:
         try:
             os.link(temporary, path)
@@ -67,13 +67,16 @@ def write_once(path: Path, content: str) -> bool:
 
 
 def check_room(folder: Path, size_bytes: int) -> None:
-    """Find out that the folder takes no file of that size before it is to take one."""
+    """Raise TestbedError if a file of this size cannot be written into the folder; the probe file is removed."""
     with _explained(folder), _whole(folder / "room", b" " * size_bytes):
         pass
 
 
 def replace_folder(path: Path, content: Mapping[str, str | bytes]) -> None:
-    """Make these files all that the folder `path` holds, at once. Of two that do so together one's stay."""
+    """Replace the folder `path` by one that holds only these files.
+
+    A reader sees the old folder, no folder or the new one, never a mixture. Of two concurrent callers one prevails.
+    """
     new = beside(path)
     try:
         with _explained(path):
@@ -89,7 +92,7 @@ def replace_folder(path: Path, content: Mapping[str, str | bytes]) -> None:
 
 
 def _moved(new: Path, path: Path) -> bool:
-    """Whether the folder has its name now; another one may have had it first."""
+    """Rename the folder; False if a folder that is not empty has the name already."""
     try:
         new.rename(path)
     except OSError as error:
@@ -100,7 +103,7 @@ def _moved(new: Path, path: Path) -> bool:
 
 
 def _descriptor(path: Path) -> int | None:
-    """The number of this process's open file that `path` stands for, as /dev/stdout does."""
+    """The number of this process's open file to which `path` leads, as /dev/stdout does; else None."""
     own = os.path.realpath("/proc/self/fd")
     for _ in range(LINKS_MAX):
         if not path.is_symlink():
@@ -121,13 +124,13 @@ def _as_bytes(content: str | bytes) -> bytes:
 
 
 def beside(path: Path) -> Path:
-    """A name in the same folder that nobody else has, in no process of no host."""
+    """A name in the same folder that no other process of any host uses: it has 64 random bits."""
     return path.with_name(f".new.{secrets.token_hex(8)}")
 
 
 @contextmanager
 def _whole(path: Path, content: str | bytes) -> Iterator[Path]:
-    """The content in a file of its own, on the disk."""
+    """A temporary file beside `path` with the content, synchronized to disk; the context removes it at its end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = beside(path)
     try:
@@ -145,5 +148,5 @@ def _whole(path: Path, content: str | bytes) -> Iterator[Path]:
 def _explained(path: Path) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, RuntimeError) as error:  # a NUL in the name; links that go round
+    except (OSError, ValueError, RuntimeError) as error:  # a NUL in the name; a loop of links
         raise TestbedError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error

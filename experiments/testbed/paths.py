@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where things are: the clone, the shared cache, the results."""
+"""Paths of the clone, the shared cache and the results."""
 
 import os
 import stat
@@ -12,13 +12,14 @@ PROFILES = REPO / "experiments" / "profiles"
 KERNEL_CMDLINE = REPO / "guest-image" / "kernel-cmdline"
 EXPERIMENTS = REPO / "experiments"
 MANIFESTS = EXPERIMENTS / "manifests"
+CRASH_TESTS = EXPERIMENTS / "crash"
 FIGURES = REPO / "build" / "figures"
-FIGURES_INDEX = "index.json"  # in a folder of figures: what they are
+FIGURES_INDEX = "index.json"  # the list of the figures in a folder
 NOT_THERE = "no such file or folder"
 
 
 def cache_root() -> Path:
-    """The cache that all clones of one user share."""
+    """The folder of the cache that all clones of one user share."""
     if override := os.environ.get("TESTBED_CACHE"):
         return Path(override).absolute()
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -26,12 +27,12 @@ def cache_root() -> Path:
 
 
 def results_root() -> Path:
-    """Results belong to the clone that made them."""
+    """The folder of results, by default in the clone that makes them."""
     return Path(os.environ.get("TESTBED_RESULTS") or REPO / "results").absolute()
 
 
 def why_not_there(path: Path) -> str:
-    """Why kind_of() has nothing for a path."""
+    """The reason why kind_of() returns an empty string for a path."""
     try:
         path.stat()
     except ValueError:
@@ -42,7 +43,7 @@ def why_not_there(path: Path) -> str:
 
 
 def kind_of(path: Path) -> Literal["", "file", "folder", "other"]:
-    """What there is; nothing, too, where there can be no such path: it is too long, or has a NUL in it."""
+    """The kind of file at a path; empty if stat() fails, also for a path that is too long or contains a NUL."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Regular expressions of users, by RE2: whatever they are, to find a match takes time in proportion to the text."""
+"""Users' regular expressions, matched by RE2, which takes time in proportion to the text for every pattern."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,18 +9,18 @@ import re2
 
 @dataclass(frozen=True)
 class Cells:
-    """What each match of a pattern says: the text of its named groups. `^` and `$` are at the ends of lines."""
+    """The cells that each match of a pattern gives: the text of its named groups. `^` and `$` match at line ends."""
 
     pattern: str
 
     @property
     def names(self) -> list[str]:
-        """Of the groups, as they stand in the pattern. ValueError: it is no regular expression."""
+        """The names of the groups, in pattern order. Raises ValueError if the pattern is no regular expression."""
         places: dict[str, int] = self._compiled().groupindex
         return sorted(places, key=lambda name: places[name])
 
     def find(self, text: str) -> list[dict[str, str]]:
-        """A row for each match; a group that took no part in it is empty."""
+        """A row for each match; a group that took no part in the match is empty."""
         names, found = self.names, self._compiled().finditer(text)
         return [{name: match.group(name) or "" for name in names} for match in found]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Quantities with units are parsed here and nowhere else; inside, times are ps and sizes are bytes."""
+"""The only parser of quantities with units; all other code holds times in ps and sizes in bytes."""
 
 import re
 from decimal import Decimal, InvalidOperation
@@ -11,14 +11,14 @@ ENERGY_UJ = {"uJ": 1, "mJ": 10**3, "J": 10**6}
 ENERGY_NJ = {"nJ": 1, "uJ": 10**3, "mJ": 10**6}
 COUNT = {"": 1}
 
-COUNT_MAX = 10**9  # from there on a count is shown as a power of ten
-GROUPED_MIN = 10**5  # from there on its digits are in groups
+COUNT_MAX = 10**9  # counts from here on are shown in scientific notation
+GROUPED_MIN = 10**5  # counts from here on have grouped digits
 
 _QUANTITY = re.compile(r"\s*(-?[0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-z/]*)\s*")
 
 
 def parse(text: str | int | float, units: dict[str, int]) -> int:
-    """`text` ("14.3us", "2 MiB") as an integer in the base unit of `units`. Raises ValueError with a sentence."""
+    """`text` ("14.3us", "2 MiB") as an integer in the base unit of `units`. Raises ValueError with the reason."""
     match = _QUANTITY.fullmatch(str(text))
     example = f"a number and one of {', '.join(units)}" if "" not in units else "a number without a unit"
     if not match or match[2] not in units:
@@ -35,7 +35,7 @@ def parse(text: str | int | float, units: dict[str, int]) -> int:
 
 
 def show_time(value_ps: float) -> str:
-    """A time for people: three significant figures and a unit that fits."""
+    """A time for people: up to four significant figures and a fitting unit."""
     for unit in ("s", "ms", "us", "ns"):
         if value_ps >= TIME_PS[unit]:
             return f"{value_ps / TIME_PS[unit]:.4g} {unit}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""TOML files into checked models: one place that names the file, the key and the fix."""
+"""Checks TOML files against models. All messages that name the file, the key and the fix are made here."""
 
 import difflib
 import tomllib
@@ -15,7 +15,7 @@ from .paths import kind_of
 
 
 class Strict(BaseModel):
-    """A model that refuses keys it does not know."""
+    """A model that rejects unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -29,11 +29,11 @@ def load_toml(path: Path) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-    """What a text file holds."""
+    """The content of a text file."""
     if kind_of(path) == "other":
-        raise TestbedError(f"cannot read {path}: it is neither a file nor a folder")  # a FIFO would be waited for
+        raise TestbedError(f"cannot read {path}: it is neither a file nor a folder")  # reading a FIFO would block
     try:
-        return path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
+        return path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
     except OSError as error:
         raise TestbedError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -51,7 +51,7 @@ def parse_toml(path: Path, text: str) -> dict[str, Any]:
 
 
 def check(model: type[Model], data: dict[str, Any], origin: Path) -> Model:
-    """`data` as a `model`, or one sentence about the first thing that is wrong with it."""
+    """`data` as a `model`. Raises TestbedError with one sentence about the first fault."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -61,17 +61,17 @@ def check(model: type[Model], data: dict[str, Any], origin: Path) -> Model:
 
 @contextmanager
 def named(origin: Path, key: str) -> Iterator[None]:
-    """What is wrong within is wrong with this key."""
+    """Name this key of `origin` in a TestbedError that the context raises."""
     try:
         yield
-    except RunFailed:  # which is no fault of what the key says
+    except RunFailed:  # the value of the key is not at fault
         raise
     except TestbedError as error:
         raise TestbedError(f"{origin}: key '{key}': {error}") from error
 
 
 def unknown_key(key: str, known: list[str]) -> str:
-    """The words for a key that nothing knows, with the nearest one that exists."""
+    """The message for an unknown key, with the nearest known key, or all of them if no key is near."""
     near = difflib.get_close_matches(key.rpartition(".")[2], known, n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"known keys: {', '.join(sorted(known))}"
     return f"unknown key '{key}'; {hint}"
@@ -85,7 +85,7 @@ WRONG_TYPES = {
     "dict": "must be a table of keys and values, as { records = 1000 }",
     "model": "must be a table of keys and values",
 }
-UNION = ("str", "int", "float", "bool")  # what pydantic adds to the key where a value may be of several types
+UNION = ("str", "int", "float", "bool")  # pydantic appends these to the key of a value of several types
 
 
 def _explain(model: type[BaseModel], error: Any) -> str:
@@ -107,13 +107,13 @@ def _explain(model: type[BaseModel], error: Any) -> str:
 def _known_keys(model: type[BaseModel], path: tuple[Any, ...]) -> list[str]:
     """The keys allowed at `path` inside `model`."""
     current: type[BaseModel] | None = model
-    for part in (part for part in path if not isinstance(part, int)):  # of a list all elements have the same
+    for part in (part for part in path if not isinstance(part, int)):  # all elements of a list have the same keys
         field = current.model_fields.get(part) if current else None
         current = _model_of(field.annotation) if field else None
     return list(current.model_fields) if current else []
 
 
 def _model_of(annotation: Any) -> type[BaseModel] | None:
-    """The model that a field holds, where it may hold nothing too."""
+    """The model class in the annotation of a field, which may also be optional or a list."""
     kinds = (annotation, *get_args(annotation))
     return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)

@@ -7,7 +7,9 @@
 
 suite=trixie
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
-lists_dir=${TESTBED_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cxl-ssd-testbed}/debian-lists
+cache=${TESTBED_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cxl-ssd-testbed}
+lists_dir=$cache/debian-lists
+ccache_dir=$cache/ccache
 lists_max_age_minutes=1440
 
 # "URI SUITE" of each package index this machine's apt uses, whatever the format of its sources.
@@ -96,10 +98,31 @@ listed() { # FILE: its entries, comments dropped
 # "name=version" of a package list and everything it depends on.
 resolved() { # LIST
     local names
-    refresh_lists || exit 2 # it has said why
     mapfile -t names < <(listed "$1")
-    private_apt apt-get install --simulate -qq "${names[@]}" | sed -nE 's/^Inst ([^ ]+) \(([^ ]+) .*/\1=\2/p' | sort ||
-        die "Debian's archive does not offer every package of guest-image/packages/$1: see apt's messages above"
+    resolved_names "${names[@]}"
+}
+
+# The same of packages that are named.
+resolved_names() { # NAME...
+    local simulated
+    refresh_lists || exit 2 # it has said why
+    simulated=$(private_apt apt-get install --simulate -qq "$@" 2>&1) ||
+        die "Debian 13 has no such packages ($*): $(sed -n 's/^E: //p' <<<"$simulated" | head -n 1)"
+    sed -nE 's/^Inst ([^ ]+) \(([^ ]+) .*/\1=\2/p' <<<"$simulated" | sort
+}
+
+# Through links for what Debian once kept in /bin, /lib and so on, as the base has them.
+unpack_debs() { # ROOT DEB...
+    local root=$1 name deb
+    shift
+    mkdir -p "$root"/usr/{bin,sbin,lib,lib64}
+    for name in bin sbin lib lib64; do ln -s "usr/$name" "$root/$name"; done
+    for deb in "$@"; do
+        dpkg-deb --fsys-tarfile "$deb" | tar -C "$root" -x --no-same-owner --same-permissions --keep-directory-symlink \
+            --exclude='./usr/share/doc' --exclude='./usr/share/man' --exclude='./usr/share/info' \
+            --exclude='./usr/share/locale' --exclude='./usr/share/lintian' --exclude='./usr/lib/x86_64-linux-gnu/gconv'
+    done
+    rm "$root"/{bin,sbin,lib,lib64}
 }
 
 # The kernel comes without its dependencies: they are for installing it on a disk.

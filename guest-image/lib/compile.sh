@@ -1,17 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs inside the build root: compile the guest's software from /src and pack what is to be installed: into /software.tar what every
-# guest has, into /threaded.tar, /fams.tar, /mtree.tar and /pages.tar what only those have that ask for it.
+# compile.sh COMPONENT PROJECT TARGET: inside the build root, compile /src/PROJECT in /build and install COMPONENT into /stage.
 set -euo pipefail
-export PATH=/usr/sbin:/usr/bin CC=clang-19 CXX=clang++-19 SNAPSHOT_REPORT=1
-
-compile() { # PROJECT
-    cmake -G Ninja -S "/src/$1" -B "/build/$1" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr/local \
-        -DSNAPSHOT_TESTS=OFF -DSNAPSHOT_MANUALS=OFF -DPROGRAM_SOURCES=/src/program-sources \
-        -DTESTBED_ROI_INCLUDE=/src/guest-image/programs/include --no-warn-unused-cli
-    ninja -C "/build/$1"
-    DESTDIR=/stage cmake --install "/build/$1" --component Unspecified
-}
+component=$1 project=$2 target=$3
+export CC=clang-19 CXX=clang++-19 SNAPSHOT_REPORT=1 TESTBED_CACHE=/cache PATH=/usr/lib/jvm/java-21-openjdk-amd64/bin:$PATH
 
 # The base has libc, libstdc++ and the persistent-memory libraries; anything else a program links travels with it.
 in_base='^(libc|libm|libstdc\+\+|libgcc_s|libatomic|libnuma|libpmem|libpmem2|libpmemobj|libpmempool|libndctl|libdaxctl|libuuid|libkmod|libudev|libz|liblzma|libzstd|libcrypto|libcap)\.so'
@@ -25,10 +17,9 @@ add_libraries() {
     done
 }
 
-# What the pass made of the writes of each workload's programs, as JSON lines: ninja repeats what the compiler says. Those that not every
-# guest has are in a folder below.
-pass_report() {
-    mawk '/ Building CXX object / { program = sub(/.* workloads\/CMakeFiles\//, "") && sub(/\.dir\/.*/, "") ? $0 : "" }
+# The report of the pass on the stores of each program, as JSON lines: ninja repeats the compiler's messages.
+pass_report() { # LOG
+    mawk '/ Building CXX object / { program = sub(/.* (workloads\/)?CMakeFiles\//, "") && sub(/\.dir\/.*/, "") ? $0 : "" }
         program != "" && /^snapshot: .*\/workload_engine\.cpp: total: / {
             sub(/.*: total: /, "")
             line = "{\"program\": \"" program "\""
@@ -41,16 +32,15 @@ pass_report() {
         }' "$1" | sort
 }
 
-compile guest-image/programs
-compile snapshot-lib | tee /build/snapshot-lib.log
+cmake -G Ninja -S "/src/$project" -B /build -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr/local \
+    -DCMAKE_C_COMPILER_LAUNCHER=/src/tests/ccached.sh -DCMAKE_CXX_COMPILER_LAUNCHER=/src/tests/ccached.sh \
+    -DWORKLOAD_TESTS=OFF -DSNAPSHOT_TESTS=OFF -DSNAPSHOT_MANUALS=OFF -DSNAPSHOT_PROGRAMS="$([[ -d /src/program-sources ]] && echo ON || echo OFF)" \
+    -DPROGRAM_SOURCES=/src/program-sources -DTESTBED_ROI_INCLUDE=/src/guest-image/programs/include --no-warn-unused-cli
+ninja -C /build "$target" | tee /build/log
+DESTDIR=/stage cmake --install /build --component "$component"
 add_libraries
-# The compiler plug-in, headers and manuals are for building, not for the guest's memory.
-cd /stage/usr/local
-rm -rf include share lib/cmake lib/pkgconfig lib/snapshot lib/*.a bin/snapcc bin/snap++
-mkdir share
-pass_report /build/snapshot-lib.log >share/pass-report.jsonl
-tar -C /stage -cf /software.tar .
-for component in threaded fams mtree pages; do
-    DESTDIR=/$component cmake --install /build/snapshot-lib --component $component
-    tar -C /$component -cf /$component.tar .
-done
+report=$(pass_report /build/log)
+if [[ -n $report ]]; then
+    mkdir -p /stage/usr/local/share/pass-report
+    printf '%s\n' "$report" >"/stage/usr/local/share/pass-report/$component.jsonl"
+fi

@@ -2,13 +2,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # One function per component: build_NAME OUT_DIR WORK_DIR. Sourced by build.sh.
 
+# Unpacked, for in_root.sh.
 build_buildroot() {
     local packages
     packages=$(resolved buildroot)
     kernel_hook=()
     # shellcheck disable=SC2086 # one argument a package
     unpack_packages "$2/root.tar" $packages
-    mv "$2/root.tar" "$1/buildroot.tar"
+    mkdir -p "$1/root"
+    tar -C "$1/root" -xf "$2/root.tar" --no-same-owner --same-permissions --exclude='./dev/*'
+    mount_points "$1/root" /src /build /stage /cache/ccache
+}
+
+# in_root.sh binds these.
+mount_points() { # ROOT FOLDER...
+    local root=$1
+    shift
+    mkdir -p "$root"/{dev,proc,tmp} "${@/#/$root}"
+    touch "$root"/dev/{null,zero,random,urandom}
 }
 
 # linux-image-… is only downloaded (apt verifies it) and then unpacked beside the root.
@@ -68,29 +79,12 @@ pack_cpio() { # DIRECTORY FILE
     (cd "$1" && find . -mindepth 1 -printf '%P\0' | sort -z | cpio --null --create --quiet --format=newc --reproducible --owner=+0:+0) >"$2"
 }
 
-build_software() {
+build_tools() {
     local out=$1 work=$2
-    [[ -r ${BUILDROOT_DIR-}/buildroot.tar ]] || die "set BUILDROOT_DIR to the product of \`build.sh build buildroot\`"
-    "$repo/snapshot-lib/programs/sources.sh" prepare "$work/program-sources" ||
-        die "the sources of the programs in snapshot-lib/programs cannot be had: see the message above"
-    tar -C "$repo" -cf "$work/source.tar" --owner=0 --group=0 --mtime="@$SOURCE_DATE_EPOCH" --sort=name \
-        "${software_sources[@]}" -C "$work" program-sources
-    # mmdebstrap enters the unpacked build root: chroot when root, a user namespace when not.
-    mmdebstrap --variant=custom --architectures=amd64 --format=null --skip=setup,update,cleanup,check/empty \
-        --setup-hook="tar-in '$BUILDROOT_DIR/buildroot.tar' /" \
-        --customize-hook="mkdir \"\$1/src\"" --customize-hook="tar-in '$work/source.tar' /src" \
-        --customize-hook="upload '$here/lib/compile.sh' /compile.sh" \
-        --customize-hook="upload '$here/lib/enter.sh' /enter.sh" \
-        --customize-hook="unshare --mount /bin/bash \"\$1/enter.sh\" \"\$1\"" \
-        --customize-hook="download /software.tar '$work/software.tar'" \
-        --customize-hook="download /threaded.tar '$work/threaded.tar'" \
-        --customize-hook="download /fams.tar '$work/fams.tar'" \
-        --customize-hook="download /mtree.tar '$work/mtree.tar'" \
-        --customize-hook="download /pages.tar '$work/pages.tar'" "$suite" /dev/null
-    local name
-    for name in software threaded fams mtree pages; do
-        mkdir -p "$work/$name"
-        tar -C "$work/$name" -xf "$work/$name.tar" --no-same-owner --same-permissions
-        pack_cpio "$work/$name" "$out/$name.cpio"
-    done
+    [[ -r ${BUILDROOT_DIR-}/root/usr/bin/cmake ]] || die "set BUILDROOT_DIR to the product of \`build.sh build buildroot\`"
+    mkdir -p "$work"/{src,build,stage} "$ccache_dir"
+    tar -C "$repo" -cf - "${tools_sources[@]}" | tar -C "$work/src" -xf -
+    "$here/lib/in_root.sh" "$BUILDROOT_DIR/root" --bind "$work/src" /src --bind "$work/build" /build --bind "$work/stage" /stage \
+        --bind "$ccache_dir" /cache/ccache /bin/bash /src/guest-image/lib/compile.sh tools guest-image/programs all
+    pack_cpio "$work/stage" "$out/tools.cpio"
 }

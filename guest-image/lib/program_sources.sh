@@ -9,7 +9,7 @@
 #   patches    the files that the trees depend on besides; the script itself need not be named
 #   derive     TREE: makes patched copies in a tree that has just been unpacked
 #   die, usage as everywhere
-tarballs=$(dirname "$lists_dir")/program-sources
+tarballs=$cache/program-sources
 
 # "URI NAME SHA256" of a package's newest upstream tarball, whichever suite has it.
 orig_tarball() { # PACKAGE

@@ -20,6 +20,8 @@ die() {
 
 # shellcheck source=guest-image/lib/archive.sh
 . "$here/lib/archive.sh"
+# shellcheck source=guest-image/lib/components.sh
+. "$here/lib/components.sh"
 
 # Of the kernel that the image gets from the same package lists. The headers come without what they depend on, which has that kernel.
 fingerprint() {
@@ -40,13 +42,12 @@ build() { # OUT WORK
     (cd "$root" && cpio --extract --make-directories --preserve-modification-time --quiet) <"$2/packages.cpio"
     for name in bin sbin lib lib64; do ln -s "usr/$name" "$root/$name"; done
     ln -s mawk "$root/usr/bin/awk" # the package leaves this link to its maintainer script
-    mkdir -p "$root"/{dev,module,tmp}
-    : >"$root/dev/null"
+    mount_points "$root" /module
     sed -n "s/^linux-headers-\(.*-$flavour\)=.*/\1/p" <<<"$versions" >"$1/kernel-release"
 }
 
 case ${1-}:$# in
-    inputs:1) printf '%s\n' guest-image/module-root/build.sh guest-image/packages/module-root guest-image/packages.sh guest-image/lib ;;
+    inputs:1) printf '%s\n' guest-image/module-root/build.sh guest-image/packages/module-root guest-image/packages.sh guest-image/lib/{archive,components}.sh ;;
     fingerprint:1) fingerprint ;;
     build:3) build "$2" "$3" ;;
     *) die "usage: build.sh inputs, fingerprint, or build OUT_DIR WORK_DIR" ;;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bench_guest KERNEL [--ops N] [--file PATH]: a fixed amount of guest work, for the host to time by the wall clock.
+// bench_guest KERNEL [--ops N] [--file PATH]: a fixed amount of guest work, which the host times by its wall clock.
 //
-// Work is fixed in operations, never in time. Begin and end go to the results port, where the host sees the file grow
-// (works on any QEMU), and ring the doorbell's mark 1 and 2; the work itself is a region of interest where there is a
-// testbed.
+// The work is a fixed number of operations, never a fixed time. Begin and end are written to the results port, where
+// the host sees the file grow (on any QEMU), and are marks 1 and 2 of the doorbell. In a testbed the work is also a
+// region of interest.
 #include "measure.h"
 #include "testbed_roi.h"
 
@@ -29,9 +29,9 @@ struct Arguments {
     const char *file = "/pmem/bench.bin";
 };
 
-volatile uint64_t sink; // keeps results of the kernels alive
+volatile uint64_t sink; // keeps the compiler from removing the kernels
 
-// Whoever measures: the span of virtual time between construction and finish().
+// Reports begin and end to the host: the span of virtual time between construction and destruction.
 class Span {
   public:
     Span(const char *kernel, uint64_t ops) : kernel_(kernel), ops_(ops) {
@@ -53,7 +53,7 @@ class Span {
     Span &operator=(const Span &) = delete;
 
   private:
-    // Waits until the last byte has left, so that the host's clock sees the moment.
+    // Waits until the last byte has been sent, so that the host's clock shows the moment.
     template <typename... T> void say(const char *format, T... values) {
         dprintf(port_ < 0 ? STDOUT_FILENO : port_, format, values...);
         if (port_ >= 0)
@@ -93,7 +93,7 @@ void hash_map(const Arguments &a) {
     sink = sum;
 }
 
-// One operation is eight bytes here ...
+// One operation copies eight bytes.
 void copy_8b(const Arguments &a) {
     auto *from = static_cast<uint64_t *>(map_anonymous(copy_bytes)),
          *to = static_cast<uint64_t *>(map_anonymous(copy_bytes));
@@ -105,7 +105,7 @@ void copy_8b(const Arguments &a) {
     }
 }
 
-// ... and one mebibyte here.
+// One operation copies one mebibyte.
 void memcpy_1mib(const Arguments &a) {
     void *from = map_anonymous(copy_bytes), *to = map_anonymous(copy_bytes);
     Span span("memcpy", a.ops);
@@ -135,7 +135,7 @@ void cxl_random(const Arguments &a) {
 struct Kernel {
     std::string_view name;
     void (*run)(const Arguments &);
-    uint64_t default_ops; // half a second or so of host time on stock QEMU
+    uint64_t default_ops; // about half a second of host time on stock QEMU
 };
 
 constexpr Kernel kernels[] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// calibrate [OPTIONS] TEST...: what the device does under the access patterns that published measurements use. One JSON
-// line a point to $TESTBED_RESULT (or stdout). Each point is a region of interest of its own, in the order of the
+// calibrate [OPTIONS] TEST...: measures the device with the access patterns of published measurements. Writes one JSON
+// line for each point to $TESTBED_RESULT (or stdout). Each point is a separate region of interest, in the order of the
 // lines.
 #define _GNU_SOURCE
 #include "calibrate_setup.h"

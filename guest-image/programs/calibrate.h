@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the tests of `calibrate` share: the mapped file, the state of the caches before a point, and its samples.
+// Shared by the tests of `calibrate`: the mapped file, the state of the caches before a point, and the samples of a
+// point.
 #ifndef CALIBRATE_H
 #define CALIBRATE_H
 
@@ -17,20 +18,21 @@ struct setup {
     FILE *result;
     char *base;             // the file on the device
     uint64_t bytes;         // its size, a power of two and at least twice the device cache
-    uint64_t cache_bytes;   // the device cache; 0: none
-    uint64_t hot_bytes;     // from `base`: what certainly stays in the device cache
-    uint64_t stream_bytes;  // the same for tests with streams: of a buffer smaller than the CPU's caches, half the file
+    uint64_t cache_bytes;   // of the device cache; 0: no device cache
+    uint64_t hot_bytes;     // from `base`: a range that certainly stays in the device cache
+    uint64_t stream_bytes;  // the same for streams; half the file if the device cache is smaller than the CPU's caches
     uint64_t page_bytes;    // of the device cache
-    uint64_t row_loads;     // of `percentiles`: loads whose mean is a sample
-    uint64_t cold_permille; // of `percentiles`: pages not in the device cache at first
-    // Of `percentiles`: of 1000 rows how many have 1, 2, ... of their lines in the CPU's caches, left by a prefetcher
+    uint64_t row_loads;     // of `percentiles`: loads for each sample, which is their mean
+    uint64_t cold_permille; // of `percentiles`: pages that are not in the device cache at first
+    // Of `percentiles`: the number of rows in 1000 with 1, 2, ... of their lines in the CPU's caches, left by a
+    // prefetcher
     uint64_t cached_permille[MAX_ROW_LOADS];
-    uint64_t cached_counts; // how many of these are stated
-    uint64_t effort;        // samples of a point, in units of what a quick look needs
+    uint64_t cached_counts; // number of entries that are stated
+    uint64_t effort;        // samples of a point, in multiples of a quick run's
     uint32_t points;        // measured so far
 };
 
-// Latencies of loads, in nanoseconds of the TSC, less what reading it costs.
+// Latencies of loads in nanoseconds of the TSC, minus the cost of reading the TSC.
 struct samples {
     uint32_t *ns;
     uint64_t count, capacity;
@@ -43,10 +45,10 @@ void samples_print(const struct setup *s, struct samples *samples, const char *t
 // A region of interest for each point, numbered from 1 in the order of the results' lines.
 static inline void begin_point(struct setup *s) { testbed_roi_begin(++s->points); }
 
-// What two readings of the TSC around nothing differ by.
+// The least difference between two readings of the TSC with nothing between them.
 uint64_t tsc_overhead_ns(void);
 
-// One load between two readings of the TSC. The next address may depend on what it returns.
+// One load between two readings of the TSC. The next address may depend on the loaded value.
 static inline void *timed_load(void *at, struct samples *samples, uint64_t overhead_ns) {
     uint64_t begin_ns = read_tsc();
     void *next;
@@ -57,9 +59,9 @@ static inline void *timed_load(void *at, struct samples *samples, uint64_t overh
     return next;
 }
 
-// Outside a region of interest, where nothing takes time: no page of the device cache is dirty and no line of the file
-// is in the CPU's caches; then the `warm_bytes` from `base` are read, so that the device cache holds what it can of
-// them.
+// Sets the state of the caches, outside a region of interest, where accesses take no time: no page of the device cache
+// is dirty, and no line of the file is in the CPU's caches. Then `warm_bytes` from `base` are read, so that the device
+// cache holds as many of them as it can.
 void settle(const struct setup *s, uint64_t warm_bytes);
 
 void test_chase(struct setup *s);

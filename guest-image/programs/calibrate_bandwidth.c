@@ -25,9 +25,9 @@ static void print_bandwidth(const struct setup *s, const char *test, unsigned re
     fflush(s->result);
 }
 
-// Sequential loads and full-line non-temporal stores in fixed proportions, in separate halves of what fits the device
-// cache. How many of the loads are under way at once is the CPU's affair. So many lines that the kernel's timer, some
-// 10 us every 4 ms, is no part of the result.
+// Sequential loads and full-line non-temporal stores in fixed proportions, in separate halves of a range that fits the
+// device cache. The CPU determines the number of loads in flight. There are so many lines that the kernel's timer, some
+// 10 us every 4 ms, does not affect the result.
 void test_mix(struct setup *s) {
     static const unsigned mixes[][2] = {{1, 0}, {3, 1}, {2, 1}, {1, 1}, {0, 1}};
     const uint64_t half = s->stream_bytes / 2 / LINE_BYTES * LINE_BYTES, wanted = 1 << 20;
@@ -90,13 +90,13 @@ static void nt_store_pass(char *from, char *to, uint64_t bytes) {
         nt_store_line(to + at);
 }
 
-// One core, in order, over what the CPU's caches do not hold: the bytes that the program reads and those that it writes
-// count, those of a line that a store reads for ownership do not, as in the published ones.
+// One core, in order, over lines that are not in the CPU's caches. The bytes that the program reads and writes count.
+// The bytes that a store reads for ownership do not count, as in the published measurements.
 void test_core(struct setup *s) {
     static const struct {
         const char *name;
         void (*run)(char *from, char *to, uint64_t bytes);
-        unsigned moved; // lines read and written for each of the pass
+        unsigned moved; // lines read and written for each line of the pass
     } passes[] = {{"load", load_pass, 1},   {"update", update_pass, 2},   {"copy", copy_pass, 2},
                   {"store", store_pass, 1}, {"nt-copy", nt_copy_pass, 2}, {"nt-store", nt_store_pass, 1}};
     const uint64_t half = s->stream_bytes / 2 / LINE_BYTES * LINE_BYTES;
@@ -119,8 +119,8 @@ static inline void spin(uint64_t rounds) {
         __asm__ volatile("1:\n\tdec %0\n\tjnz 1b" : "+r"(rounds) : : "cc");
 }
 
-// Loads of random lines at random intervals, closer and closer until the device is the limit. Nothing waits for them (a
-// study of many cores sees to that), so their latencies are those that the device reports for the point's region.
+// Loads of random lines at random intervals, which shrink until the device is the limit. No instruction waits for the
+// loads (a study of many cores ensures this), so the device reports their latencies for the point's region.
 void test_paced(struct setup *s) {
     static const unsigned mean_rounds[] = {1600, 800, 400, 267, 200, 160, 133, 114, 100, 94, 89, 84, 80, 70};
     const uint64_t lines = s->stream_bytes / LINE_BYTES, loads = 4096 * s->effort;
@@ -139,8 +139,8 @@ void test_paced(struct setup *s) {
     }
 }
 
-// One load of every page of the file, which is more than the device cache holds: what the medium behind it delivers,
-// counted in whole pages. A CPU that had to read all of their lines could not ask for pages enough at once.
+// One load of every page of the file, which is larger than the device cache: the bandwidth of the medium behind the
+// cache, counted in whole pages. A CPU that had to read all lines of the pages could not request enough pages at once.
 void test_far(struct setup *s) {
     settle(s, s->bytes);
     begin_point(s);
@@ -152,8 +152,8 @@ void test_far(struct setup *s) {
     print_bandwidth(s, "far", 1, 0, s->bytes / LINE_BYTES, took_ns);
 }
 
-// Full-line non-temporal stores of the whole file in order. The fence at the end waits until the device has taken all
-// of them.
+// Full-line non-temporal stores of the whole file in order. The fence at the end waits until the device has accepted
+// all of them.
 void test_far_write(struct setup *s) {
     settle(s, s->bytes);
     begin_point(s);
@@ -184,14 +184,15 @@ static uint64_t time_writes(const struct setup *s, bool nt, uint64_t write_bytes
     return now_ns() - begin_ns;
 }
 
-// Store + clwb against non-temporal store: the mean time of one write of a size with a fence every so many of them, in
-// order over what the device cache holds (of a buffer smaller than the CPU's caches: over what it does not).
+// Store + clwb compared with a non-temporal store: the mean time of one write, by its size and the number of writes per
+// fence, in order over a range that fits the device cache (if the cache is smaller than the CPU's caches: over a range
+// that does not).
 void test_persist(struct setup *s) {
     static const unsigned sizes[] = {64, 128, 256, 512, 1024, 4096}, intervals[] = {1, 4, 16, 64, 256};
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes * (sizeof intervals / sizeof *intervals) * 2; i++) {
         unsigned bytes = sizes[i / 10], interval = intervals[i / 2 % 5];
         bool nt = i % 2;
-        const uint64_t writes = 4096; // as above: a tick must not show
+        const uint64_t writes = 4096; // enough that a tick of the timer does not affect the mean
         if (i % 10 == 0)
             settle(s, s->stream_bytes);
         begin_point(s);

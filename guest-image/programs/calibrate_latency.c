@@ -48,11 +48,11 @@ void settle(const struct setup *s, uint64_t warm_bytes) {
     flush_range(s->base, s->bytes);
     touch_range(s->base, warm_bytes, LINE_BYTES);
     flush_range(s->base, warm_bytes);
-    usleep(SETTLE_US); // virtual time: what the device still does comes to its end
+    usleep(SETTLE_US); // virtual time: the device completes its pending work
 }
 
 // Dependent loads over every line of a working set in random order, from 4 KiB to the whole file. CPU and device caches
-// hold what they can of it, as after many rounds.
+// hold as much of it as they can, as after many rounds.
 void test_chase(struct setup *s) {
     for (uint64_t set_bytes = 4096; set_bytes <= s->bytes; set_bytes *= 2) {
         uint64_t lines = set_bytes / LINE_BYTES, rounds = 256 * s->effort;
@@ -70,7 +70,7 @@ void test_chase(struct setup *s) {
     }
 }
 
-// A sample is the mean of a row of dependent loads, as published ones may be.
+// A sample is the mean of a row of dependent loads, as published samples may be.
 static void *timed_row(void *at, uint64_t loads, struct samples *samples, uint64_t overhead_ns) {
     uint64_t left = loads, begin_ns = read_tsc();
     __asm__ volatile("1: mov (%0), %0\n\tdec %1\n\tjnz 1b" : "+r"(at), "+r"(left) : : "memory", "cc");
@@ -79,11 +79,11 @@ static void *timed_row(void *at, uint64_t loads, struct samples *samples, uint64
     return at;
 }
 
-// Of every 1000 pages, so many and evenly spread.
+// Selects `cold_permille` of every 1000 pages, evenly spread.
 static int is_cold(const struct setup *s, uint64_t page) { return page * s->cold_permille % 1000 < s->cold_permille; }
 
-// The last lines of a row are in the CPU's caches, as many as its turn says: a prefetcher was ahead. None is in a row
-// that waits for flash.
+// Loads the last lines of a row into the CPU's caches, as a prefetcher that was ahead. A draw from `cached_permille`
+// determines their number. A row that waits for flash has no such lines.
 static void prefetch(const struct setup *s, char *row, uint64_t *state) {
     uint64_t offset = (uint64_t)(row - s->base), draw = next_random(state) % 1000, lines = 0;
     for (uint64_t i = 0, below = 0; i < s->cached_counts && !lines; i++) {
@@ -94,8 +94,8 @@ static void prefetch(const struct setup *s, char *row, uint64_t *state) {
         touch_range(row + (s->row_loads - lines) * LINE_BYTES, lines * LINE_BYTES, LINE_BYTES);
 }
 
-// Four chases in turn, each through its own quarter of what fits the device cache, line by line. The first load of a
-// page that is not in it yet waits for flash.
+// Four chases in turn, each line by line through its own quarter of a range that fits the device cache. The first load
+// of a page that is not in the cache yet waits for flash.
 void test_percentiles(struct setup *s) {
     enum { CHAINS = 4 };
     const uint64_t part_bytes = s->stream_bytes / CHAINS / s->page_bytes * s->page_bytes;
@@ -106,7 +106,7 @@ void test_percentiles(struct setup *s) {
     for (char *line = s->base; line < s->base + CHAINS * part_bytes; line += LINE_BYTES)
         *(char **)line = line + LINE_BYTES;
     settle(s, 0);
-    touch_range(end - s->bytes / 2, s->bytes / 2, LINE_BYTES); // what was read last is at the other end of the file
+    touch_range(end - s->bytes / 2, s->bytes / 2, LINE_BYTES); // the other end of the file was read last
     flush_range(end - s->bytes / 2, s->bytes / 2);
     for (uint64_t page = 0; page < CHAINS * part_bytes / s->page_bytes; page++) {
         if (!is_cold(s, page)) {
@@ -153,8 +153,9 @@ static void random_loads(struct setup *s, unsigned miss_permille, uint64_t set_b
     samples_print(s, &samples, "random", fields);
 }
 
-// Loads of random lines of working sets that miss the device cache at given rates, and of the whole file: with uniform
-// accesses the share of hits is the share of the set that the cache holds. The line leaves the CPU's caches after each.
+// Loads of random lines of working sets that miss the device cache at given rates, and of the whole file. With uniform
+// accesses the share of hits is the share of the set that is in the cache. Each line is flushed from the CPU's caches
+// after its load.
 void test_random(struct setup *s) {
     static const unsigned miss_permille[] = {163, 500, 918};
     random_loads(s, 0, s->hot_bytes);
@@ -167,7 +168,7 @@ void test_random(struct setup *s) {
         random_loads(s, (unsigned)(1000 - 1000 * s->cache_bytes / s->bytes), s->bytes);
 }
 
-// The latency of a chase among the lines of a stream: from none to 64 of them before each of its loads.
+// The latency of a chase beside a stream: 0 to 64 lines of the stream are loaded before each load of the chase.
 void test_loaded(struct setup *s) {
     const uint64_t half = s->stream_bytes / 2 / LINE_BYTES * LINE_BYTES;
     char *stream_base = s->base + half;
@@ -183,7 +184,7 @@ void test_loaded(struct setup *s) {
             for (uint64_t i = 0; i < between; i++, offset = offset + LINE_BYTES < half ? offset + LINE_BYTES : 0)
                 (void)*(volatile char *)(stream_base + offset);
             void *next = timed_load(at, &samples, overhead_ns);
-            __asm__ volatile("clflushopt %0" : "+m"(*(char *)at)); // not to meet it in the CPU's caches again
+            __asm__ volatile("clflushopt %0" : "+m"(*(char *)at)); // so that no later load hits the CPU's caches
             at = next;
         }
         uint64_t took_ns = now_ns() - begin_ns;

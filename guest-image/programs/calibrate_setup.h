@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `calibrate` and `calibrate-cores` can be told. Each of them includes it once.
+// The options of `calibrate` and `calibrate-cores`. Each of the programs includes this file once.
 #ifndef CALIBRATE_SETUP_H
 #define CALIBRATE_SETUP_H
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Says what the program wants, and ends it.
+// Prints the usage of the program, and exits.
 static void usage(void);
 
 static uint64_t parse_count(const char *option, const char *text, uint64_t most) {
@@ -21,7 +21,7 @@ static uint64_t parse_count(const char *option, const char *text, uint64_t most)
     return value;
 }
 
-// So many in 1000 for one line, two lines, ...; together at most 1000.
+// Parses the number in 1000 for one line, two lines, ...; together at most 1000.
 static void parse_cached(struct setup *s, char *list) {
     uint64_t sum = 0;
     for (char *left, *word = strtok_r(list, ",", &left); word; word = strtok_r(NULL, ",", &left)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The measured loops, in assembly so that their instructions can be counted: each does UNROLL operations a round, then
-// two instructions of loop control (decrement, branch). One x86 instruction is one count of virtual time.
+// The measured loops, in assembly so that their instructions can be counted. Each round executes UNROLL operations,
+// then two instructions of loop control (decrement, branch). One x86 instruction is one count of virtual time.
 #ifndef KERNELS_H
 #define KERNELS_H
 
@@ -9,7 +9,7 @@
 enum { UNROLL = 16, LOOP_CONTROL_INSTRUCTIONS = 2, LINE_BYTES = 64 };
 enum { CHASE_INSTRUCTIONS = 1, STORE_CLWB_SFENCE_INSTRUCTIONS = 3, NTSTORE_SFENCE_INSTRUCTIONS = 9 };
 
-// mov (p), p: a load that depends on the one before. Returns where the chase stopped.
+// mov (p), p: a load that depends on the previous one. Returns the node at which the chase stopped.
 void *kernel_chase(void *node, uint64_t rounds);
 
 // mov, clwb, sfence on UNROLL lines in turn.

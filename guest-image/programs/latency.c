@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// latency: what one memory operation costs in virtual time, one JSON line per metric to $TESTBED_RESULT (or stdout).
+// latency: the cost of one memory operation in virtual time, as one JSON line per metric to $TESTBED_RESULT (or
+// stdout).
 //
-// Every metric is measured by CLOCK_MONOTONIC in chunks short against the timer tick (4 ms); the reported number is the
-// median chunk, so a tick in some of them does not show; minimum, mean and maximum are there to see it. The clock's own
-// cost is measured and subtracted. No node is visited twice in a chase that must miss, and its lines were flushed from
-// the CPU's caches before.
+// Every metric is measured by CLOCK_MONOTONIC in chunks that are short compared with the timer tick (4 ms). The
+// reported number is the median chunk, so a tick in some chunks does not affect it; minimum, mean and maximum show
+// ticks. The clock's own cost is measured and subtracted. A chase that must miss visits no node twice, and its lines
+// were flushed from the CPU's caches before.
 #define _GNU_SOURCE
 #include "kernels.h"
 #include "measure.h"
@@ -24,8 +25,9 @@ struct sizes {
     const char *file;
 };
 
-// The file on the device: a region whose pages fit the device cache twice over (hits), the rest of what pushes
-// everything else out of the device cache when read, and pages that are not in it any more (misses).
+// The file on the device. A read of its first `purge_bytes` evicts everything else from the device cache. The first
+// `hit_bytes` of them fit the device cache twice (hits). The `miss_bytes` after them are then not in the device cache
+// (misses).
 struct device_file {
     char *base;
     uint64_t hit_bytes, purge_bytes, miss_bytes;
@@ -35,8 +37,8 @@ struct device_file {
 struct metric {
     const char *name;
     void *(*kernel)(void *, uint64_t);
-    int instructions; // of one operation, loop control apart
-    uint64_t rounds;  // of UNROLL operations, a chunk
+    int instructions; // of one operation, without loop control
+    uint64_t rounds;  // of UNROLL operations, in a chunk
     uint64_t warm_up_rounds;
 };
 
@@ -53,7 +55,7 @@ static void print_row(const struct metric *m, uint64_t *chunk_ns, uint64_t overh
     qsort(chunk_ns, CHUNKS, sizeof *chunk_ns, by_value);
     for (int i = 0; i < CHUNKS; i++)
         sum_ns += chunk_ns[i] - overhead_ns;
-    // Sixteenths: the unrolled loop makes them, and they are exact in binary and in decimal.
+    // A multiple of 1/16, because of the unrolled loop: exact in binary and in decimal.
     const double per_op = m->instructions + (double)LOOP_CONTROL_INSTRUCTIONS / UNROLL;
     fprintf(result,
             "{\"metric\":\"%s\",\"measured_ps_per_op\":%" PRIu64 ",\"min_ps_per_op\":%" PRIu64
@@ -66,7 +68,7 @@ static void print_row(const struct metric *m, uint64_t *chunk_ns, uint64_t overh
     fflush(result);
 }
 
-// Inside the region of interest nothing is printed or allocated; the chunk times are in L1 or cost one store in a
+// Nothing is printed or allocated inside the region of interest. The chunk times are in L1, or cost one store per
 // chunk.
 static void measure(const struct metric *m, void *at, const void *flush_begin, uint64_t flush_bytes,
                     uint64_t working_set_bytes) {
@@ -108,9 +110,9 @@ static const struct metric store_clwb_sfence = {"store_clwb_sfence", kernel_stor
 static const struct metric ntstore_sfence = {"ntstore_sfence", kernel_ntstore_sfence, NTSTORE_SFENCE_INSTRUCTIONS, 32,
                                              4};
 
-// The order matters: the purge region is written first and pushed out (to flash) by the larger miss region; reading it
-// then pushes out the miss region and leaves the device cache full of clean pages, so no measured miss waits for a
-// flash program.
+// The order matters: the purge region is written first, and the miss region, which is at least as large, evicts it to
+// flash. A read of the purge region then evicts the miss region and leaves the device cache full of clean pages, so no
+// measured miss waits for a flash program.
 static void prepare_device(const struct sizes *s, struct device_file *d) {
     const uint64_t pages_needed = 2ull * CHUNKS * cxl_miss.rounds * UNROLL;
     const uint64_t lines_needed = (uint64_t)CHUNKS * cxl_hit.rounds * UNROLL;
@@ -148,7 +150,7 @@ static void measure_device(const struct sizes *s) {
     unlink(s->file);
 }
 
-// The TSC counts nanoseconds of virtual time (kernel-cmdline says 1 GHz), so the three spans must agree.
+// The TSC counts nanoseconds of virtual time (1 GHz in kernel-cmdline), so the three spans must agree.
 static void check_clocks(void) {
     uint64_t begin_ns = now_ns(), begin_tsc = read_tsc();
     sleep(1);

@@ -69,7 +69,7 @@ void *map_file(const char *path, uint64_t bytes) {
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
     if (fd < 0)
         fail("cannot create %s: %s", path, strerror(errno));
-    // One extent where the file system can, so that the file spreads evenly over the sets of every cache.
+    // One extent if the file system can provide it, so that the file spreads evenly over the sets of every cache.
     if (fallocate(fd, 0, 0, (off_t)bytes) != 0)
         fail("no room for %llu bytes in %s: %s", (unsigned long long)bytes, path, strerror(errno));
     write_zeros(fd, path, bytes);

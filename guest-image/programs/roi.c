@@ -12,7 +12,7 @@ static int query(void) {
     return version ? 0 : 1;
 }
 
-// A line for each: where it is on the device, lines read, lines written.
+// One line for each page: its offset on the device, lines read, lines written.
 static void print_hot_pages(uint32_t device) {
     for (uint32_t rank = 0;; rank++) {
         struct testbed_hot_page page = testbed_hot_page(device, rank);

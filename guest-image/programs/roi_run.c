@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// What a shell reports for a program that is not there, is not executable, or died of a signal.
+// The status that a shell reports for a program that does not exist, is not executable, or was killed by a signal.
 enum { STATUS_USAGE = 2, STATUS_NOT_EXECUTABLE = 126, STATUS_NOT_FOUND = 127, STATUS_SIGNAL = 128 };
 
 static int exec_failed(const char *program) {

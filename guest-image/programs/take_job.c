@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// take-job: ring the doorbell for the guest's job, then write what the host has left in fw_cfg to standard output;
-// nothing if there is no job. For the guest's init, as root.
+// take-job: ring the doorbell for the guest's job, then write the job that the host has left in fw_cfg to standard
+// output; nothing if there is no job. For the guest's init, as root.
 //
-// fw_cfg is QEMU's device for such files: a directory (selector 0x19), and transfers into the guest's memory by the
-// physical address of a descriptor, all of it big-endian (QEMU's docs/specs/fw_cfg). Linux's driver would read a file
-// byte by byte, and each page of it from the beginning.
+// fw_cfg is QEMU's device for such files. It has a directory (selector 0x19), and transfers data into the guest's
+// memory by the physical address of a descriptor. All numbers are big-endian (QEMU's docs/specs/fw_cfg). Linux's driver
+// would read a file byte by byte, and for each page again from the file's beginning.
 #include "testbed_roi.h"
 
 #include <endian.h>
@@ -36,7 +36,7 @@ struct file {
     char name[56];
 };
 
-// One locked page each, because what is contiguous here need not be in physical memory.
+// One locked page each, because contiguous virtual memory need not be contiguous in physical memory.
 static volatile struct dma *descriptor;
 static unsigned char *page;
 static uint64_t descriptor_address, page_address;
@@ -61,7 +61,8 @@ static void *locked_page(uint64_t *address) {
     return memory;
 }
 
-// The next bytes, at most a page, of what was selected last, or with `select` of that from its beginning.
+// Reads the next bytes, at most a page, of the file that was selected last; with `select`, of that file from its
+// beginning.
 static void read_next(uint32_t select, size_t bytes) {
     descriptor->control = htobe32(DMA_READ | (select ? DMA_SELECT | select << DMA_SELECTOR_SHIFT : 0));
     descriptor->length = htobe32((uint32_t)bytes);

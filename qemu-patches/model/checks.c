@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the fields of a configuration must be together. One rule per line, the field first. */
+/* Rules over several fields of a configuration. One rule per line, the field first. */
 #include <assert.h>
 #include <stddef.h>
 
@@ -11,7 +11,7 @@
 
 static_assert(MEM_MAX_CPU_WAYS == 16, "config/cpu.h has the same bound");
 
-/* A whole number of sets: what setassoc.h can keep in order. */
+/* Whether the size is a whole number of sets, as setassoc.h requires. */
 static bool is_cache_geometry(const MemCacheConfig *c) {
     uint64_t set_bytes = (uint64_t)c->ways * MEMSYS_LINE_BYTES;
     return c->size_bytes >= set_bytes && c->size_bytes % set_bytes == 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Coherence of the private caches: MESI by a directory that is exact. A core
- * *holds* a line that its L1 or L2 has. A line that one core holds is its own;
- * of a line that several hold all copies are clean, and what memory does not
- * have of it the LLC has. With one core nobody comes here.
+ * Coherence of the private caches: MESI by an exact directory. A core *holds* a
+ * line that is in its L1 or L2. A line that one core holds is exclusive. If several
+ * cores hold a line, all their copies are clean, and the LLC holds the bytes that
+ * memory does not have. With one core these functions are not called.
  */
 #include "front.h"
 
@@ -15,7 +15,7 @@ uint32_t mem_sys_others(const MemSys *m, const MemCpu *cpu, uint64_t line) {
 
 static MemCpu *lowest(MemSys *m, uint32_t cores) { return &m->cpus[__builtin_ctz(cores)]; }
 
-/* Another core loses the line; returns whether it was dirty there. */
+/* Take the line from another core; returns whether it was dirty there. */
 static bool invalidate(MemSys *m, MemCpu *cpu, uint64_t line) {
     uint32_t slot;
     bool dirty = mem_cpu_drop_private(&cpu->caches, line, &slot);
@@ -52,7 +52,7 @@ bool mem_sys_clean_others(MemSys *m, uint32_t cores, uint64_t line) {
     return dirty;
 }
 
-/* Of those that hold a line only one can hold it dirty: it shares it from now on. */
+/* Let a load share the line; returns whether a core held it dirty. Only a sole holder can hold it dirty. */
 static bool share(MemSys *m, uint32_t cores, uint64_t line) {
     MemCpu *cpu = lowest(m, cores);
     uint32_t slot;
@@ -73,7 +73,7 @@ void mem_sys_ask_others(MemSys *m, MemCpu *cpu, uint64_t line, bool store, MemAs
     }
 }
 
-/* The core's L1 and L2 have dropped lines: those that neither has any more. */
+/* Remove the lines that left the core's L2 from the directory, unless its L1 still holds them. */
 static void note_left(MemSys *m, const MemCpu *cpu, const MemCpuFetch *fetch) {
     for (uint32_t i = 0; i < fetch->left_count; i++) {
         if (!mem_cpu_has_private(&cpu->caches, fetch->left[i])) {
@@ -82,12 +82,15 @@ static void note_left(MemSys *m, const MemCpu *cpu, const MemCpuFetch *fetch) {
     }
 }
 
-/* Another core gives the line: it held it dirty, or the LLC does not have it. */
+/* Whether another core gives the line: it held the line dirty, or the LLC does not hold the line. */
 static bool is_given(const MemAsked *asked, const MemCpuFetch *fetch) {
     return asked->dirty || (asked->others && fetch->level == MEM_LEVEL_MEMORY);
 }
 
-/* What the core has to wait for because of others; `fetch` is of before another one gave the line. */
+/*
+ * The operation for which the core waits because of other cores, or MEM_OP_NONE. `fetch` is the result of the look-up,
+ * before another core gives the line.
+ */
 static MemOpKind op_with_others(const MemSys *m, const MemCpu *cpu, const MemL1Miss *miss, const MemAsked *asked,
                                 bool streams, const MemCpuFetch *fetch) {
     if (is_given(asked, fetch)) {
@@ -117,7 +120,7 @@ MemOpKind mem_sys_fetched(MemSys *m, MemCpu *cpu, const MemL1Miss *miss, const M
             mem_directory_remove(&m->directory, left, cpu->number);
         }
     }
-    if (miss->store) { /* its own from now on, with what the LLC had kept for all */
+    if (miss->store) { /* the core owns the line now, with the dirty bit that the LLC kept for all */
         fetch->dirty |= asked->dirty | mem_cpu_clean_llc(&cpu->caches, miss->line);
     } else if (asked->others && (fetch->dirty || asked->dirty)) {
         fetch->dirty = false;
@@ -137,7 +140,7 @@ void mem_sys_prefetched(MemSys *m, MemCpu *cpu, uint64_t line, const MemCpuFetch
     }
 }
 
-/* Of those that hold a line only one can hold it dirty. */
+/* Whether no other core holds the line dirty. Only a sole holder can hold it dirty. */
 static bool others_have_clean(MemSys *m, uint32_t others, uint64_t line) {
     return (others & (others - 1)) || !mem_cpu_is_dirty_private(&lowest(m, others)->caches, line);
 }

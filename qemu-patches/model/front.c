@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The front: which cache level an access finds its line in, and what it asks
- * of memory because of that. Nothing here depends on time.
+ * The front: it looks up the cache level that holds the line of an access, and
+ * issues the operations on memory that follow from the level. Nothing here depends
+ * on time.
  */
 #include "front.h"
 
 #include "base/seeded_bug.h"
 
 /*
- * What every access passes is compiled twice, by its last argument, so that the only core of most machines does not
- * look for others.
+ * The path of every access is compiled twice, by its last argument, so that the only core of most machines does not
+ * look for other cores.
  */
 #define INLINED static inline __attribute__((always_inline))
 
@@ -39,7 +40,7 @@ static mem_ps send_buffer(MemSys *m, MemCpu *cpu, uint32_t buffer, mem_ps at_ps)
     return issue(m, cpu, &op, at_ps);
 }
 
-/* Another core gathers bytes of the line: it sends them, and does not wait. */
+/* If other cores gather bytes of the line, they send their buffers, and do not wait. */
 static void send_buffers_of_others(MemSys *m, const MemCpu *cpu, uint64_t line, mem_ps at_ps) {
     for (uint32_t i = 0; i < m->cpu_count; i++) {
         MemCpu *other = &m->cpus[i];
@@ -58,7 +59,7 @@ void mem_sys_send_for_other(MemSys *m, MemCpu *cpu, uint32_t buffer, mem_ps at_p
     mem_memory_send_for_other(&m->memory, &cpu->core, &op, at_ps);
 }
 
-/* Returns when the CPU goes on: it may have had to wait at the end of its window. */
+/* Send every buffer of the line; returns when the CPU goes on, since it may wait at the end of its window. */
 static mem_ps send_buffer_of(MemSys *m, MemCpu *cpu, uint64_t line, mem_ps at_ps) {
     uint32_t buffer = mem_wc_find(&cpu->wc, line);
     if (mem_sys_has_others(m)) {
@@ -76,7 +77,7 @@ mem_ps mem_sys_send_wc_buffers(MemSys *m, MemCpu *cpu, mem_ps at_ps) {
 
 /* ---- Loads and stores ---- */
 
-/* The operations of one access: the first waits for what the CPU has under way, the others come with it. */
+/* The operations of one access: the first waits for operations under way, the others are issued with it. */
 typedef struct Chain {
     mem_ps at_ps; /* when the CPU goes on */
     bool begun;
@@ -95,7 +96,7 @@ static void evict_victims(MemSys *m, MemCpu *cpu, Chain *chain, const MemCpuFetc
     }
 }
 
-/* Whether a WC buffer has bytes of the line. */
+/* Whether a WC buffer of this core holds bytes of the line. */
 INLINED bool is_gathered_by(const MemCpu *cpu, uint64_t line) {
     return cpu->wc.open_count && mem_wc_find(&cpu->wc, line) != MEM_NO_BUFFER;
 }
@@ -118,7 +119,7 @@ INLINED void prefetch_ahead(MemSys *m, MemCpu *cpu, Chain *chain, const MemStrea
     for (uint32_t i = 0; i < step->prefetch_count; i++, line += (uint64_t)(int64_t)step->prefetch_step) {
         MemCpuFetch fetch;
         if (is_gathered(m, cpu, line, others)) {
-            continue; /* its newest bytes are on their way out */
+            continue; /* a WC buffer still has to send its newest bytes */
         }
         if (others && !mem_sys_may_prefetch(m, cpu, line)) {
             continue;
@@ -134,7 +135,10 @@ INLINED void prefetch_ahead(MemSys *m, MemCpu *cpu, Chain *chain, const MemStrea
     }
 }
 
-/* What is done about the latency of a miss: a store's or an independent load's is hidden as far as it can be. */
+/*
+ * Whether the CPU waits for a miss. The latency of a store (POSTED) or of an independent load (STREAMS) is hidden as
+ * far as possible.
+ */
 typedef enum Waits { WAITS, STREAMS, POSTED } Waits;
 
 static Waits waits_of(const MemSys *m, const MemCpu *cpu, bool store, bool independent, bool others) {
@@ -144,7 +148,7 @@ static Waits waits_of(const MemSys *m, const MemCpu *cpu, bool store, bool indep
     return m->overlap == MEM_OVERLAP_ALL || (m->overlap == MEM_OVERLAP_STREAMS && independent) ? STREAMS : WAITS;
 }
 
-/* The operation that brings the line, by where it is and who waits for it. */
+/* The operation that brings the line, by the level that holds the line and by the access that waits for it. */
 static MemOpKind fetch_op(const MemCpuFetch *fetch, bool store, Waits waits) {
     bool touch = fetch->level != MEM_LEVEL_MEMORY;
 
@@ -267,14 +271,14 @@ mem_ps memsys_locked(MemSys *m, uint32_t core, uint64_t hpa, bool store, mem_ps 
     cpu->core.store_waits = !MEM_HAS_BUG(MEM_BUG_LOCKED_POSTED);
     mem_ps stall_ps = access_beside_others(m, core, hpa, true, now_ps, slot);
     cpu->core.store_waits = false;
-    cpu->core.count->stores -= !store; /* a load it was, though it asked as a store does */
+    cpu->core.count->stores -= !store; /* it was a load, although it requested the line as a store does */
     cpu->core.count->loads += !store;
     return stall_ps;
 }
 
 /* ---- Non-temporal stores ---- */
 
-/* Push a line out of the caches before it is gathered in a buffer. */
+/* Push a line out of the caches before a buffer gathers it. */
 static mem_ps evict_line(MemSys *m, MemCpu *cpu, uint64_t line, mem_ps at_ps) {
     uint32_t slot;
     bool dirty = mem_cpu_drop(&cpu->caches, line, &slot);
@@ -287,7 +291,7 @@ static mem_ps evict_line(MemSys *m, MemCpu *cpu, uint64_t line, mem_ps at_ps) {
     return dirty ? mem_sys_op(m, cpu, MEM_OP_WRITE_BACK, line, at_ps) : at_ps;
 }
 
-/* Open a buffer for a line; `*buffer` can take it when the CPU goes on. */
+/* Open a buffer for a line; returns when the CPU goes on. `*buffer` can take bytes then. */
 static mem_ps open_buffer(MemSys *m, MemCpu *cpu, uint64_t line, mem_ps at_ps, uint32_t *buffer) {
     if (cpu->wc.open_count == cpu->wc.count) {
         at_ps = send_buffer(m, cpu, mem_wc_oldest(&cpu->wc), at_ps);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a MemSys is made of; for the files of this folder, and for whoever inlines from posted.h. */
+/* The internals of a MemSys, for the files of this folder and for code that inlines functions of posted.h. */
 #ifndef MODEL_MEMSYS_INTERNAL_H
 #define MODEL_MEMSYS_INTERNAL_H
 
@@ -15,33 +15,33 @@
 
 #define LINE_SHIFT 6
 
-/* An access that the L1 could not serve: what the levels beyond it have to know. */
+/* An access that missed L1, as the levels beyond L1 need to know it. */
 typedef struct MemL1Miss {
     uint64_t line;
-    MemVictim victim; /* what left the slot */
+    MemVictim victim; /* the line that left the slot */
     uint32_t slot;
     bool store;
 } MemL1Miss;
 
-/* One core: what it asks of memory, and where it is. */
+/* One core: its caches, its requests to memory, and its position in time. */
 typedef struct MemCpu {
-    /* Of whoever posts accesses, or never changed. */
-    MemCpuCaches caches; /* the L1; L2 and LLC are of whoever runs what was posted */
+    /* Owned by the thread that posts accesses, or never changed. */
+    MemCpuCaches caches; /* this thread owns L1; the thread that runs posted accesses owns L2 and LLC */
     uint32_t number;
-    /* Changed by every miss: on other lines of the host, which may be two cores far apart. */
-    alignas(64) mem_ps now_ps; /* of its latest call */
-    mem_ps resumes_ps;         /* when it goes on after its latest wait */
+    /* Changed by every miss. On other lines of the host, because the two threads may run on cores far apart. */
+    alignas(64) mem_ps now_ps; /* time of the latest call */
+    mem_ps resumes_ps;         /* when the core goes on after its latest wait */
     MemStreams streams;
     MemWc wc;
-    MemCore core; /* what it has under way */
+    MemCore core; /* operations under way */
 } MemCpu;
 
 struct MemSys {
-    /* Of whoever posts accesses, or never changed. */
+    /* Owned by the thread that posts accesses, or never changed. */
     MemCallbacks callbacks;
-    struct MemPosted *posted; /* posted.c */
+    struct MemPosted *posted; /* see posted.c */
     mem_ps l2_configured_ps, llc_configured_ps;
-    mem_ps l2_ps, llc_ps; /* stalls of hits now: 0 outside the region of interest */
+    mem_ps l2_ps, llc_ps; /* stalls of hits in the current mode: 0 outside the region of interest */
     MemOverlap overlap;
     bool stores_posted;
     bool clwb_keeps_line;
@@ -49,7 +49,7 @@ struct MemSys {
     mem_ps insn_ps[MEM_INSN_COSTS];
     const MemObserver *observer; /* or NULL */
     uint32_t cpu_count;
-    MemDirectory directory; /* with several cores */
+    MemDirectory directory; /* used with several cores */
     mem_ps ipi_ps, lock_ps;
     alignas(64) MemMemory memory;
     MemCpu cpus[];
@@ -59,10 +59,10 @@ static inline bool mem_sys_has_others(const MemSys *m) { return __builtin_expect
 
 static inline MemCpu *mem_sys_cpu(MemSys *m, uint32_t core) {
     assert(core < m->cpu_count);
-    return core ? &m->cpus[core] : &m->cpus[0]; /* the host need not multiply for the only one */
+    return core ? &m->cpus[core] : &m->cpus[0]; /* saves the host a multiplication if there is one core */
 }
 
-/* Let happen what is due. */
+/* Run the persistence events that are due by `now_ps`. */
 static inline void mem_sys_run_due(MemSys *m, mem_ps now_ps) {
     for (uint32_t i = 0; i < m->memory.device_count; i++) {
         MemPersist *p = &m->memory.devices[i]->persist;
@@ -78,7 +78,7 @@ static inline mem_ps mem_sys_enter_alone(MemSys *m, MemCpu *cpu, mem_ps now_ps) 
     return now_ps;
 }
 
-/* Every call passes here first: what was due by now happens. The time of a core does not go back. */
+/* Every call passes here first and runs the events that are due by now. The time of a core does not go back. */
 static inline mem_ps mem_sys_enter(MemSys *m, MemCpu *cpu, mem_ps now_ps) {
     now_ps = mem_sys_enter_alone(m, cpu, now_ps);
     if (mem_sys_has_others(m)) {
@@ -87,36 +87,40 @@ static inline mem_ps mem_sys_enter(MemSys *m, MemCpu *cpu, mem_ps now_ps) {
     }
     return now_ps;
 }
-/* An operation of a core on memory at `at_ps`; returns when it goes on. */
+/* Issue an operation of a core on memory at `at_ps`; returns when the core goes on. */
 mem_ps mem_sys_op(MemSys *m, MemCpu *cpu, MemOpKind kind, uint64_t line, mem_ps at_ps);
 /* Send every WC buffer of a core, oldest first; returns when it goes on. */
 mem_ps mem_sys_send_wc_buffers(MemSys *m, MemCpu *cpu, mem_ps at_ps);
-/* Another core makes this one send a buffer. */
+/* Another core makes this core send a buffer. */
 void mem_sys_send_for_other(MemSys *m, MemCpu *cpu, uint32_t buffer, mem_ps at_ps);
-/* The rest of one that missed, of the only core; returns when it goes on, and whether the line was dirty. */
+/* The second step of an L1 miss, with one core; returns when the core goes on. `*dirty`: the line was dirty. */
 mem_ps mem_sys_beyond_l1(MemSys *m, const MemL1Miss *miss, mem_ps at_ps, bool *dirty);
 
 /* ---- coherence.c: with several cores ---- */
 
-/* What a miss found in other cores' private caches, which gave up the line to a store and share it with a load. */
+/* The state of a missed line in other cores' private caches: they gave it up to a store, or share it with a load. */
 typedef struct MemAsked {
-    uint32_t others; /* that held the line, bit by bit */
+    uint32_t others; /* cores that held the line, one bit each */
     bool dirty;      /* one of them held it dirty */
 } MemAsked;
 
 uint32_t mem_sys_others(const MemSys *m, const MemCpu *cpu, uint64_t line);
-/* Before a line that missed L1 is fetched; then, after it was, what became of it and of what left; then what to wait
- * for. */
+/*
+ * Call mem_sys_ask_others() before the fetch of a line that missed L1, then mem_sys_fetched(), which records the new
+ * places of the line and of the lines that left, and returns the operation to wait for.
+ */
 void mem_sys_ask_others(MemSys *m, MemCpu *cpu, uint64_t line, bool store, MemAsked *asked);
 MemOpKind mem_sys_fetched(MemSys *m, MemCpu *cpu, const MemL1Miss *miss, const MemAsked *asked, bool streams,
                           MemCpuFetch *fetch);
-/* A store hit a line that is clean in L1: the core has it alone when it goes on. `*dirtied`: it was clean everywhere.
+/*
+ * A store hit a line that is clean in L1. Returns when the core goes on and no other core holds the line. `*dirtied`:
+ * the line was clean everywhere.
  */
 mem_ps mem_sys_own(MemSys *m, MemCpu *cpu, uint64_t line, mem_ps at_ps, bool *dirtied);
-/* The prefetcher asks no core for a line, and joins no other one's request. */
+/* Whether the prefetcher may fetch a line: it takes no line from another core, and joins no request of another core. */
 bool mem_sys_may_prefetch(MemSys *m, const MemCpu *cpu, uint64_t line);
 void mem_sys_prefetched(MemSys *m, MemCpu *cpu, uint64_t line, const MemCpuFetch *fetch);
-/* These cores lose the line, or it becomes clean there; returns whether one held it dirty. */
+/* Take the line from these cores, or make it clean there; returns whether one of them held it dirty. */
 bool mem_sys_invalidate(MemSys *m, uint32_t cores, uint64_t line);
 bool mem_sys_clean_others(MemSys *m, uint32_t cores, uint64_t line);
 const char *mem_sys_check_coherence(const MemSys *m);
@@ -124,13 +128,13 @@ const char *mem_sys_check_coherence(const MemSys *m);
 struct MemPosted *mem_sys_posted_new(uint32_t l1_slots);
 void mem_sys_posted_free(struct MemPosted *p);
 
-/* Every address passes here, so that no level has to look at the size of a tag. */
+/* Every address passes here, so that no level has to check the size of a tag. */
 static inline uint64_t mem_sys_line(const MemSys *m, uint64_t hpa) {
-    assert(hpa >> LINE_SHIFT < m->cpus[0].caches.line_end); /* the size of an address space sees to it */
+    assert(hpa >> LINE_SHIFT < m->cpus[0].caches.line_end); /* guaranteed by the size of an address space */
     return hpa >> LINE_SHIFT;
 }
 
-/* A line left L1, or may not be written without telling the model any more. */
+/* A line left L1, or may no longer be written without telling the model. */
 static inline void mem_sys_drop_slot(MemSys *m, const MemCpu *cpu, uint32_t slot) {
     if (slot != MEM_NO_SLOT) {
         m->callbacks.l1_slot_dropped(m->callbacks.opaque, cpu->number, slot);
@@ -138,8 +142,8 @@ static inline void mem_sys_drop_slot(MemSys *m, const MemCpu *cpu, uint32_t slot
 }
 
 /*
- * The L1's part of an access; returns whether it missed. `*dirtied`: a store hit a clean line. That a victim's slot
- * was dropped the caller has to say, who may have a shorter way than mem_sys_drop_slot().
+ * L1's part of an access; returns whether it missed. `*dirtied`: a store hit a clean line. The caller must report that
+ * the victim's slot was dropped, because it may know a shorter way than mem_sys_drop_slot().
  */
 static inline bool mem_sys_access_l1(MemCpu *cpu, uint64_t line, bool store, MemL1Miss *miss, bool *dirtied) {
     MemL1Access access = mem_cpu_access_l1(&cpu->caches, line, store);

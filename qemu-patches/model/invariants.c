@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The conservation laws that hold between calls, whatever the calls were. */
+/* Conservation laws that hold between calls, after any sequence of calls. */
 #include "front.h"
 
 static const char *check_host_counters(const MemMemory *m) {
@@ -31,7 +31,10 @@ static uint64_t loads_under_way(const MemCore *c, mem_ps at_ps) {
 
 static bool exceeds(uint64_t count, const MemSlots *places) { return places->room && count > places->room; }
 
-/* Told from what is under way when the core goes on, and not by the places, which would not know what has none. */
+/*
+ * Counts the operations under way when the core goes on. A count of taken places would miss an operation without a
+ * place.
+ */
 static const char *check_under_way(const MemCore *c, mem_ps at_ps) {
     uint64_t loads = loads_under_way(c, at_ps), prefetched = mem_in_flight_count(&c->arrivals, c->number, at_ps);
 
@@ -68,7 +71,7 @@ static const char *check_device_counters(const MemCounters *n) {
     return NULL;
 }
 
-/* Device lines the CPU holds dirty, by whether their device knows. */
+/* Device lines that the CPU holds dirty, divided into lines that their device knows to be dirty and other lines. */
 typedef struct DirtyTally {
     const MemSys *m;
     uint64_t known[MEMSYS_MAX_DEVICES];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Posted accesses: the caller takes the L1's part at once and the rest, which
- * is most of the work, is done later, or by another thread meanwhile. One
- * thread posts and settles; whoever holds `running` works on what was posted,
- * in order, so that nothing depends on which thread it is.
+ * Posted accesses: the caller takes L1's part at once. The rest, which is most of
+ * the work, is done later, or meanwhile by another thread. One thread posts and
+ * settles. The thread that holds `running` runs the posted accesses in order, so
+ * that no result depends on the choice of the thread.
  */
 #include "posted.h"
 
@@ -13,7 +13,10 @@
 #include "base/mem_alloc.h"
 #include "base/seeded_bug.h"
 
-/* What L1 is not told yet of a slot whose line came dirty; a slot that has such news is in `news`. */
+/*
+ * News for L1 about a slot: its line came dirty, or came dirty and has left since. The slots with news are listed in
+ * `news`.
+ */
 typedef enum News { NO_NEWS, LEFT_SINCE, CAME_DIRTY } News;
 
 static bool begin_run(MemPosted *p) {
@@ -23,7 +26,7 @@ static bool begin_run(MemPosted *p) {
 
 static void end_run(MemPosted *p) { atomic_store_explicit(&p->running, false, memory_order_release); }
 
-/* The lines of the ring are fetched back all at once, not one after the other. */
+/* The host fetches the lines of the ring back all at once, not one after the other. */
 bool mem_sys_send_posted(MemPosted *p) {
     uint32_t end = p->count + p->batch_count;
 
@@ -52,7 +55,10 @@ static void note_came_dirty(MemPosted *p, uint32_t slot) {
     p->news_of_slot[slot] = CAME_DIRTY;
 }
 
-/* A line that came dirty is dirty in its slot, though L1 is told only at the end: see to it if it leaves before. */
+/*
+ * A line that came dirty is dirty in its slot, although L1 learns of it only in fold(). If the line leaves the slot
+ * before, the victim is marked dirty here.
+ */
 static void run(MemSys *m, MemPosted *p, MemPostedMiss *posted) {
     MemCpu *cpu = &m->cpus[0];
     mem_ps at_ps = mem_sys_enter(m, cpu, posted->at_ps + p->stall_ps);
@@ -115,7 +121,7 @@ bool memsys_run_posted(MemSys *m) {
     return true;
 }
 
-/* Nobody else is at it: what the L1, and the counters, were not told yet. */
+/* Tell L1 and the counters the outstanding news. The caller holds `running`, so no other thread runs accesses. */
 static void fold(MemSys *m, MemPosted *p) {
     for (uint32_t i = 0; i < p->news_count; i++) {
         uint32_t slot = p->news[i];

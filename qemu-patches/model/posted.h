@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What has been posted, and the part of it that is on the way of every miss of
- * the guest: memsys_post() to be inlined, for QEMU's TLB, and posted.c.
+ * Posted accesses, and the part of them on the path of every miss of the guest:
+ * memsys_post() for inlining, used by QEMU's TLB and by posted.c.
  */
 #ifndef MODEL_MEMSYS_POST_H
 #define MODEL_MEMSYS_POST_H
@@ -14,7 +14,7 @@
 
 typedef struct MemPostedMiss {
     MemL1Miss miss;
-    mem_ps at_ps; /* less the stalls of those posted before */
+    mem_ps at_ps; /* without the stalls of the accesses posted before */
 } MemPostedMiss;
 
 #define MEM_POSTED_ROOM 1024u
@@ -22,22 +22,27 @@ typedef struct MemPostedMiss {
 
 typedef struct MemPosted {
     MemPostedMiss misses[MEM_POSTED_ROOM]; /* a ring, by number */
-    /* Of whoever posts. It gathers some first: for the ring's lines a store may have to wait until another core of the
-     * host gives them back. */
+    /*
+     * Owned by the thread that posts. It gathers some misses first, because a store to a line of the ring may have to
+     * wait until another core of the host gives the line back.
+     */
     alignas(64) MemPostedMiss batch[MEM_POSTED_BATCH];
     uint32_t batch_count;
-    uint32_t count;     /* of the misses in the ring so far */
-    uint32_t done_seen; /* of these it knows that they are done */
+    uint32_t count;     /* number of misses put into the ring so far */
+    uint32_t done_seen; /* of these, the number known to be done */
     uint64_t loads;
     uint64_t stores;
-    /* What it tells whoever runs them, a batch at a time. */
+    /* The thread that posts publishes misses here, a batch at a time. */
     alignas(64) _Atomic uint32_t end;
-    /* Of whoever runs them: what others look at in lines of its own, or each look would delay the work. */
+    /*
+     * Owned by the thread that runs accesses. The fields that other threads read are on separate host lines, or each
+     * read would delay the work.
+     */
     alignas(64) _Atomic bool running;
-    alignas(64) _Atomic uint32_t done; /* told now and then, too */
-    alignas(64) mem_ps stall_ps;       /* of those done */
-    uint8_t *news_of_slot;             /* of posted.c */
-    uint32_t *news;                    /* slots */
+    alignas(64) _Atomic uint32_t done; /* published once per batch and at the end */
+    alignas(64) mem_ps stall_ps;       /* stalls of the accesses done */
+    uint8_t *news_of_slot;             /* a News of posted.c for each slot */
+    uint32_t *news;                    /* slots with news */
     uint32_t news_count;
 } MemPosted;
 
@@ -45,13 +50,13 @@ static inline MemPostedMiss *mem_posted_miss(MemPosted *p, uint32_t number) {
     return &p->misses[number % MEM_POSTED_ROOM];
 }
 
-/* Let others run what was gathered; false if there is no room yet. */
+/* Publish the gathered misses; returns false if the ring has no room yet. */
 bool mem_sys_send_posted(MemPosted *p);
 
-/* As memsys_post() of memsys.h. */
+/* memsys_post() of memsys.h, for inlining. */
 static inline bool mem_sys_post(MemSys *m, uint64_t hpa, bool store, mem_ps now_ps, uint32_t *slot, bool *missed) {
     MemPosted *p = m->posted;
-    bool dirtied; /* of no interest: local DRAM has no old bytes to keep */
+    bool dirtied; /* unused: local DRAM has no old bytes to keep */
 
     if (p->batch_count == MEM_POSTED_BATCH && !mem_sys_send_posted(p)) {
         return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Set-up, modes, power and what can be asked of a MemSys. */
+/* Set-up, modes, power and queries of a MemSys. */
 #include "front.h"
 
 #include <stdlib.h>
@@ -83,7 +83,7 @@ void memsys_free(MemSys *m) {
 }
 
 void memsys_set_observer(MemSys *m, const MemObserver *observer) {
-    assert(!observer || m->cpu_count == 1); /* a trace says of no operation whose it is */
+    assert(!observer || m->cpu_count == 1); /* a trace does not record the core of an operation */
     m->observer = observer;
 }
 
@@ -97,7 +97,7 @@ void memsys_set_media(MemSys *m, uint32_t device, const MemMedia *media) {
     mem_persist_set_media(&m->memory.devices[device]->persist, media);
 }
 
-/* What concerns all cores happens: what was due by then did. Of several each keeps its clock. */
+/* Run the events due by now, for an action on all cores. With several cores, each keeps its clock. */
 static mem_ps enter_all(MemSys *m, mem_ps now_ps) {
     for (uint32_t i = 0; i < m->cpu_count; i++) {
         now_ps = mem_later(now_ps, m->cpus[i].now_ps);
@@ -109,7 +109,7 @@ static mem_ps enter_all(MemSys *m, mem_ps now_ps) {
     return now_ps;
 }
 
-/* When some core may go on, which is not before the latest call. */
+/* The earliest time at which some core may go on, but not before the latest call. */
 static mem_ps time_now(const MemSys *m) {
     mem_ps called_ps = 0, goes_on_ps = UINT64_MAX;
 
@@ -161,9 +161,9 @@ uint32_t memsys_hot_pages(const MemSys *m, uint32_t device, MemHotPage *pages) {
 
 uint32_t memsys_l1_slots(const MemSys *m) { return mem_cpu_l1_slots(&m->cpus[0].caches); }
 
-/* ---- What empties the caches ---- */
+/* ---- Emptying the caches ---- */
 
-/* The core that writes back what all hold. */
+/* The core that writes back the lines of all cores. */
 typedef struct WriteBack {
     MemSys *m;
     MemCpu *by;
@@ -187,7 +187,9 @@ static void drop_all_lines(MemSys *m) {
     mem_directory_clear(&m->directory);
 }
 
-/* Its WC buffers, then those of the others; then what is dirty, core by core, the LLC last. */
+/*
+ * Send this core's WC buffers, then the other cores'; write back the dirty lines, core by core, the LLC last; drop all.
+ */
 static void empty_caches(MemSys *m, MemCpu *by) {
     WriteBack w = {.m = m, .by = by};
 
@@ -257,7 +259,7 @@ void memsys_set_timed(MemSys *m, bool timed) {
     if (timed == m->memory.timed) {
         return;
     }
-    mem_ps now_ps = enter_all(m, time_now(m)); /* it is a core that changes the mode, so it is past its wait */
+    mem_ps now_ps = enter_all(m, time_now(m)); /* a core changes the mode, so that core is past its wait */
     mem_memory_set_timed(&m->memory, timed, now_ps);
     use_mode(m, timed);
     if (m->observer) {
@@ -300,7 +302,7 @@ uint64_t memsys_persistence_events(const MemSys *m) { return m->memory.supply.ev
 
 void memsys_cut_after(MemSys *m, uint64_t count) { m->memory.supply.cut_after = count; }
 
-/* The CPU and local DRAM after a loss of power; what the caches held is gone. */
+/* Reset the CPU and local DRAM after a loss of power: the contents of the caches are lost. */
 static void reset_host(MemSys *m) {
     drop_all_lines(m);
     for (uint32_t i = 0; i < m->cpu_count; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a workload may ask of an engine. Engines are template parameters, so that each compiles to what its own users
-// would write; a data structure written against this interface is the same for all of them.
+// The interface of engines for workloads. Engines are template parameters, so that each compiles to the code that its
+// own users would write; a data structure written against this interface is the same for all engines.
 //
 //     Engine engine(path, bytes, OpenMode::Create);
 //     Root *root = engine.template root<Root>();          // zeroed when the pool was created
@@ -12,12 +12,13 @@
 //         engine.fresh(items.get(), 8);                   // about to fill memory that holds nothing yet
 //     });
 //
-// Pointers stored in the pool are Engine::Ptr<T>, 8 bytes relative to where they lie, so that a data structure has the
-// same layout in every engine; memory that is zero is not a null pointer. Raw pointers are good until the pool is
-// closed. Memory that was allocated and not announced as fresh() need not survive.
+// Pointers stored in the pool are Engine::Ptr<T>, 8 bytes relative to their own address, so that a data structure has
+// the same layout in every engine; zeroed memory is not a null pointer. Raw pointers are valid until the pool is
+// closed. Memory that was allocated but not announced as fresh() need not survive.
 //
-// Engine::Name is what users call it, Engine::Durable whether it keeps anything, Engine::CommitsAllThreads whether a
-// transaction covers what all threads have stored before it ends; else it is the calling thread's own.
+// Engine::Name is the name that users know. Engine::Durable states whether the engine keeps data.
+// Engine::CommitsAllThreads states whether a transaction covers the stores of all threads before its end, or only those
+// of the calling thread.
 #pragma once
 
 #include <boost/interprocess/offset_ptr.hpp>
@@ -30,8 +31,8 @@
 
 namespace engines {
 
-// Threads that take part in an engine's epochs change what they like between their points; none has to wait for its
-// turn.
+// The threads of a workload take part in the engine's epochs: between their points they change any data, and no thread
+// waits for its turn.
 template <class Engine>
 concept JoinsEpochs = requires(Engine &engine) {
     engine.enter();
@@ -43,12 +44,12 @@ template <class T> using RelativePtr = boost::interprocess::offset_ptr<T>;
 
 enum class OpenMode { Create, OpenExisting };
 
-// Thrown by a constructor in OpenExisting mode if there is no pool, or one whose creation never finished.
+// Thrown by a constructor in OpenExisting mode if there is no pool, or if its creation never finished.
 struct NoPool : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// What an engine reports about itself; what it cannot know stays 0.
+// Counters that an engine reports. A counter that the engine does not know stays 0.
 struct Statistics {
     uint64_t commits = 0;
     uint64_t log_bytes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an engine reads from the environment.
+// Environment variables that engines read.
 #pragma once
 
 #include <cerrno>
@@ -11,7 +11,7 @@
 
 namespace engines {
 
-// A variable that is a number, at least 1.
+// Reads a number of at least 1 from a variable; returns `otherwise` if the variable is not set.
 inline uint64_t environmentNumber(const char *name, const char *what, uint64_t otherwise) {
     const char *text = getenv(name);
     if (!text)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The engines of checkpoints: one commit an epoch for all transactions in it. `snapshot-epoch` is compiled with the
-// pass; `cpnvm` has its calls put in by hand, as CpNvm's users do: the workload's writing() and fresh(), and those of
-// an allocator of its own.
+// The checkpoint engines: one commit per epoch, for all its transactions. `snapshot-epoch` is compiled with the pass.
+// `cpnvm` has its calls inserted by hand, as CpNvm's users do: the workload calls writing() and fresh(), and cpnvm's
+// allocator announces its own writes.
 //
-// With SNAPSHOT_EPOCH_NS in the environment, that is the length of an epoch, and a crash loses as much; with
-// SNAPSHOT_EPOCH_TRANSACTIONS, so many transactions are an epoch. Without either each transaction ends with a
-// checkpoint. With SNAPSHOT_EPOCH_REPLAY=background a thread replays; with SNAPSHOT_EPOCH_OPEN=lazy cpnvm copies what
-// is in a file page by page, as it is touched.
+// SNAPSHOT_EPOCH_NS in the environment sets the length of an epoch, and a crash loses as much.
+// SNAPSHOT_EPOCH_TRANSACTIONS sets the number of transactions in an epoch. Without either, each transaction ends with a
+// checkpoint. With SNAPSHOT_EPOCH_REPLAY=background a thread replays; with SNAPSHOT_EPOCH_OPEN=lazy cpnvm copies the
+// content of a file page by page, at the first access to each page.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class Checkpoints {
         else
             ends(++transactions);
     }
-    // The same by several threads, which count together.
+    // The same for several threads, with one common count.
     void transactionEnds(std::atomic<uint64_t> &counted) {
         if (by_clock)
             point();
@@ -93,7 +93,7 @@ class SnapshotEpoch : public TrackedFile<SNAPSHOT_PROTOCOL_EPOCH> {
     Checkpoints checkpoints;
 };
 
-// For threads: those of a workload that says when each enters and leaves.
+// For workloads that state when each thread enters and leaves.
 template <class Engine> class Joined : public Engine {
   public:
     using Engine::Engine;
@@ -111,7 +111,7 @@ template <class Engine> class Joined : public Engine {
     std::atomic<uint64_t> transactions = 0;
 };
 
-// An allocator that announces what it writes. Blocks have no headers; those that were given back are lists by size.
+// An allocator that announces its writes. Blocks have no headers; released blocks are kept in lists by size.
 class AnnouncedHeap {
   public:
     AnnouncedHeap(void *memory, size_t bytes) : header(static_cast<Header *>(memory)), pool_bytes(bytes) {
@@ -124,7 +124,7 @@ class AnnouncedHeap {
 
     static bool isFormatted(const void *memory) { return static_cast<const Header *>(memory)->magic == Magic; }
 
-    // Memory that was never handed out is zero.
+    // Memory that was never allocated is zero.
     void *root(size_t bytes) {
         if (!header->root) {
             uint64_t fresh = take(sizeOf(bytes));
@@ -162,13 +162,13 @@ class AnnouncedHeap {
 
     struct Header {
         uint64_t magic, root, top;
-        uint64_t free[Lists]; // by size up to 4032 bytes, then one for the rest
+        uint64_t free[Lists]; // one for each size up to 3776 bytes, then one for all larger blocks
     };
     struct Block {
         uint64_t next, bytes;
     };
 
-    // What is smaller than a line is not aligned to one.
+    // Blocks smaller than a line are not aligned to a line.
     static size_t sizeOf(size_t wanted) {
         size_t unit = wanted < LineBytes ? UnitBytes : LineBytes;
         return (wanted + unit - 1) / unit * unit;

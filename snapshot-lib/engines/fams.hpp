@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The fams engines: failure-atomic msync() of programs that no pass has compiled. They are the snapshot engine with
-// another tracker: its protocol `redo` commits each page that was stored to, which `fams-uffd` learns from userfaultfd
-// and `fams-mprotect` from SIGSEGV. So what they cost above `snapshot` is what the compiler saves.
+// The fams engines: failure-atomic msync() for programs compiled without the pass. They are the snapshot engine with
+// another tracker: its protocol `redo` commits each page that was stored to. `fams-uffd` learns these pages from
+// userfaultfd, `fams-mprotect` from SIGSEGV. Their cost above `snapshot` is therefore the saving of the compiler pass.
 #pragma once
 
 #include "snapshot.hpp"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The fams-exchange engine: failure-atomic msync() by what an unchanged kernel has. The program works on a copy in
-// DRAM, whose changed pages userfaultfd lists. A transaction writes them to a staging file without a name, and one
-// XFS_IOC_EXCHANGE_RANGE makes them the pool's, all or none, durable when it returns. There is nothing to recover.
+// The fams-exchange engine: failure-atomic msync() with an unchanged kernel. The program works on a copy in DRAM, and
+// userfaultfd lists the changed pages. A transaction writes these pages to an unnamed staging file, and one
+// XFS_IOC_EXCHANGE_RANGE moves them to the pool, all or none, durable when it returns. There is nothing to recover.
 //
-// The pool itself is not mapped while it is in use: an exchange has to take what it exchanges out of all mappings.
+// The pool itself is not mapped while it is in use: an exchange would have to remove the exchanged ranges from all
+// mappings.
 #pragma once
 
 #include <sys/ioctl.h>
@@ -21,12 +22,12 @@
 
 namespace engines {
 
-// As the kernel has it since Linux 6.10; who builds this may have older headers.
+// As in the kernel since Linux 6.10; the headers of the build machine may be older.
 struct ExchangeRange {
     int32_t file1;
     uint32_t zero;
     uint64_t file1_offset, file2_offset, bytes, flags;
-    static constexpr uint64_t Durable = 1 << 1, WrittenOnly = 1 << 3; // of file1
+    static constexpr uint64_t Durable = 1 << 1, WrittenOnly = 1 << 3; // WrittenOnly: only the ranges written in file1
 };
 static constexpr unsigned long ExchangeCall = _IOW('X', 129, ExchangeRange);
 
@@ -42,7 +43,7 @@ struct Descriptor {
     Descriptor &operator=(const Descriptor &) = delete;
 };
 
-// Anonymous memory in small pages, and which of them were stored to.
+// Anonymous memory in small pages, with a list of the pages that were stored to.
 class WatchedMemory {
   public:
     struct Run {
@@ -68,7 +69,7 @@ class WatchedMemory {
 
     char *data() const { return static_cast<char *>(memory); }
 
-    // Those since the last time, behind what is there.
+    // Append the runs of pages that were stored to since the last call.
     void takeWritten(std::vector<Run> &runs) {
         auto found = [](void *context, uint64_t offset, uint64_t bytes) {
             static_cast<std::vector<Run> *>(context)->push_back({offset, bytes});
@@ -106,7 +107,7 @@ class FamsExchange : public HeapEngine {
             if (mode == OpenMode::OpenExisting)
                 memcpy(memory->data(), file.data(), size);
             memory->takeWritten(changed);
-            changed.clear(); // by us
+            changed.clear(); // these are the engine's own stores
         } catch (...) {
             if (mode == OpenMode::Create)
                 unlink(path.c_str());
@@ -115,7 +116,7 @@ class FamsExchange : public HeapEngine {
         openHeap(memory->data(), size, mode, path);
     }
 
-    // If it fails the file is as before, and the next one commits this one's changes, too.
+    // If a transaction fails, the file is unchanged, and the next transaction commits its changes too.
     template <class Change> void transaction(Change &&change) {
         change();
         memory->takeWritten(changed);
@@ -129,7 +130,7 @@ class FamsExchange : public HeapEngine {
   private:
     static constexpr size_t PageBytes = 4096;
 
-    // Refuse now rather than at the first commit: nothing is written yet, so nothing is exchanged.
+    // Fail now rather than at the first commit. Nothing is written to the staging file yet, so nothing is exchanged.
     void makeStaging(const std::string &path) {
         staging.emplace(open(folderOf(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
         int error =
@@ -142,7 +143,7 @@ class FamsExchange : public HeapEngine {
             fail(error, "cannot make a staging file beside " + path);
     }
 
-    // Its size and its name.
+    // Make the pool's size and name durable.
     void makeDurable(const std::string &path) {
         Descriptor folder(open(folderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         if (folder.number < 0 || fsync(pool->number) < 0 || fsync(folder.number) < 0)
@@ -150,7 +151,7 @@ class FamsExchange : public HeapEngine {
     }
 
     void commit() {
-        // What the last exchange left there is old, and must not come back by this one.
+        // The staging file contains the old pages from the last exchange, and this one must not bring them back.
         if (fallocate(staging->number, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size)) < 0)
             fail(errno, "cannot empty the staging file");
         uint64_t bytes = 0;
@@ -175,7 +176,7 @@ class FamsExchange : public HeapEngine {
         }
     }
 
-    // 0 or the error.
+    // Return 0 or the error.
     int exchange() {
         ExchangeRange all = {staging->number, 0, 0, 0, size, ExchangeRange::Durable | ExchangeRange::WrittenOnly};
         return ioctl(pool->number, ExchangeCall, &all) < 0 ? errno : 0;
@@ -184,7 +185,7 @@ class FamsExchange : public HeapEngine {
     size_t size;
     std::optional<Descriptor> pool, staging;
     std::optional<WatchedMemory> memory;
-    std::vector<WatchedMemory::Run> changed; // and not committed
+    std::vector<WatchedMemory::Run> changed; // changed, but not committed yet
     Statistics stats;
 };
 

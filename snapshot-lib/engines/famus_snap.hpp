@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The famus-snap engine: failure-atomic msync() from reflinks. A transaction ends with msync() and a clone of the whole
-// file, which shares its blocks until either is written; recovery goes back to the last whole clone. A clone gets its
-// name when it is durable and takes the place of the one before it, so that there are at most two.
+// file, which shares the file's blocks until either is written; recovery returns to the last complete clone. A clone
+// gets its name when it is durable and replaces the clone before it, so that there are at most two.
 #pragma once
 
 #include <linux/fs.h>
@@ -47,7 +47,7 @@ class FamusSnap : public HeapEngine {
     Statistics statistics() const { return stats; }
 
   private:
-    // A new pool has no clone; an old one becomes what its clone is.
+    // A new pool has no clone. An old pool is replaced by its clone.
     void prepare(const std::string &path, OpenMode mode) {
         unlink(next.c_str());
         if (mode == OpenMode::Create) {
@@ -63,7 +63,7 @@ class FamusSnap : public HeapEngine {
         close(source);
     }
 
-    // Refuse now rather than at the first commit.
+    // Fail now rather than at the first commit.
     void tryClone(const std::string &path) {
         try {
             clone(file.descriptor(), next, false);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A boost.interprocess heap inside one range of memory: the allocator of the engines that have none of their own. It
-// knows nothing of crash consistency; under snapshot the compiler pass tracks its stores like any other.
+// A boost.interprocess heap inside one range of memory: the allocator of the engines that have no allocator of their
+// own. It knows nothing of crash consistency; under snapshot the compiler pass tracks its stores like any other.
 #pragma once
 
 #include <boost/interprocess/allocators/private_node_allocator.hpp>
@@ -21,7 +21,7 @@ namespace engines {
 
 class Heap {
   public:
-    // A pool whose first commit never happened is all zero.
+    // A pool is all zero until its first commit.
     static bool isFormatted(const void *memory) { return static_cast<const Header *>(memory)->magic == Magic; }
 
     Heap(void *memory, size_t bytes) : header(static_cast<Header *>(memory)), buffer(openOrCreate(header, bytes)) {}
@@ -40,12 +40,12 @@ class Heap {
             if (count == 1)
                 return RelativePtr<T>(reinterpret_cast<T *>(smallOf<T>()->allocate_one().get()));
         size_t bytes = count * sizeof(T);
-        // Aligning what is smaller than a line would cost more memory than it saves.
+        // Aligning objects smaller than a line would cost more memory than it saves.
         void *memory = bytes < LineBytes ? buffer.allocate(bytes) : buffer.allocate_aligned(bytes, LineBytes);
         return RelativePtr<T>(static_cast<T *>(memory));
     }
 
-    // count is that of allocate().
+    // `count` must equal the count of allocate().
     template <class T> void release(RelativePtr<T> memory, size_t count) {
         if constexpr (IsSmall<T>)
             if (count == 1)
@@ -60,8 +60,8 @@ class Heap {
     static constexpr uint64_t Magic = 0x3250414548504e53; // "SNPHEAP2"
     static constexpr size_t HeapOffset = 4096, LineBytes = 64, UnitBytes = 16;
 
-    // Single objects smaller than a line come from pools without a header each, as PMDK's of the engine pmdk do: the
-    // general algorithm takes 48 bytes for one of 16. A pool lies in the memory itself and is never destroyed.
+    // Single objects smaller than a line come from pools without a header per object, as in the engine pmdk: the
+    // general algorithm takes 48 bytes for an object of 16. A pool lies in the memory itself and is never destroyed.
     // Neighbours come in descending order, so a block is large enough for a prefetcher to follow.
     template <class T> struct Cell {
         alignas(UnitBytes) char bytes[(sizeof(T) + UnitBytes - 1) / UnitBytes * UnitBytes];
@@ -101,7 +101,7 @@ class Heap {
     Buffer buffer;
 };
 
-// What the engines on such a heap have in common: nothing needs announcing.
+// Base class of the engines on such a heap, which need no announcements.
 class HeapEngine {
   public:
     static constexpr bool CommitsAllThreads = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A shared mapping of a whole file: what the engines work on that leave durability to the kernel.
+// A shared mapping of a whole file, for engines that leave durability to the kernel.
 #pragma once
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ namespace engines {
 
 class MappedFile {
   public:
-    // Created anew with all its blocks, of a size rounded up to whole units, or as it is.
+    // Create the file with all its blocks and a size rounded up to whole units, or open it as it is.
     MappedFile(const std::string &path, size_t wanted, OpenMode mode, size_t unit) {
         file = ::open(path.c_str(), mode == OpenMode::Create ? O_RDWR | O_CREAT | O_TRUNC : O_RDWR, 0666);
         if (file < 0 && errno == ENOENT && mode == OpenMode::OpenExisting)
@@ -24,7 +24,7 @@ class MappedFile {
         if (file < 0)
             fail(errno, "cannot open " + path);
         mapped_bytes = mode == OpenMode::Create ? (wanted + unit - 1) / unit * unit : sizeOf(file);
-        if (mapped_bytes == 0 && mode == OpenMode::OpenExisting) { // a crash before it had its blocks
+        if (mapped_bytes == 0 && mode == OpenMode::OpenExisting) { // a crash came before its blocks were allocated
             close(file);
             throw NoPool(path + " is empty");
         }
@@ -34,7 +34,7 @@ class MappedFile {
         if (error) {
             close(file);
             if (mode == OpenMode::Create)
-                unlink(path.c_str()); // without its blocks it is no pool
+                unlink(path.c_str()); // a file without its blocks is no pool
             fail(error, "cannot map " + path);
         }
     }
@@ -54,7 +54,7 @@ class MappedFile {
             fail(errno, "msync");
     }
 
-    // Write to all pages what they hold, so that no later store finds one that was never written.
+    // Write to each page the content that it has, so that no later store is the first to a page.
     void touch() { touch(0, mapped_bytes); }
     void touch(size_t from, size_t to) {
         for (size_t at = from; at < to; at += 4096) {

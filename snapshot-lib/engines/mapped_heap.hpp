@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The heap in a shared mapping of its file, made durable by msync() of all of it: what the msync engines share.
+// The heap in a shared mapping of its file, made durable by msync() of the whole file: the base of the msync engines.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class MappedHeap : public HeapEngine {
     Statistics statistics() const { return {.commits = commits}; }
 
   protected:
-    // The file is mapped; openHeap() is for when the engine knows that it can work on it.
+    // Maps the file only. The engine calls openHeap() once it knows that it can work on the file.
     MappedHeap(const std::string &path, size_t wanted, OpenMode mode, size_t unit) : file(path, wanted, mode, unit) {}
 
     void openHeap(OpenMode mode, const std::string &path) {

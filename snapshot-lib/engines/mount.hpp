@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Which file system a path is on, and with which options: for engines that are what they are by where they run.
+// The file system of a path and its mount options, for engines that are defined by the file system they run on.
 #pragma once
 
 #include <sys/stat.h>
@@ -27,7 +27,8 @@ struct Mount {
     bool has(const std::string &option) const { return options.find("," + option + ",") != std::string::npos; }
 };
 
-// Of the folder that `path` is or will be in; an empty type if the kernel does not say.
+// The mount of the folder of `path`; the file itself need not exist yet. The type is empty if the kernel does not name
+// it.
 inline Mount mountOf(const std::string &path) {
     struct stat status{};
     if (stat(folderOf(path).c_str(), &status) < 0)

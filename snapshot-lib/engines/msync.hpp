@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The msync engines: the data structures of the snapshot engine in a shared mapping of the file itself, one msync() per
-// transaction. What programs do today: durable when it returns, but not all or nothing. The kernel may write back a
-// page at any time, and a crash in mid-transaction leaves what it had written.
+// transaction. Programs work this way today: a transaction is durable when msync() returns, but not all or nothing. The
+// kernel may write back a page at any time, and a crash in mid-transaction leaves the pages written back so far.
 //
-// The unit the kernel tracks, write-protects and writes back is a page: of 4 KiB, or of 2 MiB where a DAX file system
-// has laid out the file for it. Which it is must be certain, so both ask for it and check.
+// The unit that the kernel tracks, write-protects and writes back is a page: 4 KiB, or 2 MiB if a DAX file system has
+// laid out the file for it. The page size must be certain, so both engines ask for theirs and check it.
 #pragma once
 
 #include <sys/resource.h>
@@ -33,8 +33,8 @@ template <bool Huge> class Msync : public MappedHeap {
 
   private:
     static constexpr size_t PageBytes = 4096, HugeBytes = 2 << 20, Unit = Huge ? HugeBytes : PageBytes;
-    // Touching 2 MiB takes one page fault if they are one page, two where a processor reads before it writes (QEMU's
-    // does), and 512 if they are small ones. So many are spared for what else happens meanwhile.
+    // Touching 2 MiB takes one page fault with a huge page, two if the processor reads before it writes (QEMU's does),
+    // and 512 with small pages. The limit leaves room for other faults at the same time.
     static constexpr uint64_t MostForOne = 16;
 
     static uint64_t faults() {

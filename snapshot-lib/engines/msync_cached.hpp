@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The msync-cached engine: msync() of a file on a file system without DAX, the conventional one. The program works on
-// the page cache, and what it stored to is written back in whole pages. Not all or nothing.
+// The msync-cached engine: msync() of a file on a conventional file system without DAX. The program works on the page
+// cache, and changed pages are written back whole. Transactions are not all or nothing.
 #pragma once
 
 #include "mapped_heap.hpp"

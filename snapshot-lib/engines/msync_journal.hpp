@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The msync-journal engine: msync() of a file on ext4 mounted with data=journal, where the kernel writes data twice, to
-// the journal first. The published study's stand-in for a failure-atomic msync() in the kernel; it has no DAX, so the
-// program works on the page cache. Not all or nothing: pages may reach the journal before msync(), in any transaction.
+// the journal first. The published study uses it to represent a failure-atomic msync() in the kernel. It has no DAX, so
+// the program works on the page cache. Transactions are not all or nothing: pages may reach the journal before msync(),
+// in any transaction of the journal.
 #pragma once
 
 #include "mapped_heap.hpp"

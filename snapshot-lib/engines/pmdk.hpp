@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The PMDK engine: libpmemobj transactions as one writes them who knows the library.
-//  - Exactly the changed fields are added to the undo log, neighbours in one piece; memory that holds nothing yet is
-//    neither logged nor flushed as a whole: only what is filled is flushed, at the commit.
-//  - Pointers are 8 bytes, relative to where they lie, as libpmemobj-cpp's self_relative_ptr.
+// The PMDK engine: libpmemobj transactions as an expert in the library writes them.
+//  - Exactly the changed fields are added to the undo log, neighbours in one piece. New memory is neither logged nor
+//    flushed as a whole: only the part that is filled is flushed, at the commit.
+//  - Pointers are 8 bytes, relative to their own address, as libpmemobj-cpp's self_relative_ptr.
 //  - Small objects come from allocation classes of exactly their size, without headers.
 //  - Reads run outside transactions; all pages are mapped when the pool is opened.
 #pragma once
@@ -29,7 +29,7 @@ template <bool OwnClasses> class PmdkOf {
 
     template <class T> using Ptr = RelativePtr<T>;
 
-    // Created under another name, so that a pool that exists is complete.
+    // The pool is created under another name, so that a pool with its final name is complete.
     PmdkOf(const std::string &path, size_t bytes, OpenMode mode) {
         if (mode == OpenMode::Create)
             create(path, std::max<size_t>(bytes * (OwnClasses ? 1 : 3) + PoolOverheadBytes, PMEMOBJ_MIN_POOL));
@@ -108,7 +108,8 @@ template <bool OwnClasses> class PmdkOf {
 
     void *at(PMEMoid oid) const { return reinterpret_cast<char *>(pool) + oid.off; }
 
-    // The class of single objects of this size, as a flag for pmemobj_tx_xalloc(). Those of a line or more fill lines.
+    // The class of single objects of this size, as a flag for pmemobj_tx_xalloc(). Objects of a line or more fill whole
+    // lines.
     uint64_t classOf(size_t bytes) {
         auto found = classes.find(bytes);
         if (found != classes.end())
@@ -133,7 +134,7 @@ template <bool OwnClasses> class PmdkOf {
 };
 
 using Pmdk = PmdkOf<true>;
-// With libpmemobj's own allocation classes, as in its examples: the smallest object takes 128 bytes, 16 of them a
+// With libpmemobj's own allocation classes, as in its examples: the smallest object takes 128 bytes, 16 of them for a
 // header.
 using PmdkDefault = PmdkOf<false>;
 

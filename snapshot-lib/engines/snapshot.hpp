@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The snapshot engines: plain data structures in a tracked file, one msync() per transaction. They never announce a
-// write; the file that includes this must be compiled with the pass.
+// The snapshot engines: plain data structures in a tracked file, one msync() per transaction. The engines never
+// announce a write, so the file that includes this header must be compiled with the pass.
 //
-// `snapshot` commits by the protocol that SNAPSHOT_PROTOCOL names, or the default; `snapshot-nv` as the paper's
-// Snapshot-NV does, which finds what has changed by walking its log in persistent memory.
+// `snapshot` commits by the protocol that SNAPSHOT_PROTOCOL names, or the default. `snapshot-nv` works as the paper's
+// Snapshot-NV, which finds changes by walking its log in persistent memory.
 #pragma once
 
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The volatile engine: the data structures of the snapshot engine in DRAM, without the pass; a commit does nothing.
-// What no durable engine can beat.
+// The volatile engine: the data structures of the snapshot engine in DRAM, without the pass; a commit does nothing. No
+// durable engine can be faster.
 #pragma once
 
 #include <sys/mman.h>
@@ -42,7 +42,7 @@ class Volatile : public HeapEngine {
     Statistics stats;
 };
 
-// What threads with checkpoints are measured against: none waits for its turn, and a point is nothing.
+// The baseline for threads with checkpoints: no thread waits for its turn, and a point does nothing.
 class VolatileThreads : public Volatile {
   public:
     static constexpr const char *Name = "volatile-threads";
@@ -55,8 +55,8 @@ class VolatileThreads : public Volatile {
     void leave() {}
 };
 
-// The same compiled with the pass, in one of the ways of workloads/CMakeLists.txt, which name program and class. The
-// class is in the names of its symbols, and with them in the size of the program.
+// The volatile engine compiled with the pass, in one of the variants of workloads/CMakeLists.txt, which set the names
+// of program and class. The name of the class is part of its symbols, and so adds to the size of the program.
 #ifdef INSTRUMENTED_AS
 class ENGINE : public Volatile {
   public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What `cpnvm` is set against beside `volatile`: its own allocator, in DRAM and without checkpoints. It lays objects
-// out as the heap of `volatile` does not, and that alone makes a program faster or slower.
+// The second baseline of `cpnvm`, beside `volatile`: its own allocator, in DRAM and without checkpoints. The allocator
+// lays out objects differently from the heap of `volatile`, and this alone makes a program faster or slower.
 #pragma once
 
 #include <sys/mman.h>
@@ -53,7 +53,7 @@ class VolatileCpnvm {
 
     size_t bytes;
     void *memory;
-    AnnouncedHeap heap; // whose announcements are of nothing that is tracked
+    AnnouncedHeap heap; // its announcements name no tracked memory
     Statistics stats;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The number of committed updates in a file of its own, which survives the process: what a crash test may insist on.
+// The number of committed updates, in a file of its own that survives the process. A crash test may insist on so many
+// updates.
 #pragma once
 
 #include <fcntl.h>
@@ -18,7 +19,7 @@ namespace workloads {
 
 class Acknowledge {
   public:
-    // An empty path: nothing is kept.
+    // Empty path: no count is kept.
     explicit Acknowledge(const std::string &path) {
         if (path.empty())
             return;

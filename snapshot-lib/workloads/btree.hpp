@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The workload btree: random keys are inserted, read by key in another order, read depth first, and deleted.
+// The workload btree: random keys are inserted, read by random choice, read depth first, and deleted.
 #pragma once
 
 #include <cstdint>
@@ -102,7 +102,7 @@ template <class Engine> class Btree {
     Options options;
     BtreeMap<Engine> map;
     uint64_t missing = 0;
-    uint64_t sum = 0; // of the values seen: keeps the reads alive, and must agree between engines
+    uint64_t sum = 0; // sum of the values read: keeps the reads alive, and must agree between engines
 };
 
 } // namespace workloads

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A B-tree of order 8 (Cormen et al., minimum degree 4): up to 7 items and 8 children a node, keys and values of 8
-// bytes. One pass from the root: full nodes are split on the way down by insert(), nodes of 3 items are filled by
-// erase(), so that no change has to go back up. Each is one transaction that also counts itself.
+// A B-tree of order 8 (Cormen et al., minimum degree 4): up to 7 items and 8 children per node, keys and values of 8
+// bytes. A change makes one pass from the root: insert() splits full nodes on the way down and erase() fills nodes of 3
+// items, so that no change has to go back up. Each change is one transaction that also counts itself.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ template <class Engine> class BtreeMap {
     uint64_t commits() const { return root->commits; }
     uint64_t size() const { return root->size; }
 
-    // nullptr if there is none.
+    // nullptr if the key does not exist.
     const uint64_t *find(uint64_t key) const {
         if (root->size == 0)
             return nullptr;
@@ -38,7 +38,7 @@ template <class Engine> class BtreeMap {
         }
     }
 
-    // Replaces the value of a key that is there.
+    // Replaces the value of an existing key.
     void insert(uint64_t key, uint64_t value) {
         engine.transaction([&] {
             engine.writing(root);
@@ -51,7 +51,7 @@ template <class Engine> class BtreeMap {
         });
     }
 
-    // False, and no commit is counted, if there is none.
+    // False if the key does not exist; no commit is counted then.
     bool erase(uint64_t key) {
         uint64_t erased = 0;
         if (root->size == 0)
@@ -66,7 +66,7 @@ template <class Engine> class BtreeMap {
         return erased;
     }
 
-    // Depth first, in the order of the keys.
+    // Visits all items depth first, in key order.
     template <class Visit> void forEach(Visit &&visit) const {
         if (root->size)
             walk(root->top.get(), visit);
@@ -81,7 +81,7 @@ template <class Engine> class BtreeMap {
         Item items[ItemsMax];
         Ptr children[ItemsMax + 1];
 
-        // The first item that is not below `key`; `count` if all are.
+        // Index of the first item that is not below `key`; `count` if there is no such item.
         uint32_t place(uint64_t key) const {
             uint32_t at = 0;
             while (at < count && items[at].key < key)
@@ -102,7 +102,7 @@ template <class Engine> class BtreeMap {
         }
     };
 
-    struct Root { // what an operation changes lies in one line
+    struct Root { // all fields that an operation changes lie in one line
         uint64_t commits;
         uint64_t size; // 0: there are no nodes
         Ptr top;
@@ -116,7 +116,7 @@ template <class Engine> class BtreeMap {
         return made;
     }
 
-    // Changes that stay among the items announce the node up to the last that changes, in one piece.
+    // A change of items only announces the node up to the last changed item, in one piece.
     void writingItems(Node *node, uint32_t items) {
         engine.writing(reinterpret_cast<char *>(node), offsetof(Node, items) + items * sizeof(Item));
     }
@@ -130,7 +130,7 @@ template <class Engine> class BtreeMap {
         split(top.get(), 0);
     }
 
-    // Child `at` is full: its upper half becomes the child after it, its middle item moves up.
+    // Splits the full child `at`: its upper half becomes the next child, and its middle item moves up.
     void split(Node *parent, uint32_t at) {
         Node *child = parent->children[at].get();
         Ptr added = create(child->leaf);
@@ -149,7 +149,7 @@ template <class Engine> class BtreeMap {
         parent->count++;
     }
 
-    // How many items there are more: 0 or 1. `node` is not full.
+    // Returns the number of added items: 0 or 1. `node` must not be full.
     uint64_t insertBelow(Node *node, const Item &item) {
         for (;;) {
             uint32_t at = node->place(item.key);
@@ -166,7 +166,7 @@ template <class Engine> class BtreeMap {
                 return 1;
             }
             if (node->children[at]->count == ItemsMax)
-                split(node, at); // and look again, among one item more
+                split(node, at); // look again: `node` now has one more item
             else
                 node = node->children[at].get();
         }
@@ -174,7 +174,7 @@ template <class Engine> class BtreeMap {
 
     // ---- Deletion ----
 
-    // How many items there are less: 0 or 1. `node` has at least Degree items, or is the top.
+    // Returns the number of removed items: 0 or 1. `node` must have at least Degree items or be the top.
     uint64_t eraseBelow(Node *node, uint64_t key) {
         for (;;) {
             uint32_t at = node->place(key);
@@ -191,7 +191,8 @@ template <class Engine> class BtreeMap {
                 node = node->children[fill(node, at)].get();
                 continue;
             }
-            // An item between children is replaced by its neighbour in one of them, which is then to be deleted there.
+            // An item between children is replaced by its neighbour in one of them, and the neighbour is then deleted
+            // there.
             Node *left = node->children[at].get(), *right = node->children[at + 1].get();
             if (left->count < Degree && right->count < Degree) {
                 merge(node, at);
@@ -218,7 +219,8 @@ template <class Engine> class BtreeMap {
         return node->items[node->count - 1];
     }
 
-    // Give child `at` at least Degree items, from a sibling or by merging with one; which child it is then.
+    // Gives child `at` at least Degree items, from a sibling or by merging with one. Returns the index of the child
+    // afterwards.
     uint32_t fill(Node *parent, uint32_t at) {
         if (parent->children[at]->count >= Degree)
             return at;
@@ -263,7 +265,7 @@ template <class Engine> class BtreeMap {
         after->count--;
     }
 
-    // Child `at`, the item after it and the next child become one.
+    // Merges child `at`, the item after it and the next child into one node.
     void merge(Node *parent, uint32_t at) {
         Ptr gone = parent->children[at + 1];
         Node *left = parent->children[at].get(), *right = gone.get();

@@ -6,7 +6,7 @@
 
 namespace workloads {
 
-// Without a system call; in a guest, virtual time to the nanosecond.
+// Needs no system call. In a guest, the result is virtual time to the nanosecond.
 inline uint64_t nowNs() {
     timespec time{};
     clock_gettime(CLOCK_MONOTONIC, &time);

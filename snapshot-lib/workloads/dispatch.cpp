@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// kv --engine NAME ...: becomes the program of that engine, which is compiled its own way and lies beside this one.
-// PROGRAM and ENGINES are definitions of the build.
+// kv --engine NAME ...: replaces itself by the program of that engine, which is compiled in its own way and lies in the
+// same directory. PROGRAM and ENGINES are definitions of the build.
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What all workloads share: load, run each phase in its own region of interest, report it; or verify what a crash left.
+// The driver of all workloads: load, then run each phase in its own region of interest and report it; or verify a pool
+// after a crash.
 //
 // A workload is a class template over the engine with
+//
 //     Name, Options (with flags() of its own), poolBytes(options)
-//     Workload(engine, options)     opens what the pool has, or makes it
-//     load()                        what the phases start from; not measured
-//     phases()                      in order; requests are made here, before any is measured
-//     describe(report)              what the last phase did, and a checksum of the state, which engines must agree on
-//     complete()                    whether all requests could be served
-//     commits()                     operations that the pool says were committed, in this run and before a crash
-//     difference()                  what of the state is not as it is after exactly so many; empty if nothing
-//     printDetails(heading)         optional: rows of its own, after those of the phases
-// Options with a member `recovery` may ask for the time to open the pool after a crash instead (recovery.hpp).
+//     Workload(engine, options)     opens the workload's data in the pool, or creates it
+//     load()                        makes the initial state of the phases; not measured
+//     phases()                      in order; requests are made here, before any phase is measured
+//     describe(report)              results of the last phase, and a checksum of the state, equal for all engines
+//     complete()                    true if all requests could be served
+//     commits()                     operations committed according to the pool, in this run and before a crash
+//     difference()                  differences from the state after exactly so many operations, or an empty string
+//     printDetails(heading)         optional: rows of its own, after the rows of the phases
+//
+// With a member `recovery`, Options may ask for the time to open the pool after a crash instead (recovery.hpp).
 #pragma once
 
 #include <cstdio>
@@ -59,7 +62,7 @@ void measure(const Phase &phase, uint32_t region, Engine &engine, Workload &work
     report.print();
 }
 
-// DAX maps files of whole 2 MiB with huge pages, which spares every engine page faults.
+// DAX maps a file with huge pages if its size is a multiple of 2 MiB, which saves page faults in every engine.
 inline size_t wholeUnits(size_t bytes) {
     constexpr size_t unit = 2 << 20;
     return (bytes + unit - 1) / unit * unit;

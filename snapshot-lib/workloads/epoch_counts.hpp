@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What engines say that make checkpoints: of a phase, and of a pool that was opened. The others say nothing.
+// Counters of the engines that make checkpoints, for a phase and for opening a pool. Other engines report no counters.
 #pragma once
 
 #include "clock.hpp"
@@ -35,7 +35,7 @@ template <KeepsEpochs Engine> class EpochCounts<Engine> {
     decltype(engine.epochs()) before;
 };
 
-// Pages that came in with the opening, those that came since, and how long that took with what was done meanwhile.
+// Pages read when the pool was opened, pages read since, and the time since (check_ns), which includes all other work.
 template <class Engine> class PageIn {
   public:
     explicit PageIn(const Engine &) {}

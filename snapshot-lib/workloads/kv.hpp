@@ -29,7 +29,7 @@ struct Operation {
 
 struct Counts {
     uint64_t reads = 0, updates = 0, inserts = 0, scans = 0, scanned_records = 0, missing = 0;
-    uint64_t read_sum = 0; // of the values seen: keeps the reads alive, and must agree between engines
+    uint64_t read_sum = 0; // sum of the values read: keeps the reads alive, and must agree between engines
 };
 
 // Serves requests and counts them.
@@ -103,7 +103,7 @@ template <class Engine> class Kv {
                        [&](uint64_t i) { return std::pair(keyOf(done + i), loadedValue(done + i, options.seed)); });
     }
 
-    // The key strings are made here: a client would have them before it asks the store.
+    // Makes the key strings: a client would have them before it sends a request to the store.
     std::vector<Phase> phases() {
         RequestStream stream(mixOf(options.workload), options.records, options.operations, options.seed);
         operations.resize(options.operations);
@@ -162,7 +162,7 @@ template <class Engine> class Kv {
     KvStore<Engine> store;
     Client<KvStore<Engine>> client;
     std::vector<Operation> operations;
-    std::unique_ptr<Latencies<Kinds.size()>> latencies; // empty: requests are not timed one by one
+    std::unique_ptr<Latencies<Kinds.size()>> latencies; // null: requests are not timed one by one
 };
 
 } // namespace workloads

@@ -26,7 +26,7 @@ struct KvOptions : Options {
     uint64_t records = 78125; // 5M / 64, the scale of the checked-in experiments
     uint64_t operations = 78125;
     Comparison comparison = Comparison::Strings;
-    uint64_t buckets = 0; // 0: as many records per bucket as the paper, 5M / 3500
+    uint64_t buckets = 0; // 0: as many records per bucket as in the paper, 5M / 3500
     bool latencies = false;
     std::string recovery; // empty: serve requests
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The key-value store of the Snapshot paper: a fixed number of buckets, each a vector of entries that is scanned from
-// its start, and one vector of all values, 4 bytes each, to which the entries refer by number. The sizes are those of
-// the published program: a string of 32 bytes that holds up to 23 characters in place (the longest key,
-// "user9223372036854775807", has 23), and a 64-bit number. Keys are compared as there. One source for every engine; an
-// update writes the value of the entry that was found, and every update or insert is one transaction that also counts
-// itself, so that a crash test knows which state to expect.
+// its start, and one vector of all values, 4 bytes each, to which the entries refer by number. The sizes are as in the
+// published program: a string of 32 bytes that holds up to 23 characters in place (the longest key,
+// "user9223372036854775807", has 23), and a 64-bit number. Keys are compared as in that program. All engines use this
+// source. An update writes the value of the entry that was found, and every update or insert is one transaction that
+// also counts itself, so that a crash test knows which state to expect.
 #pragma once
 
 #include <cstdint>
@@ -43,19 +43,19 @@ struct Entry {
 };
 static_assert(sizeof(Entry) == 40, "entries lie side by side");
 
-// What a look-up or a walk over the store hands out.
+// The result of a look-up, or of a step of a walk over the store.
 struct Record {
     const Key &key;
     uint32_t value;
 };
 
-// How a scanned entry's key is compared with the wanted one.
+// The comparison of a scanned entry's key with the wanted key.
 enum class Comparison {
-    Strings, // as the published program does: the lengths, then the characters by a call of memcmp()
-    Words,   // all 24 bytes as three words, inlined: what a look-up costs when its code is not the limit
+    Strings, // as in the published program: the lengths, then the characters by a call of memcmp()
+    Words,   // all 24 bytes as three words, inlined: the cost of a look-up that is not limited by its code
 };
 
-// Not inlined, so that the loops most of the time goes to are the same machine code in every engine.
+// Not inlined, so that the loops that take most of the time are the same machine code in every engine.
 [[gnu::noinline]] inline Entry *findString(Entry *entries, uint32_t count, const Key &key) {
     size_t length = key.length();
     for (Entry *entry = entries; entry < entries + count; entry++)
@@ -143,7 +143,8 @@ template <class Engine> class KvStore {
         });
     }
 
-    // From the record of `key` on, `limit` records in storage order: its bucket, the next one, ... and around.
+    // Visits `limit` records in storage order, from the record of `key` on: its bucket, then the next buckets, with
+    // wrap-around. Returns the number of visited records.
     template <class Visit> uint64_t scan(const Key &key, uint64_t limit, Visit &&visit) const {
         Place place = locate(key);
         if (!place.entry)
@@ -213,7 +214,7 @@ template <class Engine> class KvStore {
         return all.count++;
     }
 
-    // Vectors double, as std::vector does; the caller has announced the fields.
+    // Doubles the capacity, as std::vector does. The caller has announced the fields.
     template <class Pointer, class Count> void grow(Pointer &items, Count count_now, Count &capacity) {
         using Item = std::remove_pointer_t<decltype(items.get())>;
         Count larger_capacity = capacity ? 2 * capacity : CapacityInitial;
@@ -241,7 +242,7 @@ template <class Engine> class KvStore {
     Engine &engine;
     Root *root;
     Entry *(*find_entry)(Entry *entries, uint32_t count, const Key &key);
-    Bucket *buckets; // translated once
+    Bucket *buckets; // a raw pointer, translated once
     uint32_t *values;
     uint64_t count;
 };

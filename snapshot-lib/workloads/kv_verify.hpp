@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// After a crash: is the pool exactly in the state after its last commit? The pool says how many commits it has seen;
-// the options say what they were.
+// Checks after a crash that the pool is exactly in the state after its last commit. The pool states the number of its
+// commits, and the options determine their content.
 #pragma once
 
 #include <sstream>
@@ -36,7 +36,7 @@ inline State expectedState(const KvOptions &options, uint64_t records_loaded, ui
     return state;
 }
 
-// Removes from `expected` what the store has; empty: no difference.
+// Returns the differences, or an empty string. Removes the records that the store has from `expected`.
 template <class Store> std::string difference(const Store &store, State &expected) {
     std::ostringstream text;
     store.forEach([&](const Record &record) {

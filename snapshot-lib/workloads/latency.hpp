@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How long single operations take. A histogram with a fixed number of counters: of one nanosecond below 128 ns, then 64
-// an octave, so that a value is known to 1/64 and the longest exactly. What is counted touches one line of memory, and
-// operations of similar length touch the same one, so that recording disturbs the caches it measures as little as it
-// can.
+// The latencies of single operations. A histogram with a fixed number of counters: one per nanosecond below 128 ns,
+// then 64 per octave, so that a value is known to 1/64, and the longest exactly. Counting an operation touches one line
+// of the counters, and operations of similar length touch the same line, so that recording disturbs the measured caches
+// as little as possible.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class LatencyHistogram {
         return longest;
     }
 
-    // "NS:COUNT" of each bucket that has any, by its last nanosecond, the shortest first.
+    // "NS:COUNT" for each bucket that is not empty, named by its last nanosecond, the shortest first.
     std::string text() const {
         std::string words;
         for (size_t bucket = 0; bucket < Buckets; bucket++)
@@ -61,17 +61,18 @@ class LatencyHistogram {
 
   private:
     static constexpr unsigned OctaveBits = 6;
-    static constexpr uint64_t Longest = (1ull << 36) - 1; // 69 s; what takes longer counts as this, but for max()
+    static constexpr uint64_t Longest = (1ull << 36) - 1; // 69 s; longer times count as this, except for max()
     static constexpr size_t Buckets = (36 - OctaveBits + 1) << OctaveBits;
 
     std::array<uint32_t, Buckets> counts{};
     uint64_t total = 0, longest = 0;
 };
 
-// One row for each kind of operation that there was.
+// One row for each kind of operation that occurred.
 template <size_t Kinds> class Latencies {
   public:
-    // What a `clock` costs, read twice in a row: part of each latency. The shortest of a few, so that no tick is in it.
+    // Measures the cost of two reads of `clock` in a row, which is part of each latency: the shortest of 16 pairs, so
+    // that it includes no timer tick.
     template <class Clock> void calibrate(Clock &&clock) {
         for (int i = 0; i < 16; i++) {
             uint64_t begin_ns = clock();

@@ -78,9 +78,9 @@ template <class Engine> class LinkedList {
         Ptr next;
         uint64_t value;
     };
-    struct Root { // what an operation changes lies in one line
+    struct Root { // all fields that an operation changes lie in one line
         uint64_t commits;
-        uint64_t length; // 0: head and tail mean nothing
+        uint64_t length; // 0: head and tail are undefined
         Ptr head, tail;
     };
 
@@ -145,7 +145,7 @@ template <class Engine> class List {
 
     Options options;
     LinkedList<Engine> list;
-    uint64_t sum = 0; // of the values seen: keeps the reads alive, and must agree between engines
+    uint64_t sum = 0; // sum of the values read: keeps the reads alive, and must agree between engines
 };
 
 } // namespace workloads

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The list and the B-tree are filled with items 0 to n-1, one commit each, and then emptied in the same order: what is
-// in them follows from the number of commits.
+// The list and the B-tree are filled with items 0 to n-1, one commit each, and then emptied in the same order. The
+// number of commits therefore determines their content.
 #pragma once
 
 #include <algorithm>

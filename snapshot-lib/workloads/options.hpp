@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Command lines: what every workload takes, and how one adds its own.
+// Command lines: the options of every workload, and the way for a workload to add its own.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct Options {
     uint64_t seed = 1;
     bool verify = false;
     bool marks = false;
-    bool commit_time = false; // not of programs that are no engine's
+    bool commit_time = false; // not for programs without an engine
     bool help = false;
 };
 
-// `value` is what the usage text calls the argument; nullptr: a switch.
+// `value` is the name of the argument in the usage text; nullptr: the flag is a switch.
 struct Flag {
     const char *name, *value, *help;
     std::function<void(const char *)> set;
@@ -30,11 +30,11 @@ struct Flag {
 std::vector<Flag> commonFlags(Options &options);
 std::string usage(const char *program, const std::vector<Flag> &flags);
 
-// For Flag::set. Throws std::invalid_argument.
+// Parses a number, for Flag::set. Throws std::invalid_argument.
 uint64_t number(const char *name, const char *text, uint64_t least, uint64_t most);
 constexpr uint64_t Many = 1'000'000'000;
 
-// Throws std::invalid_argument with a sentence for the user.
+// Throws std::invalid_argument with a message for the user.
 void parse(int argc, char **argv, const std::vector<Flag> &flags);
 
 } // namespace workloads

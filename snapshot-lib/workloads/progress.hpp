@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Commits as they happen, for those who are to know of each: the testbed, and a file that survives the process.
+// Reports each commit as it happens: to the testbed, and to a file that survives the process.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class Progress {
   public:
     explicit Progress(const Options &options) : marks(options.marks), acknowledge(options.acknowledge_file) {}
 
-    // One more operation is durable.
+    // To be called when one more operation is durable.
     void committed() {
         commits++;
         acknowledge.set(commits);

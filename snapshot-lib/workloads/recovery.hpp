@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// How long it takes to open a pool after a crash. A child process loads the pool, makes all requests of the workload
-// one transaction, and is killed at its end, before or after the commit; this process, which has had nothing of the
-// pool in memory, then opens it in a region of interest. What survives such a crash of a process is all that reached
-// the file; lines of it in the CPU's caches are pushed out first, by a region of interest of its own.
+// Measures the time to open a pool after a crash. A child process loads the pool, runs all requests of the workload as
+// one transaction, and is killed at its end, before or after the commit. This process, which has had nothing of the
+// pool in memory, then opens the pool in a region of interest. Everything that reached the file survives such a crash
+// of a process; a region of interest of its own first evicts the file's lines from the CPU's caches.
 #pragma once
 
 #include <sys/mman.h>
@@ -39,7 +39,7 @@ inline CrashPoint crashPointOf(const std::string &name) {
     throw std::invalid_argument("--recovery must be closed, before-commit or after-commit, not '" + name + "'");
 }
 
-// An engine whose transactions can be joined to one.
+// An engine that can join its transactions to one.
 template <class Base> class Joining : public Base {
   public:
     using Base::Base;
@@ -63,7 +63,7 @@ template <class Base> class Joining : public Base {
     bool joined = false;
 };
 
-// Loads, makes the requests one transaction and dies there; returns only if there is to be no crash.
+// Loads, runs the requests as one transaction and dies there. Returns only if no crash is requested.
 template <class Engine, template <class> class Workload, class Options>
 void runAndCrash(const Options &options, size_t pool_bytes) {
     CrashPoint point = crashPointOf(options.recovery);
@@ -81,7 +81,7 @@ void runAndCrash(const Options &options, size_t pool_bytes) {
         raise(SIGKILL);
 }
 
-// In a process of its own. Throws if that ended otherwise than it was to.
+// Runs runAndCrash() in a child process. Throws if the child does not end as requested.
 template <class Engine, template <class> class Workload, class Options>
 void leaveCrashed(const Options &options, size_t pool_bytes) {
     pid_t child = fork();
@@ -101,7 +101,7 @@ void leaveCrashed(const Options &options, size_t pool_bytes) {
         throw std::runtime_error("the process that was to leave a pool ended with status " + std::to_string(status));
 }
 
-// Nothing of the pool stays in any CPU cache: this is more than the largest of a profile.
+// Evicts the pool from all CPU caches: the memory is larger than the largest cache of a profile.
 inline void emptyCaches(uint32_t region) {
     constexpr size_t bytes = 64u << 20, line = 64;
     void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -130,7 +130,7 @@ int recover(const Options &options, size_t pool_bytes) {
     if (stat(options.file.c_str(), &file) < 0)
         engines::fail(errno, "cannot open " + options.file);
     PageIn<Engine> page_in(*engine);
-    std::string problem = workload.difference(); // reads all of it
+    std::string problem = workload.difference(); // reads the whole pool
     Report report;
     page_in.addTo(report);
     report.add("program", std::string(Workload<Engine>::Name) + "-recovery").add("engine", Engine::Name);

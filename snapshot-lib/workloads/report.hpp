@@ -16,7 +16,7 @@ class Report {
     Report &addBool(const std::string &name, bool value);
     Report &addHex(const std::string &name, uint64_t number);
 
-    // To standard output, and to the end of $TESTBED_RESULT if that is set.
+    // Prints to standard output, and appends to the file $TESTBED_RESULT if that is set.
     void print() const;
 
   private:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The workload threads: each thread changes values in cells of its own, a batch of them in each round. Where a
-// transaction covers what every thread did (Engine::CommitsAllThreads), one of them commits the round of all, ordered
-// by barriers as the rule for threads asks; elsewhere each thread commits its own. A guest needs as many CPUs.
+// The workload threads: each thread changes values in cells of its own, a batch in each round. If a transaction covers
+// the stores of all threads (Engine::CommitsAllThreads), one thread commits the round of all, ordered by barriers as
+// the rule for threads requires; otherwise each thread commits its own round. A guest needs as many CPUs as there are
+// threads.
 #pragma once
 
 #include <algorithm>
@@ -68,7 +69,7 @@ template <class Engine> class Threads {
 
     bool complete() const { return commits() == options.rounds; }
 
-    // Rounds of the first thread, which is the one that tells of progress.
+    // Rounds of the first thread, which reports progress.
     uint64_t commits() const { return share(0).rounds; }
 
     std::string difference() const {
@@ -86,7 +87,7 @@ template <class Engine> class Threads {
     }
 
   private:
-    static constexpr uint64_t Cells = 4096; // 32 KiB of a thread's own
+    static constexpr uint64_t Cells = 4096; // 32 KiB for each thread
 
     struct alignas(64) Share {
         uint64_t rounds;
@@ -144,7 +145,7 @@ template <class Engine> class Threads {
                 begin.arrive_and_wait();
                 engine.transaction([&] {
                     doRound(0, round);
-                    end.arrive_and_wait(); // what the others stored comes before the commit
+                    end.arrive_and_wait(); // the stores of the other threads come before the commit
                 });
             } else {
                 engine.transaction([&] { doRound(0, round); });

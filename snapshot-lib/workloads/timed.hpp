@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An engine whose commits can be timed: from the end of the change to the end of the transaction.
+// An engine with commits that can be timed: from the end of the change to the end of the transaction.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ template <class Engine> class Timed : public Engine {
     void setTimed(bool on) { timed = on; }
     bool isTimed() const { return timed; }
 
-    // Of all threads' commits together, since the pool was opened; 0 if they are not timed.
+    // The sum over the commits of all threads since the pool was opened; 0 if they are not timed.
     uint64_t commitNs() const { return commit_ns; }
 
     template <class Change> void transaction(Change &&change) {

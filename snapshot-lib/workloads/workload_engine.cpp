@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The program of one workload on one engine: kv-snapshot, list-pmdk, ... The definitions say which.
+// The program of one workload on one engine: kv-snapshot, list-pmdk, ... The definitions of the build select both.
 #include ENGINE_HEADER
 #include WORKLOAD_HEADER
 

@@ -9,7 +9,7 @@ namespace workloads {
 
 static constexpr double Theta = 0.99;
 static constexpr uint64_t ScrambledItems = 10'000'000'000;
-static constexpr double ScrambledZeta = 26.46902820178302; // of ScrambledItems, the constant in YCSB
+static constexpr double ScrambledZeta = 26.46902820178302; // zeta(ScrambledItems), the constant in YCSB
 static constexpr uint64_t ScanLengthMax = 100;
 
 uint64_t fnv64(uint64_t value) {
@@ -54,7 +54,7 @@ uint64_t Zipfian::next(Random &random, uint64_t new_items) {
     return next(random);
 }
 
-// YCSB counts both ends of its ranges, hence one more item here and in next().
+// YCSB includes both ends of its ranges, hence one more item here and in next().
 ScrambledZipfian::ScrambledZipfian(uint64_t items) : items(items), ranks(ScrambledItems + 1, ScrambledZeta) {}
 
 uint64_t ScrambledZipfian::next(Random &random) { return fnv64(ranks.next(random)) % (items + 1); }
@@ -74,7 +74,7 @@ Mix mixOf(const std::string &workload) {
     return mixes[workload[0] - 'A'];
 }
 
-// YCSB sizes the key space for the records that inserts are expected to add, and twice that to be safe.
+// YCSB sizes the key space for the loaded records and, to be safe, twice the expected number of inserted records.
 static uint64_t keySpace(const Mix &mix, uint64_t records, uint64_t operations) {
     return records + static_cast<uint64_t>(2 * static_cast<double>(operations) * mix.insert);
 }
@@ -104,7 +104,7 @@ Op RequestStream::chooseOp() {
         return Op::Scan;
     if ((u -= mix.read_modify_write) < 0)
         return Op::ReadModifyWrite;
-    return mix.insert > 0 ? Op::Insert : Op::Read; // Read: what rounding leaves over
+    return mix.insert > 0 ? Op::Insert : Op::Read; // Read: the remainder from rounding
 }
 
 Request RequestStream::next() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The YCSB core workloads A-F and the Snapshot paper's G, as a stream of requests that depends on nothing but the
-// options: the distributions are YCSB 0.17's.
+// The YCSB core workloads A-F and the Snapshot paper's G, as a stream of requests that depends only on the options. The
+// distributions are as in YCSB 0.17.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace workloads {
 
-uint64_t fnv64(uint64_t value); // YCSB's: over 8 octets, absolute value
+uint64_t fnv64(uint64_t value); // as in YCSB: over 8 octets, absolute value
 
 // Gray et al.: ranks 0 .. items-1, rank 0 the most frequent.
 class Zipfian {
@@ -48,7 +48,7 @@ struct Mix {
     bool latest;
 };
 
-// Throws std::invalid_argument unless it is one letter from A to G.
+// Throws std::invalid_argument unless `workload` is one letter from A to G.
 Mix mixOf(const std::string &workload);
 
 struct Request {

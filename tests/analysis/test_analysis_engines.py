@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Engines beside the published ones, from results made up here."""
+"""Engines beside the published ones, from synthetic results."""
 
 import csv
 from pathlib import Path
 
 import pytest
 
-from analysis import engines
-from analysis.drawn import Gathered
+from analysis.data.drawn import Gathered
+from analysis.figures import engines
 from testbed.errors import RunFailed
 from testbed.results.results import Result
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures beside those of engines, from results made up here: what they compute and what they compare."""
+"""The figures beside the figures of engines, from synthetic results: the numbers that they compute and compare."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from analysis import kyoto, msync_share, overhead, persist, store_statistics
-from analysis.drawn import Drawn, Gathered
+from analysis.data.drawn import Drawn, Gathered
+from analysis.figures import kyoto, msync_share, overhead, persist, store_statistics
 from testbed.errors import RunFailed
 from testbed.results.results import Result
 

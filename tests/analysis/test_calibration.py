@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calibration: the file, what is read from a study's rows, the verdicts, and the real thing at a quick size."""
+"""Calibration: the file, the values read from a study's rows, the verdicts, and real guests at the quick size."""
 
 from bisect import bisect_left
 from collections.abc import Callable
@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from analysis import by_cores, documents, markdown, persist
-from analysis import calibration as figures
+from analysis.calibration import by_cores
+from analysis.calibration import figure as figures
+from analysis.commands import calibrate as calibrate_command
+from analysis.data import markdown
+from analysis.documents import pages as documents
+from analysis.figures import persist
 from conftest import CALIBRATION_RESULTS
-from testbed.build import components
-from testbed.build.components import Product
-from testbed.cli import presentation
 from testbed.errors import RunFailed, TestbedError
 from testbed.guest.session import Session
 from testbed.manifest import closed_forms, profiles
@@ -104,7 +105,7 @@ def test_the_file_covers_every_device_profile() -> None:
 
 @pytest.mark.parametrize("test", ["chase", "random", "loaded", "mix", "persist"])
 def test_every_profile_has_every_kind_of_measurement(test: str) -> None:
-    """By its own values; the capacity may be another."""
+    """A profile is measured with its own values, except that the capacity may differ."""
     studies = [study for study in calibrate.load().study if not study.device_override.keys() - {"capacity"}]
     assert {study.device for study in studies if test in study.tests} == {study.device for study in studies}
 
@@ -146,11 +147,11 @@ def test_the_documents_tables_are_those_that_are_made() -> None:
     made = figures.tables(everything, calibrate.verdicts(calibrate.load(), everything))
     document = (REPO / "docs" / "calibration.md").read_text()
     assert sorted(made) == sorted(markdown.names(document, documents.CALIBRATION_COMMAND))
-    for name, table in made.items():  # its numbers are of guests that are made up here
+    for name, table in made.items():  # its numbers come from synthetic guests
         part = document.partition(f"{documents.CALIBRATION_COMMAND}: {name} -->\n\n")[2].partition(markdown.END)[0]
         stated, expected = ([line for line in text.splitlines() if line.startswith("| ")] for text in (part, table))
         assert stated[0] == expected[0]
-        if name != "loaded":  # where the number of streams is one of the guest's program
+        if name != "loaded":  # there the guest's program states the number of streams
             assert [line.split(" | ")[0] for line in stated] == [line.split(" | ")[0] for line in expected], name
 
 
@@ -168,7 +169,7 @@ def test_the_documents_tables_are_copied_or_it_is_said_how_to_make_them(
     page = tmp_path / "calibration.md"
     page.write_text("<!-- by python -m analysis.documents calibration: loaded -->\n\nold\n\n<!-- to here -->\nmore\n")
     monkeypatch.setattr(documents, "CALIBRATION", page)
-    monkeypatch.setattr(documents, "FOLDER", tmp_path)
+    monkeypatch.setattr(documents, "FIGURES", tmp_path)
     assert documents.main(["calibration"]) == 2
     assert capsys.readouterr().err.endswith("loaded.md: No such file or directory; testbed calibrate\n")
     figures.write_tables({"loaded": "| new |"}, tmp_path / "calibration")
@@ -177,7 +178,7 @@ def test_the_documents_tables_are_copied_or_it_is_said_how_to_make_them(
 
 
 def table_rows(document: str, columns: int) -> dict[str, list[str]]:
-    """The rows of its tables with so many columns, by the first cell."""
+    """The rows of the document's tables with this number of columns, by the first cell."""
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in document.splitlines() if line.startswith("|")]
     return {row[0]: row for row in rows if len(row) == columns}
 
@@ -228,24 +229,13 @@ def test_a_wide_study_runs_on_many_cores_worth_of_one() -> None:
     assert (narrow.dram_latency_ps, narrow.llc_latency_ps) == (wide.dram_latency_ps, wide.llc_latency_ps)
 
 
-def test_a_study_of_many_cores_has_them_and_brings_its_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def build(names: tuple[str, ...]) -> dict[str, Product]:
-        asked.append(names)
-        (tmp_path / calibrate.CORES).write_bytes(b"program")
-        return {"cores": Product(tmp_path, "key")}
-
-    monkeypatch.setattr(components, "build", build)
-    runs = {study.name: run for study, run in calibrate.with_programs(calibrate.runs(calibrate.load(), ["cxl-dram"]))}
-    assert asked == [("buildroot", "cores")]
+def test_a_study_of_many_cores_has_them_and_a_program_of_their_own() -> None:
+    runs = {study.name: run for study, run in calibrate.runs(calibrate.load(), ["cxl-dram"])}
     one, many = runs["cxl-dram"], runs["cxl-dram-cores"]
-    assert (one.guest.cpu.cores, one.program) == (1, None)
+    assert (one.guest.cpu.cores, one.job.all_workloads) == (1, ())
     assert many.guest == replace(one.guest, cpu=replace(one.guest.cpu, cores=16))
-    assert many.job.executables == {calibrate.CORES: b"program"}
-    assert "exec ./calibrate-cores --cores 16 --size 16777216" in many.job.script
-    calibrate.with_programs(calibrate.runs(calibrate.load(), ["ull-nand"]))
-    assert len(asked) == 1
+    assert many.job.all_workloads == ("cores",)
+    assert "exec calibrate-cores --cores 16 --size 16777216" in many.job.script
 
 
 def test_a_study_is_of_one_cpu_for_many_or_of_many() -> None:
@@ -301,8 +291,8 @@ def test_the_share_of_points_that_non_temporal_stores_win() -> None:
 
 
 def waits_ns(guest: GuestConfig, loads: int) -> list[float]:
-    """How likely so many loads that hit wait for refresh for at most that long together, at each ns. Each access of the
-    device DRAM finds its group in refresh by itself."""
+    """For each n, the probability that `loads` hits together wait for refresh for at most n ns. Each access of the
+    device DRAM finds its group in refresh independently."""
     device = guest.device
     refresh_ns = device.cache_refresh_ps // 1000
     blocked = device.cache_refresh_ps / (device.cache_refresh_interval_ps or 1)
@@ -318,8 +308,8 @@ def waits_ns(guest: GuestConfig, loads: int) -> list[float]:
 
 
 def chase_quantile_ns(guest: GuestConfig, share: float, study: calibrate.Study) -> float:
-    """Of samples, each the mean of so many loads in order of which the CPU's caches have some: those that open a page
-    that is not cached are the last."""
+    """A quantile of samples, each the mean of `row_loads` loads in order; CPU caches have some of the lines. Samples
+    that open a page that is not cached are the slowest."""
     device, loads, idle_ns = guest.device, study.row_loads, idle_hit_ns(guest)
     flash_share = study.cold_permille / 1000 * loads * 64 / device.cache_page_size
     if share > 1 - flash_share:
@@ -329,7 +319,7 @@ def chase_quantile_ns(guest: GuestConfig, share: float, study: calibrate.Study) 
     waits = [(permille / 1000, loads - lines, waits_ns(guest, loads - lines)) for lines, permille in enumerate(cached)]
 
     def likely(most_ns: int) -> float:
-        """How likely the loads of a sample take at most that long together."""
+        """The probability that the loads of a sample together take at most `most_ns`."""
         over = [(weight, wait, int(most_ns - missed * idle_ns)) for weight, missed, wait in waits]
         return sum(weight * wait[min(ns, len(wait) - 1)] for weight, wait, ns in over if ns >= 0)
 
@@ -338,7 +328,7 @@ def chase_quantile_ns(guest: GuestConfig, share: float, study: calibrate.Study) 
 
 
 def idle_hit_ns(guest: GuestConfig) -> float:
-    """A hit that finds no refresh."""
+    """The latency of a hit that finds no refresh."""
     accesses = 2 if guest.device.cache_tag_ps else 1
     return float(closed_forms.hit_ps(guest) - accesses * closed_forms.refresh_ps(guest.device)) / 1e3
 
@@ -348,13 +338,13 @@ def mio_study() -> calibrate.Study:
 
 
 def mio_ns(guest: GuestConfig, share: float, **change: Any) -> float:
-    """A percentile as the tool behind CMM-H's measures it."""
+    """A percentile as measured by the tool behind CMM-H's published percentiles."""
     return chase_quantile_ns(guest, share, mio_study().model_copy(update=change))
 
 
 def die_busy_share(guest: GuestConfig, study: calibrate.Study, chases: int) -> float:
-    """How likely a read of flash finds one of another chase on its die. Assumed: pages, and so dies, are in no order,
-    and waits do not delay a chase much. Every line of a page is loaded, also those that a prefetcher brings."""
+    """The probability that a read of flash finds another chase's read on its die. Assumed: pages, and so dies, are in
+    random order, and waits delay a chase little. Every line of a page is loaded, also those a prefetcher brings."""
     device = guest.device
     flash_ps = device.flash_read_ps
     pages = 1000 / study.cold_permille  # from one read of flash to the chase's next
@@ -363,8 +353,8 @@ def die_busy_share(guest: GuestConfig, study: calibrate.Study, chases: int) -> f
 
 
 def at_once_ns(guest: GuestConfig, share: float, chases: int = 4) -> float:
-    """The same of chases that are under way at once. Who finds the die busy waits for any part of a read, all equally
-    likely; that three meet on one die is left out."""
+    """The same percentile for concurrent chases. A read that finds its die busy waits for any part of a read, all
+    equally likely. The estimate ignores three reads on one die."""
     study = mio_study()
     flash_share = study.cold_permille / 1000 * study.row_loads * 64 / guest.device.cache_page_size
     busy, longer = die_busy_share(guest, study, chases), (1 - share) / flash_share  # of the samples with flash
@@ -377,12 +367,12 @@ def at_once_ns(guest: GuestConfig, share: float, chases: int = 4) -> float:
 
 
 def cores_gb_s(guest: GuestConfig, reads: int, writes: int) -> float:
-    """Of lines that hit: what the device carries, or of reads alone what the cores ask for if that is less."""
+    """Bandwidth of lines that hit: the device's limit, or, for reads alone, the cores' demand if that is less."""
     asked = closed_forms.cores_bandwidth(guest, closed_forms.hit_ps(guest)) if not writes else float("inf")
     return min(closed_forms.mix_bandwidth(guest.device, reads, writes), asked) / 1e9
 
 
-# What the guest should find, in closed form. Loads and stores have an instruction's time besides.
+# The expected measurements of a guest, in closed form. Loads and stores take an instruction's time in addition.
 CLOSED_FORMS: dict[str, Callable[[GuestConfig], float]] = {
     "hit_ns": lambda g: float(closed_forms.hit_ps(g)) / 1e3,
     "miss_us": lambda g: float(closed_forms.miss_ps(g)) / 1e6,
@@ -418,21 +408,21 @@ CLOSED_FORMS: dict[str, Callable[[GuestConfig], float]] = {
     "nt_64_1_ns": lambda g: float(closed_forms.persist_ps(g)) / 1e3,
     "nt_4096_256_ns": lambda g: float(closed_forms.nt_stores_ps(g, 4096)) / 1e3,
 }
-# Pages of a buffer that are on their way from dies at random leave some of them idle: there the closed form is a bound.
+# The pages of a buffer under way are on random dies, so some dies are idle: there the closed form is an upper bound.
 BOUNDED = ("optane-dcpmm-cores", "cores_far_gb_s")
 JUDGED = [j for j in calibrate.load().judged if j.value in CLOSED_FORMS and (j.study, j.value) != BOUNDED]
 
 
 @pytest.mark.parametrize("number", JUDGED, ids=lambda number: number.what)
 def test_closed_forms_keep_the_bounds_that_the_file_states(number: Judged) -> None:
-    """What is said to agree does so before any guest has run, and what is not said to does not."""
+    """By closed form, before any guest runs, exactly the numbers that are said to agree are within their bounds."""
     run = next(run for study, run in calibrate.runs(calibrate.load(), []) if study.name == number.study)
     verdict = Verdict(number, CLOSED_FORMS[number.value](run.guest))
     assert verdict.within == number.agrees, f"{verdict.model:.4g} {number.unit}, {verdict.error_percent:+.1f} %"
 
 
 def test_what_is_bounded_is_below_its_bound() -> None:
-    """The guest measures less, which the document says."""
+    """The guest measures less than the bound, as the document says."""
     (number,) = [j for j in calibrate.load().judged if (j.study, j.value) == BOUNDED]
     bound = CLOSED_FORMS[number.value](guest_of(number.study))
     assert bound == pytest.approx(38.7, abs=0.1)
@@ -455,15 +445,15 @@ def test_samples_of_eight_loads_are_not_single_loads() -> None:
     assert mio_ns(guest, 0.96) > 8000 > 4100 > mio_ns(guest, 0.959)
 
 
-# Where the data file of the artefact has its steps (modes, by how many of eight lines the device brought), and which
-# share of all samples is up to the valley above each.
+# The steps in the data file of the artefact (modes, by the number of eight lines that the device brought), and the
+# share of all samples up to the valley above each step.
 STEPS_NS = [17.5, 125, 236, 346, 456, 562, 669, 777, 883]
 UP_TO = [0.034839, 0.089861, 0.150563, 0.215736, 0.284680, 0.357835, 0.442800, 0.579468, 0.955961]
 
 
 def test_the_chases_of_cmm_h_are_as_the_data_say() -> None:
-    """The distance of the steps is a hit, their heights are the lines that a prefetcher had brought, the lowest is what
-    the tool takes itself; the steps are then where the model has them."""
+    """The distance of the steps gives the latency of a hit, their heights the lines that a prefetcher had brought, and
+    the lowest step the tool's own time. With these values the model has its steps in the same places."""
     guest, study = guest_of("cmm-h-chases"), mio_study()
     step_ns = (STEPS_NS[8] - STEPS_NS[0]) / 8
     assert idle_hit_ns(guest) == pytest.approx(865, abs=0.01) == pytest.approx(8 * step_ns, rel=0.001)
@@ -475,7 +465,7 @@ def test_the_chases_of_cmm_h_are_as_the_data_say() -> None:
 
 
 def test_that_chases_run_at_once_does_not_explain_the_tail_of_cmm_h() -> None:
-    """Of 32 dies one is seldom wanted twice. Even if all four chases always met on one die, a sample of eight loads
+    """Two chases seldom meet on one of 32 dies. Even if all four chases always met on one die, a sample of eight loads
     with four reads of flash would be 32.6 us; 27.9 us are three and a half reads in one sample of four with flash."""
     guest = guest_of("cmm-h-chases-cores")
     busy = die_busy_share(guest, mio_study(), 4)
@@ -485,7 +475,7 @@ def test_that_chases_run_at_once_does_not_explain_the_tail_of_cmm_h() -> None:
     most_us = single_us + 3 * guest.device.flash_read_ps / 1e6 / mio_study().row_loads
     print(f"busy dies: {100 * busy:.2f} %; one read {single_us:.2f} us a sample of eight, four reads {most_us:.2f} us")
     assert 27.9 < most_us == pytest.approx(32.6, abs=0.1)
-    # One read at a time would explain neither: its bandwidth beyond the cache is 65 MB/s, where 1113 were measured.
+    # One read at a time does not explain the tail either: the bandwidth beyond the cache would be 65 MB/s, not 1113.
     assert 4096 / (guest.device.flash_read_ps / 1e12) / 1e6 == pytest.approx(65, abs=1)
 
 
@@ -508,7 +498,7 @@ def test_a_loaded_load_is_what_is_under_way_over_what_the_device_carries() -> No
 
 
 def test_sixteen_cores_are_enough_but_for_hits_of_cmm_h() -> None:
-    """As many lines as their L2 may ask for in the time of a load, against what the device carries."""
+    """The bandwidth of all lines that the cores' L2 may request in the time of a load, against the device's limit."""
     for name, enough in (("dram", True), ("cxl-dram", True), ("cxl-link", True), ("cmm-h", False)):
         guest = guest_of(f"{name}-cores")
         asked = closed_forms.cores_bandwidth(guest, closed_forms.hit_ps(guest))
@@ -527,15 +517,15 @@ def test_a_flash_read_of_cmm_h_is_what_the_first_step_above_the_hits_leaves() ->
 
 
 def test_the_percentiles_of_cmm_h_with_the_hit_that_the_paper_states() -> None:
-    """With the 800 ns of the profile all three are a tenth too short, p95 a little more than its bound."""
+    """With the profile's 800 ns all three percentiles are a tenth too short, p95 by a little more than its bound."""
     guest = guest_of("cmm-h-chases", cache_latency_ps=guest_of("cmm-h").device.cache_latency_ps)
     errors = [mio_ns(guest, share) / reference - 1 for share, reference in ((0.5, 771), (0.9, 917), (0.95, 978))]
     assert all(-0.11 < error < -0.08 for error in errors)
 
 
 def test_two_headers_to_a_slot_decide_three_numbers() -> None:
-    """Without them a x8 link carries what Xerxes states, less than CMM-H moved; and completions would cost the expander
-    nothing, so that two reads a write would carry 1.5 times what reads alone do. 1.41 was measured."""
+    """Without them a x8 link carries the bandwidth that Xerxes states, less than CMM-H moved. Completions would also
+    cost the expander nothing: two reads a write would reach 1.5 times the bandwidth of reads; 1.41 was measured."""
 
     def carried(study: str, reads: int, writes: int, *, multi_header: bool) -> float:
         return closed_forms.mix_bandwidth(guest_of(study, link_multi_header=multi_header).device, reads, writes)
@@ -551,7 +541,7 @@ def test_two_headers_to_a_slot_decide_three_numbers() -> None:
 
 
 def test_what_decides_the_bandwidths_of_the_expander() -> None:
-    """Of 3:1 and 2:1 the wire that its reads are judged by, of 1:1 the share of a DRAM channel from another device."""
+    """The wire that its reads are judged by limits 3:1 and 2:1; another device's share of a DRAM channel limits 1:1."""
 
     def carried(reads: int, writes: int, **override: Any) -> float:
         return closed_forms.mix_bandwidth(guest_of("cxl-dram-wide", **override).device, reads, writes) / 1e9
@@ -559,7 +549,7 @@ def test_what_decides_the_bandwidths_of_the_expander() -> None:
     wire = 32 * 10**9
     assert carried(3, 1, link_read_bandwidth=wire) == carried(2, 1, link_read_bandwidth=wire) == carried(1, 1)
     assert carried(3, 1) < carried(2, 1) < carried(1, 1) == pytest.approx(26.88, rel=0.001)
-    # With a slot for each header the 46 % of another expander are a faster wire.
+    # With a slot for each header the 46 % of another expander require a faster wire.
     single = carried(2, 1, link_multi_header=False, link_read_bandwidth=round(0.46 * 38.4e9 * 85 / 64))
     assert single == pytest.approx(26.5, rel=0.001) == pytest.approx(1.056 * 25.1, rel=0.001)
 
@@ -571,21 +561,21 @@ def test_an_assumed_number_of_dies_decides_the_reads_of_optane(dies: int, gb_s: 
 
 
 def test_refresh_does_not_decide_whether_the_percentiles_of_cmm_h_agree() -> None:
-    """The highest step alone, without what the model's refresh adds to it, is within their bounds already."""
+    """The highest step alone, without the model's refresh on top, is already within their bounds."""
     step_ns = idle_hit_ns(guest_of("cmm-h-chases")) + mio_study().tool_ns
     assert [round(100 * (step_ns / published - 1), 1) for published in (917, 978)] == [-3.8, -9.8]
 
 
 @pytest.mark.parametrize(("device", "times_us"), [("ull-nand", (3, 100, 1000)), ("tlc-nand", (40, 200, 2000))])
 def test_nands_have_the_published_times(device: str, times_us: tuple[int, ...]) -> None:
-    """Program and erase, which no guest measures by themselves, too."""
+    """The test includes program and erase, which no guest measures separately."""
     flash = profiles.load_device(device, {}, CALIBRATION)
     assert tuple(ps / 1e6 for ps in (flash.flash_read_ps, flash.flash_program_ps, flash.flash_erase_ps)) == times_us
 
 
 def test_what_lens_and_lattester_have_in_common_predicts_sequential_loads() -> None:
-    """LENS has 377 ns for what LATTester has 305. Of LENS is taken only the step beyond the buffer; with its own hit
-    loads in order would be as slow as they were said not to be."""
+    """LENS measures 377 ns where LATTester measures 305. The model takes only the step beyond the buffer from LENS:
+    with the hit of LENS, loads in order would be more than 1.3 times as slow as the published 169 ns."""
     guest = guest_of("optane-dcpmm-chases")
     step_ns = (829 - 397) / 2.2
     assert float(closed_forms.miss_ps(guest) - closed_forms.hit_ps(guest)) / 1e3 == pytest.approx(step_ns, abs=0.01)
@@ -595,8 +585,8 @@ def test_what_lens_and_lattester_have_in_common_predicts_sequential_loads() -> N
 
 
 def test_why_non_temporal_stores_of_optane_are_off() -> None:
-    """A third of a single write is missing. With it one thread's bandwidth is right: one cause for two numbers. The
-    modules' bandwidth is no limit of either."""
+    """The model lacks a third of the time of a single write. With that time one thread's bandwidth is right: one cause
+    for two numbers. The modules' bandwidth limits neither."""
     published, guest = persist.published_ns(), guest_of("optane-dcpmm")
     single_ns = published["ntstore", 64, 1]
     missing_ps = round(single_ns * 1000) - int(closed_forms.persist_ps(guest))
@@ -654,10 +644,10 @@ def test_every_number_that_is_said_to_agree_is_within_its_bound(
 ) -> None:
     """The numeric bounds, on real guests at the quick size.
 
-    The results are kept in the cache under the hash of all that they depend on, as builds are: 28 guests run again only
-    if a build, a profile or a study is another.
+    The cache keeps the results under the hash of all their inputs, as it keeps builds: 28 guests run again only if a
+    build, a profile or a study has changed.
     """
     monkeypatch.setenv("TESTBED_RESULTS", str(CALIBRATION_RESULTS))
     monkeypatch.setattr(figures, "write", lambda *_: [])  # the documents' commands draw some of them
-    verdicts = presentation.show_calibration(session, [], quick=True)
+    verdicts = calibrate_command.show_calibration(session, [], quick=True)
     assert [verdict.as_data() for verdict in verdicts if verdict.broken] == []

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Causes: which experiment speaks of which number, and how much of the difference it takes away."""
+"""Causes: the numbers that an experiment explains, and the share of the difference that it removes."""
 
 import fnmatch
 from pathlib import Path
 
 import pytest
 
-from analysis import causes, scorecard
-from analysis.drawn import Comparison
+from analysis.data.drawn import Comparison
+from analysis.scorecard import causes
+from analysis.scorecard import score as scorecard
 from testbed.errors import TestbedError
 from testbed.manifest import bases, manifest
 from testbed.results.results import Result
@@ -61,7 +62,7 @@ def test_numbers_without_an_experiment_keep_no_cause() -> None:
 
 
 def test_every_cause_names_runs_that_there_are() -> None:
-    """No cause points beside the runs of its experiment, for the engine that it speaks of."""
+    """Each cause matches a run of its experiment for the cause's engine."""
     labels = {f"{name}/{run.label}" for name in causes.manifests() for run in manifest.runs(bases.find(name))}
     labels |= set(causes.manifests())
     for cause in causes.load():
@@ -71,7 +72,7 @@ def test_every_cause_names_runs_that_there_are() -> None:
 
 
 def test_an_experiment_has_the_numbers_of_its_figure() -> None:
-    """Seconds of engines by run and operation; what other figures compare by its group."""
+    """Seconds of engines are stored by run and operation, compared numbers of other figures by group."""
     kv = {"program": "kv", "engine": "msync-4k", "workload": "A", "operations": 1000, "roi_ns": 4000, "commit_ns": 1000}
     write = {"test": "persist", "method": "ntstore", "bytes": 64, "writes_per_fence": 4, "mean_ns": 16.0}
     kyoto = {"program": "kyoto", "engine": "wal", "updates": 2, "transactions": 50, "commits": 60, "roi_ns": 10**6}

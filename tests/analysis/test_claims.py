@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
-from analysis import catalogue, claims, filework, kyoto_modes, memcached_checkpoints, page_commits, page_logs, stl_map
-from analysis.claims import Claim
-from analysis.drawn import Gathered
+from analysis.catalogue import entries as catalogue
+from analysis.data.drawn import Gathered
+from analysis.figures import filework, kyoto_modes, memcached_checkpoints, page_commits, stl_map
+from analysis.scorecard import claims, claims_cpnvm, claims_failure_atomic, claims_hdpm, claims_pmfs
+from analysis.scorecard.claim import Claim, span
+from analysis.scorecard.claims_failure_atomic import CACHED_MAPS, CACHED_MODES, FULL_CACHE
+from analysis.studies import overwrites
 from testbed.results.results import Result
 
 OPTANE = "optane-dcpmm"
@@ -33,7 +37,7 @@ def flow(name: str, threads: int, policy: str, rate: float) -> Result:
 
 
 def flows(hybrid: dict[int, float], proxy_ext4: float = 9.8) -> list[Result]:
-    """Copying only makes 10 of each."""
+    """Results of both flows; the policy cow alone has the rate 10 in each."""
     mail = {"ext4-dax": 4.0, "ext4-ordered": 2.0, "cow": 10.0}
     proxy = {"ext4-dax": proxy_ext4, "ext4-ordered": 5.0, "cow": 10.0, "hybrid": 10.5}
     made = [flow("varmail", n, policy, rate) for n in hybrid for policy, rate in mail.items()]
@@ -49,27 +53,27 @@ def overwritten(way: str, reads_us: dict[int, float], call: str = "read") -> lis
 
 
 def hdpm(hybrid: dict[int, float], reverse: dict[int, float], forward: dict[int, float], **more: Any) -> Any:
-    scans = overwritten(claims.REVERSE, reverse) + overwritten(claims.FORWARD, forward)
-    cached = overwritten(claims.REVERSE, {1: 1, 64: 3}, "read_again")
-    cached += overwritten(claims.FORWARD, {1: 1, 64: 4}, "read_again")
+    scans = overwritten(claims_hdpm.REVERSE, reverse) + overwritten(claims_hdpm.FORWARD, forward)
+    cached = overwritten(claims_hdpm.REVERSE, {1: 1, 64: 3}, "read_again")
+    cached += overwritten(claims_hdpm.FORWARD, {1: 1, 64: 4}, "read_again")
     narrow = [flow(name, 10, policy, 10) for name in ("varmail", "webproxy") for policy in ("cow", "hybrid")]
     return {
         filework.NAME: flows(hybrid, **more),
-        claims.NARROW: narrow,
-        claims.JOURNAL: [flow("webproxy", 10, "ext4-journal", 2.0)],
-        page_logs.OVERWRITES: scans,
-        claims.UNPREFETCHED: scans,
-        claims.CACHED: cached,
+        claims_hdpm.NARROW: narrow,
+        claims_hdpm.JOURNAL: [flow("webproxy", 10, "ext4-journal", 2.0)],
+        overwrites.NAME: scans,
+        claims_hdpm.UNPREFETCHED: scans,
+        claims_hdpm.CACHED: cached,
     }
 
 
 def test_hdpm_holds_where_hybrid_gains_and_reads_stay() -> None:
     found = hdpm({1: 11, 10: 13.3}, {0: 1, 1: 2, 64: 2.1}, {0: 1, 1: 2, 64: 9})
-    assert set(judged(claims.hdpm(found)).values()) == {True}
+    assert set(judged(claims_hdpm.hdpm(found)).values()) == {True}
 
 
 def test_hdpm_does_not_hold_where_the_log_costs() -> None:
-    found = list(claims.hdpm(hdpm({1: 11, 10: 9}, {0: 1, 1: 2, 64: 8}, {0: 1, 1: 2, 64: 8}, proxy_ext4=4.0)))
+    found = list(claims_hdpm.hdpm(hdpm({1: 11, 10: 9}, {0: 1, 1: 2, 64: 8}, {0: 1, 1: 2, 64: 8}, proxy_ext4=4.0)))
     assert [claim.holds for claim in found] == [False, False, True, False, False, False, False]
     assert found[0].ours == "0.9 to 1.1 times as much"
     assert found[0].cells()[-1] == "with a tenth of the bandwidth hybrid makes 1.000 times as much as cow"
@@ -86,7 +90,7 @@ def test_hdpm_does_not_hold_where_the_log_costs() -> None:
 
 
 def fio(point: dict[str, Any], means_us: dict[str, float], access: str) -> Result:
-    """Of fio's terse lines, all that nobody reads is 0; of a write 41 fields of reads come before."""
+    """fio's terse lines, with unused fields 0; in a line of writes 41 fields of reads come first."""
     idle, used = "0;" * 41, "31;15625;250000;2;0;0;0;0;1;6;{};0;" + "1%=1;" * 12 + "99.000000%=2;" + "0;" * 16
     lines = [
         f"3;fio-3.39;{name};0;0;" + (idle if access == "write" or name == "stores" else "") + used.format(us) + "end"
@@ -102,19 +106,19 @@ def pmfs(mapped: dict[str, float], query: float = 9.0) -> Any:
         for policy, of in graph.items()
     ]
     return {
-        claims.MAPPED: [fio({"way": way}, {"loads": us, "stores": us}, "read") for way, us in mapped.items()],
-        claims.PROTECTION: [
+        claims_pmfs.MAPPED: [fio({"way": way}, {"loads": us, "stores": us}, "read") for way, us in mapped.items()],
+        claims_pmfs.PROTECTION: [
             fio({"wprotect": on}, {"64": us, "262144": 2 * us}, "write") for on, us in (("off", 1.0), ("on", 1.1))
         ],
-        claims.NEO4J: stored,
-        claims.FAST_NEO4J: stored,
+        claims_pmfs.NEO4J: stored,
+        claims_pmfs.FAST_NEO4J: stored,
     }
 
 
 def test_pmfs_is_judged_by_its_orders_but_not_by_its_windows() -> None:
-    found = judged(claims.pmfs(pmfs({"tbfs": 1, "tbfs-4k": 4, "ext4-ordered": 10})))
+    found = judged(claims_pmfs.pmfs(pmfs({"tbfs": 1, "tbfs-4k": 4, "ext4-ordered": 10})))
     assert list(found.values()) == [True, True, True, None]
-    other = claims.pmfs(pmfs({"tbfs": 4, "tbfs-4k": 3, "ext4-ordered": 10}, query=11))
+    other = claims_pmfs.pmfs(pmfs({"tbfs": 4, "tbfs-4k": 3, "ext4-ordered": 10}, query=11))
     assert [claim.holds for claim in other] == [False, False, False, None]
     assert other[2].cells()[3:] == [
         "times as long: delete 0.50, query 1.10",
@@ -123,7 +127,7 @@ def test_pmfs_is_judged_by_its_orders_but_not_by_its_windows() -> None:
 
 
 def test_what_windows_cost_is_said_though_nothing_judges_it() -> None:
-    (windows,) = (c for c in claims.pmfs(pmfs({"tbfs": 1, "tbfs-4k": 4, "ext4-ordered": 10})) if c.holds is None)
+    (windows,) = (c for c in claims_pmfs.pmfs(pmfs({"tbfs": 1, "tbfs-4k": 4, "ext4-ordered": 10})) if c.holds is None)
     assert windows.cells()[2:] == ["-", "writes take 10 % more, 64 bytes to 256 KiB", ""]
 
 
@@ -153,17 +157,23 @@ def failure_atomic(pages_us: float, leveldb_us: float, later: dict[int, float]) 
     found[stl_map.NAME] = [
         result({"engine": engine}, {"operation": "insert", "response_ns": 1000 * us}) for engine, us in maps.items()
     ]
-    found |= {claims.FULL_CACHE[0]: found[page_commits.SIZES[2]], claims.FULL_CACHE[1]: found[page_commits.SIZES[0]]}
-    return found | {claims.CACHED_MODES: found[kyoto_modes.NAME], claims.CACHED_MAPS: found[stl_map.NAME]}
+    found |= {
+        FULL_CACHE[0]: found[page_commits.SIZES[2]],
+        FULL_CACHE[1]: found[page_commits.SIZES[0]],
+    }
+    return found | {
+        CACHED_MODES: found[kyoto_modes.NAME],
+        CACHED_MAPS: found[stl_map.NAME],
+    }
 
 
 def test_failure_atomic_msync_holds_where_it_is_as_published() -> None:
     found = failure_atomic(52.0, 4.0, {1: 12.0, 8: 35.0, 64: 150.0})
-    assert set(judged(claims.failure_atomic(found)).values()) == {True}
+    assert set(judged(claims_failure_atomic.failure_atomic(found)).values()) == {True}
 
 
 def test_failure_atomic_msync_does_not_hold_where_pages_cost() -> None:
-    found = claims.failure_atomic(failure_atomic(100.0, 40.0, {1: 5.0, 8: 50.0, 64: 250.0}))
+    found = claims_failure_atomic.failure_atomic(failure_atomic(100.0, 40.0, {1: 5.0, 8: 50.0, 64: 250.0}))
     assert [claim.holds for claim in found] == [False, False, False, False, True, False, True]
     assert found[0].cells()[-1] == "by lines 0.8 times; the other without DAX, 2"
     assert found[5].cells()[-1] == "without DAX 4 times"
@@ -209,8 +219,8 @@ def cpnvm(a_ns: int, device_ns: int, memcached_ns: int) -> Any:
 
 
 def test_cpnvm_is_judged_by_its_bounds() -> None:
-    assert set(judged(claims.cpnvm(cpnvm(1_140_000, 1_950_000, 1_060_000))).values()) == {True}
-    found = claims.cpnvm(cpnvm(1_500_000, 2_500_000, 1_300_000))
+    assert set(judged(claims_cpnvm.cpnvm(cpnvm(1_140_000, 1_950_000, 1_060_000))).values()) == {True}
+    found = claims_cpnvm.cpnvm(cpnvm(1_500_000, 2_500_000, 1_300_000))
     assert [claim.holds for claim in found] == [False, True, False, False]
     assert found[0].cells()[3:] == [
         "A 50 %, B 5 %, C 0 % by calls",
@@ -248,4 +258,4 @@ def test_all_that_it_is_drawn_from_is_run() -> None:
 
 @pytest.mark.parametrize(("values", "said"), [((1.234,), "1.2"), ((3, 1, 2), "1 to 3"), ((-12.4, 5), "-12 to 5")])
 def test_a_span_is_from_the_least_to_the_most(values: tuple[float, ...], said: str) -> None:
-    assert claims.span(values) == said
+    assert span(values) == said

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report of a crash test as a page: all that it says is there, and equal reports give equal bytes."""
+"""The report of a crash test as a page: the page has everything in the report, and equal reports give equal bytes."""
 
 from pathlib import Path
 
-from analysis import crash_page
+from analysis.report import crash_page
 from testbed.crash.plan import Plan
 from testbed.crash.report import Operation, Report, Violation
 from testbed.crash.states import Counts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`testbed figures`: what it runs, what it draws again, and that an interrupt changes no byte."""
+"""`testbed figures`: the runs that it makes, the figures that it draws again, and equal bytes after an interrupt."""
 
 import asyncio
 import json
@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis import catalogue, causes, figures
-from analysis.drawn import Comparison, Gathered
+from analysis.catalogue import entries as catalogue
+from analysis.catalogue import make as figures
+from analysis.data.drawn import Comparison, Gathered
+from analysis.scorecard import causes
 from conftest import MockExecutor
 from testbed.errors import TestbedError
 from testbed.guest.executor import GuestOutcome, GuestSpec
@@ -23,13 +25,13 @@ KEYS = {"qemu": "a", "base": "b"}
 
 
 def answer(spec: GuestSpec) -> GuestOutcome:
-    """Snapshot is twice as fast as PMDK at everything."""
+    """Snapshot is twice as fast as the other engines in kv; other programs take the same time with every engine."""
     assert spec.job is not None
     words = spec.job.script.split()
     if "calibrate" in words:
         means = {"test": "persist", "method": "ntstore", "bytes": 64, "writes_per_fence": 1, "mean_ns": 40.0}
         return GuestOutcome("ok", 0, rows=[means])
-    if "jobs.fio" in words:  # of fio's terse lines, all that nobody reads is 0
+    if "jobs.fio" in words:  # fio's terse lines, with unused fields 0
         used = "0;" * 41 + "31;15625;250000;2;0;0;0;0;1;6;1.5;0;" + "1%=1;" * 12 + "99.000000%=2;" + "0;" * 16
         calls = ("append", "append-later", "delete")
         return GuestOutcome("ok", 0, stdout="\n".join(f"3;fio-3.39;{call};0;0;{used}end" for call in calls).encode())
@@ -64,7 +66,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def stored(folder: Path) -> dict[str, bytes]:
-    """The results; how long they took the host is kept beside them."""
+    """The results by file name; the times that they took the host are in other files."""
     return {result.path.name: result.path.read_bytes() for result in results.load_all(folder)}
 
 
@@ -117,7 +119,7 @@ def test_a_missing_file_or_another_result_is_drawn_again(tmp_path: Path) -> None
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """A shell starts what it runs in the background with SIGINT ignored, and so might these tests have been started."""
+    """Handle SIGINT: a shell may have started these tests in the background, where SIGINT is ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -167,7 +169,7 @@ def test_all_studies_have_one_name_and_no_name_is_all_figures() -> None:
 def test_every_figure_has_a_machine_at_every_scale(
     entry: catalogue.Entry, scale: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packages, "resolve", lambda names: names)  # asks no network
+    monkeypatch.setattr(packages, "resolve", lambda names: names)  # no network is used
     assert all(bases.find(name).exists() for name in (*entry.manifests, *entry.sweeps))
     assert figures.runs_of([entry], scale) or entry.sweeps
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How far the numbers of some figures are from those of others."""
+"""The distance between the numbers of two sets of figures."""
 
 import json
 from pathlib import Path
 
 import pytest
-import report_sample
 from typer.testing import CliRunner
 
-from analysis import moved
-from analysis.drawn import Comparison
+from analysis.data.drawn import Comparison
+from analysis.scorecard import moved
+from rigs import report_sample
 from testbed.cli.main import app
 
 
@@ -43,7 +43,7 @@ def test_each_figure_is_summed_up_and_all() -> None:
 
 @pytest.fixture
 def figures(tmp_path: Path) -> tuple[Path, Path]:
-    """The same figures in two folders, one number of the second 20 % larger."""
+    """The same figures in two folders; one number of the second is 20 % larger."""
     folders = (tmp_path / "a", tmp_path / "b")
     for folder in folders:
         report_sample.write(folder, tmp_path / "results")

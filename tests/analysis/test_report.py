@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report: what is in it, that its bytes follow from figures and results only, and what it says of bad input."""
+"""The report: its content, its bytes, which follow from figures and results only, and the errors for bad input."""
 
 import json
 import os
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import report_sample
 
-from analysis.drawn import Comparison
+from analysis.data.drawn import Comparison
 from analysis.report import build, machines, page, pdf, svg
 from analysis.report import index as indices
+from rigs import report_sample
 from testbed import canonical
 from testbed.errors import TestbedError
 from testbed.manifest import bases, manifest
@@ -29,7 +29,7 @@ A4_POINTS, MARGIN_POINTS = 595.28, 45.35
 
 @dataclass(frozen=True)
 class Report:
-    """A report that the command made, and what it made it from."""
+    """A report that the command made, and the figures and results that it is made from."""
 
     figures: Path
     results: Path
@@ -61,14 +61,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 @pytest.fixture
 def sample(report: Report, tmp_path: Path) -> dict[str, Any]:
-    """A copy of the figures and results, to damage."""
+    """A copy of the figures and results that a test may damage."""
     shutil.copytree(report.figures, tmp_path / "figures")
     shutil.copytree(report.results, tmp_path / "results")
     return report.index
 
 
 def refusal(tmp_path: Path) -> str:
-    """The one sentence that is said when no report can be made."""
+    """The one sentence of the error when no report can be made."""
     with pytest.raises(TestbedError) as refused:
         build.write(tmp_path / "figures", tmp_path / "results", tmp_path / "out")
     assert refused.value.exit_status == 2
@@ -137,7 +137,7 @@ def test_the_command_prints_the_files_and_the_score(report: Report) -> None:
 
 
 def test_equal_figures_and_results_give_equal_bytes(report: Report, tmp_path: Path) -> None:
-    """In another process, from and to other folders: neither they nor the order of a hash table show."""
+    """The report is also made in another process, from and to other folders: neither paths nor hash order show."""
     report_sample.write(tmp_path / "figures", tmp_path / "results")
     done = testbed(tmp_path / "figures", tmp_path / "results", tmp_path / "out")
     assert done.returncode == 0, done.stderr
@@ -187,7 +187,7 @@ def test_the_configuration_of_every_run_is_there(report: Report) -> None:
 
 
 def test_negative_results_are_in_front(report: Report) -> None:
-    """Each number beyond 2x and each that is not comparable stands in the section on disagreement, with its cause."""
+    """Each number beyond 2x, and each that is not comparable, is in the section on disagreement, with its cause."""
     section = report.html.partition('id="disagreements"')[2].partition("</section>")[0]
     far = [
         c for c in report_sample.comparisons(report.index) if indices.band(c) in (indices.BEYOND, indices.UNCOMPARED)
@@ -300,7 +300,7 @@ def test_the_pdf_has_headings_and_page_numbers(report: Report) -> None:
     words = " ".join(pages)
     for heading in ("Scorecard", "Where it disagrees", "Configuration", "Linked list: every engine, on both devices"):
         assert heading in words
-    assert "list --engine msync-journal" in " ".join(words.split())  # what is folded away on a screen is open on paper
+    assert "list --engine msync-journal" in " ".join(words.split())  # parts folded on a screen are open on paper
 
 
 def test_nothing_in_the_pdf_runs_off_the_page(report: Report) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report's page in headless Chromium: accessibility, layout, sorting, and that it asks nothing of a network."""
+"""The report's page in headless Chromium: accessibility, layout, sorting, and no requests to a network."""
 
 import shutil
 from collections.abc import Iterator
@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import report_sample
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from analysis.report import index, page
+from rigs import report_sample
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 PHONE, DESKTOP, PAPER = (360, 800), (1280, 900), (794, 1123)
 UNFOLD = "document.querySelectorAll('details').forEach(d => d.open = true)"
-# What is wider than the page, although it may scroll within a box of its own.
+# Elements that reach beyond the page; contents of boxes that scroll may be wider.
 OVERFLOW = """() => [...document.querySelectorAll('body *')].filter(
     e => !e.closest('.scroll > *') && !e.closest('.skip') && e.getBoundingClientRect().right > innerWidth + 1
 ).map(e => e.outerHTML.slice(0, 80))"""
@@ -34,9 +34,9 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser(html: Path) -> Iterator[Browser]:
-    """Chromium of the distribution. Its sandbox refuses to start as root, as CI is; what it opens here is our own.
+    """Chromium of the distribution. Its sandbox refuses to start as root, as in CI; the pages opened here are our own.
 
-    It comes after the page: Playwright keeps an event loop in this thread, and drawing the figures starts its own.
+    The page is made first: Playwright keeps an event loop in this thread, and drawing the figures starts another.
     """
     assert html.exists()
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
@@ -48,7 +48,7 @@ def browser(html: Path) -> Iterator[Browser]:
 
 
 class Visit:
-    """A page as one reader has it, and everything it asked for or complained of."""
+    """A page in the browser of one reader, with all of its requests, console messages and errors."""
 
     def __init__(self, browser: Browser, html: Path, size: tuple[int, int], **options: Any) -> None:
         viewport: Any = {"width": size[0], "height": size[1]}

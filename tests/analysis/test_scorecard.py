@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The scorecard: what counts, what is in order, and what is said of the rest."""
+"""The scorecard: the numbers that count, the groups that are in order, and the statements about all others."""
 
 import pytest
 
-from analysis import scorecard
-from analysis.drawn import Comparison
+from analysis.data.drawn import Comparison
+from analysis.scorecard import score as scorecard
 
 
 def number(what: str, ours: float, published: float, group: str = "g", unit: str = "s", **more: object) -> Comparison:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The studies beyond the published ones, from results made up here: what their tables say, and equal files."""
+"""The studies beyond the published ones, from synthetic results: the contents of their tables, and equal files."""
 
 import itertools
 from collections.abc import Sequence
@@ -9,24 +9,30 @@ from typing import Any
 
 import pytest
 
-from analysis import (
-    checkpoints,
-    equal_dram,
+from analysis.data.drawn import Drawn, Gathered
+from analysis.figures import (
     file_latency,
     filework,
     kyoto_modes,
     memcached_checkpoints,
     metadata_updates,
+    mtree_costs,
     page_commits,
-    page_logs,
+    stl_map,
+)
+from analysis.studies import (
+    checkpoint_costs,
+    epoch_lengths,
+    epoch_recovery,
+    equal_dram,
+    log_merging,
+    overwrites,
     pages_lines,
     recovery_time,
     sensitivity,
-    stl_map,
     tail_latency,
     write_amplification,
 )
-from analysis.drawn import Drawn, Gathered
 from testbed.errors import RunFailed
 from testbed.results.results import Result
 from testbed.studies.sweep import Replayed
@@ -42,7 +48,7 @@ def result(point: dict[str, Any], rows: list[dict[str, Any]], counters: dict[str
 
 
 def equal_files(draw: Any, gathered: Gathered, tmp_path: Path) -> Drawn:
-    """Draws twice: equal results give equal bytes."""
+    """Draw twice: equal results must give equal bytes."""
     one, two = (draw(gathered, tmp_path / name) for name in ("1", "2"))
     assert [p.read_bytes() for p in one.files] == [p.read_bytes() for p in two.files]
     assert {p.suffix for p in one.files} == {".svg", ".pdf", ".png", ".txt", ".csv"}
@@ -133,7 +139,7 @@ def test_a_pool_that_came_back_wrong_is_no_measurement() -> None:
 
 
 def fio(policy: str, rw: str, means_us: dict[str, float]) -> Result:
-    """Of fio's terse lines, all that nobody reads is 0."""
+    """fio's terse lines, with unused fields 0."""
     idle, used = "0;" * 41, "31;15625;250000;2;0;0;0;0;1;6;{};0;" + "1%=1;" * 12 + "99.000000%=2;" + "0;" * 16
     lines = [
         f"3;fio-3.39;{name};0;0;" + (idle if rw == "randwrite" else "") + used.format(mean) + "end"
@@ -206,7 +212,7 @@ def test_memcached_is_set_against_itself_in_dram(tmp_path: Path) -> None:
     drawn = equal_files(memcached_checkpoints.drawn, gathered, tmp_path)
     rows = {tuple(row[1:4]): list(row[4:]) for row in drawn.rows}
     assert rows[16, "volatile", 0] == [100.0, *[None] * 8]
-    assert rows[16, "device", 100][1] == 40.0  # 280 above 200
+    assert rows[16, "device", 100][1] == 40.0  # 280 us in place of 200 us
     assert rows[16, "msync", 100][3:] == [4, 250.0, 5.0, 9.0, None, None]
     assert rows[16, "snapshot", 0][1:] == [4.0, 3.992, 4, 0.0, 5.0, 9.0, 17, 2.5]
     assert rows[1, "snapshot", 0][1] == 1.0
@@ -229,7 +235,7 @@ def overwritten(point: dict[str, str], times: int, read_us: int, counters: dict[
 def test_reads_after_overwrites_stand_in_order(tmp_path: Path) -> None:
     point = {"device": "optane-dcpmm", "way": "data=hybrid,gc_read=off"}
     found = [overwritten(point, times, 1 + times) for times in (0, 8)]
-    drawn = equal_files(page_logs.overwrites_drawn, Gathered({page_logs.OVERWRITES: found}), tmp_path)
+    drawn = equal_files(overwrites.drawn, Gathered({overwrites.NAME: found}), tmp_path)
     wanted = ["optane-dcpmm", "hybrid,gc_read=off"]
     assert [list(row) for row in drawn.rows] == [[*wanted, 0, 1.0, 1.0, None], [*wanted, 8, 1.0, 9.0, None]]
 
@@ -239,14 +245,14 @@ def test_merging_is_by_cache_with_what_reaches_the_flash(tmp_path: Path) -> None
     found = [
         overwritten({"cache": c, "way": w}, 0, 5, counters) for c in ("64MiB", "1GiB") for w in ("xfs-dax", "data=cow")
     ]
-    drawn = equal_files(page_logs.merging_drawn, Gathered({page_logs.MERGING: found}), tmp_path)
+    drawn = equal_files(log_merging.drawn, Gathered({log_merging.NAME: found}), tmp_path)
     assert list(drawn.rows[1]) == ["64MiB", "cow", 3.0, 5.0, 9.0, 1.0, 9.0, 0.25, 2.0, 4.0]
 
 
 def test_a_file_that_was_not_reported_is_no_measurement(tmp_path: Path) -> None:
     found = [result({"device": "d", "way": "data=cow"}, [{"program": "overwrites"}])]
     with pytest.raises(RunFailed, match=r"r\.json: the program reported no file"):
-        page_logs.overwrites_drawn(Gathered({page_logs.OVERWRITES: found}), tmp_path)
+        overwrites.drawn(Gathered({overwrites.NAME: found}), tmp_path)
 
 
 # ---- Equal DRAM ----
@@ -277,7 +283,7 @@ def replayed(engine: str, device: tuple[str, ...], time_ps: int) -> Replayed:
 
 
 def test_maps_count_wins_and_crossings(tmp_path: Path) -> None:
-    """PMDK is faster than msync on fast flash alone, and slower than snapshot everywhere."""
+    """PMDK is faster than msync only on fast flash, and slower than snapshot everywhere."""
     replays = []
     for device in itertools.product(*GRID):
         slow = device[0] == "10us"
@@ -311,7 +317,7 @@ def test_overhead_is_above_the_run_in_dram_with_replays_and_without(tmp_path: Pa
     none = {"stop_ns": 0, "replay_ns": 0}
     a = stored("cpnvm", "A", 10**6, roi_ns=1_250_000, updates=500, commits=10, stop_ns=200_000, replay_ns=125_000)
     found = {"epochs-ycsb": [a, stored("cpnvm", "C", 10**6, roi_ns=1_010_000, **none)], "epochs-beside": BESIDE}
-    drawn = equal_files(checkpoints.costs_drawn, Gathered(found), tmp_path)
+    drawn = equal_files(checkpoint_costs.drawn, Gathered(found), tmp_path)
     rows = {(row[2], row[3]): list(row[4:]) for row in drawn.rows}
     assert rows["A", "cpnvm"] == [1.0, 1250.0, 25.0, 12.5, 10, 50.0, 20.0, 10.0]
     assert rows["C", "cpnvm"] == [1.0, 1010.0, 1.0, 1.0, 0, None, None, 0.0]
@@ -341,7 +347,7 @@ def test_rivals_are_above_themselves_in_dram_and_bounds_are_not_compared(tmp_pat
         "mtree-beside": without("per_bucket", BESIDE),
         "rivals-ycsb": without("per_bucket", rivals, rival="leaves"),
     }
-    drawn = equal_files(checkpoints.mtree_costs_drawn, Gathered(found), tmp_path)
+    drawn = equal_files(mtree_costs.drawn, Gathered(found), tmp_path)
     rows = {tuple(row[1:4]): list(row[4:]) for row in drawn.rows}
     assert rows["leaves", "A", "epochs"] == [1.0, 2400.0, 20.0, 20.0, 10, 50.0, 10.0, 0.0]
     assert rows["mtree", "A", "cpnvm"] == [1.0, 1100.0, 10.0, 4.5, 10, 50.0, 10.0, 5.0]
@@ -361,7 +367,7 @@ def test_a_stop_is_a_mean_and_the_longest_update_stands_beside_it(tmp_path: Path
         return result({"device": "optane-dcpmm", "epoch_ns": 250_000, "replay": replay}, [row, *kinds])
 
     results = [timed_epochs("checkpoint", 4), timed_epochs("background", 0)]
-    drawn = equal_files(checkpoints.lengths_drawn, Gathered({"epochs-lengths": results}), tmp_path)
+    drawn = equal_files(epoch_lengths.drawn, Gathered({"epochs-lengths": results}), tmp_path)
     assert list(drawn.rows[0]) == ["optane-dcpmm", 0.25, "checkpoint", 4, 125.0, 10.0, 16.0, 30.0, 1000.0, 10.0]
     assert list(drawn.rows[1][3:7]) == [0, None, None, None]
 
@@ -378,13 +384,13 @@ def opened_how(how: str, verified: bool = True) -> Result:
 
 def test_openings_at_once_and_page_by_page_stand_beside_each_other(tmp_path: Path) -> None:
     found = Gathered({"epochs-recovery": [opened_how("whole"), opened_how("lazy")]})
-    drawn = equal_files(checkpoints.recovery_drawn, found, tmp_path)
+    drawn = equal_files(epoch_recovery.drawn, found, tmp_path)
     assert list(drawn.rows[1]) == ["optane-dcpmm", "closed", 100, 1.0, "lazy", 2.0, 3.0, 1, 255, 0]
 
 
 def test_a_pool_that_was_opened_wrong_is_no_measurement(tmp_path: Path) -> None:
     with pytest.raises(RunFailed, match="is not what was committed: torn"):
-        checkpoints.recovery_drawn(Gathered({"epochs-recovery": [opened_how("lazy", verified=False)]}), tmp_path)
+        epoch_recovery.drawn(Gathered({"epochs-recovery": [opened_how("lazy", verified=False)]}), tmp_path)
 
 
 # ---- Metadata in place and logged ----
@@ -411,7 +417,7 @@ def test_updates_in_place_are_compared_with_those_that_are_logged(tmp_path: Path
 
 
 def test_the_map_of_pages_and_lines_says_where_both_take_the_same(tmp_path: Path) -> None:
-    """Lines take a microsecond each, a page ten however many of its lines were stored to."""
+    """Snapshot takes 1 us a line, msync-4k 2 us a line, and fams-uffd 10 us a page with any number of stored lines."""
     found = []
     for engine, us in (("snapshot", 1.0), ("fams-uffd", 0.0), ("msync-4k", 2.0)):
         rows = [

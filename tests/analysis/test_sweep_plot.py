@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table and figure of a manifest with a [plot], from results made up here."""
+"""The table and figure of a manifest with a [plot], from synthetic results."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from analysis import records, sweep_plot
-from analysis.drawn import Gathered
+from analysis.data import records
+from analysis.data.drawn import Gathered
+from analysis.studies import sweep_plot
 from conftest import MANIFEST
 from testbed.errors import TestbedError
 from testbed.manifest import manifest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`testbed verify`: digests change with measurements and with nothing else, and what differs is named."""
+"""`testbed verify`: digests change with measurements and with nothing else, and differences are named."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from analysis import verify
+from analysis.catalogue import verify
+from analysis.commands import verify as command
 from conftest import MockExecutor
 from testbed.build import components
 from testbed.cli import main
@@ -66,10 +67,10 @@ def test_verify_runs_anew_and_leaves_the_results_alone(tmp_path: Path) -> None:
 
 
 def test_the_command_names_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(main, "open_session", lambda **_: session())
+    monkeypatch.setattr(command, "open_session", lambda **_: session())
     assert CliRunner().invoke(main.app, ["verify", "--update", *NAMES]).exit_code == 0
     assert CliRunner().invoke(main.app, ["verify", *NAMES]).exit_code == 0
-    monkeypatch.setattr(main, "open_session", lambda **_: session(row=2))
+    monkeypatch.setattr(command, "open_session", lambda **_: session(row=2))
     done = CliRunner().invoke(main.app, ["verify", NAMES[0]])
     assert f"{NAMES[0]}" in done.output and "DIFFERS" in done.output
     assert done.exception is not None
@@ -77,13 +78,13 @@ def test_the_command_names_what_differs(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_builds_that_changed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(main, "open_session", lambda **_: session())
+    monkeypatch.setattr(command, "open_session", lambda **_: session())
     assert CliRunner().invoke(main.app, ["verify", "--update", *NAMES]).exit_code == 0
     assert verify.other_builds(verify.file_of("quick")) == []
     now = {"libc6": "2.41-13", "cxl": "81-1", "sources/qemu": "0123456789ab" + "0" * 52}
     monkeypatch.setattr(components, "guest_builds", lambda: now)
     assert CliRunner().invoke(main.app, ["verify", *NAMES]).exit_code == 0
-    monkeypatch.setattr(main, "open_session", lambda **_: session(row=2))
+    monkeypatch.setattr(command, "open_session", lambda **_: session(row=2))
     done = CliRunner().invoke(main.app, ["verify", NAMES[0]])
     changed = ["cxl none -> 81-1", "libc6 2.41-12 -> 2.41-13", "sources/qemu none -> 0123456789ab"]
     changed.append("xfsprogs 6.13.0-2 -> none")
@@ -102,7 +103,7 @@ def test_without_the_file_of_builds_the_error_names_it() -> None:
 def test_the_builds_of_the_guest_come_from_its_builders(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "libc6=2.41-12\nlibpmem1=1.13.1-1.1+b1\npool/main/l/lmdb.tar.gz 0123\n\n"
     monkeypatch.undo()
-    monkeypatch.setattr(components, "_fingerprint", lambda component, _: lines if component.name == "software" else "")
+    monkeypatch.setattr(components, "_fingerprint", lambda component, _: lines if component.name == "tools" else "")
     wanted = {"libc6": "2.41-12", "libpmem1": "1.13.1-1.1+b1", "pool/main/l/lmdb.tar.gz": "0123"}
     assert components.guest_packages() == wanted
     monkeypatch.setattr(components, "hash_inputs", lambda component: f"files of {component.name}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A manifest that cannot be run is one sentence with file, key and remedy, before anything is built or booted."""
+"""A manifest that cannot run gives one sentence with file, key and remedy, before any build or boot."""
 
 from pathlib import Path
 

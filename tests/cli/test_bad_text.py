@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Profiles and manifests with anything wrong in them: read, or refused in one sentence that names the file.
+"""Profiles and manifests with random errors are read, or rejected in one sentence that names the file.
 
-Seeded random changes of the shipped files. TESTBED_FUZZ_SECONDS=n goes on for so long; TESTBED_FUZZ_SEED=n replays one.
+The shipped files are changed at random, by seed. TESTBED_FUZZ_SECONDS=n goes on for n seconds; TESTBED_FUZZ_SEED=n
+replays one seed.
 """
 
 import os
@@ -19,7 +20,7 @@ from testbed.paths import REPO
 
 PROFILE_FILES = sorted((REPO / "experiments" / "profiles").glob("*/*.toml"))
 MANIFEST_FILES = sorted((REPO / "experiments" / "manifests").glob("*.toml"))
-# What people get wrong, and what programs do.
+# Typical errors of people and of programs.
 SCRAPS = (
     *(
         "0",
@@ -65,7 +66,7 @@ def changed(text: str, dice: random.Random) -> str:
                 lines[at] = " ".join(words)
             case 5:
                 lines[at] = line.replace("value = ", f"value = {dice.choice(SCRAPS)} #", 1)
-            case 6:  # a value that is one too many, or none
+            case 6:  # another number: 0, 1, 3 or 2^64
                 lines[at] = re.sub(
                     r"\d+", lambda _: dice.choice(("0", "1", "3", "18446744073709551616")), line, count=1
                 )
@@ -130,7 +131,7 @@ def test_a_manifest_is_read_or_refused_in_a_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "wrong", "said"),
     [
-        ('command = "true"', 'command = "echo {"', "workload.command"),  # was a ValueError of str.format
+        ('command = "true"', 'command = "echo {"', "workload.command"),  # used to be a ValueError of str.format
         ('command = "true"', 'command = "echo \'open"', "workload.command"),
         ('command = "true"', 'command = "echo {scale.x}"', "workload.command"),
         ('command = "true"', 'command = "echo \\u0000"', "workload.command' has a NUL in it"),

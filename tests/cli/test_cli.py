@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command as a user meets it: exit statuses, one sentence for each error, JSON beside tables."""
+"""The command from the user's view: exit statuses, one sentence for each error, JSON beside tables."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from analysis import verify
+from analysis.catalogue import verify
 from conftest import MANIFEST
 from testbed.cli import main
 from testbed.replay.replayer import open_replayer
@@ -43,7 +43,7 @@ BAD_MANIFESTS = [
 
 @pytest.mark.parametrize(("old", "new", "message"), BAD_MANIFESTS)
 def test_a_bad_manifest_is_one_sentence_and_status_2(small_manifest: Path, old: str, new: str, message: str) -> None:
-    """Before anything is built for a guest; what is asked is here by then."""
+    """The error precedes any build for a guest; the replayer, which judges the manifest, is built before the test."""
     open_replayer()
     small_manifest.write_text(MANIFEST.replace(old, new))
     done = subprocess.run([sys.executable, "-c", NOTHING_BUILT, "run", small_manifest], capture_output=True, text=True)
@@ -106,7 +106,7 @@ def test_an_interrupt_is_one_sentence_and_status_130() -> None:
 
 
 def test_sigterm_ends_the_build_that_the_command_has_started(tmp_path: Path) -> None:
-    """Before guests run and after: a loop of asyncio puts back what SIGTERM does by itself."""
+    """The test sends SIGTERM after an asyncio loop has run, because the loop resets SIGTERM to its default action."""
     program = f"""
 import asyncio, os, signal, sys
 from dataclasses import replace
@@ -156,7 +156,7 @@ def test_the_runs_of_a_manifest_as_table_and_json(small_manifest: Path, tmp_path
 
 
 def test_what_figures_would_run(tmp_path: Path) -> None:
-    """Of one figure its own runs; of all of them also the experiments that test causes."""
+    """One figure needs its own runs; all figures also need the experiments that test causes."""
     counts = []
     for names in (["list"], []):
         done = testbed(
@@ -203,7 +203,7 @@ def test_there_are_commands() -> None:
 
 
 def test_no_command_waits_for_libraries_that_draw_before_it_draws() -> None:
-    """They take more than all else together."""
+    """The import of these libraries takes longer than everything else together."""
     code = "import sys, testbed.cli.main; print([name for name in ('jinja2', 'matplotlib') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
@@ -218,7 +218,7 @@ def test_every_command_explains_itself_and_its_table_can_be_had_as_json(command:
 
 
 def test_help_keeps_what_stands_in_brackets() -> None:
-    """A table of a manifest, as [program], was taken for markup."""
+    """A table of a manifest such as [program] used to be taken for markup."""
     seen = set()
     for name, command in get_command(main.app).commands.items():  # type: ignore[attr-defined]
         texts = [command.help or "", *(getattr(option, "help", None) or "" for option in command.params)]

@@ -18,7 +18,7 @@ from testbed.paths import REPO
 
 
 def keys(model: type[BaseModel], place: str = "") -> list[str]:
-    """Those of a manifest, those of its tables with their table."""
+    """The keys of a manifest; the name of the table precedes each key of a table."""
     found = []
     for name, field in model.model_fields.items():
         kinds = [kind for kind in (field.annotation, *get_args(field.annotation)) if isinstance(kind, type)]

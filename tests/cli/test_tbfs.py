@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tool of the file system that compares designs, as a user meets it."""
+"""The command-line tool of tbfs, the file system for comparing designs, from the user's view."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
-from tbfs_rig import write_xfstests
 
+from rigs.guest.tbfs_rig import write_xfstests
 from testbed.paths import REPO
 
-TBFS = REPO / "build/native/tbfs/tbfs"  # by tests/native.sh
+TBFS = REPO / "build/native/tbfs/tbfs"  # built by tests/native.sh
 
 
 def tbfs(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -38,7 +38,7 @@ def test_a_fault_is_told_with_its_inode(tmp_path: Path) -> None:
     tbfs("make", image, "64")
     content = bytearray(image.read_bytes())
     inodes = int.from_bytes(content[40:48], "little")
-    content[inodes + 128 + 38] += 1  # links of the root
+    content[inodes + 128 + 38] += 1  # link count of the root
     image.write_bytes(content)
     checked = tbfs("check", image)
     assert checked.returncode == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the time went: shares that add up, of every counter that there is."""
+"""Shares of the time: they add up, and every counter has its place."""
 
 import io
 import json
@@ -26,7 +26,7 @@ def roi(length_ps: int, **counters: int) -> dict[str, Any]:
 
 
 def region(length_ps: int, cpus: Sequence[Mapping[str, int]], times_ps: Sequence[int] = ()) -> dict[str, Any]:
-    """A region of interest of several CPUs, as QEMU reports it; each clock advances by all of it or by its time."""
+    """A region of interest of several CPUs as QEMU reports it; clocks advance by `length_ps` or their `times_ps`."""
     counted = [{name.replace("_", "-"): value for name, value in cpu.items() if name != "idle_ps"} for cpu in cpus]
     names = {name for cpu in counted for name in cpu}
     total = {name: sum(cpu.get(name, 0) for cpu in counted) for name in sorted(names)}
@@ -78,7 +78,7 @@ def test_exec_shows_shares_with_bars_and_counters_in_groups() -> None:
 
 
 def test_exec_shows_every_region() -> None:
-    """Only the last one was shown."""
+    """Only the last region used to be shown."""
     rois = [roi(4_000_000, loads=n, link_read_bytes=64) for n in range(1, 9)]
     console = Console(width=160, record=True, file=io.StringIO())
     tables.show_regions(rois, console)
@@ -90,9 +90,11 @@ def test_exec_shows_every_region() -> None:
 
 
 def test_run_shows_a_line_and_a_bar_a_point(capsys: pytest.CaptureFixture[str]) -> None:
+    same: dict[str, Any] = {"identity": {"machine": {"cpu": {}}}}
     results = [
         Result(
-            Path("x"), {"point": {"engine": engine}, "rois": [roi(1_000_000, stall_dram_ps=stall, stall_fence_ps=1)]}
+            Path("x"),
+            same | {"point": {"engine": engine}, "rois": [roi(1_000_000, stall_dram_ps=stall, stall_fence_ps=1)]},
         )
         for engine, stall in (("pmdk", 0), ("snapshot", 250_000))
     ]
@@ -106,7 +108,7 @@ def test_run_shows_a_line_and_a_bar_a_point(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_stalls_of_eight_cpus_stand_against_the_clocks_of_eight() -> None:
-    """As of eight threads that add to one word: against one clock, L2 and LLC had 214.5 % and instructions -158.9 %."""
+    """Eight threads that add to one word: against one clock, L2 and LLC had 214.5 % and instructions -158.9 %."""
     one = region(1_000_000, [{"stall_cache_ps": 268_000, "stall_dram_ps": 50_000, "idle_ps": 600_000}] * 8)
     found = {share.place.name: share for share in time_shares.shares([one])}
     assert {name: share.percent for name, share in found.items() if share.time_ps} == {
@@ -120,7 +122,7 @@ def test_stalls_of_eight_cpus_stand_against_the_clocks_of_eight() -> None:
 
 @st.composite
 def regions(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Regions of interest of one machine of 1, 2 or 8 CPUs, whose clocks differ."""
+    """Regions of interest of one machine of 1, 2 or 8 CPUs with different clocks."""
     names = [place.counter.replace("-", "_") for place in time_shares.PLACES[1:]]
     cpus = draw(st.sampled_from([1, 2, 8]))
     made = []

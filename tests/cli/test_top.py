@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`testbed top`: the views that two answers give, and a monitor that answers."""
+"""`testbed top`: the views of two answers, and a mock monitor that answers."""
 
 import asyncio
 import io
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from qmp_rig import monitor
 from rich.console import Console
 
+from rigs.guest.qmp_rig import monitor
 from testbed.errors import TestbedError
 from testbed.guest import top
 from testbed.guest.qemu_line import WATCH_SOCKET
@@ -135,7 +135,7 @@ def test_without_a_guest_it_says_how_to_start_one(tmp_path: Path, monkeypatch: p
 
 
 def test_the_guest_of_another_user_is_not_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All users make their folders in the same one, and a monitor could be anything."""
+    """All users have their folders in one temporary folder, and a foreign monitor could be anything."""
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     (tmp_path / "testbed-guest-theirs").mkdir()
     (tmp_path / "testbed-guest-theirs" / WATCH_SOCKET).touch()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A Dask cluster of worker processes on loopback addresses, each a host of its own, with mock guests."""
+"""A Dask cluster of worker processes with mock guests, each worker on another loopback address, as on another host."""
 
 import asyncio
 import multiprocessing
@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cluster_rig import Cluster, open_cluster, wait_until, watched
-from crash_rig import NO_FLUSH, TEXT, Played
 
 from conftest import MANIFEST, MockExecutor, QuietReporter
+from rigs.cluster.cluster_rig import Cluster, open_cluster, wait_until, watched
+from rigs.crash.crash_rig import NO_FLUSH, TEXT, Played
 from testbed.crash import plan as plans
 from testbed.crash.campaign import Campaign
 from testbed.crash.plan import Programs
@@ -33,13 +33,13 @@ from testbed.studies import overhead
 
 KEYS = {"qemu": "q" * 64, "base": "b" * 64, "buildroot": "r" * 64}
 HERE = Capacity(guests=2, memory_mib=8192)
-PRELOAD = REPO / "tests/rigs/mock_worker.py"
+PRELOAD = REPO / "tests/rigs/cluster/mock_worker.py"
 
 
 def add_mock(cluster: Cluster, host: str, cache: Path | None = None, **more: str) -> None:
-    """A worker of two mock guests."""
+    """Add a worker with room for two mock guests."""
     environment = {"MOCK_LOG": str(log_of(cluster)), "TESTBED_CACHE": str(cache or cluster.folder / "cache")}
-    cluster.add(host, 2, "--preload", str(PRELOAD), **environment, PYTHONPATH=str(PRELOAD.parent), **more)
+    cluster.add(host, 2, "--preload", str(PRELOAD), **environment, PYTHONPATH=str(REPO / "tests"), **more)
 
 
 def log_of(cluster: Cluster) -> Path:
@@ -47,14 +47,14 @@ def log_of(cluster: Cluster) -> Path:
 
 
 def guests(cluster: Cluster, word: str) -> list[list[str]]:
-    """What the mock guests said: word, process, and the words of the command."""
+    """The log lines of the mock guests that begin with `word`: word, process, and the words of the command."""
     log = log_of(cluster)
     lines = log.read_text().splitlines() if log.exists() else []
     return [line.split() for line in lines if line.startswith(word)]
 
 
 def has_said(cluster: Cluster, word: str, *command: str) -> bool:
-    """Whether a mock guest of this command said the word; two workers speak in any order."""
+    """Whether a mock guest of this command logged the word; two workers log in any order."""
     return list(command) in [words for _, _, *words in guests(cluster, word)]
 
 
@@ -80,7 +80,7 @@ def mock_manifest(folder: Path, command: str, matrix: str) -> list[Run]:
 
 
 def rows(spec: GuestSpec) -> GuestOutcome:
-    """What the mock guests of the workers answer."""
+    """The outcome that the mock guests of the workers return."""
     assert spec.job
     words = spec.job.script.partition("exec mock ")[2].split()
     return GuestOutcome("ok", 0, rows=[{"words": words, "n": n} for n in range(3)])
@@ -91,7 +91,7 @@ def run_there(cluster: Cluster, runs: list[Run], root: Path, reporter: QuietRepo
 
 
 def test_a_worker_that_is_killed_costs_no_run_and_no_byte(cluster: Cluster, tmp_path: Path) -> None:
-    """Its runs are started again elsewhere, which is said; the files are those of a run in this process."""
+    """Its runs start again elsewhere, with a message; the files equal the files of runs in this process."""
     runs = mock_manifest(tmp_path, "mock {s} {n}", 's = ["0.3", "0.4"]\nn = [1, 2, 3, 4]')
     victim, reporter = cluster.workers["127.0.0.2"], QuietReporter()
     reporter.on_start = lambda _: victim.kill() if len(reporter.started) == 6 else None
@@ -124,7 +124,7 @@ def test_an_interrupt_ends_the_guests_of_the_workers(cluster: Cluster, tmp_path:
 
 
 def crash_test(cluster: Cluster, folder: Path, guest: GuestConfig, say: Say) -> tuple[Report, Report]:
-    """What it reports from the cluster, and from this process."""
+    """The reports of a crash test on the cluster and in this process."""
     origin = folder / "ring.toml"
     origin.write_text(TEXT)
     here = Session(MockExecutor(Played(NO_FLUSH)), KEYS)
@@ -136,7 +136,7 @@ def crash_test(cluster: Cluster, folder: Path, guest: GuestConfig, say: Say) -> 
 def test_a_crash_test_reports_the_same_from_a_cluster(
     cluster: Cluster, tmp_path: Path, quick_guest: GuestConfig
 ) -> None:
-    """A worker prepares the media once; one that comes to other media is left out."""
+    """A worker prepares the media once; a worker with other media is left out."""
     add_mock(cluster, "127.0.0.6", MOCK_MEDIA="others")
     cluster.wait_for("127.0.0.6")
     said: list[str] = []
@@ -155,7 +155,7 @@ def test_a_crash_test_reports_the_same_from_a_cluster(
 
 
 def run_orphans(address: str, folder: Path) -> None:
-    """A client of two long runs, for a process of its own."""
+    """The client of two long runs, for a separate process."""
     runs = mock_manifest(folder, "mock {s} orphan", 's = ["600", "601"]')
     drive(run_all(runs, Session(MockExecutor(), KEYS, address), folder / "r", QuietReporter()))
 
@@ -179,7 +179,7 @@ def test_a_worker_with_other_components_is_left_out(cluster: Cluster, tmp_path: 
 
 
 def test_a_worker_that_cannot_get_the_packages_is_left_out(cluster: Cluster, tmp_path: Path) -> None:
-    """The others make the runs: their guests are mocks, which ask for no package."""
+    """The other workers make the runs, because their mock guests need no package."""
     cluster.add("127.0.0.5", 2, TESTBED_CACHE=str(cluster.folder / "cache"))
     cluster.wait_for("127.0.0.5")
     plain, reporter = mock_manifest(tmp_path, "mock 0.5 {n}", f"n = {list(range(8))}"), QuietReporter()
@@ -187,7 +187,7 @@ def test_a_worker_that_cannot_get_the_packages_is_left_out(cluster: Cluster, tmp
     assert len(run_there(cluster, runs, tmp_path / "r", reporter)) == 8
     (said,) = (text for text in reporter.said if text.startswith("worker 127.0.0.5 is left out"))
     assert re.search(r"it cannot get the Debian packages of \S+mock.toml: ", said)
-    cluster.workers["127.0.0.5"].kill()  # it has no mock guests for the tests to come
+    cluster.workers["127.0.0.5"].kill()  # it has no mock guests for later tests
     cluster.workers["127.0.0.5"].wait()
 
 
@@ -249,7 +249,7 @@ def test_a_worker_states_what_its_host_has(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_scheduler_that_goes_away_is_one_sentence_and_finished_results_are_kept(
     cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The last of this file: it takes the cluster with it."""
+    """The last test of this file, because it ends the cluster."""
     runs, root = mock_manifest(tmp_path, "mock {s} gone", 's = ["0", "600"]'), tmp_path / "r"
 
     def kill_when_one_is_done(_: asyncio.Task[object]) -> None:

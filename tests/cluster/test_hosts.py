@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ansible's playbooks and a sweep over test hosts, with mock guests: what the guests are is another test's question."""
+"""Ansible's playbooks and a sweep over test hosts, with mock guests; other tests cover the guests."""
 
 import os
 import re
@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cluster_lab import (
+
+from rigs.cluster.cluster_lab import (
     HOME,
     INTRUDER,
+    MOCKED,
     PATIENCE_S,
     Lab,
     fill_with_mocks,
@@ -22,7 +24,6 @@ from cluster_lab import (
     write_mock_archive,
     write_mock_manifest,
 )
-
 from testbed.build import components
 from testbed.build.cache import Cache
 from testbed.paths import REPO
@@ -37,9 +38,9 @@ COMMON = ("-e", f"testbed_venv={REPO}/.venv testbed_scheduler_worker_ttl_s=8",
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """Two workers and a controller, on which every component is built already, after a first run of the playbook."""
+    """Two workers and a controller that already has every component, after a first run of the playbook."""
     with hosts(tmp_path_factory.mktemp("hosts"), 2) as lab:
-        fill_with_mocks(lab.path("head", HOME / "cache"), components.keys())
+        fill_with_mocks(lab.path("head", HOME / "cache"), components.keys(MOCKED))
         write_mock_manifest(lab.folder / "few.toml", runs=3, pause_s=0.1)
         first = recap(lab.play("site.yml", *options(lab)))
         assert all(counts["changed"] > 0 for counts in first.values())
@@ -65,7 +66,7 @@ def test_a_second_run_of_the_playbook_changes_nothing(lab: Lab) -> None:
 
 
 def test_under_systemd_a_worker_is_a_unit_that_starts_with_the_host(lab: Lab) -> None:
-    """Only root can boot a host with systemd (tests/rigs/hosts.sh); other users' worker1 has runit, as the others."""
+    """Only root can boot a host with systemd (rigs/cluster/hosts.sh); else worker1 has runit, as the other hosts."""
     booted_by = lab.on("worker1", "cat", "/proc/1/comm").stdout.strip()
     assert (booted_by == "systemd") == (os.geteuid() == 0)
     if booted_by == "systemd":
@@ -79,7 +80,7 @@ def test_under_systemd_a_worker_is_a_unit_that_starts_with_the_host(lab: Lab) ->
 
 
 def test_what_the_playbook_starts_talks_only_to_holders_of_its_certificates(lab: Lab, tmp_path: Path) -> None:
-    """Not to a host without one, nor with one of another authority; Dask's pages are on loopback."""
+    """Services refuse a host without a certificate or with one from another authority; Dask's pages are on loopback."""
     trust.make(tmp_path / "theirs", "stranger")
     for host in ("head", "worker1", "worker2"):
         found = lab.dask_ports(host)
@@ -94,7 +95,7 @@ def test_what_the_playbook_starts_talks_only_to_holders_of_its_certificates(lab:
 
 
 def test_keys_stay_where_they_were_made(lab: Lab) -> None:
-    """Readable by their owner alone, each another one, and the authority's on the controller only."""
+    """Only its owner can read a key, each host has another one, and the authority's is only on the controller."""
     keys = {host: lab.path(host, TLS / "host.key") for host in ("head", "worker1", "worker2")}
     assert {path.stat().st_mode & 0o777 for path in keys.values()} == {0o600}
     assert {path.parent.stat().st_mode & 0o777 for path in keys.values()} == {0o700}
@@ -104,7 +105,7 @@ def test_keys_stay_where_they_were_made(lab: Lab) -> None:
 
 
 def test_a_certificate_that_is_about_to_end_is_renewed_and_its_service_restarted(lab: Lab, tmp_path: Path) -> None:
-    """On that host alone; verification finds it before."""
+    """Only that host changes; verification reports the certificate before the renewal."""
     there, authority = lab.path("worker2", TLS), lab.path("head", HOME / "tls-authority")
     shutil.copytree(there, tmp_path / "tls")
     shutil.copy(authority / "ca.key", tmp_path / "tls/ca.key")
@@ -123,7 +124,7 @@ def test_a_certificate_that_is_about_to_end_is_renewed_and_its_service_restarted
 
 
 def test_verification_compares_hosts_and_results(lab: Lab) -> None:
-    """It passes, and fails once a component differs on one host."""
+    """Verification passes, and fails once a component differs on one host."""
     assert all(counts["changed"] == 0 for counts in recap(lab.play("verify.yml", *options(lab))).values())
     (kernel,) = lab.path("worker2", HOME / "cache").glob("base-*/vmlinux")
     good = kernel.read_text()
@@ -136,7 +137,7 @@ def test_verification_compares_hosts_and_results(lab: Lab) -> None:
 
 
 def test_the_packages_of_a_manifest_reach_the_workers(lab: Lab) -> None:
-    """No host here could fetch them. The mock guest's result has the hash of what it was sent, them included."""
+    """No host here could fetch packages. The mock guest's result has the hash of all it was sent, packages included."""
     path = write_mock_manifest(lab.folder / "packaged.toml", 2, 0.1, '[program]\npackages = ["redis-server"]\n')
     component = packages.component(packages.resolve(("redis-server",)))
     product = Cache(lab.path("head", HOME / "cache")).path("packages", components.component_key(component, {}))
@@ -156,7 +157,7 @@ def test_the_packages_of_a_manifest_reach_the_workers(lab: Lab) -> None:
 
 
 def test_a_sweep_outlives_a_killed_worker_and_an_unreachable_host(lab: Lab) -> None:
-    """It completes, and every result has the bytes of a run on the controller alone."""
+    """The sweep completes, and every result has the bytes of a run on the controller alone."""
     manifest = write_mock_manifest(lab.folder / "many.toml", runs=24, pause_s=0.5)
     there = lab.path("head", HOME / "results/many")
     worker = ("pgrep", "-f", "distributed.cli.dask_worker")
@@ -165,7 +166,7 @@ def test_a_sweep_outlives_a_killed_worker_and_an_unreachable_host(lab: Lab) -> N
     wait_for("first results", lambda: len(list(there.glob("*.json"))) >= 4)
     killed = lab.on("worker1", *worker).stdout
     lab.on("worker1", "kill", "-KILL", killed)
-    lab.link("worker2", "down")  # at once: a busy host may be slower to bring the other back than to end the sweep
+    lab.link("worker2", "down")  # at once: on a busy host the sweep may end before the other worker is back
     wait_for("the worker again", lambda: lab.on("worker1", *worker, check=False).stdout not in ("", killed))
     _, said = sweep.communicate(timeout=PATIENCE_S)
     lab.link("worker2", "up")
@@ -176,7 +177,7 @@ def test_a_sweep_outlives_a_killed_worker_and_an_unreachable_host(lab: Lab) -> N
     lab.on("head", "env", f"TESTBED_RESULTS={own}", HOME / "testbed", "run", manifest)
     assert len(result_bytes(own)) == 24
     assert result_bytes(own) == {path.name: path.read_bytes() for path in there.glob("*.json")}
-    lab.play("verify.yml", *COMMON, "--tags", "always,hosts")  # the unreachable worker has come back
+    lab.play("verify.yml", *COMMON, "--tags", "always,hosts")  # the unreachable worker is back
 
 
 def test_nothing_of_the_hosts_stays(tmp_path: Path) -> None:

@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Slurm example of docs/cluster.md on a Slurm: Debian's, two nodes that are test hosts, with mock guests."""
+"""The Slurm example of docs/cluster.md on Debian's Slurm with two test hosts as nodes, and with mock guests."""
 
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import slurm_lab
-from cluster_lab import INTRUDER, PATIENCE_S, fill_with_mocks, hosts, result_bytes, wait_for, write_mock_manifest
-from slurm_lab import Slurm
 
+from rigs.cluster import slurm_lab
+from rigs.cluster.cluster_lab import (
+    INTRUDER,
+    MOCKED,
+    PATIENCE_S,
+    fill_with_mocks,
+    hosts,
+    result_bytes,
+    wait_for,
+    write_mock_manifest,
+)
+from rigs.cluster.slurm_lab import Slurm
 from testbed.build import components
 from testbed.paths import REPO
 from testbed.run import trust
@@ -18,7 +27,7 @@ SCHEDULER = "tls://192.0.2.1:8786"
 PYTHON = REPO / ".venv/bin/python"
 NODES = ["worker1", "worker2"]
 HOSTS = {"192.0.2.1", "192.0.2.11", "192.0.2.12"}
-HERE = (  # the numbers of the documented partition, and those of this one
+HERE = (  # numbers of the documented partition, and of this one
     ("cores=8", "cores=1"),
     ('memory="64GB"', 'memory="1GB"'),
     ('"8", "--memory", "60000MiB"', '"1", "--memory", "8000MiB"'),
@@ -30,9 +39,8 @@ HERE = (  # the numbers of the documented partition, and those of this one
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
     with hosts(tmp_path_factory.mktemp("slurm"), len(NODES)) as lab:
-        fill_with_mocks(
-            lab.folder / "cache", components.keys()
-        )  # on a file system that all share, as a site's scratch is
+        # On a file system that all hosts share, like the scratch space of a site.
+        fill_with_mocks(lab.folder / "cache", components.keys(MOCKED))
         trust.make(lab.folder / "tls", "lab")
         yield slurm_lab.start(lab, NODES)
 
@@ -52,25 +60,25 @@ def start_sweep(slurm: Slurm, manifest: Path, results: Path, *options: str) -> s
 
 
 def of_others(slurm: Slurm) -> list[str]:
-    """Where Dask listens beyond loopback, on any host."""
+    """The addresses beyond loopback at which Dask listens, on any host."""
     hosts = ("head", *NODES)
     return [where for host in hosts for where in slurm.lab.dask_ports(host) if not where.startswith("127.")]
 
 
 def intrusions(slurm: Slurm) -> set[str]:
-    """What a node without a certificate gets at all of these."""
+    """The outcomes of a node without a certificate at all of these addresses."""
     there = [f"{scheme}://{where}" for where in of_others(slurm) for scheme in ("tcp", "tls")]
     return set(slurm.lab.on("worker2", PYTHON, INTRUDER, "-", *there).stdout.splitlines())
 
 
 def ended(process: subprocess.Popen[str]) -> bool:
-    """False; a process that has ended too early is an AssertionError with its complaints."""
+    """Return False, or raise AssertionError with the complaints of a process that has ended too early."""
     assert process.poll() is None, process.communicate()[1]
     return False
 
 
 def test_a_sweep_on_slurm_outlives_a_cancelled_job_and_gives_the_bytes_of_this_host(slurm: Slurm) -> None:
-    """The lost run goes to the other node; when the example ends, so do its jobs."""
+    """The lost run goes to the other node; the jobs end with the example."""
     folder = slurm.lab.folder
     manifest = write_mock_manifest(folder / "sweep.toml", runs=12, pause_s=0.5)
     (folder / "example.py").write_text(documented(folder))

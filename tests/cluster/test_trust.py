@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whoever reaches a port of Dask can run programs as its user: so nobody else does.
+"""A host that reaches a port of Dask can run programs as Dask's user, so no stranger may reach one.
 
-The hosts are network namespaces (tests/rigs/hosts.sh): `head` at 192.0.2.1, and `worker1`, whence the intruder comes.
-A machine that cannot make them fails these tests.
+The hosts are network namespaces (tests/rigs/cluster/hosts.sh): `head` at 192.0.2.1, and `worker1`, where the intruder
+is. A machine that cannot make them fails these tests.
 """
 
 import os
@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cluster_lab import (
+
+from rigs.cluster.cluster_lab import (
     HOME,
     INTRUDER,
+    MOCKED,
     PATIENCE_S,
     Lab,
     fill_with_mocks,
@@ -25,7 +27,6 @@ from cluster_lab import (
     wait_for,
     write_mock_manifest,
 )
-
 from testbed.build import components
 from testbed.errors import TestbedError
 from testbed.guest.qemu_line import WATCH_SOCKET
@@ -42,7 +43,7 @@ SIZE = ("--guests", "1", "--memory", "4GiB")
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with hosts(tmp_path_factory.mktemp("trust"), 1) as lab:
-        fill_with_mocks(lab.path("head", HOME / "cache"), components.keys())
+        fill_with_mocks(lab.path("head", HOME / "cache"), components.keys(MOCKED))
         yield lab
 
 
@@ -65,10 +66,10 @@ testbed.__test__ = False  # type: ignore[attr-defined] # pytest: not a test, wha
 
 
 def listening(lab: Lab, host: str = "head") -> list[tuple[str, str]]:
-    """The address, without the port, and the address with it, of every socket that waits there for others.
+    """The address, without and with its port, of every listening socket of a host.
 
-    One of UDP counts if a second look finds it too. Dask asks the kernel for its own address by `connect` on such a
-    socket, which binds it to a port of every interface for the microseconds until it is connected.
+    A UDP socket counts if a second look finds it, too. Dask asks the kernel for its own address by `connect` on a UDP
+    socket, which binds the socket to a port of every interface for the microseconds until it is connected.
     """
     tcp, *udp = ([line.split()[3] for line in lab.on(host, "ss", *options).stdout.splitlines()] for options in LOOKS)
     stayed = [where for where in udp[0] if where in udp[1]]
@@ -76,7 +77,7 @@ def listening(lab: Lab, host: str = "head") -> list[tuple[str, str]]:
 
 
 def test_a_socket_of_udp_that_waits_for_others_is_seen(lab: Lab) -> None:
-    """So `listening`, which leaves out those of a moment, still sees one."""
+    """`listening` leaves out momentary UDP sockets, but must see one that stays."""
     waiting = "import socket; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(('', 4321)); input()"
     waiter = lab.start(PYTHON, "-c", waiting)
     wait_for("the socket", lambda: listening(lab) == [("0.0.0.0", "0.0.0.0:4321")])
@@ -85,7 +86,7 @@ def test_a_socket_of_udp_that_waits_for_others_is_seen(lab: Lab) -> None:
 
 
 def start_cluster(lab: Lab, started: list["subprocess.Popen[str]"], address: str, *options: str | Path) -> None:
-    """A scheduler and a worker on the head, the worker having joined."""
+    """Start a scheduler and a worker on the head; return when the worker has joined."""
     host = address.partition("://")[2].rpartition(":")[0]
     started.append(testbed(lab, "scheduler", "--host", host, *options))
     wait_for("the scheduler", lambda: any(where.endswith(":8786") for _, where in listening(lab)))
@@ -94,7 +95,7 @@ def start_cluster(lab: Lab, started: list["subprocess.Popen[str]"], address: str
 
 
 def intrusions(lab: Lab, scheme: str, certificates: Path | str = "-") -> list[str]:
-    """What came of the intruder's attempts at every port that anything listens at on the head."""
+    """The outcomes of the intruder's attempts at every listening port of the head."""
     ports = sorted({where.rpartition(":")[2] for _, where in listening(lab)})
     addresses = [f"{scheme}://{HEAD}:{port}" for port in ports]
     return lab.on("worker1", PYTHON, INTRUDER, str(certificates), *addresses).stdout.splitlines()
@@ -109,7 +110,7 @@ def test_without_certificates_no_other_host_reaches_scheduler_or_worker(
 
 
 def test_who_trusts_the_network_is_open_to_it(lab: Lab, started: list["subprocess.Popen[str]"]) -> None:
-    """As the flag says. So the intruder can intrude: scheduler, worker and its nanny run what it sends."""
+    """With the flag, scheduler, worker and nanny run the intruder's program, which shows that the intruder works."""
     start_cluster(lab, started, f"tcp://{HEAD}:8786", "--trust-network")
     assert {where for where, _ in listening(lab)} == {HEAD, "127.0.0.1"}
     assert len([came for came in intrusions(lab, "tcp") if came.startswith("ran as process")]) == 3
@@ -118,7 +119,7 @@ def test_who_trusts_the_network_is_open_to_it(lab: Lab, started: list["subproces
 def test_with_certificates_only_their_holders_get_in(
     lab: Lab, started: list["subprocess.Popen[str]"], tmp_path: Path
 ) -> None:
-    """Not without one, and not with one of another authority; a run of the holder is made."""
+    """A host without a certificate, or with one from another authority, is refused; a holder's run is made."""
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     for folder in (ours, theirs):
         trust.make(folder, "test")
@@ -137,7 +138,7 @@ def test_with_certificates_only_their_holders_get_in(
 
 
 def refusal(process: "subprocess.Popen[str]") -> str:
-    """What a command says that ends with status 2 and one sentence."""
+    """The error of a command that must end with status 2 and one sentence."""
     _, said = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, said.count("\n")) == (2, 1), said
     return said
@@ -157,7 +158,7 @@ def refusal(process: "subprocess.Popen[str]") -> str:
 def test_no_command_listens_beyond_loopback(
     lab: Lab, started: list["subprocess.Popen[str]"], tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    """All sockets that it opened, of TCP, UDP and abstract names, until it ends or some seconds after the first."""
+    """The test looks at TCP, UDP and abstract sockets until the command ends, or until 5 s after its first socket."""
     few = write_mock_manifest(tmp_path / "few.toml", runs=1, pause_s=3)
     assert listening(lab) == []
     started.append(testbed(lab, *(word.format(few=few) for word in words)))
@@ -177,7 +178,7 @@ def test_a_guest_has_a_socket_in_a_folder_of_its_users_alone_and_no_other(
     session: Session,  # noqa: ARG001 - its QEMU and guest are built
     tmp_path: Path,
 ) -> None:
-    """Of QEMU's own: no network of the guest's, no debugger, no display."""
+    """QEMU opens no socket for a guest's network, a debugger or a display."""
     tmp_path.chmod(0o755)
     where = (f"TESTBED_CACHE={cache_root()}", f"TMPDIR={tmp_path}")
     guest = lab.start("env", "-C", REPO, *where, PYTHON, "-m", "testbed", "exec", "--", "true")
@@ -192,7 +193,7 @@ def test_a_guest_has_a_socket_in_a_folder_of_its_users_alone_and_no_other(
     assert (guest.returncode, seen) == (0, {WATCH_SOCKET}), said
 
 
-# ---- What is refused before anything listens ----
+# ---- Refusals before any socket listens ----
 
 
 @pytest.fixture(autouse=True)
@@ -203,7 +204,7 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("address", ["tcp://192.0.2.1:8786", "tcp://0.0.0.0:8786", "tcp://[2001:db8::1]:8786"])
 def test_a_scheduler_that_anybody_could_pose_as_is_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By clients and workers alike; not if the user says that the network is theirs."""
+    """Clients and workers refuse it alike, unless the user trusts the network."""
     with pytest.raises(TestbedError, match=r"is not encrypted: .*use TLS .*or say --trust-network"):
         worker.check_reachable(address)
     with pytest.raises(TestbedError, match="is not encrypted"):
@@ -251,7 +252,7 @@ def test_an_address_of_another_kind_is_refused() -> None:
 
 
 def test_an_encrypted_address_needs_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """And with them nothing else than encryption will do; on loopback they are not asked for."""
+    """With certificates every address must be encrypted, except on loopback."""
     with pytest.raises(TestbedError, match="needs certificates: testbed certificates FOLDER"):
         trust.check_connection("tls://127.0.0.1:8786")
     trust.make(tmp_path, "test")
@@ -267,7 +268,7 @@ def test_an_encrypted_address_needs_certificates(monkeypatch: pytest.MonkeyPatch
 
 
 def test_keys_are_their_owners_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Whatever the umask; and a key that others may read is refused."""
+    """Keys are private under any umask, and a key that others may read is refused."""
     folder = tmp_path / "tls"
     subprocess.run(["sh", "-c", f"umask 0; exec {trust.SCRIPT} alone {folder} test"], check=True)
     assert {path.name: path.stat().st_mode & 0o777 for path in (folder, folder / "host.key", folder / "ca.key")} == {
@@ -288,7 +289,7 @@ def digests(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_certificate_is_renewed_in_its_last_month(tmp_path: Path) -> None:
-    """By the same authority, for the same key, so that hosts that are not told yet still talk to this one."""
+    """Authority and key stay the same, so hosts that do not know the new certificate still talk to this one."""
     folder = tmp_path / "tls"
     assert trust.make(folder, "test").startswith("made, valid until ")
     first = digests(folder)
@@ -302,7 +303,7 @@ def test_a_certificate_is_renewed_in_its_last_month(tmp_path: Path) -> None:
 
 
 def test_an_authority_is_made_anew_in_its_last_month(tmp_path: Path) -> None:
-    """And with it the certificate."""
+    """The certificate is made anew with it."""
     folder = tmp_path / "tls"
     trust.make(folder, "test")
     for days, word in ((32, "kept"), (29, "made")):
@@ -338,7 +339,7 @@ def test_a_name_that_is_none_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_folder_of_a_worker_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask's own choice, /tmp/dask-scratch-space, may be another user's. It stays for as long as the process."""
+    """Dask's default, /tmp/dask-scratch-space, may be another user's. The folder stays for as long as the process."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert worker.with_folder(["x", "--local-directory=/y"]) == ["x", "--local-directory=/y"]
     program = (

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""HDM decoders as no sane host commits them, over QEMU's test interface: a warning, and QEMU goes on."""
+"""HDM decoders with values that no sane host commits, over QEMU's test interface: QEMU warns and goes on."""
 
 from pathlib import Path
 
 import pytest
-from qtest_rig import COMPONENT_REGISTERS, QTest, registers
 
+from rigs.guest.qtest_rig import COMPONENT_REGISTERS, QTest, registers
 from testbed.guest.session import Session
 from testbed.manifest.manifest import GuestConfig
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.guest
 
 CACHE_MEM = COMPONENT_REGISTERS + 0x1000
 HDM_CAPABILITY = 5
-BASE, SIZE, CONTROL, SKIP = 0x10, 0x18, 0x20, 0x24  # of decoder 0, from the capability on; others follow 0x20 apart
+BASE, SIZE, CONTROL, SKIP = 0x10, 0x18, 0x20, 0x24  # of decoder 0, relative to the capability; others follow 0x20 apart
 COMMIT = 1 << 9
 COMMITTED = 1 << 10
 WINDOW = 0x1_0000_0000_0000
@@ -60,7 +60,7 @@ def test_a_decoder_that_cannot_be_is_left_untimed(
 ) -> None:
     with registers(session, quick_guest, tmp_path) as qtest:
         decoders = Decoders(qtest)
-        for _ in range(2):  # what the first leaves behind must not trip the second
+        for _ in range(2):  # state left by the first must not break the second
             decoders.commit(0, base, size, skip)
             decoders.uncommit(0)
         decoders.commit(0, WINDOW, 2**28)

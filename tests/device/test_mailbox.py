@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The device's mailbox beside a model of its health commands, over QEMU's test interface: no guest software runs.
 
-Seeded random commands: ours (42h) with right and wrong lengths and any payload, read-only ones of upstream, and opcodes
-nobody has. TESTBED_FUZZ_SECONDS=n goes on for so long; TESTBED_FUZZ_SEED=n replays one series.
+Commands are random, by seed: ours (42h) with right and wrong lengths and any payload, upstream's read-only commands,
+and unknown opcodes. TESTBED_FUZZ_SECONDS=n goes on for n seconds; TESTBED_FUZZ_SEED=n replays one series.
 """
 
 import os
@@ -13,20 +13,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from qtest_rig import DEVICE_REGISTERS, QTest, registers
 
+from rigs.guest.qtest_rig import DEVICE_REGISTERS, QTest, registers
 from testbed.guest.session import Session
 from testbed.manifest.manifest import GuestConfig
 
 pytestmark = pytest.mark.guest
 
-MAILBOX = 2  # capability of the device registers
+MAILBOX = 2  # ID of the capability in the device registers
 
 SUCCESS, INVALID_INPUT, UNSUPPORTED, INVALID_LENGTH = 0, 2, 3, 0x16
 GET_HEALTH, GET_ALERTS, SET_ALERTS, GET_SHUTDOWN, SET_SHUTDOWN = range(0x4200, 0x4205)
 LENGTHS = {GET_HEALTH: 0, GET_ALERTS: 0, SET_ALERTS: 12, GET_SHUTDOWN: 0, SET_SHUTDOWN: 1}
-READ_ONLY = (0x0100, 0x0102, 0x0200, 0x0300, 0x0400, 0x0401, 0x4000, 0x4100, 0x4102, 0x4300)  # of upstream
-# What erases media, transfers firmware or runs in the background is upstream's and not meant here.
+READ_ONLY = (0x0100, 0x0102, 0x0200, 0x0300, 0x0400, 0x0401, 0x4000, 0x4100, 0x4102, 0x4300)  # upstream's commands
+# Upstream's commands that erase media, transfer firmware or run in the background are not tested at random.
 HARMFUL = (0x0101, 0x0103, 0x0201, 0x0202, 0x0301, 0x0303, 0x0500, 0x4101, 0x4103, 0x4301, 0x4302, 0x4303)
 HARMFUL_SETS = (0x44, 0x45, 0x46, 0x48, 0x51, 0x53)
 COMMANDS_QUICK = 3000
@@ -36,7 +36,7 @@ GET_FIRMWARE, TRANSFER_FIRMWARE, GET_TIMESTAMP, SET_TIMESTAMP, SCAN_MEDIA, SANIT
     *(0x4304, 0x4400),
 )
 BACKGROUND_STARTED, BUSY = 1, 6
-WHOLE, FIRST_PART, LAST_PART = 0, 1, 3  # what a transfer of firmware carries
+WHOLE, FIRST_PART, LAST_PART = 0, 1, 3  # actions of a firmware transfer
 NS_PER_S = 10**9
 
 
@@ -48,7 +48,7 @@ class Mailbox:
         self.base = DEVICE_REGISTERS + next(h >> 32 for i, h in headers if h & 0xFFFF == MAILBOX)
 
     def run(self, opcode: int, payload: bytes, length: int) -> tuple[int, bytes]:
-        """The return code and what came back, for a command that says its payload has `length` bytes."""
+        """Run a command that states a payload of `length` bytes; return its code and its output payload."""
         if payload:
             self.qtest.ask(f"write {self.base + 0x20:#x} {len(payload)} 0x{payload.hex()}")
         self.qtest.ask(f"writeq {self.base + 0x08:#x} {opcode | length << 16:#x}")
@@ -60,12 +60,12 @@ class Mailbox:
         return status >> 32 & 0xFFFF, bytes.fromhex(answer[2:])
 
     def transfer(self, what: int, offset: int = 0) -> int:
-        """Firmware, or a part of it; the answer's code."""
+        """Transfer firmware, or a part of it; return the answer's code."""
         payload = struct.pack("<2B2xI", what, 2, offset).ljust(0x80, b"\0") + bytes(128)
         return self.run(TRANSFER_FIRMWARE, payload, len(payload))[0]
 
     def pass_seconds(self, count: int) -> None:
-        """So much of virtual time at least."""
+        """Let at least `count` seconds of virtual time pass."""
         assert self.run(SET_TIMESTAMP, bytes(8), 8)[0] == SUCCESS
         self.qtest.clock.go()
         while struct.unpack("<Q", self.run(GET_TIMESTAMP, b"", 0)[1])[0] < count * NS_PER_S:
@@ -73,25 +73,26 @@ class Mailbox:
         self.qtest.clock.stop()
 
     def percent_done(self) -> int:
-        """Of the background command: of its status register."""
+        """Progress of the background command, from its status register."""
         return self.qtest.read(self.base + 0x18) >> 16 & 0x7F
 
 
 @dataclass
 class Health:
-    """What the health commands must answer (CXL 3.1, 8.2.9.9.3)."""
+    """The expected answers of the health commands (CXL 3.1, 8.2.9.9.3)."""
 
     dirty_shutdowns: int
     enabled: int = 0
     life_used: int = 0
-    levels: list[int] = field(default_factory=lambda: [0, 0, 0, 0])  # over, under, volatile and persistent errors
+    # Thresholds of over- and under-temperature, and of volatile and persistent errors.
+    levels: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     dirty: int = 0
 
     def expect(self, opcode: int, payload: bytes, length: int) -> tuple[int, bytes]:
         if length != LENGTHS[opcode]:
             return INVALID_LENGTH, b""
         if opcode == GET_HEALTH:
-            warning = self.enabled & 1 and self.life_used == 0  # none of the life is used, and that much is too much
+            warning = self.enabled & 1 and self.life_used == 0  # 0 % is used: only a threshold of 0 warns
             return SUCCESS, struct.pack("<4BH3I", 0, 0, bool(warning), 0, 25, self.dirty_shutdowns, 0, 0)
         if opcode == GET_ALERTS:
             over, under, *errors = self.levels
@@ -116,7 +117,7 @@ class Health:
 
 
 def any_payload(dice: random.Random, opcode: int) -> tuple[bytes, int]:
-    """Bytes, and how many the command says they are."""
+    """A payload, and the length that the command states for it."""
     length = LENGTHS.get(opcode, 0)
     if dice.randrange(8) == 0:
         length = dice.choice((0, 1, 2, 11, 12, 13, 64, 511, 512, 2048, dice.randrange(2049)))
@@ -124,7 +125,7 @@ def any_payload(dice: random.Random, opcode: int) -> tuple[bytes, int]:
     if opcode == SET_ALERTS and dice.randrange(4):
         payload = bytes([payload[0] & 31]) + payload[1:]
         if dice.randrange(4) == 0:
-            payload = payload[:2] + bytes(len(payload[2:3])) + payload[3:]  # a warning from no life used at all
+            payload = payload[:2] + bytes(len(payload[2:3])) + payload[3:]  # warn from 0 % of the life used
     return payload, length
 
 
@@ -175,7 +176,7 @@ def test_a_reset_ends_the_background_command_and_the_next_one_is_done(
         for _ in range(3):
             qtest.reset_device()
         assert box.percent_done() == 0
-        box.pass_seconds(3)  # beyond where the command would have been looked at again
+        box.pass_seconds(3)  # beyond the time of the command's next step
         assert box.transfer(WHOLE) == BACKGROUND_STARTED
         box.pass_seconds(12)
         assert box.percent_done() == 100

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device over QMP, with a guest that executes nothing: what it keeps, run-time changes, requests it refuses."""
+"""The device over QMP, with a guest that executes nothing: kept state, run-time changes, and rejected requests."""
 
 import asyncio
 import subprocess
@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from guest_rig import Paused, query
 from qemu.qmp import ExecuteError, QMPClient
-from qtest_rig import Clock
 
+from rigs.guest.guest_rig import Paused, query
+from rigs.guest.qtest_rig import Clock
 from testbed.crash.journal import Kind
 from testbed.crash.journal import read as read_journal
 from testbed.guest.qemu_line import Images, Layout, mem_trace, persist_journal
@@ -48,7 +48,7 @@ def test_a_query_lists_devices_totals_and_no_region(session: Session, quick_gues
 
 
 def test_what_was_not_written_is_not_lost(paused: Paused) -> None:
-    """However it ends: in order, by a power cut, by kill -9."""
+    """QEMU ends in order, by a power cut, and by kill -9."""
 
     async def cut() -> None:
         async with paused.running() as qmp:
@@ -123,7 +123,7 @@ def test_parameters_change_at_run_time_or_say_why_not(paused: Paused) -> None:
 
 
 def test_what_the_model_was_made_of_neither_changes_nor_goes(paused: Paused) -> None:
-    """The CPU's object, and what records: said to have changed, they would not have; deleted, they would be used."""
+    """Changes to the objects of CPU, trace and journal would have no effect, and the model would use a deleted one."""
     trace, journal = paused.media.with_name("a.trace"), paused.media.with_name("a.journal")
     paused.line += ["-object", mem_trace(trace), "-object", persist_journal(journal)]
 
@@ -180,7 +180,7 @@ def test_time_that_would_follow_the_hosts_clock_is_refused(paused: Paused, old: 
 
 
 def plain(images: Images, icount: str, *more: str) -> str:
-    """What this QEMU says that is to time instructions alone, without a device to look at them, and does not start."""
+    """Start a QEMU that models the time of instructions without any device; return the error with which it must end."""
     line = [str(images.qemu), "-L", str(images.firmware), "-nodefaults", "-display", "none", "-S", "-M", "q35"]
     line += ["-icount", f"shift=0,sleep=off,{icount}", *more]
     done = subprocess.run(line, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
@@ -219,7 +219,7 @@ def test_what_is_for_one_cpu_is_refused_to_several(paused: Paused) -> None:
 
 @pytest.mark.parametrize("topology", ["sockets=2", "dies=2", "threads=2"])
 def test_cores_that_the_model_does_not_have_are_refused(paused: Paused, topology: str) -> None:
-    """It has one socket, whose cores share an LLC, and a thread for each."""
+    """The model has one socket of cores that share an LLC and have one thread each."""
     place = next(n for n, word in enumerate(paused.line) if word.startswith("cpu-timing,"))
     paused.line[place] += ",cores=4"
     paused.line += ["-smp", f"4,{topology}"]
@@ -240,7 +240,7 @@ def test_a_quantum_in_which_what_is_not_yet_written_could_be_read_is_refused(pau
 def test_a_monitor_is_answered_while_all_cpus_have_halted_for_good(
     session: Session, quick_guest: GuestConfig, tmp_path: Path, cpus: int
 ) -> None:
-    """Then time goes from timer to timer without an instruction: it must let others have their turn."""
+    """Time then passes from timer to timer without an instruction, and must let other threads have a turn."""
     guest = replace(quick_guest, cpu=replace(quick_guest.cpu, cores=cpus))
     paused = Paused(session, guest, tmp_path, Layout())
     paused.line += Clock.firmware(tmp_path)
@@ -302,7 +302,7 @@ def test_a_power_cut_at_a_negative_point_is_refused(paused: Paused, name: str) -
 
 
 def test_the_guest_is_not_told_that_rep_strings_of_bytes_are_fast(paused: Paused) -> None:
-    """Kernel and libc would take `rep stosb` and its kin for memset and memcpy: an instruction a byte here."""
+    """Kernel and libc would use `rep stosb` and the like for memset and memcpy: an instruction a byte here."""
 
     async def ask() -> None:
         async with paused.running() as qmp:
@@ -315,7 +315,7 @@ def test_the_guest_is_not_told_that_rep_strings_of_bytes_are_fast(paused: Paused
 
 
 def test_a_machine_does_not_go_elsewhere_without_its_time(paused: Paused) -> None:
-    """Stalls and rates are not in what migration and snapshots carry: the other end would begin at another time."""
+    """Migration and snapshots do not carry stalls and rates, so the other end would begin at another time."""
 
     async def try_to() -> None:
         async with paused.running() as qmp:

@@ -140,7 +140,7 @@ def main() -> int:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background of a script
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script ignores it for background jobs
     try:
         sys.exit(main())
     except KeyboardInterrupt:

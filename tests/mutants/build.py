@@ -18,7 +18,7 @@ from mutants.subjects import Subject
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ("tests/ccached.sh",)
-MUTATING = ("build.py", "rewrite.py", "runtime.c", "sites.py", "subjects.py")  # what a site's number means
+MUTATING = ("build.py", "rewrite.py", "runtime.c", "sites.py", "subjects.py")  # decide the meaning of a site's number
 
 
 @dataclass
@@ -80,8 +80,8 @@ def find_sites(subject: Subject, tree: Path, binary: Path) -> list[Site]:
 
 
 def reserve(state: Path) -> None:
-    """Two runs would share the files of tests, and each count the other's failures as its own."""
-    lock = os.open(state / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)  # until this process ends
+    """Lock the folder: two runs would share files of tests, and each would count the other's failures as its own."""
+    lock = os.open(state / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)  # held until this process ends
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from guest_rig import COMPLAINTS
-
 from mutants.sites import Site
+from rigs.guest.guest_rig import COMPLAINTS
 from testbed.crash import journal as journals
 from testbed.crash.journal import LINE_BYTES, Kind, Record
 from testbed.crash.states import Domain
@@ -18,34 +17,34 @@ from testbed.manifest.manifest import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
 
-NO_MUTANT = Site("no mutant", "", "", 0, [])  # its number chooses none
-MARKS = 1000  # of each mutant: its first one begins, and the others are acknowledgements
+NO_MUTANT = Site("no mutant", "", "", 0, [])  # its number chooses no mutant
+MARKS = 1000  # for each mutant: the first begins, the others are acknowledgements
 BATCH = 8
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A script for each mutant, with `{number}` and `{mark}`. It prints `part: STATUS` for each of its parts."""
+    """A script for each mutant, with `{number}` and `{mark}`, that prints `part: STATUS` for each of its parts."""
 
     name: str
     guest: GuestConfig
-    begin: str  # once in each guest
+    begin: str  # script that runs once in each guest
     script: str
-    statuses: tuple[str, ...]  # without a mutant
+    statuses: tuple[str, ...]  # of the parts without a mutant
     limit_s: int = 60  # of the guest's time, for each mutant
-    is_recorded: bool = False  # and nothing may be lost at a mark
+    is_recorded: bool = False  # in a journal, and no line may be lost at a mark
 
 
 @dataclass(frozen=True)
 class Verdict:
     site: Site
-    how: str  # "" for a mutant that nothing complains of
+    how: str  # "" for a mutant without a complaint
 
 
 def one_script(judge: Judge, site: Site, mark: int) -> str:
-    """The log of the kernel that a mutant has caused stands before the line that ends its run.
+    """The script prints a mutant's kernel log before the line that ends the mutant's run.
 
-    A task that waits for a lock in the kernel cannot be killed: the guest ends when its time is over.
+    A task that waits for a lock in the kernel cannot be killed: the guest crashes when its time is over.
     """
     watch = f"(sleep {judge.limit_s} && echo c > /proc/sysrq-trigger) & watch=$!"
     script = judge.script.format(number=site.number, mark=mark)
@@ -65,12 +64,12 @@ def judged(judge: Judge, said: str, mark: int) -> str:
 
 
 class Waiting:
-    """The lines that a power cut can take, without their contents: Subsets needs a hundred times as long."""
+    """The lines that a power cut can lose, without their contents: Subsets needs a hundred times as long."""
 
     def __init__(self, is_protected: bool) -> None:
         self._is_protected = is_protected  # lines that the device has accepted are durable
         self._dirty: set[int] = set()
-        self._sent: dict[int, set[int]] = {}  # of each core: flushed or stored past the caches, until its fence
+        self._sent: dict[int, set[int]] = {}  # by core: lines flushed or stored past the caches, until its fence
         self._accepted: set[int] = set()
 
     def apply(self, record: Record) -> None:
@@ -99,7 +98,7 @@ class Waiting:
 
 
 def losses(path: Path) -> dict[int, str]:
-    """For each mutant, by its first mark: how many stores a power cut can take although their call has returned."""
+    """For each mutant, by its first mark: how many lines a power cut can lose after an acknowledged step."""
     found, lost = journals.read(path), dict[int, str]()
     is_protected = Domain.of(found).cache_protected
     waiting, marks = Waiting(is_protected), found.records.of_kind(Kind.MARK)
@@ -117,7 +116,7 @@ def losses(path: Path) -> dict[int, str]:
 def run_batch(
     session: Session, judge: Judge, batch: list[Site], programs: Mapping[str, Path], folder: Path
 ) -> list[Verdict]:
-    """Up to the first mutant that ends the guest."""
+    """The verdicts up to the first mutant that ends the guest."""
     marks = [MARKS * number for number in range(1, len(batch) + 1)]
     script = judge.begin + "".join(one_script(judge, site, mark) for site, mark in zip(batch, marks, strict=True))
     journal = folder / "journal" if judge.is_recorded else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A kernel module with every mutant in it. Its parameter `mutant` chooses one when it is loaded.
+"""A kernel module with every mutant in it. The module's parameter `mutant` chooses one when the module is loaded.
 
 The module also checks that locks are held, by wrappers of `checks/` around the calls that need them.
 """
@@ -29,7 +29,7 @@ static int chosen = -1;
 module_param_named(mutant, chosen, int, 0444);
 int mutant(int number) { return number == chosen; }
 """
-# Clang takes these words of the kernel's command line for another compiler.
+# Options that clang also understands in the kernel's command line for another compiler.
 UNDERSTOOD = ("-nostdinc", "-std=gnu11", "-fshort-wchar", "-funsigned-char", "-mcmodel=kernel", "-m64", "-O2")
 
 
@@ -40,7 +40,7 @@ class BuiltModule:
 
 
 def marked(text: str) -> tuple[str, int, int]:
-    """The source with its functions renamed, for a filter of the syntax tree; where, and how much is inserted."""
+    """The source with renamed functions, for a filter of the syntax tree; offset and length of the inserted text."""
     names = re.findall(r"^(?!#)(?:[\w*]+[ *]+)+(\w+)\([^;{}]*?\)\s*\{", text, re.M)
     at = text.index("#include")
     block = "".join(f"#define {name} {MARK}{name}\n" for name in names)
@@ -57,7 +57,7 @@ def documents(text: str) -> Iterator[Node]:
 
 
 def unmarked(node: Node, at: int, inserted: int) -> None:
-    """As if nothing had been inserted."""
+    """Restore names and offsets in a tree, as if `marked` had inserted nothing."""
     stack: list[object] = [node]
     while stack:
         entry = stack.pop()
@@ -72,7 +72,7 @@ def unmarked(node: Node, at: int, inserted: int) -> None:
 
 
 def command_of(source: Path, folder: Path, root: Path) -> list[str]:
-    """The words of the kernel build's command that clang needs, outside of its root."""
+    """The words of the kernel build's command that clang needs, with paths outside of the build's root."""
     line = source.with_name(f".{source.stem}.o.cmd").read_text().splitlines()[0]
     headers = next((root / "usr/src").glob("linux-headers-*-amd64"))
     words, kept = iter(shlex.split(line.partition(" := ")[2])), ["clang-19"]
@@ -107,7 +107,7 @@ def read(table: Table, source: Path, folder: Path, root: Path) -> None:
 
 
 def insert(checks: str, header: Path) -> None:
-    """The checks at the end of a header of the module, within its guard."""
+    """Insert the checks at the end of a header of the module, within its guard."""
     begin, guard, end = header.read_text().rpartition("#endif")
     header.write_text(f"{begin}{checks}{guard}{end}")
 

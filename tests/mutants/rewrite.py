@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mutant schemata: one source with every mutant in it, of which a global variable chooses one at run time."""
+"""Mutant schemata: one source with every mutant in it; a global variable chooses one mutant at run time."""
 
 from mutants.sites import Range, Site
 
@@ -29,7 +29,7 @@ class Rewriter:
         self.edits.sort(key=lambda e: (e[0], -e[1], e[2][0].kind != "swap"))
 
     def render(self, begin: int, end: int, inside: int = -1) -> str:
-        """Text of a range with its edits, but for those up to number `inside`, which are rendered already."""
+        """Text of a range with its edits, except edits up to number `inside`, which are already rendered."""
         out, at = [], begin
         for i, (first, last, sites) in enumerate(self.edits):
             if i <= inside or first < at or last > end:

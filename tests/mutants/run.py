@@ -18,7 +18,7 @@ from mutants.sites import Site
 from mutants.subjects import Subject
 
 SITES_MAX = 65536
-LIMIT_FACTOR, LIMIT_LEAST_S = 8, 10  # of a test's own time, on a host with other load
+LIMIT_FACTOR, LIMIT_LEAST_S = 8, 10  # factor to a test's own time, on a host with other load
 TIMED_OUT = "time limit"
 
 
@@ -61,7 +61,7 @@ def tests_of(subject: Subject, binary: Path) -> list[Test]:
             continue
         if not os.access(entry["command"][0], os.X_OK):
             continue
-        name = name.split("  # GetParam()")[0]  # the rest has addresses
+        name = name.split("  # GetParam()")[0]  # the rest has addresses, which vary
         environment = dict(pair.split("=", 1) for pair in properties.get("ENVIRONMENT", ()))
         folder = properties.get("WORKING_DIRECTORY", str(binary))
         tests.append(Test(name, entry["command"], folder, environment))
@@ -71,7 +71,7 @@ def tests_of(subject: Subject, binary: Path) -> list[Test]:
 
 
 def passes(test: Test, limit_s: float, **environment: str) -> str:
-    """Empty if the test passes, or how it failed. Nothing of it is left running."""
+    """Run a test; return "" if it passes, or how it failed. No process of the test is left running."""
     process = subprocess.Popen(
         test.command, cwd=test.folder, env={**os.environ, **test.environment, **environment},
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
@@ -88,7 +88,7 @@ def passes(test: Test, limit_s: float, **environment: str) -> str:
 
 
 def baseline(tests: list[Test], built: Built) -> None:
-    """Run each test without a mutant: it must pass, and tells its time and the sites that it reaches."""
+    """Run each test without a mutant: it must pass. Record its time and the sites that it reaches."""
     record = built.state / "reached"
     known = built.state / f"baseline-{built.digest[:16]}.json"
     found: dict[str, tuple[float, list[int]]] = json.loads(known.read_text()) if known.exists() else {}
@@ -107,7 +107,7 @@ def baseline(tests: list[Test], built: Built) -> None:
 
 
 def fails(test: Test, site: Site) -> str:
-    """Empty if the mutant passes the test, or how it failed. A time limit counts only if the test keeps it alone."""
+    """Return "" if the mutant passes the test, or how it failed. A timeout counts only if the test alone is in time."""
     limit = max(LIMIT_LEAST_S, LIMIT_FACTOR * test.seconds)
     how = passes(test, limit, MUTANT=str(site.number))
     while how == TIMED_OUT and passes(test, limit) == TIMED_OUT:
@@ -117,7 +117,7 @@ def fails(test: Test, site: Site) -> str:
 
 
 def judge(site: Site, tests: list[Test], hint: str = "") -> Verdict:
-    """The test of that name, which caught the mutant of other sources, is the first to run."""
+    """Run tests until one fails. The test named `hint`, which caught the mutant in other sources, runs first."""
     begin, tried = time.monotonic(), 0
     able = [test for test in tests if site.number in test.reached]
     for test in sorted(able, key=lambda t: (t.name == hint, t.worth()), reverse=True):
@@ -131,7 +131,7 @@ def judge(site: Site, tests: list[Test], hint: str = "") -> Verdict:
 
 
 class Results:
-    """Verdicts on file, written as they come, of exactly these sources and tests."""
+    """Verdicts in a file, written one by one, for exactly these sources and tests."""
 
     def __init__(self, built: Built, longest_s: float) -> None:
         self.path = built.state / f"verdicts-{built.digest[:16]}-{longest_s:g}s.jsonl"

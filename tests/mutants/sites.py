@@ -20,7 +20,7 @@ STATEMENTS = {"CallExpr", "AtomicExpr", "IfStmt", "ForStmt", "WhileStmt", "DoStm
 class Range:
     begin: int
     end: int
-    value: str = ""  # of a dropped call there, if it is not the site's
+    value: str = ""  # result of a dropped call in this range, if not the site's
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Site:
     file: str
     line: int
     ranges: list[Range]
-    value: str = "0"  # result of a dropped call; "" of a dropped statement
+    value: str = "0"  # result of a dropped call; "" for a dropped statement
     number: int = -1
 
 
@@ -43,7 +43,7 @@ class Function:
 
 
 def locate(tree: Node, main: str) -> None:
-    """Clang names a file only where it differs from that of the location before: store it in each location."""
+    """Store the file in each location; clang names it only if it differs from the file of the previous location."""
     current = main
 
     def walk(node: Any) -> None:
@@ -69,7 +69,7 @@ def descend(node: Node) -> Iterator[Node]:
 
 
 def callee(node: Node) -> str | None:
-    """Name of the called function: a declaration's, for a pointer to a function counts as unknown."""
+    """Name of the declaration that a call refers to; None for a call through any other expression, as a member."""
     if node.get("kind") != "CallExpr":
         return None
     at: Node = node["inner"][0]
@@ -100,7 +100,7 @@ def source_range(node: Node, text: str) -> Range | None:
 
 
 def constant(node: Node, text: str) -> bool | None:
-    """Value of a condition in a build in which no seeded bug is chosen, if that decides it."""
+    """Value of a condition in a build in which no seeded bug is chosen, or None if that does not decide it."""
     kind, inner = node.get("kind"), node.get("inner", [])
     where = source_range(node, text)
     if (
@@ -178,13 +178,13 @@ class Finder:
             self.add("drop", self.words(where), [where], value)
 
     def fence(self, node: Node) -> None:
-        """A fence of the kernel is a macro, which makes a statement."""
+        """Add a fence of the kernel, which is a macro that expands to a statement."""
         where = source_range(node, self.text)
         if where and (name := re.match(r"\w+", self.text[where.begin : where.end])) and name[0] in self.subject.fences:
             self.add("drop", self.words(where), [where], "")
 
     def pair_locks(self) -> None:
-        """A lock and every unlock of the same object in the function are one site: neither hangs without the other."""
+        """A lock and every unlock of the same object in the function are one site: dropped alone, either would hang."""
         groups: dict[tuple[str, str], list[Range]] = {}
         for name, where, value in self.locks:
             pair = next(pair for pair in self.subject.locks if name in pair)
@@ -241,7 +241,7 @@ class Table:
             self.add(node, str((directory / begin.get("file", "")).resolve()))
 
     def add(self, node: Node, path: str) -> None:
-        """A declaration in a file. It counts if it is a function of the subject."""
+        """Add a declaration in a file if it is a function of the subject."""
         body = [child for child in node.get("inner", ()) if child.get("kind") == "CompoundStmt"]
         begin = node.get("range", {}).get("begin", {})
         begin = begin.get("expansionLoc", begin)

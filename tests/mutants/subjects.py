@@ -12,13 +12,13 @@ class Subject:
     sources: tuple[str, ...]  # globs of mutated files
     persists: frozenset[str]  # stores, flushes and fences: dropped and swapped
     locks: tuple[tuple[str, str], ...] = ()  # dropped as a pair
-    drops: frozenset[str] = frozenset()  # other calls that are dropped only
+    drops: frozenset[str] = frozenset()  # other calls, dropped but not swapped
     fences: frozenset[str] = frozenset()  # macros that make a statement
     fails: frozenset[str] = frozenset()  # dropped calls that return 1 instead of 0
     values: tuple[tuple[str, str], ...] = ()  # results of other dropped calls, with {} for their arguments
     tests: str = ".*"  # regular expression of ctest names
     without: str = "^$"
-    options: tuple[str, ...] = ()  # of cmake
+    options: tuple[str, ...] = ()  # options of cmake
     targets: tuple[str, ...] = ("all",)
     checked: str = ""  # header of a module's part, to which checks of its locks are added
 
@@ -30,7 +30,7 @@ LIBRARY = frozenset(
         "persist_fence",
         "persist_fence_all",
         "persist_resize",
-        "block_write",  # those that follow make one or two of the calls above, and have several callers
+        "block_write",  # from here on: functions with several callers that make one or two of the calls above
         "file_record_write",
         "line_write",
         "list_write",
@@ -162,7 +162,7 @@ SUBJECTS = {
     )
 }
 
-# Kernel modules. Guests judge the mutants of tbfs: tests/guest/test_guest_module_mutants.py
+# Kernel modules. Guests judge the mutants of tbfs: tests/guest/modules/test_module_mutants.py
 KERNEL_LOCKS = (
     ("inode_lock", "inode_unlock"),
     ("inode_lock_shared", "inode_unlock_shared"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every file that is compiled into a component enters the component's key: what is stale is built anew."""
+"""Every file that is compiled into a component enters the component's key, so a change triggers a new build."""
 
 import json
 import os
@@ -15,14 +15,14 @@ from testbed.build import components
 from testbed.build.components import COMPONENTS
 from testbed.paths import REPO
 
-PLUGIN = re.compile(r"-Xclang -load -Xclang \S+|-mllvm \S+|-fpass-plugin=\S+")  # which is not built here
+PLUGIN = re.compile(r"-Xclang -load -Xclang \S+|-mllvm \S+|-fpass-plugin=\S+")  # plug-ins, not built here
 MODEL = REPO / "qemu-patches/model"
 
 
 def hashed(component: str) -> set[Path]:
-    """The files that the component's key is made of."""
-    said = subprocess.run(COMPONENTS[component].command("inputs"), cwd=REPO, capture_output=True, text=True, check=True)
-    return {file for name in said.stdout.split() for file in components.files(REPO / name)}
+    """The files that enter the component's key."""
+    names = components.inputs_of(components.component(component))
+    return {file for name in names for file in components.files(REPO / name)}
 
 
 def read_by_compiler(*sources: Path) -> set[Path]:
@@ -44,13 +44,13 @@ def test_every_file_of_the_model_is_in_the_keys_of_what_it_is_compiled_into(comp
 
 
 def test_everything_of_qemus_overlay_and_patches_is_in_its_key() -> None:
-    """A build copies the whole of them."""
+    """A build copies the whole overlay and all patches."""
     there = {path for part in ("overlay", "patches") for path in (REPO / "qemu-patches" / part).rglob("*")}
     assert sorted({path for path in there if path.is_file()} - hashed("qemu")) == []
 
 
 def test_a_replayer_is_compiled_from_what_is_in_its_key(tmp_path: Path) -> None:
-    """From a copy of it: what the key leaves out the compiler cannot find."""
+    """The build compiles a copy of the hashed files, so the compiler finds no other file."""
     out, work = tmp_path / "out", tmp_path / "work"
     for folder in (out, work):
         folder.mkdir()
@@ -61,7 +61,7 @@ def test_a_replayer_is_compiled_from_what_is_in_its_key(tmp_path: Path) -> None:
 
 
 def dependencies(entry: dict[str, str]) -> set[Path]:
-    """What the compiler reads for one entry of a compilation database, the system's headers left out."""
+    """The files that the compiler reads for one entry of a compilation database, without system headers."""
     words = shlex.split(PLUGIN.sub("", entry["command"]))
     command = [*words[: words.index("-o")], "-MM", entry["file"]]
     rule = subprocess.run(command, cwd=entry["directory"], capture_output=True, text=True, check=True).stdout
@@ -70,11 +70,17 @@ def dependencies(entry: dict[str, str]) -> set[Path]:
 
 @pytest.mark.parametrize(
     ("project", "component"),
-    [("snapshot-lib", "software"), ("guest-image/programs", "software"), ("guest-image/cores", "cores")],
+    [
+        ("snapshot-lib", "kyoto"),
+        ("guest-image/programs", "tools"),
+        ("experiments/workloads/cores", "cores"),
+        ("experiments/workloads/filework", "filework"),
+    ],
 )
 def test_every_file_that_is_compiled_for_the_guest_is_in_its_key(project: str, component: str, tmp_path: Path) -> None:
-    """By the compilation database of a build as compile.sh configures it."""
-    options = ["-DSNAPSHOT_TESTS=OFF", "-DSNAPSHOT_MANUALS=OFF", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
+    """The files come from the compilation database of a build as compile.sh configures it."""
+    left_out = [f"-D{part}=OFF" for part in ("WORKLOAD_TESTS", "SNAPSHOT_TESTS", "SNAPSHOT_MANUALS")]
+    options = [*left_out, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
     compilers = ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19", "--no-warn-unused-cli"]
     command: list[str | Path] = ["cmake", "-G", "Ninja", "-S", REPO / project, "-B", tmp_path, *options, *compilers]
     subprocess.run(command, check=True, capture_output=True)
@@ -86,14 +92,15 @@ def test_every_file_that_is_compiled_for_the_guest_is_in_its_key(project: str, c
     assert sorted(ours - hashed(component)) == []
 
 
-def test_the_program_of_many_cores_is_no_part_of_the_image() -> None:
-    """What the image holds decides where memory lies, and with it every result."""
-    image = hashed("software") | hashed("base") | hashed("buildroot")
-    assert sorted(path for path in image if path.is_relative_to(REPO / "guest-image/cores")) == []
+def test_no_workload_is_a_part_of_the_image() -> None:
+    """The content of the image decides the layout of memory, and so every result."""
+    image = hashed("tools") | hashed("base") | hashed("buildroot")
+    folders = (REPO / "experiments/workloads", REPO / "snapshot-lib")
+    assert sorted(path for path in image if any(map(path.is_relative_to, folders))) == []
 
 
 def test_a_changed_policy_gives_another_replayer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """So with every file that is hashed: here of a copy of the tree, so that this one stays as it is."""
+    """The same holds for every hashed file. The test edits a copy of the tree, not the tree itself."""
     before = components.hash_inputs(COMPONENTS["replay"])
     (tmp_path / "qemu-patches").mkdir()
     subprocess.run(["cp", "-r", MODEL, tmp_path / "qemu-patches"], check=True)

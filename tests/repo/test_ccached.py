@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Native builds take from the cache what another clone has compiled, and only what they would compile themselves."""
+"""Native builds take objects of another clone from the cache, but only if they would compile the same object."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from testbed.paths import REPO
 
 LAUNCHER = "tests/ccached.sh"
 
-# A compiler whose object is the source and the pass plug-in that it was given; it tells a log when it makes one.
+# A mock compiler that logs each object it makes: the source, followed by the pass plug-in.
 CLANG = r"""#!/bin/bash
 for word; do
     case $word in
@@ -34,7 +34,7 @@ cat "$source" "$plugin" >"$output"
 
 @pytest.fixture
 def clones(tmp_path: Path) -> list[Path]:
-    """Two with the same source and plug-in, beside one compiler."""
+    """Two clones with the same source and plug-in, beside one compiler."""
     (tmp_path / "clang").write_text(CLANG)
     (tmp_path / "clang").chmod(0o755)
     made = [tmp_path / name for name in ("one", "other")]
@@ -48,7 +48,7 @@ def clones(tmp_path: Path) -> list[Path]:
 
 
 def compile_in(clone: Path, path: str | None = None) -> str:
-    """The object's content."""
+    """Compile in a clone; return the object's content."""
     home = clone.parent
     words = ["-g", f"-fpass-plugin={clone}/build/pass.so", "-o", "a.o", "-c", str(clone / "a.c")]
     environment = os.environ | {"TESTBED_CACHE": str(home / "cache"), "COMPILED": str(home / "compiled")}
@@ -69,7 +69,7 @@ def test_a_clone_takes_what_another_has_compiled(clones: list[Path]) -> None:
 
 @pytest.mark.parametrize("input_name", ["a.c", "build/pass.so"])
 def test_what_decides_an_object_is_looked_at(clones: list[Path], input_name: str) -> None:
-    """The pass, too, of which ccache itself sees the name only."""
+    """The pass counts, too, although ccache itself sees only its name."""
     before = compile_in(clones[0])
     (clones[1] / input_name).write_text("other\n")
     assert compile_in(clones[1]) == before.replace({"a.c": "int a;", "build/pass.so": "pass"}[input_name], "other")
@@ -77,7 +77,7 @@ def test_what_decides_an_object_is_looked_at(clones: list[Path], input_name: str
 
 
 def test_without_ccache_the_compiler_runs_itself(clones: list[Path], tmp_path: Path) -> None:
-    """On a path with what the script and this compiler need."""
+    """The path has only the programs that the script and the mock compiler need."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in ("bash", "cat", "dirname", "env"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the documents tell a reader to type works, and what they link to exists."""
+"""The commands in the documents work, and the targets of their links exist."""
 
 import os
 import re
@@ -10,10 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import report_sample
-from cluster_lab import (
+
+from conftest import CALIBRATION_RESULTS, MockExecutor, QuietReporter
+from mutants.__main__ import arguments
+from mutants.subjects import SUBJECTS
+from rigs import report_sample
+from rigs.cluster.cluster_lab import (
     HOME,
     INTRUDER,
+    MOCKED,
     PATIENCE_S,
     Lab,
     fill_with_mocks,
@@ -22,12 +27,8 @@ from cluster_lab import (
     wait_for,
     write_mock_manifest,
 )
-from tbfs_rig import write_xfstests
-from trace_writer import small_trace
-
-from conftest import CALIBRATION_RESULTS, MockExecutor, QuietReporter
-from mutants.__main__ import arguments
-from mutants.subjects import SUBJECTS
+from rigs.guest.tbfs_rig import write_xfstests
+from rigs.trace_writer import small_trace
 from testbed.build import components
 from testbed.guest.session import Session
 from testbed.manifest import bases, manifest
@@ -35,7 +36,7 @@ from testbed.paths import REPO
 from testbed.run.runner import drive, run_all
 
 DOCUMENTS = sorted([REPO / "README.md", *(REPO / "docs").glob("*.md")])
-EXECUTED_WHOLE = REPO / "docs" / "tutorial.md"  # by test_tutorial.py
+EXECUTED_WHOLE = REPO / "docs" / "tutorial.md"  # test_tutorial.py executes it
 
 # Every command belongs to the first kind that matches, and every kind has a test below.
 KINDS = {
@@ -51,7 +52,7 @@ KINDS = {
     "mutants": r"tests/mutants\.sh ",
     "pytest": r"(\.venv/bin/python -m pytest|tests/python\.sh) ",
 }
-NATIVE = REPO / "build" / "native"  # where tests/native.sh has built what these commands build or start
+NATIVE = REPO / "build" / "native"  # tests/native.sh has built the targets of these commands here
 
 
 def typed(path: Path) -> list[str]:
@@ -66,7 +67,7 @@ def kind_of(command: str) -> str:
 
 
 def commands(kind: str, documents: list[Path] = DOCUMENTS) -> list[str]:
-    """The documents' commands of one kind, each once, in the order in which they are read."""
+    """The documents' commands of one kind, each once, in reading order."""
     found = [command for path in documents if path != EXECUTED_WHOLE for command in typed(path)]
     return [command for command in dict.fromkeys(found) if kind_of(command) == kind]
 
@@ -79,7 +80,7 @@ def run(words: list[str], folder: Path = REPO, **environment: str) -> subprocess
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
 def test_every_command_is_of_a_kind_that_is_tested(path: Path) -> None:
-    """Commands stand in console blocks: elsewhere nothing would find them."""
+    """Commands must be in console blocks, because no test finds them elsewhere."""
     if path != EXECUTED_WHOLE:
         assert [command for command in typed(path) if kind_of(command) == "of no kind"] == []
     prose = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
@@ -88,7 +89,7 @@ def test_every_command_is_of_a_kind_that_is_tested(path: Path) -> None:
 
 
 def test_every_kind_has_commands() -> None:
-    """A test below without any would pass for nothing."""
+    """Without commands of its kind, a test below would pass without checking anything."""
     assert [kind for kind in KINDS if not commands(kind)] == []
 
 
@@ -112,13 +113,13 @@ def test_what_pytest_is_asked_for_exists(command: str) -> None:
 @pytest.mark.parametrize("command", commands("testbed"))
 def test_testbed_commands_work(command: str, tmp_path: Path) -> None:
     words = shlex.split(command)[1:]
-    if words[0] in ("shell", "top"):  # they need a terminal or a guest that runs (of this test's), and say so
+    if words[0] in ("shell", "top"):  # need a terminal, or a running guest of this test, and say so
         assert run(words, TMPDIR=str(tmp_path)).returncode == 2
-    elif words[0] in ("run", "sweep", "figures"):  # they take minutes; that they can be made is what manifests promise
+    elif words[0] in ("run", "sweep", "figures"):  # take minutes; a dry run checks that the runs are possible
         done = run(words if "--dry-run" in words else [*words, "--dry-run"])
         assert done.returncode == 0, done.stderr
     else:
-        # The guests of calibration are those of test_calibration.py.
+        # `calibrate` reuses the results of test_calibration.py.
         of_calibration = {"TESTBED_RESULTS": str(CALIBRATION_RESULTS)} if words[0] == "calibrate" else {}
         done = run(words, REPO, **of_calibration)
         assert done.returncode == 0, done.stderr
@@ -127,7 +128,7 @@ def test_testbed_commands_work(command: str, tmp_path: Path) -> None:
 @pytest.mark.guest
 @pytest.mark.parametrize("command", commands("xfstests"))
 def test_a_user_s_xfstests_get_two_devices(command: str, tmp_path: Path) -> None:
-    """What the user has to build is a stand-in here."""
+    """The user has to build xfstests; the test uses a stand-in."""
     (tmp_path / "guest-image").symlink_to(REPO / "guest-image")
     write_xfstests(tmp_path / "xfstests")
     done = run(shlex.split(command)[1:], tmp_path)
@@ -135,7 +136,7 @@ def test_a_user_s_xfstests_get_two_devices(command: str, tmp_path: Path) -> None
 
 
 def test_results_are_explained_and_compared(tmp_path: Path) -> None:
-    """Those that the commands name, of mock guests: what differs is found, with the status that running.md states."""
+    """Mock guests give the results that the commands name; a difference ends with the status that running.md states."""
     runs = [run for run in manifest.runs(bases.find("kv-ycsb")) if run.label in ("A-snapshot-1", "A-pmdk-1")]
     for root in (tmp_path / "results", tmp_path / "other-clone/results"):
         drive(run_all(runs, Session(MockExecutor(), {"qemu": "q" * 64}), root, QuietReporter()))
@@ -163,13 +164,13 @@ def test_a_trace_is_replayed(command: str, tmp_path: Path) -> None:
     (tmp_path / "points.txt").write_text("device.cache-size=2M\ndevice.flash-read=3us\n")
     words = [sys.executable, "-m", "testbed", *shlex.split(command)[1:]]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
-    not_as_captured = "--check" in words  # a trace that no model has written; test_guest_replay.py has others
+    not_as_captured = "--check" in words  # no model wrote this trace; test_guest_replay.py has others
     assert (done.returncode, done.stdout != "") == (int(not_as_captured), True), done.stderr
 
 
 @pytest.mark.parametrize("path", [p for p in DOCUMENTS if commands("native", [p])], ids=lambda p: p.name)
 def test_what_is_built_natively_works(path: Path, tmp_path: Path) -> None:
-    """A document's commands in order, as one script, on what tests/native.sh has built; builds end before compiling."""
+    """A document's commands run in order, as one script, on builds of tests/native.sh; builds stop before compiling."""
     script = [in_a_scratch_folder(command, tmp_path) for command in commands("native", [path])]
     example = REPO / "snapshot-lib/examples/counter.c"
     install = f"cmake --install {NATIVE}/snapshot-lib --prefix {tmp_path}/installed"
@@ -183,7 +184,7 @@ def test_what_is_built_natively_works(path: Path, tmp_path: Path) -> None:
 
 
 def in_a_scratch_folder(command: str, folder: Path) -> str:
-    """A native command as the test runs it: it configures a build and lists its steps, or starts a built program."""
+    """A native command as the test runs it: a build is configured and lists its steps, a program is the built one."""
     command = command.replace("/dev/shm/", f"{folder}/")
     if re.match("cmake|ninja|ctest", command):
         return command.replace("ninja ", "ninja -n ").replace("ctest ", "ctest -N ")
@@ -208,14 +209,14 @@ def test_playbooks_take_the_documented_options(command: str) -> None:
 
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Lab]:
-    """One host of its own network, which has every component (mocks)."""
+    """A host in a separate network, with mocks of every component."""
     with hosts(tmp_path / "lab", 1) as lab:
-        fill_with_mocks(lab.path("head", HOME / "cache"), components.keys())
+        fill_with_mocks(lab.path("head", HOME / "cache"), components.keys(MOCKED))
         yield lab
 
 
 def test_a_cluster_is_made_by_hand(host: Lab, tmp_path: Path) -> None:
-    """Of this host, then of several, with a manifest of mock guests for the one that is named; no port is others'."""
+    """First of this host, then of several, with a manifest of mock guests. Hosts without certificates are refused."""
     few = write_mock_manifest(tmp_path / "few.toml", runs=3, pause_s=0.1)
     services: list[subprocess.Popen[str]] = []
     made = 0
@@ -241,7 +242,7 @@ def open_ports(host: Lab) -> list[str]:
 
 
 def refused_to_others(host: Lab) -> bool:
-    """Whether another host without certificates gets nothing done at any port of this one."""
+    """Whether every port of this host refuses another host without certificates."""
     ports = [where.rpartition(":")[2] for where in open_ports(host)]
     there = [f"{scheme}://{host.address('head')}:{port}" for port in ports for scheme in ("tcp", "tls")]
     tried = host.on("worker1", REPO / ".venv/bin/python", INTRUDER, "-", *there).stdout.splitlines()
@@ -255,7 +256,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 def anchors(text: str) -> set[str]:
-    """Those of a page's headings: small letters and digits, a hyphen for each space, nothing of code's quotes."""
+    """The anchors of a page's headings: lower-case letters and digits, a hyphen for each space, no quotes of code."""
     headings = re.findall(r"^#+ +(.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -285,7 +286,7 @@ def test_the_index_has_one_line_for_each_page() -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
 def test_files_of_tests_that_a_document_names_exist(path: Path) -> None:
-    """From the clone's folder, or from that of the part which the document is about."""
+    """Paths are relative to the clone, or to the part that the document describes."""
     named = set(re.findall(r"(?<![\w/-])tests/[\w/.-]+\.(?:py|sh|cpp|hpp|c)\b", path.read_text()))
     homes = (REPO, REPO / "snapshot-lib", REPO / "qemu-patches/model")
     assert [name for name in named if not any((home / name).exists() for home in homes)] == []

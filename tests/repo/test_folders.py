@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The folders of the repository: each has a row in docs/adding.md, and each row a folder.
 
-Those of qemu-patches/model and snapshot-lib/runtime have tables of their own, in the order in which they include each
-other (test_model_folders.py, test_runtime_folders.py).
+The folders of qemu-patches/model and snapshot-lib/runtime have separate tables, in the order of their includes
+(test_model_folders.py, test_runtime_folders.py).
 """
 
 import ast
@@ -10,19 +10,44 @@ import re
 import subprocess
 import tomllib
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import PurePosixPath
+
+import pytest
 
 from testbed.paths import REPO
 
-PACKAGES = "experiments/testbed"
-EVERY_FOLDER_OF = {".", PACKAGES, "tests", "snapshot-lib", "snapshot-lib/tests", "qemu-patches"}
+PACKAGES = ("experiments/testbed", "analysis")
+BY_SUBJECT = {"experiments/crash", "tests/guest", "tests/rigs", "tests/unit"}
+EVERY_FOLDER_OF = {".", *PACKAGES, "tests", "snapshot-lib", "snapshot-lib/tests", "qemu-patches", *BY_SUBJECT}
+FILES_MAX = 25
+ANY_SIZE = ("experiments/manifests", "experiments/profiles", "snapshot-lib/man")  # readers look up these files by name
+# Large folders that have not been divided yet, with their sizes, which must not grow.
+UNDIVIDED = {
+    "guest-image/tbfs/core": 36,
+    "snapshot-lib/workloads": 27,
+}
+
+
+def tracked_files() -> list[str]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPO, capture_output=True, check=True).stdout.decode()
+    return [name for name in listed.split("\0") if name]
 
 
 def tracked_folders() -> set[str]:
     """Every folder that has a committed file in it or below it."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPO, capture_output=True, check=True).stdout.decode()
-    parents = {str(parent) for name in listed.split("\0") if name for parent in PurePosixPath(name).parents}
-    return parents - {"."}
+    return {str(parent) for name in tracked_files() for parent in PurePosixPath(name).parents} - {"."}
+
+
+def too_large(files: Iterable[str]) -> list[str]:
+    """A sentence for each folder with more files than it may have."""
+    sizes = Counter(map(parent, files))
+    found = []
+    for folder, size in sorted(sizes.items()):
+        most = UNDIVIDED.get(folder, FILES_MAX)
+        if size > most and not any(PurePosixPath(folder).is_relative_to(exempt) for exempt in ANY_SIZE):
+            found.append(f"{folder} has {size} files and may have {most}; divide it by subject")
+    return found
 
 
 def parent(folder: str) -> str:
@@ -30,7 +55,7 @@ def parent(folder: str) -> str:
 
 
 def rows() -> list[tuple[str, str]]:
-    """Folder and what is said of it, in the order of the table."""
+    """The folders and their descriptions, in the order of the table."""
     section = (REPO / "docs/adding.md").read_text().partition("\n## Where things are\n")[2].partition("\n## ")[0]
     found = re.findall(r"^\| `([^`]+)/` \| (.+) \|$", section, re.MULTILINE)
     assert len(found) == section.partition("|---|---|\n")[2].count("\n"), "a row without a folder in its first cell"
@@ -57,19 +82,47 @@ def test_every_row_has_a_folder_and_one_row() -> None:
 
 
 def test_a_folder_stands_below_the_one_it_is_in() -> None:
-    """A path through the tree, brothers by name: a reader finds a folder without a search."""
+    """Rows are sorted by path, so a reader finds a folder without a search."""
     order = [folder for folder, _ in rows()]
     assert order == sorted(order, key=lambda folder: PurePosixPath(folder).parts)
 
 
 def test_a_package_is_said_to_be_what_it_says_itself() -> None:
-    packages = [(folder, said) for folder, said in rows() if parent(folder) == PACKAGES]
-    assert packages
+    packages = [(folder, said) for folder, said in rows() if parent(folder) in PACKAGES]
+    packages = [(folder, said) for folder, said in packages if (REPO / folder / "__init__.py").exists()]
+    assert {parent(folder) for folder, _ in packages} == set(PACKAGES)
     assert [(folder, said) for folder, said in packages if said != docstring(folder)] == []
 
 
+def test_no_folder_has_too_many_files() -> None:
+    assert too_large(tracked_files()) == []
+
+
+def test_a_folder_that_was_divided_is_no_exception_any_more() -> None:
+    sizes = Counter(map(parent, tracked_files()))
+    assert [folder for folder in UNDIVIDED if sizes[folder] <= FILES_MAX] == []
+
+
+def test_a_folder_with_too_many_files_is_found() -> None:
+    def files(folder: str, count: int) -> list[str]:
+        return [f"{folder}/{n}.toml" for n in range(count)]
+
+    assert too_large([*files("tests/unit/crash", 25), *files("experiments/manifests/causes", 99)]) == []
+    large = [*files("tests/guest", 26), *files("guest-image/tbfs/core", 36), *files("experiments/crash/tbfs", 26)]
+    assert too_large(large) == [
+        "experiments/crash/tbfs has 26 files and may have 25; divide it by subject",
+        "tests/guest has 26 files and may have 25; divide it by subject",
+    ]
+
+
+@pytest.mark.parametrize("folder", sorted(BY_SUBJECT))
+def test_a_folder_by_subject_has_no_tests_of_its_own(folder: str) -> None:
+    """Each crash test and each Python test is in the folder of its subject."""
+    assert [name for name in tracked_files() if re.fullmatch(rf"{folder}/([^/]+\.toml|test_[^/]+\.py)", name)] == []
+
+
 def test_every_package_is_installed() -> None:
-    """Of the Python project: a package that its list lacks is there in a clone only."""
+    """A package that pyproject.toml does not list exists only in a clone, not in an installation."""
     stated = tomllib.loads((REPO / "pyproject.toml").read_text())["tool"]["setuptools"]
     roots = {name: REPO / folder for name, folder in stated["package-dir"].items()}
     found = {

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rooms of the model: which folder may include which, and no file that nothing compiles."""
+"""The folders of the model: the order of their includes, and no file that is never compiled."""
 
 import re
 from pathlib import Path
 
 import pytest
-from folder_order import SOURCES, Tree, compiled, cycle
 
+from rigs.folder_order import SOURCES, Tree, compiled, cycle
 from testbed.paths import REPO
 
 OVERLAY = REPO / "qemu-patches/overlay"
@@ -36,7 +36,7 @@ def test_a_folder_includes_only_those_before_it_in_the_table() -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> set[Path]:
-    """What the native build and the replayer's compile."""
+    """The files that the native build and the replayer's build compile."""
     return compiled(MODEL.root, tmp_path_factory.mktemp("model"))
 
 
@@ -45,7 +45,7 @@ def test_every_source_is_compiled(built: set[Path]) -> None:
 
 
 def test_every_header_is_reached_from_what_is_compiled(built: set[Path]) -> None:
-    """Or from QEMU, whose files include from a copy."""
+    """A header also counts if a file of QEMU includes it, from a copy of the model."""
     copied = r'^#include "hw/mem/memsys/([^"]+)"'
     by_qemu = {name for path in OVERLAY.rglob("*.[ch]") for name in re.findall(copied, path.read_text(), re.MULTILINE)}
     assert by_qemu

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What docs/model.md names of the model is there: files, functions, counters, tests."""
+"""The files, functions and programs of the model that docs/model.md names exist."""
 
 import re
 
@@ -26,7 +26,7 @@ def paths() -> set[str]:
 
 @pytest.mark.parametrize("name", sorted(named(r"[\w/]+\.(?:c|h|cpp|py)") - OTHERS))
 def test_a_file_is_there(name: str) -> None:
-    """By its name, or by its end."""
+    """The page states the path of a file, or the end of its path."""
     assert (REPO / name).is_file() or [path for path in paths() if f"/{path}".endswith(f"/{name}")] != []
 
 
@@ -37,7 +37,7 @@ def test_a_function_is_declared(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(named(r"(?:test|fuzz|hunt|bench)_\w+")))
 def test_a_program_is_built(name: str) -> None:
-    """Under its name, or what stands behind its kind in a list of programs; `hunt_bug_n` stands for all of them."""
+    """A list of programs has the name, or the part after its kind; `hunt_bug_n` stands for all `hunt_bug` programs."""
     built = (MODEL / "CMakeLists.txt").read_text()
     assert any(re.search(rf"\b{said}\b", built) for said in (name, name.partition("_")[2], name.removesuffix("_n"))), (
         name

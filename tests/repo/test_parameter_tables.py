@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is made from the model's rows of parameters is what is committed: edited by hand or forgotten, it is stale.
+"""The committed files match the ones made from the model's rows of parameters: an edited or forgotten file is stale.
 
-The rows are read from memsys-replay, which is the model compiled.
+The rows are read from memsys-replay, the compiled model.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ def rows() -> list[Parameter]:
 
 
 def stale(rows: list[Parameter]) -> list[str]:
-    """The files that are not as the rows make them."""
+    """The files that differ from the ones made from the rows."""
     made = parameter_tables.made(rows)
     return [str(path.relative_to(REPO)) for path, content in made.items() if path.read_text() != content]
 
@@ -61,7 +61,7 @@ def test_a_file_edited_by_hand_is_stale(
 
 
 def test_a_new_row_reaches_every_file(rows: list[Parameter]) -> None:
-    """One row more, and each file has it: a field, a member of the schema, a row of the page, a word."""
+    """An additional row adds a field, a member of the schema, a row of the page and a word."""
     new = replace(
         next(row for row in rows if row.name == "pause-ps"), name="syscall-ps", field="syscall_ps", what="a call"
     )
@@ -98,7 +98,7 @@ def test_the_unit_of_a_time_and_of_an_energy_ends_both_of_its_names(rows: list[P
 
 
 def test_what_a_row_needs_and_starts_with_is_there(rows: list[Parameter]) -> None:
-    """A bound that depends on a parameter of the same owner, and an initial value that the bounds take."""
+    """A row needs a parameter of the same owner, and its initial value is within the bounds or a value is required."""
     names = {(row.owner, row.name) for row in rows}
     assert [row.name for row in rows if row.needs and (row.owner, row.needs) not in names] == []
     beyond = [row.name for row in rows if not row.least <= row.initial <= row.most and not row.or_zero]
@@ -112,7 +112,7 @@ def test_profiles_have_a_field_for_each_parameter(rows: list[Parameter]) -> None
 
 
 def test_cpu_timing_takes_the_parameters_and_whether_there_is_a_helper() -> None:
-    """In upstream's file only what is no parameter of the model."""
+    """Upstream's file states only the properties that are not parameters of the model."""
     patch = next(PATCHES.glob("*-build-the-CXL-memory-semantic-SSD.patch")).read_text()
     assert "+{ 'struct': 'CpuTimingProperties',\n+  'base': 'CpuTimingParameters',\n" in patch
     assert "+  'data': { '*helper-thread': 'bool' } }\n" in patch

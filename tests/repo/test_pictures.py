@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The documents' pictures are what analysis/pictures.py draws, each shown by a document."""
+"""The documents' pictures match the output of analysis/documents/pictures.py, and each is shown by a document."""
 
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from analysis import pictures
+from analysis.documents import pictures
 from testbed.paths import REPO
 
 DOCUMENTS = [REPO / "README.md", *(REPO / "docs").glob("*.md")]
 
 
 def stale(folder: Path) -> list[str]:
-    """Pictures that are not there, differ from what is drawn, or that nothing draws."""
+    """Pictures that are missing, that differ from the drawn ones, or that are not drawn at all."""
     names = pictures.PICTURES.keys() | {path.name for path in folder.iterdir()}
     return sorted(name for name in names if not is_as_drawn(folder / name))
 
@@ -24,7 +24,7 @@ def is_as_drawn(path: Path) -> bool:
 
 
 def test_no_picture_is_stale() -> None:
-    assert stale(pictures.FOLDER) == [], "draw them again: .venv/bin/python -m analysis.pictures"
+    assert stale(pictures.FOLDER) == [], "draw them again: .venv/bin/python -m analysis.documents.pictures"
 
 
 def test_a_changed_a_missing_and_a_foreign_picture_are_stale(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What provisioning refuses, each in one sentence with exit status 2, and that a second run changes nothing."""
+"""Provisioning rejects an unfit host with one sentence and exit status 2, and a second run changes nothing."""
 
 import fcntl
 import os
@@ -88,7 +88,7 @@ def test_root_needs_no_sudo(tmp_path: Path) -> None:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """The files that bootstrap.sh uses, in a folder of their own."""
+    """A folder with only the files that bootstrap.sh uses."""
     clone = tmp_path / "clone"
     (clone / "experiments").mkdir(parents=True)
     for name in ("ansible", "requirements.lock", "pyproject.toml"):
@@ -104,7 +104,7 @@ def bootstrap(clone: Path, fakes: Path, **more: str) -> subprocess.CompletedProc
 
 
 def venv_with_fakes(clone: Path) -> Path:
-    """A venv whose programs are fakes: pip works, the playbook's outcome is the test's choice."""
+    """The folder for programs of an empty venv, to be filled with fakes."""
     fakes = clone / ".venv" / "bin"
     fakes.mkdir(parents=True)
     return fakes
@@ -139,7 +139,7 @@ echo 'localhost : ok=4 changed=1 unreachable=0 failed=0'
 
 
 def play(clone: Path, fakes: Path, times: int, said: str, patience_s: int = 600) -> subprocess.CompletedProcess[str]:
-    """A bootstrap whose playbook fails so many times with these words, and then works."""
+    """Run a bootstrap with a playbook that fails `times` times with the words `said`, and then works."""
     programs = venv_with_fakes(clone)
     fake(programs, "python", 'case "$1" in -) echo ninja-build;; esac')
     fake(programs, "ansible-playbook", PLAYS.format(times=times, said=said))
@@ -176,7 +176,7 @@ def test_what_fails_for_another_reason_is_not_tried_again(clone: Path, tmp_path:
 
 
 def test_the_lock_of_a_real_apt_is_waited_for(tmp_path: Path) -> None:
-    """Its lists are of a root of its own; this process holds their lock for a while, as another apt-get would."""
+    """apt-get uses the lists of a temporary root; this process holds their lock for 3 s, as another apt-get would."""
     for folder in ("lists/partial", "archives/partial", "etc"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "status").touch()
@@ -196,7 +196,7 @@ def test_the_lock_of_a_real_apt_is_waited_for(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.alone  # this clone's package is installed anew
+@pytest.mark.alone  # it reinstalls this clone's package
 def test_a_provisioned_host_is_not_changed() -> None:
     """`make test` has provisioned this host, so the playbook must find nothing to do and need no root."""
     done = subprocess.run([REPO / "ansible" / "bootstrap.sh"], capture_output=True, text=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""QEMU's schema lists what the model's tables list: counters and causes of latency.
+"""QEMU's schema lists the counters and causes of latency that the model's tables list.
 
-A counter is added to the model first; this says which line of the schema is then missing. What the schema says of
-parameters is made from the model's rows (test_parameter_tables.py).
+A counter is added to the model first; the test then names the missing line of the schema. The schema's parameters are
+made from the model's rows (test_parameter_tables.py).
 """
 
 import re
@@ -14,7 +14,7 @@ SCHEMA = REPO / "qemu-patches" / "overlay" / "qapi" / "cxl-ssd.json"
 
 
 def counters(group: str) -> list[str]:
-    """A group of the counters of counters.h in its order, as QAPI spells them."""
+    """A group of counters of counters.h in its order, as QAPI spells them."""
     text = (MODEL / "base/counters.h").read_text()
     body = re.search(rf"#define MEM_{group}_COUNTERS\(X\)(.*?)\n\n", text, re.DOTALL)
     assert body

@@ -14,7 +14,7 @@ def added_sources() -> set[str]:
 
 
 def compiled() -> set[str]:
-    """What the patches have meson compile: the last of them has the last word."""
+    """The files that meson compiles with all patches; a later patch overrides an earlier one."""
     found: dict[str, bool] = {}
     for patch in sorted(PATCHES.glob("*.patch")):
         for folder, hunks in re.findall(

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rooms of snapshot-lib's runtime: which folder may include which, no dead file, fields of one room."""
+"""The folders of snapshot-lib's runtime: the order of their includes, no dead file, and fields of one folder."""
 
 import re
 from pathlib import Path
 
 import pytest
-from folder_order import HEADERS, SOURCES, Tree, compiled, cycle
 
+from rigs.folder_order import HEADERS, SOURCES, Tree, compiled, cycle
 from testbed.paths import REPO
 
 LIBRARY = REPO / "snapshot-lib"
@@ -42,7 +42,7 @@ def test_every_header_is_reached_from_what_is_compiled(built: set[Path]) -> None
 
 
 def test_what_protocols_keep_of_a_file_is_theirs_alone() -> None:
-    """The others hand it on whole: they begin the next epoch, and free it."""
+    """Other folders pass the state on whole, to begin the next epoch and to free it."""
     users = {
         RUNTIME.folder(path)
         for path in RUNTIME.files(SOURCES | HEADERS)

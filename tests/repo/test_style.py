@@ -8,8 +8,8 @@ import tokenize
 from collections import Counter
 from pathlib import Path
 
-from analysis import causes
-from analysis.catalogue import FIGURES, STUDIES
+from analysis.catalogue.entries import FIGURES, STUDIES
+from analysis.scorecard import causes
 from testbed.manifest import bases
 from testbed.paths import REPO
 
@@ -19,7 +19,7 @@ NO_SPDX = re.compile(
     r"^(LICENSES/|guest-image/overlay/etc/|.*\.(md|csv|lock|patch|ll|supp|json|txt|list)$|.*(series|/corpus/.*|/packages/.*)$)"
 )
 
-# What becomes a part of QEMU or of Linux.
+# Folders that become a part of QEMU or of Linux.
 GPL = ("qemu-patches/", "guest-image/fams/module/", "guest-image/tbfs/module/")
 
 
@@ -47,7 +47,7 @@ def test_every_source_file_names_its_licence() -> None:
 
 def test_nothing_names_a_machine_or_a_registry() -> None:
     words = ["/wo" + "rk/", "/fa" + "rm/", "deb.debi" + "an.org", "pypi." + "org", "pythonhost" + "ed"]
-    home = r'(?<![\w}*/"])/ro' + "ot/"  # of this machine; $work/root and the guest's own are something else
+    home = r'(?<![\w}*/"])/ro' + "ot/"  # of this machine; $work/root and the guest's own are allowed
     pattern = re.compile("|".join([*map(re.escape, words), home]))
     bad = [
         f"{relative(path)}:{number}"
@@ -94,7 +94,7 @@ def test_c_functions_are_short() -> None:
 
 
 def test_nothing_is_left_to_do() -> None:
-    """What a patch does not add is of whom it patches."""
+    """Lines that a patch does not add belong to the patched project."""
     pattern = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b|pytest\.mark\.(sk" + r"ip|xf" + r"ail)")
     bad = []
     for path in tracked():
@@ -106,7 +106,7 @@ def test_nothing_is_left_to_do() -> None:
 
 
 def looked_up(python: str) -> set[str]:
-    """What the program gives to find() by name: manifests, among others."""
+    """The constants that the program passes to find(): names of manifests, among others."""
     calls = (node for node in ast.walk(ast.parse(python)) if isinstance(node, ast.Call))
     found = (call.args for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "find")
     return {str(word.value) for words in found for word in words if isinstance(word, ast.Constant)}
@@ -121,7 +121,7 @@ def run_by(document: str) -> set[str]:
 def test_every_manifest_is_used() -> None:
     """A manifest that no figure, study, test of a cause, program or documented command runs is dead.
 
-    That its name stands somewhere says nothing: it may be a word.
+    Other occurrences of its name do not count, because the name may be an ordinary word.
     """
     used = {name for entry in (*FIGURES, *STUDIES) for name in (*entry.manifests, *entry.sweeps)} | set(
         causes.manifests()
@@ -162,7 +162,7 @@ def python_comments(path: Path) -> list[str]:
 
 
 def python_names(text: str) -> set[str]:
-    """What is defined or used."""
+    """The names that the code defines or uses."""
     found = set()
     for node in ast.walk(ast.parse(text)):
         found |= {str(getattr(node, key)) for key in ("name", "id", "attr") if hasattr(node, key)}
@@ -170,7 +170,7 @@ def python_names(text: str) -> set[str]:
 
 
 def names_in_code(paths: list[Path]) -> set[str]:
-    """Every word of the sources that is not in a comment; of upstream's, what the patches show."""
+    """Every word of the sources outside comments; for upstream's sources, every word of the patches."""
     found: set[str] = set()
     for path in paths:
         text = path.read_text(errors="replace")
@@ -184,7 +184,7 @@ def names_in_code(paths: list[Path]) -> set[str]:
 
 
 def functions_named(path: Path) -> list[str]:
-    """Every name() in comments and, in documents, in code."""
+    """Every name() in comments, and in the inline code of documents."""
     if path.suffix in C_SUFFIXES:
         return re.findall(r"\b([A-Za-z_]\w*)\(\)", "\n".join(c_comments(path.read_text())))
     if path.suffix == ".py":

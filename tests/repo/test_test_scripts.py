@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How tests/all.sh and tests/python.sh run the tests, with mocks in the places of what they start."""
+"""How tests/all.sh and tests/python.sh run the tests, with mocks of the programs that they start."""
 
 import subprocess
 import time
@@ -17,7 +17,7 @@ exit $ALONE
 
 
 def gate(folder: Path, *words: str, status: int, alone: int = 0) -> tuple[int, list[str]]:
-    """The status of tests/python.sh and the calls of Python that it made, of which the first ends with `status`."""
+    """The status of tests/python.sh and its calls of Python: the first ends with `status`, the second with `alone`."""
     script, python = folder / "tests" / "python.sh", folder / ".venv" / "bin" / "python"
     for path, text in ((script, (REPO / "tests" / "python.sh").read_text()), (python, MOCK)):
         path.parent.mkdir(parents=True)
@@ -59,7 +59,7 @@ esac
 
 
 def everything(folder: Path, *, beside: int = 0, beside_s: float = 0.2, python: int = 0) -> subprocess.Popen[str]:
-    """tests/all.sh with mocks, of which the native tests that run beside the Python ones, and those, end as told."""
+    """tests/all.sh with mocks; `beside` and `python` are the statuses of the concurrent native and Python tests."""
     mocks = {
         "tests/all.sh": (REPO / "tests/all.sh").read_text(),
         "tests/lint.sh": "#!/bin/sh\necho lint >>calls\n",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tutorial, executed: its files are written, its changes made, its commands run, in the order of the document."""
+"""Execution of the tutorial: write its files, apply its changes, run its commands, in the order of the document."""
 
 import os
 import re
@@ -16,7 +16,7 @@ BLOCK = re.compile(r"(?:^`([\w.-]+)`:\n\n)?^```(\w+)(?: append=([\w.-]+))?\n(.*?
 
 
 def script(text: str) -> list[str]:
-    """The shell lines that do what a reader does."""
+    """The shell lines that perform the reader's steps."""
     lines = []
     for file, language, appended, content in BLOCK.findall(text):
         if language == "console":

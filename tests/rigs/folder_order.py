@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A tree of C and C++ whose folders have an order: which folder includes which, and what the table in a page says.
+"""The order of the folders of a C and C++ tree: the includes between folders, and the table in a page.
 
-The section "Folders" of the page has the order: each folder includes only those before it. The top has the name "top".
+The section "Folders" of the page gives the order: each folder includes only earlier ones. The top has the name "top".
 """
 
 import json
@@ -20,7 +20,7 @@ Edges = dict[tuple[str, str], str]  # from folder to folder -> the first include
 class Tree:
     root: Path
     page: Path
-    elsewhere: tuple[Path, ...] = ()  # what its files may include by quotes and is no part of it
+    elsewhere: tuple[Path, ...] = ()  # folders outside the tree that its files may include by quotes
 
     def files(self, suffixes: set[str]) -> list[Path]:
         return sorted(path for path in self.root.rglob("*") if path.suffix in suffixes)
@@ -33,7 +33,7 @@ class Tree:
         return sorted({self.folder(path) for path in self.files(SOURCES | HEADERS)})
 
     def included(self, path: Path) -> Iterator[Path]:
-        """The tree's files that a file includes: beside it, or from the top."""
+        """Yield the tree's files that a file includes: beside it, or from the top."""
         for name in re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE):
             places = [place for place in (path.parent / name, self.root / name) if place.is_file()]
             if places:
@@ -51,13 +51,13 @@ class Tree:
         return found
 
     def listed(self) -> list[str]:
-        """The folders of the table, in its order."""
+        """Return the folders of the table, in its order."""
         section = self.page.read_text().partition("\n## Folders\n")[2].partition("\n## ")[0]
         rows = section.partition("|---|---|\n")[2]
         return [name.rstrip("/") for name in re.findall(r"^\| `?([\w/]+)`? \|", rows, re.MULTILINE)]
 
     def against_the_order(self) -> list[str]:
-        """The includes of a folder that comes later in the table."""
+        """Return the includes of a folder that comes later in the table."""
         order = self.listed()
         return [words for (a, b), words in self.edges().items() if order.index(a) < order.index(b)]
 
@@ -76,7 +76,7 @@ class Tree:
 
 
 def cycle(graph: Edges) -> list[str]:
-    """The includes that close a circle of folders; none if there is no circle."""
+    """Return the includes that close a cycle of folders; the list is empty without a cycle."""
     sorter = TopologicalSorter({a: [c for b, c in graph if b == a] for a, _ in graph})
     try:
         sorter.prepare()
@@ -87,7 +87,7 @@ def cycle(graph: Edges) -> list[str]:
 
 
 def compiled(project: Path, build: Path, *options: str) -> set[Path]:
-    """What a project's native build compiles."""
+    """Return the files that a project's native build compiles."""
     compilers = ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19"]
     command: list[str | Path] = [
         "cmake",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures as `testbed figures` leaves them, from guests made up here: what the tests of the report read."""
+"""Input for the tests of the report: figures as `testbed figures` writes them, from invented guests."""
 
 import os
 from dataclasses import asdict
@@ -7,21 +7,25 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from analysis import figures, persist, scorecard, scorecard_figure
-from analysis.drawn import Comparison, Gathered
+from analysis.catalogue import make as figures
+from analysis.data.drawn import Comparison, Gathered
+from analysis.figures import persist
+from analysis.scorecard import figure as scorecard_figure
+from analysis.scorecard import score as scorecard
 from conftest import MockExecutor
 from testbed import canonical, outputs
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
+from testbed.paths import FIGURES_INDEX
 
-KEYS = {"qemu": "1" * 64, "base": "2" * 64, "software": "3" * 64}
+KEYS = {"qemu": "1" * 64, "base": "2" * 64, "tools": "3" * 64}
 NAMES = ("list", "persist")
 OPERATIONS = ("insert", "delete", "traverse")
-# Engine -> how its time is to PMDK's; some near the published ratios, some far.
+# Engine -> its time relative to PMDK; some ratios are near the published ones, some far.
 SPEED = {"pmdk": 1.0, "snapshot": 0.6, "snapshot-nv": 0.9, "msync-4k": 3.1, "volatile": 0.2}
 CAUSE = "Our look-up follows no published code: measured with the look-up alone, it takes 1.7 us"
 NOTE = "marks with <angles> & ampersands stay what they are"
-# A group that comes in another order than published, each number near its own; and one that is not compared.
+# A group in another order than published, each number near its own published one; and a number outside the comparison.
 MORE = (
     Comparison("list", "list seek", "pmdk", "ms", 4.0, 2.1),
     Comparison("list", "list seek", "snapshot", "ms", 2.0, 2.4),
@@ -30,7 +34,7 @@ MORE = (
 
 
 def answer(spec: GuestSpec) -> GuestOutcome:
-    """What a guest gives: a list on PMDK takes 2, 4 and 6 us an operation, persisting a third more than published."""
+    """Return a guest's rows: a list on PMDK takes 2, 4 and 6 us an operation, persisting 4/3 of the published time."""
     assert spec.job
     words = spec.job.script.split()
     return GuestOutcome("ok", 0, rows=_list_rows(words) if "list" in words else _persist_rows())
@@ -50,7 +54,7 @@ def _persist_rows() -> list[dict[str, Any]]:
 
 
 def write(folder: Path, root: Path) -> dict[str, Any]:
-    """The figures, their results under `root`, and the index; returns the index."""
+    """Write the figures, their results under `root`, and the index; return the index."""
     with patch.dict(os.environ, {"TESTBED_RESULTS": str(root)}):
         index = figures.make(Session(MockExecutor(answer), KEYS), list(NAMES), "quick", folder).as_data()
     for figure in index["figures"]:
@@ -61,10 +65,10 @@ def write(folder: Path, root: Path) -> dict[str, Any]:
     drawn = scorecard_figure.drawn(comparisons(index), [], folder)
     index["figures"].append(figures.figure_data(drawn, Gathered({}), "", folder))
     index["scorecard"] = asdict(scorecard.score(comparisons(index)))
-    outputs.write(folder / figures.INDEX, canonical.dumps(index))
+    outputs.write(folder / FIGURES_INDEX, canonical.dumps(index))
     return index
 
 
 def comparisons(index: dict[str, Any]) -> list[Comparison]:
-    """Every comparison of an index."""
+    """Return every comparison of an index."""
     return [Comparison(**comparison) for figure in index["figures"] for comparison in figure["comparisons"]]

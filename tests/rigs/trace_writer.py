@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes traces as docs/replay.md describes them, without the model's help: the plainest form of each item."""
+"""Writes traces in the format of docs/replay.md, without the model's help: the plainest form of each item."""
 
 import struct
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ def zigzag(difference: int) -> int:
 
 @dataclass
 class Trace:
-    """One block's worth of items. `now_ps` is the time at capture, as far as the writer claims to know it."""
+    """The items of one block. `now_ps` is the time at capture that the writer states."""
 
     version: int = 1
     cpu: str = CPU
@@ -81,7 +81,7 @@ class Trace:
 
 
 def small_trace(loads: int = 2000, end_region: bool = True) -> Trace:
-    """Loads all over 4 MiB of the device, the second half in a region of interest."""
+    """Return a trace of loads all over 4 MiB of the device, the second half in a region of interest."""
     trace = Trace()
     trace.map_device(1 << 32, 1 << 29)
     for step in range(loads):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is built before a guest can boot, and the cache that keeps it."""
+"""The components that are built before a guest can boot, and the cache that stores them."""

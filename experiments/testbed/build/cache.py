@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A content-addressed cache of built things.
 
-An entry `<name>-<hash16>/` appears whole, by one rename, or not at all. Builders of one entry wait for each other;
-what a killed one left behind is removed by the next. Every crash point leaves either no entry or the whole entry.
+An entry `<name>-<hash16>/` appears whole, by one rename, or not at all. Builders of one entry wait for each other, and
+the next builder removes the remains of a killed one. A crash at any point leaves either no entry or the whole entry.
 """
 
 import errno
@@ -18,11 +18,11 @@ from ..errors import TestbedError
 from . import sums
 
 Builder = Callable[[Path, Path], None]  # (product folder, scratch folder)
-DISK_FULL_BYTES = 32 * 2**20  # a build that fails with less than this free has most likely failed for lack of it
+DISK_FULL_BYTES = 32 * 2**20  # a build that fails with less free space has most likely run out of space
 
 
 class DiskFull(TestbedError):
-    """A builder ran out of disk; nothing was published."""
+    """A builder ran out of disk space; nothing was published."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class Cache:
         return self.root / f"{name}-{key[:16]}"
 
     def get(self, name: str, key: str) -> Path | None:
-        """The entry, if it is there."""
+        """The entry, if it exists."""
         path = self.path(name, key)
         return path if path.is_dir() else None
 
     def get_or_build(self, name: str, key: str, builder: Builder, summed: bool = True) -> Path:
-        """The entry; built now if it is not there. Safe to call from many processes at once.
+        """The entry; built now if it does not exist. Safe to call from many processes at once.
 
-        One that is `summed` is refused if it is not what was built.
+        A `summed` entry records the sums of its files; later calls refuse the entry if a file differs.
         """
         try:
             if found := self.get(name, key):
@@ -63,14 +63,14 @@ class Cache:
             raise TestbedError(f"cannot use the cache {self.root}{self._of_another()}: {why}") from error
 
     def check(self, path: Path) -> None:
-        """Refuse an entry that is not what was built."""
+        """Refuse an entry with a file that differs from the build."""
         try:
             sums.check(path, self.root / "seen" / path.name)
         except TestbedError as error:
             raise TestbedError(f"{error}; to build it again: rm -r {path} && testbed build") from error
 
     def _of_another(self) -> str:
-        """Whose it is, if it is another user's."""
+        """A clause that names the owner of the cache, if it is another user."""
         with suppress(OSError, KeyError):
             if self.root.stat().st_uid != os.geteuid():
                 return f", which belongs to the user {self.root.owner()}"
@@ -87,7 +87,7 @@ class Cache:
         return found
 
     def prune(self, keep: set[Path]) -> list[Entry]:
-        """Remove every entry that is not in `keep`; returns what went."""
+        """Remove every entry that is not in `keep`; return the removed entries."""
         gone = [entry for entry in self.entries() if entry.path not in keep]
         for entry in gone:
             with self._locked(entry.name, entry.key):
@@ -112,7 +112,7 @@ class Cache:
 
     def _build(self, name: str, key: str, builder: Builder, summed: bool) -> Path:
         path, scratch = self.path(name, key), self._scratch(name, key)
-        for leftover in scratch.parent.glob(f"{path.name}.*"):  # the lock is ours, so their builder is dead
+        for leftover in scratch.parent.glob(f"{path.name}.*"):  # this process holds the lock, so their builder is dead
             shutil.rmtree(leftover, ignore_errors=True)
         out, work = scratch / "out", scratch / "work"
         out.mkdir(parents=True)

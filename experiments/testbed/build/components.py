@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calls the builders (qemu-patches, guest-image) and keeps what they make in the cache.
+"""Calls the builders (qemu-patches, guest-image) and keeps their products in the cache.
 
-The key of a component is the hash of its builder's fingerprint (compilers, package versions, ...), of every input
-file's name, mode and content, and of the keys of the components it is made from.
+The key of a component is the hash of its builder's fingerprint (compilers, package versions, ...), of its environment,
+of every input file's name, mode and content, and of the keys of the components from which it is built.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from rich.console import Console
 
 from ..errors import RunFailed, TestbedError
 from ..paths import REPO, cache_root
-from . import images
+from . import images, workloads
 from .cache import Cache, DiskFull
 from .fingerprints import remembered
 
@@ -31,30 +31,29 @@ console = Console(stderr=True)
 
 @dataclass(frozen=True)
 class Component:
-    """One thing to build: a builder script, its arguments and what it is made from."""
+    """One product of a builder script: the script with its arguments, and its inputs."""
 
     name: str
     script: str
     argument: str = ""
     needs: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
+    inputs: tuple[str, ...] = ()  # files of this repository that it is made from; if empty, the script lists them
     cold_minutes: int = 1
-    is_root: bool = False  # a root to compile in, of ten thousands of files: nothing in it is for a guest
+    is_root: bool = False  # a root to compile in, of tens of thousands of files; no guest gets any
 
     def command(self, verb: str, *arguments: str) -> list[str]:
         return [str(REPO / self.script), verb, *([self.argument] if self.argument else []), *arguments]
 
 
 _QEMU = "qemu-patches/build.sh"
-_NEO4J = "guest-image/neo4j/build.sh"
-# Whose fingerprint is what Debian has now; QEMU's has the host's compiler and libraries, too.
-_RESOLVING = (
-    "guest-image/build.sh",
-    "guest-image/memcached/build.sh",
-    "guest-image/module-root/build.sh",
-    _NEO4J,
-    _QEMU,
-)
+_WORKLOAD = "guest-image/workload.sh"
+_MODULE = "guest-image/module-root/compile.sh"
+_TBFS = "guest-image/tbfs"
+_TBFS_PARTS = tuple(f"{_TBFS}/{part}" for part in ("CMakeLists.txt", "Kbuild", "core", "module", "tbfs.sh", "tools"))
+_COMPILING = ("guest-image/lib", "tests/ccached.sh")
+# Builders with a fingerprint of Debian's present versions; QEMU's includes the host's compiler and libraries, too.
+_RESOLVING = ("guest-image/build.sh", "guest-image/module-root/build.sh", _WORKLOAD, _QEMU)
 _TOLD_OF_QEMU = re.compile("TESTBED_(QEMU|DEBIAN)|CC$|PKG_CONFIG")
 
 COMPONENTS = {
@@ -65,83 +64,87 @@ COMPONENTS = {
         Component("replay", "qemu-patches/model/replay/build.sh"),
         Component("buildroot", "guest-image/build.sh", "buildroot", cold_minutes=3, is_root=True),
         Component("base", "guest-image/build.sh", "base", cold_minutes=2),
-        Component("software", "guest-image/build.sh", "software", needs=("buildroot",), cold_minutes=2),
-        Component("cores", "guest-image/cores/build.sh", needs=("buildroot",)),
+        Component("tools", "guest-image/build.sh", "tools", needs=("buildroot",)),
         Component("module-root", "guest-image/module-root/build.sh", is_root=True),
-        Component("tbfs", "guest-image/tbfs/build.sh", needs=("buildroot", "module-root")),
-        Component("filework", "guest-image/filework/build.sh", needs=("buildroot",)),
-        Component("pages-fams", "guest-image/fams/engine/build.sh", needs=("buildroot", "module-root")),
-        Component("kyoto-server", "guest-image/kyoto-server/build.sh", needs=("buildroot",)),
-        Component("neo4j", _NEO4J, cold_minutes=2),
-        Component("memcached-ycsb", "guest-image/memcached/build.sh", needs=("buildroot",)),
-        Component("stl-map", "guest-image/stl-map/build.sh", needs=("buildroot",)),
+        Component(
+            "tbfs",
+            _WORKLOAD,
+            "tbfs",
+            ("buildroot", "module-root"),
+            environment=(("PROJECT", _TBFS), ("MODULE", _TBFS), ("SOURCES", " ".join(_TBFS_PARTS))),
+            inputs=(_WORKLOAD, *_COMPILING, _MODULE, *_TBFS_PARTS),
+        ),
     )
 }
-TESTBED = ("qemu", "buildroot", "base", "software")
-# The parts of measured runs.
-_MEASURED = tuple(name for name in COMPONENTS if name not in ("qemu-stock", "replay", "cores"))
+TESTBED = ("qemu", "buildroot", "base", "tools")
+_UNMEASURED = ("qemu-stock", "replay")  # no part of measured runs
 _JUNK = {"__pycache__", ".git", "build"}
+
+
+def component(name: str) -> "Component":
+    """The component or workload of this name. Raises TestbedError if the name is unknown."""
+    if name in COMPONENTS:
+        return COMPONENTS[name]
+    if name in workloads.known():
+        return _of_workload(name)
+    raise TestbedError(f"no component '{name}'; there are: {', '.join(names())}")
+
+
+def names() -> tuple[str, ...]:
+    """The names of all components and workloads."""
+    return (*COMPONENTS, *workloads.known())
+
+
+@cache
+def _of_workload(name: str) -> Component:
+    module_root = ("module-root",) if workloads.known()[name].module else ()
+    inputs = (_WORKLOAD, *_COMPILING, *((_MODULE,) if module_root else ()), *workloads.inputs(name))
+    return Component(name, _WORKLOAD, name, ("buildroot", *module_root), workloads.environment(name), inputs)
 
 
 @dataclass(frozen=True)
 class Product:
-    """A built component: where it is and the key it is stored under."""
+    """A built component: its folder, and its key in the cache."""
 
     path: Path
     key: str
 
 
 def build(names: tuple[str, ...] = TESTBED, cache: Cache | None = None) -> dict[str, Product]:
-    """Build what is missing of `names`, in order; returns every product."""
+    """Build the missing components of `names`, in order; return every product."""
     cache = cache or Cache(cache_root())
     image, products = images.chosen(cache), dict[str, Product]()
     for name in names:
         if image and name in image.keys:
             products[name] = Product(images.path_of(cache, image, name), image.keys[name])
         else:
-            products[name] = build_component(COMPONENTS[name], products, cache)
+            products[name] = build_component(component(name), products, cache)
     return products
 
 
 def build_component(component: Component, products: dict[str, Product], cache: Cache | None = None) -> Product:
-    """Build one component if it is missing, from the products it needs."""
+    """Build one component, if it is missing, from the products that it needs."""
     cache = cache or Cache(cache_root())
     for need in component.needs:
         if not products[need].path.exists():
-            why = f"the image that {images.CHOSEN} names has no {need}, which {component.name} is made with"
-            raise TestbedError(f"{why}; leave {images.CHOSEN} out")
+            why = f"the image that {images.CHOSEN} names has no {component.name}, and no {need} to make it with"
+            raise TestbedError(f"{why}; export it with --workload {component.name}, or leave {images.CHOSEN} out")
     key = component_key(component, products)
     builder = _Builder(component, products, cache.root / "logs" / f"{component.name}-{key[:16]}.log")
     return Product(cache.get_or_build(component.name, key, builder, summed=not component.is_root), key)
 
 
-def cores_program(name: str) -> Path:
-    """A program of guest-image/cores, built if it is not. It is sent along with a run and is no part of the image."""
-    return build((*COMPONENTS["cores"].needs, "cores"))["cores"].path / name
-
-
 def own_archive(name: str) -> Path:
-    """Of a component that is an archive of a guest's root and no part of the image; built if it is not."""
-    return build(_with_needs(name))[name].path / f"{name}.cpio"
+    """The archive that a workload or file system adds to a guest's root, built if it is missing."""
+    image = images.chosen(Cache(cache_root()))
+    needs = () if image and name in image.files else component(name).needs
+    return build((*needs, name))[name].path / f"{name}.cpio"
 
 
 @cache
 def own_archive_key(name: str) -> str:
-    """Its key, asked for once for all runs of a study."""
-    return keys(_with_needs(name))[name]
-
-
-def _with_needs(name: str) -> tuple[str, ...]:
-    return (*COMPONENTS[name].needs, name)
-
-
-def tbfs_archive() -> Path:
-    """What a guest with a tbfs has in its root."""
-    return own_archive("tbfs")
-
-
-def tbfs_key() -> str:
-    return own_archive_key("tbfs")
+    """The key of this archive's component, computed once for all runs of a study."""
+    return keys((*component(name).needs, name))[name]
 
 
 def keys(names: tuple[str, ...] = TESTBED) -> dict[str, str]:
@@ -149,36 +152,37 @@ def keys(names: tuple[str, ...] = TESTBED) -> dict[str, str]:
     cache, products = Cache(cache_root()), dict[str, Product]()
     image = images.chosen(cache)
     for name in names:
-        key = image.keys[name] if image and name in image.keys else component_key(COMPONENTS[name], products)
+        key = image.keys[name] if image and name in image.keys else component_key(component(name), products)
         products[name] = Product(cache.path(name, key), key)
     return {name: product.key for name, product in products.items()}
 
 
 def component_key(component: Component, products: dict[str, Product]) -> str:
-    """Everything that can change the product, hashed."""
-    inputs = _inputs(component)
+    """A hash of everything that can change the product."""
+    inputs = inputs_of(component)
     total = hashlib.sha256()
     total.update(_fingerprint(component, inputs).encode())
+    total.update(_stated(component))
     for need in component.needs:
         total.update(f"\0need {need} {products[need].key}".encode())
     return _hash_all(inputs, total)
 
 
 def _fingerprint(component: Component, inputs: list[str]) -> str:
-    """What else than its inputs can change the product: of most, what Debian has now, which takes apt seconds."""
+    """All else that can change the product: mostly Debian's present versions, which take apt seconds to resolve."""
     if component.script not in _RESOLVING:
         return _ask(component, "fingerprint")
-    # The inputs have the lists of packages, and the scripts that resolve them.
-    question = [component.name, _hash_all(inputs, hashlib.sha256())]
+    # The inputs include the lists of packages and the scripts that resolve them.
+    question = [component.name, _hash_all(inputs, hashlib.sha256(_stated(component)))]
     if component.script == _QEMU:
         question += _host_tools(os.environ | dict(component.environment))
     return remembered(cache_root(), " ".join(question), lambda: _ask(component, "fingerprint"))
 
 
 def _host_tools(environment: Mapping[str, str]) -> list[str]:
-    """What the fingerprint of QEMU can depend on besides: variables, and the compiler and libraries of this host.
+    """Further inputs of QEMU's fingerprint: variables, and the compiler and libraries of this host.
 
-    These come by dpkg or by hand; either way a file that stands here is another one then.
+    A new compiler or library, installed by dpkg or by hand, changes one of the files examined here.
     """
     told = [f"{name}={value}" for name, value in sorted(environment.items()) if _TOLD_OF_QEMU.match(name)]
     tools = (shutil.which(name, path=environment.get("PATH")) for name in (environment.get("CC", "cc"), "ld"))
@@ -186,16 +190,16 @@ def _host_tools(environment: Mapping[str, str]) -> list[str]:
 
 
 def _as_it_is(path: Path) -> str:
-    """Where a file really is, its size and when it was written; only its name if there is none."""
+    """The resolved path of a file, its size and its time of modification; only the path if there is no file."""
     path = path.resolve()
     status = path.stat() if path.exists() else None
     return f"{path} {status.st_size} {status.st_mtime_ns}" if status else str(path)
 
 
 def guest_packages() -> dict[str, str]:
-    """Name -> version of what Debian gives the guest and compiles its software with; of a source archive, its hash."""
-    software = COMPONENTS["software"]
-    lines = _fingerprint(software, _inputs(software)).splitlines()
+    """Name -> version of Debian's packages in the guest and in its build; for a source archive, its hash."""
+    parts = (COMPONENTS["tools"], *map(component, workloads.known()))
+    lines = (line for part in parts for line in _fingerprint(part, inputs_of(part)).splitlines())
     return {
         name: version for name, _, version in (line.replace("=", " ", 1).partition(" ") for line in lines) if version
     }
@@ -204,23 +208,29 @@ def guest_packages() -> dict[str, str]:
 def guest_builds() -> dict[str, str]:
     """Name -> version of everything that QEMU and the guest are built from: Debian's packages, and the sources here.
 
-    An entry `sources/COMPONENT` has the hash of the files of this repository that the component is made from. It is the
-    same on every host.
+    An entry `sources/COMPONENT` holds the hash of the files of this repository from which the component is built. The
+    hash is the same on every host.
     """
-    return guest_packages() | {f"sources/{name}": hash_inputs(COMPONENTS[name]) for name in _MEASURED}
+    measured = (name for name in names() if name not in _UNMEASURED)
+    return guest_packages() | {f"sources/{name}": hash_inputs(component(name)) for name in measured}
 
 
 def hash_inputs(component: Component) -> str:
-    """The hash of the files of this repository that a component is made from."""
-    return _hash_all(_inputs(component), hashlib.sha256())
+    """The hash of a component's inputs in this repository and of its environment."""
+    return _hash_all(inputs_of(component), hashlib.sha256(_stated(component)))
 
 
-def _inputs(component: Component) -> list[str]:
-    return sorted(set(_ask(component, "inputs").split()))
+def _stated(component: Component) -> bytes:
+    """The environment of a component's script, as bytes to hash."""
+    return "".join(f"\0{name}={value}" for name, value in component.environment).encode()
+
+
+def inputs_of(component: Component) -> list[str]:
+    return sorted(set(component.inputs or _ask(component, "inputs").split()))
 
 
 def _hash_all(inputs: list[str], total: "hashlib._Hash") -> str:
-    """Of these files and folders, after what `total` has seen."""
+    """The hash of the previous input of `total` and of these files and folders."""
     for line in inputs:
         _hash_path(REPO / line, total)
     return total.hexdigest()
@@ -258,7 +268,7 @@ def _hash_path(path: Path, total: "hashlib._Hash") -> None:
 
 @dataclass(frozen=True)
 class _Builder:
-    """Runs one builder script, with its output in a log that stays if it fails."""
+    """Runs one builder script, with its output in a log file that is kept."""
 
     component: Component
     products: dict[str, Product]
@@ -288,7 +298,7 @@ class _Builder:
                     console.print(about)
                 return process.wait()
         finally:
-            if process.poll() is None:  # Ctrl-C, or a failure here: the compilers must not go on in the background
+            if process.poll() is None:  # after Ctrl-C or a failure here, compilers must not go on in the background
                 os.killpg(process.pid, signal.SIGTERM)
                 process.wait()
 
@@ -299,7 +309,7 @@ class _Builder:
                 f"disk full while building {self.component.name} (log {self.log}); "
                 "free some or set TESTBED_CACHE to a larger disk (nothing half-built was kept)"
             )
-        if status == 2 and tail:  # the builder itself says, in one sentence, what the user can do
+        if status == 2 and tail:  # the last line of the builder tells the user the remedy
             return TestbedError(f"{tail[-1]} (log {self.log})")
         text = "\n  ".join(tail)
         return RunFailed(f"building {self.component.name} failed with status {status}; log {self.log} ends:\n  {text}")

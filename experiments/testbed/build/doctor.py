@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What this host needs, checked without changing anything."""
+"""Checks of this host's requirements, which change nothing."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ def examine() -> list[Check]:
 
 
 def _preflight(name: str, function: str) -> Check:
-    """One of the checks that provisioning makes, so that both say the same."""
+    """A check of the provisioning scripts, so that both report the same."""
     script = f"source {REPO}/ansible/preflight.sh; {function}"
     try:
         done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Remembers what resolving package lists gave: apt takes seconds to give the same answer again.
+"""Stores the results of resolving package lists, since apt takes seconds to repeat the same answer.
 
-An answer holds as long as Debian's package lists are the ones that it was made from; they are renewed after a day.
+An answer is valid as long as Debian's package lists are the same; the lists are renewed after a day.
 """
 
 import time
@@ -16,7 +16,7 @@ LISTS_FRESH_S = 24 * 3600  # as lists_max_age_minutes in guest-image/lib/archive
 
 
 def remembered(cache: Path, question: str, ask: Callable[[], str]) -> str:
-    """The answer to `question`, a hash of all that it depends on beside the package lists in `cache`."""
+    """The answer to `question`, which states all inputs of the answer except the package lists in `cache`."""
     before = _lists_time_ns(cache)
     if before is None:
         return ask()
@@ -25,13 +25,13 @@ def remembered(cache: Path, question: str, ask: Callable[[], str]) -> str:
         return path.read_text()
     answer = ask()
     if _lists_time_ns(cache) == before:
-        with suppress(TestbedError):  # in a cache that is another user's
+        with suppress(TestbedError):  # the cache may belong to another user
             outputs.write(path, answer)
     return answer
 
 
 def _lists_time_ns(cache: Path) -> int | None:
-    """When the package lists were read; nothing if there are none that are still fresh."""
+    """The time at which the package lists were read; None if there are no lists or if they are too old."""
     mark = cache / "debian-lists" / "fresh"
     if not mark.exists() or mark.stat().st_mtime < time.time() - LISTS_FRESH_S:
         return None

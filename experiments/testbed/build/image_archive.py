@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Images as one file, to be taken to another host or kept: a list of what is in it, then the files, as a tar archive.
+"""Images as one file, for another host or for storage: a tar archive of a list of files, then the files.
 
-Whoever imports one trusts that it is a QEMU and a guest, as with any program. But nothing is written outside of the
-cache, and nothing is there in the end unless every file is what the list says.
+Importing an image requires trust in its QEMU and its guest, as with any program. But the import writes only into the
+cache, and adds a component only if each of its files matches the list.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ PIECE_BYTES = 2**20
 
 
 def write(path: Path, image: Image, products: Mapping[str, Built]) -> None:
-    """Equal images give equal bytes."""
+    """Write an image into one file. Equal images give equal bytes."""
     temporary = outputs.beside(path)
     try:
         with tarfile.open(temporary, "w", format=tarfile.GNU_FORMAT) as tar:
@@ -45,14 +45,14 @@ def write(path: Path, image: Image, products: Mapping[str, Built]) -> None:
 
 
 def _entry(name: str, one: Sum) -> tarfile.TarInfo:
-    """Owned by root and dated 0."""
+    """The header of a file, owned by root and dated 0."""
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = one.size_bytes, 0o755 if one.is_executable else 0o644
     return entry
 
 
 def take(path: Path, cache: Cache) -> Image:
-    """Put the image of an archive into the cache. Of what is there already the content must be the same."""
+    """Put the image of an archive into the cache. A component that is there already must have the same content."""
     if kind_of(path) != "file":
         raise TestbedError(f"{path} is no file; give one that `testbed image export` has written")
     with _readable(path), tarfile.open(path, "r:") as tar:
@@ -86,7 +86,7 @@ def _list(tar: tarfile.TarFile, path: Path) -> str:
 
 
 def _members(tar: tarfile.TarFile, image: Image, path: Path) -> dict[str, tarfile.TarInfo]:
-    """Those that the list has, all of them; nothing else may be there."""
+    """The members of an archive. Raises TestbedError unless they are exactly the files of the list."""
     expected = {f"{part}/{name}": one for part, files in image.files.items() for name, one in files.items()}
     found: dict[str, tarfile.TarInfo] = {}
     while member := tar.next():
@@ -102,7 +102,7 @@ def _members(tar: tarfile.TarFile, image: Image, path: Path) -> dict[str, tarfil
 def _unpack(
     tar: tarfile.TarFile, members: Mapping[str, tarfile.TarInfo], files: Sums, path: Path, out: Path, _: Path
 ) -> None:
-    """As a builder of the cache does."""
+    """A builder of the cache that unpacks one part and checks the hashes of its files."""
     for name, one in files.items():
         target, digest = out / name, hashlib.sha256()
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Images: all that a guest starts from, as results name it by the keys of its components.
+"""Images: all files that a guest starts from. Results name an image by the keys of its components.
 
-The present sources and Debian's mirror make one. Others are brought along (image_archive.py) and chosen by
-TESTBED_IMAGE: then guests start from that one, and their results have the identity of those that were made with it.
+The present sources and Debian's mirror make one image. Others are imported (image_archive.py) and chosen by
+TESTBED_IMAGE: then guests start from the chosen image, and their results have the identity of its earlier results.
 """
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Protocol
@@ -23,20 +23,20 @@ from .sums import Sum, Sums
 
 CHOSEN = "TESTBED_IMAGE"
 FORMAT = 1
-PARTS = ("qemu", "base", "software")  # whose files a guest starts from; others are only in the identity
+PARTS = ("qemu", "base", "tools")  # the parts of every guest; some guests have workloads, too
 Key = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class ImageFile(Strict):
-    """As it is written. Of each file the size in bytes, the SHA-256 and whether it is a program."""
+    """The format of an image's list. Each file has its size in bytes, its SHA-256 and whether it is executable."""
 
     format: StrictInt
-    keys: dict[Annotated[str, Field(pattern=r"^[a-z][a-z-]*$")], Key]
+    keys: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")], Key]
     files: dict[str, dict[str, tuple[StrictInt, Key, StrictBool]]]
 
 
 class Built(Protocol):
-    """A component as it was built."""
+    """A built component: its folder and its key."""
 
     @property
     def path(self) -> Path: ...
@@ -46,7 +46,7 @@ class Built(Protocol):
 
 @dataclass(frozen=True)
 class Image:
-    """The keys of the components, and what the files of its parts are."""
+    """The keys of the components, and the sums of the files of each part."""
 
     keys: dict[str, str]
     files: dict[str, Sums]
@@ -61,26 +61,27 @@ class Image:
 
 
 def name_of(keys: Mapping[str, str]) -> str:
-    """What an image is called: a hash of the keys, which every result has in its identity."""
+    """The name of an image: a hash of the keys, which the identity of every result contains."""
     return canonical.digest(dict(keys))[:16]
 
 
-def of(products: Mapping[str, Built]) -> Image:
-    """The image of these components."""
-    files = {part: sums.recorded(products[part].path) or sums.of_folder(products[part].path) for part in PARTS}
+def of(products: Mapping[str, Built], workloads: Iterable[str] = ()) -> Image:
+    """The image of these components, with the files of these workloads."""
+    parts = (*PARTS, *workloads)
+    files = {part: sums.recorded(products[part].path) or sums.of_folder(products[part].path) for part in parts}
     return Image({name: product.key for name, product in products.items()}, files)
 
 
 def read(text: str, origin: Path) -> Image:
-    """The image that a file states; TestbedError if it states none that may be unpacked."""
+    """The image that a list states. Raises TestbedError if the list is invalid or unsafe to unpack."""
     try:
         stated = ImageFile.model_validate_json(text)
     except ValidationError as error:
         raise TestbedError(f"{origin} states no image: {error.errors()[0]['msg']}") from error
     if stated.format != FORMAT:
         raise TestbedError(f"{origin} is of format {stated.format}, and this testbed reads {FORMAT}; use one that fits")
-    if set(stated.files) != set(PARTS) or not set(PARTS) <= set(stated.keys):
-        raise TestbedError(f"{origin} states no image: its parts are not {', '.join(PARTS)}")
+    if not set(PARTS) <= set(stated.files) <= set(stated.keys):
+        raise TestbedError(f"{origin} states no image: its parts are not {', '.join(PARTS)} and what has a key")
     for name in (name for part in stated.files.values() for name in part):
         parts = PurePosixPath(name).parts
         if str(PurePosixPath(name)) != name or name.startswith("/") or ".." in parts or "\0" in name or not parts:
@@ -89,21 +90,21 @@ def read(text: str, origin: Path) -> Image:
     return Image(dict(stated.keys), files)
 
 
-# ---- Those of a cache ----
+# ---- Images of a cache ----
 
 
 def remember(cache: Cache, image: Image) -> None:
-    """From now on it can be chosen."""
+    """Store the list of an image in the cache, so that TESTBED_IMAGE can name the image."""
     outputs.write(_folder(cache) / f"{image.name}.json", image.text())
 
 
 def known(cache: Cache) -> list[Image]:
-    """Those that were brought along, by name."""
+    """The imported images, sorted by name."""
     return [read(path.read_text(), path) for path in sorted(_folder(cache).glob("*.json"))]
 
 
 def chosen(cache: Cache) -> Image | None:
-    """What TESTBED_IMAGE names by the begin of its hash; None if it names none, and the present one holds."""
+    """The image that TESTBED_IMAGE names by the begin of its hash; None if unset, which selects the present sources."""
     wanted = os.environ.get(CHOSEN, "")
     if not wanted:
         return None
@@ -118,9 +119,9 @@ def chosen(cache: Cache) -> Image | None:
 
 
 def path_of(cache: Cache, image: Image, component: str) -> Path:
-    """Where a component of an image is; one of its parts is there, and whole."""
+    """The path of a component of an image. Raises TestbedError if a part of the image is missing or damaged."""
     path = cache.path(component, image.keys[component])
-    if component in PARTS:
+    if component in image.files:
         if not path.is_dir():
             raise TestbedError(f"the image {image.name} lacks {path}; import it again: testbed image import FILE")
         cache.check(path)
@@ -128,8 +129,8 @@ def path_of(cache: Cache, image: Image, component: str) -> Path:
 
 
 def paths(cache: Cache) -> set[Path]:
-    """The folders of all that were brought along."""
-    return {cache.path(part, image.keys[part]) for image in known(cache) for part in PARTS}
+    """The folders of all parts of imported images."""
+    return {cache.path(part, image.keys[part]) for image in known(cache) for part in image.files}
 
 
 def _folder(cache: Cache) -> Path:
@@ -137,11 +138,11 @@ def _folder(cache: Cache) -> Path:
 
 
 def difference(expected: Sums, there: Sums) -> list[str]:
-    """The names of files that are not the same in both."""
+    """The names of files that differ between the two, or that one of them lacks."""
     return sorted(name for name in expected.keys() | there.keys() if expected.get(name) != there.get(name))
 
 
 def as_row(image: Image) -> dict[str, Any]:
-    """For tables and JSON."""
+    """An image's row for tables and JSON."""
     size_bytes = sum(one.size_bytes for part in image.files.values() for one in part.values())
     return {"image": image.name, "bytes": size_bytes, "keys": image.keys}

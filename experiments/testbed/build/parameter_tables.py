@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What follows from the model's tables of parameters: `python -m testbed.build.parameter_tables` writes it again.
+"""Files generated from the model's tables of parameters: `python -m testbed.build.parameter_tables` writes them again.
 
-The tables' home is qemu-patches/model/config/cpu.h and device.h, one row for each parameter. memsys-replay, which is
-the model compiled, prints them. From that come the runner's dataclasses, the QAPI schema, the tables of docs/model.md
-and the words of a fuzzer. All of them are committed, so that nothing needs to be built to read a manifest;
-tests/repo/test_parameter_tables.py says when one is not what the model's rows make.
+qemu-patches/model/config/cpu.h and device.h define the tables, one row for each parameter. memsys-replay, which is the
+model compiled, prints them. The generated files are the runner's dataclasses, the QAPI schema, the tables of
+docs/model.md and the words of a fuzzer. All are committed, so that reading a manifest needs no build;
+tests/repo/test_parameter_tables.py fails if one of them differs from the model's rows.
 """
 
 import json
@@ -31,19 +31,19 @@ UNIT_SUFFIXES = ("_ps", "_uj", "_nj")
 UNIT_NAMES = {"_ps": "picoseconds", "_uj": "microjoules", "_nj": "nanojoules"}
 UNITS = {"size": "bytes", "time": "ps", "bandwidth": "bytes/s"}
 CLASSES = {"cpu": ("CpuParameters", "-object cpu-timing"), "device": ("DeviceParameters", "-device cxl-ssd")}
-# What the fuzzer of parameters needs besides: owners, values with their units.
+# Further words for the fuzzer of parameters: owners, values, units of values.
 OTHER_WORDS = (
     *("device.", "device0.", "device1.", "cpu.", "=", "on", "off", "true"),
     *("KiB", "MiB", "GiB", "TiB", "ns", "us", "ms", "ps", "GB/s", "MB/s"),
 )
-# QEMU has no uint64 for a count: what does not fit into 32 bits is refused as it is parsed.
+# Other types are uint32 or uint64, by the bits of the parameter; QEMU's parser rejects a count beyond 32 bits.
 QAPI_TYPES = {"size": "size", "bool": "bool", "choice": "str"}
 QAPI_COLUMNS = 70
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One row, as `memsys-replay --parameters` prints it; params.h says what each is."""
+    """One row, as `memsys-replay --parameters` prints it; params.h explains the fields."""
 
     owner: str
     name: str
@@ -71,7 +71,7 @@ class Parameter:
 
     @property
     def default(self) -> bool | int | str:
-        """The initial value as Python has it."""
+        """The initial value as a value of Python."""
         if self.type == "choice":
             return self.choices[self.initial]
         return bool(self.initial) if self.type == "bool" else self.initial
@@ -90,7 +90,7 @@ def of(owner: str, rows: Iterable[Parameter]) -> list[Parameter]:
 
 
 def keys(rows: Iterable[Parameter]) -> dict[str, str]:
-    """Field -> its key in profiles: without the unit that its value carries, unless another parameter is called so."""
+    """Field -> its key in profiles: without the unit that its value carries, unless another parameter has that name."""
     fields = [row.python_name for row in rows]
     return {
         row.python_name: short if (short := row.python_name.removesuffix(row.unit_suffix)) not in fields
@@ -103,7 +103,7 @@ def keys(rows: Iterable[Parameter]) -> dict[str, str]:
 
 
 def python(rows: list[Parameter]) -> str:
-    """The dataclasses of parameters, those that must be stated first, and what a value of each may be."""
+    """The module with the dataclasses of parameters, required ones first, and their types, keys and choices."""
     fields = [row.python_name for row in rows]
     if len(set(fields)) != len(fields):
         raise TestbedError("a parameter of the CPU has the name of one of a device; give one of them another")
@@ -154,7 +154,7 @@ def _tuple(words: Iterable[str]) -> str:
 
 
 def schema(rows: list[Parameter]) -> str:
-    """What `object-add` takes of a cpu-timing; a device's properties are made in its class and need no schema."""
+    """The schema of `object-add` for a cpu-timing; a device's class makes its properties, which need no schema."""
     cpu = of("cpu", rows)
     members = ",\n            ".join(f"'{'' if row.required else '*'}{row.name}': '{_qapi_type(row)}'" for row in cpu)
     return "\n".join(
@@ -242,7 +242,7 @@ def _allowed(row: Parameter) -> str:
         said = f"{'0 or ' if row.or_zero else ''}at least {least}" if row.least else "-"
     else:
         said = f"{least} to {most}" if row.least else f"at most {most}"
-    # That cache and flash are looked at only with flash stands once on the page.
+    # The page states only once that the parameters of cache and flash apply only with flash.
     return f"{said} with `{row.needs.replace('-', '_')}`" if row.needs not in ("", "flash-channels") else said
 
 
@@ -258,18 +258,18 @@ def _bound(row: Parameter, value: int) -> str:
 
 
 def words(rows: list[Parameter]) -> str:
-    """A dictionary of libFuzzer."""
+    """A dictionary for libFuzzer."""
     choices = dict.fromkeys(choice for row in rows for choice in row.choices)
     lines = [_quoted(word) for word in (*OTHER_WORDS, *choices, *sorted(row.name for row in rows))]
     head = ["# SPDX-License-Identifier: GPL-2.0-or-later", f"# Words for fuzz_params, made by `{COMMAND}`."]
     return "\n".join([*head, *lines]) + "\n"
 
 
-# ---- All of it ----
+# ---- All generated files ----
 
 
 def made(rows: list[Parameter]) -> dict[Path, str]:
-    """Each file that follows from the rows, and what it must hold."""
+    """The path of each generated file -> the content that it must have."""
     return {
         PYTHON: python(rows),
         SCHEMA: schema(rows),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the files of a built component were when it was made, so that a damaged cache is no riddle in a guest.
+"""Recorded sizes and hashes of a built component's files, so that a damaged cache does not appear as a guest's fault.
 
-Sizes are compared at each use, which takes a look at each file. Contents are hashed once, and again when a file is
-another one than was hashed: its inode, size or time of change differs. What a disk changes by itself is not found.
+Each use compares the sizes, with one stat() per file. Contents are hashed once, and again when the inode, size or time
+of change of a file differs from the last time. Silent corruption by the disk is not detected.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ Sums = dict[str, "Sum"]
 
 @dataclass(frozen=True)
 class Sum:
-    """A regular file."""
+    """The recorded state of a regular file."""
 
     size_bytes: int
     sha256: str
@@ -32,7 +32,7 @@ class Sum:
 
 
 def of_folder(folder: Path) -> Sums:
-    """Of every regular file below it, by its path from there."""
+    """The sums of every regular file below a folder, by path relative to the folder."""
     return {name: of_file(folder / name) for name in _files(folder)}
 
 
@@ -43,13 +43,13 @@ def of_file(path: Path) -> Sum:
 
 
 def record(folder: Path) -> None:
-    """Leave them in the folder."""
+    """Write the sums of a folder into the folder."""
     sums = {name: one.as_data() for name, one in of_folder(folder).items()}
     (folder / SUMS).write_text(canonical.dumps(sums))
 
 
 def recorded(folder: Path) -> Sums | None:
-    """What was left there; None if nothing was, as by earlier versions."""
+    """The sums that record() left in a folder; None if there are no sums, as in folders of earlier versions."""
     try:
         stated = json.loads((folder / SUMS).read_text())
         return {name: Sum(*one) for name, one in stated.items()}
@@ -60,7 +60,7 @@ def recorded(folder: Path) -> Sums | None:
 
 
 def check(folder: Path, seen: Path) -> None:
-    """Raise TestbedError if the folder is not what it was; `seen` is a file that remembers what was hashed."""
+    """Raise TestbedError if the folder differs from its sums; the file `seen` identifies the files hashed last."""
     sums = recorded(folder)
     if sums is None:
         return
@@ -78,7 +78,7 @@ def check(folder: Path, seen: Path) -> None:
         for name, one in sums.items():
             if of_file(folder / name).sha256 != one.sha256:
                 raise TestbedError(f"{folder / name} is damaged: its content is not what was built")
-        with suppress(TestbedError):  # of a cache that is another user's
+        with suppress(TestbedError):  # the cache may belong to another user
             outputs.write(seen, stamp)
 
 

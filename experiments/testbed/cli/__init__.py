@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands: what they read, and what they show."""
+"""The commands of `testbed`: they read input and show output."""

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from .. import console
-from ..build import image_archive, images
+from ..build import image_archive, images, workloads
 from ..build.cache import Cache
-from ..build.components import build
+from ..build.components import TESTBED, build
+from ..errors import TestbedError
 from ..paths import cache_root
 from . import tables
 from .options import Json
@@ -18,19 +19,31 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="the archive, a tar f
 app = typer.Typer(no_args_is_help=True, help="QEMU and guest as one file, with which old results can be made again.")
 
 
-@app.command("export")
-def export_(file: File, json: Json = None) -> None:
-    """Write all that a guest starts from into one file, by content: QEMU, kernel, base and software.
+Workloads = Annotated[
+    list[str] | None,
+    typer.Option("--workload", metavar="NAME", help="a workload that its guests can run; kv if none is given"),
+]
 
-    It is the image that the present sources make, or the one that TESTBED_IMAGE names. Debian's updates and changes of
-    the sources make another one; what is exported stays.
+
+@app.command("export")
+def export_(file: File, workload: Workloads = None, json: Json = None) -> None:
+    """Write all files that a guest starts from into one file: QEMU, kernel, base, tools and workloads.
+
+    The command exports the image of the present sources, or the one that TESTBED_IMAGE names. Updates of Debian and
+    changes of the sources make another image; an exported file keeps its content.
 
     Examples:
 
       testbed image export build/image.tar
+
+      testbed image export build/image.tar --workload kv --workload mtree
     """
-    products = build()
-    image = images.of(products)
+    try:
+        names = workloads.checked(workload or ("kv",))
+    except ValueError as error:
+        raise TestbedError(f"--workload: {error}") from error
+    products = build((*TESTBED, *names))
+    image = images.of(products, names)
     image_archive.write(file, image, products)
     _show([image], json)
     console.out.print(f"written: {file}", soft_wrap=True)
@@ -38,9 +51,9 @@ def export_(file: File, json: Json = None) -> None:
 
 @app.command("import")
 def import_(file: File, json: Json = None) -> None:
-    """Put an image into the cache. Nothing is unless every file is what the archive's list says.
+    """Put an image into the cache. A component is added only if each of its files matches the archive's list.
 
-    It is used where TESTBED_IMAGE names it, and `testbed cache --prune` keeps it.
+    Commands use the image if TESTBED_IMAGE names it, and `testbed cache --prune` keeps it.
 
     Examples:
 

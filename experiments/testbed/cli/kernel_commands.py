@@ -21,9 +21,9 @@ def get(
         Path, typer.Argument(metavar="DIR", help="where it goes, by its release; DIR/newest leads there")
     ],
 ) -> None:
-    """Fetch Debian's newest kernel for Debian 13, of its backports, with its modules and its configuration.
+    """Fetch the newest kernel of Debian 13's backports, with its modules and its configuration.
 
-    Which one that is changes with Debian; a result names the kernel by its content. The image stays as it is.
+    Debian's updates change the version; a result names the kernel by its content. The image stays as it is.
 
     Examples:
 
@@ -40,10 +40,10 @@ def debug(
         Path, typer.Argument(metavar="DIR", help="where it is compiled, by its version; DIR/debug leads there")
     ],
 ) -> None:
-    """Compile the guest's version of Linux so that it checks itself: KASAN, lockdep, sleeping where none may.
+    """Compile the guest's version of Linux with checks of itself: KASAN, lockdep, sleeping in atomic context.
 
-    It is of Debian's source, takes some ten minutes of CPU time and 2 GiB, and needs flex, bison, bc and
-    libelf-dev. Modules are compiled for it by `testbed module build --kernel`. What is wrong is in the guest's log.
+    The build uses Debian's source, takes about ten minutes of CPU time and 2 GiB, and needs flex, bison, bc and
+    libelf-dev. `testbed module build --kernel` compiles modules for this kernel. The guest's log reports its findings.
 
     Examples:
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Options that change the machine of a command. Each says what a key of manifests says, and is checked as that is."""
+"""Options that change the machine of a command. Each corresponds to a key of manifests and is checked like it."""
 
 import re
 from pathlib import Path
@@ -76,10 +76,10 @@ CutAt = Annotated[
 
 
 SETTING = re.compile(r"(?:(guest|cpu|device|device\.[0-9]|region\.[0-9])\.)?([\w-]+)=(.*)")
-_OF_TABLE = ("profile", "bridge")  # which are no values of a profile
-_NUMBERS, _LISTS = ("bridge", "cpus", "scale"), ("archives", "devices", "modules")
+_OF_TABLE = ("profile", "bridge")  # keys of a device's table that are not values of a profile
+_NUMBERS, _LISTS = ("bridge", "cpus", "scale"), ("workloads", "devices", "modules")
 _SWITCHES = ("hmat", "machine_checks", "direct_stores")
-_PATHS = ("kernel", "kernel_modules", "modules")  # here relative to the current folder, as options have them
+_PATHS = ("kernel", "kernel_modules", "modules")  # as options, relative to the current folder, not to the manifest
 
 
 def changes(
@@ -90,7 +90,7 @@ def changes(
     device: list[str] | None,
     settings: list[str] | None,
 ) -> dict[str, Any]:
-    """What a manifest would say that only says what these options say, as manifest.load_changed() takes it."""
+    """These options in the form of a manifest, as manifest.load_changed() takes them."""
     said = {"cpus": cpus, "memory": memory, "file_system": file_system, "mount_options": mount_options}
     own: dict[str, Any] = {"devices": device or []}
     for setting in settings or []:
@@ -106,10 +106,15 @@ def changes(
     return _with_guest({table: keys for table, keys in own.items() if keys not in ({}, [])}, said)
 
 
+def with_seed(own: dict[str, Any], seed: int | None) -> dict[str, Any]:
+    """`own` with the value of --seed, if the option is given."""
+    return own if seed is None else own | {"seed": seed}
+
+
 def with_kernel(
     own: dict[str, Any], kernel: Path | None, modules: Path | None, arguments: str | None
 ) -> dict[str, Any]:
-    """The same with what the options for a kernel say."""
+    """`own` with the options for a kernel."""
     kernel = streamed.file_of("--kernel", kernel) if kernel else None
     paths = {"kernel": kernel, "kernel_modules": modules}
     said = {key: str(path.absolute()) if path else None for key, path in paths.items()}
@@ -117,7 +122,7 @@ def with_kernel(
 
 
 def _with_guest(own: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """The same with what these options say of the guest."""
+    """`own` with these options as keys of the guest. Raises TestbedError if --set states the same key."""
     said, guest = {key: value for key, value in options.items() if value is not None}, own.get("guest", {})
     for key in said.keys() & guest.keys():
         raise TestbedError(f"--{key.replace('_', '-')} and --set guest.{key} say the same key; leave one out")
@@ -125,7 +130,7 @@ def _with_guest(own: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_table(key: str, value: str) -> Any:
-    """A value of a table as TOML has it, where it is no text."""
+    """The value of a table's key in the type that TOML would give it: text, a number, a list or a Boolean."""
     values: list[Any] = value.split(",") if key in _LISTS else [value]
     if key in _PATHS:
         values = [str(Path(one).absolute()) for one in values]
@@ -137,13 +142,13 @@ def _of_table(key: str, value: str) -> Any:
 
 
 def versions(names: list[str] | None) -> Versions:
-    """Of the packages that --packages names, several in one value or in several."""
+    """The versions of the packages that --packages names; the option may be repeated or list several names."""
     listed = [name for one in names or [] for name in one.split(",")]
     return bundle.versions(check(ProgramSection, {"packages": listed}, Path("--packages")), Path("--packages"))
 
 
 def power_cut(when: str | None) -> PowerCut:
-    """What --power-cut says."""
+    """The power cut that --power-cut states; without the option one that never happens."""
     if when is None:
         return PowerCut()
     kind, _, value = when.partition("=")

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The `testbed` command. Each command: read the input, do the work elsewhere, print a table, save it as JSON."""
+"""The `testbed` command. Each subcommand reads input, calls the other packages, prints a table and saves it as JSON."""
 
 import errno
 import os
 import signal
 import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,13 +17,15 @@ from rich.console import Console
 from rich.markup import escape
 from typer.core import TyperGroup
 
-from .. import console, outputs, scratch
+from .. import console, outputs, plugins, scratch
+from ..build import components, images
 from ..build import doctor as doctor_module
-from ..build import images
 from ..build.cache import Cache
 from ..build.components import COMPONENTS, TESTBED, Product, build
 from ..crash import plan as crash_plan
+from ..crash import shipped as crash_tests
 from ..crash.campaign import Campaign
+from ..crash.report import Report
 from ..errors import Interrupted, RunFailed, TestbedError
 from ..guest.executor import GuestOutcome, GuestSpec
 from ..guest.kernel_images import check_is_here
@@ -30,7 +35,7 @@ from ..guest.streams import FILES_PORT
 from ..guest.top import run_top
 from ..manifest import bases, scales
 from ..manifest import manifest as manifests
-from ..paths import FIGURES, REPO, cache_root, results_root
+from ..paths import cache_root, results_root
 from ..program import bundle, files_back, packages, standard_input, streamed
 from ..program.guest_script import guest_script_job
 from ..program.host_program import program_job
@@ -60,12 +65,12 @@ from .machine_options import (
     Settings,
 )
 from .module_commands import Modules, with_modules
-from .options import ByCpu, Json, Scale, Scheduler, Tls, TrustNetwork
+from .options import ByCpu, DryRun, Json, Scale, Scheduler, Seed, Seeds, Tls, TrustNetwork
 from .pages import with_page
 
 
 class Commands(TyperGroup):
-    """Typer ends silently at Ctrl-C, and takes a table's name, as [program], for markup. SIGTERM counts as Ctrl-C."""
+    """Corrects Typer, which ends silently at Ctrl-C and parses [program] as markup. SIGTERM counts as Ctrl-C."""
 
     def __init__(self, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -73,7 +78,7 @@ class Commands(TyperGroup):
             _show_brackets(command)
 
     def invoke(self, ctx: typer.Context) -> object:  # type: ignore[override]
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # else what it has started goes on
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # else its child processes would go on
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
@@ -81,7 +86,7 @@ class Commands(TyperGroup):
 
 
 def _show_brackets(command: Any) -> None:
-    """Those in what the command and its options say of themselves, and in its own commands if it has any."""
+    """Escape brackets in the help texts of the command, its options and its subcommands."""
     for said in (command, *command.params):
         if getattr(said, "help", None):
             said.help = escape(said.help)
@@ -100,13 +105,12 @@ app = typer.Typer(
     "  testbed run kv-ycsb                   Snapshot against PMDK, YCSB A-G\n\n"
     "  testbed sweep kv-grid --replay        one capture, a thousand devices\n\n"
     "  testbed exec -- ls -l /pmem           any program of this host, on the device\n\n"
-    "  testbed crash FILE                    every state that a power cut can leave\n\n"
+    "  testbed crash records                 every state that a power cut can leave\n\n"
     "  testbed shell                         a guest to look around in",
 )
 ManifestName = Annotated[
     str, typer.Option("--manifest", "-m", metavar="MANIFEST", help="take the machine (CPU, device, memory) from this")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="only say what is there and what would run")]
 
 
 @app.command()
@@ -117,19 +121,23 @@ def run(
     tls: Tls = None,  # noqa: ARG001
     trust_network: TrustNetwork = False,  # noqa: ARG001
     scale: Scale = None,
+    seeds: Seeds = None,
     dry_run: DryRun = False,
     by_cpu: ByCpu = False,
 ) -> None:
-    """Run a manifest: every point of its matrix, as many guests at a time as there are cores and memory for.
+    """Run a manifest: every point of its matrix, as many guests at a time as cores and memory allow.
 
-    Results that exist are not made again, so an interrupted run goes on where it stopped. Without --scale the
-    manifest's own holds.
+    Existing results are reused, so an interrupted run resumes where it stopped. Without --scale the manifest's own
+    scale applies. With --seeds N, each point runs with N seeds: tables show medians, and one more table and the figure
+    show the range.
 
     Examples:
 
       testbed run kv-ycsb
 
       testbed run kv-ycsb --scale standard
+
+      testbed run kv-ycsb --seeds 5
 
       testbed run my.toml --scale 256 --json table.json
 
@@ -138,17 +146,21 @@ def run(
     path = bases.find(manifest)
     divisor = scales.divisor(scale, path.stem)
     if dry_run:
-        every = manifests.runs_one_by_one(path, divisor)
+        every: Collection[manifests.Run] = manifests.runs_one_by_one(path, divisor)
+        every = manifests.with_seeds(list(every), seeds) if seeds else every
         result_commands.show_runs(every, f"runs of {manifest}", json, bool(scheduler))
         return
     runs = manifests.runs(path, divisor)
+    runs = manifests.with_seeds(runs, seeds) if seeds else runs
     verdicts.refuse_if_none_can_be(runs)
+    show_results = plugins.view("results")
     session = open_session(scheduler=scheduler)
     done = run_with_bar(runs, session, results_root())
-    presentation.show_manifest(manifests.load(path, divisor), path, done)
+    show_results(manifests.load(path, divisor), path, done)
     tables.show_shares_of_results(done, by_cpu)
     tables.show_mapped_files(done)
-    tables.save_json(json, [result.data for result in done])
+    tables.show_spread(done)
+    tables.save_json(json, tables.data_of_seeds(done) if seeds else [result.data for result in done])
 
 
 @app.command()
@@ -160,9 +172,9 @@ def sweep(
     csv: Annotated[Path | None, typer.Option("--csv", metavar="PATH", help="also write every replay to PATH")] = None,
     json: Json = None,
 ) -> None:
-    """Every point of a manifest on every device configuration of its grid, from one capture a point.
+    """Replay every point of a manifest on every device configuration of its grid, from one capture per point.
 
-    Finished captures and replays are kept, so an interrupted sweep goes on where it stopped.
+    Finished captures and replays are kept, so an interrupted sweep resumes where it stopped.
 
     Examples:
 
@@ -181,9 +193,10 @@ def sweep(
         console.show(f"configurations of {path.stem}", ("configuration",), [(c.label,) for c in grid])
         tables.save_json(json, [c.values for c in grid])
         return
+    show_replays = plugins.view("replays")
     rows = sweep_module.run_sweep(path, grid, trace)
     tables.show_sweep(rows, path.stem)
-    presentation.show_replays(path, rows)
+    show_replays(path, rows)
     tables.save_json(json, [row.row() for row in rows])
     if csv:
         outputs.write(csv, sweep_module.csv_text(rows))
@@ -196,7 +209,7 @@ def replay_(
         list[str], typer.Argument(metavar="-- [OPTION]... TRACE", help="as memsys-replay --help says")
     ],
 ) -> None:
-    """Replay one captured trace on its device or another one: memsys-replay, built if need be.
+    """Replay one captured trace on its device or another one, by memsys-replay, which is built if it is missing.
 
     Examples:
 
@@ -211,7 +224,7 @@ def replay_(
 def latency(json: Json = None, manifest: ManifestName = "latency") -> None:
     """Measure loads, flushes and non-temporal stores in a guest and compare them with the profile's closed forms.
 
-    Fails (status 1) if any is off by more than 1 %.
+    The command fails (status 1) if any value is off by more than 1 %.
     """
     rows = presentation.measure_latency(open_session(), manifest)
     tables.save_json(json, [row.as_data() for row in rows])
@@ -219,35 +232,7 @@ def latency(json: Json = None, manifest: ManifestName = "latency") -> None:
         raise RunFailed("a latency is off by more than 1 % from the model's closed form")
 
 
-@app.command()
-def calibrate(
-    devices: Annotated[
-        list[str] | None, typer.Argument(metavar="[DEVICE]...", help="device profiles; all that have a calibration")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="fewer samples: a look in a quarter of the time")] = False,
-    scheduler: Scheduler = None,
-    tls: Tls = None,  # noqa: ARG001
-    trust_network: TrustNetwork = False,  # noqa: ARG001
-    json: Json = None,
-) -> None:
-    """Measure the device profiles in guests and compare them with published figures.
-
-    Prints model against reference with the error, its bound and what the number depends on, and draws a figure a
-    profile. Fails (status 1) if a number that is said to agree is beyond its bound. Runs that were made are not
-    made again.
-
-    Examples:
-
-      testbed calibrate cxl-dram
-
-      testbed calibrate --quick --json calibration.json
-    """
-    verdicts = presentation.show_calibration(open_session(scheduler=scheduler), devices or [], quick)
-    tables.save_json(json, [verdict.as_data() for verdict in verdicts])
-    broken = [verdict.judged.what for verdict in verdicts if verdict.broken]
-    if broken:
-        raise RunFailed(f"beyond the bound: {'; '.join(broken)}")
-
+plugins.add_commands(app, "calibrate")
 
 Script = Annotated[
     Path | None,
@@ -285,16 +270,17 @@ def exec_(
     kernel: Kernel = None,
     kernel_modules: KernelModules = None,
     kernel_arguments: KernelArguments = None,
+    seed: Seed = None,
     cut_at: CutAt = None,
     by_cpu: ByCpu = False,
     json: Json = None,
 ) -> None:
-    """Run a program of this host in a guest, on the device, with its output as it comes and its exit status.
+    """Run a program of this host in a guest, on the device; print its output as it comes, return its exit status.
 
-    Its libraries go along, and so do arguments that name files here. The device is mounted (ext4, DAX) at /pmem.
-    The whole program is the region of interest, unless it marks its own (testbed_roi.h); the model's counters are
-    printed after it. A script runs as the guest's root, with what follows -- as its arguments, and beside its files.
-    A study of more than one run is a manifest with a [program]: docs/tutorial.md.
+    The guest also gets the program's libraries and the files that arguments name. The device is mounted (ext4, DAX)
+    at /pmem. The whole program is the region of interest, unless it marks its own (testbed_roi.h); the command prints
+    the model's counters after it. A script runs as the guest's root, in a folder with its files; the words after --
+    are its arguments. A study of more than one run is a manifest with a [program]: docs/tutorial.md.
 
     Examples:
 
@@ -321,7 +307,7 @@ def exec_(
     job = _with_input(job, stdin, [path for path in (script, *file) if path])
     cut = machine_options.power_cut(cut_at)
     own = machine_options.changes(cpus, memory, file_system, mount_options, device, setting)
-    own = machine_options.with_kernel(own, kernel, kernel_modules, kernel_arguments)
+    own = machine_options.with_seed(machine_options.with_kernel(own, kernel, kernel_modules, kernel_arguments), seed)
     guest = with_modules(verdicts.machine_of(bases.find(manifest), own), module)
     spec = GuestSpec(guest, job, cut, media_folder=media, helper_thread=guest.cpu.cores == 1)
     executor = open_session().telling(lambda line: print(f"testbed: {line}", file=sys.stderr))
@@ -332,14 +318,14 @@ def exec_(
 
 
 def _given(script: Path | None, files: list[Path], stdin: bool) -> tuple[Path | None, list[Path]]:
-    """The script and the files to take along, of which some may be streams; only one reader of standard input."""
+    """The script and the files to take along; streams are copied to files. Only one option may read standard input."""
     if stdin and streamed.STDIN in (script, *files):
         raise TestbedError(f"--stdin and {streamed.STDIN} both read standard input; give the file by its name")
     return script and streamed.file_of("--script", script), [streamed.file_of("--file", one) for one in files]
 
 
 def told(outcome: GuestOutcome, name: str, cut_at: str | None, json: Json, by_cpu: bool = False) -> int:
-    """Say how a guest ended that `exec` has run, and what its device did; its program's status."""
+    """Report the end of a guest of `exec` and its device's counters; return the program's exit status."""
     regions = [results_module.roi_counters(roi) for roi in outcome.rois]
     said = {"outcome": outcome.outcome, "exit_status": outcome.exit_status, "power_cut": outcome.power_cut}
     of_each = {"devices": devices} if len(devices := results_module.device_counters(outcome.rois)) > 1 else {}
@@ -361,11 +347,11 @@ def told(outcome: GuestOutcome, name: str, cut_at: str | None, json: Json, by_cp
 
 
 def _with_input(job: Job, wanted: bool, files: list[Path]) -> Job:
-    """The same job with this command's standard input, if that is `wanted`; if not and there is some, that is said,
-    unless it was given as one of the files."""
+    """The job with this command's standard input, if `wanted`. If not, a message reports input that waits, unless one
+    of the files is this input."""
     try:
         descriptor = sys.stdin.fileno()
-    except (AttributeError, OSError):  # it has none
+    except (AttributeError, OSError):  # the process has no standard input
         descriptor = -1
     if wanted:
         return standard_input.job(job, standard_input.read(descriptor))
@@ -382,7 +368,7 @@ def _patterns(output: list[str] | None) -> list[str]:
 
 
 def bring_back(outcome: GuestOutcome, patterns: list[str], into: Path) -> None:
-    """Put what came back into the folder, and say what it is; nothing is there of a guest that ended without a word."""
+    """Write the guest's files into the folder and name each. A guest without an exit status has returned no files."""
     for name, content in outcome.files.items():
         outputs.write(into / name, content)
         print(f"testbed: written: {into / name} ({len(content):,} bytes)", file=sys.stderr)
@@ -398,7 +384,7 @@ def _job(
     own_roi: bool,
     output: list[str],
 ) -> Job:
-    """What `exec` runs."""
+    """The job that `exec` runs."""
     if script:
         versions = machine_options.versions(package)
         job = guest_script_job(script, program, files, versions, Path.cwd(), own_roi)
@@ -415,59 +401,95 @@ def _job(
 
 @app.command()
 def crash(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="the manifest of a crash test: docs/crash.md")],
+    test: Annotated[
+        str | None, typer.Argument(metavar="TEST", help="the name of a crash test that ships, or a .toml file")
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="only print the tests that ship, by subject")] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="guests at a time; no result depends on it")] = 1,
     every: Annotated[
         bool, typer.Option("--every", help="judge each state, also where recovery reads the same")
     ] = False,
     state: Annotated[str | None, typer.Option(metavar="ID", help="judge only this state, and say all of it")] = None,
     shell: Annotated[bool, typer.Option("--shell", help="open a guest on the --state, before any recovery")] = False,
+    seed: Seed = None,
+    seeds: Seeds = None,
     scheduler: Scheduler = None,
     tls: Tls = None,  # noqa: ARG001
     trust_network: TrustNetwork = False,  # noqa: ARG001
     html: Annotated[Path | None, typer.Option(metavar="PATH", help="also write the report as a page to PATH")] = None,
     json: Json = None,
 ) -> None:
-    """Make every state that a power cut can leave of a program's data, and check each.
+    """Construct every state in which a power cut can leave a program's data, and check each state.
 
     The program runs once and is recorded. A line of the device that is not sure to be durable may have any of its
-    versions: each choice is a state, on which recovery and check run in a copy of one guest. States that these cannot
-    tell apart are judged once. Verdicts are kept: an interrupted test goes on. Fails (status 1) if one of them is bad.
-    With --scheduler the copies are made by the workers of a cluster, as many as there is room for.
+    versions: each choice is a state, on which recovery and check run in a copy of one guest. States that recovery and
+    check cannot tell apart are judged once. Verdicts are kept, so an interrupted test resumes. The command fails
+    (status 1) if a verdict is bad. With --scheduler the workers of a cluster run the copies, as many as they have room
+    for. With --seeds N the program is recorded with N seeds, which may change the order in which its threads run.
 
     Examples:
 
-      testbed crash experiments/crash/records.toml
+      testbed crash --list
 
-      testbed crash experiments/crash/records-no-fence.toml --html build/crash.html
+      testbed crash records
 
-      testbed crash experiments/crash/records-no-fence.toml --state 0-6a1f --shell
+      testbed crash commits-beside --seeds 4
+
+      testbed crash records-no-fence --html build/crash.html
+
+      testbed crash records-no-fence --state 0-6a1f --shell
     """
+    if list_:
+        tables.show_crash_tests(crash_tests.summaries())
+        tables.save_json(json, crash_tests.summaries())
+        return
+    if test is None:
+        raise TestbedError("no crash test is named; give a .toml file, or a name that `testbed crash --list` prints")
     if shell:
         check_terminal()
         if not state:
             raise TestbedError("--shell opens a guest on one state; name it with --state ID")
-    plan = crash_plan.load(file)
-    guest = plan.guest(verdicts.machine_of(bases.find(plan.machine)), file)
+    if seeds and (state or html or seed is not None):
+        raise TestbedError("--seeds is for the whole test: give --seed N with --state, --shell and --html")
+    page = plugins.view("crash-page") if html else None
+    file = crash_tests.find(test)
+    plan, reports = crash_plan.load(file), dict[int, Report]()
+    for number in range(seeds) if seeds else [seed]:
+        with _campaign(plan, file, number, scheduler, jobs, every) as campaign:
+            used = campaign.guest.cpu.seed
+            if state:
+                at_shell = partial(run_shell, campaign.session.images, campaign.guest) if shell else None
+                detail = presentation.show_state(campaign, state, at_shell)
+                raise typer.Exit(0 if detail.outcome == "ok" else 1)
+            reports[used] = presentation.run_campaign(campaign)
+        tables.show_crash(reports[used], plan.name, test, used)
+    if seeds:
+        tables.show_crash_seeds(reports, plan.name)
+    tables.save_json(json, tables.crash_data(reports) if seeds else reports[used].as_data())
+    if html and page:
+        outputs.write(html, page(plan, Path(test), reports[used]))
+        console.out.print(f"written: {html}", soft_wrap=True)
+    _raise_violations(test, list(reports.values()))
+
+
+def _raise_violations(test: str, reports: Sequence[Report]) -> None:
+    if bad := sum(len(report.violations) for report in reports):
+        states = sum(report.counts.states for report in reports)
+        raise RunFailed(f"{test}: {bad} of {states} states are not as they must be")
+
+
+@contextmanager
+def _campaign(
+    plan: crash_plan.Plan, file: Path, seed: int | None, scheduler: str | None, jobs: int, every: bool
+) -> Iterator[Campaign]:
+    """The crash test with a seed; its programs exist while the context lasts."""
+    own = machine_options.with_seed(plan.of_machine(), seed)
+    guest = plan.guest(verdicts.machine_of(bases.find(plan.machine), own), file)
     with scratch.folder("programs") as folder:
         check_is_here(guest.kernel, scheduler)
         programs = crash_plan.programs(plan, file, folder)
         session = open_session(scheduler=scheduler)
-        campaign = Campaign(plan, file, guest, programs, session, jobs, every, results_root())
-        if state:
-            at_shell = partial(run_shell, session.images, guest) if shell else None
-            detail = presentation.show_state(campaign, state, at_shell)
-            raise typer.Exit(0 if detail.outcome == "ok" else 1)
-        report = presentation.run_campaign(campaign)
-    tables.show_crash(report, plan.name, file)
-    tables.save_json(json, report.as_data())
-    if html:
-        from analysis import crash_page  # as all of analysis slow to load, which other commands need not wait for
-
-        outputs.write(html, crash_page.page(plan, file, report))
-        console.out.print(f"written: {html}", soft_wrap=True)
-    if report.violations:
-        raise RunFailed(f"{file}: {len(report.violations)} of {report.counts.states} states are not as they must be")
+        yield Campaign(plan, file, guest, programs, session, jobs, every, results_root())
 
 
 @app.command()
@@ -485,12 +507,16 @@ def shell(
     kernel: Kernel = None,
     kernel_modules: KernelModules = None,
     kernel_arguments: KernelArguments = None,
+    seed: Seed = None,
 ) -> None:
-    """An interactive guest with the device mounted at /pmem. `exit` or Ctrl-A X ends it."""
+    """Open an interactive guest with the device mounted at /pmem. `exit` or Ctrl-A X ends the guest."""
     check_terminal()
     own = machine_options.changes(cpus, memory, file_system, mount_options, device, setting)
-    own = machine_options.with_kernel(own, kernel, kernel_modules, kernel_arguments)
-    guest = with_modules(verdicts.machine_of(bases.find(manifest), own), module)
+    own = machine_options.with_seed(machine_options.with_kernel(own, kernel, kernel_modules, kernel_arguments), seed)
+    path = bases.find(manifest)
+    guest = with_modules(verdicts.machine_of(path, own), module)
+    named = next(iter(manifests.runs_one_by_one(path))).job.all_workloads
+    guest = replace(guest, workloads=tuple(sorted({*guest.workloads, *named})))
     raise typer.Exit(run_shell(open_session().images, guest, media, machine_options.versions(package)))
 
 
@@ -502,19 +528,27 @@ def top(
     interval: Annotated[float, typer.Option(min=0.05, max=3600, help="host seconds between two looks")] = 1.0,
     views: Annotated[int, typer.Option(min=0, help="end after this many; 0 is when the guest ends")] = 0,
 ) -> None:
-    """Watch a running guest: hit rate, bandwidth and latency percentiles, in virtual time. Ctrl-C ends it."""
+    """Watch a running guest: hit rate, bandwidth and latency percentiles, in virtual time. Ctrl-C ends the view."""
     run_top(socket, interval, views)
 
 
 @app.command("build")
 def build_(
-    component: Annotated[list[str] | None, typer.Argument(help=f"one of {', '.join(COMPONENTS)}")] = None,
+    component: Annotated[
+        list[str] | None, typer.Argument(help=f"a workload, or one of {', '.join(COMPONENTS)}; else what `kv` runs on")
+    ] = None,
     manifest: Annotated[
-        str | None, typer.Option("--manifest", "-m", metavar="MANIFEST", help="also the Debian packages that it adds")
+        str | None,
+        typer.Option(
+            "--manifest",
+            "-m",
+            metavar="MANIFEST",
+            help="also the workloads that it runs and the Debian packages that it adds",
+        ),
     ] = None,
     json: Json = None,
 ) -> None:
-    """Build QEMU and the guest into the cache; nothing to do if they are there.
+    """Build QEMU and the guest into the cache, unless they are there already.
 
     Examples:
 
@@ -522,20 +556,20 @@ def build_(
 
       testbed build --manifest redis
     """
-    names = tuple(component or TESTBED)
-    for name in names:
-        if name not in COMPONENTS:
-            raise TestbedError(f"no component '{name}'; there are: {', '.join(COMPONENTS)}")
-    needed = dict.fromkeys(n for name in names for n in (*COMPONENTS[name].needs, name))
-    products = build(tuple(needed)) | (_packages_of(bases.find(manifest)) if manifest else {})
+    names = tuple(component or (*TESTBED, "kv"))
+    needed = dict.fromkeys(n for name in names for n in (*components.component(name).needs, name))
+    products = build(tuple(needed)) | (_of_manifest(bases.find(manifest)) if manifest else {})
     console.show("components", ("component", "path"), [(name, p.path) for name, p in products.items()])
     tables.save_json(json, {name: {"key": p.key, "path": str(p.path)} for name, p in products.items()})
 
 
-def _packages_of(manifest: Path) -> dict[str, Product]:
-    """The Debian packages of a manifest as one more component, if it asks for any."""
+def _of_manifest(manifest: Path) -> dict[str, Product]:
+    """Build the workloads that a manifest's runs name, and the Debian packages that it lists as one more component."""
+    named = {name for run in manifests.runs_one_by_one(manifest) for name in run.workloads}
+    needed = dict.fromkeys(n for name in sorted(named) for n in (*components.component(name).needs, name))
     program = manifests.load(manifest).program
-    return {"packages": packages.build(bundle.versions(program, manifest))} if program and program.packages else {}
+    added = {"packages": packages.build(bundle.versions(program, manifest))} if program and program.packages else {}
+    return build(tuple(needed)) | added
 
 
 @app.command()
@@ -543,10 +577,11 @@ def cache(
     prune: Annotated[bool, typer.Option("--prune", help="remove what the present sources do not need")] = False,
     json: Json = None,
 ) -> None:
-    """Show what is in the cache, and how large it is."""
+    """List the components in the cache with their sizes."""
     store = Cache(cache_root())
     if prune:
-        store.prune({product.path for product in build().values()} | images.paths(store))
+        needed = components.keys(components.names()).items()
+        store.prune({store.path(name, key) for name, key in needed} | images.paths(store))
     rows = [(e.name, e.key, f"{e.size_bytes / 2**20:,.0f} MiB") for e in store.entries()]
     console.show(f"cache {store.root}", ("component", "key", "size"), rows)
     tables.save_json(json, [{"name": e.name, "key": e.key, "bytes": e.size_bytes} for e in store.entries()])
@@ -554,7 +589,7 @@ def cache(
 
 @app.command()
 def doctor(json: Json = None) -> None:
-    """Check that this host can build and run the testbed, and say what to do where it cannot."""
+    """Check that this host can build and run the testbed, and print a remedy for each failed check."""
     checks = doctor_module.examine()
     console.show(
         "host", ("check", "state", "remedy"), [(c.name, "ok" if c.ok else "MISSING", c.remedy) for c in checks]
@@ -564,117 +599,7 @@ def doctor(json: Json = None) -> None:
         raise typer.Exit(2)
 
 
-@app.command()
-def figures(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="all figures if none is named; 'studies' names all studies"),
-    ] = None,
-    scale: Scale = "quick",
-    scheduler: Scheduler = None,
-    tls: Tls = None,  # noqa: ARG001
-    trust_network: TrustNetwork = False,  # noqa: ARG001
-    json: Json = None,
-    dry_run: DryRun = False,
-) -> None:
-    """Draw figures and tables beside the published values, and studies that have none, running what is missing.
-
-    They go to build/figures, with an index of all numbers. Ctrl-C loses nothing that is finished.
-    Of named figures the tables are printed, too.
-
-    Examples:
-
-      testbed figures
-
-      testbed figures kv-ycsb --scale standard
-
-      testbed figures studies
-
-      testbed figures --scale standard --dry-run
-    """
-    from analysis import figures as figures_module  # slow to load, with its library for drawing
-
-    if dry_run:
-        runs = figures_module.needed(names or [], scale)
-        result_commands.show_many_runs(runs, f"runs at scale {scale}", json, bool(scheduler))
-        return
-    tables.save_json(json, presentation.draw_figures(open_session(scheduler=scheduler), names or [], scale).as_data())
-
-
-@app.command()
-def report(
-    figures: Annotated[Path, typer.Option(metavar="DIR", help="where testbed figures has drawn")] = FIGURES,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="where report.html and report.pdf go")] = REPO
-    / "build"
-    / "report",
-    json: Json = None,
-) -> None:
-    """Write the figures, the scorecard and the configuration of every run as one HTML page and one PDF.
-
-    Runs nothing and fetches nothing: it reads what testbed figures has drawn, and the results that it drew from. The
-    page is one file that works without a network; equal figures and results give equal bytes.
-
-    Examples:
-
-      testbed report
-
-      testbed report --out /tmp/report --json summary.json
-    """
-    from analysis.report import build as report_module  # what it needs is slow to load, and no other command needs it
-
-    written = report_module.write(figures, results_root(), out)
-    tables.show_report(written)
-    tables.save_json(json, written.as_data())
-
-
-@app.command()
-def verify(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="figures, or runs as 'kv-ycsb/A-*'; all if none")
-    ] = None,
-    scale: Annotated[str, typer.Option("--scale", metavar="quick|standard|full")] = "quick",
-    update: Annotated[bool, typer.Option("--update", help="write the file from the results instead")] = False,
-    scheduler: Scheduler = None,
-    tls: Tls = None,  # noqa: ARG001
-    trust_network: TrustNetwork = False,  # noqa: ARG001
-    json: Json = None,
-) -> None:
-    """Make the runs of the figures again and compare what they measure with experiments/SCALE.sha256, bit for bit.
-
-    Names what differs, and fails (status 1) then. Results that exist are neither used nor changed. After a change that
-    is meant to alter measurements, --update writes the file. Measurements may also change with the builds of QEMU and
-    the guest. The command then lists the packages and sources that changed since experiments/SCALE.builds was written.
-
-    Examples:
-
-      testbed verify 'list/*-snapshot'
-
-      testbed verify --update
-    """
-    from analysis import verify as verify_module  # slow to load
-
-    if scale not in scales.NAMES:
-        raise TestbedError(f"--scale '{scale}' is none of {', '.join(scales.NAMES)}")
-    path, runs = verify_module.file_of(scale), verify_module.pick(names or [], scale)
-    if update:
-        made = verify_module.update(open_session(scheduler=scheduler), runs, path)
-        console.out.print(f"written: {path}, {made} runs", soft_wrap=True)
-        return
-    committed = verify_module.load(path)
-    verdicts = verify_module.compare(open_session(scheduler=scheduler), runs, committed)
-    off = [(v.name, v.word) for v in verdicts if v.word != "same"]
-    console.out.print(f"{len(verdicts) - len(off)} of {len(verdicts)} runs as in {path.name}", soft_wrap=True)
-    if off:
-        console.show("others", ("run", ""), off)
-    tables.save_json(json, [verdict.as_data() for verdict in verdicts])
-    if off:
-        changed = verify_module.other_builds(path)
-        if changed:
-            console.show("builds", ("then -> now",), [(line,) for line in changed])
-        why = " QEMU or the guest was built from other packages or sources: see the table." if changed else ""
-        raise RunFailed(
-            f"{len(off)} of {len(verdicts)} runs are not as in {path}; if that is meant: testbed verify --update.{why}"
-        )
+plugins.add_commands(app, "figures", "report", "verify")
 
 
 @app.command()
@@ -684,13 +609,13 @@ def bench(
         typer.Option("--cpus", metavar="N,N,...", help="instead: host time of an instruction by number of CPUs"),
     ] = None,
     crash: Annotated[
-        Path | None, typer.Option("--crash", metavar="FILE", help="instead: host time of a state of this crash test")
+        str | None, typer.Option("--crash", metavar="TEST", help="instead: host time of a state of this crash test")
     ] = None,
     json: Json = None,
 ) -> None:
-    """Guest speed and CXL access rate of this QEMU against stock, in one interleaved run.
+    """Compare guest speed and CXL access rate of this QEMU with stock QEMU, in one interleaved run.
 
-    Without --json it is build/bench.json, build/bench-cpus.json or build/bench-crash.json that has the table.
+    Without --json the table is written to build/bench.json, build/bench-cpus.json or build/bench-crash.json.
 
     Examples:
 
@@ -698,23 +623,19 @@ def bench(
 
       testbed bench --cpus 1,2,4,8,16
 
-      testbed bench --crash experiments/crash/records.toml
+      testbed bench --crash records
     """
     if cpus is not None and crash is not None:
         raise TestbedError("bench measures one thing at a time: --cpus or --crash")
     if crash is not None:
-        tables.save_json(json or Path("build/bench-crash.json"), run_crash_cost(crash))
+        tables.save_json(json or Path("build/bench-crash.json"), run_crash_cost(crash_tests.find(crash)))
     elif cpus is None:
         tables.save_json(json or Path("build/bench.json"), run_bench())
     else:
         tables.save_json(json or Path("build/bench-cpus.json"), run_host_cost(cpus))
 
 
-@app.command()
-def demo(json: Json = None) -> None:
-    """What `make testbed` ends with: the latency table, the KV table and the figure."""
-    tables.save_json(json, presentation.run_demo(open_session()))
-
+plugins.add_commands(app, "demo")
 
 result_commands.register(app)
 app.add_typer(module_commands.app, name="module")
@@ -723,7 +644,7 @@ app.add_typer(kernel_commands.app, name="kernel")
 
 
 def main() -> None:
-    """The entry point: every failure is one sentence, and none is a traceback."""
+    """The entry point, which prints every failure as one sentence and never as a traceback."""
     try:
         try:
             app()
@@ -733,8 +654,8 @@ def main() -> None:
         print(f"testbed: {with_page(str(error))}", file=sys.stderr)
         sys.exit(error.exit_status)
     except OSError as error:
-        if not isinstance(error, BrokenPipeError):  # of whoever reads, as `head`, that has enough
+        if not isinstance(error, BrokenPipeError):  # the reader, such as `head`, has closed the pipe
             where = error.filename or ("standard output" if error.errno == errno.ENOSPC else "this host")
             print(f"testbed: {where}: {error.strerror or error}", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to be written goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discard buffered output
         sys.exit(1)

@@ -21,14 +21,14 @@ app = typer.Typer(no_args_is_help=True, help="Kernel modules for the guest, comp
 
 
 def with_modules(guest: GuestConfig, files: list[Path] | None) -> GuestConfig:
-    """The guest with these modules after those that its manifest names."""
+    """The guest with these modules, loaded after the modules that its manifest names."""
     own = [kernel_module.read(streamed.file_of("--module", file)) for file in files or []]
     return replace(guest, modules=kernel_module.several((*guest.modules, *own)))
 
 
 @app.callback()
 def _group() -> None:
-    """Without it Typer would take the one command for the whole."""
+    """Without a callback Typer would make the only command the group itself."""
 
 
 @app.command("build")
@@ -47,10 +47,10 @@ def build_(
         ),
     ] = None,
 ) -> None:
-    """Compile an out-of-tree module against the guest's kernel or another, by the compiler that has made that.
+    """Compile an out-of-tree module against the guest's kernel or another, with the compiler that built the kernel.
 
-    Headers and compiler are Debian's, of the versions that the kernel has, and are fetched once. For a kernel that was
-    built on this host they are those of that folder and of this host. Equal sources give equal bytes.
+    Headers and compiler are Debian's, in the versions of the kernel, and are fetched once. For a kernel that was built
+    on this host, the headers come from its folder and the compiler from this host. Equal sources give equal bytes.
 
     Examples:
 

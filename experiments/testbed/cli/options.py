@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Options that several commands have."""
+"""Options that several commands share."""
 
 import os
 from pathlib import Path
@@ -7,19 +7,41 @@ from typing import Annotated
 
 import typer
 
+from ..errors import TestbedError
 from ..run import trust
 from ..run.worker import check_reachable
 
+SEEDS_MAX = 1000
 Json = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="also write the table as JSON to PATH")]
 ByCpu = Annotated[bool, typer.Option("--by-cpu", help="where the time went on each CPU, in place of the mean")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="only say what is there and what would run")]
 Scale = Annotated[
     str | None,
     typer.Option("--scale", metavar="quick|standard|full|N", help="divisor: of experiments/scales.toml, or 1/N itself"),
 ]
 
 
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", metavar="N", help="placement of pages, timer and order of CPUs; the manifest's, else 0"),
+]
+
+
+def _checked_seeds(count: int | None) -> int | None:
+    """The number of seeds. Raises TestbedError if it is out of range."""
+    if count is not None and not 1 <= count <= SEEDS_MAX:
+        raise TestbedError(f"--seeds {count}: it must be from 1 to {SEEDS_MAX:,}; N stands for the seeds 0 to N-1")
+    return count
+
+
+Seeds = Annotated[
+    int | None,
+    typer.Option("--seeds", metavar="N", callback=_checked_seeds, help="with each of the seeds 0 to N-1, and compare"),
+]
+
+
 def _use_certificates(folder: Path | None) -> Path | None:
-    """For all that this process connects to, and all that it starts."""
+    """Use the certificates for all connections of this process and of the processes that it starts."""
     if folder:
         os.environ[trust.TLS] = str(folder)
         trust.certificates()
@@ -31,7 +53,7 @@ def _trust(network: bool) -> bool:
     return network
 
 
-# Both are eager: whether a scheduler may be asked depends on them.
+# Both options are eager, because the callback of --scheduler depends on them.
 Tls = Annotated[
     Path | None,
     typer.Option(
@@ -56,7 +78,7 @@ TrustNetwork = Annotated[
 
 
 def _reached(address: str | None) -> str | None:
-    """The address, if something answers there."""
+    """The address. Raises TestbedError if no trusted scheduler answers there."""
     if address:
         check_reachable(address)
     return address

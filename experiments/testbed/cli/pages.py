@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which page of the documentation explains the key that an error names."""
+"""The page of the documentation that explains the key in an error message."""
 
 import re
 
-# In this order: what an error says -> the page.
+# Pattern of an error message -> the page; the first match counts.
 PAGES = (
     (r"calibration\.toml: .*\bkey '", "docs/calibration.md"),
     (r"/profiles/\w+/[\w.-]+\.toml: .*\bkey '", "docs/adding.md"),
@@ -15,11 +15,11 @@ PAGES = (
 
 
 def page_of(error: str) -> str | None:
-    """The page, from the folder of the clone; None if the error names no key."""
+    """The page, relative to the clone; None if the error names no key."""
     return next((page for pattern, page in PAGES if re.search(pattern, error)), None)
 
 
 def with_page(error: str) -> str:
-    """The sentence for a user."""
+    """The error message for a user, with its page if there is one."""
     page = page_of(error)
     return f"{error} (see {page})" if page else error

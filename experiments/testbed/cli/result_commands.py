@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands about results and about where guests run: results, status, diff, explain, scheduler, worker."""
+"""Commands for results and for the hosts of guests: results, status, diff, explain, scheduler, worker and others."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .. import console
+from .. import console, plugins
 from ..build import components, images
 from ..errors import RunFailed, TestbedError
 from ..guest import capacity
@@ -41,7 +41,7 @@ def results(
     ] = False,
     json: Json = None,
 ) -> None:
-    """List the results there are. Damaged ones are an error that names the file.
+    """List the existing results. A damaged result is an error that names the file.
 
     Examples:
 
@@ -68,9 +68,10 @@ def status_(
     trust_network: TrustNetwork = False,  # noqa: ARG001
     json: Json = None,
 ) -> None:
-    """What is there of a manifest at the present builds, what is missing, what failed and where its output is.
+    """Show which results of a manifest exist for the present builds, are missing or failed, and where output is kept.
 
-    Nothing is built or booted. With --scheduler also the workers of the cluster, and what each of them lacks.
+    Nothing is built or booted. With --scheduler the command also lists the workers of the cluster, and the components
+    that each of them lacks.
 
     Examples:
 
@@ -101,7 +102,7 @@ def status_(
 
 
 def show_runs(runs: Collection[Run], title: str, json: Json, elsewhere: bool) -> None:
-    """What `--dry-run` does: hits and misses, and what the misses take."""
+    """Implements `--dry-run`: shows hits and misses, and the time that the misses will take."""
     found, data = tallied(judged(runs, elsewhere), json)
     show_states(found, title)
     tables.save_json(json, data)
@@ -109,7 +110,7 @@ def show_runs(runs: Collection[Run], title: str, json: Json, elsewhere: bool) ->
 
 
 def show_many_runs(runs: Sequence[Run], title: str, json: Json, elsewhere: bool) -> None:
-    """As show_runs(), of many manifests: how many of each."""
+    """As show_runs(), for many manifests, with the counts of each."""
     states = list(judged(runs, elsewhere))
     by_manifest: dict[str, status.Tally] = {}
     for state in states:
@@ -122,12 +123,12 @@ def show_many_runs(runs: Sequence[Run], title: str, json: Json, elsewhere: bool)
 
 
 def judged(runs: Collection[Run], elsewhere: bool) -> Iterator[status.State]:
-    """Their states, with what the model says of those that are to be made."""
+    """The states of the runs; a run without a result that the model refuses carries the reason."""
     return status.states(runs, components.keys(), results_root(), verdicts.of_runs(runs, elsewhere=elsewhere))
 
 
 def tallied(states: Iterable[status.State], json: Json) -> tuple[status.Tally, list[dict[str, object]]]:
-    """What there is of these, and if a file is to have it, all of it as data."""
+    """The tally of the states and, if `json` names a file, the data of every state."""
     tally, data = status.Tally(), list[dict[str, object]]()
     for state in states:
         tally.add(state)
@@ -137,7 +138,7 @@ def tallied(states: Iterable[status.State], json: Json) -> tuple[status.Tally, l
 
 
 def check_states(found: status.Tally) -> None:
-    """A dry run that was shown a run that cannot be has status 2."""
+    """Raise TestbedError (exit status 2) if a dry run has found runs that cannot be made."""
     if found.refusals:
         refused = "; ".join(f"{state.run.label}: {state.word}" for state in found.refused)
         raise TestbedError(f"{found.refusals} of {found.all} runs cannot be made: {refused}")
@@ -149,7 +150,7 @@ def show_counts(found: Mapping[str, status.Tally], title: str) -> None:
 
 
 def show_states(found: status.Tally, title: str) -> None:
-    """A table of as many as people read."""
+    """Show a table of the first runs, the number of the others, and a summary."""
     console.show(title, ("run", "state", "takes", "where"), [state.cells() for state in found.first])
     if found.all > len(found.first):
         console.out.print(f"and {found.all - len(found.first)} more: --json PATH has all", soft_wrap=True)
@@ -161,10 +162,11 @@ def show_summary(found: status.Tally) -> None:
 
 
 def diff(a: Side, b: Side, json: Json = None) -> None:
-    """What differs between two results, or between the results of two folders: inputs first, then what came out.
+    """Show the differences between two results, or between the results of two folders: inputs first, then outputs.
 
-    Status 1 if anything differs. The same inputs with another result would be a broken promise, and are shown as such.
-    Of two folders of figures the numbers are compared, and how far those of each figure moved: by the scale, say.
+    The status is 1 if anything differs. Between folders, equal inputs with different results are marked NOT REPRODUCED.
+    For points with several seeds, the command lists the numbers that left their range over the seeds. For two folders
+    of figures, it compares the numbers and shows how far the numbers of each figure moved, for example by the scale.
 
     Examples:
 
@@ -177,7 +179,7 @@ def diff(a: Side, b: Side, json: Json = None) -> None:
       testbed diff build/figures ../other-clone/build/figures
     """
     if all((Path(side) / FIGURES_INDEX).is_file() for side in (a, b)):
-        differ = show_moved_numbers(Path(a), Path(b), json)
+        differ = plugins.view("moved-numbers")(Path(a), Path(b), json)
     else:
         differ = show_different_results(a, b, json)
     if differ:
@@ -186,7 +188,7 @@ def diff(a: Side, b: Side, json: Json = None) -> None:
 
 
 def show_different_results(a: str, b: str, json: Path | None) -> str:
-    """Returns how many of what differ, if any do."""
+    """Show the differences; return their number and kind in words, or an empty string."""
     one, two = lookup.find(results_root(), a), lookup.find(results_root(), b)
     if len(one) == len(two) == 1:
         found = compare.differences(one[0], two[0])
@@ -194,34 +196,27 @@ def show_different_results(a: str, b: str, json: Path | None) -> str:
             console.show(f"A {one[0].path}\nB {two[0].path}", ("what", "A", "B", "B/A"), [d.cells() for d in found])
         tables.save_json(json, [difference.as_data() for difference in found])
         return f"{len(found)} values" if found else ""
-    pairs = compare.pairs(one, two)
-    console.show(f"A {a}, B {b}", ("result", "state", "time B/A"), [pair.cells() for pair in pairs])
-    tables.save_json(json, [{"result": pair.name, "state": pair.state} for pair in pairs])
-    differ = sum(pair.state != "same" for pair in pairs)
-    return f"{differ} results" if differ else ""
-
-
-def show_moved_numbers(a: Path, b: Path, json: Path | None) -> str:
-    """The same of two folders of figures."""
-    from analysis import moved
-    from analysis.report import index  # slow to load, and no other of these commands needs it
-
-    one, two = index.load(a), index.load(b)
-    found = moved.between(one.comparisons, two.comparisons)
-    if not found:
-        raise TestbedError(
-            f"the figures in {a} and {b} have no number in common; draw the same ones by testbed figures"
+    judged = compare.over_seeds(one, two)
+    pairs = compare.unjudged(compare.pairs(one, two), judged)
+    left = [number for number in judged if number.left]
+    if pairs:
+        console.show(f"A {a}, B {b}", ("result", "state", "time B/A"), [pair.cells() for pair in pairs])
+    if left:
+        heads = ("point", "number", "A", "B", "B/A")
+        console.show(
+            "numbers that left their range over seeds", heads, [number.cells() for number in left], left=(0, 1)
         )
-    differing = [number for number in found if number.a != number.b]
-    if differing:
-        console.show(f"A {a}, {one.scale}; B {b}, {two.scale}", moved.COLUMNS, [number.cells() for number in differing])
-    console.show("by figure", moved.SUMMARY_COLUMNS, moved.by_figure(found))
-    tables.save_json(json, [number.as_data() for number in found])
-    return f"{len(differing)} of {len(found)} numbers" if differing else ""
+    if judged:
+        console.out.print(f"{len(left)} of {len(judged)} numbers left their range over seeds", soft_wrap=True)
+    states = [{"result": pair.name, "state": pair.state} for pair in pairs]
+    tables.save_json(json, [*states, *(number.as_data() for number in judged)])
+    differ = sum(pair.state != "same" for pair in pairs)
+    said = (f"{differ} results" if differ else "", f"{len(left)} numbers" if left else "")
+    return " and ".join(filter(None, said))
 
 
 def explain(key: Which, json: Json = None) -> None:
-    """Everything that entered the hash of a result: builds, command, every value of both profiles.
+    """Show everything that entered the hash of a result: builds, command, every value of both profiles.
 
     Examples:
 
@@ -243,9 +238,9 @@ def scheduler_(
     tls: Tls = None,  # noqa: ARG001 - its callback takes note of it
     trust_network: TrustNetwork = False,  # noqa: ARG001
 ) -> None:
-    """Hand the runs of `testbed run --scheduler ADDRESS` to workers, until it is ended.
+    """Run a scheduler that hands the runs of `testbed run --scheduler ADDRESS` to workers, until it is ended.
 
-    Whoever reaches a port of Dask can run programs as its user. So it is on loopback, or needs certificates.
+    A client that reaches a port of Dask can run programs as its user. So the port is on loopback or needs certificates.
 
     Examples:
 
@@ -268,10 +263,10 @@ def worker(
     tls: Tls = None,  # noqa: ARG001 - its callback takes note of it
     trust_network: TrustNetwork = False,  # noqa: ARG001
 ) -> None:
-    """Run guests of this host for `testbed run --scheduler ADDRESS`, until it is ended.
+    """Run guests on this host for `testbed run --scheduler ADDRESS`, until the command is ended.
 
-    The host needs this clone and its cache: run `testbed build` on it, or copy the cache from where that was done.
-    Beyond loopback all need certificates.
+    The host needs this clone and its cache: run `testbed build` on it, or copy the cache of a host that has built it.
+    Connections beyond loopback need certificates.
 
     Examples:
 
@@ -290,10 +285,10 @@ def certificates(
     name: Annotated[str, typer.Option(help="in the certificate, for people to read")] = "testbed",
     json: Json = None,
 ) -> None:
-    """Make a private authority and a certificate of it, for schedulers, workers and clients that are given the folder.
+    """Make a private authority and a certificate signed by it, for schedulers, workers and clients with the folder.
 
-    Copy the folder to each host: who has its keys may run programs on all of them. A certificate is valid for 397 days.
-    In its last month this command makes another of the same authority: then copy the folder again.
+    Copy the folder to each host; its keys permit running programs on all of them. A certificate is valid for 397 days.
+    In its last month this command makes another one of the same authority: then copy the folder again.
 
     Examples:
 
@@ -309,7 +304,7 @@ def certificates(
 def overhead(
     runs: Annotated[int, typer.Option(min=2, help="how many runs each way makes")] = 200, json: Json = None
 ) -> None:
-    """What distribution costs a run: direct calls, the default and worker processes, with a guest that ends at once."""
+    """Measure the cost of distribution per run, with an empty guest: direct calls, the default and worker processes."""
     from ..studies import overhead as overhead_module
 
     found = overhead_module.measure(runs)

@@ -1,34 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables for people, and the same rows as JSON."""
+"""Tables for the terminal, and the same rows as JSON."""
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
-
-from analysis.drawn import Comparison
-from analysis.scorecard import score
 
 from .. import canonical, outputs
 from ..console import out, show
 from ..crash.campaign import Found
 from ..crash.report import Report
-from ..results import mapped_files, time_shares
+from ..results import mapped_files, spread, time_shares
 from ..results.results import Result, roi_counters
 from ..results.time_shares import Roi
 from ..studies.latency import Row
 from ..studies.sweep import Replayed, summary
 from ..units import show_count, show_time
 
-if TYPE_CHECKING:
-    from analysis.figures import Index
-    from analysis.report.build import Written
-
-REGIONS_SHOWN = 100  # lines of a table, and columns of one
-REGIONS_BESIDE = 6
-# Group -> what the names of its counters begin with. Stalls are in the shares of time.
+REGIONS_SHOWN = 100  # rows of a table
+REGIONS_BESIDE = 6  # columns of a table
+# Group -> prefixes of its counters' names. The shares of time show the stalls.
 COUNTERS = {
     "CPU": ("loads", "stream-loads", "stores", "nt-stores", "flushes", "fences"),
     "mapped files": ("page-faults-", "kernel-flushes", "sync-calls"),
@@ -42,7 +36,7 @@ COUNTERS = {
 
 
 def save_json(path: Path | None, value: Any) -> None:
-    """What `--json PATH` does."""
+    """Write the value to the path of `--json`, if it is given."""
     if path:
         outputs.write(path, canonical.dumps(value))
 
@@ -61,9 +55,17 @@ def show_latency(rows: Sequence[Row], title: str) -> None:
     show(title, ("primitive", "configured", "measured", "deviation", ""), cells)
 
 
-def show_crash(report: Report, title: str, origin: Path) -> None:
-    """The violations, each with the least that has to be lost, and what was explored."""
-    least = report.least()
+def show_crash_tests(subjects: Mapping[str, Mapping[str, str]]) -> None:
+    """Print the names of crash tests with their summaries, one per line, under their subjects."""
+    width = max(len(name) for tests in subjects.values() for name in tests)
+    for subject, tests in subjects.items():
+        lines = [f"{subject}:", *(f"  {name:{width}}  {summary}" for name, summary in tests.items())]
+        out.print("\n".join(lines), soft_wrap=True, highlight=False, markup=False)
+
+
+def show_crash(report: Report, name: str, test: str, seed: int = 0) -> None:
+    """Show each violation at its smallest loss, and the explored operations. `test` is the name that the user gave."""
+    least, title = report.least(), f"{name} with seed {seed}" if seed else name
     rows = [
         (report.name_of(v.mark), v.state, len(v.lost), "\n".join(v.stores) or f"none; cut at {v.cut}", v.said)
         for v in least
@@ -84,11 +86,24 @@ def show_crash(report: Report, title: str, origin: Path) -> None:
         soft_wrap=True,
     )
     if least:
-        out.print(f"see one: testbed crash {origin} --state {least[0].state}", soft_wrap=True, highlight=False)
+        same = f" --seed {seed}" if seed else ""
+        out.print(f"see one: testbed crash {test}{same} --state {least[0].state}", soft_wrap=True, highlight=False)
+
+
+def show_crash_seeds(reports: Mapping[int, Report], title: str) -> None:
+    """Show the points, states and violations of each seed, and their sums over all seeds."""
+    rows = [(seed, r.counts.points, r.counts.states, len(r.violations)) for seed, r in reports.items()]
+    total = ("all", *(sum(row[n] for row in rows) for n in (1, 2, 3)))
+    show(f"seeds of {title}", ("seed", "points", "states", "violations"), [*rows, total])
+
+
+def crash_data(reports: Mapping[int, Report]) -> dict[str, Any]:
+    """The reports by seed, as data for JSON."""
+    return {"seeds": {str(seed): report.as_data() for seed, report in reports.items()}}
 
 
 def show_state(found: Found, title: str) -> None:
-    """One state: what it has lost, and all that was said of it."""
+    """Show one state: the stores that each line has lost, its outcome, and the full output of its check."""
     rows = [(place.device, f"{place.dpa:#x}", "\n".join(names)) for place, names in found.lost.items()]
     show(
         f"state {found.name} of {title}: lines that are not the newest",
@@ -101,7 +116,7 @@ def show_state(found: Found, title: str) -> None:
 
 
 def show_regions(rois: Sequence[Roi], console: Console = out, by_cpu: bool = False) -> None:
-    """Where the time of each region of interest went, and what the model counted in it."""
+    """Show the shares of time of each region of interest, and the model's counters of the last regions."""
     if by_cpu:
         show_cpus([(str(n), [roi]) for n, roi in enumerate(rois[:REGIONS_SHOWN], 1)], "region", console)
     elif len(rois) <= 1:
@@ -117,7 +132,7 @@ def show_regions(rois: Sequence[Roi], console: Console = out, by_cpu: bool = Fal
 
 
 def show_devices(devices: Sequence[Mapping[str, int]], console: Console = out) -> None:
-    """What was counted at each of several devices in the last region of interest."""
+    """Show the counters of each device in the last region of interest, if there are several devices."""
     if len(devices) > 1:
         names = sorted({name for counters in devices for name, value in counters.items() if value})
         heads = ("counter", *(f"device {n}" for n in range(len(devices))))
@@ -125,7 +140,7 @@ def show_devices(devices: Sequence[Mapping[str, int]], console: Console = out) -
 
 
 def show_power_cut(said: Mapping[str, Any], console: Console = out) -> None:
-    """What the device says of a power cut."""
+    """Show the device's report of a power cut."""
     cells = [(key.replace("-", " ").removesuffix(" ps"), _of_cut(key, value)) for key, value in sorted(said.items())]
     show("the power was cut", ("", ""), cells, console, left=(0,))
 
@@ -137,7 +152,7 @@ def _of_cut(key: str, value: Any) -> str:
 
 
 def show_time_shares(rois: Sequence[Roi], console: Console = out) -> None:
-    """Where the time of the last region of interest went, as a table with bars; of no region, nothing."""
+    """Show the shares of time of the last region of interest as a table with bars, if there is a region."""
     found = time_shares.shares(rois[-1:])
     if found[0].of_ps:
         cells = [(s.place.name, show_time(s.mean_ps), f"{s.percent:.1f} %", s.bar) for s in found if s.time_ps]
@@ -146,7 +161,7 @@ def show_time_shares(rois: Sequence[Roi], console: Console = out) -> None:
 
 
 def show_shares_of_results(done: Sequence[Result], by_cpu: bool = False) -> None:
-    """Where the time of each result's regions of interest went, a line and a bar of letters each."""
+    """Show the shares of time of each result's regions of interest, with one line and a bar of letters per result."""
     every = [(result, time_shares.shares(result.rois)) for result in done]
     every = [(result, found) for result, found in every if found[0].of_ps]
     if every and by_cpu:
@@ -159,7 +174,7 @@ def show_shares_of_results(done: Sequence[Result], by_cpu: bool = False) -> None
 
 
 def show_mapped_files(done: Sequence[Result]) -> None:
-    """How the points of one matrix mapped files, if that differs so much that it is what they measure."""
+    """Show how the points of one matrix mapped files, if they differ so much that the mapping dominates the results."""
     asked = [str(result.data["identity"]["machine"].get("page_size", "")) for result in done]
     every = [
         mapped_files.of_point(_point(result), page_size, result.rois)
@@ -177,7 +192,7 @@ def show_mapped_files(done: Sequence[Result]) -> None:
 
 
 def show_cpus(runs: Sequence[tuple[str, Sequence[Roi]]], what: str, console: Console) -> None:
-    """The shares of each CPU in per cent, by letters: a line a run and CPU. A run has a name and its regions."""
+    """Show the shares of each CPU in per cent, by letters, one line per run and CPU. A run is a name with regions."""
     every = [(name, cpu, found) for name, rois in runs for cpu, found in enumerate(time_shares.by_cpu(rois))]
     used = [n for n, _ in enumerate(time_shares.PLACES) if any(found[n].time_ps for _, _, found in every)]
     if used:
@@ -197,13 +212,13 @@ def _length(rois: Sequence[Roi]) -> str:
 
 
 def _of_cpus(every: Sequence[Sequence[time_shares.Share]]) -> str:
-    """What a title says of shares that are of more than one CPU."""
+    """The words that a title adds if the shares are means over several CPUs."""
     most = max(found[0].cpus for found in every)
     return "" if most == 1 else ", mean of all CPUs"
 
 
 def show_counters(counted: Mapping[str, Mapping[str, int]], of: int, console: Console = out) -> None:
-    """What the model counted in these of so many regions of interest, in groups, without stalls and what is 0."""
+    """Show the model's counters of some of `of` regions of interest, in groups, without stalls and zeros."""
     cells: list[tuple[str, ...]] = []
     names = sorted({name for counters in counted.values() for name, value in counters.items() if value})
     for group, begins in COUNTERS.items():
@@ -216,7 +231,7 @@ def show_counters(counted: Mapping[str, Mapping[str, int]], of: int, console: Co
 
 
 def _counted(name: str, regions: Collection[Mapping[str, int]]) -> tuple[str, ...]:
-    """A counter for people: the unit is at its values."""
+    """The name and the values of a counter for people; the values carry the unit."""
     plain, _, unit = name.rpartition("-")
     values = [counters.get(name, 0) for counters in regions]
     if unit == "ps":
@@ -227,11 +242,35 @@ def _counted(name: str, regions: Collection[Mapping[str, int]]) -> tuple[str, ..
 
 
 def _point(result: Result) -> str:
-    return " ".join(f"{key}={value}" for key, value in result.point.items()) or "-"
+    """The point of a result in its matrix, with the seed unless it is 0."""
+    seed = [f"seed {result.seed}"] if result.seed else []
+    return " ".join([*(f"{key}={value}" for key, value in result.point.items()), *seed]) or "-"
+
+
+def data_of_seeds(done: Sequence[Result]) -> dict[str, Any]:
+    """All results, and the median and the range of each point's numbers, as data for JSON."""
+    numbers = [
+        {"point": group[0].point, "seeds": len(group), "number": name, **number.as_data()}
+        for group in spread.by_point(done)
+        for name, number in spread.numbers(group).items()
+    ]
+    return {"results": [result.data for result in done], "spread": numbers}
+
+
+def show_spread(done: Sequence[Result]) -> None:
+    """Show the median and the range of each point's time and stated numbers over its seeds."""
+    rows = [
+        (_point(group[0]), len(group), name, number.text(partial(spread.shown, name)))
+        for group in spread.by_point(done)
+        if len(group) > 1
+        for name, number in spread.numbers(group).items()
+    ]
+    if rows:
+        show("medians over the seeds, with the range", ("point", "seeds", "number", ""), rows, left=(0, 2))
 
 
 def show_results(results: Sequence[Result]) -> None:
-    """One line a result: its point and what its program reported."""
+    """Show one line per result: its manifest, point, scale, outcome and file."""
     cells = []
     for result in results:
         cells.append(
@@ -241,7 +280,7 @@ def show_results(results: Sequence[Result]) -> None:
 
 
 def show_output(results: Sequence[Result]) -> None:
-    """What each program printed, to where it printed it; of several with the file's name before it."""
+    """Print the stdout and stderr of each program to the same streams; several are preceded by the file's name."""
     for result in results:
         if len(results) > 1:
             print(f"==> {result.path} <==")
@@ -251,19 +290,8 @@ def show_output(results: Sequence[Result]) -> None:
         sys.stderr.flush()
 
 
-def show_figures(index: "Index") -> None:
-    """One line a figure: where it is, and how far its published numbers are from ours."""
-    cells = []
-    for figure in index.figures:
-        card = score([Comparison(**c) for c in figure["comparisons"]])
-        cells.append((figure["name"], figure["svg"] or "-", *card.counts))
-    columns = ("figure", "file", "published", "within 10 %", "25 %", "2x", "orders")
-    show(f"figures at scale {index.scale}", columns, cells)
-    out.print(index.scorecard.text, soft_wrap=True)
-
-
 def show_sweep(rows: Sequence[Replayed], title: str) -> None:
-    """The fastest, the middle and the slowest configuration of each point, and where they are in the grid."""
+    """Show the fastest, the median and the slowest configuration of each point, with their values in the grid."""
     cells = []
     for point, which, row in summary(rows):
         where = " ".join(f"{key}={value}" for key, value in row.values.items())
@@ -272,10 +300,3 @@ def show_sweep(rows: Sequence[Replayed], title: str) -> None:
     count = len(rows) // max(len({row.point for row in rows}), 1)
     columns = ("point", "", "time", "speed", "hits", "where")
     show(f"{title}: {count} configurations a point; speed is against the captured device", columns, cells)
-
-
-def show_report(written: "Written") -> None:
-    """The files of a report, and what it says in one line."""
-    cells = [(path, f"{path.stat().st_size / 1024:,.0f} KiB") for path in written.files]
-    show(f"report of {len(written.index.figures)} figures from {written.runs} runs", ("file", "size"), cells)
-    out.print(written.index.scorecard.text, soft_wrap=True)

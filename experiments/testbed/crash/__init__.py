@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a power cut can leave: the journal of a run, and every state that follows from it."""
+"""States of the devices after a power cut: the journal of a run, and every state that the journal allows."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records a workload, makes each state that a power cut can leave of it, and has recovery and check judge them."""
+"""Records a workload, makes each state that a power cut can leave of it, and judges each by recovery and check."""
 
 import asyncio
 import itertools
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import scratch
 from ..errors import RunFailed, TestbedError
-from ..guest import boots, clock
+from ..guest import boots, clock, own_archives
 from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecutor, device_file, of_panic
 from ..guest.session import Session
 from ..manifest.manifest import GuestConfig
@@ -37,26 +37,26 @@ from .states import State, asked_records, explore, media_image, stored_to, volat
 if TYPE_CHECKING:
     from .spread import Spread
 
-SAID_MAX = 200  # characters of what a check said
-OUTPUT_LINES = 10  # of a command that stops the whole test
-COMPARED_BYTES = 2**20  # of media, at a time
-CODE = 2**64 - 1  # in place of a device, in what a copy has read: it has executed what is on one
+SAID_MAX = 200  # characters of a message in a report
+OUTPUT_LINES = 10  # shown of a command that stops the whole test
+COMPARED_BYTES = 2**20  # of media, compared at a time
+CODE = 2**64 - 1  # in place of a device number in a copy's reads: the copy has executed code from a device
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A workload that was recorded: where it began, and what judges what a power cut can leave of it."""
+    """A recorded workload: its initial media, and the guests and references that judge its states."""
 
     guests: Guests
     run: Journal
-    begin: Path  # the media
-    image: Image  # of these
-    references: References | None  # of an oracle that compares
+    begin: Path  # the initial media
+    image: Image  # of the initial media
+    references: References | None  # for an oracle that compares dumps
 
 
 @dataclass(frozen=True)
 class Found:
-    """A state that was asked for by its name."""
+    """A state that the user asked for by name."""
 
     name: str
     lost: dict[Place, tuple[str, ...]]  # the stores that each line lacks
@@ -71,13 +71,13 @@ class Campaign:
     programs: Programs
     session: Session
     jobs: int = 1
-    every: bool = False  # each state by itself, also where recovery reads the same
-    keep: Path | None = None  # verdicts in this results folder
-    tell: Callable[[str], None] = lambda _: None  # how long guests took, and what becomes of workers
-    interrupted: Callable[[Report], None] = lambda _: None  # by Ctrl-C: what is known by then
+    every: bool = False  # judge each state by itself, even where recovery reads the same
+    keep: Path | None = None  # the results folder that keeps verdicts
+    tell: Callable[[str], None] = lambda _: None  # prints host times of guests, and news of workers
+    interrupted: Callable[[Report], None] = lambda _: None  # on Ctrl-C: gets the report so far
 
     async def run(self, progress: Progress = lambda *_: None) -> Report:
-        """All of it; TestbedError if the manifest's commands cannot tell anything."""
+        """Run the whole test. TestbedError: the manifest's commands cannot judge any state."""
         async with self.guests() as guests:
             recorded = await self.record(guests)
             judging = self.judging(recorded)
@@ -92,7 +92,7 @@ class Campaign:
             return Report(judging.counts, named, rows, measured(found.detail for found in findings))
 
     def _partial(self, recorded: Recorded, judging: Judging) -> Report:
-        """What is known when the test is interrupted. No guest is asked for the functions of its kernel."""
+        """Report the findings up to an interruption, without booting a guest to look up kernel functions."""
         findings = list(judging.found.values())
         found = [self._violation(recorded, finding) for finding in findings if finding.violates()]
         names = {pc: self.programs.symbol(pc) for violation in found for pc in (*violation.pcs, violation.cut_pc)}
@@ -101,7 +101,7 @@ class Campaign:
         return Report(judging.counts, named, rows, measured(finding.detail for finding in findings))
 
     async def one(self, wanted: str, use: Callable[[Found, Path], None]) -> None:
-        """The state of this name, judged again; its media, as the power cut left them, are there while it is used."""
+        """Judge the state of this name again. Its media, as the power cut left them, exist while `use` runs."""
         async with self.guests() as guests:
             recorded = await self.record(guests)
             state = await self._state(recorded, wanted)
@@ -116,7 +116,7 @@ class Campaign:
             use(Found(state_id(state), lost, self._detail(recorded, state.point.mark, outcome)), home)
 
     async def _state(self, recorded: Recorded, wanted: str) -> State:
-        """That of the name, from what is chosen without asking what recovery reads; else all are judged for it."""
+        """Find a state by name among those chosen without regard to recovery's reads, else by judging all states."""
         states: Iterable[State] = explore(recorded.run, recorded.image, self.plan.bounds(), marked=True)
         found = [state for state in states if state_id(state).startswith(wanted)]
         if not found:
@@ -130,7 +130,7 @@ class Campaign:
 
     @asynccontextmanager
     async def guests(self) -> AsyncIterator[Guests]:
-        """The guests, and room for what they leave; both are gone afterwards."""
+        """Provide the guests, and a folder for their files; both are removed afterwards."""
         with scratch.folder("crash") as folder:
             async with AsyncExitStack() as stack:
                 executor, jobs = self.session.executor, self.jobs
@@ -142,8 +142,8 @@ class Campaign:
                 yield Guests(self.plan, self.guest, self.programs, executor, folder, jobs)
 
     def _spread(self, here: GuestExecutor) -> "AbstractAsyncContextManager[Spread]":
-        """The session's cluster makes the copies."""
-        from . import spread  # half a second, which a test without a cluster need not spend
+        """Make the copies on the session's cluster."""
+        from . import spread  # takes half a second, which a test without a cluster need not spend
 
         setup = self.programs.job(self.plan.setup())
         common = Errand(self.plan.name, str(self.origin), GuestSpec(self.guest, replace(setup, script="")))
@@ -190,7 +190,7 @@ class Campaign:
         return passed
 
     async def _references(self, guests: Guests, run: Journal, begin: Path, marks: list[int]) -> References:
-        """Of each mark the dump of a workload that was stopped there, after a clean end of its guest."""
+        """Return for each mark the dump of a workload that was stopped there, after its guest shut down cleanly."""
         dumps = {}
         for mark in dict.fromkeys(marks):
             home = guests.folder / f"mark-{mark}"
@@ -216,7 +216,7 @@ class Campaign:
         return f"timed out after {self.guest.timeout_s:g} s of host time; crash.timeout limits the guest's time"
 
     def judging(self, recorded: Recorded) -> Judging:
-        """Who judges each state, with all verdicts that are known."""
+        """Return the judge of all states, with all verdicts that are already known."""
         kept = Kept(file_for(self.keep, self.plan.name, self._identity(recorded.guests)) if self.keep else None)
 
         async def judge(lines: Lines, mark: int | None) -> tuple[Detail, Sequence[Read]]:
@@ -230,7 +230,7 @@ class Campaign:
                 known = Verdict(number, image, detail, [(place, digest(line)) for place, line in content])
                 if (
                     outcome.outcome != "timeout" or outcome.is_limited
-                ):  # a limit of host time says something of the host
+                ):  # a host-time limit depends on the host, so its verdict is not kept
                     kept.add(known)
             return known.detail, known.reads
 
@@ -240,13 +240,17 @@ class Campaign:
         return judging
 
     def _identity(self, guests: Guests) -> dict[str, Any]:
-        """What can influence a verdict, beside the image and the mark."""
-        crash = self.plan.crash.model_dump(exclude={"bounds", "operations", "sources", "modules", "files"})
+        """Return everything that can influence a verdict, beside the image and the mark.
+
+        Paths enter by the content of their files, and the compiler's flags by the bytes of the programs.
+        """
+        crash = self.plan.crash.model_dump(exclude={"bounds", "operations", "sources", "modules", "files", "flags"})
         machine = results.machine_identity(self.guest, self.session.keys)
         return {
             "machine": machine,
             "crash": crash,
             "programs": self.programs.job("").identity(),
+            "workloads": own_archives.identity(own_archives.workloads(self.guest, self.programs.job(""))),
             "begin": REHEARSAL,
             "date": str(guests.date.booted),
         }
@@ -262,7 +266,7 @@ class Campaign:
         )
 
     def _detail(self, recorded: Recorded, mark: int | None, outcome: GuestOutcome) -> Detail:
-        """What recovery, check and oracle say of a state."""
+        """Return the verdict of recovery, check and oracle on a state. RunFailed: the guest did not start."""
         if outcome.outcome != "ok":
             if not outcome.console:
                 raise RunFailed(f"a guest did not start: {said(outcome)}")
@@ -281,7 +285,7 @@ class Campaign:
         return [named_by(names, violation) for violation in violations]
 
     async def _names(self, pcs: set[int]) -> dict[int, str]:
-        """Functions and lines of instructions; a guest is asked for its kernel's if there is need."""
+        """Name functions and lines of instructions. If any is of the kernel, a guest boots to look it up."""
         names = {pc: self.programs.symbol(pc) for pc in pcs}
         asked = sorted(filter(symbols.of_kernel, pcs))
         if asked:
@@ -296,9 +300,9 @@ def named_by(names: Mapping[int, str], violation: Violation) -> Violation:
 
 
 def said(outcome: GuestOutcome) -> str:
-    """The last line of what a guest complained of, or the first one of its kernel's panic.
+    """Return the last line of a guest's error message, or the first line of its kernel's panic.
 
-    Of commands that ended by themselves the console says nothing: its last line may be of the boot.
+    If commands ended with an exit status, the console does not count: its last line may be from the boot.
     """
     stderr = outcome.stderr.decode(errors="replace").strip()
     if outcome.exit_status is not None:
@@ -309,7 +313,7 @@ def said(outcome: GuestOutcome) -> str:
 
 
 def own_output(outcome: GuestOutcome) -> str:
-    """The last lines of what commands said that ended by themselves; of others the one that says why."""
+    """Return the last lines of commands that ended with an exit status; without a status, the line of said()."""
     if outcome.exit_status is None:
         return f" {said(outcome)}"
     lines = outcome.stderr.decode(errors="replace").strip().splitlines()[-OUTPUT_LINES:]
@@ -317,7 +321,11 @@ def own_output(outcome: GuestOutcome) -> str:
 
 
 def reads(outcome: GuestOutcome, varied: Set[Place]) -> list[Place]:
-    """Of the lines that differ from state to state, those that a copy has read, in the order of first loads."""
+    """Return the lines that a copy has read and that differ between states, in the order of first loads.
+
+    A copy that hit the host-time limit counts as having read all of them.
+    TestbedError: the copy has executed code from the device.
+    """
     told = places(outcome.reads)
     if any(place.device == CODE for place in told):
         raise TestbedError(
@@ -329,7 +337,7 @@ def reads(outcome: GuestOutcome, varied: Set[Place]) -> list[Place]:
 
 
 def copy(media: Path, to: Path) -> None:
-    """The content of the devices and the date of the next boot, without what a guest left beside them."""
+    """Copy the content of the devices and the date of the next boot, without other files that a guest left."""
     to.mkdir()
     for kind in ("media", "lsa"):
         name = device_file(kind, 0)
@@ -344,7 +352,7 @@ def remove(media: Path) -> None:
 
 
 def write_state(run: Journal, state: State, prepared: Path, to: Path) -> None:
-    """Media as the power cut leaves them."""
+    """Write the media as the power cut leaves them."""
     copy(prepared, to)
     with (to / device_file("media", 0)).open("r+b") as media:
         for place, content in state.lines.items():
@@ -353,9 +361,9 @@ def write_state(run: Journal, state: State, prepared: Path, to: Path) -> None:
 
 
 def left(run: Journal, begin: Path, home: Path) -> Mapping[Place, bytes]:
-    """The lines that a guest has left otherwise than they were."""
+    """Return the lines of the media that a guest has changed."""
     name, lines, first = device_file("media", 0), {}, volatile_bytes(run, 0)
-    size = int(run.parameters["device0.capacity"]) - first  # behind it is what the device keeps of itself
+    size = int(run.parameters["device0.capacity"]) - first  # the device keeps its own data behind its capacity
     with (begin / name).open("rb") as before, (home / name).open("rb") as after:
         old = mmap.mmap(before.fileno(), 0, access=mmap.ACCESS_READ)
         new = mmap.mmap(after.fileno(), 0, access=mmap.ACCESS_READ)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The guests of a crash test: one that prepares, one that is recorded, and copies of one that judge a state each.
+"""The guests of a crash test: one runs the setup, one is recorded, and copies of a third one judge a state each.
 
-The guest that is copied makes the region, and then mounts and gives the mount back once: a copy finds most code
-translated then, which is most of its time otherwise. A copy's media are put in place under a region that is there
-already. That is the same as before it was made if no state has another content of a line that making it reads.
+The guest that is copied makes the region, and then mounts and unmounts once: its copies find most code translated, and
+translation would take most of their time. QEMU puts a copy's media in place under the region that already exists. The
+result equals a region made on these media, provided that no state changes a line that making the region reads.
 """
 
 import struct
@@ -25,12 +25,13 @@ from .plan import Plan, Programs
 WITHOUT_REGION = Layout(kernel=NO_REGION)
 MEDIA_LINE = struct.Struct("<QQ64s")  # device, DPA, content
 
-# Region, namespace and mount are made by init's own functions, and a guest that cannot make them says so in its words.
-# What asks for a job beyond its stages has ended: the host takes the next copy. A process costs as much as a mount, so
-# those that have nothing to do are left out; no state is given a new file system.
+# Init's own functions make region, namespace and mount, so a guest that cannot make them reports init's messages. A
+# request for a job after the last stage ends a copy, and the host takes the next one. A process costs as much as a
+# mount, so commands with nothing to do are left out; no state gets a new file system.
 REHEARSAL = r"""
 exec >/dev/console 2>&1
-eval "$(sed -n '/^results=/p; /^say() /,/^stty /{/^stty /d;p}' /init)"
+. /usr/lib/testbed/region.sh
+. /usr/lib/testbed/job.sh
 power_off() { take-job; }
 make_file_system() { :; }
 mkfifo /run/testbed/never
@@ -115,14 +116,14 @@ take-job >/run/testbed/nothing
 ((made > 0)) || read_partitions
 take-job >/run/testbed/nothing
 ((made > 0)) || rehearse
-eval "$(take-job)"
+. <(take-job)
 """
-STAGES = 3  # of it: the region, its partitions, the mount
+STAGES = 3  # of the rehearsal: the region, its partitions, the mount
 
 
 @dataclass
 class Times:
-    """How long guests took their host: in no report."""
+    """The host times of boots and copies, which no report contains."""
 
     boots_s: list[float] = field(default_factory=list)
     copies_s: list[float] = field(default_factory=list)
@@ -138,49 +139,49 @@ class Times:
 
 @dataclass
 class Region:
-    """Whether it is there before a copy's media are put in place."""
+    """Whether the region exists before a copy's media are put in place."""
 
     is_there: bool = True
 
 
 @dataclass
 class Rehearsal:
-    """Whether recovery and check are run once before copies are made; not if they leave the guest changed."""
+    """Whether recovery and check run once before copies are made; not if they fail or leave the guest changed."""
 
     is_clean: bool = True
 
 
 @dataclass
 class Date:
-    """When a copy boots: after the end of the recorded guest, and so after each of its power cuts."""
+    """The boot date of a copy: after the end of the recorded guest, and so after each of its power cuts."""
 
     booted: datetime | None = None
 
 
 @dataclass(frozen=True)
 class Guests:
-    """What they are, and what they run."""
+    """The configuration of a test's guests, and the jobs that they run."""
 
     plan: Plan
     guest: GuestConfig
     programs: Programs
     executor: GuestExecutor
-    folder: Path  # for what they leave
-    jobs: int = 1  # so many copies at a time
+    folder: Path  # for files that the guests leave
+    jobs: int = 1  # copies at a time
     times: Times = field(default_factory=Times)
     region: Region = field(default_factory=Region)
     rehearsal: Rehearsal = field(default_factory=Rehearsal)
     date: Date = field(default_factory=Date)
 
     async def run(self, lines: str, media: Path, record: Path | None = None) -> GuestOutcome:
-        """A guest of its own, whose devices are kept in the folder."""
+        """Boot a separate guest for these shell lines; the folder `media` keeps the content of its devices."""
         job = self.programs.job(lines)
         outcome = await self.executor.run(GuestSpec(self.guest, job, media_folder=media, journal=record))
         self.times.boots_s.append(outcome.host_seconds)
         return outcome
 
     async def judge(self, begin: Path, lines: Lines, mark: int | None) -> GuestOutcome:
-        """Recovery, check and dump in a copy, on the media in the folder but for these lines."""
+        """Run recovery, check and dump in a copy, on the media in `begin` with these lines changed."""
         does = f"judge {mark or 0}"
         outcome = await self.copy(begin, lines, does)
         if not self.is_clean(outcome):
@@ -190,18 +191,18 @@ class Guests:
         return outcome
 
     def is_clean(self, copy: GuestOutcome) -> bool:
-        """Whether its guest had rehearsed without failing or leaving anything mounted; if not, no guest does again."""
+        """Whether the copied guest rehearsed without failing or leaving a mount behind; if not, no guest does again."""
         self.rehearsal.is_clean = self.rehearsal.is_clean and not copy.rehearsal_status
         return not copy.rehearsal_status
 
     def suits(self, copy: GuestOutcome, lines: Collection[Place]) -> bool:
-        """Whether these lines may differ from copy to copy; if its region depends on them, each makes its own then."""
+        """Whether these lines may differ between copies; if the region depends on them, later copies make their own."""
         suits = not self.region.is_there or not any(place in lines for place in settled(copy))
         self.region.is_there = self.region.is_there and suits
         return suits
 
     async def copy(self, begin: Path, lines: Lines, does: str) -> GuestOutcome:
-        """One copy on such media, which does this with the functions of its rehearsal."""
+        """Run one copy on these media; `does` calls functions of its rehearsal."""
         job = self.programs.job(self.plan.judging())
         limit = self.plan.crash.timeout
         settings = {
@@ -211,7 +212,7 @@ class Guests:
         }
         script = "#!/bin/bash\n" + "".join(f"{name}={value}\n" for name, value in settings.items()) + REHEARSAL
         rehearsal = replace(job, script=script, executables={**job.executables, "judge": job.script.encode()})
-        copied = Job(does, packages=job.packages)
+        copied = Job(does, packages=job.packages, workloads=job.all_workloads)
         copy = Rehearsed(rehearsal, media_lines(lines), STAGES, self.date.booted)
         outcome = await self.executor.run(
             GuestSpec(self.guest, copied, media_folder=begin, layout=WITHOUT_REGION, copy_of=copy)
@@ -221,16 +222,16 @@ class Guests:
 
 
 def settled(outcome: GuestOutcome) -> set[Place]:
-    """What a copy's region depends on: lines that were read as it was made, but those that each copy reads again."""
+    """Return the lines that a copy's region depends on: read when it was made, and not read again by each copy."""
     made, again = (set(places(reads)) for reads in (*outcome.rehearsed[:2], b"", b"")[:2])
     return made - again
 
 
 def places(reads: bytes) -> list[Place]:
-    """The lines that a guest has told of, in their order."""
+    """Return the lines that a guest has reported, in their order."""
     return [Place(device, dpa) for device, dpa in struct.iter_unpack("<QQ", reads)]
 
 
 def media_lines(lines: Lines) -> bytes:
-    """As a copy is given them: docs/qemu.md."""
+    """Encode lines for a copy, in the format of docs/qemu.md."""
     return b"".join([MEDIA_LINE.pack(*place, content) for place, content in flat(lines).items()])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Contents of the devices, as the lines that differ from the beginning of the run.
+"""Contents of the devices, stored as the lines that differ from the beginning of the run.
 
-A run can change millions of lines, and its states differ in few of them. So states share these lines: a *snapshot* has
-the durable content at an ordering point, and a *layer* puts a few lines on top of a snapshot or of another layer.
+A run can change millions of lines, and its states differ in few of them. States therefore share lines: a *snapshot*
+holds the durable content at an ordering point, and a *layer* puts a few lines on top of a snapshot or another layer.
 """
 
 import hashlib
@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from .lines import Open, Place
 
 Image = Callable[[Place], bytes]  # the content of a line when the run began
-Lines = Mapping[Place, bytes]  # of an image, those that can differ from the beginning
+Lines = Mapping[Place, bytes]  # the lines of an image that can differ from the beginning
 
 
 def weight(begin: Image, place: Place, content: bytes) -> int:
-    """The share of a line in the hash of its image: the sum of all weights."""
+    """Return the share of a line in the hash of its image, which is the sum of all weights; 0 if unchanged."""
     if content == begin(place):
         return 0
     name = b"%d %d " % place
@@ -23,12 +23,12 @@ def weight(begin: Image, place: Place, content: bytes) -> int:
 
 
 def image_digest(lines: Lines, begin: Image) -> bytes:
-    """Equal for equal images."""
+    """Return a hash that is equal for equal images."""
     return (_total(lines, begin) % 2**128).to_bytes(16, "little")
 
 
 def flat(lines: Lines) -> dict[Place, bytes]:
-    """All lines in one dictionary of their own."""
+    """Copy all lines into one new dictionary."""
     return lines.flat() if isinstance(lines, Snapshot | Layer) else dict(lines)
 
 
@@ -41,10 +41,10 @@ def _total(lines: Lines, begin: Image) -> int:
 
 
 class Base:
-    """The durable lines as the journal goes on.
+    """The durable lines, updated as the journal is read.
 
-    A snapshot must not change later. So from the first snapshot on, `_replaced` keeps for each changed line its older
-    contents, each with the number of the last change that still had it; None if the line was as at the beginning.
+    A snapshot must not change later. From the first snapshot on, `_replaced` therefore keeps the older contents of each
+    changed line, each with the number of the last change that still had it; None if the line was as at the beginning.
     """
 
     def __init__(self, image: Image) -> None:
@@ -52,7 +52,7 @@ class Base:
         self.lines: dict[Place, bytes] = {}
         self._replaced: dict[Place, list[tuple[int, bytes | None]]] = {}
         self._changes = 0
-        self._total: int | None = None  # of the weights, from the first snapshot or digest on
+        self._total: int | None = None  # sum of the weights; None until the first call of total()
 
     def line(self, place: Place) -> bytes:
         content = self.lines.get(place)
@@ -69,7 +69,7 @@ class Base:
         self.lines[place] = content
 
     def snapshot(self) -> "Snapshot":
-        """This image as it is now."""
+        """Return this image as it is now."""
         return Snapshot(self, self._changes, len(self.lines), self.total())
 
     def total(self) -> int:
@@ -78,7 +78,7 @@ class Base:
         return self._total
 
     def at(self, place: Place, changes: int) -> bytes | None:
-        """The content after so many changes."""
+        """Return the content after so many changes; None if the line was as at the beginning."""
         for last, content in self._replaced.get(place, ()):
             if changes <= last:
                 return content
@@ -89,7 +89,7 @@ class Base:
 
 
 class Snapshot(Mapping[Place, bytes]):
-    """A base as it was after so many changes."""
+    """The image of a base after so many changes."""
 
     def __init__(self, base: Base, changes: int, count: int, total: int) -> None:
         self._base, self._changes, self._count, self.total = base, changes, count, total
@@ -111,7 +111,7 @@ class Snapshot(Mapping[Place, bytes]):
         return self._count
 
     def changed_since(self, earlier: "Snapshot") -> Iterator[Place]:
-        """The lines that changed after an earlier snapshot of the same base. This snapshot must be the newest one."""
+        """Yield the lines changed since an earlier snapshot of the same base. `self` must be the newest snapshot."""
         return self._base.replaced_since(earlier._changes)
 
     def flat(self) -> dict[Place, bytes]:
@@ -126,7 +126,7 @@ class Snapshot(Mapping[Place, bytes]):
 
 
 class Layer(Mapping[Place, bytes]):
-    """An image, but for some lines."""
+    """The image below with other contents of some lines."""
 
     def __init__(self, below: Lines, lines: Mapping[Place, bytes]) -> None:
         self._below, self._lines = below, lines
@@ -153,7 +153,7 @@ class Layer(Mapping[Place, bytes]):
         return {**flat(self._below), **self._lines}
 
     def total(self, begin: Image) -> int:
-        """Of the weights of all lines."""
+        """Return the sum of the weights of all lines."""
         if self._total is None:
             changes = 0
             for place, content in self._lines.items():
@@ -164,19 +164,19 @@ class Layer(Mapping[Place, bytes]):
 
 
 class Newest:
-    """The image in which every line has its newest content, as the journal goes on.
+    """The image in which every line has its newest content, updated as the journal is read.
 
-    All states of a point are layers on it. It is a base of its own, so that points share the lines that no store
-    between them has changed.
+    All states of a point are layers on this image. A separate base holds it, so that points share the lines that no
+    store between them has changed.
     """
 
     def __init__(self, begin: Image) -> None:
         self._base = Base(begin)
-        self._durable: Snapshot | None = None  # at the point before
-        self._open: dict[Place, Open] = {}  # the same
+        self._durable: Snapshot | None = None  # at the previous point
+        self._open: dict[Place, Open] = {}  # at the previous point
 
     def at(self, durable: Snapshot, lines: Sequence[Open]) -> Snapshot:
-        """At a point with these open lines. Points must come in the order of the run."""
+        """Return the image at a point with these open lines. Calls must follow the order of the run."""
         now = {line.place: line for line in lines}
         changed = set(durable if self._durable is None else durable.changed_since(self._durable))
         for place in changed.union(self._open) - now.keys():

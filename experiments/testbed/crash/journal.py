@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a persistence journal (docs/crash.md), whose writer is qemu-patches/model/trace/journal_writer.c."""
+"""Reads a persistence journal (docs/crash.md), which qemu-patches/model/trace/journal_writer.c writes."""
 
 import struct
 from array import array
@@ -20,7 +20,7 @@ HEADER = struct.Struct("<8sIII")  # magic, version, CRC of the text, its length
 BLOCK = struct.Struct("<4sIII")  # magic, CRC of the rest, length of the payload, records
 BLOCK_MAGIC, BLOCK_BYTES_MAX = b"JBLK", 2**16
 RECORD = struct.Struct("<BBBBIQQQQ")  # kind, core, device, count, value, dpa, pc, process, at_ps; then the bytes
-RECORD_HEAD = struct.Struct("<BBBBIQ")  # the first fields of it
+RECORD_HEAD = struct.Struct("<BBBBIQ")  # the first fields of a record
 DEVICES_MAX = 8
 
 
@@ -39,11 +39,11 @@ class Kind(IntEnum):
 
 
 _KINDS = {int(kind): kind for kind in Kind}
-CLFLUSH = 2  # the value of a flush that waits for itself
+CLFLUSH = 2  # the value of a flush that needs no fence
 
 
 class Record(NamedTuple):
-    """One of the run's steps; `data` are the bytes of a store, all in one line."""
+    """One step of the run; `data` holds the bytes of a store, all in one line."""
 
     kind: Kind
     core: int = 0
@@ -57,7 +57,7 @@ class Record(NamedTuple):
 
 
 class Records:
-    """The records of a journal's bytes. Each is decoded when it is asked for: millions of objects need much memory."""
+    """The records in a journal's bytes. Each is decoded on access: millions of objects would need much memory."""
 
     def __init__(self, content: bytes, offsets: "array[int]", kinds: bytes) -> None:
         self._content, self._offsets, self._kinds = content, offsets, kinds
@@ -78,7 +78,7 @@ class Records:
         return Record(_KINDS[kind], core, device, value, dpa, pc, process, at_ps, data)
 
     def of_kind(self, kind: Kind) -> list[int]:
-        """The numbers of all records of this kind."""
+        """Return the numbers of all records of this kind."""
         found, at = [], self._kinds.find(kind)
         while at >= 0:
             found.append(at)
@@ -88,19 +88,19 @@ class Records:
 
 @dataclass(frozen=True)
 class Journal:
-    """A whole run. `parameters` are those of the machine, as text: "device0.persist-domain" is "adr"."""
+    """A whole run. `parameters` maps the machine's parameters to text: "device0.persist-domain" to "adr"."""
 
     parameters: Mapping[str, str]
     records: Records
 
 
 def read(path: Path) -> Journal:
-    """All of a journal."""
+    """Read a whole journal."""
     return at_once(reading(path))
 
 
 def reading(path: Path) -> Steps[Journal]:
-    """The same in steps. A journal must be whole: without its end the states would be wrong."""
+    """Like read(), in steps. TestbedError: the journal is not whole; without its end the states would be wrong."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -112,7 +112,7 @@ def reading(path: Path) -> Steps[Journal]:
 
 
 def parse(content: bytes) -> Journal:
-    """The journal of these bytes; ValueError describes the damage."""
+    """Parse the journal in these bytes. ValueError: describes the damage."""
     return at_once(parsing(content))
 
 
@@ -159,7 +159,7 @@ def _records(content: bytes, at: int) -> Steps[Records]:
 
 
 def _block(content: bytes, at: int, end: int) -> Iterator[int]:
-    """Where the records of a block begin."""
+    """Yield the offset of each record of a block. ValueError: a record is damaged."""
     while at + RECORD.size <= end:
         kind, _, device, count, _, dpa = RECORD_HEAD.unpack_from(content, at)
         if kind not in _KINDS or device >= DEVICES_MAX or dpa % LINE_BYTES + count > LINE_BYTES:

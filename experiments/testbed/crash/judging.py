@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Has every state of a run judged: those that recovery can tell apart, or each by itself.
+"""Judges the states of a run: one for each group that recovery cannot tell apart, or each state by itself.
 
-A few points are under way at a time, so that guests do not wait for each other; what is found is in the order of the
-run, and the same however many there are.
+A few points are judged at a time, so that guests do not wait for each other. The findings are in the order of the run,
+and do not depend on the number of points judged at a time.
 """
 
 import asyncio
@@ -31,16 +31,16 @@ from .states import (
     walking,
 )
 
-Judge = Callable[[Lines, int | None], Awaitable[tuple[Detail, Sequence[Read]]]]  # lines and mark; what was read
-Progress = Callable[[int, int, int, int], None]  # points done, of how many, states judged, violations
+Judge = Callable[[Lines, int | None], Awaitable[tuple[Detail, Sequence[Read]]]]  # lines and mark; verdict and reads
+Progress = Callable[[int, int, int, int], None]  # points done, all points, states judged, violations
 Work = Coroutine[Any, Any, list["Finding"]]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A state, and what was said of it: of those that recovery cannot tell apart one that loses least."""
+    """A state and its verdict. The state loses least in a group that recovery cannot tell apart."""
 
-    key: Hashable  # of all of them
+    key: Hashable  # of the group
     state: State
     detail: Detail
 
@@ -54,15 +54,15 @@ class Judging:
     begin: Image
     bounds: Bounds
     judge: Judge
-    every: bool = False  # each state by itself
+    every: bool = False  # judge each state by itself
     jobs: int = 1
     counts: Counts = field(default_factory=Counts)
-    # The lines that are not the same in all states; known from the first point on.
+    # The lines that differ between states; known from the first point on.
     varied: Set[Place] = frozenset()
-    found: dict[Hashable, Finding] = field(default_factory=dict)  # at the points that are done
-    done: int = 0  # points
-    judged: int = 0  # states, with those of points that are not done yet
-    bad: int = 0  # of these
+    found: dict[Hashable, Finding] = field(default_factory=dict)  # at the finished points
+    done: int = 0  # finished points
+    judged: int = 0  # states, including states of unfinished points
+    bad: int = 0  # violations among the judged states
 
     def __post_init__(self) -> None:
         self._trees: dict[int | None, Known[Detail]] = {}
@@ -70,7 +70,7 @@ class Judging:
         self._tell: Callable[[], None] = lambda: None
 
     def tree(self, mark: int | None) -> Known[Detail]:
-        """What is known of recovery after that mark."""
+        """Return the tree of known verdicts after that mark."""
 
         async def judge(lines: Lines) -> tuple[Detail, Sequence[Read]]:
             return await self._judge(lines, mark)
@@ -78,7 +78,7 @@ class Judging:
         return self._trees.setdefault(mark, Known(judge, self.begin))
 
     async def findings(self, progress: Progress) -> list[Finding]:
-        """One for each state with its mark, in the order in which they come up."""
+        """Judge all states. Return one finding for each state with its mark, in the order of first occurrence."""
         under_way: deque[asyncio.Task[list[Finding]]] = deque()
         total = points_among(self.run, asked_records(self.run, marked=True))
         self._tell = lambda: progress(self.done, total, self.judged, self.bad)
@@ -96,7 +96,7 @@ class Judging:
                     under_way.append(asyncio.create_task(work))
                 if len(under_way) >= self.jobs:
                     await take()
-                await asyncio.sleep(0)  # so that Ctrl-C is seen
+                await asyncio.sleep(0)  # so that Ctrl-C can interrupt
             while under_way:
                 await take()
         finally:
@@ -113,7 +113,7 @@ class Judging:
                 self.found[finding.key] = finding
 
     def _points(self) -> Iterator[Work | None]:
-        """What is to be done at each ordering point, in the order of the run; None now and then on the way there."""
+        """Yield the work of each ordering point, in the order of the run; None now and then between points."""
         seen: set[tuple[int | None, bytes]] = set()
         newest = Newest(self.begin)
         for found in walking(self.run, self.begin, marked=True):
@@ -134,7 +134,7 @@ class Judging:
                 yield self._lazily(point, base, newest.at(base, lines), lines)
 
     def _varied(self, first: Tracker) -> Set[Place]:
-        """Those that are stored to after the first mark, or not sure at the first point."""
+        """Return the lines that are stored to after the first mark, or that are not durable at the first point."""
         asked = (self.run.records[index] for index in asked_records(self.run, marked=True))
         return stored_to(asked).union(first.unsure())
 
@@ -154,7 +154,7 @@ class Judging:
         ]
 
     async def _lazily(self, point: Point, base: Snapshot, all_newest: Snapshot, lines: Sequence[Open]) -> list[Finding]:
-        """What recovery can tell apart, up to the bound; of more, some images that are drawn."""
+        """Judge the classes that recovery can tell apart, up to the bound; beyond it, a selection by bounded()."""
         tree = self.tree(point.mark)
         classes = await tree.classes(base, lines, self.bounds.exhaustive)
         if sum(found.images(lines) for found in classes) < point.combinations:
@@ -170,14 +170,14 @@ class Judging:
         ]
 
     def _state_of(self, found: Class[Detail], point: Point, all_newest: Snapshot, lines: Sequence[Open]) -> State:
-        """The one of the class that loses least: a line that recovery does not read has its newest bytes."""
+        """Return the state of the class that loses least: a line that recovery does not read has its newest bytes."""
         chosen = [(line, found.chosen[line.place]) for line in lines if line.place in found.chosen]
         lost = {line.place: line.lost[n] for line, n in chosen if n != line.newest}
         image = Layer(all_newest, {line.place: line.contents[n] for line, n in chosen if n != line.newest})
         return State(point, image, lost, image_digest(image, self.begin))
 
     async def _one_by_one(self, point: Point, base: Snapshot, choices: Sequence[Choice]) -> list[Finding]:
-        """Lines are not chosen one by one; images that recovery cannot tell apart are judged once all the same."""
+        """Judge choices that cover all lines at once. Images that recovery cannot tell apart are still judged once."""
         findings = []
         for choice in choices:
             lines = Layer(base, choice.lines)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Verdicts of a crash test, each kept the moment it exists: a test that was interrupted goes on from them.
+"""Verdicts of a crash test, each stored as soon as it exists, so that an interrupted test resumes from them.
 
-A line of JSON for each, in a file of the results folder that is named by the hash of all that can influence a verdict,
-as results are. A verdict is of an image and a mark, with the lines that it depends on, so no bound is in that hash.
+Each verdict is a line of JSON in a file of the results folder. Like a result, the file is named by the hash of all that
+can influence a verdict. A verdict is of an image and a mark and lists the lines that it depends on, so the hash covers
+no bounds.
 """
 
 import json
@@ -21,10 +22,10 @@ from .report import Detail
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was said of an image after a mark, and what it depends on, in the order of first reads."""
+    """The verdict on an image after a mark, and the lines that it depends on, in the order of first reads."""
 
     mark: int
-    image: str  # its hash
+    image: str  # the image's hash
     detail: Detail
     reads: list[Read]
 
@@ -35,7 +36,7 @@ def file_for(root: Path, name: str, identity: Mapping[str, Any]) -> Path:
 
 @dataclass
 class Kept:
-    """The verdicts of a file, or without one only of this process."""
+    """The verdicts in a file; without a path, verdicts live in this process only."""
 
     path: Path | None = None
     verdicts: dict[tuple[int, str], Verdict] = field(default_factory=dict)
@@ -54,7 +55,7 @@ class Kept:
                     f"{self.path}: line {number + 1} is damaged; remove the file to judge all states again"
                 )
         if self.path and lines and not lines[-1].endswith(b"\n"):
-            self._write(b"\n")  # the last one was cut short
+            self._write(b"\n")  # the last line was cut short
 
     def add(self, verdict: Verdict) -> None:
         self.verdicts[verdict.mark, verdict.image] = verdict
@@ -64,7 +65,7 @@ class Kept:
         self._write(text.encode() + b"\n")
 
     def teach(self, tree: Known[Detail], mark: int) -> None:
-        """All that is known of the mark."""
+        """Add all known verdicts of the mark to the tree."""
         for verdict in self.verdicts.values():
             if verdict.mark == mark:
                 tree.learn(verdict.reads, verdict.detail)
@@ -81,7 +82,7 @@ class Kept:
 
 
 def _parse(line: bytes) -> Verdict | None:
-    """None of a line that is not whole."""
+    """Parse a line of the file; None if the line is not whole."""
     with suppress(ValueError, KeyError, TypeError):
         data = json.loads(line)
         if canonical.digest({name: value for name, value in data.items() if name != "checksum"}) == data["checksum"]:

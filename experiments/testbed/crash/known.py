@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is known of a judge that depends on nothing but the lines that it reads.
+"""The known verdicts of a judge that depends on nothing but the lines that it reads.
 
-Recovery and check are deterministic: the first line that they read is always the same one, and what it holds decides
-which is the next. So what they say is a tree: a branch is a line, an edge its content, a leaf a verdict. An image whose
-way through the tree is known needs no guest. A line that is not on the way is not chosen over: whatever it holds, the
-verdict is the same.
+Recovery and check are deterministic: the first line that they read is always the same one, and its content decides
+which line is read next. Their verdicts therefore form a tree: a branch is a line, an edge its content, a leaf a
+verdict. An image with a known path through the tree needs no guest. Contents of a line off the path are not tried,
+because the verdict does not depend on them.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from .lines import Open, Place
 
 V = TypeVar("V")
 
-Read = tuple[Place, bytes]  # a line, and the digest of what it held
-Judge = Callable[[Lines], Awaitable[tuple[V, Sequence[Read]]]]  # the verdict, and what it read, in this order
+Read = tuple[Place, bytes]  # a line, and the digest of its content
+Judge = Callable[[Lines], Awaitable[tuple[V, Sequence[Read]]]]  # the verdict, and the reads in order
 
 
 @dataclass
@@ -37,13 +37,13 @@ class Branch(Generic[V]):
 
 @dataclass(frozen=True)
 class Class(Generic[V]):
-    """All images of a point that the judge cannot tell apart: of the lines it reads, which content each has."""
+    """All images of a point that the judge cannot tell apart. `chosen` numbers the content of each line it reads."""
 
     leaf: Leaf[V]
     chosen: Mapping[Place, int]
 
     def images(self, lines: Sequence[Open]) -> int:
-        """How many combinations of these lines are among them."""
+        """Return how many combinations of these lines belong to the class."""
         return math.prod(line.count for line in lines if line.place not in self.chosen)
 
 
@@ -52,7 +52,7 @@ def digest(content: bytes) -> bytes:
 
 
 class Known(Generic[V]):
-    """The tree. What is not known yet the judge is asked for, once."""
+    """The tree of verdicts, which calls the judge once for each unknown path."""
 
     def __init__(self, judge: Judge[V], begin: Image) -> None:
         self._judge, self._begin = judge, begin
@@ -60,13 +60,13 @@ class Known(Generic[V]):
         self._asked: dict[tuple[int, bytes], asyncio.Task[None]] = {}
 
     async def classes(self, base: Lines, lines: Sequence[Open], most: int) -> list[Class[V]]:
-        """Every class of the images that have any content of these lines, the oldest ones first; at most so many."""
+        """Return the classes of all images with any content of these lines, oldest contents first; at most `most`."""
         choices = {line.place: line.contents for line in lines}
         oldest = Layer(base, {place: contents[0] for place, contents in choices.items()})
         found: list[Class[V]] = []
         ways: list[tuple[Branch[V], bytes, dict[Place, int]]] = [(self._top, b"", {})]
         while ways and len(found) < most:
-            await asyncio.sleep(0)  # known ways ask nobody: without this nothing else could run meanwhile
+            await asyncio.sleep(0)  # a known path awaits nothing: without this no other task could run
             branch, edge, chosen = ways.pop()
             image = Layer(oldest, {place: choices[place][n] for place, n in chosen.items()})
             node = await self._follow(branch, edge, image)
@@ -80,7 +80,7 @@ class Known(Generic[V]):
         return found
 
     async def of_image(self, base: Lines, lines: Sequence[Open], numbers: Sequence[int]) -> Class[V]:
-        """The class of one image: these contents of the lines."""
+        """Return the class of the image with these contents of the lines."""
         await asyncio.sleep(0)
         choice = {line.place: n for line, n in zip(lines, numbers, strict=True)}
         image = Layer(base, {line.place: line.contents[choice[line.place]] for line in lines})
@@ -100,7 +100,7 @@ class Known(Generic[V]):
         return self._begin(place) if content is None else content
 
     async def _follow(self, branch: Branch[V], edge: bytes, image: Lines) -> Branch[V] | Leaf[V]:
-        """Where the edge leads, which the image takes. Of those who want to know it one asks."""
+        """Follow the edge that the image takes; judge the image if needed. Concurrent callers share one judgement."""
         while edge not in branch.edges:
             where = (id(branch), edge)
             task = self._asked.get(where)
@@ -116,7 +116,7 @@ class Known(Generic[V]):
         self.learn(reads, verdict)
 
     def learn(self, reads: Sequence[Read], verdict: V) -> None:
-        """That the judge said so after it had read this."""
+        """Add the verdict that the judge returned after these reads. RunFailed: it contradicts the tree."""
         branch, edge = self._top, b""
         for place, content in reads:
             node = branch.edges.setdefault(edge, Branch(place))

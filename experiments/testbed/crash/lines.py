@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What one line can hold after a power cut, as stores, flushes and fences go on.
+"""The possible contents of one line after a power cut, updated by stores, flushes and fences.
 
-A line has eight words, which a power cut never tears. A store has a *part* in each word that it changes. The order in
-which parts become durable (docs/crash.md):
+A line has eight words, and a power cut never tears a word. A store has a *part* in each word that it changes. The order
+in which parts become durable (docs/crash.md):
 
-- Parts of one word: in the order of execution, so the number of parts in each word describes a content of the line.
+- Parts of one word: in the order of execution, so the number of parts in each word determines a content of the line.
 - Cached stores: in the order of execution, each torn into its parts.
-- Non-temporal stores: in any order with all parts of other words.
+- Non-temporal stores: in any order relative to the parts of other words.
 """
 
 import itertools
@@ -21,33 +21,33 @@ from .journal import LINE_BYTES, Kind, Record
 WORD_BYTES = 8  # the unit that a power cut does not tear
 WORDS = LINE_BYTES // WORD_BYTES
 PARTS_MAX = 4  # a cached store with more parts, such as a save of registers, becomes durable from its lowest word on
-CONTENTS_MAX = 32  # contents of a line that are tried where a point has too many combinations
-COUNTED_MAX = 256  # contents of a line that are compared to count the different ones
+CONTENTS_MAX = 32  # contents tried of each line where a point has too many combinations
+COUNTED_MAX = 256  # up to so many contents of a line are compared to count the distinct ones
 
-Heights = tuple[int, ...]  # for each word, how many of its parts are durable
+Heights = tuple[int, ...]  # for each word, the number of its durable parts
 NOTHING: Heights = (0,) * WORDS
-NO_CORE = -1  # which has no non-temporal stores
+NO_CORE = -1  # a core without non-temporal stores
 T = TypeVar("T")
 
 
 class Place(NamedTuple):
-    """A line of a device, by its first byte."""
+    """A line of a device, by the address of its first byte."""
 
     device: int
     dpa: int
 
 
 class Part(NamedTuple):
-    """What a store makes of a word."""
+    """The effect of a store on one word."""
 
-    store: int  # the number of its record
+    store: int  # the number of the store's record
     core: int
     is_cached: bool
-    word: bytes
+    word: bytes  # the content after the store
 
 
 class Range(NamedTuple):
-    """How many parts of each word there are at least and at most, with the same cached stores."""
+    """The least and the largest number of durable parts of each word, for one set of durable cached stores."""
 
     least: Heights
     most: Heights
@@ -55,17 +55,17 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True)
 class Open:
-    """A line with several contents to choose from, the oldest first. `lost` are the stores that each lacks."""
+    """A line with several possible contents, the oldest first. `lost` lists the stores that each content lacks."""
 
     place: Place
     contents: tuple[bytes, ...]
     lost: tuple[tuple[int, ...], ...]
     newest: int
-    count: int  # of all contents that are possible, of which these may be some
+    count: int  # of all possible contents; `contents` may be a part of them
 
 
 def pieces(record: Record) -> Iterable[tuple[int, int, bytes]]:
-    """The pieces of a store by word: the word, where the piece begins in it, and its bytes."""
+    """Split a store by word: the word's number, the offset of the piece in the word, and its bytes."""
     if len(record.data) == WORD_BYTES and record.dpa % WORD_BYTES == 0:
         return ((record.dpa % LINE_BYTES // WORD_BYTES, 0, record.data),)
     return _pieces(record)
@@ -81,7 +81,7 @@ def _pieces(record: Record) -> Iterator[tuple[int, int, bytes]]:
 
 
 def changes(line: "Line", record: Record) -> list[tuple[int, bytes]]:
-    """The pieces of a store that change something, or may: where they begin in the line, and their bytes."""
+    """Return the pieces of a store that can change the line's contents: their offsets in the line, and their bytes."""
     return [
         (WORD_BYTES * number + at, piece)
         for number, at, piece in pieces(record)
@@ -90,7 +90,7 @@ def changes(line: "Line", record: Record) -> list[tuple[int, bytes]]:
 
 
 def tears(parts: Sequence[T]) -> Iterator[Sequence[T]]:
-    """The sets of parts of a cached store that can be durable alone, all of them last."""
+    """Yield the sets of parts of a cached store that can be durable without the others; the whole set comes last."""
     if len(parts) > PARTS_MAX:
         return (parts[:n] for n in range(1, len(parts) + 1))
     return itertools.chain.from_iterable(itertools.combinations(parts, n) for n in range(1, len(parts) + 1))
@@ -103,8 +103,8 @@ def most_of(a: Heights, b: Heights) -> Heights:
 class Line:
     """The parts of a line that may not be durable.
 
-    `flushed` is what the next fence of a core waits for, `accepted` what the device has. There can be millions of
-    lines, so an object is small.
+    `flushed` holds the parts that the next fence of each core waits for, `accepted` the parts that the device has
+    accepted. There can be millions of lines, so an object is small.
     """
 
     __slots__ = ("_count", "_has_cached", "_open", "accepted", "flushed", "sure", "words")
@@ -114,9 +114,9 @@ class Line:
         self.words: list[list[Part]] = [[] for _ in range(WORDS)]
         self.flushed: dict[int, Heights] = {}
         self.accepted = NOTHING
-        self._has_cached = False  # parts of cached stores
-        self._count = 0  # what count() found
-        self._open: tuple[int, Open | None] = (0, None)  # what open() found, for so many contents
+        self._has_cached = False  # whether any part is of a cached store
+        self._count = 0  # the result of count(); 0 if unknown
+        self._open: tuple[int, Open | None] = (0, None)  # the result of open(), with its limit on contents
 
     def content(self, heights: Heights) -> bytes:
         return b"".join(itertools.starmap(self._word, enumerate(heights)))
@@ -141,7 +141,7 @@ class Line:
     def is_sure(self) -> bool:
         return not any(self.words)
 
-    # ---- What happens to it ----
+    # ---- Stores, flushes and fences ----
 
     def store(self, index: int, record: Record) -> None:
         is_cached = record.kind == Kind.STORE
@@ -157,14 +157,14 @@ class Line:
             self._await_words(record.core, touched)
 
     def _await_words(self, core: int, words: Sequence[int]) -> None:
-        """The next fence waits for the newest parts of these words, of which each has one."""
+        """Make the core's next fence wait for the newest parts of these words. Each of the words has a part."""
         heights = list(self.flushed.get(core, NOTHING))
         for number in words:
             heights[number] = len(self.words[number])
         self.flushed[core] = self.with_earlier(tuple(heights)) if self._has_cached else tuple(heights)
 
     def newest_with(self, number: int, at: int, piece: bytes) -> bytes:
-        """A word with all its parts, and other bytes from there on."""
+        """Return the newest content of a word, with `piece` written at offset `at`."""
         old = self.newest_word(number)
         return old[:at] + piece + old[at + len(piece) :]
 
@@ -172,14 +172,14 @@ class Line:
         return self._word(number, len(self.words[number]))
 
     def changes(self, number: int, word: bytes) -> bool:
-        """Whether a cached store of this word matters: one of equal bytes does behind a non-temporal one."""
+        """Whether a cached store of this word matters: after a non-temporal store, even one of equal bytes does."""
         return word != self.newest_word(number) or any(not part.is_cached for part in self.words[number])
 
     def accept(self, heights: Heights) -> None:
         self.accepted = most_of(self.accepted, heights)
 
     def flush(self, core: int) -> Heights:
-        """What a flush by this core writes back: non-temporal stores of other cores wait in buffers of theirs."""
+        """Return the parts that a flush by this core writes back. Other cores buffer their own non-temporal stores."""
         return self.with_earlier(
             tuple(last(part.is_cached or part.core == core for part in parts) for parts in self.words)
         )
@@ -192,14 +192,14 @@ class Line:
             self.flushed[core] = most_of(self.flushed.get(core, NOTHING), heights)
 
     def with_earlier(self, heights: Heights) -> Heights:
-        """With all parts that become durable before one of these."""
+        """Add all parts that become durable before one of these parts."""
         there = [parts[:height] for parts, height in zip(self.words, heights, strict=True)]
         newest = max((part.store for parts in there for part in parts if part.is_cached), default=-1)
         earlier = tuple(last(part.is_cached and part.store < newest for part in parts) for parts in self.words)
         return self._with_lower_parts(most_of(heights, earlier), newest)
 
     def _with_lower_parts(self, heights: Heights, store: int) -> Heights:
-        """Of a cached store with many parts."""
+        """Add the lower parts of the cached store if it has more than PARTS_MAX parts."""
         at = {
             n: position + 1
             for n, parts in enumerate(self.words)
@@ -212,7 +212,7 @@ class Line:
         return tuple(max(height, at[n]) if n in at and n < highest else height for n, height in enumerate(heights))
 
     def be_sure(self, heights: Heights) -> None:
-        """No power cut brings back the contents without these parts."""
+        """Make these parts durable: no power cut brings back the contents without them."""
         if not any(heights):
             return
         self.sure = self.content(heights)
@@ -227,10 +227,10 @@ class Line:
     def _changed(self) -> None:
         self._count, self._open = 0, (0, None)
 
-    # ---- What it can hold ----
+    # ---- Possible contents ----
 
     def count(self) -> int:
-        """Of its contents: of few the different ones, of many all ways to come about."""
+        """Count the distinct contents, or the ways to produce contents if there are more than COUNTED_MAX ways."""
         if not self._count:
             self._count = self._count_them()
         return self._count
@@ -245,7 +245,7 @@ class Line:
         return ways if ways > COUNTED_MAX else len(self._every())
 
     def open(self, place: Place, most: int, seed: str) -> Open | None:
-        """Its contents if there are several; of more than `most` some, the same for the same seed."""
+        """Return the contents if there are several; of more than `most` a selection that only the seed determines."""
         if self.count() == 1:
             return None
         if self._open[0] != most:
@@ -256,14 +256,14 @@ class Line:
         return self._open[1]
 
     def ranges(self) -> Iterator[Range]:
-        """For each way that cached stores can be cut, in their order."""
+        """Yield a range for each way in which a power cut can end the sequence of cached stores, oldest first."""
         positions = [[n for n, part in enumerate(parts) if part.is_cached] for parts in self.words]
         stores: dict[int, list[int]] = {}
         for number, parts in enumerate(self.words):
             for part in parts:
                 if part.is_cached:
                     stores.setdefault(part.store, []).append(number)
-        done = [0] * WORDS  # of each word, how many cached parts are durable
+        done = [0] * WORDS  # for each word, the number of durable cached parts
 
         def found() -> Range:
             least = tuple(at[n - 1] + 1 if n else 0 for at, n in zip(positions, done, strict=True))
@@ -280,7 +280,7 @@ class Line:
                 yield found()
 
     def _is_weak(self) -> bool:
-        """Whether it has non-temporal stores: without any, cached stores alone say what it can hold."""
+        """Whether the line has non-temporal stores. Without any, cached stores alone determine its contents."""
         return any(not part.is_cached for parts in self.words for part in parts)
 
     def _every(self) -> dict[bytes, Heights]:
@@ -289,14 +289,14 @@ class Line:
         )
 
     def _choices(self, found: Range) -> list[list[int]]:
-        """For each word, heights with different contents: a line may be stored to many times with equal ones."""
+        """Return for each word heights with distinct contents: a program may store equal bytes many times."""
         return [
             list({self._word(n, height): height for height in range(least, most + 1)}.values())
             for n, (least, most) in enumerate(zip(found.least, found.most, strict=True))
         ]
 
     def _some(self, most: int, seed: str) -> dict[bytes, Heights]:
-        """Parts in order of execution, each word alone and alone missing; then drawn until there are so many."""
+        """Select contents: parts in order of execution, one word alone or missing, then random ones up to `most`."""
         found = self._by_content([*self._in_order(), *self._but_one_word()])
         ranges, draw = list(self.ranges()), random.Random(seed)
         for _ in range(2 * most):
@@ -308,7 +308,7 @@ class Line:
         return found
 
     def _in_order(self) -> Iterator[Heights]:
-        """What there is if stores become durable in order of execution, each torn as a cached one is."""
+        """Yield heights as if stores became durable in order of execution, each torn as a cached one is."""
         done, by_store = list(NOTHING), dict[int, list[int]]()
         for number, parts in enumerate(self.words):
             for part in parts:
@@ -323,14 +323,14 @@ class Line:
                 yield tuple(done)
 
     def _but_one_word(self) -> Iterator[Heights]:
-        """One word without its non-temporal stores, and nothing but those of one word."""
+        """Yield for each word: everything but its last non-temporal stores, and its first non-temporal stores alone."""
         ranges = list(self.ranges())
         for number in range(WORDS):
             yield with_one(ranges[-1].most, number, ranges[-1].least[number])
             yield with_one(ranges[0].least, number, ranges[0].most[number])
 
     def _by_content(self, all_heights: Iterable[Heights]) -> dict[bytes, Heights]:
-        """Of equal contents the one that loses least."""
+        """Map each content to the heights that produce it with the fewest lost parts."""
         found: dict[bytes, Heights] = {}
         for heights in all_heights:
             content = self.content(heights)
@@ -344,7 +344,7 @@ class Line:
 
 
 def last(flags: Iterable[bool]) -> int:
-    """How many there are up to the last that is set."""
+    """Return the position of the last flag that is set, counted from 1; 0 if no flag is set."""
     return max((n for n, flag in enumerate(flags, 1) if flag), default=0)
 
 

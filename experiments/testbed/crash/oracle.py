@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is to hold after a power cut where no check says it: states are compared with those that the marks ended.
+"""Oracles that need no check: the dump of a state is compared with dumps of the workload stopped at its marks.
 
-The *reference* of a mark is what the dump prints of a program that was killed there, in a guest that went on to its
-clean end. So all that the program had stored, or had given to the kernel, is in it, durable or not.
+The *reference* of a mark is the dump of a program that was killed at the mark, in a guest that then shut down cleanly.
+All data that the program had stored or passed to the kernel is therefore in the reference, durable or not.
 """
 
 import difflib
@@ -11,30 +11,30 @@ from dataclasses import dataclass
 
 from .journal import Journal, Kind
 
-DETAIL_LINES = 40  # of a difference
-STOPPED = 128 + 9  # what a shell says of a program that was killed
+DETAIL_LINES = 40  # shown of a difference or a console
+STOPPED = 128 + 9  # a shell's exit status for a program that SIGKILL ended
 
 
 def passed(run: Journal) -> list[int]:
-    """The marks of a workload, in the order of the run."""
+    """Return the marks of a workload, in the order of the run."""
     return [run.records[index].value for index in run.records.of_kind(Kind.MARK)]
 
 
 @dataclass(frozen=True)
 class References:
-    """What the dump prints at each mark, in the order of the run, and how many before the cut a state may be."""
+    """The dump at each mark, in the order of the run. If `prefix`, a state may equal the dump of any earlier mark."""
 
     dumps: Mapping[int, bytes]
     prefix: bool = False
 
     def allowed(self, mark: int) -> list[int]:
-        """The marks whose dumps a state after this one may have: the next is the end of what was under way."""
+        """Return the marks with dumps that a state after `mark` may have: the next mark ends the current operation."""
         marks = list(self.dumps)
         at = marks.index(mark)
         return marks[0 if self.prefix else at : at + 2]
 
     def fault(self, mark: int, dump: bytes) -> str:
-        """What differs from the allowed dump that is most alike; nothing if one is equal."""
+        """Return the difference from the most similar allowed dump; empty if one is equal."""
         allowed = self.allowed(mark)
         if any(self.dumps[number] == dump for number in allowed):
             return ""
@@ -48,13 +48,13 @@ class References:
 
 
 def first_change(difference: str) -> str:
-    """Of a difference what is there and was not allowed, or what is missing."""
+    """Return the first line of a difference that is present but not allowed, else the first line that is missing."""
     lines = [line for line in difference.splitlines() if not line.startswith(("---", "+++", "@@"))]
     return next((line for line in lines if line.startswith("+")), lines[0] if lines else "")
 
 
 def stopped_at(workload: str, mark: int) -> str:
-    """Shell lines that run the workload until it passes the mark, where all its processes are killed."""
+    """Return shell lines that run the workload until it passes the mark, at which all its processes are killed."""
     return f"""set -m
 (
 export CRASH_STOP={mark}

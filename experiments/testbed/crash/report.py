@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a crash test has found: violations, and what was explored under which operation."""
+"""The findings of a crash test: violations, and the states explored under each operation."""
 
 import itertools
 import re
@@ -10,32 +10,32 @@ from typing import Any
 from .journal import Journal, Kind
 from .states import Counts, State, points_among
 
-ID_DIGITS = 12  # of the image's hash
-MEASURED = re.compile(r"^measured ([a-z][a-z0-9_]*) ([0-9]+)$", re.MULTILINE)  # a line of the check's
+ID_DIGITS = 12  # hex digits of the image's hash
+MEASURED = re.compile(r"^measured ([a-z][a-z0-9_]*) ([0-9]+)$", re.MULTILINE)  # a line of the check's output
 
 
 @dataclass(frozen=True)
 class Detail:
-    """What recovery, check and oracle say of a state."""
+    """The verdict of recovery, check and oracle on a state."""
 
-    outcome: str  # ok; differs; failed, panic, timeout and lost as of a guest
-    said: str  # in a line
-    text: str  # in many
+    outcome: str  # ok; differs; or failed, panic, timeout, lost: the outcome of the guest
+    said: str  # one line
+    text: str  # many lines
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A state on which recovery or check failed, or that is another one than the oracle allows."""
+    """A state on which recovery or check failed, or that the oracle does not allow."""
 
-    state: str  # its name
-    mark: int  # the last that was passed; 0 if none
-    lost: tuple[tuple[int, int], ...]  # device and address of each line that has not its newest bytes
-    stores: tuple[str, ...]  # where these came from, in the order of the run
+    state: str  # the state's name
+    mark: int  # the last mark that was passed; 0 before the first
+    lost: tuple[tuple[int, int], ...]  # device and address of each line that lacks its newest bytes
+    stores: tuple[str, ...]  # the code of the lost stores, in the order of the run
     outcome: str
     said: str
-    cut: str = ""  # where the power was cut: just before this has any effect
+    cut: str = ""  # the code at which the power was cut, before it has any effect
     text: str = ""
-    pcs: tuple[int, ...] = ()  # of the stores
+    pcs: tuple[int, ...] = ()  # instruction addresses of the lost stores
     cut_pc: int = 0
 
     def as_data(self) -> dict[str, Any]:
@@ -44,24 +44,24 @@ class Violation:
 
 @dataclass(frozen=True)
 class Operation:
-    """What was under way after a mark, and what was explored of it."""
+    """The operation under way after a mark, and the extent of its exploration."""
 
     mark: int
     name: str
     points: int
     states: int
-    images: int  # distinct ones, of which no earlier operation had any
+    images: int  # distinct images that no earlier operation had
     violations: int
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A number that recovery and check said of states without a violation, and how it is distributed over these."""
+    """A number that recovery and check printed for states without a violation, and its distribution over them."""
 
     name: str
     states: int
     least: int
-    half: int  # which so many of them do not exceed
+    half: int  # half of the states do not exceed this number
     nine_tenths: int
     most: int
 
@@ -82,24 +82,24 @@ class Report:
         } | measured
 
     def least(self) -> list[Violation]:
-        """Of each mark and each set of stores the one that loses fewest lines; those that lose least come first."""
+        """Return the violation with the fewest lost lines for each mark and set of stores, fewest lost lines first."""
         found: dict[tuple[int, tuple[str, ...]], Violation] = {}
         for violation in sorted(self.violations, key=lambda v: len(v.lost)):
             found.setdefault((violation.mark, violation.stores), violation)
         return list(found.values())
 
     def name_of(self, mark: int) -> str:
-        """Of the operation after the mark."""
+        """Return the name of the operation after the mark; empty if unknown."""
         return next((operation.name for operation in self.operations if operation.mark == mark), "")
 
 
 def state_id(state: State) -> str:
-    """The same in every run of an unchanged manifest: the mark, and the image."""
+    """Name a state by mark and image: the name is the same in every run of an unchanged manifest."""
     return f"{state.point.mark or 0}-{state.digest.hex()[:ID_DIGITS]}"
 
 
 def measured(details: Iterable[Detail]) -> list[Measured]:
-    """By name, of the states that are good: of others recovery may not have come to its end."""
+    """Collect numbers by name, from states without a violation: on other states recovery may not have finished."""
     numbers: dict[str, list[int]] = {}
     for detail in details:
         for name, value in MEASURED.findall(detail.text) if detail.outcome == "ok" else ():
@@ -115,7 +115,7 @@ def _distribution(name: str, values: Sequence[int]) -> Measured:
 def operations(
     run: Journal, states: Sequence[State], violations: Sequence[Violation], names: Sequence[str]
 ) -> list[Operation]:
-    """By mark, in the order of the run. The last mark ends the last operation."""
+    """Return the operations by mark, in the order of the run. The last mark ends the last operation."""
     marks = run.records.of_kind(Kind.MARK)
     points: dict[int, int] = {}
     for before, after in itertools.pairwise(marks):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Copies of guests on a Dask cluster.
 
-What the media begin with is sent nowhere: each worker runs the setup itself, and is left out if it comes to another
-content. So a state is all that travels, and a verdict.
+The initial media are not sent: each worker runs the setup itself, and a worker with different media as a result is left
+out. Only states and verdicts travel over the network.
 """
 
 import asyncio
@@ -20,14 +20,14 @@ from ..run.errand import Begin, Errand, media_digest
 
 @dataclass(frozen=True)
 class Spread:
-    """A GuestExecutor whose copies are made by the workers, as many at a time as `room` says, and all else `here`."""
+    """A GuestExecutor that sends copies to workers, with room for `room` at a time, and runs other guests `here`."""
 
     here: GuestExecutor
     workers: fleet.Fleet
     room: int
     common: Errand
     setup: Job
-    digests: dict[Path, str] = field(default_factory=dict)  # of the folders that copies begin with
+    digests: dict[Path, str] = field(default_factory=dict)  # of the media folders that copies begin with
 
     async def run(self, spec: GuestSpec) -> GuestOutcome:
         if not spec.copy_of:
@@ -44,7 +44,7 @@ class Spread:
 async def opened(
     session: Session, here: GuestExecutor, common: Errand, setup: Job, say: fleet.Say
 ) -> AsyncIterator[Spread]:
-    """The cluster of the session's scheduler, for guests that are like the `common` one."""
+    """Connect to the cluster of the session's scheduler, for guests that are like the `common` one."""
     assert session.scheduler
     async with fleet.elsewhere(session.scheduler, session.keys, say) as workers:
         yield Spread(here, workers, await workers.check([common]), common, setup)

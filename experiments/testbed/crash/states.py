@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every state of the devices that a power cut can leave, at each ordering point of a journal.
 
-docs/crash.md has the rules. A line has several contents that a cut can leave (lines.py): one of them is chosen, for
-each line alone. Where caches keep their power, one choice is made for all lines: how many of the stores had been
-executed. Only non-temporal stores can be missing then.
+docs/crash.md states the rules. A power cut can leave one of several contents in a line (lines.py), and each line is
+chosen independently. Where caches keep their power, one choice holds for all lines: the number of stores that had
+executed. Among these stores, only non-temporal ones can then be missing.
 """
 
 import itertools
@@ -23,14 +23,14 @@ from .lines import CONTENTS_MAX, NO_CORE, NOTHING, Heights, Line, Open, Place, c
 STORES = (Kind.STORE, Kind.NT_STORE)
 ORDERING = (Kind.FENCE, Kind.BARRIER, Kind.WBINVD, Kind.MARK, Kind.POWER_CUT, Kind.END)
 
-PAUSE_RECORDS = 4096  # for so many Ctrl-C waits
+PAUSE_RECORDS = 4096  # Ctrl-C waits for at most so many records
 
-Changes = tuple[tuple[int, int], ...]  # lines by their number, and the content of each
-Lost = Mapping[Place, tuple[int, ...]]  # the stores that lines lack, by their records
+Changes = tuple[tuple[int, int], ...]  # pairs of a line's number and the number of its content
+Lost = Mapping[Place, tuple[int, ...]]  # for each line, the records of the stores that it lacks
 
 
 def media_image(journal: Journal, files: Sequence[Path]) -> Image:
-    """Of the devices' media files, which nothing may change meanwhile. They begin where the volatile part ends."""
+    """Map the devices' media files, which must not change meanwhile. Each begins after its device's volatile part."""
     maps, firsts = [], []
     for n, path in enumerate(files):
         with path.open("rb") as file:
@@ -45,16 +45,16 @@ def media_image(journal: Journal, files: Sequence[Path]) -> Image:
 
 
 def volatile_bytes(journal: Journal, device: int) -> int:
-    """Where the persistent part of a device begins."""
+    """Return the address at which the persistent part of a device begins."""
     return int(journal.parameters[f"device{device}.volatile-size"])
 
 
 @dataclass(frozen=True)
 class Domain:
-    """What is promised to survive a power cut."""
+    """The persistence domain: the data that is promised to survive a power cut."""
 
     name: str = "adr"  # none, adr, eadr, gpf
-    cache_protected: bool = True  # what the device has accepted is durable
+    cache_protected: bool = True  # data that the device has accepted is durable
     gpf_energy_nj: int = 0
     gpf_line_nj: int = 0
     gpf_page_nj: int = 0
@@ -62,7 +62,7 @@ class Domain:
 
     @staticmethod
     def of(journal: Journal) -> "Domain":
-        """That of the machine. Devices that differ in it have no common one."""
+        """Return the domain of the machine. TestbedError: its devices have different domains."""
         found = {_domain(journal.parameters, n) for n in range(8) if f"device{n}.capacity" in journal.parameters}
         if len(found) != 1:
             raise TestbedError("the devices of the journal differ in what survives a power cut; give them one profile")
@@ -81,10 +81,10 @@ def _domain(parameters: Mapping[str, str], device: int) -> Domain:
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much is tried at one point. What there is up to `exhaustive` is tried whole.
+    """Limits of the exploration at one point. Up to `exhaustive` combinations are all tried.
 
-    Of more: all newest and all oldest, then up to `subsets` of one and two elements and as many complements, and
-    `samples` drawn by the seed.
+    If there are more, the bounds select all newest and all oldest contents, up to `subsets` changes of one or two lines
+    to each of these two, and `samples` combinations drawn by the seed.
     """
 
     exhaustive: int = 256
@@ -93,44 +93,44 @@ class Bounds:
     seed: int = 1
 
     def divided(self, parts: int) -> "Bounds":
-        """For each of so many parts."""
+        """Return the bounds for each of so many parts."""
         return Bounds(max(1, self.exhaustive // parts), self.subsets // parts, self.samples // parts, self.seed)
 
 
 @dataclass(frozen=True)
 class Point:
-    """Where the power is cut: before this record of the journal has any effect."""
+    """A place where the power is cut: before this record of the journal has any effect."""
 
     record: int
     kind: Kind
-    mark: int | None  # the last that the workload had passed
+    mark: int | None  # the last one that the workload had passed; None before the first
     at_ps: int
-    combinations: int  # of versions; equal images are counted as often as they can come about
+    combinations: int  # of contents; an image may count once for each way to produce it
 
 
 @dataclass(frozen=True)
 class State:
-    """What one power cut leaves."""
+    """An image that one power cut leaves."""
 
     point: Point
-    lines: Lines  # all that can differ from the image at the begin of the run
-    lost: Lost  # of the lines that have not their newest bytes
+    lines: Lines  # all lines that can differ from the image at the begin of the run
+    lost: Lost  # for the lines that lack their newest bytes
     digest: bytes  # equal for equal images
 
 
 @dataclass
 class Counts:
-    """What an exploration has covered."""
+    """The extent of an exploration."""
 
     points: int = 0
-    points_in_part: int = 0  # with more combinations than were tried
+    points_in_part: int = 0  # points with more combinations than were tried
     combinations: int = 0
     tried: int = 0
-    states: int = 0  # distinct
+    states: int = 0  # distinct states
 
 
 class Choice(NamedTuple):
-    """Contents of some lines, and the stores that are lost with them."""
+    """Contents of some lines, and the stores that these contents lack."""
 
     lines: dict[Place, bytes]
     lost: Lost
@@ -139,9 +139,9 @@ class Choice(NamedTuple):
 def explore(
     journal: Journal, image: Image, bounds: Bounds = Bounds(), marked: bool = False, counts: Counts | None = None
 ) -> Iterator[State]:
-    """Each distinct state once, at the first point that has it. If `marked`, of points from the first mark to the last.
+    """Yield each distinct state once, at its first point. If `marked`, only points from the first mark to the last.
 
-    A state is another one with another mark: what was fine before an acknowledgement may not be after it.
+    Equal images after different marks are different states: an acknowledgement can turn a valid image into a violation.
     """
     counts = Counts() if counts is None else counts
     seen: set[tuple[int | None, bytes]] = set()
@@ -151,12 +151,12 @@ def explore(
 
 
 def walk(journal: Journal, image: Image, marked: bool = False) -> Iterator[tuple[Point, "Tracker"]]:
-    """Each ordering point, with what can survive there. If `marked`, those from the first mark to the last."""
+    """Yield each ordering point with its tracker. If `marked`, only points from the first mark to the last."""
     return filter(None, walking(journal, image, marked))
 
 
 def walking(journal: Journal, image: Image, marked: bool) -> Iterator[tuple[Point, "Tracker"] | None]:
-    """The same, and None now and then: there can be millions of records before a point."""
+    """Like walk(), but yield None every PAUSE_RECORDS records: millions of records can precede a point."""
     tracker = tracker_of(Domain.of(journal), image)
     mark: int | None = None
     asked = asked_records(journal, marked)
@@ -173,7 +173,7 @@ def walking(journal: Journal, image: Image, marked: bool) -> Iterator[tuple[Poin
 
 
 def asked_records(journal: Journal, marked: bool) -> range:
-    """Where points are asked for."""
+    """Return the range of records in which ordering points are explored."""
     if not marked:
         return range(len(journal.records))
     marks = journal.records.of_kind(Kind.MARK)
@@ -181,19 +181,19 @@ def asked_records(journal: Journal, marked: bool) -> range:
 
 
 def is_ordering(record: Record) -> bool:
-    """Whether what is durable may change at this record."""
+    """Whether a record is an ordering point: durable data may change here, or the run passes a mark or ends."""
     return record.kind in ORDERING or (record.kind == Kind.FLUSH and record.value == CLFLUSH)
 
 
 def points_among(journal: Journal, indices: range) -> int:
-    """How many of these records are ordering points."""
+    """Count the ordering points among these records."""
     return sum(is_ordering(journal.records[index]) for index in indices)
 
 
 def new_states(
     point: Point, tracker: "Tracker", bounds: Bounds, seen: set[tuple[int | None, bytes]], counts: Counts
 ) -> Iterator[State]:
-    """Those of a point that no one before it had."""
+    """Yield the states of a point that are not in `seen` yet, and update `seen` and `counts`."""
     tried, begin, base = 0, tracker.base().image, tracker.base().snapshot()
     for choice in tracker.choices(bounds, f"{bounds.seed}/{point.record}"):
         tried += 1
@@ -209,32 +209,32 @@ def new_states(
 
 
 class Tracker(Protocol):
-    """What can survive, as the journal goes on."""
+    """The stores that can survive a power cut, updated record by record."""
 
     def apply(self, index: int, record: Record) -> None: ...
 
     def passed(self) -> None:
-        """The states at a point were asked for, or not."""
+        """Leave a point, after its states were explored or skipped."""
 
     def base(self) -> Base:
-        """What all choices are changes of."""
+        """Return the image that all choices modify."""
         ...
 
     def unsure(self) -> "list[Place]":
-        """Every line whose newest bytes may be lost here or, where caches keep their power for now, later."""
+        """Return every line that may lose its newest bytes here or, while caches keep their power, at a later point."""
         ...
 
     def combinations(self) -> int: ...
 
     def open_lines(self, bounds: Bounds) -> list[Open] | None:
-        """Every line with a choice, by device and address; None if lines are not chosen one by one."""
+        """Return every line with a choice, by device and address; None if lines are not chosen one by one."""
         ...
 
     def choices(self, bounds: Bounds, seed: str) -> Iterator[Choice]: ...
 
 
 def tracker_of(domain: Domain, image: Image) -> Tracker:
-    """By what the domain promises. With an unprotected device cache caches that keep their power do not help."""
+    """Select the tracker by domain. If the device cache is unprotected, CPU caches that keep power do not help."""
     if domain.name == "gpf":
         return Flushed(domain, image)
     if domain.name == "eadr" and domain.cache_protected:
@@ -247,21 +247,21 @@ def place_of(record: Record) -> Place:
 
 
 def stored_to(records: Iterable[Record]) -> set[Place]:
-    """The lines that any store among these changes."""
+    """Return the lines that any store among these records writes to."""
     return {place_of(record) for record in records if record.kind in STORES}
 
 
-# ---- Any choice of lines ----
+# ---- Lines chosen independently ----
 
 
 class Subsets:
-    """Any line may have been written back at any time: each may have any content that its parts allow."""
+    """CPUs may have written back any line at any time, so each line may have any content that its parts allow."""
 
     def __init__(self, domain: Domain, image: Image) -> None:
         self._protected = domain.cache_protected
         self._base = Base(image)
         self._lines: dict[Place, Line] = {}
-        self._awaiting: dict[int, set[Place]] = {}  # of each core, what its next fence makes sure
+        self._awaiting: dict[int, set[Place]] = {}  # for each core, the lines that wait for its next fence
 
     def apply(self, index: int, record: Record) -> None:
         match record.kind:
@@ -320,7 +320,7 @@ class Subsets:
             self._reach(place, line, line.flush(core))
 
     def _reach(self, place: Place, line: Line, parts: Heights) -> None:
-        """The device has accepted these."""
+        """Record that the device has accepted these parts, which are then durable if its cache is protected."""
         if self._protected:
             self._sure(place, parts)
         else:
@@ -334,7 +334,7 @@ class Subsets:
             del self._lines[place]
 
     def unsure(self) -> list[Place]:
-        """Every line whose newest bytes may be lost."""
+        """Return every line that may lose its newest bytes."""
         return list(self._lines)
 
     def open_lines(self, bounds: Bounds) -> list[Open]:
@@ -348,7 +348,7 @@ class Subsets:
 
 
 def open_lines(lines: Mapping[Place, Line], bounds: Bounds) -> list[Open]:
-    """Those with a choice, by device and address: all contents of each if there are few combinations."""
+    """Return the lines with a choice, by device and address: with all their contents if combinations are few."""
     counts = [count for line in lines.values() if (count := line.count()) > 1]
     most = bounds.exhaustive
     if math.prod(counts) > most:
@@ -357,7 +357,7 @@ def open_lines(lines: Mapping[Place, Line], bounds: Bounds) -> list[Open]:
 
 
 def choices(lines: Sequence[Open], bounds: Bounds, seed: str) -> Iterator[Choice]:
-    """A content for each of these lines."""
+    """Yield choices of one content for each of these lines."""
     for numbers in combinations([line.newest for line in lines], [len(line.contents) for line in lines], bounds, seed):
         picked = [(line, n) for line, n in zip(lines, numbers, strict=True)]
         lost = {line.place: line.lost[n] for line, n in picked if n != line.newest}
@@ -365,7 +365,7 @@ def choices(lines: Sequence[Open], bounds: Bounds, seed: str) -> Iterator[Choice
 
 
 def combinations(newest: Sequence[int], sizes: Sequence[int], bounds: Bounds, seed: str) -> Iterator[tuple[int, ...]]:
-    """Numbers below the sizes, one for each line; 0 is the oldest content. What loses fewest lines comes first."""
+    """Yield content numbers, one for each line; 0 is the oldest. If all are tried, fewest lost lines come first."""
     if math.prod(sizes) > bounds.exhaustive:
         yield from bounded(tuple(newest), sizes, bounds, seed)
         return
@@ -374,7 +374,7 @@ def combinations(newest: Sequence[int], sizes: Sequence[int], bounds: Bounds, se
 
 
 def bounded(newest: tuple[int, ...], sizes: Sequence[int], bounds: Bounds, seed: str) -> Iterator[tuple[int, ...]]:
-    """Some of them: all newest, all oldest, one and two that differ from these, and what is drawn."""
+    """Yield some combinations: all newest, all oldest, one or two lines that differ from these, and random ones."""
     oldest = (0,) * len(sizes)
     yield newest
     yield oldest
@@ -388,7 +388,7 @@ def bounded(newest: tuple[int, ...], sizes: Sequence[int], bounds: Bounds, seed:
 
 
 def _some_changes(sizes: Sequence[int]) -> Iterator[Changes]:
-    """Each line's oldest content alone, then in turn the next content of one line and the oldest contents of two."""
+    """Yield each line's oldest content alone, then in turn the next content of one line and the oldest of two lines."""
     yield from (((line, 0),) for line in range(len(sizes)))
     ranks = range(1, max(sizes, default=0))
     singles: Iterator[Changes] = (((line, n),) for n in ranks for line, size in enumerate(sizes) if n < size)
@@ -408,24 +408,24 @@ def _changed(numbers: tuple[int, ...], changes: Changes) -> tuple[int, ...]:
 
 
 class Instant(NamedTuple):
-    """What there is when some of the stores since the last point were executed. It changes with the next instant."""
+    """An instant at which some stores since the last point have executed. The next instant modifies its mappings."""
 
-    left: Sequence[tuple[int, Record]]  # the other stores, with the one that is under way
+    left: Sequence[tuple[int, Record]]  # the stores not executed yet, with the one under way
     content: Mapping[Place, bytes]  # of the lines that were stored to
     weak: Mapping[Place, Line]  # the lines with non-temporal stores that no fence of their core has followed
-    ways: int  # how many contents these can have together
+    ways: int  # how many combinations of contents these lines can have
 
 
 class Prefixes:
-    """The stores up to an instant survive, the last of them torn. Older points had the earlier instants.
+    """All stores up to an instant survive; the last may be torn. Instants before the last point belong to older points.
 
     Non-temporal stores wait in buffers that lose their power: until a fence any of their words can be missing.
     """
 
     def __init__(self, image: Image) -> None:
-        self._base = Base(image)  # as it was at the last point
-        self._weak: dict[Place, Line] = {}  # the same
-        self._steps: list[tuple[int, Record]] = []  # the stores since then
+        self._base = Base(image)  # as of the last point
+        self._weak: dict[Place, Line] = {}  # as of the last point
+        self._steps: list[tuple[int, Record]] = []  # the stores since the last point
 
     def apply(self, index: int, record: Record) -> None:
         match record.kind:
@@ -439,7 +439,7 @@ class Prefixes:
                 self._settle(lambda at, line: line.flush(record.core) if at == place_of(record) else NOTHING)
 
     def _settle(self, sure: Callable[[Place, Line], Heights]) -> None:
-        """What the record of a point makes sure, before any other store."""
+        """Make the parts durable that the record of a point settles, before any later store executes."""
         for place, line in list(self._weak.items()):
             line.be_sure(sure(place, line))
             if line.is_sure():
@@ -495,7 +495,7 @@ class Prefixes:
 
 
 def executed(line: Line, index: int, record: Record) -> Iterator[tuple[Line, bool]]:
-    """The line while a store is executed, and whether all of it was. A cached store is durable then."""
+    """Yield the line as a store executes, and whether the store is complete. Executed cached parts are durable."""
     if record.kind == Kind.NT_STORE:
         done = line.copy()
         done.store(index, record)
@@ -511,7 +511,7 @@ def executed(line: Line, index: int, record: Record) -> Iterator[tuple[Line, boo
 
 
 def lost_with(left: Iterable[tuple[int, Record]], lost: Lost) -> Lost:
-    """The stores that were not executed, and those that are lost all the same."""
+    """Return, by line, the stores that were not executed and the executed stores that are lost."""
     found = {place: set(stores) for place, stores in lost.items()}
     for index, record in left:
         found.setdefault(place_of(record), set()).add(index)
@@ -519,7 +519,7 @@ def lost_with(left: Iterable[tuple[int, Record]], lost: Lost) -> Lost:
 
 
 class Flushed:
-    """A Global Persistent Flush: as if caches kept their power where the energy suffices for all, else as if not."""
+    """A Global Persistent Flush: caches act as if they kept their power only if the energy suffices for all lines."""
 
     def __init__(self, domain: Domain, image: Image) -> None:
         self._domain = domain

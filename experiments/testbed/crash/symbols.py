@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which functions and lines instructions are of. Of its kernel the guest is asked: that and its modules are where they
-are on every boot, because it has no address randomisation."""
+"""Names the functions and lines of instructions. A guest looks up kernel addresses: the kernel and its modules have the
+same addresses on every boot, because there is no address randomisation."""
 
 import re
 import subprocess
@@ -13,14 +13,14 @@ from ..program.kernel_module import KernelModule
 
 OF_MODULE = re.compile(r"kernel ([\w.]+)\+(0x[0-9a-f]+) \[(\w+)\]")
 
-# Addresses have 16 digits, so text sorts as numbers do. An address comes after a symbol that begins there.
+# Addresses have 16 digits, so sorting text sorts numbers. The sort is stable: an address follows a symbol at it.
 LOOK_UP = """sort -s -k1,1 /proc/kallsyms addresses | awk '
 $2 == "at" { print $1, address, name; next }
 $2 ~ /[tTwW]/ { address = $1; name = $3 " " $4 }'"""
 
 
 def line_of(program: Path, address: int, *options: str) -> str:
-    """The function and line of an instruction, with those that it is inlined in; nothing if the program knows none."""
+    """Return the function and line of an instruction, with the functions it is inlined into; empty if unknown."""
     command = ["addr2line", "-f", "-s", "-i", *options, "-e", str(program), hex(address)]
     said = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
     if len(said) < 2 or said[0] == "??":
@@ -35,13 +35,13 @@ def of_kernel(pc: int) -> bool:
 
 
 def job(pcs: Iterable[int]) -> Job:
-    """Prints a line for each address."""
+    """Return a job that prints a line for each address."""
     lines = "".join(f"{pc:016x} at\n" for pc in pcs)
     return Job(f"#!/bin/bash\nexport LC_ALL=C\n{LOOK_UP}\n", {"addresses": lines.encode()})
 
 
 def read(printed: bytes) -> dict[int, str]:
-    """The names, by address."""
+    """Parse the job's output into names by address."""
     names = {}
     for line in printed.decode(errors="replace").splitlines():
         pc, address, name, *module = line.split()
@@ -51,7 +51,7 @@ def read(printed: bytes) -> dict[int, str]:
 
 
 def with_lines(names: Mapping[int, str], modules: Iterable[KernelModule]) -> dict[int, str]:
-    """The same names, with lines where they are in these modules, which have their symbols."""
+    """Add source lines to the names of functions in these modules, which contain their symbols."""
     with scratch.folder("symbols") as folder:
         files = {}
         for module in modules:
@@ -61,7 +61,7 @@ def with_lines(names: Mapping[int, str], modules: Iterable[KernelModule]) -> dic
 
 
 def _with_line(name: str, files: Mapping[str, Path]) -> str:
-    """As far as it is in the section of most code: else another function would be there."""
+    """Add the source line of a function in `.text`; in another section the same offset belongs to another function."""
     match = OF_MODULE.fullmatch(name)
     if not match or match[3] not in files:
         return name

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Boots once for many runs: a guest that has booted waits, and each run takes place in a copy of it.
 
-Runs that differ in nothing but their job boot alike, so a copy is to the nanosecond where a guest of its own would be.
+Runs that differ only in their job boot alike, so a copy is, to the nanosecond, at the point that a guest booted for the
+run alone would reach.
 """
 
 import asyncio
@@ -32,30 +33,30 @@ from .executor import (
 from .machine import End, Machine, NotStarted
 from .qemu_line import WATCH_SOCKET
 
-READS = "reads"  # in a guest's folder: which lines of the devices it has read
-IDLE_S = 60.0  # a booted guest that no run has asked for since then ends
+READS = "reads"  # in a guest's folder: the lines of the devices that the guest has read
+IDLE_S = 60.0  # a booted guest that no run has used for so long ends
 
 
 @dataclass
 class Booted:
-    """A guest that waits for jobs, and what it said until then."""
+    """A guest that waits for jobs, and its output until then."""
 
     kind: GuestSpec
     machine: Machine
     folder: Path
     stack: AsyncExitStack
     said: Said
-    rehearsed: tuple[bytes, ...] = ()  # what each stage of its rehearsal has read of the devices
+    rehearsed: tuple[bytes, ...] = ()  # the lines that each stage of its rehearsal has read
     idle_since_s: float = 0.0
-    spent: bool = False  # no copy can be made of it any more
+    spent: bool = False  # no further copy can be made of the guest
 
     async def run(self, spec: GuestSpec) -> GuestOutcome:
-        """The outcome of a copy that is handed the job. The files are those of all copies, one after the other."""
+        """Run the job in a copy and return its outcome. All copies append to the same files, one after the other."""
         assert spec.job
         job = regions.before(spec.job, spec.guest)
         (self.folder / JOB).write_bytes(job.script.encode() if spec.copy_of else job.archive())
         files = self._media(spec.copy_of) if spec.copy_of else {}
-        os.utime(self.folder / WATCH_SOCKET)  # `testbed top` looks for the guest that started last
+        os.utime(self.folder / WATCH_SOCKET)  # `testbed top` watches the guest with the newest socket
         before = said_bytes(self.folder)
         end = End(timed_out=True)
         with suppress(TimeoutError):
@@ -68,14 +69,14 @@ class Booted:
         return outcome
 
     def _media(self, copy: Rehearsed) -> dict[str, Path]:
-        """The files of a rehearsed guest's copy: how its media begin, and where it tells what it reads of them."""
+        """The files of a rehearsed guest's copy: the lines that differ in its media, and those that the copy reads."""
         media = self.folder / "lines"
         media.write_bytes(copy.lines)
         return {"media": media, "reads": self.folder / READS}
 
 
 class Boots:
-    """An executor with booted guests: at most `room` of them wait at a time, the least recently used goes first."""
+    """Keeps booted guests for further runs: at most `room` of them wait; the least recently used one ends first."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -83,7 +84,7 @@ class Boots:
         self._tidy: asyncio.Task[None] | None = None
 
     async def run(self, executor: QemuExecutor, spec: GuestSpec) -> GuestOutcome:
-        """As the executor's run()."""
+        """Run the guest in a copy of a booted one if possible, otherwise by the executor's run()."""
         if not may_be_copied(spec):
             return await executor.run(spec)
         begun_s = time.monotonic()
@@ -91,7 +92,7 @@ class Boots:
         if isinstance(booted, GuestOutcome):
             return booted
         try:
-            booted.spent = True  # if this is cancelled
+            booted.spent = True  # remains so if the run is cancelled
             outcome = await booted.run(spec)
         finally:
             if booted.spent:
@@ -117,14 +118,14 @@ class Boots:
             self._tidy = asyncio.create_task(self._end_idle())
 
     async def _end_idle(self) -> None:
-        """End what nobody asked for in a while, until nothing waits."""
+        """End guests that no run has used for IDLE_S, until no guest waits."""
         while self._waiting:
             await asyncio.sleep(max(0.0, self._waiting[0].idle_since_s + IDLE_S - time.monotonic()))
             while self._waiting and self._waiting[0].idle_since_s + IDLE_S <= time.monotonic():
                 await self._waiting.pop(0).stack.aclose()
 
     async def close(self) -> None:
-        """End all that wait."""
+        """End all waiting guests."""
         if self._tidy:
             self._tidy.cancel()
         while self._waiting:
@@ -132,16 +133,17 @@ class Boots:
 
 
 def kind(spec: GuestSpec) -> GuestSpec:
-    """What a guest is before it has its job: equal for runs that can share a boot."""
-    packages = spec.job.packages if spec.job else ()
+    """The guest before it has its job: equal for runs that can share a boot."""
+    job = Job("", packages=spec.job.packages, workloads=spec.job.all_workloads) if spec.job else Job("")
     copy_of = replace(spec.copy_of, lines=b"") if spec.copy_of else None
-    return replace(spec, job=Job("", packages=packages), copy_of=copy_of)
+    return replace(spec, job=job, copy_of=copy_of)
 
 
 def may_be_copied(spec: GuestSpec) -> bool:
-    """Whether the run needs no machine of its own.
+    """Whether the run can take place in a copy.
 
-    A copy's media are memory of its process. Large ones are files, whose pages the kernel can write back.
+    A copy keeps its media in the memory of its process. A run with large media therefore boots a separate machine: its
+    media are files, and the kernel can write back their pages.
     """
     if spec.copy_of:
         return True
@@ -150,7 +152,7 @@ def may_be_copied(spec: GuestSpec) -> bool:
 
 
 async def _boot(executor: QemuExecutor, spec: GuestSpec) -> Booted | GuestOutcome:
-    """A guest that waits for its job, or the outcome if it never comes so far."""
+    """Boot a guest until it waits for its job; return its outcome if it ends before."""
     rehearsed: list[bytes] = []
     async with AsyncExitStack() as stack:
         begun_s = time.monotonic()
@@ -181,7 +183,7 @@ async def _boot(executor: QemuExecutor, spec: GuestSpec) -> Booted | GuestOutcom
 
 @dataclass(frozen=True)
 class SharedBoots:
-    """A GuestExecutor whose runs share boots."""
+    """A GuestExecutor that shares boots among its runs."""
 
     executor: QemuExecutor
     boots: Boots
@@ -192,7 +194,7 @@ class SharedBoots:
 
 @asynccontextmanager
 async def shared(executor: QemuExecutor, room: int) -> AsyncIterator[SharedBoots]:
-    """The executor, with booted guests that end when the context does."""
+    """The executor with shared boots; the booted guests end with the context."""
     boots = Boots(room)
     try:
         yield SharedBoots(executor, boots)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A program of 71 bytes for the guest: it moves what comes on its standard input, a pipe, to its standard output.
+"""A program of 71 bytes of code for the guest; it moves data from its standard input, a pipe, to its standard output.
 
-splice(2) hands over the pipe's pages, where `cat` would copy each of them twice; the guest image has nothing that does
-so. It is the same bytes on any host, whatever compiler that has. It waits by poll(2): of a virtio-serial port's driver
-a splice of an empty pipe is not one that waits, but the end.
+splice(2) hands over the pipe's pages, where `cat` would copy each page twice; no program of the guest image does that.
+The machine code is the same on every host, independent of the host's compiler. The program waits with poll(2), because
+a splice of an empty pipe to a virtio-serial port does not wait: the driver returns 0, as at the end of the input.
 """
 
 import struct
@@ -35,7 +35,7 @@ _ADDRESS, _HEADERS_BYTES = 0x400000, 64 + 56
 
 
 def program() -> bytes:
-    """It as a static ELF file: one segment, which may be read and executed."""
+    """The program as a static ELF file with one segment, which is readable and executable."""
     size = _HEADERS_BYTES + len(_CODE)
     ident = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)  # 64 bits, little-endian, version 1
     executable, x86_64, load, read_execute = 2, 62, 1, 5

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The wall clock of a guest: a fixed date at its first boot; on kept media it continues after the last boot.
+"""The wall clock of a guest: a fixed date at its first boot; on kept media the clock continues after the last boot.
 
-A media folder has the file `clock`: the second at which the next boot on it starts. Only virtual time moves it, so
-equal histories of the media give equal dates.
+The file `clock` in a media folder holds the date of the next boot, in seconds after the first one. Only virtual time
+moves the clock, so equal histories of the media give equal dates.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -13,20 +13,20 @@ from ..units import TIME_PS
 
 CLOCK = "clock"  # in a media folder
 FIRST_BOOT = datetime(2026, 1, 1, tzinfo=UTC)
-OFF_S = 60  # how long a machine is without power between an end that was seen and the next boot
-UNSEEN_S = 86_400  # how much later the next boot is after one whose end was not seen, as that of a killed QEMU
+OFF_S = 60  # how long a machine is without power between an end that the monitor saw and the next boot
+UNSEEN_S = 86_400  # from the last boot to the next one if nothing saw the end, as with a killed QEMU
 LAST = datetime(2099, 12, 31, tzinfo=UTC)  # the guest's clock counts years within a century
 
 
 def next_boot(media: Path | None) -> datetime:
-    """When a guest on these media boots; the first date without any."""
+    """The date at which a guest on these media boots; FIRST_BOOT without media."""
     if media is None:
         return FIRST_BOOT
     try:
         seconds = int((media / CLOCK).read_text())
         date = FIRST_BOOT + timedelta(seconds=seconds)
     except FileNotFoundError:
-        # Such media come from elsewhere; a guest may have written them.
+        # Media without this file come from elsewhere, and a guest may have written to them.
         known = not any(media.glob("media*.raw"))
         return FIRST_BOOT if known else FIRST_BOOT + timedelta(seconds=UNSEEN_S)
     except (ValueError, OverflowError) as error:
@@ -42,14 +42,14 @@ def next_boot(media: Path | None) -> datetime:
 
 
 def after(booted: datetime, time_ps: int | None) -> datetime:
-    """When a machine boots again that booted then and ended at this virtual time; None if nothing saw it end."""
+    """The date of the next boot after one at `booted` that ended at this virtual time (None if nothing saw the end)."""
     if time_ps is None:
         return booted + timedelta(seconds=UNSEEN_S)
     return booted + timedelta(seconds=-(-time_ps // TIME_PS["s"]) + OFF_S)
 
 
 def keep(media: Path | None, date: datetime) -> None:
-    """Have the next boot on these media start at this date."""
+    """Make the next boot on these media start at this date."""
     if media is None:
         return
     new = media / f"{CLOCK}.new"
@@ -58,5 +58,5 @@ def keep(media: Path | None, date: datetime) -> None:
 
 
 def option(date: datetime) -> str:
-    """As -rtc takes it."""
+    """The argument of QEMU's -rtc."""
     return f"base={date:%Y-%m-%dT%H:%M:%S},clock=vm"

@@ -15,7 +15,7 @@ _TRAILER = "TRAILER!!!"
 
 @dataclass(frozen=True)
 class Entry:
-    """Something in an archive, and how large it is."""
+    """An item of an archive, and its size."""
 
     name: str
     size_bytes: int
@@ -27,7 +27,7 @@ def names(file: BinaryIO) -> Iterator[str]:
 
 
 def entries(file: BinaryIO) -> Iterator[Entry]:
-    """What is in an archive, without reading its content. ValueError: it is not whole, or no archive."""
+    """The items of an archive, without reading their content. ValueError: the file is cut short, or no archive."""
     while header := file.read(110):
         if len(header) < 110 or not header.startswith(b"070701"):
             raise ValueError("not a newc cpio archive")
@@ -42,7 +42,7 @@ def entries(file: BinaryIO) -> Iterator[Entry]:
 
 
 def listed(archive: Path) -> list[Entry]:
-    """The same of a file of the cache."""
+    """The items of an archive in the cache. TestbedError: the archive is damaged."""
     return _listed(archive, archive.stat().st_mtime_ns)
 
 
@@ -57,7 +57,7 @@ def _listed(archive: Path, _changed_ns: int) -> list[Entry]:
 
 
 class CpioWriter:
-    """Adds files with their parent folders; every entry is owned by root and dated 0: equal files, equal bytes."""
+    """Adds files and their parent folders. Every entry is owned by root and dated 0: equal files give equal bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -65,7 +65,7 @@ class CpioWriter:
         self._inode = 0
 
     def add_file(self, name: str, content: bytes, executable: bool = False) -> None:
-        """A regular file `name` ("job/run")."""
+        """Add a regular file `name` ("job/run")."""
         self._add_parents(name)
         self._entry(name, stat.S_IFREG | (0o755 if executable else 0o644), content)
 
@@ -80,7 +80,7 @@ class CpioWriter:
             self._entry(name, stat.S_IFDIR | 0o755, b"")
 
     def close(self) -> None:
-        """End the archive, padded so that another may follow."""
+        """End the archive, padded so that another archive may follow."""
         self._entry(_TRAILER, 0, b"")
         self._file.write(b"\0" * (-self._file.tell() % 512))
 

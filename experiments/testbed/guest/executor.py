@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs one guest. `GuestExecutor` is the interface; `QemuExecutor` is the real one, tests bring a mock.
+"""Runs one guest. `GuestExecutor` is the interface, and `QemuExecutor` the real executor; tests use a mock.
 
-A guest ends in one of six ways, and they are never mixed up:
+A guest has exactly one of six outcomes:
   ok         the job ended with status 0
   failed     the job ended with another status
   panic      the guest's kernel panicked
-  lost       QEMU or the guest ended without word from the job
+  lost       QEMU or the guest ended without a report from the job
   timeout    the host-time limit passed, or a limit of the guest's own time
-  power-cut  the power was cut, as asked
+  power-cut  the power was cut, as requested
 """
 
 import asyncio
@@ -44,7 +44,6 @@ from . import (
     regions,
     relay,
     streams,
-    tbfs,
 )
 from .kernel_images import images_with
 from .machine import End, Machine, NotStarted, started
@@ -62,8 +61,8 @@ from .qemu_line import (
 )
 
 JOB, CONSOLE, RESULTS, LOG = "job.tar", "console", "results", "qemu.log"  # in a guest's folder
-ROW = b'{"type":"result","data":'  # as the guest's init begins each row
-PANIC = "Kernel panic"  # as the kernel says it, and what it says of the fault that leads there
+ROW = b'{"type":"result","data":'  # the beginning of each row from the guest's init
+PANIC = "Kernel panic"  # the kernel's word for it; below, its messages about a fault that leads to a panic
 FAULT = re.compile(r"\b(BUG: |general protection fault|invalid opcode|divide error|stack segment|Out of memory: )")
 TIME_STAMP = re.compile(r"^\[ *[0-9.]+\] ")
 
@@ -73,28 +72,29 @@ Asked = Callable[[Machine], None]
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """What a guest is a copy of, and how it differs.
+    """The rehearsed guest of which a run is a copy, and how the media of the copy differ.
 
-    One boots and runs the job `rehearsal`, which ends each of its stages by asking for a job. A copy of what is there
-    then is handed the script of the run's job, and that alone. Its media are those in the media folder, which nothing
-    changes, but for `lines`: of each the number of the device and the DPA, little-endian, then its 64 bytes. Which
-    lines it reads is in the outcome, and which each stage of the rehearsal has read.
+    A guest boots and runs the job `rehearsal`, which ends each of its stages by asking for a job. A copy, made after
+    the last stage, receives only the script of the run's job. The media of the copy equal the media folder, which stays
+    unchanged, except for `lines`: for each line the number of the device and the DPA, little-endian, then its 64 bytes.
+    The outcome lists the lines that the copy has read, and the lines that each stage of the rehearsal has read.
     """
 
     rehearsal: Job
     lines: bytes = b""
     stages: int = 1
-    booted: datetime | None = None  # when it boots; None for the date that its media ask for
+    booted: datetime | None = None  # date of the boot, or None for the date that the media ask for
 
 
 @dataclass(frozen=True)
 class GuestSpec:
-    """One guest to run. With a `media_folder`, the device's content is found there and stays there.
+    """One guest to run. With a `media_folder`, the device's content is read from there and stays there.
 
-    With a `trace`, what its CPU asks of memory is captured into that file. A `helper_thread` takes a second core of the
-    host and changes no result. Both are for a guest with one CPU. With a `journal`, what it does to the devices'
-    persistent lines is recorded into that file, which changes no result; not with a `helper_thread`. What a `streamed`
-    one prints is outside at once, by a device that others do not have.
+    With a `trace`, the requests of its CPU to memory are captured into that file. A `helper_thread` takes a second core
+    of the host and changes no result. Trace and helper thread are for a guest with one CPU. With a `journal`, the
+    guest's operations on the persistent lines of its devices are recorded into that file, which changes no result; a
+    `helper_thread` excludes a journal. The output of a `streamed` guest leaves the guest at once, through a device that
+    other guests lack.
     """
 
     guest: GuestConfig
@@ -112,7 +112,7 @@ class GuestSpec:
 
 @dataclass
 class GuestOutcome:
-    """How a guest ended and what it said."""
+    """How a guest ended, and its output."""
 
     outcome: str = "lost"
     exit_status: int | None = None
@@ -121,22 +121,22 @@ class GuestOutcome:
     rois: list[Any] = field(default_factory=list)
     stdout: bytes = b""
     stderr: bytes = b""
-    files: dict[str, bytes] = field(default_factory=dict)  # that came back, by their paths in a folder
+    files: dict[str, bytes] = field(default_factory=dict)  # the files that came back, by their paths in a folder
     power_cut: dict[str, Any] | None = None
     last_mark: int = 0
-    error: str = ""  # why the guest gave up, in its words; of a lost one how QEMU ended, in QEMU's
+    error: str = ""  # why the guest gave up, in its words; or why its kernel panicked; or how QEMU ended, if lost
     console: str = ""
-    qemu: str = ""  # what QEMU itself said
+    qemu: str = ""  # QEMU's own messages
     host_seconds: float = 0.0
-    reads: bytes = b""  # of a rehearsed guest: device and DPA of each line that it read, in the order of first loads
-    rehearsed: tuple[bytes, ...] = ()  # the same of each stage of its rehearsal
-    rehearsal_status: int = 0  # with which what it rehearsed ended
-    is_limited: bool = False  # the guest's own time limit has passed, which it says itself
+    reads: bytes = b""  # by a rehearsed guest's copy: device and DPA of each line read, in the order of first loads
+    rehearsed: tuple[bytes, ...] = ()  # the same for each stage of its rehearsal
+    rehearsal_status: int = 0  # the exit status that the rehearsal reported
+    is_limited: bool = False  # the guest reported that a limit of its own time has passed
 
 
 class GuestExecutor(Protocol):
     async def run(self, spec: GuestSpec) -> GuestOutcome:
-        """Run the guest to its end. Cancelling this leaves nothing behind."""
+        """Run the guest to its end. A cancelled call leaves nothing behind."""
         ...
 
 
@@ -154,11 +154,12 @@ class QemuExecutor:
         tell: Callable[[str], None] | None = None,
         printed: Mapping[str, int] | None = None,
     ) -> GuestOutcome:
-        """As the interface says; `report` is given what the guest reports, in pieces, the moment it does.
+        """Run the guest as the interface says; `report` receives the guest's report in pieces, as each piece arrives.
 
-        With `asked` the guest stops each time that it asks for a job, the first time before it has one. That is called
-        then with the machine, and the guest goes on. `tell` is given a line every so often while the guest runs. What a
-        streamed guest prints is handed on as it comes to the descriptors `printed`, of its stdout and stderr.
+        With `asked` the guest stops each time that it asks for a job, the first time before it has one. The executor
+        then calls `asked` with the machine, and the guest continues. `tell` receives a progress line at intervals while
+        the guest runs. The output of a streamed guest is copied as it arrives to the descriptors `printed` for its
+        stdout and stderr.
         """
         assert not spec.copy_of, "boots.SharedBoots makes copies"
         with media_lock.held(spec.media_folder), scratch.folder("guest") as folder:
@@ -204,7 +205,7 @@ class QemuExecutor:
 
 @dataclass(frozen=True)
 class Telling:
-    """A GuestExecutor whose guests say how far they are, and whose output is this process's as it comes."""
+    """A GuestExecutor that reports the progress of guests, and copies their output to this process's as it arrives."""
 
     executor: GuestExecutor
     tell: Callable[[str], None]
@@ -223,7 +224,7 @@ class Telling:
 
 @contextmanager
 def _port(results: Path, report: Report | None) -> Iterator[Path]:
-    """Where QEMU writes what becomes the file `results`: there, or with `report` a FIFO, to be handed on from it."""
+    """The path for QEMU's output to `results`: the file itself, or with `report` a FIFO, copied to both."""
     if not report:
         yield results
         return
@@ -244,14 +245,14 @@ def _port(results: Path, report: Report | None) -> Iterator[Path]:
         loop.add_reader(fd, take)
         try:
             yield fifo
-            while take():  # what came last
+            while take():  # the last pieces
                 pass
         finally:
             loop.remove_reader(fd)
 
 
 async def _run(qemu: Machine, spec: GuestSpec, folder: Path, asked: Asked | None) -> End:
-    """Run the guest, which is handed its job where the guests are that take turns with a booted one."""
+    """Run the guest. A timed one receives its job after its boot, at the point where copies of a booted guest begin."""
     if not spec.job or not spec.timed:
         return await qemu.run(spec.timed)
     end = await qemu.boot()
@@ -264,11 +265,11 @@ async def _run(qemu: Machine, spec: GuestSpec, folder: Path, asked: Asked | None
 def machine_for(
     images: Images, spec: GuestSpec, folder: Path, results: Path, booted: datetime, copied: bool = False
 ) -> AbstractAsyncContextManager[Machine]:
-    """The machine of this guest, with its files in the folder. One that is to be `copied` keeps its media to itself."""
+    """The machine of this guest, with its files in the folder. A machine to copy (`copied`) never writes its media."""
     images = images_with(images, spec.guest.kernel)
     files = prepare_files(images, spec, folder)
     if not copied:
-        # Holds for a guest whose end nothing sees.
+        # The date that applies if nothing sees the guest's end.
         clock.keep(spec.media_folder, clock.after(booted, None))
     more = streams.options(folder) if spec.streamed else []
 
@@ -292,7 +293,10 @@ def machine_for(
 
 
 def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
-    """The initramfs with the job's packages, the job, and the media: sparse files, unless they are there already."""
+    """Write the initramfs with the job's packages, the job, the media (sparse files, unless they exist) and the CDATs.
+
+    RunFailed: a file cannot be made.
+    """
     home = spec.media_folder or folder
     devices = [device for device, _ in devices_of(spec.guest, spec.layout)]
     own_modules.check(spec.guest.modules, images.kernel)
@@ -301,12 +305,12 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
     cdat = tuple(folder / device_file("cdat", n) for n in range(len(devices))) if spec.guest.hmat else ()
     try:
         if spec.media_folder:
-            tbfs.check_media(spec.guest, spec.media_folder)
-        own = (*own_archives.of(spec.guest), *(spec.job.initrds() if spec.job else ()))
-        archives = (*images.initrds_of(spec.guest), *own)
+            file_systems.check_media(spec.guest, spec.media_folder)
+        own = (*own_archives.of(spec.guest, spec.job, images.archives), *(spec.job.initrds() if spec.job else ()))
+        archives = (*images.initrds, *own)
         capacity.check_holds(spec.guest, archives, spec.job)
         modules = own_modules.archive(spec.guest.modules) if spec.guest.modules else b""
-        _write_initrd(initrd, archives, modules + file_systems.archive(spec.guest))
+        _write_initrd(initrd, archives, modules)
         if job and spec.job:
             whole = regions.before(spec.job, spec.guest)
             job.write_bytes((streams.job(whole) if spec.streamed else whole).archive())
@@ -314,7 +318,7 @@ def prepare_files(images: Images, spec: GuestSpec, folder: Path) -> GuestFiles:
             _prepare_memory(path, partition_bytes(device, "pmem"))
         for path in lsa:
             _prepare_memory(path, LSA_BYTES)
-        for path, device in zip(cdat, devices, strict=False):  # none, of a machine without
+        for path, device in zip(cdat, devices, strict=False):  # empty without HMAT
             path.write_bytes(memory_tables.cdat(device))
     except OSError as error:
         where = f"{error.filename or folder}: {error.strerror}; make room there or set TMPDIR to another folder"
@@ -332,12 +336,12 @@ def _write_initrd(initrd: Path, parts: Iterable[Path], last: bytes) -> None:
 
 
 def device_file(kind: str, n: int) -> str:
-    """The name of a device's `media` or `lsa` file in a media folder: the first device's has no number."""
+    """The name of a device's file of this kind (`media`, `lsa`, `cdat`); the first device's name has no number."""
     return f"{kind}{n or ''}.raw"
 
 
 def _prepare_memory(path: Path, size: int) -> None:
-    """A sparse file, unless it is there already. What the device keeps behind its capacity is checked by the device."""
+    """Make a sparse file unless it exists. The device itself checks the data that it keeps behind its capacity."""
     if not path.exists():
         with path.open("wb") as file:
             file.truncate(size)
@@ -347,7 +351,7 @@ def _prepare_memory(path: Path, size: int) -> None:
 
 @dataclass(frozen=True)
 class Said:
-    """What a guest wrote to its two ports, and QEMU to its log."""
+    """The guest's output on its two ports, and QEMU's log."""
 
     console: bytes = b""
     results: bytes = b""
@@ -358,13 +362,13 @@ class Said:
 
 
 def said_bytes(folder: Path) -> tuple[int, ...]:
-    """How much there is of it in a guest's folder."""
+    """The sizes of the files of Said in a guest's folder, 0 for a missing file."""
     paths = [folder / name for name in (CONSOLE, RESULTS, LOG)]
     return tuple(path.stat().st_size if path.exists() else 0 for path in paths)
 
 
 def read_said(folder: Path, after: tuple[int, ...] = (0, 0, 0)) -> Said:
-    """What there is of it in a guest's folder, after so many bytes of each."""
+    """The content of these files in a guest's folder, after so many bytes of each."""
     return Said(*(_read_from(folder / name, at) for name, at in zip((CONSOLE, RESULTS, LOG), after, strict=True)))
 
 
@@ -377,7 +381,7 @@ def _read_from(path: Path, at: int) -> bytes:
 
 
 def read_outcome(said: Said, end: End) -> GuestOutcome:
-    """How a guest ended, and all that it said."""
+    """The outcome of a guest, from its end and all of its output."""
     console, log = said.console.decode(errors="replace"), said.log.decode(errors="replace")
     outcome = GuestOutcome(power_cut=end.power_cut, console=console, qemu=log)
     printed, back = {"stdout": bytearray(), "stderr": bytearray()}, dict[str, bytearray]()
@@ -396,21 +400,21 @@ def read_outcome(said: Said, end: End) -> GuestOutcome:
 
 
 def of_panic(lines: list[str]) -> list[str]:
-    """What a kernel says from its panic on; what follows that, such as a stack, may be long."""
+    """The kernel's messages from its panic on; the lines after the panic's own, such as a stack, may be many."""
     first = next((n for n, line in enumerate(lines) if PANIC in line), len(lines))
     return lines[first:]
 
 
 def _reason(lines: list[str]) -> str:
-    """Why the kernel panicked: its word for that, after the fault that led there if it names one."""
+    """Why the kernel panicked: the line of the panic, after the line of the fault that led there, if it names one."""
     panic = of_panic(lines)[:1]
     faults = [line for line in lines[: len(lines) - len(of_panic(lines))] if FAULT.search(line)]
     return "; ".join(TIME_STAMP.sub("", line).strip() for line in (*faults[-1:], *panic))
 
 
 def _read_line(outcome: GuestOutcome, printed: dict[str, bytearray], back: dict[str, bytearray], line: bytes) -> None:
-    """One line of the results port, on which a guest may write anything. What is no message is no line; a row that is
-    none, as one with NaN in it, is said among the program's errors."""
+    """Parse one line of the results port, on which a guest may write anything. Ignore a line that is no message, but
+    report a row that is no valid JSON, such as one with NaN, in the program's stderr."""
     try:
         message = json.loads(line)
         if message.get("type") == "output":
@@ -420,7 +424,7 @@ def _read_line(outcome: GuestOutcome, printed: dict[str, bytearray], back: dict[
             name = base64.b64decode(message["name"]).decode()
             back.setdefault(name, bytearray()).extend(base64.b64decode(message["base64"]))
             return
-        canonical.dumps(message).encode()  # what no result could hold is found here
+        canonical.dumps(message).encode()  # raises ValueError for a message that no result can hold
         _take(outcome, message)
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         if line.startswith(ROW):

@@ -1,48 +1,43 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""File systems that the guest's init does not know: one that it knows, made otherwise.
+"""The file systems of a guest: arguments for its init, archives that bring them, and the check of kept media."""
 
-An archive over the guest's root has a program in front of the one that init makes the file system with. So the image
-is the same as for other guests. Of several regions all with that type are made so.
-"""
+from pathlib import Path
 
-import io
-from typing import get_args
-
-from .. import canonical
+from ..errors import TestbedError
+from ..file_systems.table import table
 from ..manifest.manifest import GuestConfig
-from ..manifest.sections import FileSystem
-from .cpio import CpioWriter
-
-KNOWN: dict[FileSystem, FileSystem] = {"xfs-exchange": "xfs-dax"}  # to init
-MAKERS: dict[FileSystem, tuple[str, str]] = {
-    "xfs-exchange": ("usr/local/bin/mkfs.xfs", '#!/bin/sh\nexec /usr/sbin/mkfs.xfs -i exchange=1 "$@"\n'),
-}
 
 
-def known(name: FileSystem) -> FileSystem:
-    """What init is asked for."""
-    return KNOWN.get(name, name)
+def arguments(guest: GuestConfig) -> list[str]:
+    """Arguments for the kernel's command line: the file system that init makes and mounts."""
+    row = table()[guest.file_system]
+    made = [f"testbed.mkfs={row.mkfs}"] if row.mkfs else []
+    return [f"testbed.fs={row.name}", *made, f"testbed.mount={row.mounted_with(guest.mount_options)}"]
 
 
-def makers(guest: GuestConfig) -> dict[str, str]:
-    """What is in front of programs of the image, by path."""
-    regions = guest.topology.regions if guest.topology else ()
-    asked = {guest.file_system, *(region.file_system for region in regions)}
-    return dict(MAKERS[name] for name in get_args(FileSystem) if name in asked and name in MAKERS)
+def components(guest: GuestConfig) -> tuple[str, ...]:
+    """The components that bring file systems which the image lacks."""
+    return tuple(dict.fromkeys(row.component for row, _ in guest.mounted if row.component))
 
 
-def archive(guest: GuestConfig) -> bytes:
-    """To be laid over the guest's root; nothing if init can make what it needs."""
-    buffer = io.BytesIO()
-    writer = CpioWriter(buffer)
-    programs = makers(guest)
-    for path, script in programs.items():
-        writer.add_file(path, script.encode(), executable=True)
-    writer.close()
-    return buffer.getvalue() if programs else b""
+def check_media(guest: GuestConfig, folder: Path) -> None:
+    """Raise TestbedError if kept media hold a file system that this guest cannot find, since init would overwrite it.
+
+    blkid does not recognise a file system that a component brings, so a mark in the folder records its use by a guest.
+    """
+    own = components(guest)
+    for row in table().values():
+        mark = folder / f".{row.kind}"
+        if row.component in own:
+            mark.touch()
+        elif row.component and mark.exists():
+            what = f"its media are of a guest with a {row.name}, and this one would make another file system over that"
+            remedy = f"ask for a {row.name} (--file-system {row.name}), or name another folder"
+            raise TestbedError(f"--media {folder}: {what}; {remedy}")
 
 
-def identity(guest: GuestConfig) -> dict[str, str]:
-    """What of it can influence a run, beside the name."""
-    programs = makers(guest)
-    return {"makers": canonical.digest(programs)} if programs else {}
+def identity(guest: GuestConfig) -> list[str]:
+    """How each file system is made and mounted. The commands themselves are in the image, or in a component."""
+    return [
+        f"{row.name} made with '{row.mkfs}', mounted with '{row.mounted_with(stated)}'" for row, stated in guest.mounted
+    ]

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which programs and engines the guest has, read from its image: a name that it lacks is refused before it boots."""
+"""The programs and engines of the guest, read from its image, so that a missing name is rejected before the boot."""
 
 import difflib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from ..build import workloads
 from ..errors import TestbedError
 from ..manifest.manifest import Run
 from . import own_archives
@@ -17,15 +18,15 @@ FOLDERS = (OWN, "usr/bin/", "usr/sbin/", "bin/", "sbin/")
 
 
 def check(runs: Iterable[Run], images: Images) -> None:
-    """Raise TestbedError if a run's program or engine is not in the guest that it asks for."""
+    """Raise TestbedError if the guest of a run lacks the program or the engine of the run."""
     listed = cache(_programs)
     for run in runs:
-        there = listed((*images.initrds_of(run.guest), *own_archives.of(run.guest)))
+        there = listed((*images.initrds, *own_archives.of(run.guest, run.job, images.archives)))
         program = run.argv[0]
-        if run.program or "/" in program:  # it is sent along, or only the guest can tell
+        if run.program or "/" in program:  # the job brings the program along, or only the guest can tell
             continue
         if program not in there:
-            what = f"the guest has no program '{program}'; {_hint(program, there, images)}"
+            what = f"the guest has no program '{program}'; {_hint(program, there)}"
             raise TestbedError(f"{run.origin}: key 'workload.command': {what}")
         engine = _option(run.argv, "--engine")
         engines = {name.removeprefix(program + "-") for name in there if name.startswith(program + "-")}
@@ -34,14 +35,10 @@ def check(runs: Iterable[Run], images: Images) -> None:
             raise TestbedError(f"{run.origin}: key '{_key(run, engine)}': {program} has no engine '{engine}'; {known}")
 
 
-def _hint(program: str, there: dict[str, str], images: Images) -> str:
-    """What to do about a program that is not there."""
-    for name, archive in images.archives.items():
-        if program in _programs((archive,)):
-            return f'ask for the archive that has it: guest.archives = ["{name}"]'
-    if program in own_archives.NAMES:  # of which none is built only to look into it
-        return f'ask for the archive that has it: guest.archives = ["{program}"]'
-    near = difflib.get_close_matches(program, [name for name in there if there[name] == OWN], n=1, cutoff=0.5)
+def _hint(program: str, there: dict[str, str]) -> str:
+    """The remedy for a program that the guest lacks."""
+    ours = {*(name for name in there if there[name] == OWN), *workloads.programs()}
+    near = difflib.get_close_matches(program, sorted(ours), n=1, cutoff=0.5)
     return f"did you mean '{near[0]}'?" if near else "`testbed shell` shows what there is"
 
 
@@ -67,6 +64,6 @@ def _option(argv: tuple[str, ...], name: str) -> str | None:
 
 
 def _key(run: Run, value: str) -> str:
-    """The key of the manifest that states the value."""
+    """The manifest key that states the value."""
     axes = [axis for axis, stated in run.point.items() if str(stated) == value]
     return f"matrix.{axes[0]}" if axes else "workload.command"

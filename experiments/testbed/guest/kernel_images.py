@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a guest starts from with a kernel of the user's own: that, and its modules, laid over the guest's root.
+"""The files that a guest with a user's own kernel starts from: the kernel, and its modules laid over the guest's root.
 
-The root stays as it is: modules are found by the release of the kernel that runs.
+The root stays unchanged, because modules are found by the release of the running kernel.
 """
 
 import io
@@ -21,13 +21,13 @@ KERNEL, MODULES = "kernel", "modules.cpio"  # in the cache
 
 
 def check_is_here(kernel: OwnKernel | None, scheduler: str | None) -> None:
-    """Refuse to send it elsewhere: workers make what they boot themselves, and it is in a file of this host."""
+    """Reject a kernel with a scheduler: workers build their own images, and the kernel is a file of this host."""
     if kernel and scheduler:
         raise TestbedError("a kernel of one's own is started on this host only; leave --scheduler out")
 
 
 def images_with(images: Images, kernel: OwnKernel | None) -> Images:
-    """The same with this kernel, if there is one."""
+    """The same images with this kernel, if one is given."""
     if not kernel:
         return images
     made = _made(kernel, cache_root())
@@ -36,14 +36,14 @@ def images_with(images: Images, kernel: OwnKernel | None) -> Images:
 
 @lru_cache
 def _made(kernel: OwnKernel, cache: Path) -> Path:
-    """Where it is in the cache, looked at once for all runs of a study: its sum takes a part of a second."""
+    """The kernel's entry in the cache, checked once for all runs of a study: its checksum takes part of a second."""
     return Cache(cache).get_or_build("kernel", kernel.digest, lambda out, _: _prepare(kernel, out))
 
 
 def _prepare(kernel: OwnKernel, out: Path) -> None:
     content = kernel.image.read_bytes()
     whole = own_kernel.unpacked(content, kernel.image)
-    by_pvh = own_kernel.starts_by_pvh(whole)  # without firmware, and with nothing to unpack for the guest
+    by_pvh = own_kernel.starts_by_pvh(whole)  # the guest then needs no firmware and unpacks nothing
     if not by_pvh and not own_kernel.is_bzimage(content):
         raise TestbedError(f"the vmlinux {kernel.image} is built without CONFIG_PVH; give its bzImage")
     (out / KERNEL).write_bytes(whole if by_pvh else content)
@@ -56,7 +56,7 @@ def _archive(kernel: OwnKernel) -> bytes:
     if kernel.modules:
         for name, file in own_kernel.module_files(kernel.modules, kernel.release):
             writer.add_file(f"usr/lib/modules/{kernel.release}/{name}", file.read_bytes())
-    else:  # modprobe is told that what it is asked for is there
+    else:  # modprobe succeeds for these names without loading anything
         lines = (f"install {name} /usr/bin/true\n" for name in own_kernel.loaded_names())
         writer.add_file("usr/lib/modprobe.d/own-kernel.conf", "".join(lines).encode())
     writer.close()

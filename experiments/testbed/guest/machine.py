@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One QEMU and its monitor. Its guest boots to where it asks for its job; a job runs there, or in a copy from there."""
+"""One QEMU and its monitor. The guest boots until it asks for its job; a job runs in it, or in a copy made there."""
 
 import asyncio
 import os
@@ -19,8 +19,8 @@ from ..errors import RunFailed
 
 ENDS = ("SHUTDOWN", "GUEST_PANICKED", "CXL_SSD_POWER_CUT")
 ASKS = "STOP"
-CPU_CLOCK = 2  # which of a process's clocks: that of the scheduler, as clock_getcpuclockid() has it
-STOP_S = 2.0  # how long a QEMU that is about to be killed may take to answer
+CPU_CLOCK = 2  # the scheduler's clock among a process's clocks, as clock_getcpuclockid() encodes it
+STOP_S = 2.0  # how long a QEMU may take to answer before it is killed
 COPY_BEGUN, COPY_ENDED = "CXL_SSD_COPY_BEGUN", "CXL_SSD_COPY_ENDED"
 
 Line = Callable[[int], list[str]]  # QEMU's command line, given the file descriptor of its monitor
@@ -28,7 +28,7 @@ Line = Callable[[int], list[str]]  # QEMU's command line, given the file descrip
 
 @dataclass
 class End:
-    """What the monitor saw of a guest's end. If QEMU was gone before it, only how that was: `gone`."""
+    """A guest's end as the monitor saw it. If QEMU ended first, only `gone` is set and says how."""
 
     gone: str = ""
     panicked: bool = False
@@ -44,11 +44,11 @@ class End:
 
 
 class NotStarted(RunFailed):
-    """QEMU ended before its monitor answered; what it says of that is in its log."""
+    """QEMU ended before its monitor answered; the reason is in QEMU's log."""
 
 
 class Machine:
-    """A running QEMU. A monitor that breaks off means that QEMU, or the copy that answers for it, is gone."""
+    """A running QEMU. A broken monitor connection means that QEMU, or the copy that answers in its place, has ended."""
 
     def __init__(self, process: asyncio.subprocess.Process, qmp: QMPClient, listener: EventListener) -> None:
         self._process, self._qmp, self._listener = process, qmp, listener
@@ -58,11 +58,11 @@ class Machine:
         return self._process.returncode is None
 
     def cpu_seconds(self) -> float:
-        """What QEMU has taken of the host's CPUs, all of its threads together."""
+        """The host CPU time that all threads of QEMU have used together."""
         return time.clock_gettime(~self._process.pid << 3 | CPU_CLOCK)
 
     async def stop(self) -> int | None:
-        """Stop the guest before QEMU is killed; its virtual time then, unless QEMU does not answer."""
+        """Stop the guest before QEMU is killed, and return its virtual time, or None if QEMU does not answer."""
         with suppress(QMPError, EOFError, TimeoutError):
             async with asyncio.timeout(STOP_S):
                 await self._qmp.execute("stop")
@@ -70,7 +70,7 @@ class Machine:
         return None
 
     async def run(self, timed: bool) -> End:
-        """Let a guest that has its job, or has none, run to its end; then quit."""
+        """Run a guest that already has its job, or needs no job, to its end; then quit QEMU."""
         try:
             await self._qmp.execute("cont")
             return await self._follow(timed)
@@ -78,7 +78,7 @@ class Machine:
             return await self._gone()
 
     async def boot(self) -> End | None:
-        """Let the guest boot until it asks for its job. How it ended if it never does."""
+        """Let the guest boot until it asks for its job. Return its end if it never asks."""
         try:
             await self._qmp.execute("cxl-ssd-job-await")
             await self._qmp.execute("cont")
@@ -90,9 +90,9 @@ class Machine:
             return await self._gone()
 
     async def rehearse(self, job: Path, **files: Path) -> End | None:
-        """Hand the booted guest a job that asks for another one, and wait for that. How it ended if it never does.
+        """Hand the booted guest a job that asks for another one, and wait for that. Return its end if it never asks.
 
-        `files` are those of the command: `media`, `reads`.
+        `files` are the optional arguments of the QMP command: `media`, `reads`.
         """
         try:
             arguments: dict[str, object] = {name: str(path) for name, path in {"file": job, **files}.items()}
@@ -107,7 +107,7 @@ class Machine:
             return await self._gone()
 
     async def run_job(self, job: Path) -> End:
-        """Hand the booted guest its job and follow it to its end; then quit."""
+        """Hand the booted guest its job and follow the guest to its end; then quit QEMU."""
         try:
             await self._qmp.execute("cxl-ssd-job-run", {"file": str(job)})
             return await self._follow(timed=True)
@@ -117,9 +117,10 @@ class Machine:
             return await self._gone()
 
     async def run_job_in_copy(self, job: Path, **files: Path) -> End:
-        """As run_job(), in a copy of the machine: this one is as it was afterwards.
+        """As run_job(), but in a copy of the machine; the machine itself stays in the same state.
 
-        A copy has ended, too, when it asks for another job. `files` are those of the command: `media`, `reads`.
+        A copy also ends when it asks for another job. `files` are the optional arguments of the QMP command: `media`,
+        `reads`.
         """
         try:
             begun = event = await self._copy({"file": job, **files})
@@ -131,7 +132,7 @@ class Machine:
                 return End(gone="the copy of QEMU that ran it ended")
             end = await self._ended(event, timed=True, stays=True)
             with suppress(ProcessLookupError):
-                # What it shares with this machine is not to be torn down.
+                # A regular exit of the copy would tear down resources that it shares with this machine.
                 os.kill(int(cast(dict[str, Any], begun["data"])["pid"]), signal.SIGKILL)
             await self._event(COPY_ENDED)
             return end
@@ -139,9 +140,9 @@ class Machine:
             return await self._gone()
 
     async def _copy(self, files: dict[str, Path]) -> Message | None:
-        """The event by which a copy begins, or ends before it could; None if QEMU is gone.
+        """The event by which a copy begins, or ends before it could begin, or None if QEMU is gone.
 
-        A copy has no answer to the command but its event; an error is one.
+        QEMU answers the command only in case of an error; otherwise the event takes the place of the answer.
         """
         arguments: dict[str, object] = {name: str(path) for name, path in files.items()}
         command = asyncio.create_task(self._qmp.execute("cxl-ssd-job-run-in-copy", arguments))
@@ -163,7 +164,7 @@ class Machine:
         return await self._ended(event, timed) if event else await self._gone()
 
     async def _ended(self, event: Message, timed: bool, stays: bool = False) -> End:
-        """What there is to know of this end. The machine quits unless it `stays`."""
+        """The end that an event reports, with the device's counters if `timed`. Quit QEMU unless it `stays`."""
         end = End(panicked=event["event"] == "GUEST_PANICKED")
         if event["event"] == "CXL_SSD_POWER_CUT":
             end.power_cut = cast(dict[str, Any], event["data"])
@@ -181,7 +182,7 @@ class Machine:
         return End(gone=f"QEMU {how}")
 
     async def _event(self, *names: str) -> Message | None:
-        """The next event of one of these names; None if QEMU is gone before one."""
+        """The next event with one of these names, or None if QEMU ends first."""
         gone = asyncio.create_task(self._process.wait())
         event = asyncio.create_task(self._listener.get())
         try:
@@ -197,10 +198,10 @@ class Machine:
 
 @asynccontextmanager
 async def started(line: Line, log: Path) -> AsyncIterator[Machine]:
-    """A QEMU before its first instruction; whatever happens, it and any copy of it are gone afterwards."""
+    """A QEMU before its first instruction. When the context ends, QEMU and any copy of it are gone in every case."""
     ours, theirs = socket.socketpair()
     with ours, theirs, log.open("wb") as file:
-        # pdeathsig: even if this process is killed outright, QEMU goes with it.
+        # pdeathsig: QEMU ends with this process, even if this process is killed.
         process = await asyncio.create_subprocess_exec(
             *("setpriv", "--pdeathsig", "KILL", "--", *line(theirs.fileno())),
             stdin=asyncio.subprocess.DEVNULL,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The folder that `--media` names: one guest's at a time, because two that write one device destroy both's files."""
+"""A lock on the folder of `--media`: one guest uses it at a time, since two writers of one device destroy its files."""
 
 import fcntl
 import os
@@ -12,12 +12,12 @@ from typing import BinaryIO
 
 from ..errors import TestbedError
 
-LOCK = ".lock"  # in the folder; the kernel releases it however its holder ends. Not scratch's: that folder is removed
+LOCK = ".lock"  # in the folder; the kernel releases it however its holder ends. scratch.LOCK marks removable folders
 
 
 @contextmanager
 def held(folder: Path | None) -> Iterator[None]:
-    """The folder, made if need be, for this process alone as long as the context; nothing to do without one."""
+    """Reserve the folder for this process while the context lasts; make it if needed. Do nothing without a folder."""
     if folder is None:
         yield
         return
@@ -50,7 +50,7 @@ def _lock(folder: Path, file: BinaryIO) -> None:
 
 
 def _name_holder(file: BinaryIO) -> None:
-    """Say in the file who has it, for those who are refused."""
+    """Write the command that holds the lock into the file, for the error message of other commands."""
     words = " ".join(Path(word).name if n == 0 else word for n, word in enumerate(sys.argv))
     file.truncate(0)
     file.write(f"'{words[:200]}', process {os.getpid()} on {socket.gethostname()}".encode(errors="replace"))

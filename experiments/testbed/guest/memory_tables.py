@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a machine tells its kernel of how fast memory is: ACPI's HMAT for the CPU's side, a CDAT for each device.
+"""The tables by which a machine reports memory speeds to its kernel: ACPI's HMAT on the CPU's side, a CDAT per device.
 
-All numbers are those of an idle machine or a stream, from the profiles by the closed forms. The way to a device is in
-two parts, which Linux adds up: the HMAT has it from a core to the host bridge, a *generic port*; the CDAT from there.
+All numbers are for an idle machine or a stream, and the closed forms compute them from the profiles. Linux adds up two
+parts of the path to a device: the HMAT describes the path from a core to the host bridge, a *generic port*; the CDAT
+describes the path from there.
 """
 
 import hashlib
@@ -20,13 +21,13 @@ Placed = tuple[DeviceProfile, int]  # a device and its host bridge
 
 PS_IN_NS = 1000
 MB = 10**6
-ENTRY_MAX = 2**16 - 2  # of both tables; one more says that there is no way
-LATENCY_PS_MAX = ENTRY_MAX << 16  # Linux takes one of more than 32 bits for not stated
+ENTRY_MAX = 2**16 - 2  # of both tables; the next value means that no path exists
+LATENCY_PS_MAX = ENTRY_MAX << 16  # Linux treats a latency of more than 32 bits as not stated
 
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast memory, or the way to it, is."""
+    """The speed of memory, or of the path to it."""
 
     read_ps: Fraction
     write_ps: Fraction
@@ -38,27 +39,27 @@ class Speed:
 
 
 def of_local_memory(cpu: CpuProfile) -> Speed:
-    """A write is complete when it has crossed the channel."""
+    """The speed of local memory. A write is complete when it has crossed the channel."""
     line = closed_forms.transfer_ps(cpu.dram_bandwidth)
     bandwidth = Fraction(cpu.dram_bandwidth)
     return Speed(cpu.llc_latency_ps + cpu.dram_latency_ps + line, cpu.llc_latency_ps + line, bandwidth, bandwidth)
 
 
 def of_port(cpu: CpuProfile, devices: Iterable[DeviceProfile]) -> Speed:
-    """From a core to a host bridge with these devices: nothing but their links bounds what goes through it."""
+    """The path from a core to a host bridge with these devices; only the links of the devices limit its bandwidth."""
     links = [(device.link_read_bandwidth, device.link_write_bandwidth) for device in devices]
     way = Fraction(cpu.llc_latency_ps)
     return Speed(way, way, *(Fraction(sum(each)) for each in zip(*links, strict=True)))
 
 
 def of_cache(device: DeviceProfile) -> Speed:
-    """From there to the device's cache, or to all of a device without flash."""
+    """The path from the host bridge to the device's cache, or to all memory of a device without flash."""
     mixes = (Fraction(closed_forms.mix_bandwidth(device, *mix)) for mix in ((1, 0), (0, 1)))
     return Speed(closed_forms.read_ps(device), closed_forms.write_ps(device), *mixes)
 
 
 def of_media(device: DeviceProfile) -> Speed:
-    """The same for what the cache does not have. A write waits for a page that is fetched first."""
+    """The same for lines that miss the device cache. A write waits for a fetched page, unless the host queues it."""
     cache = of_cache(device)
     if not device.flash_channels:
         return cache
@@ -78,22 +79,22 @@ def of_media(device: DeviceProfile) -> Speed:
 HEADER = struct.Struct("<IBB6xI")  # length, revision, checksum, sequence
 DSMAS = struct.Struct("<BxHBB2xQQ")  # a range of the device's addresses and its handle
 DSLBIS = struct.Struct("<BxHBBBxQHHH2x")  # a latency or a bandwidth of such a range
-DSMSCIS = struct.Struct("<BxHB3xQI")  # the cache before such a range
-DSEMTS = struct.Struct("<BxHBB2xQQ")  # how firmware is to list it
+DSMSCIS = struct.Struct("<BxHB3xQI")  # the cache in front of such a range
+DSEMTS = struct.Struct("<BxHBB2xQQ")  # how firmware lists such a range
 TYPE_DSMAS, TYPE_DSLBIS, TYPE_DSMSCIS, TYPE_DSEMTS = 0, 1, 2, 4
 REVISION = 1
 NON_VOLATILE = 1 << 2
 CONVENTIONAL, RESERVED = 0, 2
 MEMORY, FIRST_LEVEL_CACHE = 0, 1
 READ_LATENCY, WRITE_LATENCY, READ_BANDWIDTH, WRITE_BANDWIDTH = 1, 2, 4, 5
-# One level, which is this one, of complex indexing.
+# One cache level, which is the level described here, with complex indexing.
 CACHE_ATTRIBUTES = 1 | 1 << 4 | 2 << 8
 WRITE_BACK, WRITE_THROUGH = 1 << 12, 2 << 12
 CACHE_LINE_SHIFT, CACHE_LINE_MAX = 16, 2**16 - 1
 
 
 def cdat(device: DeviceProfile) -> bytes:
-    """What a device tells of each of its partitions."""
+    """The CDAT of a device, with structures for each of its partitions."""
     structures = b"".join(_partitions(device))
     length = HEADER.size + len(structures)
     checksum = -sum(HEADER.pack(length, REVISION, 0, 0) + structures) % 256
@@ -113,7 +114,7 @@ def _partitions(device: DeviceProfile) -> Iterator[bytes]:
 
 
 def _speeds(handle: int, hierarchy: int, speed: Speed) -> Iterator[bytes]:
-    """Latencies are in ps, bandwidths in MB/s."""
+    """The four DSLBIS of a range; latencies are in ps, bandwidths in MB/s."""
     numbers = {
         READ_LATENCY: min(speed.read_ps, Fraction(LATENCY_PS_MAX)),
         WRITE_LATENCY: min(speed.write_ps, Fraction(LATENCY_PS_MAX)),
@@ -126,7 +127,7 @@ def _speeds(handle: int, hierarchy: int, speed: Speed) -> Iterator[bytes]:
 
 
 def _unit(number: Fraction) -> int:
-    """The least power of two, as QEMU has it for the HMAT, of which an entry can say so many."""
+    """The least power of two, as in QEMU's HMAT, that as a unit lets the number fit into an entry."""
     unit = 1
     while number / unit > ENTRY_MAX:
         unit *= 2
@@ -134,7 +135,7 @@ def _unit(number: Fraction) -> int:
 
 
 def _rounded(number: Fraction) -> int:
-    """Never 0, which says that nothing is stated."""
+    """The number as an entry, but never 0, which means "not stated"."""
     return max(1, round(number))
 
 
@@ -150,8 +151,9 @@ def _cache_attributes(device: DeviceProfile) -> int:
 def hmat_options(guest: GuestConfig, devices: Sequence[Placed], names: Sequence[str]) -> list[str]:
     """Options for a NUMA node of local memory with all CPUs, and for a generic port at each host bridge.
 
-    `names` are those of the bridges in ascending order. The ports have the first domains. Linux gives each window the
-    next one after the last that has CPUs or memory, and would take a port of the same number for that window's memory.
+    `names` are the names of the bridges in ascending order. The ports have the first domains: Linux gives each window
+    the next domain after the last one with CPUs or memory, and would take a port of the same number for that window's
+    memory.
     """
     local = len(names)
     words: list[str] = []
@@ -166,14 +168,14 @@ def hmat_options(guest: GuestConfig, devices: Sequence[Placed], names: Sequence[
 
 
 def _by_domain(cpu: CpuProfile, devices: Sequence[Placed]) -> list[Speed]:
-    """Of the ports, then of local memory."""
+    """The speeds of the ports, then of local memory."""
     bridges = sorted({bridge for _, bridge in devices})
     ports = (of_port(cpu, [device for device, at in devices if at == bridge]) for bridge in bridges)
     return [*ports, of_local_memory(cpu)]
 
 
 def _hmat(speeds: Sequence[Speed]) -> Iterator[str]:
-    """One for each kind and domain. QEMU takes whole ns, and bandwidths in units of a power of two of its own M."""
+    """One entry for each kind and domain. QEMU takes whole ns, and bandwidths in a power of two times its own M."""
     for kind in ("read", "write"):
         for domain, speed in enumerate(speeds):
             latency_ns = _rounded(getattr(speed, f"{kind}_ps") / PS_IN_NS)
@@ -186,6 +188,6 @@ def _hmat(speeds: Sequence[Speed]) -> Iterator[str]:
 
 
 def identity(cpu: CpuProfile, devices: Sequence[Placed]) -> dict[str, list[str]]:
-    """What of the tables can influence a run: all of them."""
+    """The parts of the tables that can influence a run: all of them."""
     tables = (hashlib.sha256(cdat(device)).hexdigest() for device, _ in devices)
     return {"hmat": list(_hmat(_by_domain(cpu, devices))), "cdat": list(tables)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Signs of life of a guest that takes long: how far its time has come, and how slowly that passes."""
+"""Progress lines of a guest that runs for long: the virtual time that it has reached, and how slowly time passes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -11,11 +11,11 @@ from qemu.qmp import QMPClient, QMPError
 from ..units import TIME_PS, show_time
 from .top import Sample, between, sample
 
-SILENCE_S = 20.0  # of the host, before the first and between all others
+SILENCE_S = 20.0  # host time before the first line, and between lines
 
 
 def said(before: Sample | None, after: Sample, host_s: float) -> str:
-    """One line: the guest's time, what a second of it takes, and how fast it executes in a region of interest."""
+    """One line: the guest's time, the host time that a second of it takes, and the speed in a region of interest."""
     now_ps = int(after.answer["time-ps"])
     line = f"{host_s:.0f} s of this host: the guest is at {show_time(now_ps)} of its own time"
     if before is None:
@@ -32,7 +32,7 @@ def said(before: Sample | None, after: Sample, host_s: float) -> str:
 
 
 async def beat(socket: Path, tell: Callable[[str], None], silence_s: float) -> None:
-    """Say it every so often, until the guest has ended."""
+    """Report a line every `silence_s` of host time until the guest has ended."""
     begun_s = asyncio.get_running_loop().time()
     before: Sample | None = None
     qmp = QMPClient("pulse")
@@ -52,7 +52,7 @@ async def beat(socket: Path, tell: Callable[[str], None], silence_s: float) -> N
 
 @asynccontextmanager
 async def felt(socket: Path, tell: Callable[[str], None] | None, silence_s: float = SILENCE_S) -> AsyncIterator[None]:
-    """While the context lasts; nothing without `tell`."""
+    """Report progress while the context lasts; do nothing without `tell`."""
     if tell is None:
         yield
         return

@@ -10,33 +10,37 @@ from ..manifest.manifest import GuestConfig
 from ..manifest.parameters import CpuProfile, DeviceProfile, properties
 from ..manifest.topology import Window, has_memory
 from ..paths import KERNEL_CMDLINE
-from . import clock, file_systems, memory_tables, own_modules
+from . import clock, file_systems, memory_tables
 
-# With OVERFLOW-RECOV and SUCCOR, Linux survives a load of poison; with ERMS its own copies do.
+# With OVERFLOW-RECOV and SUCCOR, Linux survives a load of poison; with ERMS, also in its own copy routines.
 MACHINE_CHECKS = ("erms", "overflow-recov", "succor")
-# A store of 64 bytes at once.
+# MOVDIR64B stores 64 bytes at once.
 DIRECT_STORES = ("movdir64b",)
 # -hypervisor: the kernel refuses to commit a CXL region under a hypervisor. -la57: 4-level page tables suffice.
-# The others, and ERMS, make kernel and libc prefer `rep movsb`, `rep stosb` and `rep cmpsb`, which run as one
-# instruction a byte; Cascade Lake has only ERMS of them.
+# The other features, and ERMS, make kernel and libc prefer `rep movsb`, `rep stosb` and `rep cmpsb`, which run as one
+# instruction per byte; Cascade Lake has only ERMS.
 STOCK_CPU = "max,-hypervisor,-la57,-fsrm,-fzrm,-fsrs,-fsrc"
-# CPUID tells of the timed caches in leaf 8000001D, which can say 27.5 MiB; the guest looks there if it sees TOPOEXT.
+# CPUID describes the timed caches in leaf 8000001D, which can express 27.5 MiB; the guest reads it if it sees TOPOEXT.
 TIMED_CPU = STOCK_CPU + ",+topoext,min-xlevel=0x8000001e"
 
+FIXED_ADDRESSES = "norandmaps"  # an option of the kernel's command line
 LSA_BYTES = 256 * 2**10
 WATCH_SOCKET = "watch.qmp"  # in the guest's folder
 
 
 def cpu_model(machine_checks: bool = False, timed: bool = True, direct_stores: bool = False) -> str:
-    """As -cpu takes it; by default that of a guest which asks for no feature."""
+    """The argument of QEMU's -cpu; by default for a guest that asks for no feature."""
     absent = (() if machine_checks else MACHINE_CHECKS) + (() if direct_stores else DIRECT_STORES)
     return ",".join([TIMED_CPU if timed else STOCK_CPU, *(f"-{feature}" for feature in absent)])
 
 
-def kernel_arguments() -> str:
-    """The guest's kernel command line, which the guest image keeps with a reason for each option."""
+def kernel_arguments(seed: int = 0) -> str:
+    """The guest's kernel command line; its file in the guest image gives a reason for each option.
+
+    With a seed, processes have random addresses, which follow from the seed.
+    """
     lines = (line.partition("#")[0].strip() for line in KERNEL_CMDLINE.read_text().splitlines())
-    return " ".join(line for line in lines if line)
+    return " ".join(line for line in lines if line and not (seed and line == FIXED_ADDRESSES))
 
 
 @dataclass(frozen=True)
@@ -47,29 +51,25 @@ class Images:
     firmware: Path
     kernel: Path
     initrds: tuple[Path, ...]
-    archives: Mapping[str, Path] = field(default_factory=dict)  # of the image; which a guest has if it asks for them
-
-    def initrds_of(self, guest: GuestConfig) -> tuple[Path, ...]:
-        """What this guest's root has of the image, in the order in which they lie over each other."""
-        return (*self.initrds, *(self.archives[name] for name in guest.archives if name in self.archives))
+    archives: Mapping[str, Path] = field(default_factory=dict)  # of workloads, by name; not built again
 
 
 @dataclass(frozen=True)
 class GuestFiles:
-    """The files of one guest. Media and LSA, one for each device, outlive it when a later guest is to start on them."""
+    """The files of one guest. Media and LSA, one for each device, outlive the guest if a later guest starts on them."""
 
     initrd: Path
     media: tuple[Path, ...]
     lsa: tuple[Path, ...]
-    job: Path | None  # what the guest unpacks once it has booted
-    cdat: tuple[Path, ...] = ()  # of each device, of a machine that tells its kernel how fast memory is
+    job: Path | None  # an archive that the guest unpacks once it has booted
+    cdat: tuple[Path, ...] = ()  # one for each device of a machine that reports memory speeds to its kernel
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How many devices the guest has, of one profile and behind host bridges in turn, and more for its kernel's line.
+    """The number of devices, all of one profile and behind the host bridges in turn, and further kernel arguments.
 
-    The host interleaves the window over all bridges. A machine with a topology has its own devices and windows.
+    The host interleaves the window over all bridges. A machine with a topology defines its own devices and windows.
     """
 
     devices: int = 1
@@ -83,31 +83,30 @@ NO_REGION = "testbed.nopmem"  # leaves regions, namespaces and file systems to t
 
 
 def devices_of(guest: GuestConfig, layout: Layout = ONE_DEVICE) -> list[tuple[DeviceProfile, int]]:
-    """Each device with its bridge."""
+    """Each device with the number of its host bridge."""
     if guest.topology:
         return list(zip(guest.devices, guest.topology.bridges, strict=True))
     return [(guest.device, n % layout.bridges) for n in range(layout.devices)]
 
 
 def windows_of(guest: GuestConfig, layout: Layout) -> Sequence[Window]:
-    """What the host gives to CXL memory."""
+    """The address windows that the host reserves for CXL memory."""
     if guest.topology:
         return guest.topology.windows(guest.device)
     return [Window(tuple(range(layout.bridges)), layout.window_bytes)]
 
 
 def run_arguments(guest: GuestConfig, layout: Layout) -> list[str]:
-    """What the kernel's command line says of this run."""
-    first_program = [own_modules.KERNEL_ARGUMENT] if guest.modules else []
+    """The arguments of this run on the kernel's command line."""
     by_job = [NO_REGION] if guest.topology else []
     pages = f"testbed.pages={guest.page_size}" if guest.page_size else ""
     own = filter(None, (pages, layout.kernel, guest.kernel_arguments))
-    return [f"testbed.fs={file_systems.known(guest.file_system)}", *first_program, *by_job, *own]
+    return [*file_systems.arguments(guest), *by_job, *own]
 
 
 @dataclass(frozen=True)
 class PowerCut:
-    """When to cut the power: at a virtual time, or right after a line left the CPU or became durable the n-th time."""
+    """When to cut the power: at a virtual time, or after the n-th event: a line leaves the CPU or becomes durable."""
 
     at_ps: int | None = None
     at_event: int | None = None
@@ -119,27 +118,27 @@ class PowerCut:
 
 
 def cpu_timing(cpu: CpuProfile, helper_thread: bool) -> str:
-    """The CPU model object."""
+    """The CPU model as an argument of -object."""
     return f"cpu-timing,id=cpu0{properties(cpu)},helper-thread={'on' if helper_thread else 'off'}"
 
 
 def in_option(path: Path) -> str:
-    """A path within an option, where a comma is written twice: a single one would begin another option."""
+    """A path within an option, with each comma doubled: a single comma would begin another option."""
     return str(path).replace(",", ",,")
 
 
 def mem_trace(trace: Path) -> str:
-    """The capture of a trace."""
+    """The capture of a trace as an argument of -object."""
     return f"mem-trace,id=trace0,file={in_option(trace)}"
 
 
 def persist_journal(journal: Path) -> str:
-    """The recording of a journal."""
+    """The recording of a journal as an argument of -object."""
     return f"persist-journal,id=journal0,file={in_option(journal)}"
 
 
 def job_file(job: Path | None, timed: bool) -> list[str]:
-    """Where the guest finds its job once it has booted: the monitor puts it there, but for an unpatched QEMU."""
+    """The fw_cfg entry of the guest's job. The monitor fills it after the boot; an unpatched QEMU reads the file."""
     if not job:
         return []
     content = "string=none" if timed else f"file={in_option(job)}"
@@ -147,12 +146,12 @@ def job_file(job: Path | None, timed: bool) -> list[str]:
 
 
 def makes_nodes(guest: GuestConfig) -> bool:
-    """Whether memory of a device can become the kernel's."""
+    """Whether the guest's kernel can use memory of a device as system RAM."""
     return any(device.volatile_size for device in guest.devices) or has_memory(guest.topology)
 
 
 def local_node(guest: GuestConfig, devices: Sequence[tuple[DeviceProfile, int]]) -> list[str]:
-    """Local memory as a NUMA node, so that the kernel makes the memory of each window another one."""
+    """Local memory as a NUMA node, so that the kernel makes another node of each window's memory."""
     if guest.hmat:
         return memory_tables.hmat_options(guest, devices, [bridge_name(n) for n in bridges_of(devices)])
     if makes_nodes(guest):
@@ -161,7 +160,7 @@ def local_node(guest: GuestConfig, devices: Sequence[tuple[DeviceProfile, int]])
 
 
 def bridges_of(devices: Sequence[tuple[DeviceProfile, int]]) -> list[int]:
-    """The host bridges that there are."""
+    """The numbers of the host bridges in use, in ascending order."""
     return sorted({bridge for _, bridge in devices})
 
 
@@ -171,7 +170,7 @@ def memory_devices(
     """The devices under test, each with its memory, behind root ports of the host bridges."""
     words: list[str] = []
     for n in bridges_of(devices):
-        # It has decoders of its own even for one port: without, there could be one region only.
+        # hdm_for_passthrough: the bridge has decoders even with one port; otherwise only one region would be possible.
         words += ["-device", f"pxb-cxl,bus_nr={12 + 20 * n},bus=pcie.0,id={bridge_name(n)},hdm_for_passthrough=on"]
     for n, (device, bridge) in enumerate(devices):
         words += memory_device(n, bridge_name(bridge), device, files, cut, timed, private)
@@ -179,7 +178,7 @@ def memory_devices(
 
 
 def bridge_name(n: int) -> str:
-    """That of a host bridge."""
+    """The ID of a host bridge."""
     return f"cxl.{n + 1}"
 
 
@@ -194,11 +193,11 @@ def memory_window(n: int, window: Window) -> str:
 def memory_device(
     n: int, bridge: str, device: DeviceProfile, files: GuestFiles, cut: PowerCut, timed: bool, private: bool
 ) -> list[str]:
-    """One of them. Not `timed` is upstream's type-3 device in place of ours, for comparison.
+    """One device with its memory: cxl-ssd if `timed`, otherwise upstream's type-3 device, for comparison.
 
-    `private` memory starts as its files say and never changes them.
+    `private` memory starts with the content of its files and never changes the files.
     """
-    # reserve=off: a private mapping would be counted in full against the host's memory.
+    # reserve=off: otherwise the host would count a private mapping in full against its memory.
     memory_file = "memory-backend-file," + ("share=off,reserve=off" if private else "share=on")
     persistent_bytes = device.capacity - device.volatile_size
     options = f"bus=rp{n},id=ssd{n},sn={n + 1}"
@@ -211,7 +210,7 @@ def memory_device(
         words += ["-object", f"memory-backend-ram,id=volatile{n},size={device.volatile_size}"]
         options += f",volatile-memdev=volatile{n}"
     if files.cdat:
-        # Linux takes a bandwidth for the PCIe link's, too. The widest there is bounds no profile's own.
+        # Linux also limits the bandwidth to the bandwidth of the PCIe link. The widest possible link limits no profile.
         options += f",cdat={in_option(files.cdat[n])},x-speed=64,x-width=32"
     kind = f"cxl-ssd,{options}{properties(device)}{cut.properties()}" if timed else f"cxl-type3,{options}"
     return [*words, "-device", f"cxl-rp,port={n},bus={bridge},id=rp{n},chassis=0,slot={2 + n}", "-device", kind]
@@ -233,11 +232,11 @@ def command_line(
 ) -> list[str]:
     """The line for one guest. `ports` are the options of the serial ports and the monitor.
 
-    With a `trace`, that file takes what the CPU's caches ask of memory; with a `journal`, what the guest does to the
-    persistent lines of its devices. A `helper_thread` works on the model beside the vCPU, which is faster on an idle
-    host and changes no result. `private_media` leaves the files of the media as they are.
-    The guest's wall clock starts at `booted`.
-    Not `timed` is the line for an unpatched QEMU: one nanosecond an instruction and upstream's device.
+    The file `trace` records the requests of the CPU's caches to memory, and the file `journal` the guest's operations
+    on the persistent lines of its devices. A `helper_thread` works on the model beside the vCPU, which is faster on an
+    idle host and changes no result. `private_media` leaves the files of the media unchanged. The guest's wall clock
+    starts at `booted`. Without `timed` the line is for an unpatched QEMU: one nanosecond per instruction, and
+    upstream's device.
     """
     devices = devices_of(guest, layout)
     windows = ",".join(memory_window(n, window) for n, window in enumerate(windows_of(guest, layout)))
@@ -245,11 +244,11 @@ def command_line(
     return [
         str(images.qemu),
         *("-L", str(images.firmware)),
-        # Nothing but what is asked for here: SeaBIOS alone takes 30 s with a VGA to initialise.
+        # No default devices: with a VGA, for instance, SeaBIOS alone takes 30 s to initialise it.
         *("-nodefaults", "-no-user-config", "-display", "none", "-vga", "none"),
         "-no-reboot",
         # Virtual time is a function of instructions and modelled stalls; idle time is skipped.
-        # How much translated code there is room for is not to be a matter of the host's memory.
+        # tb-size: otherwise the room for translated code would depend on the host's memory.
         *("-accel", "tcg,thread=single,tb-size=1024"),
         *("-icount", f"shift=0,sleep=off{insn}"),
         *("-machine", f"q35,cxl=on,{windows},hpet=off{',hmat=on' if guest.hmat else ''}"),
@@ -257,10 +256,10 @@ def command_line(
         *("-smp", str(guest.cpu.cores), "-m", f"{guest.memory_bytes >> 20}M"),
         *local_node(guest, devices),
         # Random numbers and the wall clock are inputs too.
-        *("-seed", "1", "-rtc", clock.option(booted)),
-        # Kernel and initramfs only: completions of a real disk arrive in host time.
+        *("-seed", str(1 + guest.cpu.seed), "-rtc", clock.option(booted)),
+        # Kernel and initramfs only, no disk: the completions of a real disk arrive in host time.
         *("-kernel", str(images.kernel), "-initrd", str(files.initrd)),
-        *("-append", " ".join([kernel_arguments(), *run_arguments(guest, layout)])),
+        *("-append", " ".join([kernel_arguments(guest.cpu.seed), *run_arguments(guest, layout)])),
         *job_file(files.job, timed),
         *ports,
         *(("-object", cpu_timing(guest.cpu, helper_thread)) if timed else ()),
@@ -273,8 +272,8 @@ def command_line(
 def batch_ports(console: Path, results: Path, monitor_fd: int) -> list[str]:
     """Serial ports that only write to files, so that no host timing reaches the guest, and QMP on a socket."""
     return [
-        "-S",  # no instruction runs before the monitor is there
-        # The run stops at power-off, reset or panic, so that the counters can be read.
+        "-S",  # no instruction runs before the monitor is connected
+        # The guest pauses at power-off, reset or panic, so that the counters can be read.
         *("-action", "shutdown=pause,panic=pause"),
         *("-chardev", f"file,id=console,path={in_option(console)}", "-serial", "chardev:console"),
         *("-chardev", f"file,id=results,path={in_option(results)}", "-serial", "chardev:results"),
@@ -294,6 +293,6 @@ def terminal_ports(results: Path) -> list[str]:
 
 
 def watch_port(folder: Path) -> list[str]:
-    """A second monitor, for `testbed top`; nothing waits for it."""
+    """A second monitor, for `testbed top`; QEMU does not wait for a connection."""
     chardev = f"socket,id=watch,path={in_option(folder / WATCH_SOCKET)},server=on,wait=off"
     return ["-chardev", chardev, "-mon", "chardev=watch,mode=control"]

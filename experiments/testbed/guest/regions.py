@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The regions of a machine that has a topology: a script that makes them, which the job runs before its own.
+"""The regions of a machine with a topology: a script that makes them, which the job runs before its own script.
 
-The image is the same as for other machines. Its init leaves the regions to the job, and lends the script its functions.
+The image is the same as for other machines. Its init leaves the regions to the job, and the script uses the functions
+of init.
 """
 
+import shlex
 from dataclasses import asdict, replace
 from typing import Any
 
+from ..file_systems.table import table
 from ..manifest.manifest import GuestConfig
 from ..manifest.topology import Region
 from ..program.job_archive import Job
-from . import file_systems, tbfs
 
 NAME = ".regions"  # in /job
-UNSTATED = ("mount_options", "")  # of a region that has none: no part of its identity
-# Region N is the N-th that is made, stands in the window of its number, and its disk or DAX device has that number.
+UNSTATED = ("mount_options", "")  # a region without stated options: no part of its identity
+# Region N is made as the N-th and lies in window N; its disk or DAX device has the same number.
 SCRIPT = r"""
-eval "$(sed -n '/^results=/p; /^say() /,/^stty /{/^stty /d;p}' /init)"
+. /usr/lib/testbed/region.sh
 exec >/dev/console 2>&1
 cxl=/sys/bus/cxl/devices
 
@@ -67,19 +69,18 @@ make_memory() { # REGION
     daxctl reconfigure-device --mode=system-ram "dax$1.0" >"/run/testbed/dax$1.json"
 }
 
-mount_disk() { # DISK FILE_SYSTEM FOLDER
-    file_system=$2
+mount_disk() { # DISK FOLDER
     make_file_system "$1" || return
-    mkdir -p "$3" || return
-    mount -t "${file_system%-*}" -o "noatime,${mount_options[$file_system]}" "$1" "$3" || return
-    if [[ -d /job/root && $3 != "$TESTBED_PMEM" ]]; then # a program of the host has a root of its own
-        mkdir -p "/job/root$3" && mount --bind "$3" "/job/root$3"
+    mount_file_system "$1" "$2" || return
+    if [[ -d /job/root && $2 != "$TESTBED_PMEM" ]]; then # a program of the host has a root of its own
+        mkdir -p "/job/root$2" && mount --bind "$2" "/job/root$2"
     fi
 }
 
-# What becomes of a region.
-use_region() { # REGION PARTITION USE FILE_SYSTEM FOLDER
-    local disk=/dev/pmem$1
+# Sets up a region for its use. With a folder it has a file system.
+use_region() { # REGION PARTITION USE [FOLDER FILE_SYSTEM MKFS_OPTIONS MOUNT_OPTIONS]
+    local disk=/dev/pmem$1 folder=$4
+    file_system=$5 make_options=$6 mount_options=$7
     case $2:$3 in
     pmem:system-ram) make_namespace "$1" devdax ;;
     pmem:*) make_namespace "$1" "$3" ;;
@@ -101,8 +102,9 @@ use_region() { # REGION PARTITION USE FILE_SYSTEM FOLDER
         why="the media have the labels of other regions, so there is no ${disk#/dev/}; take a new media folder"
         return 1
     }
-    [[ $3 != fsdax || ! $5 ]] || find_disk "$1" "$disk" "$4" || return
-    [[ ! $5 ]] || mount_disk "$disk" "$4" "$5"
+    [[ $folder ]] || return 0
+    [[ $3 != fsdax ]] || find_disk "$1" "$disk" "$file_system" || return
+    mount_disk "$disk" "$folder"
 }
 
 set_up() {
@@ -118,30 +120,28 @@ set_up || give_up "setting up the regions, their namespaces or their file system
 
 
 def before(job: Job, guest: GuestConfig) -> Job:
-    """The same job, which makes the regions of the machine first, and gives back what is mounted last."""
+    """The same job, which first makes the regions of the machine and finally unmounts their file systems."""
     if not guest.topology:
         return job
     body = job.script.partition("\n")[2]
-    has_tbfs = tbfs.uses(guest)
     lines = [line for n, region in enumerate(guest.topology.regions) for line in _lines(n, region)]
-    make_all = "".join(f"    {line} || return\n" for line in (["take_tbfs"] if has_tbfs else []) + lines)
-    more = tbfs.SCRIPT if has_tbfs else ""
-    script = f"#!/bin/bash\ndevices={len(guest.devices)}\nmake_all() {{\n    :\n{make_all}}}\n{more}{SCRIPT}"
-    end = "status=$?\numount -a -t ext4,xfs 2>/dev/null\nexit $status\n"
+    make_all = "".join(f"    {line} || return\n" for line in lines)
+    script = f"#!/bin/bash\ndevices={len(guest.devices)}\nmake_all() {{\n    :\n{make_all}}}\n{SCRIPT}"
+    kinds = ",".join(sorted({row.kind for row, _ in guest.mounted}))
+    end = f"status=$?\numount -a -t {kinds} 2>/dev/null\nexit $status\n" if kinds else ""
     around = f"#!/bin/bash\n./{NAME} || exit\n(\n{body}\n)\n{end}"
     return replace(job, script=around, executables={**job.executables, NAME: script.encode()})
 
 
 def _lines(n: int, region: Region) -> list[str]:
     devices = " ".join(map(str, region.devices))
-    file_system = file_systems.known(region.file_system) if region.file_system else "none"
-    return [
-        *([tbfs.options(region)] if region.file_system == "tbfs" else []),
-        f"make_region {n} {region.partition} {region.granularity_bytes} {devices}",
-        f"use_region {n} {region.partition} {region.use} {file_system} {region.mount or chr(39) * 2}",
-    ]
+    use = ["use_region", str(n), region.partition, region.use]
+    if region.file_system:
+        row = table()[region.file_system]
+        use += [region.mount, row.name, row.mkfs, row.mounted_with(region.mount_options)]
+    return [f"make_region {n} {region.partition} {region.granularity_bytes} {devices}", shlex.join(use)]
 
 
 def as_data(region: Region) -> dict[str, Any]:
-    """For the identity of a run."""
+    """The region as data for the identity of a run."""
     return {name: value for name, value in asdict(region).items() if name != "key" and (name, value) != UNSTATED}

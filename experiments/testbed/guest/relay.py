@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hands on what the files of a running guest receive, as it comes, to whoever reads this process's output.
+"""Copies the files of a running guest, while they grow, to descriptors of this process, for a reader of its output.
 
-A reader may be slow, or stop: it holds up the thread of its stream and nothing else, neither the guest nor what ends
-it. All there is is handed on before the context ends. Of one that was interrupted, a reader that takes nothing for a
-while is left.
+A reader that is slow, or stops, delays the thread of its stream, but neither the guest nor the code that ends the
+guest. The files are copied completely before the context ends. After an interrupt, the relay gives up a reader that
+takes nothing for a while.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-LOOK_S = 0.02  # how often for more
+LOOK_S = 0.02  # interval between looks for more content
 PIECE_BYTES = 2**20
-PATIENCE_S = 5.0  # with a reader that takes nothing, once the guest was interrupted
+PATIENCE_S = 5.0  # how long to wait for a reader that takes nothing, once the guest was interrupted
 
 
 class Relay:
-    """Files by the descriptors that they are copied to while they grow."""
+    """Copies each file to its descriptor while the file grows, with one thread for each."""
 
     def __init__(self, ways: Mapping[Path, int]) -> None:
         self.error: OSError | None = None
@@ -32,17 +32,17 @@ class Relay:
         self._loop = asyncio.get_running_loop()
 
     def start(self, task: "asyncio.Task[object]") -> None:
-        """Begin; the task is cancelled if a descriptor cannot be written to."""
+        """Start the threads; they cancel the task if a descriptor cannot be written to."""
         self._task = task
         for thread in self._threads:
             thread.start()
 
     def hurry(self) -> None:
-        """Wait for no reader any more that takes nothing."""
+        """From now on, give up a reader that takes nothing for PATIENCE_S."""
         self._hurried.set()
 
     async def finish(self) -> None:
-        """The files have all their content: return when that is handed on."""
+        """Return when all content is copied. The files must be complete."""
         self._ended.set()
         for thread in self._threads:
             await asyncio.to_thread(thread.join)
@@ -65,7 +65,11 @@ class Relay:
             self.error = self.error or error
 
     def _write(self, descriptor: int, piece: memoryview) -> bool:
-        """Whether the reader took it all. No more at a time than a pipe takes that is ready: nothing else may wait."""
+        """Write the piece; False if the reader was given up.
+
+        Unless the descriptor is a file, each write has at most PIPE_BUF bytes, which a ready pipe takes without
+        blocking, so the thread waits only in select().
+        """
         at_once = PIECE_BYTES if stat.S_ISREG(os.fstat(descriptor).st_mode) else select.PIPE_BUF
         last_s = time.monotonic()
         while piece:
@@ -82,9 +86,9 @@ class Relay:
 
 @asynccontextmanager
 async def relayed(ways: Mapping[Path, int]) -> AsyncIterator[None]:
-    """While the context lasts the files are handed on as they grow, and all of them when it ends, however that is.
+    """Copy the files as they grow while the context lasts, and the rest of them when it ends, also by an exception.
 
-    What keeps a descriptor from being written to (no reader, no room) ends the context.
+    A failed write to a descriptor (no reader, no room) ends the context with that OSError.
     """
     task = asyncio.current_task()
     assert task

@@ -24,26 +24,26 @@ from .kernel_images import images_with
 from .qemu_line import WATCH_SOCKET, Images, PowerCut, command_line, job_file, terminal_ports
 from .top import sample
 
-SHELL = "cd /root\nsetsid -c bash -l </dev/ttyS0 >/dev/ttyS0 2>&1"  # as the guest's init starts one
-LOOK_S = 0.5  # how often the date of the guest is looked up
+SHELL = "cd /root\nsetsid -c bash -l </dev/ttyS0 >/dev/ttyS0 2>&1"  # the same shell as the guest's init starts
+LOOK_S = 0.5  # interval between queries of the guest's time
 
 
 def check_terminal() -> None:
-    """Before anything is built for it."""
+    """Raise TestbedError without a terminal, before anything is built for the shell."""
     if not sys.stdin.isatty():
         instead = "testbed exec --script FILE, or testbed exec -- PROGRAM ARGS"
         raise TestbedError(f"testbed shell needs a terminal; without one use: {instead}")
 
 
 def run_shell(images: Images, guest: GuestConfig, media_folder: Path | None, packages: Versions = ()) -> int:
-    """Boot to a shell, with these packages; returns when the guest is powered off or Ctrl-A X is pressed."""
+    """Boot to a shell with these packages; return QEMU's exit status after a power-off of the guest, or Ctrl-A X."""
     with media_lock.held(media_folder), scratch.folder("guest") as folder:
         job = script_job(SHELL) if guest.topology else Job("")
         spec = GuestSpec(guest, replace(job, packages=packages), media_folder=media_folder)
         images = images_with(images, guest.kernel)
         booted = clock.next_boot(media_folder)
         files = prepare_files(images, spec, folder)
-        # It has a shell in place of a job; or for its job, if that is to make regions.
+        # The guest starts a shell if it has no job. With a topology the job makes the regions, then starts the shell.
         shell = job_file(files.job if guest.topology else None, timed=False)
         ports = [*terminal_ports(folder / "results"), *shell]
         line = command_line(images, guest, replace(files, job=None), PowerCut(), ports, booted=booted)
@@ -55,7 +55,7 @@ def run_shell(images: Images, guest: GuestConfig, media_folder: Path | None, pac
 def _clock_kept(media: Path | None, booted: datetime, socket: Path) -> Iterator[None]:
     """While the context lasts, keep the date of the next boot ahead of the guest's clock.
 
-    Ctrl-A X ends QEMU without an answer, so the date is an upper bound: the guest's time of a moment ago, and a day.
+    Ctrl-A X ends QEMU without an answer, so the date is an upper bound: the guest's time at the last query, plus a day.
     """
     if not media:
         yield

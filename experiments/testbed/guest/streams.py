@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A way out of the guest for what its program prints, at once and fast, beside the port for results.
+"""A path for the program's output that leaves the guest at once and fast, beside the port for results.
 
-The way is a virtio-serial device of upstream's, with a port for each stream and one for files that come back. QEMU
-takes what the guest sends within the guest's own instruction, and appends it to a file: no reader, however slow, is
-seen in the guest. In the guest each stream is a pipe, so that who opens it once more, as /dev/stdout, loses nothing. A
-process before all others carries it on: with one CPU what the program has written is outside before that goes on.
+The path is a virtio-serial device of upstream QEMU, with a port for each stream and one for files that come back. QEMU
+takes the guest's data within the guest's own instruction and appends them to a file, so a slow reader has no effect on
+the guest. In the guest each stream is a pipe, so a program that opens the stream again, as /dev/stdout, loses nothing.
+A process that is scheduled before all others moves the data from the pipe to the port: with one CPU, the output of the
+program has left the guest before the program continues.
 """
 
 from dataclasses import replace
@@ -19,9 +20,9 @@ PRINTED = ("stdout", "stderr")
 FILES = "files"
 STREAMS = (*PRINTED, FILES)  # in the order of their ports; each is a file of this name in the guest's folder
 _CARRIER = ".testbed/carry"  # in /job
-SLOT = "1e"  # of the PCI bus: others keep theirs
+SLOT = "1e"  # on the PCI bus; the other devices keep their slots
 
-# A kernel without the driver has no such port; then init hands the output over at the end.
+# A kernel without the driver has no such port; in that case init hands over the output at the end.
 _AROUND = """#!/bin/bash
 program() (
 {body}
@@ -55,16 +56,16 @@ exit $status
 
 
 def port(stream: str) -> str:
-    """The device in the guest."""
+    """The device file of a stream's port in the guest."""
     return f"/dev/vport0p{STREAMS.index(stream) + 1}"
 
 
-# Where files go that come back, in the words of a shell.
+# A shell expression for the port of files that come back: the results port if the kernel lacks the driver.
 FILES_PORT = f'"$([[ -c {port(FILES)} ]] && echo {port(FILES)} || echo {RESULTS_PORT})"'
 
 
 def job(of: Job) -> Job:
-    """The same job, whose output takes this way."""
+    """The same job, with its output sent through the ports of the streams."""
     body = of.script.partition("\n")[2]
     words = {name: port(name) for name in PRINTED}
     script = _AROUND.format(body=body, carrier=f"/job/{_CARRIER}", **words)
@@ -72,18 +73,18 @@ def job(of: Job) -> Job:
 
 
 def make(folder: Path) -> None:
-    """The files, before anything is in them."""
+    """Create the empty files that QEMU appends to."""
     for name in STREAMS:
         (folder / name).touch()
 
 
 def brought(folder: Path) -> bytes:
-    """What came this way of files, as lines of the results port."""
+    """The files that came back through their port, as lines in the format of the results port."""
     return (folder / FILES).read_bytes()
 
 
 def all_printed(folder: Path, *otherwise: bytes) -> list[bytes]:
-    """All of each stream, once what came `otherwise`, by the results port, is behind what came this way."""
+    """Append `otherwise`, the output from the results port, to the streams' files, and return the whole content."""
     for name, content in zip(PRINTED, otherwise, strict=True):
         with (folder / name).open("ab") as file:
             file.write(content)
@@ -91,8 +92,8 @@ def all_printed(folder: Path, *otherwise: bytes) -> list[bytes]:
 
 
 def options(folder: Path) -> list[str]:
-    """QEMU's, for a guest with files in this folder."""
-    # ioeventfd=off: else another thread takes what the guest sends, at a time of the host's.
+    """QEMU's options for a guest with its stream files in this folder."""
+    # ioeventfd=off: otherwise another thread takes the guest's data, at a moment that depends on host time.
     words = ["-device", f"virtio-serial-pci,id=streams,bus=pcie.0,addr={SLOT},ioeventfd=off"]
     for number, name in enumerate(STREAMS, 1):
         words += ["-chardev", f"file,id={name},path={in_option(folder / name)}"]

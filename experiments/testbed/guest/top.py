@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`testbed top`: what a running guest does to the device, live, in virtual time.
+"""`testbed top`: how a running guest uses the device, live, in virtual time.
 
-Every guest listens on a second QMP socket in its folder. Two answers to `query-cxl-ssd` some host seconds apart make
-one view: rates and percentiles are those of the virtual time between them.
+Every guest listens on a second QMP socket in its folder. Two answers to `query-cxl-ssd`, some host seconds apart, give
+one view: its rates and percentiles cover the virtual time between the answers.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ Answer = dict[str, Any]
 
 
 def find_socket(given: Path | None) -> Path:
-    """The monitor to watch: the given one, or that of this user's guest which started last."""
+    """The monitor to watch: the given one, or the monitor of the guest that this user started last."""
     if given:
         return given
     root = Path(tempfile.gettempdir())
@@ -45,33 +45,33 @@ def find_socket(given: Path | None) -> Path:
 
 @dataclass(frozen=True)
 class Sample:
-    """One answer, and the host time at which it came."""
+    """One answer, and the host time at which it arrived."""
 
     host_s: float
     answer: Answer
 
     @property
     def roi(self) -> Answer | None:
-        """The region of interest under way, else the last one."""
+        """The region of interest under way, otherwise the last one."""
         running: Answer | None = self.answer.get("running")
         rois: list[Answer] = self.answer.get("rois", [])
         return running or (rois[-1] if rois else None)
 
 
 def between(before: Answer, after: Answer) -> tuple[Answer, Answer]:
-    """`before` is what to subtract: nothing if it is another region of interest, or the same one counted anew."""
+    """The answers to subtract; `before` is empty if it is of another region of interest, or the counts began anew."""
     same = before["id"] == after["id"] and before["begin-ps"] == after["begin-ps"]
     grown = same and all(after["counters"][name] >= value for name, value in before["counters"].items())
     return (before if grown and before["end-ps"] < after["end-ps"] else {}), after
 
 
 def counted(before: Answer, after: Answer) -> dict[str, int]:
-    """The counters' differences."""
+    """The differences of the counters between two answers."""
     return _difference(before.get("counters", {}), after["counters"])
 
 
 def counted_by(part: str, before: Answer, after: Answer) -> list[dict[str, int]]:
-    """The same of each of the `devices` or `cores`. Cores are told apart where there are several."""
+    """The same for each of the `devices` or `cores`. A guest with only one core reports no list of cores."""
     parts: list[Answer] = after.get(part, [])
     old: list[Answer] = before.get(part) or [{}] * len(parts)
     return [_difference(*pair) for pair in zip(old, parts, strict=True)]
@@ -82,7 +82,7 @@ def _difference(old: Answer, new: Answer) -> dict[str, int]:
 
 
 def buckets(before: Answer, after: Answer) -> dict[str, list[tuple[int, int]]]:
-    """Cause -> (upper bound in ps, how many) of the latencies between the two."""
+    """Cause -> (upper bound in ps, count) for the latencies between the two answers, without empty buckets."""
     result = {}
     old = {h["cause"]: {b["upper-ps"]: b["count"] for b in h["buckets"]} for h in before.get("histograms", [])}
     for histogram in after.get("histograms", []):
@@ -93,7 +93,7 @@ def buckets(before: Answer, after: Answer) -> dict[str, list[tuple[int, int]]]:
 
 
 def percentile_ps(histogram: Sequence[tuple[int, int]], permille: int) -> int:
-    """The upper bound of the bucket that holds the percentile. The buckets are in order and not all empty."""
+    """The upper bound of the bucket that holds the percentile. The buckets must be in order and not all empty."""
     total = sum(count for _, count in histogram)
     wanted, seen = -(-total * permille // 1000), 0
     for upper_ps, count in histogram:
@@ -112,7 +112,7 @@ def rate(size_bytes: int, span_ps: int) -> str:
 
 
 def summary(before: Sample, after: Sample) -> list[tuple[str, str]]:
-    """What the guest and the device did between two samples of one region of interest."""
+    """The activity of guest and device between two samples of one region of interest."""
     assert after.roi, "the caller has looked"
     old, new = between(before.roi or after.roi, after.roi)
     count, host_s = counted(old, new), after.host_s - before.host_s
@@ -129,7 +129,7 @@ def summary(before: Sample, after: Sample) -> list[tuple[str, str]]:
 
 
 def traffic(count: dict[str, int], span_ps: int) -> list[tuple[str, str]]:
-    """What one device did, or all of them together."""
+    """The activity of one device, or of all devices together."""
     return [
         ("device-cache hits", share(count["cache-hits"], count["cache-misses"])),
         ("read from the device", rate(count["link-read-bytes"], span_ps)),
@@ -139,7 +139,7 @@ def traffic(count: dict[str, int], span_ps: int) -> list[tuple[str, str]]:
 
 
 def by_device(before: Sample, after: Sample) -> list[tuple[str, ...]]:
-    """A row of names, then one for each device; nothing if there is only one."""
+    """A header row, then a row for each device; empty if the guest has only one."""
     assert after.roi, "the caller has looked"
     old, new = between(before.roi or after.roi, after.roi)
     names = [str(device["path"]).rpartition("/")[2] for device in after.answer["devices"]]
@@ -151,7 +151,7 @@ def by_device(before: Sample, after: Sample) -> list[tuple[str, ...]]:
 
 
 def by_core(before: Sample, after: Sample) -> list[tuple[str, ...]]:
-    """A row of names, then one for each core; nothing if there is only one."""
+    """A header row, then a row for each core; empty if the guest has only one."""
     assert after.roi, "the caller has looked"
     found = counted_by("cores", *between(before.roi or after.roi, after.roi))
     head = ("core", *CORE_COUNTERS)
@@ -160,12 +160,12 @@ def by_core(before: Sample, after: Sample) -> list[tuple[str, ...]]:
 
 
 def elapsed_ps(before: Answer, after: Answer) -> int:
-    """Virtual time between two answers about one region of interest; `before` may be nothing."""
+    """Virtual time between two answers about one region of interest, or since its begin if `before` is empty."""
     return int(after["end-ps"]) - int(before["end-ps"] if before else after["begin-ps"])
 
 
 def view(before: Sample, after: Sample) -> Group | Text:
-    """Tables, or why there are none."""
+    """The tables of one view, or a sentence if no region of interest has begun."""
     if not after.roi:
         return Text(f"no region of interest yet, virtual time {show_time(int(after.answer['time-ps']))}")
     rates = Table(show_header=False, show_edge=False)
@@ -188,7 +188,7 @@ def view(before: Sample, after: Sample) -> Group | Text:
 
 
 async def watch(socket: Path, interval_s: float, show: Callable[[Group | Text], None], views: int = 0) -> None:
-    """Show a view every `interval_s` of host time until the guest ends, or as many views as asked for."""
+    """Show a view every `interval_s` of host time until the guest ends, or until `views` are shown (0: no limit)."""
     qmp = QMPClient("top")
     try:
         await qmp.connect(str(socket))
@@ -210,14 +210,14 @@ async def watch(socket: Path, interval_s: float, show: Callable[[Group | Text], 
 
 
 async def sample(qmp: QMPClient) -> Sample:
-    """What a guest answers now."""
+    """Query the guest, and note the host time."""
     answer = await qmp.execute("query-cxl-ssd")
     assert isinstance(answer, dict), "QAPI says that this is an object"
     return Sample(time.monotonic(), answer)
 
 
 def run_top(socket: Path | None, interval_s: float, views: int) -> None:
-    """On a terminal one live screen; elsewhere one view after the other."""
+    """Update one live screen on a terminal; elsewhere Rich prints only the last view, at the end."""
     path = find_socket(socket)
     with Live(auto_refresh=False, vertical_overflow="visible") as live:
         asyncio.run(watch(path, interval_s, lambda shown: live.update(shown, refresh=True), views))

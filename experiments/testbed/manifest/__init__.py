@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an experiment says: manifests, scales, profiles of CPUs and devices, and the runs that follow."""
+"""Descriptions of experiments: manifests, scales, profiles of CPUs and devices, and the runs that follow."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where manifests are, and what one says that has a `base`: what the base says, and over it what it states itself."""
+"""Finds manifests, and merges a manifest that names a `base` over the data of the base."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,20 +10,20 @@ from ..paths import MANIFESTS, kind_of
 from ..validation import load_toml
 
 Data = dict[str, Any]
-Judge = Callable[[Data, Path], object]  # takes what a whole manifest says, or raises
-_OWN = ("name", "summary")  # which a manifest has from no other
-# Tables and keys of what goes into the guest.
+Judge = Callable[[Data, Path], object]  # checks the data of a whole manifest, or raises
+_OWN = ("name", "summary")  # keys that are not inherited
+# Tables, and their keys that name files for the guest: lists of files, and single ones.
 _TAKING, _TAKEN = ("guest", "program", "crash"), ("files", "flags", "host", "modules", "sources")
 _TAKEN_ALONE = ("kernel", "kernel_modules")
 
 
 def shipped() -> list[Path]:
-    """Every manifest that ships, by name. Those that only test a cause are in a folder of their own."""
+    """Every manifest that ships, by name. Manifests that only test a cause are in the folder causes."""
     return sorted((*MANIFESTS.glob("*.toml"), *MANIFESTS.glob("causes/*.toml")), key=lambda path: path.stem)
 
 
 def find(name: str, folder: Path = Path()) -> Path:
-    """The file of a manifest given by its path from `folder`, or by the name of one that ships."""
+    """The file of a manifest, given by its path from `folder` or by the name of one that ships."""
     path = folder / name
     if path.suffix == ".toml" or kind_of(path) in ("file", "other"):
         return path
@@ -35,7 +35,7 @@ def find(name: str, folder: Path = Path()) -> Path:
 
 
 def stated(path: Path, judge: Judge) -> Data:
-    """What the manifest in `path` says with its base, and that with its own. `judge` has to take each base."""
+    """The data of the manifest in `path`, merged over its chain of bases. `judge` must accept each base."""
     data, above = load_toml(path), [path]
     layers = [(path, data)]
     while "base" in data:
@@ -51,7 +51,7 @@ def stated(path: Path, judge: Judge) -> Data:
 
 
 def _base(name: object, above: list[Path]) -> Path:
-    """The file of the base that the last of `above` names, each of which is the base of the one before it."""
+    """The file of the base that the last manifest of `above` names; each of `above` is the base of its predecessor."""
     path = above[-1]
     if not isinstance(name, str) or not name:
         raise TestbedError(f"{path}: key 'base': {name!r} is no name of a manifest; write it as 'btree'")
@@ -68,7 +68,7 @@ def _base(name: object, above: list[Path]) -> Path:
 
 
 def _inherited(base: Data, folder: Path) -> Data:
-    """What a manifest elsewhere has from `base`, which is in `folder`: what goes into the guest stays there."""
+    """The data that a manifest elsewhere inherits from `base`; its files for the guest stay relative to `folder`."""
     data = {key: value for key, value in base.items() if key not in _OWN}
     return data | {table: _in_place(data[table], folder) for table in _TAKING if table in data}
 
@@ -77,14 +77,14 @@ def _in_place(table: Data, folder: Path) -> Data:
     def place(key: str, name: str) -> str:
         if key == "flags" and name.startswith("-"):
             return f"-I{folder / name[2:]}" if name.startswith("-I") else name
-        return name if key == "host" and "/" not in name else str(folder / name)  # that one is on the PATH
+        return name if key == "host" and "/" not in name else str(folder / name)  # a program on the PATH
 
     several = {key: [place(key, name) for name in table[key]] for key in _TAKEN if key in table}
     return table | several | {key: str(folder / table[key]) for key in _TAKEN_ALONE if table.get(key)}
 
 
 def over(base: Data, own: Data, origin: Path, place: str = "") -> Data:
-    """`own` over `base`, key by key in tables of both. An empty list or table takes away what `base` says there."""
+    """`own` merged over `base`, key by key in tables of both. An empty list or table removes the key of `base`."""
     merged = dict(base)
     for key, value in own.items():
         if value in ({}, []):
@@ -106,12 +106,12 @@ def _are_tables(value: object) -> bool:
 
 
 def is_number(key: str) -> bool:
-    """Whether a key is that of a table in an array of tables."""
+    """Whether a key is the index of a table in an array of tables."""
     return key.isdecimal() and len(key) < 4
 
 
 def _over_each(tables: list[Data], own: Data, origin: Path, place: str) -> list[Data]:
-    """What `own` says of all tables, and under a number of that one. The next number is that of a new table."""
+    """Merge keys of `own` over all tables, and keys under an index over that table. The next index adds a table."""
     of_all = {key: value for key, value in own.items() if not is_number(key)}
     merged = [over(table, of_all, origin, place) for table in tables]
     for number in sorted(filter(is_number, own), key=int):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the model's rules give for an idle machine or a stream, in closed form, from the numbers of the profiles.
+"""Closed forms of the model's times and bandwidths, for an idle machine or a stream, from the values of the profiles.
 
 Stalls are load-to-use beyond L1 and are not summed over cache levels: an access that leaves the CPU stalls for one
-LLC look-up and then for what is behind it.
+LLC look-up and then for the memory behind the LLC.
 """
 
 from fractions import Fraction
@@ -16,7 +16,7 @@ HEADER_SLOTS, LINE_SLOTS = 1, 4  # of 16 bytes
 
 
 def transfer_ps(bandwidth: int, size_bytes: int = LINE_BYTES) -> Fraction:
-    """The time that many bytes, one line if not said, take on a link or channel of `bandwidth` bytes a second."""
+    """The time of `size_bytes`, by default one line, on a link or channel of `bandwidth` bytes per second."""
     return Fraction(size_bytes * TIME_PS["s"], bandwidth)
 
 
@@ -30,14 +30,14 @@ def message_ps(device: DeviceProfile, lines: int, bandwidth: int, headers: int =
 
 
 def refresh_ps(device: DeviceProfile) -> Fraction:
-    """What an access of the device DRAM waits for refresh, in the mean over all times that it may come."""
+    """The wait of an access of the device DRAM for refresh, as the mean over all times of its arrival."""
     if not device.cache_refresh_ps:
         return Fraction(0)
     return Fraction(device.cache_refresh_ps**2, 2 * device.cache_refresh_interval_ps)
 
 
 def device_ps(device: DeviceProfile) -> Fraction:
-    """From a request's arrival at the device to its line's way through the device DRAM, in the mean."""
+    """The mean time from a request's arrival at the device until its line has passed the device DRAM."""
     line = transfer_ps(device.cache_bandwidth) if device.cache_bandwidth else 0
     accesses = 2 if device.cache_tag_ps else 1
     look_up = device.cache_tag_ps + device.cache_latency_ps + accesses * refresh_ps(device)
@@ -50,14 +50,14 @@ def dram_ps(guest: GuestConfig) -> Fraction:
 
 
 def read_ps(device: DeviceProfile) -> Fraction:
-    """A line that the device's cache has, from the host's end of the link and back."""
+    """The time to read a line that is in the device cache, from the host's end of the link and back."""
     request = message_ps(device, 0, device.link_write_bandwidth)
     data = message_ps(device, 1, device.link_read_bandwidth)
     return 2 * device.link_latency_ps + request + data + device_ps(device)
 
 
 def write_ps(device: DeviceProfile) -> Fraction:
-    """A line from there to the device's cache or the host's write queue, and its completion back."""
+    """The time to write a line from the host's end to the device cache or the host's write queue, with completion."""
     if device.write_queue:
         return Fraction(2 * device.link_latency_ps)
     data = message_ps(device, 1, device.link_write_bandwidth)
@@ -66,7 +66,7 @@ def write_ps(device: DeviceProfile) -> Fraction:
 
 
 def fetch_ps(device: DeviceProfile) -> Fraction:
-    """A page from flash."""
+    """The time to read a page from flash and transfer it over the channel."""
     channel = device.flash_channel_bandwidth
     return device.flash_read_ps + (transfer_ps(channel, device.cache_page_size) if channel else Fraction(0))
 
@@ -80,18 +80,18 @@ def miss_ps(guest: GuestConfig) -> Fraction:
 
 
 def persist_ps(guest: GuestConfig) -> Fraction:
-    """A line that the core sends, accepted by the device's cache or the host's write queue: what a fence waits for."""
+    """The wait of a fence: the device cache or the host's write queue accepts a line that the core sends."""
     return guest.cpu.llc_latency_ps + write_ps(guest.device)
 
 
 def nt_stores_ps(guest: GuestConfig, size_bytes: int) -> Fraction:
-    """So many bytes of a long row of non-temporal stores: each buffer sends a line in the time that one write takes."""
+    """The time of `size_bytes` in a long row of non-temporal stores: each buffer sends one line per time of a write."""
     return persist_ps(guest) * size_bytes / LINE_BYTES / guest.cpu.wc_buffers
 
 
 def mix_bandwidth(device: DeviceProfile, reads: int, writes: int) -> float:
-    """Bytes a second of a mix of line reads and writes that hit: the busiest of wires, controller and device DRAM.
-    A header slot to the host holds a completion and a line's header, or those of two lines if they may share one."""
+    """Bytes per second of a mix of line reads and writes that hit: the busiest of wires, controller and device DRAM.
+    A header slot to the host holds a completion and a line's header, or two lines' headers if they may share a slot."""
     most = Fraction(max(reads, writes))
     headers = max(Fraction(writes), Fraction(reads + writes, 2)) if device.link_multi_header else most
     to_host = reads * message_ps(device, 1, device.link_read_bandwidth, headers=0)
@@ -105,13 +105,13 @@ def mix_bandwidth(device: DeviceProfile, reads: int, writes: int) -> float:
 
 
 def cores_bandwidth(guest: GuestConfig, load_ps: Fraction) -> float:
-    """Bytes a second that all cores ask for: each has as many lines under way as its L2 has requests."""
+    """Bytes per second that all cores request: each core has as many lines under way as its L2 has requests."""
     return float(guest.cpu.cores * guest.cpu.l2_requests * LINE_BYTES * TIME_PS["s"] / load_ps)
 
 
 def cores_page_bandwidth(guest: GuestConfig) -> float:
-    """The same of pages that flash reads. A stream ends with a page of 4 KiB: a core waits for the first line of one,
-    then reads the others. Of smaller ones its lines under way are several pages."""
+    """Bytes per second that all cores request of pages in flash. A stream ends with a page of 4 KiB: a core waits for
+    the first line of a page, then reads the others. With smaller pages, its lines under way cover several pages."""
     lines = guest.device.cache_page_size // LINE_BYTES
     if lines <= guest.cpu.l2_requests:
         return cores_bandwidth(guest, miss_ps(guest))
@@ -120,7 +120,7 @@ def cores_page_bandwidth(guest: GuestConfig) -> float:
 
 
 def page_bandwidth(device: DeviceProfile, array_ps: int) -> float:
-    """Bytes a second of pages that flash reads or programs: the busier of channels and planes."""
+    """Bytes per second of pages that flash reads or programs: the busier of channels and planes."""
     bandwidth = device.flash_channel_bandwidth
     channel = transfer_ps(bandwidth, device.cache_page_size) if bandwidth else Fraction(0)
     plane = Fraction(array_ps, device.flash_dies * device.flash_planes)

@@ -9,12 +9,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
 from .. import units
+from ..build import workloads
 from ..errors import TestbedError
+from ..file_systems.table import table, with_options
 from ..patterns import Cells
 from ..program import files_back, kernel_module, own_kernel
 from ..program.bundle import Bundle, ProgramSection, pack
@@ -22,79 +24,69 @@ from ..program.job_archive import Job, command_job
 from ..program.kernel_module import KernelModule
 from ..program.own_kernel import OwnKernel
 from ..validation import Strict, check, named
-from . import bases, mount_options, page_sizes, profiles, topology
+from . import bases, page_sizes, profiles, topology
 from .page_sizes import PageSize
 from .parameters import CpuProfile, DeviceProfile
 from .sections import Bytes, FileSystem, Picoseconds, ProfileSection
 from .templates import fill, names_in_all
-from .topology import Devices, RegionSection, Topology
+from .topology import Devices, Mounted, RegionSection, Topology
 
-INSN_PS_MAX = 2**32 - 1  # of `-icount boot-insn-ps`
-MEMORY_BYTES_MIN = 128 * 2**20  # the guest's root, 65 MiB of archives, is in it
-MEMORY_BYTES_MAX = 2**39  # what the CPU's 40 bits of address leave beside the device and its window
+INSN_PS_MAX = 2**32 - 1  # limit of `-icount boot-insn-ps`
+MEMORY_BYTES_MIN = 128 * 2**20  # it also holds the guest's root, 65 MiB of archives
+MEMORY_BYTES_MAX = 2**39  # 40 address bits of the CPU also cover the device and its window
 TIMEOUT_PS_MAX = 2**63 - 1
-SEVERAL_OPTIONS = re.compile(r"-[^=\s]*\s|-.*\s-")  # "-n 4", "--a=1 --b=2", but not "--text=one two"
-POINTS_MAX = 10**6  # to look at so many takes a minute
+SEVERAL_OPTIONS = re.compile(r"-[^=\s]*\s|-.*\s-")  # matches "-n 4" and "--a=1 --b=2", but not "--text=one two"
+POINTS_MAX = 10**6  # checking a million points takes a minute
+SEED_MAX = 2**32 - 1
 
 Axis = list[StrictStr | StrictInt]
 Point = dict[str, str | int]
-Archive = Literal[
-    "threaded",
-    "fams",
-    "mtree",
-    "pages",
-    "filework",
-    "pages-fams",
-    "kyoto-server",
-    "neo4j",
-    "memcached-ycsb",
-    "stl-map",
-]
 
 
 class GuestSection(Strict):
     """The machine around the CPU and the device."""
 
-    # Cores of the CPU that the guest has, each a CPU to it; {names} of axes may stand here.
+    # The number of the CPU's cores that the guest gets, each as one CPU; may contain {names} of axes.
     cpus: StrictInt | StrictStr = 1
     memory: Annotated[Bytes, Field(ge=MEMORY_BYTES_MIN, le=MEMORY_BYTES_MAX, multiple_of=2**20)] = 2 * 2**30
-    # At full size, if the workload needs more then; a study of 1/N gets 1/N of it, but no less than `memory`.
+    # Memory at full size, if the workload needs more there; a study of 1/N gets 1/N of it, but at least `memory`.
     memory_full: Annotated[Bytes, Field(le=MEMORY_BYTES_MAX)] = 0
-    # Host time at the manifest's own scale, so that a hung guest ends; it has no influence on results.
+    # Limit of host time at the manifest's own scale, which ends a hung guest; it does not influence results.
     timeout: Annotated[Picoseconds, Field(ge=10**12, le=TIMEOUT_PS_MAX)] = 1200 * 10**12
-    # Coarse time outside the region of interest: boot loops that poll for a span of virtual time end sooner.
+    # Time per instruction outside the region of interest: a coarse one ends boot loops that poll virtual time sooner.
     boot_insn: Annotated[Picoseconds, Field(ge=1, le=INSN_PS_MAX)] = 8000
-    # What is at /pmem, and at points that have a certain value on some axis: an engine that needs another one.
+    # The file system at /pmem. `file_system_of` names another one for points with a certain value on some axis, for
+    # example an engine that needs it.
     file_system: FileSystem = "ext4-dax"
     file_system_of: dict[str, FileSystem] = {}
-    # Of a tbfs, as `mount -o` has them; {names} of axes may stand here.
+    # Options as of `mount -o`, for a file system that accepts stated options; may contain {names} of axes.
     mount_options: str = ""
-    # The pages by which processes map files of /pmem, "4KiB" or "2MiB"; {names} of axes may stand here. Unstated they
-    # are as the file system lays its files out, which does not depend on the size of the device.
+    # The page size with which processes map files of /pmem, "4KiB" or "2MiB"; may contain {names} of axes. Without it
+    # the layout of files by the file system determines the pages, independent of the size of the device.
     page_size: str = ""
-    # What the image holds back: programs that not every guest has, since what is in memory moves every measurement.
-    archives: list[Archive] = []
-    # Kernel modules that it loads before anything is mounted, in this order; paths are relative to the manifest.
+    # Workloads with programs that the guest needs in addition to the programs that the command names.
+    workloads: list[str] = []
+    # Kernel modules that the guest loads, in this order, before it mounts; paths are relative to the manifest.
     modules: list[str] = []
-    # A kernel in the place of the image's, a bzImage or a vmlinux, and its modules, a folder lib/modules/RELEASE; those
-    # beside it if none is named. And what any kernel is told after the testbed's own arguments.
+    # A kernel that replaces the image's, a bzImage or a vmlinux, and its modules, a folder lib/modules/RELEASE, by
+    # default the modules beside it. `kernel_arguments` follow the testbed's own arguments, with any kernel.
     kernel: str = ""
     kernel_modules: str = ""
     kernel_arguments: str = ""
-    # Whether it tells its kernel how fast memory is, by HMAT and CDATs. Unstated it does where a region is system-ram.
+    # Whether HMAT and CDATs tell the kernel how fast memory is. By default they do if a region is system-ram.
     hmat: StrictBool | None = None
-    # Whether a load of poison is a machine check that its kernel survives. Without, only the event log tells of it.
+    # Whether a load of poison raises a machine check that the kernel survives. If not, only the event log reports it.
     machine_checks: StrictBool = False
-    # Whether its CPU has MOVDIR64B, which stores 64 bytes at once.
+    # Whether the CPU supports MOVDIR64B, which stores 64 bytes at once.
     direct_stores: StrictBool = False
 
 
 class WorkloadSection(Strict):
-    """`command` is run in the guest; {names} in it come from the matrix, `scaled` and `fixed`."""
+    """The guest runs `command`; {names} in it come from the matrix, `scaled`, `fixed` and the machine (_names())."""
 
     command: str
-    scaled: dict[str, Annotated[StrictInt, Field(gt=0)]] = {}  # stated at full size, divided by the scale
-    # Of `scaled`: how many times fewer at points with a certain value on some axis: an engine that would take hours.
+    scaled: dict[str, Annotated[StrictInt, Field(gt=0)]] = {}  # at full size; divided by the scale
+    # Further divisors of `scaled` at points with a certain value on some axis, as for an engine that would take hours.
     fewer: dict[str, dict[str, Annotated[int, Field(gt=0)]]] = {}
     fixed: dict[str, str | int] = {}
 
@@ -106,8 +98,8 @@ class ReplaySection(Strict):
 
 
 class ResultsSection(Strict):
-    """How to read what the program printed: each match of `pattern` is a row, its named groups are the cells. And which
-    `files` of the guest are kept beside the result."""
+    """How to parse the program's output: each match of `pattern` is a row, its named groups are the cells. `files` are
+    patterns of guest files that are kept beside the result."""
 
     pattern: str = ""
     files: list[str] = []
@@ -135,7 +127,7 @@ class ResultsSection(Strict):
 class PlotSection(Strict):
     """A panel for each `y` over `x`, a line for each value of `series`.
 
-    They name axes of the matrix, cells of rows, counters of the model, or `time` and `hit_rate`.
+    All three name axes of the matrix, cells of rows, counters of the model, or `time` and `hit_rate`.
     """
 
     x: str
@@ -144,10 +136,12 @@ class PlotSection(Strict):
 
 
 class Manifest(Strict):
-    base: str = ""  # the manifest that says what this one does not
+    base: str = ""  # the manifest that supplies all keys not stated here
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,99}$")]
     summary: str
     scale: Annotated[StrictInt, Field(ge=1)] = 1
+    # Selects one of the machines that differ only in arbitrary choices, as the placement of pages; 0 changes nothing.
+    seed: Annotated[StrictInt, Field(ge=0, le=SEED_MAX)] = 0
     guest: GuestSection = GuestSection()
     cpu: ProfileSection
     device: Devices  # a table, or an array of tables
@@ -170,8 +164,10 @@ class Manifest(Strict):
     @model_validator(mode="after")
     def _file_systems_are_for_points(self) -> "Manifest":
         _are_values("guest.file_system_of", self.guest.file_system_of, self.matrix)
-        if self.guest.mount_options and "tbfs" not in (self.guest.file_system, *self.guest.file_system_of.values()):
-            what = f"they are of a tbfs, and {self.guest.file_system} has none; leave them out, or ask for a tbfs"
+        asked = (self.guest.file_system, *self.guest.file_system_of.values())
+        if self.guest.mount_options and not any(table()[name].checked for name in asked):
+            of, own = with_options(), self.guest.file_system
+            what = f"they are of a {of}, and {own} has none; leave them out, or ask for a {of}"
             raise ValueError(f"key 'guest.mount_options': {what}")
         return self
 
@@ -210,19 +206,25 @@ class GuestConfig:
     boot_insn_ps: int
     timeout_s: float
     file_system: FileSystem = "ext4-dax"
-    archives: tuple[Archive, ...] = ()
+    workloads: tuple[str, ...] = ()  # in addition to those that a job names
     modules: tuple[KernelModule, ...] = ()
-    topology: Topology | None = None  # of a machine that has more than the one device
-    kernel: OwnKernel | None = None  # in the place of the image's
+    topology: Topology | None = None  # None: one device on bridge 0 and no [[region]]
+    kernel: OwnKernel | None = None  # replaces the image's
     kernel_arguments: str = ""
-    hmat: bool = False  # its kernel is told how fast memory is
-    machine_checks: bool = False  # a load of poison is one
-    direct_stores: bool = False  # its CPU has MOVDIR64B
-    page_size: PageSize | None = None  # by which files are mapped; None: as the file system lays them out
+    hmat: bool = False  # HMAT and CDATs tell the kernel how fast memory is
+    machine_checks: bool = False  # a load of poison raises one
+    direct_stores: bool = False  # the CPU supports MOVDIR64B
+    page_size: PageSize | None = None  # of mapped files; None: the file system's layout determines it
+    mount_options: str = ""  # as stated for the file system
 
     @property
     def devices(self) -> tuple[DeviceProfile, ...]:
         return (self.device, *(self.topology.others if self.topology else ()))
+
+    @property
+    def mounted(self) -> Mounted:
+        """The file systems of all regions, with their stated mount options."""
+        return topology.mounted(self.topology, self.file_system, self.mount_options)
 
 
 @dataclass(frozen=True)
@@ -234,8 +236,8 @@ class Run:
     point: Point
     argv: tuple[str, ...]
     guest: GuestConfig
-    full: GuestConfig = field(compare=False)  # the same before it was scaled, for messages
-    program: Job | None = None  # what a manifest with a [program] sends along
+    full: GuestConfig = field(compare=False)  # the machine before it is scaled, for messages
+    program: Job | None = None  # the job of a manifest with a [program] or files to bring back
     origin: str = field(default="", compare=False)  # the manifest's file, for messages
 
     @property
@@ -243,8 +245,19 @@ class Run:
         return "-".join(str(value) for value in self.point.values()) or "run"
 
     @property
+    def title(self) -> str:
+        """The label for people, with a seed that is not 0, which distinguishes the runs of one point."""
+        return f"{self.label} seed {seed}" if (seed := self.guest.cpu.seed) else self.label
+
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        """The workloads with programs in the guest, sorted by name."""
+        named = self.program.all_workloads if self.program else workloads.named_in(shlex.join(self.argv))
+        return tuple(sorted({*self.guest.workloads, *named}))
+
+    @property
     def job(self) -> Job:
-        """What the guest is sent."""
+        """The job that the guest runs."""
         return self.program or command_job(self.argv)
 
 
@@ -254,15 +267,15 @@ def load(path: Path, scale: int | None = None) -> Manifest:
     return manifest if scale is None else at_scale(manifest, scale)
 
 
-# What a command says of the guest puts out what a manifest says beside it.
+# An option for the key on the left removes these keys of the manifest, which belong to the replaced value.
 _PUT_OUT = {"memory": ("memory_full",), "file_system": ("file_system_of", "mount_options")}
 
 
 def load_changed(path: Path, own: bases.Data) -> tuple[Manifest, Path]:
-    """The same with what options of a command say over it, and how to name that in messages.
+    """The checked manifest in `path` with the options of a command merged over it, and its name for messages.
 
-    `own` says what a manifest would, and under "devices" the profiles of all devices: what the manifest overrides of
-    its own no longer counts, while the bridges stay.
+    `own` has the form of a manifest, and under "devices" the profiles of all devices. The profiles replace
+    the manifest's device tables with all overrides; only the bridges stay.
     """
     data = bases.stated(path, partial(check, Manifest))
     manifest = check(Manifest, data, path)
@@ -288,28 +301,29 @@ def _tables(device: bases.Data | list[bases.Data]) -> list[bases.Data]:
 
 
 def _of_profiles(device: bases.Data | list[bases.Data], profiles: Sequence[str]) -> bases.Data | list[bases.Data]:
-    """Devices of these profiles behind the bridges that there are, as a table or an array of tables as they were."""
+    """Device tables with these profiles and the present bridges, in the form of `device`: a table or an array."""
     bridges = [{key: value for key, value in table.items() if key == "bridge"} for table in _tables(device)]
     tables = [{"profile": name, **(bridges[n] if n < len(bridges) else {})} for n, name in enumerate(profiles)]
     return tables if isinstance(device, list) else tables[0]
 
 
 def at_scale(manifest: Manifest, scale: int) -> Manifest:
-    """The same experiment at 1/`scale`; a larger one gets so much more host time."""
+    """The same experiment at 1/`scale`; the limit of host time grows in proportion for a larger one."""
     timeout = manifest.guest.timeout * max(manifest.scale, scale) // scale
     guest = manifest.guest.model_copy(update={"timeout": timeout})
     return manifest.model_copy(update={"scale": scale, "guest": guest})
 
 
 def guest_config(manifest: Manifest, origin: Path, point: Point | None = None) -> GuestConfig:
-    """The machine of one point at the manifest's scale, the first if none is given. The model has not seen it yet."""
+    """The machine of one point, by default the first, at the manifest's scale. The model has not checked it yet."""
     return scaled(full_size(manifest, origin, point or first_point(manifest)), manifest.scale)
 
 
 def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
-    """The same with CPU and device before they are scaled, which is what overrides state."""
+    """The machine of one point with CPU and devices at full size, the size for which overrides state values."""
     section = manifest.guest
     cpu = profiles.load_cpu(*_at("cpu", manifest.cpu, point, origin), origin, _cpus(section, point, origin))
+    cpu = replace(cpu, seed=manifest.seed)
     memory_bytes = max(section.memory, _whole_mib(section.memory_full // manifest.scale))
     timeout_s = section.timeout / units.TIME_PS["s"]
     devices = full_devices(manifest, origin, point)
@@ -318,7 +332,8 @@ def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
         modules = kernel_module.several(kernel_module.read(origin.parent / name) for name in section.modules)
     options = _mount_options(section, file_system, point, origin)
     of = topology.of(manifest.device, manifest.region, devices, file_system, options)
-    _check_direct_stores(section, of, origin)
+    mounted = topology.mounted(of, file_system, options)
+    _check_direct_stores(section, mounted, origin)
     return GuestConfig(
         cpu,
         devices[0],
@@ -326,21 +341,30 @@ def full_size(manifest: Manifest, origin: Path, point: Point) -> GuestConfig:
         section.boot_insn,
         timeout_s,
         file_system,
-        tuple(section.archives),
+        _workloads(section, origin),
         modules,
         of,
-        *_kernel(section, file_system, "tbfs" in (file_system, *(one.file_system for one in manifest.region)), origin),
+        *_kernel(section, file_system, mounted, origin),
         hmat=topology.has_memory(of) if section.hmat is None else section.hmat,
         machine_checks=section.machine_checks,
         direct_stores=section.direct_stores,
-        page_size=_page_size(section, file_system, of, point, origin),
+        page_size=_page_size(section, mounted, point, origin),
+        mount_options=options,
     )
 
 
+def _workloads(section: GuestSection, origin: Path) -> tuple[str, ...]:
+    with named(origin, "guest.workloads"):
+        try:
+            return workloads.checked(section.workloads)
+        except ValueError as error:
+            raise TestbedError(str(error)) from error
+
+
 def _kernel(
-    section: GuestSection, file_system: FileSystem, has_tbfs: bool, origin: Path
+    section: GuestSection, file_system: FileSystem, mounted: Mounted, origin: Path
 ) -> tuple[OwnKernel | None, str]:
-    """The user's own, and what it or the guest's is told."""
+    """The user's own kernel, if the manifest names one, and the arguments for the kernel that the guest boots."""
     with named(origin, "guest.kernel_arguments"):
         arguments = own_kernel.checked_arguments(section.kernel_arguments)
     with named(origin, "guest.kernel"):
@@ -348,14 +372,14 @@ def _kernel(
             raise TestbedError("kernel_modules are of a kernel of one's own, and none is named; add kernel")
         if not section.kernel:
             return None, arguments
-        if has_tbfs:
-            raise TestbedError("the module of tbfs is for the image's kernel; leave kernel out, or the tbfs")
+        if brought := next((one.name for one, _ in mounted if one.component), ""):
+            raise TestbedError(f"the module of {brought} is for the image's kernel; leave kernel out, or the {brought}")
         folder = origin.parent / section.kernel_modules if section.kernel_modules else None
         return own_kernel.read(origin.parent / section.kernel, folder, file_system), arguments
 
 
 def scaled(full: GuestConfig, scale: int) -> GuestConfig:
-    """A machine for a 1/`scale` study."""
+    """The machine for a 1/`scale` study."""
     device, *others = (profiles.scale_device(device, scale) for device in full.devices)
     of = full.topology and replace(full.topology, others=tuple(others))
     return replace(full, cpu=profiles.scale_cpu(full.cpu, scale), device=device, topology=of)
@@ -378,14 +402,14 @@ def full_devices(manifest: Manifest, origin: Path, point: Point) -> list[DeviceP
 
 
 def check_one_device(manifest: Manifest, origin: Path, what: str) -> None:
-    """Refuse a manifest that has more, for `what` takes no others."""
+    """Refuse a manifest with several devices or a region, which `what` does not support."""
     if len(manifest.device) > 1 or manifest.region:
         key = "region" if manifest.region else "device"
         raise TestbedError(f"{origin}: key '{key}': {what} has one [device] and no [[region]]; take another manifest")
 
 
 def _at(name: str, section: ProfileSection, point: Point, origin: Path) -> tuple[str, dict[str, Any]]:
-    """The profile and the overrides of one point."""
+    """The profile's name and the overrides at one point."""
     override = {
         key: fill(value, point, f"{name}.override.{key}", origin) if isinstance(value, str) else value
         for key, value in section.override.items()
@@ -407,32 +431,31 @@ def _file_system(section: GuestSection, point: Point) -> FileSystem:
     return asked[0] if asked else section.file_system
 
 
-def _check_direct_stores(section: GuestSection, of: Topology | None, origin: Path) -> None:
-    asked = [one for one in (of.regions if of else ()) if mount_options.STORES_LINES in one.mount_options.split(",")]
-    if asked and not section.direct_stores:
-        what = f"{mount_options.STORES_LINES} of a tbfs needs a CPU with MOVDIR64B; write it as true, or atomic=16"
-        raise TestbedError(f"{origin}: key 'guest.direct_stores': {what}")
+def _check_direct_stores(section: GuestSection, mounted: Mounted, origin: Path) -> None:
+    for one, options in mounted:
+        for option, instead in one.line_stores.items():
+            if option in options.split(",") and not section.direct_stores:
+                what = f"{option} of a {one.name} needs a CPU with MOVDIR64B; write it as true, or {instead}"
+                raise TestbedError(f"{origin}: key 'guest.direct_stores': {what}")
 
 
-def _page_size(
-    section: GuestSection, file_system: FileSystem, of: Topology | None, point: Point, origin: Path
-) -> PageSize | None:
-    """That of files that are mapped by DAX; points without any have none."""
+def _page_size(section: GuestSection, mounted: Mounted, point: Point, origin: Path) -> PageSize | None:
+    """The page size of files that are mapped by DAX; None if unstated. Refused if no mounted file system has DAX."""
     filled = fill(section.page_size, point, "guest.page_size", origin)
-    mounted = [one.file_system for one in of.regions] if of else [file_system]
     with named(origin, "guest.page_size"):
         try:
-            return page_sizes.checked(filled, [one for one in mounted if one])
+            return page_sizes.checked(filled, [one for one, _ in mounted])
         except ValueError as error:
             raise TestbedError(str(error)) from error
 
 
 def _mount_options(section: GuestSection, file_system: FileSystem, point: Point, origin: Path) -> str:
-    """Those of a tbfs; points with another file system have none."""
+    """The stated mount options; empty at points with a file system that accepts no stated options."""
     filled = fill(section.mount_options, point, "guest.mount_options", origin)
+    checked = table()[file_system].checked
     with named(origin, "guest.mount_options"):
         try:
-            return mount_options.checked(filled) if file_system == "tbfs" else ""
+            return checked(filled) if checked else ""
         except ValueError as error:
             raise TestbedError(str(error)) from error
 
@@ -443,19 +466,33 @@ def runs(path: Path, scale: int | None = None) -> list[Run]:
 
 
 def runs_one_by_one(path: Path, scale: int | None = None) -> "Runs":
-    """The same, to be looked at one after the other."""
+    """The same runs as a collection that makes each run when it is asked for."""
     return Runs(load(path, scale), path)
 
 
 def runs_of(manifest: Manifest, origin: Path) -> list[Run]:
-    """Those of a manifest that `origin` holds in another form."""
+    """The runs of a manifest that `origin` holds in another form."""
     return list(Runs(manifest, origin))
 
 
-class Runs(Collection[Run]):
-    """Each run is made when it is asked for, so that a million of them take no memory.
+def with_seeds(runs: Sequence[Run], count: int) -> list[Run]:
+    """Each of the runs with the seeds from 0 to `count` - 1; runs that share a machine still share it for each seed."""
+    machines: dict[tuple[int, int], GuestConfig] = {}
 
-    What is wrong with a machine or with a value is found before. Machines that are alike are one.
+    def seeded(guest: GuestConfig, seed: int) -> GuestConfig:
+        return machines.setdefault((id(guest), seed), replace(guest, cpu=replace(guest.cpu, seed=seed)))
+
+    return [
+        replace(run, guest=seeded(run.guest, seed), full=seeded(run.full, seed))
+        for run in runs
+        for seed in range(count)
+    ]
+
+
+class Runs(Collection[Run]):
+    """The runs of a manifest. Each run is made when it is asked for, so that a million of them take no memory.
+
+    The constructor finds all faults of machines and values. Runs with equal machines share one object.
     """
 
     def __init__(self, manifest: Manifest, origin: Path) -> None:
@@ -483,7 +520,7 @@ class Runs(Collection[Run]):
         return _run_at(self._manifest, point, full, guest, self._bundle, self._origin)
 
     def _machine(self, point: Point) -> tuple[GuestConfig, GuestConfig]:
-        """At full size and as scaled."""
+        """The machine of a point, at full size and as scaled."""
         which = tuple(point[axis] for axis in self._machine_axes)
         if which not in self._machines:
             full = full_size(self._manifest, self._origin, point)
@@ -491,7 +528,7 @@ class Runs(Collection[Run]):
         return self._machines[which]
 
     def _check(self) -> None:
-        """Every machine, and every value of every axis in some run: what is wrong with one is found here."""
+        """Make every machine, and a run for every value of every axis, so that their faults are found here."""
         first = first_point(self._manifest)
         self._at(first)
         for own in _points({axis: self._manifest.matrix[axis] for axis in self._machine_axes}):
@@ -508,7 +545,7 @@ def _points(matrix: Mapping[str, Axis]) -> Iterator[Point]:
 
 
 def _machine_axes(manifest: Manifest) -> tuple[str, ...]:
-    """The axes of which the machine of a point depends."""
+    """The axes on which the machine of a point depends."""
     profiles_of = (manifest.cpu, *manifest.device)
     texts = [text for section in profiles_of for text in (section.profile, *section.override.values())]
     guest, file_systems = manifest.guest, manifest.guest.file_system_of
@@ -535,7 +572,7 @@ def _run_at(
 
 
 def _names(manifest: Manifest, point: Point, guest: GuestConfig) -> dict[str, Any]:
-    """What {names} in a command stand for."""
+    """The values of {names} in a command."""
     scaled = {k: math.ceil(v / _divisor(manifest, k, point)) for k, v in manifest.workload.scaled.items()}
     machine = {
         "cpus": guest.cpu.cores,
@@ -548,13 +585,13 @@ def _names(manifest: Manifest, point: Point, guest: GuestConfig) -> dict[str, An
 
 
 def _divisor(manifest: Manifest, name: str, point: Point) -> int:
-    """What the number `name` of `workload.scaled` is divided by."""
+    """The divisor of the number `name` of `workload.scaled`."""
     fewer = manifest.workload.fewer.get(name, {})
     return manifest.scale * max([1, *(fewer.get(str(value), 1) for value in point.values())])
 
 
 def _check_word(command: str, axis: str, value: str | int, origin: Path) -> None:
-    """A value is one word of the command, whatever is in it: several options in one are meant otherwise."""
+    """Refuse a value with several options: a value is always one word of the command, so they would be one argument."""
     if f"{{{axis}}}" in _split(command) and SEVERAL_OPTIONS.match(str(value)):
         remedy = "make an axis of each, or write the value without the options' names"
         raise TestbedError(f"{origin}: key 'matrix.{axis}': '{value}' would be one word of the command; {remedy}")
@@ -566,7 +603,7 @@ _split = lru_cache(maxsize=1024)(shlex.split)
 def _words(command: str, names: dict[str, Any], origin: Path) -> tuple[str, ...]:
     try:
         words = _split(command)
-    except ValueError as error:  # quotes that do not close
+    except ValueError as error:  # unclosed quotes
         raise TestbedError(f"{origin}: key 'workload.command': {error}") from error
     argv = tuple(fill(word, names, "workload.command", origin) for word in words)
     if not argv or not argv[0]:

@@ -46,6 +46,7 @@ class CpuParameters:
     iret_ps: int = 0
     rdtsc_ps: int = 0
     wbinvd_ps: int = 0
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,7 @@ TYPES: dict[str, str] = {
     "iret_ps": "time",
     "rdtsc_ps": "time",
     "wbinvd_ps": "time",
+    "seed": "count",
     "volatile_size": "size",
     "link_latency_ps": "time",
     "link_read_bandwidth": "bandwidth",
@@ -304,6 +306,7 @@ CHANGES: dict[str, str] = {
     "iret_ps": "fixed",
     "rdtsc_ps": "fixed",
     "wbinvd_ps": "fixed",
+    "seed": "fixed",
     "volatile_size": "fixed",
     "link_latency_ps": "live",
     "link_read_bandwidth": "live",

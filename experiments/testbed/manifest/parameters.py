@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The profiles of a CPU and of a device: what `-object cpu-timing` and `-device cxl-ssd` take, and what goes elsewhere.
+"""The profiles of a CPU and of a device: the properties of `-object cpu-timing` and `-device cxl-ssd`, and some others.
 
-The parameters are those of the model, whose rows make model_parameters.py: a field here is the name there with
-underscores. A field without a default is one that every profile must state.
+model_parameters.py is generated from the model's rows; a field is the name of a parameter there with underscores.
+Every profile must state the fields without a default.
 """
 
 from dataclasses import Field, dataclass, fields
@@ -12,13 +12,13 @@ from typing import Any
 from .. import units
 from .model_parameters import CHOICES, FIELDS, KEYS, TYPES, CpuParameters, DeviceParameters
 
-INSN_TERM_MAX = 2**32 - 1  # of `-icount insn-ps`, above and below the line
+INSN_TERM_MAX = 2**32 - 1  # limit of `-icount insn-ps` for numerator and denominator
 FRACTION_CHARACTERS_MAX = 40
 
 
 @dataclass(frozen=True, kw_only=True)
 class CpuProfile(CpuParameters):
-    """One socket and its local memory; of a machine, `cores` are those that its guest has.
+    """One socket and its local memory; in a machine, `cores` is the number of the guest's CPUs.
 
     `insn_ps` may be a fraction; it goes to `-icount`.
     """
@@ -29,7 +29,7 @@ class CpuProfile(CpuParameters):
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceProfile(DeviceParameters):
-    """The device under test. `capacity` is the size of its media; `flash_channels` 0 is a memory expander."""
+    """The device under test. `capacity` is the size of its media; with `flash_channels` 0 it is a memory expander."""
 
     name: str
     capacity: int
@@ -37,11 +37,11 @@ class DeviceProfile(DeviceParameters):
 
 Profile = CpuProfile | DeviceProfile
 
-# What is not a property of QEMU's object: it goes elsewhere on the command line.
+# Fields that are no properties of QEMU's object but go elsewhere on the command line.
 ELSEWHERE = ("name", "insn_ps", "capacity")
 
 
-# Of the fields that are none of the model's.
+# Types, keys and names of the fields that the model does not know.
 OTHER_TYPES = {"insn_ps": "time", "capacity": "size"}
 OTHER_KEYS = {"insn_ps": "insn"}
 OTHER_FIELDS = {"capacity_bytes": "capacity"}
@@ -50,7 +50,7 @@ UNITS = {"time": units.TIME_PS, "size": units.SIZE_BYTES, "bandwidth": units.BAN
 
 
 def type_of(field: str) -> str:
-    """One of the model's types of parameters."""
+    """The type of a field, one of the model's types of parameters."""
     return (TYPES | OTHER_TYPES)[field]
 
 
@@ -60,7 +60,7 @@ def key_of(field: str) -> str:
 
 
 def field_of(said: str) -> str:
-    """The field that the model calls so, as in "l2.latency_ps", or a property of QEMU's, as in "flash-channels"."""
+    """The field for a name of the model, as "l2.latency_ps", or for a property of QEMU, as "flash-channels"."""
     return (FIELDS | OTHER_FIELDS).get(said, said.replace("-", "_"))
 
 
@@ -71,7 +71,7 @@ def units_of(field: str) -> dict[str, int]:
 
 
 def parse_value(field: str, value: Any, unit: str = "") -> Any:
-    """The value of one profile field in its base unit. Raises ValueError with a sentence."""
+    """The value of one profile field in its base unit. Raises ValueError with a message for the user."""
     if type_of(field) == "bool":
         if not isinstance(value, bool):
             raise ValueError(f"'{value}' is not true or false")
@@ -88,7 +88,7 @@ def parse_value(field: str, value: Any, unit: str = "") -> Any:
 
 
 def _parse_fraction_ps(text: str) -> Fraction:
-    """One of "5000/21", "250ps" or "5000/21ps": the one value whose picoseconds need not be whole."""
+    """Parse "5000/21", "250ps" or "5000/21ps", the only time that may be a fraction of picoseconds."""
     number = text.removesuffix("ps")
     try:
         if len(number) > FRACTION_CHARACTERS_MAX or "e" in number.lower():  # 1e999999999 would take all memory
@@ -112,7 +112,7 @@ def show_value(field: str, value: Any) -> str:
 
 
 def parameters(profile: type[Profile]) -> list[Field[Any]]:
-    """The fields that are properties of QEMU's object, in order."""
+    """The fields that are properties of QEMU's object, in the order of the class."""
     return [field for field in fields(profile) if field.name not in ELSEWHERE]
 
 
@@ -128,5 +128,5 @@ def assignments(profile: Profile) -> list[str]:
 
 
 def properties(profile: Profile) -> str:
-    """The same as QEMU takes them, each after a comma."""
+    """The assignments in the form of QEMU's command line, each after a comma."""
     return "".join(f",{word}" for word in assignments(profile))

@@ -2,11 +2,11 @@
 """Device and CPU profiles: data files in experiments/profiles, each value with its unit and its source.
 
 A profile is read at full size and then scaled: a 1/N study divides everything that holds data (device cache, LLC, L2)
-by N and no time but that of an erase (of a smaller block), so that hit rates stay comparable while runs get N times
-shorter.
+by N, and no time except for erases (of a smaller block) and WBINVD (of a smaller LLC), so that hit rates stay
+comparable while runs get N times shorter.
 
-A value is checked here on its own, as its file is read. What a machine must be as a whole the model says
-(replay/verdicts.py), but for the few rules of problem().
+This module checks each value on its own as it reads the file. The model checks the machine as a whole
+(replay/verdicts.py), except for the few rules of problem().
 """
 
 from dataclasses import MISSING, Field, asdict, fields, replace
@@ -26,14 +26,14 @@ from .parameters import CpuProfile, DeviceProfile, Profile, key_of, parse_value
 Kind = Literal["cpus", "devices"]
 MODELS: dict[Kind, type[Profile]] = {"cpus": CpuProfile, "devices": DeviceProfile}
 LINE_BYTES = 64
-BLOCKS_OF_A_PLANE = 64  # at least, so that a few per cent of over-provisioning are a few blocks
+BLOCKS_OF_A_PLANE = 64  # the minimum, so that a few per cent of over-provisioning are a few blocks
 EXTENT_BYTES = 256 * 2**20  # the unit of CXL decoders
 NO_EXTENTS = "is not a multiple of 256 MiB, which CXL decoders need"
-MIN_CAPACITY_BYTES = 512 * 2**20  # the smallest device that Linux makes a comfortable fsdax namespace on
+MIN_CAPACITY_BYTES = 512 * 2**20  # the smallest device on which Linux makes a comfortable fsdax namespace
 
 
 class SourcedValue(Strict):
-    """One number of a profile."""
+    """One value of a profile, with its unit and its source."""
 
     value: int | float | str | bool
     unit: str = ""
@@ -41,7 +41,7 @@ class SourcedValue(Strict):
 
 
 def load_cpu(name: str, overrides: dict[str, Any], origin: Path, cpus: int = 1) -> CpuProfile:
-    """The CPU profile `name` with a manifest's overrides, and with `cpus` of its cores; `origin` is that manifest."""
+    """The CPU profile `name` with the overrides of the manifest `origin`, and with `cpus` of its cores."""
     cpu = CpuProfile(name=name, **_load("cpus", name, overrides, origin, "cpu"))
     if not 1 <= cpus <= cpu.cores:
         cores = f"the cores of CPU profile {name}" if cpu.cores > 1 else f"CPU profile {name} states no more cores"
@@ -52,7 +52,7 @@ def load_cpu(name: str, overrides: dict[str, Any], origin: Path, cpus: int = 1) 
 
 
 def load_device(name: str, overrides: dict[str, Any], origin: Path, key: str = "device") -> DeviceProfile:
-    """The device profile `name` with a manifest's overrides; `origin` is that manifest, `key` that of its table."""
+    """The device profile `name` with the overrides of the manifest `origin`; `key` names the device's table."""
     return DeviceProfile(name=name, **_load("devices", name, overrides, origin, key))
 
 
@@ -84,13 +84,13 @@ def _load(kind: Kind, name: str, overrides: dict[str, Any], origin: Path, table:
 
 @lru_cache
 def _known(kind: Kind) -> dict[str, Field[Any]]:
-    """By its key, each field that a profile may state."""
-    return {key_of(field.name): field for field in fields(MODELS[kind]) if field.name != "name"}
+    """The fields that a profile may state, by key. The seed is not a property of a CPU: the manifest states it."""
+    return {key_of(field.name): field for field in fields(MODELS[kind]) if field.name not in ("name", "seed")}
 
 
 @lru_cache(maxsize=64)
 def _values(path: Path, text: str, kind: Kind) -> dict[str, Any]:
-    """What the profile with this text states. It is read once for all machines of a matrix."""
+    """The values that the profile with this text states, parsed once for all machines of a matrix."""
     known, stated = _known(kind), _sources(path, text)
     for key in stated:
         if key not in known:
@@ -119,9 +119,9 @@ def _checked(origin: Path, key: str, field: str, value: Any, unit: str) -> Any:
 
 
 def scale_cpu(cpu: CpuProfile, scale: int) -> CpuProfile:
-    """`cpu` for a 1/`scale` study: the LLC shrinks with the data; L2 too, but not below twice L1; L1 stays.
+    """`cpu` for a 1/`scale` study: the LLC shrinks with the data, but not below four times L1; L2 not below twice L1.
 
-    So does the time that WBINVD takes to walk the LLC.
+    The L1 keeps its size. The time that WBINVD takes to walk the LLC shrinks with the LLC.
     """
     llc_size = scaled_cache(cpu.llc_size, cpu.llc_ways, scale, floor_bytes=4 * cpu.l1d_size)
     return replace(
@@ -133,10 +133,10 @@ def scale_cpu(cpu: CpuProfile, scale: int) -> CpuProfile:
 
 
 def scale_device(device: DeviceProfile, scale: int) -> DeviceProfile:
-    """`device` for a 1/`scale` study: what holds data shrinks with it, down to what Linux can use.
+    """`device` for a 1/`scale` study: media, cache and write log shrink, the media down to a size that Linux can use.
 
-    So does the energy of a Global Persistent Flush, which is provided for the caches that it must empty, and so do
-    erase blocks, down to what leaves a translation layer enough of them; an erase takes the same time for a page.
+    The energy of a Global Persistent Flush shrinks with the caches that it must empty. Erase blocks shrink until the
+    translation layer has BLOCKS_OF_A_PLANE blocks in each plane; an erase takes the same time for a page.
     """
     capacity = max(device.capacity // scale, min(device.capacity, MIN_CAPACITY_BYTES))
     volatile = max(device.volatile_size // scale, min(device.volatile_size, EXTENT_BYTES))
@@ -162,20 +162,20 @@ def _scaled_block_pages(device: DeviceProfile, capacity: int) -> int:
 
 
 def scaled_cache(size: int, ways: int, scale: int, floor_bytes: int) -> int:
-    """A cache of at most `size`/`scale` bytes in whole sets. The floor keeps the levels of the hierarchy in order."""
+    """The size of a cache of `size`/`scale` bytes, in whole sets. The floor keeps the levels of caches in order."""
     set_bytes = LINE_BYTES * max(ways, 1)
     return max(max(size // scale, floor_bytes) // set_bytes, 1) * set_bytes
 
 
 def problem(cpu: CpuProfile, device: DeviceProfile) -> str:
-    """What is wrong with a machine and no matter of the model's, the key first; nothing if nothing is."""
+    """A fault of a machine that the model does not check, with the key first; empty if there is no such fault."""
     if not cpu.l1d_size <= cpu.l2_size <= cpu.llc_size:
         return "cpu key 'llc_size': the caches must grow from L1D to L2 to LLC"
     return next((f"device key '{key_of(field)}' {what}" for field, broken, what in _device_rules(device) if broken), "")
 
 
 def _device_rules(device: DeviceProfile) -> tuple[tuple[str, bool, str], ...]:
-    """What the decoders of CXL need, and what a device with flash has to state."""
+    """Rules of CXL decoders, and values that a device with flash must state: field, whether it is violated, message."""
     flash = device.flash_channels > 0
     erases = flash and device.flash_ftl == "page"
     capacity, volatile = units.show_size(device.capacity), units.show_size(device.volatile_size)
@@ -189,5 +189,6 @@ def _device_rules(device: DeviceProfile) -> tuple[tuple[str, bool, str], ...]:
 
 
 def as_data(profile: Profile) -> dict[str, Any]:
-    """The profile's values for the identity of a run and for its result."""
-    return {k: str(v) if isinstance(v, Fraction) else v for k, v in asdict(profile).items()}
+    """The profile's values for the identity of a run and for its result. Seed 0 equals no seed and is left out."""
+    stated = {k: v for k, v in asdict(profile).items() if (k, v) != ("seed", 0)}
+    return {k: str(v) if isinstance(v, Fraction) else v for k, v in stated.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Scales: how small each study is in `quick`, `standard` and `full`, from the one file that says so."""
+"""Scales: the divisor of each study in `quick`, `standard` and `full`, from experiments/scales.toml."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,7 @@ Divisor = Annotated[int, Field(ge=1)]
 
 
 class Divisors(Strict):
-    """One manifest's: a study at 1/N has N times less data, device cache, LLC and L2."""
+    """The divisors of one manifest: a study at 1/N has N times less data, device cache, LLC and L2."""
 
     quick: Divisor
     standard: Divisor
@@ -26,7 +26,7 @@ NAMES = tuple(Divisors.model_fields)
 
 
 def load(path: Path = SCALES) -> dict[str, Divisors]:
-    """Manifest name -> its divisors."""
+    """Name of a manifest -> its divisors."""
     return {name: check(Divisors, {} | _table(name, row, path), path) for name, row in load_toml(path).items()}
 
 
@@ -37,7 +37,7 @@ def _table(name: str, row: object, path: Path) -> dict[str, object]:
 
 
 def divisor(asked: str | None, manifest: str, path: Path = SCALES) -> int | None:
-    """What `--scale ASKED` is for a manifest: of the file or a number; None, its own, if not asked."""
+    """The divisor of `--scale ASKED` for a manifest: from the file, or a number; None, its own scale, if not given."""
     if asked is None:
         return None
     if asked in NAMES:

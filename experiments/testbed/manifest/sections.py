@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What several tables of manifests have in common: values with units, names of file systems, a profile."""
+"""Types that several tables of manifests share: values with units, names of file systems, a profile."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from .. import units
+from ..file_systems import table
 from ..validation import Strict
 
 Bytes = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.SIZE_BYTES))]
 Picoseconds = Annotated[int, BeforeValidator(lambda v: units.parse(v, units.TIME_PS))]
-FileSystem = Literal[
-    "ext4-dax", "ext4-journal", "ext4-ordered", "ext4-smalljournal", "xfs-dax", "xfs-exchange", "tbfs"
-]  # fmt: skip
+FileSystem = Annotated[str, AfterValidator(table.known)]  # the name of a known file system
 
 
 class ProfileSection(Strict):
-    """{names} of axes of the matrix may stand in the profile's name and in an override's value."""
+    """A profile and its overrides. The profile's name and text values may contain {names} of axes of the matrix."""
 
     profile: str
     override: dict[str, str | int | float | bool] = {}

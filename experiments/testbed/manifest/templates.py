@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Text of manifests with {names} in it. A name alone stands in braces: a format could ask for a text without an end."""
+"""Templates in manifests: text with {names}. Braces hold a name only, since a format could demand endless text."""
 
 import re
 import string
@@ -12,8 +12,8 @@ from ..errors import TestbedError
 
 
 def fill(text: str, names: Mapping[str, Any], key: str, origin: Path) -> str:
-    """`text`, which is what `key` says, with the values of the {names} in it."""
-    if "{" not in text and "}" not in text and "\0" not in text:  # so are most words of a command
+    """`text`, the value of `key`, with its {names} replaced by their values."""
+    if "{" not in text and "}" not in text and "\0" not in text:  # most words of a command have none of these
         return text
     unknown = names_in(text) - names.keys()
     if unknown:
@@ -23,7 +23,7 @@ def fill(text: str, names: Mapping[str, Any], key: str, origin: Path) -> str:
         raise TestbedError(f"{origin}: key '{key}' uses {{{min(unknown)}}}, which is {what}; known: {known}")
     try:
         filled = "".join(piece + str(names[name]) if name else piece for piece, name in _pieces(text))
-    except ValueError as error:  # braces that do not close
+    except ValueError as error:  # unclosed braces
         raise TestbedError(f"{origin}: key '{key}': {error}; write {{{{ for a brace") from error
     if "\0" in filled:
         raise TestbedError(f"{origin}: key '{key}' has a NUL in it, which no command takes; remove it")
@@ -32,18 +32,18 @@ def fill(text: str, names: Mapping[str, Any], key: str, origin: Path) -> str:
 
 @lru_cache(maxsize=1024)
 def names_in(text: str) -> frozenset[str]:
-    """The names that stand in braces."""
+    """The names in braces."""
     return frozenset(re.findall(r"{(\w*)}", text))
 
 
 def names_in_all(texts: Iterable[object]) -> set[str]:
-    """The names in those of these values that are text."""
+    """The names in all values that are text."""
     return {name for text in texts if isinstance(text, str) for name in names_in(text)}
 
 
 @lru_cache(maxsize=1024)
 def _pieces(text: str) -> tuple[tuple[str, str], ...]:
-    """Each piece of plain text with the name after it, if there is one. ValueError: something else is in braces."""
+    """Each piece of plain text with the name after it, if any. Raises ValueError if braces hold anything else."""
     found = []
     for piece, name, form, conversion in string.Formatter().parse(text):
         if form or conversion or (name is not None and not re.fullmatch(r"\w+", name)):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Machines of several devices: behind which bridges these are, the regions over them, and what becomes of each region.
+"""Machines of several devices: the bridges of the devices, the regions over them, and the use of each region.
 
-A machine with one device and without a [[region]] has no topology: the guest's init sets it up.
+A machine with one device, on bridge 0, and without a [[region]] has no topology: the guest's init sets it up.
 """
 
 import re
@@ -14,19 +14,20 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StrictInt, ValidatorFunctionWrapHandler, WrapValidator
 
 from .. import units
+from ..file_systems.table import FileSystem as FileSystemRow
+from ..file_systems.table import table, with_options
 from ..validation import Strict
-from . import mount_options
 from .parameters import DeviceProfile
 from .profiles import EXTENT_BYTES
 from .sections import Bytes, FileSystem, ProfileSection
 
-DEVICES_MAX = 8  # of the model
-WAYS = (1, 2, 3, 4, 6, 8)  # of a region
-WAYS_OF_BRIDGE = (1, 2, 4, 8)  # QEMU's host bridges know no others
+DEVICES_MAX = 8  # the model's limit
+WAYS = (1, 2, 3, 4, 6, 8)  # numbers of devices that a region can interleave
+WAYS_OF_BRIDGE = (1, 2, 4, 8)  # QEMU's host bridges support no others
 REGIONS_OF_BRIDGE_MAX = 4  # HDM decoders of QEMU's host bridges
 GRANULARITIES = tuple(256 << n for n in range(7))
-INTERLEAVED_BYTES_MAX = 32 * 2**10  # a decoder tells ways apart by bits of the address below this one
-REGION_BYTES_MAX = 4 * 2**30  # the guest keeps 1/64 of it in local memory
+INTERLEAVED_BYTES_MAX = 32 * 2**10  # a decoder selects a way by address bits below this one
+REGION_BYTES_MAX = 4 * 2**30  # the guest keeps 1/64 of this size in local memory
 
 Partition = Literal["pmem", "ram"]
 Use = Literal["fsdax", "devdax", "sector", "raw", "system-ram"]
@@ -34,26 +35,26 @@ USES: dict[Partition, tuple[Use, ...]] = {
     "pmem": ("fsdax", "devdax", "sector", "raw", "system-ram"),
     "ram": ("system-ram", "devdax"),
 }
-DISKS: tuple[Use, ...] = ("fsdax", "sector", "raw")  # on which there may be a file system
-GUESTS_OWN = r"bin|boot|dev|etc|home|init|job|lib|lib64|own-modules|proc|root|run|sbin|sys|tmp|usr|var"
+DISKS: tuple[Use, ...] = ("fsdax", "sector", "raw")  # uses that may carry a file system
+GUESTS_OWN = r"bin|boot|dev|etc|home|init|job|lib|lib64|proc|root|run|sbin|sys|tmp|usr|var"
 MOUNT = re.compile(rf"/(?!({GUESTS_OWN})$)[a-z][a-z0-9_-]{{0,63}}")
 
 
 class DeviceSection(ProfileSection):
-    """One of [[device]]."""
+    """One table of [[device]]."""
 
-    bridge: Annotated[StrictInt, Field(ge=0, lt=DEVICES_MAX)] | None = None  # one of its own, by the device's number
+    bridge: Annotated[StrictInt, Field(ge=0, lt=DEVICES_MAX)] | None = None  # None: the bridge with the device's number
 
 
 class RegionSection(Strict):
-    """One of [[region]]: all of one partition of these devices."""
+    """One table of [[region]]: a region over one partition of each of these devices."""
 
     devices: Annotated[list[StrictInt], Field(min_length=1)]  # by number, in the order of the interleaving
     granularity: Bytes = GRANULARITIES[0]
     partition: Partition = "pmem"
-    use: Use | None = None  # the first of those that its partition has
+    use: Use | None = None  # None: the first use of its partition in USES
     file_system: FileSystem | None = None
-    mount_options: str | None = None  # of a tbfs; those of the guest's if not stated
+    mount_options: str | None = None  # of a file system that accepts some; None: the guest's options
     mount: str | None = None
 
 
@@ -66,26 +67,26 @@ class Region:
     partition: Partition
     use: Use
     file_system: FileSystem | None = None
-    mount: str = ""  # nothing: it is not mounted
-    mount_options: str = ""  # of a tbfs
+    mount: str = ""  # empty: not mounted
+    mount_options: str = ""  # as stated
     key: str = field(default="", compare=False)  # of its table, for messages
 
 
 @dataclass(frozen=True)
 class Window:
-    """Addresses of the host that go to these bridges in turn."""
+    """A window of host addresses that is interleaved over these bridges."""
 
     bridges: tuple[int, ...]
     size_bytes: int
-    granularity_bytes: int = 0  # QEMU's own
+    granularity_bytes: int = 0  # 0: QEMU's default
 
 
 @dataclass(frozen=True)
 class Topology:
-    """What a machine has beside its first device.
+    """The parts of a machine besides its first device.
 
-    Linux numbers regions as they are made, and each is in the window of its number. Those of volatile memory come
-    first: addresses of a device and of a bridge are handed out in ascending order.
+    Linux numbers regions in the order of their creation, and each region is in the window of its number. Regions of
+    volatile memory come first, because devices and bridges assign addresses in ascending order.
     """
 
     others: tuple[DeviceProfile, ...]
@@ -93,7 +94,7 @@ class Topology:
     regions: tuple[Region, ...]
 
     def windows(self, first: DeviceProfile) -> tuple[Window, ...]:
-        """One for each region. The host interleaves over the bridges at the granularity of the region."""
+        """One window for each region. The host interleaves over the bridges at the granularity of the region."""
         return tuple(
             Window(
                 _in_turn(self.bridges[n] for n in region.devices),
@@ -105,32 +106,41 @@ class Topology:
 
 
 def partition_bytes(device: DeviceProfile, partition: Partition) -> int:
-    """How large a partition of a device is."""
+    """The size of a partition of a device."""
     return device.volatile_size if partition == "ram" else device.capacity - device.volatile_size
 
 
 def size_bytes(region: Region, devices: Sequence[DeviceProfile]) -> int:
-    """As much of each of its devices as the smallest has, in whole extents."""
+    """The size of a region: from each device as much as the smallest one has, in whole extents."""
     ways = len(region.devices)
     each = min(REGION_BYTES_MAX // ways, *(partition_bytes(devices[n], region.partition) for n in region.devices))
     return ways * (each // EXTENT_BYTES * EXTENT_BYTES)
 
 
 def has_memory(topology: Topology | None) -> bool:
-    """Whether a region becomes the kernel's."""
+    """Whether the kernel uses a region as its memory (system-ram)."""
     return topology is not None and any(region.use == "system-ram" for region in topology.regions)
 
 
+Mounted = tuple[tuple[FileSystemRow, str], ...]  # each file system, with its stated mount options
+
+
+def mounted(topology: Topology | None, file_system: FileSystem, options: str) -> Mounted:
+    """The file systems of all regions; the arguments give the only one of a machine without a topology."""
+    regions = [(one.file_system, one.mount_options) for one in topology.regions] if topology else None
+    return tuple((table()[name], stated) for name, stated in regions or [(file_system, options)] if name)
+
+
 def _in_turn(bridges: Iterable[int]) -> tuple[int, ...]:
-    """The order in which the host goes over them."""
+    """The order in which the host interleaves over the bridges."""
     return tuple(dict.fromkeys(bridges))
 
 
-# ---- What a manifest says ----
+# ---- Topologies of manifests ----
 
 
 def _one_or_several(value: Any, several: ValidatorFunctionWrapHandler) -> Any:
-    """A table [device] is that of the only one."""
+    """Accept a single table [device] as a list of one device."""
     return several(value) if isinstance(value, list) else [DeviceSection.model_validate(value)]
 
 
@@ -144,12 +154,12 @@ def of(
     file_system: FileSystem,
     unstated_options: str = "",
 ) -> Topology | None:
-    """That of a machine with these devices; the file system is that of regions which do not state their own.
+    """The topology of a machine with these devices; None if it has one device on bridge 0 and no region.
 
-    So are its options. The guest's init knows no tbfs, and so leaves the regions of a machine that has one to the job.
+    The file system and its options apply to regions that do not state their own.
     """
     bridges = _bridges(stated)
-    if len(devices) == 1 and not regions and bridges == (0,) and file_system != "tbfs":
+    if len(devices) == 1 and not regions and bridges == (0,):
         return None
     sections = regions or _each_alone(devices)
     made = [
@@ -173,7 +183,7 @@ def _bridges(devices: Sequence[DeviceSection]) -> tuple[int, ...]:
 
 
 def _each_alone(devices: Sequence[DeviceProfile]) -> list[RegionSection]:
-    """The regions of a manifest that states none: those that each device has when it is the only one."""
+    """The regions of a manifest that states none: one for each partition of each device."""
     partitions: tuple[Partition, ...] = ("ram", "pmem")
     return [
         RegionSection(devices=[n], partition=partition)
@@ -188,7 +198,7 @@ def _use(region: RegionSection) -> Use:
 
 
 def _mounts(regions: Sequence[RegionSection]) -> list[str]:
-    """Of each region; nothing if it has none. Unstated the first is at /pmem, others at /pmemN, N being a device."""
+    """The mount point of each region, or an empty string. The defaults are /pmem, then /pmemN, N being a device."""
     found: list[str] = []
     for region in regions:
         unstated = f"/pmem{region.devices[0]}" if "/pmem" in found else "/pmem"
@@ -203,21 +213,23 @@ def _file_system(region: RegionSection, mount: str, file_system: FileSystem) -> 
 
 
 def _mount_options(region: RegionSection, mount: str, file_system: FileSystem, unstated: str) -> str:
-    if _file_system(region, mount, file_system) != "tbfs":
+    name = _file_system(region, mount, file_system)
+    checked = table()[name].checked if name else None
+    if not checked:
         return ""
-    return unstated if region.mount_options is None else mount_options.checked(region.mount_options)
+    return unstated if region.mount_options is None else checked(region.mount_options)
 
 
 def file_systems(regions: Sequence[RegionSection]) -> list[tuple[int, FileSystem]]:
-    """Those that regions state which would have the guest's."""
+    """The number and stated file system of each fsdax region, which otherwise would get the guest's."""
     return [(n, one.file_system) for n, one in enumerate(regions) if one.file_system and _use(one) == "fsdax"]
 
 
-# ---- What it cannot say ----
+# ---- Checks of topologies ----
 
 
 def check(devices: Sequence[DeviceSection], regions: Sequence[RegionSection]) -> None:
-    """Refuse what no machine can be, whatever its profiles are: ValueError with the key and the fix."""
+    """Raise ValueError, with the key and the fix, for a machine that is impossible with any profiles."""
     if not 1 <= len(devices) <= DEVICES_MAX:
         raise ValueError(f"key 'device': there are {len(devices)}, and a machine has 1 to {DEVICES_MAX}; remove some")
     of_each = (_faults(n, region, devices) for n, region in enumerate(regions))
@@ -226,7 +238,7 @@ def check(devices: Sequence[DeviceSection], regions: Sequence[RegionSection]) ->
 
 
 def _faults(n: int, region: RegionSection, devices: Sequence[DeviceSection]) -> Iterator[str]:
-    """Of one region, each with its key."""
+    """The faults of one region, each with its key."""
     bridges = _bridges(devices)
     yield from (f"key 'region.{n}.devices': {fault}" for fault in _faults_of_ways(region, bridges))
     yield from (f"key 'region.{n}.granularity': {fault}" for fault in _faults_of_granularity(region, bridges))
@@ -262,7 +274,7 @@ def _faults_of_granularity(region: RegionSection, bridges: Sequence[int]) -> Ite
     if region.granularity not in GRANULARITIES:
         yield f"{stated} is none of 256B, 512B, 1KiB and so on to 16KiB; write one of them"
     over = len(_in_turn(bridges[number] for number in region.devices))
-    # What a bridge gets in one piece is a granularity, too: that of a window over this one alone.
+    # A bridge interleaves at the granularity times the bridges of the window, which must be a granularity, too.
     most = min(INTERLEAVED_BYTES_MAX // _by_bits(ways), GRANULARITIES[-1] // _by_bits(over))
     if region.granularity > most:
         what = f"{ways} devices over {over} bridges are interleaved by {units.show_size(most)} at most"
@@ -270,7 +282,7 @@ def _faults_of_granularity(region: RegionSection, bridges: Sequence[int]) -> Ite
 
 
 def _by_bits(ways: int) -> int:
-    """How many of so many ways bits of the address tell apart: three are told apart by a remainder."""
+    """The number of ways that address bits tell apart: a remainder tells a factor of three apart."""
     return ways // 3 if ways % 3 == 0 else ways
 
 
@@ -286,7 +298,7 @@ def _faults_of_use(region: RegionSection) -> Iterator[tuple[str, str]]:
     if region.file_system and use not in DISKS:
         yield "file_system", f"{use} has none; remove it"
     elif region.file_system and use != "fsdax":
-        if region.file_system.endswith(("-dax", "-exchange")) or region.file_system == "tbfs":
+        if table()[region.file_system].is_dax:
             yield "file_system", f"{use} has no DAX; write ext4-ordered, or use = 'fsdax'"
         if not region.mount:
             yield "mount", "it is missing, so that there is no file system; write it as '/disk'"
@@ -295,11 +307,12 @@ def _faults_of_use(region: RegionSection) -> Iterator[tuple[str, str]]:
 def _faults_of_options(region: RegionSection) -> Iterator[str]:
     if region.mount_options is None:
         return
-    if region.file_system != "tbfs":
-        yield "they are of a tbfs; write file_system = 'tbfs' beside them, or leave them out"
+    checked = table()[region.file_system].checked if region.file_system else None
+    if not checked:
+        yield f"they are of a {with_options()}; write file_system = '{with_options()}' beside them, or leave them out"
         return
     try:
-        mount_options.checked(region.mount_options)
+        checked(region.mount_options)
     except ValueError as error:
         yield str(error)
 
@@ -329,7 +342,7 @@ def _listed(numbers: Iterable[int]) -> str:
 
 
 def problem(topology: Topology, first: DeviceProfile) -> str:
-    """What is wrong with regions over these profiles, the key first; nothing if nothing is."""
+    """The first fault of the regions over these profiles, with the key first; empty if there is no fault."""
     devices = (first, *topology.others)
     for region in topology.regions:
         for number in region.devices:

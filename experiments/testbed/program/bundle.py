@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The [program] of a manifest: what goes into the guest with a command, and the script around them."""
+"""The [program] of a manifest: the files that go into the guest with a command, and the script around the command."""
 
 import os
 import re
@@ -19,23 +19,23 @@ from .job_archive import Job, check_names
 from .packages import Versions
 
 PackageName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+$")]
-OURS = ("run", "root")  # names in /job that are taken
+OURS = ("run", "root")  # names in /job that the testbed itself uses
 
 
 class ProgramSection(Strict):
-    """`host` programs and `files` are relative to the manifest and found in the guest's working folder, /job."""
+    """`host` programs and `files` are relative to the manifest; in the guest they are in the working folder, /job."""
 
     host: list[str] = []  # programs of this host, taken along with their libraries
     files: list[str] = []  # files and folders
-    packages: list[PackageName] = []  # of Debian 13, with what they depend on
+    packages: list[PackageName] = []  # of Debian 13, with their dependencies
     setup: str = ""  # shell lines before the region of interest; {names} as in the command
     finish: str = ""  # shell lines after it
-    roi: Literal["command", "own"] = "command"  # all of the command, or what the program marks itself (testbed_roi.h)
+    roi: Literal["command", "own"] = "command"  # all of the command, or the program's own marks (testbed_roi.h)
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """What all runs of one manifest bring along, by content."""
+    """The programs, files and packages that all runs of one manifest bring along, by content."""
 
     files: dict[str, bytes]
     executables: dict[str, bytes]
@@ -44,7 +44,7 @@ class Bundle:
     roi: str
 
     def job(self, argv: tuple[str, ...], setup: str, finish: str) -> Job:
-        """The job of one point."""
+        """The job of one point of the matrix."""
         enter = host_program.ENTER_ROOT if self.hosted else ""
         script = _script(enter, setup, self._command(argv), finish)
         return self._bare.with_script(script)
@@ -61,7 +61,7 @@ class Bundle:
 
 
 def _script(enter: str, setup: str, command: str, finish: str) -> str:
-    """Only what the command itself prints is the run's output."""
+    """The script of a run. Its stdout is the command's alone: `setup` and `finish` write to stderr."""
     return f"""#!/bin/bash
 set -eu
 {enter}{{
@@ -79,7 +79,7 @@ exit $status
 
 
 def pack(section: ProgramSection, origin: Path) -> Bundle:
-    """Read everything that the section names. What cannot be had is one sentence with the manifest and the key."""
+    """Read everything that the section names. TestbedError, with manifest and key: something cannot be read."""
     folder = origin.parent.absolute()
     files: dict[str, bytes] = {}
     executables: dict[str, bytes] = {}
@@ -112,7 +112,7 @@ def pack(section: ProgramSection, origin: Path) -> Bundle:
 
 
 def versions(section: ProgramSection, origin: Path) -> Versions:
-    """Those of the packages that the section names, and of all that these depend on."""
+    """The versions of the packages that the section names, and of all their dependencies."""
     try:
         return packages.resolve(tuple(section.packages)) if section.packages else ()
     except TestbedError as error:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that a job leaves in the guest and that come back with its output: which, and as which names.
+"""Files that a job leaves in the guest and that come back with its output: their selection, and their names.
 
-A pattern is a path with *, ?, [...] and ** as bash has them. A relative one is of the program's working folder. The
-program has ended then, well or not; what it has written to files of the device and not synchronised is seen, too.
+A pattern is a path with *, ?, [...] and ** as in bash. A relative pattern starts at the program's working folder. The
+job reads the files after the program has ended, with any status; the content includes writes to files of the device
+that the program has not synchronised.
 """
 
 import re
@@ -14,7 +15,7 @@ from ..errors import TestbedError
 from .job_archive import Job, check_names
 
 BYTES_MAX = 64 * 2**20  # of all files of a run
-RESULTS_PORT = "/dev/ttyS1"  # as the guest's init has it
+RESULTS_PORT = "/dev/ttyS1"  # the same device as in the guest's init
 
 _GIVE = r"""
 shopt -s globstar nullglob dotglob
@@ -36,9 +37,9 @@ give() {
 
 
 def job(of: Job, patterns: Sequence[str], cwd: str = "/job", root: str = "", port: str = "") -> Job:
-    """The same job, which then gives back the files that match, by init's port or the one that words of a shell name.
+    """The same job, which finally returns the files that match, by init's port, or by `port`, a shell expression.
 
-    Its program has the folder `root` of the guest for its root, and begins in `cwd`.
+    The program of the job has the folder `root` of the guest as its root, and begins in `cwd`.
     """
     if not patterns:
         return of
@@ -55,13 +56,13 @@ def _loop(pattern: str, root: str) -> str:
 
 
 def _quoted(pattern: str) -> str:
-    """For bash, which is to expand the wildcards and nothing else."""
+    """The pattern quoted for bash, so that bash expands its wildcards and nothing else."""
     pieces = re.split(r"([*?]|\[[^]]+\])", pattern)
     return "".join(piece if n % 2 else shlex.quote(piece) if piece else "" for n, piece in enumerate(pieces))
 
 
 def fault(pattern: str) -> str:
-    """Why a pattern names no file that could have a place in a folder here; nothing if it is one."""
+    """Why a pattern cannot name files that fit into a folder here; empty for a valid pattern."""
     parts = pattern.removeprefix("/").split("/")
     if "\0" in pattern or any(part in ("", ".", "..") for part in parts):
         return "is no path of files in the guest; write it as '/pmem/*.log', without '..'"
@@ -69,7 +70,7 @@ def fault(pattern: str) -> str:
 
 
 def sound(files: Mapping[str, bytes | bytearray]) -> dict[str, bytes]:
-    """Those whose names are paths in a folder; a guest may say anything."""
+    """The files with names that are valid paths in a folder; a guest may send any name."""
     found, folders = dict[str, bytes](), set[str]()
     for name, content in files.items():
         try:
@@ -77,7 +78,7 @@ def sound(files: Mapping[str, bytes | bytearray]) -> dict[str, bytes]:
         except TestbedError:
             continue
         above = {str(folder) for folder in PurePosixPath(name).parents}
-        if name not in folders and above.isdisjoint(found):  # a name is no file and folder at once
+        if name not in folders and above.isdisjoint(found):  # a name cannot be a file and a folder at once
             found[name] = bytes(content)
             folders |= above
     return found

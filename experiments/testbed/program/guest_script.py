@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Turns a shell script of the host into a guest job: it runs as the guest's root, among the guest's own programs."""
+"""Turns a shell script of the host into a guest job: it runs as root in the guest, with the guest's own programs."""
 
 import os
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from ..build import workloads
 from ..errors import TestbedError
 from ..paths import kind_of, why_not_there
 from . import host_program
 from .bundle import OURS, Bundle
-from .job_archive import Job, check_names
+from .job_archive import SHELL, Job, check_names
 from .packages import Versions
-
-_SHELL = re.compile(rb"#!\s*\S*\b(env\s+)?(ba|da)?sh\b")  # as a script for bash may begin
 
 
 def guest_script_job(
     script: Path, arguments: Sequence[str], extra_files: Sequence[Path], versions: Versions, cwd: Path, marked: bool
 ) -> Job:
-    """A job that runs it by bash in a folder with the files, all of it the region of interest unless it is `marked`."""
+    """A job that runs the script by bash beside the files; all of it is the region of interest unless `marked`."""
     _check_script(script, cwd / script)
     files: dict[str, bytes] = {}
     executables: dict[str, bytes] = {}
@@ -32,7 +31,8 @@ def guest_script_job(
             (executables if os.access(file, os.X_OK) else files)[name] = host_program.read(file)
     check_names([*files, *executables])
     bundle = Bundle(files, executables, (), versions, "own" if marked else "command")
-    return bundle.job(("bash", Path(os.path.normpath(cwd / script)).name, *arguments), "", "")
+    job = bundle.job(("bash", Path(os.path.normpath(cwd / script)).name, *arguments), "", "")
+    return replace(job, workloads=workloads.named_in(host_program.read(cwd / script).decode(errors="replace")))
 
 
 def _check_script(script: Path, path: Path) -> None:
@@ -41,6 +41,6 @@ def _check_script(script: Path, path: Path) -> None:
     begin = host_program.read(path, 200)
     if begin.startswith(b"\x7fELF"):
         raise TestbedError(f"--script {script}: is a program and no script; start it by testbed exec -- {script}")
-    if begin.startswith(b"#!") and not _SHELL.match(begin):
+    if begin.startswith(b"#!") and not SHELL.match(begin):
         starts = begin[2:].partition(b"\n")[0].decode(errors="replace").strip()
         raise TestbedError(f"--script {script}: is a script of '{starts}' and not of a shell; give one of bash")

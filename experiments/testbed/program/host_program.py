@@ -17,8 +17,8 @@ _PT_INTERP = 3
 _MACHINE_X86_64 = 62
 ELF_HEADER_BYTES = 64
 
-# A program of the host finds its libraries in a root of its own, which has what is the guest's in it: the device at
-# /pmem, the job's folder, /proc, /dev, /sys and /run.
+# A program of the host finds its libraries in a separate root, into which the guest's own folders are mounted: the
+# device at /pmem, the job's folder, /proc, /dev, /sys and /run.
 GUESTS_OWN = ("proc", "dev", "sys", "run", "pmem", "job")
 ENTER_ROOT = f"""root=/job/root
 mkdir -p "$root/tmp"
@@ -30,12 +30,12 @@ done
 
 
 def in_root(words: list[str], cwd: str) -> str:
-    """The shell words that run a program there."""
+    """The shell words that run a program in that root."""
     return shlex.join(["unshare", "--root=/job/root", f"--wd={cwd}", "--", *words])
 
 
 def program_job(argv: list[str], extras: list[Path], cwd: Path, marked: bool = False) -> Job:
-    """A job that runs `argv` as it would run here in `cwd`: all of it the region of interest, unless it is `marked`."""
+    """A job that runs `argv` as it would run here in `cwd`; all of it is the region of interest unless `marked`."""
     program = find(argv[0], cwd)
     needed = [program, *libraries(program), *_argument_files(argv[1:], cwd)]
     for extra in extras:
@@ -46,10 +46,10 @@ def program_job(argv: list[str], extras: list[Path], cwd: Path, marked: bool = F
         name, content = inside(path), read(path)
         if (
             files.get(name, executables.get(name, content)) != content
-        ):  # of two files with a link and '..' in their paths
+        ):  # two paths with a link and '..' in them may clash
             raise TestbedError(f"{path} and another file would be one in the guest; give their paths without '..'")
         (executables if os.access(path, os.X_OK) else files)[name] = content
-    # A path through '..' is followed in the guest, too: every folder on its way must be there.
+    # The guest resolves '..' in a path as well, so every folder on the way must exist there.
     on_the_way = {inside(parent) for path in needed if ".." in path.parts for parent in path.parents}
     command = in_root([str(program), *argv[1:]], str(cwd))
     script = f"#!/bin/bash\nset -e\n{ENTER_ROOT}exec {'' if marked else 'roi-run '}{command}\n"
@@ -57,7 +57,7 @@ def program_job(argv: list[str], extras: list[Path], cwd: Path, marked: bool = F
 
 
 def inside(path: Path) -> str:
-    """Where a file or folder of the host is in the job's archive."""
+    """The path of a host file or folder in the job's archive. TestbedError: it is in one of the guest's own folders."""
     plain = _plain(path)
     if is_guests_own(plain):
         own = f"/{plain.parts[1]}"
@@ -70,12 +70,12 @@ def _plain(path: Path) -> Path:
 
 
 def is_guests_own(path: Path) -> bool:
-    """Whether the path is in a folder that the guest has itself."""
+    """Whether the path is in one of the guest's own folders."""
     return _plain(path).parts[1:2] != () and _plain(path).parts[1] in GUESTS_OWN
 
 
 def read(path: Path, size: int = -1) -> bytes:
-    """What a file of the host holds, or begins with."""
+    """The content of a host file, or its first `size` bytes."""
     try:
         with path.open("rb") as file:
             return file.read(size)
@@ -96,13 +96,13 @@ def find(name: str, cwd: Path) -> Path:
 
 
 def is_x86_64(header: bytes) -> bool:
-    """Whether an ELF file that begins so is for x86-64."""
+    """Whether a file with this header is an ELF file for x86-64."""
     is_elf64 = len(header) >= ELF_HEADER_BYTES and header[:5] == b"\x7fELF\x02"
     return is_elf64 and struct.unpack_from("<H", header, 18)[0] == _MACHINE_X86_64
 
 
 def interpreter(program: Path) -> str | None:
-    """The dynamic loader that an x86-64 ELF program names; None if it is static."""
+    """The dynamic loader that an x86-64 ELF program names, or None if the program is static."""
     with program.open("rb") as file:
         header = file.read(ELF_HEADER_BYTES)
         if not is_x86_64(header):
@@ -118,7 +118,7 @@ def interpreter(program: Path) -> str | None:
 
 
 def _other_kind(header: bytes) -> str:
-    """What a program is that is no ELF program, and what to do."""
+    """The kind of a program that is no x86-64 ELF program, and the remedy."""
     if not header.startswith(b"#!"):
         return "is not an x86-64 ELF program; give the path of one"
     starts = header[2:].partition(b"\n")[0].decode(errors="replace").strip()
@@ -127,7 +127,7 @@ def _other_kind(header: bytes) -> str:
 
 
 def libraries(program: Path) -> list[Path]:
-    """The loader and every library it would map, asked of the loader itself."""
+    """The loader and every library that it would map, as the loader itself lists them."""
     loader = interpreter(program)
     if loader is None:
         return []
@@ -145,26 +145,26 @@ def libraries(program: Path) -> list[Path]:
 
 
 def _argument_files(arguments: list[str], cwd: Path) -> list[Path]:
-    """Arguments that name a file here are taken along, but for what the guest has of its own."""
+    """The files here that arguments name, except for files in the guest's own folders; the job brings them along."""
     paths = [cwd / argument for argument in arguments if argument]
     return [path for path in paths if kind_of(path) == "file" and not is_guests_own(path)]
 
 
 def extra_files(extra: Path, path: Path) -> list[Path]:
-    """What `--file` names, which is there: a file, or all files of a folder."""
+    """The files that `--file` names: one file, or all files of a folder. TestbedError: the path is neither."""
     if kind_of(path) not in ("file", "folder") or not path.name:
         raise TestbedError(f"--file {extra}: {why_not_there(path) or 'is neither a file nor a folder with a name'}")
-    inside(path)  # refused before a folder like /proc is read
+    inside(path)  # rejects a folder like /proc before it is read
     return tree(path)
 
 
 def tree(path: Path) -> list[Path]:
-    """The file, or every file under the folder, links followed. What no guest can be given is refused."""
+    """The file, or all files under the folder, with links followed. TestbedError: an entry is no file and no folder."""
     return sorted(_walk(path, ())) if path.is_dir() else [path]
 
 
 def _walk(folder: Path, above: tuple[Path, ...]) -> Iterator[Path]:
-    """`above` are the folders that this one is in, without links."""
+    """The files under the folder; `above` are the folders that contain this one, with links resolved."""
     real = folder.resolve()
     if real in above:
         raise TestbedError(f"cannot take {folder} along: it is a link to a folder that it is in; remove it")

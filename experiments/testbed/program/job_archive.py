@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is sent into a guest: an archive of /job/run and its files, and Debian packages laid over the guest's root."""
+"""The input of a guest: an archive of /job/run and its files, and Debian packages laid over the guest's root."""
 
 import copy
 import hashlib
 import io
+import re
 import shlex
 import tarfile
 from collections.abc import Iterable, Mapping
@@ -12,16 +13,22 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ..build import workloads
 from ..errors import TestbedError
 from . import packages
 from .packages import Versions
 
-NAME_BYTES_MAX, PATH_BYTES_MAX = 255, 4000  # what Linux takes, less what is before a path in the guest
+SHELL = re.compile(rb"#!\s*\S*\b(env\s+)?(ba|da)?sh\b")  # the beginning of a script that bash can run
+NAME_BYTES_MAX, PATH_BYTES_MAX = 255, 4000  # Linux's limits, less the prefix of a path in the guest
 
 
 @dataclass(frozen=True)
 class Job:
-    """A script and the files beside it, by content; names are relative to /job. `packages` are "name=version"."""
+    """A script and the files beside it, by content; names are relative to /job. `packages` are "name=version".
+
+    The guest has the programs of the workloads that the script or a shell script beside it names, and of the workloads
+    in `workloads`.
+    """
 
     script: str
     files: Mapping[str, bytes] = field(default_factory=dict)
@@ -29,9 +36,10 @@ class Job:
     symlinks: Mapping[str, str] = field(default_factory=dict)
     folders: tuple[str, ...] = ()
     packages: Versions = ()
+    workloads: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """The guest's tar must take every name: one that it refuses would be a guest that ends without a word."""
+        """Check every name: if the guest's tar rejected one, the guest would end without a report from the job."""
         check_names([*self.files, *self.executables, *self.symlinks], self.folders)
 
     def archive(self) -> bytes:
@@ -53,23 +61,33 @@ class Job:
                 tar.addfile(entry)
         return buffer.getvalue()
 
+    @property
+    def all_workloads(self) -> tuple[str, ...]:
+        return tuple(sorted({*self.workloads, *self._named_by_files, *workloads.named_in(self.script)}))
+
+    @cached_property
+    def _named_by_files(self) -> set[str]:
+        """The workloads that shell scripts among the files name."""
+        scripts = (content for content in (*self.files.values(), *self.executables.values()) if SHELL.match(content))
+        return {name for script in scripts for name in workloads.named_in(script.decode(errors="replace"))}
+
     def initrds(self) -> tuple[Path, ...]:
-        """What the guest's root lacks of the packages, as cpio archives for the initramfs."""
+        """The packages that the guest's root lacks, as cpio archives for the initramfs."""
         return (packages.archive(self.packages),) if self.packages else ()
 
     def with_script(self, script: str) -> "Job":
-        """The same with another script. What is beside it is not looked at again: a matrix has many scripts."""
+        """The same job with another script. The files are not checked and hashed again: a matrix has many scripts."""
         other = copy.copy(self)
         vars(other).update(script=script, contents=self.contents)
         return other
 
     def identity(self) -> dict[str, Any]:
-        """What of it can influence a run: the script, every file's content, every package's version."""
+        """The parts that can influence a run: the script, every file's content, every package's version."""
         return {"script": self.script, **self.contents}
 
     @cached_property
     def contents(self) -> dict[str, Any]:
-        """That without the script."""
+        """The identity without the script."""
         contents = sorted({**self.files, **self.executables}.items())
         return {
             "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents},
@@ -78,7 +96,7 @@ class Job:
 
 
 def check_names(files: Iterable[str], folders: Iterable[str] = ()) -> None:
-    """Refuse names that no folder /job can have at once, in a sentence."""
+    """Raise TestbedError for names that cannot exist together in the folder /job."""
     taken = set(files)
     for name in (*taken, *folders):
         if fault := _fault(name):
@@ -101,7 +119,7 @@ def _fault(name: str) -> str:
 
 
 def _entry(name: str, mode: int) -> tarfile.TarInfo:
-    """Owned by root and dated 0."""
+    """A tar entry that is owned by root and dated 0."""
     entry = tarfile.TarInfo(f"job/{name}")
     entry.mode = mode
     return entry

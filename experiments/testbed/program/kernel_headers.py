@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a kernel module is compiled with: for the guest's kernel, another of Debian's, or one that was built here."""
+"""Compiler and headers for kernel modules: for the guest's kernel, another of Debian's, or one built on this host."""
 
 import hashlib
 import os
@@ -21,25 +21,25 @@ _BUILT = ("Makefile", "Module.symvers", "include/config/auto.conf", "include/gen
 
 @dataclass(frozen=True)
 class Compiler:
-    """It compiles what is in a folder, there."""
+    """Compiles the sources of a kernel module in their folder."""
 
-    kernel: str  # in words
+    kernel: str  # described in words, for messages
     command: tuple[str, ...]
-    root: Path | None = None  # where it does so; of this host's own compiler there is none
+    root: Path | None = None  # the root in which it runs, or None for this host's own compiler
 
     def arguments(self, folder: Path) -> list[str]:
-        """The same sources in another folder must give the same bytes."""
+        """The command for this folder. The same sources in another folder must give the same bytes."""
         if self.root:
             return [*self.command, str(self.root), str(folder)]
         return [*self.command, f"M={folder}", f"KCFLAGS=-ffile-prefix-map={folder}=/module", "modules"]
 
     def calls(self, folder: Path) -> str:
-        """What it calls that folder when it says something."""
+        """The name of the folder in the compiler's messages."""
         return "/module/" if self.root else f"{folder}/"
 
 
 def compiler_for(kernel: Path | None) -> Compiler:
-    """Of the guest's kernel if none is named, of a kernel's file, or of a folder in which one was built."""
+    """The compiler for a kernel's file, a folder in which a kernel was built, or with None for the guest's kernel."""
     if kernel is None:
         return Compiler("the guest's kernel", (_COMPILE,), _module_root().path)
     kind = kind_of(kernel)
@@ -57,7 +57,7 @@ def compiler_for(kernel: Path | None) -> Compiler:
 
 
 def _homes(image: Path) -> list[Path]:
-    """The folders in which it may have been built, as its own path says: arch/x86/boot is in one."""
+    """The folders in which the image may have been built, judged by its path: its own, and that above arch/x86/boot."""
     return [image.parent, *([image.parents[3]] if image.parent.parts[-3:] == ("arch", "x86", "boot") else [])]
 
 
@@ -66,7 +66,7 @@ def _is_built(folder: Path) -> bool:
 
 
 def _of_tree(folder: Path) -> Compiler:
-    """By this host's compiler, of the kind that has built the kernel."""
+    """The host's compiler of the kind that built the kernel, GCC or Clang."""
     by_clang = "CONFIG_CC_IS_CLANG=y\n" in (folder / "include/config/auto.conf").read_text(errors="replace")
     jobs = f"--jobs={os.cpu_count()}"
     command = ("make", "--silent", jobs, "-C", str(folder), *(["LLVM=1"] if by_clang else []))
@@ -74,7 +74,7 @@ def _of_tree(folder: Path) -> Compiler:
 
 
 def _of_debian(image: Path) -> Compiler:
-    """By the packages of the version that the kernel's file names."""
+    """The compiler with the Debian packages of the version in the kernel's file. TestbedError: no Debian kernel."""
     content = image.read_bytes()
     release, version = own_kernel.release_of(content, image), own_kernel.debian_version_of(content, image)
     if not version:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernel modules that do not come with the guest: compiled for its kernel, and read before a guest is to load them."""
+"""Kernel modules that do not come with the guest: compiled for its kernel, and checked before a guest loads them."""
 
 import struct
 import subprocess
@@ -13,16 +13,16 @@ from ..errors import TestbedError
 from ..paths import kind_of
 from . import host_program, kernel_headers
 
-_MADE = (".ko", ".o", ".mod", ".mod.c", ".cmd")  # what an earlier build may have left in a folder
+_MADE = (".ko", ".o", ".mod", ".mod.c", ".cmd")  # files that an earlier build may have left in a folder
 OBJ_M = "obj-m := NAME.o"
 
 
 @dataclass(frozen=True)
 class KernelModule:
-    """One that a guest can be given, by content."""
+    """A module that a guest can load, by content."""
 
     name: str  # as the kernel lists it
-    magic: str  # of the kernel that it is for
+    magic: str  # the vermagic of the kernel that the module is for
     content: bytes = field(repr=False)
 
 
@@ -30,7 +30,7 @@ class KernelModule:
 
 
 def read(path: Path) -> KernelModule:
-    """The module in a file; TestbedError if there is none."""
+    """The module in a file. TestbedError: the file is missing, or no module."""
     if kind_of(path) != "file":
         why = "is no file" if kind_of(path) else "does not exist"
         raise TestbedError(f"{path} {why}; give a .ko, as `testbed module build DIR` makes it")
@@ -39,12 +39,12 @@ def read(path: Path) -> KernelModule:
 
 @lru_cache(maxsize=64)
 def _read(path: Path, _changed_ns: int) -> KernelModule:
-    """One copy for all points of a matrix."""
+    """Cached, so that all points of a matrix share one copy of the module."""
     return of(path.name, host_program.read(path))
 
 
 def of(file: str, content: bytes) -> KernelModule:
-    """The module that a file of this name holds."""
+    """The module with the content of a file of this name. TestbedError: the content is no module."""
     try:
         said = modinfo(content)
         return KernelModule(said["name"], said["vermagic"], content)
@@ -56,7 +56,7 @@ def of(file: str, content: bytes) -> KernelModule:
 
 
 def modinfo(content: bytes) -> dict[str, str]:
-    """What its section .modinfo says. ValueError: it is not whole, or has none."""
+    """The fields of the section .modinfo. ValueError: the file is no ELF file for x86-64, cut short, or without it."""
     if not host_program.is_x86_64(content):
         raise ValueError("no such ELF file")
     try:
@@ -87,7 +87,7 @@ def _section(content: bytes, name: bytes) -> bytes:
 
 
 def several(modules: Iterable[KernelModule]) -> tuple[KernelModule, ...]:
-    """Those of one guest, in the order in which it loads them."""
+    """The modules of one guest, in the order in which the guest loads them. TestbedError: two have the same name."""
     found: dict[str, KernelModule] = {}
     for module in modules:
         if module.name in found:
@@ -101,14 +101,14 @@ def several(modules: Iterable[KernelModule]) -> tuple[KernelModule, ...]:
 
 @dataclass(frozen=True)
 class Compiled:
-    """The modules of a folder, and what the compiler said beside."""
+    """The modules of a folder, and the compiler's messages."""
 
-    modules: dict[str, bytes]  # by the names of their files
+    modules: dict[str, bytes]  # by file name
     said: str
 
 
 def compile_folder(folder: Path, kernel: Path | None = None) -> Compiled:
-    """Against the guest's kernel or another, in a copy of the folder, which stays as it is."""
+    """Compile a copy of the folder for the guest's kernel or another; the folder itself stays unchanged."""
     if kind_of(folder) != "folder":
         why = "is no folder" if kind_of(folder) else "does not exist"
         raise TestbedError(f"{folder} {why}; give one with the sources of a kernel module and a Kbuild file")

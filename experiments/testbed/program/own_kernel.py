@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A kernel of the user's own for the guest: what it must have, and which of its modules go along."""
+"""A kernel of the user's own for the guest: the options that it needs, and the modules that go along."""
 
 import bz2
 import hashlib
@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TestbedError
+from ..file_systems.table import table
 from ..paths import REPO, kind_of
 
-LISTED = REPO / "guest-image" / "packages" / "modules"  # what the guest's init and its tools load
+LISTED = REPO / "guest-image" / "packages" / "modules"  # loaded by the guest's init and its tools
 KINDS = "a bzImage, as arch/x86/boot/bzImage or /boot/vmlinuz-RELEASE, or a vmlinux"
-# What the guest's init needs of a kernel: the option, and the module that it may be.
+# The options that the guest's init needs in a kernel, each with the module that it may be built as.
 NEEDED = {
     "BLK_DEV_INITRD": "",
     "BINFMT_SCRIPT": "",
@@ -39,41 +40,40 @@ NEEDED = {
     "BLK_DEV_PMEM": "nd_pmem",
     "FS_DAX": "",
 }
-FILE_SYSTEMS = {"ext4": ("EXT4_FS", "ext4"), "xfs": ("XFS_FS", "xfs")}
-RESERVED = re.compile(r"(?:^|\s)((?:rd)?init|console|testbed\.\S*)=")  # what the testbed itself says to the kernel
+RESERVED = re.compile(r"(?:^|\s)((?:rd)?init|console|testbed\.\S*)=")  # kernel arguments of the testbed itself
 _CONFIG = re.compile(r"^CONFIG_(\w+)=([ym])$", re.M)
-_BANNER_BYTES = 400  # enough for the compilers that it names
+_BANNER_BYTES = 400  # enough for the names of the compilers in it
 _DEBIAN = re.compile(rb" #[0-9].* Debian ([0-9][\w.+~:-]*) \(")
-_PACKING = b"1"  # goes into the key: counts up when the same files come to another product
+_PACKING = b"1"  # part of the key; increment it when the same files give another product
 
 
 @dataclass(frozen=True)
 class OwnKernel:
-    """One that is fit for a guest. Two of the same content are equal, wherever they lie."""
+    """A kernel that a guest can use. Two kernels with the same content are equal, independent of their paths."""
 
-    release: str  # as `uname -r` says
+    release: str  # as in `uname -r`
     digest: str  # of the image and of the modules that go along
     image: Path = field(compare=False)
-    modules: Path | None = field(compare=False)  # the folder lib/modules/RELEASE; none if all is built in
+    modules: Path | None = field(compare=False)  # the folder lib/modules/RELEASE, or None if everything is built in
 
 
 # ---- Read and judge ----
 
 
 def checked_arguments(arguments: str) -> str:
-    """What goes on the kernel's command line after the testbed's; TestbedError if that would be undone."""
+    """The user's kernel arguments, which follow the testbed's. TestbedError: one would override the testbed's."""
     if found := RESERVED.search(arguments):
         raise TestbedError(f"{found[1]}= is what the testbed itself says to the kernel; leave it out")
     return " ".join(arguments.split())
 
 
 def read(image: Path, modules: Path | None, file_system: str) -> OwnKernel:
-    """The kernel in a file, and its modules in a folder. TestbedError if it cannot be a guest's: it says what lacks."""
+    """The kernel in a file, with its modules in a folder. TestbedError: it lacks parts that a guest needs."""
     if kind_of(image) != "file":
         why = "is no file" if kind_of(image) else "does not exist"
         raise TestbedError(f"{image} {why}; give {KINDS}")
     if not modules and (image.parent / "modules.dep").exists():
-        modules = image.parent  # where newer distributions have both
+        modules = image.parent  # newer distributions keep both in this folder
     kernel = _read(image, image.stat().st_mtime_ns, modules)
     faults = list(lacks(config_of(image, kernel.release), file_system, modules))
     if faults:
@@ -93,18 +93,18 @@ def _read(image: Path, _changed_ns: int, modules: Path | None) -> OwnKernel:
 
 
 def release_of(content: bytes, image: Path) -> str:
-    """What the image says of itself."""
+    """The release that the image states."""
     return re.split(rb"[ \0]", _banner(content, image), maxsplit=1)[0].decode(errors="replace")
 
 
 def debian_version_of(content: bytes, image: Path) -> str:
-    """The version of Debian's package that the image is of; nothing of any other."""
+    """The version of the Debian package of the image; empty for an image from elsewhere."""
     found = _DEBIAN.search(_banner(content, image).partition(b"\0")[0])
     return found[1].decode() if found else ""
 
 
 def _banner(content: bytes, image: Path) -> bytes:
-    """What `uname -a` shows of the kernel, from its release on."""
+    """The kernel's description of itself, as in `uname -a`, from its release on."""
     if is_bzimage(content):
         (at,) = struct.unpack_from("<H", content, 0x20E)  # x86 boot protocol: kernel_version
         return content[0x200 + at :][:_BANNER_BYTES]
@@ -118,7 +118,7 @@ def is_bzimage(content: bytes) -> bool:
 
 
 def config_of(image: Path, release: str) -> Mapping[str, str]:
-    """Its options that are `y` or `m`: from beside the image, from the folder it was built in, or from within."""
+    """The options that are `y` or `m`, read from beside the image, from its build folder, or from the image itself."""
     places = [image.with_name(name) for name in (f"config-{release}", "config", ".config")]
     if image.parent.parts[-3:] == ("arch", "x86", "boot"):
         places.append(image.parents[3] / ".config")
@@ -136,8 +136,9 @@ def config_of(image: Path, release: str) -> Mapping[str, str]:
 
 
 def lacks(config: Mapping[str, str], file_system: str, modules: Path | None) -> Iterator[str]:
-    """What stands against it, a clause each."""
-    options = NEEDED | dict([FILE_SYSTEMS[file_system.partition("-")[0]]])
+    """The reasons why a guest cannot use the kernel, one clause each."""
+    row = table()[file_system]
+    options = NEEDED | {row.kernel_option: row.kind}
     if missing := [option for option in options if option not in config]:
         yield f"it is built without {', '.join(f'CONFIG_{option}' for option in missing)}"
     loaded = [name for option, name in options.items() if config.get(option) == "m"]
@@ -155,14 +156,14 @@ def loaded_names() -> list[str]:
 
 
 def module_files(folder: Path, release: str) -> list[tuple[str, Path]]:
-    """The modules that the guest loads, with what they need, and the indexes: their names there, and the files."""
+    """The modules that the guest loads, their dependencies, and the indexes: name within the folder, and file."""
     index = folder / "modules.dep"
     if kind_of(index) != "file" or not (folder / "modules.dep.bin").exists():
         raise TestbedError(f"{folder} has no modules.dep and modules.dep.bin; give lib/modules/{release}, after depmod")
     if folder.resolve().name != release:
         raise TestbedError(f"{folder} is not called {release}, as the kernel is; give the folder of its own modules")
     needs = dict(_dependencies(index.read_text()))
-    wanted = {*loaded_names(), *NEEDED.values(), *(name for _, name in FILE_SYSTEMS.values())}
+    wanted = {*loaded_names(), *NEEDED.values(), *(row.kind for row in table().values() if not row.component)}
     wanted |= set(_softly_needed(wanted, _lines(folder / "modules.softdep"), _lines(folder / "modules.alias")))
     paths = {path for name in wanted if name in needs for path in needs[name]}
     names = [*sorted(paths), *sorted(path.name for path in folder.glob("modules.*"))]
@@ -177,7 +178,7 @@ def _lines(file: Path) -> list[list[str]]:
 
 
 def _softly_needed(names: set[str], softly: list[list[str]], aliases: list[list[str]]) -> Iterator[str]:
-    """What modules ask for by the name of something that several others may be: "softdep ext4 pre: crypto-crc32c"."""
+    """Names that modules request by softdep ("softdep ext4 pre: crypto-crc32c"), and the modules with such an alias."""
     lines = (line[2:] for line in softly if line[:1] == ["softdep"] and line[1] in names)
     asked = {word.removeprefix("crypto-") for line in lines for word in line}
     yield from asked
@@ -185,7 +186,7 @@ def _softly_needed(names: set[str], softly: list[list[str]], aliases: list[list[
 
 
 def _dependencies(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Of each line of modules.dep the module's name, and the paths of it and of all that it needs."""
+    """For each line of modules.dep: the module's name, and the paths of the module and of all its dependencies."""
     for line in text.splitlines():
         path, _, needs = line.partition(":")
         yield path.rpartition("/")[2].partition(".ko")[0].replace("-", "_"), [path, *needs.split()]
@@ -195,10 +196,10 @@ def _dependencies(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def unpacked(content: bytes, image: Path) -> bytes:
-    """The ELF image in a bzImage; a vmlinux is one already."""
+    """The ELF image in a bzImage; a vmlinux is returned as it is."""
     if not is_bzimage(content):
         return content
-    # x86 boot protocol: setup_sects, payload_offset, payload_length. The unpacked size follows what is not gzip.
+    # x86 boot protocol: setup_sects, payload_offset, payload_length. Any payload but gzip ends with its unpacked size.
     try:
         offset, length = struct.unpack_from("<II", content, 0x248)
         at = (content[0x1F1] + 1) * 512 + offset
@@ -239,7 +240,7 @@ def _by_tool(tool: str, packed: bytes) -> bytes:
 
 
 def starts_by_pvh(elf: bytes) -> bool:
-    """Whether there is a note of Xen's type 18, an entry for a virtual machine."""
+    """Whether the file has Xen's ELF note of type 18, the PVH entry point for a virtual machine."""
     (at,) = struct.unpack_from("<Q", elf, 32)
     size, count = struct.unpack_from("<HH", elf, 54)
     for header in range(at, at + size * count, size):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Debian 13 packages that a run adds to the guest: which versions they are, and the archive that holds them."""
+"""Debian 13 packages that a run adds to the guest: their versions, and the archive that holds them."""
 
 import subprocess
 from functools import lru_cache
@@ -12,12 +12,12 @@ from ..errors import TestbedError
 from ..paths import REPO, cache_root
 
 _SCRIPT = "guest-image/packages.sh"
-Versions = tuple[str, ...]  # "name=version" of the packages asked for and of all they depend on
+Versions = tuple[str, ...]  # "name=version" of the requested packages and of all their dependencies
 
 
 @lru_cache
 def resolve(names: tuple[str, ...]) -> Versions:
-    """What Debian 13 offers today under these names. A name that it has not is an error."""
+    """The versions that Debian 13 offers today under these names. TestbedError: Debian 13 lacks a name."""
     question = f"packages {hash_inputs(component(names))} {' '.join(names)}"
     return tuple(remembered(cache_root(), question, lambda: _resolved(names)).split())
 
@@ -30,7 +30,7 @@ def _resolved(names: tuple[str, ...]) -> str:
 
 
 def build(versions: Versions) -> Product:
-    """Exactly these versions, made ready if they are not in the cache."""
+    """The packages in exactly these versions, fetched and packed unless they are in the cache."""
     return build_component(component(versions), {})
 
 
@@ -40,10 +40,10 @@ def archive(versions: Versions) -> Path:
 
 
 def identity(versions: Versions) -> dict[str, Any]:
-    """What of them can influence a run: the versions, and how they are unpacked."""
+    """The parts that can influence a run: the versions, and how they are unpacked."""
     return {"versions": list(versions), "unpacked_by": hash_inputs(component(versions))}
 
 
 def component(versions: Versions) -> Component:
-    """What they are built as."""
+    """The component that builds the archive of these versions."""
     return Component("packages", _SCRIPT, ",".join(versions))

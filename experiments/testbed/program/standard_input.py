@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The host's standard input, as a file that a job's program reads.
 
-All of it is read before the guest boots, so that what the program does follows from its content and not from when that
-came. Nobody's input is taken unasked: a loop over a list would lose the rest of its list, and a pipe that nobody closes
-would be waited for.
+All of the input is read before the guest boots, so that the program depends on the content of the input, not on its
+time of arrival. No input is read unless the user asks for it: a shell loop over a list would lose the rest of the list,
+and the command would wait for a pipe that nobody closes.
 """
 
 import array
@@ -23,7 +23,7 @@ NOT_TAKEN = "standard input is not passed to the guest; --stdin does that, </dev
 
 
 def read(descriptor: int) -> bytes:
-    """All of it, to its end."""
+    """All of the input, to its end."""
     try:
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             content = file.read(BYTES_MAX + 1)
@@ -35,14 +35,14 @@ def read(descriptor: int) -> bytes:
 
 
 def job(of: Job, content: bytes) -> Job:
-    """The same job, whose program reads this."""
+    """The same job, with this content as the standard input of its program."""
     body = of.script.partition("\n")[2]
     script = f"#!/bin/bash\nexec </job/{NAME}\n{body}"
     return replace(of, script=script, files={**of.files, NAME: content})
 
 
 def is_the_file(descriptor: int, path: Path) -> bool:
-    """Whether a path, as /dev/stdin, names what is open there."""
+    """Whether a path, as /dev/stdin, names the file that is open at the descriptor."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except OSError:
@@ -50,7 +50,7 @@ def is_the_file(descriptor: int, path: Path) -> bool:
 
 
 def waits(descriptor: int) -> bool:
-    """Whether something can be read there that is no terminal's."""
+    """Whether the descriptor is no terminal and has content to read."""
     try:
         status = os.fstat(descriptor)
         if stat.S_ISREG(status.st_mode):
@@ -59,6 +59,6 @@ def waits(descriptor: int) -> bool:
             return False
         size = array.array("i", [0])
         fcntl.ioctl(descriptor, termios.FIONREAD, size)
-    except OSError:  # closed, or none of these
+    except OSError:  # closed, or without the number of bytes
         return False
     return size[0] > 0

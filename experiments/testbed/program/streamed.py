@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files of the command line that are streams: /dev/stdin, and /dev/fd/63 of a process substitution.
 
-A stream can be read once, and files are read several times: to be judged, hashed and packed. So a copy is made first.
+A stream can be read only once, but files are checked, hashed and packed, with a read for each. So a copy is made first.
 """
 
 import os
@@ -17,7 +17,7 @@ BYTES_MAX = 2**30
 
 
 def file_of(option: str, path: Path) -> Path:
-    """The path, or that of a copy if it names a stream. The next process that makes a temporary folder removes it."""
+    """The path, or for a stream the path of a copy; the next process that makes a temporary folder removes the copy."""
     match = _STREAM.fullmatch(str(path))
     if not match:
         return path

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Captured traces on other devices, and what the model says of configurations."""
+"""Replay of captured traces on other devices, and the model's verdicts on configurations."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The grid of a manifest: device configurations to replay a capture on, and what memsys-replay is told of each."""
+"""The grid of a manifest: device configurations to replay a capture on, and the memsys-replay arguments of each."""
 
 import itertools
 import re
@@ -15,13 +15,13 @@ from ..manifest.parameters import DeviceProfile
 from ..validation import unknown_key
 from .replayer import Assignments
 
-# What the guest sees, or what shapes a trace: another value is another run.
+# Parameters that the guest sees or that shape a trace: another value needs another run.
 CAPTURE_ONLY = {"name", "capacity", *(field for field, change in CHANGES.items() if change == "fixed")}
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One combination of the grid: its values as the manifest states them, and the device that follows."""
+    """One combination of the grid: its values as the manifest states them, and the resulting device."""
 
     values: dict[str, Any]
     device: DeviceProfile
@@ -32,7 +32,7 @@ class Configuration:
 
     @property
     def assignments(self) -> Assignments:
-        """What memsys-replay is told: the scaled values in base units."""
+        """The arguments for memsys-replay: the scaled values in base units."""
         fields = {parameters.key_of(f.name): f.name for f in parameters.parameters(DeviceProfile)}
         words = []
         for key in self.values:
@@ -43,7 +43,7 @@ class Configuration:
 
 
 def configurations(path: Path, scale: int | None = None) -> list[Configuration]:
-    """Every combination of the manifest's grid, scaled, in the order of its lists."""
+    """Return every combination of the manifest's grid, scaled, in the order of its lists. TestbedError: no grid."""
     stated = _load(path, scale)
     grid = grid_of(stated)
     if not grid:
@@ -61,7 +61,7 @@ def _load(path: Path, scale: int | None) -> Manifest:
 
 
 def grid_of(stated: Manifest) -> dict[str, list[Any]]:
-    """The manifest's grid; without one, what its matrix varies of the device (`cache_size = "{axis}"`)."""
+    """Return the manifest's grid; without one, the device keys that its matrix varies (`cache_size = "{axis}"`)."""
     override = stated.device[0].override
     varied = {key: _axes_in(value) for key, value in override.items() if key not in CAPTURE_ONLY}
     return stated.replay.grid or {
@@ -72,7 +72,7 @@ def grid_of(stated: Manifest) -> dict[str, list[Any]]:
 
 
 def capture_runs(path: Path, scale: int | None = None) -> list[Run]:
-    """The runs to capture: an axis of the matrix that the grid replaces is left at its first value."""
+    """Return the runs to capture. An axis of the matrix that the grid replaces stays at its first value."""
     stated = _load(path, scale)
     replaced = {axis for key in grid_of(stated) for axis in _axes_in(stated.device[0].override.get(key))}
     matrix = {axis: values[:1] if axis in replaced else values for axis, values in stated.matrix.items()}

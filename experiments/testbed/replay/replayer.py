@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs memsys-replay: a captured trace against other device configurations, several in one process."""
+"""Runs memsys-replay: replays a captured trace on other device configurations, several in one process."""
 
 import asyncio
 import json
@@ -27,12 +27,12 @@ class Replayer:
     key: str
 
     def pass_through(self, arguments: Sequence[str]) -> int:
-        """Run it on this terminal; returns its exit status."""
+        """Run the program on this terminal; return its exit status."""
         sys.stdout.flush()
         return subprocess.run([str(self.program), *arguments], stdin=subprocess.DEVNULL).returncode
 
     def check(self, trace: Path, configurations: Sequence[Assignments]) -> None:
-        """Refuse what cannot be replayed, before any of it is."""
+        """Reject a trace or configurations that cannot be replayed, before any replay starts."""
         done = subprocess.run(
             [str(self.program), "--dry-run", "--grid", "-", str(trace)],
             input=_lines(configurations), capture_output=True, text=True,
@@ -41,7 +41,7 @@ class Replayer:
             raise _failure(done.returncode, done.stderr)
 
     def judge(self, guests: Sequence[GuestConfig]) -> list[str]:
-        """For each machine why the model refuses it; nothing if it does not."""
+        """Return for each machine why the model rejects it; empty if the model accepts it."""
         if not guests:
             return []
         done = subprocess.run(
@@ -54,7 +54,7 @@ class Replayer:
         return ["" if line == "ok" else line for line in said]
 
     async def run(self, trace: Path, configurations: Sequence[Assignments]) -> AsyncGenerator[dict[str, Any], None]:
-        """Each configuration's replay, in order, as soon as it is done. Closing this leaves nothing behind."""
+        """Yield each configuration's replay in order, as soon as it is done. Closing kills the process."""
         process = await asyncio.create_subprocess_exec(
             *("setpriv", "--pdeathsig", "KILL", "--", str(self.program), "--json", "--grid", "-", str(trace)),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
@@ -76,13 +76,13 @@ class Replayer:
 
 
 def open_replayer() -> Replayer:
-    """Build the program if it is not there."""
+    """Build the program unless it is already built."""
     product = build(("replay",))["replay"]
     return Replayer(product.path / "memsys-replay", product.key)
 
 
 def _machine(guest: GuestConfig) -> Assignments:
-    """All of it that the model knows."""
+    """Return all parameters of the machine that the model knows."""
     cpu = (f"cpu.{word}" for word in assignments(guest.cpu))
     device = (f"device.{word}" for word in assignments(guest.device))
     return (*cpu, f"device.capacity={guest.device.capacity}", *device)

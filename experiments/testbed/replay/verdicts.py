@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which machines there can be, asked of the model before the first guest boots; no rule of the model's stands here.
+"""Asks the model which machines are possible, before the first guest boots; no rule of the model is repeated here.
 
-The model names its fields ("flash_read_ps must not exceed 1 s"); what a user reads has the keys of manifests.
+The model names its fields ("flash_read_ps must not exceed 1 s"); messages for the user name the keys of manifests.
 """
 
 import re
@@ -23,14 +23,14 @@ REFUSAL = re.compile(r"(cpu|device)\.([\w.-]+) (.*)")
 
 
 def of_runs(runs: Iterable[Run], replayer: Replayer | None = None, elsewhere: bool = False) -> list[str]:
-    """For each run why it cannot be made, with file and key; nothing if it can.
+    """Return for each run why it cannot be made, with file and key; empty if it can.
 
-    A machine must be possible at full size and as scaled. The memory of this host counts unless the runs are made
-    `elsewhere`, where the workers' does.
+    A machine must be possible both at full size and scaled. The memory of this host counts unless the runs are made
+    `elsewhere`, where the memory of the workers counts.
     """
     replayer = replayer or open_replayer()
     of_each = list[int]()
-    first = dict[tuple[int, int, str], tuple[int, Run]]()  # of each machine a number, and a run that keeps it there
+    first = dict[tuple[int, int, str], tuple[int, Run]]()  # for each machine a number, and a run that keeps ids valid
     for run in runs:
         number, _ = first.setdefault((id(run.full), id(run.guest), run.origin), (len(first), run))
         of_each.append(number)
@@ -45,14 +45,14 @@ def of_runs(runs: Iterable[Run], replayer: Replayer | None = None, elsewhere: bo
 
 
 def refuse_if_none_can_be(runs: Sequence[Run]) -> None:
-    """Refuse runs of which none can be made on any host, before QEMU and the guest are built for them."""
+    """Reject runs if none of them can be made on any host, before QEMU and the guest are built for them."""
     said = of_runs(runs, elsewhere=True)
     if all(said):
         raise TestbedError("; ".join(dict.fromkeys(said)))
 
 
 def machine_of(path: Path, own: Data | None = None) -> GuestConfig:
-    """The machine of a manifest's first point, with what `own` says over it; refused if there can be none."""
+    """Return the machine of a manifest's first point, with the keys of `own` on top. TestbedError: it is impossible."""
     stated, origin = manifest.load_changed(path, own or {})
     full, replayer = manifest.full_size(stated, origin, manifest.first_point(stated)), open_replayer()
     guest = scaled(full, stated.scale)
@@ -68,7 +68,7 @@ def _why(full: GuestConfig, guest: GuestConfig, scale: int, said: dict[GuestConf
 
 
 def faults(guests: Iterable[GuestConfig], replayer: Replayer) -> dict[GuestConfig, str]:
-    """For each machine what is wrong with it, the key first; nothing if nothing is."""
+    """Return for each machine its first fault, beginning with the key; empty for a possible machine."""
     alone = {guest: [replace(guest, device=device, topology=None) for device in guest.devices] for guest in guests}
     distinct = list(dict.fromkeys(one for each in alone.values() for one in each))
     said = dict(zip(distinct, replayer.judge(distinct), strict=True))
@@ -76,12 +76,12 @@ def faults(guests: Iterable[GuestConfig], replayer: Replayer) -> dict[GuestConfi
 
 
 def _fault_alone(guest: GuestConfig, fault: str) -> str:
-    """Of a machine with one device."""
+    """Return the fault of a machine with one device, in the manifest's words."""
     return profiles.problem(guest.cpu, guest.device) or _in_keys(guest, fault)
 
 
 def _fault(guest: GuestConfig, of_each: Sequence[str]) -> str:
-    """Of a machine, from what is wrong with each of its devices."""
+    """Return the fault of a machine, given the fault of each of its devices."""
     if not guest.topology:
         return of_each[0]
     first = next((f"device {n}: {fault}" for n, fault in enumerate(of_each) if fault), "")
@@ -89,13 +89,13 @@ def _fault(guest: GuestConfig, of_each: Sequence[str]) -> str:
 
 
 def _in_keys(guest: GuestConfig, fault: str) -> str:
-    """What the model said of a field, in a manifest's words: the key and its value, then what it must be."""
+    """Restate the model's rejection of a field in a manifest's words: the key and its value, then the rule."""
     match = REFUSAL.fullmatch(fault)
     if not match:
         return fault
     owner, field, rule = match[1], field_of(match[2]), match[3]
     profile = guest.cpu if owner == "cpu" else guest.device
-    if not hasattr(profile, field):  # of what no key states
+    if not hasattr(profile, field):  # no key states this field
         return fault
     value = show_value(field, getattr(profile, field))
     must = re.sub(r"[a-z][\w.]*\w", lambda name: _as_key(profile, name[0]), rule)
@@ -108,7 +108,7 @@ def _as_key(profile: Profile, word: str) -> str:
 
 
 def _another_scale(full: GuestConfig, scale: int, replayer: Replayer) -> str:
-    """The largest power of two up to the run's scale at which there can be its machine; it can at 1."""
+    """Suggest the largest power of two up to the run's scale at which the machine is possible; at 1 it is."""
     powers = [1 << exponent for exponent in range(scale.bit_length())]
     machines = {power: scaled(full, power) for power in powers}
     said = faults(machines.values(), replayer)
@@ -124,7 +124,7 @@ def _of_host(guest: GuestConfig) -> str:
 
 
 def check_grid(origin: Path, machine: GuestConfig, grid: Sequence[Configuration], replayer: Replayer) -> None:
-    """Refuse a grid that has a device which the model refuses, before a trace is captured for it."""
+    """Reject a grid with a device that the model rejects, before a trace is captured for it."""
     machines = [replace(machine, device=configuration.device) for configuration in grid]
     said = faults(machines, replayer)
     for configuration, guest in zip(grid, machines, strict=True):

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run left: its file, how it is found, explained and compared, and where its time went."""
+"""Results of runs: their files, lookup, explanation and comparison, and the shares of a run's time."""

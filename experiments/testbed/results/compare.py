@@ -1,26 +1,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What differs between two results: first what went into them, then what came out, with the ratio."""
+"""Differences between two results: first in their inputs, then in their outputs, with the ratio.
+
+If a point was run with several seeds, numbers are compared with the range over these seeds.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from . import spread
 from .results import Result
+from .spread import Spread
+
+BROKEN = "NOT REPRODUCED: same inputs, other result"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One value, by its path in the file; a side that lacks it has None."""
+    """One value that differs, by its path in the file; None for a side that lacks the value."""
 
-    part: str  # "identity", "rows", "counters" or "end"
+    part: str  # "identity", "end", "rows" or "region"
     key: str
     a: Any
     b: Any
 
     @property
     def ratio(self) -> float | None:
-        """b over a, where both are numbers and a is not 0."""
+        """b over a, if both are numbers and a is not 0; else None."""
         numbers = all(isinstance(side, int | float) and not isinstance(side, bool) for side in (self.a, self.b))
         return self.b / self.a if numbers and self.a else None
 
@@ -34,7 +42,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Pair:
-    """The results of one point on both sides; None where a side has none."""
+    """The results of one point on both sides; None for a side without a result."""
 
     name: str
     a: Result | None
@@ -46,17 +54,46 @@ class Pair:
             return "only in B" if self.a is None else "only in A"
         if self.a.data == self.b.data:
             return "same"
-        inputs = self.a.data["identity"] == self.b.data["identity"]
-        return "NOT REPRODUCED: same inputs, other result" if inputs else "other inputs"
+        return BROKEN if self.a.data["identity"] == self.b.data["identity"] else "other inputs"
+
+    @property
+    def points(self) -> set[str]:
+        """The points of both results, named without their seeds."""
+        return {_without_seed(side) for side in (self.a, self.b) if side}
 
     def cells(self) -> tuple[str, str, str]:
-        """With the ratio of the lengths of the last regions of interest."""
+        """Name, state, and the ratio of the lengths of the last regions of interest."""
         lengths = [_region(side).get("length-ps", 0) if side else 0 for side in (self.a, self.b)]
         return (self.name, self.state, f"{lengths[1] / lengths[0]:.4g}" if all(lengths) else "")
 
 
+@dataclass(frozen=True)
+class Judged:
+    """A number of a point on both sides, of which at least one ran the point with several seeds."""
+
+    point: str
+    name: str
+    a: Spread
+    b: Spread
+    of_a: bool  # A has several seeds and judges B's median; else B's range judges A's
+
+    @property
+    def left(self) -> bool:
+        """Whether the number is outside the range of the seeds."""
+        return not (self.a.holds(self.b.median) if self.of_a else self.b.holds(self.a.median))
+
+    def cells(self) -> tuple[str, str, str, str, str]:
+        ratio = f"{self.b.median / self.a.median:.4g}" if self.a.median else ""
+        shown = partial(spread.shown, self.name)
+        return (self.point, self.name, self.a.text(shown), self.b.text(shown), ratio)
+
+    def as_data(self) -> dict[str, Any]:
+        of = {"a": self.a.as_data(), "b": self.b.as_data()}
+        return {"result": self.point, "number": self.name, "left": self.left} | of
+
+
 def differences(a: Result, b: Result) -> list[Difference]:
-    """Everything that differs, in the order in which one would ask for it."""
+    """Return everything that differs: inputs, outcome and output, rows, then counters."""
     parts = [
         ("identity", a.data["identity"], b.data["identity"]),
         ("end", _end(a), _end(b)),
@@ -66,8 +103,34 @@ def differences(a: Result, b: Result) -> list[Difference]:
     return [Difference(part, *found) for part, one, two in parts for found in _differing(one, two)]
 
 
+def over_seeds(a: list[Result], b: list[Result]) -> list[Judged]:
+    """Compare the numbers of each point that both sides have, at least one of them with several seeds."""
+    ones, twos = _by_seeds(a), _by_seeds(b)
+    found = []
+    for point in sorted(ones.keys() & twos.keys()):
+        one, two = ones[point], twos[point]
+        if max(len(one), len(two)) > 1:
+            of_a, of_b = spread.numbers(one), spread.numbers(two)
+            found += [Judged(point, name, of_a[name], of_b[name], len(one) > 1) for name in of_a if name in of_b]
+    return found
+
+
+def _by_seeds(results: list[Result]) -> dict[str, list[Result]]:
+    """Group results by point. A point with two results for one seed, perhaps of two builds, is left out: no range."""
+    groups: dict[str, list[Result]] = {}
+    for result in results:
+        groups.setdefault(_without_seed(result), []).append(result)
+    return {point: group for point, group in groups.items() if len({one.seed for one in group}) == len(group)}
+
+
+def unjudged(found: list[Pair], judged: list[Judged]) -> list[Pair]:
+    """Return the pairs that no range judges, and the pairs that no range excuses: same inputs, other result."""
+    points = {number.point for number in judged}
+    return [pair for pair in found if pair.state == BROKEN or not (pair.points <= points)]
+
+
 def pairs(a: list[Result], b: list[Result]) -> list[Pair]:
-    """The results of two sides, paired by file, else by manifest and point, else by point, if each side has one."""
+    """Pair the results of two sides by file, else by manifest and point, else by point, if each side has only one."""
     found, left, right = [], list(a), list(b)
     for key in (_file, _point, _label):
         ones, twos = _by(left, key), _by(right, key)
@@ -80,7 +143,7 @@ def pairs(a: list[Result], b: list[Result]) -> list[Pair]:
 
 
 def _by(results: list[Result], key: Any) -> dict[str, Result]:
-    """Those results that are the only one with their key."""
+    """Return the results that are the only one with their key, by key."""
     count = Counter(key(result) for result in results)
     return {key(result): result for result in results if count[key(result)] == 1}
 
@@ -93,9 +156,14 @@ def _point(result: Result) -> str:
     return f"{result.data['manifest']}/{_label(result)}"
 
 
-def _label(result: Result) -> str:
+def _without_seed(result: Result) -> str:
     point = "-".join(str(value) for value in result.point.values())
-    return f"{point or 'run'} 1/{result.data['scale']}"
+    return f"{result.data['manifest']}/{point or 'run'} 1/{result.data['scale']}"
+
+
+def _label(result: Result) -> str:
+    label = _without_seed(result).partition("/")[2]
+    return f"{label} seed {result.seed}" if result.seed else label
 
 
 def _end(result: Result) -> dict[str, Any]:
@@ -103,7 +171,7 @@ def _end(result: Result) -> dict[str, Any]:
 
 
 def _region(result: Result) -> dict[str, Any]:
-    """The last region of interest: its counters and its length."""
+    """Return the length and the counters of the last region of interest."""
     rois = result.data["rois"]
     if not rois or "end-ps" not in rois[-1]:
         return result.counters
@@ -118,7 +186,7 @@ def _differing(a: Any, b: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The values in a tree of dictionaries and lists, each with its path."""
+    """Yield the values in a tree of dictionaries and lists, each with its path."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
     if items is None:
         yield path, value

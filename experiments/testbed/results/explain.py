@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Everything that entered the hash of a result, for people."""
+"""Shows people everything that entered the hash of a result."""
 
 from typing import Any
 
@@ -15,6 +15,7 @@ NAMES = {
     "format": "of results",
     "components": "the builds, each under the hash of its sources and tools",
     "qemu_line": "kernel command line, CPU model and label area, hashed",
+    "seed": "which of the machines that differ in what is arbitrary",
     "boot_insn_ps": "time per instruction outside the region of interest",
     "argv": "the command",
     "kernel": "a kernel of the user's own and its modules, hashed",
@@ -23,14 +24,15 @@ NAMES = {
     "machine_checks": "a load of poison is one; the CPU model that its kernel needs for it",
     "direct_stores": "its CPU has MOVDIR64B; the CPU model that says so",
     "page_size": "pages by which files are mapped, as the manifest asks for them",
-    "own_archives": "archives that are no part of the image, each under the hash of its sources and tools",
-    "tbfs": "its module and tool, under the hash of their sources and tools, and how they are used",
+    "workloads": "archives with their programs, each under the hash of its sources and tools",
+    "file_systems": "how each one is made and mounted",
+    "file_system_archives": "what brings a file system to the image, under the hash of its sources and tools",
     "topology": "devices after the first, bridges of all, regions in the order in which they are made",
 }
 
 
 def tree(result: Result) -> Tree:
-    """Whether the name of the result's file is the hash of what it holds, and the documented list of inputs."""
+    """Return the documented inputs as a tree. Its root says whether the file is named by the hash of its identity."""
     digest = canonical.digest(result.data["identity"])
     named = hash_of(result.path)
     agrees = "is" if digest.startswith(named) and named else f"is NOT (that is {digest[:16]})"
@@ -57,7 +59,7 @@ def _grow(parent: Tree, key: str, value: Any) -> None:
 
 
 def _grow_line(parent: Tree, digest: str) -> None:
-    """What the digest stands for, if this clone still has it."""
+    """Add the values behind the digest, if this clone still has the same ones."""
     branch = parent.add(f"{_title('qemu_line')} = {digest[:16]}")
     if digest == canonical.digest([kernel_arguments(), cpu_model(), LSA_BYTES]):
         branch.add(f"kernel {kernel_arguments()}")

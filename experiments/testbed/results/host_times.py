@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long runs took on their hosts, kept beside the results and in none of them: what the next ones are guessed by."""
+"""Host times of runs, stored beside the results and in no result. Estimates for later runs are made from them."""
 
 import json
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from ..manifest.manifest import Run
 
 
 class HostTimes:
-    """The last host time of each run, by its manifest, scale and point. Losing it costs guesses only."""
+    """The last host time of each run, by its manifest, scale and point. Losing the file costs estimates only."""
 
     def __init__(self, root: Path) -> None:
         self._path = root / "host-times.jsonl"
@@ -23,7 +23,7 @@ class HostTimes:
                 self._seconds[entry["manifest"], entry["run"]] = float(entry["seconds"])
 
     def note(self, run: Run, seconds: float) -> None:
-        """A run took so long."""
+        """Record how long a run took."""
         self._seconds[_name(run)] = seconds
         self._means.clear()
         manifest, point = _name(run)
@@ -32,7 +32,7 @@ class HostTimes:
             file.write(line + "\n")
 
     def guess(self, run: Run) -> float | None:
-        """What the run takes: as the last time, else as the others of its manifest, else as all others."""
+        """Estimate a run: its last time, else the mean of its manifest at this scale, else the mean of all runs."""
         name = _name(run)
         if name in self._seconds:
             return self._seconds[name]
@@ -46,7 +46,7 @@ class HostTimes:
         return mean(known) if known else None
 
     def guess_all(self, runs: Iterable[Run]) -> float | None:
-        """The sum of all of them; None if nothing is known."""
+        """Return the sum of the estimates; None if no times are known."""
         guesses = [self.guess(run) for run in runs]
         return sum(guess for guess in guesses if guess is not None) if None not in guesses else None
 
@@ -56,7 +56,7 @@ def _name(run: Run) -> tuple[str, str]:
 
 
 def show(seconds: float) -> str:
-    """A span of host time for people."""
+    """Format a span of host time for people."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

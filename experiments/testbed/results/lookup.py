@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finds results by what a person types: a path, a folder, a manifest, MANIFEST/POINT, or the begin of a hash."""
+"""Finds results by a user's text: a path, a folder, a manifest, MANIFEST/POINT, or the beginning of a hash."""
 
 import re
 from pathlib import Path
@@ -14,13 +14,13 @@ HASH = re.compile(r"-([0-9a-f]{16})$")
 
 
 def hash_of(path: Path) -> str:
-    """The hash in a result's file name."""
+    """Return the hash in a result's file name; empty if the name has no hash."""
     found = HASH.search(path.stem)
     return found[1] if found else ""
 
 
 def find(root: Path, text: str) -> list[Result]:
-    """Every result that `text` names, sorted by path; an error with what there is if there is none."""
+    """Return every result that `text` names, sorted by path. TestbedError: no result matches."""
     given = Path(text)
     if kind_of(given) == "file":
         return [results.load(given)]
@@ -32,7 +32,7 @@ def find(root: Path, text: str) -> list[Result]:
 
 
 def find_one(root: Path, text: str) -> Result:
-    """The one result that `text` names."""
+    """Return the one result that `text` names. TestbedError: no result or several match."""
     found = find(root, text)
     if len(found) > 1:
         shown = ", ".join(hash_of(result.path) or str(result.path) for result in found[:4])
@@ -41,7 +41,7 @@ def find_one(root: Path, text: str) -> Result:
 
 
 def _matching(root: Path, text: str) -> list[Path]:
-    """By MANIFEST/POINT, with or without the hash, or by the begin of a hash."""
+    """Match MANIFEST/POINT, with or without the hash, or the beginning of a hash (4 digits or more)."""
     manifest, _, point = text.partition("/")
     if point:
         stems = {point, point.removesuffix(".json")}

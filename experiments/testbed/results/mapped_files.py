@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a guest mapped files on persistent memory: page faults by size, and lines that its kernel flushed.
+"""How a guest mapped files on persistent memory: page faults by page size, and lines that its kernel flushed.
 
 Linux flushes a whole page for each msync() of any part of it: 64 lines of a page of 4 KiB, 32,768 of one of 2 MiB.
-So points of a matrix that map files by different pages measure the pages first.
+Points of a matrix that map files by different page sizes therefore differ mainly by the page size.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-LINES_DIFFER = 8  # times as many for each call; pages of 2 MiB have 512 times as many as those of 4 KiB
-KEY = "mappings"  # of a region of interest
+LINES_DIFFER = 8  # least ratio of lines a call for a warning; a page of 2 MiB has 512 times the lines of 4 KiB
+KEY = "mappings"  # of these counters in a region of interest
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Mapped:
 
 
 def counters(roi: Mapping[str, Any]) -> dict[str, int]:
-    """Those of a region of interest, with the lines for each call; nothing of a build that did not count them."""
+    """Return the counters of a region of interest with lines for each call; empty if the build did not count them."""
     counted: dict[str, int] = dict(roi.get(KEY, {}))
     if counted.get("sync-calls"):
         counted["kernel-flushes-per-sync-call"] = round(counted["kernel-flushes"] / counted["sync-calls"])
@@ -43,7 +43,7 @@ def counters(roi: Mapping[str, Any]) -> dict[str, int]:
 
 
 def of_point(point: str, asked: str, rois: Iterable[Mapping[str, Any]]) -> Mapped | None:
-    """Of all regions of interest of a point; None if a build has run it that did not count."""
+    """Sum the counters over all regions of interest of a point; None if the build did not count them."""
     found = [roi.get(KEY) for roi in rois]
     if not all(found):
         return None
@@ -52,7 +52,7 @@ def of_point(point: str, asked: str, rois: Iterable[Mapping[str, Any]]) -> Mappe
 
 
 def warnings(points: Sequence[Mapped]) -> Iterator[str]:
-    """A sentence for each way in which points of one matrix cannot be compared."""
+    """Yield a sentence for each reason why points of one matrix cannot be compared."""
     large = [one for one in points if one.faults_2m]
     small = [one for one in points if one.faults_4k and not one.faults_2m]
     if large and small:

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results: canonical JSON files, one a run, found by the hash of everything that can influence them.
+"""Results: canonical JSON files, one for each run, found by the hash of everything that can influence them.
 
-Identity (what enters the hash): the format version; the keys of the QEMU and guest components; every value of the CPU
-and device profiles; memory size; file system, and how it is made if not by init alone; archives of the guest that not
-every one has; kernel modules that it is given, in their order; a kernel of the user's own with its modules, and what
-any kernel is told; of a machine with several devices or regions of its own all profiles, bridges, regions and the
-script that makes these; what the kernel is told of how fast memory is; time per instruction outside the region of
-interest; kernel command line and CPU model; the command; what a [program] brings along: its script, the content of its
-files, the versions of its packages. Host time, host name and paths are in neither the identity nor the result, so that
-equal runs give equal bytes.
+The identity contains all that enters the hash: the format version; the keys of the QEMU and guest components; every
+value of the CPU and device profiles, and a seed beside the CPU's values unless it is 0; memory size; file system, and
+how each one is made and mounted; the workloads with programs in the guest; kernel modules of the guest, in their order;
+a kernel of the user with its modules, and additional arguments of any kernel; for a machine with several devices or
+custom regions, all profiles, bridges, regions and the script that makes the regions; the tables that tell the kernel
+the speed of memory; page size by which files are mapped; time per instruction outside the region of interest; kernel
+command line and CPU model; the command; for a [program], its script, the content of its files and the versions of its
+packages. Host time, host name and paths are in neither the identity nor the result, so that equal runs give equal
+bytes.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ from typing import Any, TypeVar
 
 from .. import canonical, outputs
 from ..errors import RunFailed, TestbedError
-from ..guest import file_systems, memory_tables, own_archives, regions, tbfs
+from ..guest import file_systems, memory_tables, own_archives, regions
 from ..guest.executor import GuestOutcome
 from ..guest.qemu_line import LSA_BYTES, cpu_model, devices_of, kernel_arguments
 from ..manifest import profiles
@@ -30,7 +31,7 @@ from ..program.kernel_module import KernelModule
 from . import mapped_files
 
 FORMAT = 1
-PROBE_BYTES = 64 * 2**10  # as large as a result
+PROBE_BYTES = 64 * 2**10  # about the size of a result
 T = TypeVar("T")
 
 
@@ -55,33 +56,37 @@ class Result:
         return dict(self.data["point"])
 
     @property
+    def seed(self) -> int:
+        return int(self.data["identity"]["machine"]["cpu"].get("seed", 0))
+
+    @property
     def rois(self) -> list[dict[str, Any]]:
         """Begin, end and counters of each region of interest."""
         return list(self.data["rois"])
 
     @property
     def files(self) -> dict[str, Path]:
-        """Where the files are that came back from its guest, by name."""
+        """The paths of the files that came back from the guest, by name."""
         return {name: files_folder(self.path) / name for name in self.data.get("files", {})}
 
     @property
     def counters(self) -> dict[str, int]:
-        """What was counted in the last region of interest; empty if there was none."""
+        """The counters of the last region of interest; empty without a region."""
         return {**self.rois[-1]["counters"], **mapped_files.counters(self.rois[-1])} if self.rois else {}
 
 
 def roi_counters(roi: Mapping[str, Any]) -> dict[str, int]:
-    """What was counted in a region of interest, after its length."""
+    """Return the length of a region of interest, then its counters."""
     return {"time-ps": roi["end-ps"] - roi["begin-ps"], **roi["counters"], **mapped_files.counters(roi)}
 
 
 def device_counters(rois: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
-    """What of the counters of the last region of interest is each device's."""
+    """Return the counters of each device in the last region of interest."""
     return [dict(device) for device in rois[-1].get("devices", [])] if rois else []
 
 
 def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]:
-    """What of the machine can influence a run. The host-time limit cannot."""
+    """Return all properties of the machine that can influence a run. The host-time limit cannot."""
     return {
         "format": FORMAT,
         "components": keys,
@@ -90,10 +95,9 @@ def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]
         "memory_bytes": guest.memory_bytes,
         "boot_insn_ps": guest.boot_insn_ps,
         "file_system": guest.file_system,
-        **file_systems.identity(guest),
+        "file_systems": file_systems.identity(guest),
+        **({"file_system_archives": own_archives.identity(own)} if (own := file_systems.components(guest)) else {}),
         "qemu_line": canonical.digest([kernel_arguments(), cpu_model(), LSA_BYTES]),
-        **({"archives": list(guest.archives)} if guest.archives else {}),
-        **({"own_archives": own} if (own := own_archives.identity(guest)) else {}),
         **({"modules": [_module_identity(module) for module in guest.modules]} if guest.modules else {}),
         **({"kernel": guest.kernel.digest} if guest.kernel else {}),
         **({"kernel_arguments": guest.kernel_arguments} if guest.kernel_arguments else {}),
@@ -102,7 +106,6 @@ def machine_identity(guest: GuestConfig, keys: dict[str, str]) -> dict[str, Any]
         **({"machine_checks": cpu_model(machine_checks=True)} if guest.machine_checks else {}),
         **({"direct_stores": cpu_model(direct_stores=True)} if guest.direct_stores else {}),
         **({"page_size": guest.page_size} if guest.page_size else {}),
-        **({"tbfs": tbfs.identity()} if tbfs.uses(guest) else {}),
     }
 
 
@@ -120,9 +123,10 @@ def _module_identity(module: KernelModule) -> str:
 
 
 def identity(run: Run, keys: dict[str, str]) -> dict[str, Any]:
-    """The documented list whose hash names a result."""
+    """Return the documented list of inputs; its hash names the result."""
     program = {"program": run.program.identity()} if run.program else {}
-    return {"machine": machine_identity(run.guest, keys), "argv": list(run.argv)} | program
+    programs = {"workloads": own} if (own := own_archives.identity(run.workloads)) else {}
+    return {"machine": machine_identity(run.guest, keys), "argv": list(run.argv)} | programs | program
 
 
 def path_for(root: Path, run: Run, keys: dict[str, str]) -> Path:
@@ -130,11 +134,12 @@ def path_for(root: Path, run: Run, keys: dict[str, str]) -> Path:
 
 
 class Places:
-    """Where the results of many runs are. What their identities share is made into text once."""
+    """The paths of the results of many runs. Data that their identities share is converted to text once."""
 
     def __init__(self, root: Path, keys: dict[str, str]) -> None:
         self._root, self._keys = root, keys
-        self._texts: dict[int, tuple[object, str]] = {}  # by the identity of an object, which is kept for that
+        self._programs: dict[tuple[str, ...], str] = {}  # texts of the programs' identities, by workloads
+        self._texts: dict[int, tuple[object, str]] = {}  # by id() of an object, kept so that the id stays unique
 
     def of(self, run: Run) -> Path:
         parts = {
@@ -144,6 +149,10 @@ class Places:
         if program := run.program:
             shared = {key: self._text(value, lambda same: same) for key, value in program.contents.items()}
             parts["program"] = canonical.dumps_parts({"script": canonical.dumps(program.script), **shared})
+        if names := run.workloads:
+            if names not in self._programs:
+                self._programs[names] = canonical.dumps(own_archives.identity(names))
+            parts["workloads"] = self._programs[names]
         digest = canonical.digest_text(canonical.dumps_parts(parts))
         return outputs.within(self._root, run.manifest, run.label, f"-{digest[:16]}.json")
 
@@ -154,16 +163,17 @@ class Places:
 
 
 def files_folder(path: Path) -> Path:
-    """Of the result in `path`: what came back from its guest."""
+    """Return the folder of the files that came back from the guest, for the result in `path`."""
     return path.with_suffix(".files")
 
 
 def store(
     path: Path, run: Run, keys: dict[str, str], outcome: dict[str, Any], files: Mapping[str, bytes] = {}
 ) -> Result:
-    """Write the result of `run` at once and whole; `outcome` is what the guest gave, `files` what came back from it.
+    """Write the result of `run` atomically, from the guest's `outcome` and the `files` that came back from the guest.
 
-    Another command may have stored it meanwhile: then both must be the same, byte for byte.
+    If another command has stored the result meanwhile, both must be the same, byte for byte.
+    RunFailed: they differ; the second one is kept beside the first.
     """
     data = outcome | {
         "manifest": run.manifest,
@@ -173,7 +183,7 @@ def store(
     }
     if files:
         data["files"] = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-        if not path.exists():  # else these may be others, and those that are there belong to the finished result
+        if not path.exists():  # else the existing files belong to the finished result, and these may differ
             _with_remedy(lambda: outputs.replace_folder(files_folder(path), files))
     data["checksum"] = canonical.digest(data)
     text = canonical.dumps(data)
@@ -185,7 +195,7 @@ def store(
 
 
 def check_room(root: Path) -> None:
-    """Find out that results cannot be written before a guest has run for one."""
+    """Fail before a guest has run if results cannot be written."""
     _with_remedy(lambda: outputs.check_room(root, PROBE_BYTES))
 
 
@@ -198,7 +208,7 @@ def _with_remedy(write: Callable[[], T]) -> T:
 
 
 def load(path: Path) -> Result:
-    """The result in `path`. One that was cut short or edited is an error, never a silent re-run."""
+    """Load the result in `path`. TestbedError: the file was cut short or edited, which never causes a silent re-run."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -218,12 +228,12 @@ def load(path: Path) -> Result:
 
 
 def load_all(folder: Path) -> list[Result]:
-    """Every result under `folder`, sorted by file name."""
+    """Load every result under `folder`, sorted by path."""
     return [load(path) for path in sorted(folder.rglob("*.json"))]
 
 
 def guest_data(outcome: GuestOutcome) -> dict[str, Any]:
-    """The part of a guest's outcome that belongs into a result."""
+    """Return the part of a guest's outcome that belongs into a result."""
     return {
         "outcome": outcome.outcome,
         "exit_status": outcome.exit_status,

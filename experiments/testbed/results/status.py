@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What of a manifest is there: results, failures with their reason, and what the rest would take."""
+"""The state of a manifest's runs: results, failures with their reason, and the time that the rest would take."""
 
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -12,12 +12,12 @@ from ..manifest.manifest import Run
 from . import results
 from .host_times import HostTimes, show
 
-SHOWN_MAX = 1000  # runs of one table
+SHOWN_MAX = 1000  # runs shown in one table
 
 
 @dataclass(frozen=True)
 class State:
-    """One run: `there`, `missing`, `damaged`, how it failed the last time, or why it cannot be; and where that is."""
+    """One run: `there`, `missing`, `damaged`, how it last failed, or why it cannot be made; and the file's path."""
 
     run: Run
     word: str
@@ -26,13 +26,14 @@ class State:
 
     def cells(self) -> tuple[str, str, str, str]:
         takes = "" if self.word == "there" or self.seconds is None else show(self.seconds)
-        return (self.run.label, self.word, takes, "" if self.word == "missing" else str(self.path))
+        return (self.run.title, self.word, takes, "" if self.word == "missing" else str(self.path))
 
     def as_data(self) -> dict[str, Any]:
         argv = list(self.run.argv)
         return {
             "manifest": self.run.manifest,
             "run": self.run.label,
+            "seed": self.run.guest.cpu.seed,
             "argv": argv,
             "state": self.word,
             "path": str(self.path),
@@ -41,11 +42,11 @@ class State:
 
 
 def states(runs: Collection[Run], keys: dict[str, str], root: Path, refused: Sequence[str] = ()) -> Iterator[State]:
-    """The state of every run; nothing is booted or built. `refused` says of each why it cannot be."""
+    """Yield the state of every run without booting or building. `refused` gives for each why it cannot be made."""
     times, places, listed = HostTimes(root), results.Places(root, keys), dict[str, set[str]]()
     for run, why in zip(runs, refused or itertools.repeat("", len(runs)), strict=True):
         path = places.of(run)
-        if run.manifest not in listed:  # one look at the folder: at each of many runs it takes longer than all else
+        if run.manifest not in listed:  # list a folder once: for each of many runs this would take longest
             listed[run.manifest] = _names(path.parent)
         word, path = _state(path, listed[run.manifest])
         yield State(run, f"refused: {why}" if why and word != "there" else word, path, times.guess(run))
@@ -56,7 +57,7 @@ def _names(folder: Path) -> set[str]:
 
 
 def _state(path: Path, there: set[str]) -> tuple[str, Path]:
-    """Of the result that would have this path; `there` is what its folder has."""
+    """Return the state of the result with this path; `there` holds the names in its folder."""
     if path.name in there:
         try:
             results.load(path)
@@ -72,20 +73,20 @@ def _state(path: Path, there: set[str]) -> tuple[str, Path]:
 
 @dataclass
 class Tally:
-    """What there is of many runs, of which it keeps only as many as people read."""
+    """Counts over the states of many runs. Only the first SHOWN_MAX states are kept, for people to read."""
 
     first: list[State] = field(default_factory=list)
-    refused: list[State] = field(default_factory=list)  # likewise
+    refused: list[State] = field(default_factory=list)  # the first runs that cannot be made
     there: int = 0
     missing: int = 0
-    failed: int = 0  # or damaged
+    failed: int = 0  # or damaged, or cannot be made
     refusals: int = 0
-    seconds: float = 0.0  # what is not there takes, as far as that is known
+    seconds: float = 0.0  # estimated host time of the runs without a result, as far as known
     known: int = 0
 
     @staticmethod
     def of(found: Iterable[State]) -> "Tally":
-        """Of all of these."""
+        """Count all of these states."""
         tally = Tally()
         for state in found:
             tally.add(state)
@@ -109,7 +110,7 @@ class Tally:
             self.seconds, self.known = self.seconds + state.seconds, self.known + 1
 
     def summary(self, at_once: int) -> str:
-        """One line: how much is there, and what the rest takes if so many guests run at a time."""
+        """Return one line: how many results exist, and how long the rest takes with `at_once` guests at a time."""
         to_run = self.missing + self.failed
         text = f"{self.there} of {self.all} are there (hits), {to_run} to run (misses)"
         if to_run and self.known == to_run:
@@ -117,7 +118,7 @@ class Tally:
         return text
 
     def counts(self) -> tuple[int, int, int]:
-        """How many are there, missing, and failed or damaged."""
+        """Return how many are there, how many are missing, and how many failed, are damaged or cannot be made."""
         return self.there, self.missing, self.failed
 
 

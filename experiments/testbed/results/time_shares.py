@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where the time of a run went: shares of the time of all CPUs, which add up to all of it.
 
-Each CPU has a clock of its own, and QEMU counts how far it advanced and how long the CPU was halted. The model counts
-the stalls of each CPU. What is neither is the time of instructions, those that serialise among them. So the parts of
-one CPU add up to its clock, and a mean over CPUs is the sum of their parts by the sum of their clocks: the stalls of
-several CPUs never stand against one clock.
+Each CPU has its own clock; QEMU counts how far it advanced and how long the CPU was halted. The model counts the stalls
+of each CPU. All remaining time belongs to instructions, including serialising ones. The parts of one CPU therefore add
+up to its clock. A mean over CPUs is the sum of their parts divided by the sum of their clocks, so that the stalls of
+several CPUs are never compared with one clock.
 
-A load that the CPU waits for is counted where its line came from. One that runs beside others is not, as the CPU
-waits for the oldest of several: that wait is a share of its own.
+A load that the CPU waits for is counted by the source of its line. A load that runs beside others is not, because the
+CPU waits for the oldest of several: that wait is a separate share.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ Roi = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """Where time goes, its letter in a bar, and its counter; the first place has the time that the others leave."""
+    """A place where time goes, its letter in a bar, and its counter; the first place gets the remaining time."""
 
     name: str
     letter: str
@@ -44,7 +44,7 @@ PLACES = (
 
 @dataclass(frozen=True)
 class Share:
-    """The ps of virtual time of one place, and of all places, summed over `cpus` CPUs."""
+    """The virtual time in ps of one place and of all places, summed over `cpus` CPUs."""
 
     place: Place
     time_ps: int
@@ -57,7 +57,7 @@ class Share:
 
     @property
     def mean_ps(self) -> int:
-        """Of one CPU."""
+        """The mean time for one CPU."""
         return self.time_ps // self.cpus
 
     @property
@@ -66,19 +66,19 @@ class Share:
 
 
 def cpu_counters(roi: Roi) -> list[dict[str, int]]:
-    """What each CPU counted in a region of interest, with its own time, idle time and instructions."""
-    counted = roi.get("cores") or [roi["counters"]]  # the counters of the only CPU are those of all
+    """Return each CPU's counters in a region of interest, with its own time, idle time and instructions."""
+    counted = roi.get("cores") or [roi["counters"]]  # a single CPU has no separate counters
     return [{**counters, **vcpu} for vcpu, counters in zip(roi["vcpus"], counted, strict=True)]
 
 
 def by_cpu(rois: Sequence[Roi]) -> list[list[Share]]:
-    """The shares of each CPU, over all these regions of interest of one machine."""
+    """Return the shares of each CPU, over all these regions of interest of one machine."""
     regions = [cpu_counters(roi) for roi in rois]
     return [_shares(counted, 1) for counted in zip(*regions, strict=True)]
 
 
 def shares(rois: Sequence[Roi]) -> list[Share]:
-    """The mean over CPUs, of all these regions of interest together, in the order of PLACES, empty places too."""
+    """Return the mean over CPUs, for all these regions of interest together, in the order of PLACES, empty ones too."""
     regions = [cpu_counters(roi) for roi in rois]
     return _shares([counters for region in regions for counters in region], max(map(len, regions), default=1))
 
@@ -91,7 +91,7 @@ def _shares(counted: Sequence[Mapping[str, int]], cpus: int) -> list[Share]:
 
 
 def _parts(counters: Mapping[str, int]) -> list[int]:
-    """The time of one CPU by PLACES."""
+    """Return the time of one CPU by PLACES. RunFailed: its stalls and idle time exceed its clock."""
     told = [counters.get(place.counter, 0) for place in PLACES[1:]]
     rest_ps = counters["time-ps"] - sum(told)
     if rest_ps < 0:
@@ -103,7 +103,7 @@ def _parts(counters: Mapping[str, int]) -> list[int]:
 
 
 def bar(found: Sequence[Share]) -> str:
-    """All of the time as BAR_CELLS letters: a place has those whose end lies in its part."""
+    """Draw all of the time as BAR_CELLS letters. A cell belongs to the place in which the cell ends."""
     letters, end = "", 0.0
     for share in found:
         end += share.percent
@@ -112,6 +112,6 @@ def bar(found: Sequence[Share]) -> str:
 
 
 def legend(every: Sequence[Sequence[Share]]) -> str:
-    """What the letters of these bars mean."""
+    """Explain the letters in these bars."""
     used = [place for place in PLACES if any(place.letter in bar(found) for found in every)]
     return ", ".join(f"{place.letter} {place.name}" for place in used)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One guest as a Dask task: what is sent to a worker, and what the worker does with it."""
+"""One guest as a Dask task: the data for a worker, and the code with which the worker runs the guest."""
 
 import asyncio
 import socket
@@ -19,15 +19,15 @@ from ..paths import cache_root
 from ..program import packages
 from .errand import Begin, Errand, media_digest
 
-EXECUTOR = "testbed"  # the name under which a worker holds an executor that it was given
-BOOTS = "testbed-boots"  # that of its booted guests
-MEDIA = "testbed-media"  # and that of the media that it has made
-MEDIA_MAX = 8  # so many of these stay, those that were asked for last
-LOOK_S = 0.2  # how often a worker looks whether its run is still wanted
+EXECUTOR = "testbed"  # the name under which a worker holds an executor that it has received
+BOOTS = "testbed-boots"  # the name for its booted guests
+MEDIA = "testbed-media"  # the name for the media that it has made
+MEDIA_MAX = 8  # the most recently requested media are kept
+LOOK_S = 0.2  # how often a worker checks whether its run is still wanted
 
 
 class Refused(RunFailed):
-    """A worker cannot make the run: its host lacks something that the run needs, or would make another run of it."""
+    """A worker cannot make the run: its host lacks a part that the run needs, or would run a different guest."""
 
     def __init__(self, address: str, why: str) -> None:
         super().__init__(address, why)
@@ -36,7 +36,7 @@ class Refused(RunFailed):
 
 @dataclass(frozen=True)
 class Media:
-    """What guests begin with, in a folder that goes when `stack` is closed."""
+    """Media with which guests begin, in a folder that is removed when `stack` is closed."""
 
     folder: Path
     stack: ExitStack
@@ -44,23 +44,23 @@ class Media:
 
 @dataclass(frozen=True)
 class Task:
-    """All that a worker needs to know, as plain data."""
+    """All data that a worker needs for a run."""
 
     errand: Errand
     keys: dict[str, str]  # of the components
-    digest: str  # the errand's, as the client has it
-    topic: str  # the client's: where the worker says that the guest starts
-    turn: int  # of the client's runs, which start in this order
+    digest: str  # the errand's, as the client computes it
+    topic: str  # the client's topic, on which the worker reports the guest's start
+    turn: int  # the position among the client's runs, which start in this order
     attempt: int = 1
 
     @property
     def key(self) -> str:
-        """The task's name on the cluster, where no other client and no other run has it."""
+        """The task's name on the cluster, unique over all clients and runs."""
         return f"{self.errand.label}-{self.digest[:16]}-{self.topic}-{self.turn}.{self.attempt}"
 
 
 async def run_task(task: Task) -> GuestOutcome:
-    """Run the task's guest on this worker. When the task is cancelled its guest ends too."""
+    """Run the task's guest on this worker. When the task is cancelled, its guest ends, too."""
     worker = get_worker()
     executor: GuestExecutor = worker.extensions.get(EXECUTOR) or await _executor_for(task, worker)
     worker.log_event(task.topic, {"key": task.key, "worker": worker.address})
@@ -87,7 +87,7 @@ async def _run(executor: GuestExecutor, errand: Errand, worker: Worker) -> Guest
 
 
 async def _media(executor: GuestExecutor, errand: Errand, worker: Worker) -> Path:
-    """The folder where this worker has made what the guest begins with; of those who ask for it one makes it."""
+    """The folder of the media with which the guest begins. The first caller on this worker makes it for all."""
     assert errand.begin
     made: dict[str, asyncio.Task[Media]] = worker.extensions.setdefault(MEDIA, {})
     digest = errand.begin.digest
@@ -113,7 +113,7 @@ async def _make_media(executor: GuestExecutor, errand: Errand, begin: Begin, add
 
 
 async def _executor_for(task: Task, worker: Worker) -> SharedBoots:
-    """An executor from this host's cache, if that holds what the client has; it gets the run's packages if it can."""
+    """An executor from this host's cache, with the run's packages. Raises Refused if host and client differ."""
     address, errand = worker.address, task.errand
     if lacking := lacks(task.keys):
         raise Refused(address, lacking)
@@ -121,7 +121,7 @@ async def _executor_for(task: Task, worker: Worker) -> SharedBoots:
         raise Refused(address, "has another version of the testbed's sources; check out the client's")
     if errand.packages:
         try:
-            await asyncio.to_thread(packages.build, errand.packages)  # minutes, in which others go on
+            await asyncio.to_thread(packages.build, errand.packages)  # takes minutes, while other runs go on
         except TestbedError as error:
             raise Refused(address, f"cannot get the Debian packages of {errand.origin}: {error}") from error
     cache = Cache(cache_root())
@@ -130,7 +130,7 @@ async def _executor_for(task: Task, worker: Worker) -> SharedBoots:
 
 
 def lacks(keys: dict[str, str]) -> str:
-    """What this host lacks of the components with these keys, with the remedy; nothing if it has them all."""
+    """A clause about the components with these keys that this host lacks, with the remedy; empty if it lacks none."""
     cache = Cache(cache_root())
     missing = [cache.path(name, key).name for name, key in sorted(_needed(keys).items()) if not cache.get(name, key)]
     if not missing:
@@ -140,5 +140,5 @@ def lacks(keys: dict[str, str]) -> str:
 
 
 def _needed(keys: dict[str, str]) -> dict[str, str]:
-    """The components that a guest starts from; the build root is only what those were built in."""
+    """The components that a guest starts from; the build root only serves to build them."""
     return {name: key for name, key in keys.items() if name != "buildroot"}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import canonical
+from ..guest import own_archives
 from ..guest.executor import GuestSpec, device_file
 from ..manifest.manifest import Run
 from ..program import packages
@@ -16,15 +17,15 @@ from ..results import results
 
 @dataclass(frozen=True)
 class Begin:
-    """Media as a guest leaves them that has done this job. They are not sent: a worker makes them, to the bit."""
+    """The media that a guest leaves after this job. Each worker makes them by the job, equal to the bit."""
 
     job: Job
-    digest: str  # of what the client's guest has left
+    digest: str  # of the media that the client's guest left
 
 
 @dataclass(frozen=True)
 class Errand:
-    """A guest that any host may run. With a `begin`, its media folder is where its host has made that."""
+    """A guest that any host may run. With a `begin`, the host makes these media and runs the guest on their folder."""
 
     label: str
     origin: str  # the manifest's file
@@ -39,14 +40,19 @@ class Errand:
     def packages(self) -> Versions:
         return self.spec.job.packages if self.spec.job else ()
 
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        return own_archives.workloads(self.spec.guest, self.spec.job)
+
     def digest(self, keys: dict[str, str]) -> str:
-        """Of all that a host adds of its own, so that two who would run different guests find it out."""
+        """A hash of all parts that a host contributes; it differs between two hosts that would run different guests."""
         own_packages = packages.identity(self.packages) if self.packages else {}
-        return canonical.digest([results.machine_identity(self.spec.guest, keys), own_packages])
+        programs = own_archives.identity(self.workloads, keys)
+        return canonical.digest([results.machine_identity(self.spec.guest, keys), own_packages, programs])
 
 
 def media_digest(folder: Path) -> str:
-    """Of the content of the one device's files."""
+    """A hash of the content of the only device's files."""
     content = hashlib.sha256()
     for kind in ("media", "lsa"):
         with (folder / device_file(kind, 0)).open("rb") as file:

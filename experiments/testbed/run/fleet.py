@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The workers that guests run on: a Dask cluster, in this process or one that is running elsewhere.
+"""The workers on which guests run: a Dask cluster, in this process or elsewhere.
 
-The cluster in this process is a scheduler and one worker over queues. It is up in 50 ms, where one of worker processes
-takes two seconds, and Ctrl-C reaches everything at once. A cluster elsewhere takes the same tasks in the same way.
+The cluster in this process is a scheduler and one worker over queues. It starts in 50 ms, while a cluster of worker
+processes takes two seconds, and Ctrl-C reaches all parts at once. A cluster elsewhere takes the same tasks.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from distributed.scheduler import KilledWorker
 
 from .. import scratch
 from ..errors import TestbedError
-from ..guest import boots
+from ..guest import boots, own_archives
 from ..guest.capacity import Capacity, needs
 from ..guest.executor import GuestExecutor, GuestOutcome, QemuExecutor
 from ..manifest.manifest import GuestConfig
@@ -31,7 +31,7 @@ from .dask_task import EXECUTOR, Refused, Task, lacks, run_task
 from .errand import Errand
 from .worker import CONNECT_S, NO_PAGES, check_reachable, unreachable
 
-WATCH_S = 2.0  # how often a run that may not go anywhere looks whether there still is a host for it
+WATCH_S = 2.0  # how often a run that is limited to some hosts checks that one of them is left
 STARTS_MAX = 2  # a run is started once more if its guest or its worker is lost
 
 Say = Callable[[str], None]
@@ -39,12 +39,12 @@ Say = Callable[[str], None]
 
 @dataclass
 class Course:
-    """What happened to a run so far."""
+    """The history of a run."""
 
     started: Callable[[], None]
     task: Task
     future: Any = None
-    hosts: list[str] = field(default_factory=list)  # on which it was started
+    hosts: list[str] = field(default_factory=list)  # that started the run
     lost: int = 0
 
     @property
@@ -53,7 +53,7 @@ class Course:
 
 
 class Fleet:
-    """Takes runs; each goes to a worker that has room for it."""
+    """Takes runs and sends each to a worker that has room for it."""
 
     def __init__(self, client: Client, keys: dict[str, str], say: Say, here: Capacity | None) -> None:
         self._client, self._keys, self._say, self._here = client, keys, say, here
@@ -64,9 +64,10 @@ class Fleet:
         client.subscribe_topic(self._topic, self._on_start)
 
     async def run(self, errand: Errand, started: Callable[[], None]) -> GuestOutcome:
-        """The outcome of one guest. A lost one is started once more, on another host if there is one."""
+        """The outcome of one guest. A lost guest is started once more, on another host if possible."""
         self._turns += 1
-        course = Course(started, Task(errand, self._keys, errand.digest(self._keys), self._topic, self._turns))
+        keys = self._keys | own_archives.identity(errand.workloads)
+        course = Course(started, Task(errand, keys, errand.digest(keys), self._topic, self._turns))
         while True:
             outcome = await self._attempt(course)
             if outcome and outcome.outcome != "lost":
@@ -78,7 +79,7 @@ class Fleet:
             course.task = replace(course.task, attempt=course.task.attempt + 1)
 
     async def _attempt(self, course: Course) -> GuestOutcome | None:
-        """One task. None if its host refused it, or if the hosts that it was meant for are gone."""
+        """The outcome of one task; None if its host refused it, or if the hosts to which it is limited are gone."""
         hosts = await self._hosts_for(course)
         task = course.task
         self._courses[task.key] = course
@@ -113,14 +114,14 @@ class Fleet:
                 await course.future.cancel()
 
     def _needs(self, guest: GuestConfig) -> dict[str, float]:
-        """A guest that is larger than what is free here runs alone."""
+        """The resources of a guest, limited to this host's, so that a larger guest runs alone."""
         asked = needs(guest)
         return (
             {name: min(value, self._here.resources()[name]) for name, value in asked.items()} if self._here else asked
         )
 
     async def _on_start(self, event: tuple[float, dict[str, str]]) -> None:
-        """A worker says that a guest starts. Dask itself starts a task again whose worker was lost."""
+        """Handle a worker's message that a guest starts. Dask itself restarts a task if the task's worker is lost."""
         _, message = event
         course = self._courses.get(message["key"])
         if course is None:
@@ -137,7 +138,7 @@ class Fleet:
     # ---- Hosts ----
 
     async def check(self, errands: Iterable[Errand]) -> int:
-        """How many guests the workers take at a time, if they can take these. Waits for the first of them to join."""
+        """The number of guests that the workers take at a time. Waits for a worker; refuses runs that none can take."""
         workers = await self._workers()
         if not workers:
             self._say("no worker has joined yet; waiting for one: start `testbed worker ADDRESS` on a host")
@@ -162,7 +163,7 @@ class Fleet:
         return sum(int(worker["resources"].get("guest", 0)) for worker in fit)
 
     async def watch(self) -> None:
-        """Say which hosts come and go, until cancelled."""
+        """Report the hosts that join and leave, until cancelled."""
         known = set(await self._hosts())
         while True:
             await asyncio.sleep(WATCH_S)
@@ -181,7 +182,7 @@ class Fleet:
             self._say(f"worker {host} is left out: it {why}")
 
     async def _hosts_for(self, course: Course) -> set[str]:
-        """The hosts that the run is restricted to; none if it may go anywhere."""
+        """The hosts to which the run is limited; empty if any host may take it."""
         if self._here or not (self._refusing or course.hosts):
             return set()
         fit = set(await self._hosts()) - self._refusing
@@ -201,7 +202,7 @@ class Fleet:
 
 
 def _host(address: str) -> str:
-    """The host of a worker's address; that of a worker in this process has none."""
+    """The host of a worker's address; the address of a worker in this process names no host."""
     return "this host" if address.startswith("inproc:") else str(urlsplit(address).hostname)
 
 
@@ -223,14 +224,14 @@ class WorkerState:
 
 
 async def _lacking(client: Client, keys: dict[str, str]) -> dict[str, str]:
-    """What each worker lacks, by its address."""
+    """Address of each worker -> a clause about the components that it lacks."""
     answers = await client.run(lacks, keys, on_error="return")
     silent = "does not answer; it may be about to be given up"
     return {address: answer if isinstance(answer, str) else silent for address, answer in sorted(answers.items())}
 
 
 async def workers(address: str, keys: dict[str, str]) -> list[WorkerState]:
-    """What the workers of the cluster at `address` have and do."""
+    """The state of each worker of the cluster at `address`."""
     client = await connect(address)
     async with client:
         known = (await client.scheduler.identity(n_workers=-1))["workers"]
@@ -250,13 +251,13 @@ async def workers(address: str, keys: dict[str, str]) -> list[WorkerState]:
 
 @asynccontextmanager
 async def here(executor: GuestExecutor, capacity: Capacity, keys: dict[str, str], say: Say) -> AsyncIterator[Fleet]:
-    """A cluster in this process, whose only worker runs guests with `executor`."""
+    """A cluster in this process with one worker, which runs guests with `executor`."""
     _quiet()
     dask.config.set({"distributed.worker.profile.enabled": False} | NO_PAGES)
     executing: AbstractAsyncContextManager[GuestExecutor] = (
         boots.shared(executor, capacity.guests) if isinstance(executor, QemuExecutor) else nullcontext(executor)
     )
-    web = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # Dask serves its own state, on loopback only
+    web = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # Dask serves pages on its state, on loopback only
     with scratch.folder("dask") as folder:
         async with (
             executing as shared,
@@ -277,7 +278,7 @@ async def here(executor: GuestExecutor, capacity: Capacity, keys: dict[str, str]
 
 @asynccontextmanager
 async def elsewhere(address: str, keys: dict[str, str], say: Say) -> AsyncIterator[Fleet]:
-    """The running cluster whose scheduler is at `address`."""
+    """The running cluster with its scheduler at `address`."""
     client = await connect(address)
     fleet = Fleet(client, keys, say, None)
     watch = asyncio.create_task(fleet.watch())
@@ -292,7 +293,7 @@ async def elsewhere(address: str, keys: dict[str, str], say: Say) -> AsyncIterat
 
 
 async def connect(address: str) -> Client:
-    """A client of the scheduler at `address`, or an error within seconds."""
+    """A client of the scheduler at `address`. Raises TestbedError within seconds if no scheduler answers."""
     there = check_reachable(address)
     _quiet()
     security = trust.security() if there.is_tls else None
@@ -303,7 +304,7 @@ async def connect(address: str) -> Client:
 
 
 def _quiet() -> None:
-    """What Dask would log about lost workers is said by the fleet, by the names of the runs."""
-    for name in ("distributed", "distributed.client"):  # Dask gives each a level of its own
+    """Silence Dask's log of lost workers, since the fleet reports them by the names of the runs."""
+    for name in ("distributed", "distributed.client"):  # Dask sets a level for each
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    warnings.filterwarnings("ignore", "Sending large graph")  # a run may bring programs of many megabytes along
+    warnings.filterwarnings("ignore", "Sending large graph")  # a run may include programs of many megabytes

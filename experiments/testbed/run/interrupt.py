@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Long work without anything to await, which Ctrl-C can interrupt all the same.
+"""Long computations without an await, which Ctrl-C can still interrupt.
 
-Ctrl-C cancels a task only where it awaits. So such work is a generator that yields often, and returns its result.
+Ctrl-C cancels a task only where it awaits. So the computation is a generator that yields often and returns its result.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ Steps = Generator[None, None, T]
 
 
 async def interruptible(steps: Steps[T]) -> T:
-    """The result of the work; other tasks run meanwhile."""
+    """The result of the computation; other tasks run in between."""
     while True:
         try:
             next(steps)
@@ -24,7 +24,7 @@ async def interruptible(steps: Steps[T]) -> T:
 
 
 def at_once(steps: Steps[T]) -> T:
-    """The result of the work, where there is no event loop."""
+    """The result of the computation, for callers without an event loop."""
     while True:
         try:
             next(steps)

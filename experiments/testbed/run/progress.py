@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a person sees while runs are made: a bar on a terminal, plain lines elsewhere, and the time left."""
+"""The display of progress while runs are made: a bar on a terminal, plain lines elsewhere, and the time left."""
 
 import time
 from typing import Protocol
@@ -13,7 +13,7 @@ from ..results.host_times import HostTimes
 
 
 class Reporter(Protocol):
-    """Told of every run; the progress bar is one."""
+    """Receives the start and the end of every run; the progress bar implements it."""
 
     def start(self, run: Run) -> None: ...
     def finish(self, run: Run, outcome: str, cached: bool) -> None: ...
@@ -61,7 +61,7 @@ class ProgressBar:
         console.print(text, soft_wrap=True, markup=False, highlight=False)
 
     def _left(self) -> str:
-        """The time left, from what these runs or others took before; nothing if nothing is known or to do."""
+        """The time left, by earlier times of these or other runs; empty if no time is known or no run is left."""
         to_do = self._times.guess_all([*self._waiting.values(), *(run for run, _ in self._running.values())])
         if to_do is None or not (self._waiting or self._running):
             return ""
@@ -75,4 +75,4 @@ class ProgressBar:
 
 
 def _name(run: Run) -> str:
-    return f"{run.manifest} {run.label}"
+    return f"{run.manifest} {run.title}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The data path: manifest -> runs -> guests, as many as there is room for -> results, each written once it exists."""
+"""The data path: manifest -> runs -> guests, as many at a time as fit -> results, each written as soon as it exists."""
 
 import asyncio
 import signal
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from .fleet import Fleet
 
 T = TypeVar("T")
-REFUSED = "refused"  # the outcome of a run that there can be no guest for
+REFUSED = "refused"  # the outcome of a run that no guest can make
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that gave no result: why, and where its output is kept."""
+    """A run that gave no result: the reason, and the folder of its output."""
 
     run: Run
     outcome: str
     why: str
-    folder: Path | None  # none: no guest was booted
+    folder: Path | None  # None: no guest was booted
 
     def __str__(self) -> str:
         why = f", {self.why}" if self.why else ""
-        return f"{self.run.label}: {self.outcome}{why}" + (f" (see {self.folder})" if self.folder else "")
+        return f"{self.run.title}: {self.outcome}{why}" + (f" (see {self.folder})" if self.folder else "")
 
 
 async def run_all(
@@ -51,7 +51,7 @@ async def run_all(
     root: Path,
     reporter: Reporter,
 ) -> list[Result]:
-    """Every run's result, in order: found if it exists, else made now. Raises RunFailed if any gave none."""
+    """Every run's result, in order: loaded if it exists, else made now. Raises TestbedError if any gives none."""
     places = results.Places(root, session.keys)
     paths = [places.of(run) for run in runs]
     found = [results.load(path) if path.exists() else None for path in paths]
@@ -73,7 +73,7 @@ async def run_all(
 
 
 def raise_failures(failures: Sequence[Failure], of: int) -> None:
-    """One sentence about all of them, if there are any; the input is at fault if nothing else was."""
+    """Raise one error about all failures, if any: RunFailed, or TestbedError if all were refused (faulty input)."""
     if not failures:
         return
     kind = TestbedError if all(failure.outcome == REFUSED for failure in failures) else RunFailed
@@ -81,7 +81,7 @@ def raise_failures(failures: Sequence[Failure], of: int) -> None:
 
 
 def check_before(runs: list[Run], session: Session, root: Path) -> list[Failure]:
-    """What would stop these runs is found out before a guest is booted for the first of them: those that cannot be."""
+    """Check for all obstacles to these runs before the first guest boots; return the runs that cannot be made."""
     results.check_room(root)
     if not isinstance(session.executor, QemuExecutor):
         return []
@@ -102,8 +102,8 @@ async def open_fleet(
     session: Session,
     reporter: Reporter,
 ) -> AsyncIterator["Fleet"]:
-    """The cluster of the session's scheduler, or without one, one in this process."""
-    from . import fleet  # half a second, which a run of hits need not spend
+    """The cluster of the session's scheduler; a cluster in this process if the session has no scheduler."""
+    from . import fleet  # takes half a second, which runs that are all hits save
 
     if session.scheduler:
         async with fleet.elsewhere(session.scheduler, session.keys, reporter.say) as there:
@@ -117,7 +117,7 @@ async def open_fleet(
 async def _make(
     runs: list[Run], keys: dict[str, str], fleet: "Fleet", root: Path, reporter: Reporter
 ) -> list[Result | Failure]:
-    """Run all of these at once, as far as there is room; each result is stored the moment it exists."""
+    """Run all of these at once, as far as there is room; store each result as soon as it exists."""
 
     async def one(run: Run) -> Result | Failure:
         path = results.path_for(root, run, keys)
@@ -126,7 +126,7 @@ async def _make(
             reporter.finish(run, outcome.outcome, cached=False)
             if outcome.outcome == "ok":
                 return results.store(path, run, keys, results.guest_data(outcome), outcome.files)
-        except RunFailed as error:  # this run's alone: the others go on
+        except RunFailed as error:  # only this run failed: the others go on
             outcome = GuestOutcome("lost", error=str(error))
             reporter.finish(run, outcome.outcome, cached=False)
         return Failure(run, outcome.outcome, outcome.error, keep_failure(path, outcome))
@@ -138,7 +138,7 @@ async def _make(
 
 
 def keep_failure(path: Path, outcome: GuestOutcome) -> Path:
-    """Keep what a run without a result said, beside where its result would be."""
+    """Keep the output of a run without a result, in a folder beside the path for its result."""
     folder = path.with_suffix(".failed")
     said: dict[str, str | bytes] = {
         "outcome.txt": f"{outcome.outcome}\n",
@@ -154,7 +154,7 @@ def keep_failure(path: Path, outcome: GuestOutcome) -> Path:
 
 
 def drive(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` to its end. Ctrl-C and SIGTERM cancel it, so that guests are ended and nothing finished is lost."""
+    """Run `work` to its end. Ctrl-C and SIGTERM cancel it, so that guests end and finished results are kept."""
 
     async def cancellable() -> T:
         task = asyncio.current_task()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who may give this host work, and whom it sends work to.
+"""The hosts that may send work to this host, and the hosts to which it sends work.
 
-Dask runs what it is sent: whoever reaches the port of a scheduler or a worker can run programs as its user, and so can
-whoever poses as a scheduler to workers and clients. So a port is on loopback, or every connection speaks TLS and both
-ends show a certificate of one private authority, or the user says that the network is theirs alone.
+Dask runs all code that it receives: a host that reaches the port of a scheduler or a worker can run programs as its
+user, and so can a host that poses as a scheduler to workers and clients. So a port is on loopback, or every connection
+uses TLS and both ends show a certificate of one private authority, or the user states that the network is private.
 """
 
 import ipaddress
@@ -23,8 +23,8 @@ from ..paths import REPO
 if TYPE_CHECKING:
     from distributed import Security
 
-TLS, TRUST_NETWORK = "TESTBED_TLS", "TESTBED_TRUST_NETWORK"  # what --tls and --trust-network set, for all of a process
-CA, CERTIFICATE, KEY = "ca.crt", "host.crt", "host.key"  # in the folder of --tls
+TLS, TRUST_NETWORK = "TESTBED_TLS", "TESTBED_TRUST_NETWORK"  # set by --tls and --trust-network for all of a process
+CA, CERTIFICATE, KEY = "ca.crt", "host.crt", "host.key"  # files in the folder of --tls
 SCRIPT = REPO / "ansible/roles/testbed_tls/files/tls.sh"
 REMEDY = "use TLS (testbed certificates FOLDER, then --tls FOLDER and tls://HOST:8786), or say --trust-network"
 
@@ -43,11 +43,11 @@ class Address:
 
 
 def parse(address: str) -> Address:
-    """Refuse what cannot be a scheduler's address, before anything waits for it."""
+    """Parse a scheduler's address; refuse an invalid one before a caller waits for a connection."""
     try:
         parts = urlsplit(address)
         scheme, host, port = parts.scheme, parts.hostname, parts.port
-    except ValueError:  # a port that is no number
+    except ValueError:  # the port is no number
         scheme, host, port = "", None, None
     if scheme not in ("tcp", "tls") or not host or not port:
         raise TestbedError(f"scheduler '{address}' is no address; write it as tls://HOST:8786 or tcp://127.0.0.1:8786")
@@ -55,7 +55,7 @@ def parse(address: str) -> Address:
 
 
 def check_connection(address: str) -> Address:
-    """Refuse a scheduler that anybody on the network could pose as, or listen to."""
+    """Refuse a scheduler that another host on the network could impersonate or eavesdrop on."""
     there = parse(address)
     if there.is_tls:
         if not has_certificates("client"):
@@ -70,13 +70,13 @@ def check_connection(address: str) -> Address:
 
 
 def check_listening(host: str, encrypted: bool) -> None:
-    """Refuse to open a port to hosts that need no certificate."""
+    """Refuse to open a port to other hosts without certificates, unless the user trusts the network."""
     if not (encrypted or is_loopback(host) or trusts_network()):
         raise TestbedError(f"at {host} whoever reaches the port could run programs as you; {REMEDY}")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, by address or name, is this one and reached from nowhere else."""
+    """Whether a host, given by address or name, is loopback, which only this host can reach."""
     try:
         found = socket.getaddrinfo(host, None)
     except OSError:
@@ -89,7 +89,7 @@ def trusts_network() -> bool:
 
 
 def address_towards(there: Address) -> str:
-    """This host's address on the way to that one."""
+    """This host's address on the route to that host."""
     try:
         family, _, _, _, where = socket.getaddrinfo(there.host, there.port, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, socket.SOCK_DGRAM) as probe:  # sends nothing
@@ -103,7 +103,7 @@ def address_towards(there: Address) -> str:
 
 
 def certificates() -> Path | None:
-    """The folder of --tls, checked."""
+    """The folder of --tls, checked; None without the option."""
     if not os.environ.get(TLS):
         return None
     folder = Path(os.environ[TLS]).expanduser().absolute()
@@ -116,7 +116,7 @@ def certificates() -> Path | None:
 
 
 def dask_options() -> list[str]:
-    """What a Dask command is told of the certificates."""
+    """The options of a Dask command that name the certificates."""
     folder = certificates()
     if not folder:
         return []
@@ -124,13 +124,13 @@ def dask_options() -> list[str]:
 
 
 def has_certificates(role: str) -> bool:
-    """Whether there are some: those of --tls, or in Dask's own configuration."""
+    """Whether a role has certificates, from --tls or from Dask's own configuration."""
     tls = security().get_tls_config_for_role(role)
     return bool(tls["ca_file"] and tls["cert"])
 
 
 def security() -> "Security":
-    """What Dask is to use in this process."""
+    """The security settings for Dask in this process."""
     from distributed import Security  # slow to load, and most commands need none
 
     folder = certificates()
@@ -143,13 +143,13 @@ def security() -> "Security":
 
 
 def check_greeting(there: Address, timeout_s: float) -> None:
-    """Refuse a scheduler without a certificate of our authority, or that refuses ours. OSError if none answers."""
+    """Refuse a scheduler without a certificate of our authority, or one that rejects ours. OSError if none answers."""
     with socket.create_connection((there.host, there.port), timeout=timeout_s) as plain:
         if not there.is_tls:
             return
         try:
             with security().get_connection_args("client")["ssl_context"].wrap_socket(plain) as encrypted:
-                encrypted.recv(1)  # Dask's scheduler speaks first, once it has seen a certificate
+                encrypted.recv(1)  # Dask's scheduler sends first, after it has checked the certificate
         except ssl.SSLError as error:
             reason = getattr(error, "verify_message", "") or (error.reason or str(error)).lower().replace("_", " ")
             raise TestbedError(
@@ -159,7 +159,7 @@ def check_greeting(there: Address, timeout_s: float) -> None:
 
 
 def make(folder: Path, name: str) -> str:
-    """An authority and a certificate of it in the folder, where what lasts stays. Returns what was done."""
+    """Make an authority and a certificate signed by it in the folder; keep valid ones. Returns a short report."""
     done = subprocess.run([SCRIPT, "alone", folder, name], capture_output=True, text=True)
     if done.returncode:
         said = (done.stderr.strip().splitlines() or ["openssl failed"])[-1]

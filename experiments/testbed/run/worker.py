@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Dask's scheduler, and a Dask worker that says how many guests this host takes: their commands."""
+"""Commands that start Dask's scheduler, and a Dask worker that declares how many guests this host takes."""
 
 import os
 import sys
@@ -12,25 +12,25 @@ from . import trust
 from .trust import Address
 
 MEMORY_MIB_MIN = 1024
-CONNECT_S = 5  # an address that does not answer for so long is an error
+CONNECT_S = 5  # an address that does not answer within this time is an error
 
-# Dask serves pages about its state even if told not to: on loopback only.
+# Dask serves pages about its state even without a dashboard: on loopback only.
 WEB = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
-# What Dask's own options may not say, because it says where to listen.
+# Options of Dask that users may not pass on, because the testbed determines the listening address.
 LISTENING = (
     *("--host", "--interface", "--protocol", "--listen-address", "--contact-address"),
     *("--dashboard", "--dashboard-address", "--jupyter"),
 )
-# Pages that Dask would serve there: none.
+# Dask's configuration for serving no pages on these ports.
 NO_PAGES = {f"distributed.{role}.http.routes": list[str]() for role in ("scheduler", "worker")}
 
 
 def command(
     address: str, guests: int | None, memory: str | None, more: list[str], host: str | None = None
 ) -> list[str]:
-    """The command of a worker of the scheduler at `address`: what is not given is what this host has now.
+    """The command of a worker of the scheduler at `address`; the defaults are this host's present capacity.
 
-    It listens where its host's packets to the scheduler come from, or at `host`.
+    The worker listens at `host`, by default at the source address of this host's packets to the scheduler.
     """
     there = trust.check_connection(address)
     _check_more(more, (*LISTENING, "--scheduler-file"))
@@ -38,8 +38,8 @@ def command(
     trust.check_listening(host, there.is_tls)
     room = _room(guests, memory)
     resources = ",".join(f"{name}={value:.0f}" for name, value in room.resources().items())
-    # One process takes all guests, each a coroutine: one thread a guest is what lets Dask start so many at a time.
-    # --memory-limit 0: Dask would watch its own process, and the memory is in the guests.
+    # One process runs all guests, each as a coroutine; Dask starts as many at a time as the worker has threads.
+    # --memory-limit 0: Dask would watch only its own process, while the guests hold the memory.
     options = ["--nworkers", "1", "--nthreads", str(room.guests), "--memory-limit", "0", "--resources", resources]
     where = ["--host", _bracketed(host), *WEB, *(trust.dask_options() if there.is_tls else [])]
     return [sys.executable, "-m", "distributed.cli.dask_worker", address, *where, *options, *more]
@@ -67,7 +67,7 @@ def _room(guests: int | None, memory: str | None) -> Capacity:
 
 def _check_more(more: list[str], refused: tuple[str, ...] = LISTENING) -> None:
     for n, word in enumerate(more):
-        is_tls = more[n : n + 2] == ["--protocol", "tls://"]  # as jobs of Slurm say
+        is_tls = more[n : n + 2] == ["--protocol", "tls://"]  # as in jobs of Slurm
         if word.partition("=")[0] in refused and not is_tls:
             raise TestbedError(f"{word.partition('=')[0]} is not for Dask: give --host, or an address, before the '--'")
 
@@ -77,7 +77,7 @@ def _bracketed(host: str) -> str:
 
 
 def check_reachable(address: str) -> Address:
-    """Refuse a scheduler that does not answer or is not to be trusted, before anything is built for it."""
+    """Refuse a scheduler that does not answer or is not trusted, before anything is built for it."""
     there = trust.check_connection(address)
     try:
         trust.check_greeting(there, CONNECT_S)
@@ -94,16 +94,16 @@ def unreachable(address: str) -> TestbedError:
 
 
 def with_folder(command: list[str]) -> list[str]:
-    """A worker's command with a new folder for the worker's files, if it names none.
+    """A worker's command with a new folder for the worker's files, unless the command names a folder.
 
-    Dask's own choice has a name that all users know, in the folder of temporary files: another may have made it first.
+    Dask's default folder has a well-known name among the temporary files, so another user may have created it first.
     """
     named = any(word.partition("=")[0] == "--local-directory" for word in command)
     return command if named else [*command, "--local-directory", str(scratch.kept("dask"))]
 
 
 def become(command: list[str]) -> None:
-    """Go on as that command, so that signals reach it. What an earlier one left when it was killed goes first."""
+    """Replace this process by the command, so that signals reach it. First remove folders of killed processes."""
     scratch.remove_orphans()
     for key, value in NO_PAGES.items():
         os.environ[f"DASK_{key.replace('.', '__').upper()}"] = str(value)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiments that are more than runs of a manifest: calibration, latency, sweeps, benchmarks."""
+"""Experiments beyond plain runs of a manifest: calibration, latency, sweeps, benchmarks."""

@@ -2,10 +2,10 @@
 """Guest speed and CXL access rate of this QEMU against stock icount and upstream's MMIO path.
 
 `bench_guest` runs each benchmark in the region of interest and reports on the results port just before and just after
-it; the host times those reports as they arrive, and sleeps until then: who looked for them a thousand times a second
-would take the second core from our QEMU, whose model has a helper thread. Runs of the two QEMUs alternate, so that both
-see the same host, and the best time of each benchmark counts, of a few in each guest: a benchmark needs one moment in
-which nobody disturbs it. How far the ratio was from that in single rounds says how quiet the host was.
+it. The host times these reports as they arrive, and sleeps until then: polling a thousand times a second would take the
+second core from our QEMU, which has a helper thread for its model. Runs of the two QEMUs alternate, so that both see
+the same host. Each guest runs a benchmark a few times, and the best time of all counts: a benchmark needs one moment
+without disturbance. The deviation of single rounds from the best ratio shows how quiet the host was.
 """
 
 import json
@@ -24,8 +24,8 @@ from ..program.job_archive import script_job
 from ..run.runner import drive
 
 ROUNDS = 4
-TIMES = 3  # in each guest, one after all others
-# Benchmark -> operations: about a second of host time on the slower of the two.
+TIMES = 3  # passes over all benchmarks in each guest
+# Benchmark -> operations: about a second of host time on the slower QEMU.
 BENCHMARKS = {
     "l1_chase": 300_000_000,
     "hash_map": 5_000_000,
@@ -41,7 +41,7 @@ JOB = "\n".join(["set -e", *(ONCE * TIMES)])
 
 @dataclass
 class Timing:
-    """One guest: host seconds from start to the first benchmark and the best of each; its instructions, if known."""
+    """One guest: host seconds from start to the first benchmark, and each benchmark's best time and instructions."""
 
     boot_s: float = 0.0
     seconds: dict[str, float] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Timing:
 
 
 def read_event(line: bytes, now_s: float, timing: Timing, begun: dict[str, float], started_s: float) -> None:
-    """Take a line of the results port that arrived at `now_s`."""
+    """Process a line of the results port that arrived at `now_s`."""
     try:
         message: dict[str, Any] = json.loads(line)
     except ValueError:
@@ -65,7 +65,7 @@ def read_event(line: bytes, now_s: float, timing: Timing, begun: dict[str, float
 
 
 async def time_guest(executor: QemuExecutor, spec: GuestSpec) -> Timing:
-    """Run one guest while timing what it reports."""
+    """Run one guest while timing its reports. RunFailed: the guest did not finish all benchmarks."""
     timing, begun, started_s = Timing(), dict[str, float](), time.monotonic()
     rest = b""
 
@@ -77,7 +77,7 @@ async def time_guest(executor: QemuExecutor, spec: GuestSpec) -> Timing:
 
     outcome = await executor.run(spec, report)
     check_finished(outcome, timing)
-    # Stock QEMU has no regions of interest; it executes the same instructions.
+    # Stock QEMU reports no regions of interest, but executes the same instructions.
     for benchmark, roi in zip(BENCHMARKS, outcome.rois, strict=False):
         timing.instructions[benchmark] = int(roi["instructions"])
     return timing
@@ -91,24 +91,24 @@ def check_finished(outcome: GuestOutcome, timing: Timing) -> None:
 
 
 def best(timings: list[Timing], name: str) -> float:
-    """The shortest time of a benchmark: what disturbs one only ever makes it longer."""
+    """Return the shortest time of a benchmark: a disturbance can only make a benchmark longer."""
     return min(timing.seconds[name] for timing in timings)
 
 
 def spread(stock: list[Timing], ours: list[Timing], name: str) -> tuple[float, float]:
-    """The lowest and the highest ratio that two neighbouring guests alone would have given."""
+    """Return the lowest and the highest ratio of two neighbouring guests alone."""
     of_rounds = [one.seconds[name] / other.seconds[name] for one, other in zip(stock, ours, strict=True)]
     return min(of_rounds), max(of_rounds)
 
 
 def ratios(stock: list[Timing], ours: list[Timing]) -> dict[str, float]:
-    """Ours over stock, higher is better; and how long ours takes to the first benchmark."""
+    """Return our speed over stock, higher is better, and the median time of our QEMU to the first benchmark."""
     values = {name: round(best(stock, name) / best(ours, name), 4) for name in BENCHMARKS}
     return values | {"boot_seconds": round(statistics.median(timing.boot_s for timing in ours), 2)}
 
 
 async def alternate(stock: Session, ours: Session) -> tuple[list[Timing], list[Timing]]:
-    """ROUNDS guests of each QEMU, in turn and one at a time."""
+    """Time ROUNDS guests of each QEMU, in turn and one at a time."""
     path = bases.find("speed")
     guest = manifest.guest_config(manifest.load(path), path)
     job = script_job(JOB)
@@ -120,12 +120,12 @@ async def alternate(stock: Session, ours: Session) -> tuple[list[Timing], list[T
 
 
 async def empty_runs(session: Session) -> dict[str, float]:
-    """Host seconds of a run whose job does nothing, in a machine of its own and in a copy of a booted one, in turn."""
+    """Time a run with an empty job in host seconds, in a separate machine and in a copy of a booted one, in turn."""
     path = bases.find("speed")
     spec = GuestSpec(manifest.guest_config(manifest.load(path), path), script_job("true"))
     alone_s, copy_s = [], []
     async with boots.shared(session.qemu, 1) as copies:
-        await copies.run(spec)  # boots
+        await copies.run(spec)  # boots the guest to copy
         for _ in range(ROUNDS):
             alone_s.append((await session.qemu.run(spec)).host_seconds)
             copy_s.append((await copies.run(spec)).host_seconds)
@@ -133,7 +133,7 @@ async def empty_runs(session: Session) -> dict[str, float]:
 
 
 def run_bench() -> dict[str, float]:
-    """Run it, print the table, return the flat object of build/bench.json."""
+    """Run all benchmarks, print the table, return the flat object of build/bench.json."""
     stock, ours = drive(alternate(open_session("qemu-stock"), open_session()))
     values = ratios(stock, ours) | drive(empty_runs(open_session()))
     rows = []

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calibration: what the guest measures on each profile beside the published numbers, with the error and its bound.
+"""Calibration: the guest's measurements on each profile beside the published numbers, with the error and its bound.
 
-`experiments/calibration.toml` states the studies (one guest each) and the judged numbers with what they depend on. This
-module makes the runs, takes the values out of the program's rows and judges them; analysis/calibration.py draws them.
+`experiments/calibration.toml` states the studies (one guest each) and the judged numbers with their inputs. The module
+makes the runs, takes the values out of the program's rows and judges them; analysis/calibration/ draws them.
 """
 
-import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from .. import units
-from ..build import components
 from ..errors import RunFailed, TestbedError
 from ..guest.top import percentile_ps
 from ..manifest import closed_forms
@@ -23,7 +21,6 @@ from ..manifest.profiles import LINE_BYTES
 from ..manifest.sections import Bytes, ProfileSection
 from ..manifest.topology import DeviceSection
 from ..paths import EXPERIMENTS
-from ..program.job_archive import script_job
 from ..results.results import Result
 from ..validation import Strict, check, load_toml
 
@@ -36,7 +33,7 @@ Override = dict[str, str | int | float | bool]
 
 
 class Study(Strict):
-    """One guest: a device, and the tests that run on it, of the program `calibrate` or, by many cores, of `CORES`."""
+    """One guest: a device and the tests that run on it. The program is `calibrate` or, with several cores, `CORES`."""
 
     name: str
     device: str
@@ -45,10 +42,10 @@ class Study(Strict):
     scale: Annotated[int, Field(ge=1)] = 1
     wide: bool = False
     cores: Annotated[int, Field(ge=1)] = 1
-    row_loads: Annotated[int, Field(ge=1)] = 1  # of `percentiles`: loads whose mean is a sample
-    cold_permille: Annotated[int, Field(ge=1, le=1000)] = 1000  # of its pages: not in the device cache at first
-    cached_permille: list[Annotated[int, Field(ge=1, le=1000)]] = []  # of its rows: 1, 2, ... lines in the CPU's caches
-    tool_ns: float = 0  # what a load of the published tool takes besides the device
+    row_loads: Annotated[int, Field(ge=1)] = 1  # of `percentiles`: loads averaged into one sample
+    cold_permille: Annotated[int, Field(ge=1, le=1000)] = 1000  # share of its pages outside the device cache at first
+    cached_permille: list[Annotated[int, Field(ge=1, le=1000)]] = []  # shares of samples with 1, 2, ... CPU cache hits
+    tool_ns: float = 0  # time of a load in the published tool, besides the device
     cpu_override: Override = {}
     device_override: Override = {}
 
@@ -60,7 +57,7 @@ class Study(Strict):
 
 
 class Judged(Strict):
-    """One published number, and which of a study's values it judges."""
+    """One published number, and the value of a study that it judges."""
 
     study: str
     what: str
@@ -72,8 +69,8 @@ class Judged(Strict):
     inputs: str
     tolerance_percent: float = 5
     agrees: bool = True
-    why: str = ""  # if it does not
-    beside: str = ""  # of real cores: the same number by one CPU
+    why: str = ""  # the reason, if it does not agree
+    beside: str = ""  # if by real cores: `what` of the same number by one CPU
 
 
 class Calibration(Strict):
@@ -91,7 +88,7 @@ class Calibration(Strict):
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judged number and what the model gave."""
+    """A judged number and the model's value."""
 
     judged: Judged
     model: float
@@ -106,7 +103,7 @@ class Verdict:
 
     @property
     def broken(self) -> bool:
-        """Said to agree, but it does not."""
+        """Whether the file says that the number agrees, but it does not."""
         return self.judged.agrees and not self.within
 
     @property
@@ -130,7 +127,7 @@ class Verdict:
 
 
 def load(path: Path = CALIBRATION) -> Calibration:
-    """The checked file. Judged numbers must name a study that exists and a value that is known."""
+    """Load and check the file. TestbedError: a number has an unknown study or value, or disagrees without a reason."""
     calibration = check(Calibration, load_toml(path), path)
     names = [study.name for study in calibration.study]
     for judged in calibration.judged:
@@ -148,10 +145,10 @@ def load(path: Path = CALIBRATION) -> Calibration:
 
 
 def wide_override() -> Override:
-    """One CPU in the place of many: as many instructions, buffers and loads under way as they have together.
+    """Return overrides for one CPU in the place of many: with their combined instructions, buffers and pending loads.
 
-    It has the reads of 26 such cores under way, `l2_requests` each: with those of 16 the core would limit CMM-H, whose
-    hosts are of a later class.
+    The CPU has the pending reads of 26 such cores, `l2_requests` each: with the reads of 16 cores it would limit CMM-H,
+    which has hosts of a later class.
     """
     return {
         "insn": f"5000/{21 * WIDE_CORES}",
@@ -166,10 +163,10 @@ def wide_override() -> Override:
 
 
 def manifest_of(study: Study, quick: bool = False) -> Manifest:
-    """The study as a manifest, which makes its runs cached and resumable like all others."""
+    """Return the study as a manifest, so that its runs are cached and resumable like all others."""
     command = "calibrate --file /pmem/calibrate.bin --size {size} --cache {cache_size} --page {cache_page_size}"
     if study.cores > 1:
-        command = f"./{CORES} --cores {{cpus}} --size {{size}} --cache {{cache_size}} --page {{cache_page_size}}"
+        command = f"{CORES} --cores {{cpus}} --size {{size}} --cache {{cache_size}} --page {{cache_page_size}}"
     options = []
     if {"percentiles", "percentiles-cores"} & set(study.tests):
         options.append(f"--row {study.row_loads} --cold {study.cold_permille}")
@@ -190,7 +187,7 @@ def manifest_of(study: Study, quick: bool = False) -> Manifest:
 
 
 def runs(calibration: Calibration, devices: Sequence[str], quick: bool = False) -> list[tuple[Study, Run]]:
-    """The studies of these devices, all if none is given, each with its run."""
+    """Return the studies of these devices, or all studies without any, each with its run."""
     known = list(dict.fromkeys(study.device for study in calibration.study))
     for device in devices:
         if device not in known:
@@ -199,21 +196,9 @@ def runs(calibration: Calibration, devices: Sequence[str], quick: bool = False) 
     return [(study, runs_of(manifest_of(study, quick), CALIBRATION)[0]) for study in wanted]
 
 
-def with_programs(studies: Sequence[tuple[Study, Run]]) -> list[tuple[Study, Run]]:
-    """The same, and runs by many cores bring their program along, built if it is not: it is no part of the image."""
-    if all(study.cores == 1 for study, _ in studies):
-        return list(studies)
-    program = components.cores_program(CORES)
-    return [(study, _with_program(run, program) if study.cores > 1 else run) for study, run in studies]
-
-
-def _with_program(run: Run, program: Path) -> Run:
-    return replace(run, program=script_job(f"exec {shlex.join(run.argv)}", {CORES: program}))
-
-
 @dataclass(frozen=True)
 class Measured:
-    """A study's result, with its run for what the profile states."""
+    """A study's result, with its run for access to the profile's values."""
 
     study: Study
     run: Run
@@ -226,11 +211,11 @@ class Measured:
         return found
 
     def paced(self) -> Rows:
-        """The points of the test `paced`: what crossed the link in its region, and the latencies of its loads."""
+        """The points of the test `paced`: the link's read bandwidth in each region, and the latencies of its loads."""
         return [_paced_point(self.roi(row)) for row in self.rows("paced")]
 
     def roi(self, row: dict[str, Any]) -> dict[str, Any]:
-        """The region of interest that a row names as its own."""
+        """Return the region of interest that a row names."""
         for roi in self.result.data["rois"]:
             if roi["id"] == row["roi"]:
                 return dict(roi)
@@ -260,7 +245,7 @@ def _random_ns(measured: Measured, miss_permille: int) -> float:
 
 
 def _random_us(miss_permille: int) -> Callable[[Measured], float]:
-    """The mean of random loads at the stated share of misses: those of one run miss a little more or less often."""
+    """Read the mean of random loads, corrected to the stated share of misses: a run's share differs a little."""
 
     def read(measured: Measured) -> float:
         row, hit_ns = measured.row("random", miss_permille=miss_permille), _random_ns(measured, 0)
@@ -288,12 +273,12 @@ def _percentile_ns(name: str, test: str = "percentiles") -> Callable[[Measured],
 
 
 def _miss_ns(measured: Measured) -> float:
-    """Of random loads over the whole file more than a tenth miss: the ninth decile is one that does."""
+    """Return the ninth decile of random loads over the whole file: more than a tenth of them miss, so it is a miss."""
     return float(measured.rows("random")[-1]["p900_ns"])
 
 
 def _array_read_us(measured: Measured) -> float:
-    """A miss less a hit less the page's way over its channel. Medians: nothing else is under way."""
+    """Return a miss minus a median hit minus the page's transfer over its channel. Nothing else is under way."""
     device = measured.run.guest.device
     flash_ns = _miss_ns(measured) - float(measured.rows("random")[0]["p500_ns"])
     channel = device.flash_channel_bandwidth
@@ -310,14 +295,14 @@ def _persist_ns(method: str, size_bytes: int, interval: int) -> Callable[[Measur
 
 
 def _nt_wins_percent(measured: Measured) -> float:
-    """At how many of the sizes and intervals non-temporal stores are the faster way to persist."""
+    """Return the share of sizes and intervals at which non-temporal stores persist faster than stores with CLWB."""
     times = {(r["method"], r["bytes"], r["writes_per_fence"]): r["mean_ns"] for r in measured.rows("persist")}
     points = [key[1:] for key in times if key[0] == "ntstore"]
     won = sum(bool(times["ntstore", *p] < times["store_clwb", *p]) for p in points)
     return 100 * won / len(points)
 
 
-# What a judged number may name: how it is read from a study's rows, in the unit that its name ends in.
+# The values that a judged number may name, each read from a study's rows in the unit at the end of its name.
 VALUES: dict[str, Callable[[Measured], float]] = {
     "hit_ns": lambda m: _random_ns(m, 0),
     "miss_us": lambda m: _miss_ns(m) / 1000,
@@ -365,7 +350,7 @@ VALUES: dict[str, Callable[[Measured], float]] = {
 
 
 def verdicts(calibration: Calibration, measured: Sequence[Measured]) -> list[Verdict]:
-    """The judged numbers of the studies that were made, in the order of the file."""
+    """Return the verdicts on the numbers of the studies that were made, in the order of the file."""
     by_name = {m.study.name: m for m in measured}
     return [Verdict(j, VALUES[j.value](by_name[j.study])) for j in calibration.judged if j.study in by_name]
 
@@ -387,8 +372,8 @@ def cells(verdict: Verdict) -> tuple[str, ...]:
 
 
 def loaded_ns(guest: GuestConfig, streams: int) -> float:
-    """A load beside so many streams, in closed form: what is under way over what the device carries, and no less than a
-    load of an idle system. In a buffer below 1 MiB the program's sets find nothing."""
+    """Return the time of a load beside so many streams, in closed form: the bytes under way divided by the device's
+    bandwidth, but at least an idle system's load. In a device cache below 1 MiB the program's sets never hit."""
     device = guest.device
     far = 0 < device.cache_size < 2**20
     idle_ps = closed_forms.miss_ps(guest) if far else closed_forms.hit_ps(guest)
@@ -402,7 +387,7 @@ LOADED_COLUMNS = ("profile", "cores that stream", "all cores", "load, mean", "p9
 
 
 def loaded_cells(measured: Sequence[Measured]) -> list[tuple[str, ...]]:
-    """What a load of one core takes while others stream: a row a point."""
+    """Return a row for each point: the time of one core's load while other cores stream."""
     found: list[tuple[str, ...]] = []
     for m in measured:
         for row in m.rows("loaded-cores") if "loaded-cores" in m.study.tests else []:
@@ -422,7 +407,7 @@ def loaded_cells(measured: Sequence[Measured]) -> list[tuple[str, ...]]:
 
 
 def scale_text(measured: Sequence[Measured]) -> str:
-    """What was scaled, for below the table: ratios are kept, and times but that of an erase."""
+    """Return the scaled sizes for below the table: ratios are kept, and all times except the erase time."""
     parts = []
     for m in measured:
         device, cpu = m.run.guest.device, m.run.guest.cpu

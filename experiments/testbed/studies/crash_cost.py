@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What it takes the host to judge a state of a crash test: by part, beside a boot of its own, and all states together.
+"""Host time to judge a state of a crash test: by part, beside a separate boot, and for all states together.
 
 A copy of a guest mounts, recovers, checks and ends. Copies that end sooner take turns with whole ones on the same
-states, so that each meets the same host; what a part takes is the difference. The states are drawn from those that
-the lazy choice judges. All of them are judged lazily and one by one, so that the two can be compared.
+states, so that each meets the same host; the time of a part is the difference. The timed states are a random sample of
+the states that the lazy choice judges. All states are judged both lazily and one by one, so that the two can be
+compared.
 """
 
 import itertools
@@ -28,13 +29,13 @@ from ..replay import verdicts
 from ..run.runner import drive
 
 STATES = 24
-BOOTS = 4  # of these have a guest of their own, too
+BOOTS = 4  # so many of these states also boot a separate guest each
 COPY, MOUNT, RECOVER, CHECK = "copy", "mount", "recover", "check and dump"
 
 
 @dataclass(frozen=True)
 class Judged:
-    """All states of a run, judged in one way; images are the contents of lines that this says something of."""
+    """All states of a run, judged in one way; `images` counts the combinations of contents that are decided."""
 
     way: str
     copies: int
@@ -45,14 +46,14 @@ class Judged:
 
 @dataclass(frozen=True)
 class Cost:
-    """Host seconds of copies, by the last part that they did; of guests of their own; and of all states."""
+    """Host seconds of copies, by the last part that they did; of separate guests; and of all states."""
 
     copies_s: dict[str, list[float]]
     boots_s: list[float]
     judged: list[Judged]
 
     def parts_s(self) -> dict[str, float]:
-        """The median of what each part adds to the one before it, of the same state at about the same time."""
+        """Return the median time that each part adds to the previous one, for the same state at about the same time."""
         names = list(self.copies_s)
         parts = {names[0]: median(self.copies_s[names[0]])}
         for before, name in itertools.pairwise(names):
@@ -89,12 +90,12 @@ async def judge_all(campaign: Campaign, recorded: Recorded, every: bool) -> tupl
 
 
 async def time_copies(campaign: Campaign, recorded: Recorded, states: Sequence[Finding]) -> dict[str, list[float]]:
-    """Of each state copies that end at once, after the mount, after recovery and after the check, in turn."""
+    """Time copies of each state that end at once, after the mount, after recovery and after the check, in turn."""
     crash = campaign.plan.crash
     recovers = campaign.plan.model_copy(
         update={"crash": crash.model_copy(update={"check": "true", "oracle": "command"})}
     )
-    async with boots.shared(campaign.session.qemu, 2) as executor:  # what only recovers is a guest of its own
+    async with boots.shared(campaign.session.qemu, 2) as executor:  # copies that only recover need another booted guest
         whole = replace(recorded.guests, executor=executor)
         steps = {COPY: (whole, "power_off"), MOUNT: (whole, "set_up_pmem; power_off")}
         if crash.recover.strip():
@@ -105,13 +106,13 @@ async def time_copies(campaign: Campaign, recorded: Recorded, states: Sequence[F
             for name, (guests, does) in steps.items():
                 does = does.format(mark=found.state.point.mark or 0)
                 seconds = timed(await guests.copy(recorded.begin, found.state.lines, does))
-                if number:  # the first ones boot
+                if number:  # the first round boots the guests
                     copies_s[name].append(seconds)
         return copies_s
 
 
 async def time_boots(campaign: Campaign, recorded: Recorded, states: Sequence[Finding]) -> list[float]:
-    """What recovery and check take in guests that mount nothing but the state's media."""
+    """Time recovery and check in guests that boot for one state and mount nothing but its media."""
     boots_s = []
     for found in states:
         home = recorded.guests.folder / "alone"
@@ -134,9 +135,9 @@ async def cost(campaign: Campaign) -> Cost:
 
 
 def run_crash_cost(origin: Path) -> dict[str, Any]:
-    """Run it for this manifest, print the tables, return what they say."""
+    """Measure the test of this manifest, print the tables, return their data."""
     plan = plans.load(origin)
-    guest = plan.guest(verdicts.machine_of(bases.find(plan.machine)), origin)
+    guest = plan.guest(verdicts.machine_of(bases.find(plan.machine), plan.of_machine()), origin)
     with scratch.folder("programs") as folder:
         campaign = Campaign(plan, origin, guest, plans.programs(plan, origin, folder), open_session())
         found = drive(cost(campaign))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an instruction of the guest takes the host, by how many CPUs the guest has.
+"""Host CPU time for an instruction of the guest, by the number of CPUs of the guest.
 
-`bench-cores` splits the same work among as many threads as the guest has CPUs, which share nothing of it. The guest
-stops where the work begins and where it ends. QEMU has a clock of what it has taken of the host's CPUs, and that is
-read there: who else runs on the host has no part in it, but for the caches that they share. Guests of all sizes take
-turns, so that each meets the same host, and the least of several times counts.
+`bench-cores` splits the same work among as many threads as the guest has CPUs; the threads share no data. The guest
+stops where the work begins and where it ends, and the host reads the CPU time of the QEMU process there. Other
+processes on the host therefore have no influence except through shared caches. Guests of all sizes take turns, so that
+each meets the same host, and the least of several times counts.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import console
-from ..build.components import cores_program
 from ..errors import RunFailed, TestbedError
 from ..guest.executor import GuestOutcome, GuestSpec, QemuExecutor
 from ..guest.session import open_session
@@ -28,7 +27,7 @@ PROGRAM = "bench-cores"
 
 @dataclass(frozen=True)
 class Timed:
-    """One time of some work: what QEMU took, and what the guest executed."""
+    """One measurement of some work: CPU seconds of QEMU, and instructions and slices of the guest."""
 
     work: str
     cpu_s: float
@@ -37,20 +36,20 @@ class Timed:
 
     @property
     def insn_ns(self) -> float:
-        """Of the host, for an instruction of the guest."""
+        """Nanoseconds of host CPU time for an instruction of the guest."""
         return 1e9 * self.cpu_s / self.instructions
 
     @property
     def slices_per_1000(self) -> float:
-        """Instructions, that is."""
+        """Slices for 1000 instructions."""
         return 1000 * self.slices / self.instructions
 
 
-Rounds = list[dict[int, list[Timed]]]  # of each round, by the number of CPUs
+Rounds = list[dict[int, list[Timed]]]  # for each round, the times by number of CPUs
 
 
 def parse_cpus(text: str) -> list[int]:
-    """Numbers of CPUs as they are written: "1,2,4". The least is what all others are compared with."""
+    """Parse numbers of CPUs such as "1,2,4", and sort them: all others are compared with the least."""
     words = text.split(",")
     counts = [int(word) for word in words if word.isascii() and word.isdigit()]
     if len(set(counts)) < len(words):
@@ -59,7 +58,7 @@ def parse_cpus(text: str) -> list[int]:
 
 
 def read_times(outcome: GuestOutcome, clock_s: Sequence[float]) -> list[Timed]:
-    """The times of one guest, with QEMU's clock where it stopped: for its job, then before and after each work."""
+    """Return one guest's times, from QEMU's CPU time at its stops: for its job, then before and after each work."""
     begun_s, ended_s = clock_s[1::2], clock_s[2::2]
     if outcome.outcome != "ok" or not outcome.rows or not len(outcome.rows) == len(outcome.rois) == len(ended_s):
         tail = outcome.stderr.decode(errors="replace").strip() or outcome.error or outcome.console[-300:].strip()
@@ -72,26 +71,26 @@ def read_times(outcome: GuestOutcome, clock_s: Sequence[float]) -> list[Timed]:
 
 
 async def time_guest(executor: QemuExecutor, guest: GuestConfig, job: Job) -> list[Timed]:
-    """Run one guest while reading QEMU's clock where it stops."""
+    """Run one guest, and read QEMU's CPU time at each stop."""
     clock_s: list[float] = []
     outcome = await executor.run(GuestSpec(guest, job), asked=lambda qemu: clock_s.append(qemu.cpu_seconds()))
     return read_times(outcome, clock_s)
 
 
 async def take_turns(executor: QemuExecutor, guests: Sequence[GuestConfig], job: Job) -> Rounds:
-    """ROUNDS guests of each size, in turn and one at a time."""
+    """Time ROUNDS guests of each size, in turn and one at a time."""
     return [{guest.cpu.cores: await time_guest(executor, guest, job) for guest in guests} for _ in range(ROUNDS)]
 
 
 def least(times: Sequence[Timed], work: str) -> Timed:
-    """The time that the host disturbed least."""
+    """Return the measurement that the host disturbed least."""
     return min((time for time in times if time.work == work), key=lambda time: time.insn_ns)
 
 
 def costs(rounds: Rounds) -> list[dict[str, Any]]:
-    """For each work and number of CPUs the best of all rounds, as a ratio to that of the least number.
+    """Return for each work and number of CPUs the best of all rounds, as a ratio to the best with the fewest CPUs.
 
-    The span of the ratio is that of single rounds, which says how quiet the host was.
+    The span of the ratio over single rounds shows how quiet the host was.
     """
     first = min(rounds[0])
     rows = []
@@ -114,10 +113,10 @@ def costs(rounds: Rounds) -> list[dict[str, Any]]:
 
 
 def run_host_cost(cpus: str) -> list[dict[str, Any]]:
-    """Run it for these numbers of CPUs, print the table, return it."""
+    """Measure with these numbers of CPUs, print the table, return its rows."""
     path = bases.find("speed")
     guests = [verdicts.machine_of(path, {"guest": {"cpus": count}}) for count in parse_cpus(cpus)]
-    job = script_job(f"exec ./{PROGRAM} /pmem/bench.bin", {PROGRAM: cores_program(PROGRAM)})
+    job = script_job(f"exec {PROGRAM} /pmem/bench.bin")
     rows = costs(drive(take_turns(open_session().qemu, guests, job)))
     cells = [
         (

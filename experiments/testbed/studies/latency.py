@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The latency table: what the profiles say a primitive costs, in closed form, beside what the guest measured.
+"""The latency table: the cost of each primitive by the profiles, in closed form, beside the guest's measurement.
 
-The instructions of the measuring loop cost `insn_ps` each, beside the stalls.
+The instructions of the measuring loop cost `insn_ps` each, in addition to the stalls.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ TOLERANCE = Fraction(1, 100)
 
 @dataclass(frozen=True)
 class Row:
-    """One primitive."""
+    """The expected and the measured time of one primitive."""
 
     metric: str
     what: str
@@ -55,7 +55,7 @@ STALLS: dict[str, tuple[str, Callable[[GuestConfig], Fraction]]] = {
 
 
 def table(result: Result, guest: GuestConfig) -> list[Row]:
-    """One row a metric, in the order above. A metric that the guest did not report is an error."""
+    """Return one row for each metric, in the order of STALLS. RunFailed: the guest did not report a metric."""
     measured = {row["metric"]: row for row in result.rows if "metric" in row}
     missing = [metric for metric in STALLS if metric not in measured]
     if missing:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What distribution costs a run: the same runs of a guest that ends at once, each result stored as always.
+"""The overhead of distribution for each run: the same runs of a guest that ends at once, with results stored as always.
 
-They are called directly, over the cluster in this process, and over worker processes on loopback.
+The runs are called directly, over the cluster in this process, and over worker processes on loopback.
 """
 
 import subprocess
@@ -31,19 +31,19 @@ START_S = 120
 
 
 class NoGuest:
-    """Ends at once."""
+    """A guest executor that ends at once."""
 
     async def run(self, _: GuestSpec) -> GuestOutcome:
         return GuestOutcome("ok", 0, rows=[{"metric": "none"}])
 
 
 def dask_setup(dask_worker: Any) -> None:
-    """What `dask worker --preload testbed.studies.overhead` does with its worker."""
+    """Give the worker an executor without guests; `dask worker --preload testbed.studies.overhead` calls this."""
     dask_worker.extensions[EXECUTOR] = NoGuest()
 
 
 class Silent:
-    """A reporter that keeps to itself."""
+    """A reporter that prints nothing."""
 
     def start(self, run: Run) -> None: ...
     def finish(self, run: Run, outcome: str, cached: bool) -> None: ...
@@ -52,7 +52,7 @@ class Silent:
 
 @dataclass(frozen=True)
 class Overhead:
-    """One way of running: what starting and ending it takes, and what each run takes."""
+    """One way of running: the time for start and end, and the time for each run."""
 
     way: str
     start_s: float
@@ -63,7 +63,7 @@ class Overhead:
 
 
 def measure(count: int) -> list[Overhead]:
-    """All three ways, with `count` runs each."""
+    """Measure all three ways, with `count` runs each."""
     first = manifest.runs(bases.find("latency"))[0]
     runs = [replace(first, point={"n": n}, argv=("none", str(n))) for n in range(count)]
     direct = _timed("called directly", runs, _call_directly)
@@ -82,7 +82,7 @@ def show(found: list[Overhead]) -> None:
 
 
 def _timed(way: str, runs: list[Run], work: Callable[[list[Run], Path], None]) -> Overhead:
-    """One run alone is the way's start; what all take beyond that is for the others."""
+    """Take the time of one run alone as the way's start; the additional time of all runs is for the other runs."""
     seconds = []
     for some in (runs[:1], runs):
         with scratch.folder("overhead") as folder:
@@ -108,7 +108,7 @@ def _run(runs: list[Run], root: Path, address: str | None) -> None:
 
 @contextmanager
 def cluster_of_processes() -> Iterator[str]:
-    """The address of a scheduler with workers, all of them on loopback, which end with this."""
+    """Provide the address of a scheduler with workers, all on loopback; they end with the context."""
     with scratch.folder("overhead") as folder:
         file = folder / "scheduler.json"
         scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sweeps: every point of a manifest's matrix on every device configuration of its grid, from one capture a point.
+"""Sweeps: every point of a manifest's matrix on every device configuration of its grid, with one capture for a point.
 
-A point runs once in a guest, with its trace kept beside its result; the grid is then replayed on all cores. Each
-replay is stored under the hash of what it depends on (the trace, the replayer, the device) the moment it exists, so an
-interrupted sweep goes on where it stopped.
+A point runs once in a guest, with its trace kept beside its result; the grid is then replayed on all cores. Each replay
+is stored as soon as it exists, under the hash of its inputs (the trace, the replayer, the device), so an interrupted
+sweep resumes where it stopped.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ..run.fleet import Fleet
 
 FORMAT = 1
-CHUNK = 8  # configurations of one process: as many as share one decoding of the trace
+CHUNK = 8  # configurations of one process, which share one decoding of the trace
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Replayed:
         return dict([region for region in self.data["regions"] if region["whole"]][-1])
 
     def row(self) -> dict[str, Any]:
-        """For JSON and CSV: what was set, then what came of it."""
+        """The row for JSON and CSV: first the parameters, then the measurements."""
         counters = {k.replace("-", "_"): v for k, v in self.counters.items()}
         return {
             "point": self.point,
@@ -91,7 +91,7 @@ class Replayed:
 
 
 def trace_path(root: Path, run: Run, keys: dict[str, str]) -> Path:
-    """The trace of a run, beside its result."""
+    """Return the path of a run's trace, beside its result."""
     return results.path_for(root, run, keys).with_suffix(".trace")
 
 
@@ -101,7 +101,7 @@ async def capture_all(
     root: Path,
     reporter: Reporter,
 ) -> list[Path]:
-    """Every run's trace, in order: found if it exists, else made now, on this host, with the run's result."""
+    """Return every run's trace in order: found if it exists, else captured now, on this host, with the run's result."""
     paths = [trace_path(root, run, session.keys) for run in runs]
     missing = [(run, path) for run, path in zip(runs, paths, strict=True) if not path.exists()]
     for run, path in zip(runs, paths, strict=True):
@@ -120,7 +120,7 @@ async def capture_all(
 
 
 async def _capture(run: Run, keys: dict[str, str], fleet: "Fleet", path: Path, reporter: Reporter) -> Failure | None:
-    """Run once with a trace, which gets its name when it is whole. What went wrong, if anything did."""
+    """Run once with a trace, which gets its name when it is whole. Return the failure, if any."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = outputs.beside(path)
     result = path.with_suffix(".json")
@@ -135,7 +135,7 @@ async def _capture(run: Run, keys: dict[str, str], fleet: "Fleet", path: Path, r
         results.store(result, run, keys, results.guest_data(outcome))
         partial.replace(path)
         return None
-    except RunFailed as error:  # this run's alone: the others go on
+    except RunFailed as error:  # only this run fails: the others go on
         return Failure(run, "lost", str(error), keep_failure(result, GuestOutcome(error=str(error))))
     finally:
         partial.unlink(missing_ok=True)
@@ -145,14 +145,14 @@ async def _capture(run: Run, keys: dict[str, str], fleet: "Fleet", path: Path, r
 
 
 class Watcher(Protocol):
-    """Told of the replays that are there, some of them from before."""
+    """Receives the number of finished replays; `cached` replays existed before the sweep."""
 
     def replayed(self, count: int, cached: bool) -> None: ...
 
 
 @dataclass(frozen=True)
 class Point:
-    """A trace to replay the grid on: the label of its run, the identity that its replays are stored under."""
+    """A trace to replay the grid on: the label of its run, and the identity that enters its replays' hashes."""
 
     label: str
     trace: Path
@@ -164,7 +164,7 @@ def points_of(runs: list[Run], keys: dict[str, str], traces: list[Path]) -> list
 
 
 def point_of_file(trace: Path) -> Point:
-    """A trace that somebody brings along is identified by its bytes."""
+    """Return the point of a user's trace, which its bytes identify. TestbedError: the file cannot be read."""
     try:
         with trace.open("rb") as file:
             return Point(trace.stem, trace, hashlib.file_digest(file, "sha256").hexdigest())
@@ -173,7 +173,7 @@ def point_of_file(trace: Path) -> Point:
 
 
 def replay_path(folder: Path, point: Point, configuration: Configuration, replayer: Replayer) -> Path:
-    """Everything that can influence a replay names its file."""
+    """Return the path of a replay, named by the hash of everything that can influence the replay."""
     identity = {
         "format": FORMAT,
         "trace": point.identity,
@@ -192,7 +192,7 @@ async def replay_all(
     progress: Watcher,
     at_once: int | None = None,
 ) -> list[Replayed]:
-    """Every point on every configuration, in order: found if it exists, else made now."""
+    """Return the replay of every point on every configuration, in order: found if it exists, else made now."""
     slots = asyncio.Semaphore(at_once or os.cpu_count() or 1)
 
     async def chunk(point: Point, configurations: Sequence[Configuration]) -> None:
@@ -212,7 +212,7 @@ async def replay_all(
 
 
 def check_all(points: Sequence[Point], grid: Sequence[Configuration], replayer: Replayer, origin: Path) -> None:
-    """Whether the model takes every configuration, before hours are spent on some."""
+    """Check that the model accepts every configuration, before hours are spent on some."""
     for point in points:
         try:
             replayer.check(point.trace, [c.assignments for c in grid])
@@ -221,7 +221,7 @@ def check_all(points: Sequence[Point], grid: Sequence[Configuration], replayer: 
 
 
 def _name_line(message: str, grid: Sequence[Configuration]) -> str:
-    """memsys-replay names a line of what it was sent; people know the values."""
+    """Replace a line number of memsys-replay's input, in its message, by the configuration's values."""
     match = re.match(r"-: line (\d+): (.*)", message)
     return f"replay.grid at {grid[int(match[1]) - 1].label}: {match[2]}" if match else message
 
@@ -237,11 +237,11 @@ def _load(path: Path, point: Point, configuration: Configuration) -> Replayed:
     return Replayed(point.label, configuration.values, results.load(path).data["replay"])
 
 
-# ---- What came of it ----
+# ---- Tables ----
 
 
 def csv_text(rows: Sequence[Replayed]) -> str:
-    """All of it as a table for other programs."""
+    """Return all rows as CSV, for other programs."""
     out = io.StringIO()
     data = [row.row() for row in rows]
     writer = csv.DictWriter(out, list(data[0]), lineterminator="\n")
@@ -251,7 +251,7 @@ def csv_text(rows: Sequence[Replayed]) -> str:
 
 
 def summary(rows: Sequence[Replayed]) -> list[tuple[str, str, Replayed]]:
-    """Of each point: the fastest, the middle and the slowest configuration."""
+    """Return the fastest, the middle and the slowest configuration of each point."""
     found = []
     for point, group in itertools.groupby(rows, key=lambda row: row.point):
         ranked = sorted(group, key=lambda row: row.roi_ps)
@@ -260,11 +260,11 @@ def summary(rows: Sequence[Replayed]) -> list[tuple[str, str, Replayed]]:
     return found
 
 
-# ---- All of it ----
+# ---- The whole sweep ----
 
 
 def run_sweep(path: Path, grid: list[Configuration], trace: Path | None, scale: int | None = None) -> list[Replayed]:
-    """Capture what is missing, replay what is missing, return it all. Ctrl-C loses nothing that is finished."""
+    """Make missing captures and missing replays, return all replays. Ctrl-C loses nothing that is finished."""
     replayer, folder = open_replayer(), results_root() / outputs.plain_name(manifest.load(path).name)
     stated = manifest.load(path, scale)
     verdicts.check_grid(path, manifest.guest_config(stated, path), grid, replayer)
@@ -283,7 +283,7 @@ def _captured(path: Path, scale: int | None) -> list[Point]:
 
 
 class ReplayBar:
-    """A bar on a terminal; a line at the end elsewhere. Replays from before are not counted into the speed."""
+    """A bar on a terminal; a line at the end elsewhere. Replays that existed before do not count into the speed."""
 
     def __init__(self, total: int, title: str) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -25,9 +25,10 @@ static uint8_t *data_of(const struct fams *fams, uint64_t number) {
     return (uint8_t *)fams->space.base + header_of(fams->space)->journal_bytes + number * FAMS_PAGE_BYTES;
 }
 
-/* ---- Checksums: against accidents, not against somebody who forges a journal ---- */
+/* ---- Checksums: against accidents, not against a forged journal ---- */
 
-/* For each sum so far another word makes another sum, and the other way round: no single difference gets lost. */
+/* For any given sum, different words give different results, and for any given word, different sums do. So no single
+ * difference is lost. */
 static uint64_t mix(uint64_t sum, uint64_t word) {
     sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
     return sum ^ sum >> 29;
@@ -63,7 +64,7 @@ static uint64_t header_sum(const struct fams_header *header) {
 
 /* ---- A new store ---- */
 
-/* First as if the last line of the list were always nearly empty. */
+/* The first estimate assumes a nearly empty last line of the list; the loop adds the pages that also fit. */
 uint64_t fams_capacity_of(uint64_t journal_bytes) {
     const uint64_t least = sizeof(struct fams_set) + FAMS_LINE_BYTES - sizeof(uint64_t);
     uint64_t room = journal_bytes > HEADER_BYTES ? (journal_bytes - HEADER_BYTES) / FAMS_SETS : 0;
@@ -93,7 +94,7 @@ static int check_sizes(struct fams_space space, uint64_t journal_bytes) {
     return 0;
 }
 
-/* The header comes last: until it is there, there is no store. */
+/* The header comes last: without it there is no store. */
 int fams_make(struct fams_space space, uint64_t journal_bytes) {
     struct fams_header header __attribute__((aligned(FAMS_LINE_BYTES))) = {0};
     int status = check_sizes(space, journal_bytes);
@@ -101,7 +102,7 @@ int fams_make(struct fams_space space, uint64_t journal_bytes) {
         return status;
     if (!FAMS_BUG(OLD_HEADER_LEFT))
         write_header(space, &header);
-    /* What sets hold by accident, or of an older store, is of no generation that comes. */
+    /* The new generation invalidates sets that are here by accident, or from an older store. */
     write_generation(space, generation_of(space)->number + 1);
     header = (struct fams_header){.magic = FAMS_MAGIC, .bytes = space.bytes, .journal_bytes = journal_bytes};
     header.page_bytes = FAMS_PAGE_BYTES;
@@ -118,7 +119,7 @@ static int require(struct fams *fams, bool holds, const char *what) {
     return fams->broken ? -EUCLEAN : 0;
 }
 
-/* A set whose pages the data have not got yet. Its lines are read again when they are copied. */
+/* Checks a set with pages that are not in the data yet. Its lines are read again when they are copied. */
 static int check_set(struct fams *fams, uint64_t commit) {
     const struct fams_set *set = set_of(fams, commit);
     int status = require(fams, set->commit == commit && set->count > 0 && set->count <= fams->capacity,
@@ -150,7 +151,8 @@ int fams_begin(struct fams *fams, uint64_t count) {
     return 0;
 }
 
-/* Of the list, the line with this place. What is behind it is written, too, and means nothing. */
+/* Writes the line of the list that contains this place. Words behind the place are written, too, and have no
+ * meaning. */
 static void write_list_line(struct fams *fams, struct fams_set *set, uint64_t place) {
     persist_copy(set->numbers + place / FAMS_LINE_WORDS * FAMS_LINE_WORDS, fams->open.line, FAMS_LINE_BYTES);
 }
@@ -244,7 +246,7 @@ static int check_header(struct fams_space space) {
     return check_sizes(space, header->journal_bytes) < 0 ? -ENODATA : 0;
 }
 
-/* The commit that is whole in a set, or 0. */
+/* The commit of a set if the set is whole, else 0. */
 static uint64_t whole_in(const struct fams *fams, uint64_t parity) {
     struct fams_set *set = set_of(fams, parity);
     if (set->count == 0 || set->count > fams->capacity || set->commit == 0 || set->commit % FAMS_SETS != parity)
@@ -257,7 +259,8 @@ static uint64_t whole_in(const struct fams *fams, uint64_t parity) {
     return set->commit;
 }
 
-/* The older one first. If only the newer is whole, the data had the older's pages before its set was written again. */
+/* Copies the older commit first. If only the newer one is whole, the older one's pages were durable in the data before
+ * its set was written again. */
 static void replay(struct fams *fams) {
     uint64_t even = whole_in(fams, 0), odd = whole_in(fams, 1);
     uint64_t older = even < odd ? even : odd, newer = even + odd - older;
@@ -281,7 +284,7 @@ int fams_open(struct fams *fams, struct fams_space space) {
     replay(fams);
     if (!FAMS_BUG(RETIRED_EARLY))
         persist_fence();
-    /* What the sets hold is done with. */
+    /* The data now contain the commits of both sets, so the next generation invalidates the sets. */
     if (!FAMS_BUG(NEVER_RETIRED))
         write_generation(space, ++fams->generation);
     return 0;

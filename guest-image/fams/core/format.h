@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /*
- * A store: a journal, and behind it the pages of the data. The journal is a line that says what the store is, a line
- * with the generation, and two sets. A set is a line that says what it is, a list of page numbers and the pages.
- * Numbers are little-endian.
+ * A store: a journal, followed by the pages of the data. The journal is a header line, a line with the generation, and
+ * two sets. A set is a header line, a list of page numbers, and the pages. Numbers are little-endian.
  */
 #ifndef FAMS_FORMAT_H
 #define FAMS_FORMAT_H
@@ -12,7 +11,7 @@
 #define FAMS_MAGIC 0x31736d6166736274u /* "tbsfams1" */
 enum { FAMS_LINE_BYTES = 64, FAMS_LINE_WORDS = FAMS_LINE_BYTES / 8, FAMS_SETS = 2 };
 
-#ifndef FAMS_PAGE_BYTES /* tests have pages of a few lines, whose crash states can be counted */
+#ifndef FAMS_PAGE_BYTES /* tests use pages of a few lines, so that crash states can be enumerated */
 #define FAMS_PAGE_BYTES 4096u
 #endif
 
@@ -24,15 +23,15 @@ struct fams_header {
     uint64_t reserved[3];
 };
 
-/* It counts openings. One word, which a power cut leaves old or new. */
+/* Counts openings. It is one word, which a power cut leaves old or new. */
 struct fams_generation {
     uint64_t number, reserved[7];
 };
 
-/* The sum is over generation, commit, count, numbers and pages: a set is its own commit record. */
+/* The sum covers generation, commit, count, numbers and pages: a set is its own commit record. */
 struct fams_set {
     uint64_t sum;
-    uint64_t commit; /* from 1 in each generation; its parity is that of the set */
+    uint64_t commit; /* from 1 in each generation; even or odd selects the set */
     uint64_t count;
     uint64_t reserved[5];
     uint64_t numbers[]; /* whole lines; the pages follow the longest possible list */

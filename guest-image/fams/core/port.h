@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /*
- * What the core uses of its surroundings: fixed-width integers, error numbers, memcpy(). A kernel has them under other
- * names of headers.
+ * All that the core needs from its environment: fixed-width integers, error numbers, memcpy(). A kernel provides them
+ * in headers of other names.
  */
 #ifndef FAMS_PORT_H
 #define FAMS_PORT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /*
- * Rules of the journal that a test can break by name, to show that it would notice. Elsewhere every FAMS_BUG() is the
- * constant false.
+ * Rules of the journal that a test can break by name, to prove that it detects the violation. In other builds every
+ * FAMS_BUG() is the constant false.
  */
 #ifndef FAMS_SEEDED_BUG_H
 #define FAMS_SEEDED_BUG_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* /dev/fams: what a program asks of it, and the memory of the device that a store is on. */
+/* /dev/fams: the calls of programs, and the memory of the device below a store. */
 #include <linux/blkdev.h>
 #include <linux/dax.h>
 #include <linux/file.h>
@@ -36,7 +36,7 @@ static void detach(struct store *store) {
     store->device = NULL;
 }
 
-/* The file that is named says which device, and that its owner may write to it. */
+/* The named file selects the device, and proves that the caller may write to it. */
 static int take_device(struct store *store, int fd) {
     struct file *named = fget(fd), *device;
     int status = 0;
@@ -96,7 +96,7 @@ static int attach(struct store *store, struct fams_attach *what) {
     return status;
 }
 
-/* ---- What a program asks ---- */
+/* ---- Calls of programs ---- */
 
 static long ask_attach(struct store *store, struct fams_attach __user *argument) {
     struct fams_attach what;
@@ -172,7 +172,7 @@ static int map(struct file *file, struct vm_area_struct *vma) {
     return 0;
 }
 
-/* msync(MS_SYNC) comes here, and fsync() with all there is. */
+/* Called for msync(MS_SYNC), and for fsync() with the whole file as the range. */
 static int synchronise(struct file *file, loff_t begin, loff_t last, int datasync) {
     struct store *store = file->private_data;
     int status = -ENODEV;
@@ -195,7 +195,7 @@ static int close_store(struct inode *inode, struct file *file) {
         fams_close(&store->fams);
     }
     mutex_unlock(&store->lock);
-    cancel_delayed_work_sync(&store->work); /* it has nothing to do any more */
+    cancel_delayed_work_sync(&store->work); /* no work is left for it */
     pages_free(store);
     detach(store);
     kvfree(store);

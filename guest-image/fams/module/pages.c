@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The working copy: its pages, which of them were stored to, and what a commit and a rollback do with those. */
+/* The working copy: its pages, and the marks of pages that were stored to; commits and rollbacks. */
 #include <linux/blkdev.h>
 #include <linux/moduleparam.h>
 #include <linux/pagemap.h>
@@ -22,7 +22,7 @@ static struct page *new_page(struct store *store, unsigned long number) {
         __free_page(page);
         return NULL;
     }
-    /* A page that the working copy has not is in no commit that is not applied. */
+    /* A page that is not in the working copy is in no unapplied commit, so the data have its last version. */
     memcpy(page_address(page), fams_page(&store->fams, number), PAGE_SIZE);
     page->mapping = store->mapping;
     page->index = number;
@@ -42,14 +42,14 @@ static vm_fault_t fault(struct vm_fault *vmf) {
     return vmf->page ? 0 : VM_FAULT_OOM;
 }
 
-/* The page stays locked until it is mapped for writing, so that no commit comes between mark and store. */
+/* The page stays locked until it is mapped for writing, so that no commit comes between the mark and the store. */
 static vm_fault_t first_store(struct vm_fault *vmf) {
     struct store *store = vmf->vma->vm_file->private_data;
 
     mutex_lock(&store->lock);
     if (xa_get_mark(&store->pages, vmf->pgoff, PAGE_DECLARED) && pages_commit(store) < 0) {
         mutex_unlock(&store->lock);
-        return VM_FAULT_SIGBUS; /* a store would change what was declared */
+        return VM_FAULT_SIGBUS; /* a store would change the declared content */
     }
     lock_page(vmf->page);
     xa_set_mark(&store->pages, vmf->pgoff, PAGE_STORED);
@@ -59,7 +59,7 @@ static vm_fault_t first_store(struct vm_fault *vmf) {
 
 const struct vm_operations_struct pages_vm_operations = {.fault = fault, .page_mkwrite = first_store};
 
-/* The kernel says of pages that they are dirty. Nothing is written back, so nobody needs to know. */
+/* The kernel marks pages as dirty. Nothing is written back, so the marks are ignored. */
 const struct address_space_operations pages_mapping_operations = {.dirty_folio = noop_dirty_folio};
 
 /* ---- Commits ---- */
@@ -79,7 +79,7 @@ static u64 count_marked(struct store *store, struct page_range range, xa_mark_t 
     return count;
 }
 
-/* From here on a store to it is a first one. */
+/* After this call, the next store to the page causes a fault, and sets its mark again. */
 static void protect(struct page *page) {
     lock_page(page);
     folio_mkclean(page_folio(page));
@@ -112,7 +112,7 @@ static int apply_declared(struct store *store) {
     return fams_apply_end(&store->fams);
 }
 
-/* pages_declare() and mmap() have checked the sizes, so that only a broken invariant makes one of these fail. */
+/* pages_declare() and mmap() have checked the sizes, so only a broken invariant makes one of these calls fail. */
 static int write_declared(struct store *store, u64 count) {
     unsigned long number;
     struct page *page;
@@ -123,7 +123,7 @@ static int write_declared(struct store *store, u64 count) {
     return status < 0 ? status : fams_commit(&store->fams);
 }
 
-/* The pages stay declared, and the working copy stays as it is. */
+/* The pages stay declared, and the working copy stays unchanged. */
 static int stop(struct store *store, int status) {
     pr_err_once(
         "fams: %s; the store of %pg takes no commit any more; close it, and open it again to get the last one\n",
@@ -161,7 +161,7 @@ void pages_work(struct work_struct *work) {
     mutex_unlock(&store->lock);
 }
 
-/* ---- Rollback, and the end ---- */
+/* ---- Rollback and release ---- */
 
 int pages_roll_back(struct store *store, struct page_range range) {
     unsigned long number;

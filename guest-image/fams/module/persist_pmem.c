@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The persistence layer with the processor's instructions: MOVNTI and SFENCE, as the kernel chooses them. */
+/* The persistence layer with the processor's instructions: MOVNTI and SFENCE, as the kernel selects them. */
 #include "persist.h"
 
 #include <linux/uio.h>

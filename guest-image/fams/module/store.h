@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An open file of /dev/fams. Its mapping is of a working copy: pages of ordinary memory, which come as they are first
- * touched and stay until the file is closed. A page is mapped for reading only until its first store after a commit,
- * which is how it gets its mark.
+ * An open file of /dev/fams. Its mapping shows a working copy: pages of ordinary memory, each of which is allocated at
+ * its first access and stays until the file is closed. After a commit a page is mapped read-only until the first store
+ * to it; the fault of that store sets the page's mark.
  *
- * Locks, from the outside: mmap_lock, the store's, a page's. Under the store's no memory of a process is touched.
+ * Lock order, outermost first: mmap_lock, the store's lock, the lock of a page. Code under the store's lock does not
+ * access the memory of a process.
  */
 #ifndef FAMS_STORE_H
 #define FAMS_STORE_H
@@ -18,7 +19,7 @@
 #include "fams.h"
 
 #define PAGE_STORED XA_MARK_0   /* stored to since the last commit */
-#define PAGE_DECLARED XA_MARK_1 /* in the next commit, and not stored to until that is made */
+#define PAGE_DECLARED XA_MARK_1 /* in the next commit, and not stored to until that commit is made */
 
 struct store {
     struct mutex lock;
@@ -30,13 +31,13 @@ struct store {
     struct dax_device *dax;
 };
 
-/* pages.c, each with the lock held. -EUCLEAN: an invariant is broken, and the store takes no commit any more. The pages
- * of a range: */
+/* pages.c. The caller holds the lock, except for pages_free() and pages_work(). -EUCLEAN: an invariant is broken, and
+ * the store accepts no further commit. A range includes its last page. */
 struct page_range {
     unsigned long first, last;
 };
 int pages_declare(struct store *store, struct page_range range);
-int pages_commit(struct store *store); /* what is declared, if anything is */
+int pages_commit(struct store *store); /* the declared pages, if any */
 int pages_roll_back(struct store *store, struct page_range range);
 void pages_free(struct store *store);
 void pages_work(struct work_struct *work);

@@ -2,9 +2,9 @@
 /*
  * The doorbell between a guest program and the testbed's QEMU.
  *
- * One CPUID leaf, usable from user space with no driver: EAX = "CXSL" in ASCII, ECX = operation, EBX = argument. Any
- * other machine treats the leaf as one it does not know and returns numbers nobody reads, so a program built with this
- * header also runs natively: there testbed_present() is 0 and every other call does nothing.
+ * One CPUID leaf, usable from user space without a driver: EAX = "CXSL" in ASCII, ECX = operation, EBX = argument. Any
+ * other machine treats it as an unknown leaf and returns numbers that are ignored. So a program built with this header
+ * also runs natively: there testbed_present() is 0 and every other call does nothing.
  *
  *     testbed_roi_begin(1);   // caches and DRAM are modelled and counted from here ...
  *     work();
@@ -29,7 +29,7 @@ enum testbed_doorbell_op {
     TESTBED_OP_POWER_CUT = 4,
     TESTBED_OP_MARK = 5,
     TESTBED_OP_WBARRIER = 6,
-    TESTBED_OP_AWAIT_JOB = 7, /* of the guest's init: the host may stop the guest here, and copy it */
+    TESTBED_OP_AWAIT_JOB = 7, /* for the guest's init: the host may stop the guest here, and copy it */
     TESTBED_OP_HOT_PAGE = 8,
 };
 
@@ -54,7 +54,7 @@ static inline uint32_t testbed_query(void) {
     return reply.d;
 }
 
-/* Asked once per translation unit: CPUID traps on other hypervisors and costs a microsecond there. */
+/* Queried once per translation unit: CPUID traps on other hypervisors and costs a microsecond there. */
 static inline int testbed_present(void) {
     static int present = -1;
     if (present < 0)
@@ -77,17 +77,18 @@ static inline void testbed_reset_counters(void) { testbed_ring(TESTBED_OP_RESET_
 /* Acknowledge progress: the host reads the last number, also after a power cut. */
 static inline void testbed_mark(uint32_t number) { testbed_ring(TESTBED_OP_MARK, number); }
 
-/* The pm_wbarrier of PMFS: every store that the device has accepted is durable when this returns. Fence before it. */
+/* The pm_wbarrier of PMFS: every store that the device has accepted is durable when this returns. Fence before the
+ * call. */
 static inline void testbed_wbarrier(void) { testbed_ring(TESTBED_OP_WBARRIER, 0); }
 
 struct testbed_hot_page {
     uint64_t dpa;
-    uint32_t reads, writes; /* lines of 64 bytes that the host asked the device for, in the region of interest */
+    uint32_t reads, writes; /* lines of 64 bytes that the host requested from the device, in the region of interest */
 };
 
 /*
- * Of the pages of a device that were asked for most that of `rank`, from 0 on; all zeros behind the last, and without
- * the parameter hot_pages. Rank 0 takes a new list, and the others are of that.
+ * Returns one of a device's most requested pages, by `rank` from 0 on. All fields are 0 behind the last page, and
+ * without the parameter hot_pages. Rank 0 makes a new list, and the other ranks read from it.
  */
 static inline struct testbed_hot_page testbed_hot_page(uint32_t device, uint32_t rank) {
     struct testbed_reply reply = {0, 0, 0, 0};

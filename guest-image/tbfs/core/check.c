@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
-/* The checker. A mount has looked at every block pointer already. */
+/* The checker. The mount has already checked every block pointer. */
 #include "directory.h"
 #include "inode.h"
 #include "space.h"
@@ -7,8 +7,8 @@
 
 struct check {
     struct tbfs *fs;
-    uint32_t *names; /* of each inode: how many entries name it */
-    uint32_t *below; /* of each directory: how many directories are in it */
+    uint32_t *names; /* for each inode: the number of entries that name it */
+    uint32_t *below; /* for each directory: the number of directories in it */
     struct tbfs_map reached;
     tbfs_tell *tell;
     void *context;
@@ -77,7 +77,7 @@ static void check_blocks(struct check *check, uint64_t ino, const struct tbfs_in
         fault(check, "a symbolic link has no target", ino, 0);
 }
 
-/* Upwards from a directory to one from which the root is known to be reached; then again, to mark the way. */
+/* Walks from a directory up to one that is known to reach the root; then again, to mark the path. */
 static void check_reaches_root(struct check *check, uint64_t ino) {
     uint64_t steps = 0, at = ino;
     const struct tbfs_inode *inode;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "crc32c.h"
 
-/* Of 128 bytes now and then: a bit at a time will do. */
+/* One bit at a time is fast enough: the input is 128 bytes, and calls are rare. */
 uint32_t crc32c(const void *bytes, size_t count) {
     const uint8_t *byte = bytes;
     uint32_t sum = UINT32_MAX;

@@ -8,7 +8,7 @@
 #include "space.h"
 #include "tree.h"
 
-/* Whole words go past the caches; what is before and behind them does not, and is flushed. */
+/* Whole words bypass the caches. Bytes before and after them do not, and are flushed. */
 static uint64_t bytes_before_words(const void *target, uint64_t bytes) {
     uint64_t before = -(uintptr_t)target % sizeof(uint64_t);
     return before < bytes ? before : bytes;
@@ -66,8 +66,8 @@ static int copy_to_block(void *context, uint64_t at, const void *source, uint64_
 }
 
 /*
- * Of a file of 2 MiB and more, 2 MiB lie together and aligned: each page where the others of its group say, and the
- * first one at the begin of a group that is free. 0: anywhere.
+ * In a file of 2 MiB and more, each range of 2 MiB is contiguous and aligned. A page's block is placed by the position
+ * of another block of its range, and the first block opens a group that is wholly free. 0: any block.
  */
 static uint64_t wanted_block(const struct tbfs *fs, const struct tbfs_inode *inode, uint64_t index) {
     uint64_t in_group = index % SPACE_GROUP_BLOCKS, first = index - in_group, end = first + SPACE_GROUP_BLOCKS;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /*
- * An entry comes and goes with one word of 8 bytes:
+ * One store of an 8-byte word makes an entry visible, or removes it:
  *
- *  - Into a free entry: its name is written while it is free, then its inode.
- *  - Behind an entry that is longer than its name needs: the new one is written there, where nobody looks; then the
- * entry before it gets shorter. Length, kind and the name's begin are one word.
- *  - Removed: its inode becomes 0.
+ *  - In a free entry, the name is written first, then the inode.
+ *  - Behind an entry that is longer than its name needs, the new entry is written where no reader looks. Then the
+ *    entry before it is shortened. Length, kind and the beginning of the name are one word.
+ *  - To remove an entry, its inode becomes 0.
  *
- * Free neighbours become one by one such store, at any time and outside of every transaction.
+ * Such a store also merges adjacent free entries, at any time and outside of transactions.
  */
 #include "directory.h"
 
@@ -82,8 +82,9 @@ static uint64_t word_with_bytes(const struct tbfs_dirent *entry, unsigned bytes)
     return word;
 }
 
-/* With the free entries behind it, up to `end`, the position behind its block. A name is written over their heads next,
- * perhaps in another line: the length that hides them has to be durable before. */
+/* Merges a free entry with the free entries after it, up to the end of its block. `behind` is the position behind the
+ * entry. A name is written over the heads of these entries next, perhaps in another line. So the length that hides them
+ * must be durable before. */
 static void absorb(struct tbfs *fs, const struct tbfs_inode *dir, struct tbfs_dirent *entry, uint64_t behind) {
     const unsigned before = entry->bytes;
     struct tbfs_dirent *next;
@@ -97,7 +98,7 @@ static void absorb(struct tbfs *fs, const struct tbfs_inode *dir, struct tbfs_di
         pm_fence();
 }
 
-/* Where nobody looks yet. `from`: the words before it stay. */
+/* Writes an entry where no reader looks yet. Bytes before `from` stay unchanged. */
 static void write_unseen(struct tbfs *fs, void *place, const union entry_bytes *entry, unsigned from) {
     unsigned bytes = bytes_for(entry->entry.name_bytes);
     if (!journal_yield(fs, space_offset(fs, place) + from, bytes - from))

@@ -10,7 +10,7 @@
 #include "space.h"
 #include "tree.h"
 
-/* What a transaction may do: bytes of a file, in at most so many blocks. */
+/* A range of bytes of a file. The range of a transaction has a limited number of blocks. */
 struct span {
     uint64_t begin, end;
 };
@@ -21,7 +21,7 @@ static struct span range_of_blocks(uint64_t begin, uint64_t end, uint64_t blocks
     return (struct span){begin, least(end, (begin / TBFS_BLOCK_BYTES + blocks) * TBFS_BLOCK_BYTES)};
 }
 
-/* The part of a range that lies in the block in which it begins. */
+/* The part of a range that lies in its first block. */
 static struct span first_piece(struct span range) { return range_of_blocks(range.begin, range.end, 1); }
 
 static int find_file(const struct tbfs *fs, uint64_t ino, const struct tbfs_inode **inode) {
@@ -36,7 +36,7 @@ static int find_to_change(const struct tbfs *fs, uint64_t ino, const struct tbfs
     return status < 0 ? status : find_file(fs, ino, inode);
 }
 
-/* Part of a page. Who meets a long log merges it; if that cannot be now, the next one may. */
+/* Reads a part of a page. A read that finds a long log merges it. If the merge fails, a later read tries again. */
 static int read_piece(struct tbfs *fs, uint64_t ino, struct span piece, const struct tbfs_sink *sink,
                       uint64_t sink_at) {
     uint64_t index = piece.begin / TBFS_BLOCK_BYTES, at = piece.begin % TBFS_BLOCK_BYTES;
@@ -79,7 +79,8 @@ int64_t tbfs_read(struct tbfs *fs, uint64_t ino, uint64_t offset, void *buffer, 
     return tbfs_read_to(fs, ino, offset, &sink, bytes);
 }
 
-/* In the transaction. Bytes that a crash may have left behind the end are not to be seen once the end has moved. */
+/* In the transaction. A crash may have left bytes behind the file's end, which would become visible once the end moves.
+ * So bytes up to `begin` are zeroed. */
 static void extend(struct tbfs *fs, struct tbfs_inode *inode, uint64_t begin, uint64_t end) {
     if (end <= inode->size)
         return;
@@ -95,7 +96,7 @@ static bool is_logged(const struct tbfs *fs, uint64_t bytes) {
     return fs->options.data == TBFS_DATA_HYBRID && bytes <= fs->options.hybrid.log_write_bytes;
 }
 
-/* In one page: there, in its log, or in a new block. */
+/* Writes within one page: in place, to its log, or to a new block. */
 static int write_piece(struct tbfs *fs, struct tbfs_inode *inode, struct span piece, const struct tbfs_source *source,
                        uint64_t source_at) {
     uint64_t index = piece.begin / TBFS_BLOCK_BYTES, at = piece.begin % TBFS_BLOCK_BYTES;
@@ -130,7 +131,7 @@ static int write_range(struct tbfs *fs, uint64_t ino, struct span range, const s
     return tx_commit(fs);
 }
 
-/* Each transaction's part is all there or not. If there is little room without logs, too, the parts become smaller. */
+/* Each transaction's part is atomic. If space is short even after merges of logs, the parts become smaller. */
 int64_t tbfs_write_from(struct tbfs *fs, uint64_t ino, uint64_t offset, const struct tbfs_source *source,
                         uint64_t bytes, uint32_t now) {
     const struct tbfs_inode *inode;
@@ -217,7 +218,7 @@ int tbfs_truncate(struct tbfs *fs, uint64_t ino, uint64_t size, uint32_t now) {
     return status == 0 && shrinks ? inode_finish_truncate(fs, ino) : status;
 }
 
-/* In the transaction: zeros where there were holes. */
+/* In the transaction: fills holes with blocks of zeros. */
 static int fill_holes(struct tbfs *fs, struct tbfs_inode *inode, struct span range) {
     int status = 0;
     for (uint64_t index = range.begin / TBFS_BLOCK_BYTES; status == 0 && index * TBFS_BLOCK_BYTES < range.end;
@@ -229,7 +230,7 @@ static int fill_holes(struct tbfs *fs, struct tbfs_inode *inode, struct span ran
     return status;
 }
 
-/* In the transaction: no block that lies in the range as a whole. */
+/* In the transaction: removes the blocks that lie wholly in the range. */
 static int make_holes(struct tbfs *fs, struct tbfs_inode *inode, struct span range) {
     uint64_t end = range.end / TBFS_BLOCK_BYTES, index = size_in_blocks(range.begin);
     for (; index < end; index++) {
@@ -260,7 +261,7 @@ static int allocate_range(struct tbfs *fs, uint64_t ino, unsigned flags, struct 
     return status < 0 ? tx_forget(fs, status) : tx_commit(fs);
 }
 
-/* A part for each transaction. Those that were done stay if there is no room for one. */
+/* Each transaction does one part. If space runs out, the completed parts stay. */
 int tbfs_fallocate(struct tbfs *fs, uint64_t ino, unsigned flags, uint64_t offset, uint64_t bytes, uint32_t now) {
     const struct tbfs_inode *inode;
     int status = find_to_change(fs, ino, &inode);

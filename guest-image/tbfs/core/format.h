@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /*
- * The format on the medium, little-endian. docs/tbfs.md has it as tables.
+ * The format on the medium, little-endian. docs/tbfs.md describes it in tables.
  */
 #ifndef TBFS_FORMAT_H
 #define TBFS_FORMAT_H
@@ -22,7 +22,8 @@
 #define TBFS_FANOUT (1u << TBFS_FANOUT_BITS)
 #define TBFS_FILE_BYTES_MAX ((uint64_t)TBFS_BLOCK_BYTES << (TBFS_FANOUT_BITS * TBFS_HEIGHT_MAX))
 
-/* Offsets and sizes in bytes. Static fields come first; the checksum is over them alone, with itself as zero. */
+/* Offsets and sizes are in bytes. Static fields come first; the checksum covers only these, with its own field as
+ * zero. */
 struct tbfs_super {
     uint64_t magic;
     uint32_t version, checksum;
@@ -32,13 +33,13 @@ struct tbfs_super {
     uint64_t data_offset;
     char label[TBFS_LABEL_BYTES];
     uint64_t reserved[6];
-    /* A line of its own, of the first copy only. */
-    uint64_t truncate_head; /* an inode whose blocks are to be freed, 0: none */
+    /* A separate line, used in the first copy only. */
+    uint64_t truncate_head; /* first inode of the truncate list, 0: empty list */
 };
 #define TBFS_SUPER_STATIC_BYTES 128u
 
-/* The first three change in one store. Entries from head to tail may belong to an unfinished transaction, or with
- * `redo` they are one that has committed, whose changes are perhaps not durable. */
+/* One store changes the first three fields. Entries from head to tail may belong to an unfinished transaction. With
+ * `redo` they are one committed transaction, and its changes in place may not be durable yet. */
 struct tbfs_journal_header {
     uint32_t tail;
     uint16_t generation, redo;
@@ -48,72 +49,74 @@ struct tbfs_journal_header {
 enum tbfs_entry_type { TBFS_ENTRY_START = 1, TBFS_ENTRY_COMMIT = 2 }; /* bits */
 #define TBFS_ENTRY_DATA_BYTES 48u
 
-/* One line. The generation is written last: with the journal's own one it makes the entry valid. */
+/* One line. The generation is written last: an entry is valid if its generation equals the journal's. */
 struct tbfs_entry {
     uint64_t offset;
     uint32_t transaction;
     uint16_t generation;
     uint8_t type, size;
-    uint8_t content[TBFS_ENTRY_DATA_BYTES]; /* old, or with `redo` new */
+    uint8_t content[TBFS_ENTRY_DATA_BYTES]; /* the old content, with `redo` the new one */
 };
 
-/* Two log entries hold the fields; what changes together lies together. Free: mode is 0. */
+/* Fields that change together are adjacent: two journal entries hold all up to `reserved2`, and a third one the rest. A
+ * free inode has mode 0. */
 struct tbfs_inode {
     uint8_t height, block_class;
     uint16_t reserved0;
     uint32_t flags;
-    uint64_t root; /* a data block if height is 0; 0: nothing is mapped, whatever the height */
+    uint64_t root; /* at height 0 the slot of the only page; 0: nothing is mapped, whatever the height */
     uint64_t size;
     uint32_t ctime, mtime;
     uint32_t dtime;
     uint16_t mode, links;
-    uint64_t blocks; /* data and nodes */
+    uint64_t blocks; /* pages and nodes, without logs */
 
-    uint64_t xattr; /* none yet: 0 */
+    uint64_t xattr; /* extended attributes: always 0 */
     uint32_t uid, gid;
     uint32_t generation, atime;
     uint32_t rdev, reserved1;
-    uint64_t parent; /* of a directory */
+    uint64_t parent; /* of a directory only */
     uint64_t reserved2;
 
-    uint64_t truncate_size, truncate_next; /* while on the truncate list */
+    uint64_t truncate_size, truncate_next; /* valid on the truncate list */
     uint64_t reserved3[2];
 };
 
 /*
- * A tree leads to a page of a file by its slot: 0, a hole; the offset of a block; or, with TBFS_SLOT_LOG, that of the
- * first block of the page's log, which leads to the block. Two bits say how large the log's blocks are.
+ * A slot is a pointer of a tree's lowest level, one for each page of a file: 0, a hole; the offset of a block; or, with
+ * TBFS_SLOT_LOG, the offset of the first block of the page's log, which points to the page's block. Two bits encode the
+ * size of the log's blocks.
  */
 #define TBFS_SLOT_LOG 1u
 #define TBFS_SLOT_CLASS_SHIFT 1u
 #define TBFS_LOG_BLOCK_BYTES_MIN 512u
 
 /*
- * At the begin of each block of a log; entries follow. An end is the offset behind an entry: from there it is read
- * backwards. The head commits: what is behind it is nothing.
+ * The beginning of each block of a log; entries follow. An end is the offset just after an entry, from which the entry
+ * is read backwards. The head commits: bytes behind it belong to no entry.
  */
 struct tbfs_log_block {
-    uint64_t head;         /* of the first block: the end of the newest entry */
-    uint64_t page;         /* of the first block: what the entries are newer than, 0: zeros */
-    uint64_t prev;         /* the end of the last entry in the block before this one, 0: it is the first */
-    uint64_t next;         /* the block behind this one; means nothing in that with the newest entry */
-    uint64_t bytes_before; /* of the log, up to `prev` */
+    uint64_t head;         /* first block only: the end of the newest entry */
+    uint64_t page;         /* first block only: the block that is older than all entries, 0: zeros */
+    uint64_t prev;         /* the end of the last entry in the previous block, 0: this block is the first */
+    uint64_t next;         /* the next block; undefined in the block with the newest entry */
+    uint64_t bytes_before; /* of the log, up to `prev`, with the headers of its blocks */
     uint64_t reserved[3];
 };
 
-/* The last 8 bytes of an entry. The data are at its begin. */
+/* The last 8 bytes of an entry. The data are at its beginning. */
 struct tbfs_log_entry {
-    uint16_t offset, size; /* in the page */
-    uint16_t bytes;        /* of the entry as a whole: a multiple of 8 */
+    uint16_t offset, size; /* of the data, in the page */
+    uint16_t bytes;        /* of the whole entry: a multiple of 8 */
     uint16_t reserved;
 };
 
-/* Of a directory: entries fill each of its blocks. Free: inode is 0. */
+/* An entry of a directory. Entries fill each of its blocks. A free entry has inode 0. */
 struct tbfs_dirent {
     uint64_t inode;
-    uint16_t bytes; /* to the next one: a multiple of 8 */
+    uint16_t bytes; /* to the next entry: a multiple of 8 */
     uint8_t name_bytes, type;
-    char name[4]; /* and more */
+    char name[4]; /* the name continues behind the struct */
 };
 #define TBFS_DIRENT_HEAD_BYTES 12u
 

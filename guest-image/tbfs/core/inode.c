@@ -74,12 +74,12 @@ void inode_list(struct tbfs *fs, uint64_t ino, uint64_t size) {
         return;
     inode->truncate_size = size;
     if (space_inode(fs, ino)->links == 0)
-        return; /* since it lost its last name, and until nobody has it open */
+        return; /* already on the list: from the loss of its last name to its last close */
     inode->truncate_next = fs->super->truncate_head;
     tx_write8(fs, &fs->super->truncate_head, ino);
 }
 
-/* In the transaction: what led to it leads to the one behind it. */
+/* In the transaction: the predecessor in the list points to the successor. */
 static void unlist(struct tbfs *fs, uint64_t ino) {
     uint64_t next = space_inode(fs, ino)->truncate_next, other = fs->super->truncate_head;
     if (other == ino)
@@ -101,8 +101,9 @@ void inode_drop_name(struct tbfs *fs, uint64_t ino, uint32_t now, uint64_t *orph
 }
 
 /*
- * Once the inode is free its blocks are nobody's, whatever is still in its nodes. If a line is stored at once, the
- * inode goes first and the list second, without a log: what is on the list and free already is taken off after a crash.
+ * Once the inode is free, its blocks belong to no file, whatever its nodes still contain. If a line is an atomic unit,
+ * the inode is freed first and taken off the list second, without the journal: a mount after a crash takes free inodes
+ * off the list.
  */
 int tbfs_evict(struct tbfs *fs, uint64_t ino, uint32_t now) {
     int status = tx_begin(fs);
@@ -147,7 +148,7 @@ int inode_finish_truncate(struct tbfs *fs, uint64_t ino) {
     return tx_commit(fs);
 }
 
-/* The last one's `next` is 0, and none is on it twice. */
+/* Whether the list ends with 0, and contains no inode twice. */
 static bool list_is_sound(const struct tbfs *fs) {
     uint64_t ino = fs->super->truncate_head, steps = 0;
     while (ino && ino < fs->super->inode_count && steps++ < fs->super->inode_count)

@@ -6,7 +6,7 @@
 void invariant_broken(struct tbfs *fs, const char *sentence, uint64_t number) {
 #ifdef TBFS_SEEDED_BUGS
     if (*tbfs_seeded_bug)
-        return; /* the crash states are to catch it */
+        return; /* the crash states must reveal the bug, not an invariant */
 #endif
     if (fs->broken)
         return;

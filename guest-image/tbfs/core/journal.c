@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /*
- * undo: begin   reserve the entries, and one for the commit; move the tail behind them; flush
- *       log     old content, generation last; flush; a fence after the last one
+ * undo: begin   reserve the entries, and one for the commit: move the tail behind them; flush
+ *       log     old content, generation last; flush; a fence after the last entry
  *       change  in place; flush; fence
  *       commit  an entry; flush; fence
  *
- * The tail needs no fence of its own: what is changed comes after the fence behind the log.
+ * The tail needs no fence of its own: the fence after the log precedes the first change.
  *
- * log:  log     new content behind the tail; flush; a fence after the last one
- *       commit  move head and tail to the entries' begin and end; flush; fence
+ * log:  log     new content behind the tail; flush; a fence after the last entry
+ *       commit  move head and tail to the bounds of these entries; flush; fence
  *       change  in place; flush
  *
- * The next transaction's first fence makes the changes durable. So only one is ever to be stored again: the last.
+ * The first fence of the next transaction makes the changes durable. So recovery stores at most one transaction again:
+ * the last.
  */
 #include "journal.h"
 
@@ -54,7 +55,8 @@ static void set_tail(struct tbfs_journal *journal, uint32_t tail, uint16_t gener
         pm_flush(journal->header, sizeof(*journal->header));
 }
 
-/* With it entries of all earlier ones become invalid: also those of 65,535 generations ago. The journal is empty. */
+/* A new generation invalidates the entries of all earlier ones. After 65,535 the numbers begin again at 1, so all
+ * entries are wiped first. The journal must be empty. */
 static uint16_t next_generation(const struct tbfs_journal *journal) {
     if (journal->generation < GENERATION_MAX)
         return (uint16_t)(journal->generation + 1);
@@ -68,12 +70,12 @@ static uint16_t next_generation(const struct tbfs_journal *journal) {
 void journal_make(struct tbfs *fs) {
     attach(fs);
     pm_zero_nt(fs->journal.header, fs->super->journal_bytes);
-    fs->journal.redo = false; /* whatever was there before */
+    fs->journal.redo = false; /* attach() has read the medium's former content */
     set_tail(&fs->journal, 0, 1);
 }
 
-/* All that is in the journal has been committed, and changed. Head and tail are in one line, so they become durable in
- * this order. */
+/* All transactions in the journal are committed, and their changes in place are durable. Head and tail are in one line,
+ * so these stores become durable in their order. */
 static void go_around(struct tbfs_journal *journal) {
     set_head(journal, journal->tail);
     uint16_t generation = next_generation(journal);
@@ -95,7 +97,7 @@ void journal_begin(struct tbfs *fs, uint32_t entries) {
     set_tail(journal, journal->tail + needed, journal->generation);
 }
 
-/* Within a line the order of stores is the order in which they become durable. */
+/* Within a line stores become durable in their order, so an entry with a durable generation is complete. */
 static void put(struct tbfs_journal *journal, struct tbfs_entry *entry) {
     struct tbfs_entry *place = &journal->entries[journal->next++];
     uint64_t words[TBFS_LINE_BYTES / sizeof(uint64_t)];
@@ -132,7 +134,7 @@ void journal_commit(struct tbfs *fs) {
 
 /* ---- Metadata policy `log` ---- */
 
-/* The part of the last transaction that lies in blocks. */
+/* Extends the bounds of the last transaction's targets in blocks. */
 static void widen(struct tbfs *fs, const struct tbfs_entry *entry) {
     struct tbfs_journal *journal = &fs->journal;
     if (entry->offset < fs->super->data_offset)
@@ -204,7 +206,7 @@ bool journal_has(const struct tbfs *fs, uint64_t offset, uint64_t bytes) {
     return false;
 }
 
-/* The changes have been flushed, so a fence makes them durable in place. Then the journal can be empty. */
+/* The changes have been flushed, so a fence makes them durable in place. The journal can then be emptied. */
 bool journal_yield(struct tbfs *fs, uint64_t offset, uint64_t bytes) {
     if (!invariant_holds(fs, space_in_use(fs, offset), "a free block is changed or freed again, at", offset))
         return false;
@@ -222,7 +224,8 @@ static bool is_valid(const struct tbfs_journal *journal, uint32_t place) {
     return place < journal->tail && journal->entries[place].generation == journal->generation;
 }
 
-/* The entries of the transaction that was begun and not committed: from `*first`, so many. */
+/* Finds the transaction that has begun and not committed: its first entry is `*first`. Returns the number of its
+ * entries. */
 static uint32_t find_open(const struct tbfs_journal *journal, uint32_t *first) {
     uint32_t count = 0;
     for (uint32_t i = journal->head; i < journal->tail; i++) {
@@ -259,7 +262,7 @@ static int undo_open(struct tbfs *fs) {
     return 0;
 }
 
-/* Its entries were durable before the header said so. */
+/* The entries were durable before the header pointed to them, so an invalid entry is damage. */
 static int redo_last(struct tbfs *fs) {
     const struct tbfs_journal *journal = &fs->journal;
     for (uint32_t i = journal->head; i < journal->tail; i++)
@@ -271,8 +274,9 @@ static int redo_last(struct tbfs *fs) {
 }
 
 /*
- * A new generation even if nothing is undone: entries may be durable of a transaction whose tail is not. If it had just
- * gone around they are of the next generation, so that is skipped.
+ * A new generation begins even if nothing was undone: entries may be durable although the tail of their transaction is
+ * not. If that transaction had just wrapped around, its entries belong to the next generation, so recovery skips that
+ * generation.
  */
 int journal_recover(struct tbfs *fs) {
     struct tbfs_journal *journal = &fs->journal;

@@ -21,7 +21,7 @@ struct log_entry log_previous(const struct tbfs *fs, uint64_t slot, uint64_t *en
     return (struct log_entry){begin, entry->offset, entry->size};
 }
 
-/* From the log's begin to an end. */
+/* The length from the log's beginning to an end. */
 static uint64_t length_until(const struct tbfs *fs, uint64_t slot, uint64_t end) {
     uint64_t block = log_block_of(slot, end), before = 0;
     if (block != slot_log(slot))
@@ -31,9 +31,9 @@ static uint64_t length_until(const struct tbfs *fs, uint64_t slot, uint64_t end)
 
 uint64_t log_length(const struct tbfs *fs, uint64_t slot) { return length_until(fs, slot, log_first(fs, slot)->head); }
 
-/* ---- Append: nothing of it can be seen before the head has moved ---- */
+/* ---- Append: invisible until the head has moved ---- */
 
-/* What is written to a page. */
+/* A write to a page. */
 struct writing {
     uint64_t at, bytes;
     const struct tbfs_source *source;
@@ -45,7 +45,7 @@ static uint64_t entry_bytes(const struct tbfs *fs, uint64_t size) {
     return in_units(bytes, fs->options.hybrid.log_align_bytes);
 }
 
-/* Behind the block in which the newest entry ends. */
+/* Adds a block behind the block with the newest entry. */
 static uint64_t link_block(struct tbfs *fs, uint64_t slot, uint64_t end) {
     uint64_t offset = tx_take_log_block(fs, slot_log_bytes(slot));
     if (!offset)
@@ -73,7 +73,7 @@ static int put_entry(struct tbfs *fs, uint64_t begin, const struct writing *part
     return status;
 }
 
-/* An entry crosses no block. What does not fit into one block as a whole is parted. */
+/* An entry lies within one block. A write that does not fit into one block is split. */
 static int put_entries(struct tbfs *fs, uint64_t slot, uint64_t *end, struct writing left) {
     const uint64_t most = slot_log_bytes(slot) - LOG_HEADER_BYTES - sizeof(struct tbfs_log_entry);
     int status = 0;
@@ -99,7 +99,7 @@ static int put_entries(struct tbfs *fs, uint64_t slot, uint64_t *end, struct wri
     return status;
 }
 
-/* A log that is not reachable yet, with one block. */
+/* Makes a log of one block, which is not reachable yet. */
 static uint64_t new_log(struct tbfs *fs, uint64_t page) {
     uint64_t bytes = fs->options.hybrid.log_block_bytes, offset = tx_take_log_block(fs, bytes);
     if (!offset)
@@ -115,7 +115,8 @@ static void store_head(uint64_t *head, uint64_t end) {
     pm_flush(head, sizeof(*head));
 }
 
-/* The transaction makes what is reachable visible, with all else that it changes. */
+/* The head of a reachable log moves in the transaction, so that the entries become visible together with all its other
+ * changes. */
 static void move_head(struct tbfs *fs, uint64_t *head, uint64_t end) {
     if (!TBFS_BUG(HEADS_ALONE))
         return tx_write8(fs, head, end);
@@ -143,9 +144,9 @@ int log_append(struct tbfs *fs, uint64_t *slot, uint64_t at, uint64_t bytes, con
     return 0;
 }
 
-/* ---- The whole of one ---- */
+/* ---- Whole logs ---- */
 
-/* From an end in a block back to the block's begin. */
+/* Checks the entries from an end in a block back to the block's beginning. */
 static bool entries_are_sound(const struct tbfs *fs, uint64_t block, uint64_t end) {
     uint64_t begin = block + LOG_HEADER_BYTES;
     if (end % sizeof(uint64_t) || end <= begin)
@@ -167,7 +168,7 @@ static bool mark_block(struct tbfs *fs, uint64_t slot, uint64_t end) {
            entries_are_sound(fs, block, end);
 }
 
-/* A block's link to the one before it: both ways, and how much lies before. */
+/* Checks a block's link to the previous block, in both directions, and the length of the log before it. */
 static bool link_is_sound(const struct tbfs *fs, uint64_t slot, uint64_t block) {
     const struct tbfs_log_block *here = block_at(fs, block);
     return block_at(fs, log_block_of(slot, here->prev))->next == block &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
-/* A new file system. A kernel module does without: a tool makes it. */
+/* Makes a file system. A kernel module does not contain this code: a tool makes the file system. */
 #include "journal.h"
 #include "persist.h"
 #include "space.h"
@@ -42,8 +42,8 @@ static void make_root(const struct tbfs *fs, uint32_t now) {
     pm_flush(space_inode(fs, TBFS_ROOT_INODE), sizeof(root));
 }
 
-/* The superblocks come last: until then there is no file system. Recovery also takes the copy alone, so that the root
- * has to be durable before it. */
+/* The superblocks come last: until then there is no file system. A mount also accepts the copy alone, so the root must
+ * be durable before the copy. */
 int tbfs_make(struct tbfs_space space, const struct tbfs_layout *layout, uint32_t now) {
     struct tbfs_super super;
     int status = plan(space, layout, &super);

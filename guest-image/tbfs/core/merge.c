@@ -7,7 +7,7 @@
 #include "seeded_bug.h"
 #include "tree.h"
 
-/* What the log does not have is in the block already. */
+/* Bytes that the log does not contain are in the block already. */
 static int copy_from_log(void *context, uint64_t at, const void *source, uint64_t bytes) {
     uint8_t *block = context;
     if (source != block + at)
@@ -15,8 +15,8 @@ static int copy_from_log(void *context, uint64_t at, const void *source, uint64_
     return 0;
 }
 
-/* Into the block below the log, so that no room is needed. Until the slot leads to that block, only those of its bytes
- * change that are seen through the log. */
+/* Merges a log into the block below it, which needs no free block. Until the slot points to that block, only bytes of
+ * it change that readers take from the log. */
 static int fold(struct tbfs *fs, uint64_t ino, uint64_t index, uint64_t slot) {
     uint64_t block = log_first(fs, slot)->page;
     struct tbfs_sink sink = {copy_from_log, space_at(fs, block)};
@@ -46,12 +46,13 @@ int merge_page(struct tbfs *fs, uint64_t ino, uint64_t index) {
     return status == -ENOSPC && log_first(fs, slot)->page ? fold(fs, ino, index, slot) : status;
 }
 
-/* As much as one transaction may take would do. */
+/* Merging goes on until one transaction can take its maximum of blocks. */
 static bool may_get_room(const struct tbfs *fs) {
     return !fs->broken && fs->pieces_used && fs->blocks.free < TBFS_TAKEN_MAX;
 }
 
-/* A log without a block below it needs one, and so must take more itself. */
+/* Whether a merge of this log frees space. A log without a block below it needs a block, and so must itself take
+ * more. */
 static bool gives_room(const struct tbfs *fs, uint64_t slot) {
     return slot_has_log(slot) && (log_first(fs, slot)->page || log_length(fs, slot) > TBFS_BLOCK_BYTES);
 }
@@ -81,7 +82,7 @@ bool merge_for_room(struct tbfs *fs, int status) {
 
 /* ---- In the background ---- */
 
-enum { LOOKS_PER_STEP = 256 }; /* so that nobody waits for long */
+enum { LOOKS_PER_STEP = 256 }; /* bounds the time for which other calls wait */
 
 static bool is_free(const struct tbfs *fs, unsigned percent) {
     uint64_t blocks = fs->blocks.count - fs->super->data_offset / TBFS_BLOCK_BYTES;
@@ -95,7 +96,8 @@ bool tbfs_wants_merge(const struct tbfs *fs) {
            !is_free(fs, has_begun ? hybrid->gc_high_percent : hybrid->gc_low_percent);
 }
 
-/* From where the last step ended to the next page, with its slot. False: there is none in so many looks. */
+/* Finds the next mapped page after the last step, and its slot. False: this many looks found no page, or no page is
+ * left. */
 static bool find_page(struct tbfs *fs, unsigned *looks, uint64_t *slot) {
     struct tbfs_background *at = &fs->background;
     const uint64_t end = size_in_blocks(TBFS_FILE_BYTES_MAX);
@@ -110,7 +112,7 @@ static bool find_page(struct tbfs *fs, unsigned *looks, uint64_t *slot) {
     return false;
 }
 
-/* Again from the first file, for the longest logs that are left. False: none is. */
+/* Begins another pass, for the longest logs that remain. False: no log remains. */
 static bool turn(struct tbfs_background *at) {
     uint64_t most = at->most_left_bytes;
     *at = (struct tbfs_background){0};

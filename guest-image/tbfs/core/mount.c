@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /*
- * A mount: the journal is recovered, then the trees of all inodes are walked, which tells what is in use, then the
- * truncate list is worked off. The walk also looks at every pointer, so later calls believe them.
+ * A mount recovers the journal, walks the trees of all inodes to find the used blocks, and then works off the truncate
+ * list. The walk also checks every pointer, so later calls trust them.
  */
 #include "inode.h"
 #include "journal.h"

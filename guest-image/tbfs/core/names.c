@@ -15,7 +15,7 @@ static void touch(struct tbfs *fs, uint64_t ino, uint32_t now) {
 
 static int end(struct tbfs *fs, int status) { return status < 0 ? tx_forget(fs, status) : tx_commit(fs); }
 
-/* A name in a directory, and what has it: null, if nothing has. */
+/* The result of a lookup: the directory, the entry and its inode; null if the name does not exist. */
 struct found {
     const struct tbfs_inode *dir, *inode;
     struct tbfs_dirent *entry;
@@ -164,7 +164,7 @@ int tbfs_unlink(struct tbfs *fs, uint64_t dir, struct tbfs_name name, uint32_t n
     return end(fs, 0);
 }
 
-/* 0, or why this directory cannot be removed. */
+/* 0, or the error that forbids the removal of this directory. */
 static int check_removable(const struct tbfs *fs, const struct tbfs_inode *dir) {
     int status = S_ISDIR(dir->mode) ? directory_is_empty(fs, dir) : -ENOTDIR;
     return status < 0 ? status : status ? 0 : -ENOTEMPTY;
@@ -185,7 +185,7 @@ int tbfs_rmdir(struct tbfs *fs, uint64_t dir, struct tbfs_name name, uint32_t no
     return end(fs, 0);
 }
 
-/* 1: `dir` is `above` or is below it; 0: no; -EUCLEAN: it is below nothing. */
+/* 1: `dir` is `above` or is below it; 0: it is not; -EUCLEAN: its parents do not lead to the root. */
 static int is_below(const struct tbfs *fs, uint64_t dir, uint64_t above) {
     for (uint64_t steps = 0; steps < fs->super->inode_count; steps++) {
         const struct tbfs_inode *inode;
@@ -200,7 +200,7 @@ static int is_below(const struct tbfs *fs, uint64_t dir, uint64_t above) {
     return -EUCLEAN;
 }
 
-/* Whether what has been found may get a name in `dir`. */
+/* 0, or the error that forbids a name for the found inode in `dir`. */
 static int check_move(const struct tbfs *fs, const struct found *what, uint64_t from, uint64_t dir) {
     if (!S_ISDIR(what->inode->mode) || from == dir)
         return 0;
@@ -231,7 +231,7 @@ static int check_rename(const struct tbfs *fs, const struct found *what, const s
     return other->inode ? check_move(fs, other, to.dir, from.dir) : -ENOENT;
 }
 
-/* In the transaction: it has another name now, perhaps in another directory. */
+/* In the transaction: updates an inode after its name has changed, perhaps to another directory. */
 static void move(struct tbfs *fs, uint64_t ino, uint64_t from, uint64_t to, uint32_t now) {
     struct tbfs_inode *inode = tx_inode(fs, ino);
     inode->ctime = now;

@@ -33,7 +33,8 @@ struct reading {
     uint64_t sink_at;
 };
 
-/* From where the page's first byte would be, 0: zeros. */
+/* Passes a part of the page to the sink. `first` is the offset that the page's first byte has, or would have if the
+ * entry's data continued to it; 0: zeros. */
 static int give(const struct reading *reading, struct page_range part, uint64_t first) {
     const struct tbfs_sink *sink = reading->sink;
     const void *source = first ? space_at(reading->fs, first + part.begin) : NULL;
@@ -47,14 +48,15 @@ static struct log_entry next_older(const struct reading *reading, uint64_t *end)
 }
 
 /*
- * Which bytes are still to be had: one bit each, in words of which two more say whether a bit is set, and whether all
- * are. A word counts only if some of its bits are set and some are not. So no range takes longer than its two ends.
+ * The bytes that are still needed, one bit each. `some` has a bit for each word with at least one set bit, `all` for
+ * each word with all bits set. A word in `words` is valid only if some of its bits are set and some are not. So an
+ * operation on a range touches only the words at its two ends.
  */
 struct need {
     uint64_t some, all, words[PAGE_WORDS], left;
 };
 
-/* Those of a word from a bit on, up to another or the word's end. */
+/* The bits of a word from `at` to `end`, or to the word's end. */
 static uint64_t bits_from(uint64_t at, uint64_t end) {
     uint64_t bits = end - at;
     return (bits < WORD_BITS ? (UINT64_C(1) << bits) - 1 : ~UINT64_C(0)) << at % WORD_BITS;
@@ -74,13 +76,13 @@ static void set_word(struct need *need, uint64_t number, uint64_t word) {
     need->all = word == ~UINT64_C(0) ? need->all | bit : need->all & ~bit;
 }
 
-/* From one byte to another of the same word. */
+/* Sets or clears a range within one word. */
 static void set_in_word(struct need *need, uint64_t at, uint64_t end, bool is_needed) {
     uint64_t bits = bits_from(at, end), word = word_of(need, at / WORD_BITS);
     set_word(need, at / WORD_BITS, is_needed ? word | bits : word & ~bits);
 }
 
-/* Of a range that has a byte. */
+/* Sets or clears a range, which must not be empty. */
 static void set_needed(struct need *need, struct page_range range, bool is_needed) {
     uint64_t first = range.begin / WORD_BITS, last = (range.end - 1) / WORD_BITS;
     need->left += is_needed ? range.end - range.begin : range.begin - range.end;
@@ -95,7 +97,7 @@ static void set_needed(struct need *need, struct page_range range, bool is_neede
     set_in_word(need, last * WORD_BITS, range.end, is_needed);
 }
 
-/* The first byte from `at` on that is needed, or is not; at most `end`. */
+/* The first byte from `at` on that is needed, or that is not needed; at most `end`. */
 static uint64_t find_byte(const struct need *need, uint64_t at, uint64_t end, bool is_needed) {
     uint64_t number = at / WORD_BITS, word, bits;
     if (at >= end)
@@ -130,11 +132,11 @@ static int give_needed(const struct reading *reading, struct need *need, struct 
     return status;
 }
 
-/* From the newest entry: no byte is copied twice, and what is older than all that is needed is not looked at. */
+/* Reads from the newest entry to older ones. It copies no byte twice, and stops when all bytes are complete. */
 static int read_reverse(const struct reading *reading, uint64_t end) {
     struct need need;
     int status = 0;
-    need.some = need.all = need.left = 0; /* the words are of no account then */
+    need.some = need.all = need.left = 0; /* which makes the words irrelevant */
     set_needed(&need, reading->range, true);
     while (status == 0 && need.left && end) {
         struct log_entry entry = next_older(reading, &end);
@@ -146,7 +148,7 @@ static int read_reverse(const struct reading *reading, uint64_t end) {
     return status;
 }
 
-/* The entries of one block from the oldest on. They can only be found from the newest. */
+/* Reads the entries of one block, the oldest first. Entries can be located only backwards, from the newest one. */
 static int read_block(const struct reading *reading, uint64_t block, uint64_t end) {
     uint16_t ends[LOG_ENTRIES_MAX];
     unsigned count = 0;
@@ -189,7 +191,7 @@ int page_read(struct tbfs *fs, uint64_t slot, struct page_range range, const str
     return fs->options.hybrid.read == TBFS_READ_FORWARD ? read_forward(&reading, head) : read_reverse(&reading, head);
 }
 
-/* ---- Zeros, and what is in use ---- */
+/* ---- Zeros, and the map of used blocks ---- */
 
 void page_zero(struct tbfs *fs, uint64_t slot, uint64_t begin, uint64_t end) {
     struct page_range range = {begin, end};

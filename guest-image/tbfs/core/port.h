@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /*
- * What the core uses of its surroundings: fixed-width integers, error numbers, file modes, and memcpy() and its
- * brothers. A kernel has all of it under other names of headers.
+ * All that the core needs from its environment: fixed-width integers, error numbers, file modes, and memcpy() and
+ * related functions. A kernel provides them in headers of other names.
  */
 #ifndef TBFS_PORT_H
 #define TBFS_PORT_H

@@ -28,7 +28,7 @@ bool map_mark(struct tbfs_map *map, uint64_t number) {
     return true;
 }
 
-/* From where the last one was found, around. */
+/* Searches from the word of the last result on, and wraps around. */
 bool map_take(struct tbfs_map *map, uint64_t *number) {
     uint64_t words = map_words(map->count);
     for (uint64_t i = 0; map->free && i < words; i++) {
@@ -74,7 +74,7 @@ uint64_t space_find_group(const struct tbfs *fs) {
     return 0;
 }
 
-/* ---- Blocks of logs: a byte of the map is a block that is taken apart, a bit a piece of it that is in use ---- */
+/* ---- Blocks of logs: a byte of the map is a divided block, a bit is a piece of it that is in use ---- */
 
 enum { PIECE_BYTES = TBFS_LOG_BLOCK_BYTES_MIN, PIECES = TBFS_BLOCK_BYTES / PIECE_BYTES };
 
@@ -101,7 +101,7 @@ static void use_pieces(struct tbfs *fs, uint64_t offset, uint64_t bytes) {
     *word |= pieces_mask(offset, bytes);
 }
 
-/* In a word of blocks that are taken apart. */
+/* Searches one word of the map for free pieces of a divided block. */
 static bool find_in_word(const struct tbfs *fs, uint64_t word, uint64_t bytes, uint64_t *offset) {
     uint64_t begin = word * WORD_BITS * PIECE_BYTES;
     if (fs->pieces[word] == 0)

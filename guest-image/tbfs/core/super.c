@@ -10,7 +10,7 @@ uint32_t super_checksum(const struct tbfs_super *super) {
     return crc32c(&copy, TBFS_SUPER_STATIC_BYTES);
 }
 
-/* What the checksum does not say: one who damages a medium can make checksums too. */
+/* Checks offsets and sizes beyond the checksum: deliberate damage can include a matching checksum. */
 bool super_is_sound(const struct tbfs_super *super, uint64_t bytes) {
     uint64_t blocks = bytes / TBFS_BLOCK_BYTES;
     return super->bytes % TBFS_BLOCK_BYTES == 0 && super->bytes / TBFS_BLOCK_BYTES <= blocks &&

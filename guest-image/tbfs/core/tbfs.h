@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /*
- * A file system on persistent memory, as an instrument: one format and one code, on which ways to keep metadata and
- * data are compared. Nothing here allocates, locks, or knows the time: the caller gives memory, makes one call at a
- * time and says what time it is. Every call is durable when it returns. It returns 0, or bytes, or -errno, and on an
- * error has changed nothing, but for a write of which a part was done.
+ * A file system on persistent memory, as an instrument: one format and one code base compare ways to store metadata and
+ * data. The core neither allocates nor locks, and does not read a clock: the caller supplies memory, makes one call at
+ * a time and passes the time. Every call is durable when it returns. It returns 0, a number of bytes or -errno. A
+ * failed call has changed nothing, except that tbfs_fallocate() and tbfs_merge() keep completed parts. A write that
+ * completed only a part returns the size of that part.
  *
- * -EUCLEAN: the medium holds what this code never writes, or this call was stopped because a rule of this code was
- * broken. Calls that would change something are -EROFS after that; those that read go on.
+ * -EUCLEAN: the medium contains data that this code never writes, or an invariant of this code was broken and the call
+ * was stopped. After a broken invariant, calls that would change something return -EROFS; reads still work.
  */
 #ifndef TBFS_TBFS_H
 #define TBFS_TBFS_H
@@ -23,35 +24,36 @@ struct tbfs_space {
 enum tbfs_metadata { TBFS_METADATA_UNDO, TBFS_METADATA_LOG };
 enum tbfs_data { TBFS_DATA_INPLACE, TBFS_DATA_COW, TBFS_DATA_HYBRID };
 
-/* Of TBFS_DATA_HYBRID: 0 stands for the first value or the number that is named. With other policies all are 0. */
+/* Options of TBFS_DATA_HYBRID. 0 selects the default: the first value of an enum, or the number below. With other
+ * policies all are 0. */
 enum tbfs_read { TBFS_READ_REVERSE = 1, TBFS_READ_FORWARD };
 enum tbfs_multi { TBFS_MULTI_CALL = 1, TBFS_MULTI_PAGE };
 #define TBFS_GC_NEVER UINT64_MAX
 struct tbfs_hybrid {
-    unsigned log_block_bytes; /* of a new log: 512, 1024, 2048 or 4096, which is the default */
-    unsigned log_align_bytes; /* at which entries begin: 8, the default, or 64 */
-    unsigned log_write_bytes; /* what is written to a page is logged if it is not more: 1 to 4095; 2048 */
-    uint64_t gc_read_bytes;   /* a read that meets a log of more than this merges it; 4096 */
-    enum tbfs_read read;      /* from the newest entry, or from the oldest */
-    enum tbfs_multi multi;    /* what is there as a whole or not: what a transaction can hold, or each page */
-    /* Of tbfs_merge_some(), in hundredths of all blocks: it begins if fewer are free, 0: never; and ends when so many
-     * are, twice as many. */
+    unsigned log_block_bytes; /* of a new log: 512, 1024, 2048 or 4096; default 4096 */
+    unsigned log_align_bytes; /* alignment of entries: 8 or 64; default 8 */
+    unsigned log_write_bytes; /* the largest write to a page that is logged: 1 to 4095; default 2048 */
+    uint64_t gc_read_bytes;   /* a read that finds a log longer than this merges it; default 4096 */
+    enum tbfs_read read;      /* order of entries: from the newest one, or from the oldest */
+    enum tbfs_multi multi;    /* unit of atomicity: as much as one transaction can hold, or each page */
+    /* Of tbfs_merge_some(), in percent of all blocks: it begins when fewer than `low` are free (0: never), and ends
+     * when `high` are free (default: twice `low`, at most 100). */
     unsigned gc_low_percent, gc_high_percent;
-    unsigned gc_idle_us; /* the caller's own: for how long nobody has called before it calls that; 1000 */
+    unsigned gc_idle_us; /* for the caller: time without a call before tbfs_merge_some(); default 1000 */
 };
 
-/* A rule of the core was broken: a sentence without its end, and the number that it is about. */
+/* Receives a broken invariant: a sentence without its last word, and the number that completes it. */
 typedef void tbfs_report(struct tbfs *fs, const char *sentence, uint64_t number);
 
 struct tbfs_options {
     enum tbfs_data data;
-    unsigned atomic_bytes; /* 8, 16 or 64: changes within one such unit need no log; 0: all do */
+    unsigned atomic_bytes; /* 8, 16 or 64: changes within one such unit need no journal; 0: all changes do */
     struct tbfs_hybrid hybrid;
-    enum tbfs_metadata metadata; /* what is logged: old content, and changes wait for it; or new, and they do not */
-    tbfs_report *report;         /* null: nobody is told */
+    enum tbfs_metadata metadata; /* the journal has old contents; or new ones, and changes in place can wait */
+    tbfs_report *report;         /* null: no report */
 };
 
-/* One bit a block or inode, set if it is in use. */
+/* One bit for each block or inode, set if it is in use. */
 struct tbfs_map {
     uint64_t *words;
     uint64_t count, free, hint;
@@ -59,27 +61,27 @@ struct tbfs_map {
 
 struct tbfs_counters {
     uint64_t transactions, atomic_updates, journal_entries;
-    uint64_t log_entries, log_entries_read, merges; /* of pages' logs */
+    uint64_t log_entries, log_entries_read, merges; /* of logs of pages */
 };
 
-/* How far tbfs_merge_some() is: all files are gone through, then again for shorter logs. */
+/* Progress of tbfs_merge_some(): passes over all files, each for shorter logs than the one before. */
 struct tbfs_background {
-    uint64_t ino, index;      /* where it goes on; 0: it has not begun */
-    uint64_t least_bytes;     /* of the logs that it merges now */
-    uint64_t most_left_bytes; /* of the logs that it has met and left */
+    uint64_t ino, index;      /* the next page to look at; `ino` 0: not begun */
+    uint64_t least_bytes;     /* the shortest log that this pass merges */
+    uint64_t most_left_bytes; /* the longest log that this pass has found and left */
 };
 
-/* A file system that is mounted. The fields are the core's own, but for `read_only` and the counters. */
+/* A mounted file system. The fields are private to the core, except `read_only` and the counters. */
 struct tbfs {
     struct tbfs_space space;
     struct tbfs_options options;
-    bool read_only;     /* the caller's, between calls: see tbfs_mount() */
-    const char *broken; /* the rule of the core that was broken first; null: none. No call changes anything then */
+    bool read_only;     /* set by the caller between calls: see tbfs_mount() */
+    const char *broken; /* the first broken invariant, after which no call changes anything; null: none */
     struct tbfs_super *super;
     struct tbfs_map blocks, inodes;
-    uint64_t *pieces; /* which 512 bytes are a log's: of a block for logs, for which its bit of `blocks` is set, too */
-    uint64_t pieces_used, pieces_free, piece_hint; /* in such blocks; where one was found */
-    uint64_t call_end;                             /* behind what the call that is under way writes or maps of a file */
+    uint64_t *pieces; /* one bit for 512 bytes: a log uses them. The bit of their block in `blocks` is then set, too */
+    uint64_t pieces_used, pieces_free, piece_hint; /* in divided blocks; word of the last piece found */
+    uint64_t call_end; /* end of the range that the current call writes or allocates in a file, else 0 */
     struct tbfs_journal journal;
     struct tbfs_transaction transaction;
     struct tbfs_counters counters;
@@ -87,20 +89,21 @@ struct tbfs {
 };
 
 struct tbfs_layout {
-    uint64_t journal_bytes; /* 0: 1/64 of the space, up to 4 MiB */
+    uint64_t journal_bytes; /* 0: 1/64 of the space, 64 KiB to 4 MiB */
     uint64_t inode_count;   /* 0: one for each 16 KiB */
     const char *label;      /* up to TBFS_LABEL_BYTES, or null */
 };
 
-/* -ENOSPC: too small for its journal, inodes and one block. */
+/* -ENOSPC: the space is too small for the journal, the inodes and one block. */
 int tbfs_make(struct tbfs_space space, const struct tbfs_layout *layout, uint32_t now);
 
 /*
- * -EINVAL: no such file system, or options that do not exist. -EPROTONOSUPPORT: of another version. `memory` is aligned
- * to 8 and has what tbfs_memory_bytes() says, until the file system is no longer used; there is nothing to do then.
+ * -EINVAL: the space holds no tbfs, or the options are invalid. -EPROTONOSUPPORT: a tbfs of another version. `memory`
+ * is aligned to 8 and has tbfs_memory_bytes() bytes. The core uses it until the caller no longer uses the file system;
+ * an unmount needs no call.
  *
- * A mount recovers, and so it writes. With `read_only` set afterwards no call does: what would change something is
- * -EROFS, and what a read or a merge would only tidy stays as it is.
+ * A mount recovers, and so it writes to the medium. With `read_only` set afterwards no call writes: calls that would
+ * change content return -EROFS, and logs stay unmerged.
  */
 int64_t tbfs_memory_bytes(struct tbfs_space space);
 int tbfs_mount(struct tbfs *fs, struct tbfs_space space, const struct tbfs_options *options, void *memory);
@@ -110,19 +113,19 @@ struct tbfs_name {
     size_t bytes;
 };
 
-/* Whose new inodes are, and the time in seconds. */
+/* The owner of new inodes, and the time in seconds. */
 struct tbfs_caller {
     uint32_t uid, gid, now;
 };
 
 struct tbfs_new {
-    uint16_t mode; /* with its type */
+    uint16_t mode; /* with the type bits */
     uint32_t rdev;
-    struct tbfs_name target; /* of a symbolic link */
+    struct tbfs_name target; /* of a symbolic link only */
 };
 
-/* Names. What has lost its last name goes to `*orphan` (else 0), stays readable, and is to be evicted at its last
- * close. */
+/* Names. An inode that loses its last name is returned in `*orphan` (else 0). It stays readable, and the caller evicts
+ * it at its last close. */
 int tbfs_lookup(struct tbfs *fs, uint64_t dir, struct tbfs_name name, uint64_t *ino);
 int tbfs_create(struct tbfs *fs, uint64_t dir, struct tbfs_name name, const struct tbfs_new *what,
                 const struct tbfs_caller *caller, uint64_t *ino);
@@ -138,10 +141,10 @@ struct tbfs_place {
 int tbfs_rename(struct tbfs *fs, struct tbfs_place from, struct tbfs_place to, unsigned flags, uint32_t now,
                 uint64_t *orphan);
 
-/* Its blocks and its number are free then. -EROFS: when it is mounted again. */
+/* Frees the inode's blocks and its number. After -EROFS the next mount frees them. */
 int tbfs_evict(struct tbfs *fs, uint64_t ino, uint32_t now);
 
-/* The next entry at or after `*position`, which moves behind it. 1: there is one; 0: no more. */
+/* Returns the next entry at or after `*position`, and moves the position behind it. 1: found; 0: no more entries. */
 struct tbfs_listed {
     uint64_t ino;
     unsigned type; /* mode >> 12 */
@@ -149,16 +152,16 @@ struct tbfs_listed {
 };
 int tbfs_readdir(struct tbfs *fs, uint64_t dir, uint64_t *position, struct tbfs_listed *entry);
 
-/* From a position that is from before a change, or from nowhere, to that of the first entry at or after it. */
+/* Moves a position to the first entry at or after it. The position may be arbitrary, or from before a change. */
 int tbfs_readdir_seek(struct tbfs *fs, uint64_t dir, uint64_t *position);
 
-/* Inodes. -ENOENT: there is none of this number. */
+/* Inodes. -ENOENT: no inode has this number. */
 int tbfs_inode_get(struct tbfs *fs, uint64_t ino, struct tbfs_inode *inode);
 
 enum tbfs_attributes { TBFS_SET_MODE = 1, TBFS_SET_OWNER = 2, TBFS_SET_MTIME = 4, TBFS_SET_ATIME = 8 };
 struct tbfs_change {
     unsigned which;
-    uint16_t mode; /* its type is ignored */
+    uint16_t mode; /* its type bits are ignored */
     uint32_t uid, gid, mtime, atime;
 };
 int tbfs_inode_set(struct tbfs *fs, uint64_t ino, const struct tbfs_change *change, uint32_t now);
@@ -166,8 +169,9 @@ int tbfs_inode_set(struct tbfs *fs, uint64_t ino, const struct tbfs_change *chan
 /* Files. */
 int64_t tbfs_read(struct tbfs *fs, uint64_t ino, uint64_t offset, void *buffer, uint64_t bytes);
 
-/* Where the caller wants what is read: bytes that belong `at` bytes behind its begin, null: zeros. In any order, and
- * with TBFS_READ_FORWARD more than once; what comes last holds. -errno: it cannot be there. */
+/* The destination of a read. `copy` receives bytes that belong `at` bytes after the beginning of the read; a null
+ * source means zeros. Parts come in any order. With TBFS_READ_FORWARD a byte can come more than once: the last copy
+ * counts. -errno: the destination cannot be written. */
 struct tbfs_sink {
     int (*copy)(void *context, uint64_t at, const void *source, uint64_t bytes);
     void *context;
@@ -176,8 +180,8 @@ int64_t tbfs_read_to(struct tbfs *fs, uint64_t ino, uint64_t offset, const struc
 
 int64_t tbfs_write(struct tbfs *fs, uint64_t ino, uint64_t offset, const void *data, uint64_t bytes, uint32_t now);
 
-/* Data that the caller copies: what is `at` bytes behind their begin. They are durable after a fence. -errno: they
- * cannot be had. */
+/* The data of a write, copied by the caller. `copy` takes the bytes that are `at` bytes after the beginning of the
+ * data, and makes them durable after the next fence. -errno: the data cannot be read. */
 struct tbfs_source {
     int (*copy)(void *context, uint64_t at, void *target, uint64_t bytes);
     void *context;
@@ -185,27 +189,27 @@ struct tbfs_source {
 int64_t tbfs_write_from(struct tbfs *fs, uint64_t ino, uint64_t offset, const struct tbfs_source *source,
                         uint64_t bytes, uint32_t now);
 
-/* The blocks from that of `offset` on that lie together, or are a hole together: at least one. A page with a log is
- * alone, and its block is none that can be read or written. */
+/* The blocks from the one at `offset` on that are adjacent in the space, or that are one hole: at least one block. A
+ * page with a log is a separate extent, since its block alone can be neither read nor written. */
 struct tbfs_extent {
-    uint64_t offset, bytes; /* in the space; 0: a hole */
+    uint64_t offset, bytes; /* in the space; 0: a hole, or a page with a log */
     bool has_log;
 };
 int tbfs_find_extent(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t bytes, struct tbfs_extent *extent);
 
-/* No page of the range has a log any more: the content is the same. -ENOSPC, -EROFS: not all of them. */
+/* Merges all logs of the range; the content stays the same. -ENOSPC, -EROFS: some logs remain. */
 int tbfs_merge(struct tbfs *fs, uint64_t ino, uint64_t offset, uint64_t bytes);
 
 /*
- * For one who has time, if logs are to be merged because room is short: one step, which merges one log or looks for
- * one. The longest go first, by powers of two. False: there is nothing to do until something has changed.
+ * For an idle caller, when space is short: one step, which merges one log or searches for one. The longest logs come
+ * first, by powers of two. False: nothing can be done until something has changed.
  */
 bool tbfs_merge_some(struct tbfs *fs);
-bool tbfs_wants_merge(const struct tbfs *fs); /* whether there is something to do, or was */
+bool tbfs_wants_merge(const struct tbfs *fs); /* whether space is short and logs exist; perhaps no merge frees space */
 
 int tbfs_truncate(struct tbfs *fs, uint64_t ino, uint64_t size, uint32_t now);
 
-enum tbfs_fallocate_flags { TBFS_KEEP_SIZE = 1, TBFS_PUNCH_HOLE = 2 }; /* the second wants the first */
+enum tbfs_fallocate_flags { TBFS_KEEP_SIZE = 1, TBFS_PUNCH_HOLE = 2 }; /* PUNCH_HOLE requires KEEP_SIZE */
 int tbfs_fallocate(struct tbfs *fs, uint64_t ino, unsigned flags, uint64_t offset, uint64_t bytes, uint32_t now);
 
 struct tbfs_statfs {
@@ -214,8 +218,8 @@ struct tbfs_statfs {
 void tbfs_statfs(const struct tbfs *fs, struct tbfs_statfs *result);
 
 /*
- * What is wrong with a mounted file system; it changes nothing. `memory` as above, of tbfs_check_memory_bytes().
- * Returns how many faults were told.
+ * Reports the faults of a mounted file system, and changes nothing. `memory` is aligned to 8 and has
+ * tbfs_check_memory_bytes() bytes. Returns the number of faults.
  */
 struct tbfs_fault {
     const char *what;

@@ -10,7 +10,7 @@
 
 int tx_begin(const struct tbfs *fs) { return fs->read_only || fs->broken ? -EROFS : 0; }
 
-/* Whether one more fits into an array of the transaction. If not, it will not commit. */
+/* Whether an array of the transaction has space for one more element. If not, the transaction will not commit. */
 static bool has_room(struct tbfs *fs, unsigned count, unsigned most, const char *sentence) {
     return invariant_holds(fs, count < most, sentence, count);
 }
@@ -147,7 +147,7 @@ int tx_forget(struct tbfs *fs, int status) {
     return fs->broken && status != -EROFS ? -EUCLEAN : status;
 }
 
-/* The words from the first that differs to the last. */
+/* Adds the words from the first difference to the last. */
 static void add_difference(struct tbfs *fs, uint8_t *target, const uint8_t *source, size_t bytes) {
     while (bytes && memcmp(target + bytes - 8, source + bytes - 8, 8) == 0)
         bytes -= 8;
@@ -169,7 +169,7 @@ static void add_inodes(struct tbfs *fs) {
     }
 }
 
-/* The aligned unit of `bytes` that holds all pieces; null: there is none. */
+/* The aligned unit of `bytes` that contains all pieces, null: no unit does. */
 static uint8_t *common_unit(const struct tbfs_transaction *tx, size_t bytes) {
     uintptr_t first = UINTPTR_MAX, end = 0;
     for (unsigned i = 0; i < tx->piece_count; i++) {
@@ -198,7 +198,8 @@ static void store_unit(const struct tbfs_transaction *tx, uint8_t *target, size_
     pm_flush(target, bytes);
 }
 
-/* One store and no log, if all that changes is in one unit that is atomic. */
+/* Commits with one store and without the journal, if all changes are in one atomic unit, and recovery would not store
+ * there. */
 static bool commit_in_place(struct tbfs *fs) {
     static const unsigned units[] = {8, 16, TBFS_LINE_BYTES};
     struct tbfs_transaction *tx = &fs->transaction;
@@ -237,7 +238,7 @@ static void commit_by_undo(struct tbfs *fs) {
     journal_commit(fs);
 }
 
-/* What is in the log is done: that it is in place, too, can wait. */
+/* Once the log is durable the transaction is committed. The changes in place can become durable later. */
 static void commit_by_log(struct tbfs *fs) {
     struct tbfs_transaction *tx = &fs->transaction;
     journal_redo_begin(fs, tx->piece_count);
@@ -267,7 +268,7 @@ static bool overlaps_earlier(const struct tbfs_transaction *tx, unsigned number)
     return false;
 }
 
-/* Recovery may store each piece again, and no piece reaches a block that is free. */
+/* Checks that recovery would accept each piece, that each lies in a block in use, and that pieces do not overlap. */
 static void check_pieces(struct tbfs *fs) {
     const struct tbfs_transaction *tx = &fs->transaction;
     for (unsigned i = 0; i < tx->piece_count; i++) {

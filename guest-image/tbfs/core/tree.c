@@ -9,7 +9,7 @@
 
 static uint64_t *slots_of(const struct tbfs *fs, uint64_t node) { return space_at(fs, node); }
 
-/* Which slot of a node of this level leads to the block. Level 1 is above the blocks. */
+/* The slot of a node of this level on the path to the block. Level 1 is just above the blocks. */
 static unsigned slot_of(uint64_t index, unsigned level) {
     return index >> (TBFS_FANOUT_BITS * (level - 1)) & (TBFS_FANOUT - 1);
 }
@@ -25,7 +25,7 @@ uint64_t tree_get(const struct tbfs *fs, const struct tbfs_inode *inode, uint64_
     return block;
 }
 
-/* The first index behind what a hole at this place hides; the index itself if it is none. */
+/* The first index behind the empty subtree that contains this index; the index itself if it is mapped. */
 static uint64_t behind_hole(const struct tbfs *fs, const struct tbfs_inode *inode, uint64_t index) {
     uint64_t block = inode->root;
     for (unsigned level = inode->height; block && level > 0; level--) {
@@ -47,7 +47,7 @@ uint64_t tree_next(const struct tbfs *fs, const struct tbfs_inode *inode, uint64
     return index;
 }
 
-/* New roots above the old one, until the index is below. */
+/* Adds roots above the old one until the tree covers the index. */
 static int grow(struct tbfs *fs, struct tbfs_inode *inode, uint64_t index) {
     if (!inode->root)
         inode->height = 0;
@@ -65,7 +65,8 @@ static int grow(struct tbfs *fs, struct tbfs_inode *inode, uint64_t index) {
     return 0;
 }
 
-/* The slot at level 1, with the nodes on the way to it. -ENOSPC: one could not be had. */
+/* Finds the slot at level 1, and makes missing nodes on the path. Null: the height is 0, and the root is the slot.
+ * -ENOSPC: no block is free for a node. */
 static int find_slot(struct tbfs *fs, struct tbfs_inode *inode, uint64_t index, uint64_t **slot) {
     uint64_t node = inode->root;
     *slot = NULL;
@@ -139,12 +140,12 @@ static int release(struct tbfs *fs, void *context, uint64_t place, bool is_slot)
 
 void tree_release(struct tbfs *fs, const struct tbfs_inode *inode) { tree_walk(fs, inode, release, NULL); }
 
-/* Before a pointer is cleared in place, so that recovery does not store it again. */
+/* Called before a pointer is cleared in place, so that recovery does not store it again. */
 static bool yield_word(struct tbfs *fs, const uint64_t *word) {
     return TBFS_BUG(CUT_UNYIELDED) || journal_yield(fs, space_offset(fs, word), sizeof(*word));
 }
 
-/* True: nothing of the tree is left below. What was freed is not taken before the caller's fence. */
+/* True: nothing of the subtree is left. Freed blocks are not taken before the caller's fence. */
 static bool cut(struct tbfs *fs, uint64_t node, unsigned level, uint64_t first) {
     if (first == 0) {
         walk(fs, node, level, release, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Logs are merged in the background, once nobody has called for some time and if room is short. A page with a log is in
- * no process's memory, and stays so while the core's lock is held. So that lock is enough.
+ * Merges logs in the background, when space is short and no call has come for some time. A page with a log is mapped by
+ * no process, and stays unmapped while the core's lock is held. So that lock suffices.
  */
 #include "glue.h"
 
@@ -9,7 +9,7 @@ static unsigned long idle_time(const struct volume *volume) {
     return usecs_to_jiffies(volume->fs.options.hybrid.gc_idle_us);
 }
 
-/* False: there is nothing more to do now. Whoever calls wakes it again. */
+/* False: nothing more can be done now. The next call wakes the merging again. */
 static bool merge_one(struct volume *volume) {
     bool is_idle, has_more;
 

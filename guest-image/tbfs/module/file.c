@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Files. Reads and mapped pages go by the kernel's DAX, which asks where the blocks are. Writes are the core's, as what
- * is written and what makes it visible are one transaction.
+ * Files. Reads and mapped pages use the kernel's DAX, which asks for the location of blocks. Writes go through the
+ * core, since the content and the metadata that make it visible are one transaction.
  */
 #include <linux/iomap.h>
 #include <linux/pagemap.h>
@@ -13,9 +13,10 @@
 
 #include <linux/falloc.h>
 
-/* ---- Where the blocks are ---- */
+/* ---- Locations of blocks ---- */
 
-/* Who looks at a page's block, and not only where data are, needs all of the page there. */
+/* Finds an extent. Access to a page's block needs the whole page there, so its log is merged first. A query for the
+ * locations of data (`reports`) needs no merge. */
 static int find_merged(struct tbfs *fs, struct inode *inode, u64 begin, u64 bytes, bool reports,
                        struct tbfs_extent *extent) {
     int status = tbfs_find_extent(fs, inode->i_ino, begin, bytes, extent);
@@ -26,7 +27,7 @@ static int find_merged(struct tbfs *fs, struct inode *inode, u64 begin, u64 byte
     return status < 0 ? status : tbfs_find_extent(fs, inode->i_ino, begin, TBFS_BLOCK_BYTES, extent);
 }
 
-/* A page that a process stores to needs a block. One at a time: a sparse file stays sparse. */
+/* A store to a hole allocates a block: one at a time, so that a sparse file stays sparse. */
 static int find_or_make(struct tbfs *fs, struct inode *inode, u64 begin, u64 bytes, unsigned flags,
                         struct tbfs_extent *extent) {
     int status = find_merged(fs, inode, begin, bytes, flags & IOMAP_REPORT, extent);
@@ -59,7 +60,7 @@ static int map_begin(struct inode *inode, loff_t position, loff_t bytes, unsigne
 
 static const struct iomap_ops map_operations = {.iomap_begin = map_begin};
 
-/* ---- Pages of processes ---- */
+/* ---- Mapped pages ---- */
 
 static void wait_unlocked(struct inode *inode) {
     filemap_invalidate_unlock(inode->i_mapping);
@@ -67,7 +68,8 @@ static void wait_unlocked(struct inode *inode) {
     filemap_invalidate_lock(inode->i_mapping);
 }
 
-/* Until no device has a page of the range, as for DMA, and no process has one mapped. Its references are 1 then. */
+/* Waits until no device uses a page of the range, as for DMA, and no process maps one. An idle page has a reference
+ * count of 1. */
 static int wait_until_idle(struct inode *inode, u64 begin, u64 last) {
     struct page *page;
     int status = 0;
@@ -79,9 +81,11 @@ static int wait_until_idle(struct inode *inode, u64 begin, u64 last) {
 }
 
 /*
- * What processes have stored there is made durable first: it is the rest of a block of which a write changes a part.
- * The pages leave the cache whatever marks they have. An fsync() that runs beside this leaves marks on clean pages for
- * a moment, and a removal that keeps marked pages would then fail with EBUSY.
+ * Stores of processes to the range are made durable first: a write may change only a part of a block, and must keep the
+ * rest.
+ *
+ * The pages leave the cache whatever marks they have. A concurrent fsync() leaves marks on clean pages for a moment,
+ * and a removal that keeps marked pages would then fail with EBUSY.
  */
 int file_unmap(struct inode *inode, u64 begin, u64 end) {
     struct address_space *mapping = inode->i_mapping;
@@ -99,7 +103,8 @@ int file_unmap(struct inode *inode, u64 begin, u64 end) {
     return status;
 }
 
-/* Whether a page has a log that must not be merged. Then it must not change any more, either. */
+/* Whether a page has a log that must not be merged, as the mount is read-only. The page is then mapped as a copy, so it
+ * must not change any more either. */
 static bool needs_copy(struct inode *inode, u64 begin) {
     struct tbfs *fs = core_lock(inode);
     struct tbfs_extent extent;
@@ -158,14 +163,14 @@ static const struct vm_operations_struct page_operations = {
     .pfn_mkwrite = serve_page,
 };
 
-/* No file has a cache that O_DIRECT could pass, so that it asks for nothing more. The kernel looks at this when a new
- * file is there already, which a refusal would leave. */
+/* O_DIRECT needs no support, as no file has a cache to bypass. Without this flag the kernel would refuse O_DIRECT only
+ * after it has created a new file, and would leave that file. */
 static int open_file(struct inode *inode, struct file *file) {
     file->f_mode |= FMODE_CAN_ODIRECT;
     return generic_file_open(inode, file);
 }
 
-/* Every block is durable when a fault returns, so that MAP_SYNC asks for nothing more. */
+/* Every block is durable when a fault returns, so MAP_SYNC needs no further work. */
 static int map_file(struct file *file, struct vm_area_struct *area) {
     if (!daxdev_mapping_supported(area, volume_of(file_inode(file))->dax))
         return -EOPNOTSUPP;
@@ -175,21 +180,33 @@ static int map_file(struct file *file, struct vm_area_struct *area) {
     return 0;
 }
 
+/*
+ * The kernel clears a page's mark before it has flushed the page, and a concurrent call skips a page without a mark.
+ * The lock is held until the fence, so for every call that takes the lock a skipped page is durable. The fence must be
+ * executed by this CPU: a fence of another CPU does not wait for flushes of this one.
+ */
 static int write_pages(struct address_space *mapping, struct writeback_control *control) {
-    return dax_writeback_mapping_range(mapping, volume_of(mapping->host)->dax, control);
+    struct volume *volume = volume_of(mapping->host);
+    int status;
+
+    mutex_lock(&volume->writing_back);
+    status = dax_writeback_mapping_range(mapping, volume->dax, control);
+    pm_fence();
+    mutex_unlock(&volume->writing_back);
+    return status;
 }
 
-/* Only what processes have stored to mapped pages is not durable yet. */
+/* Only stores to mapped pages are not durable yet. If no page has a mark, the kernel does not call write_pages(). */
 static int synchronise(struct file *file, loff_t begin, loff_t last, int only_data) {
     int status = file_write_and_wait_range(file, begin, last);
 
-    pm_fence();
+    wait_for_writing_back(volume_of(file_inode(file)));
     return status;
 }
 
 /* ---- Read and write ---- */
 
-/* A part of what is read, and without a page fault: -EFAULT, if there would be one. */
+/* Copies a part of a read, without a page fault: -EFAULT if one would occur. */
 static int copy_out(void *context, uint64_t at, const void *source, uint64_t bytes) {
     struct iov_iter to = *(struct iov_iter *)context;
 
@@ -209,7 +226,8 @@ static s64 read_present(struct inode *inode, u64 begin, struct iov_iter *to, u64
     return done;
 }
 
-/* By a page of the kernel: into memory that is not there, as that of the very pages that are read. */
+/* Reads through a page of the kernel, for a buffer that is not in memory, such as a mapping of the very pages that are
+ * read. */
 static s64 read_by_page(struct inode *inode, u64 begin, struct iov_iter *to, u64 bytes) {
     struct page *page = alloc_page(GFP_KERNEL);
     struct iov_iter present, target = *to;
@@ -227,7 +245,8 @@ static s64 read_by_page(struct inode *inode, u64 begin, struct iov_iter *to, u64
     return done;
 }
 
-/* A buffer is looked at page by page only if it is not there: that takes longer than to read it. */
+/* The buffer is faulted in only after a failed copy: that takes longer than the read itself, as it checks page by
+ * page. */
 static s64 read_part(struct inode *inode, u64 begin, struct iov_iter *to) {
     u64 bytes = min(iov_iter_count(to), TBFS_BLOCKS_PER_TRANSACTION * TBFS_BLOCK_BYTES);
     s64 done = read_present(inode, begin, to, bytes);
@@ -240,7 +259,7 @@ static s64 read_part(struct inode *inode, u64 begin, struct iov_iter *to) {
     return done == -EFAULT ? read_by_page(inode, begin, to, bytes) : done;
 }
 
-/* From where a call is: how many bytes are in pages that all have a log, or all have none. */
+/* The number of bytes, from the call's position on, in pages that all have a log or that all have none. */
 static u64 bytes_alike(const struct kiocb *call, u64 bytes, bool *has_log) {
     struct inode *inode = file_inode(call->ki_filp);
     u64 at = round_down(call->ki_pos, TBFS_BLOCK_BYTES), end = call->ki_pos + bytes;
@@ -266,8 +285,8 @@ static ssize_t read_logs(struct kiocb *call, struct iov_iter *to) {
 }
 
 /*
- * What has logs is the core's. All else goes by the kernel's DAX, which does not keep the core's lock while it copies:
- * no write changes the file meanwhile, and no merging changes such a page.
+ * The core reads pages with logs. All others are read by the kernel's DAX, which does not hold the core's lock while it
+ * copies: no write changes the file meanwhile, and no merge changes a page without a log.
  */
 static ssize_t read_with_logs(struct kiocb *call, struct iov_iter *to) {
     ssize_t taken = 0, done = 0;
@@ -288,7 +307,7 @@ static ssize_t read_with_logs(struct kiocb *call, struct iov_iter *to) {
     return taken ? taken : done;
 }
 
-/* The buffer may reach beyond the file, and beyond the largest one: the core is asked for bytes of the file only. */
+/* The buffer may extend beyond the file, and beyond the largest possible file: only bytes of the file are requested. */
 static ssize_t read_file(struct kiocb *call, struct iov_iter *to) {
     struct inode *inode = file_inode(call->ki_filp);
     const struct tbfs *fs = &volume_of(inode)->fs;
@@ -319,7 +338,7 @@ static ssize_t read(struct kiocb *call, struct iov_iter *to) {
     return done;
 }
 
-/* Past the caches, and without a page fault: -EFAULT, if there would be one. */
+/* Copies past the caches, and without a page fault: -EFAULT if one would occur. */
 static int copy(void *context, uint64_t at, void *target, uint64_t bytes) {
     struct iov_iter from = *(struct iov_iter *)context;
     unsigned long window;
@@ -351,7 +370,8 @@ static s64 write_present(struct inode *inode, u64 begin, struct iov_iter *from, 
     return done;
 }
 
-/* By a page of the kernel: for data that are not in memory, as those of the very pages that are written to. */
+/* Writes through a page of the kernel, for data that are not in memory, such as a mapping of the very pages that are
+ * written. */
 static s64 write_by_page(struct inode *inode, u64 begin, struct iov_iter *from, u64 bytes) {
     struct page *page = alloc_page(GFP_KERNEL);
     struct iov_iter present, data = *from;
@@ -368,7 +388,8 @@ static s64 write_by_page(struct inode *inode, u64 begin, struct iov_iter *from, 
     return done;
 }
 
-/* A transaction's part: so many blocks, from where they begin. */
+/* Writes one transaction's part: up to TBFS_BLOCKS_PER_TRANSACTION blocks, counted from the block in which it
+ * begins. */
 static s64 write_part(struct inode *inode, u64 begin, struct iov_iter *from) {
     u64 end = round_down(begin, TBFS_BLOCK_BYTES) + TBFS_BLOCKS_PER_TRANSACTION * TBFS_BLOCK_BYTES;
     u64 bytes = min(iov_iter_count(from), end - begin);

@@ -6,7 +6,6 @@
 #include <linux/statfs.h>
 
 #include "glue.h"
-#include "persist.h"
 
 static void take(struct inode *inode, const struct tbfs_inode *from) {
     inode->i_mode = from->mode;
@@ -57,7 +56,7 @@ void inode_set_operations(struct inode *inode) {
     }
 }
 
-/* The core has looked at the block trees, but not at these. */
+/* The core has checked the block trees, but not these fields. */
 static bool is_sound(const struct tbfs_inode *inode) {
     switch (inode->mode & S_IFMT) {
     case S_IFREG:
@@ -113,7 +112,7 @@ struct inode *inode_open(struct super_block *sb, u64 ino) {
         return inode;
     status = load(inode);
     if (status < 0) {
-        kfree(inode->i_link); /* what comes is no link any more */
+        kfree(inode->i_link); /* iget_failed() changes the inode's kind, so free_inode() would not free the target */
         inode->i_link = NULL;
         iget_failed(inode);
         return ERR_PTR(status);
@@ -122,7 +121,7 @@ struct inode *inode_open(struct super_block *sb, u64 ino) {
     return inode;
 }
 
-/* One that never came to be has no number. */
+/* After a failed creation the inode has number 0, and the core has nothing to evict. */
 static void evict(struct inode *inode) {
     bool is_orphan = !inode->i_nlink && inode->i_ino && !is_bad_inode(inode);
 
@@ -154,14 +153,15 @@ static int resize(struct inode *inode, u64 size) {
         core_unlock(inode);
     }
     if (status == 0)
-        truncate_pagecache(inode, size); /* private copies of pages, too */
+        truncate_pagecache(inode, size); /* unmaps private copies of pages, too */
     filemap_invalidate_unlock(inode->i_mapping);
     return status;
 }
 
 /*
- * Under the lock, in which the kernel's inode has also been changed. A page fault refreshes that inode without the
- * inode's own lock: it would undo an attribute that the core has not got yet, and it would write an old one back.
+ * The caller holds the core's lock, and has changed the kernel's inode under it. A page fault refreshes that inode
+ * without the inode's own lock. Between two critical sections it could undo an attribute that the core does not have
+ * yet, or write an old one back.
  */
 static int write_attributes(struct tbfs *fs, struct inode *inode) {
     struct tbfs_change change = {
@@ -255,11 +255,10 @@ static int show_options(struct seq_file *to, struct dentry *root) {
     return 0;
 }
 
-/* The kernel has written mapped pages back, which are durable after a fence. Each call of the core ends with its own.
- */
+/* syncfs() passes over an inode without dirty pages, even if an fsync() beside it has only just cleared their marks. */
 static int synchronise_all(struct super_block *sb, int wait) {
     if (wait)
-        pm_fence();
+        wait_for_writing_back(sb->s_fs_info);
     return 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Names: a directory's calls. The kernel holds the directory's lock, so nobody else changes its entries. */
+/* Names: the calls of a directory. The kernel holds the directory's lock, so no other call changes its entries. */
 #include <linux/cred.h>
 #include <linux/slab.h>
 
@@ -22,7 +22,7 @@ static struct dentry *lookup(struct inode *dir, struct dentry *dentry, unsigned 
     return d_splice_alias(inode, dentry);
 }
 
-/* Owner and group as the kernel's own rule has them: a directory with the bit gives its group. */
+/* Owner and group by the kernel's usual rule: a directory with S_ISGID passes on its group. */
 static struct tbfs_caller caller_in(const struct inode *dir, struct tbfs_new *what) {
     struct tbfs_caller caller = {
         .uid = from_kuid(&init_user_ns, current_fsuid()),
@@ -50,7 +50,7 @@ static int make_inode(struct inode *dir, struct dentry *dentry, struct tbfs_new 
     return status;
 }
 
-/* All that can fail for want of memory comes before the name is there. */
+/* All allocations of memory precede the creation of the name, so a lack of memory leaves no name behind. */
 static int make(struct inode *dir, struct dentry *dentry, struct tbfs_new what) {
     struct inode *inode = new_inode(dir->i_sb);
     int status = 0;
@@ -106,7 +106,7 @@ static int make_link(struct dentry *from, struct inode *dir, struct dentry *dent
     return 0;
 }
 
-/* What has lost its last name is an orphan, which evict() gives to the core. */
+/* An inode that has lost its last name is an orphan, which evict() passes to the core. */
 typedef int removal(struct tbfs *fs, uint64_t dir, struct tbfs_name name, uint32_t when, uint64_t *orphan);
 
 static int drop(struct inode *dir, struct dentry *dentry, removal *remove) {
@@ -142,7 +142,7 @@ static int move(struct mnt_idmap *idmap, struct inode *from_dir, struct dentry *
     return status;
 }
 
-/* Positions 0 and 1 are those of "." and "..", which the core does not have. */
+/* Positions 0 and 1 are "." and "..", which the core does not store. */
 enum { DOTS = 2 };
 
 static int next(struct inode *dir, u64 *position, struct tbfs_listed *entry) {
@@ -152,7 +152,7 @@ static int next(struct inode *dir, u64 *position, struct tbfs_listed *entry) {
     return status;
 }
 
-/* A name is on the medium, and stays as long as the kernel holds the directory's lock. */
+/* A listed name points to the medium, and stays valid while the kernel holds the directory's lock. */
 static int list(struct file *file, struct dir_context *to) {
     struct inode *dir = file_inode(file);
     struct tbfs_listed entry;

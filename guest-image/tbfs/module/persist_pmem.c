@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The persistence layer with the processor's instructions: CLWB, MOVNTI and SFENCE, as the kernel chooses them; and
- * pm_wbarrier and write windows, if a mount asks for them.
+ * The persistence layer with the processor's instructions: CLWB, MOVNTI and SFENCE, as the kernel selects them.
+ * pm_wbarrier and write windows are used if a mount requests them.
  */
 #include "persist.h"
 
@@ -13,7 +13,7 @@
 
 #include "glue.h"
 
-/* ---- pm_wbarrier: the testbed's doorbell, of which docs/qemu.md tells ---- */
+/* ---- pm_wbarrier: the testbed's doorbell (docs/qemu.md) ---- */
 
 enum { DOORBELL_LEAF = 0x4358534c, DOORBELL_QUERY = 0, DOORBELL_WBARRIER = 6, DOORBELL_REPLY = 0x2d4c5843 };
 
@@ -31,7 +31,7 @@ bool pm_has_barrier(void) { return ring(DOORBELL_QUERY) == DOORBELL_REPLY; }
 /* ---- Write windows ---- */
 
 DEFINE_STATIC_KEY_FALSE(pm_has_windows);
-static void *stray_target; /* of the newest mount with windows */
+static void *stray_target; /* the medium of the newest mount with windows */
 
 void *pm_protect(void *base, long pages) {
     struct page **list = kvmalloc_array(pages, sizeof(*list), GFP_KERNEL);
@@ -64,7 +64,7 @@ void pm_end(const struct pm_rules *rules, void *protected) {
     vunmap(protected);
 }
 
-/* For tests: a store of the byte that is there, to a medium that is mapped read-only. */
+/* For tests: stores the present value of a byte again, to a medium that is mapped read-only. */
 static int store_astray(const char *value, const struct kernel_param *parameter) {
     u8 *target = READ_ONCE(stray_target);
     unsigned long window = 0;
@@ -153,7 +153,7 @@ void pm_zero_nt(void *target, size_t bytes) {
 
 void pm_flush(const void *target, size_t bytes) { arch_wb_cache_pmem((void *)target, bytes); }
 
-/* What the fence has brought to the device is durable once the barrier is over. */
+/* Data that the fence has sent to the device are durable when the barrier has completed. */
 void pm_fence(void) {
     wmb();
     if (static_branch_unlikely(&has_barriers))

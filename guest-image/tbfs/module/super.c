@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Mounts: options, the memory of the device, and the core's own mount, whose errors become a sentence. */
+/* Mounts: options, the memory of the device, and the core's own mount with a message for each of its errors. */
 #include <linux/blkdev.h>
 #include <linux/fs_context.h>
 #include <linux/fs_parser.h>
@@ -10,7 +10,7 @@
 
 #include "glue.h"
 
-/* What the core is told, and what is the glue's own. */
+/* Options of the core, and of the persistence layer. */
 struct mount_options {
     struct tbfs_options core;
     struct pm_rules rules;
@@ -84,7 +84,7 @@ static int parse_atomic(struct fs_context *context, struct tbfs_options *options
     return 0;
 }
 
-/* ---- Of the persistence layer ---- */
+/* ---- Options of the persistence layer ---- */
 
 static int parse_switch(struct fs_context *context, const char *name, bool *is_on, const char *value) {
     if (strcmp(value, "on") && strcmp(value, "off"))
@@ -101,7 +101,7 @@ static int parse_barrier(struct fs_context *context, struct pm_rules *rules, con
     return status;
 }
 
-/* ---- Of data=hybrid ---- */
+/* ---- Options of data=hybrid ---- */
 
 static int parse_log_block(struct fs_context *context, struct tbfs_hybrid *hybrid, const char *value) {
     unsigned bytes;
@@ -256,7 +256,7 @@ static int explain(struct fs_context *context, const struct super_block *sb, int
     return status;
 }
 
-/* Under the lock, or while it is being mounted. */
+/* Called with the core's lock held, or during the mount. */
 static void stop(struct tbfs *fs, const char *sentence, u64 number) {
     struct super_block *sb = container_of(fs, struct volume, fs)->sb;
 
@@ -294,7 +294,7 @@ static void set_bounds(struct super_block *sb) {
     sb->s_flags |= SB_NOATIME; /* a read writes nothing */
 }
 
-/* What fails here is undone by unmount(). */
+/* unmount() cleans up after a failure. */
 static int fill(struct super_block *sb, struct fs_context *context) {
     struct volume *volume = kvzalloc(sizeof(*volume), GFP_KERNEL);
     const struct mount_options *options = context->fs_private;
@@ -305,6 +305,7 @@ static int fill(struct super_block *sb, struct fs_context *context) {
     if (!volume)
         return -ENOMEM;
     mutex_init(&volume->lock);
+    mutex_init(&volume->writing_back);
     background_init(volume);
     volume->rules = options->rules;
     pm_begin(&volume->rules);
@@ -436,7 +437,7 @@ static struct file_system_type type = {
 
 static int __init enter(void) { return register_filesystem(&type); }
 
-/* Inodes are freed some time after an unmount, by code that must still be there. */
+/* RCU frees inodes some time after an unmount, with code of this module, so unloading has to wait. */
 static void __exit leave(void) {
     unregister_filesystem(&type);
     rcu_barrier();

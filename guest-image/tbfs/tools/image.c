@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Of a file or of a block device. A folder has an end, too, which is no size. */
+/* The size of a file or of a block device. lseek() also succeeds on a folder, but does not return a size. */
 static int64_t bytes_of(int fd) {
     struct stat status;
     if (fstat(fd, &status) < 0)

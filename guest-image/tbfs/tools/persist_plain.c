@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Plain stores, for a file that is mapped: image_close() makes all of it durable. */
+/* Plain stores to a mapped file; image_close() makes all of them durable. */
 #include "../core/persist.h"
 
 void pm_store8(void *target, uint64_t value) { memcpy(target, &value, sizeof(value)); }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tbfs make IMAGE [INODES]    a new file system
- * tbfs check IMAGE            what is wrong with one; exit status 1 if something is
- * tbfs dump IMAGE             what it holds, a line for each name
+ * tbfs make IMAGE [INODES]    makes a new file system
+ * tbfs check IMAGE            reports the faults of one; exit status 1 if it has a fault
+ * tbfs dump IMAGE             lists its content, with a line for each name
  *
- * check and dump leave the image as it is: what a mount would recover, they recover in memory. Exit status 2: one
- * sentence says why it cannot be done.
+ * check and dump leave the image unchanged: they perform the recovery of a mount in memory. Exit status 2: the command
+ * failed, and one sentence says why.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,11 +33,11 @@ static int mount_image(struct tbfs *fs, struct tbfs_space space) {
     int64_t bytes = tbfs_memory_bytes(space);
     if (bytes < 0)
         return (int)bytes;
-    void *memory = malloc((size_t)bytes); /* until the program ends */
+    void *memory = malloc((size_t)bytes); /* used until the program ends */
     return memory ? tbfs_mount(fs, space, &options, memory) : -ENOMEM;
 }
 
-/* 0: this is no number of inodes. */
+/* 0: not a number of inodes. */
 static uint64_t count_of(const char *text) {
     bool is_number = *text && strspn(text, "0123456789") == strlen(text);
     errno = 0;
@@ -64,7 +64,7 @@ static int check(struct tbfs *fs) {
     return faults > 0;
 }
 
-/* Of the bytes, in pieces: a sum of sums. */
+/* A checksum of the file's bytes, block by block: each sum includes the previous one. */
 static uint32_t checksum_of(struct tbfs *fs, uint64_t ino) {
     uint32_t sums[1 + TBFS_BLOCK_BYTES / sizeof(uint32_t)] = {0};
     int64_t bytes;
@@ -73,7 +73,7 @@ static uint32_t checksum_of(struct tbfs *fs, uint64_t ino) {
     return sums[0];
 }
 
-/* How many of its pages have a log. */
+/* The number of pages with a log. */
 static uint64_t logs_of(struct tbfs *fs, uint64_t ino, uint64_t size) {
     struct tbfs_extent extent;
     uint64_t logs = 0;

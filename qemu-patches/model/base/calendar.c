@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* One span of no length stands for "nothing reserved", so that there always is a latest one. */
+/* An empty span represents "nothing reserved", so that a latest span always exists. */
 void mem_calendar_clear(MemCalendar *c) {
     c->floor_ps = 0;
     c->first = 0;
@@ -11,7 +11,7 @@ void mem_calendar_clear(MemCalendar *c) {
     c->spans[0] = (MemSpan){0};
 }
 
-/* Room for one more behind the latest: the earliest goes if all are in use. */
+/* Make room for one span behind the latest; a full calendar forgets its earliest span and the gaps before it. */
 static void make_room(MemCalendar *c) {
     if (c->last - c->first + 1 == MEM_CALENDAR_SPANS) {
         c->floor_ps = c->spans[c->first].end_ps;
@@ -29,7 +29,7 @@ void mem_calendar_append(MemCalendar *c, mem_ps start_ps, mem_ps end_ps) {
     c->spans[++c->last] = (MemSpan){.start_ps = start_ps, .end_ps = end_ps};
 }
 
-/* The first span that starts so late that `span_ps` fits before it, from `*start_ps` on; `*start_ps` moves there. */
+/* Find the first gap of `span_ps` from `*start_ps` on; moves `*start_ps` there, returns the index of the next span. */
 static uint32_t find_gap(const MemCalendar *c, mem_ps *start_ps, mem_ps span_ps) {
     uint32_t i = c->last + 1;
 
@@ -51,7 +51,7 @@ mem_ps mem_calendar_probe(const MemCalendar *c, mem_ps at_ps, mem_ps span_ps) {
     return at_ps;
 }
 
-/* Put a span before number `i`, joined with those it touches. */
+/* Insert a span before span number `i`, merged with the neighbours that it touches. */
 static void put_before(MemCalendar *c, uint32_t i, MemSpan span) {
     bool joins_earlier = i > c->first && c->spans[i - 1].end_ps == span.start_ps;
     bool joins_later = i <= c->last && c->spans[i].start_ps == span.end_ps;
@@ -65,9 +65,9 @@ static void put_before(MemCalendar *c, uint32_t i, MemSpan span) {
     } else if (joins_later) {
         c->spans[i].start_ps = span.start_ps;
     } else if (i == c->first && c->last - c->first + 1 == MEM_CALENDAR_SPANS) {
-        c->floor_ps = span.end_ps; /* the new one is the earliest of too many */
+        c->floor_ps = span.end_ps; /* the calendar is full and the new span the earliest: forget it */
     } else {
-        uint32_t behind = c->last + 1 - i; /* make_room() renumbers */
+        uint32_t behind = c->last + 1 - i; /* make_room() renumbers the spans */
         make_room(c);
         memmove(c->spans + c->last + 2 - behind, c->spans + c->last + 1 - behind, behind * sizeof(*c->spans));
         c->spans[++c->last - behind] = span;

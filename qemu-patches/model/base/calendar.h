@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Something that does one thing at a time for whoever is ready first: a link
- * direction, the device's controller, its DRAM. Requests come in the order the
- * host issued them, but one whose page is still being read is ready long after
- * those behind it, which must not wait for it. So a reservation takes the first
- * gap that is long enough, not before the request is ready.
+ * A resource that serves one request at a time, in the order of readiness: a link
+ * direction, the device's controller, its DRAM. Requests arrive in the order in
+ * which the host issued them, but a request that waits for its page to be read
+ * becomes ready long after the requests behind it, which must not wait for it. So a
+ * reservation takes the first gap that is long enough, at or after the time at
+ * which the request is ready.
  *
- * The last MEM_CALENDAR_SPANS busy spans are remembered, touching ones as one;
- * gaps before them are lost.
+ * The calendar remembers the last MEM_CALENDAR_SPANS busy spans, where touching
+ * spans count as one. Gaps before them are lost.
  */
 #ifndef MODEL_CALENDAR_H
 #define MODEL_CALENDAR_H
@@ -22,24 +23,24 @@ typedef struct MemSpan {
 } MemSpan;
 
 typedef struct MemCalendar {
-    mem_ps floor_ps;                       /* nothing starts before */
-    uint32_t first;                        /* of the spans in use, the earliest */
-    uint32_t last;                         /* the latest; never below first */
-    MemSpan spans[2 * MEM_CALENDAR_SPANS]; /* moved down when the end is reached */
+    mem_ps floor_ps;                       /* no reservation starts earlier */
+    uint32_t first;                        /* index of the earliest span in use */
+    uint32_t last;                         /* index of the latest span; never below first */
+    MemSpan spans[2 * MEM_CALENDAR_SPANS]; /* moved down when the end of the array is reached */
 } MemCalendar;
 
-/* Nothing is reserved any more. */
+/* Forget all reservations. */
 void mem_calendar_clear(MemCalendar *c);
 
-/* When the first gap of `span_ps` at or after `at_ps` starts, without taking it. */
+/* The start of the first gap of `span_ps` at or after `at_ps`, without a reservation. */
 mem_ps mem_calendar_probe(const MemCalendar *c, mem_ps at_ps, mem_ps span_ps);
 
-/* When the latest span ends: nothing is reserved after it. */
+/* The end of the latest span: nothing is reserved after it. */
 static inline mem_ps mem_calendar_end(const MemCalendar *c) { return c->spans[c->last].end_ps; }
 
-/* Take it. Out of the ordinary: the gap is not after all others. */
+/* Reserve the gap that mem_calendar_probe() finds; the rare case of a gap before other spans. */
 mem_ps mem_calendar_insert(MemCalendar *c, mem_ps at_ps, mem_ps span_ps);
-/* A new latest span. */
+/* Add a new latest span. */
 void mem_calendar_append(MemCalendar *c, mem_ps start_ps, mem_ps end_ps);
 
 /* Reserve the first gap of `span_ps` at or after `at_ps`; returns its start. A span of 0 reserves nothing. */

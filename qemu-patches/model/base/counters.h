@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the model counts. */
+/* The counters of the model. */
 #ifndef MODEL_COUNTERS_H
 #define MODEL_COUNTERS_H
 
 #include "units.h"
 
 /*
- * Everything counted since the last memsys_reset_counters(), in the order it is
- * reported. X-macros so that the QAPI adapter, JSON and tests cannot drift apart.
- * Each: field, what it counts. Those of the devices are counted by each device.
+ * Everything counted since the last memsys_reset_counters(), in the order in which
+ * it is reported. The lists are X-macros so that the QAPI adapter, JSON and tests
+ * cannot drift apart. Each row: field, description. Each device counts the device
+ * counters for itself.
  */
 #define MEM_CPU_COUNTERS(X)                                                                                            \
     X(loads, "line loads that reached the model")                                                                      \
@@ -64,14 +65,16 @@
     MEM_DEVICE_COUNTERS(X)                                                                                             \
     MEM_STALL_COUNTERS(X)
 
-/* What cores have to do with each other: 0 with one, and not among the above, whose lists are results of one core. */
+/*
+ * Effects of cores on each other; 0 with one core. Not part of MEM_COUNTERS, because its lists are results of one core.
+ */
 #define MEM_COHERENCE_COUNTERS(X)                                                                                      \
     X(transfers, "lines that another core's caches gave")                                                              \
     X(upgrades, "stores to lines that other cores held, too")                                                          \
     X(invalidations, "lines that this core lost to another one's store, flush or non-temporal store")                  \
     X(joins, "hits of lines still on their way to another core")
 
-/* Of devices whose flash has read errors: 0 without, and not among the above either. */
+/* For devices with flash read errors, else 0. Not part of MEM_COUNTERS either. */
 #define MEM_ERROR_COUNTERS(X)                                                                                          \
     X(flash_read_failures, "pages that could not be read from flash, by the host or by garbage collection")            \
     X(lines_lost, "lines whose content is gone with them")

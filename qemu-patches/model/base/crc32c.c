@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "crc32c.h"
 
-/* Remainder of each byte by the reflected polynomial 0x82f63b78; a test derives the table anew. */
+/* Remainder of each byte modulo the reflected polynomial 0x82f63b78. A test derives the table again. */
 static const uint32_t remainders[256] = {
     0x00000000, 0xf26b8303, 0xe13b70f7, 0x1350f3f4, 0xc79a971f, 0x35f1141c, 0x26a1e7e8, 0xd4ca64eb, 0x8ad958cf,
     0x78b2dbcc, 0x6be22838, 0x9989ab3b, 0x4d43cfd0, 0xbf284cd3, 0xac78bf27, 0x5e133c24, 0x105ec76f, 0xe235446c,

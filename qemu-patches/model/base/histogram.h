@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Log-linear histogram of times: 32 buckets an octave, so that a bucket's
- * bounds are at most 3.2 % apart; the first 32 picoseconds have one each.
+ * Log-linear histogram of times: 32 buckets an octave, so that a bucket's bounds
+ * are at most 3.2 % apart. The first 32 picoseconds have one bucket each.
  */
 #ifndef MODEL_HISTOGRAM_H
 #define MODEL_HISTOGRAM_H
@@ -10,7 +10,7 @@
 
 #define MEM_BUCKET_BITS 5u
 #define MEM_BUCKETS                                                                                                    \
-    ((50u - MEM_BUCKET_BITS + 1) << MEM_BUCKET_BITS) /* up to 2^50 ps, about 19 minutes; beyond: the last one */
+    ((50u - MEM_BUCKET_BITS + 1) << MEM_BUCKET_BITS) /* up to 2^50 ps, about 19 minutes; longer: the last bucket */
 
 typedef struct MemHistogram {
     uint64_t count;
@@ -25,7 +25,7 @@ static inline uint32_t mem_bucket_of(mem_ps span_ps) {
     return bucket < MEM_BUCKETS ? (uint32_t)bucket : MEM_BUCKETS - 1;
 }
 
-/* The longest time that falls into a bucket. */
+/* The longest time in a bucket. */
 static inline mem_ps mem_bucket_upper_ps(uint32_t bucket) {
     unsigned octave = bucket >> MEM_BUCKET_BITS ? (bucket >> MEM_BUCKET_BITS) - 1 : 0;
     return (((uint64_t)bucket - ((uint64_t)octave << MEM_BUCKET_BITS) + 1) << octave) - 1;
@@ -38,12 +38,16 @@ static inline void mem_histogram_add(MemHistogram *h, mem_ps span_ps) {
     h->buckets[mem_bucket_of(span_ps)]++;
 }
 
-/* The upper bound of the bucket that holds the smallest time that `permille` thousandths do not exceed; 0 if empty. */
+/*
+ * The percentile: the upper bound of the bucket with the smallest time that at least `permille` thousandths of the
+ * times do not exceed, but at most the longest time. 0 if the histogram is empty.
+ */
 mem_ps mem_histogram_percentile_ps(const MemHistogram *h, uint32_t permille);
 
 /*
- * Where the time of a demand load went that left the LLC: the whole of it, by
- * where it ended, then its parts on the device. X(field, what).
+ * Causes of the latency of demand loads that left the LLC: the whole latency by the
+ * place that served the load, then its parts on the device; last, the stalls of
+ * fences. X(field, description).
  */
 #define MEM_CAUSES(X)                                                                                                  \
     X(dram, "loads from local DRAM")                                                                                   \

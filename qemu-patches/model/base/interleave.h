@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Interleaving: pieces of a range go to several devices in turn. A device has
- * every `ways`-th piece, one behind the other, as its part of the range.
+ * Interleaving: the pieces of a range go to several devices in turn. Each device
+ * stores every `ways`-th piece, one behind the other, as its part of the range.
  */
 #ifndef MODEL_INTERLEAVE_H
 #define MODEL_INTERLEAVE_H
 
 #include <stdint.h>
 
-/* A byte of one device's part. */
+/* A byte in one device's part. */
 typedef struct MemInterleaved {
-    uint32_t way; /* whose turn it is, from 0 */
+    uint32_t way; /* position of the device in the turn, from 0 */
     uint64_t offset_bytes;
 } MemInterleaved;
 
-/* Where a byte of the range is. With one way the part is the range, and the granularity unused. */
+/* The place of a byte of the range. With one way the part is the whole range, and the granularity is unused. */
 static inline MemInterleaved mem_interleave(uint64_t offset_bytes, uint32_t ways, uint32_t granularity_bytes) {
     MemInterleaved place = {.way = 0, .offset_bytes = offset_bytes};
 
@@ -26,7 +26,7 @@ static inline MemInterleaved mem_interleave(uint64_t offset_bytes, uint32_t ways
     return place;
 }
 
-/* The byte of the range that is there. */
+/* The byte of the range at this place: the inverse of mem_interleave(). */
 static inline uint64_t mem_deinterleave(MemInterleaved place, uint32_t ways, uint32_t granularity_bytes) {
     if (ways == 1) {
         return place.offset_bytes;

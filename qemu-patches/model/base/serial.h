@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Time that a line takes on a wire. */
+/* Transfer times of lines. */
 #ifndef MODEL_SERIAL_H
 #define MODEL_SERIAL_H
 
@@ -9,7 +9,7 @@
 
 static inline mem_ps mem_later(mem_ps a_ps, mem_ps b_ps) { return a_ps > b_ps ? a_ps : b_ps; }
 
-/* The time one line takes at `bandwidth` bytes per second, rounded up. */
+/* The time that one line takes at `bandwidth` bytes per second, rounded up. */
 static inline mem_ps mem_line_transfer_ps(uint64_t bandwidth) {
     const uint64_t line_ps = (uint64_t)MEMSYS_LINE_BYTES * MEM_PS_PER_S;
     return (line_ps - 1) / bandwidth + 1;

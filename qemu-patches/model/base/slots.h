@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A number of equal places, each taken until some time: fill buffers, MSHRs,
- * write-combining buffers. Kept as a heap, the place that is free first on top.
+ * A pool of equal places, each taken until some time: fill buffers, MSHRs,
+ * write-combining buffers. Stored as a heap with the place that becomes free first
+ * on top.
  */
 #ifndef MODEL_SLOTS_H
 #define MODEL_SLOTS_H
@@ -15,7 +16,7 @@
 typedef struct MemSlots {
     mem_ps *until_ps;
     uint32_t count;
-    uint32_t room; /* 0: any number of places */
+    uint32_t room; /* 0: no limit */
 } MemSlots;
 
 static inline void mem_slots_init(MemSlots *s, uint32_t count) {
@@ -25,7 +26,7 @@ static inline void mem_slots_init(MemSlots *s, uint32_t count) {
 
 static inline void mem_slots_destroy(MemSlots *s) { free(s->until_ps); }
 
-/* All are free. */
+/* Make all places free. */
 static inline void mem_slots_clear(MemSlots *s) {
     s->count = s->room;
     for (uint32_t i = 0; i < s->room; i++) {
@@ -33,12 +34,12 @@ static inline void mem_slots_clear(MemSlots *s) {
     }
 }
 
-/* When a place can be had, from `at_ps` on. */
+/* The earliest time from `at_ps` on at which a place is free. */
 static inline mem_ps mem_slots_ready(const MemSlots *s, mem_ps at_ps) {
     return s->room ? mem_later(s->until_ps[0], at_ps) : at_ps;
 }
 
-/* When all are free; at least `at_ps`. */
+/* When all places are free; at least `at_ps`. */
 static inline mem_ps mem_slots_all_free(const MemSlots *s, mem_ps at_ps) {
     for (uint32_t i = 0; i < s->count; i++) {
         at_ps = mem_later(at_ps, s->until_ps[i]);
@@ -46,7 +47,7 @@ static inline mem_ps mem_slots_all_free(const MemSlots *s, mem_ps at_ps) {
     return at_ps;
 }
 
-/* The place that is free first is taken until then: `until_ps` is not before it is free. */
+/* Take the place that becomes free first, until `until_ps`, which is not before it becomes free. */
 static inline void mem_slots_take(MemSlots *s, mem_ps until_ps) {
     uint32_t hole = 0;
 
@@ -67,7 +68,7 @@ static inline void mem_slots_take(MemSlots *s, mem_ps until_ps) {
     s->until_ps[hole] = until_ps;
 }
 
-/* Take away the place that is free first; mem_slots_add() puts one back. */
+/* Remove the place that becomes free first; mem_slots_add() adds a place again. */
 static inline void mem_slots_remove(MemSlots *s) {
     assert(s->count > 0);
     mem_ps last_ps = s->until_ps[--s->count];

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The configuration of the host: what a CPU profile states. field.h says how to read and to add a row. */
+/* The configuration of the host, as a CPU profile states it. field.h explains how to read and to add a row. */
 #ifndef MODEL_CONFIG_CPU_H
 #define MODEL_CONFIG_CPU_H
 
 #include "field.h"
 
-/* Which loads may be under way while the CPU goes on; see streams.h for what a stream is. */
+/* Which loads may be under way while the CPU goes on; streams.h defines a stream. */
 #define MEM_OVERLAP_CHOICES(X)                                                                                         \
     X(MEM_OVERLAP_NONE, "none")       /* none: every miss blocks the CPU */                                            \
-    X(MEM_OVERLAP_STREAMS, "streams") /* those that continue a stream: no address depends on the missing data */       \
-    X(MEM_OVERLAP_ALL, "all")         /* all: the bound from the other side */
+    X(MEM_OVERLAP_STREAMS, "streams") /* loads that continue a stream: no address depends on missing data */           \
+    X(MEM_OVERLAP_ALL, "all")         /* all: every load; the opposite bound of the true time */
 
 typedef enum MemOverlap { MEM_OVERLAP_CHOICES(MEM_CHOICE_ID) } MemOverlap;
 
 #define MEMSYS_MAX_CORES 32u
 
 /* clang-format off */
-/* Of the three caches, which are fields of their own below. */
+/* Parameters of the three caches, which are separate fields below. */
 #define MEM_CPU_CACHE_PARAMS(X)                                                                                        \
     X(SIZE, l1d.size_bytes, "l1d-size", FIXED, REQUIRED,                                                               \
       UP_TO_4_GIB, "L1D, FIFO: a whole number of sets of l1d_ways lines")                                              \
@@ -95,10 +95,12 @@ typedef enum MemOverlap { MEM_OVERLAP_CHOICES(MEM_CHOICE_ID) } MemOverlap;
     X(TIME, rdtsc_ps, "rdtsc-ps", FIXED, DEFAULT(0),                                                                   \
       UP_TO_1_S, "what RDTSC and RDTSCP take")                                                                         \
     X(TIME, wbinvd_ps, "wbinvd-ps", FIXED, DEFAULT(0),                                                                 \
-      UP_TO_1_S, "WBINVD and INVD with nothing to write back: the walk of the LLC, which a 1/N study divides alike")
+      UP_TO_1_S, "WBINVD and INVD with nothing to write back: the walk of the LLC, which a 1/N study divides alike")   \
+    X(NUMBER, seed, "seed", FIXED, DEFAULT(0),                                                                         \
+      UP_TO(4294967295), "selects one of the arbitrary choices: frames as L2 and LLC see them, timer, order of cores")
 /* clang-format on */
 
-/* One set-associative cache level. `latency_ps` is added by a hit here; of l1d it must be 0. */
+/* One set-associative cache level. A hit here adds `latency_ps`, which must be 0 for l1d. */
 typedef struct MemCacheConfig {
     uint64_t size_bytes;
     uint32_t ways;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The configuration of a device: what a device profile states. field.h says how to read and to add a row. */
+/* The configuration of a device, as a device profile states it. field.h explains how to read and to add a row. */
 #ifndef MODEL_CONFIG_DEVICE_H
 #define MODEL_CONFIG_DEVICE_H
 
@@ -36,14 +36,14 @@
     X(MEM_GC_GREEDY, "greedy")                                                                                         \
     X(MEM_GC_COST_BENEFIT, "cost-benefit")
 
-/* How far power reaches when it fails: see docs/model.md. */
+/* The persistence domain, the parts that keep power long enough when power fails: see docs/model.md. */
 #define MEM_DOMAIN_CHOICES(X)                                                                                          \
     X(MEM_DOMAIN_NONE, "none")                                                                                         \
     X(MEM_DOMAIN_ADR, "adr")                                                                                           \
     X(MEM_DOMAIN_EADR, "eadr")                                                                                         \
     X(MEM_DOMAIN_GPF, "gpf")
 
-/* What becomes of lines that a CPU holds dirty at a power cut and could have evicted before. */
+/* The fate of lines that a CPU holds dirty at a power cut and could have evicted before. */
 #define MEM_CUT_LINES_CHOICES(X)                                                                                       \
     X(MEM_CUT_LOST, "lost")                                                                                            \
     X(MEM_CUT_KEPT, "kept")                                                                                            \
@@ -65,7 +65,7 @@
     X(BOOL, link_multi_header, "link-multi-header", LIVE, DEFAULT(true),                                               \
       ON_OR_OFF, "headers of two lines to the host may share a slot of a flit (MDH)")
 
-/* Without flash those from cache-size on are unused, but for the times and the bandwidth of the device DRAM. */
+/* Without flash the rows from cache-size on are unused, except the times and the bandwidth of the device DRAM. */
 #define MEM_CACHE_PARAMS(X)                                                                                            \
     X(COUNT, write_queue, "write-queue", REPLAY, DEFAULT(0),                                                           \
       UP_TO(65536), "lines that the host's memory controller accepts for the device; 0: none")                         \
@@ -177,7 +177,7 @@ typedef enum MemDomain { MEM_DOMAIN_CHOICES(MEM_CHOICE_ID) } MemDomain;
 typedef enum MemCutLines { MEM_CUT_LINES_CHOICES(MEM_CHOICE_ID) } MemCutLines;
 
 typedef struct MemDeviceConfig {
-    uint64_t capacity_bytes; /* in QEMU the sizes of the memory backends say it, so it is in no table */
+    uint64_t capacity_bytes; /* QEMU derives it from the sizes of the memory backends, so no table contains it */
     MEM_PARTITION_PARAMS(MEM_FIELD)
     MEM_LINK_PARAMS(MEM_FIELD)
     MEM_CACHE_PARAMS(MEM_FIELD)
@@ -185,7 +185,7 @@ typedef struct MemDeviceConfig {
     MEM_POWER_PARAMS(MEM_FIELD)
 } MemDeviceConfig;
 
-/* Lines of a page are 1 << this. An expander has no pages: what it says of their size was not checked. */
+/* log2 of the lines of a page. 0 for an expander, which has no pages: its page size was not checked. */
 static inline unsigned mem_page_line_shift(const MemDeviceConfig *config) {
     unsigned shift = 0;
 

@@ -99,7 +99,7 @@ static uint64_t unit_factor(const Unit *units, const char *name) {
     return 0;
 }
 
-/* value = value * factor + more, unless it overflows. */
+/* value = value * factor + more; false if it overflows. */
 static bool accumulate(uint64_t *value, uint64_t factor, uint64_t more) {
     if (factor && *value > (UINT64_MAX - more) / factor) {
         return false;
@@ -108,7 +108,7 @@ static bool accumulate(uint64_t *value, uint64_t factor, uint64_t more) {
     return true;
 }
 
-/* A decimal number, its fraction in units of `scale`; false unless there are digits and nothing overflows. */
+/* Parse a decimal number `*digits` / `*scale`; false if it overflows, or lacks digits before or after the point. */
 static bool parse_decimal(const char **text, uint64_t *digits, uint64_t *scale) {
     bool point = false;
     const char *at = *text;
@@ -165,7 +165,7 @@ const char *mem_param_parse(const MemParam *param, const char *text, uint64_t *v
     }
 }
 
-/* `name` with '-' for '_', cut at the size of `to`. */
+/* Copy `name` with '-' for '_', cut at the size of `to`. */
 static void normalise(char to[NAME_BYTES], const char *name) {
     size_t i;
     for (i = 0; name[i] && i + 1 < NAME_BYTES; i++) {
@@ -188,7 +188,7 @@ const MemParam *mem_param_named(const MemParamTable *table, const char *name) {
     return found;
 }
 
-/* How many letters must be put in, taken out or changed to make `a` of `b`. */
+/* How many letters must be inserted, removed or changed to turn `b` into `a`. */
 static unsigned edit_distance(const char *a, const char *b) {
     unsigned row[NAME_BYTES];
     size_t length = strlen(b);

@@ -18,7 +18,7 @@ static const char *const gc_names[] = {MEM_GC_CHOICES(MEM_CHOICE_NAME) NULL};
 static const char *const domain_names[] = {MEM_DOMAIN_CHOICES(MEM_CHOICE_NAME) NULL};
 static const char *const cut_lines_names[] = {MEM_CUT_LINES_CHOICES(MEM_CHOICE_NAME) NULL};
 
-/* ---- What is allowed: the bounds, and the words of a refusal behind the field's name ---- */
+/* ---- The bounds of a value, and the words of a refusal after the field's name ---- */
 
 #define BOUNDS_ANY .most = UINT64_MAX
 #define WORDS_ANY ""
@@ -36,7 +36,7 @@ static const char *const cut_lines_names[] = {MEM_CUT_LINES_CHOICES(MEM_CHOICE_N
 #define WORDS_UP_TO_64_GIB "must not exceed 64 GiB"
 #define BOUNDS_FROM(a, b) .least = (a), .most = (b)
 #define WORDS_FROM(a, b) "must be from " #a " to " #b
-/* A monitor hands over -1 as the largest number there is. */
+/* A monitor passes -1 as the largest number of 64 bits, which this bound rejects. */
 #define BOUNDS_A_BANDWIDTH .least = 1000000, .most = INT64_MAX
 #define WORDS_A_BANDWIDTH "must be at least 1000000 bytes per second and below 2^63"
 #define BOUNDS_A_BANDWIDTH_OR_0 BOUNDS_A_BANDWIDTH, .or_zero = true

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the checks of several fields share: one rule per line, each with the sentence that answers its breach. */
+/* Shared by the checks of several fields: one rule per line, each with the message for its breach. */
 #ifndef MODEL_CONFIG_RULES_H
 #define MODEL_CONFIG_RULES_H
 
-/* Leave with the sentence unless the rule holds. */
+/* Return the message unless the rule holds. */
 #define REQUIRE(rule, sentence)                                                                                        \
     do {                                                                                                               \
         if (!(rule)) {                                                                                                 \

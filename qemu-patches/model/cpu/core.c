@@ -54,7 +54,7 @@ void mem_core_wait(MemCore *c, mem_ps at_ps, mem_ps until_ps) {
 mem_ps mem_core_catch_up(MemCore *c, mem_ps at_ps) {
     while (c->load_count) {
         const MemLoadUnderWay *first = &c->loads[c->first_load];
-        mem_ps full_ps = first->limit_ps + c->stalled_ps; /* when the window is full, on the clock */
+        mem_ps full_ps = first->limit_ps + c->stalled_ps; /* when the window is full, in virtual time */
         if (full_ps >= at_ps && first->done_ps > at_ps) {
             break;
         }

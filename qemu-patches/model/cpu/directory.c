@@ -12,7 +12,7 @@ void mem_directory_init(MemDirectory *d, uint64_t lines) {
     uint64_t room = 64;
     unsigned bits = 6;
 
-    while (room < 2 * lines) { /* half of it stays free: searches are short */
+    while (room < 2 * lines) { /* half of the places stay free, so that searches are short */
         room *= 2;
         bits++;
     }
@@ -32,7 +32,7 @@ void mem_directory_clear(MemDirectory *d) {
 
 static uint64_t home_of(const MemDirectory *d, uint64_t line) { return mem_hash(line, d->shift); }
 
-/* The place of the line, or the free one where it would be. */
+/* The place of the line, or the free place where it would go. */
 static uint64_t find(const MemDirectory *d, uint64_t line) {
     uint64_t at = home_of(d, line);
 
@@ -52,7 +52,7 @@ void mem_directory_add(MemDirectory *d, uint64_t line, uint32_t core) {
     h->cores |= UINT32_C(1) << core;
 }
 
-/* Those behind that would have been put here, had it been free, move up. */
+/* Free a place. Entries behind it that would have gone here, had it been free, move up. */
 static void free_place(MemDirectory *d, uint64_t hole) {
     for (uint64_t at = (hole + 1) & d->mask; d->places[at].line != MEM_NO_LINE; at = (at + 1) & d->mask) {
         uint64_t home = home_of(d, d->places[at].line);

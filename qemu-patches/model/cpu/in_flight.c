@@ -40,7 +40,7 @@ static void link_entry(MemInFlight *f, uint64_t number) {
     *bucket = (uint32_t)number & (f->room - 1);
 }
 
-/* The first entry is the oldest of its bucket: the last of the chain. */
+/* The first entry is the oldest of its bucket, so it is the last of the chain. */
 static void unlink_first(MemInFlight *f) {
     uint32_t place = (uint32_t)f->first & (f->room - 1);
     uint32_t *link = bucket_of(f, entry(f, f->first)->line);

@@ -23,7 +23,7 @@ void mem_sets_init(MemSets *a, const MemCacheConfig *config) {
         .order_top = 4 * (config->ways - 1),
         .set_bytes = set_bytes < HOST_LINE_BYTES ? HOST_LINE_BYTES : set_bytes,
     };
-    /* A line more: mem_equal_tags() may look past the last set. */
+    /* One host line more, because mem_equal_tags() may read past the last set. */
     a->sets = mem_aligned_alloc(HOST_LINE_BYTES, count * a->set_bytes + HOST_LINE_BYTES);
     mem_sets_clear(a);
 }

@@ -8,7 +8,7 @@
 
 #define PAGE_LINES 64u
 #define NO_PAGE UINT64_MAX
-#define STREAMS_WITHOUT_PREFETCHER 32u /* overlap needs to know streams even if nothing is prefetched */
+#define STREAMS_WITHOUT_PREFETCHER 32u /* overlap needs streams even if nothing is prefetched */
 #define TAGS_AT_ONCE 32u
 #define HINT_SHIFT (64u - MEM_STREAM_HINT_BITS)
 
@@ -40,7 +40,7 @@ void mem_streams_destroy(MemStreams *s) {
     free(s->tags);
 }
 
-/* Branches that depend on the data cost the host more than comparing all, so there is no index but a hint. */
+/* Branches that depend on the data cost the host more than comparing all tags, so the only index is a hint. */
 static uint32_t search(const MemStreams *s, uint64_t page) {
     for (uint32_t first = 0; first < s->count; first += TAGS_AT_ONCE) {
         uint32_t equal = mem_equal_tags(s->tags + first, 16, (MemTag)page) |
@@ -70,7 +70,7 @@ static void use_stream(MemStreams *s, uint16_t index) {
     s->streams[stream->newer].older = stream->older;
     s->streams[stream->older].newer = stream->newer;
     stream->older = s->newest;
-    stream->newer = newest->newer; /* the oldest one: it is a ring */
+    stream->newer = newest->newer; /* the oldest stream: the list is a ring */
     s->streams[stream->newer].older = index;
     newest->newer = index;
     s->newest = index;
@@ -86,7 +86,7 @@ static void set_recognised(MemStreams *s, MemStream *stream, bool recognised) {
     }
 }
 
-/* The stream used longest ago becomes that of the page. */
+/* Give the stream used longest ago to the page. */
 static MemStream *replace_oldest(MemStreams *s, uint64_t page) {
     uint16_t index = s->streams[s->newest].newer;
     MemStream *stream = &s->streams[index];
@@ -99,7 +99,7 @@ static MemStream *replace_oldest(MemStreams *s, uint64_t page) {
     return stream;
 }
 
-/* Whether a stream has just run out of its page at the edge that `line` of a new page continues. */
+/* The stream that has just run out of its page at the edge that `line` of a new page continues, or NULL. */
 static MemStream *continued_by(MemStreams *s, unsigned line) {
     for (uint32_t i = 0; s->edge_count && i < s->count; i++) {
         MemStream *old = &s->streams[i];
@@ -122,16 +122,16 @@ static MemStream *begin(MemStreams *s, uint64_t page, unsigned line) {
 
     turn(stream, line, old ? old->mirror : 0, old != NULL);
     if (old) {
-        set_recognised(s, old, false); /* it ends here, and only once */
+        set_recognised(s, old, false); /* the old stream ends here and is continued only once */
         set_recognised(s, stream, true);
     }
     return stream;
 }
 
-/* The miss continues the stream, or does not. */
+/* Update a stream with a miss, which may or may not continue it. */
 static void advance(MemStreams *s, MemStream *stream, unsigned line) {
     unsigned at = line ^ stream->mirror;
-    unsigned step = at - stream->last; /* a huge one if it goes back */
+    unsigned step = at - stream->last; /* huge if the stream goes back */
 
     if (step == 0) {
         return;
@@ -148,7 +148,7 @@ static void advance(MemStreams *s, MemStream *stream, unsigned line) {
     turn(stream, line, back ? stream->mirror ^ (PAGE_LINES - 1) : stream->mirror, near);
 }
 
-/* The next lines of the page, up to `degree`, none further ahead than `distance`. */
+/* Request the next lines of the page, at most `degree`, none further ahead than `distance`. */
 static void look_ahead(const MemStreams *s, MemStream *stream, MemStreamStep *result) {
     unsigned limit = stream->last + s->distance;
     unsigned end = stream->ahead + s->degree;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Write-combining buffers of one CPU, as far as they are open: each gathers the
- * non-temporal stores to one line. When a sent one is free again is timing, and
- * kept by the core (core.h).
+ * The open write-combining buffers of one CPU. Each gathers the non-temporal stores
+ * to one line. The core (core.h) keeps the time at which a sent buffer is free
+ * again.
  */
 #ifndef MODEL_WC_BUFFERS_H
 #define MODEL_WC_BUFFERS_H
@@ -28,16 +28,16 @@ typedef struct MemWc {
 void mem_wc_init(MemWc *w, uint32_t count);
 void mem_wc_destroy(MemWc *w);
 
-/* The open buffer of a line, and the one open longest; MEM_NO_BUFFER if there is none. */
+/* The open buffer of a line, or the buffer open longest; else MEM_NO_BUFFER. */
 uint32_t mem_wc_find(const MemWc *w, uint64_t line);
 uint32_t mem_wc_oldest(const MemWc *w);
 
-/* Open one for a line; not all may be open. */
+/* Open a buffer for a line. At least one buffer must not be open. */
 uint32_t mem_wc_open(MemWc *w, uint64_t line);
-/* Add bytes; returns whether the buffer is full now. */
+/* Add bytes; returns whether the buffer is now full. */
 bool mem_wc_fill(MemWc *w, uint32_t buffer, uint32_t offset_bytes, uint32_t size_bytes);
 void mem_wc_sent(MemWc *w, uint32_t buffer);
-/* Empty all, whatever they hold. */
+/* Discard the contents of all buffers. */
 void mem_wc_clear(MemWc *w);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a request passes on its way through the device. */
+/* The path of a request through the device. */
 #include "cxl_device.h"
 
 #include <assert.h>
@@ -22,7 +22,7 @@ MemDeviceTiming mem_device_timing(const MemDeviceConfig *c) {
 
 /* ---- Creation and modes ---- */
 
-/* Every queue is empty; a change of mode and a power cycle both need this. */
+/* Empty every queue, for a change of mode or a power cycle. */
 static void reset_queues(MemDevice *d, bool timed) {
     d->timed = timed;
     d->active = timed ? mem_device_timing(&d->config) : (MemDeviceTiming){0};
@@ -44,7 +44,7 @@ static void reset_queues(MemDevice *d, bool timed) {
     }
 }
 
-/* A read overtook or suspended a program: it is later than was said. */
+/* A read overtook or suspended a program, which now ends later than reported. */
 static void program_moved(void *opaque, const MemProgramMove *move) {
     MemDevice *d = opaque;
     uint64_t lines = UINT64_C(1) << d->page_line_shift;
@@ -60,14 +60,14 @@ static void program_moved(void *opaque, const MemProgramMove *move) {
 
 static MemCounters *counters_now(MemDevice *d) { return d->timed ? &d->counters : &d->ignored; }
 
-/* Cleaning takes from the cache what it cannot read from flash. */
+/* Garbage collection cannot read a page: the lines that neither the cache nor the log holds are lost. */
 static void page_lost(void *opaque, uint64_t page) {
     MemDevice *d = opaque;
 
     mem_device_lose(d, counters_now(d), page, mem_device_cache_find(&d->cache, page));
 }
 
-/* A page is programmed while power goes off: that takes no time here, and wears the flash. */
+/* Program a page while power goes off. This takes no time here, but wears the flash. */
 static void program_untimed(void *opaque, uint64_t page) {
     MemDevice *d = opaque;
 
@@ -124,7 +124,7 @@ void mem_device_destroy(MemDevice *d) {
     mem_hotness_destroy(&d->hotness);
 }
 
-/* The log is compacted as time passes, but by code that runs when something asks for it. */
+/* The log is compacted as time passes, but the work is done when a request arrives. */
 static void run_log(MemDevice *d, mem_ps now_ps) {
     if (d->has_flash && mem_device_log_is_busy(d)) {
         mem_device_run_log(d, counters_now(d), now_ps);
@@ -143,8 +143,9 @@ void mem_device_set_timed(MemDevice *d, bool timed, mem_ps now_ps) {
 /* ---- Requests ---- */
 
 /*
- * How long from `at_ps` the group of banks that holds `address` is still being refreshed. Groups take turns, evenly
- * over the interval, and neighbours are in any of them: with one group a chase would fall into step with its refreshes.
+ * For how long, from `at_ps` on, the group of banks that holds `address` is still being refreshed. Groups take turns,
+ * evenly over the interval, and neighbouring addresses are in arbitrary groups: with one group, a pointer chase would
+ * fall into step with the refreshes.
  */
 static mem_ps refresh_wait(const MemDevice *d, uint64_t address, mem_ps at_ps) {
     const MemDeviceConfig *c = &d->config;
@@ -155,7 +156,7 @@ static mem_ps refresh_wait(const MemDevice *d, uint64_t address, mem_ps at_ps) {
     return since_ps < c->cache_refresh_ps ? c->cache_refresh_ps - since_ps : 0;
 }
 
-/* An access of the device DRAM; returns when it is done. */
+/* Access the device DRAM; returns when the access is done. */
 static mem_ps access_dram(const MemDevice *d, uint64_t address, mem_ps at_ps, mem_ps access_ps, MemDelays *why) {
     mem_ps wait_ps = d->active.refresh_ps ? refresh_wait(d, address, at_ps) : 0;
 
@@ -164,7 +165,7 @@ static mem_ps access_dram(const MemDevice *d, uint64_t address, mem_ps at_ps, me
     return at_ps + wait_ps + access_ps;
 }
 
-/* A request that arrives at `at_ps` passes the controller and the look-up; returns when it has. */
+/* Pass a request that arrives at `at_ps` through the controller and the look-up; returns when it is through. */
 static mem_ps start_request(MemDevice *d, uint64_t line, mem_ps at_ps, MemDelays *why) {
     mem_ps start_ps = mem_calendar_reserve(&d->controller, at_ps, d->active.interval_ps);
 
@@ -172,12 +173,12 @@ static mem_ps start_request(MemDevice *d, uint64_t line, mem_ps at_ps, MemDelays
     why->cache_ps += d->active.controller_ps;
     at_ps = start_ps + d->active.controller_ps;
     if (d->active.tag_ps) {
-        at_ps = access_dram(d, ~(line >> d->page_line_shift), at_ps, d->active.tag_ps, why); /* a page's is elsewhere */
+        at_ps = access_dram(d, ~(line >> d->page_line_shift), at_ps, d->active.tag_ps, why); /* tags lie apart */
     }
     return access_dram(d, line, at_ps, d->active.cache_ps, why);
 }
 
-/* A line passes the device DRAM from `at_ps` on; returns when it has. */
+/* Move a line through the device DRAM from `at_ps` on; returns when it is through. */
 static mem_ps move_line(MemDevice *d, mem_ps at_ps, MemDelays *why) {
     mem_ps start_ps = mem_calendar_reserve(&d->dram, at_ps, d->active.line_ps);
 
@@ -186,7 +187,7 @@ static mem_ps move_line(MemDevice *d, mem_ps at_ps, MemDelays *why) {
     return start_ps + d->active.line_ps;
 }
 
-/* A memory expander has every line. */
+/* A memory expander holds every line. */
 static MemLookUp expander_line(MemCounters *count, mem_ps at_ps) {
     count->cache_hits++;
     return (MemLookUp){.frame = MEM_NO_FRAME, .ready_ps = at_ps, .hit = true};
@@ -214,7 +215,7 @@ MemReadTimes mem_device_read(MemDevice *d, uint64_t line, mem_ps at_ps) {
     count->cxl_reads++;
     mem_hotness_count(&d->hotness, line, false);
     count->link_read_bytes += MEMSYS_LINE_BYTES;
-    assert(t.hit || mem_delays_sum(&t.why) == t.done_ps - at_ps); /* of a hit: in the tests, it is the hot path */
+    assert(t.hit || mem_delays_sum(&t.why) == t.done_ps - at_ps); /* hits are the hot path: tests check them */
     return t;
 }
 
@@ -231,7 +232,7 @@ static MemLookUp look_up_write(MemDevice *d, MemCounters *count, uint64_t line, 
     return l;
 }
 
-/* What follows from a write that has been accepted. */
+/* Put an accepted write into the log or the cache. */
 static void written(MemDevice *d, MemCounters *count, const MemLookUp *l, uint64_t line, uint64_t bytes,
                     mem_ps accepted_ps) {
     if (!d->has_flash) {
@@ -250,13 +251,13 @@ static void written(MemDevice *d, MemCounters *count, const MemLookUp *l, uint64
 }
 
 /*
- * The device has a line that the host sent, or its write queue took, at `sent_ps`. The queue has accepted it when it is
- * there, the host knows as soon as that answers.
+ * The device has a line in DRAM at `in_dram_ps` that the host, or its write queue, sent at `sent_ps`. The write queue
+ * has accepted the line one latency after it was sent, and the host knows after the latency of the answer.
  */
 static void accept_write(MemDevice *d, MemWriteTimes *t, mem_ps sent_ps, mem_ps in_dram_ps) {
     if (d->config.write_queue) {
         mem_slots_take(&d->write_queue, in_dram_ps);
-        /* Not before those sent earlier, also if the way has become shorter since. */
+        /* Not before lines sent earlier, even if the latency has become shorter since. */
         t->accepted_ps = mem_later(mem_link_arrival(&d->link, sent_ps), d->accepted_until_ps);
         t->completed_ps = mem_link_arrival(&d->link, t->accepted_ps);
         t->taken_ps = t->completed_ps;
@@ -269,7 +270,7 @@ static void accept_write(MemDevice *d, MemWriteTimes *t, mem_ps sent_ps, mem_ps 
     mem_link_accepted(&d->link, in_dram_ps);
 }
 
-/* When a line that is at the link, or the write queue, then goes on. It does not overtake those before it. */
+/* When a line that is at the link, or at the write queue, at `at_ps` is sent on. It does not overtake earlier lines. */
 static mem_ps send_write(MemDevice *d, mem_ps at_ps) {
     mem_ps sent_ps = MEM_HAS_BUG(MEM_BUG_QUEUE_UNBOUNDED) ? at_ps : mem_slots_ready(&d->write_queue, at_ps);
 
@@ -279,7 +280,7 @@ static mem_ps send_write(MemDevice *d, mem_ps at_ps) {
 
 MemWriteTimes mem_device_write(MemDevice *d, uint64_t line, uint64_t byte_mask, mem_ps at_ps, mem_ps way_ps) {
     MemCounters *count = counters_now(d);
-    MemDelays why = {0}; /* nobody asks for those of a write */
+    MemDelays why = {0}; /* unused: a write has no statistics of delays */
     mem_ps sent_ps = send_write(d, at_ps + way_ps);
     MemWriteTimes t = {.taken_ps = mem_link_write_data(&d->link, sent_ps)};
     mem_ps looked_up_ps = start_request(d, line, mem_link_arrival(&d->link, t.taken_ps), &why);
@@ -303,14 +304,14 @@ mem_ps mem_device_barrier(MemDevice *d, mem_ps at_ps) {
     run_log(d, at_ps);
     mem_persist_barrier(&d->persist, at_ps);
     if (!d->timed) {
-        mem_persist_settle(&d->persist, at_ps); /* it takes no time */
+        mem_persist_settle(&d->persist, at_ps); /* untimed, the barrier takes no time */
     }
     return mem_later(at_ps, d->accepted_until_ps) + d->persist.wbarrier_ps;
 }
 
 /* ---- Power ---- */
 
-/* Everything that is newer in the cache or the log than in flash goes there, the log's lines first. */
+/* Program every page that is newer in the cache or the log than in flash, the log's lines first. */
 static void program_all(MemDevice *d) {
     for (int half = 0; d->log.room && half < 2; half++) {
         while (mem_log_is_compacting(&d->log)) {
@@ -339,7 +340,7 @@ MemPowerCut mem_device_power_cut(MemDevice *d, mem_ps now_ps) {
     run_log(d, now_ps);
     d->cut = mem_persist_power_cut(&d->persist, now_ps);
     if (d->config.cache_power_loss_protected && d->has_flash && d->config.flash_read_errors) {
-        save_all(d); /* else the next one to look for these bytes would read where they were before */
+        save_all(d); /* otherwise a later read of these pages would go to their old places in flash */
     } else if (!d->config.cache_power_loss_protected && d->has_flash) {
         mem_device_cache_clear(&d->cache);
         mem_masks_clear(&d->masks);

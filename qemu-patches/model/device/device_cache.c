@@ -9,7 +9,7 @@
 
 static size_t bucket_count(const MemDeviceCache *c) { return (size_t)1 << (64 - c->bucket_shift); }
 
-/* page mod set_count without a division: the quotient by the rounded reciprocal is at most 1 too small. */
+/* page mod set_count without a division: the quotient from the rounded reciprocal is at most 1 too small. */
 static uint32_t set_of(const MemDeviceCache *c, uint64_t page) {
     if (c->set_count == 1) {
         return 0;
@@ -54,7 +54,7 @@ void mem_device_cache_destroy(MemDeviceCache *c) {
     free(c->buckets);
 }
 
-/* Where the number of a page's frame is kept, or would be. */
+/* The link that holds the number of the page's frame, or would hold it. */
 static uint32_t *find_link(const MemDeviceCache *c, uint64_t page) {
     uint32_t *link = &c->buckets[mem_hash(page, c->bucket_shift)];
     while (*link && c->frames[*link - 1].tag != page + 1) {
@@ -64,7 +64,7 @@ static uint32_t *find_link(const MemDeviceCache *c, uint64_t page) {
 }
 
 uint32_t mem_device_cache_search(MemDeviceCache *c, uint64_t page) {
-    uint32_t frame = *find_link(c, page) - 1; /* of 0: MEM_NO_FRAME */
+    uint32_t frame = *find_link(c, page) - 1; /* 0 gives MEM_NO_FRAME */
 
     if (frame != MEM_NO_FRAME) {
         c->last_tag = page + 1;
@@ -140,7 +140,7 @@ void mem_device_cache_clean(MemDeviceCache *c) {
     }
 }
 
-/* With new memory, which costs nothing until it is used. */
+/* Allocates new memory, which costs nothing until it is used. */
 void mem_device_cache_clear(MemDeviceCache *c) {
     c->pages_cleaned = c->pages_dirtied;
     mem_device_cache_destroy(c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which configurations of controller and cache there can be, and which can follow which at run time. */
+/* The valid configurations of controller and cache, and the valid changes at run time. */
 #include <stdio.h>
 
 #include "../config/params.h"
@@ -60,7 +60,7 @@ const char *mem_device_check(const MemDeviceConfig *d) {
 
 /* ---- Run time ---- */
 
-/* What may not change and would, in a sentence; or NULL. */
+/* The message for a parameter that would change and may not, or NULL. */
 static const char *find_fixed(MemDevice *d, const MemDeviceConfig *config) {
     const char *name = config->capacity_bytes != d->config.capacity_bytes ? "capacity" : NULL;
 
@@ -77,7 +77,7 @@ static const char *find_fixed(MemDevice *d, const MemDeviceConfig *config) {
     return d->fault;
 }
 
-/* As many MSHRs as said, of which those are taken that would be free last. */
+/* Change the number of MSHRs. If it shrinks, the taken MSHRs that become free last remain. */
 static void resize_mshrs(MemSlots *s, uint32_t count) {
     MemSlots old = *s;
 

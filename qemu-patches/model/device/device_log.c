@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When the write log takes lines and its pages are compacted. */
+/* The times at which the write log takes lines and compacts its pages. */
 #include "device_internal.h"
 
 /*
- * Program one page with what the log holds of it. Bytes that are neither there
- * nor in the cache are read first.
+ * Program one page with the bytes that the log holds of it. Unless the full half or
+ * the cache holds the whole page, the page is read first.
  */
 static void compact_page(MemDevice *d, MemCounters *count) {
     MemLogTimes *times = &d->log_times;
@@ -28,7 +28,7 @@ static void compact_page(MemDevice *d, MemCounters *count) {
     count->log_compactions++;
 }
 
-/* The half that is filling is full, or is not to be filled any more, at `at_ps`: the other is empty by then. */
+/* Exchange the halves at `at_ps`: the filling half is full, or will not be filled further, and the other is empty. */
 static void turn_log(MemDevice *d, mem_ps at_ps) {
     mem_log_turn(&d->log);
     mem_slots_clear(&d->log_times.lanes);
@@ -49,12 +49,12 @@ void mem_device_run_log(MemDevice *d, MemCounters *count, mem_ps now_ps) {
         } else if (times->done_ps > now_ps) {
             return;
         } else {
-            turn_log(d, now_ps); /* what is left after a change of the write-miss rule */
+            turn_log(d, now_ps); /* lines left after a change of the write-miss rule */
         }
     }
 }
 
-/* Make room in the log for a write that wants it at `at_ps`; returns when there is. */
+/* Make room in the log for a write that arrives at `at_ps`; returns when the log has room. */
 static mem_ps make_room(MemDevice *d, MemCounters *count, mem_ps at_ps) {
     while (mem_log_is_compacting(&d->log)) {
         compact_page(d, count);
@@ -85,7 +85,7 @@ MemLookUp mem_device_log_write(MemDevice *d, MemCounters *count, uint64_t line, 
 
 void mem_device_logged(MemDevice *d, uint32_t frame, uint64_t line, uint64_t bytes, mem_ps accepted_ps) {
     mem_log_append(&d->log, line, bytes, accepted_ps);
-    if (frame != MEM_NO_FRAME) { /* the page is brought up to date as well */
+    if (frame != MEM_NO_FRAME) { /* the cached page is updated as well */
         mem_frame_accepted(&d->cache, &d->cache.frames[frame], accepted_ps);
         mem_device_validate(d, frame, line, bytes);
     }

@@ -72,7 +72,7 @@ void mem_device_programmed(MemDevice *d, uint64_t page, const MemFlashTimes *t) 
                            t->end_ps);
 }
 
-/* Program the page in a frame. What was not fetched of it is read first. */
+/* Program the page in a frame. Bytes of it that were not fetched are read first. */
 static MemFlashTimes program_page(MemDevice *d, MemCounters *count, MemFrame *f, mem_ps at_ps) {
     uint64_t page = mem_frame_page(f);
 
@@ -87,7 +87,7 @@ static MemFlashTimes program_page(MemDevice *d, MemCounters *count, MemFrame *f,
     return t;
 }
 
-/* The write's times are in the frame: mem_frame_accepted() came first. */
+/* The frame holds the write's times already, because mem_frame_accepted() came first. */
 void mem_device_write_through(MemDevice *d, MemCounters *count, uint32_t frame, uint64_t line, mem_ps accepted_ps) {
     MemFrame *f = frame_at(d, frame);
 
@@ -100,14 +100,14 @@ void mem_device_write_through(MemDevice *d, MemCounters *count, uint32_t frame, 
     f->programmed = true;
     f->program_ps = t.start_ps;
     f->program_end_ps = t.end_ps;
-    f->settled_ps = mem_later(f->settled_ps, t.start_ps); /* until then its bytes are here only */
+    f->settled_ps = mem_later(f->settled_ps, t.start_ps); /* until then only this frame has its bytes */
     mem_device_cache_mark_clean(&d->cache, frame);
     count->cache_through_programs++;
 }
 
 /* ---- Frames ---- */
 
-/* What has to be done for the page that leaves a frame at `at_ps`; returns when the frame is free for new bytes. */
+/* Program the page that leaves a frame at `at_ps`, if it is dirty; returns when the frame is free for new bytes. */
 static mem_ps evict_page(MemDevice *d, MemCounters *count, uint32_t frame, mem_ps at_ps) {
     MemFrame *f = frame_at(d, frame);
 
@@ -119,14 +119,17 @@ static mem_ps evict_page(MemDevice *d, MemCounters *count, uint32_t frame, mem_p
     return program_page(d, count, f, at_ps).start_ps;
 }
 
-/* A frame for an absent page: when the page before has left it. */
+/* A frame for an absent page, and the times at which the previous page leaves the frame. */
 typedef struct Place {
     uint32_t frame;
-    mem_ps evicted_ps; /* all writes to it have been accepted */
-    mem_ps free_ps;    /* its program, if any, has taken the bytes */
+    mem_ps evicted_ps; /* all writes to the previous page have been accepted */
+    mem_ps free_ps;    /* the previous page's program, if any, has taken the bytes */
 } Place;
 
-/* A page leaves while writes of it are still to be accepted: those that follow, in another frame, come later. */
+/*
+ * A page leaves while some writes to it are not accepted yet. Later writes to it, in another frame, must be accepted
+ * after these.
+ */
 static void note_early_eviction(MemDevice *d, uint64_t page, mem_ps settled_ps) {
     MemEarlyEviction *e = &d->early_evictions[page % MEM_EARLY_EVICTIONS];
 
@@ -139,7 +142,7 @@ static mem_ps not_before(const MemDevice *d, uint64_t page, mem_ps ready_ps) {
     return e->tag == page + 1 ? mem_later(ready_ps, e->settled_ps) : ready_ps;
 }
 
-/* `asked_ps` is when the request came, `at_ps` when it is its turn. */
+/* `asked_ps`: when the request arrived; `at_ps`: when its turn comes. */
 static Place make_place(MemDevice *d, MemCounters *count, uint64_t page, mem_ps asked_ps, mem_ps at_ps) {
     Place p = {.frame = mem_device_cache_victim(&d->cache, page)};
     mem_ps settled_ps = mem_frame_settled(&d->cache, frame_at(d, p.frame));
@@ -155,7 +158,7 @@ static Place make_place(MemDevice *d, MemCounters *count, uint64_t page, mem_ps 
 
 /* ---- Fetches ---- */
 
-/* Read a page, or what a frame lacks of it, for a request that wants it at `at_ps` and gets an MSHR by `start_ps`. */
+/* Read a page, or the part that a frame lacks, for a request that arrives at `at_ps` and has an MSHR by `start_ps`. */
 static MemFlashTimes read_page(MemDevice *d, MemCounters *count, uint64_t page, uint32_t frame, mem_ps at_ps,
                                mem_ps start_ps, MemDelays *why) {
     MemFlashTimes t = mem_device_complete(d, count, page, frame, start_ps);
@@ -168,7 +171,9 @@ static MemFlashTimes read_page(MemDevice *d, MemCounters *count, uint64_t page, 
     return t;
 }
 
-/* A page of which something is lost is to be programmed elsewhere: who reads it again is to find the rest. */
+/*
+ * A page that has lost lines becomes dirty, so that it is programmed elsewhere and a later read finds its other lines.
+ */
 static void relocate_if_lost(MemDevice *d, uint32_t frame, const MemFlashTimes *read) {
     if (read->lost) {
         mem_device_cache_mark_dirty(&d->cache, frame);
@@ -179,7 +184,7 @@ static mem_ps mshr_ready(const MemDevice *d, mem_ps at_ps) {
     return MEM_HAS_BUG(MEM_BUG_NO_MSHR_LIMIT) ? at_ps : mem_slots_ready(&d->mshrs, at_ps);
 }
 
-/* Bring an absent page in; it is there when its frame is filled. */
+/* Fetch an absent page; it is there when its frame is filled. */
 static uint32_t fetch_page(MemDevice *d, MemCounters *count, uint64_t page, mem_ps at_ps, MemDelays *why) {
     Place p = make_place(d, count, page, at_ps, mshr_ready(d, at_ps));
     MemFrame *f = frame_at(d, p.frame);
@@ -192,7 +197,7 @@ static uint32_t fetch_page(MemDevice *d, MemCounters *count, uint64_t page, mem_
     return p.frame;
 }
 
-/* A page is here in part only: read the rest. */
+/* Read the rest of a page of which only a part is valid. */
 static void complete_page(MemDevice *d, MemCounters *count, uint32_t frame, mem_ps at_ps, MemDelays *why) {
     MemFrame *f = frame_at(d, frame);
     mem_ps from_ps = mem_later(at_ps, mem_frame_filled(&d->cache, f));
@@ -206,7 +211,7 @@ static void complete_page(MemDevice *d, MemCounters *count, uint32_t frame, mem_
     make_whole(d, f);
 }
 
-/* A frame for a page of which only what is written is to be valid; MEM_NO_FRAME if there is no mask left. */
+/* Take a frame for a page of which only the written bytes will be valid; MEM_NO_FRAME if no mask is left. */
 static uint32_t place_unfetched(MemDevice *d, MemCounters *count, uint64_t page, mem_ps at_ps) {
     uint32_t mask = mem_masks_take(&d->masks);
     if (mask == MEM_NO_MASK) {

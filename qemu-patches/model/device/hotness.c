@@ -36,7 +36,7 @@ static bool is_hotter(const MemHotPage *a, const MemHotPage *b) {
     return of_a != of_b ? of_a > of_b : a->dpa < b->dpa;
 }
 
-/* A heap with the least hot page on top: let it sink to its place. */
+/* A heap with the least hot page on top: move an entry down to its place. */
 static void sink(MemHotPage *heap, uint32_t count, uint32_t at) {
     for (;;) {
         uint32_t least = at;
@@ -56,7 +56,7 @@ static void sink(MemHotPage *heap, uint32_t count, uint32_t at) {
 static uint32_t offer(MemHotPage *heap, uint32_t count, uint32_t most, const MemHotPage *page) {
     if (count < most) {
         heap[count++] = *page;
-        for (uint32_t i = count == most ? most / 2 : 0; i-- > 0;) { /* it is a heap once it is full */
+        for (uint32_t i = count == most ? most / 2 : 0; i-- > 0;) { /* it becomes a heap when it is full */
             sink(heap, count, i);
         }
     } else if (most && is_hotter(page, &heap[0])) {
@@ -84,7 +84,7 @@ uint32_t mem_hotness_top(const MemHotness *h, MemHotPage *pages, uint32_t most) 
             }
         }
     }
-    if (count) { /* `pages` may be NULL, of no length */
+    if (count) { /* `pages` may be NULL if its length is 0 */
         qsort(pages, count, sizeof(*pages), by_heat);
     }
     return count;

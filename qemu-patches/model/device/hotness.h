@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How often the host has read and written each page of a device: what reached it, not what the CPU's caches served.
- * The counts are exact, one for each page, where hardware has a table of some; pages that nobody touched cost nothing.
+ * How often the host has read and written each page of a device. Only requests that reach the device count, not hits of
+ * the CPU's caches. The counts are exact, one for each page, where hardware has a table of some pages. Untouched pages
+ * cost nothing.
  */
 #ifndef MODEL_HOTNESS_H
 #define MODEL_HOTNESS_H
@@ -14,7 +15,7 @@
 
 typedef struct MemHotPage {
     uint64_t dpa;
-    uint64_t reads; /* lines */
+    uint64_t reads; /* in lines */
     uint64_t writes;
 } MemHotPage;
 
@@ -30,11 +31,11 @@ typedef struct MemHotness {
 
 void mem_hotness_init(MemHotness *h, uint64_t capacity_bytes);
 void mem_hotness_destroy(MemHotness *h);
-/* Count from zero. */
+/* Set all counts to zero. */
 void mem_hotness_clear(MemHotness *h);
 MemHotCounts *mem_hotness_leaf(MemHotness *h, uint64_t leaf);
 
-/* The host reads or writes a line. A count that is full stays so. */
+/* The host reads or writes a line. A count stays at its maximum. */
 static inline void mem_hotness_count(MemHotness *h, uint64_t line, bool write) {
     if (h->leaves) {
         uint64_t page = line / MEM_HOT_PAGE_LINES;
@@ -45,7 +46,7 @@ static inline void mem_hotness_count(MemHotness *h, uint64_t line, bool write) {
     }
 }
 
-/* The hottest pages, by reads and writes together, of equals the lowest; returns how many there are, at most `most`. */
+/* The hottest pages, by reads plus writes; among equals, the lower page first. Returns their number, at most `most`. */
 uint32_t mem_hotness_top(const MemHotness *h, MemHotPage *pages, uint32_t most);
 
 #endif

@@ -18,7 +18,10 @@ const char *mem_link_check(const MemDeviceConfig *c) {
 
 static mem_ps divide_up(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
 
-/* Slots share a flit with whatever else goes that way, so a message pays for its part of one. Rounded up to 1 ps. */
+/*
+ * Slots share a flit with other messages in that direction, so a message pays for its part of a flit. Rounded up to 1
+ * ps.
+ */
 static mem_ps wire_ps(uint32_t slots, uint32_t flit_bytes, uint64_t bandwidth) {
     uint32_t flit_slots = flit_bytes == 68 ? 4 : 15;
     return divide_up(divide_up((uint64_t)slots * flit_bytes * MEM_PS_PER_S, flit_slots), bandwidth);
@@ -62,7 +65,7 @@ void mem_link_reconfigure(MemLink *l, const MemDeviceConfig *config, bool timed)
     l->active = timed ? l->configured : (MemLinkTiming){0};
 }
 
-/* Send a message; returns when it is at the other end. */
+/* Send a message; returns when it has arrived. */
 static mem_ps send(const MemLink *l, MemCalendar *wire, mem_ps at_ps, mem_ps wire_ps, MemDelays *why) {
     mem_ps start_ps = mem_calendar_reserve(wire, at_ps, wire_ps);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which pages to fetch before they are asked for. Told of each page that missed
- * and of each prefetched one at its first use, it names the step to the pages to
- * fetch: 1 for `next`; for `stride`, the distance between the last such pages of
- * the same region, once it has been the same twice.
+ * The page prefetcher. It is told of each page that missed and of the first use of
+ * each prefetched page, and returns the step to the pages to fetch. `next`: 1.
+ * `stride`: the distance between the last two such pages of the same region, once
+ * this distance has occurred twice in a row.
  */
 #ifndef MODEL_PAGE_PREFETCH_H
 #define MODEL_PAGE_PREFETCH_H
@@ -11,7 +11,7 @@
 #include "../config/device.h"
 
 #define MEM_PREFETCH_REGION_PAGES 1024u
-#define MEM_PREFETCH_REGIONS 16u /* followed at once */
+#define MEM_PREFETCH_REGIONS 16u /* regions followed at once */
 
 typedef struct MemPageRegion {
     uint64_t tag; /* number of the region + 1; 0: unused */
@@ -23,7 +23,7 @@ typedef struct MemPagePrefetcher {
     MemPageRegion regions[MEM_PREFETCH_REGIONS];
 } MemPagePrefetcher;
 
-/* The step from `page` to the pages to fetch, or 0: none. */
+/* The step from `page` to the pages to fetch, or 0 for no fetch. */
 int64_t mem_prefetch_step(MemPagePrefetcher *p, MemPagePrefetch kind, uint64_t page);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which bytes of a page are valid, for the few pages of the device cache that
- * are not valid as a whole: those that were written without being fetched.
- * Masks come from a pool of at most MEM_MASK_POOL_BYTES.
+ * Which bytes of a page are valid, for the few pages of the device cache that are
+ * only partly valid because they were written without being fetched. Masks come
+ * from a pool of at most MEM_MASK_POOL_BYTES.
  */
 #ifndef MODEL_VALID_MASKS_H
 #define MODEL_VALID_MASKS_H
@@ -14,25 +14,25 @@
 
 typedef struct MemValidMasks {
     uint32_t page_lines;
-    uint32_t most;       /* masks there can be */
-    uint32_t room;       /* masks there is memory for */
-    uint32_t used;       /* masks ever in use, the first so many */
-    uint32_t count;      /* masks in use */
-    uint32_t free;       /* the mask freed last */
-    uint64_t *lines;     /* page_lines of each mask, a bit a byte */
-    uint32_t *missing;   /* bytes of each mask that are not valid */
-    uint32_t *free_next; /* of each free mask */
+    uint32_t most;       /* most masks of the pool */
+    uint32_t room;       /* number of masks with memory */
+    uint32_t used;       /* number of masks ever in use: the first ones */
+    uint32_t count;      /* number of masks in use */
+    uint32_t free;       /* the mask freed last, head of the free list */
+    uint64_t *lines;     /* page_lines words of each mask, one bit a byte */
+    uint32_t *missing;   /* invalid bytes of each mask */
+    uint32_t *free_next; /* next free mask after each free mask */
 } MemValidMasks;
 
 void mem_masks_init(MemValidMasks *m, uint32_t page_lines);
 void mem_masks_destroy(MemValidMasks *m);
-/* All masks are free. */
+/* Free all masks. */
 void mem_masks_clear(MemValidMasks *m);
 
-/* A mask without a valid byte, or MEM_NO_MASK if there is none left. */
+/* Take a mask without valid bytes; MEM_NO_MASK if the pool is used up. */
 uint32_t mem_masks_take(MemValidMasks *m);
 void mem_masks_free(MemValidMasks *m, uint32_t mask);
-/* These bytes of a line of the page are valid now; whether all of the page are. */
+/* Bytes of a line of the page become valid; returns whether the whole page is valid now. */
 bool mem_masks_add(MemValidMasks *m, uint32_t mask, uint32_t line, uint64_t bytes);
 
 static inline uint32_t mem_masks_count(const MemValidMasks *m) { return m->count; }

@@ -25,7 +25,7 @@ static void keys_destroy(MemKeys *k) {
     free(k->buckets);
 }
 
-/* By key, since a half is large and may have been used little. */
+/* Clears key by key, since a half is large and may hold few keys. */
 static void keys_clear(MemKeys *k) {
     for (uint32_t i = 0; i < k->count; i++) {
         k->buckets[mem_hash(k->keys[i], k->bucket_shift)] = 0;
@@ -38,7 +38,7 @@ static uint32_t keys_find(const MemKeys *k, uint64_t key) {
     while (place && k->keys[place - 1] != key) {
         place = k->hash_next[place - 1];
     }
-    return place - 1; /* of 0: NO_PLACE */
+    return place - 1; /* 0 gives NO_PLACE */
 }
 
 static uint32_t keys_add(MemKeys *k, uint64_t key) {
@@ -93,7 +93,7 @@ static MemLogLine *half_add(MemLogHalf *h, uint64_t line, uint64_t page) {
     return l;
 }
 
-/* All lines of a page become clean; returns how many were not. */
+/* Make all lines of a page clean; returns how many were dirty. */
 static uint32_t half_clean(MemLogHalf *h, uint64_t page, mem_ps *accepted_ps) {
     uint32_t place = keys_find(&h->page_keys, page);
     if (place == NO_PLACE) {
@@ -205,7 +205,7 @@ void mem_log_clear(MemWriteLog *l) {
     l->lines_cleaned = l->lines_dirtied;
 }
 
-/* Dirty lines of a half, or UINT64_MAX if its pages are counted wrong. */
+/* The dirty lines of a half, or UINT64_MAX if the counts of its pages are wrong. */
 static uint64_t count_dirty(const MemLogHalf *h) {
     uint64_t by_line = 0;
     uint64_t by_page = 0;

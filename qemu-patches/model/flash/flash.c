@@ -23,7 +23,7 @@ const char *mem_flash_check(const MemDeviceConfig *c) {
 }
 
 static MemFlashTiming timing_of(const MemDeviceConfig *c) {
-    mem_ps page_ps = c->cache_page_bytes * (mem_ps)MEM_PS_PER_S; /* of a channel of 1 byte per second */
+    mem_ps page_ps = c->cache_page_bytes * (mem_ps)MEM_PS_PER_S; /* at 1 byte per second */
 
     return (MemFlashTiming){
         .read_ps = c->flash_read_ps,
@@ -74,7 +74,7 @@ void mem_flash_reconfigure(MemFlash *f, const MemDeviceConfig *config, bool time
     if (timed) {
         f->active = f->configured;
     }
-    /* Programs reported while nothing could move them do not move. */
+    /* Programs reported without suspension keep their times. */
     for (uint64_t i = 0; f->configured.suspend && !old.suspend && i < f->plane_count; i++) {
         mem_timeline_settle(&f->planes[i], mem_timeline_end(&f->planes[i]));
     }
@@ -88,7 +88,7 @@ void mem_flash_listen_to_losses(MemFlash *f, const MemPageLost *listener) {
     }
 }
 
-/* A page crosses the plane's channel from `ready_ps` on; returns when it has. */
+/* Move a page across the plane's channel from `ready_ps` on; returns when it has crossed. */
 static mem_ps transfer(MemFlash *f, uint64_t plane, MemBusyWith with, mem_ps ready_ps, MemBusyWaits *waits) {
     MemTimeline *channel = &f->channels[plane % f->channel_count];
 
@@ -98,7 +98,7 @@ static mem_ps transfer(MemFlash *f, uint64_t plane, MemBusyWith with, mem_ps rea
     return mem_timeline_fit(channel, ready_ps, with, f->active.transfer_ps, waits) + f->active.transfer_ps;
 }
 
-/* A request for a plane is made now. Its later steps have later times, which nothing may be forgotten by. */
+/* A request for a plane is issued now. Only this time may forget spans: later steps of the request have later times. */
 static MemTimeline *enter_plane(MemFlash *f, uint64_t plane, mem_ps at_ps) {
     mem_timeline_forget(&f->channels[plane % f->channel_count], at_ps);
     mem_timeline_forget(&f->planes[plane], at_ps);
@@ -122,7 +122,7 @@ MemFlashTimes mem_flash_read(MemFlash *f, MemCounters *count, uint64_t page, mem
     mem_ps start_ps;
 
     if (f->active.suspend) {
-        /* Its own bytes must be there: it does not overtake what programs them. */
+        /* A read does not overtake the program of the same page. */
         mem_ps after_ps = mem_timeline_program_end(t, page, at_ps);
         start_ps =
             mem_timeline_preempt(t, at_ps, after_ps, f->active.read_ps, f->active.suspend_ps, &waits, &f->listener);
@@ -149,7 +149,10 @@ static void occupy_by_gc(MemFlash *f, const MemFtlProgram *p, mem_ps at_ps) {
     mem_timeline_append(&f->planes[p->plane], at_ps, &gc, p->moves * move_ps + p->erases * f->active.erase_ps, NULL);
 }
 
-/* Let the program of a page wait for one of the same page on another plane. Returns when it may begin. */
+/*
+ * A program of a page waits for an earlier program of the same page on another plane, which no read may move any more.
+ * Returns when the program may begin.
+ */
 static mem_ps await_older_program(MemFlash *f, uint64_t old_plane, uint64_t page, mem_ps at_ps) {
     MemTimeline *t = &f->planes[old_plane];
     mem_ps end_ps = mem_timeline_program_end(t, page, at_ps);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Mapping and wear as a string of bytes, and back. Little-endian:
+ * The mapping and the wear as a string of bytes, and back. Little-endian:
  *
- *   "CXLFLASH", u32 version, u32 flash_ftl; without a translation layer nothing else but the checksum
- *   u64 logical pages, planes, blocks of a plane, pages of a block: must be those of the device
- *   u64 plane whose turn it is; u64 host programs, moves, erases so far
+ *   "CXLFLASH", u32 version, u32 flash_ftl; without a translation layer only the checksum follows
+ *   u64 logical pages, planes, blocks of a plane, pages of a block: must equal the device's
+ *   u64 next plane in turn; u64 host programs, moves, erases so far
  *   u64 the clock of each plane
- *   u64 count of tables of the mapping that changed; each: u64 index, u64 physical page of each logical page
- *   u64 count of blocks that changed; each: u64 number, u64 modified, u32 wear, u32 pages written
- *   u32 CRC-32C of all before
+ *   u64 count of changed tables of the mapping; each: u64 index, u64 physical page of each logical page
+ *   u64 count of changed blocks; each: u64 number, u64 modified, u32 wear, u32 pages written
+ *   u32 CRC-32C of all bytes before
  *
- * Tables and blocks are in ascending order. What a block holds, which blocks
- * are free and the lists of full ones follow from these.
+ * Tables and blocks are in ascending order. The pages in a block, the free blocks and the lists of full blocks are
+ * derived from these.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@
 #define MAGIC "CXLFLASH"
 #define MAGIC_BYTES 8u
 #define VERSION 1u
-#define MAX_CLOCK (UINT64_C(1) << 62) /* what counts up cannot overflow in any life of a device */
+#define MAX_CLOCK (UINT64_C(1) << 62) /* so that no counter can overflow in the life of a device */
 #define MAX_WEAR (1u << 30)
 
 /* ---- Saving ---- */
@@ -129,10 +129,10 @@ void mem_flash_save(const MemFlash *f, MemFlashSink *sink, void *opaque) {
 typedef struct Reader {
     const uint8_t *next;
     size_t left;
-    bool short_of; /* more was asked for than there is */
+    bool short_of; /* more bytes were requested than were left */
 } Reader;
 
-/* The next number; 0 if the bytes end before it does. */
+/* The next number, or 0 if the bytes end before it does. */
 static uint64_t get_number(Reader *r, unsigned bytes) {
     uint64_t n = 0;
 
@@ -222,7 +222,7 @@ static const char *load_blocks(Reader *r, MemFtlMap *ftl) {
     return NULL;
 }
 
-/* A logical page is at this place of a block that changed. */
+/* Put a logical page at this place of a changed block. */
 static const char *put_page(MemFlashBlock *b, uint32_t index, uint64_t page) {
     REQUIRE(index < b->written, "a page is mapped to one that is not written");
     REQUIRE(b->pages[index] == MEM_FTL_NO_PAGE || MEM_HAS_BUG(MEM_BUG_FLASH_LOAD_TRUSTS),
@@ -232,7 +232,7 @@ static const char *put_page(MemFlashBlock *b, uint32_t index, uint64_t page) {
     return NULL;
 }
 
-/* Fill the blocks that changed with what tables that changed map to them. */
+/* Fill the changed blocks with the pages that the changed tables map to them. */
 static const char *place_mapped(MemFtlMap *ftl) {
     const MemFlashGeometry *g = &ftl->geometry;
 
@@ -255,7 +255,7 @@ static const char *place_mapped(MemFtlMap *ftl) {
     return NULL;
 }
 
-/* Fill one that changed with the pages that are in it since the start. */
+/* Fill a changed block with the pages that it has held since the start. */
 static const char *place_first(MemFtlMap *ftl, uint64_t plane, uint32_t block) {
     const MemFlashGeometry *g = &ftl->geometry;
 
@@ -272,7 +272,7 @@ static const char *place_first(MemFtlMap *ftl, uint64_t plane, uint32_t block) {
     return NULL;
 }
 
-/* Take a block into account that changed; its plane's come in ascending order. */
+/* Add a changed block to its plane's state. The blocks of a plane come in ascending order. */
 static const char *join_plane(MemFtlMap *ftl, uint64_t plane, uint32_t block, const MemFlashBlock *b) {
     MemFlashPlane *p = &ftl->planes[plane];
 
@@ -324,7 +324,7 @@ static void link_blocks(MemFtlMap *ftl, size_t changed) {
     free(listed);
 }
 
-/* Everything that follows from the mapping and the blocks. */
+/* Derive all state that follows from the mapping and the blocks. */
 static const char *derive(MemFtlMap *ftl) {
     const MemFlashGeometry *g = &ftl->geometry;
     const char *fault = place_mapped(ftl);
@@ -349,7 +349,7 @@ static const char *derive(MemFtlMap *ftl) {
     return fault;
 }
 
-/* Whether cleaning, should it be due, has room to move a block's pages. */
+/* Whether cleaning, if it becomes due, has room to move the pages of a block. */
 static bool can_clean(const MemFtlMap *ftl, uint64_t plane) {
     const MemFlashGeometry *g = &ftl->geometry;
     const MemFlashPlane *p = &ftl->planes[plane];

@@ -38,8 +38,9 @@ uint64_t mem_ftl_share(const MemFlashGeometry *g, uint64_t plane) {
 }
 
 /*
- * One block more than are kept free has room for no live page. So while cleaning
- * is due some full block has an invalid page, and each block cleaned is a gain.
+ * The live pages of a plane fit into all but gc_free_blocks + 1 of its blocks. So
+ * while cleaning is due, some full block has an invalid page, and each cleaned
+ * block gains room.
  */
 uint64_t mem_ftl_most_live(const MemFlashGeometry *g) {
     uint64_t spare = (uint64_t)g->gc_free_blocks + 1;
@@ -182,13 +183,13 @@ const MemFlashBlock *mem_ftl_next_changed(const MemFtlMap *ftl, uint64_t *id) {
             return b;
         }
         if (!chunk) {
-            *id |= MEM_FTL_CHUNK_BLOCKS - 1; /* none in this table */
+            *id |= MEM_FTL_CHUNK_BLOCKS - 1; /* no changed block in this table */
         }
     }
     return NULL;
 }
 
-/* Give a block memory for its pages, holding what it does at the start. */
+/* Allocate a block's table of pages and fill it with the pages of the start. */
 static void fill_first(const MemFlashGeometry *g, uint64_t plane, uint32_t block, MemFlashBlock *b) {
     b->pages = mem_calloc(g->block_pages, sizeof(*b->pages));
     b->written = mem_ftl_first_written(g, plane, block);
@@ -212,7 +213,7 @@ MemFlashBlock *mem_ftl_block(MemFtlMap *ftl, uint64_t plane, uint32_t block) {
     return b;
 }
 
-/* ---- Lists of full blocks by valid pages; those with all pages valid are in none ---- */
+/* ---- Lists of full blocks by valid pages; a block with all pages valid is in no list ---- */
 
 static MemBlockList *list_of(MemFtlMap *ftl, uint64_t plane, uint32_t valid) {
     MemFlashPlane *p = &ftl->planes[plane];
@@ -270,7 +271,7 @@ void mem_ftl_add_erased(MemFlashPlane *p, uint32_t block) {
     p->erased[p->erased_count++] = block;
 }
 
-/* Of two free blocks, whether the first is to be used first. */
+/* Whether the free block `a` is used before the free block `b`. */
 static bool goes_first(const MemFtlMap *ftl, uint64_t plane, uint32_t a, uint32_t b) {
     uint32_t wear_a = mem_ftl_peek(ftl, plane, a)->wear;
     uint32_t wear_b = mem_ftl_peek(ftl, plane, b)->wear;
@@ -281,7 +282,7 @@ static bool goes_first(const MemFtlMap *ftl, uint64_t plane, uint32_t a, uint32_
     return wear_a != wear_b ? wear_a < wear_b : a < b;
 }
 
-/* The least worn free block, the lowest of those. */
+/* Take the least worn free block, the lowest of equals. */
 static uint32_t take_free(MemFtlMap *ftl, uint64_t plane) {
     MemFlashPlane *p = &ftl->planes[plane];
     uint32_t best = 0;
@@ -339,7 +340,7 @@ static void invalidate(MemFtlMap *ftl, MemFlashPlace place) {
     }
 }
 
-/* The next plane in turn that may take a live page more; there is one, since all together have room for all pages. */
+/* The next plane in turn that may take one more live page. There is one: all planes have room for all pages. */
 static uint64_t choose_plane(MemFtlMap *ftl) {
     uint64_t most = mem_ftl_most_live(&ftl->geometry);
     uint64_t plane;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What holds of a flash translation layer between calls: geometry and conservation laws. */
+/* Laws of a flash translation layer that hold between calls: geometry and conservation. */
 #include "ftl_internal.h"
 
 #include <assert.h>
@@ -18,10 +18,10 @@ const char *mem_ftl_check_geometry(const MemFlashGeometry *g) {
     return NULL;
 }
 
-/* What the changed blocks of a plane, or of all, add up to. */
+/* Sums over the changed blocks of a plane, or of all planes. */
 typedef struct Tally {
     uint64_t valid;
-    uint64_t first; /* pages they hold at the start */
+    uint64_t first; /* pages that they hold at the start */
     uint64_t written;
     uint64_t erases;
     uint64_t listed; /* full blocks with an invalid page */

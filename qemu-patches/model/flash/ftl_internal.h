@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Blocks and mapping of the FTL; for ftl.c, gc.c and flash_state.c only. */
+/* Blocks and mapping of the FTL; only for ftl.c, ftl_check.c, gc.c and flash_state.c. */
 #ifndef MODEL_FTL_INTERNAL_H
 #define MODEL_FTL_INTERNAL_H
 
@@ -14,10 +14,10 @@ typedef struct MemFlashPlace {
 
 uint64_t mem_ftl_leaf_count(const MemFlashGeometry *g);
 uint64_t mem_ftl_chunk_count(const MemFlashGeometry *g);
-/* Logical pages that a plane has at the start, and the most it may have ever. */
+/* The logical pages of a plane at the start, and the most that it may have at any time. */
 uint64_t mem_ftl_share(const MemFlashGeometry *g, uint64_t plane);
 uint64_t mem_ftl_most_live(const MemFlashGeometry *g);
-/* Pages of a block that are written at the start, and which they are. */
+/* How many pages of a block are written at the start, and the logical page at an index. */
 uint32_t mem_ftl_first_written(const MemFlashGeometry *g, uint64_t plane, uint32_t block);
 uint64_t mem_ftl_first_page(const MemFlashGeometry *g, uint64_t plane, uint32_t block, uint32_t index);
 
@@ -25,20 +25,23 @@ uint64_t mem_ftl_first_page(const MemFlashGeometry *g, uint64_t plane, uint32_t 
 uint64_t mem_ftl_number(const MemFlashGeometry *g, MemFlashPlace place);
 MemFlashPlace mem_ftl_place(const MemFlashGeometry *g, uint64_t number);
 
-/* Where a logical page is at the start, and is now. */
+/* The place of a logical page at the start, and its present place. */
 uint64_t mem_ftl_first_number(const MemFlashGeometry *g, uint64_t page);
 uint64_t mem_ftl_look_up(const MemFtlMap *ftl, uint64_t page);
 
-/* The table of the mapping that holds a page, made if it must be. */
+/* The table of the mapping that holds a page, created if necessary. */
 uint64_t *mem_ftl_leaf(MemFtlMap *ftl, uint64_t page);
-/* A block with memory of its own, made if it must be; NULL from peek if it is as at the start. */
+/*
+ * A block with memory, which mem_ftl_block() creates if necessary. mem_ftl_peek() returns NULL for a block as at the
+ * start.
+ */
 MemFlashBlock *mem_ftl_block(MemFtlMap *ftl, uint64_t plane, uint32_t block);
 const MemFlashBlock *mem_ftl_peek(const MemFtlMap *ftl, uint64_t plane, uint32_t block);
 
-/* The first block from number `*id` on that is not as at the start, and its number; NULL: none. */
+/* The first block from number `*id` on that is not as at the start, with its number in `*id`; NULL if all are. */
 const MemFlashBlock *mem_ftl_next_changed(const MemFtlMap *ftl, uint64_t *id);
 
-/* A full block enters or leaves the list of those with as many valid pages. */
+/* Put a full block into the list of blocks with as many valid pages, or remove it. */
 void mem_ftl_link(MemFtlMap *ftl, uint64_t plane, uint32_t block);
 void mem_ftl_unlink(MemFtlMap *ftl, uint64_t plane, uint32_t block);
 
@@ -47,9 +50,9 @@ void mem_ftl_add_erased(MemFlashPlane *plane, uint32_t block);
 
 /* Write a logical page at the plane's write point. */
 void mem_ftl_write(MemFtlMap *ftl, uint64_t plane, uint64_t page);
-/* Clean one block of a plane; returns how many pages moved, and adds to `*lost` those that could not be read. */
+/* Clean one block of a plane. Returns how many pages moved, and adds the number of unreadable pages to `*lost`. */
 uint32_t mem_gc_clean(MemFtlMap *ftl, uint64_t plane, uint64_t *lost);
-/* Which block that would be, or MEM_FTL_NO_BLOCK. */
+/* The block that mem_gc_clean() would clean, or MEM_FTL_NO_BLOCK. */
 uint32_t mem_gc_victim(const MemFtlMap *ftl, uint64_t plane);
 
 #endif

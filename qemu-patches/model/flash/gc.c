@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Garbage collection: which full block is cleaned, and the cleaning. */
+/* Garbage collection: the choice of a full block, and its cleaning. */
 #include <assert.h>
 
 #include "../base/seeded_bug.h"
 #include "ftl_internal.h"
 
-/* The fewest valid pages; of those the block that has been so for longest. */
+/* The block with the fewest valid pages; among equals, the block that changed least recently. */
 static uint32_t greedy(const MemFlashPlane *p, uint32_t block_pages) {
     for (uint32_t i = 0; i < block_pages; i++) {
         uint32_t valid = MEM_HAS_BUG(MEM_BUG_GC_MOST_VALID) ? block_pages - 1 - i : i;
@@ -22,14 +22,15 @@ static uint64_t age_of(const MemFtlMap *ftl, uint64_t plane, uint32_t block) {
 }
 
 /*
- * Kawaguchi et al. 1995: the most of age * (1 - u) / 2u, u the valid part of the
- * block. In whole numbers a_1 * (n - v_1) * v_2 > a_2 * (n - v_2) * v_1, which an
- * age below 2^31 and n up to 2^16 keep below 2^63. Within a list the oldest has the most.
+ * Kawaguchi et al. 1995: the block with the most of age * (1 - u) / 2u, where u is
+ * the valid part of the block. In whole numbers, block 1 is better than block 2 if
+ * a_1 * (n - v_1) * v_2 > a_2 * (n - v_2) * v_1. An age below 2^31 and n up to 2^16
+ * keep both sides below 2^63. Within a list the oldest block has the most.
  */
 static uint32_t cost_benefit(const MemFtlMap *ftl, uint64_t plane) {
     const MemFlashPlane *p = &ftl->planes[plane];
     uint64_t n = ftl->geometry.block_pages;
-    uint32_t best = p->full[0].oldest; /* nothing valid: free of cost */
+    uint32_t best = p->full[0].oldest; /* no valid page: cleaning has no cost */
     uint64_t best_gain = 0;
     uint64_t best_valid = 0;
 
@@ -54,7 +55,7 @@ uint32_t mem_gc_victim(const MemFtlMap *ftl, uint64_t plane) {
     return ftl->policy == MEM_GC_GREEDY ? greedy(p, ftl->geometry.block_pages) : cost_benefit(ftl, plane);
 }
 
-/* A page that cannot be read is moved all the same: its place is needed, and what it held stays gone. */
+/* Report a page that cannot be read. It is moved all the same, because its place is needed; its content stays lost. */
 static bool tell_if_lost(const MemFtlMap *ftl, uint64_t page) {
     bool lost = !MEM_HAS_BUG(MEM_BUG_GC_HEALS) && mem_ftl_is_lost(ftl, page);
 
@@ -66,7 +67,7 @@ static bool tell_if_lost(const MemFtlMap *ftl, uint64_t page) {
 
 uint32_t mem_gc_clean(MemFtlMap *ftl, uint64_t plane, uint64_t *lost) {
     uint32_t victim = mem_gc_victim(ftl, plane);
-    assert(victim != MEM_FTL_NO_BLOCK); /* by mem_ftl_most_live() */
+    assert(victim != MEM_FTL_NO_BLOCK); /* ensured by mem_ftl_most_live() */
     MemFlashBlock *b = mem_ftl_block(ftl, plane, victim);
     uint32_t moves = b->valid;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which flash pages cannot be read back. A page is lost as it is programmed, or
- * is not: how often it is read, and when, has no say in it. So the answer is a
- * function of the place, of the erases that its block had and of a seed, and
- * nothing of it has to be kept.
+ * Which flash pages cannot be read back. A page is lost, or not, when it is
+ * programmed: the number and the times of its reads have no influence. So the
+ * answer is a function of the place, of the erases of its block and of a seed, and
+ * needs no stored state.
  */
 #ifndef MODEL_READ_ERRORS_H
 #define MODEL_READ_ERRORS_H
@@ -14,10 +14,10 @@
 #define MEM_READ_ERRORS_OF UINT64_C(1000000000000)
 
 typedef struct MemReadErrors {
-    uint64_t at_rated_wear; /* pages in MEM_READ_ERRORS_OF; 0: each can be read */
+    uint64_t at_rated_wear; /* unreadable pages in MEM_READ_ERRORS_OF; 0: all pages can be read */
     uint64_t seed;
     uint32_t rated_cycles;
-    uint32_t worn_cycles; /* before the first use */
+    uint32_t worn_cycles; /* erases before the first use */
 } MemReadErrors;
 
 static inline MemReadErrors mem_read_errors_of(const MemDeviceConfig *c) {
@@ -29,8 +29,7 @@ static inline MemReadErrors mem_read_errors_of(const MemDeviceConfig *c) {
     };
 }
 
-/* Whether what was programmed into this physical page is gone; its block had been erased so often since the first use.
- */
+/* Whether content programmed into this physical page is lost. `erases` of its block are since the first use. */
 static inline bool mem_read_fails(const MemReadErrors *e, uint64_t number, uint32_t erases) {
     uint64_t cycles = (uint64_t)e->worn_cycles + erases;
 

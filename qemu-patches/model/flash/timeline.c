@@ -8,7 +8,7 @@
 #include "../base/seeded_bug.h"
 
 #define FIRST_ROOM 32u
-#define KEPT_PAST 16u /* spans that are kept though they have ended */
+#define KEPT_PAST 16u /* past spans that are kept */
 
 void mem_timeline_destroy(MemTimeline *t) { free(t->spans); }
 
@@ -21,7 +21,7 @@ mem_ps mem_timeline_end(const MemTimeline *t) {
     return t->count ? mem_later(t->settled_ps, t->spans[t->count - 1].end_ps) : t->settled_ps;
 }
 
-/* The first span that ends after `at_ps`; from the newest on, since few do. */
+/* The first span that ends after `at_ps`. Searches from the newest span, since few spans end after it. */
 static uint32_t first_after(const MemTimeline *t, mem_ps at_ps) {
     uint32_t i = t->count;
     while (i > 0 && t->spans[i - 1].end_ps > at_ps) {
@@ -40,12 +40,12 @@ void mem_timeline_forget(MemTimeline *t, mem_ps at_ps) {
         memmove(t->spans, t->spans + gone, t->count * sizeof(*t->spans));
     }
     if (past && t->count > t->room / 2) {
-        t->room *= 2; /* so that it does not look again soon */
+        t->room *= 2; /* avoids another search soon */
         t->spans = mem_regrow(t->spans, t->room, sizeof(*t->spans));
     }
 }
 
-/* Room for two more spans, the most that one request adds. */
+/* Make room for two more spans, the most that one request adds. */
 static void make_room(MemTimeline *t) {
     if (t->count + 2 > t->room) {
         t->room = t->room ? t->room * 2 : FIRST_ROOM;
@@ -59,7 +59,10 @@ static void insert(MemTimeline *t, uint32_t at, const MemBusySpan *span) {
     t->count++;
 }
 
-/* Insert, or lengthen the span before if nobody will ask for either. Returns the index of the span after it. */
+/*
+ * Insert a span. If it continues a span of the same kind, and both are unnamed, lengthen that span instead. Returns the
+ * index of the span after it.
+ */
 static uint32_t insert_or_join(MemTimeline *t, uint32_t at, const MemBusySpan *span) {
     MemBusySpan *before = at ? &t->spans[at - 1] : NULL;
 
@@ -72,7 +75,9 @@ static uint32_t insert_or_join(MemTimeline *t, uint32_t at, const MemBusySpan *s
     return at + 1;
 }
 
-/* Divide a wait by what the spans from `first` on are; a gap too short to use goes to what follows it. */
+/*
+ * Charge a wait to the spans from `first` on, by their kinds. A gap too short to use is charged as the span after it.
+ */
 static void charge(const MemTimeline *t, uint32_t first, mem_ps from_ps, mem_ps to_ps, MemBusyWaits *waits) {
     for (uint32_t i = first; from_ps < to_ps; i++) {
         bool last = i >= t->count || t->spans[i].end_ps >= to_ps;
@@ -136,7 +141,7 @@ static void push_back(MemTimeline *t, uint32_t at, mem_ps clear_ps, const MemMov
     }
 }
 
-/* Where a read goes that may overtake all but reads: `*at` and the time. */
+/* The place of a read that may overtake everything but reads: its index in `*at`, and its start. */
 static mem_ps overtake(const MemTimeline *t, uint32_t *at, mem_ps start_ps) {
     uint32_t first = *at;
 

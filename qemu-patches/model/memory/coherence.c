@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What other cores have to do with a request: they asked for the line before,
- * hold it, or hold it dirty. With one core none of this happens.
+ * The part of other cores in a request: another core has asked for the line
+ * before, holds it, or holds it dirty. Not used with one core.
  */
 #include "memory_internal.h"
 

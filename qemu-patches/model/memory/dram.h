@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Local DRAM: a latency, and one channel that moves a line at a time. A request
- * takes the first gap: a core that waits for a buffer asks for a time that is
- * yet to come, and the other cores use the channel until then.
+ * Local DRAM: a latency, and one channel that transfers one line at a time. A
+ * request takes the first free gap of the channel: a core that waits for a
+ * buffer reserves a future time, and other cores use the channel until then.
  */
 #ifndef MODEL_DRAM_H
 #define MODEL_DRAM_H
@@ -24,9 +24,9 @@ typedef struct MemDram {
 void mem_dram_init(MemDram *d, const MemCpuConfig *config);
 void mem_dram_set_timed(MemDram *d, bool timed);
 
-/* When the line is at the LLC. */
+/* Returns when the line arrives at the LLC. */
 mem_ps mem_dram_read(MemDram *d, mem_ps at_ps);
-/* When the line has crossed the channel, which is when DRAM accepts it. */
+/* Returns when the line has crossed the channel, which is when DRAM accepts it. */
 mem_ps mem_dram_write(MemDram *d, mem_ps at_ps);
 
 #endif

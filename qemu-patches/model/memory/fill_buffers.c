@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lines that somebody waits for: each has a fill buffer until it is there. */
+/* Lines that an access waits for: each occupies a fill buffer until it arrives. */
 #include "memory_internal.h"
 
 #include "../base/seeded_bug.h"

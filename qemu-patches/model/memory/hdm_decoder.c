@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Host-managed device memory: which device, and which of its lines, a line of the host is. */
+/* Host-managed device memory: maps a line of the host to a device and a line of that device. */
 #include "memory_internal.h"
 
 #include "../base/interleave.h"

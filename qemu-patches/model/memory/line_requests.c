@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A line read from, or written to, where it lives: local DRAM or a device. */
+/* Reads and writes of a line in the memory that holds it: local DRAM or a device. */
 #include "memory_internal.h"
 
 #include "../base/seeded_bug.h"
@@ -13,7 +13,7 @@ static void note_device_read(MemMemory *m, const MemReadTimes *t, mem_ps span_ps
     if (t->why.queue_ps) {
         mem_histogram_add(&h[MEM_CAUSE_queue], t->why.queue_ps);
     }
-    if (!t->hit || t->why.flash_ps) { /* a hit of a page that is still being read waits for all of it there */
+    if (!t->hit || t->why.flash_ps) { /* a hit in a page that flash is still reading waits for the end of that read */
         mem_histogram_add(&h[MEM_CAUSE_flash_read], t->why.flash_ps);
     }
     if (t->hit) {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Everything behind the CPU's caches: local DRAM, the devices and the windows
- * through which the host sees them, and what each core has under way. All time
- * passes here; the front (front.c) decides what is asked, this when.
+ * through which the host sees them, and the requests that each core has under
+ * way. All time passes here: the front (front.c) decides which operations are
+ * issued, this module when they complete.
  *
- * coherence.c is what other cores have to do with a request, operations.c what each operation waits for, fill_buffers.c
- * the lines that somebody waits for, prefetch_queue.c those that nobody does yet, line_requests.c where a line is read
- * and written, hdm_decoder.c the windows, stall_bound.c what local accesses cost at most, state.c the rest.
+ * coherence.c handles the part of other cores in a request, operations.c the waits of each operation, fill_buffers.c
+ * lines that an access waits for, prefetch_queue.c prefetched lines, line_requests.c reads and writes of a line in
+ * DRAM or a device, hdm_decoder.c the windows, stall_bound.c the upper bound of the stalls of local accesses, state.c
+ * the rest.
  */
 #ifndef MODEL_MEMORY_H
 #define MODEL_MEMORY_H
@@ -26,40 +28,40 @@
 typedef struct MemMemory {
     alignas(64) MemDevice *devices[MEMSYS_MAX_DEVICES];
     uint32_t device_count;
-    uint32_t window_count; /* in use, the first so many */
+    uint32_t window_count; /* windows from this index on are not in use */
     MemWindow windows[MEMSYS_MAX_WINDOWS];
-    alignas(64) MemDram dram; /* and what else changes all the time: see front.h */
+    alignas(64) MemDram dram; /* this field and those below change all the time: see front.h */
     MemPowerSupply supply;
-    MemCore *cores[MEMSYS_MAX_CORES]; /* whoever computes has them: mem_memory_add_core() */
+    MemCore *cores[MEMSYS_MAX_CORES]; /* owned by the caller of mem_memory_add_core() */
     uint32_t core_count;
-    MemInFlight writes;    /* written lines whose completion a core may have to wait for */
-    MemInFlight under_way; /* lines on their way to a core, with several: another one may want them */
-    mem_ps called_ps;      /* the latest call of any core, of several */
+    MemInFlight writes;    /* writes under way: a core may have to wait for their completion */
+    MemInFlight under_way; /* with several cores: lines on their way to a core, which another core may ask for */
+    mem_ps called_ps;      /* with several cores: the latest call of any of them */
     mem_ps c2c_configured_ps, upgrade_configured_ps;
     mem_ps c2c_ps, upgrade_ps; /* 0 outside the region of interest */
     mem_ps llc_configured_ps;
-    mem_ps llc_ps; /* a miss is known only after the look-up */
+    mem_ps llc_ps; /* every miss first pays for the look-up in the LLC */
     bool timed;
     bool loses_lines; /* a device's flash has read errors */
     MemHistogram histograms[MEM_CAUSE_COUNT];
 } MemMemory;
 
 void mem_memory_init(MemMemory *m, const MemCpuConfig *cpu);
-/* Before anything else; returns its number. It is initialised here, and destroyed with the memory. */
+/* Add a core, before any other call. Returns its number. Initialises `core`, which is destroyed with the memory. */
 uint32_t mem_memory_add_core(MemMemory *m, MemCore *core, const MemCpuConfig *cpu);
 void mem_memory_destroy(MemMemory *m);
 void mem_memory_set_timed(MemMemory *m, bool timed, mem_ps now_ps);
 void mem_memory_reset_counters(MemMemory *m);
-/* Those of all cores and of all devices. */
+/* The sum over all cores and devices. */
 MemCounters mem_memory_counters(const MemMemory *m);
-/* Host power is gone: nothing is under way. */
+/* Host power is gone: forget all requests under way. */
 void mem_memory_reset_host(MemMemory *m);
 
-/* Add a device; returns its number. `media` may be NULL: nothing is known of its bytes then. */
+/* Add a device; returns its number. If `media` is NULL, the durability of the device's bytes is not tracked. */
 uint32_t mem_memory_add_device(MemMemory *m, const MemDeviceConfig *config, const MemMedia *media,
                                const MemCallbacks *cb);
 void mem_memory_map_window(MemMemory *m, uint32_t index, const MemWindow *window);
-/* The window of an address, or NULL: it is of local DRAM. */
+/* The window that contains an address, or NULL if the address is in local DRAM. */
 static inline const MemWindow *mem_memory_window(const MemMemory *m, uint64_t hpa) {
     for (uint32_t i = 0; i < m->window_count; i++) {
         if (hpa - m->windows[i].hpa < m->windows[i].size_bytes) {
@@ -70,25 +72,25 @@ static inline const MemWindow *mem_memory_window(const MemMemory *m, uint64_t hp
 }
 
 /*
- * One operation of a core. Returns for how long it waits from `at_ps` on; for one
- * `with_previous`, `at_ps` is ignored and the answer 0.
+ * Run one operation of a core. Returns how long the core waits from `at_ps` on.
+ * For an operation `with_previous`, `at_ps` is ignored and the result is 0.
  */
 mem_ps mem_memory_op(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps);
 
-/* Another core makes this one send what it gathered at `at_ps`: it does not wait. */
+/* Another core makes core `c` send a write-combining buffer at `at_ps`. Core `c` does not wait. */
 void mem_memory_send_for_other(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps);
 
-/* Whether a line is, at `at_ps`, on its way to another core than this, or waits to be sent for one. */
+/* Whether, at `at_ps`, a line is on its way to another core than `c`, or a prefetch for one waits to be sent. */
 bool mem_memory_is_under_way(const MemMemory *m, const MemCore *c, uint64_t line, mem_ps at_ps);
 
 /*
- * For how long the core can be made to wait at most, from `now_ps` on, by so
- * many loads or stores of local DRAM, each with its evictions and `prefetches`:
- * until all under way is done, and then one after the other.
+ * Upper bound of the core's wait from `now_ps` on for `accesses` loads or stores
+ * of local DRAM, each with its evictions and at most `prefetches` prefetches: the
+ * accesses start when all requests under way are done, and run one after another.
  */
 mem_ps mem_memory_local_bound(const MemMemory *m, mem_ps now_ps, uint32_t accesses, uint32_t prefetches);
 
-/* The device of a line, or NULL: local DRAM. */
+/* The device that holds a line, or NULL if the line is in local DRAM. */
 MemDevice *mem_memory_route(const MemMemory *m, uint64_t line, uint64_t *device_line);
 
 #endif

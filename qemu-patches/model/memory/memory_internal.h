@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files of this folder share; see memory.h. */
+/* Declarations that the files of this folder share; see memory.h. */
 #ifndef MODEL_MEMORY_INTERNAL_H
 #define MODEL_MEMORY_INTERNAL_H
 
@@ -9,14 +9,14 @@
 
 typedef struct MemRead {
     mem_ps done_ps;
-    uint64_t *stall_counter; /* what a wait for it counts as */
+    uint64_t *stall_counter; /* the counter to which a wait for this line is added */
 } MemRead;
 
 /* Read a line for a request that leaves the core at `at_ps`. */
 MemRead mem_memory_read_line(MemMemory *m, MemCore *c, uint64_t line, mem_ps at_ps, bool demand);
-/* Send a line to where it lives, `way_ps` behind what sends it. */
+/* Send a line, at `at_ps`, to local DRAM or the device that holds it, `way_ps` away from the sender. */
 MemWriteTimes mem_memory_write_line(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps, mem_ps way_ps);
-/* One that the core sends: it passes the LLC as a load does, and the next fence waits for it. */
+/* The same for a write that the core sends: it passes the LLC as a load does, and the next fence waits for it. */
 MemWriteTimes mem_memory_write_ordered(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps);
 
 /* ---- operations.c ---- */
@@ -26,32 +26,32 @@ void mem_memory_send_wc_buffer(MemMemory *m, MemCore *c, const MemOperation *op,
 /* ---- prefetch_queue.c ---- */
 
 void mem_memory_prefetch(MemMemory *m, MemCore *c, uint64_t line, mem_ps at_ps);
-/* One that waits goes out now. */
+/* Send a prefetch that has waited for a buffer. */
 void mem_memory_send_prefetch(MemMemory *m, MemCore *c, MemInFlightLine *wanted, mem_ps at_ps);
-/* It went out, by whatever way. */
+/* The prefetch has been sent, as a prefetch or as a demand. */
 void mem_memory_prefetch_sent(MemCore *c, MemInFlightLine *wanted, mem_ps at_ps, mem_ps arrives_ps);
 void mem_memory_send_due_prefetches(MemMemory *m, MemCore *c, mem_ps now_ps);
-/* The end of the region of interest: no buffer is waited for any more. */
+/* At the end of the region of interest: send the remaining prefetches without waiting for buffers. */
 void mem_memory_send_all_prefetches(MemMemory *m, MemCore *c, mem_ps at_ps);
 
 /* ---- fill_buffers.c ---- */
 
-/* Of a line that nobody asked for yet: besides, it is a request of the L2. */
+/* Read a line for which no request was sent. The request takes one of the L2's requests besides a fill buffer. */
 MemRead mem_memory_demand(MemMemory *m, MemCore *c, uint64_t line, mem_ps at_ps, bool load);
-/* When a prefetched line is there, and in L1. One that still waits to be sent goes out now, as a demand. */
+/* Returns when a prefetched line is in L1. A prefetch that still waits to be sent is sent now, as a demand. */
 mem_ps mem_memory_arrival(MemMemory *m, MemCore *c, uint64_t line, mem_ps at_ps);
 
 /* ---- coherence.c ---- */
 
-/* A line was asked for: others may want it before it is there. */
+/* Record a request for a line, since other cores may ask for the line before it arrives. */
 void mem_memory_note_under_way(MemMemory *m, const MemCore *c, uint64_t line, mem_ps sent_ps, mem_ps arrives_ps);
-/* When a line that another core asked for is there. One that waits to be sent goes out now, as a demand of this one. */
+/* Returns when a line that another core asked for arrives. A prefetch that waits is sent now, as a demand of `c`. */
 mem_ps mem_memory_join(MemMemory *m, MemCore *c, uint64_t line, mem_ps at_ps);
-/* When another core has given the line, or has given it up: `span_ps` after it could. */
+/* Returns when another core has supplied or given up the line: `span_ps` after the line was there and was asked for. */
 mem_ps mem_memory_from_others(MemMemory *m, MemCore *c, uint64_t line, mem_ps at_ps, mem_ps span_ps);
-/* When another core that stored to a line, and is to give it up, has it; at least `at_ps`. */
+/* When a line has arrived at the other core that stored to it and now loses it; at least `at_ps`. */
 mem_ps mem_memory_other_has(const MemMemory *m, const MemCore *c, uint64_t line, mem_ps at_ps);
-/* What is over by then is over for all of several cores. */
+/* With several cores: no core calls with an earlier time, so requests that end by then are over for all cores. */
 mem_ps mem_memory_over_by(const MemMemory *m);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The operations; each returns when the core goes on. */
+/* The operations. Each function returns when the core continues, unless stated otherwise. */
 #include "memory_internal.h"
 
 #include "../base/seeded_bug.h"
@@ -23,7 +23,7 @@ static mem_ps load(MemMemory *m, MemCore *c, uint64_t line, mem_ps at_ps, bool s
     return mem_core_load_under_way(c, at_ps, r.done_ps);
 }
 
-/* The line of a store is there at `line_ps`: the store waits for it, or the store buffer does. */
+/* The line of a store arrives at `line_ps`. The store itself waits for it, or the store buffer does. */
 static mem_ps post_store(MemCore *c, uint64_t line, mem_ps at_ps, mem_ps line_ps, uint64_t *stall_counter) {
     if (!c->store_room || c->store_waits) {
         return wait_until(c, at_ps, line_ps, stall_counter);
@@ -40,7 +40,7 @@ static mem_ps store(MemMemory *m, MemCore *c, uint64_t line, mem_ps at_ps) {
     return post_store(c, line, at_ps, r.done_ps, r.stall_counter);
 }
 
-/* A line that is there, or will be at the time that `mem_memory_arrival()` says. */
+/* Access a line that has been asked for; mem_memory_arrival() says when it arrives. */
 static mem_ps touch(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps) {
     if (op->kind == MEM_OP_STORE_TOUCH || op->kind == MEM_OP_STORE_JOIN) {
         at_ps = wait_until(c, at_ps, mem_core_store_ready(c, at_ps), &c->count->stall_store_ps);
@@ -54,7 +54,7 @@ static mem_ps touch(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_
     return wait_until(c, at_ps, done_ps, &c->count->stall_overlap_ps);
 }
 
-/* Another core gives the line, or gives it up. */
+/* Another core supplies the line, or invalidates its copy. */
 static mem_ps from_others(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps) {
     if (op->kind == MEM_OP_UPGRADE || op->kind == MEM_OP_STORE_TRANSFER) {
         mem_ps span_ps = op->kind == MEM_OP_UPGRADE ? m->upgrade_ps : m->c2c_ps;
@@ -70,7 +70,7 @@ static mem_ps from_others(MemMemory *m, MemCore *c, const MemOperation *op, mem_
     return wait_until(c, at_ps, there_ps, &c->count->stall_cache_ps);
 }
 
-/* When all that was sent of a line so far is complete. */
+/* When all writes of a line sent so far are complete. */
 static mem_ps writes_complete(MemMemory *m, uint64_t line, mem_ps at_ps) {
     const MemInFlightLine *sent =
         MEM_HAS_BUG(MEM_BUG_FENCE_SKIPS_EVICTED) ? NULL : mem_in_flight_find(&m->writes, line);
@@ -85,7 +85,7 @@ static mem_ps take_wc_buffer(MemCore *c, mem_ps at_ps) {
     return wait_until(c, at_ps, ready_ps, &c->count->stall_fence_ps);
 }
 
-/* The buffer is a fill buffer of the core: it is held until the host has taken its line. */
+/* A write-combining buffer is a fill buffer of the core, occupied until the host has taken its line. */
 void mem_memory_send_wc_buffer(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps) {
     MemWriteTimes t = mem_memory_write_ordered(m, c, op, at_ps);
 
@@ -99,7 +99,7 @@ static mem_ps fence(MemMemory *m, MemCore *c, mem_ps at_ps, mem_ps until_ps) {
     return wait_until(c, at_ps, until_ps, &c->count->stall_fence_ps);
 }
 
-/* All devices at once: none knows of the others. */
+/* All devices start at once, since no device knows of the others. */
 static mem_ps barrier(MemMemory *m, MemCore *c, mem_ps at_ps) {
     mem_ps done_ps = at_ps;
 
@@ -109,7 +109,7 @@ static mem_ps barrier(MemMemory *m, MemCore *c, mem_ps at_ps) {
     return m->timed ? wait_until(c, at_ps, done_ps, &c->count->stall_fence_ps) : at_ps;
 }
 
-/* What the core does not wait for; it may come `with_previous`. */
+/* Run an operation that the core does not wait for; false for other kinds. Only these may be `with_previous`. */
 static bool post(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps) {
     switch (op->kind) {
     case MEM_OP_PREFETCH:
@@ -185,7 +185,7 @@ static mem_ps run(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps
     }
 }
 
-/* Also those of the other cores, or requests of this one would overtake them. */
+/* Includes the prefetches of other cores: otherwise requests of core `c` would overtake them. */
 static inline void send_due_prefetches(MemMemory *m, MemCore *c, mem_ps now_ps) {
     if (m->core_count == 1) {
         mem_memory_send_due_prefetches(m, c, now_ps);

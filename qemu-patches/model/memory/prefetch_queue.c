@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The prefetcher's requests: those that find no buffer wait for one, in order. */
+/* The prefetcher's requests. A request that finds no free buffer waits for one, in order. */
 #include "memory_internal.h"
 
 void mem_memory_prefetch_sent(MemCore *c, MemInFlightLine *wanted, mem_ps at_ps, mem_ps arrives_ps) {

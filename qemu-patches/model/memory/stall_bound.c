@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What local accesses can cost at most. */
+/* Upper bound of the stalls of local accesses. */
 #include "memory_internal.h"
 
 #include "../base/seeded_bug.h"
 
-#define VICTIMS 3u /* dirty lines that a fetch, or a prefetch, pushes out of the LLC at most */
+#define VICTIMS 3u /* most dirty lines that one fetch or prefetch evicts from the LLC */
 
 mem_ps mem_memory_local_bound(const MemMemory *m, mem_ps now_ps, uint32_t accesses, uint32_t prefetches) {
-    const MemCore *c = m->cores[0]; /* the only one: others do not post */
+    const MemCore *c = m->cores[0]; /* the only core: accesses are posted with one core only */
     const MemDramTiming *dram = &m->dram.active;
     mem_ps busy_ps = mem_calendar_end(&m->dram.channel) + c->arrivals.unsent_count * dram->transfer_ps;
     mem_ps all_done_ps = mem_later(busy_ps + dram->latency_ps, mem_core_all_done(c, now_ps));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Set-up, modes and counters of what is behind the CPU's caches. */
+/* Set-up, modes and counters of the memory behind the CPU's caches. */
 #include "memory_internal.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How a host sees its devices. */
+/* The host's address windows onto its devices. */
 #ifndef MODEL_WINDOW_H
 #define MODEL_WINDOW_H
 
@@ -10,9 +10,9 @@
 #define MEMSYS_MAX_WAYS 8u
 
 /*
- * A range of host physical addresses and what is behind it: a committed HDM
- * decoder. With several ways, pieces of `granularity_bytes` go to the devices
- * in turn, each device's part beginning at its `dpa`.
+ * A committed HDM decoder: a range of host physical addresses and the devices
+ * behind it. With several ways, pieces of `granularity_bytes` map to the devices
+ * in turn; the share of each device begins at `dpa`.
  */
 typedef struct MemWindow {
     uint64_t hpa;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What will happen to which item, by time, then rank, then the order in which it was added. */
+/* Future events of items, ordered by time, then rank, then the order in which they were added. */
 #ifndef MODEL_EVENT_QUEUE_H
 #define MODEL_EVENT_QUEUE_H
 
@@ -23,7 +23,7 @@ typedef struct MemEventQueue {
 
 void mem_events_init(MemEventQueue *q);
 void mem_events_destroy(MemEventQueue *q);
-/* Returns the event's `order`, which no other event has. */
+/* Returns the event's `order`, which is unique. */
 uint64_t mem_events_add(MemEventQueue *q, mem_ps at_ps, uint64_t rank, uint32_t item);
 /* The queue must not be empty. */
 MemEvent mem_events_pop(MemEventQueue *q);

@@ -90,7 +90,7 @@ void mem_persist_dirtied(MemPersist *p, uint64_t line, mem_ps at_ps) {
     MemLineRecord *r = &p->pool.records[index];
     MemLineState from = mem_persist_newest_state(p, r);
     if (r->cpu_dirty) {
-        assert(mem_persist_power_is_gone(p)); /* a write-back did not take place */
+        assert(mem_persist_power_is_gone(p)); /* power was gone, so the write-back before was ignored */
         return;
     }
     if ((!tracked && !MEM_HAS_BUG(MEM_BUG_NO_PREIMAGE)) || (tracked && MEM_HAS_BUG(MEM_BUG_RESAVED_PREIMAGE))) {
@@ -104,7 +104,7 @@ void mem_persist_dirtied(MemPersist *p, uint64_t line, mem_ps at_ps) {
     mem_persist_report(p, line, from, MEM_LINE_CPU_DIRTY, at_ps);
 }
 
-/* When a version's state changes next, as far as it is known. */
+/* When a version's state changes next; MEM_NEVER: not known yet. */
 static mem_ps next_change_ps(const MemVersion *v) {
     switch (v->state) {
     case MEM_LINE_IN_FLIGHT:
@@ -117,7 +117,7 @@ static mem_ps next_change_ps(const MemVersion *v) {
     }
 }
 
-/* An event that was added before is void from now on. Lines that change at the same time do so by their number. */
+/* Voids the version's previously scheduled event. Lines that change at the same time do so in order of number. */
 static void schedule(MemPersist *p, uint32_t version) {
     MemVersion *v = &p->pool.versions[version];
     mem_ps at_ps = next_change_ps(v);
@@ -157,7 +157,7 @@ void mem_persist_written_back(MemPersist *p, uint64_t line, mem_ps at_ps, mem_ps
     p->last_accepted_ps = mem_later(p->last_accepted_ps, accepted_ps);
     count_event(p, at_ps);
     if (p->cache_protected && accepted_ps <= at_ps && r->newest == MEM_NO_INDEX && !mem_persist_power_is_gone(p)) {
-        mem_pool_free_record(&p->pool, index); /* durable at once: the live bytes are the durable ones */
+        mem_pool_free_record(&p->pool, index); /* durable at once: the live bytes are the durable bytes */
         count_event(p, at_ps);
         mem_persist_report(p, line, MEM_LINE_CPU_DIRTY, MEM_LINE_DURABLE, at_ps);
         return;
@@ -168,7 +168,7 @@ void mem_persist_written_back(MemPersist *p, uint64_t line, mem_ps at_ps, mem_ps
 
 /* ---- Flash programs ---- */
 
-/* The version that a program starting then finds in the device cache, or MEM_NO_INDEX. */
+/* The version that a program starting at `start_ps` finds in the device cache, or MEM_NO_INDEX. */
 static uint32_t carried_version(const MemPersist *p, const MemLineRecord *r, mem_ps start_ps) {
     uint32_t carried = MEM_NO_INDEX;
 
@@ -180,7 +180,7 @@ static uint32_t carried_version(const MemPersist *p, const MemLineRecord *r, mem
     return carried;
 }
 
-/* Let the version follow a program with these times. What has begun stays begun. */
+/* Let the version follow a program with these times. A version that is being programmed keeps its start time. */
 static void follow(MemPersist *p, uint32_t version, mem_ps start_ps, mem_ps end_ps) {
     MemVersion *v = &p->pool.versions[version];
     mem_ps change_ps = next_change_ps(v);
@@ -194,7 +194,7 @@ static void follow(MemPersist *p, uint32_t version, mem_ps start_ps, mem_ps end_
     }
 }
 
-/* The version is in this program, too: it follows the one that is to end first. */
+/* This program carries the version, too: the version follows the program that ends first. */
 static void carry(MemPersist *p, uint32_t version, mem_ps start_ps, mem_ps end_ps) {
     if (end_ps < p->pool.versions[version].programmed_ps || MEM_HAS_BUG(MEM_BUG_LAST_PROGRAM_COUNTS)) {
         follow(p, version, start_ps, end_ps);
@@ -232,9 +232,9 @@ void mem_persist_program_moved(MemPersist *p, uint64_t first, uint64_t count, me
     }
 }
 
-/* ---- As time passes ---- */
+/* ---- Events ---- */
 
-/* These bytes are on flash, or in a protected cache; what is older is of no consequence from now on. */
+/* The version's bytes are on flash or in a protected cache. Frees older versions: their programs end without effect. */
 static void make_durable(MemPersist *p, uint32_t version) {
     MemVersion *v = &p->pool.versions[version];
     uint32_t record = v->record;
@@ -256,7 +256,7 @@ static void make_durable(MemPersist *p, uint32_t version) {
     }
 }
 
-/* In the device cache a version takes the place of those before it; only programs that carry one can still save it. */
+/* A version in the device cache overwrites older ones, but a program that carries an older one can still save it. */
 static void drop_overwritten(MemPersist *p, uint32_t version) {
     MemLineRecord *r = &p->pool.records[p->pool.versions[version].record];
     uint32_t before = MEM_NO_INDEX;
@@ -284,11 +284,11 @@ static MemLineState state_after(const MemPersist *p, MemLineState state) {
     }
 }
 
-/* Each event moves its version on by one state. */
+/* Each event advances its version by one state. */
 static void run_event(MemPersist *p, const MemEvent *event, mem_ps at_ps) {
     MemVersion *v = &p->pool.versions[event->item];
     if (v->event != event->order) {
-        return; /* another one has taken its place, or the version is gone */
+        return; /* the version was rescheduled or freed */
     }
     const MemLineRecord *r = &p->pool.records[v->record];
     MemLineState from = v->state;
@@ -343,7 +343,7 @@ mem_ps mem_persist_barrier(MemPersist *p, mem_ps now_ps) {
     return end_ps;
 }
 
-/* ---- Questions ---- */
+/* ---- Queries ---- */
 
 mem_ps mem_persist_in_flight_until(const MemPersist *p, uint64_t line, mem_ps now_ps) {
     uint32_t index = mem_pool_find(&p->pool, line);

@@ -150,7 +150,7 @@ void mem_pool_free_version(MemPersistPool *pool, MemLineRecord *r, uint32_t befo
 
 /* ---- Invariants ---- */
 
-/* Versions of a record, or UINT32_MAX if its list is not sound. */
+/* The number of versions of a record, or UINT32_MAX if its list is inconsistent. */
 static uint32_t sound_versions(const MemPersistPool *pool, uint32_t record) {
     const MemLineRecord *r = &pool->records[record];
     uint32_t count = 0;

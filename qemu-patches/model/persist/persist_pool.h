@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tables of persist.c: records of lines, found by line number, and the
- * versions of each. Both are indices into arrays that only grow. The order of
- * indices follows from the calls alone and means nothing.
+ * The tables of persist.c: records of lines, looked up by line number, and the
+ * versions of each record. Records and versions are indices into arrays that only
+ * grow. The order of indices depends on the calls alone and has no meaning.
  */
 #ifndef MODEL_PERSIST_POOL_H
 #define MODEL_PERSIST_POOL_H
@@ -13,21 +13,21 @@
 #define MEM_NO_INDEX UINT32_MAX
 #define MEM_NO_EVENT UINT64_MAX
 
-/* A write-back that is not durable yet. Its bytes are the live ones until its line is dirtied again. */
+/* A write-back that is not durable yet. Its bytes are the live bytes until its line is dirtied again. */
 typedef struct MemVersion {
     uint32_t record;
-    uint32_t newer; /* next version of the line; next free one when unused */
+    uint32_t newer; /* next version of the line; when unused: next free version */
     MemLineState state;
-    uint64_t event; /* the event that is still to change its state, MEM_NO_EVENT if none is known */
+    uint64_t event; /* the event that changes its state next; MEM_NO_EVENT: not known yet */
     mem_ps accepted_ps;
-    mem_ps program_ps; /* start of the flash program that it follows, MEM_NEVER until there is one */
+    mem_ps program_ps; /* start of the flash program that it follows; MEM_NEVER: no program yet */
     mem_ps programmed_ps;
-    uint8_t bytes[MEMSYS_LINE_BYTES]; /* once the line is dirtied again */
+    uint8_t bytes[MEMSYS_LINE_BYTES]; /* valid once the line is dirtied again */
 } MemVersion;
 
 typedef struct MemLineRecord {
     uint64_t line;      /* MEM_NO_LINE: unused */
-    uint32_t hash_next; /* next free one when unused */
+    uint32_t hash_next; /* when unused: next free record */
     uint32_t oldest;    /* versions, by age */
     uint32_t newest;
     bool cpu_dirty;
@@ -61,16 +61,16 @@ static inline uint32_t mem_pool_find(const MemPersistPool *pool, uint64_t line) 
     return index;
 }
 
-/* A clean record without versions of a line that has none. Indices stay, pointers into the arrays do not. */
+/* Add a clean record, without versions, of a line that has no record. Invalidates pointers into the arrays. */
 uint32_t mem_pool_add_record(MemPersistPool *pool, uint64_t line);
 void mem_pool_free_record(MemPersistPool *pool, uint32_t record);
 
-/* A version newer than all others of its record. */
+/* Add a version, newer than all others of its record. */
 uint32_t mem_pool_add_version(MemPersistPool *pool, uint32_t record);
-/* Free the version after `before`, or the oldest if that is MEM_NO_INDEX. */
+/* Free the version after `before`, or the oldest version if `before` is MEM_NO_INDEX. */
 void mem_pool_free_version(MemPersistPool *pool, MemLineRecord *r, uint32_t before);
 
-/* NULL, or the law that is broken. */
+/* NULL, or the invariant that is broken. */
 const char *mem_pool_check(const MemPersistPool *pool);
 
 #endif

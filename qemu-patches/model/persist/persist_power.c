@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Power fails. What of each line reaches the device is decided first, by
- * ascending line number; what of that the device can save second, by ascending
- * page number. Nothing depends on the order of the tables.
+ * Power fails. The first pass decides, by ascending line number, which bytes of
+ * each line reach the device. The second pass decides, by ascending page number,
+ * which of these bytes the device can save. The result does not depend on the
+ * order of the tables.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "../base/seeded_bug.h"
 #include "persist.h"
 
-/* Which bytes of a line survive: those of a version, or one of these. */
+/* The surviving bytes of a line: the index of a version, or one of these. */
 #define KEPT_DURABLE MEM_NO_INDEX
 #define KEPT_LIVE (MEM_NO_INDEX - 1)
 
@@ -60,12 +61,12 @@ static bool spend(PowerFailure *f, uint64_t cost_nj) {
     return true;
 }
 
-/* One toss for each line, from seed and line number. */
+/* One pseudo-random toss for each line, from the seed and the line number. */
 static bool toss(uint64_t seed, uint64_t line) {
     return mem_hash_mix(seed + (line + 1) * UINT64_C(0x9e3779b97f4a7c15)) & 1;
 }
 
-/* Whether the CPU had evicted a line that the model holds dirty in a cache or WC buffer. */
+/* Whether a real CPU had evicted a line that the model holds dirty in a cache or WC buffer. */
 static bool was_evicted(const MemPowerRules *rules, const LineFate *fate) {
     if (rules->cut_lines == MEM_CUT_SEEDED) {
         return toss(rules->cut_seed, MEM_HAS_BUG(MEM_BUG_TOSS_BY_RECORD) ? fate->record : fate->line);
@@ -73,7 +74,7 @@ static bool was_evicted(const MemPowerRules *rules, const LineFate *fate) {
     return rules->cut_lines == MEM_CUT_KEPT;
 }
 
-/* Whether the newest bytes of a line that the CPU holds dirty get to the device. */
+/* Whether the newest bytes of a line that the CPU holds dirty reach the device. */
 static bool leaves_cpu(PowerFailure *f, const LineFate *fate) {
     const MemPowerRules *rules = &f->p->rules;
 
@@ -94,7 +95,7 @@ static bool leaves_cpu(PowerFailure *f, const LineFate *fate) {
     }
 }
 
-/* The newest version that gets to the device, or KEPT_DURABLE. */
+/* The newest version that reaches the device, or KEPT_DURABLE. */
 static uint32_t newest_arrived(const MemPersist *p, const MemLineRecord *r) {
     uint32_t arrived = KEPT_DURABLE;
 
@@ -117,7 +118,7 @@ static void reach_device(PowerFailure *f) {
     }
 }
 
-/* An unprotected cache keeps nothing, unless a Global Persistent Flush has the energy to program the page. */
+/* An unprotected cache loses its pages, unless a Global Persistent Flush has the energy to program the page. */
 static void save_pages(PowerFailure *f) {
     uint64_t page = UINT64_MAX;
     bool saved = false;
@@ -142,7 +143,7 @@ static void save_pages(PowerFailure *f) {
     }
 }
 
-/* Write what survives of a line to the media. */
+/* Write the surviving bytes of a line to the media. */
 static void apply(PowerFailure *f, const LineFate *fate) {
     const MemLineRecord *r = &f->p->pool.records[fate->record];
     uint8_t *live = mem_persist_live(f->p, fate->line);
@@ -159,7 +160,7 @@ static void apply(PowerFailure *f, const LineFate *fate) {
     }
 }
 
-/* Forget all records; each line's state becomes durable. */
+/* Forget all records; the state of each line becomes durable. */
 static void forget_all(MemPersist *p, const LineFate *fates, uint32_t count, mem_ps now_ps) {
     for (uint32_t i = 0; i < count; i++) {
         const MemLineRecord *r = &p->pool.records[fates[i].record];

@@ -7,9 +7,9 @@
 
 #include "../config/param_text.h"
 
-#define LINE_BYTES 65536 /* some hundred parameters, each with the longest value */
+#define LINE_BYTES 65536 /* room for some hundred parameters, each with the longest value */
 
-/* The parameter of "cpu.NAME" or "device.NAME", and the configuration that has it; NULL: there is none. */
+/* The parameter named "cpu.NAME" or "device.NAME", and the configuration that holds it. NULL: unknown name. */
 static const MemParam *find(const char *key, MemCpuConfig *cpu, MemDeviceConfig *device, void **config) {
     if (strncmp(key, "cpu.", 4) == 0) {
         *config = cpu;
@@ -19,7 +19,7 @@ static const MemParam *find(const char *key, MemCpuConfig *cpu, MemDeviceConfig 
     return strncmp(key, "device.", 7) == 0 ? mem_device_param_find(key + 7) : NULL;
 }
 
-/* Take one NAME=VALUE; NULL, or what is wrong with the value. `word` is cut at its '='. */
+/* Apply one NAME=VALUE. Returns NULL, or a description of the fault. `word` is cut at its '='. */
 static const char *assign(char *word, MemCpuConfig *cpu, MemDeviceConfig *device) {
     char *equals = strchr(word, '=');
     void *config;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * memsys-replay: what a captured run would have cost on other devices.
- * Exit status: 0 done; 1 --check found a difference; 2 the input is at fault,
- * and one sentence on stderr says what and how to put it right.
+ * memsys-replay: the times and counters that a captured run would have on other
+ * devices. Exit status: 0 done; 1 --check found a difference; 2 bad input: one
+ * sentence on stderr names the fault and the remedy.
  */
 #include <assert.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "report.h"
 
 #define AT_ONCE 8u                              /* configurations that share one decoding */
-#define CACHE_PAGES_AT_ONCE (UINT64_C(4) << 20) /* bounds what their device caches take: about 100 bytes a page */
+#define CACHE_PAGES_AT_ONCE (UINT64_C(4) << 20) /* bounds the memory of their device caches, about 100 bytes a page */
 #define GRID_LINE_BYTES 4096
 
 static const char usage[] = "usage: memsys-replay [OPTION]... TRACE\n"
@@ -115,7 +115,7 @@ static void apply_sets(const Program *p, ReplayConfig *config) {
     }
 }
 
-/* The next configuration of a grid; false at its end. Empty lines and comments are none. */
+/* Read the next configuration of a grid; false at its end. Skips empty lines and comments. */
 static bool next_config(const Program *p, FILE *grid, size_t *line_number, ReplayConfig *config) {
     char line[GRID_LINE_BYTES];
     Message message;
@@ -200,7 +200,7 @@ static void check_config(const Program *p, const ReplayConfig *config, size_t li
     }
 }
 
-/* All of it is checked before any of it is played. */
+/* Checks every configuration of the grid before any is replayed. */
 static Grid read_grid(const Program *p) {
     FILE *file = strcmp(p->options.grid, "-") == 0 ? stdin : fopen(p->options.grid, "r");
     ReplayConfig config = {0};

@@ -22,7 +22,7 @@ static void add(ReplayConfig *config, const MemParam *param, uint32_t device, ui
     config->overrides[config->count++] = (ReplayOverride){.param = param, .device = device, .value = value};
 }
 
-/* "cpu.", "device." or "device3.": the table, and which of `*device` to `*devices_end` it is for. */
+/* The table for "cpu", "device" or "device3", and its devices [`*device`, `*devices_end`). NULL: no such owner. */
 static const MemParamTable *table_named(const char *owner, const MemTraceSetup *setup, uint32_t *device,
                                         uint32_t *devices_end) {
     *device = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Command line and grids: which parameters are to have other values than at capture. */
+/* Parses the command line and grids: the parameters with other values than at capture. */
 #ifndef REPLAY_OPTIONS_H
 #define REPLAY_OPTIONS_H
 
@@ -12,9 +12,9 @@ typedef struct Message {
 } Message;
 
 /*
- * Add what "device.cache-size=64M", "device1.cache-size=64M" or
- * "cpu.dram-latency=90ns" says to `config`. False with a message if it cannot
- * be: the name, what is wrong, and what would be right.
+ * Add an assignment such as "device.cache-size=64M", "device1.cache-size=64M" or
+ * "cpu.dram-latency=90ns" to `config`. On failure, return false with a message
+ * that states the name, the fault and the remedy.
  */
 bool options_assign(ReplayConfig *config, const char *assignment, const MemTraceSetup *setup, Message *message);
 /* The same for each word of a line. */

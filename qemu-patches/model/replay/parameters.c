@@ -21,7 +21,7 @@ static void print_choices(const MemParam *p, FILE *out) {
     }
 }
 
-/* No text of a table has a character that JSON would escape: tests/repo/test_parameter_tables.py reads all of them. */
+/* No text in a table has a character that JSON must escape: tests/repo/test_parameter_tables.py reads all of them. */
 static void print_parameter(const char *owner, const MemParam *p, FILE *out) {
     fprintf(out, "{\"owner\": \"%s\", \"name\": \"%s\", \"field\": \"%s\", \"group\": \"%s\"", owner, p->name, p->field,
             p->group);

@@ -6,11 +6,11 @@
 
 #include "../memory/memory.h"
 
-#define OPS_AT_A_TIME 4096u /* 128 KiB of them: they stay in a second-level cache while every memory takes them */
+#define OPS_AT_A_TIME 4096u /* 128 KiB: they stay in a second-level cache while every memory runs them */
 
 const uint32_t replay_permilles[3] = {500, 900, 990};
 
-/* What only the CPU's caches count, which a replay does not have. */
+/* Counters that only the CPU's caches update. A replay has no such caches. */
 #define FRONT_COUNTERS(X)                                                                                              \
     X(loads)                                                                                                           \
     X(stores)                                                                                                          \
@@ -23,7 +23,7 @@ const uint32_t replay_permilles[3] = {500, 900, 990};
     X(llc_misses)                                                                                                      \
     X(stall_cache_ps)
 
-/* What is set of device `number` or of REPLAY_CPU, whose configuration this is; options.c has checked the values. */
+/* Apply the overrides for device `number`, or REPLAY_CPU, to its configuration. options.c has checked the values. */
 static void override(void *owner, uint32_t number, const ReplayConfig *config) {
     for (size_t i = 0; i < config->count; i++) {
         const ReplayOverride *o = &config->overrides[i];
@@ -83,7 +83,7 @@ static void begin_region(Replay *r, const MemTraceRecord *record) {
     r->in_region = true;
 }
 
-/* What is counted at the end of a region is what there was before the switch out of timed mode. */
+/* The counters of a region are read before the switch out of timed mode. */
 static void sample_region(Replay *r) {
     if (!r->in_region || !r->memory->timed) {
         return;
@@ -113,7 +113,7 @@ static void end_region(Replay *r, const MemTraceRecord *record) {
 #undef X
 }
 
-/* A change at run time; what the configuration states goes before it. A change that this device refuses is none. */
+/* A change at run time. Overrides take precedence over it; a change that this device rejects has no effect. */
 static void reconfigure(Replay *r, const MemTraceRecord *record) {
     MemDeviceConfig device = record->device;
 
@@ -121,7 +121,7 @@ static void reconfigure(Replay *r, const MemTraceRecord *record) {
     mem_device_reconfigure(r->memory->devices[record->index], &device);
 }
 
-/* The trace ends within a region: what there is of it counts. */
+/* The trace ends within a region: report the part that was replayed. */
 static void leave_region(Replay *r) {
     if (r->in_region) {
         sample_region(r);

@@ -11,7 +11,7 @@ static const char *const cause_names[] = {
 #undef X
 };
 
-/* As in QAPI: words of a name are joined by '-'. */
+/* As in QAPI, '-' joins the words of a name. */
 static void json_name(FILE *out, const char *name) {
     fputc('"', out);
     for (; *name; name++) {

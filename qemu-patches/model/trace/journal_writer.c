@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The writer of mem_journal.h. Its reader is experiments/testbed/crash/journal.py. */
+/* The writer of mem_journal.h. The reader is experiments/testbed/crash/journal.py. */
 #include "mem_journal.h"
 
 #include <assert.h>

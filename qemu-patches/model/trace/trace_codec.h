@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the writer and the reader of a trace must agree on: the layout of
- * header, block and item, and the prediction of the next line and gap from
- * those before, which both keep alike. docs/replay.md has it in prose.
+ * The encoding that the writer and the reader of a trace share: the layout of
+ * header, block and item, and the predictor, which both update alike and which
+ * predicts the next line and gap from previous ones. docs/replay.md describes it.
  */
 #ifndef MODEL_TRACE_CODEC_H
 #define MODEL_TRACE_CODEC_H
@@ -25,8 +25,8 @@
 
 /* An item begins with a tag: its kind in the low five bits. Operations have the number of MemOpKind. */
 #define TRACE_KIND_MASK 0x1fu
-#define TRACE_FIRST_RECORD 24u /* tags of records: this + MemTraceRecordKind */
-#define TRACE_PARTIAL_MASK 31u /* eight bytes follow: the byte mask of the next operation, where it is not full */
+#define TRACE_FIRST_RECORD 24u /* tag of a record: TRACE_FIRST_RECORD + MemTraceRecordKind */
+#define TRACE_PARTIAL_MASK 31u /* eight bytes follow: the byte mask of the next writing operation, if not full */
 #define TRACE_LINE_PREDICTED 0x20u
 #define TRACE_GAP_SHIFT 6
 enum { TRACE_GAP_NONE, TRACE_GAP_PLAIN, TRACE_GAP_PREDICTED, TRACE_GAP_DIFFERENCE };
@@ -36,7 +36,7 @@ static_assert(TRACE_FIRST_RECORD + MEM_TRACE_RECORDS <= TRACE_PARTIAL_MASK, "fiv
 
 #define TRACE_FOLLOWER_SHIFT 50 /* 16384 of them: 256 KiB, which fits a second-level cache */
 
-/* What came after a line the last time. */
+/* The line and the gap that came last after a context. */
 typedef struct TraceFollower {
     uint64_t line;
     mem_ps gap_ps;
@@ -47,7 +47,7 @@ typedef struct TracePredictor {
     uint64_t leader_line;   /* of the last operation that was not `with_previous` */
     uint64_t last_line[MEM_OP_KINDS];
     mem_ps last_gap_ps[MEM_OP_KINDS];
-    unsigned set_shift; /* log2 of the sets of the last-level cache: a victim has the set of the line that came in */
+    unsigned set_shift; /* log2 of the LLC's sets: a victim is of the same set as the line that evicted it */
     TraceFollower followers[1u << (64 - TRACE_FOLLOWER_SHIFT)];
 } TracePredictor;
 
@@ -62,12 +62,12 @@ static inline bool trace_kind_writes(MemOpKind kind) {
     return writes >> kind & 1;
 }
 
-/* What the CPU does not wait for: it alone can come with the operation before. */
+/* Operations that the CPU does not wait for. Only they can be issued together with the operation before. */
 static inline bool trace_kind_posted(MemOpKind kind) {
     return trace_kind_writes(kind) || kind == MEM_OP_PREFETCH || kind == MEM_OP_CLEAN_FLUSH;
 }
 
-/* Where to look up what follows. */
+/* The predictor's entry for the next operation. */
 static inline TraceFollower *trace_follower(TracePredictor *p, MemOpKind kind, bool with_previous) {
     uint64_t context = with_previous ? p->previous_line : p->leader_line;
     return &p->followers[mem_hash(context << 5 | kind, TRACE_FOLLOWER_SHIFT)];
@@ -87,7 +87,7 @@ static inline void trace_learn(TracePredictor *p, TraceFollower *follower, const
     }
 }
 
-/* Differences of either sign as small numbers. */
+/* Encodes differences of either sign as small unsigned numbers. */
 static inline uint64_t trace_zigzag(uint64_t difference) {
     return difference << 1 ^ (uint64_t)((int64_t)difference >> 63);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is in a block. Its bytes are as they were written, but that does not
- * make them sensible: all that a memory takes for granted is checked here.
+ * The items of a block. The checksum shows that the bytes are as written, not that
+ * they make sense: this file checks every condition that a memory takes for granted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static mem_ps get_gap(const uint8_t **at, unsigned how, mem_ps predicted_ps) {
     return how == TRACE_GAP_PLAIN ? coded : predicted_ps + trace_unzigzag(coded);
 }
 
-/* The operation at r->at, whatever it says. */
+/* Decode the operation at r->at without checking it. */
 static inline void get_op(MemTraceReader *r, MemTraceOp *out) {
     TracePredictor *p = &r->predictor;
     const uint8_t *at = r->at;
@@ -72,7 +72,7 @@ static bool within_block(MemTraceReader *r) {
     return r->at <= r->end ? true : trace_bad(r, "is damaged: a block ends within an operation", NULL);
 }
 
-/* What a memory takes for granted of an operation. */
+/* Check the conditions that a memory takes for granted of an operation. */
 static bool sensible(MemTraceReader *r, const MemTraceOp *traced) {
     const MemOperation *op = &traced->op;
 
@@ -89,7 +89,6 @@ static bool sensible(MemTraceReader *r, const MemTraceOp *traced) {
     return passed(r, traced->gap_ps);
 }
 
-/* Operations up to a record or the end of the block. */
 bool trace_get_ops(MemTraceReader *r, MemTraceOp *ops, size_t room, size_t *count) {
     while (r->at < r->end && *count < room && (*r->at & TRACE_KIND_MASK) < MEM_OP_KINDS) {
         get_op(r, &ops[*count]);
@@ -110,7 +109,7 @@ static uint64_t get_number(MemTraceReader *r) {
     return value;
 }
 
-/* What memsys_map_window() takes for granted. */
+/* Check the conditions that memsys_map_window() takes for granted. */
 static bool check_window(MemTraceReader *r, uint32_t index, const MemWindow *window) {
     uint32_t ways = window->ways;
     bool good = index < MEMSYS_MAX_WINDOWS && ways >= 1 && ways <= MEMSYS_MAX_WAYS && window->hpa >> 58 == 0 &&
@@ -145,7 +144,7 @@ static bool get_window(MemTraceReader *r, MemTraceRecord *record) {
     return within_block(r) && check_window(r, record->index, window);
 }
 
-/* A copy of the text at r->at, to be freed, or NULL. */
+/* A copy of the text at r->at, which the caller frees, or NULL with a fault. */
 static char *get_text(MemTraceReader *r) {
     uint64_t count = get_number(r);
 
@@ -188,7 +187,7 @@ static bool get_roi(MemTraceReader *r, MemTraceRecord *record) {
     return text != NULL;
 }
 
-/* What the record says beyond its times. */
+/* Decode the fields of a record that follow its times. */
 static bool get_detail(MemTraceReader *r, MemTraceRecord *record) {
     switch (record->kind) {
     case MEM_TRACE_WINDOW:

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The reading half of mem_trace.h: the header, and blocks, of which nothing is believed before their checksum is right.
- */
+/* The reading half of mem_trace.h: the header and the blocks. A block is used only after its checksum was verified. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a reader is made of; for trace_reader.c (header, blocks) and trace_items.c (what is in them). */
+/* Internals of the reader, shared by trace_reader.c (header, blocks) and trace_items.c (items of a block). */
 #ifndef MODEL_TRACE_READER_H
 #define MODEL_TRACE_READER_H
 
 #include "trace_codec.h"
 
-#define SLACK_BYTES 256u                    /* zeros after a block: an item may be read before its end is checked */
+#define SLACK_BYTES 256u                    /* zeros after a block: an item is decoded before its end is checked */
 #define COMPUTED_PS_MAX (UINT64_C(1) << 62) /* 53 days: sums of times cannot overflow */
 #define SUBJECT_BYTES 64
 
@@ -25,19 +25,19 @@ struct MemTraceReader {
     uint64_t computed_ps; /* sum of all gaps */
     const uint8_t *at;    /* the next item */
     const uint8_t *end;   /* of the block */
-    uint64_t mask;        /* of the next operation that writes */
+    uint64_t mask;        /* byte mask of the next operation that writes */
     uint32_t open_wc_buffers;
     bool done;
     TracePredictor predictor;
     uint8_t block[TRACE_BLOCK_HEADER_BYTES + TRACE_BLOCK_BYTES_MAX + SLACK_BYTES];
 };
 
-/* The trace cannot be read on. The first fault stays. Returns false. */
+/* Record a fault, after which the trace cannot be read any further. Keeps the first fault. Returns false. */
 bool trace_bad(MemTraceReader *r, const char *what, const char *subject);
 
-/* Operations up to a record, the end of the block or of the room. */
+/* Decode operations up to a record, the end of the block or the limit `room`. */
 bool trace_get_ops(MemTraceReader *r, MemTraceOp *ops, size_t room, size_t *count);
-/* What is at r->at and is no operation: a record, or the mask of the next operation, which is none (`*is_record`). */
+/* Decode the item at r->at, which is not an operation: a record, or the byte mask of the next one (`!*is_record`). */
 bool trace_get_record(MemTraceReader *r, MemTraceRecord *record, bool *is_record);
 
 #endif

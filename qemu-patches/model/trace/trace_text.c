@@ -74,7 +74,7 @@ static bool set_param(const MemParam *param, void *config, const char *name, con
     return what ? bad(fault, "states an impossible value", name) : true;
 }
 
-/* "device3" is number 3: one that is there, or the next. */
+/* The configuration of "device3": an existing device, or a new one with the next number. NULL: another name. */
 static MemDeviceConfig *device_named(MemTraceSetup *setup, const char *name) {
     if (strncmp(name, "device", 6) != 0 || name[6] < '0' || name[6] >= (char)('0' + MEMSYS_MAX_DEVICES) || name[7]) {
         return NULL;
@@ -87,7 +87,7 @@ static MemDeviceConfig *device_named(MemTraceSetup *setup, const char *name) {
     return number < setup->device_count ? &setup->devices[number] : NULL;
 }
 
-/* "device0.cache-size", "4096" */
+/* Set a parameter by its full name: "device0.cache-size", "4096". */
 static bool set_named(MemTraceSetup *setup, const char *name, const char *text, TraceTextFault *fault) {
     const char *dot = strchr(name, '.');
     char owner[8] = "";
@@ -105,7 +105,7 @@ static bool set_named(MemTraceSetup *setup, const char *name, const char *text, 
     return set_param(device ? mem_device_param_find(dot + 1) : NULL, device, name, text, fault);
 }
 
-/* Takes the next line of `*text` apart. */
+/* Split the next line of `*text` into name and value; false if it is malformed. */
 static bool next_line(char **text, char **name, char **value) {
     char *end = strchr(*text, '\n'), *equals = strchr(*text, '=');
 

@@ -11,10 +11,10 @@
 #include "trace_text.h"
 
 struct MemTraceWriter {
-    MemObserver observer; /* itself */
+    MemObserver observer; /* records to this writer */
     MemTraceSink sink;
     void *opaque;
-    mem_ps done_ps; /* when the last operation or record was: gaps count from here */
+    mem_ps done_ps; /* when the last operation or record was done: gaps are measured from here */
     uint8_t *at;    /* end of the block so far */
     uint32_t block_operations;
     mem_ps block_start_ps;
@@ -63,7 +63,7 @@ static void finish_block(MemTraceWriter *w) {
     start_block(w);
 }
 
-/* Where the next item can be put. */
+/* Returns the position of the next item, in a new block if the present one is full. */
 static uint8_t *room_for_item(MemTraceWriter *w) {
     if (w->at + TRACE_ITEM_BYTES_MAX > w->block + sizeof(w->block)) {
         finish_block(w);
@@ -114,7 +114,7 @@ MemTraceWriter *mem_trace_writer_new(const MemTraceSetup *setup, MemTraceSink si
 
 /* ---- Operations ---- */
 
-/* A victim has the set of the line whose arrival pushed it out: if so, its tag alone tells it. */
+/* A victim is of the same set as the line that evicted it. If so, the difference of the tags identifies the victim. */
 static uint8_t *put_line(const TracePredictor *p, uint8_t *at, const MemOperation *op) {
     uint64_t distance = op->line - p->last_line[op->kind];
 
@@ -175,11 +175,11 @@ void mem_trace_op(MemTraceWriter *w, const MemOperation *op, mem_ps at_ps, mem_p
 
 /* ---- Records ---- */
 
-/* The beginning that all records have. */
+/* Write the fields with which every record begins. */
 static uint8_t *start_record(MemTraceWriter *w, MemTraceRecordKind kind, mem_ps now_ps) {
     uint8_t *at = room_for_item(w);
 
-    now_ps = now_ps > w->done_ps ? now_ps : w->done_ps; /* a clock read too early: the CPU is past its wait */
+    now_ps = now_ps > w->done_ps ? now_ps : w->done_ps; /* the clock was read before the CPU's last wait */
     *at++ = (uint8_t)(TRACE_FIRST_RECORD + kind);
     at = trace_put_varint(at, now_ps - w->done_ps);
     w->done_ps = now_ps;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Included by snapcc and snap++ before everything else. Until C++17 libstdc++ declares std::string an extern template:
- * its members would be taken from libstdc++.so, which has not been through the pass. -1 is libstdc++'s own way to say
- * that strings, and only they, are to be compiled with the program.
+ * snapcc and snap++ include this header before everything else. Until C++17 libstdc++ declares std::string an extern
+ * template: the linker would take its members from libstdc++.so, which the pass has not compiled. The value -1 makes
+ * libstdc++ instantiate strings, and only strings, in the program.
  */
 #if defined(__cplusplus) && defined(__has_include)
 #if __has_include(<bits/c++config.h>)

@@ -10,17 +10,17 @@
  * Caveats a user can act on:
  *  - Only code compiled with the pass is tracked, plus the libc writers listed in docs/snapshot.md. Call
  *    snapshot_log_range() before anything else writes to the mapping.
- *  - msync() commits what happened before it, on every thread, at once. A store of another thread that runs beside it
- *    is in this commit or in the next. Stores that belong together, and commits, are the program's to order.
- *  - A log file `<file>.snapshot-log` lives beside the data; it belongs to the file: move both. A copy of both needs
- *    SNAPSHOT_ADOPT. After a clean end the log may be deleted, after a crash not.
- *  - The end of a file in a process discards what was not committed: the last munmap() and the last close() of a
- *    descriptor, whichever comes later, and exit. SNAPSHOT_CHECK=1 says so.
- *  - A forked child has a private copy of what is mapped. It may unmap it and read the statistics; its other calls
- *    fail with EPERM.
+ *  - msync() commits all stores that happened before it, on every thread, at once. A store of another thread that runs
+ *    beside it is in this commit or in the next. The program must order its commits, and stores that belong together.
+ *  - The log file `<file>.snapshot-log` lies beside the data file and belongs to it: move both. A copy of both needs
+ *    SNAPSHOT_ADOPT. The log may be deleted after a clean end, but not after a crash.
+ *  - Uncommitted stores are discarded when a process stops using the file: with the last munmap() and the last close()
+ *    of a descriptor, whichever is later, and at exit. SNAPSHOT_CHECK=1 reports the loss.
+ *  - A forked child has a private copy of each mapping. It may unmap it and read the statistics; its other calls fail
+ *    with EPERM.
  *  - No call here is async-signal-safe, and a signal handler must not store to a mapping.
  *
- * docs/snapshot.md has a table of what mmap, msync, munmap, mremap, ftruncate, read, write, fork and others mean.
+ * docs/snapshot.md has a table of the meaning of mmap, msync, munmap, mremap, ftruncate, read, write, fork and others.
  */
 #ifndef SNAPSHOT_H
 #define SNAPSHOT_H
@@ -32,17 +32,17 @@
 extern "C" {
 #endif
 
-/* Map blocks and touch every page of file and log at once, so that no later store pays for a page fault. */
+/* Allocate all blocks and touch every page of file and log now, so that no later store causes a page fault. */
 #define SNAPSHOT_POPULATE 1u
-/* At the hint or, without one, at the address of last time; -EEXIST if that is not free. */
+/* Map at the hint or, without a hint, at the last address of the file; -EEXIST if that range is not free. */
 #define SNAPSHOT_FIXED 2u
-/* File and log are copies of a pair that belonged together; without this -ESTALE. */
+/* File and log are copies of a pair that belonged together. Without this flag such copies fail with -ESTALE. */
 #define SNAPSHOT_ADOPT 4u
 
 /*
- * One of these: how commits are made (docs/snapshot.md compares them). None: what the environment variable
- * SNAPSHOT_PROTOCOL names (line, undo, undo-nv, redo), else the default. A file may be opened with another one each
- * time.
+ * One of these flags selects the commit protocol (docs/snapshot.md compares them). Without one, the environment
+ * variable SNAPSHOT_PROTOCOL selects it (line, undo, undo-nv, redo), else the default applies. Each opening of a file
+ * may use another protocol.
  */
 #define SNAPSHOT_PROTOCOL_LINE (1u << 8)
 #define SNAPSHOT_PROTOCOL_UNDO (2u << 8)
@@ -51,10 +51,10 @@ extern "C" {
 #define SNAPSHOT_PROTOCOL_MASK (15u << 8)
 
 /*
- * One of these: how stores are found out. None: what the environment variable SNAPSHOT_TRACK names (uffd, mprotect,
- * pass), else uffd. The first two find whole pages, of programs that no pass has compiled, and commit them by the
- * protocol redo only. They are in libsnapshot-pages; libsnapshot, which has the pass alone, takes them for protocols
- * that it does not know, and refuses.
+ * One of these flags selects how stores are detected. Without one, the environment variable SNAPSHOT_TRACK selects it
+ * (uffd, mprotect, pass), else uffd applies. The first two detect whole pages, need no compiler pass, and commit by the
+ * protocol redo only. These two are in libsnapshot-pages; libsnapshot, which has the pass alone, treats them as unknown
+ * protocols and rejects them.
  */
 #define SNAPSHOT_TRACK_UFFD (8u << 8)
 #define SNAPSHOT_TRACK_MPROTECT (8u << 8 | 1u << 12)
@@ -62,61 +62,61 @@ extern "C" {
 
 struct snapshot_stats {
     uint64_t commits;         /* msync calls that had something to commit */
-    uint64_t lines_logged;    /* 64-byte lines that changed in them */
+    uint64_t lines_logged;    /* 64-byte lines that changed in these commits */
     uint64_t log_bytes;       /* written to the log, headers included */
     uint64_t data_bytes;      /* written to the file */
     uint64_t fences;          /* store fences */
     uint64_t lines_undone;    /* by recovery when the file was mapped */
     uint64_t recovered_epoch; /* the last commit found when the file was mapped */
-    uint64_t log_file_bytes;  /* present size of the log file */
+    uint64_t log_file_bytes;  /* current size of the log file */
     uint64_t lines_replayed;  /* by recovery when the file was mapped */
     uint64_t lines_untracked; /* found by SNAPSHOT_CHECK: written but never announced */
 };
 
 /*
- * Map the whole of `path` at `hint` (NULL: where it was last time), created or extended to `bytes` first; bytes = 0
- * takes the file's size. Another address is used if that one is not free, unless SNAPSHOT_FIXED. Returns 0 and the
- * address of the working copy, or -errno: EBUSY it is mapped already, here or in another process, or locked with
- * flock(); EUCLEAN the log is damaged; ESTALE the log belongs to another file; EMLINK it has several names; ENOENT its
- * name went to another file meanwhile; EINVAL it is empty, the log is of another version or byte order, or of a file of
- * another size, there is no such protocol or tracker, or the protocol cannot commit pages; EOPNOTSUPP the kernel has
- * not what SNAPSHOT_TRACK_UFFD needs; EPERM the process may not use it; EFBIG it is larger than 256 GiB; EEXIST see
- * SNAPSHOT_FIXED; EMFILE 32 files are mapped; and whatever open, ftruncate and mmap return.
+ * Map all of `path` at `hint` (NULL: at its last address). The file is first created, or extended to `bytes`; bytes = 0
+ * keeps its size. If the address is not free, another one is used, unless SNAPSHOT_FIXED is given. Returns 0 and the
+ * address of the working copy, or -errno: EBUSY the file is mapped already, by this or another process, or locked with
+ * flock(); EUCLEAN the log is damaged; ESTALE the log belongs to another file; EMLINK the file has several names;
+ * ENOENT its name refers to another file by now; EINVAL the file is empty, the log is of another version or byte order,
+ * or of a file of another size, there is no such protocol or tracker, or the protocol cannot commit pages; EOPNOTSUPP
+ * the kernel lacks a feature that SNAPSHOT_TRACK_UFFD needs; EPERM the process may not use it; EFBIG the file is larger
+ * than 256 GiB; EEXIST see SNAPSHOT_FIXED; EMFILE 32 files are mapped; and all errors of open, ftruncate and mmap.
  */
 int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, void **address);
 
 /*
- * Make everything stored so far durable, atomically. 0, or -ENOSPC if the log cannot grow (nothing was changed: free
- * some space and call again, or roll back), -EUCLEAN if the protocol undo-nv finds its log damaged (nothing was
- * changed), -EINVAL if address is not a mapped snapshot, or what the kernel says if it cannot tell which pages have
+ * Make everything stored so far durable, atomically. Returns 0, or -ENOSPC if the log cannot grow (nothing was changed:
+ * free some space and call again, or roll back), -EUCLEAN if the protocol undo-nv finds its log damaged (nothing was
+ * changed), -EINVAL if address is not a mapped snapshot, or the kernel's error if it cannot tell which pages have
  * changed (nothing was changed either).
  */
 int snapshot_sync(void *address);
 
 /*
- * Give the file another size, at least 1: at once and for good. The address stays. Growing leaves the transaction open;
- * new bytes are zero. Cutting commits it first. 0, -EFBIG if the addresses kept for the file do not suffice (twice the
- * size it was mapped with, at least 1 GiB), -EBADF if it was not mapped with snapshot_map, -EINVAL, or what
- * snapshot_sync and ftruncate return.
+ * Change the size of the file, to at least 1 byte. The change is immediate and not part of a transaction. The address
+ * stays. Growing leaves the transaction open; new bytes are zero. Cutting commits the transaction first. Returns 0,
+ * -EFBIG if the addresses reserved for the file do not suffice (twice the size it was mapped with, at least 1 GiB),
+ * -EBADF if the file was not mapped with snapshot_map, -EINVAL, or an error of snapshot_sync or ftruncate.
  */
 int snapshot_resize(void *address, size_t bytes);
 
 /*
- * Take the working copy back to the last commit. 0, -EINVAL, or -EUCLEAN if the log is damaged and nothing else has
- * what is to come back: nothing was changed, and the next commit takes the working copy as it is.
+ * Return the working copy to the last commit. Returns 0, -EINVAL, or -EUCLEAN if the log is damaged and nothing else
+ * contains the committed content: nothing was changed, and the next commit includes the working copy as it is.
  */
 int snapshot_rollback(void *address);
 
 /*
- * Unmap, discarding what was not committed. 0, -EINVAL, or -EUCLEAN if the log is damaged and nothing else has what was
- * committed: the file is unmapped all the same, and it and its log are left as a crash would leave them.
+ * Unmap, discarding uncommitted stores. Returns 0, -EINVAL, or -EUCLEAN if the log is damaged and nothing else contains
+ * the committed content: the file is unmapped all the same, and the file and its log stay as a crash would leave them.
  */
 int snapshot_unmap(void *address);
 
-/* Announce that [address, address + bytes) is about to be written by code the compiler pass has not seen. */
+/* Announce that code which the compiler pass has not seen is about to write [address, address + bytes). */
 void snapshot_log_range(const void *address, size_t bytes);
 
-/* 0 or -EINVAL. In a forked child: those of the parent at the fork. */
+/* Returns 0 or -EINVAL. A forked child reads the numbers of its parent at the fork. */
 int snapshot_get_stats(const void *address, struct snapshot_stats *stats);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One range of addresses that holds every working copy, at a place other mappings leave alone. A fixed place makes
+ * One address range holds all working copies, at a place that other mappings avoid. Because the place is fixed,
  * addresses repeat from run to run; programs should store offsets all the same.
  */
 #define _GNU_SOURCE
@@ -17,7 +17,7 @@
 #define ARENA_HINT ((void *)0x100000000000)
 #define ARENA_BYTES (1ull << 40)
 
-/* Part of the ABI (abi.def): instrumented code reads them without a lock. Until size is set nothing is tracked. */
+/* Part of the ABI (abi.def): instrumented code reads them without a lock. Until the size is set nothing is tracked. */
 uint64_t __snapshot_base;
 uint64_t __snapshot_size;
 
@@ -25,7 +25,7 @@ struct span {
     uint64_t begin, end;
 };
 
-/* One more than files, for one that moves. */
+/* One span more than there are files, for a file that is being moved. */
 #define SPANS_MAX (REGIONS_MAX + 1)
 static struct span spans[SPANS_MAX];
 
@@ -59,7 +59,7 @@ static bool span_is_free(uint64_t begin, uint64_t end) {
     return end <= __snapshot_base + ARENA_BYTES;
 }
 
-/* Lowest free place: the start of the arena or the end of a span, with a guard page between. */
+/* The lowest free place: the start of the arena or the end of a span. A guard page lies between two spans. */
 static uint64_t span_find(uint64_t bytes) {
     if (span_is_free(__snapshot_base, __snapshot_base + bytes))
         return __snapshot_base;
@@ -69,7 +69,7 @@ static uint64_t span_find(uint64_t bytes) {
     return 0;
 }
 
-/* True for all its addresses: what lies there and is no file's must stay reserved. */
+/* True for all addresses of the arena, because those between files must stay reserved, and for spans outside it. */
 bool arena_has(const void *address) {
     uint64_t place = (uint64_t)address;
     bool has = is_in_arena(place);
@@ -79,16 +79,16 @@ bool arena_has(const void *address) {
 }
 
 /*
- * Outside the kernel says what is free. Not below the arena: instrumented code reads base and size one after the other,
- * so that of the two only the size may change. All between arena and place is then taken for a file's at first, which
- * costs its stores a look at the list of files.
+ * Outside the arena the kernel decides whether an address is free. Places below the arena are not taken: instrumented
+ * code reads base and size one after the other, so only the size may change. All addresses between the arena and the
+ * place then pass the inlined check. A store there takes the slow path, which searches the list of files.
  */
 static bool take_outside(uint64_t place, uint64_t bytes) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
     if (SEEDED_BUG(ARENA_ONLY) || place < __snapshot_base)
         return false;
     void *taken = kernel_mmap((void *)place, bytes, PROT_NONE, flags, -1, 0);
-    if (taken != MAP_FAILED && taken != (void *)place) /* before Linux 4.17 it is a hint */
+    if (taken != MAP_FAILED && taken != (void *)place) /* before Linux 4.17 the address is a hint */
         kernel_munmap(taken, bytes);
     return taken == (void *)place;
 }
@@ -101,7 +101,7 @@ static bool take(uint64_t place, uint64_t bytes, enum arena_place where) {
     return where != ARENA_ANYWHERE && take_outside(place, bytes);
 }
 
-/* -EEXIST: the one place asked for is not free. Nothing is accessible yet. */
+/* Reserve addresses without access rights. Returns 0, -ENOMEM, or -EEXIST: the one place asked for is not free. */
 int arena_reserve(uint64_t span_bytes, const void *hint, enum arena_place where, uint8_t **address) {
     const uint64_t guard = 4096, bytes = span_bytes + guard;
     if (!__snapshot_base) {
@@ -129,7 +129,7 @@ int arena_reserve(uint64_t span_bytes, const void *hint, enum arena_place where,
     return 0;
 }
 
-/* Zeroed memory within a span; it takes DRAM when it is touched. */
+/* Map zeroed memory within a span; it takes DRAM at the first access to each page. */
 int arena_populate(uint8_t *address, uint64_t bytes) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
     if (bytes > 0 && kernel_mmap(address, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
@@ -137,7 +137,7 @@ int arena_populate(uint8_t *address, uint64_t bytes) {
     return placement_apply(address, bytes);
 }
 
-/* Addresses without memory: an access is a segmentation fault. */
+/* Keep the addresses without memory: an access is a segmentation fault. */
 void arena_empty(uint8_t *address, uint64_t bytes) {
     if (bytes > 0)
         kernel_mmap(address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);

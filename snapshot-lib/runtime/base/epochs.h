@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What epochs ask of the rest: checkpoints that threads make together go around the plain commit, and a thread of the
- * library's may be replaying a log that is about to move.
+ * The hooks of epochs in the rest of the library: checkpoints that threads make together replace the plain commit, and
+ * a thread of the library may be replaying a log that is about to move.
  *
- * Only libsnapshot-epochs has them. Elsewhere the calls below are nothing, and compile to nothing.
+ * Only libsnapshot-epochs has them. Elsewhere the calls below compile to nothing.
  */
 #ifndef SNAPSHOT_BASE_EPOCHS_H
 #define SNAPSHOT_BASE_EPOCHS_H
@@ -12,30 +12,31 @@
 
 #ifdef SNAPSHOT_EPOCHS
 
-/* True of a file whose protocol is `epoch`; the other calls do nothing for others. */
+/* True for a file with the protocol `epoch`. The other calls do nothing for files with another protocol. */
 bool epochs_are_kept(const struct region *region);
 
 void epochs_open(struct region *region);
 void epochs_close(struct region *region); /* before the log is detached */
 
-/* Instead of filling the working copy: 1 if it fills itself, page by page, as the flags ask; 0 not asked; -errno. */
+/* Called in place of filling the working copy. Returns 1 if pages are copied in at their first access, as the flags
+ * ask; 0 if the caller must fill the working copy; -errno. */
 int epochs_page_in(struct region *region, unsigned flags);
 void epochs_release(struct region *region); /* before the working copy is unmapped */
 void epochs_before_fork(void);
-void epochs_inherit(struct region *region); /* by a forked child */
+void epochs_inherit(struct region *region); /* called by a forked child */
 
-/* In place of a commit and a rollback. */
+/* Called in place of a commit and a rollback. */
 int epochs_commit(struct region *region);
 int epochs_rollback(struct region *region);
 
-/* Between them nobody looks at log and file. */
+/* Between these two calls no thread replays: the caller may move log and file. */
 void epochs_pause(struct region *region);
 void epochs_resume(struct region *region);
 
-/* Add what replays wrote. */
+/* Add the fences and bytes of replays. */
 void epochs_count(const struct region *region, struct snapshot_stats *stats);
 
-/* The calling thread waits for others: checkpoints do not wait for it, until it announces a store. */
+/* The calling thread waits for other threads: checkpoints do not wait for it until it announces a store. */
 void epochs_wait(void);
 
 #else

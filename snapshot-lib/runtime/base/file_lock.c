@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One process at a time: an exclusive flock() of the file itself, whatever its name and whatever becomes of its log.
+ * One process at a time uses a file. It holds an exclusive flock() of the file itself, which is independent of the
+ * file's name and of its log.
  *
- * The lock belongs to an open file description, and the program's own is no place for it: the program may close it,
- * lock it for itself, or share it with a child. So the file is opened once more, by its name; that shows that the name
- * is still this file's, beside which its log has to be. Only recovery by open(), which is over before the program has
- * the descriptor, locks that one: to close another would end the record locks that the process has on the file.
+ * The lock belongs to an open file description. The program's own description is unsuitable: the program may close it,
+ * use flock() on it, or share it with a child. So the library opens the file once more, by name. This also verifies
+ * that the name, beside which the log must lie, still refers to this file. Only recovery by open() locks the program's
+ * description: it ends before the program receives the descriptor. Closing a second descriptor there would end the
+ * record locks that the process has on the file.
  */
 #define _GNU_SOURCE
 #include "file_lock.h"
@@ -19,14 +21,15 @@
 
 #include "seeded_bug.h"
 
-/* 0, or -EBUSY: another open file description has the lock. */
+/* Returns 0, or -EBUSY: another open file description has the lock. */
 int lock_exclusively(int fd) {
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK ? -EBUSY : -errno;
     return 0;
 }
 
-/* A lock is worth nothing on a file that went, or was replaced, before it was there. */
+/* True if the name still refers to the file. A lock on a file that was deleted or replaced before it was locked
+ * protects nothing. */
 bool path_is_of(const char *path, int fd) {
     struct stat named, given;
     return stat(path, &named) == 0 && fstat(fd, &given) == 0 && named.st_dev == given.st_dev &&
@@ -39,10 +42,11 @@ static int check_name(const struct open_request *request, int fd) {
         return -ENOENT;
     if (fstat(fd, &status) < 0)
         return -errno;
-    return status.st_nlink > 1 ? -EMLINK : 0; /* beside which of its names is the log? */
+    return status.st_nlink > 1 ? -EMLINK : 0; /* the log lies beside one name only */
 }
 
-/* 0, -EBUSY, -ENOENT the name is another file's by now, -EMLINK it has several names, or what open returns. */
+/* Returns 0, -EBUSY, -ENOENT: the name refers to another file by now, -EMLINK: the file has several names, or an
+ * error of open. */
 int file_lock(struct region *region, const struct open_request *request) {
     int fd =
         request->recover_only ? request->fd : (int)syscall(SYS_openat, AT_FDCWD, request->path, O_RDWR | O_CLOEXEC);
@@ -54,7 +58,7 @@ int file_lock(struct region *region, const struct open_request *request) {
     return status < 0 ? status : check_name(request, fd);
 }
 
-/* A forked child closes what it inherited, and the parent keeps the lock. */
+/* A forked child closes the inherited descriptor; the parent keeps the lock. */
 void file_unlock(struct region *region) {
     if (region->lock_fd >= 0 && region->lock_is_lent)
         (void)flock(region->lock_fd, LOCK_UN);

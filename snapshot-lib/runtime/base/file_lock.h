@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One process at a time has a file. */
+/* The lock that lets one process at a time use a file. */
 #ifndef SNAPSHOT_FILE_LOCK_H
 #define SNAPSHOT_FILE_LOCK_H
 

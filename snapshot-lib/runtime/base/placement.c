@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * On which NUMA nodes working copies lie. SNAPSHOT_NODES names them, as "1" or "0,1"; without it the kernel chooses.
- * Several share the pages in proportion to their weights in /sys/kernel/mm/mempolicy/weighted_interleave, so that a
- * working copy can be larger than the DRAM it is to have: the rest is on a node of CXL memory.
+ * Placement of working copies on NUMA nodes. SNAPSHOT_NODES names the nodes, as "1" or "0,1"; without it the kernel
+ * chooses. Several nodes share the pages in proportion to their weights in
+ * /sys/kernel/mm/mempolicy/weighted_interleave. So a working copy can be larger than its share of DRAM: the rest lies
+ * on a node of CXL memory.
  */
 #define _GNU_SOURCE
 #include "arena.h"
@@ -14,12 +15,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* linux/mempolicy.h is not on every system, and the newest of these modes not in every one that is. */
+/* Not every system has linux/mempolicy.h, and older versions of it lack the newest of these modes. */
 enum { POLICY_BIND = 2, POLICY_WEIGHTED_INTERLEAVE = 6 };
 
 #define NODES_MAX 64u
 
-/* A bit for each node; 0: not a list of nodes. */
+/* One bit per node; 0: the text is not a list of nodes. */
 static uint64_t nodes_of(const char *text) {
     uint64_t nodes = 0;
     for (char *end = NULL;; text = end + 1) {
@@ -36,14 +37,14 @@ static uint64_t nodes_of(const char *text) {
 
 static int place(uint8_t *address, uint64_t bytes, uint64_t nodes) {
     int policy = nodes & (nodes - 1) ? POLICY_WEIGHTED_INTERLEAVE : POLICY_BIND;
-    if (madvise(address, bytes, MADV_NOHUGEPAGE) < 0 && errno != EINVAL) /* EINVAL: this kernel has none */
+    if (madvise(address, bytes, MADV_NOHUGEPAGE) < 0 && errno != EINVAL) /* EINVAL: the kernel has no huge pages */
         return -errno;
     return syscall(SYS_mbind, address, bytes, policy, &nodes, NODES_MAX + 1, 0) < 0 ? -errno : 0;
 }
 
 /*
- * Pages that were not touched yet go where SNAPSHOT_NODES says, by 4 KiB, so that the shares hold for small files too.
- * 0, -EINVAL with a line on stderr if it is no list of nodes that have memory, or what mbind returns.
+ * Place untouched pages on the nodes in SNAPSHOT_NODES, in units of 4 KiB, so that the shares hold for small files too.
+ * Returns 0, -EINVAL with a line on stderr if the variable is no list of nodes with memory, or the error of mbind.
  */
 int placement_apply(uint8_t *address, uint64_t bytes) {
     const char *text = getenv("SNAPSHOT_NODES");

@@ -2,7 +2,8 @@
 /*
  * A commit protocol: how stores become durable, all or nothing. The folder protocol/ has one file for each.
  *
- * The log file says which protocol wrote it, so a file is always recovered by that one; the next may be another.
+ * The log file names the protocol that wrote it, so a file is always recovered by that protocol; the next opening may
+ * use another one.
  */
 #ifndef SNAPSHOT_PROTOCOL_H
 #define SNAPSHOT_PROTOCOL_H
@@ -16,72 +17,78 @@ struct recovery_job;
 struct region;
 struct thread_log;
 
-/* Durable: when the call returns (MS_SYNC). Declared: at the latest with the next commit that is (MS_ASYNC). */
+/* COMMIT_DURABLE: the commit is durable when the call returns (MS_SYNC). COMMIT_DECLARED: the commit is durable at
+ * the latest with the next durable commit (MS_ASYNC). */
 enum commit_mode { COMMIT_DURABLE, COMMIT_DECLARED };
 
 struct protocol {
     const char *name;
-    uint32_t id;   /* as in the log file and in the flags of snapshot_map() */
-    uint32_t sets; /* of chunks */
+    uint32_t id;   /* number in the log file and in the flags of snapshot_map() */
+    uint32_t sets; /* number of sets of chunks */
 
-    /* The calling thread is about to announce, and need not come before it does. NULL: nothing to do. */
+    /* Called by a thread that is about to announce and is not known to be inside, before it shuts out commits: the
+     * hook may wait. NULL: nothing to do. */
     void (*enter)(struct region *region);
 
-    /* Before a store. The range lies in the file. Any thread, by its own log; no commit collects meanwhile. */
+    /* Log a range before a store to it; a tracker of pages announces it afterwards. The range lies within the file.
+     * Any thread may call it, with its own log. No commit of another thread collects meanwhile. */
     void (*log_range)(struct thread_log *thread, uint64_t offset, uint64_t bytes);
 
     /*
-     * Everything a commit takes but its last fence: that is region_settle()'s. There are changes, the mutex is held.
-     * -ENOSPC, -EUCLEAN the log is damaged: nothing has changed. Else each log is at its end of the epoch, which the
-     * caller counts on. What held logs list is committed as it is copied (protocol/held.h), and stays listed.
+     * Do everything of a commit except its last fence, which region_settle() issues. There are changes, and the mutex
+     * is held. Returns -ENOSPC, or -EUCLEAN for a damaged log: then nothing has changed. On success each log has passed
+     * log_epoch_end(); the caller relies on that. The lines that held logs list are committed with their copied content
+     * (protocol/held.h) and stay listed.
      */
     int (*commit)(struct region *region, enum commit_mode mode);
 
-    /* The new epoch has begun, and what the held log lists is part of it. NULL: it need not be logged. */
+    /* The new epoch has begun: log the lines that a held log lists, as part of it. NULL: they need not be logged. */
     void (*carry)(struct thread_log *thread);
 
-    /* After the last fence of a program of one thread, and not waited for. NULL: nothing to do. */
+    /* Called after the last fence of a commit in a program of one thread. Its writes are left to the fence of the
+     * next commit. NULL: nothing to do. */
     void (*settled)(struct region *region);
 
-    /* Bring to the file, durably, what is committed and in the log alone. -EUCLEAN: nothing has changed. NULL: nothing
-     * is. */
+    /* Write committed content that is in the log alone to the file, durably. -EUCLEAN: nothing has changed. NULL:
+     * the log never has the only copy. */
     int (*publish)(struct region *region);
 
-    /* Take the working copy back to the last commit. What was changed stays logged: it is committed again, unchanged.
-     * -EUCLEAN: nothing has changed. */
+    /* Return the working copy to the last commit. The changed lines stay logged: the next commit commits them again,
+     * unchanged. -EUCLEAN: nothing has changed. */
     int (*rollback)(struct region *region);
 
-    /* After a rollback: what was changed need not be committed, but for what held logs list. */
+    /* After a rollback, or after the commit that precedes a cut: drop all changes except those of held logs. */
     void (*forget)(struct region *region);
 
-    /* The file is about to end before this line: no log lists it, or one behind it. */
+    /* The file now ends before `line_limit`: remove this line and all lines behind it from the logs' lists. */
     void (*cut)(struct region *region, uint64_t line_limit);
 
-    /* -EUCLEAN before anything has changed. May be interrupted and repeated; writes nothing but the file. */
+    /* Bring the file to a committed state. May be interrupted and repeated; writes nothing but the file. -EUCLEAN is
+     * returned before anything has changed, with one exception: `line` may have undone the unfinished epoch by then. */
     int (*recover)(struct recovery_job *job);
 };
 
-/* What the protocols keep of a file. Only they know what is in it; others begin the next epoch, and free it. */
+/* The protocols' state of a file. Only the protocols interpret it; the commit resets it for each epoch. */
 struct protocol_state {
-    atomic_uint_fast64_t order_next;              /* undo: of this epoch; alone on its line */
-    _Alignas(64) atomic_uint_fast64_t chunk_next; /* of this epoch */
+    atomic_uint_fast64_t order_next;              /* undo: number of this epoch's next entry; alone on its cache line */
+    _Alignas(64) atomic_uint_fast64_t chunk_next; /* index of the next free chunk of this epoch */
 };
 
-/* No thread announces, and those that do later see this. */
+/* Relaxed stores suffice: no thread announces meanwhile, and threads that announce later see the new values. */
 static inline void protocol_state_next_epoch(struct protocol_state *state) {
     atomic_store_explicit(&state->chunk_next, 0, memory_order_relaxed);
     atomic_store_explicit(&state->order_next, 0, memory_order_relaxed);
 }
 
-/* What a protocol asks of the commit that calls it (core/commit.c): a fence, and the one a declared commit still lacks.
- * The mutex is held. */
+/* For protocols, within a commit (core/commit.c) and with the mutex held: region_fence() issues a fence,
+ * region_settle() the fence that a declared commit still lacks. */
 void region_fence(struct region *region);
 void region_settle(struct region *region);
 
 /*
- * Part of a commit, for each log once; when it returns, all of it is done. Threads that wait for this commit do it of
- * their own logs side by side, and fence what they wrote. The caller does the rest, and its fence is still to come.
- * 0 or the first status that is not.
+ * Do a part of a commit, once for each log; all of the work is done on return. Threads that wait for this commit do it
+ * for their own logs side by side, and fence their writes. The caller does it for the other logs, and has yet to fence
+ * these writes. Returns 0 or the first status that is not 0.
  */
 typedef int log_work(struct thread_log *thread);
 int region_each_log(struct region *region, log_work *work);

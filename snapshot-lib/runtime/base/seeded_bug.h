@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rules of the protocols that a test can break by name, to show that it would notice. In the library itself every
- * SEEDED_BUG() is the constant false.
+ * Rules of the protocols that a test can break by name, to show that it detects the violation. In the library itself
+ * every SEEDED_BUG() is the constant false.
  */
 #ifndef SNAPSHOT_SEEDED_BUG_H
 #define SNAPSHOT_SEEDED_BUG_H

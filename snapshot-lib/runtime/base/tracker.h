@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A tracker: how the library learns what a program has stored to a working copy. The compiler pass is one: the program
- * announces each store before it makes it, and there is nothing to ask. The others, in the folder track/, need no
- * compiler: the kernel knows which pages were stored to, and whoever is about to use the list of what has changed has
- * it asked first.
+ * A tracker: how the library learns of the program's stores to a working copy. The compiler pass is one tracker: the
+ * program announces each store before it makes it, and the library has nothing to ask. The other trackers, in the
+ * folder track/, need no compiler: the kernel knows which pages were stored to. Code that is about to use the list of
+ * changes first calls tracker_collect().
  *
- * Only libsnapshot-pages has those. In libsnapshot the calls below are nothing, and compile to nothing: what is
- * measured of the pass has no instruction of theirs.
+ * Only libsnapshot-pages has the other trackers. In libsnapshot the calls below compile to nothing, so measurements of
+ * the pass include no instruction of theirs.
  */
 #ifndef SNAPSHOT_TRACKER_H
 #define SNAPSHOT_TRACKER_H
@@ -15,34 +15,34 @@
 
 #ifdef SNAPSHOT_PAGES
 
-/* The flags of snapshot_map() without what they say of trackers. */
+/* The flags of snapshot_map() without those that select a tracker. */
 unsigned tracker_flags_removed(unsigned flags);
 
-/* Choose one for a file, whose protocol is known. 0; -EINVAL, -EOPNOTSUPP, -EPERM and a line on stderr. */
+/* Choose a tracker for a file with a known protocol. Returns 0; -EINVAL, -EOPNOTSUPP, -EPERM and a line on stderr. */
 int tracker_open(struct region *region, const struct open_request *request);
 void tracker_close(struct region *region);
 
-/* Pages count as unchanged from here on. No thread may store to them during the call. 0 or -errno. */
+/* Treat these pages as unchanged from now on. No thread may store to them during the call. Returns 0 or -errno. */
 int tracker_watch(struct region *region, uint64_t offset, uint64_t bytes);
 
 /*
- * The library has stored to these pages since they were collected, which is no change of the program's. In a program of
- * several threads another thread may have stored to them, too, so that they count as changed there.
+ * The library has stored to these pages since they were collected; treat them as unchanged. In a program of several
+ * threads they still count as changed, because another thread may have stored to them, too.
  */
 int tracker_forget(struct region *region, uint64_t offset, uint64_t bytes);
 
-/* Announce every page that was stored to since it was watched, and watch it again. 0, or -errno: may be repeated. The
- * mutex is held; `_alone`: it is not. */
+/* Announce every page that was stored to since it was watched, and watch it again. Returns 0, or -errno: may be
+ * repeated. Call tracker_collect() with the mutex held, and tracker_collect_alone() without it. */
 int tracker_collect(struct region *region);
 int tracker_collect_alone(struct region *region);
 
-/* Something that is announced may be written by a system call. */
+/* Let a system call write this range, which is announced: it must not meet a write-protected page. */
 void tracker_admit(struct region *region, uint64_t offset, uint64_t bytes);
 
-/* True if a store that changes nothing costs a page of the next commit. */
+/* True if a store of the library that changes nothing adds a page to the next commit. */
 bool tracker_sees_own_stores(const struct region *region);
 
-/* In a forked child, whose working copy nobody watches. */
+/* Called in a forked child: nothing watches its working copy. */
 void tracker_inherit(struct region *region);
 
 #else

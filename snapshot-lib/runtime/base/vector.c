@@ -24,7 +24,7 @@ void vector_grow(struct vector *vector, size_t bytes) {
     size_t old_bytes = vector->capacity_bytes;
     if (items)
         memcpy(larger, items, old_bytes);
-    vector->items = larger; /* a child of fork() by another thread frees what it finds here */
+    vector->items = larger; /* before the unmapping: a child that another thread forks meanwhile frees this pointer */
     vector->capacity_bytes = capacity_bytes;
     if (items)
         kernel_munmap(items, old_bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A growing array in memory from the kernel: a tracked store may stand inside an allocator. */
+/* A growing array in memory from the kernel, because a tracked store may lie inside an allocator. */
 #ifndef SNAPSHOT_VECTOR_H
 #define SNAPSHOT_VECTOR_H
 
@@ -13,14 +13,14 @@ struct vector {
     size_t capacity_bytes;
 };
 
-/* Zeroed pages; ends the process if there are none, for a store cannot report an error. */
+/* Zeroed pages. Ends the process if no memory is available, because a store cannot report an error. */
 void *memory_map(size_t bytes);
 
-/* Room for `bytes` in all. */
+/* Make space for `bytes` in all. */
 void vector_grow(struct vector *vector, size_t bytes);
 void vector_free(struct vector *vector);
 
-/* The place of a new last item; all items have this size. */
+/* Append an item and return its place; all items have this size. */
 static inline void *vector_push(struct vector *vector, size_t item_bytes) {
     size_t offset = vector->count++ * item_bytes;
     if (__builtin_expect(offset + item_bytes > vector->capacity_bytes, 0))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A store into a hole of the file takes a block when the commit writes it, and on a full device that write is a SIGBUS.
- * So the commit first asks for the blocks of pages that were touched for the first time, and can still say ENOSPC.
+ * A store into a hole of the file allocates a block when the commit writes it, and on a full device this write is a
+ * SIGBUS. So the commit first requests the blocks of pages that were touched for the first time, while it can still
+ * return ENOSPC.
  */
 #define _GNU_SOURCE
 #include "backing.h"
@@ -12,7 +13,7 @@
 
 #include "base/arena.h"
 
-/* About to be stored to. Each page enters the list once. */
+/* Note the pages of a range that is about to be stored to. Each page enters the list once. */
 void pages_want(struct region *region, uint64_t offset, uint64_t bytes) {
     for (uint64_t page = offset / SNAPSHOT_PAGE; page <= (offset + bytes - 1) / SNAPSHOT_PAGE; page++)
         if (!atomic_load_explicit(&region->page_wanted[page], memory_order_relaxed) &&
@@ -22,13 +23,14 @@ void pages_want(struct region *region, uint64_t offset, uint64_t bytes) {
 }
 
 static bool page_back(struct region *region, uint64_t at) {
-    bool behind = at >= region->mapped_bytes; /* the file was cut since */
+    bool behind = at >= region->mapped_bytes; /* the file has been cut since */
     return behind || madvise(region->backing + at, SNAPSHOT_PAGE, MADV_POPULATE_WRITE) == 0 || errno != EFAULT;
 }
 
 /*
- * 0, or -ENOSPC: pages from the first that has no block on are asked for again by the next commit, as is one that is
- * entering the list right now. The mutex is held: two commits that count side by side would leave out pages.
+ * Allocate blocks for the listed pages. Returns 0, or -ENOSPC: the next commit continues at the first page without a
+ * block. It also continues at a page that a thread is entering into the list right now. The mutex is held: two commits
+ * that advance `pages_backed` at the same time would leave out pages.
  */
 int pages_back(struct region *region) {
     uint64_t count = atomic_load(&region->page_count);
@@ -42,7 +44,8 @@ int pages_back(struct region *region) {
     return 0;
 }
 
-/* The list has seen its pages; they may come again, when the file has been cut and grows. The mutex is held. */
+/* Remove the pages behind `from_bytes` from the list. The file has been cut, and the pages enter the list again if
+ * it grows. The mutex is held. */
 void pages_forget(struct region *region, uint64_t from_bytes) {
     uint64_t kept = 0, from = (from_bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE, backed = 0;
     uint64_t count = atomic_load(&region->page_count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Blocks of the file for the pages that are stored to. */
+/* Allocates blocks of the file for the pages that are stored to. */
 #ifndef SNAPSHOT_BACKING_H
 #define SNAPSHOT_BACKING_H
 

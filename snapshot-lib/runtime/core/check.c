@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The detector of writes that escaped tracking, for SNAPSHOT_CHECK=1 (report) or =abort (report and abort). Two copies
- * of the file in DRAM are compared at each commit: the working copy, and a shadow that follows it only where a store
- * was announced. It knows nothing of logs, so it is the same for every commit protocol.
+ * The detector of writes that escaped tracking, for SNAPSHOT_CHECK=1 (report) or =abort (report and abort). Each commit
+ * compares two copies of the file in DRAM: the working copy, and a shadow that follows it only where a store was
+ * announced. The detector does not read logs, so it is the same for every commit protocol.
  */
 #define _GNU_SOURCE
 #include "check.h"
@@ -37,7 +37,7 @@ static bool differs(const struct region *region, uint64_t line, size_t *first) {
     return false;
 }
 
-/* One report per page: its first byte, and how many lines. */
+/* Print one report per page: its first differing byte and the number of lines. Copy the page to the shadow. */
 static uint64_t page_check(struct region *region, uint64_t page) {
     const uint64_t page_lines = SNAPSHOT_PAGE / LINE_BYTES;
     uint64_t escaped = 0;
@@ -55,7 +55,7 @@ static uint64_t page_check(struct region *region, uint64_t page) {
     return escaped;
 }
 
-/* Before a commit: every line that nobody announced must be what it was. */
+/* Before a commit: verify that every line that was not announced is unchanged. */
 void check_commit(struct region *region) {
     const uint64_t pages = (region->bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE;
     uint64_t escaped = 0;
@@ -69,8 +69,8 @@ void check_commit(struct region *region) {
 }
 
 /*
- * What is stored, tracked or not, and was never committed is about to be discarded: one line for the file. It is what
- * differs from the file as of the last commit.
+ * Uncommitted stores, tracked or not, are about to be discarded: report them in one line per file. They are the
+ * differences between the working copy and the file as of the last commit.
  */
 void check_discard(struct region *region, const char *why) {
     uint64_t lines = 0, first = 0;
@@ -90,5 +90,5 @@ void check_discard(struct region *region, const char *why) {
             region->path, lines, first % SNAPSHOT_PAGE, first / SNAPSHOT_PAGE, why);
 }
 
-/* After it: the next transaction has announced nothing yet. */
+/* After a commit: the next transaction has announced nothing yet. */
 void check_committed(struct region *region) { memset(region->announced, 0, line_count(region)); }

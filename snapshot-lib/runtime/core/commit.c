@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all protocols have in common of committing, rolling back and closing. */
+/* The common part of all protocols in commits, rollbacks and closing. */
 #include "commit.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@
 #include "protocol/held.h"
 
 /*
- * A fence waits for the writes of its own thread, and a program's only thread leaves some of them to the fence of its
- * next commit. If there are more threads by then, another one may be the one that commits.
+ * A fence waits only for the writes of its own thread. A program's only thread leaves some writes to the fence of its
+ * next commit. If the program has more threads by then, another one may commit, so a fence of all threads comes first.
  */
 static void enter_locked(struct region *region, bool joins) {
     atomic_store_explicit(&region->busy, true, memory_order_relaxed);
@@ -68,7 +68,7 @@ void region_settle(struct region *region) {
     region->lone_writes = true;
 }
 
-/* Since the last commit. The mutex is held, or the program orders it against stores. */
+/* True if there are changes since the last commit. The mutex is held, or the program orders the call against stores. */
 bool region_has_changes(struct region *region) {
     for_each_thread (thread, region)
         if (thread->change_count > 0)
@@ -82,7 +82,7 @@ static void epoch_begin(struct region *region) {
     region->epoch++;
 }
 
-/* After the fence of the commit: a crash before it must find nothing of the new epoch. */
+/* Called after the fence of the commit: a crash before that fence must find nothing of the new epoch. */
 void region_carry(struct region *region) {
     for_each_thread (thread, region)
         if (thread->held && region->protocol->carry)
@@ -102,7 +102,7 @@ static int commit(struct region *region, enum commit_mode mode) {
         if (SEEDED_BUG(CARRY_EARLY))
             region_carry(region);
     }
-    /* Only the thread that wrote can wait for it, and the next to commit may be another. */
+    /* Only the thread that wrote can wait for its writes, and the next commit may be made by another thread. */
     if (mode == COMMIT_DURABLE || !__libc_single_threaded)
         region_settle(region);
     else
@@ -116,15 +116,15 @@ static bool is_zero(const uint8_t *bytes, uint64_t count) {
     return count == 0;
 }
 
-/* Behind the end of the file nothing is kept: the line that has the end is written whole. */
+/* Bytes behind the end of the file are not kept. They must be zero, because the line with the end is written whole. */
 static void tail_clear(struct region *region) {
     const uint8_t *tail = region->working + region->bytes;
     if (!tracker_sees_own_stores(region) || !is_zero(tail, -region->bytes % LINE_BYTES))
         memset(region->working + region->bytes, 0, -region->bytes % LINE_BYTES);
 }
 
-/* Every commit passes here: what has to hold before it, whatever the protocol. If it succeeds, region_carry() follows.
- */
+/* Every commit passes here: the steps that come before it with each protocol. After success the caller calls
+ * region_carry(). */
 int region_commit_uncarried(struct region *region, enum commit_mode mode) {
     tail_clear(region);
     int status = SEEDED_BUG(COLLECT_LATE) ? 0 : tracker_collect(region);
@@ -152,7 +152,7 @@ int region_commit_locked(struct region *region, enum commit_mode mode) {
     return status;
 }
 
-/* With the mutex. */
+/* Called with the mutex held. */
 static int lead(struct region *region, struct thread_log *own, enum commit_mode mode) {
     if (!__libc_single_threaded)
         group_gather(region, own);
@@ -165,7 +165,7 @@ static int lead(struct region *region, struct thread_log *own, enum commit_mode 
     return status;
 }
 
-/* A thread that has stored nothing to the file has no part in a group. */
+/* A thread that has not stored to the file takes no part in a group. */
 int region_commit(struct region *region, enum commit_mode mode) {
     struct thread_log *own = thread_log_own(region);
     int status = SEEDED_BUG(PAGES_OUTSIDE_MUTEX) ? pages_back(region) : 0;
@@ -184,7 +184,7 @@ int region_rollback(struct region *region) {
     if (status == 0)
         status = region->protocol->rollback(region);
     if (status == 0)
-        (void)tracker_forget(region, 0, region->mapped_bytes); /* where that fails, pages count as changed */
+        (void)tracker_forget(region, 0, region->mapped_bytes); /* after a failure pages count as changed */
     region_leave(region);
     return status;
 }
@@ -194,7 +194,7 @@ static int publish_collected(struct region *region) {
     return region->protocol->publish ? region->protocol->publish(region) : 0;
 }
 
-/* Which lines have changed since they were committed decides what is published, and from where. */
+/* Collects first: the lines that changed since their commit determine which lines are published, and from where. */
 static int publish_locked(struct region *region) {
     int status = SEEDED_BUG(PUBLISH_UNCOLLECTED) ? 0 : tracker_collect(region);
     return status < 0 ? status : publish_collected(region);
@@ -208,8 +208,9 @@ int region_publish(struct region *region) {
 }
 
 /*
- * Before a cut, right after its commit: what threads store meanwhile stays, and held logs are to be carried. Changed
- * pages are not collected here: the lists are emptied, and the next commit must find what threads stored since.
+ * Called right after a commit, before a cut, or after a rollback. Stores that threads make meanwhile stay, and held
+ * logs have yet to be carried. Changed pages are not collected here: the lists are emptied, and the next commit must
+ * find the stores that threads made since.
  */
 int region_retire_locked(struct region *region) {
     const struct protocol *protocol = region->protocol;
@@ -227,7 +228,7 @@ int region_retire_locked(struct region *region) {
     return 0;
 }
 
-/* No thread uses the file any more. */
+/* Called when no thread uses the file any more. */
 int region_detach(struct region *region) {
     region_enter(region);
     for_each_thread (thread, region)

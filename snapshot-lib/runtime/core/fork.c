@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fork(): the file stays the parent's. The child has a private copy of the working copy, file and log are not mapped in
- * it, and its commits fail with EPERM; it may unmap, and map files of its own.
+ * fork(): the file remains the parent's. The child has a private copy of the working copy. It has no mapping of file
+ * and log, and its commits fail with EPERM. It may unmap the copy, and map other files.
  */
 #define _GNU_SOURCE
 #include "regions.h"
@@ -15,7 +15,7 @@
 #include "log/log_file.h"
 #include "log/thread_log.h"
 
-/* Nothing may be half opened when the child copies it. */
+/* No file may be half open when the child copies it. */
 static void before(void) {
     pthread_mutex_lock(&regions_mutex);
     epochs_before_fork();
@@ -23,11 +23,10 @@ static void before(void) {
 
 static void in_parent(void) { pthread_mutex_unlock(&regions_mutex); }
 
-/* The locks stay with the parent: the child gives up its part of them. */
+/* The locks stay with the parent: the child closes its descriptors of them. */
 static void region_inherit(struct region *region) {
     region->inherited = true;
-    atomic_store(&region->users, 0); /* by threads that the child has not */
-    atomic_store(&region->movers, 0);
+    atomic_store(&region->users, 0); /* counted by threads that the child does not have */
     pthread_mutex_init(&region->mutex, NULL);
     if (region->log_fd >= 0)
         close(region->log_fd);
@@ -37,7 +36,7 @@ static void region_inherit(struct region *region) {
     file_unlock(region);
     tracker_inherit(region);
     epochs_inherit(region);
-    region->backing = NULL; /* MADV_DONTFORK: other things may come to lie there */
+    region->backing = NULL; /* MADV_DONTFORK: the child may map something else there */
     region->log.base = NULL;
 }
 
@@ -46,7 +45,7 @@ static void in_child(void) {
     log_file_inherit();
     thread_logs_inherit();
     idle_inherit();
-    __atomic_store_n(&__snapshot_size, 0, __ATOMIC_RELEASE); /* stores of the child are its own business */
+    __atomic_store_n(&__snapshot_size, 0, __ATOMIC_RELEASE); /* stores of the child are not tracked */
     for (size_t i = 0; i < REGIONS_MAX; i++)
         if (regions[i].in_use && !regions[i].inherited)
             region_inherit(&regions[i]);
@@ -54,7 +53,7 @@ static void in_child(void) {
 
 static void handlers_register(void) { (void)pthread_atfork(before, in_parent, in_child); }
 
-/* Before the program registers handlers of its own, which then find the files inherited already. */
+/* Runs before the program registers fork handlers, so that its handlers find the files inherited already. */
 __attribute__((constructor(101))) void fork_watch(void) {
     static pthread_once_t registered = PTHREAD_ONCE_INIT;
     pthread_once(&registered, handlers_register);

@@ -5,10 +5,9 @@
  * status. Each member writes and fences the lines of its own log, because a fence waits for the writes of its own
  * thread only. The leader does the work of a member that does not run.
  *
- * One counter of steps tells all members at once: the next step opens a piece of work to them, and the first step of
- * the next group answers their calls, when the commit is durable or has failed. What a member tells the leader is on
- * one line of memory, and what the leader tells the member on another: so the leader fetches one line of each member a
- * step.
+ * One counter of steps informs all members at once: the next step opens a piece of work to them. The first step of the
+ * next group answers their calls, when the commit is durable or has failed. A member writes to the leader on one line
+ * of memory, and the leader to the member on another line, so the leader fetches one line per member and step.
  */
 #include "group.h"
 
@@ -57,8 +56,8 @@ static void own_work(struct thread_log *own, uint64_t step) {
     work_done(own, step);
 }
 
-/* Does the open work of the own log. True: the call has been answered. The step is read after the call joined, so it is
- * none of an earlier group. */
+/* Does the open work of the own log. True: the call has been answered. The step is read after the call joined, so it
+ * cannot be a step of an earlier group. */
 static bool follow(struct thread_log *own) {
     if (atomic_load_explicit(&own->joined_call, memory_order_acquire) != own->calls)
         return false;
@@ -88,16 +87,13 @@ bool group_await(struct thread_log *own, int *status) {
         locked = !done && lock_try(region);
         watch_end(region, &watch, locked || done);
     }
-    done = done || follow(own); /* maybe just before the mutex was free */
     atomic_store_explicit(&own->call, 0, memory_order_relaxed);
     *status = own->call_status;
-    if (done && locked)
-        region_unlock(region);
     return done;
 }
 
 /*
- * Threads that commit again and again should commit together: without this wait, the leader would hold their logs, and
+ * Threads that commit again and again should commit together. Without this wait, the leader would hold their logs, and
  * their lines would be written by this commit and once more by their own. After a wait in vain the leader skips the
  * thread for some of its commits; each further wait in vain doubles their number.
  */
@@ -116,7 +112,7 @@ void group_gather(struct region *region, const struct thread_log *own) {
     }
 }
 
-/* After each commit of a thread, by itself or in a group. */
+/* Called after each commit of a thread, by itself or in a group. */
 static void expect(struct thread_log *thread) {
     if (thread->is_expected) {
         thread->misses = 0;
@@ -143,7 +139,7 @@ void group_release(struct region *region, struct thread_log *own, int status) {
     step_set(region, (group_number(region) + 1) * GROUP_STEPS);
 }
 
-/* A member that runs takes its work soon, and has its log in its caches. */
+/* The leader first waits: a member that runs takes its work soon, and has its log in its caches. */
 static void work_await(struct thread_log *thread, uint64_t step) {
     for (unsigned spin = 0; atomic_load_explicit(&thread->work, memory_order_acquire) != STEP_DONE(step); spin++)
         if (spin < TAKING_SPINS) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files that are mapped no more, with stores that nobody committed. Programs unmap to map again, longer perhaps, and of
- * any other file they would find what they stored. So the transaction stays open while the process can come back to
- * it: until the last descriptor of the file is closed. Then it is discarded, as a crash would. A file without such
- * stores is closed by its last munmap, unless another thread's call uses a descriptor of it just then.
+ * Files that are not mapped any more, but have uncommitted stores. A program may unmap a file to map it again, perhaps
+ * longer, and on any untracked file it would find its stores. So the transaction stays open while the process can
+ * return to the file: until its last descriptor is closed. Then the stores are discarded, as in a crash. A file without
+ * such stores is closed by its last munmap, unless a call of another thread is using a descriptor of the file at that
+ * moment.
  *
- * Descriptors are not counted, for too many calls make them, but looked for in /proc, when a file idles and one is
- * closed.
+ * Descriptors are not counted, because too many calls create them. The library searches /proc for them when a file
+ * idles and a descriptor is closed.
  */
 #define _GNU_SOURCE
 #include "regions.h"
@@ -27,7 +28,7 @@
 
 static atomic_uint idle_count;
 static uint64_t idle_last;
-static pid_t idle_process; /* a child of vfork() has its descriptors, and these variables are its parent's */
+static pid_t idle_process; /* a child of vfork() has separate descriptors, but shares these variables with its parent */
 
 void idle_inherit(void) { idle_process = getpid(); }
 
@@ -36,11 +37,11 @@ static bool is_same_file(int fd, const struct file_identity *identity) {
     return fstat(fd, &status) == 0 && status.st_ino == identity->inode && status.st_dev == identity->device;
 }
 
-/* In one piece of the list of descriptors. */
+/* Searches one piece of the list of descriptors. */
 static bool piece_has(const char *piece, ssize_t bytes, const struct region *region) {
     for (ssize_t at = 0; at < bytes;) {
         const struct dirent64 *entry = (const void *)(piece + at);
-        int fd = atoi(entry->d_name); /* 0 for `.` and `..`: looked at twice more */
+        int fd = atoi(entry->d_name); /* 0 for `.` and `..`: descriptor 0 is checked twice more */
         if (fd != region->data_fd && fd != region->lock_fd && is_same_file(fd, &region->identity))
             return true;
         at += entry->d_reclen;
@@ -48,7 +49,7 @@ static bool piece_has(const char *piece, ssize_t bytes, const struct region *reg
     return false;
 }
 
-/* By this process. Without /proc nothing is known, and nothing given up. */
+/* True if this process has the file open. Without /proc the answer is true, so that nothing is discarded. */
 static bool is_open(const struct region *region) {
     _Alignas(struct dirent64) char piece[4096];
     int folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -67,14 +68,14 @@ static void idle_end(struct region *region) {
     region->idle_since = 0;
 }
 
-/* 0, or -EUCLEAN: the log is damaged, and log and file are as a crash would leave them. */
+/* Returns 0, or -EUCLEAN: the log is damaged, and log and file are as a crash would leave them. */
 static int idle_close(struct region *region, const char *why) {
     idle_end(region);
     check_discard(region, why);
     return region_close(region);
 }
 
-/* Where there is nobody to return it to. */
+/* For callers that cannot return the error: prints it. */
 static void idle_close_aloud(struct region *region, const char *why) {
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s", region->path);
@@ -82,7 +83,7 @@ static void idle_close_aloud(struct region *region, const char *why) {
         dprintf(STDERR_FILENO, "snapshot: %s: its log is damaged, and the file lacks what only the log had\n", path);
 }
 
-/* The last mapping is gone. A forked child has nothing that it could commit. */
+/* Called when the last mapping is gone. A forked child has nothing to commit. */
 int region_unmapped(struct region *region) {
     bool is_asked = !region->inherited && !SEEDED_BUG(UNMAP_UNCOLLECTED);
     bool is_unknown = is_asked && tracker_collect_alone(region) < 0;
@@ -96,7 +97,7 @@ int region_unmapped(struct region *region) {
     return 0;
 }
 
-/* There is a mapping again. */
+/* Called when the file is mapped again. */
 void region_mapped(struct region *region) { idle_end(region); }
 
 static bool can_close(const struct region *region) {
@@ -104,8 +105,8 @@ static bool can_close(const struct region *region) {
 }
 
 /*
- * To be called when a descriptor may have been the last of its file. One that has another may be in use by another
- * thread, so that it stays even if it has been committed meanwhile.
+ * Call this when the last descriptor of a file may have been closed. A file with another descriptor stays, even if it
+ * has been committed meanwhile: another thread may be using it.
  */
 void idle_check(void) {
     if (atomic_load_explicit(&idle_count, memory_order_relaxed) == 0 || getpid() != idle_process)
@@ -119,7 +120,7 @@ void idle_check(void) {
     errno = saved;
 }
 
-/* Another file needs what an idle one takes. False: none idles. */
+/* Close the file that has idled longest, because another file needs its place. False: no file can be closed. */
 static bool make_room(void) {
     struct region *oldest = NULL;
     pthread_mutex_lock(&regions_mutex);
@@ -137,7 +138,7 @@ static bool make_room(void) {
     return oldest;
 }
 
-/* As region_open(), at the cost of files that idle. */
+/* Like region_open(), but closes idle files if their place is needed. */
 int region_open_making_room(const struct open_request *request, struct region **out) {
     int status = region_open(request, out);
     while ((status == -EMFILE || status == -ENOMEM) && make_room())

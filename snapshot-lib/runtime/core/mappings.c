@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the program has mapped of a file. All mappings of a file lie in its one working copy, each at its offset, so
- * that mapping a page twice gives one address; the list tells when the last mapping is gone.
+ * The program's mappings of a file. All mappings lie in the file's one working copy, each at its offset, so a page that
+ * is mapped twice has one address. The list shows when the last mapping is gone.
  */
 #include "regions.h"
 
@@ -16,7 +16,7 @@ int mapping_add(struct region *region, uint64_t begin, uint64_t end) {
     return 0;
 }
 
-/* Take [begin, end) out of one mapping; what is left are none, one or two. */
+/* Take [begin, end) out of one mapping; zero, one or two parts are left. */
 static int cut_one(struct region *region, struct mapping *mapping, uint64_t begin, uint64_t end) {
     struct mapping before = {mapping->begin, begin}, after = {end, mapping->end};
     bool has_before = before.begin < before.end, has_after = after.begin < after.end;
@@ -31,7 +31,8 @@ static int cut_one(struct region *region, struct mapping *mapping, uint64_t begi
     return 0;
 }
 
-/* From `*at` on, which moves to the first page that is mapped: one that has it, best just the rest of the range. */
+/* Moves `*at` forward to the first mapped page and returns a mapping that contains it: one that is exactly the rest
+ * of the range, if there is one, else the one that ends last. NULL: no page up to `end` is mapped. */
 static struct mapping *next(struct region *region, uint64_t *at, uint64_t end) {
     uint64_t first = end;
     for (const struct mapping *m = region->mappings; m < region->mappings + region->mapping_count; m++)
@@ -59,7 +60,7 @@ static bool splits(struct region *region, uint64_t at, uint64_t end) {
 }
 
 /*
- * Unmap [begin, end). Mappings of one page have one address, so which of them is meant cannot be known, and need not:
+ * Unmap [begin, end). All mappings of a page have the same address, so a call cannot name one of them, and need not:
  * each page is mapped once less.
  */
 int mapping_cut(struct region *region, uint64_t begin, uint64_t end) {
@@ -80,7 +81,7 @@ static bool is_mapped(struct region *region, uint64_t at, uint64_t end) {
     return begin >= end;
 }
 
-/* mremap: the mapping at `begin` gets another length, at its place. */
+/* mremap: change the length of the mapping at `begin`, in place. */
 int mapping_resize(struct region *region, uint64_t begin, uint64_t old_bytes, uint64_t new_bytes) {
     uint64_t end = begin + old_bytes;
     if (new_bytes > region->span_bytes - begin)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Recovery: the protocol that wrote the log brings the file to a committed state; once that is durable, a record says
- * that it is the one to start from. Until the record is durable, a crash leads to the same work on the same log.
+ * Recovery: the protocol that wrote the log brings the file to a committed state. Once this state is durable, a record
+ * declares it the one to start from. Until the record is durable, a crash leads to the same work on the same log.
  */
 #include "recover.h"
 
@@ -19,7 +19,7 @@ int recover(struct log_view log, uint8_t *backing, uint64_t data_bytes, const st
         return -EUCLEAN;
     const struct protocol *protocol = protocol_by_id(job.last.protocol);
     if (!protocol)
-        return -EINVAL; /* of a later version */
+        return -EINVAL; /* a protocol of a later version */
     int status = protocol->recover(&job);
     if (status < 0)
         return status;

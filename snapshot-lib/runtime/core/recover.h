@@ -11,7 +11,8 @@ struct recovery {
     uint64_t lines_replayed;
 };
 
-/* With the protocol that wrote the log; the next epochs are another's, perhaps. 0, -EUCLEAN, -EINVAL. */
+/* Recover with the protocol that wrote the log; the following epochs use `next`, perhaps another one. Returns 0,
+ * -EUCLEAN, -EINVAL. */
 int recover(struct log_view log, uint8_t *backing, uint64_t data_bytes, const struct protocol *next,
             struct recovery *result);
 

@@ -25,13 +25,14 @@
 #include "protocol/protocols.h"
 #include "recover.h"
 
-#ifndef SPAN_BYTES_MIN /* tests use smaller ones, to outgrow them */
+#ifndef SPAN_BYTES_MIN /* tests use smaller values, to outgrow them */
 #define SPAN_BYTES_MIN (1ull << 30)
 #endif
 
 struct region regions[REGIONS_MAX];
 static uint64_t generation_last;
-pthread_mutex_t regions_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* mmap opens under it, close looks around */
+/* Recursive: mmap() opens files, and close() closes idle ones, with the mutex held. */
+pthread_mutex_t regions_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static uint64_t offset_in(const struct region *region, const void *address) {
     return (uint64_t)((uintptr_t)address - (uintptr_t)region->working);
@@ -46,7 +47,7 @@ struct region *region_find(const void *address) {
     return NULL;
 }
 
-/* The tracked file this address is kept for, be it behind the end of the file. */
+/* The tracked file for which this address is reserved, even behind the end of the file. */
 struct region *region_of_span(const void *address) {
     for (size_t i = 0; i < REGIONS_MAX; i++)
         if (regions[i].in_use && offset_in(&regions[i], address) < regions[i].span_bytes)
@@ -54,7 +55,7 @@ struct region *region_of_span(const void *address) {
     return NULL;
 }
 
-/* A forked child may have a file of its parent's, and then the file itself. */
+/* A forked child may have both an inherited file of its parent and the file itself; the latter is preferred. */
 static struct region *region_of_identity(const struct file_identity *identity) {
     struct region *found = NULL;
     for (size_t i = 0; i < REGIONS_MAX; i++)
@@ -71,13 +72,13 @@ static bool any_in_use(void) {
     return false;
 }
 
-/* By file, not by descriptor: closing a descriptor ends nothing, opening the file again finds it. */
+/* Searches by file, not by descriptor: closing a descriptor ends nothing, and opening the file again finds it. */
 struct region *region_of_file(int fd) {
     struct file_identity identity;
     return any_in_use() && file_identity_read(fd, &identity) == 0 ? region_of_identity(&identity) : NULL;
 }
 
-/* Without the lock for a file that is not tracked: signal handlers write to pipes. */
+/* Takes no lock for a file that is not tracked, because signal handlers write to pipes. */
 struct region *region_use(int fd) {
     struct file_identity identity;
     if (!any_in_use() || file_identity_read(fd, &identity) < 0 || !region_of_identity(&identity))
@@ -102,7 +103,7 @@ void region_unuse(struct region **used) {
         atomic_fetch_sub(&(*used)->users, 1);
 }
 
-/* Read only what was ever written: pages of a hole are zero in the working copy already. */
+/* Read only data that was ever written: pages of a hole are zero in the working copy already. */
 static int working_fill(struct region *region, int data_fd) {
     off_t end = (off_t)region->bytes;
     off_t begin = lseek(data_fd, 0, SEEK_DATA);
@@ -122,7 +123,7 @@ static int working_fill(struct region *region, int data_fd) {
 }
 
 static int backing_open(struct region *region, int data_fd) {
-    region->backing = map_shared(data_fd, region->span_bytes, NULL); /* beyond the end too: it may grow */
+    region->backing = map_shared(data_fd, region->span_bytes, NULL); /* beyond the end too: the file may grow */
     if (region->backing == MAP_FAILED) {
         region->backing = NULL;
         return -errno;
@@ -140,7 +141,7 @@ static int backing_open(struct region *region, int data_fd) {
     return 0;
 }
 
-/* Zeroed memory for the whole span; it takes DRAM when it is touched. */
+/* Map zeroed memory for the whole span; it takes DRAM at the first access to each page. */
 static int map_table(uint64_t bytes, void *table) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *memory = kernel_mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
@@ -167,9 +168,8 @@ static int working_open(struct region *region, const struct open_request *reques
         status = arena_populate(region->working, region->mapped_bytes);
     if (status == 0)
         status = epochs_page_in(region, request->flags);
-    if (status == 0)
-        status = working_fill(region,
-                              SEEDED_BUG(POSITION_LOST) ? request->fd : region->lock_fd); /* whose position is ours */
+    if (status == 0) /* by lock_fd: lseek() must not move the position of the caller's descriptor */
+        status = working_fill(region, SEEDED_BUG(POSITION_LOST) ? request->fd : region->lock_fd);
     if (status < 0)
         return status;
     if (record.address != (uint64_t)region->working) {
@@ -179,7 +179,7 @@ static int working_open(struct region *region, const struct open_request *reques
     return tracker_watch(region, 0, region->mapped_bytes);
 }
 
-/* The shadow starts as what was committed. */
+/* The shadow starts as the committed content. */
 static int check_open(struct region *region) {
     if (!check_is_wanted())
         return 0;
@@ -207,14 +207,14 @@ static int region_lock(struct region *region, const struct open_request *request
     return S_ISREG(status.st_mode) ? file_lock(region, request) : -EINVAL;
 }
 
-/* Commits rely on the size, and whoever gave it, or copied the file, need not have made it durable. */
+/* Commits rely on the size, and the program that set it, or copied the file, may not have made it durable. */
 static int size_sync(int fd, uint64_t bytes) {
     if (bytes == 0 || SEEDED_BUG(NO_SIZE_SYNC))
         return 0;
-    return syscall(SYS_fsync, fd) < 0 ? -errno : 0; /* not the call that commits */
+    return syscall(SYS_fsync, fd) < 0 ? -errno : 0; /* the system call: the interposed fsync() commits */
 }
 
-/* With the lock: nobody resizes the file now. */
+/* Called with the file locked: no other process resizes it now. */
 static int region_size(struct region *region, const struct open_request *request) {
     struct stat status;
     if (fstat(request->fd, &status) < 0)
@@ -230,7 +230,7 @@ static int region_size(struct region *region, const struct open_request *request
     if (result == 0)
         result = size_sync(request->fd, region->bytes);
     if (result < 0 || (request->flags & SNAPSHOT_ADOPT && !SEEDED_BUG(DISCARD_UNASKED)))
-        return result; /* a log to adopt is not stale, however little the copy of the file has */
+        return result; /* a log to adopt is not stale, however little data the copy of the file contains */
     return log_file_discard_stale(region, &status);
 }
 
@@ -309,8 +309,8 @@ int region_open(const struct open_request *request, struct region **out) {
 }
 
 /*
- * A file that was closed needs its log no more, so that whatever is done to it then is not taken for a crash. It is
- * closed also if its log is damaged, as a crash would leave it.
+ * A closed file does not need its log any more, so no later change to the file is taken for a crash. A file with a
+ * damaged log is closed, too, and left as a crash would leave it.
  */
 static int region_close_locked(struct region *region) {
     epochs_close(region);
@@ -331,7 +331,7 @@ int region_close(struct region *region) {
     return status;
 }
 
-/* Without a working copy, and in one step: no other thread finds it half open. */
+/* Creates no working copy, and takes one step: no other thread finds the file half open. */
 int region_recover(int fd, const char *path) {
     struct open_request request = {.fd = fd, .path = path, .recover_only = true};
     struct region *region = NULL;
@@ -343,7 +343,7 @@ int region_recover(int fd, const char *path) {
     return status;
 }
 
-/* Blocks and page table entries at once, so that no store and no commit pays for them. */
+/* Allocate blocks and page table entries now, so that no store and no commit pays for them. */
 void region_populate(struct region *region) {
     if (region->mapped_bytes > 0 && madvise(region->backing, region->mapped_bytes, MADV_POPULATE_WRITE) == 0)
         memset((void *)region->page_wanted, 1, region->mapped_bytes / SNAPSHOT_PAGE);
@@ -352,7 +352,7 @@ void region_populate(struct region *region) {
 int region_msync(struct region *region, enum commit_mode mode) {
     if (region->inherited)
         return -EPERM;
-    thread_waits(); /* of other files, too */
+    thread_waits(); /* the thread leaves other files, too */
     return epochs_are_kept(region) ? epochs_commit(region) : region_commit(region, mode);
 }
 
@@ -362,8 +362,12 @@ int region_invalidate(struct region *region) {
     return epochs_are_kept(region) ? epochs_rollback(region) : region_rollback(region);
 }
 
-/* A program that ends need not unmap its files: who reads them then finds what is committed. */
-static __attribute__((destructor)) void publish_at_exit(void) {
+/*
+ * A program that ends need not unmap its files: readers of the files then find the committed content. The lock is
+ * needed, because threads that still run may open, move and close files.
+ */
+__attribute__((destructor)) void regions_publish_at_exit(void) {
+    pthread_mutex_lock(&regions_mutex);
     for (size_t i = 0; i < REGIONS_MAX; i++)
         if (regions[i].in_use && !regions[i].inherited) {
             check_discard(&regions[i], "the program ends");
@@ -371,4 +375,5 @@ static __attribute__((destructor)) void publish_at_exit(void) {
                 dprintf(STDERR_FILENO, "snapshot: %s: its log is damaged, and the file lacks what only the log had\n",
                         regions[i].path);
         }
+    pthread_mutex_unlock(&regions_mutex);
 }

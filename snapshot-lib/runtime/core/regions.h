@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tracked files: found, opened, mapped, moved, resized and closed. */
+/* Tracked files: finding, opening, mapping, moving, resizing and closing them. */
 #ifndef SNAPSHOT_REGIONS_H
 #define SNAPSHOT_REGIONS_H
 
 #include "base/region.h"
 
-/* The tracked file that a descriptor is of, or NULL. While the name is in scope, no other thread closes it or moves its
- * working copy. */
-#define USE_REGION(name, fd) struct region *name __attribute__((cleanup(region_unuse))) = region_use(fd)
+/* Names the tracked file that region_use() returned, or NULL. While the name is in scope, no other thread closes it or
+ * moves its working copy. */
+#define USE_REGION(name, used) struct region *name __attribute__((cleanup(region_unuse))) = (used)
 
 /* region.c */
 struct region *region_find(const void *address);
@@ -15,7 +15,8 @@ struct region *region_of_span(const void *address);
 struct region *region_of_file(int fd);
 struct region *region_use(int fd);
 void region_unuse(struct region **used);
-void regions_let_others(void); /* with `regions_mutex`: lets it go for a moment */
+void regions_publish_at_exit(void);
+void regions_let_others(void); /* called with `regions_mutex`: releases it for a moment */
 int region_open(const struct open_request *request, struct region **out);
 int region_close(struct region *region);
 int region_recover(int fd, const char *path);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Resizing a tracked file. The new size is there at once and for good, as with ftruncate() of any file; it is no part
- * of the transaction under way. Growth leaves that transaction open. A cut commits it, for what is cut off cannot be
- * brought back. Every step leaves a file and a log that fit:
+ * Resizing a tracked file. The new size is effective at once and for good, as with ftruncate() of any file; it is not
+ * part of the transaction under way. Growth leaves this transaction open. A cut commits it, because the removed content
+ * cannot be brought back. After every step file and log fit each other:
  *
  *     [cut: commit, detach the log] -> the log admits both sizes -> ftruncate, fsync -> the log has the new size
  *
- * The log is detached before a cut because it could not be applied any more if it spoke of lines behind the end.
+ * The log is detached before a cut, because a log that names lines behind the end could not be applied any more.
  */
 #define _GNU_SOURCE
 #include "regions.h"
@@ -27,7 +27,7 @@
 
 static uint64_t pages_up(uint64_t bytes) { return (bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE * SNAPSHOT_PAGE; }
 
-/* Threads that announce look whether an address is the file's before commits are shut out. */
+/* Atomic: threads that announce check whether an address is the file's before they shut out commits. */
 static void size_set(struct region *region, uint64_t bytes) {
     region->bytes = bytes;
     __atomic_store_n(&region->mapped_bytes, pages_up(bytes), __ATOMIC_RELEASE);
@@ -55,13 +55,13 @@ static bool has_size(int fd, uint64_t bytes) {
     return fstat(fd, &status) == 0 && (uint64_t)status.st_size == bytes && !SEEDED_BUG(NO_FAILED_SIZE);
 }
 
-/* The size that it had, if the new one cannot be made durable. */
+/* The file returns to its old size if the new one cannot be made durable. */
 static int grow(struct region *region, int fd, uint64_t bytes) {
     uint64_t pages = pages_up(bytes), end_page = region->bytes / SNAPSHOT_PAGE * SNAPSHOT_PAGE;
-    int status = tracker_collect(region); /* of the page with the end, what the program stored */
+    int status = tracker_collect(region); /* stores to the page with the end of the file */
     if (status < 0)
         return status;
-    memset(region->working + region->bytes, 0, region->mapped_bytes - region->bytes); /* what lay behind the end */
+    memset(region->working + region->bytes, 0, region->mapped_bytes - region->bytes); /* bytes behind the old end */
     status = arena_populate(region->working + region->mapped_bytes, pages - region->mapped_bytes);
     if (status == 0)
         status = tracker_forget(region, end_page, region->mapped_bytes - end_page);
@@ -78,7 +78,7 @@ static int grow(struct region *region, int fd, uint64_t bytes) {
     return 0;
 }
 
-/* What is cut off is gone, even if the new size cannot be made durable. */
+/* The removed content is gone, even if the new size cannot be made durable. */
 static int cut_committed(struct region *region, int fd, uint64_t bytes) {
     uint64_t pages = pages_up(bytes);
     int status = region_retire_locked(region);
@@ -95,7 +95,7 @@ static int cut_committed(struct region *region, int fd, uint64_t bytes) {
     if (region->shadow)
         memset(region->shadow + bytes, 0, region->bytes - bytes);
     size_set(region, bytes);
-    (void)tracker_forget(region, 0, pages); /* where that fails, pages count as changed */
+    (void)tracker_forget(region, 0, pages); /* after a failure pages count as changed */
     return status;
 }
 
@@ -109,9 +109,9 @@ static int cut(struct region *region, int fd, uint64_t bytes) {
 }
 
 /*
- * `fd` is any writable descriptor of the file. Threads may store meanwhile, but not to what is cut off. 0,
- * -EFBIG: more than the addresses kept for it, -ENOSPC and -EUCLEAN from the commit, -EUCLEAN also if the log does not
- * say whose it is, or what ftruncate and fsync return.
+ * `fd` is any writable descriptor of the file. Threads may store meanwhile, but not to the part that is cut off.
+ * Returns 0, -EFBIG: the size exceeds the addresses reserved for the file, -ENOSPC and -EUCLEAN from the commit,
+ * -EUCLEAN also if the log does not identify its file, or the error of ftruncate and fsync.
  */
 int region_resize(struct region *region, int fd, uint64_t bytes) {
     if (region->inherited)

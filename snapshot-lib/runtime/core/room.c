@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Another place, with at least the room it has, for a file that is not mapped: nobody has an address in it then. What
- * is committed and what is not stays as it is. Trackers were asked when it was unmapped, and nobody could store since.
+ * Moves a file that is not mapped to another place with at least the same space: no thread has an address in it then.
+ * Committed and uncommitted content stays. The last munmap collected from the tracker, and no store was possible since.
  */
 #define _GNU_SOURCE
 #include "regions.h"
@@ -19,7 +19,7 @@
 #include "log/log_file.h"
 #include "protocol/held.h"
 
-/* One that is there; longer, and zero in what is new. */
+/* Lengthens a mapping, if it exists; the new part of a table is zero. */
 static int table_grow(void *table, uint64_t old_bytes, uint64_t bytes) {
     void *memory;
     memcpy(&memory, table, sizeof(memory));
@@ -32,7 +32,7 @@ static int table_grow(void *table, uint64_t old_bytes, uint64_t bytes) {
     return 0;
 }
 
-/* A failure leaves some of them longer than they have to be. */
+/* After a failure some tables are longer than necessary. */
 static int tables_grow(struct region *region, uint64_t span_bytes) {
     const uint64_t old = region->span_bytes, page = SNAPSHOT_PAGE, item = sizeof(*region->pages);
     int status = table_grow(&region->line_states, old / LINE_BYTES, span_bytes / LINE_BYTES);
@@ -49,7 +49,7 @@ static int tables_grow(struct region *region, uint64_t span_bytes) {
     return status;
 }
 
-/* Pages that are zero need not be touched. */
+/* Pages that are zero are not touched, so that they take no memory. */
 static void working_copy(uint8_t *to, const struct region *region) {
     for (uint64_t at = 0; at < region->mapped_bytes; at += SNAPSHOT_PAGE)
         if (memcmp(to + at, region->working + at, SNAPSHOT_PAGE) != 0)
@@ -77,7 +77,7 @@ static int move(struct region *region, const void *hint, bool fixed, uint64_t sp
         arena_release(working, span_bytes);
         return status;
     }
-    held_free(region); /* it is for the room that there was */
+    held_free(region); /* its table has the length of the old span */
     working_copy(working, region);
     arena_release(region->working, region->span_bytes);
     region->working = working;
@@ -89,23 +89,21 @@ static int move(struct region *region, const void *hint, bool fixed, uint64_t sp
     return SEEDED_BUG(MOVE_NOT_WATCHED) ? 0 : tracker_watch(region, 0, region->mapped_bytes);
 }
 
-/* Another thread may have moved or mapped it meanwhile. */
+/* Another thread may have moved or mapped the file meanwhile. */
 static int move_unless_done(struct region *region, const void *hint, bool fixed, uint64_t bytes) {
     if (!fixed && bytes <= region->span_bytes)
         return 0;
     if (region->mapping_count > 0)
         return -EFBIG;
-    region_enter(region);
     epochs_pause(region);
     int status = move(region, hint, fixed, span_for(region, bytes));
     epochs_resume(region);
-    region_leave(region);
     return status;
 }
 
 /*
- * To the hint, if it is fixed, with room for `bytes`. 0; -EFBIG: over what a file may have, -EEXIST: not free, -ENOMEM;
- * then it is where it was.
+ * Move the file, to the hint if `fixed`, with space for `bytes`. Returns 0; -EFBIG: the limit of a file's size, or the
+ * file is mapped, -EEXIST: the hint is not free, -ENOMEM. After these errors the file is at its old place.
  */
 int region_move(struct region *region, const void *hint, bool fixed, uint64_t bytes) {
     if (bytes > DATA_BYTES_MAX || SEEDED_BUG(NO_MOVE))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The public calls, and the one that instrumented code makes. */
+/* The public calls, and the function that instrumented code calls. */
 #define _GNU_SOURCE
 #include "regions.h"
 
@@ -20,8 +20,9 @@ static __attribute__((preserve_most, noinline)) void log_slowly(const void *addr
 }
 
 /*
- * Called by instrumented code. A store within one line of the first file that was logged already, the most frequent
- * case, needs no further call; keeping all registers makes the call free for code that does not take it.
+ * Called by instrumented code. The most frequent case is a store within one line of the first file that the thread's
+ * log lists already: it needs no further call. Keeping all registers makes the call free for code that does not take
+ * it.
  */
 __attribute__((preserve_most)) void __snapshot_log(const void *address, size_t bytes) {
     const struct region *first = &regions[0];
@@ -34,13 +35,13 @@ __attribute__((preserve_most)) void __snapshot_log(const void *address, size_t b
         log_slowly(address, bytes);
 }
 
-/* In place of the above where only the costs of guards are of interest. */
+/* Replaces the function above when only the costs of guards are of interest. */
 __attribute__((preserve_most)) void __snapshot_noop(const void *address, size_t bytes) {
     (void)address;
     (void)bytes;
 }
 
-/* What lies behind the end is not kept. */
+/* Bytes behind the end of the file are not kept. */
 static void announce_kept(struct thread_log *thread, uint64_t offset, uint64_t bytes) {
     struct region *region = thread->region;
     uint64_t room = offset < region->bytes ? region->bytes - offset : 0;
@@ -85,12 +86,12 @@ static int map_opened(const struct open_request *request, size_t bytes, struct r
 int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, void **address) {
     struct region *region = NULL;
     char real[PATH_MAX];
-    /* Not by the interposed open(), which would recover the file first: mapping it does, once. */
+    /* The interposed open() would recover the file first, but mapping it does that, once. */
     int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0)
         return -errno;
     struct open_request request = {.fd = fd, .path = real, .flags = flags, .hint = hint, .room_bytes = bytes};
-    /* The log lies beside the file, not beside a link to it, which another open would not find. */
+    /* The log lies beside the file, not beside a link to it: another opening would not find it there. */
     int result = realpath(path, real) ? map_opened(&request, bytes, &region) : -errno;
     if (result < 0) {
         close(fd);
@@ -132,7 +133,7 @@ int snapshot_get_stats(const void *address, struct snapshot_stats *stats) {
     struct region *region = region_find(address);
     if (!region)
         return -EINVAL;
-    pthread_mutex_lock(&region->mutex); /* a commit counts under it */
+    pthread_mutex_lock(&region->mutex); /* commits update the numbers under this mutex */
     *stats = region->stats;
     for_each_thread (thread, region) {
         stats->log_bytes += thread->counted.log_bytes;
@@ -141,7 +142,7 @@ int snapshot_get_stats(const void *address, struct snapshot_stats *stats) {
         stats->fences += thread->counted.fences;
     }
     region_unlock(region);
-    stats->log_file_bytes = __atomic_load_n(&region->log.bytes, __ATOMIC_RELAXED); /* stores let it grow, too */
+    stats->log_file_bytes = __atomic_load_n(&region->log.bytes, __ATOMIC_RELAXED); /* stores may grow the log, too */
     epochs_count(region, stats);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Epochs of a file: begun with its mapping, and what the program says of them. */
+/* Epochs of a file: they begin with its mapping, and the program sets their options. */
 #include "base/epochs.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ uint64_t epochs_now(const struct epochs *epochs) { return epochs->options.now_ns
 
 bool epochs_are_kept(const struct region *region) { return region->protocol == &protocol_epoch; }
 
-/* The file at an address, if it has epochs, or NULL and why not. */
+/* The file at an address, if it has epochs. Otherwise NULL, with the reason in `status`. */
 struct region *epochs_region(const void *address, int *status) {
     struct region *region = region_find(address);
     *status = !region ? -EINVAL : !epochs_are_kept(region) ? -EOPNOTSUPP : region->inherited ? -EPERM : 0;
@@ -52,7 +52,7 @@ void epochs_open(struct region *region) {
     epochs->durable = epochs->replayed = region->epoch_record;
 }
 
-/* Another thread of the parent's may have held the locks at the fork, for as long as a clock of the program's takes. */
+/* Another thread of the parent may have held the locks at the fork, for as long as a clock of the program takes. */
 void epochs_inherit(struct region *region) {
     if (!epochs_are_kept(region))
         return;

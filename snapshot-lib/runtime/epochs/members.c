@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checkpoints that threads make together. One leads: it waits until all others that have entered are at a point or
- * idle, commits, and lets them go on. Those at a point meanwhile write their own lists.
+ * Checkpoints that threads make together. One thread leads: it waits until all other threads that have entered are at a
+ * point or idle, commits, and releases them. Threads at a point meanwhile write their lists themselves.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -35,7 +35,7 @@ static void member_remove(struct epochs *epochs, struct member *gone) {
     pthread_cond_broadcast(&epochs->changed);
 }
 
-/* At the end of a thread. The lock keeps the file from being closed meanwhile. */
+/* Runs at the end of a thread. The lock keeps the file from being closed meanwhile. */
 static void thread_end(void *unused) {
     (void)unused;
     pthread_mutex_lock(&regions_mutex);
@@ -88,7 +88,7 @@ void epochs_wait(void) {
             member_idles(&regions[i]);
 }
 
-/* At a point, until whoever gathers is done. The mutex is held. */
+/* Wait at a point until the gathering thread is done, and write the own list if asked to. The mutex is held. */
 static int park(struct epochs *epochs, struct member *member) {
     uint64_t round = epochs->rounds;
     thread_leaves();
@@ -120,7 +120,7 @@ static bool all_wait(const struct epochs *epochs, const struct member *leader) {
     return true;
 }
 
-/* The clock may be the caller's, so it is looked at every so often. */
+/* The clock may be the caller's, so the thread reads it at least every millisecond. */
 static void wait_a_little(struct epochs *epochs) {
     const long slice_ns = 1000000, ns_per_s = 1000000000;
     struct timespec until;
@@ -131,7 +131,7 @@ static void wait_a_little(struct epochs *epochs) {
     (void)pthread_cond_timedwait(&epochs->changed, &epochs->mutex, &until);
 }
 
-/* Until all others wait. The mutex is held. */
+/* Wait until all other members are parked or idle. The mutex is held. */
 static int gather(struct epochs *epochs, const struct member *leader) {
     uint64_t begin_ns = epochs_now(epochs);
     while (!all_wait(epochs, leader) && !SEEDED_BUG(NO_GATHERING)) {
@@ -160,7 +160,7 @@ static struct member *parked_owner(const struct epochs *epochs, const struct thr
     return NULL;
 }
 
-/* Hand parked members their lists. The others' are the leader's. */
+/* Hand a parked member its list. The leader writes the lists of all others. */
 static bool hand_out(struct epochs *epochs, const struct thread_log *log) {
     struct member *owner = parked_owner(epochs, log);
     if (!owner || log->changes.count == 0)
@@ -204,7 +204,7 @@ static int commit_durably(struct region *region, struct epochs *epochs) {
     return status;
 }
 
-/* Without the mutex: all others wait. */
+/* Called without the mutex, while all other members are parked or idle. */
 static int lead(struct region *region, struct epochs *epochs) {
     uint64_t begin_ns = epochs_now(epochs);
     int status = commit_durably(region, epochs);
@@ -219,7 +219,8 @@ static int lead(struct region *region, struct epochs *epochs) {
     return status;
 }
 
-/* One checkpoint has what all have stored who wait for it, so that those who ask for one meanwhile have it. */
+/* A checkpoint contains the stores of all members that wait for it. So a member that asks for one meanwhile takes
+ * part in it instead of making another. A thread that is no member waits, and then makes a checkpoint itself. */
 int epochs_commit(struct region *region) {
     struct epochs *epochs = epochs_of(region);
     struct member *member = member_is_active(region) ? own(region) : NULL;

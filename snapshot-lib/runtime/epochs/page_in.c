@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lazy page-in: the working copy starts empty, and its first load or store of a page waits until a thread of the
- * library has copied that page from the file.
+ * Lazy page-in: the working copy starts empty. The first load or store of a page waits until a thread of the library
+ * has copied that page from the file.
  *
- * The file may be written meanwhile, by replays. But no replay writes a page that is not there yet: what a log has was
- * copied to it from the working copy, which brought the page in.
+ * Replays may write the file meanwhile, but no replay writes a page that has not been copied in: the content of a log
+ * was copied from the working copy, and that access copied the page in.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,8 +25,8 @@
 #include "state.h"
 
 struct pager {
-    struct region *region; /* NULL: none */
-    int faults, end;       /* descriptors: of userfaultfd, and of what ends the thread */
+    struct region *region; /* NULL: the pager is unused */
+    int faults, end;       /* descriptors: a userfaultfd, and an eventfd that ends the thread */
     pthread_t thread;
     atomic_uint_fast64_t pages;
 };
@@ -35,21 +35,21 @@ static struct pager pagers[REGIONS_MAX];
 
 static struct pager *pager_of(const struct region *region) { return &pagers[region - regions]; }
 
-/* Not by libc: it is interposed. */
+/* The system call, because libc's ioctl() is interposed. */
 static int call(int fd, unsigned long request, void *argument) {
     return syscall(SYS_ioctl, fd, request, argument) < 0 ? -errno : 0;
 }
 
-/* Who waits for the page goes on, whoever brought it in. */
+/* Wakes the threads that wait for the page, even if it was copied in already. */
 static void page_bring(struct pager *pager, uint64_t address) {
     const struct region *region = pager->region;
     uint64_t page = address / SNAPSHOT_PAGE * SNAPSHOT_PAGE, offset = page - (uint64_t)region->working;
     struct uffdio_copy copy = {.dst = page, .src = (uint64_t)region->backing + offset, .len = SNAPSHOT_PAGE};
     struct uffdio_range range = {.start = page, .len = SNAPSHOT_PAGE};
-    atomic_fetch_add(&pager->pages, 1); /* who waits for it finds it counted */
+    atomic_fetch_add(&pager->pages, 1); /* first, so that a thread that waits for the page finds it counted */
     if (call(pager->faults, UFFDIO_COPY, &copy) == 0)
         return;
-    atomic_fetch_sub(&pager->pages, 1); /* it is there, or its room is no more */
+    atomic_fetch_sub(&pager->pages, 1); /* the page is there already, or its mapping is gone */
     (void)call(pager->faults, UFFDIO_WAKE, &range);
 }
 
@@ -72,7 +72,7 @@ static int refuse(const struct region *region, int error, const char *why) {
     return error;
 }
 
-/* System calls touch the working copy, too, so that faults in the kernel have to be told. */
+/* System calls access the working copy, too, so the process must receive page faults of the kernel. */
 static int faults_open(struct pager *pager, const struct region *region) {
     struct uffdio_api wanted = {.api = UFFD_API};
     pager->faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
@@ -86,7 +86,7 @@ static int faults_open(struct pager *pager, const struct region *region) {
     return status < 0 ? status : call(pager->faults, UFFDIO_REGISTER, &registration);
 }
 
-/* It takes no signals, and touches nothing that it would have to bring in itself. */
+/* The thread takes no signals, and touches no memory that it would have to page in itself. */
 static int thread_start(struct pager *pager) {
     sigset_t all, before;
     pager->end = eventfd(0, EFD_CLOEXEC);
@@ -122,7 +122,7 @@ int epochs_page_in(struct region *region, unsigned flags) {
     return status < 0 ? status : 1;
 }
 
-/* A forked child has the descriptors and not the thread. Pages that are missing are zero from now on. */
+/* A forked child has the descriptors but not the thread. Missing pages are zero from now on. */
 void epochs_release(struct region *region) {
     struct pager *pager = pager_of(region);
     const uint64_t one = 1;
@@ -135,7 +135,7 @@ void epochs_release(struct region *region) {
     pager->region = NULL;
 }
 
-/* Nobody brings pages in for a child. */
+/* No thread copies pages in for a child, so all pages are copied in before the fork. */
 void epochs_before_fork(void) {
     for (size_t i = 0; i < REGIONS_MAX && !SEEDED_BUG(FORK_WITHOUT_PAGES); i++) {
         const struct region *region = pagers[i].region;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `epoch`: the log of `redo`, written by many threads and replayed from itself.
+ * `epoch`: the log of `redo`, but many threads write it, and replays read it.
  *
- * A line's first store in an epoch puts it on the thread's list. A checkpoint has all threads wait, and each writes its
- * list to chunks of its own and fences; each block says how many lines all lists have together, so that the blocks are
- * their own commit record: of lists of which one is missing, none counts. Then the threads go on, and the log is
- * replayed to the file.
+ * The first store to a line in an epoch puts the line on the thread's list. A checkpoint stops all threads. Each of
+ * them writes its list to separate chunks and fences. Each block states how many lines all lists have together, so the
+ * blocks are their own commit record: if one of the lists is missing, no list counts. Then the threads continue, and
+ * the log is replayed to the file.
  *
- * What a crash needs. Recovery is that of `redo`: the newest complete epoch N and the two before it are replayed, and
- * what the file lacks of N-3 is lost. So N is not begun before N-3 is in the file, durably, and only what is durable
- * itself is replayed. N has the chunks of N-4.
+ * Crash consistency. Recovery is the same as with `redo`: it replays the newest complete epoch N and the two
+ * before it, and loses the part of N-3 that the file lacks. So N begins only after N-3 is in the file, durably, and
+ * only durable epochs are replayed. N takes the chunks of N-4.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Replay: what is committed goes from the log to the file, epoch after epoch, by a thread of the library or by whoever
- * needs it done. Never from the working copy, which the program is changing.
+ * Replay: committed content goes from the log to the file, one epoch after another. A thread of the library does it, or
+ * the thread that needs it done. Replays never read the working copy, which the program is changing.
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,13 +12,13 @@
 #include "protocol/lines.h"
 #include "state.h"
 
-/* So many epochs may be in the log alone, with the one that is being written. */
+/* The limit of epochs that are in the log alone, including the epoch that is being written. */
 #define EPOCHS_IN_LOG 3u
 
 struct replay {
     const struct region *region;
     const struct epoch_log *log;
-    uint64_t lines; /* in the file */
+    uint64_t lines; /* within the file */
 };
 
 static void block_count(void *context, const struct block *block) {
@@ -38,7 +38,7 @@ static void block_replay(void *context, const struct block *block) {
     }
 }
 
-/* The whole of it, or -EUCLEAN and nothing. */
+/* Replay the whole epoch, or return -EUCLEAN and replay nothing. */
 static int epoch_replay(const struct region *region, const struct epoch_log *log, uint64_t epoch) {
     struct replay replay = {.region = region, .log = log};
     struct log_view view = {.base = region->log.base, .bytes = log->log_bytes};
@@ -55,7 +55,7 @@ static bool is_behind(const struct epochs *epochs) {
     return epochs->replay_status == 0 && epochs->replayed < epochs->durable;
 }
 
-/* What to replay next. The mutex is held. */
+/* The next epoch to replay. The mutex is held. */
 static uint64_t epoch_next(const struct epochs *epochs) {
     return SEEDED_BUG(REPLAY_NEWEST) ? epochs->durable : epochs->replayed + 1;
 }
@@ -69,7 +69,7 @@ static void replayed(struct epochs *epochs, uint64_t epoch, uint64_t lines, uint
     epochs->stats.replay_ns += epochs_now(epochs) - begin_ns;
 }
 
-/* The oldest epoch that the file lacks, if there is one that is durable. */
+/* Replay the oldest epoch that the file lacks, if a durable one exists. */
 static void replay_one(struct epochs *epochs) {
     pthread_mutex_lock(&epochs->replaying);
     pthread_mutex_lock(&epochs->mutex);
@@ -105,7 +105,7 @@ static void *replayer(void *argument) {
     return NULL;
 }
 
-/* It takes no signals: they are the program's threads'. */
+/* The thread takes no signals: they are for the threads of the program. */
 int replayer_start(struct epochs *epochs) {
     sigset_t all, before;
     sigfillset(&all);
@@ -128,7 +128,8 @@ void replayer_end(struct epochs *epochs) {
         pthread_join(epochs->replayer, NULL);
 }
 
-/* A crash can take nothing back up to this epoch. Where a record has retired numbers, there is nothing of them. */
+/* No crash can undo epochs up to `durable`, so they may be replayed. Epoch numbers that a record has retired have no
+ * log and count as replayed. */
 void replay_allow(struct epochs *epochs, uint64_t durable) {
     pthread_mutex_lock(&epochs->mutex);
     uint64_t record = epochs->region->epoch_record;
@@ -140,7 +141,7 @@ void replay_allow(struct epochs *epochs, uint64_t durable) {
     pthread_mutex_unlock(&epochs->mutex);
 }
 
-/* Up to an epoch. */
+/* Replay all durable epochs up to this one, or wait until the thread has. */
 static int replay_until(struct epochs *epochs, uint64_t epoch) {
     pthread_mutex_lock(&epochs->mutex);
     while (epochs->replayed < epoch && is_behind(epochs)) {
@@ -159,7 +160,7 @@ static int replay_until(struct epochs *epochs, uint64_t epoch) {
 
 int replay_all(struct epochs *epochs) { return replay_until(epochs, UINT64_MAX); }
 
-/* Before the log of an epoch is begun: the file has all that recovery would not replay any more. */
+/* Called before the log of `epoch` begins: the file must contain all epochs that recovery no longer replays then. */
 int replay_make_room(struct epochs *epochs, uint64_t epoch) {
     uint64_t kept = SEEDED_BUG(ROOM_LATE) ? EPOCHS_IN_LOG + 1 : EPOCHS_IN_LOG;
     if (SEEDED_BUG(NO_BACK_PRESSURE) || epoch <= kept)

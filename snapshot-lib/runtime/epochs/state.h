@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is known of the epochs of a file beside its region. */
+/* The state of a file's epochs, in addition to its region. */
 #ifndef SNAPSHOT_EPOCHS_STATE_H
 #define SNAPSHOT_EPOCHS_STATE_H
 
@@ -9,24 +9,24 @@
 
 #define EPOCH_SETS 4u
 
-/* A thread that has entered. Its own, and in a list while it has. */
+/* A thread that has entered a file. Thread-local, and linked in a list while the thread has entered. */
 struct member {
-    uint64_t generation; /* of the region; another: not entered */
+    uint64_t generation; /* generation of the region; another value: the thread has not entered */
     struct thread_log *log;
     struct member *next;
     bool idle;
     bool parked;
-    bool writes; /* parked, and its list is to be written */
+    bool writes; /* parked, and still has to write its list */
 };
 
-/* The log of an epoch that is not replayed yet, as it was when it was written: file and log may grow meanwhile, and the
- * log may move. */
+/* The log of an epoch that has not been replayed yet, in its state when it was written: file and log may grow
+ * meanwhile, and the log may move. */
 struct epoch_log {
     uint64_t log_bytes, lines, line_limit;
 };
 
 struct epochs {
-    pthread_mutex_t mutex; /* of all below; held for moments only */
+    pthread_mutex_t mutex; /* of all fields below; held for moments only */
     pthread_cond_t changed;
     struct region *region;
     struct snapshot_epochs options;
@@ -35,18 +35,18 @@ struct epochs {
 
     /* members.c */
     struct member *members;
-    atomic_bool gathering; /* somebody makes a checkpoint: changed with the mutex, looked at without */
+    atomic_bool gathering; /* a thread makes a checkpoint: written with the mutex held, read without it too */
     atomic_uint_fast64_t due_ns;
-    uint64_t rounds;  /* gatherings that have ended */
-    int round_status; /* of the last */
-    unsigned writers; /* members that still have to write theirs */
+    uint64_t rounds;  /* number of gatherings that have ended */
+    int round_status; /* result of the last gathering */
+    unsigned writers; /* number of members that still have to write their lists */
 
     /* replay.c */
-    pthread_mutex_t replaying; /* one at a time, and before `mutex` */
+    pthread_mutex_t replaying; /* one replay at a time; locked before `mutex` */
     struct epoch_log logs[EPOCH_SETS];
-    uint64_t durable;  /* the last epoch that a crash cannot take back */
-    uint64_t replayed; /* the last one that the file has, durably */
-    int replay_status; /* -EUCLEAN for good: a log was damaged before it was replayed */
+    uint64_t durable;  /* the last epoch that a crash cannot undo */
+    uint64_t replayed; /* the last epoch that is in the file, durably */
+    int replay_status; /* -EUCLEAN for good: a log was damaged before its replay */
     uint64_t replay_fences, replay_lines;
     pthread_t replayer;
     bool has_replayer, replayer_ends;
@@ -64,8 +64,8 @@ uint64_t epochs_now(const struct epochs *epochs);
 bool member_is_active(const struct region *region);
 void member_enter(struct region *region);
 
-/* The lists of all threads to the log: those of parked members by themselves. All is in the log when it returns, and
- * fenced but for what the caller wrote. */
+/* Write the lists of all threads to the log; parked members write theirs themselves. On return everything is in the
+ * log, and fenced except for the caller's writes. */
 void lists_write(struct region *region);
 
 /* protocol_epoch.c */

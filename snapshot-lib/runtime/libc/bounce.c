@@ -25,7 +25,7 @@ void store_tracked(void *target, const void *from, size_t bytes) {
 
 static bool is_small(const struct bounce *bounce) { return bounce->bytes <= BOUNCE_SMALL_BYTES; }
 
-/* A limit may be larger than any memory, as that of >> to an array. */
+/* A limit may be larger than any memory, for example with >> to an array. */
 static size_t mapped_part(const void *target, size_t bytes) {
     const struct region *region = region_find(target);
     uint64_t offset = region ? (uint64_t)((const uint8_t *)target - region->working) : 0;
@@ -33,7 +33,10 @@ static size_t mapped_part(const void *target, size_t bytes) {
     return bytes < room ? bytes : room;
 }
 
-/* Where the call writes. Without memory for it, or with the error put in, as if it did not wait. */
+/*
+ * Returns the memory to which the call writes: a copy. If no memory is free for a copy, the target is announced now
+ * and the call writes to it, as if it did not wait. With the seeded bug the target is announced after the call.
+ */
 void *bounce_begin(struct bounce *bounce, void *target, size_t bytes, bool stores_changes) {
     bounce->bytes = stores_changes ? mapped_part(target, bytes) : bytes;
     bounce->written = 0;
@@ -56,7 +59,7 @@ void *bounce_begin(struct bounce *bounce, void *target, size_t bytes, bool store
     return bounce->copy;
 }
 
-/* From the first changed byte to the last: what lies between was the call's to write. */
+/* Stores the bytes from the first change to the last: the call was free to write all bytes between. */
 static void changes_store(const struct bounce *bounce) {
     const uint8_t *now = bounce->copy, *before = bounce->copy + bounce->bytes;
     size_t begin = 0, end = bounce->bytes;

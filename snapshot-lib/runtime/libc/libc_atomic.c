@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomics that the compiler does not inline: any size, or 16 bytes without -mcx16. They are libatomic's. */
+/* Atomics of libatomic that the compiler does not inline: of any size, or of 16 bytes without -mcx16. */
 #include <stdbool.h>
 
 #include "libc_wrap.h"
 
-/* The compiler has these names for itself, so they get others here. */
+/* The compiler reserves these names, so the functions are declared under other names here. */
 void libatomic_load(size_t n, void *from, void *to, int order) __asm__("__atomic_load");
 void libatomic_store(size_t n, void *to, void *from, int order) __asm__("__atomic_store");
 void libatomic_exchange(size_t n, void *object, void *value, void *old, int order) __asm__("__atomic_exchange");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Of threads and their objects: attributes, creation, waiting for the end. */
+/* Threads and their objects: attributes, creation, waiting for the end. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>

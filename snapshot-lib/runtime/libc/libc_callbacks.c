@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls that run functions of the program, which may commit. What they write in place is announced again before such a
- * function returns to them, if it did; the rest they write to memory of ours (bounce.h).
+ * Calls that run functions of the program, which may commit. If such a function did, the range that the call writes in
+ * place is announced again before the function returns to it. All other output goes to private memory (bounce.h).
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -51,7 +51,7 @@ void WRAP(qsort_r)(void *base, size_t count, size_t size, compare_with_function 
         qsort_r(base, count, size, compare, data);
 }
 
-/* An array that grows by one: nothing is written before the last comparison. */
+/* An array that grows by one item: nothing is written before the last comparison. */
 void *WRAP(lsearch)(const void *key, void *base, size_t *count, size_t size, compare_function *compare);
 void *WRAP(lsearch)(const void *key, void *base, size_t *count, size_t size, compare_function *compare) {
     void *end = (char *)base + *count * size;
@@ -70,7 +70,7 @@ void *WRAP(lsearch)(const void *key, void *base, size_t *count, size_t size, com
     return end;
 }
 
-/* The nodes are libc's own, the root is the caller's. */
+/* The nodes belong to libc, the root to the caller. */
 WRAPPER(void *, tsearch, (const void *key, void **root, compare_function *compare), (key, root, compare), ASIDE(root))
 WRAPPER(void *, tdelete, (const void *key, void **root, compare_function *compare), (key, root, compare), ASIDE(root))
 
@@ -84,7 +84,7 @@ WRAPPER(int, scandirat,
 WRAPPER(int, glob, (const char *pattern, int flags, int (*error)(const char *, int), glob_t *found),
         (pattern, flags, error, found), ASIDE(found))
 
-/* The routine has no argument to find its frame by. */
+/* The routine has no argument through which to find its frame. */
 struct once {
     void (*routine)(void);
     struct kept flag;
@@ -93,7 +93,7 @@ static _Thread_local struct once *once_begun;
 
 static void once_again(struct once **once) { keep_again(&(*once)->flag); }
 
-/* An exception leaves the flag as it was at first, which is written as well. */
+/* Announces after an exception, too: pthread_once() then writes the flag's first value again. */
 static void once_run(void) {
     __attribute__((cleanup(once_again))) struct once *once = once_begun;
     once->routine();
@@ -109,7 +109,7 @@ int WRAP(pthread_once)(pthread_once_t *flag, void (*routine)(void)) {
     return pthread_once(flag, once_run);
 }
 
-/* glibc's is the same function, and the same type in a structure. */
+/* In glibc it is the same function; once_flag is the same type in a structure. */
 _Static_assert(sizeof(once_flag) == sizeof(pthread_once_t), "call_once() is pthread_once()");
 void WRAP(call_once)(once_flag *flag, void (*routine)(void));
 void WRAP(call_once)(once_flag *flag, void (*routine)(void)) { WRAP(pthread_once)((pthread_once_t *)flag, routine); }

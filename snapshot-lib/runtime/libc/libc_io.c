@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel writes without waiting: files, sockets, attributes of files. */
+/* Output of the kernel by calls that do not wait: files, sockets, attributes of files. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Name services. They wait, but for nothing that a thread of the program does; results point into the caller's buffer.
- * In a file of their own: a static program that uses none is not told that they need shared libraries.
+ * Name services. The calls wait, but not for a thread of the program; results point into the caller's buffer. The
+ * wrappers are in a separate file, so that the linker warns of shared libraries only in static programs that use them.
  */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Conversions of numbers beyond those of libc_text.c: of a locale, of C23's floating types, of old names. */
+/* Conversions of numbers that are not in libc_text.c: with a locale, of C23's floating types, under old names. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <inttypes.h>

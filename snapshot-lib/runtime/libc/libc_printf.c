@@ -25,7 +25,7 @@ static size_t count_bytes(int type) {
     return type & (PA_FLAG_LONG | PA_FLAG_LONG_LONG) ? 8 : type & PA_FLAG_SHORT ? 2 : sizeof(int);
 }
 
-/* One argument; %n is a pointer to an integer. */
+/* Announce one argument; for %n it is a pointer to an integer. */
 static void announce_argument(int type, va_list *arguments) {
     int kind = type & ~PA_FLAG_MASK;
     if (type & PA_FLAG_PTR)
@@ -54,7 +54,7 @@ void announce_counts(const char *format, va_list arguments) {
     va_end(copy);
 }
 
-/* Conversions are of ASCII; of the text between them none is asked for. */
+/* Conversions consist of ASCII characters, and the text between them does not matter. */
 void announce_wide_counts(const wchar_t *format, va_list arguments) {
     size_t length = wcslen(format);
     char small[256], *narrow = length < sizeof(small) ? small : aside_map(length + 1);
@@ -67,7 +67,7 @@ void announce_wide_counts(const wchar_t *format, va_list arguments) {
         aside_unmap(narrow, length + 1);
 }
 
-/* Into memory of ours first: how much it will be, nobody knows, and a handler of the program's may commit. */
+/* Print to private memory first: the length is not known in advance, and a handler of the program may commit. */
 static int print_aside(char *to, size_t n, const char *format, va_list arguments) {
     char small[512], *text = small;
     if (SEEDED_BUG(ANNOUNCE_BEFORE_CALLBACKS)) {
@@ -124,7 +124,7 @@ int WRAP(__vsprintf_chk)(char *to, int flag, size_t room, const char *format, va
     return length;
 }
 
-/* Nothing is written but what %n counts, and the pointer to a new string. */
+/* These functions write only the counts of %n, and vasprintf() the pointer to a new string. */
 #define PRINTER(name, parameters, arguments) WRAPPER(int, name, parameters, arguments, announce_counts(format, list))
 #define PARAMETERS(...) (__VA_ARGS__, const char *format, va_list list)
 PRINTER(vprintf, (const char *format, va_list list), (format, list))
@@ -133,7 +133,7 @@ PRINTER(vdprintf, PARAMETERS(int fd), (fd, format, list))
 WRAPPER(int, vasprintf, (char **to, const char *format, va_list list), (to, format, list), OUT(to);
         announce_counts(format, list))
 
-/* The names with an ellipsis, and the checked ones, whose flag is not passed on. */
+/* The functions with an ellipsis, and the checked functions. The flag of the latter is not passed on. */
 #define FORWARD_CHECKED(name, call, v_call, ...)                                                                       \
     int WRAP_CHECKED(v##name)(__VA_ARGS__, int flag, const char *format, va_list list);                                \
     int WRAP_CHECKED(v##name)(__VA_ARGS__, int flag, const char *format, va_list list) {                               \

@@ -10,7 +10,7 @@
 void announce_counts(const char *format, va_list arguments);
 void announce_wide_counts(const wchar_t *format, va_list arguments);
 
-/* A function of `type` with an ellipsis after `format`, made of `call`, which takes the va_list `list`. */
+/* Defines a function of `type` with an ellipsis after `format`, by means of `call`, which uses the va_list `list`. */
 #define FORWARD_TYPE(type, result, name, call, ...)                                                                    \
     type WRAP(name)(__VA_ARGS__, ...);                                                                                 \
     type WRAP(name)(__VA_ARGS__, ...) {                                                                                \

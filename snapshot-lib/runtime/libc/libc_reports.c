@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions of abi.def that report to a log or to stderr: they write to memory only what %n of their format counts. */
+/* Functions of abi.def that report to a log or stderr: they write to memory only the counts of %n in their format. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <argp.h>
@@ -23,7 +23,7 @@ void WRAP_CHECKED(vsyslog)(int priority, int flag, const char *format, va_list l
 FORWARD_VOID(__syslog_chk, WRAP_CHECKED(vsyslog)(priority, flag, format, list), int priority, int flag,
              const char *format)
 
-/* The format of these may be NULL. */
+/* The format of these functions may be NULL. */
 static void announce_optional(const char *format, va_list list) {
     if (format)
         announce_counts(format, list);
@@ -41,7 +41,7 @@ WARNS(warnx)
 EXITS(err)
 EXITS(errx)
 
-/* libc has no form of the following with a va_list: they get the printed text. */
+/* libc has no variant of the following functions with a va_list: they receive the printed text. */
 static char *printed(const char *format, va_list list) {
     char *text;
     announce_counts(format, list);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The scanf family of abi.def: the format says what each pointer is for. A stream waits for its input, so what is read
- * from it goes to memory of ours first (bounce.h). A string without a width may be as long as the input: of a text that
- * is known; for a stream, %s becomes %ms, and libc allocates what it needs.
+ * The scanf family of abi.def: the format determines the size of each pointer's target. A stream waits for its input,
+ * so its data goes to private memory first (bounce.h). A string without a width may be as long as the input. For a text
+ * this length is known; for a stream, %s becomes %ms, and libc allocates the memory.
  */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
@@ -20,8 +20,8 @@ struct conversion {
     unsigned argument; /* 1, 2, ... of %2$d; 0: the next one */
     bool assigns;
     bool is_wide;
-    const char *length; /* where an 'm' may stand */
-    size_t bytes;       /* SIZE_MAX: nobody knows */
+    const char *length; /* the place for an 'm' */
+    size_t bytes;       /* SIZE_MAX: unknown */
 };
 
 static size_t number(const char **at) {
@@ -39,7 +39,7 @@ static size_t integer_bytes(const char *length) {
 
 static size_t float_bytes(const char *length) { return length[0] == 'L' ? 16 : length[0] == 'l' ? 8 : 4; }
 
-/* After '[': a ']' that comes first is one of the characters. */
+/* Skips a set that begins after '['. A ']' that comes first is one of its characters. */
 static const char *set_end(const char *at) {
     at += *at == '^';
     at += *at == ']';
@@ -57,7 +57,7 @@ static size_t text_bytes(char kind, bool is_wide, size_t width, size_t unbounded
     return ((width ? width : unbounded) + 1) * unit;
 }
 
-/* Behind the '%'. Returns where the conversion ends. */
+/* Parses a conversion after its '%'. Returns the end of the conversion. */
 static const char *parse(const char *at, size_t unbounded, struct conversion *result) {
     const char *begin = at;
     size_t value = number(&at);
@@ -87,7 +87,7 @@ static const char *parse(const char *at, size_t unbounded, struct conversion *re
     return at;
 }
 
-/* The arguments up to this one, which are all pointers, are known. More than 64 are more than POSIX has to support. */
+/* The arguments read so far; all are pointers. POSIX requires support for at most 64 arguments. */
 struct arguments {
     void *pointers[ARGUMENTS_MAX + 1];
     unsigned known, next;
@@ -102,7 +102,7 @@ static unsigned argument_of(struct arguments *arguments, const struct conversion
     return index;
 }
 
-/* What is written at once; returns whether any of it is tracked. */
+/* Announces all targets, unless `unbounded` is SIZE_MAX. Returns whether any of them is tracked. */
 static bool announce(const char *format, va_list list, size_t unbounded) {
     struct arguments arguments = {.known = 0};
     bool any = false;
@@ -122,7 +122,7 @@ static bool announce(const char *format, va_list list, size_t unbounded) {
     return any;
 }
 
-/* A scan of a stream: pointers to memory of ours, and texts that libc allocates. */
+/* A scan of a stream: pointers to private memory, and texts that libc allocates. */
 struct scan {
     struct arguments arguments;
     unsigned count;
@@ -194,7 +194,7 @@ static int stream_scan(FILE *stream, const char *format, va_list list) {
     va_copy(given, list);
     __attribute__((cleanup(scan_end))) struct scan *scan = scan_begin(format, given);
     va_end(given);
-    va_list used; /* of the x86-64 ABI: no registers are left, all arguments lie in memory */
+    va_list used; /* as in the x86-64 ABI: no registers are left, all arguments lie in memory */
     used[0].gp_offset = 48;
     used[0].fp_offset = 176;
     used[0].overflow_arg_area = &scan->arguments.pointers[1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading from streams, which waits, and calls back if the stream is one of fopencookie(): to memory of ours. */
+/* Reading from streams into private memory: it waits, and it calls back if fopencookie() made the stream. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "bounce.h"
 
-/* By bytes: a part of an item is read too. */
+/* Reads by bytes, because fread() also stores a part of an item. */
 #define FREAD(name)                                                                                                    \
     size_t WRAP(name)(void *to, size_t size, size_t count, FILE *stream);                                              \
     size_t WRAP(name)(void *to, size_t size, size_t count, FILE *stream) {                                             \
@@ -28,8 +28,8 @@ FREAD(fread)
 FREAD(fread_unlocked)
 
 /*
- * A line, character by character: nobody else says how many bytes it has if some are 0. An error ends it as in glibc,
- * which returns what there is of a stream that has nothing yet (EAGAIN).
+ * Reads a line by single characters: no function returns the length of a line that may contain 0. An error ends the
+ * line as in glibc, which returns the characters so far if a stream has no data yet (EAGAIN).
  */
 #define LINE_READER(name, character, end_of_file, get, lock, unlock)                                                   \
     static character *line_##name(character *to, int n, FILE *stream, size_t *written) {                               \
@@ -73,7 +73,7 @@ LINE_READER(fgets_unlocked, char, EOF, getc_unlocked, , )
 LINE_READER(fgetws, wchar_t, WEOF, getwc_unlocked, flockfile(stream), funlockfile(stream))
 LINE_READER(fgetws_unlocked, wchar_t, WEOF, getwc_unlocked, , )
 
-/* Into a line of its own, then to the caller's, which grows by realloc() as libc's does. */
+/* The line is read to a separate buffer, then stored to the caller's, which grows by realloc() as in libc. */
 static ssize_t line_store(char **line, size_t *room, const char *text, size_t bytes) {
     if (!*line || *room < bytes) {
         size_t larger = bytes < 2 * *room ? 2 * *room : bytes < 120 ? 120 : bytes;

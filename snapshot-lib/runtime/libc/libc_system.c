@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The system's smaller answers: signals, terminals, processes, attributes, directories, memory. */
+/* Smaller results of the system: signals, terminals, processes, attributes, directories, memory. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <dirent.h>
@@ -40,7 +40,7 @@
 
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 
-/* What a command writes to its argument. */
+/* The number of bytes that a command writes to its argument. */
 static size_t fcntl_bytes(int command) {
     return command == F_GETLK || command == F_OFD_GETLK                ? sizeof(struct flock)
            : command == F_GETOWN_EX                                    ? sizeof(struct f_owner_ex)
@@ -57,14 +57,14 @@ static size_t fcntl_bytes(int command) {
 FCNTL(fcntl)
 FCNTL(fcntl64)
 
-/* Requests of today have the size in their number; the old ones of terminals and sockets write no more than this. */
+/* The number of a modern request includes the size; old requests of terminals and sockets write at most 256 bytes. */
 int WRAP(ioctl)(int fd, unsigned long request, void *argument);
 int WRAP(ioctl)(int fd, unsigned long request, void *argument) {
     writes(argument, _IOC_DIR(request) == _IOC_NONE ? 256 : _IOC_SIZE(request));
     return ioctl(fd, request, argument);
 }
 
-/* The longest answer but PR_GET_AUXV's is a name of 16 bytes. */
+/* The longest result is a name of 16 bytes, except for PR_GET_AUXV. */
 int WRAP(prctl)(int option, void *argument, unsigned long a, unsigned long b, unsigned long c);
 int WRAP(prctl)(int option, void *argument, unsigned long a, unsigned long b, unsigned long c) {
     writes(argument, option == 0x41555856 ? a : 16);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strings and numbers: wide and multibyte strings, tokens, conversions that return where they stopped. */
+/* Strings and numbers: wide and multibyte strings, tokens, conversions that return their end. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <arpa/inet.h>
@@ -68,7 +68,7 @@ WRAPPER(char *, strfry, (char *to), (to), if (tracked(to)) writes(to, strlen(to)
 WRAPPER(char *, strerror_r, (int error, char *to, size_t n), (error, to, n), writes(to, n))
 WRAPPER(int, __xpg_strerror_r, (int error, char *to, size_t n), (error, to, n), writes(to, n))
 
-/* A token ends where a character is overwritten. */
+/* The call overwrites the character behind a token. */
 static void announce_token(char *begin, const char *delimiters) {
     if (begin && tracked(begin)) {
         begin += strspn(begin, delimiters);
@@ -134,7 +134,7 @@ WRAPPER(int, fcvt_r, (double value, int ndigit, int *decpt, int *sign, char *buf
         (value, ndigit, decpt, sign, buf, len), OUT(decpt);
         OUT(sign); writes(buf, len))
 WRAPPER(char *, gcvt, (double value, int ndigit, char *buf), (value, ndigit, buf), writes(buf, 64))
-/* The arguments are permuted, and an option without a letter stores its value through its pointer. */
+/* getopt() permutes the arguments. An option without a letter stores its value through its pointer. */
 static void announce_options(int count, char *const *arguments, const struct option *options, const int *index) {
     writes(arguments, count > 0 ? (size_t)count * sizeof(*arguments) : 0);
     OUT(index);
@@ -193,8 +193,8 @@ WRAPPER(size_t, wcsnrtombs, (char *dst, const wchar_t **src, size_t nwc, size_t 
 WRAPPER(size_t, wcsxfrm_l, (wchar_t * s1, const wchar_t *s2, size_t n, locale_t loc), (s1, s2, n, loc),
         writes(s1, n *WIDE))
 
-/* The other names that headers use in line, and the checked forms; room in wide characters where the target has them.
- */
+/* Other names that headers use in inline functions, and the checked forms. `room` counts wide characters if the
+ * target consists of them. */
 void *WRAP(__mempcpy)(void *to, const void *from, size_t n);
 void *WRAP(__mempcpy)(void *to, const void *from, size_t n) {
     writes(to, n);

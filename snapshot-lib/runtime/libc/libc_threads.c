@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Locks and semaphores that lie in tracked memory. A wait may have commits of other threads in it: they hold what the
- * waiting thread has announced. A crash leaves of a lock what it was at some moment of the commit's epoch: whoever
- * opens the file initialises it, as any lock whose holder is gone.
+ * Locks and semaphores in tracked memory. Other threads may commit during a wait; they hold the ranges that the waiting
+ * thread has announced. After a crash a lock has its state at some moment of the committed epoch. The program that
+ * opens the file initialises it, like any lock of a holder that is gone.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -78,7 +78,7 @@ WRAPPER(int, sem_trywait, (sem_t * object), (object), LOCK(object))
 WRAPPER(int, sem_timedwait, (sem_t * object, const struct timespec *until), (object, until), WAIT(object))
 WRAPPER(int, sem_clockwait, (sem_t * object, clockid_t clock, const struct timespec *until), (object, clock, until),
         WAIT(object))
-/* A signal handler may call it between an announcement and its store: the thread does not leave. */
+/* A signal handler may call sem_post() between an announcement and its store, so the thread does not leave. */
 WRAPPER(int, sem_post, (sem_t * object), (object), OUT(object))
 WRAPPER(int, sem_getvalue, (sem_t * object, int *value), (object, value), OUT(value))
 
@@ -94,7 +94,7 @@ WRAPPER(int, pthread_mutexattr_setpshared, (pthread_mutexattr_t * object, int va
 WRAPPER(int, pthread_mutexattr_setrobust, (pthread_mutexattr_t * object, int value), (object, value), OUT(object))
 WRAPPER(int, pthread_attr_init, (pthread_attr_t * object), (object), OUT(object))
 
-/* C11's are the same objects. */
+/* The C11 types are the same objects. */
 #define C11_CALL(name, type) WRAPPER(int, name, (type * object), (object), LOCK(object))
 C11_CALL(mtx_lock, mtx_t)
 C11_CALL(mtx_trylock, mtx_t)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls that wait, for a descriptor, a process, a signal or the time: they write to memory of ours (bounce.h). `pread`
- * and its kin are not among them: what has offsets does not wait.
+ * Calls that wait for a descriptor, a process, a signal or the time: they write to private memory (bounce.h). `pread`
+ * and similar calls are not here: a file with offsets does not wait.
  */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
@@ -30,9 +30,9 @@ WRAPPER_CHECKED(ssize_t, recv, (int fd, void *to, size_t n, size_t room, int fla
 WRAPPER_READS(ssize_t, getrandom, (void *to, size_t n, unsigned flags), (to, n, flags), n, 1)
 WRAPPER(int, getentropy, (void *to, size_t n), (to, n), ASIDE_BYTES(to, n))
 
-/* Parts of a message: those that are tracked are received together in memory of ours. */
+/* Parts of a message: those that are tracked are received together in private memory. */
 struct vectors {
-    struct iovec *given, *used; /* NULL: none is tracked */
+    struct iovec *given, *used; /* NULL: no part is tracked */
     size_t count, mapped_bytes, written;
 };
 
@@ -49,7 +49,7 @@ static void vectors_announce(const struct iovec *parts, size_t count) {
 }
 
 static struct iovec *vectors_begin(struct vectors *vectors, const struct iovec *parts, size_t count) {
-    size_t bytes = count <= IOV_MAX ? tracked_bytes(parts, count) : 0; /* more are an error */
+    size_t bytes = count <= IOV_MAX ? tracked_bytes(parts, count) : 0; /* a larger count is an error */
     *vectors = (struct vectors){.count = count, .mapped_bytes = 2 * count * sizeof(*parts) + bytes};
     if (bytes > 0)
         vectors->given = aside_map(vectors->mapped_bytes);
@@ -94,7 +94,8 @@ ssize_t WRAP(readv)(int fd, const struct iovec *to, int count) {
     return got;
 }
 
-/* From a pipe to memory if the descriptor is the end that reads; the end that writes only reads the memory. */
+/* vmsplice() writes to memory if the descriptor is the reading end of a pipe; with the writing end it only reads
+ * memory. */
 ssize_t WRAP(vmsplice)(int fd, const struct iovec *to, size_t count, unsigned flags);
 ssize_t WRAP(vmsplice)(int fd, const struct iovec *to, size_t count, unsigned flags) {
     thread_waits();
@@ -106,7 +107,7 @@ ssize_t WRAP(vmsplice)(int fd, const struct iovec *to, size_t count, unsigned fl
     return got;
 }
 
-/* A message header of ours, whose pointers lead to memory of ours where the program's leads to tracked memory. */
+/* A private message header. It points to private memory where the program's header points to tracked memory. */
 struct message {
     struct bounce name, control;
     struct vectors vectors;
@@ -125,7 +126,7 @@ static void message_end(struct message *message) {
     vectors_end(&message->vectors);
 }
 
-/* What the kernel sets in the header itself. */
+/* Store the fields that the kernel sets in the header itself. */
 static void header_store(struct msghdr *to, const struct msghdr *from) {
     writes(to, sizeof(*to));
     to->msg_namelen = from->msg_namelen;
@@ -159,7 +160,7 @@ static void messages_end(struct messages *messages) {
         aside_unmap(messages->headers, messages->mapped_bytes);
 }
 
-/* 1,024 are the kernel's limit, beyond which it takes no notice. */
+/* The kernel's limit is 1,024 messages; it ignores the rest. */
 static struct messages messages_begin(const struct mmsghdr *to, unsigned count) {
     struct messages result = {.count = count < IOV_MAX ? count : IOV_MAX};
     result.mapped_bytes = result.count * (sizeof(struct mmsghdr) + sizeof(struct message));
@@ -190,7 +191,7 @@ int WRAP(recvmmsg)(int fd, struct mmsghdr *to, unsigned count, int flags, struct
     return got;
 }
 
-/* An address and its length, which says how much room there is. */
+/* An address and its length. On entry the length is the size of the buffer. */
 #define ASIDE_ADDRESS(address, bytes)                                                                                  \
     ASIDE_BYTES(address, (address) && (bytes) ? *(bytes) : 0);                                                         \
     ASIDE(bytes)
@@ -225,7 +226,7 @@ WRAPPER_CHECKED(int, ppoll,
                 (struct pollfd * fds, nfds_t count, const struct timespec *wait, const sigset_t *mask, size_t room),
                 (fds, count, wait, mask), count * sizeof(*fds))
 
-/* The kernel goes by the count of descriptors, in whole words, not by the type. */
+/* The kernel derives the size from the count of descriptors, in whole words, not from the type. */
 #define SET_BYTES ((size_t)(count > 0 ? (count + 63) / 64 * 8 : 0))
 #define ASIDE_SETS                                                                                                     \
     ASIDE_BYTES(in, SET_BYTES);                                                                                        \
@@ -246,7 +247,7 @@ WRAPPER_READS(int, epoll_pwait2,
               (int fd, struct epoll_event *to, int count, const struct timespec *wait, const sigset_t *mask),
               (fd, to, count, wait, mask), count > 0 ? (size_t)count : 0, sizeof(*to))
 
-/* The size of a message is its text's; a long stands before it. */
+/* The size of a message counts only its text; a long precedes it. */
 ssize_t WRAP(msgrcv)(int queue, void *to, size_t n, long type, int flags);
 ssize_t WRAP(msgrcv)(int queue, void *to, size_t n, long type, int flags) {
     thread_waits();
@@ -272,7 +273,7 @@ MESSAGE_QUEUE(mq_receive, (mqd_t queue, char *to, size_t n, unsigned *priority),
 MESSAGE_QUEUE(mq_timedreceive, (mqd_t queue, char *to, size_t n, unsigned *priority, const struct timespec *until),
               (queue, to, n, priority, until))
 
-/* A handler of SIGCHLD that only asks does not wait, and may have interrupted a store. */
+/* With WNOHANG the call does not wait, and it may come from a handler of SIGCHLD that has interrupted a store. */
 static void child_waits(int flags) {
     if (!(flags & WNOHANG))
         thread_waits();

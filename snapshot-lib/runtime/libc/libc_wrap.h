@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the wrappers of the libc functions in abi.def have in common: announce what the call may write, then make it. */
+/* Common parts of the wrappers of the libc functions in abi.def: announce the range the call may write, then call. */
 #ifndef SNAPSHOT_LIBC_WRAP_H
 #define SNAPSHOT_LIBC_WRAP_H
 
@@ -20,16 +20,16 @@ static inline void writes(const void *address, size_t bytes) {
         snapshot_log_range(address, bytes);
 }
 
-/* An out-parameter; a null pointer is in no tracked file. */
+/* Announce an out-parameter; a null pointer is in no tracked file. */
 #define OUT(pointer) writes((const void *)(pointer), sizeof(*(pointer)))
 
-/* The checked variants of _FORTIFY_SOURCE take the room in the target as well; a smaller one is a bug in the caller. */
+/* The checked variants of _FORTIFY_SOURCE also receive the size of the target; a smaller one is a bug in the caller. */
 static inline void room_check(size_t bytes, size_t room) {
     if (bytes > room)
         abort();
 }
 
-/* The wrapper of `type name(parameters)`; `announce` is what to do before. */
+/* Defines the wrapper of `type name(parameters)`; `announce` runs before the call. */
 #define WRAPPER(type, name, parameters, arguments, announce)                                                           \
     type WRAP(name) parameters;                                                                                        \
     type WRAP(name) parameters {                                                                                       \
@@ -42,7 +42,7 @@ static inline void room_check(size_t bytes, size_t room) {
         announce;                                                                                                      \
         name arguments;                                                                                                \
     }
-/* A checked variant `type __name_chk(parameters)` that comes down to another wrapper. */
+/* Defines the wrapper of a checked variant `type __name_chk(parameters)` by means of another wrapper. */
 #define WRAPPER_CHECKED(type, name, parameters, arguments, bytes)                                                      \
     type WRAP_CHECKED(name) parameters;                                                                                \
     type WRAP_CHECKED(name) parameters {                                                                               \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The libc functions of abi.def: log what the call may write, then make it. The pass redirects calls to these. */
+/* The libc functions of abi.def: announce the range that the call may write, then call. The pass redirects calls to
+ * these. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <stdio.h>
@@ -83,7 +84,7 @@ void WRAP_CHECKED(explicit_bzero)(void *to, size_t n, size_t room) {
     WRAP(explicit_bzero)(to, n);
 }
 
-/* Of glibc 2.38, which is not the oldest that this library is built with. */
+/* A function of glibc 2.38. This library is also built with older versions. */
 size_t WRAP(strlcpy)(char *to, const char *from, size_t n);
 size_t WRAP(strlcpy)(char *to, const char *from, size_t n) {
     size_t length = strlen(from), part = length < n ? length : n - (n > 0);

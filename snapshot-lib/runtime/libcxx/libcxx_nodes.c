@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The parts of libstdc++ that are no templates and write to containers: the nodes of std::list, the growth of hash
- * tables, and numbers read from streams and texts. Names are mangled: the pass knows functions by nothing else.
+ * The parts of libstdc++ that are not templates and write to containers: the nodes of std::list and the growth of hash
+ * tables. Names are mangled, because the pass knows functions by these names only.
  */
 #include <stdbool.h>
 #include <wchar.h>
@@ -50,7 +50,7 @@ static void announce_list(const struct list_node *list) {
 }
 LIST_WRAPPER(REVERSE, (struct list_node * list), (list), announce_list(list))
 
-/* std::__detail::_Prime_rehash_policy: two words, one of which these const functions set. */
+/* std::__detail::_Prime_rehash_policy consists of two words. These const functions set one of them. */
 #define NEXT_BUCKET _ZNKSt8__detail20_Prime_rehash_policy11_M_next_bktEm
 #define NEED_REHASH _ZNKSt8__detail20_Prime_rehash_policy14_M_need_rehashEmmm
 

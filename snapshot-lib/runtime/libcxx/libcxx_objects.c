@@ -5,7 +5,7 @@
 
 #include "libc/bounce.h"
 
-/* One pointer. Letting go of an exception runs its destructor, which is the program's. */
+/* One pointer. The release of an exception runs its destructor, which is code of the program. */
 #define METHOD(name)                                                                                                   \
     void name(void **self);                                                                                            \
     WRAPPER_VOID(name, (void **self), (self), ASIDE(self))

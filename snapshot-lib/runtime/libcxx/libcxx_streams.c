@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * std::istream and <charconv>: what libstdc++ reads or formats into the caller's memory. Names are mangled. A stream
- * waits for its input, or calls the program's own buffer class, so what it reads is put aside first (libc/bounce.h).
+ * std::istream and <charconv>: libstdc++ reads or formats into the caller's memory. Names are mangled. A stream waits
+ * for its input, or calls a buffer class of the program, so its data goes to private memory first (libc/bounce.h).
  */
 #include <stdbool.h>
 
@@ -40,7 +40,7 @@ NUMBER(_ZStrsIcSt11char_traitsIcEERSt13basic_istreamIT_T0_ES6_RS3_, char)
 NUMBER(_ZStrsISt11char_traitsIcEERSt13basic_istreamIcT_ES5_Ra, signed char)
 NUMBER(_ZStrsISt11char_traitsIcEERSt13basic_istreamIcT_ES5_Rh, unsigned char)
 
-/* Up to n characters: read, readsome, get and getline without and with a delimiter, >> to an array. */
+/* Functions for up to n characters: read, readsome, get and getline without and with a delimiter, >> to an array. */
 #define ASIDE_TEXT ASIDE_BYTES(to, n > 0 ? (size_t)n : 0)
 #define TEXT(name)                                                                                                     \
     void *name(void *stream, char *to, long n);                                                                        \
@@ -83,7 +83,7 @@ TO_CHARS(f, float)
 TO_CHARS(d, double)
 TO_CHARS(e, long double)
 
-/* For libcxx_strings.cpp, whose own calls of these functions the pass would redirect to itself. */
+/* For libcxx_strings.cpp: the pass would redirect its calls of these functions to itself. */
 #define GETLINE                                                                                                        \
     _ZSt7getlineIcSt11char_traitsIcESaIcEERSt13basic_istreamIT_T0_ES7_RNSt7__cxx1112basic_stringIS4_S5_T1_EES4_
 #define EXTRACT _ZStrsIcSt11char_traitsIcESaIcEERSt13basic_istreamIT_T0_ES7_RNSt7__cxx1112basic_stringIS4_S5_T1_EE

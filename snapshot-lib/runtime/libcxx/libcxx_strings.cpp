@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// std::getline and >> into a std::string in tracked memory: into a string elsewhere, then assigned. This file is
-// compiled with the pass, so that the assignment is tracked.
+// std::getline and >> into a std::string in tracked memory: they read into another string, which is then assigned. This
+// file is compiled with the pass, so that the assignment is tracked.
 #include <istream>
 #include <string>
 
-// libstdc++'s own, which this file cannot name without meeting the functions below.
+// The functions of libstdc++. Under their own names this file would call its functions below.
 std::istream &plainGetline(std::istream &stream, std::string &to, char end) asm("snapshot_plain_getline");
 std::istream &plainExtract(std::istream &stream, std::string &to) asm("snapshot_plain_extract");
 
 namespace {
 
-// Into an unset string elsewhere, and moved on only if the stream was good to begin with: else nothing is extracted.
+// Reads into a new string, and assigns it if the call extracted something. A stream that is not good extracts nothing.
 template <class Extract> std::istream &extract(std::istream &stream, std::string &to, Extract &&call) {
     if (!stream.good())
         return call(to);

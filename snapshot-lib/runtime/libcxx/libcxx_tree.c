@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * std::map and its kin: libstdc++ balances their red-black trees in two functions that are no templates. Which nodes a
- * rebalancing writes is known only by doing it, so it is done here, each change announced. The header's parent is the
- * root, its left the first node, its right the last.
+ * std::map and related containers: libstdc++ balances their red-black trees in two functions that are not templates.
+ * Only the rebalancing itself shows which nodes it writes. So the functions are implemented here, with each change
+ * announced. The header's parent is the root, its left the first node, its right the last.
  */
 #include <stdbool.h>
 
@@ -27,14 +27,14 @@ static void paint(struct node *node, enum color color) {
 
 static bool is_black(const struct node *node) { return !node || node->color == BLACK; }
 
-/* The link that leads to the node. */
+/* The link that points to the node. */
 static struct node **link_to(struct node *node, struct node *header) {
     if (node == header->parent)
         return &header->parent;
     return node == node->parent->left ? &node->parent->left : &node->parent->right;
 }
 
-/* The child on the other side takes the node's place; the node goes down to the given side. */
+/* The child on the other side takes the node's place; the node moves down to the given side. */
 static void rotate(struct node *node, bool to_left, struct node *header) {
     struct node *child = to_left ? node->right : node->left;
     struct node *inner = to_left ? child->left : child->right;
@@ -51,7 +51,7 @@ static void insert_link(bool left, struct node *node, struct node *parent, struc
     writes(node, sizeof(*node));
     *node = (struct node){.color = RED, .parent = parent};
     if (left) {
-        set(&parent->left, node); /* the header's left, in an empty tree */
+        set(&parent->left, node); /* in an empty tree this sets the header's left */
         if (parent == header) {
             set(&header->parent, node);
             set(&header->right, node);
@@ -106,7 +106,7 @@ static struct node *last_below(struct node *node) {
     return node;
 }
 
-/* Node has two children: its successor takes its place and colour. */
+/* The node has two children: its successor takes its place and colour. */
 static void replace_by_successor(struct node *node, struct node *successor, struct node *header) {
     set(link_to(node, header), successor);
     set(&node->left->parent, successor);
@@ -154,8 +154,8 @@ static void restore_black(struct node *node, struct node *parent, struct node *h
         paint(node, BLACK);
 }
 
-/* Takes the node out of the tree; returns what is below in its or its successor's old place, and that place's parent.
- */
+/* Removes the node from the tree. Returns the subtree in the old place of the node or of its successor, and the
+ * parent of that place. */
 static struct node *unlink_node(struct node *node, struct node *header, struct node **parent) {
     if (node->left && node->right) {
         struct node *successor = first_below(node->right), *below = successor->right;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which file a log belongs to, by inode and birth: a log must never be applied to another file, or to one of another
+/* Identifies the file of a log by inode and birth: a log must never be applied to another file, or to one of another
  * size. */
 #define _GNU_SOURCE
 #include "file_record.h"
@@ -39,13 +39,13 @@ static struct file_record newest(const struct file_record *even, const struct fi
     return is_valid(odd) ? *odd : (struct file_record){0};
 }
 
-/* Its sequence is 0 if neither record is valid. */
+/* The returned sequence is 0 if neither record is valid. */
 struct file_record file_record_read(struct log_view log) {
     return newest((const void *)(log.base + log_file_record_offset(0)),
                   (const void *)(log.base + log_file_record_offset(1)));
 }
 
-/* As the successor of the record it was read from; durable on return. */
+/* Write the successor of the record that `record` was read from; durable on return. */
 void file_record_write(struct log_view log, struct file_record record) {
     _Alignas(LINE_BYTES) struct file_record next = record;
     next.sequence++;
@@ -58,7 +58,7 @@ static bool is_of(const struct file_record *record, const struct file_identity *
     return record->inode == identity->inode && record->birth_ns == identity->birth_ns;
 }
 
-/* For a log that is not mapped. False also if it does not say so. */
+/* For a log that is not mapped. False also if the log has no valid file record. */
 bool file_record_is_of_another(int log_fd, const struct file_identity *identity) {
     _Alignas(LINE_BYTES) struct file_record even = {0}, odd = {0};
     const ssize_t bytes = sizeof(even);
@@ -69,8 +69,7 @@ bool file_record_is_of_another(int log_fd, const struct file_identity *identity)
     return record.sequence > 0 && !is_of(&record, identity);
 }
 
-/* A log that has something to do must not meet a file of another size; one that has not may, as if it were not there.
- */
+/* A log that asserts something must not be used with a file of another size. Any other log fits any size. */
 static bool fits(const struct region *region, const struct file_record *record) {
     if (region->bytes == record->bytes || region->bytes == record->bytes_next)
         return true;
@@ -78,9 +77,10 @@ static bool fits(const struct region *region, const struct file_record *record) 
 }
 
 /*
- * The log was found beside the file: is it its own? -EUCLEAN damaged, -ESTALE another file's, -EINVAL of another size.
- * `adopt` says that file and log are copies of two that belonged together. Ends a resize that a crash interrupted, and
- * follows one that was made while the file was closed.
+ * Check whether the log that lies beside the file belongs to it. Returns 0, -EUCLEAN: the log is damaged, -ESTALE: it
+ * belongs to another file, -EINVAL: to a file of another size. `adopt` states that file and log are copies of a pair
+ * that belonged together. The function completes a resize that a crash interrupted, and notes one that was made while
+ * the file was closed.
  */
 int file_record_open(struct region *region, bool adopt) {
     struct file_record record = file_record_read(region->log);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which file a log belongs to. */
+/* Identifies the file of a log. */
 #ifndef SNAPSHOT_FILE_RECORD_H
 #define SNAPSHOT_FILE_RECORD_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What lies in the log file, `<file>.snapshot-log`.
+ * The format of the log file, `<file>.snapshot-log`.
  *
  *     0       superblock: written once
  *     1024    file record of even sequence numbers
@@ -9,9 +9,9 @@
  *     4352    record of an odd epoch; the newer valid one of the two counts
  *     8192    chunks: number n belongs to set n mod `sets`, a number that each protocol chooses
  *
- * An epoch is what happens between two commits. Its log is blocks in the chunks of set (epoch mod sets): a header line
- * and up to ten lines of content. A block belongs to an epoch and has a place in its chunk, and epoch numbers never
- * return, whatever protocol they served; so what earlier epochs left behind can never be taken for part of this one.
+ * An epoch is the time between two commits. Its log consists of blocks in the chunks of set (epoch mod sets): a header
+ * line and up to ten lines of content. A block names its epoch and its place in its chunk. Epoch numbers are never used
+ * again, by any protocol, so blocks of earlier epochs cannot be mistaken for blocks of this one.
  */
 #ifndef SNAPSHOT_FORMAT_H
 #define SNAPSHOT_FORMAT_H
@@ -46,26 +46,27 @@ struct superblock {
     uint64_t reserved[5];
 };
 
-/* Which file the log belongs to. Two places alternate, so that a torn write leaves the record before it. */
+/* Identifies the file that the log belongs to. Records alternate between two places, so that a torn write leaves the
+ * previous record. */
 struct file_record {
     uint64_t checksum;
-    uint64_t sequence;   /* the higher of two valid ones counts */
+    uint64_t sequence;   /* of two valid records, the one with the higher number counts */
     uint64_t bytes;      /* size of the file */
-    uint64_t bytes_next; /* another one while the file is being resized: it may have either */
+    uint64_t bytes_next; /* the other possible size while the file is being resized; else equal to `bytes` */
     uint64_t inode;
-    uint64_t birth_ns; /* inode numbers are used again; 0: the file system does not know */
-    uint64_t address;  /* where the working copy was last */
+    uint64_t birth_ns; /* inode numbers are used again; 0: the file system has no birth times */
+    uint64_t address;  /* last address of the working copy */
     uint64_t reserved;
 };
 
-/* What an epoch number stands for. Which epochs have one, and what else it says, is the protocol's business. */
+/* The record of an epoch. The protocol determines which epochs have a record, and the meaning of the other fields. */
 struct record {
     uint64_t checksum;
     uint64_t epoch;
-    uint64_t epoch_before; /* of the record before this one, in the other place */
-    uint32_t protocol;     /* of the epochs that follow */
+    uint64_t epoch_before; /* epoch of the previous record, in the other place */
+    uint32_t protocol;     /* protocol of the epochs that follow */
     uint32_t declared;     /* 1: the commit did not wait to be durable */
-    uint64_t line_count;   /* logged lines of the epoch; 0: nothing to verify */
+    uint64_t line_count;   /* number of logged lines of the epoch; 0: nothing to verify */
     uint64_t data_hash;    /* sum over these lines of line_hash(line, new content) */
     uint64_t reserved[2];
 };
@@ -75,12 +76,12 @@ struct block_header {
     uint64_t epoch;
     uint16_t sequence; /* place of the block in its chunk */
     uint16_t line_count;
-    uint32_t epoch_lines;            /* redo: lines of the whole epoch */
+    uint32_t epoch_lines;            /* redo: number of lines of the whole epoch */
     uint32_t lines[BLOCK_LINES_MAX]; /* line, redo: offset in the file / 64 */
 };
 
 struct block {
-    _Alignas(LINE_BYTES) struct block_header header; /* in DRAM too: it is written in whole lines */
+    _Alignas(LINE_BYTES) struct block_header header; /* aligned in DRAM too, because it is written in whole lines */
     uint64_t data[BLOCK_LINES_MAX][LINE_WORDS];
 };
 
@@ -98,7 +99,7 @@ static inline uint64_t log_file_record_offset(uint64_t sequence) {
     return LOG_FILE_RECORD_OFFSET + (sequence & 1) * LOG_RECORD_STRIDE;
 }
 
-/* Chunk number `index` of those that serve this epoch. */
+/* The offset of chunk number `index` in the set of this epoch. */
 static inline uint64_t log_chunk_offset(uint32_t sets, uint64_t epoch, uint64_t index) {
     return LOG_CHUNKS_OFFSET + (sets * index + epoch % sets) * CHUNK_BYTES;
 }

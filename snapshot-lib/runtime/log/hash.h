@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A 64-bit hash for torn and stale lines: multiply two words to 128 bits and fold, as wyhash does. It guards against
- * accidents, not against somebody who forges a log.
+ * A 64-bit hash that detects torn and stale lines: multiply two words to 128 bits and fold, as wyhash does. It protects
+ * against accidents, not against forged logs.
  */
 #ifndef SNAPSHOT_HASH_H
 #define SNAPSHOT_HASH_H
@@ -14,8 +14,8 @@ static inline uint64_t hash_mix(uint64_t a, uint64_t b) {
 }
 
 /*
- * Of one line; the seed makes equal contents at different places differ. It is spread over 64 bits first: a word equal
- * to what it is combined with makes a factor zero, and its partner would count for nothing.
+ * The hash of one line. The seed makes equal contents at different places differ. It is spread over 64 bits first: a
+ * word that equals the value it is combined with makes a factor zero, and the other factor would have no effect.
  */
 static inline uint64_t line_hash(uint64_t place, const uint64_t *words) {
     const uint64_t a = 0xa0761d6478bd642fu, b = 0xe7037ed1a0b428dbu, c = 0x8ebc6af09c88c6e3u, d = 0x589965cc75374cc3u;
@@ -25,7 +25,7 @@ static inline uint64_t line_hash(uint64_t place, const uint64_t *words) {
     return hash_mix(low ^ a, high ^ seed ^ b);
 }
 
-/* Of a line whose first word is the place of the checksum itself. */
+/* The checksum of a line that stores it in its first word. */
 static inline uint64_t self_checksum(const void *line) {
     const uint64_t *words = (const uint64_t *)line;
     uint64_t copy[LINE_BYTES / 8] = {LOG_MAGIC, words[1], words[2], words[3], words[4], words[5], words[6], words[7]};

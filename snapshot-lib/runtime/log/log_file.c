@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The log file: creating it whole or not at all, checking it, mapping it, growing it. */
+/* The log file: creating it whole or not at all, checking, mapping and growing it. */
 #define _GNU_SOURCE
 #include "log_file.h"
 
@@ -24,10 +24,11 @@
 
 #define LOG_INITIAL_BYTES (LOG_CHUNKS_OFFSET + (uint64_t)LOG_CHUNKS_INITIAL * CHUNK_BYTES)
 
-/* Addresses kept free for growth: every line of the file in each of four sets, and slack for threads. */
+/* Addresses reserved for growth: every line of the file in each of four sets, and slack for threads. */
 static uint64_t log_reserved_bytes(uint64_t data_bytes) { return 5 * data_bytes + (1ull << 30); }
 
-/* On DAX, MAP_SYNC makes block allocation durable before a store can use it. Elsewhere power cuts are not survived. */
+/* On DAX, MAP_SYNC makes block allocation durable before a store can use it. On other mappings data does not survive
+ * a power cut. */
 void *map_shared(int fd, uint64_t bytes, void *fixed) {
     int place = fixed ? MAP_FIXED : 0;
     void *address = kernel_mmap(fixed, bytes, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC | place, fd, 0);
@@ -58,7 +59,8 @@ int log_file_check(struct log_view log) {
     return 0;
 }
 
-/* The name is this descriptor's alone. -EBUSY: another process has the file, or had it until a moment ago. */
+/* Lock the log and verify that the name still refers to it. -EBUSY: another process has the file, or had it until a
+ * moment ago. */
 static int log_file_lock(const char *path, int fd) {
     int status = lock_exclusively(fd);
     return status < 0 || path_is_of(path, fd) ? status : -EBUSY;
@@ -66,7 +68,7 @@ static int log_file_lock(const char *path, int fd) {
 
 static int log_file_fill(int fd, const struct file_record *file, const struct protocol *protocol) {
     struct log_view log = {.bytes = LOG_INITIAL_BYTES};
-    if (ftruncate(fd, 0) < 0) /* what a crash left of an earlier attempt */
+    if (ftruncate(fd, 0) < 0) /* removes remains of an attempt that crashed */
         return -errno;
     int status = -posix_fallocate(fd, 0, (off_t)LOG_INITIAL_BYTES);
     if (status < 0)
@@ -80,19 +82,19 @@ static int log_file_fill(int fd, const struct file_record *file, const struct pr
     return !SEEDED_BUG(NO_LOG_SYNC) && fsync(fd) < 0 ? -errno : 0;
 }
 
-/* Never over another log: that is the log of a file that had the name a moment ago, or has it now. */
+/* Never replaces another log: that would be the log of a file that had the name a moment ago, or has it now. */
 static int rename_new(const char *from, const char *to) {
     unsigned flags = SEEDED_BUG(NO_FILE_LOCK) || SEEDED_BUG(LOG_UNLOCKED) ? 0 : RENAME_NOREPLACE;
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, flags) == 0)
         return 0;
     if (errno == EEXIST)
         return -EBUSY;
-    return errno != EINVAL || rename(from, to) < 0 ? -errno : 0; /* a file system that cannot tell */
+    return errno != EINVAL || rename(from, to) < 0 ? -errno : 0; /* EINVAL: the file system lacks RENAME_NOREPLACE */
 }
 
 /*
- * Written under another name and renamed, so that a log file that exists is complete; locked from its first byte on, so
- * that of two processes that make one only one does. Returns the descriptor.
+ * Create the log under another name and rename it, so that an existing log file is complete. The new file is locked
+ * before its first byte is written, so of two processes only one creates it. Returns the descriptor.
  */
 static int log_file_create(const char *path, const struct file_record *file, const struct protocol *protocol) {
     char temporary[PATH_MAX];
@@ -117,8 +119,8 @@ static int log_file_create(const char *path, const struct file_record *file, con
 }
 
 /*
- * The names of log and file must survive a power cut before anything is logged. A directory that may be written but not
- * read, or cannot be synchronised, takes the whole file system.
+ * The names of log and file must survive a power cut before anything is logged. If the directory may be written but not
+ * read, or cannot be synchronised, the whole file system is synchronised.
  */
 static int directory_sync(const char *path, int log_fd) {
     char directory[PATH_MAX];
@@ -135,7 +137,8 @@ static int directory_sync(const char *path, int log_fd) {
     return SEEDED_BUG(NO_SYNC_ERROR) ? 0 : status;
 }
 
-/* Whoever made, lengthened or copied a log that was found may have been killed before it did this. */
+/* A log that was found is synchronised, too: the process that created, lengthened or copied it may have been killed
+ * before it did so. */
 static int log_file_sync(const char *path, int fd, bool is_new) {
     if (SEEDED_BUG(NO_DIRECTORY_SYNC) || (!is_new && SEEDED_BUG(NO_FOUND_SYNC)))
         return 0;
@@ -183,7 +186,7 @@ int log_file_open(struct region *region, const char *data_path, unsigned flags) 
     return status < 0 ? status : log_file_map(region, flags);
 }
 
-/* Its newest record says that the file is whole, and nothing in it is newer: to lose it is to lose nothing. */
+/* True if the newest record declares the file whole and nothing in the log is newer: losing it loses nothing. */
 bool log_says_nothing(struct log_view log) {
     struct record last;
     if (log_file_check(log) < 0 || !record_newest(log, &last) || last.line_count > 0)
@@ -210,9 +213,10 @@ static bool log_file_says_nothing(int fd) {
 }
 
 /*
- * A log beside a file that has nothing in it belonged to an earlier file of that name: one that was deleted, or emptied
- * by a program that knows nothing of logs. But a sparse copy has nothing in it either while its log has the only copy
- * of the commits: what another file's log says is never thrown away. That the file was emptied is durable first.
+ * A log beside a file without data belonged to an earlier file of that name, which was deleted, or emptied by a program
+ * that does not know about logs. But a sparse copy has no data either while its log has the only copy of the commits.
+ * So a log of another file is only discarded if it asserts nothing. The emptied file is made durable before the log is
+ * deleted.
  */
 int log_file_discard_stale(const struct region *region, const struct stat *data) {
     char path[PATH_MAX];
@@ -234,7 +238,7 @@ int log_file_discard_stale(const struct region *region, const struct stat *data)
     return status;
 }
 
-/* At least doubles, so that growth stays rare. A failure changes nothing. */
+/* Grows to at least twice the size, so that growth stays rare. A failure changes nothing. */
 static int log_file_grow_locked(struct region *region, uint64_t chunk_count) {
     uint64_t present = log_chunk_count(region->log.bytes);
     if (chunk_count <= present)
@@ -251,16 +255,16 @@ static int log_file_grow_locked(struct region *region, uint64_t chunk_count) {
     }
     if (map_shared(region->log_fd, bytes, region->log.base) == MAP_FAILED)
         return -ENOSPC;
-    __atomic_store_n(&region->log.bytes, bytes, __ATOMIC_RELEASE); /* statistics are read without the lock */
+    __atomic_store_n(&region->log.bytes, bytes, __ATOMIC_RELEASE); /* statistics read it without the lock */
     return 0;
 }
 
 static pthread_mutex_t growing = PTHREAD_MUTEX_INITIALIZER;
 
-/* Another thread may have held the lock at the fork, and a child may have files of its own. */
+/* Another thread may have held the lock at the fork, and a child may track other files. */
 void log_file_inherit(void) { pthread_mutex_init(&growing, NULL); }
 
-/* Threads that begin an epoch at the same time each take a chunk: they must not queue for a lock if there is room. */
+/* Threads that begin an epoch at the same time each take a chunk: they must not queue for a lock if there is space. */
 int log_file_grow(struct region *region, uint64_t chunk_count) {
     if (chunk_count <= log_chunk_count(__atomic_load_n(&region->log.bytes, __ATOMIC_ACQUIRE)))
         return 0;
@@ -270,7 +274,7 @@ int log_file_grow(struct region *region, uint64_t chunk_count) {
     return status;
 }
 
-/* More addresses, for the log of a file of so much room. */
+/* Reserve more addresses, for the log of a file with a span of this size. */
 int log_file_move(struct region *region, uint64_t span_bytes) {
     uint64_t reserved = log_reserved_bytes(span_bytes);
     uint8_t *space = kernel_mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -282,7 +286,7 @@ int log_file_move(struct region *region, uint64_t span_bytes) {
         return -error;
     }
     for_each_thread (thread, region) {
-        relisted_free(thread); /* it is for the room that there was */
+        relisted_free(thread); /* it has the length of the old span */
         if (!thread->chunk)
             continue;
         thread->chunk = space + (thread->chunk - region->log.base);

@@ -8,7 +8,7 @@ struct stat;
 
 int log_file_open(struct region *region, const char *data_path, unsigned flags);
 int log_file_grow(struct region *region, uint64_t chunk_count);
-void log_file_inherit(void); /* by a forked child */
+void log_file_inherit(void); /* called by a forked child */
 bool log_says_nothing(struct log_view log);
 int log_file_move(struct region *region, uint64_t span_bytes);
 void log_file_close(struct region *region);

@@ -33,8 +33,8 @@ void persist_fence(void) { _mm_sfence(); }
 static bool barrier(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
 
 /*
- * The kernel interrupts every CPU that runs a thread of the process, and has switched from those that do not run.
- * Either empties the CPU's write-combining buffers.
+ * The kernel interrupts every CPU that runs a thread of the process. On the CPU of a thread that does not run, it has
+ * switched to another thread. Both empty the CPU's write-combining buffers.
  */
 void persist_fence_all(void) {
     if (!barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two records of the log file, written in turn: one of them is always whole. */
+/* The two records of the log file. They are written in turn, so one of them is always whole. */
 #include "records.h"
 
 #include "base/seeded_bug.h"
@@ -11,7 +11,7 @@ static bool record_read(struct log_view log, uint64_t place, struct record *reco
     return record->checksum == self_checksum(record) && (record->epoch & 1) == place;
 }
 
-/* One may be torn; two torn ones, or two that do not follow each other, are damage. */
+/* One record may be torn. Two torn records, or two that do not follow each other, are damage. */
 bool record_newest(struct log_view log, struct record *record) {
     struct record records[2];
     bool even = record_read(log, 0, &records[0]), odd = record_read(log, 1, &records[1]);
@@ -28,7 +28,8 @@ void record_write(struct log_view log, struct record record) {
     persist_copy(log.base + log_record_offset(sealed.epoch), &sealed, sizeof(sealed));
 }
 
-/* One or two beyond: the other place than the last record's, which stays whole until this one is. */
+/* The new number is one or two beyond `epoch_used`: it selects the place that does not hold the last record. The
+ * last record stays whole until the new one is. */
 uint64_t record_retire(struct log_view log, uint32_t protocol, uint64_t epoch_last, uint64_t epoch_used) {
     uint64_t beyond = epoch_used + 1;
     if (SEEDED_BUG(NO_RETIRE))

@@ -7,8 +7,11 @@
 #include "base/region.h"
 #include "format.h"
 
-/* Once around a loop that waits for another thread; so often before it gives its CPU away. A test lets that thread run
- * then, and has fewer spins, as each is a step that it explores. */
+/*
+ * relax() is one turn of a loop that waits for another thread; SPINS is the number of turns before the thread gives
+ * up its CPU. A test runs the other thread in relax(). It uses fewer spins, because each is a step that the test
+ * explores.
+ */
 #ifdef SNAPSHOT_RELAX
 void SNAPSHOT_RELAX(void);
 extern unsigned SPINS;
@@ -19,25 +22,25 @@ static inline void relax(void) { __builtin_ia32_pause(); }
 #endif
 
 /*
- * State of a line of the working copy within the epoch. Busy: a thread is about to log it. Listed: some log lists it;
- * with a tag, the log of that tag does, and others may.
+ * State of a line of the working copy within the epoch. Busy: a thread is about to log it. Listed: some log lists it. A
+ * tag: the log with that tag lists the line, and others may.
  */
 enum line_state { LINE_CLEAN = 0, LINE_BUSY = 1, LINE_LISTED = 2, LINE_NO_TAG = 3, LINE_TAG_FIRST = 4 };
 
-/* Whether a thread may be about to store something that it has announced. Never freed: a commit may look at any time.
- */
+/* Whether a thread may be about to store to a range that it has announced. Never freed: a commit may read it at any
+ * time. */
 struct presence {
     atomic_bool inside;
-    atomic_uint holds_seen; /* of `presence_holds`, when the thread last rested */
-    struct presence *next;  /* unused ones */
+    atomic_uint holds_seen; /* value of `presence_holds` when the thread last rested */
+    struct presence *next;  /* list of unused ones */
 };
 
-/* In the chunks of an epoch: where the next block of a list goes. */
+/* Where the next block of a list goes, in the chunks of an epoch. */
 struct list_place {
     uint64_t epoch;
     uint64_t chunk;
     uint32_t offset, sequence; /* in the chunk */
-    uint32_t epoch_lines;      /* that all lists have together */
+    uint32_t epoch_lines;      /* number of lines of all lists together */
 };
 
 #define NO_GROUP UINT64_MAX
@@ -46,54 +49,54 @@ struct log_counts {
     uint64_t log_bytes, data_bytes, lines_logged, fences;
 };
 
-/* What one thread has done to one region in this epoch. The region owns it; a thread that ends hands it on. */
+/* The changes of one thread to one region in this epoch. The region owns the log; a thread that ends hands it on. */
 struct thread_log {
     struct block block; /* being filled */
 
-    /* A line of memory for what the thread tells a commit of others (core/group.c). */
+    /* One line of memory for the values that the thread passes to a commit of another thread (core/group.c). */
     struct thread_log *next;
     _Atomic(struct presence *) owner; /* NULL: the thread has ended */
-    atomic_uint_fast64_t call;        /* the number of the call to commit that waits; 0: none */
-    atomic_uint_fast64_t work;        /* STEP_TAKEN() or STEP_DONE() of the last step whose work was begun */
+    atomic_uint_fast64_t call;        /* number of the call to commit that waits; 0: no call waits */
+    atomic_uint_fast64_t work;        /* STEP_TAKEN() or STEP_DONE() of the last step with work that was begun */
     int work_status;
     atomic_bool in_use;
     atomic_bool announcing; /* no commit collects meanwhile */
-    struct vector changes;  /* what was logged, in order; what an item is depends on the protocol */
+    struct vector changes;  /* the logged changes, in order; the meaning of an item depends on the protocol */
 
-    /* One for what a thread that commits tells the others. */
+    /* One line for the values that a committing thread passes to the others. */
     _Alignas(LINE_BYTES) struct list_place place; /* protocol/lists.h */
-    uint64_t group;                               /* the last one that the thread joined, or NO_GROUP */
-    atomic_uint_fast64_t joined_call;             /* by this call */
+    uint64_t group;                               /* the last group that the thread joined, or NO_GROUP */
+    atomic_uint_fast64_t joined_call;             /* the call that joined it */
     int call_status;
-    bool held;             /* for the commit under way: the owner may still store what it has announced */
+    bool held;             /* for the commit under way: the owner may still store to ranges that it has announced */
     bool is_expected;      /* the thread may commit again soon: worth a short wait */
-    uint8_t skips, misses; /* so many of its commits until it is expected again; what the next miss makes of that */
+    uint8_t skips, misses; /* commits of the thread until it is expected again; value of `skips` after the last miss */
 
-    /* And one for what the thread changes when it announces. */
+    /* One line for the values that the thread changes when it announces. */
     _Alignas(LINE_BYTES) struct region *region;
-    uint64_t calls;        /* to commit, that were ever made */
-    uint64_t change_count; /* also of those that a protocol does not list */
-    uint8_t tag;           /* by which its thread knows a line that this log lists; LINE_NO_TAG: it has none */
+    uint64_t calls;        /* number of calls to commit so far */
+    uint64_t change_count; /* includes changes that a protocol does not list */
+    uint8_t tag;           /* its thread recognises lines of this log by it; LINE_NO_TAG: the log has no tag */
     uint8_t mark;          /* state of the lines that this log lists: its tag or LINE_LISTED */
-    uint8_t *relisted;     /* a bit for each line that is listed although another log had it; NULL: none */
+    uint8_t *relisted;     /* one bit per line that is listed although another log had it; NULL: not allocated */
     uint64_t relisted_bytes;
 
     struct vector held_lines; /* undo: the lines of a held log */
     struct vector chunks;     /* undo: offsets of the chunks that this log has in this epoch */
-    struct vector committed;  /* lines: redo: of the last commit, in the log alone; undo: of the commit under way */
-    struct vector due;        /* redo: lines of the commit before it that the file may have when it is settled */
-    uint64_t data_hash;       /* line: of what was written of this log */
-    uint32_t block_words;     /* undo: used of the block's content */
-    uint8_t *chunk;           /* where the next block goes; NULL: needs a chunk */
+    struct vector committed;  /* lines. redo: of the last commit, in the log alone; undo: of the commit under way */
+    struct vector due;        /* redo: lines of the commit before, to be written when the last commit is settled */
+    uint64_t data_hash;       /* line: hash of the content written for this log */
+    uint32_t block_words;     /* undo: used words of the block's content */
+    uint8_t *chunk;           /* place of the next block; NULL: the log needs a chunk */
     uint8_t *chunk_end;
     uint32_t sequence;
-    struct vector waiting;     /* blocks for which there was no space in the log */
+    struct vector waiting;     /* blocks for which the log file had no space */
     struct log_counts counts;  /* of this epoch */
-    struct log_counts counted; /* of those before it */
+    struct log_counts counted; /* of earlier epochs */
 };
 
-/* What the calling thread knows of each region. The tag is of lines that it may store to as they are: its log lists
- * them, and it is inside. */
+/* The calling thread's knowledge of each region. The thread may store to lines with this tag without another call:
+ * its log lists them, and it is inside. */
 struct thread_slot {
     struct thread_log *log;
     uint64_t generation;
@@ -102,13 +105,13 @@ struct thread_slot {
 extern _Thread_local struct thread_slot thread_slots[REGIONS_MAX]
     __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
-/* The number of its call to commit that no group has answered or is about to answer; 0: none. */
+/* The number of the thread's call to commit, unless a group has answered it or is about to; 0: no such call. */
 static inline uint64_t call_waiting(const struct thread_log *thread) {
     uint64_t call = atomic_load_explicit(&thread->call, memory_order_acquire);
     return call == atomic_load_explicit(&thread->joined_call, memory_order_relaxed) ? 0 : call;
 }
 
-/* Of the group whose commit is under way, or is the next one. */
+/* The number of the group with the commit under way, or of the next group. */
 static inline uint64_t group_number(struct region *region) {
     return atomic_load_explicit(&region->group.step, memory_order_acquire) / GROUP_STEPS;
 }
@@ -117,7 +120,8 @@ static inline uint64_t group_number(struct region *region) {
 struct thread_log *thread_log_get(struct region *region);
 struct thread_log *thread_log_own(const struct region *region); /* NULL: the calling thread has none */
 
-/* Around announcing: commits wait. From the first of them on, the thread is inside until it rests. */
+/* Called around an announcement: commits wait meanwhile. From the first announcement on, the thread is inside until
+ * it leaves. */
 struct thread_log *announce_begin_slowly(struct region *region);
 static inline struct thread_log *announce_begin(struct region *region) {
     const struct thread_slot *slot = &thread_slots[region - regions];
@@ -129,14 +133,18 @@ static inline void announce_end(struct thread_log *thread) {
         atomic_store_explicit(&thread->announcing, false, memory_order_release);
 }
 
-/* Before and after a commit collects: no thread announces, and logs whose owner is inside are marked as held. True if
- * there are such. `joins`: logs whose owner waits to commit are part of this commit's group. */
+/*
+ * Called before and after a commit collects. Meanwhile no thread announces, and the logs of owners that are inside are
+ * marked as held. Returns true if there are such logs. `joins`: the logs of owners that wait to commit join the group
+ * of this commit instead.
+ */
 bool announcements_stop(struct region *region, bool joins);
 void announcements_resume(struct region *region);
 
 /*
- * A thread that waits for what other threads do to a file. It looks again and again, each time between these two calls;
- * after some times it sleeps until one of the others, having done something, calls region_turn().
+ * The state of a thread that waits for other threads to change a file. The thread checks its condition repeatedly, each
+ * time between these two calls. After SPINS checks it sleeps until another thread has made a change and calls
+ * region_turn().
  */
 struct watch {
     unsigned looks, turn;
@@ -146,20 +154,22 @@ void watch_end(struct region *region, const struct watch *watch, bool is_over);
 void region_turn(struct region *region);
 void region_unlock(struct region *region);
 
-/* The calling thread has stored all that it has announced: it is outside. `thread_rests`, before calls that are made
- * often and seldom wait: only if a commit held its log since it last was. `thread_waits`, before calls that may last:
- * if there are other threads. */
+/*
+ * The calling thread has made all stores that it has announced, and is outside from now on. `thread_rests` is for calls
+ * that are frequent and seldom wait: it acts only if a commit has held a log since the thread last rested.
+ * `thread_waits` is for calls that may wait long: it acts only if there are other threads.
+ */
 void thread_leaves(void);
 void thread_rests(void);
 void thread_waits(void);
 bool thread_is_inside(void);
 
-/* The commit has the log: what follows belongs to the next epoch. */
+/* The commit has taken the log: later changes belong to the next epoch. */
 void log_epoch_end(struct thread_log *thread);
 
 void thread_logs_free(struct region *region);
 void relisted_free(struct thread_log *thread);
-void thread_logs_inherit(void); /* by a forked child */
+void thread_logs_inherit(void); /* called by a forked child */
 
 #define for_each_thread(thread, region)                                                                                \
     for (struct thread_log *thread = atomic_load(&(region)->threads); thread; thread = thread->next)

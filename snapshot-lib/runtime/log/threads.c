@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which log a thread uses: its own, found without a lock, handed on when it ends. And the order of announcements and
+ * Assigns each thread a log, which the thread finds without a lock and hands on when it ends. Orders announcements and
  * commits.
  *
- * A store follows its announcement by any time, and nothing says that it has been made. So a thread that has announced
- * is inside until it comes to a call before which all its stores must have been made: its own commit, a lock, the end.
- * A commit has what the logs of all threads list. It empties the logs of threads that are outside; the log of one that
- * is inside is held: it lists the same lines for the next commit, too.
+ * A store follows its announcement after any time, and no call reports that it has been made. So a thread that has
+ * announced is inside until it makes a call before which all its stores must have been made: a commit, a lock
+ * operation, or its end. A commit contains the lines that the logs of all threads list. It empties the logs of threads
+ * that are outside. The log of a thread that is inside is held: it lists the same lines for the next commit, too.
  *
- * A commit that collects shuts out announcements. Each thread has a flag for that, so that threads that announce share
- * no cache line: it sets its flag, then looks whether a commit collects; the commit says that it collects, then waits
- * for the flags. Whether a thread is outside can then change one way only, for to come inside is to announce.
+ * A commit that collects shuts out announcements. Each thread has a separate flag for that, so that announcing threads
+ * share no cache line. A thread sets its flag, and then checks whether a commit collects. A commit first declares that
+ * it collects, and then waits for the flags. Meanwhile a thread can go outside but not come inside, because coming
+ * inside requires an announcement.
  */
 #define _GNU_SOURCE
 #include "thread_log.h"
@@ -30,7 +31,7 @@ static _Thread_local struct presence *presence_own __attribute__((tls_model("ini
 
 static pthread_mutex_t presence_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct presence *presence_unused;
-static atomic_uint presence_holds; /* commits that held a log */
+static atomic_uint presence_holds; /* number of commits that held a log */
 
 static struct presence *presence_take(void) {
     pthread_mutex_lock(&presence_mutex);
@@ -86,8 +87,8 @@ bool thread_is_inside(void) {
 }
 
 /*
- * At the end of a thread: another may take its log over, with whatever it still holds for the next commit. The mutex
- * keeps the region from being closed, and the log from being freed, in between.
+ * Runs at the end of a thread: another thread may adopt its log, with the changes that the log still has for the next
+ * commit. The mutex keeps the region from being closed, and the log from being freed, in between.
  */
 static void thread_end(void *unused) {
     (void)unused;
@@ -160,14 +161,14 @@ struct thread_log *thread_log_get(struct region *region) {
     return slot->log;
 }
 
-/* An announcement is part of a store: it leaves errno as it was. */
+/* An announcement is part of a store, so it must not change errno. */
 static void futex(atomic_uint *word, int operation, unsigned value) {
     int saved = errno;
     syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
     errno = saved;
 }
 
-/* One that may sleep says so before it looks: what is done later finds it. */
+/* A thread that may sleep declares this before it checks its condition, so that a later change finds it declared. */
 void watch_begin(struct region *region, struct watch *watch) {
     if (++watch->looks <= SPINS)
         return;
@@ -245,7 +246,7 @@ static bool is_inside(const struct thread_log *thread) {
     return owner && atomic_load_explicit(&owner->inside, memory_order_acquire);
 }
 
-/* All that the thread has stored comes before its call, and it stores nothing before the call returns. */
+/* All stores of the thread precede its call, and it makes no store before the call returns. */
 static bool joins_group(struct thread_log *thread) {
     uint64_t call = call_waiting(thread);
     if (call == 0)
@@ -256,14 +257,14 @@ static bool joins_group(struct thread_log *thread) {
     return true;
 }
 
-/* A log that is made from now on is empty until announcements resume. */
+/* A log that is created from now on is empty until announcements resume. */
 bool announcements_stop(struct region *region, bool joins) {
     const struct thread_log *own = thread_log_own(region);
     bool any = false;
     atomic_store(&region->collecting, true);
     for_each_thread (thread, region) {
         announcement_await(thread);
-        bool is_joined = joins && joins_group(thread);
+        bool is_joined = joins && thread != own && joins_group(thread);
         region->group.any |= is_joined;
         if (thread == own || is_joined || !is_inside(thread) || SEEDED_BUG(HOLD_NOTHING))
             continue;

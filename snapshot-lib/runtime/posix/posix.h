@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the interposed functions share. */
+/* Declarations shared by the interposed functions. */
 #ifndef SNAPSHOT_POSIX_H
 #define SNAPSHOT_POSIX_H
 
@@ -10,14 +10,14 @@
 #include "core/commit.h"
 #include "core/regions.h"
 
-/* Tests call them by another name, because sanitizers interpose the same functions. */
+/* Tests call the functions by another name, because sanitizers interpose the same functions. */
 #ifdef SNAPSHOT_POSIX_PREFIX
 #define INTERPOSED(name) snapshot_posix_##name
 #else
 #define INTERPOSED(name) name
 #endif
 
-/* As the system calls report it. */
+/* Report -errno as system calls do: return -1 and set errno. */
 static inline int posix_result(int status) {
     if (status >= 0)
         return status;
@@ -31,11 +31,11 @@ bool log_path_of(const char *path, char log_path[PATH_MAX]);
 bool is_listed(const char *path);
 int file_open(int fd, const char *path, unsigned flags, const void *hint, uint64_t room_bytes, struct region **out);
 
-/* posix_file.c: a descriptor that was not opened here may be of a file that a crash left. */
+/* posix_file.c: a descriptor that was not opened here may refer to a file that needs recovery after a crash. */
 void descriptor_look(int fd);
 void descriptors_forget(int first, unsigned last);
 
-/* Those that others are made of. */
+/* Primitives that other interposed functions use. */
 int INTERPOSED(open)(const char *path, int flags, ...);
 int INTERPOSED(close)(int fd);
 int INTERPOSED(ftruncate)(int fd, off_t bytes);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Closing descriptors: the last one of a file that is not mapped any more ends its transaction (core/idle.c). */
+/* Closing descriptors. Closing the last descriptor of a file that is no longer mapped ends its transaction
+ * (core/idle.c). */
 #define _GNU_SOURCE
 #include "posix.h"
 
@@ -8,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* libc's own names; close() is a cancellation point. */
+/* libc's own names, because close() is a cancellation point. */
 int __close(int fd);
 int _IO_fclose(FILE *stream);
 

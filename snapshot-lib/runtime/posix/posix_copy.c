@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls by which the kernel copies from file to file. Where one of the two is tracked they become reading and writing,
- * which see the working copy; blocks cannot be shared with it.
+ * Calls by which the kernel copies from file to file. If one of the two files is tracked, the call is replaced by
+ * reading and writing, which use the working copy; blocks cannot be shared with a working copy.
  */
 #define _GNU_SOURCE
 #include "posix.h"
@@ -17,7 +17,7 @@
 
 #include "base/seeded_bug.h"
 
-/* A descriptor, and where in it: NULL where its own position says that, and moves. */
+/* A descriptor and an offset in its file. NULL: use, and advance, the descriptor's own position. */
 struct end {
     int fd;
     off_t *at;
@@ -39,7 +39,7 @@ static ssize_t end_write(struct end to, const void *from, size_t bytes) {
     return put;
 }
 
-/* What was read and found no place is there to be read again, unless it came from a pipe. */
+/* Return bytes that were read but not written, so that they can be read again. Not possible for a pipe. */
 static void end_unread(struct end from, ssize_t bytes) {
     if (from.at)
         *from.at -= bytes;
@@ -47,7 +47,8 @@ static void end_unread(struct end from, ssize_t bytes) {
         lseek(from.fd, -bytes, SEEK_CUR);
 }
 
-/* As far as it goes: an error counts only if nothing was copied. `once`: what is there, without waiting for more. */
+/* Copy as much as possible. An error counts only if nothing was copied. `once`: copy one piece, without waiting for
+ * more. */
 static ssize_t copy(struct end from, struct end to, size_t bytes, bool once) {
     char piece[16384];
     ssize_t done = 0;
@@ -84,7 +85,7 @@ static bool is_regular(int fd) {
 
 static off_t position(struct end end) { return end.at ? *end.at : lseek(end.fd, 0, SEEK_CUR); }
 
-/* To the end that the file has now: it may be the one that grows. */
+/* Bytes up to the present end of the file, which may grow because of the copy itself. */
 static uint64_t bytes_left(struct end end) {
     struct stat status;
     off_t at = position(end);
@@ -115,7 +116,7 @@ static bool is_ready(int fd, short event) {
     return poll(&one, 1, 0) == 1;
 }
 
-/* The other end is a pipe. */
+/* One end is a tracked file, so the other must be a pipe. */
 ssize_t INTERPOSED(splice)(int in, off_t *in_at, int out, off_t *out_at, size_t bytes, unsigned flags) {
     if (!is_tracked(in) && !is_tracked(out))
         return syscall(SYS_splice, in, in_at, out, out_at, bytes, flags);
@@ -126,7 +127,8 @@ ssize_t INTERPOSED(splice)(int in, off_t *in_at, int out, off_t *out_at, size_t 
     return bytes == 0 ? 0 : copy((struct end){in, in_at}, (struct end){out, out_at}, bytes, true);
 }
 
-/* Sharing blocks: into a tracked file not; from one what is committed. */
+/* FICLONE and FICLONERANGE share blocks. Cloning into a tracked file fails; cloning from one takes its committed
+ * content. */
 int INTERPOSED(ioctl)(int fd, unsigned long request, ...);
 int INTERPOSED(ioctl)(int fd, unsigned long request, ...) {
     va_list arguments;
@@ -139,7 +141,7 @@ int INTERPOSED(ioctl)(int fd, unsigned long request, ...) {
     int source = request == FICLONE ? (int)(intptr_t)argument
                  : shares           ? (int)((struct file_clone_range *)argument)->src_fd
                                     : -1;
-    USE_REGION(region, shares ? source : -1);
+    USE_REGION(region, region_use(shares ? source : -1));
     int published = region && !region->inherited ? region_publish(region) : 0;
     if (published < 0)
         return posix_result(published);

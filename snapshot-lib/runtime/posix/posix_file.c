@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Size and name of tracked files: the log follows. A file is tracked while it is mapped, but its log lies beside it
- * after that too, and what changes the file must then not be taken for a crash.
+ * Changes of the size and name of tracked files, which the log must follow. A file is tracked while it is mapped, but
+ * its log stays beside it afterwards; changes to the file must not be mistaken for a crash then.
  */
 #define _GNU_SOURCE
 #include "posix.h"
@@ -16,7 +16,7 @@
 
 #include "base/seeded_bug.h"
 
-/* Not mapped, but with a log beside it: recover, resize, close. */
+/* Resize a file that is not mapped but has a log beside it: recover, resize, close. */
 static int resize_closed(int fd, const char *path, uint64_t bytes) {
     struct stat status;
     struct region *region = NULL;
@@ -38,7 +38,7 @@ static int resize_closed(int fd, const char *path, uint64_t bytes) {
 
 int INTERPOSED(ftruncate)(int fd, off_t bytes) {
     char path[PATH_MAX], log_path[PATH_MAX];
-    USE_REGION(region, fd);
+    USE_REGION(region, region_use(fd));
     if (region)
         return posix_result(bytes < 0 ? -EINVAL : region_resize(region, fd, (uint64_t)bytes));
     if (bytes < 0 || !path_of(fd, path) || !log_path_of(path, log_path))
@@ -57,7 +57,7 @@ int INTERPOSED(truncate)(const char *path, off_t bytes) {
     return result;
 }
 
-/* Allocation alone changes nothing that is logged; what moves or clears bytes is refused. */
+/* Plain allocation changes no logged content. Modes that move or clear bytes fail with EOPNOTSUPP. */
 static int tracked_allocate(struct region *region, int fd, int mode, off_t offset, off_t bytes) {
     if (mode & ~FALLOC_FL_KEEP_SIZE)
         return -EOPNOTSUPP;
@@ -70,7 +70,7 @@ static int tracked_allocate(struct region *region, int fd, int mode, off_t offse
 }
 
 int INTERPOSED(fallocate)(int fd, int mode, off_t offset, off_t bytes) {
-    USE_REGION(region, fd);
+    USE_REGION(region, region_use(fd));
     return region ? posix_result(tracked_allocate(region, fd, mode, offset, bytes))
                   : (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
 }
@@ -83,8 +83,8 @@ int INTERPOSED(posix_fallocate)(int fd, off_t offset, off_t bytes) {
 }
 
 /*
- * What a crash left is recovered before the program can read it: programs look at a header before they map. Where that
- * is refused, mmap will say why.
+ * Recover a file before the program can read it: programs look at a header before they map. If recovery is refused,
+ * mmap reports the reason.
  */
 static void recover_closed(int fd) {
     char path[PATH_MAX], log_path[PATH_MAX];
@@ -96,11 +96,11 @@ static void recover_closed(int fd) {
         close(own);
 }
 
-/* A bit for each descriptor whose file needs no recovery any more; higher ones are looked at each time. */
+/* One bit for each descriptor with a file that needs no recovery any more. Higher descriptors are checked each time. */
 #define LOOKED_AT_MAX 65536u
 static _Atomic uint8_t looked_at[LOOKED_AT_MAX / 8];
 
-/* Inherited, received, or opened within libc: such a descriptor is looked at before its first read or write. */
+/* A descriptor that was inherited, received, or opened within libc is checked before its first read or write. */
 void descriptor_look(int fd) {
     unsigned number = (unsigned)fd, bit = 1u << number % 8;
     if (number < LOOKED_AT_MAX) {
@@ -118,7 +118,7 @@ void descriptors_forget(int first, unsigned last) {
         atomic_fetch_and(&looked_at[fd / 8], (uint8_t)~(1u << fd % 8));
 }
 
-/* O_TRUNC is a cut to nothing, which the log must follow. */
+/* O_TRUNC cuts the file to size 0. The log must follow, so the cut is done by ftruncate(). */
 static int open_at(int folder, const char *path, int flags, mode_t mode) {
     struct stat status;
     bool cuts = (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY;
@@ -146,7 +146,7 @@ int INTERPOSED(unlink)(const char *path) {
     return result;
 }
 
-/* A path that means the same without the folder. */
+/* Make a path that means the same without `folder`. */
 static int path_at(int folder, const char *path, char out[PATH_MAX]) {
     int length = path[0] == '/' || folder == AT_FDCWD ? snprintf(out, PATH_MAX, "%s", path)
                                                       : snprintf(out, PATH_MAX, "/proc/self/fd/%d/%s", folder, path);
@@ -175,8 +175,8 @@ static int kernel_rename(const char *old_path, const char *new_path, unsigned fl
 }
 
 /*
- * The log has both names while the file moves from one to the other, so that a crash never parts them. If the new name
- * has a log, of the file that is replaced, a crash leaves that one beside the new file; it is refused then.
+ * The log has both names while the file moves from one to the other, so that a crash never separates file and log. If
+ * the file that is replaced has a log, a crash can leave that log beside the new file; opening is refused then.
  */
 static int rename_both(const char *old_path, const char *new_path, unsigned flags) {
     char old_log[PATH_MAX], new_log[PATH_MAX];
@@ -199,7 +199,8 @@ static int rename_both(const char *old_path, const char *new_path, unsigned flag
 
 int INTERPOSED(rename)(const char *old_path, const char *new_path) { return rename_both(old_path, new_path, 0); }
 
-/* Two logs cannot change places with their files in one step. */
+/* Flags other than RENAME_NOREPLACE fail if there is a log: two logs cannot be exchanged with their files in one
+ * step. */
 int INTERPOSED(renameat2)(int old_folder, const char *old_path, int new_folder, const char *new_path, unsigned flags) {
     char from[PATH_MAX], to[PATH_MAX], log_path[PATH_MAX];
     if (path_at(old_folder, old_path, from) < 0 || path_at(new_folder, new_path, to) < 0)
@@ -224,7 +225,7 @@ SAME(truncate64, truncate, (const char *path, off_t bytes), (path, bytes))
 SAME(fallocate64, fallocate, (int fd, int mode, off_t offset, off_t bytes), (fd, mode, offset, bytes))
 SAME(posix_fallocate64, posix_fallocate, (int fd, off_t offset, off_t bytes), (fd, offset, bytes))
 
-/* The mode is there only if a file may be made. */
+/* The caller passes `mode` only if the call may create a file. */
 #define OPEN(name, parameters, folder, large)                                                                          \
     int INTERPOSED(name) parameters;                                                                                   \
     int INTERPOSED(name) parameters {                                                                                  \
@@ -240,7 +241,7 @@ OPEN(open64, (const char *path, int flags, ...), AT_FDCWD, O_LARGEFILE)
 OPEN(openat, (int folder, const char *path, int flags, ...), folder, 0)
 OPEN(openat64, (int folder, const char *path, int flags, ...), folder, O_LARGEFILE)
 
-/* What _FORTIFY_SOURCE makes of calls without a mode. */
+/* _FORTIFY_SOURCE replaces calls without a mode by these. */
 SAME(__open_2, open, (const char *path, int flags), (path, flags))
 SAME(__open64_2, open64, (const char *path, int flags), (path, flags))
 SAME(__openat_2, openat, (int folder, const char *path, int flags), (folder, path, flags))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reading, writing and syncing tracked files by descriptor. They see and change the working copy, so that they agree
- * with the mapping; what is written is part of the next commit.
+ * Reading, writing and syncing tracked files by descriptor. The calls read and change the working copy, so that they
+ * agree with the mapping; written data is part of the next commit.
  */
 #define _GNU_SOURCE
 #include "posix.h"
@@ -14,7 +14,7 @@
 
 #include "base/seeded_bug.h"
 
-/* libc's own names of its functions, which, unlike system calls, are cancellation points. */
+/* libc's own names of its functions, which, unlike plain system calls, are cancellation points. */
 ssize_t __read(int fd, void *to, size_t bytes);
 ssize_t __write(int fd, const void *from, size_t bytes);
 ssize_t __pread64(int fd, void *to, size_t bytes, off_t at);
@@ -38,7 +38,7 @@ static ssize_t tracked_read(const struct region *region, const struct iovec *par
     return done;
 }
 
-/* What a write asks for: by its own flags, and by those of its descriptor. */
+/* The behaviour of a write, from its own flags and the flags of its descriptor. */
 struct manner {
     bool appends, syncs;
 };
@@ -55,7 +55,7 @@ static int manner_of(int fd, int flags, struct manner *manner) {
     return 0;
 }
 
-/* Grows the file if it must. `at` becomes where the write ended. */
+/* Grow the file if necessary. Set `at` to the end of the write. */
 static ssize_t tracked_write(struct region *region, int fd, const struct iovec *parts, int count, off_t *at,
                              int flags) {
     struct manner manner;
@@ -99,7 +99,8 @@ static ssize_t write_here(struct region *region, int fd, const struct iovec *par
     return done;
 }
 
-/* Any descriptor passes here: the tracked file it is of, or NULL, and then what a crash left is recovered. */
+/* Return the tracked file of any descriptor. NULL: the file is not tracked; it has been recovered if a crash made that
+ * necessary. */
 static struct region *region_for_io(int fd) {
     struct region *region = region_use(fd);
     if (!region)
@@ -107,52 +108,50 @@ static struct region *region_for_io(int fd) {
     return region;
 }
 
-#define USE_FOR_IO(name, fd) struct region *name __attribute__((cleanup(region_unuse))) = region_for_io(fd)
-
 ssize_t INTERPOSED(read)(int fd, void *to, size_t bytes) {
-    USE_FOR_IO(region, fd);
+    USE_REGION(region, region_for_io(fd));
     return region ? read_here(region, fd, &(struct iovec){to, bytes}, 1) : __read(fd, to, bytes);
 }
 
 ssize_t INTERPOSED(write)(int fd, const void *from, size_t bytes) {
-    USE_FOR_IO(region, fd);
+    USE_REGION(region, region_for_io(fd));
     return region ? write_here(region, fd, &(struct iovec){(void *)from, bytes}, 1, 0) : __write(fd, from, bytes);
 }
 
 ssize_t INTERPOSED(pread)(int fd, void *to, size_t bytes, off_t at) {
-    USE_FOR_IO(region, fd);
+    USE_REGION(region, region_for_io(fd));
     return region ? tracked_read(region, &(struct iovec){to, bytes}, 1, at) : __pread64(fd, to, bytes, at);
 }
 
 ssize_t INTERPOSED(pwrite)(int fd, const void *from, size_t bytes, off_t at) {
-    USE_FOR_IO(region, fd);
+    USE_REGION(region, region_for_io(fd));
     return region ? tracked_write(region, fd, &(struct iovec){(void *)from, bytes}, 1, &at, 0)
                   : __pwrite64(fd, from, bytes, at);
 }
 
 ssize_t INTERPOSED(readv)(int fd, const struct iovec *parts, int count) {
-    USE_FOR_IO(region, fd);
+    USE_REGION(region, region_for_io(fd));
     return region ? read_here(region, fd, parts, count) : syscall(SYS_readv, fd, parts, count);
 }
 
 ssize_t INTERPOSED(writev)(int fd, const struct iovec *parts, int count) {
-    USE_FOR_IO(region, fd);
+    USE_REGION(region, region_for_io(fd));
     return region ? write_here(region, fd, parts, count, 0) : syscall(SYS_writev, fd, parts, count);
 }
 
 ssize_t INTERPOSED(preadv)(int fd, const struct iovec *parts, int count, off_t at) {
-    USE_FOR_IO(region, fd);
+    USE_REGION(region, region_for_io(fd));
     return region ? tracked_read(region, parts, count, at) : syscall(SYS_preadv, fd, parts, count, at, 0);
 }
 
 ssize_t INTERPOSED(pwritev)(int fd, const struct iovec *parts, int count, off_t at) {
-    USE_FOR_IO(region, fd);
+    USE_REGION(region, region_for_io(fd));
     return region ? tracked_write(region, fd, parts, count, &at, 0) : syscall(SYS_pwritev, fd, parts, count, at, 0);
 }
 
-/* An offset of -1 is the descriptor's position. */
+/* An offset of -1 means the descriptor's position. */
 ssize_t INTERPOSED(preadv2)(int fd, const struct iovec *parts, int count, off_t at, int flags) {
-    USE_FOR_IO(region, fd);
+    USE_REGION(region, region_for_io(fd));
     if (!region)
         return syscall(SYS_preadv2, fd, parts, count, at, 0, flags);
     if (flags & ~(RWF_HIPRI | RWF_NOWAIT))
@@ -161,20 +160,20 @@ ssize_t INTERPOSED(preadv2)(int fd, const struct iovec *parts, int count, off_t 
 }
 
 ssize_t INTERPOSED(pwritev2)(int fd, const struct iovec *parts, int count, off_t at, int flags) {
-    USE_FOR_IO(region, fd);
+    USE_REGION(region, region_for_io(fd));
     if (!region || SEEDED_BUG(NO_PWRITEV2))
         return syscall(SYS_pwritev2, fd, parts, count, at, 0, flags);
     return at == -1 ? write_here(region, fd, parts, count, flags) : tracked_write(region, fd, parts, count, &at, flags);
 }
 
-/* What was stored and written becomes durable, all or nothing: the same commit as msync(MS_SYNC). */
+/* Make all stores and writes durable, all or nothing: the same commit as msync(MS_SYNC). */
 int INTERPOSED(fsync)(int fd) {
-    USE_REGION(region, fd);
+    USE_REGION(region, region_use(fd));
     return region ? posix_result(region_msync(region, COMMIT_DURABLE)) : (int)syscall(SYS_fsync, fd);
 }
 
 int INTERPOSED(fdatasync)(int fd) {
-    USE_REGION(region, fd);
+    USE_REGION(region, region_use(fd));
     return region ? posix_result(region_msync(region, COMMIT_DURABLE)) : (int)syscall(SYS_fdatasync, fd);
 }
 

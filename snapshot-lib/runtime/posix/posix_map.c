@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mmap, munmap, mremap, msync and madvise of a program linked with libsnapshot. What is not tracked goes to the kernel
- * as it is. docs/snapshot.md has the table of what each call means.
+ * mmap, munmap, mremap, msync and madvise of a program linked with libsnapshot. Calls for memory that is not tracked go
+ * to the kernel unchanged. docs/snapshot.md has a table of the meaning of each call.
  */
 #define _GNU_SOURCE
 #include "posix.h"
@@ -15,7 +15,8 @@
 
 #include "base/arena.h"
 
-/* Who maps gets these too, out of the archive: of some the only caller is libstdc++, which cannot ask for them. */
+/* A program that maps files also gets these functions out of the archive: the only caller of some is libstdc++, which
+ * cannot ask for them. */
 FILE *INTERPOSED(fopen)(const char *path, const char *mode);
 ssize_t INTERPOSED(sendfile)(int out, int in, off_t *at, size_t bytes);
 static const void *const also[]
@@ -32,14 +33,14 @@ static uint64_t offset_of(const struct region *region, const void *address) {
     return (uint64_t)((const uint8_t *)address - region->working);
 }
 
-/* A file must be open for reading and writing to be tracked: recovery writes. */
+/* Only a file that is open for reading and writing can be tracked, because recovery writes to it. */
 static bool wants_tracking(int flags, int fd, char *path) {
     if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR || !path_of(fd, path))
         return false;
     return ((flags & MAP_TYPE) == MAP_SHARED_VALIDATE && (flags & MAP_SYNC)) || is_listed(path);
 }
 
-/* A working copy that nobody has an address in can still go where it is wanted. */
+/* A working copy without mappings can still move to the requested address. */
 static int make_place(struct region *region, const void *hint, uint64_t bytes, int flags, uint64_t offset) {
     bool fixed = flags & (MAP_FIXED | MAP_FIXED_NOREPLACE);
     bool is_there = !fixed || hint == region->working + offset;
@@ -53,7 +54,8 @@ static int make_place(struct region *region, const void *hint, uint64_t bytes, i
     return region_move(region, fixed ? (const uint8_t *)hint - offset : NULL, fixed, offset + bytes);
 }
 
-/* A place in the working copy, which is where it is: a program can only ask for just that place. */
+/* Map a range of the working copy. Its address is fixed while it has mappings: a program can only request exactly this
+ * address. */
 static void *map_more(struct region *region, const void *hint, uint64_t bytes, int flags, uint64_t offset) {
     int status = make_place(region, hint, bytes, flags, offset);
     if (status == 0)
@@ -82,9 +84,9 @@ static void *map_file(void *hint, size_t bytes, int protection, int flags, int f
     char path[PATH_MAX];
     int type = flags & MAP_TYPE;
     bool shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
-    USE_REGION(region, fd);
+    USE_REGION(region, region_use(fd));
     bool is_ours = region && !region->inherited;
-    int published = is_ours && !shared ? region_publish(region) : 0; /* a private mapping shows what is committed */
+    int published = is_ours && !shared ? region_publish(region) : 0; /* a private mapping shows the committed content */
     if (published < 0)
         return fail(-published);
     if (!shared || (!is_ours && !wants_tracking(flags, fd, path)))
@@ -96,7 +98,8 @@ static void *map_file(void *hint, size_t bytes, int protection, int flags, int f
                    : map_first(hint, bytes, flags, fd, (uint64_t)offset, path);
 }
 
-/* Looking for a file and mapping it is one step to those who would end its tracking, or map it first as well. */
+/* Hold the mutex over both the look-up and the mapping, so that no other thread ends the tracking of the file, or maps
+ * it first, in between. */
 void *INTERPOSED(mmap)(void *hint, size_t bytes, int protection, int flags, int fd, off_t offset) {
     if (fd < 0 || flags & MAP_ANONYMOUS)
         return kernel_mmap(hint, bytes, protection, flags, fd, offset);
@@ -113,7 +116,7 @@ void *INTERPOSED(mmap64)(void *hint, size_t bytes, int protection, int flags, in
 static int unmap(void *address, size_t bytes) {
     struct region *region = region_of_span(address);
     if (!region || region->mapping_count == 0)
-        return 0; /* unmapping what is not mapped is no error */
+        return 0; /* unmapping an unmapped range is no error */
     uint64_t offset = offset_of(region, address);
     if (bytes == 0 || offset % SNAPSHOT_PAGE || bytes > region->span_bytes - offset)
         return -EINVAL;
@@ -144,7 +147,7 @@ static int remap(void *address, size_t old_bytes, size_t new_bytes, int flags) {
     return mapping_resize(region, offset, pages_up(old_bytes), pages_up(new_bytes));
 }
 
-/* In place: addresses are kept free behind the file. */
+/* Resize in place: addresses behind the file are reserved. */
 void *INTERPOSED(mremap)(void *address, size_t old_bytes, size_t new_bytes, int flags, ...) {
     va_list arguments;
     va_start(arguments, flags);
@@ -165,7 +168,7 @@ static bool is_mapped(const struct region *region, uint64_t offset, uint64_t byt
     return region->mapping_count > 0 && offset <= end && bytes <= end - offset;
 }
 
-/* Any range of a tracked file stands for the whole file: atomicity over less is atomicity over nothing. */
+/* Any range stands for the whole tracked file: a commit of less would not be atomic. */
 int INTERPOSED(msync)(void *address, size_t bytes, int flags) {
     struct region *region = region_of_span(address);
     if (!region && arena_has(address))
@@ -182,7 +185,7 @@ int INTERPOSED(msync)(void *address, size_t bytes, int flags) {
     return posix_result(region_msync(region, flags & MS_SYNC ? COMMIT_DURABLE : COMMIT_DECLARED));
 }
 
-/* Advice that drops pages is void for the working copy: it has the only copy of what is not committed. */
+/* Ignore advice that drops pages of the working copy, which has the only copy of uncommitted data. */
 int INTERPOSED(madvise)(void *address, size_t bytes, int advice) {
     bool drops = advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE || advice == MADV_PAGEOUT;
     if (drops && arena_has(address))

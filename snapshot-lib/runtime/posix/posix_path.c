@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which files are tracked, where their logs are, and what is said when one is refused. */
+/* The choice of files to track, the paths of their logs, and the message for a file that cannot be opened. */
 #define _GNU_SOURCE
 #include "posix.h"
 
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* False for what has no name, or none any more. */
+/* False if the file has no name, or no longer has one. */
 bool path_of(int fd, char path[PATH_MAX]) {
     char link[64];
     struct stat status;
@@ -21,12 +21,12 @@ bool path_of(int fd, char path[PATH_MAX]) {
     return path[0] == '/' && fstat(fd, &status) == 0 && status.st_nlink > 0;
 }
 
-/* True if there is one. */
+/* True if the file has a log. */
 bool log_path_of(const char *path, char log_path[PATH_MAX]) {
     return snprintf(log_path, PATH_MAX, "%s.snapshot-log", path) < PATH_MAX && access(log_path, F_OK) == 0;
 }
 
-/* The path is the file or lies below the directory. */
+/* True if `path` is the file `entry` or lies below the directory `entry`. */
 static bool is_below(const char *path, const char *entry) {
     char resolved[PATH_MAX];
     if (!realpath(entry, resolved))
@@ -35,7 +35,7 @@ static bool is_below(const char *path, const char *entry) {
     return strncmp(path, resolved, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* SNAPSHOT_DIR has directories and files, separated by colons. */
+/* SNAPSHOT_DIR lists directories and files, separated by colons. */
 bool is_listed(const char *path) {
     const char *entry = getenv("SNAPSHOT_DIR");
     while (entry && *entry) {
@@ -83,7 +83,7 @@ static const char *fix_for(int error) {
     }
 }
 
-/* mmap's errno cannot say what is wrong with which file, so a refusal is also one line on stderr. */
+/* mmap's errno can name neither the file nor the problem, so a refusal also prints one line on stderr. */
 int file_open(int fd, const char *path, unsigned flags, const void *hint, uint64_t room_bytes, struct region **out) {
     const char *adopt = getenv("SNAPSHOT_ADOPT");
     if (adopt && strcmp(adopt, "1") == 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Streams. What they read and write goes from libc to the kernel and cannot be seen here, but their opening can: what a
- * crash left is recovered, a file that is cut is cut with its log, one that is read has all that is committed, and
- * writing beside a working copy is refused. A file that is not open here is the streams' own: its log asserts nothing.
+ * Streams. Their reads and writes go from libc to the kernel and cannot be intercepted here, but their opening can.
+ * Opening a stream recovers the file after a crash, cuts a file together with its log, and gives a file that is read
+ * all committed data; a stream that would write beside a working copy is refused. A file that is not open here belongs
+ * to the streams alone: its log asserts nothing.
  */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
@@ -22,9 +23,9 @@
 FILE *_IO_fopen(const char *path, const char *mode);
 FILE *_IO_fdopen(int fd, const char *mode);
 
-/* 0, or why there must be no such stream. */
+/* Return 0, or -errno if the stream must not be opened. */
 static int prepare(int fd, const char *mode) {
-    USE_REGION(region, fd);
+    USE_REGION(region, region_use(fd));
     bool writes = mode[0] != 'r' || strchr(mode, '+');
     if (!region || region->inherited)
         return 0;
@@ -44,7 +45,7 @@ static int prepare_path(const char *path, const char *mode) {
         return 0;
     int fd = INTERPOSED(open)(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
-        return 0; /* libc will say why, or can do without writing */
+        return 0; /* libc reports the error, or can open the file without write access */
     int result = prepare(fd, mode);
     if (result == 0 && mode[0] == 'w' && INTERPOSED(ftruncate)(fd, 0) < 0)
         result = -errno;
@@ -66,7 +67,7 @@ FILE *INTERPOSED(fdopen)(int fd, const char *mode) {
     return status < 0 ? NULL : _IO_fdopen(fd, mode);
 }
 
-/* They write to the descriptor from within libc. */
+/* libc's vdprintf() and dprintf() would write to the descriptor from within libc. */
 int INTERPOSED(vdprintf)(int fd, const char *format, va_list arguments) {
     char few[1024], *text = few;
     va_list again;

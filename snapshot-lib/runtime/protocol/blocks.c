@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blocks of the log: filled by a thread in DRAM, streamed to chunks of its own in the log file, found again by
- * recovery.
+ * Log blocks. A thread fills a block in DRAM and streams it to chunks of its own in the log file, where recovery finds
+ * it.
  */
 #include "blocks.h"
 
@@ -57,7 +57,8 @@ static int block_stream(struct thread_log *thread, struct block *block) {
     return 0;
 }
 
-/* Out of space is the commit's to report, and to try again. Streams the block or keeps a copy, and empties it. */
+/* Stream the block and empty it. If earlier blocks wait or the log has no space, keep a copy instead; the commit tries
+ * again and reports -ENOSPC. */
 static void block_stream_or_keep(struct thread_log *thread) {
     if (thread->waiting.count > 0 || block_stream(thread, &thread->block) < 0)
         *(struct block *)vector_push(&thread->waiting, sizeof(struct block)) = thread->block;
@@ -65,7 +66,8 @@ static void block_stream_or_keep(struct thread_log *thread) {
     thread->block_words = 0;
 }
 
-/* A fence waits for the writes of its own thread only, so the one that commits cannot wait for this. */
+/* A fence waits only for the writes of its own thread, so another thread that commits could not wait for this block:
+ * fence it here. A program's only thread leaves the block to its next fence. */
 void thread_block_end(struct thread_log *thread) {
     block_stream_or_keep(thread);
     if (__libc_single_threaded)
@@ -76,7 +78,7 @@ void thread_block_end(struct thread_log *thread) {
     thread->counts.fences++;
 }
 
-/* What the thread has logged and is not in the log file yet. */
+/* Write the thread's logged blocks that are not in the log file yet. */
 static int thread_log_write(struct thread_log *thread) {
     if (thread->block.header.line_count > 0)
         block_stream_or_keep(thread);
@@ -91,7 +93,8 @@ static int thread_log_write(struct thread_log *thread) {
     return 0;
 }
 
-/* If there is no space, the next to try may be another thread, and its fence does not wait for these writes. */
+/* On -ENOSPC, fence the blocks written so far: another thread may try again, and its fence does not wait for these
+ * writes. */
 int thread_logs_write(struct region *region) {
     int status = region_each_log(region, thread_log_write);
     if (status < 0 && !SEEDED_BUG(NO_FENCE_BEFORE_ENOSPC))

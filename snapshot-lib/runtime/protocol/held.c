@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/seeded_bug.h"
 
-/* It takes memory where lines are held. A commit cannot go on without it, as little as without its lists. */
+/* The map takes memory only where lines are held. Abort without it: a commit needs the map as much as its lists. */
 static void place_map(struct region *region) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     uint64_t bytes = region->span_bytes / LINE_BYTES * sizeof(uint32_t);

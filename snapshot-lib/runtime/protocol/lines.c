@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Protocols that log a line of 64 bytes by its first store in an epoch: the marks, and each thread's list of lines. */
+/* For protocols that log a 64-byte line at its first store in an epoch: the line states, and each thread's list of
+ * lines. */
 #include "lines.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 #include "base/arena.h"
 
-/* True for the one thread that has to log the line; the others return when it is logged. */
+/* Return true to the one thread that must log the line. Other threads wait until it is logged and get false. */
 static bool line_claim(_Atomic uint8_t *state) {
     uint8_t seen = LINE_CLEAN;
     if (__libc_single_threaded)
@@ -29,7 +30,7 @@ static void *relisted_map(struct thread_log *thread) {
     return memory;
 }
 
-/* Threads that store to a line in turn list it once more at most. */
+/* Return true at the first call for this line: threads that store to a line in turn list it at most once more each. */
 static bool relist(struct thread_log *thread, uint32_t line) {
     if (!thread->relisted)
         thread->relisted = relisted_map(thread);
@@ -49,7 +50,8 @@ static void list(struct thread_log *thread, uint32_t line) {
     thread->change_count++;
 }
 
-/* A line that another log lists, too: a commit that holds that log need not hold this one, or the other way round. */
+/* List a line that another log already lists. Both logs need it, because a commit may hold either log without the
+ * other. */
 static __attribute__((noinline)) void line_list_again(struct thread_log *thread, uint32_t line) {
     struct region *region = thread->region;
     if (SEEDED_BUG(LISTED_BY_ANY))
@@ -108,7 +110,7 @@ uint64_t lines_gather(struct region *region) {
             list_hold(region, thread);
         else if (overlap)
             for_each_word (line, &thread->changes)
-                line_set(region, line, LINE_BUSY); /* not seen yet */
+                line_set(region, line, LINE_BUSY); /* here: list_thin() has not seen the line yet */
     for_each_thread (thread, region) {
         if (overlap && !thread->held && !SEEDED_BUG(LISTS_OVERLAP))
             list_thin(region, thread);
@@ -135,7 +137,7 @@ void list_clean(struct thread_log *thread) {
             relisted_clear(thread, line);
 }
 
-/* Held logs last: they list some of the same lines. */
+/* Mark the lines of held logs last: other logs list some of the same lines, and clean them. */
 void lines_reset(struct region *region) {
     for_each_thread (thread, region) {
         if (thread->held && !SEEDED_BUG(RESET_HELD))

@@ -24,7 +24,7 @@ static void next_chunk(struct list_place *place) {
     place->offset = place->sequence = 0;
 }
 
-/* Past so many blocks of this size, each in one chunk. */
+/* Advance `place` by `blocks` blocks of this size. A block does not cross the end of a chunk. */
 static void place_skip(struct list_place *place, uint64_t blocks, uint32_t bytes) {
     while (blocks > 0) {
         uint64_t room = (CHUNK_BYTES - place->offset) / bytes, taken = blocks < room ? blocks : room;

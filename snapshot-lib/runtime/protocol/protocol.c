@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which protocol a file is opened with. */
+/* Selection of the commit protocol of a file. */
 #include "protocols.h"
 
 #include <stdio.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `line`: an undo log of lines, and two fences.
+ * `line`: an undo log of lines, and two fences per commit.
  *
- * Before a line changes for the first time in an epoch its old content goes to the thread's log. The commit:
+ * Before a line changes for the first time in an epoch, its old content goes to the thread's log. The commit:
  *
  *     rest of the log -> fence -> changed lines and the commit record -> fence
  *
- * Before the first fence nothing in the file has changed, after it all of it can be undone. Data and record may become
- * durable in any order: the record has a hash of the new data, and recovery believes it only if the file has just that.
- * So the usual third fence, between data and record, is not needed.
+ * Before the first fence, nothing in the file has changed; after it, every change in the file can be undone. Data and
+ * record may become durable in any order: the record contains a hash of the new data, and recovery accepts the record
+ * only if the file has exactly this data. The usual third fence, between data and record, is therefore not needed.
  *
- * A declared commit leaves the second fence to the first of the next commit. Until then the epoch after it fills blocks
- * while this commit and the one before it may both be needed: hence three sets of chunks.
+ * A declared commit leaves its second fence to the first fence of the next commit. Until then, the next epoch fills log
+ * blocks while this commit and the one before it may both still be needed: hence three sets of chunks.
  */
 #include "protocols.h"
 
@@ -48,7 +48,7 @@ static uint64_t content_write(const struct region *region, uint64_t line, const 
     return line_hash(line, (const uint64_t *)(const void *)content);
 }
 
-/* The lists have no line in common. */
+/* lines_gather() has left each line in one list only, so the hash counts each line once. */
 static int list_write(struct thread_log *thread) {
     thread->data_hash = 0;
     for_each_word (line, &thread->changes)
@@ -63,7 +63,7 @@ static int list_write(struct thread_log *thread) {
     return 0;
 }
 
-/* Their hash. */
+/* Write all changed lines. Return the sum of their hashes. */
 static uint64_t data_write(struct region *region) {
     uint64_t hash = 0;
     (void)region_each_log(region, list_write);
@@ -74,7 +74,8 @@ static uint64_t data_write(struct region *region) {
     return hash;
 }
 
-/* Once, by the first log that lists it: the content that the commit wrote. */
+/* Log each held line for the new epoch with the content that the commit wrote. The first log that lists a line clears
+ * its `place`, so that the line is logged once. */
 static void carry(struct thread_log *thread) {
     struct region *region = thread->region;
     for_each_word (line, &thread->changes) {
@@ -115,19 +116,20 @@ static int rollback(struct region *region) {
 }
 
 /*
- * Let E be the newest epoch with a record.
+ * Recovery. Let E be the newest epoch with a record.
  *
- *  1. The log of E+1 holds what an unfinished epoch may have overwritten: put it back. If that log is torn, its fence
- *     was never passed and no data was written, so putting back the readable part changes nothing.
- *  2. The record of E may be durable without all its data. Its log certainly is: a fence stood before the record. If
- *     the logged lines do not have the recorded hash, E did not finish either: put its old content back too.
+ *  1. The log of E+1 has the content that an unfinished epoch may have overwritten: write it back. If this log is torn,
+ *     the fence after it was never passed and no data was written, so writing back the readable part changes nothing.
+ *  2. The record of E may be durable without all its data. The log of E is certainly durable, because a fence preceded
+ *     the record. If the logged lines do not have the recorded hash, E did not finish either: write its old content
+ *     back too.
  *
  * Every step writes the same values when it is repeated.
  */
 struct walk {
     const struct recovery_job *job;
     uint64_t line_count; /* results */
-    uint64_t hash;       /* over what the file has now */
+    uint64_t hash;       /* over the present content of the file */
 };
 
 static void visit_undo(void *context, const struct block *block) {

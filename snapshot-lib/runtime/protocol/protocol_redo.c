@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `redo`: one fence, and the file is written behind the program's back.
+ * `redo`: one fence per commit; the file itself is written later.
  *
- * A line's first store in an epoch puts it on the thread's list; nothing goes to the device. The commit of epoch N:
+ * The first store to a line in an epoch puts the line on the thread's list; nothing goes to the device. The commit of
+ * epoch N:
  *
  *     new content of the changed lines to the log -> fence -> lines of N-1 that N did not change, to the file
  *
- * Each block says how many lines its epoch has, so the blocks are their own commit record. What goes to the file is
- * waited for by the next commit's fence, a whole epoch later; a line that changes in every epoch never goes there.
+ * Each block states how many lines its epoch has, so the blocks are their own commit record. The fence of the next
+ * commit waits for the writes to the file, a whole epoch later. A line that changes in every epoch is never written to
+ * the file.
  *
- * What a crash needs. Fence N makes durable the log of N and what was sent to the file before it: all of N-2 and older,
- * unless a younger log has it. So after fence N the logs of N-1 and N are needed; before it, N-2, N-1 and, if it is
- * complete, N. Nothing of N is in the file before fence N+1. While N+1 is written, N, N-1 and N-2 are left alone in
- * sets of their own: three sets would do for that if recovery let N-2 be damaged, with four it can insist on all of
- * them.
+ * Logs needed after a crash. Fence N makes durable the log of N and everything sent to the file before it: all of N-2
+ * and older, except lines that a younger log has. After fence N, recovery therefore needs the logs of N-1 and N; before
+ * it, the logs of N-2, N-1 and, if it is complete, N. Nothing of N is in the file before fence N+1. While N+1 is
+ * written, the logs of N, N-1 and N-2 stay untouched in sets of their own. Three sets would suffice if recovery
+ * tolerated a damaged log of N-2; with four, it can insist on all three logs.
  *
- * A declared commit leaves its fence, and what follows it, to the next commit's beginning. A line of N-1 that has been
- * changed again by then stays behind: the next commit's log has it, and until then the log of N-1 is whole.
+ * A declared commit leaves its fence, and the writes after it, to the beginning of the next commit. A line of N-1 that
+ * has changed again by then is not written to the file: the next commit's log has it, and until then the log of N-1 is
+ * whole.
  *
- * A fence waits for the writes of its own thread. So in a program of several threads the lines that are due are sent to
- * the file just before the next log, by the thread that writes it: for each list, that is one whose fence the commit
- * waits for.
+ * A fence waits only for the writes of its own thread. In a program of several threads, the thread that writes a log
+ * therefore sends the lines that are due to the file just before it: for each list, this is a thread with a fence that
+ * the commit waits for.
  */
 #include "protocols.h"
 
@@ -42,8 +45,11 @@ static void log_range(struct thread_log *thread, uint64_t offset, uint64_t bytes
     lines_mark(thread, offset, bytes, NULL);
 }
 
-/* A store that goes on meanwhile may be in the file early. The logs have what recovery puts over it: a tracker that
- * finds stores afterwards finds it for the next commit, and the log of the last commit but one is whole until then. */
+/*
+ * A concurrent store may reach the file early. The logs have the content that recovery writes over it: a tracker that
+ * finds stores afterwards reports this store for the next commit, and until then the log of the last commit but one is
+ * whole.
+ */
 static void due_write(const struct region *region, uint64_t line) {
     _Alignas(LINE_BYTES) uint8_t content[LINE_BYTES];
     if (!tracker_sees_own_stores(region)) {
@@ -54,7 +60,7 @@ static void due_write(const struct region *region, uint64_t line) {
     line_write(region, line, content);
 }
 
-/* How many bytes that are. */
+/* Write the lines that are due and have not changed since to the file. Return the number of bytes. */
 static uint64_t list_settle(struct thread_log *thread) {
     uint64_t lines = 0;
     for_each_word (line, &thread->due)
@@ -77,7 +83,7 @@ static void vectors_swap(struct vector *one, struct vector *other) {
     *other = kept;
 }
 
-/* The lines of the last commit become due, except those that this one has. */
+/* The lines of the last commit become due, except those that this commit has too. */
 static void committed_advance(struct thread_log *thread) {
     uint64_t *lines = thread->committed.items;
     size_t kept = 0;
@@ -100,8 +106,8 @@ static void list_advance(struct thread_log *thread) {
 }
 
 /*
- * Another log may list a line that this one has had to write to the file since an earlier commit, and may have cleaned
- * it by now. Then the file has its new content early, and the log of that earlier commit still lists it, as above.
+ * Another log may list a line that is due in this log since an earlier commit, and may already have marked it clean.
+ * The file then gets the line's new content early. As in due_write(), the log of the earlier commit still has the line.
  */
 static int log_write(struct thread_log *thread) {
     thread->counts.data_bytes += list_settle(thread);
@@ -126,7 +132,7 @@ static int commit(struct region *region, enum commit_mode mode) {
     int status = log_file_grow(region, SETS * lists_assign(region, lines));
     if (status < 0) {
         lines_keep(region);
-        return status; /* before anything is written that this commit's fence would have to wait for */
+        return status; /* nothing is written yet that this commit's fence would have to wait for */
     }
     (void)region_each_log(region, log_write);
     lines_hold(region);
@@ -148,9 +154,9 @@ static uint64_t epoch_first(uint64_t base, uint64_t last, uint64_t count) {
 
 struct walk {
     const struct recovery_job *job;
-    uint64_t lines; /* in the file */
+    uint64_t lines; /* within the file */
     uint64_t epoch_lines;
-    bool agree; /* on epoch_lines */
+    bool agree; /* all blocks state the same epoch_lines */
 };
 
 static void count_block(void *context, const struct block *block) {
@@ -176,7 +182,7 @@ static bool is_complete(const struct recovery_job *job, uint64_t epoch) {
     return lines > 0 && walk.agree && walk.epoch_lines == lines && walk.lines == lines;
 }
 
-/* By what the first block of each set says. */
+/* The candidates are the epochs named in the first block of each set. */
 static uint64_t newest_complete(const struct recovery_job *job) {
     uint64_t newest = job->last.epoch;
     for (uint64_t set = 0; set < sets() && log_chunk_count(job->log.bytes) > set; set++) {
@@ -201,7 +207,8 @@ static bool is_clean(const struct region *region, const struct vector *lines) {
     return true;
 }
 
-/* True if no line that may be in the log alone has changed since: then the working copy has its committed content. */
+/* True if no line that may be in the log alone has changed since its commit: the working copy then has its committed
+ * content. */
 static bool working_copy_has_all(const struct region *region) {
     for_each_thread (thread, region)
         if (!is_clean(region, &thread->due) || !is_clean(region, &thread->committed))
@@ -235,8 +242,8 @@ static void published(struct region *region) {
 }
 
 /*
- * From the logs of the last two commits: the working copy may have newer content of a line already. If it has not, it
- * stands in for a log that is damaged.
+ * Publish from the logs of the last two commits, because the working copy may already have newer content of a line. If
+ * no line of these logs has newer content, the working copy can replace a damaged log.
  */
 static int publish(struct region *region) {
     if (!region->unsettled && is_published(region))
@@ -272,8 +279,8 @@ static bool has_blocks(const struct recovery_job *job, uint64_t epoch) {
 }
 
 /*
- * Let N be the newest complete epoch, or the recorded one, which has no log. N-1 and N-2 must be complete too if they
- * came after the record, and N+2 must not have begun: N+1 would have been complete before that.
+ * Let N be the newest complete epoch, or else the recorded epoch, which has no log. N-1 and N-2 must be complete too if
+ * they are younger than the record. N+2 must not have begun, because N+1 would have been complete before it.
  */
 static int recover_redo(struct recovery_job *job) {
     uint64_t base = job->last.epoch, newest = newest_complete(job);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `undo` and `undo-nv`: as in the Snapshot paper. Every store logs what it overwrites, in its own size; the commit
+ * `undo` and `undo-nv`, as in the Snapshot paper. Every store logs the bytes that it overwrites, in its own size. The
+ * commit
  *
  *     rest of the log -> fence -> changed lines -> fence -> commit record -> fence
  *
- * finds what has changed in a list in DRAM (undo) or by walking the log in persistent memory (undo-nv). The third fence
- * makes the commit durable: the second one can only promise that the record is not durable before the data.
+ * finds the changed lines in a list in DRAM (undo) or by walking the log in persistent memory (undo-nv). The third
+ * fence makes the commit durable; the second one only ensures that the record is not durable before the data.
  *
- * A byte may be logged several times, and only the first time with the content to go back to. So entries are numbered
- * over all threads, and recovery undoes them backwards. Entries behind a gap in the numbers are no use, and not needed:
- * the first fence was not passed, so the file has not changed.
+ * A byte may be logged several times, and only its first entry has the content to restore. Entries are therefore
+ * numbered over all threads, and recovery undoes them backwards. Entries behind a gap in the numbers are unusable, and
+ * not needed: the first fence was not passed, so the file has not changed.
  */
 #include "protocols.h"
 
@@ -27,7 +28,8 @@
 #define SETS 2u
 #define BLOCK_WORDS (BLOCK_LINES_MAX * LINE_WORDS)
 
-/* In a block: where and how many bytes (0: no more entries), its number, the old bytes in whole words. */
+/* An entry in a block: offset and number of bytes in one word (0 bytes: no more entries), the entry's number, and the
+ * old bytes, padded to whole words. */
 #define ENTRY_WORDS 2u
 #define ENTRY_BYTES_MAX ((BLOCK_WORDS - ENTRY_WORDS) * 8)
 #define ENTRY_PLACE(offset, bytes) ((offset) << 16 | (bytes))
@@ -53,7 +55,8 @@ static uint64_t order_next(struct region *region) {
     return order;
 }
 
-/* Who has the lowest number for a byte has read it before any thread stored to it. */
+/* Read the old bytes before taking the number: the thread with the lowest number for a byte has then read the byte
+ * before any thread stored to it. */
 static void entry_add(struct thread_log *thread, uint64_t offset, uint64_t bytes, const uint8_t *old) {
     struct block *block = &thread->block;
     if (thread->block_words + entry_words(bytes) > BLOCK_WORDS)
@@ -91,7 +94,7 @@ static void log_range_nv(struct thread_log *thread, uint64_t offset, uint64_t by
     log_range(thread, offset, bytes, false);
 }
 
-/* What is done with each line of what a log has changed: possibly several times. */
+/* Called for each line that a log has changed, possibly several times per line. */
 typedef void line_visitor(struct thread_log *thread, uint64_t line);
 
 static void visit_lines(struct thread_log *thread, uint64_t offset, uint64_t bytes, line_visitor *visit) {
@@ -99,7 +102,7 @@ static void visit_lines(struct thread_log *thread, uint64_t offset, uint64_t byt
         visit(thread, line);
 }
 
-/* Of one log. -EUCLEAN: not all that was logged. */
+/* Visit the lines that one log has changed. -EUCLEAN: the walk did not find everything that was logged. */
 typedef int changes_of(struct thread_log *thread, line_visitor *visit);
 
 static int changes_of_list(struct thread_log *thread, line_visitor *visit) {
@@ -142,7 +145,7 @@ static void walk_unwritten(const struct thread_log *thread, struct nv_walk *walk
     visit_block(walk, &thread->block);
 }
 
-/* The log's chunks of this epoch in the log file, and what is not there yet. */
+/* Walk the log's chunks of this epoch in the log file, and its blocks that are not there yet. */
 static int changes_of_log(struct thread_log *thread, line_visitor *visit) {
     struct nv_walk walk = {thread, visit, 0};
     for_each_word (chunk, &thread->chunks)
@@ -151,8 +154,8 @@ static int changes_of_log(struct thread_log *thread, line_visitor *visit) {
     return walk.entries == thread->change_count || SEEDED_BUG(WALK_UNCHECKED) ? 0 : -EUCLEAN;
 }
 
-/* Each line once: the marks serve no other purpose here. Two threads that do this side by side may both list a line
- * that both changed, and then both write it; neither leaves out a line that no other has. */
+/* List each line once; this protocol uses the line states for nothing else. Two threads that do this in parallel may
+ * both list, and then both write, a line that both changed. Neither omits a line that no other thread lists. */
 static void list_once(struct thread_log *thread, uint64_t line) {
     if (line_is_dirty(thread->region, line))
         return;
@@ -184,7 +187,7 @@ static void hold_once(struct thread_log *thread, uint64_t line) {
     vector_push_word(&thread->committed, line);
 }
 
-/* The lines that a log lists, or names in the log file, each once. */
+/* Hold the lines that a log lists, or names in the log file, each once. */
 static void log_hold(struct thread_log *thread, changes_of *changes) {
     (void)changes(thread, hold_once);
     for_each_word (line, &thread->committed)
@@ -192,7 +195,7 @@ static void log_hold(struct thread_log *thread, changes_of *changes) {
     lines_unlist(thread);
 }
 
-/* Nothing is held of a log that does not name all that changed. */
+/* Check all logs first: if one does not name all its changes (-EUCLEAN), hold nothing. */
 static int logs_hold(struct region *region, changes_of *changes) {
     for_each_thread (thread, region) {
         int status = changes(thread, line_leave);
@@ -205,8 +208,8 @@ static int logs_hold(struct region *region, changes_of *changes) {
     return 0;
 }
 
-/* What a held log names goes on as whole lines, with the content that the commit wrote. No thread has announced in the
- * new epoch yet: these entries have the lowest numbers. */
+/* Log the lines of a held log for the new epoch, as whole lines with the content that the commit wrote. No thread has
+ * announced in the new epoch yet, so these entries have the lowest numbers. */
 static void carry(struct thread_log *thread) {
     struct region *region = thread->region;
     for_each_word (line, &thread->held_lines) {
@@ -246,7 +249,7 @@ static void changes_forget(struct region *region) {
         thread->changes.count = 0;
 }
 
-/* A held log's lines are held, whichever log names them. */
+/* A line of a held log is held, whichever other logs name it: its copy is written, so it is not listed here. */
 static int list_of_list(struct thread_log *thread) {
     return changes_of_list(thread, thread->region->held.any ? list_unless_held : list_once);
 }
@@ -271,7 +274,7 @@ static int list_and_write(struct thread_log *thread) {
     return list_write(thread);
 }
 
-/* All logs name what changed, or nothing is written. */
+/* undo-nv: write nothing unless every log names all its changes. */
 static int data_write(struct region *region) {
     if (region->protocol == &protocol_undo)
         return region_each_log(region, list_and_write);
@@ -347,7 +350,7 @@ static int by_order(const void *a, const void *b) {
     return (one->order > other->order) - (one->order < other->order);
 }
 
-/* The persistence layer takes whole lines. */
+/* The persistence layer takes whole lines, so merge the old bytes into the line's present content. */
 static void entry_undo(const struct recovery_job *job, const struct entry *entry) {
     for (uint64_t done = 0; done < entry->bytes;) {
         uint64_t offset = entry->offset + done, in_line = offset % LINE_BYTES;
@@ -362,7 +365,7 @@ static void entry_undo(const struct recovery_job *job, const struct entry *entry
     }
 }
 
-/* The epoch after the last record is undone; what it has in the file depends on no other. */
+/* Undo the epoch after the last record. Its changes in the file depend on no other epoch. */
 static int recover_undo(struct recovery_job *job) {
     struct vector entries = {0};
     log_walk(job->log, SETS, job->last.epoch + 1, collect_block, &entries);

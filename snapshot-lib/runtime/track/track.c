@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which tracker a file is opened with, and what the others ask of it. */
+/* The choice of a file's tracker, and the interface of trackers to the rest of the library. */
 #include "trackers.h"
 
 #include <errno.h>
@@ -15,13 +15,14 @@
 
 #define TRACK_MASK (SNAPSHOT_TRACK_UFFD | SNAPSHOT_TRACK_MPROTECT | SNAPSHOT_TRACK_PASS)
 
-/* The pass: nothing to ask, the program says it all. */
+/* The compiler pass. The program announces every store, so there is nothing to ask. */
 static const struct tracker tracker_pass = {.name = "pass", .flag = SNAPSHOT_TRACK_PASS};
 
 static const struct tracker *const trackers[] = {&tracker_uffd, &tracker_mprotect, &tracker_pass};
 static const size_t tracker_count = sizeof(trackers) / sizeof(trackers[0]);
 
-/* By place of the file; whose is which only its own opening, closing and calls under its mutex look at. */
+/* By index of the region. Only the opening and closing of a file, and calls under its mutex, read or change its
+ * entry. */
 static const struct tracker *chosen[REGIONS_MAX];
 
 static const struct tracker *tracker_of(const struct region *region) { return chosen[region - regions]; }
@@ -44,8 +45,8 @@ static const struct tracker *by_name(const char *name) {
     return NULL;
 }
 
-/* By the flags, else by SNAPSHOT_TRACK, else the kernel's: who links this need not have the pass. NULL: none of these.
- */
+/* Choose by the flags, else by SNAPSHOT_TRACK, else uffd: a program that links this library need not use the pass.
+ * NULL, and a line on stderr, if the choice is not valid. */
 static const struct tracker *choose(unsigned flags) {
     const char *name = getenv("SNAPSHOT_TRACK");
     if (flags & TRACK_MASK) {
@@ -62,7 +63,7 @@ static const struct tracker *choose(unsigned flags) {
     return found;
 }
 
-/* A page is found when it has changed, and the other protocols log what was there before. */
+/* A tracker of pages finds a page after it has changed, but the other protocols log the content before the change. */
 static bool can_commit_pages(const struct region *region, const char *path) {
     if (region->protocol == &protocol_redo)
         return true;
@@ -96,7 +97,7 @@ int tracker_watch(struct region *region, uint64_t offset, uint64_t bytes) {
 
 int tracker_forget(struct region *region, uint64_t offset, uint64_t bytes) {
     if (!__libc_single_threaded)
-        return tracker_watch(region, offset + bytes, 0); /* nothing, but the file may end there now */
+        return tracker_watch(region, offset + bytes, 0); /* watch nothing, but note that the file may end there now */
     return tracker_watch(region, offset, bytes);
 }
 
@@ -122,7 +123,7 @@ void tracker_inherit(struct region *region) {
     chosen[region - regions] = NULL;
 }
 
-/* What lies behind the end is not kept. */
+/* Announce the part within the file: nothing is kept behind its end. */
 void pages_changed(struct region *region, uint64_t offset, uint64_t bytes) {
     uint64_t room = offset < region->bytes ? region->bytes - offset : 0;
     if (room > 0)

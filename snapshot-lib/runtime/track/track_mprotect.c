@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `mprotect`: pages can be read and not written, and the signal of the first store to one opens it. What every kernel
- * can do, and what others did before userfaultfd: for comparison.
+ * `mprotect`: pages are read-only, and the signal of the first store to a page makes it writable ("opens" it). Every
+ * kernel supports this method, and other systems used it before userfaultfd existed. It serves for comparison.
  *
- * A store costs a signal and a system call if it is the first to its page since the last commit, and a commit a system
- * call for each run of open pages. System calls that write to a page that is not open fail with EFAULT; announce
- * them with snapshot_log_range(). A program that handles SIGSEGV itself does so before it maps a file: what is no store
- * to one goes to the handler that was there.
+ * The first store to a page since the last commit costs a signal and a system call; a commit costs one system call for
+ * each run of open pages. System calls that write to a page that is not open fail with EFAULT; announce such writes
+ * with snapshot_log_range(). A program that handles SIGSEGV itself must install its handler before it maps a file:
+ * signals that are not caused by a store to a tracked file go to the handler that was installed before.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,12 +26,12 @@
 
 enum { CLOSED = 0, OPEN = 1 };
 
-/* Read by a signal handler in any thread, so not what struct region says of it. */
+/* A signal handler reads this in any thread, so it is kept apart from struct region. */
 static struct watch {
     _Atomic uint64_t begin;  /* address */
     _Atomic uint64_t bytes;  /* 0: nothing is watched */
     _Atomic uint8_t *states; /* by page */
-    atomic_flag busy;        /* held while the state and the protection of a page differ that threads may store to */
+    atomic_flag busy;        /* held while state and protection differ for a page that threads may store to */
 } watches[REGIONS_MAX];
 
 static struct sigaction before;
@@ -55,8 +55,8 @@ static void states_set(struct watch *watch, uint64_t offset, uint64_t bytes, uin
 }
 
 /*
- * Protections that differ from page to page take a mapping each, of which a process has so many (vm.max_map_count).
- * Beyond that all of the file is opened, and counts as changed.
+ * Each run of pages with the same protection takes one kernel mapping, and vm.max_map_count limits their number. Beyond
+ * the limit the whole file is opened, and counts as changed.
  */
 static int pages_open(struct watch *watch, uint64_t offset, uint64_t bytes) {
     const int access = PROT_READ | PROT_WRITE;
@@ -72,7 +72,7 @@ static int pages_open(struct watch *watch, uint64_t offset, uint64_t bytes) {
     return status;
 }
 
-/* True if the store can go on now. */
+/* Open the page of `address`. Return true if the store can proceed. */
 static bool opens(uint64_t address) {
     for (size_t i = 0; i < REGIONS_MAX; i++) {
         uint64_t offset = address - atomic_load(&watches[i].begin);
@@ -82,7 +82,8 @@ static bool opens(uint64_t address) {
     return false;
 }
 
-/* To whom it would have gone. By default the same fault comes again, and ends the process. */
+/* Pass the signal to the handler that was installed before. Without such a handler, restore the old action: the same
+ * fault occurs again, and ends the process. */
 static void pass_on(int number, siginfo_t *info, void *context) {
     if (before.sa_flags & SA_SIGINFO)
         before.sa_sigaction(number, info, context);
@@ -92,7 +93,7 @@ static void pass_on(int number, siginfo_t *info, void *context) {
         (void)sigaction(SIGSEGV, &before, NULL);
 }
 
-/* No other handler meanwhile: it might store to the same page. */
+/* All signals are blocked meanwhile: another handler might store to the same page. */
 static void on_fault(int number, siginfo_t *info, void *context) {
     int saved = errno;
     bool is_access = info->si_code == SEGV_ACCERR;
@@ -130,14 +131,14 @@ static void watch_close(struct region *region) {
     watch->states = NULL;
 }
 
-/* A file that has moved takes its pages with it. No thread stores to these pages meanwhile. */
+/* Watch a range. The page states stay valid if the file has moved. No thread stores to these pages during the call. */
 static int watch_range(struct region *region, uint64_t offset, uint64_t bytes) {
     struct watch *watch = watch_of(region);
     const uint64_t end = offset + bytes;
     states_set(watch, offset, bytes, CLOSED);
     int status = protect((uint64_t)region->working + offset, bytes, PROT_READ);
     if (status < 0)
-        states_set(watch, offset, bytes, OPEN); /* it may be stored to */
+        states_set(watch, offset, bytes, OPEN); /* the pages are still writable */
     atomic_store(&watch->begin, (uint64_t)region->working);
     atomic_store(&watch->bytes, end > region->mapped_bytes ? end : region->mapped_bytes);
     return status;
@@ -149,7 +150,8 @@ static uint64_t run_of(const struct watch *watch, uint64_t page, uint64_t end, u
     return page;
 }
 
-/* The run that begins at `page`. What cannot be closed stays open, and counts as changed again. */
+/* Close the run of pages that begins at `page`, and report it as changed. Pages that cannot be closed stay open, and
+ * count as changed again at the next commit. */
 static void run_collect(struct region *region, uint64_t page, uint64_t end) {
     struct watch *watch = watch_of(region);
     uint64_t offset = page * SNAPSHOT_PAGE, bytes = (end - page) * SNAPSHOT_PAGE;
@@ -180,7 +182,7 @@ static void admit(struct region *region, uint64_t offset, uint64_t bytes) {
     (void)pages_open(watch_of(region), from, to - from);
 }
 
-/* Nothing of the parent's is held: another thread of it may have been at it. */
+/* In a forked child: open all pages, and release the lock, which another thread of the parent may have held. */
 static void inherit(struct region *region) {
     struct watch *watch = watch_of(region);
     (void)protect(atomic_load(&watch->begin), atomic_load(&watch->bytes), PROT_READ | PROT_WRITE);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `uffd`: the kernel says which pages of the working copy were stored to, without a signal or another thread.
+ * `uffd`: the kernel reports which pages of the working copy were stored to, without a signal or another thread.
  *
- * A store costs a page fault if it is the first to its page since the last scan; a scan costs as many looks as the file
- * has pages, few or many of them changed.
+ * The first store to a page since the last scan costs a page fault. A scan looks at every page of the file, however few
+ * of them have changed.
  */
 #include <stdio.h>
 
@@ -35,7 +35,7 @@ static int collect(struct region *region) {
     return written_pages_take(watch_of(region), region->working, region->mapped_bytes, found, region);
 }
 
-/* The child's pages are registered nowhere, and the descriptors are of its parent's. */
+/* The child's pages are not registered, and its descriptors refer to the parent's pages. */
 static void inherit(struct region *region) { watch_close(region); }
 
 const struct tracker tracker_uffd = {

@@ -13,11 +13,11 @@
 
 #include "base/seeded_bug.h"
 
-#ifndef SCAN_RUNS /* tests use one, to need several scans */
+#ifndef SCAN_RUNS /* tests set 1, to need several scans */
 #define SCAN_RUNS 64u
 #endif
 
-/* Of linux/userfaultfd.h and linux/fs.h since Linux 6.7; who builds this may have older ones. */
+/* From linux/userfaultfd.h and linux/fs.h since Linux 6.7; the headers of the build machine may be older. */
 enum { USER_MODE_ONLY = 1, WP_UNPOPULATED = 1 << 13, WP_ASYNC = 1 << 15 };
 enum { SCAN_PROTECTS = 1, SCAN_CHECKS = 2, PAGE_WRITTEN = 1 << 1 };
 
@@ -27,13 +27,13 @@ struct page_run {
 };
 
 struct scan {
-    uint64_t size; /* of this */
+    uint64_t size; /* of this struct */
     uint64_t flags;
     uint64_t start, end;
-    uint64_t walk_end; /* out: where it stopped, for want of room in the list or at the end */
+    uint64_t walk_end; /* out: where the scan stopped, because the list is full or at the end */
     uint64_t runs;     /* address of the list */
     uint64_t run_count;
-    uint64_t page_limit; /* 0: none */
+    uint64_t page_limit; /* 0: no limit */
     uint64_t category_inverted, category_mask, category_any, category_returned;
 };
 
@@ -41,7 +41,7 @@ struct scan {
 
 _Static_assert(sizeof(struct page_run) == 24 && sizeof(struct scan) == 96, "as the kernel has them");
 
-/* Not by libc: some of these are interposed. */
+/* Bypass libc, because the library interposes some of its functions. */
 static int call(int fd, unsigned long request, void *argument) {
     return syscall(SYS_ioctl, fd, request, argument) < 0 ? -errno : 0;
 }
@@ -59,7 +59,8 @@ void written_pages_close(struct written_pages *pages) {
     *pages = (struct written_pages){-1, -1};
 }
 
-/* Faults of system calls need no permission: nobody waits for them to be resolved by the program. */
+/* USER_MODE_ONLY needs no permission. Faults in system calls need none either: with WP_ASYNC, no fault waits for the
+ * program to resolve it. */
 static int features_open(struct written_pages *pages, const char **why) {
     struct uffdio_api wanted = {.api = UFFD_API, .features = WP_ASYNC | WP_UNPOPULATED};
     pages->uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | USER_MODE_ONLY);
@@ -99,7 +100,7 @@ int written_pages_watch(const struct written_pages *pages, void *address, uint64
     struct uffdio_range range = {(uint64_t)address, bytes};
     struct uffdio_register registration = {.range = range, .mode = UFFDIO_REGISTER_MODE_WP};
     struct uffdio_writeprotect protection = {.range = range, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
-    if (madvise(address, bytes, MADV_NOHUGEPAGE) < 0 && errno != EINVAL) /* this kernel has none */
+    if (madvise(address, bytes, MADV_NOHUGEPAGE) < 0 && errno != EINVAL) /* this kernel has no huge pages */
         return -errno;
     int status = call(pages->uffd, UFFDIO_REGISTER, &registration);
     return status < 0 ? status : call(pages->uffd, UFFDIO_WRITEPROTECT, &protection);

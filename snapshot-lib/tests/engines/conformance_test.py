@@ -2,8 +2,8 @@
 """Every engine does the same work: equal requests, values read and final state; the durable ones reopen to it.
 
 msync-2m, msync-journal and famus-snap need file systems of their own: they run in the guest
-(tests/guest/test_guest.py). Here they must refuse, and say why. So must fams-exchange without $EXCHANGE_STAND_IN,
-which exchanges pages in the kernel's place.
+(tests/guest/machine/test_guest.py). Here they must refuse, and say why. So must fams-exchange without
+$EXCHANGE_STAND_IN, which exchanges pages in the kernel's place.
 """
 
 from __future__ import annotations

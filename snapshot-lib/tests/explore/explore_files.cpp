@@ -23,6 +23,7 @@
 
 extern "C" const char *snapshot_seeded_bug;
 const char *snapshot_seeded_bug = "";
+extern "C" void regions_publish_at_exit(void);
 extern "C" char snapshot_single_threaded;
 char snapshot_single_threaded = 0;
 
@@ -169,13 +170,14 @@ static Run unmapAndUse(const Schedule &schedule) {
     return run;
 }
 
-// A file that is not mapped moves while another thread writes it. The address it writes to is known for a few loads and
-// stores only, so that each of these is a point where the other one may go on.
+// A file that is not mapped moves, not for the first time, while another thread writes it. The address it writes to is
+// known for a few loads and stores only, so that each of these is a point where the other one may go on.
 static Run moveAndWrite(const Schedule &schedule) {
     const uint64_t value = 6;
     int fd = idleFile("a");
+    require(p_ftruncate(fd, off_t{1} << 31) == 0 && p_ftruncate(fd, Page) == 0, "a file does not move");
     watchMemory(true);
-    Run run = runThreads({[=] { require(p_ftruncate(fd, off_t{1} << 31) == 0, "a file does not grow"); },
+    Run run = runThreads({[=] { require(p_ftruncate(fd, off_t{1} << 33) == 0, "a file does not grow"); },
                           [&] { require(p_pwrite(fd, &value, 8, 0) == 8, "a file cannot be written"); }},
                          schedule);
     watchMemory(false);
@@ -184,12 +186,36 @@ static Run moveAndWrite(const Schedule &schedule) {
     return run;
 }
 
+// The program ends, and publishes a commit that only the log has, while another of its threads lets the file move.
+static Run exitAndMove(const Schedule &schedule) {
+    int fd = idleFile("a");
+    require(p_fsync(fd) == 0, "a commit fails");
+    watchMemory(true);
+    Run run = runThreads(
+        {regions_publish_at_exit, [=] { require(p_ftruncate(fd, off_t{1} << 31) == 0, "a file does not grow"); }},
+        schedule);
+    watchMemory(false);
+    require(p_fsync(fd) == 0 && p_close(fd) == 0, "a commit or close fails");
+    requireContent("a", 5);
+    return run;
+}
+
+// The same with the last descriptor of a file, which that thread closes.
+static Run exitAndClose(const Schedule &schedule) {
+    int fd = idleFile("a");
+    watchMemory(true);
+    Run run = runThreads({regions_publish_at_exit, [=] { require(p_close(fd) == 0, "close fails"); }}, schedule);
+    watchMemory(false);
+    requireContent("a", 0);
+    return run;
+}
+
 static constexpr struct {
     const char *name;
     Run (*run)(const Schedule &schedule);
-} Scenarios[] = {{"open-open", openTwo},      {"open-recover", openAndRecover}, {"recover-recover", recoverTwo},
-                 {"close-idle", closeIdle},   {"move-commit", moveAndCommit},   {"unmap-use", unmapAndUse},
-                 {"move-write", moveAndWrite}};
+} Scenarios[] = {{"open-open", openTwo},       {"open-recover", openAndRecover}, {"recover-recover", recoverTwo},
+                 {"close-idle", closeIdle},    {"move-commit", moveAndCommit},   {"unmap-use", unmapAndUse},
+                 {"move-write", moveAndWrite}, {"exit-move", exitAndMove},       {"exit-close", exitAndClose}};
 
 static uint64_t explore(Run (*run)(const Schedule &schedule)) {
     auto fresh = [=](const Schedule &schedule) {

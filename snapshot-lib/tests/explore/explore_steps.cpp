@@ -2,7 +2,7 @@
 //
 // What recovery makes of every power cut in a story of steps.h: for each mark the digests of all contents that a cut
 // between it and the next one can come to. `testbed crash` finds the same in a guest
-// (tests/guest/test_guest_crash_library.py).
+// (tests/guest/crash/test_crash_library.py).
 //
 //     explore_steps DIRECTORY PROTOCOL STORY [BUG]
 #include <cinttypes>

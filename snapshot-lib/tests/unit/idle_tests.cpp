@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Two threads that need the place of a file that is not mapped any more.
+// Files that are not mapped any more: two threads that need the place of one, and one that moves.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -12,6 +12,10 @@
 #include "file_test.hpp"
 #include "posix_calls.hpp"
 #include "thread_sleep.hpp"
+
+struct region;
+extern "C" struct region *region_use(int fd);
+extern "C" void region_unuse(struct region **used);
 
 namespace {
 
@@ -98,6 +102,42 @@ TEST_F(Idle, FilesMakeRoomForOneThreadEach) {
         EXPECT_EQ(word(map(i)), 7u) << "file " << i << " need not have made room";
         p_munmap(memory, Page);
     }
+}
+
+class Moving : public FileTest {
+  protected:
+    void *map(int fd) { return p_mmap(nullptr, Page, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0); }
+    int made(const std::string &name) {
+        int fd = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        EXPECT_EQ(ftruncate(fd, Page), 0);
+        return fd;
+    }
+};
+
+// It waits for a call that uses it. Others can be mapped meanwhile, by that call's thread, too.
+TEST_F(Moving, OfAFileKeepsNoOtherWaiting) {
+    int fd = made(path), other = made(path + "-other");
+    void *memory = map(fd);
+    trackedStore(static_cast<uint8_t *>(memory), 7);
+    ASSERT_EQ(p_munmap(memory, Page), 0);
+    struct region *used = region_use(fd);
+    std::atomic<bool> moved = false;
+    std::thread mover([&] {
+        EXPECT_EQ(p_ftruncate(fd, off_t{1} << 31), 0);
+        moved = true;
+    });
+    usleep(20000);
+    void *others = map(other);
+    EXPECT_NE(others, MAP_FAILED);
+    EXPECT_FALSE(moved);
+    region_unuse(&used);
+    mover.join();
+    EXPECT_EQ(p_munmap(others, Page), 0);
+    uint64_t found = 0;
+    EXPECT_EQ(p_pread(fd, &found, sizeof(found), 0), 8);
+    EXPECT_EQ(found, 7u);
+    p_close(fd);
+    p_close(other);
 }
 
 } // namespace

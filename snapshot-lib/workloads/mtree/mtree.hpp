@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The workload mtree: the requests of kv on a Masstree-like tree, which keeps the keys in order. So a scan visits what
-// follows a key, where kv's visits what lies beside it.
+// The workload mtree: the requests of kv on a Masstree-like tree, which keeps the keys in order. A scan therefore
+// visits the keys that follow in this order; in kv, a scan visits the neighbours in storage.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace workloads {
 
-// What requests and their verification ask of a store.
+// The store interface for requests and their verification.
 template <class Engine> class MtreeStore {
   public:
     using Map = MtreeMap<Engine>;
@@ -60,7 +60,7 @@ template <class Engine> class MtreeStore {
     Map map;
 };
 
-// Those of kv, but for what is about its buckets.
+// The options of kv, without --buckets, --compare and --latencies.
 struct MtreeOptions : KvOptions {
     std::vector<Flag> flags() {
         std::vector<Flag> all = KvOptions::flags();
@@ -77,7 +77,7 @@ template <class Engine> class Mtree {
     static constexpr const char *Name = "mtree";
     using Options = MtreeOptions;
 
-    // At worst a key has half a border node, of the tree behind its first eight bytes.
+    // In the worst case, a key takes half a border node, in the tree for its bytes behind the first eight.
     static size_t poolBytes(const Options &options) {
         return (options.records + options.operations / 8) * 256 + (8u << 20);
     }
@@ -105,7 +105,7 @@ template <class Engine> class Mtree {
 
     void describe(Report &report) const {
         const Counts &counts = client.counts;
-        uint64_t sum = 0; // that of kv, if the records are the same
+        uint64_t sum = 0; // equal to kv's checksum if the records are the same
         store.forEach([&](const Record &record) { sum += splitmix64(record.key.hash() ^ splitmix64(record.value)); });
         report.add("workload", options.workload).add("records", options.records);
         report.add("operations", options.operations).add("reads", counts.reads).add("updates", counts.updates);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whether a tree of mtree_map.hpp is one, for tests and for what a crash left: nobody may be changing it.
+// Checks that a tree of mtree_map.hpp is intact, in tests and after a crash. No thread may change the tree meanwhile.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ template <class Map> class MtreeCheck {
   public:
     explicit MtreeCheck(const Map &map) : map(map) {}
 
-    // Empty, or what is wrong.
+    // Returns an empty string, or a description of the problem.
     std::string problem() {
         try {
             if (map.root->version & mtree::version::Changing)
@@ -33,7 +33,7 @@ template <class Map> class MtreeCheck {
         return "";
     }
 
-    uint64_t borders = 0, interiors = 0, layers = 0; // of live nodes
+    uint64_t borders = 0, interiors = 0, layers = 0; // numbers of live nodes
 
   private:
     using Border = mtree::Border;
@@ -41,7 +41,7 @@ template <class Map> class MtreeCheck {
     using Link = mtree::Link;
     using Node = mtree::Node;
     using Permutation = mtree::Permutation;
-    // The slices that a node may have: from the first on, below the second.
+    // The slices that a node may have: at least `begin`, and below `end`.
     struct Range {
         uint64_t begin;
         std::optional<uint64_t> end;
@@ -133,7 +133,7 @@ template <class Map> class MtreeCheck {
         keys++;
     }
 
-    // What is kept to be used again is nothing that is in use.
+    // Nodes and records that are kept for reuse must not be in use.
     void checkFree() {
         for (Link link = map.root->free_borders; link; link = map.template at<Border>(link)->next)
             checkFreeNode(link, mtree::version::Border);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A map from strings of bytes to numbers of 8 bytes: a trie of B+-trees, each of which orders the keys by eight of
-// their bytes (mtree_node.hpp). A key that is alone with its first eight bytes keeps the rest beside its value; a
-// second one makes a tree for what follows.
+// A map from byte strings to 8-byte numbers: a trie of B+-trees, each of which orders the keys by eight of their bytes
+// (mtree_node.hpp). A key that shares its first eight bytes with no other key keeps the rest beside its value; a second
+// such key makes a tree for the bytes that follow.
 //
-// Any number of threads read, without locks; those that write take turns, since an engine allocates for one thread at a
-// time and since stores and commits do. Each change is one transaction that also counts itself.
+// Any number of threads read, without locks. Writers take turns, because an engine allocates for one thread at a time,
+// and because stores and commits take turns. Each change is one transaction that also counts itself.
 //
-// What differs from the published one: no lock bits, which a crash would leave; no pointers to parents, whose place
-// takes the path of the one who writes; a record has the rest of its key, where Masstree has a block for the node's.
-// Memory is not given back to the engine: what was a node or a record is kept to be one again, so that a reader who
-// comes late finds a version that is not the one it noted.
+// Differences from the published Masstree: no lock bits, which a crash would leave set; no pointers to parents, because
+// the writer keeps its path instead; and a record has the rest of its key, where Masstree has one block for all keys of
+// a node. Memory is not returned to the engine: a node or record is kept to be reused as one, so that a late reader
+// finds a version that differs from the one it noted.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@
 #include "together.hpp"
 
 #ifndef MTREE_BUG
-#define MTREE_BUG(name) false   // tests break a rule by its name, to see that they notice
-#define MTREE_PAUSE() ((void)0) // and act while a reader is between two looks
+#define MTREE_BUG(name) false   // a test breaks a rule by its name, to see that it notices
+#define MTREE_PAUSE() ((void)0) // and acts while a reader is between two checks
 #endif
 
 namespace workloads {
@@ -40,10 +40,10 @@ template <class Engine> class MtreeMap {
 
     struct Root {
         uint64_t commits, size;
-        uint64_t version; // of `top`
-        Link top;         // 0: there has never been a key
+        uint64_t version; // version of `top`
+        Link top;         // 0: no key was ever inserted
         Link free_borders, free_interiors;
-        Link free_records[std::size(mtree::RecordSizes)]; // the first two in the same line
+        Link free_records[std::size(mtree::RecordSizes)]; // the first two are in the same line
         uint64_t records_loaded;
     };
 
@@ -62,8 +62,8 @@ template <class Engine> class MtreeMap {
         }
     }
 
-    // In the order of the keys from the first that is not below `from`, at most `limit`; how many there were.
-    // visit(std::string_view key, uint64_t value)
+    // Calls visit(std::string_view key, uint64_t value) for at most `limit` keys in order, beginning with the first
+    // that is not below `from`. Returns the number of calls.
     template <class Visit> uint64_t scan(std::string_view from, uint64_t limit, Visit &&visit) const {
         Walk<Visit> walk{visit, limit, std::string(from)};
         for (Patience patience; walk.visited < limit && walkAll(walk) == Answer::Again;)
@@ -72,13 +72,13 @@ template <class Engine> class MtreeMap {
     }
     template <class Visit> void forEach(Visit &&visit) const { scan("", ~uint64_t{0}, visit); }
 
-    // Replaces the value of a key that is there.
+    // Replaces the value of an existing key.
     void insert(std::string_view key, uint64_t value) {
         check(key);
         change([&] { return put(key, value, true), true; });
     }
 
-    // False, and no commit is counted, if there is none.
+    // False if the key does not exist; no commit is counted then.
     bool update(std::string_view key, uint64_t value) {
         return change([&] { return put(key, value, false); });
     }
@@ -90,7 +90,7 @@ template <class Engine> class MtreeMap {
         });
     }
 
-    // Several keys in one transaction, which counts no commit: loading is not measured. next(i) is a pair.
+    // Several keys in one transaction, which counts no commit: loading is not measured. next(i) returns a pair.
     template <class Next> void load(uint64_t count, Next &&next) {
         std::lock_guard turn(writers);
         engine.transaction([&] {
@@ -119,7 +119,7 @@ template <class Engine> class MtreeMap {
 
     // ---- Readers ----
 
-    // A version that was seen when nothing was going on.
+    // A version that was noted while no change was in progress.
     struct Watch {
         const uint64_t *word;
         uint64_t seen;
@@ -137,8 +137,9 @@ template <class Engine> class MtreeMap {
             __builtin_prefetch(reinterpret_cast<const char *>(node) + 64 * line);
     }
 
-    // From a place that has a tree's top and is being watched to the border node for a slice. Each node is watched
-    // before one looks again at the node that led to it, so nothing comes between. nullptr: something did.
+    // Descends to the border node for a slice. `watch` watches the place that has the tree's top. Each node's version
+    // is noted before the node that led to it is checked again, so no change in between goes unnoticed. nullptr: there
+    // was a change.
     const Border *descend(Watch &watch, Link link, uint64_t slice) const {
         for (;;) {
             if (watch.changed())
@@ -186,20 +187,20 @@ template <class Engine> class MtreeMap {
         }
     }
 
-    // A walk knows the last key that it has visited, and goes on behind it when something has come between.
+    // A walk remembers the last key that it has visited, and continues behind it after a concurrent change.
     template <class Visit> struct Walk {
         Visit &visit;
         uint64_t limit;
-        std::string last; // before the first visit: where to begin
+        std::string last; // before the first visit: the place to begin
         uint64_t visited = 0;
-        std::string key = {}; // of the place where the walk is
+        std::string key = {}; // key of the place where the walk is
     };
-    // Keys of a tree that are not to be visited again.
+    // The bound of the keys of a tree that must not be visited again.
     struct Bound {
         std::optional<Cursor> from;
-        bool is_visited; // `from` itself was
+        bool is_visited; // `from` itself was visited
 
-        // Whether the walk is behind what such a slot leads to.
+        // True if the walk has passed everything that such a slot leads to.
         bool excludes(uint64_t slice, uint8_t rank) const {
             if (!from || slice > from->slice())
                 return false;
@@ -224,7 +225,7 @@ template <class Engine> class MtreeMap {
         if (!top)
             return Answer::Yes;
         walk.key.clear();
-        std::string begin = walk.last; // which the walk changes
+        std::string begin = walk.last; // a copy, because the walk changes walk.last
         return walkTree(walk, watch, top, Bound{Cursor(begin), walk.visited > 0});
     }
 
@@ -250,7 +251,7 @@ template <class Engine> class MtreeMap {
         return Answer::Again;
     }
 
-    // No: the walk has come to its limit.
+    // Returns No if the walk has reached its limit.
     template <class Visit>
     Answer walkBorder(Walk<Visit> &walk, const Watch &watch, const Border &border, const Bound &bound) const {
         Permutation order(mtree::load(border.permutation));
@@ -300,7 +301,7 @@ template <class Engine> class MtreeMap {
 
     // ---- Writers: one at a time ----
 
-    // What has a tree's top: the root, or a slot of a border node.
+    // The place that has a tree's top: the root, or a slot of a border node.
     struct Holder {
         uint64_t *version;
         Link *link;
@@ -309,13 +310,13 @@ template <class Engine> class MtreeMap {
 
     struct Path {
         static constexpr uint32_t DepthMax = 24;
-        uint32_t depth = 0; // of interior nodes above the border node
+        uint32_t depth = 0; // number of interior nodes above the border node
         Interior *nodes[DepthMax];
-        uint32_t indexes[DepthMax]; // of the child that was taken
+        uint32_t indexes[DepthMax]; // indexes of the children on the path
         Border *border;
     };
 
-    // Nodes that readers are to wait for, until all that belongs together is done.
+    // The nodes that readers must wait for, until all parts of a change are done.
     class Changing {
       public:
         explicit Changing(Engine &engine) : engine(engine) {}
@@ -344,7 +345,7 @@ template <class Engine> class MtreeMap {
             throw std::invalid_argument("a key has more than " + std::to_string(mtree::KeyBytesMax) + " bytes");
     }
 
-    // And the tree's top, which lies beside them.
+    // Announces the counts, and the tree's top, which lies beside them.
     void writingCounts() { engine.writing(&root->commits, 4); }
 
     // Counts a commit if there was a change.
@@ -375,12 +376,12 @@ template <class Engine> class MtreeMap {
         return path;
     }
 
-    // Whether the key has that value now.
+    // Returns whether the key has this value now.
     bool put(std::string_view key, uint64_t value, bool may_insert) {
         if (!root->top) {
             if (!may_insert)
                 return false;
-            mtree::store(root->top, linkTo(makeBorder())); // nobody has seen that there is none yet and counts on it
+            mtree::store(root->top, linkTo(makeBorder())); // no reader relies on having seen an empty tree
         }
         Holder holder = topHolder();
         for (Cursor cursor(key);;) {
@@ -419,7 +420,7 @@ template <class Engine> class MtreeMap {
         giveBack(at<Record>(old));
     }
 
-    // The slot's only key becomes the first of a tree of its own.
+    // Moves the slot's only key to a new tree, as the first key there.
     void makeLayer(Border *border, uint32_t slot, Record *record) {
         std::string text(reinterpret_cast<const char *>(record->rest), record->rest_bytes);
         Cursor cursor(text);
@@ -446,7 +447,7 @@ template <class Engine> class MtreeMap {
         fill(border, slot, cursor, linkTo(record));
     }
 
-    // A free slot is filled; then the permutation makes it one that counts. No reader has to look again.
+    // Fills a free slot; then the permutation makes the slot count. No reader has to look again.
     void insertAt(Holder holder, Path &path, uint32_t position, const Cursor &cursor, uint64_t value) {
         mtree::store(root->size, root->size + 1);
         Record *record = makeRecord(cursor.rest(), value);
@@ -455,7 +456,7 @@ template <class Engine> class MtreeMap {
         if (order.count() == Permutation::Slots)
             return split(holder, path, cursor, record);
         uint32_t slot = order.free();
-        engine.writing(&border->permutation, 3); // and the endings
+        engine.writing(&border->permutation, 3); // the permutation and the endings
         engine.writing(&border->slices[slot]);
         engine.writing(&border->links[slot]);
         fill(border, slot, cursor, record);
@@ -464,7 +465,7 @@ template <class Engine> class MtreeMap {
 
     // ---- Splits ----
 
-    // As near the middle as keys with one slice stay together, of which there are at most ten.
+    // The position nearest to the middle that keeps keys with the same slice together. There are at most ten such keys.
     static uint32_t middleOf(const Border *border, Permutation order) {
         constexpr uint32_t half = (Permutation::Slots + 1) / 2;
         auto divides = [&](uint32_t position) {
@@ -515,7 +516,7 @@ template <class Engine> class MtreeMap {
         mtree::store(left->next, linkTo(right));
     }
 
-    // The nodes of the path take `added` and the slice that it begins with, from below.
+    // Inserts `added` and the slice that it begins with into the nodes of the path, from below.
     void growUp(Changing &changing, Holder holder, Path &path, uint64_t separator, Link added) {
         while (path.depth > 0) {
             Interior *node = path.nodes[--path.depth];
@@ -542,7 +543,7 @@ template <class Engine> class MtreeMap {
 
     static constexpr uint32_t HalfSlices = (Interior::Slices + 1) / 2;
 
-    // Of a full node; the slice between the halves.
+    // Moves the upper half of a full node. Returns the slice between the halves.
     static uint64_t moveHalf(Interior *node, Interior *right) {
         uint32_t moved = Interior::Slices - HalfSlices;
         for (uint32_t i = 0; i < moved; i++)
@@ -603,7 +604,7 @@ template <class Engine> class MtreeMap {
     void removeAt(Holder holder, Path &path, uint32_t position) {
         Border *border = path.border;
         Permutation order = Permutation(border->permutation).removed(position);
-        engine.writing(&border->version, 2); // and the permutation
+        engine.writing(&border->version, 2); // the version and the permutation
         mtree::store(border->permutation, order.bits());
         if (!MTREE_BUG(REMOVAL_NOT_COUNTED))
             mtree::store(border->version, border->version + mtree::version::Inserted);
@@ -611,7 +612,7 @@ template <class Engine> class MtreeMap {
             unlink(holder, path);
     }
 
-    // A border node without keys goes, and with it the nodes above that have no other child.
+    // Removes a border node without keys, and the nodes above it that have no other child.
     void unlink(Holder holder, Path &path) {
         Changing changing(engine);
         Border *border = path.border;
@@ -648,7 +649,7 @@ template <class Engine> class MtreeMap {
         mtree::store(node->count, node->count - 1);
     }
 
-    // The top of a tree has more than one child.
+    // The top of a tree must have more than one child: removes tops until it has, or is a border node.
     void shrinkDown(Changing &changing, Holder holder) {
         Link top = *holder.link;
         for (;;) {
@@ -664,7 +665,7 @@ template <class Engine> class MtreeMap {
 
     // ---- Memory ----
 
-    // The last that was given back; nullptr if there is none. All of it is announced.
+    // Takes the node or record that was given back last, and announces all of it; nullptr if there is none.
     template <class T> T *takeBack(Link &free, Link T::*next, size_t bytes) {
         if (!free)
             return nullptr;
@@ -727,7 +728,7 @@ template <class Engine> class MtreeMap {
         engine.writing(&root->free_interiors);
         mtree::store(root->free_interiors, linkTo(node));
     }
-    // Its version has been announced: a node that goes was changed before.
+    // The version has already been announced: a node that is given back was changed before.
     static void end(Node *node) {
         mtree::store(node->version, (node->version + mtree::version::Split) | mtree::version::Deleted);
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The nodes of mtree_map.hpp, after the layout that was published for Masstree (Mao, Kohler and Morris, EuroSys 2012):
-// border nodes of 15 slots whose order is one word, interior nodes of 16 children, five lines each.
+// The nodes of mtree_map.hpp, in the layout that was published for Masstree (Mao, Kohler and Morris, EuroSys 2012):
+// border nodes of 15 slots with their order in one word, and interior nodes of 16 children, five lines each.
 //
-// A reader takes no lock. It notes a node's version, reads, and looks whether the version is still the same. So every
-// word that a reader may meet is stored and loaded whole; stores are releases and loads are acquires, so that who sees
-// a new word sees the version that goes with it, too.
+// A reader takes no lock. It notes a node's version, reads, and checks that the version is still the same. Every word
+// that a reader may load is therefore stored and loaded whole. Stores are releases and loads are acquires, so that a
+// reader that sees a new word also sees the version that goes with it.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@
 
 namespace workloads::mtree {
 
-// Where something lies, as the distance from the tree's root: one word, good wherever the pool is mapped. 0: nowhere.
+// The place of an object, as the distance from the tree's root: one word, valid wherever the pool is mapped. 0: no
+// place.
 using Link = uint64_t;
 
 template <class T> T load(const T &word) {
@@ -25,15 +26,15 @@ template <class T> T load(const T &word) {
 }
 template <class T> void store(T &word, T value) { std::atomic_ref(word).store(value, std::memory_order_release); }
 
-// A version: what is going on, what kind of node it is, and two counters. A count of splits goes up when keys leave the
-// node for another one, a count of insertions at every other change that a reader must not miss. It goes on when the
-// memory becomes another node, which is always one of the same kind.
+// A version: flags for changes in progress and for the kind of the node, and two counters. The counter of splits
+// increases when keys leave the node for another one, the counter of insertions at every other change that a reader
+// must not miss. The counters continue when the memory becomes another node, which always has the same kind.
 namespace version {
 constexpr uint64_t Inserting = 1, Splitting = 2, Deleted = 4, Border = 8, Changing = Inserting | Splitting;
 constexpr uint64_t Inserted = uint64_t{1} << 8, Split = uint64_t{1} << 36;
 } // namespace version
 
-// Part of a key: eight bytes that compare as a number, and what comes after them.
+// A part of a key: eight bytes that compare as a number, and the bytes after them.
 class Cursor {
   public:
     explicit Cursor(std::string_view key) : left(key) {}
@@ -43,7 +44,7 @@ class Cursor {
         memcpy(&bytes, left.data(), std::min(left.size(), sizeof(bytes)));
         return __builtin_bswap64(bytes);
     }
-    // How the part ends: after that many bytes of the slice, or behind it.
+    // The number of bytes in the slice if the key ends there, else Behind.
     uint8_t ending() const { return static_cast<uint8_t>(std::min(left.size(), size_t{Behind})); }
     std::string_view rest() const { return left.substr(std::min(left.size(), sizeof(uint64_t))); }
     void descend() { left = rest(); }
@@ -54,11 +55,12 @@ class Cursor {
     std::string_view left;
 };
 
-// What a slot leads to: a record, or the tree of all keys that go on behind this slice.
+// The ending of a slot that leads to the tree of all keys that continue behind its slice. Other slots lead to a record.
 constexpr uint8_t Layer = 255;
 inline uint8_t rankOf(uint8_t ending) { return std::min(ending, Cursor::Behind); }
 
-// The order of a border node's slots: how many are in use, then their numbers by key, then those of the others.
+// The order of a border node's slots: the number of slots in use, their numbers by key, then the numbers of the free
+// slots.
 class Permutation {
   public:
     static constexpr uint32_t Slots = 15;
@@ -102,7 +104,7 @@ struct alignas(64) Border : Node {
         uint32_t position;
         bool found;
     };
-    // Of what ends with that rank; where it would go, if it is not there.
+    // The position of the key with this slice and rank; if it does not exist, the position where it would go.
     Place place(Permutation order, uint64_t slice, uint8_t rank) const {
         for (uint32_t position = 0; position < order.count(); position++) {
             uint32_t slot = order.at(position);
@@ -120,7 +122,7 @@ struct alignas(64) Border : Node {
 struct alignas(64) Interior : Node {
     static constexpr uint32_t Slices = 15;
 
-    uint64_t count; // of slices
+    uint64_t count; // number of slices
     uint64_t slices[Slices];
     Link children[Slices + 1]; // child i has the keys below slice i, and not below slice i - 1
 
@@ -134,13 +136,13 @@ struct alignas(64) Interior : Node {
 
 static_assert(sizeof(Border) == 5 * 64 && sizeof(Interior) == 5 * 64, "as published: five lines");
 
-// A value, and of its key what lies behind the slice of its slot. It is never changed: who updates makes another one.
+// A value, and the part of its key behind the slice of its slot. A record never changes: an update makes another one.
 struct Record {
-    uint64_t value; // when nobody has it: the next such record of this size
+    uint64_t value; // in a free record: the next free record of this size
     uint64_t rest_bytes;
     uint64_t rest[];
 
-    // Filled up with zeros.
+    // Padded with zeros.
     static uint64_t wordOf(std::string_view rest, size_t index) {
         uint64_t word = 0;
         memcpy(&word, rest.data() + 8 * index, std::min(sizeof(word), rest.size() - 8 * index));
@@ -159,7 +161,7 @@ struct Record {
     }
 };
 
-// Records come in these sizes, so that memory that was a record is one again, as long as it was.
+// Records have these sizes, so that the memory of a record can become another record of the same length.
 constexpr size_t RecordSizes[] = {16, 32, 48, 64, 128, 256, 512, 1024};
 constexpr size_t KeyBytesMax = 1000;
 inline size_t sizeNumberOf(size_t bytes) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The workload pages: each transaction stores to so many lines in each of so many pages, and to nothing else. For every
-// pair of numbers there is a phase, so that one run says what a commit takes from a line in one page to all lines of a
-// thousand. Two transactions of a phase come before those that are timed: an engine may still have to do for the last
-// ones of the phase before.
+// The workload pages: each transaction stores to a number of lines in each of a number of pages, and to nothing else.
+// There is a phase for every pair of numbers, so that one run measures commits from one line in one page to all lines
+// of a thousand pages. The first two transactions of a phase are not timed: an engine may still have work to do for the
+// last ones of the phase before.
 #pragma once
 
 #include <algorithm>
@@ -89,7 +89,7 @@ template <class Engine> class Pages {
                 committed = std::max(committed, line.words[0]);
     }
 
-    // All lines are zero; no later store finds a page that was never written.
+    // Sets all lines to zero, so that no later store is the first to a page.
     void load() {
         for (uint64_t page = 0; page < options.data_pages; page += LoadPages)
             engine.transaction([&] {
@@ -121,11 +121,11 @@ template <class Engine> class Pages {
     }
 
     bool complete() const { return true; }
-    // The newest transaction that any line is of.
+    // The newest transaction that any line belongs to.
     uint64_t commits() const { return committed; }
 
     std::string difference() const {
-        std::vector<uint64_t> expected(options.data_pages * LinesPerPage, 0); // which transaction a line is of
+        std::vector<uint64_t> expected(options.data_pages * LinesPerPage, 0); // by line: the number of its transaction
         uint64_t n = 0;
         for (const Work &work : works)
             for (uint64_t i = 0; i < work.commits + Untimed && n < committed; i++, n++)
@@ -153,7 +153,7 @@ template <class Engine> class Pages {
     struct Root {
         uint64_t data_pages;
         typename Engine::template Ptr<char> memory;
-        uint64_t begin; // in it, of the first whole page
+        uint64_t begin; // offset of the first whole page in `memory`
     };
     struct Work {
         uint64_t pages, lines, commits;
@@ -171,13 +171,13 @@ template <class Engine> class Pages {
         });
     }
 
-    // Of a line of the n-th transaction, n counted from 1. Zero is what load() leaves.
+    // A word of a line of the n-th transaction, counted from 1; n = 0 is the state after load().
     uint64_t wordOf(uint64_t n, uint64_t word) const {
         return n == 0 || word == 0 ? n : splitmix64(options.seed ^ splitmix64(n)) + word;
     }
 
-    // Of the n-th transaction since the pool was made: pages far from each other, and in each lines as far apart as can
-    // be. No page comes twice in one transaction.
+    // Visits the lines of the n-th transaction since the pool was made, counted from 0: pages far from each other, and
+    // in each page lines as far apart as possible. No page occurs twice in one transaction.
     template <class Visit> void forEachLine(const Work &work, uint64_t n, Visit &&visit) const {
         constexpr uint64_t Scatter = 0x9e3779b97f4a7c15; // odd, so a bijection
         uint64_t begin = splitmix64(options.seed ^ splitmix64(n));
@@ -225,7 +225,7 @@ template <class Engine> class Pages {
     Options options;
     Engine &engine;
     Root *root;
-    std::vector<Work> works; // a phase each
+    std::vector<Work> works; // one for each phase
     const Work *last = nullptr;
     uint64_t committed = 0;
     uint64_t update_ns = 0, longest_ns = 0; // of the transactions of the last phase

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Leaves with undo copies in their own lines, after InCLL (Cohen et al., "Fine-Grain Checkpointing with In-Cache-Line
-// Logging", ASPLOS 2019): an ordered map of numbers whose border nodes lie in persistent memory and are changed in
-// place. A crash takes back the epoch that was running.
+// Logging", ASPLOS 2019): an ordered map of numbers with border nodes that lie in persistent memory and are changed in
+// place. Recovery after a crash undoes the epoch that was running.
 //
-//  - A line reaches memory whenever the caches like, but its stores in their order. So an old value that is stored in
-//    the same line before the new one is there when the new one is, without a flush: the permutation has a copy of what
-//    it was when the epoch began, and the seven values of a line have one word for one of them.
-//  - Where that does not do, the leaf goes to a log, flushed and fenced before it is changed: a second value of a line,
-//    a slot that the epoch's beginning still needs, a split.
-//  - The end of an epoch flushes each line that it has stored to, and only then begins the next one.
+//  - A line reaches memory whenever the caches evict it, but its stores reach memory in their order. An old value that
+//    is stored in the same line before the new one is therefore in memory if the new one is, without a flush. The
+//    permutation has a copy of its value at the beginning of the epoch, and the seven values of a line have one word
+//    for one of them.
+//  - Where this is not sufficient, the leaf goes to a log, which is flushed and fenced before the leaf is changed: for
+//    a second value of a line, for a slot that the beginning of the epoch still needs, and for a split.
+//  - The end of an epoch flushes each line that it has stored to, and only then begins the next epoch.
 //
-// The published one has 14 keys in Masstree's border nodes, and flushes all caches by wbinvd. Here the layers above are
-// a std::map in DRAM, made anew from the leaves' links. Of one thread. A memory has words, store(), flush() and
-// fence().
+// The published system has 14 keys in Masstree's border nodes, and flushes all caches by wbinvd. Here the layers above
+// are a std::map in DRAM, rebuilt from the leaves' links. The map is for one thread. Its memory has words(), store(),
+// flush() and fence().
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@
 #include "mtree_node.hpp"
 
 #ifndef LEAF_BUG
-#define LEAF_BUG(name) false // tests break a rule by its name, to see that they notice
+#define LEAF_BUG(name) false // a test breaks a rule by its name, to see that it notices
 #endif
 
 namespace rivals {
@@ -36,12 +37,12 @@ using workloads::mtree::Permutation;
 struct alignas(64) LeafLines {
     static constexpr uint32_t Slots = 14, HalfSlots = 7;
 
-    uint64_t epoch, permutation, permutation_before; // of which epoch the copy is the beginning
-    uint64_t next;                                   // leaf, 0: none
-    uint64_t lowest;                                 // key that it may have
+    uint64_t epoch, permutation, permutation_before; // the copy is from the beginning of `epoch`
+    uint64_t next;                                   // number of a leaf; 0: none
+    uint64_t lowest;                                 // lowest key that the leaf may have
     uint64_t unused[3];
     struct alignas(64) Half {
-        uint64_t words[HalfSlots], undo; // the value, the slot and the epoch, in 44, 4 and 16 bits
+        uint64_t words[HalfSlots], undo; // `undo`: value, slot and epoch, in 44, 4 and 16 bits
     } keys[2], values[2];
 
     uint64_t &key(uint32_t slot) { return keys[slot / HalfSlots].words[slot % HalfSlots]; }
@@ -57,7 +58,7 @@ template <class Memory> class LeafMap {
         uint64_t magic, epoch;
     };
     struct alignas(64) Logged {
-        uint64_t epoch, leaf; // the copy counts in that epoch only
+        uint64_t epoch, leaf; // the copy is valid in this epoch only
         alignas(64) LeafLines copy;
     };
 
@@ -65,7 +66,7 @@ template <class Memory> class LeafMap {
         return (sizeof(Header) + leaves * sizeof(LeafLines) + logged * sizeof(Logged)) / 64;
     }
 
-    // Zeroed memory, or what a crash left.
+    // The memory is zeroed, or in the state after a crash.
     LeafMap(Memory &memory, size_t leaves, size_t logged)
         : memory(memory), header(reinterpret_cast<Header *>(memory.words())),
           leaf(reinterpret_cast<LeafLines *>(header + 1)), log(reinterpret_cast<Logged *>(leaf + leaves)),
@@ -101,7 +102,7 @@ template <class Memory> class LeafMap {
         set(at.permutation, inserted(order, position, slot).bits());
     }
 
-    // False if there is none.
+    // False if the key does not exist.
     bool update(uint64_t key, uint64_t value) {
         if (value > ValueMax)
             throw std::invalid_argument("a value has more than 44 bits");
@@ -123,7 +124,7 @@ template <class Memory> class LeafMap {
         return true;
     }
 
-    // What was done is durable then.
+    // All changes of the epoch are durable on return.
     void endEpoch() {
         flushAll();
         if (!LEAF_BUG(NO_FENCE))
@@ -165,7 +166,8 @@ template <class Memory> class LeafMap {
         log_count = 0;
     }
 
-    // An epoch whose tag would be 0 has none: in it the tags of 65,536 epochs ago go, which would pass for later ones.
+    // No changes are made in an epoch with the tag 0. This epoch clears all tags: a tag from 65,536 epochs ago would be
+    // taken for one of a later epoch.
     void beginEpoch(uint64_t epoch) {
         setEpoch(epoch);
         if (epoch & TagMask)
@@ -201,7 +203,7 @@ template <class Memory> class LeafMap {
 
     bool isFree(uint64_t number) const { return free_in[number] == header->epoch; }
 
-    // The permutation's copy is of this epoch.
+    // Ensures that the permutation's copy is of this epoch. The copy is stored before the epoch, in the same line.
     void touch(uint64_t number) {
         LeafLines &at = leaf[number];
         if (at.epoch == header->epoch || isFree(number))
@@ -219,7 +221,8 @@ template <class Memory> class LeafMap {
         return false;
     }
 
-    // One that the epoch's beginning does not need, or any if the leaf is in the log. The leaf was touched.
+    // Returns a slot that the beginning of the epoch does not need, or any free slot if the leaf is in the log. The
+    // leaf must have been touched.
     uint32_t freeSlot(uint64_t number) {
         for (;;) {
             LeafLines &at = leaf[number];
@@ -231,7 +234,7 @@ template <class Memory> class LeafMap {
         }
     }
 
-    // That slot, wherever it is among those not in use. Slot 14 is in none of them.
+    // Inserts this slot, wherever it is among the free slots. No leaf uses slot 14.
     static Permutation inserted(Permutation order, uint32_t position, uint32_t slot) {
         uint64_t bits = order.bits();
         for (uint32_t i = order.count() + 1; i < Permutation::Slots; i++)
@@ -258,7 +261,8 @@ template <class Memory> class LeafMap {
         set(at.value(slot), value);
     }
 
-    // The leaf as it is now, whose copies of the epoch's beginning go with it.
+    // Logs the leaf as it is now, including its copies from the beginning of the epoch. The logged leaf is durable
+    // before its entry becomes valid, and the entry before the leaf changes.
     void writeLog(uint64_t number) {
         if (log_count == log_max)
             throw std::runtime_error("the log has no room: end the epoch, or make it larger");
@@ -279,7 +283,7 @@ template <class Memory> class LeafMap {
         logged_ever++;
     }
 
-    // The upper half goes to another leaf; which of them is to have the key.
+    // Moves the upper half to another leaf. Returns the leaf that takes the key.
     uint64_t split(uint64_t number, uint64_t key) {
         if (spare == leaves)
             throw std::runtime_error("the map has no room for more leaves");
@@ -300,7 +304,7 @@ template <class Memory> class LeafMap {
         set(right.next, left.next);
         set(left.next, spare);
         set(left.permutation, order.cut(LeafLines::HalfSlots).bits());
-        free_in[spare] = header->epoch; // a crash takes it away as a whole
+        free_in[spare] = header->epoch; // a crash removes the new leaf as a whole
         index[right.lowest] = spare;
         return key < right.lowest ? spare++, number : spare++;
     }
@@ -317,7 +321,7 @@ template <class Memory> class LeafMap {
         memory.fence();
     }
 
-    // What the epoch stored is taken back: the logged leaves first, whose copies have undo copies of their own.
+    // Undoes the stores of the epoch: the logged leaves first, because they contain undo copies of their own.
     void recover() {
         const uint64_t failed = header->epoch;
         for (size_t i = 0; i < log_max && log[i].epoch == failed; i++) {
@@ -344,7 +348,7 @@ template <class Memory> class LeafMap {
         beginEpoch(failed + 1);
     }
 
-    // Leaves that no link leads to are free, as those of a split that was taken back. They are used in order.
+    // Leaves that no link leads to are free, such as the new leaf of an undone split. Leaves are used in order.
     void readIndex() {
         index[0] = 0;
         uint64_t last = 0;
@@ -361,9 +365,9 @@ template <class Memory> class LeafMap {
     Logged *log;
     size_t leaves, log_max, log_count = 0, spare = 1;
     uint64_t logged_ever = 0;
-    std::map<uint64_t, uint64_t> index; // the lowest key that a leaf may have
-    std::vector<uint64_t> free_in;      // the epoch that may change the leaf without a copy, 0: none
-    std::vector<uintptr_t> dirty;       // lines since the last flush of all, some of them several times
+    std::map<uint64_t, uint64_t> index; // leaf by the lowest key that it may have
+    std::vector<uint64_t> free_in;      // by leaf: the epoch that may change it without a copy; 0: none
+    std::vector<uintptr_t> dirty;       // lines stored to since the last flushAll(), some several times
 };
 
 } // namespace rivals

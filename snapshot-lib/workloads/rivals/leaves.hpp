@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The workload leaves: the requests of kv on leaves with undo copies. Its keys are numbers: those in YCSB's.
+// The workload leaves: the requests of kv on leaves with undo copies. The keys are the numbers in YCSB's keys.
 #pragma once
 
 #include "leaf_map.hpp"
@@ -37,7 +37,7 @@ template <class Engine> class LeafStore {
     using Map = rivals::LeafMap<Engine>;
     using Payload = char[64];
 
-    // A leaf that was split has half of its slots in use at least; the log has room for each leaf once.
+    // A leaf that was split has at least half of its slots in use. The log has room for each leaf once.
     static size_t leavesFor(const RivalOptions &options) {
         return options.keysAtMost() / rivals::LeafLines::HalfSlots + 16;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the rivals' programs have in place of an engine: zeroed lines in a mapped file with DAX, whose blocks are
-// durable before the first is stored to; or, to count overhead from, lines in DRAM that nobody writes back.
+// The rivals' programs use this in place of an engine: zeroed lines in a mapped file with DAX, with blocks that are
+// durable before the first store; or, as the baseline of the overhead, lines in DRAM that are never written back.
 #pragma once
 
 #include <emmintrin.h>
@@ -14,7 +14,7 @@
 
 namespace engines {
 
-// Who ends epochs counts here what they took.
+// Counters that are increased by the code that ends epochs.
 class CountsEpochs {
   public:
     Statistics statistics() const { return counted; }
@@ -32,7 +32,8 @@ class LinesFile : public CountsEpochs {
                 throw NoPool(path + " was never formatted");
             return;
         }
-        // The kernel notes in its own tables that a block was written to, which is durable when these are.
+        // The kernel notes in its own tables that a block was written to, and the write is durable only when these
+        // tables are.
         file.touch();
         if (fsync(file.descriptor()) < 0)
             fail(errno, "fsync of " + path);
@@ -41,7 +42,7 @@ class LinesFile : public CountsEpochs {
     uint64_t *words() const { return static_cast<uint64_t *>(file.data()); }
     size_t bytes() const { return file.bytes(); }
 
-    // What the leaves ask of a memory. Stores stay in their order, which the compiler must not change.
+    // The memory interface of the leaves. Stores must keep their order, which the compiler must not change.
     void store(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
     [[gnu::target("clwb")]] void flush(void *line) {
         _mm_clwb(line);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A hash map with buffered durability after Montage (Wen et al., "Montage: A General System for Buffered Durably
-// Linearizable Data Structures"): the index is in DRAM, and persistent memory has a bag of payloads, a line each, that
-// say in which epoch they were made. A crash in epoch c leaves what there was at the end of epoch c - 2.
+// Linearizable Data Structures"): the index is in DRAM, and persistent memory has a bag of payloads, one line each,
+// that state the epoch in which they were made. A crash in epoch c leaves the state at the end of epoch c - 2.
 //
-//  - What an operation makes waits in a buffer. The end of epoch e writes back what is left of epoch e - 1, fences, and
-//    only then moves the clock in persistent memory; when a buffer is full, its oldest go earlier.
-//  - An update makes another payload of the same identity, and a removal one that says so. The older one is left as it
-//    is until a crash cannot ask for it any more, two epochs later.
-//  - Memory is used again when it has been marked as no payload, durably: a line may be torn, and half a new payload
-//    must not pass for an old one. A removal is forgotten an epoch after what it removed.
+//  - New payloads wait in a buffer. The end of epoch e writes back the rest of epoch e - 1, fences, and only then
+//    advances the clock in persistent memory. When a buffer is full, its oldest payloads are written back earlier.
+//  - An update makes another payload with the same identity, and a removal makes a payload that states the removal. The
+//    older payload stays unchanged until a crash can no longer need it, two epochs later.
+//  - Memory is reused only after it has been marked, durably, as no payload: a line may be torn, and half of a new
+//    payload must not be taken for an old one. A removal is dropped one epoch after the payload that it removed.
 //
-// One thread, or several that take turns. The persistence layer is the library's (runtime/log/persist.h).
+// For one thread, or several that take turns. The persistence layer is the library's (runtime/log/persist.h).
 #pragma once
 
 #include <algorithm>
@@ -33,9 +33,9 @@ extern "C" {
 namespace rivals {
 
 struct alignas(64) Payload {
-    uint64_t epoch;    // 0: this is none
+    uint64_t epoch;    // 0: not a payload
     uint64_t identity; // the same for all versions of one pair
-    uint64_t removes;  // 1: the pair is gone from this version on
+    uint64_t removes;  // 1: the pair does not exist from this version on
     uint64_t value;
     char key[32]; // padded with zeros
 };
@@ -50,7 +50,8 @@ class PayloadMap {
     static constexpr uint64_t FirstEpoch = 3; // no payload is as old as FirstEpoch - 2
     static constexpr size_t KeyBytesMax = sizeof(Payload::key) - 1;
 
-    // All of `lines` lines at `memory`, zeroed or left by a crash; a buffer has so many payloads.
+    // The map uses all of `lines` lines at `memory`, which are zeroed or in the state after a crash. The buffer has at
+    // most `buffered` payloads.
     PayloadMap(void *memory, size_t lines, size_t buffered)
         : clock(static_cast<Clock *>(memory)), payloads(static_cast<Payload *>(memory) + 1), count(lines - 1),
           buffered_max(buffered) {
@@ -75,7 +76,7 @@ class PayloadMap {
         index.emplace(key, make(payload));
     }
 
-    // False if there is none.
+    // False if the key does not exist.
     bool update(std::string_view key, uint64_t value) {
         auto found = index.find(key);
         if (found == index.end())
@@ -97,7 +98,8 @@ class PayloadMap {
         uint64_t made = payload.epoch;
         payload.epoch = epoch;
         payload.removes = 1;
-        // Nobody can have seen the pair without its removal, if both are of this epoch: but an older version of it.
+        // If the payload and its removal are of the same epoch, no crash leaves the one without the other, so the
+        // removal replaces the payload. The removal is still needed, because an older version of the pair may exist.
         size_t removal = made == epoch ? replace(place, payload) : make(payload);
         if (made != epoch)
             retire(place);
@@ -105,7 +107,7 @@ class PayloadMap {
         return true;
     }
 
-    // What was done in the epoch before is durable then.
+    // All changes of the previous epoch are durable on return.
     void endEpoch() {
         const uint64_t before = epoch - 1;
         if (SEEDED_BUG(CLOCK_FIRST))
@@ -119,7 +121,7 @@ class PayloadMap {
             epoch++, setClock();
         reclaim();
     }
-    // All that was done until now is.
+    // All changes until now are durable on return.
     void sync() {
         endEpoch();
         endEpoch();
@@ -137,16 +139,16 @@ class PayloadMap {
   private:
     static constexpr uint64_t Magic = 0x3150414d44594150; // "PAYDMAP1"
 
-    struct Hash { // of what a key is looked up by, too
+    struct Hash { // also for look-ups by std::string_view
         using is_transparent = void;
         size_t operator()(std::string_view key) const { return std::hash<std::string_view>()(key); }
     };
     struct Retired {
         size_t place;
-        uint64_t epoch; // in which something took its place
+        uint64_t epoch; // the epoch in which it was replaced
     };
 
-    // In the buffer, or where it was written back to.
+    // The payload in the buffer or, if it was written back, in persistent memory.
     const Payload &payloadOf(size_t place) const {
         auto waiting = buffer.find(place);
         return waiting == buffer.end() ? payloads[place] : waiting->second;
@@ -172,7 +174,7 @@ class PayloadMap {
         return place;
     }
 
-    // In place if it is of this epoch, which no crash can ask for without all of it.
+    // Replaces a payload of this epoch in place: no crash can need a part of this epoch.
     size_t replace(size_t place, const Payload &payload) {
         if (payloadOf(place).epoch == epoch || SEEDED_BUG(UPDATE_IN_PLACE)) {
             put(place, payload);
@@ -213,7 +215,8 @@ class PayloadMap {
         fence();
     }
 
-    // What took the place of these can be recovered. A removal has to be there until what it removed is no payload.
+    // Invalidates payloads with replacements that can be recovered. A removal must exist until the payload that it
+    // removed is invalid.
     void reclaim() {
         const uint64_t wait = SEEDED_BUG(RECLAIM_EARLY) ? 1 : 2, wait_removal = SEEDED_BUG(REMOVAL_EARLY) ? 2 : 3;
         for (; !retired.empty() && retired.front().epoch + wait <= epoch; retired.pop_front())
@@ -222,7 +225,7 @@ class PayloadMap {
             invalidate(removals.front().place);
     }
 
-    // One word changes: were it more, half of it could leave another payload of that epoch.
+    // Changes one word only: if more words changed, a torn line could leave another payload of that epoch.
     void invalidate(size_t place) {
         Payload none = SEEDED_BUG(ALL_WORDS) ? Payload{} : payloads[place];
         none.epoch = 0;
@@ -248,7 +251,7 @@ class PayloadMap {
 
     void recover() {
         const uint64_t last = clock->epoch - (SEEDED_BUG(ONE_EPOCH) ? 1 : 2);
-        std::unordered_map<uint64_t, size_t> newest; // of each identity, of those that count
+        std::unordered_map<uint64_t, size_t> newest; // the newest valid payload of each identity
         for (size_t place = 0; place < count; place++) {
             const Payload &payload = payloads[place];
             identity_next = std::max(identity_next, payload.identity + 1);
@@ -258,7 +261,7 @@ class PayloadMap {
             if (!is_first && (payloads[known->second].epoch < payload.epoch || SEEDED_BUG(ANY_VERSION)))
                 known->second = place;
         }
-        epoch = clock->epoch + 2; // no payload was ever of that epoch, nor of a later one
+        epoch = clock->epoch + 2; // no payload was ever made in this epoch or a later one
         for (const auto &[identity, place] : newest)
             if (!payloads[place].removes)
                 index[std::string(payloads[place].key, strnlen(payloads[place].key, sizeof(Payload::key)))] = place;
@@ -266,7 +269,8 @@ class PayloadMap {
         setClock();
     }
 
-    // What does not count is no payload from now on; removals are still there when what they removed is gone.
+    // Invalidates all other payloads; removals only after a fence, so that a removal exists until the payload that it
+    // removed is invalid.
     void clear(uint64_t last) {
         std::vector<bool> is_kept(count);
         for (const auto &[key, place] : index)
@@ -293,10 +297,10 @@ class PayloadMap {
     size_t count, buffered_max;
     uint64_t epoch = 0, identity_next = 1, lines_written = 0, fence_count = 0;
     std::unordered_map<std::string, size_t, Hash, std::equal_to<>> index;
-    std::unordered_map<size_t, Payload> buffer; // what is not in persistent memory yet
-    std::deque<size_t> order;                   // of the buffer
+    std::unordered_map<size_t, Payload> buffer; // payloads that are not in persistent memory yet, by place
+    std::deque<size_t> order;                   // order of the buffer
     std::deque<Retired> retired, removals;
-    std::vector<size_t> invalidated; // until the next fence
+    std::vector<size_t> invalidated; // not to be reused until the next fence
     std::deque<size_t> free;
 };
 

@@ -39,7 +39,7 @@ template <class Engine> class PayloadStore {
   private:
     static constexpr size_t BufferedMax = 64;
 
-    // At worst all updates are of three epochs, whose payloads cannot be used again.
+    // In the worst case all updates are of three epochs, so that no payload can be reused.
     static size_t linesFor(const RivalOptions &options) {
         return options.keysAtMost() + options.requests.operations + 16;
     }

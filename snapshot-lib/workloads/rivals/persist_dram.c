@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The persistence layer of a map that is in DRAM and is to be lost: what overhead is counted from. */
+/* The persistence layer of a map in DRAM that need not survive: the baseline of the overhead. */
 #include <string.h>
 
 #include "log/persist.h"

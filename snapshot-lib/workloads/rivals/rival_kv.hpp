@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The requests of kv on a rival's map: A to D, F and G, since none of them scans. A map has no counter of commits as
-// the other stores do, so what a crash left is looked for among the states that the requests lead to.
+// The requests of kv on a rival's map: A to D, F and G, which do not scan. A map has no counter of commits as the other
+// stores do, so verification looks for the state after a crash among the states that the requests lead to.
 //
-// SNAPSHOT_EPOCH_NS and SNAPSHOT_EPOCH_TRANSACTIONS say what an epoch is, as they do of `cpnvm`. Without either each
-// update ends one.
+// SNAPSHOT_EPOCH_NS and SNAPSHOT_EPOCH_TRANSACTIONS define an epoch, as for `cpnvm`. Without either, each update ends
+// an epoch.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace workloads {
 
-// What kv has, but for its buckets and its pool.
+// The options --workload, --records and --operations of kv.
 struct RivalOptions : Options {
     KvOptions requests;
 
@@ -41,7 +41,7 @@ struct RivalOptions : Options {
         all.seed = seed;
         return all;
     }
-    // A twentieth of the requests inserts, if any does.
+    // If a workload inserts, one in twenty of its requests does.
     uint64_t keysAtMost() const { return requests.records + requests.operations / 8; }
 };
 
@@ -77,7 +77,7 @@ template <class Engine, class Map> class Epochs {
     uint64_t period_ns, transactions, due_ns, changes = 0;
 };
 
-// The state after so many updates that a map is found in, if there is one.
+// Finds the number of updates that lead to the state of a map, if there is such a number.
 class FoundState {
   public:
     FoundState(State left, const KvOptions &options) : found(std::move(left)), options(options) {
@@ -90,10 +90,10 @@ class FoundState {
         matchRequests();
     }
 
-    std::optional<uint64_t> commits; // the most that lead there
+    std::optional<uint64_t> commits; // the largest number of updates that lead to the state
 
   private:
-    // A part of what is loaded, and no request.
+    // The state may be a part of the load, without any request.
     void matchLoad(uint64_t loaded) {
         if (expectedState(options, loaded, 0) == found)
             commits = 0;
@@ -131,10 +131,10 @@ class FoundState {
     KvOptions options;
 };
 
-// Store<Engine>: find(), update(), insert() as Client asks, forEach(), endEpoch(), and
+// Store<Engine>: find(), update(), insert() as Client requires, forEach(), endEpoch(), and
+//
 //     Name                  of the program
-//     bytes(options)        that it needs
-//     add(report)           what its epochs were made of
+//     bytes(options)        that the store needs
 template <class Engine, template <class> class Store> class RivalKv {
   public:
     static constexpr const char *Name = Store<Engine>::Name;
@@ -151,7 +151,7 @@ template <class Engine, template <class> class Store> class RivalKv {
     void load() {
         for (uint64_t i = 0; i < options.records; i++)
             store.insert(keyOf(i), loadedValue(i, options.seed));
-        for (int lag = 0; lag < 2; lag++) // at the latest then all of it is durable
+        for (int lag = 0; lag < 2; lag++) // after these epochs all records are durable
             epochs.end();
         epochs.stop_ns = 0;
     }
@@ -170,7 +170,7 @@ template <class Engine, template <class> class Store> class RivalKv {
 
     void describe(Report &report) const {
         const Counts &counts = client.counts;
-        uint64_t sum = 0; // that of kv, if the records are the same
+        uint64_t sum = 0; // equal to kv's checksum if the records are the same
         store.forEach([&](const Key &key, uint32_t value) { sum += splitmix64(key.hash() ^ splitmix64(value)); });
         report.add("workload", options.workload).add("records", options.records);
         report.add("operations", options.operations).add("reads", counts.reads).add("updates", counts.updates);
@@ -195,7 +195,7 @@ template <class Engine, template <class> class Store> class RivalKv {
         return "";
     }
 
-    // What the client asks of a store: an update is part of an epoch, and may end it.
+    // The store interface that Client requires. An update is part of an epoch, and may end it.
     auto find(const Key &key) const { return store.find(key); }
     bool update(const Key &key, uint32_t value) {
         bool found = store.update(key, value);

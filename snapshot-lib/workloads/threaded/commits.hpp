@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The workload commits: each thread changes cells and commits, round after round, while the others do the same. No
-// thread waits for another's round. The threads have regions of their own in one file, files of their own, or they
-// change the same cells.
+// thread waits for another thread's round. The threads have separate regions of one file, separate files, or the same
+// cells.
 #pragma once
 
 #include <algorithm>
@@ -93,30 +93,30 @@ template <class Engine> class Commits {
         return true;
     }
 
-    // Rounds of the first thread, which is the one that tells of progress.
+    // Rounds of the first thread, which reports progress.
     uint64_t commits() const { return share(0).rounds; }
 
     std::string difference() const { return isShared() ? sharedDifference() : ownDifference(); }
 
   private:
-    static constexpr uint64_t Cells = 4096; // 32 KiB of a thread's own
+    static constexpr uint64_t Cells = 4096; // 32 KiB for each thread
     static constexpr uint64_t Blocks = 64, BlockCells = Cells / Blocks;
-    // Where a commit covers what all threads stored, it can have some of another thread's round.
+    // If a commit covers the stores of all threads, it can have a part of another thread's round.
     static constexpr uint64_t RoundsUnderWay = Engine::CommitsAllThreads ? 1 : 0;
 
     struct alignas(64) Share {
         uint64_t rounds;
         uint64_t unused[7]; // threads have no line in common
         uint64_t cells[Cells];
-        uint64_t apart[512]; // nor a page
+        uint64_t apart[512]; // threads have no page in common either
     };
     struct Block {
         uint64_t cells[BlockCells];
     };
     struct Root {
         typename Engine::template Ptr<Share> shares;
-        typename Engine::template Ptr<Block> blocks; // of Data::Shared
-        uint64_t threads;                            // 0: the pool has nothing yet
+        typename Engine::template Ptr<Block> blocks; // for Data::Shared
+        uint64_t threads;                            // 0: the pool is empty
     };
     struct Other { // the file of one more thread
         std::unique_ptr<Engine> engine;
@@ -143,7 +143,7 @@ template <class Engine> class Commits {
     void create() {
         for (Other &other : others)
             fill(*other.engine, other.root);
-        fill(engine, root); // the last: with it all are there
+        fill(engine, root); // last, because a filled root states that all files are complete
     }
 
     void fill(Engine &pool, Root *its_root) {
@@ -171,7 +171,7 @@ template <class Engine> class Commits {
         return Random(splitmix64(options.seed ^ splitmix64(thread)) + round);
     }
 
-    // update(cell, value) for each update of a round. Those of shared cells are in one block.
+    // Calls update(cell, value) for each update of a round. The updates of shared cells are in one block.
     template <class Update> void forEachUpdate(uint64_t thread, uint64_t round, Update &&update) const {
         Random random = randomOf(thread, round);
         uint64_t first = isShared() ? random.below(Blocks) * BlockCells : 0, count = isShared() ? BlockCells : Cells;
@@ -194,7 +194,8 @@ template <class Engine> class Commits {
         engineOf(thread).transaction([&] { change(engineOf(thread), thread, round, share(thread).cells); });
     }
 
-    // Two transactions that are under way must have no word in common, where each covers its own thread only.
+    // If a transaction covers its own thread only, concurrent transactions must not have a word in common, so the lock
+    // is held until the commit is done. Otherwise the lock covers the change only.
     void commitShared(uint64_t thread, uint64_t round) {
         uint64_t *cells = root->blocks.get()->cells;
         SpinLock &lock = locks[blockOf(thread, round)].lock;
@@ -221,7 +222,7 @@ template <class Engine> class Commits {
         mine.rounds++;
     }
 
-    // Cells are as their thread's last round left them, or as one that may be under way does.
+    // Each cell must be as its thread's last round left it, or as a round leaves it that may be under way.
     std::string ownDifference() const {
         for (uint64_t thread = 0; thread < options.threads; thread++) {
             std::vector<uint64_t> before(Cells, 0);
@@ -237,7 +238,7 @@ template <class Engine> class Commits {
         return "";
     }
 
-    // Nobody knows which of two threads was the later one. So each thread's last update of a cell is allowed.
+    // The order of two threads' updates is unknown, so each thread's last update of a cell is allowed.
     std::string sharedDifference() const {
         std::vector<std::vector<uint64_t>> allowed(Cells);
         for (uint64_t thread = 0; thread < options.threads; thread++) {
@@ -272,10 +273,10 @@ template <class Engine> class Commits {
     Options options;
     Engine &engine;
     Root *root;
-    std::vector<Other> others; // of Data::Files
+    std::vector<Other> others; // for Data::Files
     BlockLock locks[Blocks];
     Progress *progress = nullptr;
-    std::unique_ptr<Crew> crew; // the last member: it goes before what its threads use
+    std::unique_ptr<Crew> crew; // the last member: it is destroyed before the data that its threads use
 };
 
 } // namespace workloads

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Threads that do something together, each on a CPU of its own if there are so many. They exist and wait before
-// run(), so that no region of interest has their making or their end in it.
+// Threads that work together, each on a CPU of its own if there are enough CPUs. The threads are created before run()
+// and wait for it, so that no region of interest includes their creation or their end.
 #pragma once
 
 #include <sched.h>
@@ -22,7 +22,7 @@ namespace workloads {
 
 class Crew {
   public:
-    // `work` is given the number of the thread; who calls run() is number 0.
+    // `work` gets the number of the thread; the caller of run() is number 0.
     Crew(uint64_t size, std::function<void(uint64_t)> work) : work(std::move(work)), at_work(size) {
         bool settles =
             sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && static_cast<uint64_t>(CPU_COUNT(&cpus)) >= size;
@@ -38,10 +38,10 @@ class Crew {
         if (settles)
             settle(0);
         for (Patience patience; arrived + 1 < size;)
-            patience.wait(); // one that has not run yet may be on this CPU
+            patience.wait(); // a thread that has not run yet may be on this CPU
     }
     ~Crew() {
-        run(); // if nobody has
+        run(); // if it was not called before
         for (std::thread &other : others)
             other.join();
     }
@@ -58,7 +58,7 @@ class Crew {
     }
 
   private:
-    // On the CPU of this number among those that the process may use.
+    // Pins the calling thread to the CPU with this number among the CPUs that the process may use.
     void settle(uint64_t number) const {
         unsigned cpu = 0;
         for (uint64_t before = 0; !CPU_ISSET(cpu, &cpus) || before++ != number;)
@@ -82,7 +82,7 @@ class Crew {
     std::function<void(uint64_t)> work;
     cpu_set_t cpus;
     std::atomic<uint64_t> at_work;
-    std::atomic<uint64_t> arrived = 0; // of the others
+    std::atomic<uint64_t> arrived = 0; // number of other threads that have started
     std::atomic<bool> begun = false;
     std::vector<std::thread> others;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The workload shared-kv: the requests of kv, dealt in turn to threads that share one store. An update returns when it
-// is durable. Where a commit covers what all threads stored, one commits for those that wait (together.hpp), or each
-// thread commits beside the others' stores; elsewhere each thread commits its own.
+// is durable. If a commit covers the stores of all threads, one thread commits for all that wait (together.hpp), or
+// each thread commits beside the stores of the others; otherwise each thread commits its own update.
 #pragma once
 
 #include <algorithm>
@@ -113,10 +113,11 @@ template <class Engine> class SharedKv {
         return true;
     }
 
-    // Updates of the first thread, which is the one that tells of progress.
+    // Updates of the first thread, which reports progress.
     uint64_t commits() const { return store.updatesOf(0); }
 
-    // Each thread's committed updates are its first ones. The last of some thread's is what a record must have.
+    // Each thread's committed updates are the first of its updates. A record must have the value of some thread's last
+    // committed update of it.
     std::string difference() {
         if (store.recordsLoaded() != options.records)
             return store.recordsLoaded() ? "the pool was loaded with another number of records" : "";
@@ -159,7 +160,7 @@ template <class Engine> class SharedKv {
 
     static std::string textOf(const Key &key) { return std::string(key.bytes, key.length()); }
 
-    // The key strings are made here: clients would have them before they ask the store.
+    // Makes the key strings: clients would have them before they send requests to the store.
     void deal() {
         RequestStream stream(mixOf(options.workload), options.records, options.operations, options.seed);
         for (uint64_t i = 0; i < options.operations; i++) {
@@ -168,7 +169,7 @@ template <class Engine> class SharedKv {
         }
     }
 
-    // Others' checkpoints wait for a thread until its next request is done.
+    // The checkpoints of other threads wait until this thread reaches its next point(), after a request.
     void serve(uint64_t thread) {
         if constexpr (engines::JoinsEpochs<Engine>)
             engine.enter();
@@ -209,8 +210,8 @@ template <class Engine> class SharedKv {
             progress->committed();
     }
 
-    // Of this thread, the value of the last committed update of each key, and that of the first update behind these. A
-    // commit by another thread can have its value and not yet its tally.
+    // Adds, for this thread, the value of the last committed update of each key to `last`, and the value of the first
+    // update after the committed ones to `under_way`: a commit by another thread can have this value without its tally.
     void addUpdates(uint64_t thread, Values &last, Values &under_way) const {
         std::unordered_map<std::string, uint32_t> mine;
         uint64_t left = store.updatesOf(thread);
@@ -232,7 +233,7 @@ template <class Engine> class SharedKv {
     SharedStore<Engine> store;
     std::vector<Share> shares;
     Progress *progress = nullptr;
-    std::unique_ptr<Crew> crew; // the last member: it goes before what its threads use
+    std::unique_ptr<Crew> crew; // the last member: it is destroyed before the data that its threads use
 };
 
 } // namespace workloads

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The key-value store of kv_store.hpp for several threads: the same entries in the same buckets and the same vector of
-// values, but that no key comes or goes once they are loaded. So look-ups need no lock, and an update changes one word.
-// It is one transaction, which counts itself in a tally of its thread's own.
+// values, but no key is added or removed after loading. Look-ups therefore need no lock, and an update changes one
+// word. An update is one transaction, which counts itself in its thread's own tally.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ template <class Engine> class SharedStore {
         uint64_t bucket;
     };
 
-    // `each_commits`: where a commit covers what all threads stored, each thread commits its own updates all the same.
+    // `each_commits`: each thread commits its own updates even if a commit covers the stores of all threads.
     SharedStore(Engine &engine, uint64_t bucket_count, uint64_t threads, Comparison comparison, bool each_commits)
         : engine(engine), root(engine.template root<Root>()), each_commits(each_commits),
           find_entry(comparison == Comparison::Strings ? findString : findWords) {
@@ -43,7 +43,8 @@ template <class Engine> class SharedStore {
     uint64_t recordsLoaded() const { return root->records_loaded; }
     uint64_t updatesOf(uint64_t thread) const { return tallies[thread].updates; }
 
-    // One transaction a bucket, and one that says that all are there. Loading is not measured.
+    // One transaction per bucket, then one that adds the values and marks the load as complete. Loading is not
+    // measured.
     template <class KeyOf, class ValueOf> void load(uint64_t records, KeyOf &&keyOf, ValueOf &&valueOf) {
         std::vector<std::vector<uint64_t>> members(root->bucket_count);
         for (uint64_t i = 0; i < records; i++)
@@ -88,7 +89,7 @@ template <class Engine> class SharedStore {
             else
                 together.commit(change, [&] { engine.transaction([] {}); });
         } else {
-            locks[place.bucket].lock.lock(); // two transactions that are under way have no word in common
+            locks[place.bucket].lock.lock(); // concurrent transactions must not have a word in common
             engine.transaction(change);
             locks[place.bucket].lock.unlock();
         }
@@ -112,7 +113,7 @@ template <class Engine> class SharedStore {
     struct Root {
         uint64_t threads; // 0: the pool has no store yet
         uint64_t bucket_count;
-        uint64_t records_loaded; // all of them, or none yet
+        uint64_t records_loaded; // all records, or 0 if the load is not complete
         typename Engine::template Ptr<Bucket> buckets;
         typename Engine::template Ptr<uint32_t> values;
         typename Engine::template Ptr<Tally> tallies;
@@ -156,11 +157,11 @@ template <class Engine> class SharedStore {
     Root *root;
     bool each_commits;
     Entry *(*find_entry)(Entry *entries, uint32_t count, const Key &key);
-    Bucket *buckets; // translated once
+    Bucket *buckets; // a raw pointer, translated once
     Tally *tallies;
     uint32_t *values;
-    Together together;                   // of engines whose commit covers all threads
-    std::unique_ptr<BucketLock[]> locks; // of the others
+    Together together;                   // for engines with commits that cover all threads
+    std::unique_ptr<BucketLock[]> locks; // for all other engines
 };
 
 } // namespace workloads

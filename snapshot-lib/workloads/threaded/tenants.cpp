@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Two tenants of one device: a thread that reads single lines anywhere in its part of a file, each timed by itself, and
-// one that scans another part from end to end, over and over. What does either do to the other in the device's cache?
+// one that scans another part from end to end, over and over. The program measures their effect on each other in the
+// device's cache.
 //
-// No line of the points is read twice, so each read goes to the device. Some lines of each page were read before, in a
+// No line of the points is read twice, so each read goes to the device. Other lines of each page were read before, in a
 // region of interest of their own, so that the device's cache has the pages if its policy keeps them.
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -30,7 +31,7 @@
 namespace workloads {
 
 constexpr uint64_t LineBytes = 64, PageBytes = 4096, LinesOfPage = PageBytes / LineBytes;
-constexpr uint64_t EarlyLines = 8; // of each page, the last ones: read before the measurement
+constexpr uint64_t EarlyLines = 8; // the last lines of each page, which are read before the measurement
 
 struct TenantsOptions : Options {
     std::string tenants = "both";
@@ -76,7 +77,7 @@ struct TenantsOptions : Options {
     throw std::system_error(errno, std::generic_category(), what);
 }
 
-// Points, and behind them what is scanned.
+// The file: the points, and behind them the part that is scanned.
 class TenantsFile {
   public:
     explicit TenantsFile(const TenantsOptions &options) : bytes(options.points_bytes + options.scan_bytes) {
@@ -98,7 +99,7 @@ class TenantsFile {
     TenantsFile(const TenantsFile &) = delete;
     TenantsFile &operator=(const TenantsFile &) = delete;
 
-    // The first word of a line.
+    // Returns the first word of a line.
     uint64_t lineAt(uint64_t offset) const {
         return __atomic_load_n(reinterpret_cast<uint64_t *>(static_cast<char *>(memory) + offset), __ATOMIC_RELAXED);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Commits of engines whose transaction covers what all threads have stored. The rule for threads forbids stores beside
-// a commit, so stores take turns; and the last of those that have come to store commits for all of them. A thread that
-// comes alone commits at once, for itself.
+// Commits of engines with transactions that cover the stores of all threads. The rule for threads forbids stores beside
+// a commit, so stores take turns, and the last of the threads that have come to store commits for all of them. A thread
+// that comes alone commits at once, for itself.
 #pragma once
 
 #include <immintrin.h>
@@ -13,7 +13,8 @@
 
 namespace workloads {
 
-// Between two looks at what another thread is to change: that takes less than to sleep and be woken, if each has a CPU.
+// Waits between two looks at a word that another thread will change. This takes less time than to sleep and be woken,
+// if each thread has a CPU.
 class Patience {
   public:
     void wait() {
@@ -42,7 +43,7 @@ class SpinLock {
 
 class Together {
   public:
-    // Returns when a commit() has what change() stored.
+    // Returns when a commit() has the stores of change().
     template <class Change, class Commit> void commit(Change &&change, Commit &&commit) {
         coming.fetch_add(1);
         turn.lock();
@@ -60,7 +61,7 @@ class Together {
 
   private:
     alignas(64) SpinLock turn;
-    alignas(64) std::atomic<uint64_t> coming = 0; // threads that are to store before anybody commits
+    alignas(64) std::atomic<uint64_t> coming = 0; // threads that have yet to store before the next commit
     alignas(64) std::atomic<uint64_t> commits = 0;
 };
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Crash states of sequences of commits, applications, closings and openings. At each point a power cut leaves what was
-// fenced and any part of the rest, by lines and torn lines. Opening must find the last commit that returned or the one
-// that was being made; also if it is cut itself, and if the same commit, a little different, is made and cut after it.
-// What has been applied or closed must be in the data without the journal. At last another store is made over this one.
+// Crash states of sequences of commits, applications, closings and openings. At each point a power cut leaves all
+// fenced writes and any part of the others, by lines and torn lines. Opening must find the last commit that returned or
+// the one in progress. This also holds if the opening itself is cut, and if the interrupted commit is made again with a
+// small difference and is cut, too. Applied or closed commits must be in the data without the journal. Finally another
+// store is made over this one.
 //
 //     explore_fams [BUG]
 //
-// With the name of a seeded bug it succeeds if the bug is caught.
+// With the name of a seeded bug the program succeeds if the bug is caught.
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -44,7 +45,7 @@ static Recorder recorded(const auto &work) {
     return trace;
 }
 
-// From the event at which it begins to that at which it ends; what opening finds from there.
+// One call, from event `begin` to event `end`. `content` is the result of an opening after it.
 struct Step {
     size_t begin, end;
     Content content;
@@ -57,7 +58,8 @@ struct History {
     Content before;
     std::vector<Step> steps;
 
-    // What may be found if so many events were issued: the state before the step that is under way, and that after it.
+    // The contents that an opening may find after this many events: the state before the step in progress, and the
+    // state after it.
     std::vector<Content> allowed(size_t position) const {
         std::vector<Content> found{before};
         for (const Step &step : steps) {
@@ -101,12 +103,12 @@ static void cutOpening(const Image &crashed, const std::vector<Content> &allowed
                    });
 }
 
-// The program makes the commit again that the power cut, with another last page.
+// The program repeats the commit that the power cut interrupted, with another last page.
 static void cutAgain(const Image &crashed, const Update &update, uint64_t seed, const Crash &crash) {
     Image live = crashed;
     struct fams fams;
     if (fams_open(&fams, spaceOf(live)) < 0)
-        return; // told elsewhere
+        return; // reported elsewhere
     Update again = update;
     again.fills.back() ^= 0x55;
     Content found = contentOf(fams);
@@ -129,7 +131,7 @@ static Update randomUpdate(const struct fams &fams, Random &random) {
     return update;
 }
 
-// Commits half of the time, of which some are applied by who has the pages.
+// Half of the steps are commits. The caller itself applies some of these, from its own pages.
 static void randomWork(Step &step, struct fams &fams, const fams_space &space, const Content &content, Random &random) {
     uint64_t kind = random() % 8;
     step.is_applied = kind < 4;
@@ -168,7 +170,8 @@ static void check(const History &history, uint64_t journal_bytes, const Crash &c
     open(image, allowed, history.seed, crash);
 }
 
-// Over a store that was not opened since its last commit. The journal's size says which one is there; or it is none.
+// Makes a store over one that was not opened since its last commit. The journal's size identifies the store that a
+// power cut leaves, if it leaves one.
 static void exploreMaking(const Image &before, const Content &content, uint64_t journal_bytes, uint64_t seed) {
     Image live = before;
     const uint64_t other_bytes = Journal + WideJournal - journal_bytes;

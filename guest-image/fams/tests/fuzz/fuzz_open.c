@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A store whose header and sets hold anything, with right sums or wrong ones: opening reads and writes nothing outside
- * the store, and what it opens can be committed to. The bits of the input's first byte: the sums of the sets are right;
- * the header is damaged.
+ * A store with an arbitrary header and sets, with right sums or wrong ones: opening reads and writes nothing outside
+ * the store, and a store that opens accepts a commit. Bit 0 of the input's first byte: the sums of the sets are right.
+ * Bit 1: the header is damaged, and its sum is right.
  */
 #include <stdlib.h>
 
-#include "fams.c" // for its sums
+#include "fams.c" // for its checksums
 #include "persist.h"
 
 enum { PAGES = 24, JOURNAL_BYTES = 25 * FAMS_PAGE_BYTES, BYTES = JOURNAL_BYTES + PAGES * FAMS_PAGE_BYTES };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A store in memory that may be an image of what a power cut left.
+// A store in memory, which may be the image after a power cut.
 #pragma once
 
 #include <cstring>
@@ -15,13 +15,13 @@ extern "C" {
 
 constexpr uint64_t DataPages = 24, PageBytes = FAMS_PAGE_BYTES;
 
-// A set has room for three pages, or for ten, whose list is longer than a line.
+// A set has space for three pages, or for ten, which need a list of more than one line.
 constexpr uint64_t Capacity = 3, Journal = 10 * PageBytes;
 constexpr uint64_t WideCapacity = 10, WideJournal = 25 * PageBytes;
 
 using Content = std::vector<uint8_t>; // of all data
 
-// An image's log is the store; its data are not used.
+// An image's log is the store; the image's data are unused.
 inline fams_space spaceOf(Image &image) { return {image.logBytes(), image.logSize()}; }
 
 inline Mapping mappingOf(Image &image) { return {image.logBytes(), nullptr, image.logSize(), 0}; }
@@ -35,7 +35,7 @@ inline Content contentOf(const struct fams &fams) {
     return {first, first + fams.data_pages * PageBytes};
 }
 
-// Pages that a commit has, with what they are full of.
+// The pages of a commit, and the byte that fills each of them.
 struct Update {
     std::vector<uint64_t> numbers;
     std::vector<uint8_t> fills;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The journal's limits and refusals, and what its calls cost.
+// The journal's limits and rejected calls, and the costs of its calls.
 #include <algorithm>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,8 @@ template <class Work> Cost costOf(Work work) {
     return {trace.fences(), trace.lines()};
 }
 
-// A line for the set, one for its list. What the data have not yet of the commit before goes there by the same fence.
+// One line for the set, and one for its list. Pages of the previous commit that are not in the data yet are copied
+// under the same fence.
 TEST_F(Fams, CommitTakesOneFenceAndWritesEachPageTwice) {
     Update two{{1, 4}, {1, 2}}, one{{0}, {3}};
     EXPECT_EQ(costOf([&] { two.commit(fams); }), (Cost{1, 2 + 2 * PageLines}));
@@ -138,7 +139,7 @@ TEST_F(Fams, StoreWithoutRoomIsNotMade) {
     EXPECT_EQ(fams_make({space.base, Journal + PageBytes}, Journal), 0);
 }
 
-// What another store left in the sets is none of a new one's, and its data stay.
+// A new store ignores the sets that another store left, and keeps its data.
 TEST_F(Fams, NewStoreHasTheDataAndNoCommits) {
     Update{{1}, {9}}.commit(fams);
     Update{{2}, {8}}.commit(fams);
@@ -147,7 +148,7 @@ TEST_F(Fams, NewStoreHasTheDataAndNoCommits) {
     EXPECT_EQ(found(2), 0);
 }
 
-// A broken invariant stops the store before the medium changes. A new opening has the last commit.
+// A broken invariant stops the store before the medium changes. A new opening finds the last commit.
 class Broken : public Fams {
   protected:
     Broken() {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Each pair and each triple of calls in one mount, with each combination of policies: the crash states of the last one.
-// All sequences of a combination are visited once, in an order that a seed gives, until the CPU time is spent.
+// Crash states of the last call of each pair and each triple of calls in one mount, with each combination of policies.
+// A combination visits each of its sequences once, in an order that the seed determines, until the CPU time is spent.
 //
 //     explore_calls calls|orphans SECONDS SEED [BUG]
 //
 // calls: all operations, with no file open, and with three open files that have no name.
-// orphans: operations on open files without a name, of which there are one or three, and calls that take freed blocks
-// and inodes. Pairs come first here, and each is followed by overwrites of another file.
+// orphans: operations on one or three open files without a name, and calls that take freed blocks and inodes. Pairs
+// come first here, and each is followed by overwrites of another file.
 //
 // Exit status 0: no violation, or the seeded bug is caught. 2: bad arguments.
 #include <array>
@@ -23,9 +23,9 @@
 
 namespace {
 constexpr unsigned AtomicBytes[] = {0, 8, 16, 64};
-constexpr uint32_t Times[] = {2500, 3000}; // of the earlier calls; the last one is at 3000
+constexpr uint32_t Times[] = {2500, 3000}; // of the earlier calls; the last call is at 3000
 
-// The numbers below a bound, each once, in an order of the seed.
+// Each number below a bound once, in an order that the seed determines.
 class Permutation {
   public:
     Permutation(uint64_t bound, uint64_t seed) : bound(bound), step(seed * 2654435761u % bound), at(seed % bound) {
@@ -44,7 +44,7 @@ class Permutation {
     uint64_t step, at, visited = 0;
 };
 
-// One combination of policies, and how far its sequences have been explored.
+// One combination of policies, and the progress through its sequences.
 struct Combination {
     std::string data;
     unsigned atomic_bytes;
@@ -122,7 +122,7 @@ static void exploreSequence(Combination &combination, uint64_t number, unsigned 
 
 static double secondsOfCpu() { return static_cast<double>(clock()) / CLOCKS_PER_SEC; }
 
-// A sequence of this length of each combination. False: all have been explored, or the time is over.
+// Explores one sequence of this length with each combination. False: all have been explored, or the time is over.
 static bool exploreRound(std::vector<Combination> &all, unsigned length, double seconds) {
     bool has_more = false;
     for (Combination &one : all) {
@@ -171,7 +171,7 @@ int main(int argc, char **argv) {
     has_orphans = true;
     depth = {{4, 2, 2}, 499, 1999};
     signal(SIGSEGV, onFault);
-    mallopt(M_MMAP_THRESHOLD, 1 << 30); // media are made by the thousand
+    mallopt(M_MMAP_THRESHOLD, 1 << 30); // thousands of media are allocated
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     std::vector<Combination> all = combinations(strtoull(argv[3], nullptr, 10));
     exploreAll(all, seconds);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Crash states of sequences of one and of two operations, the first one durable. In each state that a power cut could
-// leave during the last one, recovery must find the tree before it or after it, the checker no fault, and the file
-// system must be usable; also if the power is cut again during recovery, or during another operation after it.
+// Crash states of sequences of one and of two operations; the first of two is durable. In each state that a power cut
+// can leave during the last operation, recovery must find the tree before or after that operation, the checker must
+// find no fault, and the file system must be usable. This also holds if the power is cut again during recovery, or
+// during another operation after it.
 //
 //     explore_crashes DATA ATOMIC_BYTES one|two|pair|triple|wrap|generations|names|yields|full [BUG]
 //
-// DATA is inplace, cow, hybrid, hybrid-pages or hybrid-idle, which merges logs in the background; with `logged-` before
-// it the metadata's policy is `log`. Pairs and triples are of one mount, so that what the first ones have done need not
-// be durable; triples are of the operations on logs. What an operation does must also be what it does in the model.
-// With the name of a seeded bug it succeeds if the bug is caught. TORN_UNITS is none of the core's: lines do not travel
-// whole then.
+// DATA is inplace, cow, hybrid, hybrid-pages or hybrid-idle, which merges logs in the background. The prefix `logged-`
+// selects the metadata policy `log`. Pairs and triples are in one mount, so that changes of the first operations need
+// not be durable; triples consist of the operations on logs. Each operation must also have the same effect as in the
+// model. With the name of a seeded bug the program succeeds if the bug is caught. TORN_UNITS is not a bug of the core:
+// lines do not travel whole then.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +28,7 @@ static Start after(Start start, const Operation &operation, std::string &sequenc
     return start;
 }
 
-// The journal's end is near, so that the next transactions go around.
+// A medium near the end of its journal, so that the next transactions wrap around.
 static Start nearJournalEnd(Start start, uint32_t entries_left) {
     Mounted mounted(start.medium, options);
     struct tbfs *fs = mounted.fs();
@@ -40,7 +41,7 @@ static Start nearJournalEnd(Start start, uint32_t entries_left) {
     return start;
 }
 
-// The root's last entries are free and not merged, the last but one at the end of a line.
+// A medium with free, unmerged entries at the end of the root. The last but one is at the end of a line.
 static Start withFreeEntries(Start start) {
     Mounted mounted(start.medium, options);
     for (const char *name : {"/1", "/2", "/3", "/4"})
@@ -51,9 +52,9 @@ static Start withFreeEntries(Start start) {
     return start;
 }
 
-// As nearJournalEnd(), when the next mount is to have this generation, and the entries at both ends are of an old one.
-// Generations begin again at 1, so that an old entry may have a number that comes once more. The entries between are
-// zero: the sample of states then has each of the others.
+// Changes a medium of nearJournalEnd() so that the next mount has this generation, and the entries at both ends have an
+// old one. Generations begin again at 1, so an old entry may have a number that comes again. The entries between are
+// zero, so that the sample of states covers each of the other entries.
 static Start ofGeneration(Start start, uint16_t generation, uint16_t old) {
     constexpr uint64_t KeptFirst = 24, KeptLast = 24;
     auto *super = reinterpret_cast<struct tbfs_super *>(start.medium.data());
@@ -71,7 +72,7 @@ static Start ofGeneration(Start start, uint16_t generation, uint16_t old) {
     return start;
 }
 
-// So that what needs room merges logs.
+// Fills the medium, so that an operation that needs space merges logs.
 static Start filled(Start start) {
     Mounted mounted(start.medium, options);
     runOnBoth(mounted, start, {.kind = Operation::Create, .path = Filling}, 2000);
@@ -82,10 +83,11 @@ static Start filled(Start start) {
     return start;
 }
 
-// Two operations that are of another policy are left out: they are explored with that.
+// Whether an operation belongs to this policy only. Pairs of two other operations are left out: another policy explores
+// them.
 static bool isOfPolicy(size_t ordinal) { return ordinal >= own_operations; }
 
-// Logged, of a file that nothing else is.
+// A logged operation before the explored one, on a file that few other operations use.
 static const Operation OfItsOwn = {.kind = Operation::SetMode, .path = "/d/i", .flags = 0640, .now = 2500};
 
 static Operation at(const Operation &operation, uint32_t now) {
@@ -101,7 +103,7 @@ static void explorePairs(Start &start, size_t i) {
                     {at(explored[i], now)});
 }
 
-// All at one time, so that less changes, and more of that in one store.
+// All operations have the same time, so that fewer words change, and more of the changes fit into one store.
 static void exploreTriples(Start &start, size_t i) {
     for (size_t j = log_operations; j < explored.size() && i >= log_operations; j++)
         for (size_t k = log_operations; k < explored.size(); k++)
@@ -167,7 +169,7 @@ int main(int argc, char **argv) {
     if (*tbfs_seeded_bug)
         depth.recovery_every = 7, depth.chain_every = 37;
     signal(SIGSEGV, onFault);
-    mallopt(M_MMAP_THRESHOLD, 1 << 30); // media are made by the thousand
+    mallopt(M_MMAP_THRESHOLD, 1 << 30); // thousands of media are allocated
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     tears_units = strcmp(tbfs_seeded_bug, "TORN_UNITS") == 0;
     exploreAll(argv[3]);

@@ -31,13 +31,13 @@ void violation(const std::string &sequence, const std::string &what) {
     }
 }
 
-// An operation on a medium that a seeded bug has spoilt may follow a link to nowhere.
+// An operation on a medium that a seeded bug has damaged may follow an invalid pointer.
 void onFault(int number) {
     dprintf(STDERR_FILENO, "violation: signal %d in state %lu\n", number, totals.states);
     _exit(*tbfs_seeded_bug ? 0 : 1);
 }
 
-// A sequence, and what its last operation may leave.
+// A sequence, and the allowed results of its last operation.
 struct Trial {
     std::string sequence;
     Oracle oracle;
@@ -45,7 +45,7 @@ struct Trial {
     bool is_chained;
 };
 
-// Each file grows without showing anything, each directory takes a name and gives it up.
+// Each file grows, and must show only zeros in the new part. Each directory takes a name and drops it.
 static void use(Mounted &mounted, Tree tree) {
     if (tree.erase(Filling) && run(mounted.fs(), {.kind = Operation::Unlink, .path = Filling}) < 0)
         throw std::runtime_error("what fills the medium cannot be removed");
@@ -91,7 +91,7 @@ static void judge(const Trial &trial, Medium &medium, bool has_returned) {
     }
 }
 
-// The power is cut while this state is being recovered.
+// Cuts the power while this state is being recovered.
 static void cutRecovery(const Trial &trial, Medium &medium, bool has_returned) {
     std::vector<PersistEvent> events;
     {
@@ -118,7 +118,7 @@ static void exploreState(const Trial &trial, Medium &medium, bool has_returned) 
     }
 }
 
-// Recovery may store the last logged transaction again at any time. So this must change nothing, and reach no free
+// Recovery may store the last logged transaction again at any time. A repetition must change no byte, and reach no free
 // block.
 static std::optional<std::string> redoFault(const struct tbfs *fs) {
     const struct tbfs_journal &journal = fs->journal;
@@ -144,7 +144,8 @@ int64_t runOnBoth(Mounted &mounted, Start &start, Operation operation, uint32_t 
     return result;
 }
 
-// The tree after a cut at which all stores are durable. Open files without a name are gone then, and their blocks free.
+// The tree after a power cut with all stores durable. Open files without a name are then gone, and their blocks are
+// free.
 static Snapshot snapshotAfterCut(Mounted &live) {
     Snapshot found = snapshotOf(live);
     if (live.orphans.empty())
@@ -173,8 +174,9 @@ static void compareOrphans(Mounted &mounted, const Model &model, const std::stri
     }
 }
 
-// After each page but the last one: of a write in parts, and of a read, which merges one at a time. And after each step
-// of merging in the background. In a mount that did the same before, so that the same blocks are taken.
+// The snapshots between the steps of an operation: after each page but the last one of a write in parts, or of a read,
+// which merges one page at a time; and after each step of merging in the background. Each snapshot is from a mount that
+// has done the same before, so that the same blocks are taken.
 static std::vector<Snapshot> stepsOf(const Start &start, const std::vector<Operation> &earlier, Operation operation,
                                      bool has_parts) {
     std::vector<Snapshot> steps;
@@ -199,13 +201,13 @@ static uint64_t commitsOf(const struct tbfs_counters &counters) {
     return counters.transactions + counters.atomic_updates - counters.merges;
 }
 
-// What the earlier ones have left in the same mount is perhaps not durable.
+// Changes of the earlier operations in the same mount may not be durable yet.
 void explore(const std::string &sequence, Start &start, const Operation &operation, size_t ordinal,
              const std::vector<Operation> &earlier) {
     Mounted live(start.medium, options);
     Start after = {{}, start.model};
     if (live.status() < 0)
-        return; // a violation that has been told
+        return; // a violation that has been reported
     Operation last = operation;
     last.now = 3000;
     Medium durable = live.medium();
@@ -226,7 +228,7 @@ void explore(const std::string &sequence, Start &start, const Operation &operati
         events = recording.events;
     }
     totals.operations++;
-    bool has_parts = commitsOf(live.fs()->counters) > commits + 1; // each page alone, or for want of room
+    bool has_parts = commitsOf(live.fs()->counters) > commits + 1; // each page separately, or because space is short
     Oracle oracle(before, stepsOf(start, earlier, last, has_parts), snapshotAfterCut(live), last, options.data);
     oracle.merges_first = is_full;
     Trial trial{sequence + describe(last), oracle, ordinal, !start.model};
@@ -259,8 +261,8 @@ Start prepared() {
 size_t own_operations, log_operations;
 static const std::string Logged = "logged-";
 
-// With logs each read of one merges it. The second kind has all that is unusual about them, the third merges only if
-// it is told to.
+// A read of a log merges it in `by_call` and `by_page`. `by_page` has all unusual options of logs. `idle` merges logs
+// only in steps of background merging.
 bool chooseData(std::string name) {
     static const struct tbfs_hybrid by_call = {0, 0, 0, 1, TBFS_READ_REVERSE, TBFS_MULTI_CALL, 0, 0, 0},
                                     by_page = {512, 64, 4095, 1, TBFS_READ_FORWARD, TBFS_MULTI_PAGE, 0, 0, 0},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The crash states of one operation, after others in the same mount: each state is recovered, judged and used.
+// The crash states of one operation, after others in the same mount. Each state is recovered, judged and used.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,8 @@
 
 extern "C" const char *tbfs_seeded_bug;
 
-// How much is explored: one in so many states is cut again in recovery, or followed by another operation and a cut.
+// The extent of the exploration. One in `recovery_every` states is cut again in its recovery; one in `chain_every` is
+// followed by another operation and a cut.
 struct Depth {
     Sampling sampling;
     size_t recovery_every, chain_every;
@@ -25,11 +26,11 @@ extern Depth depth;
 extern struct tbfs_options options;
 extern std::vector<Operation> explored;
 extern bool tears_units, is_full, has_orphans;
-extern std::string context; // of each violation that is printed: the policies, for example
+extern std::string context; // printed with each violation: the policies, for example
 extern Totals totals;
-inline const std::string Filling = "/filling"; // takes all that is free of a full medium
+inline const std::string Filling = "/filling"; // takes all free space of a full medium
 
-// Where an operation begins. After a crash there is no model.
+// The state before an operation. After a crash it has no model.
 struct Start {
     Medium medium;
     std::optional<Model> model;
@@ -37,12 +38,12 @@ struct Start {
 
 void violation(const std::string &sequence, const std::string &what);
 
-// The policies by their name, and the operations that are explored with them. False: there are none of this name.
+// Selects the policies of this name, and the operations to explore with them. False: unknown name.
 bool chooseData(std::string name);
-extern size_t own_operations; // those of the base set are explored with other policies; these begin here
-extern size_t log_operations; // those on logs do
+extern size_t own_operations; // the first operation of this policy; other policies explore the earlier ones
+extern size_t log_operations; // the first operation on logs
 
-// An operation on a medium that a seeded bug has spoilt may follow a link to nowhere.
+// An operation on a medium that a seeded bug has damaged may follow an invalid pointer.
 void onFault(int number);
 
 void mustBeSound(Mounted &mounted);

@@ -59,7 +59,7 @@ const std::vector<Operation> operations = {
     {.kind = Touch, .path = "/g"},
 };
 
-// Logs of several entries that lie over each other, of two blocks of 512 bytes (/f), and nearly of one of 4096 (/g).
+// Logs of several overlapping entries: of two blocks of 512 bytes (/f), and of nearly one block of 4096 bytes (/g).
 const std::vector<Operation> hybrid_preparation = {
     {.kind = Write, .path = "/f", .offset = 20, .bytes = 150, .fill = 'p'},
     {.kind = Write, .path = "/f", .offset = 60, .bytes = 150, .fill = 'q'},
@@ -84,13 +84,13 @@ const std::vector<Operation> hybrid_operations = {
     {.kind = Fallocate, .path = "/g", .flags = TBFS_KEEP_SIZE | TBFS_PUNCH_HOLE, .offset = 250, .bytes = 77},
 };
 
-// Until the first merge, and until nothing is left.
+// Steps until the first merge, and steps until nothing is left to merge.
 const std::vector<Operation> idle_operations = {
     {.kind = MergeSome, .bytes = 2},
     {.kind = MergeSome, .bytes = 9},
 };
 
-// A file of one page, one with a node, and one that has blocks behind its end.
+// A file of one page, one with a node, and one with blocks behind its end; and a file that overwrites() changes.
 const std::vector<Operation> orphan_preparation = {
     {.kind = Create, .path = "/o1"},
     {.kind = Write, .path = "/o1", .bytes = 3000, .fill = '1'},
@@ -104,7 +104,7 @@ const std::vector<Operation> orphan_preparation = {
     {.kind = Write, .path = "/r", .bytes = OverwrittenPages * 4096, .fill = 'R'},
 };
 
-// The second cut of a file to one size changes fewer fields than the first.
+// Includes a cut, as a second cut of the file to the same size changes fewer fields than the first.
 const std::vector<Operation> one_open = {
     {.kind = Unlink, .path = "/o2", .stays_open = true},
     {.kind = Truncate, .path = "@/o2", .offset = 4096},
@@ -150,20 +150,20 @@ const std::vector<Operation> orphan_operations = {
     {.kind = Write, .path = "/d/i", .bytes = 5 * 4096, .fill = 'i'},
 };
 
-// Directory entries: a rename in one directory parts the entry with the old name, so that the log has the length of an
-// entry that is free afterwards. Names grow by call, so that none fits into an entry that an earlier call has freed.
-// 16 bytes of an entry hold 4 bytes of a name.
+// Directory entries: a rename within a directory splits the entry with the old name, so the journal contains the length
+// of an entry that is free afterwards. Names grow from call to call, so that no name fits into an entry that an earlier
+// call has freed. 16 bytes of an entry hold 4 bytes of a name.
 const std::vector<std::vector<Operation>> yielding = {
     {
         {.kind = Create, .path = "/e/a", .now = 2400},
         {.kind = Rename, .path = "/e/a", .other = "/e/bb", .now = 2500},
-        {.kind = Create, .path = "/e/cc"}, // into the free entry whose length is in the log
+        {.kind = Create, .path = "/e/cc"}, // into the free entry; the journal contains its length
     },
     {
         {.kind = Create, .path = "/e/a", .now = 2400},
         {.kind = Rename, .path = "/e/a", .other = "/e/of 13 bytes..", .now = 3000},
         {.kind = Rename, .path = "/e/of 13 bytes..", .other = "/e/of 37 bytes..........................", .now = 3000},
-        {.kind = Rename, // past two free entries, which become one; the log has the length of the first
+        {.kind = Rename, // past two free entries, which are merged; the journal contains the length of the first
          .path = "/e/of 37 bytes..........................",
          .other = "/e/of 61 bytes.................................................."},
     },
@@ -175,7 +175,7 @@ const std::vector<std::vector<Operation>> yielding = {
         {.kind = Create, .path = "/e/x", .now = 3000},
         {.kind = Unlink, .path = "/e/f", .now = 3000},
         {.kind = Rename, .path = "/e/x", .other = "/x", .now = 3000},
-        {.kind = Rename, .path = "/e/w", .other = "/e/of 13 bytes.."}, // in one store; over a word that the log has
+        {.kind = Rename, .path = "/e/w", .other = "/e/of 13 bytes.."}, // one store, over a word in the journal
     },
     {
         {.kind = Create, .path = "/e/o", .now = 3000},
@@ -185,11 +185,11 @@ const std::vector<std::vector<Operation>> yielding = {
         {.kind = Truncate, .path = "@/e/o", .offset = 20000, .now = 3000},
         {.kind = Write, .path = "@/e/o", .offset = 12288, .bytes = 10, .fill = 'p', .now = 3000},
         {.kind = Fallocate, .path = "@/e/o", .flags = TBFS_KEEP_SIZE, .bytes = 4096, .now = 3000},
-        {.kind = Truncate, .path = "@/e/o", .offset = 5000}, // to the same size again: the size alone, in one store
+        {.kind = Truncate, .path = "@/e/o", .offset = 5000}, // the same size again: one store, of the size alone
     },
     {
         {.kind = Write, .path = "/f", .offset = 41, .bytes = 7, .fill = 'K', .now = 2900},
         {.kind = Read, .path = "/f", .bytes = 100, .now = 2900}, // merges and frees the page's log
-        {.kind = SetMode, .path = "/f", .flags = 0600},          // in one store, over words that the log had
+        {.kind = SetMode, .path = "/f", .flags = 0600},          // in one store, over words that the journal contained
     },
 };

@@ -25,7 +25,7 @@ static Node withContentOf(const Node &node, const Node &other) {
     return result;
 }
 
-// A new size is only seen with all of the data that it makes visible.
+// A new size is visible only together with all data that it makes visible.
 bool Oracle::isMixture(const Node &found, const std::string &path) const {
     const Node &old = before.tree.at(path), &young = after.tree.at(path);
     bool is_old = found.content.size() == old.content.size() && withContentOf(found, old) == old;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a crash during one operation may leave: the tree before it or the tree after it, or that after some of its pages
-// if each is written alone. Data that are written in place
-// may be a mixture, byte by byte, until the operation has returned.
+// The states that a crash during one operation may leave: the tree before it, the tree after it, or the tree after some
+// of its pages if each page is written separately. Data that are written in place may be a mixture of old and new
+// bytes, until the operation has returned.
 #pragma once
 
 #include <optional>
@@ -23,13 +23,13 @@ Snapshot snapshotOf(Mounted &mounted);
 struct Oracle {
     Snapshot before, after;
     std::vector<Snapshot> steps; // between them
-    uint64_t mixed = 0;          // the inode whose bytes may be mixed, 0: none
-    bool merges_first = false;   // logs, for room: there may be more of it than before
+    uint64_t mixed = 0;          // the inode that may have mixed bytes, 0: no inode
+    bool merges_first = false;   // of logs, for space: more blocks than before may be free
 
     Oracle(Snapshot before, std::vector<Snapshot> steps, Snapshot after, const Operation &operation,
            enum tbfs_data data);
 
-    // What is wrong with a state that was recovered; nothing: it is allowed.
+    // The fault of a recovered state; nothing: the state is allowed.
     std::optional<std::string> judge(const Snapshot &found, bool has_returned) const;
 
   private:

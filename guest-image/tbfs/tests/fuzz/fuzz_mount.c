@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A damaged medium. The first byte of the input says whether both superblocks get a good checksum again; then come
- * pieces of damage: a region, a place in it, five bytes. A mount ends in an error, or every later call does what it
- * says or ends in one. What the checker finds no fault in can be read as a whole.
+ * A damaged medium. The first byte of the input selects the options of the mount and the metadata policy of the medium;
+ * with bit 0 both superblocks get a correct checksum again. Then come pieces of damage: a region, a place in it, five
+ * bytes. A mount fails, or every later call works or fails. A medium in which the checker finds no fault can be read
+ * completely.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 enum { BLOCKS = 64, INODES = 24, BYTES = BLOCKS * TBFS_BLOCK_BYTES, CALLS_MAX = 2000 };
 
-static _Alignas(TBFS_BLOCK_BYTES) uint8_t sounds[2][BYTES], damaged[BYTES]; /* by the metadata's policy */
+static _Alignas(TBFS_BLOCK_BYTES) uint8_t sounds[2][BYTES], damaged[BYTES]; /* by metadata policy */
 static uint64_t memory[64 + BYTES / sizeof(struct tbfs_inode) / 64];
 static const struct tbfs_caller caller = {1, 2, 3000};
 
@@ -34,8 +35,8 @@ static uint64_t create(struct tbfs *fs, uint64_t dir, const char *text, uint16_t
     return ino;
 }
 
-/* With a file of two levels, logs of one and of two blocks, a file on the truncate list, and a transaction that was not
- * committed, or is to be stored again. */
+/* Makes a medium with a file of two levels, logs of one and of two blocks, a file on the truncate list, and a
+ * transaction that recovery must undo or store again. */
 static void make_sound(enum tbfs_metadata metadata) {
     uint8_t *sound = sounds[metadata];
     struct tbfs_space space = {sound, BYTES};
@@ -77,7 +78,7 @@ static void seal(uint8_t *base) {
     super->checksum = crc32c(super, TBFS_SUPER_STATIC_BYTES);
 }
 
-/* How many calls found damage. */
+/* The number of calls that found damage. */
 static unsigned read_inode(struct tbfs *fs, uint64_t ino, unsigned *calls);
 
 static unsigned read_directory(struct tbfs *fs, uint64_t ino, unsigned *calls) {
@@ -107,7 +108,7 @@ static unsigned read_inode(struct tbfs *fs, uint64_t ino, unsigned *calls) {
            tbfs_read(fs, ino, 8150, bytes, sizeof(bytes)) < 0;
 }
 
-/* Each kind of call once, on what has a name. */
+/* Each kind of call once, on files that have a name. */
 static void change(struct tbfs *fs) {
     uint64_t dir = TBFS_ROOT_INODE, ino, orphan;
     create(fs, dir, "new", S_IFREG | 0644);

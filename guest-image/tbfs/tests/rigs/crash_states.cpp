@@ -44,7 +44,7 @@ bool CrashStates::isEqual(const PersistEvent &event) const {
     return true;
 }
 
-// A store past the caches takes earlier stores to its words along, and a cached one all cached ones before it.
+// A store past the caches makes earlier stores to its words durable, and a cached store all earlier cached ones.
 void CrashStates::Pending::flushWithEarlier(size_t last) {
     uint64_t words = 0;
     bool cached = false;
@@ -82,8 +82,8 @@ static uint64_t anyWords(uint64_t random) {
     return bytes;
 }
 
-// The first `count` stores to a line. If `torn`, words of stores past the caches may be missing, or be there all the
-// same: only stores to one word keep their order.
+// Visits the state with the first `count` stores to each line. If `torn`, words of stores past the caches may be
+// missing, or be present beyond `count`: only stores to one word keep their order.
 void CrashStates::visitChoice(const Choice &choice, bool torn, const Visit &visit) {
     Medium medium = durable;
     for (const auto &[at, count] : choice) {

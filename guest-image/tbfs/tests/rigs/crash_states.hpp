@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a medium may hold after a power cut: of each line any content that it had since it was last made durable,
-// independently of all others. Words of stores past the caches arrive in any order with all stores to other words.
+// The possible contents of a medium after a power cut. Each line has any content that it had since it was last made
+// durable, independently of all other lines. Words of stores past the caches arrive in any order relative to stores to
+// other words.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,9 @@
 
 using Medium = std::vector<uint8_t>;
 
-// All states if there are at most `exhaustive`. Else all stores and none, for up to `lines` lines each one alone there
-// and alone missing, and `random` seeded ones. `skips_equal`: copies past the caches of the bytes that are durable
-// there count as no store, so that the sample has more of those that matter. No state is lost.
+// All states, if there are at most `exhaustive`. Otherwise all stores, no stores, for up to `lines` lines each line
+// alone present and alone missing, and `random` seeded states. `skips_equal` ignores copies past the caches of bytes
+// that are already durable there, so that the sample has more of the stores that matter. No state is lost.
 struct Sampling {
     size_t exhaustive, random, lines = 32;
     bool skips_equal = false;
@@ -31,17 +32,17 @@ class CrashStates {
 
     void follow(const PersistEvent &event);
 
-    // States that are possible now. Visited is a copy, to be spoilt.
+    // Visits the states that are possible now. Each is a copy that the visitor may change.
     void forEach(const Sampling &sampling, const Visit &visit);
 
   private:
     struct Pending {
         std::vector<const PersistEvent *> stores;
-        std::vector<bool> flushed; // which of them are durable after the next fence
+        std::vector<bool> flushed; // true: durable after the next fence
 
         void flushWithEarlier(size_t last);
     };
-    using Choice = std::map<size_t, size_t>; // of a line, how many of its stores are there
+    using Choice = std::map<size_t, size_t>; // for each line, the number of its stores that are present
 
     void fence();
     bool isEqual(const PersistEvent &event) const;
@@ -55,7 +56,7 @@ class CrashStates {
     bool skips_equal;
 };
 
-// At each fence and at the end: the states of events that begin with `before`. The flag says whether it is the end. The
-// first `passed` events have happened, without a cut.
+// Visits the states at each fence and at the end of the events, which begin with the medium `before`. The flag is true
+// at the end. The first `passed` events happen without a cut.
 void exploreCrashes(const Medium &before, const std::vector<PersistEvent> &events, const Sampling &sampling,
                     uint64_t seed, const std::function<void(Medium &, bool is_end)> &visit, size_t passed = 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The obvious file system: maps and strings. What the core is compared with.
+// The simplest file system, of maps and strings, as the reference for the core.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 class Model {
   public:
     Model();
-    int64_t run(const Operation &operation);            // as run() of the core; there is always room
+    int64_t run(const Operation &operation);            // as run() of the core, with unlimited space
     Tree tree() const;                                  // inode numbers are 0
     std::map<std::string, std::string> orphans() const; // the contents of open files without a name
 
@@ -25,7 +25,7 @@ class Model {
     struct Place {
         int64_t dir; // or -errno
         std::string name;
-        uint64_t ino; // 0: nothing has this name
+        uint64_t ino; // 0: the name does not exist
     };
 
     bool isDirectory(uint64_t ino) const { return S_ISDIR(files.at(ino).node.mode); }

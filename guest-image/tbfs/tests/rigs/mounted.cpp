@@ -10,7 +10,7 @@ static constexpr size_t BlockBytes = TBFS_BLOCK_BYTES;
 
 struct tbfs_name nameOf(const std::string &name) { return {name.data(), name.size()}; }
 
-// Aligned memory of its own, so that a sanitizer sees its ends.
+// Separate aligned memory, so that a sanitizer detects accesses beyond its ends.
 static uint8_t *allocate(size_t bytes) {
     void *memory = aligned_alloc(BlockBytes, (bytes + BlockBytes - 1) / BlockBytes * BlockBytes);
     if (!memory)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A file system in memory, and what it holds as a tree that can be compared.
+// A file system in memory, and its content as a tree that can be compared.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "core.hpp"
 #include "crash_states.hpp"
 
-// All that a user can see of a file, but for the access time.
+// All that a user can see of a file, except the access time.
 struct Node {
     uint64_t ino = 0;
     uint32_t mode = 0, links = 0, uid = 0, gid = 0, rdev = 0, ctime = 0, mtime = 0;
@@ -29,7 +29,7 @@ Tree withoutNumbers(Tree tree);                            // of inodes
 
 class Mounted {
   public:
-    // On a medium of the caller, which has a page's alignment then.
+    // Mounts a copy of the caller's medium that is aligned to a block.
     Mounted(Medium &medium, const struct tbfs_options &options);
     ~Mounted();
     Mounted(const Mounted &) = delete;
@@ -40,8 +40,8 @@ class Mounted {
     Tree tree(); // merges no log; throws std::runtime_error if something cannot be read
     std::vector<std::string> faults();
     uint64_t freeBlocks() const { return mounted.blocks.free; }
-    Medium medium() const; // as it is now
-    OpenOrphans orphans;   // the caller's
+    Medium medium() const; // a copy of its present content
+    OpenOrphans orphans;   // maintained by the caller
 
   private:
     void addTo(Tree &tree, const std::string &path, uint64_t ino);

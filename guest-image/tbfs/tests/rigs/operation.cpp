@@ -67,7 +67,7 @@ static Place placeOf(struct tbfs *fs, const std::string &path) {
     return {dir, path.substr(slash + 1)};
 }
 
-// The file at `path` has perhaps lost its last name.
+// Handles an orphan, if the file at `path` has lost its last name: keeps it open or evicts it.
 static int64_t drop(struct tbfs *fs, const Operation &operation, const std::string &path, uint64_t orphan,
                     OpenOrphans *orphans) {
     if (orphan && operation.stays_open && orphans)

@@ -27,7 +27,7 @@ uint64_t Recorder::linesWritten() const {
     return count;
 }
 
-// Of one line, when the bytes are there.
+// Records an event of one line, after its bytes have been stored.
 static void record(PersistEvent::Kind kind, const void *target, size_t bytes) {
     if (!recorder)
         return;
@@ -38,7 +38,7 @@ static void record(PersistEvent::Kind kind, const void *target, size_t bytes) {
     recorder->events.push_back(event);
 }
 
-// Parts that cross no multiple of `unit`.
+// Visits the parts of a range, split at multiples of `unit`.
 template <class Visit> static void forEachPart(const void *target, size_t bytes, size_t unit, const Visit &visit) {
     for (size_t done = 0; done < bytes;) {
         uintptr_t at = reinterpret_cast<uintptr_t>(target) + done;

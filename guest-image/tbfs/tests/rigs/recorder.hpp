@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The persistence layer of tests: it does what it is told, and writes it down line by line.
+// The persistence layer of tests: executes each operation, and records it line by line.
 #pragma once
 
 #include <array>
@@ -21,11 +21,11 @@ struct Recorder {
     explicit Recorder(const uint8_t *base) : base(base) {}
     ~Recorder();
     const uint8_t *base;
-    bool tears_units = false; // what is stored as 16 or 64 bytes may arrive by words
+    bool tears_units = false; // stores of 16 or 64 bytes may arrive word by word
     std::vector<PersistEvent> events;
     uint64_t count(PersistEvent::Kind kind) const;
     uint64_t linesWritten() const; // a line counts once between two fences
 };
 
-// Null: stores pass through unrecorded.
+// Null: stores are executed and not recorded.
 extern Recorder *recorder;

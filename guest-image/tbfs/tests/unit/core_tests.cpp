@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rules of the core one by one: what is refused, what is counted, bounds, and a full medium.
+// Rules of the core one by one: rejected media and calls, costs, bounds, and a full medium.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -57,7 +57,7 @@ TEST(Media, AnEntryOfTheJournalThatNamesTheJournalIsRefused) {
     Medium medium = makeMedium(60, 24);
     auto *header = reinterpret_cast<struct tbfs_journal_header *>(medium.data() + superOf(medium, 0)->journal_offset);
     auto *entry = reinterpret_cast<struct tbfs_entry *>(header) + 1;
-    EXPECT_EQ(header->redo, 0); // on a medium that was not zero
+    EXPECT_EQ(header->redo, 0); // though the medium was not zero before
     *entry = {.offset = superOf(medium, 0)->journal_offset,
               .transaction = 1,
               .generation = 1,
@@ -70,7 +70,8 @@ TEST(Media, AnEntryOfTheJournalThatNamesTheJournalIsRefused) {
     EXPECT_EQ(statusOf(medium), 0);
 }
 
-// A generation that was used before means nothing any more, and a transaction of the first one is undone.
+// After the last generation the numbers begin again at 1. An old entry with such a number must be invalid, and a new
+// transaction must work.
 TEST(Journal, TheLastGenerationIsFollowedByTheFirst) {
     Medium medium = makeMedium(60, 24);
     auto *header = reinterpret_cast<struct tbfs_journal_header *>(medium.data() + superOf(medium, 0)->journal_offset);
@@ -87,8 +88,8 @@ TEST(Journal, TheLastGenerationIsFollowedByTheFirst) {
     EXPECT_GT(resolve(again.fs(), "/a"), 0);
 }
 
-// Entries of a transaction may be durable without their tail, and mean nothing after the next mount. Of one that had
-// just gone around they are of the next generation.
+// Entries of a transaction may be durable without their tail, and must be invalid after the next mount. If the
+// transaction had just wrapped around, its entries have the next generation.
 TEST(Journal, EachTurnBeginsAGenerationAndEachMountTheOneAfterTheNext) {
     Medium medium = makeMedium(60, 24);
     Mounted first(medium, Inplace16);
@@ -106,7 +107,7 @@ TEST(Journal, EachTurnBeginsAGenerationAndEachMountTheOneAfterTheNext) {
     EXPECT_EQ(journal.head, 0u);
 }
 
-// The transaction had gone around, and its entries are durable, its generation is not.
+// The transaction had wrapped around, and its entries are durable, but its generation is not.
 TEST(Journal, EntriesOfATurnThatWasCutMeanNothingAfterAMount) {
     Medium medium = makeMedium(60, 24);
     auto *header = reinterpret_cast<struct tbfs_journal_header *>(medium.data() + superOf(medium, 0)->journal_offset);
@@ -122,7 +123,7 @@ TEST(Journal, EntriesOfATurnThatWasCutMeanNothingAfterAMount) {
     }
 }
 
-// What the last transaction of `log` changed is stored again, whole or not at all.
+// The changes of the last transaction of `log` are stored again, all of them or none.
 TEST(Journal, OfNewContentIsStoredAgainUnlessItIsDamaged) {
     const struct tbfs_options logged = optionsOf(TBFS_DATA_INPLACE, 8, {}, TBFS_METADATA_LOG);
     Medium medium = makeMedium(60, 24);
@@ -213,7 +214,7 @@ TEST(Files, AreReadableWithoutANameUntilTheyAreEvicted) {
     EXPECT_NE(static_cast<uint64_t>(resolve(fs, "/b")), ino);
     Medium cut = mounted.medium();
     EXPECT_EQ(tbfs_evict(fs, ino, 6), 0);
-    EXPECT_EQ(fs->blocks.free, blocks - 1); // the directory has one
+    EXPECT_EQ(fs->blocks.free, blocks - 1); // the directory keeps one
     EXPECT_EQ(Mounted(cut, Inplace16).freeBlocks(), blocks - 1);
 }
 
@@ -230,7 +231,7 @@ TEST(Files, HaveBounds) {
     EXPECT_EQ(tbfs_read(fs, ino, most - 1, &byte, 9), 1);
     EXPECT_EQ(byte, 'z');
     Operation large{.kind = Operation::Write, .path = "/a", .offset = 500 * 4096 + 7, .bytes = 300 * 4096};
-    EXPECT_EQ(run(fs, large), 300 * 4096); // of three transactions and two leaves
+    EXPECT_EQ(run(fs, large), 300 * 4096); // in three transactions and two leaves
     std::string content(large.bytes, 0);
     EXPECT_EQ(tbfs_read(fs, ino, large.offset, content.data(), large.bytes), 300 * 4096);
     EXPECT_TRUE(content == contentOf(large));
@@ -255,7 +256,7 @@ TEST(Names, ThatCannotBeAreRefused) {
     EXPECT_EQ(create(std::string(255, 'a')), -EEXIST);
 }
 
-// Until neither a block nor an inode is left.
+// Fills the medium until neither a block nor an inode is free.
 void fill(struct tbfs *fs) {
     for (uint32_t i = 0;
          run(fs, {.kind = Operation::Create, .path = "/" + std::string(200, 'a') + std::to_string(i)}) == 0; i++)
@@ -265,7 +266,7 @@ void fill(struct tbfs *fs) {
         ;
 }
 
-// With no room each call does what needs none, or says so and changes nothing.
+// On a full medium each call works without new space, or fails with ENOSPC and changes nothing.
 TEST(Full, EachCallWorksOrChangesNothing) {
     const std::vector<std::pair<Operation, int64_t>> calls = {
         {{.kind = Operation::Create, .path = "/d/n"}, -ENOSPC},
@@ -303,7 +304,7 @@ TEST(Full, EachCallWorksOrChangesNothing) {
     EXPECT_EQ(Mounted(after, Inplace16).freeBlocks(), mounted.freeBlocks());
 }
 
-// stress-ng has found this in a guest: a list that led back to itself.
+// stress-ng has found this bug in a guest: a list with a cycle.
 TEST(Orphans, ThatAreCutStayOnTheListOnceUntilTheyAreEvicted) {
     Medium medium = makeMedium(60, 24);
     uint64_t orphans[2], before;

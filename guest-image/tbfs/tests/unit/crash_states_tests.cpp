@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a line may hold after a power cut, by persist.h's rules on the order of stores.
+// The possible contents of a line after a power cut, by the rules of persist.h on the order of stores.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -12,7 +12,7 @@
 namespace {
 
 constexpr uint64_t Seeds = 64;
-constexpr size_t Words = 3; // are looked at
+constexpr size_t Words = 3; // of a line, which are compared
 
 struct alignas(LineBytes) Line {
     uint64_t words[LineBytes / 8];
@@ -20,7 +20,7 @@ struct alignas(LineBytes) Line {
 
 void copyPastCaches(Line &line, size_t word, uint64_t value) { pm_copy_nt(&line.words[word], &value, 8); }
 
-// The first words of the line in each state at the end of what `work` stores: "102" has the second one of a zero.
+// The first words of the line in each state at the end of `work`, as digits: in "102" the second word is 0.
 std::set<std::string> statesAfter(const std::function<void(Line &)> &work) {
     Line line = {};
     Recorder recording(reinterpret_cast<const uint8_t *>(&line));

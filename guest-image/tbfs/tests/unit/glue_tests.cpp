@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a kernel module asks of the core beyond what a program does: extents, data from elsewhere, positions that are
-// old.
+// Calls of the core that only a kernel module makes: extents, data from a source, outdated positions.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -47,7 +46,7 @@ TEST(Extents, AreWhatLiesTogetherAndIsMapped) {
     EXPECT_EQ(tbfs_find_extent(fs, TBFS_ROOT_INODE, 0, 1, &extent), -EISDIR);
 }
 
-// Of two transactions the first is there, the second is not, and no block is lost.
+// The first of two transactions is present, the second is not, and no block is lost.
 TEST(Sources, ThatEndEarlyLeaveWhatWasWholeBefore) {
     for (enum tbfs_data data : {TBFS_DATA_INPLACE, TBFS_DATA_COW, TBFS_DATA_HYBRID}) {
         Medium medium = makeMedium(400, 24);
@@ -69,7 +68,7 @@ TEST(Sources, ThatEndEarlyLeaveWhatWasWholeBefore) {
     }
 }
 
-// The entry at a position has become a part of a longer one, and then of a name.
+// The entry at a position has been merged into a longer one, and then been overwritten by a name.
 TEST(Positions, OfBeforeAChangeFindTheEntriesThatAreLeft) {
     Medium medium = makeMedium(60, 24);
     Mounted mounted(medium, optionsOf(TBFS_DATA_INPLACE, 8));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pages with a log each, rule by rule: what a write costs, what a read looks at, when a log is merged, what its blocks
-// take, and what the other policies do with one.
+// Pages with logs, rule by rule: the cost of a write, the entries that a read visits, merges of logs, the space of
+// their blocks, and logs with the other policies.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@ namespace {
 constexpr struct tbfs_hybrid Defaults = {};
 constexpr struct tbfs_options Hybrid8 = optionsOf(TBFS_DATA_HYBRID, 8);
 
-// All else by default.
+// All other options have their default.
 constexpr struct tbfs_hybrid with(unsigned log_block_bytes, uint64_t gc_read_bytes = 0,
                                   enum tbfs_read read = TBFS_READ_REVERSE) {
     struct tbfs_hybrid hybrid = {};
@@ -25,7 +25,7 @@ constexpr struct tbfs_hybrid with(unsigned log_block_bytes, uint64_t gc_read_byt
     return hybrid;
 }
 
-// A file of whole pages, at a time that does not change.
+// The file has whole pages, and the time does not change.
 constexpr uint64_t Page = TBFS_BLOCK_BYTES;
 constexpr uint32_t Now = 2;
 
@@ -64,7 +64,7 @@ DataCost costOfWrite(Mounted &mounted, uint64_t offset, uint64_t bytes) {
             mounted.fs()->counters.journal_entries - entries};
 }
 
-// docs/tbfs.md has the same table: the first write to a page, and its second one.
+// docs/tbfs.md has the same table: the first write to a page, and the second one.
 TEST(HybridCosts, AreTheDocumentedOnes) {
     struct Row {
         uint64_t at, bytes;
@@ -111,7 +111,7 @@ TEST(HybridOptions, ThatDoNotExistOrContradictAreRefused) {
     EXPECT_EQ(status(TBFS_DATA_INPLACE, with(0, TBFS_GC_NEVER)), -EINVAL);
 }
 
-// In reverse a read looks at the entries until it has all bytes, forward always at each.
+// In reverse a read visits entries until it has all bytes; forward it visits every entry.
 TEST(HybridReads, LookAtNoMoreEntriesThanTheyNeed) {
     for (enum tbfs_read read : {TBFS_READ_REVERSE, TBFS_READ_FORWARD}) {
         struct tbfs_options options = optionsOf(TBFS_DATA_HYBRID, 8, with(0, TBFS_GC_NEVER, read));
@@ -134,7 +134,7 @@ TEST(HybridMerges, AReadMergesALogThatIsLongerThanTheThreshold) {
     Medium medium = withFile(1, options);
     Mounted mounted(medium, options);
     uint64_t blocks = mounted.freeBlocks();
-    writeAt(mounted, 1, 220); // in the log 64 for its header, 224 and 8
+    writeAt(mounted, 1, 220); // in the log: 64 for its header, 224 and 8
     int64_t sum = readAt(mounted, 0, Page);
     EXPECT_EQ(mounted.fs()->counters.merges, 0u);
     EXPECT_EQ(mounted.freeBlocks(), blocks - 1);
@@ -146,8 +146,8 @@ TEST(HybridMerges, AReadMergesALogThatIsLongerThanTheThreshold) {
     EXPECT_EQ(mounted.fs()->counters.merges, 1u);
 }
 
-// A file whose first page has a log that the next read merges. The last transaction is logged; it is in that log or
-// not.
+// Gives the first page of the file a log that the next read merges. The last transaction is journalled; by `offset` it
+// changes that log or another page.
 void writeLogged(Mounted &mounted, uint64_t offset) {
     writeAt(mounted, 1, 220);
     writeAt(mounted, 1, 220);
@@ -156,7 +156,7 @@ void writeLogged(Mounted &mounted, uint64_t offset) {
     ASSERT_LT(mounted.fs()->journal.head, mounted.fs()->journal.tail);
 }
 
-// Recovery must not store into a log's block once this may belong to another file.
+// Recovery must not store into a log's block once the block may belong to another file.
 TEST(HybridMerges, ALogIsFreedOnlyWhenRecoveryStoresNothingThere) {
     struct tbfs_options options = optionsOf(TBFS_DATA_HYBRID, 8, with(0, 300), TBFS_METADATA_LOG);
     Medium medium = withFile(1, options);
@@ -179,7 +179,7 @@ TEST(HybridMerges, TheJournalStaysIfRecoveryStoresNothingIntoTheFreedLog) {
     EXPECT_LT(mounted.fs()->journal.head, mounted.fs()->journal.tail);
 }
 
-// Which pages of a file have logs, as digits.
+// The pages of the file that have logs, as digits.
 std::string logsOf(Mounted &mounted, uint64_t pages) {
     uint64_t ino = static_cast<uint64_t>(resolve(mounted.fs(), "/a"));
     std::string found;
@@ -199,7 +199,7 @@ struct tbfs_options idleFrom(unsigned low_percent, unsigned high_percent) {
     return optionsOf(TBFS_DATA_HYBRID, 8, hybrid);
 }
 
-// By powers of two; what was logged meanwhile is there, too.
+// The longest logs come first, by powers of two. Logs are also appended to between the steps.
 TEST(HybridBackground, MergesTheLongestLogsFirst) {
     Medium medium = withFile(4, idleFrom(100, 0));
     Mounted mounted(medium, idleFrom(100, 0));
@@ -245,7 +245,7 @@ TEST(HybridBackground, BeginsWhereRoomIsShortAndEndsWhereItIsNot) {
     EXPECT_GT(steps, mounted.fs()->counters.merges);
 }
 
-// A log that takes less than the block that it would need stays.
+// A log that takes less space than the block that it would need stays.
 TEST(HybridBackground, LeavesWhatGivesNoRoomAndStoresNothingThen) {
     Medium medium = makeMedium(200, 24);
     Mounted mounted(medium, idleFrom(100, 0));
@@ -266,7 +266,7 @@ TEST(HybridBackground, LeavesWhatGivesNoRoomAndStoresNothingThen) {
     EXPECT_EQ(logsOf(mounted, 2), "0");
 }
 
-// Without copying anything of it.
+// The write copies nothing from the log.
 TEST(HybridMerges, AWriteOfTheWholePageFreesItsLog) {
     Medium medium = withFile(2, Hybrid8);
     Mounted mounted(medium, Hybrid8);
@@ -298,7 +298,7 @@ TEST(HybridBlocks, OfSmallLogsLieTogether) {
     }
 }
 
-// The format is one: a log is read with each policy, and a write there merges it.
+// All policies share one format: each policy reads logs, and a write merges them.
 TEST(HybridMedia, AreThoseOfTheOtherPolicies) {
     for (enum tbfs_data data : {TBFS_DATA_INPLACE, TBFS_DATA_COW}) {
         Medium medium = withFile(1, Hybrid8);
@@ -349,7 +349,7 @@ TEST(HybridExtents, SayThatAPageHasALogUntilItIsMerged) {
     EXPECT_EQ(tbfs_merge(fs, ino, TBFS_FILE_BYTES_MAX, 1), -EFBIG);
 }
 
-// Data that end early, or a full medium: nothing of it is seen, and no block is lost.
+// If the data end early, or the medium is full, the write has no visible effect, and no block is lost.
 TEST(HybridWrites, ThatFailLeaveTheLogAsItWas) {
     struct tbfs_options options = optionsOf(TBFS_DATA_HYBRID, 8, with(512));
     Medium medium = withFile(1, options);
@@ -368,7 +368,7 @@ TEST(HybridWrites, ThatFailLeaveTheLogAsItWas) {
     run(fs, append); // a log without a block
     for (uint64_t at = 1; writeAt(mounted, at * Page, Page) > 0; at++)
         tree = mounted.tree();
-    while (run(fs, append) > 0) // what is left of the block for logs
+    while (run(fs, append) > 0) // the rest of the block for logs
         tree = mounted.tree();
     EXPECT_EQ(writeAt(mounted, 40, 400), -ENOSPC);
     EXPECT_EQ(mounted.freeBlocks() + fs->pieces_free, 0u);
@@ -400,16 +400,16 @@ TEST(HybridMedia, WithALogThatIsNoneAreRefused) {
         memcpy(bad.data() + place, &value, bytes);
         return Mounted(bad, options).status();
     };
-    EXPECT_EQ(status(slot, log | 256), -EUCLEAN);         // bits that mean nothing
+    EXPECT_EQ(status(slot, log | 256), -EUCLEAN);         // undefined bits
     EXPECT_EQ(status(slot, log | 2), -EUCLEAN);           // larger blocks
     EXPECT_EQ(status(first, 0), -EUCLEAN);                // no entry
-    EXPECT_EQ(status(first, head - 8), -EUCLEAN);         // within one
+    EXPECT_EQ(status(first, head - 8), -EUCLEAN);         // within an entry
     EXPECT_EQ(status(first + 8, first), -EUCLEAN);        // its page is its log
-    EXPECT_EQ(status(first + 16, second + 72), -EUCLEAN); // around
+    EXPECT_EQ(status(first + 16, second + 72), -EUCLEAN); // a cycle
     EXPECT_EQ(status(first + 24, 0), -EUCLEAN);           // the chain is broken
-    EXPECT_EQ(status(second + 32, 1), -EUCLEAN);          // another length
-    EXPECT_EQ(status(head - 6, 0, 2), -EUCLEAN);          // an entry of nothing
-    EXPECT_EQ(status(head - 8, 4000, 2), -EUCLEAN);       // over the page's end
+    EXPECT_EQ(status(second + 32, 1), -EUCLEAN);          // a wrong length
+    EXPECT_EQ(status(head - 6, 0, 2), -EUCLEAN);          // an empty entry
+    EXPECT_EQ(status(head - 8, 4000, 2), -EUCLEAN);       // beyond the page's end
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Rules that the core checks at run time: each one is broken here, by a direct call or a changed map. Then the call
-// fails, the rule is reported once, nothing can be changed any more, and files can be read.
+// Invariants that the core checks at run time. Each one is broken here, by a direct call or a changed map. The call
+// then fails, the invariant is reported once, later changes fail, and files can still be read.
 #include <gtest/gtest.h>
 
 #include "mounted.hpp"
@@ -26,7 +26,7 @@ uint8_t *inodeAt(struct tbfs *fs, uint64_t ino) {
 
 uint64_t inoOf(struct tbfs *fs) { return static_cast<uint64_t>(resolve(fs, "/a")); }
 
-// The block of page 0 of the file, which is behind a node.
+// The block of page 0 of the file, which is below a node.
 uint64_t blockOf(struct tbfs *fs) {
     struct tbfs_extent extent = {};
     EXPECT_EQ(tbfs_find_extent(fs, inoOf(fs), 0, BytesOfPage, &extent), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Where the blocks of large files lie: 2 MiB together and aligned, so that a process can have them as one page.
+// The placement of blocks of large files: 2 MiB are contiguous and aligned, so that a process can map them as one page.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t Large = 2 << 20, Block = TBFS_BLOCK_BYTES;
 constexpr enum tbfs_data Policies[] = {TBFS_DATA_INPLACE, TBFS_DATA_COW, TBFS_DATA_HYBRID};
 
-// How many of a file's parts of 2 MiB are one extent that is aligned.
+// The number of a file's parts of 2 MiB that are one aligned extent.
 unsigned largePages(struct tbfs *fs, const std::string &path, uint64_t bytes) {
     unsigned found = 0;
     for (uint64_t at = 0; at + Large <= bytes; at += Large) {
@@ -25,7 +25,7 @@ unsigned largePages(struct tbfs *fs, const std::string &path, uint64_t bytes) {
     return found;
 }
 
-// On a medium on which no first free block is aligned.
+// On a medium with an unaligned first free block.
 class LargeFiles : public testing::TestWithParam<enum tbfs_data> {
   protected:
     LargeFiles() {
@@ -59,7 +59,7 @@ TEST_P(LargeFiles, AreAlignedIfTheirSizeIsKnownWhateverIsWrittenFirst) {
     EXPECT_EQ(pages(2 * Large), 2u);
 }
 
-// The first 2 MiB of a file that was small lie anywhere.
+// The first 2 MiB of a file lie anywhere, as they were allocated when the file was small.
 TEST_P(LargeFiles, AreAlignedFromWhereTheyAreLargeWhenTheyGrowBesideOthers) {
     for (uint64_t at = 0; at < 3 * Large; at += 16 * Block) {
         write("/a", at, 16 * Block);
@@ -82,7 +82,7 @@ TEST_P(LargeFiles, ThatLostAPageGetItBackWhereItWas) {
 TEST_P(LargeFiles, TakeAnyBlockIfNoPartOfTheMediumIsFreeAsAWhole) {
     uint64_t groups = medium.size() / Large, before = mounted.freeBlocks();
     for (uint64_t group = 1; group < groups; group++) {
-        fs()->blocks.words[group * 8 + 3] |= 16; // one block of each is in use
+        fs()->blocks.words[group * 8 + 3] |= 16; // one block of each group is in use
         fs()->blocks.free--;
     }
     run(fs(), {.kind = Operation::Fallocate, .path = "/a", .bytes = 2 * Large});
@@ -92,7 +92,7 @@ TEST_P(LargeFiles, TakeAnyBlockIfNoPartOfTheMediumIsFreeAsAWhole) {
 
 INSTANTIATE_TEST_SUITE_P(Policies, LargeFiles, testing::ValuesIn(Policies));
 
-// A write of a page is to a new block, so two of the same page lead back.
+// Each write of a page takes a new block, so every second write returns to the first place.
 TEST(LargeFilesOfCow, HaveAPageElsewhereAfterEveryOtherWrite) {
     Medium medium = makeMedium(4 * 512, 24);
     Mounted mounted(medium, optionsOf(TBFS_DATA_COW, 8));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Random operations on a small medium, which is often full, against the model: what a call returns, what the tree is,
-// what the checker says, and all of that once more after a mount. A failure prints the seed and the operation's number.
+// Random operations on a small medium, which is often full, are compared with the model: results of calls, the tree,
+// the checker's faults, and all of them again after a mount. A failure prints the seed and the operation's number.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -61,12 +61,13 @@ Operation randomOperation(std::mt19937_64 &random, uint32_t now) {
     return operation;
 }
 
-// True if there may be no room for this: with its nodes, and a directory's new block.
+// True if space may be too short for this operation, with its nodes, and a directory's new block.
 bool mayLackRoom(const struct tbfs *fs, const Operation &operation) {
     return fs->blocks.free < operation.bytes / TBFS_BLOCK_BYTES + 12 || fs->inodes.free == 0;
 }
 
-// Runs it on both. What there was no room for is not done in the model, or as far as there was.
+// Runs the operation on both. If space was too short, the model omits the operation, or does only the part that was
+// done.
 void runOnBoth(struct tbfs *fs, Model &model, const Operation &operation) {
     bool may_lack = mayLackRoom(fs, operation);
     int64_t done = run(fs, operation);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A mount that is read-only stores nothing after its recovery, whatever is called, and what is read is the same.
+// A read-only mount stores nothing after its recovery, whichever call is made, and reads return the same content.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t Later = 5;
 constexpr uint64_t PageBytes = TBFS_BLOCK_BYTES;
 
-// Each log is longer than what a read of a `hybrid` mount leaves.
+// Each log is longer than `gc_read_bytes`, so a read of a writable `hybrid` mount merges it.
 constexpr struct tbfs_options Hybrid =
     optionsOf(TBFS_DATA_HYBRID, 8, {512, 8, 2048, 1, TBFS_READ_REVERSE, TBFS_MULTI_CALL, 0, 0, 0});
 constexpr struct tbfs_options Kinds[] = {optionsOf(TBFS_DATA_INPLACE, 8), optionsOf(TBFS_DATA_COW, 64), Hybrid};
@@ -46,7 +46,7 @@ uint64_t inodeOf(Mounted &mounted, const std::string &path) {
     return static_cast<uint64_t>(resolve(mounted.fs(), path));
 }
 
-// All that a mount which can be written allows without changing a name, an attribute or a byte.
+// All calls that change no name, attribute or byte.
 void lookAtAll(Mounted &mounted) {
     struct tbfs *fs = mounted.fs();
     struct tbfs_statfs room;
@@ -72,7 +72,7 @@ TEST(ReadOnly, MountsReadAllAndStoreNothing) {
         EXPECT_EQ(storesOf(mounted, [&] { lookAtAll(mounted); }), 0u) << options.data;
         EXPECT_TRUE(mounted.tree() == tree);
         EXPECT_EQ(mounted.fs()->counters.merges, 0u);
-        // The same on a mount that can be written, so that there was something to do.
+        // The same calls on a writable mount: with logs they do store.
         EXPECT_EQ(storesOf(writable, [&] { lookAtAll(writable); }) > 0, options.data == TBFS_DATA_HYBRID);
     }
 }
@@ -103,7 +103,7 @@ TEST(ReadOnly, MountsRefuseWhatWouldChangeSomething) {
             for (const Operation &operation : refused)
                 EXPECT_EQ(run(fs, operation), -EROFS) << describe(operation);
             EXPECT_EQ(tbfs_merge(fs, inodeOf(mounted, "/a"), 0, 4 * PageBytes), -EROFS);
-            EXPECT_EQ(tbfs_merge(fs, inodeOf(mounted, "/b"), 0, 2 * PageBytes), 0); // there is no log
+            EXPECT_EQ(tbfs_merge(fs, inodeOf(mounted, "/b"), 0, 2 * PageBytes), 0); // /b has no log
         });
         EXPECT_EQ(stores, 0u);
         EXPECT_TRUE(mounted.tree() == tree);
@@ -112,7 +112,7 @@ TEST(ReadOnly, MountsRefuseWhatWouldChangeSomething) {
     }
 }
 
-// A file without a name, which was open: it goes when the medium is mounted again.
+// An open file has lost its name: the next mount removes it.
 TEST(ReadOnly, MountsLeaveWhatHasLostItsNameToTheNextOne) {
     for (const struct tbfs_options &options : Kinds) {
         Medium medium = filled();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Power cuts where no other explorer looks: while a file system is made, and in the first change after a recovery,
-// whose own stores are perhaps not durable yet.
+// Power cuts that no other explorer covers: while a file system is made, and in the first change after a recovery, when
+// the stores of the recovery may not be durable yet.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// Each line that changes is alone there and alone missing.
+// Each changed line is alone present and alone missing.
 constexpr Sampling Lines = {16, 16, 4096, true};
 
 std::vector<PersistEvent> recorded(const uint8_t *base, const std::function<void()> &calls) {
@@ -24,9 +24,9 @@ std::vector<PersistEvent> recorded(const uint8_t *base, const std::function<void
     return recording.events;
 }
 
-// ---- While it is made ----
+// ---- While a file system is made ----
 
-// With files, the last of which recovery has to store again.
+// A medium with files; recovery has to store the last file again.
 Medium oldMedium(const struct tbfs_options &options) {
     Medium medium = makeMedium(60, 24);
     Mounted mounted(medium, options);
@@ -40,7 +40,7 @@ Medium oldMedium(const struct tbfs_options &options) {
     return found;
 }
 
-// Each superblock is enough.
+// Each superblock alone suffices.
 void expectBothSuperblocks(const Medium &medium, const struct tbfs_options &options) {
     for (size_t damaged : {0, 1}) {
         Medium copy = medium;
@@ -95,7 +95,7 @@ TEST(Make, ARepairedSuperblockIsDurableWhenTheMountReturns) {
 
 struct Pending {
     enum tbfs_metadata metadata;
-    unsigned atomic_bytes; // of the change after it
+    unsigned atomic_bytes; // of the change after the recovery
 };
 
 class FirstChange : public testing::TestWithParam<Pending> {};
@@ -106,7 +106,8 @@ std::vector<Medium> statesOf(const Medium &before, const std::vector<PersistEven
     return states;
 }
 
-// The medium of a power cut in or behind a change of times. `undo`: it has not committed. `log`: it has.
+// The media after a power cut during or after a change of times. With `undo` the change has not committed, with `log`
+// it has.
 std::vector<Medium> cutMedia(const struct tbfs_options &options) {
     Medium medium = makeMedium(60, 24);
     {
@@ -121,7 +122,7 @@ std::vector<Medium> cutMedia(const struct tbfs_options &options) {
     return statesOf(medium, events, 1);
 }
 
-// The change has a time and a mode, of which recovery may store one again.
+// The change consists of a time and a mode; recovery may store one of them again.
 TEST_P(FirstChange, ComesAfterADurableRecovery) {
     const struct tbfs_options before = optionsOf(TBFS_DATA_INPLACE, 0, {}, GetParam().metadata);
     const struct tbfs_options options = optionsOf(TBFS_DATA_INPLACE, GetParam().atomic_bytes, {}, GetParam().metadata);
@@ -142,9 +143,9 @@ TEST_P(FirstChange, ComesAfterADurableRecovery) {
     }
 }
 
-// The first transaction after a mount is cut: its entries may be durable, and neither its tail nor what that mount has
-// made of the header. After the next mount a file changes in one store, and a transaction is cut that has its entries
-// in the same place.
+// The first transaction after a mount is cut: its entries may be durable, but neither its tail nor that mount's changes
+// of the header. After the next mount a file changes in one store, and then a transaction with entries in the same
+// place is cut.
 TEST(Recovery, BeginsAGenerationThatNoEntryOfACutTransactionHas) {
     const struct tbfs_options logged = optionsOf(TBFS_DATA_INPLACE, 0), in_place = optionsOf(TBFS_DATA_INPLACE, 64);
     Medium medium = makeMedium(60, 24);

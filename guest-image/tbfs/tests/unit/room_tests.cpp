@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// On a full medium a call that needs room merges logs, and fails only if there is none then.
+// On a full medium a call that needs space merges logs, and fails only if that frees none.
 #include <gtest/gtest.h>
 
 #include "mounted.hpp"
@@ -21,7 +21,7 @@ int64_t writeTo(Mounted &mounted, const std::string &path, uint64_t offset, uint
     return run(mounted.fs(), {.kind = Operation::Write, .path = path, .offset = offset, .bytes = bytes});
 }
 
-// /a has so many pages, each with a log; /d is empty; /filling has all the rest.
+// A full medium: /a has `logs` pages, each with a log; /d is empty; /filling takes the rest.
 Medium full(const struct tbfs_options &options, uint64_t logs, const std::string &bare = "") {
     Medium medium = makeMedium(200, 24);
     Mounted mounted(medium, options);
@@ -41,7 +41,7 @@ Medium full(const struct tbfs_options &options, uint64_t logs, const std::string
     return mounted.medium();
 }
 
-// 20 logs of one block each are 20 blocks, or 3 that have been taken apart.
+// 20 logs of one block each take 20 blocks, or 3 divided ones.
 TEST(Room, IsAllThatLogsHadTaken) {
     constexpr uint64_t Logs = 20;
     for (unsigned log_block_bytes : {4096u, 512u}) {
@@ -86,7 +86,7 @@ TEST(Room, IsMadeForEachCallThatNeedsIt) {
     }
 }
 
-// As a page fault does it: into its own block, or into one that another log had.
+// A merge as in a page fault: into the log's own block, or into a block that another log had.
 TEST(Room, IsMadeForAMerge) {
     const struct tbfs_options options = optionsWith(4096);
     Medium medium = full(options, 2, "/bare");

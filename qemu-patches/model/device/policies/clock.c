@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * CLOCK, or second chance: a hand goes round the frames of a set. A page hit
- * since the hand last passed is spared once. A page comes in without that mark,
- * so one that is never hit leaves as under FIFO.
+ * CLOCK, or second chance: a hand goes round the frames of a set and spares once
+ * each page that was hit since the hand last passed. A page enters without this
+ * mark, so a page that is never hit leaves as under FIFO.
  */
 #include <stdlib.h>
 
@@ -11,8 +11,8 @@
 
 typedef struct Clock {
     uint32_t ways;
-    bool *used;      /* of each frame */
-    uint32_t hand[]; /* way of each set */
+    bool *used;      /* mark of each frame */
+    uint32_t hand[]; /* for each set, the way at which the hand points */
 } Clock;
 
 static void *clock_create(const MemPolicyShape *shape) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The page filled first leaves. Since frames are filled in order, that is the one after the last victim. */
+/* FIFO: the page filled first leaves. Since frames are filled in order, its frame follows the last victim's. */
 #include <stdlib.h>
 
 #include "../../base/mem_alloc.h"
@@ -7,7 +7,7 @@
 
 typedef struct Fifo {
     uint32_t ways;
-    uint32_t next[]; /* way of each set that leaves next */
+    uint32_t next[]; /* for each set, the way that leaves next */
 } Fifo;
 
 static void *fifo_create(const MemPolicyShape *shape) {

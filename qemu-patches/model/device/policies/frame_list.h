@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Doubly linked lists of numbers, such as the frames of a set, newest to oldest.
- * Numbers are kept plus one, so that zeroed memory is empty lists.
+ * Numbers are stored plus one, so that zeroed memory represents empty lists.
  */
 #ifndef MODEL_FRAME_LIST_H
 #define MODEL_FRAME_LIST_H

@@ -30,7 +30,7 @@ void mem_ghosts_destroy(MemGhosts *g) {
     free(g->used);
 }
 
-/* Where the number of a page's entry is kept, or would be. */
+/* The link that holds the number of a page's entry, or would hold it. */
 static uint32_t *find_link(const MemGhosts *g, uint64_t page) {
     uint32_t *link = &g->buckets[mem_hash(page, g->bucket_shift)];
     while (*link && g->pages[*link - 1] != page) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The page not used for the longest time leaves. */
+/* LRU: the page not used for the longest time leaves. */
 #include <stdlib.h>
 
 #include "../../base/mem_alloc.h"
@@ -8,7 +8,7 @@
 
 typedef struct Lru {
     MemFrameLinks *links;
-    MemFrameList lists[]; /* of each set, in order of use */
+    MemFrameList lists[]; /* for each set, frames in order of use */
 } Lru;
 
 static void *lru_create(const MemPolicyShape *shape) {

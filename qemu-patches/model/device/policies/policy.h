@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Replacement policies of the device cache. A policy sees each page that is
- * filled, each hit and each page that leaves, and names the frame to give up.
+ * Replacement policies of the device cache. A policy sees each page that is filled,
+ * each hit and each page that leaves, and selects the frame to give up.
  *
- * To add one: write NAME.c with a `const MemCachePolicy mem_policy_NAME`
- * (sources.list names the files), add its line to MEM_CACHE_POLICIES, and its
- * name to the choices of cache-policy in params.c, in the same place.
+ * To add a policy: write NAME.c with a `const MemCachePolicy mem_policy_NAME`
+ * (sources.list names the files), add its line to MEM_CACHE_POLICIES, and its name
+ * to MEM_POLICY_CHOICES in config/device.h, at the same position.
  *
- * The frames of set s are s * ways and on, filled in this order while the set
- * has empty ones. State must be ready when it is all zeroes (mem_calloc): memory
- * of a large cache is not touched before it is used. Every call takes constant
- * time, if need be on average. Nothing may depend on time or addresses.
+ * Set s has the frames from s * ways on, filled in this order while the set has
+ * empty frames. The state must be valid when it is all zeroes (mem_calloc), because
+ * the memory of a large cache is not touched before it is used. Every call takes
+ * constant time, if need be on average. Nothing may depend on time or addresses.
  */
 #ifndef MODEL_POLICY_H
 #define MODEL_POLICY_H
@@ -29,7 +29,7 @@ typedef struct MemCachePolicy {
     void (*destroy)(void *state);
     /* The page in this frame was read or written. */
     void (*hit)(void *state, uint32_t set, uint32_t frame);
-    /* The set is full and `page` wants a frame: which one it gets. removed() and filled() of it follow. */
+    /* The set is full and `page` wants a frame: returns the frame to give up. removed() and filled() follow for it. */
     uint32_t (*victim)(void *state, uint32_t set, uint64_t page);
     void (*removed)(void *state, uint32_t set, uint32_t frame, uint64_t page);
     void (*filled)(void *state, uint32_t set, uint32_t frame, uint64_t page);
@@ -48,7 +48,7 @@ typedef struct MemCachePolicy {
 MEM_CACHE_POLICIES(X)
 #undef X
 
-/* The policy of that number, or NULL. */
+/* The policy with that number, or NULL. */
 const MemCachePolicy *mem_cache_policy(uint32_t id);
 
 #endif

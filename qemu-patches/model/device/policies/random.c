@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Any page of the set may leave: the n-th draw is a hash of the seed and n, the same on every host. */
+/* Random: any page of the set may leave. The n-th draw is a hash of the seed and n, the same on every host. */
 #include <stdlib.h>
 
 #include "../../base/mem_alloc.h"
@@ -24,7 +24,7 @@ static void random_hit(void *state, uint32_t set, uint32_t frame) {
     (void)frame;
 }
 
-/* SplitMix64: each step of the golden ratio, mixed. */
+/* SplitMix64: a counter in steps of the golden ratio, mixed. */
 static uint32_t random_victim(void *state, uint32_t set, uint64_t page) {
     Random *s = state;
     uint64_t draw = mem_hash_mix(s->seed + ++s->draws * UINT64_C(0x9e3779b97f4a7c15)) >> 32;

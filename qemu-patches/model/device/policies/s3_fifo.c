@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * S3-FIFO: Yang et al., "FIFO Queues Are All You Need for Cache Eviction", SOSP
- * 2023. New pages enter a small FIFO of a tenth of the frames. From there, those
- * hit more than once go on to the main FIFO and the others leave, but for their
- * numbers in a ghost FIFO as long as the main one; a page missed while its number
- * is there goes to the main FIFO at once. The main FIFO spares a page once for
- * each hit, up to three. A page that moves on is counted afresh.
+ * 2023. New pages enter a small FIFO of a tenth of the frames. From there, pages
+ * hit more than once move on to the main FIFO. The others leave, and their numbers
+ * enter a ghost FIFO as long as the main FIFO. A page missed while its number is
+ * there enters the main FIFO at once. The main FIFO spares a page once for each
+ * hit, up to three. The hits of a page that moves on are counted anew.
  */
 #include <stdlib.h>
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * 2Q, the full version: Johnson and Shasha, "2Q: A Low Overhead High Performance
- * Buffer Management Replacement Algorithm", VLDB 1994. A new page waits in the
- * FIFO A1in, and when it leaves that its number in the FIFO A1out. One that is
- * missed while there has shown long-term use and comes back into the LRU Am.
- * Their sizes are the paper's: A1in a quarter of the frames, A1out half of them.
+ * Buffer Management Replacement Algorithm", VLDB 1994. A new page waits in the FIFO
+ * A1in. When the page leaves A1in, its number waits in the FIFO A1out. A page that
+ * is missed while its number is in A1out has shown long-term use and enters the LRU
+ * list Am. The sizes are the paper's: A1in a quarter of the frames, A1out half of
+ * them.
  */
 #include <stdlib.h>
 
@@ -20,7 +21,7 @@ typedef struct TwoQSet {
 
 typedef struct TwoQ {
     uint32_t a1in_room;
-    bool returns; /* the page that victim() was asked for was in A1out */
+    bool returns; /* the page given to victim() was in A1out */
     MemFrameLinks *links;
     bool *in_am; /* of each frame */
     MemGhosts a1out;

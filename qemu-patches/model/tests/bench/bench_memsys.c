@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Accesses per second of the host CPU's time, by where they hit. Argument: accesses per row. The model's counters must
- * say that each access of a row hit where the row says, or nothing is printed and the exit status is 1.
+ * Accesses per second of host CPU time, by the level that they hit. Argument: accesses per row. If the model's counters
+ * show that an access of a row did not hit the level of that row, the row is not printed and the exit status is 1.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stddef.h>
@@ -49,23 +49,23 @@ static void ignore_drop(void *opaque, uint32_t core, uint32_t slot) {
 
 static double host_seconds(void) {
     struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* not the wall's: others may use the machine */
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* not wall-clock time, since other processes may use the machine */
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 typedef mem_ps Access(MemSys *, uint32_t, uint64_t, mem_ps, uint32_t *);
 
-/* A walk over `span_bytes` from `base`, again and again. */
+/* A repeated walk over `span_bytes` from `base`. */
 typedef struct Row {
     const char *name;
     uint64_t base, span_bytes, stride_bytes;
     Access *access;
-    size_t all, none; /* the counters, by offset, of what all accesses do and of what none does */
+    size_t all, none; /* offsets of a counter that every access increments, and of one that must stay 0 */
 } Row;
 
 #define COUNTER(field) offsetof(MemCounters, field)
 
-/* A page of the device and a line: pages and lines are too many for the caches when each is used once. */
+/* A device page and a line: a walk with this stride uses each page and line once, and they exceed the caches. */
 #define MISSES (4096 + 64)
 
 static const Row rows[] = {
@@ -83,7 +83,7 @@ static uint64_t count_of(const MemCounters *counters, size_t offset) {
     return *(const uint64_t *)(const void *)((const char *)counters + offset);
 }
 
-/* Walk once to warm up, then for so many accesses; returns whether they hit where they should. */
+/* Walk once to warm up, then for `accesses` accesses. Returns whether all of them hit the row's level. */
 static bool run(MemSys *m, const Row *row, uint64_t accesses) {
     static mem_ps now_ps;
     uint32_t slot;

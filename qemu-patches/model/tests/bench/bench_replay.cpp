@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Operations per second of host time, decoded and replayed. Argument: steps of each program.
+// Operations decoded and replayed per second of host time. Argument: steps of each program.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -51,7 +51,7 @@ void replay(const Bytes &trace, size_t count) {
     mem_trace_reader_free(r);
 }
 
-// A host of common size, a device whose cache holds a quarter of the data.
+// A host of common size, and a device with a cache for a quarter of the data.
 MemTraceSetup machine() {
     MemTraceSetup setup = small_setup();
     setup.cpu.l1d = {32 << 10, 8, 0};

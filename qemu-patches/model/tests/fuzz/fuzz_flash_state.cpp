@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// libFuzzer: a flash state from bytes, raw or a real one with changes under a good checksum. Loading says no and
-// changes nothing, or gives a flash that works, obeys its laws and is saved as the same bytes.
+// libFuzzer: a flash state made of raw bytes, or a real state with changes and a valid checksum. Loading fails and
+// changes nothing, or yields a flash that works, satisfies its invariants and saves the same bytes.
 #include <cstdlib>
 
 #include "../rigs/flash_bytes.h"
@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     mem_flash_destroy(&f);
     for (size_t i = 3; i + 2 < size; i += 3) {
         size_t at = (data[i] | size_t(data[i + 1]) << 8) % bytes.size();
-        uint8_t how = data[i + 1] >> 6; // mostly in place; else cut off or lengthened
+        uint8_t how = data[i + 1] >> 6; // mostly a change in place, else truncated or extended
         bytes[at] = data[i + 2];
         bytes.resize(how == 3 ? at + 1 : how == 2 ? bytes.size() + data[i + 2] : bytes.size());
     }

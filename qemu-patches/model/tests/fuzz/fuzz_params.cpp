@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// libFuzzer: text as parameter values, names and options of the replayer, and any values as configurations. What is
-// read is written and read again as the same; what a check accepts, a memory system can be made of and used.
+// libFuzzer: text as parameter values, names and options of the replayer, and arbitrary values as configurations. A
+// value that was read is written and read back unchanged. A memory system with a configuration that passes the checks
+// can be created and used.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -23,7 +24,7 @@ void require(bool holds, const char *what) {
     }
 }
 
-// One value of any parameter: what has been read can be written, and reads as the same.
+// A value of each parameter: once read, it is written and read back unchanged.
 void parse_value(const MemParamTable &table, const std::string &text) {
     for (size_t i = 0; i < table.count; i++) {
         const MemParam *param = &table.params[i];
@@ -45,7 +46,7 @@ void parse_value(const MemParamTable &table, const std::string &text) {
     require(!named || mem_param_nearest(&table, text.c_str()) != nullptr, "a name has no parameter");
 }
 
-// A line of a grid: refused with a sentence, or configurations that pass their checks or are refused with one.
+// A line of a grid is rejected with a message, or yields configurations that pass the checks or are rejected with one.
 void assign_options(const std::string &text) {
     MemTraceSetup setup = small_setup();
     ReplayConfig config = {};
@@ -60,7 +61,7 @@ void assign_options(const std::string &text) {
     options_free(&config);
 }
 
-// Bytes choose parameters and values; odd ones are multiplied up to what does not fit any type.
+// Bytes choose parameters and values. Shifts of up to 63 bits produce values out of range.
 class Values {
   public:
     Values(const uint8_t *data, size_t size) : data_(data), left_(size) {}
@@ -76,7 +77,7 @@ class Values {
     size_t left_;
 };
 
-// So small that it is made in no time.
+// Small enough to be created quickly.
 bool is_small(const MemTraceSetup &s) {
     const MemCpuConfig &c = s.cpu;
     const MemDeviceConfig &d = s.devices[0];
@@ -85,7 +86,7 @@ bool is_small(const MemTraceSetup &s) {
            d.write_log_bytes < 1 << 20 && d.cache_size_bytes < 1 << 24;
 }
 
-// A memory system of whatever passes the checks can be used, and its laws hold.
+// Use a memory system with a configuration that passed the checks; its invariants must hold.
 void use(const MemTraceSetup &s) {
     auto ignore = [](void *, uint32_t, uint32_t) {};
     MemCallbacks callbacks = {nullptr, ignore, ignore, nullptr, nullptr, nullptr};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// libFuzzer: bytes as a trace, or as the content of a block whose checksum is right. Whatever they say, the reader
-// takes no harm, gives no operation that a memory could not take, and what it gives reads the same when written again.
+// libFuzzer: bytes as a trace, or as the content of a block with a valid checksum. For any bytes the reader does not
+// crash and returns no operation that a memory cannot run. The returned operations read the same when written again.
 #include <cstdio>
 #include <cstdlib>
 
@@ -13,7 +13,7 @@ extern "C" {
 
 namespace {
 
-// The same behind records that map a device and switch to timed mode, so that operations get to it.
+// The same payload after records that map a device and switch to timed mode, so that operations reach the device.
 Bytes on_a_device(const uint8_t *payload, size_t size) {
     const uint64_t window[] = {0, 0, 0, 0, 1 << 20, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     uint8_t bytes[256], *at = bytes;
@@ -35,7 +35,7 @@ void fail(const char *what) {
     std::abort();
 }
 
-// Write what was read, as if nothing had stalled, and read that.
+// Write the operations that were read, with stalls of 0, and read them back.
 void round_trip(const Bytes &trace) {
     MemTraceSetup setup;
     Bytes copy;

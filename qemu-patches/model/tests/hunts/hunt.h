@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Built with one seeded bug in the model: random scenarios until one tells it from its reference.
+// Built with one seeded bug in the model: runs random scenarios until one shows a difference from the reference.
 #ifndef TESTS_HUNT_H
 #define TESTS_HUNT_H
 
@@ -8,7 +8,7 @@
 
 #include "../reference/scenario.h"
 
-// `run` returns what differed, or nothing. Returns the exit status: 0 if something did.
+// `run` returns a description of the difference, or "". Returns the exit status: 0 if a difference was found.
 template <typename Run> int hunt(Run run, uint64_t seeds, uint32_t steps) {
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         SeededChoices choices(seed, steps);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Built with one seeded bug in the device: exit status 0 if a reference tells the two apart.
+// Built with one seeded bug in the device. Exit status 0 if the device differs from a reference or a law.
 #include <cstdio>
 
 #include "../reference/device_scenario.h"
@@ -27,7 +27,7 @@ static bool bytes_differ() {
     return false;
 }
 
-// More pages at once than MSHRs; a line of a page whose compaction is due, in the half that fills.
+// Two misses at once with one MSHR; and a page of the log with a line in the filling half while its compaction is due.
 static bool times_differ() {
     MemDeviceConfig c = small_device(true);
     c.cache_mshrs = 1;
@@ -49,8 +49,8 @@ static bool times_differ() {
     return early || r.d.log.lines_cleaned != 3;
 }
 
-// Lines of all groups in refresh at once; completions that go with one line, or beside its pair; two lines in a queue
-// for one.
+// Lines of all refresh groups at the same time; completions that share the header of one line, or of a pair of lines;
+// two lines in a write queue with room for one.
 static bool laws_differ() {
     MemDeviceConfig c = small_device(true);
     c.cache_refresh_ps = kUs;

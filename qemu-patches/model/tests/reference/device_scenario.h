@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A device and its byte-level reference on one random run, compared after every request.
+// A random run of a device and its byte-level reference, compared after every request.
 #pragma once
 
 #include <random>
@@ -78,7 +78,7 @@ class DeviceScenario {
         }
     }
     void compare() {
-        const MemCounters &m = rig_.d.ignored, &r = reference_.count; // it runs outside the region of interest
+        const MemCounters &m = rig_.d.ignored, &r = reference_.count; // counters outside the region of interest
         difference_ = difference_.empty() ? reference_.fault() : difference_;
         same("cache_hits", m.cache_hits, r.cache_hits);
         same("cache_misses", m.cache_misses, r.cache_misses);

@@ -27,13 +27,13 @@ MemDeviceConfig choose_config(Choices &c) {
                               .flash_over_provisioning_permille = c.below(400),
                               .flash_gc = c.below(2),
                               .flash_gc_free_blocks = 1 + c.below(3)};
-    if (config.flash_ftl == MEM_FTL_PAGE && c.below(2)) { // some are lost of those that are worn, later all
+    if (config.flash_ftl == MEM_FTL_PAGE && c.below(2)) { // some worn pages are lost; with more wear, all of them
         config.flash_endurance_cycles = 1 + c.below(9);
         config.flash_worn_cycles = c.below(3);
         config.flash_read_errors = UINT64_C(1000000000) * (1 + c.below(1000));
         config.flash_read_errors_seed = c.below(1000);
     }
-    while (mem_flash_check(&config)) { // the spare blocks of many planes need a capacity they are a part of
+    while (mem_flash_check(&config)) { // too small for the spare blocks of many planes: increase both
         config.flash_over_provisioning_permille += 100;
         config.capacity_bytes += config.flash_over_provisioning_permille > 1000 ? 16 * 4096 : 0;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A random run of flash beside the reference. Returns the first difference, or "" if there is none.
+// A random run of flash and of the reference. Returns the first difference, or "" if they agree.
 #pragma once
 
 #include "scenario.h"

@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kLines = 48; // of the device
 constexpr uint32_t kGranule = 256;
-constexpr uint8_t kOthers = 0xee; // bytes that belong to other devices of the interleave set
+constexpr uint8_t kOthers = 0xee; // content of the bytes of other devices in the interleave set
 
 MemDeviceConfig draw_device(Choices &c) {
     MemDeviceConfig config = {};
@@ -69,8 +69,8 @@ class PersistScenario {
     }
 
   private:
-    // Where a line's bytes are: beside the interleave set, or in its RAM, granule by granule. Not by base/interleave.h,
-    // which is judged by this.
+    // The location of a line's bytes: outside the interleave set, or in its RAM, granule by granule. Does not use
+    // base/interleave.h, since this scenario checks it.
     uint8_t *ram_of(uint64_t line) {
         uint64_t at = (line - first_) * MEMSYS_LINE_BYTES, granule = 0;
         if (at < shared_from_ || at >= shared_from_ + shared_bytes_ || ways_ == 1) {
@@ -123,7 +123,7 @@ class PersistScenario {
         }
         scribble(line);
     }
-    // A line that a CPU holds dirty, if the draw finds one, else one of the volatile part.
+    // Write back a line that a CPU holds dirty, or a line of the volatile part.
     void write_back() {
         uint64_t line = draw_line();
         for (uint32_t tries = 0; tries < kLines && line >= first_ && !ref_.cpu_dirty(line); tries++) {
@@ -136,7 +136,7 @@ class PersistScenario {
         mem_persist_written_back(&p_, line, now_, accepted);
         ref_.written_back(line, accepted);
         if (!ref_.cpu_dirty(line) && c_.below(3) == 0) {
-            scribble(line); // the store that filled a WC buffer
+            scribble(line); // like the store that filled a WC buffer
         }
     }
     void program() {
@@ -257,7 +257,7 @@ class PersistScenario {
         }
     }
 
-    // The transitions of each line form a chain, in time.
+    // The transitions of each line form a chain, with times that do not decrease.
     static void on_state(void *opaque, uint32_t, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps) {
         auto *s = static_cast<PersistScenario *>(opaque);
         auto [at, first] = s->states_.try_emplace(dpa, MEM_LINE_DURABLE, 0);
@@ -271,7 +271,7 @@ class PersistScenario {
     MemDeviceConfig config_;
     uint64_t page_lines_, first_;
     uint32_t ways_, position_;
-    uint64_t shared_from_, shared_bytes_; // what is in the RAM of an interleave set; the rest is plain
+    uint64_t shared_from_, shared_bytes_; // the range in the RAM of the interleave set; the rest is in plain_
     std::vector<uint8_t> ram_, plain_;
     std::map<uint64_t, LineBytes> live_;
     std::map<uint64_t, std::pair<MemLineState, mem_ps>> states_;
@@ -282,7 +282,7 @@ class PersistScenario {
     bool armed_ = false;
     uint64_t scribbles_ = 0, steps_ = 0;
     std::string difference_;
-    RefPersist ref_; // after what it starts from
+    RefPersist ref_; // declared after the members that its construction uses
 };
 
 } // namespace

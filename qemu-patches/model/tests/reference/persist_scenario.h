@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A random life of one device's lines, told to the model and to the reference and compared after every step.
-// Unlike scenario.h it is not bound to what today's device does: writes are accepted and programs end in any order.
+// Random persistence operations on the lines of one device, in the model and in the reference, compared after every
+// step. Unlike in scenario.h, the order is not limited to that of the present device: writes are accepted and programs
+// end in any order.
 #pragma once
 
 #include "scenario.h"
 
-// As run_scenario().
+// Like run_scenario().
 std::string run_persist_scenario(Choices &choices);

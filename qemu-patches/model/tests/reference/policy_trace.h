@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A device cache and the references of its sets on one random trace.
+// Runs a device cache, and one reference policy for each of its sets, on a random trace.
 #pragma once
 
 #include <random>
@@ -36,7 +36,7 @@ class BareCache : public MemDeviceCache {
     }
 };
 
-// Loops, a hot set and single uses, so that every policy has something to be good and bad at.
+// A mix of loops, a hot set and single uses, with good and bad patterns for every policy.
 class PolicyTrace {
   public:
     PolicyTrace(uint64_t seed, uint32_t pages) : random_(seed), pages_(pages) {}
@@ -59,7 +59,7 @@ class PolicyTrace {
     Page once_ = 0, loop_ = 0;
 };
 
-// The first step at which hits differ, or -1; `hits` counts them.
+// The first step at which the hits differ, or -1. `hits` counts the cache's hits.
 inline int first_difference(uint32_t policy, uint32_t sets, uint32_t ways, uint64_t seed, int steps, int *hits) {
     BareCache cache(policy, sets, ways);
     std::vector<std::unique_ptr<RefPolicy>> references;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What the device cache and the write log do with every byte, in the most obvious form: each place holds the
-// version of each byte, lists are searched, and a read must find the newest version. It knows no times: nothing is
-// ever under way. It says what is hit, fetched, completed and programmed.
+// The device cache and the write log at the level of bytes, in the most obvious form: each place holds the version of
+// each byte, lists are searched, and a read must find the newest version. This reference has no times, so no request
+// is ever under way. It counts hits, fetches, completions and programs.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,7 @@ class RefDevice {
         bool learns;
     };
     struct Half {
-        std::vector<uint64_t> lines, pages; // in the order of their first write
+        std::vector<uint64_t> lines, pages; // in the order of the first write
         std::map<uint64_t, int> bytes;      // versions
         std::map<uint64_t, bool> dirty;     // by page
     };
@@ -168,7 +168,7 @@ class RefDevice {
         complete(*p);
         return p;
     }
-    // The first use of a prefetched page teaches as a miss does.
+    // The first use of a prefetched page trains the prefetcher as a miss does.
     bool first_use(CachedPage *p) {
         bool first = p->prefetched;
         count.cache_prefetches_useful += first;
@@ -272,7 +272,7 @@ class RefDevice {
             }
         }
     }
-    // A page whose lines were all written elsewhere since has nothing left.
+    // False for a page if all its logged bytes have since been written elsewhere.
     bool dirty_in_log(uint64_t page) const {
         auto byte = full_->bytes.lower_bound(page * page_bytes());
         return full_->dirty.at(page) && byte != full_->bytes.end() && byte->first < (page + 1) * page_bytes();
@@ -292,7 +292,7 @@ class RefDevice {
         count.log_compactions++;
         put_in_flash(page, merged.bytes);
     }
-    // What the log holds is compacted when it is not written any more.
+    // When writes no longer go to the log, compact its content.
     void drain_log() {
         if (config_.cache_write_miss != MEM_WRITE_LOG && !filling_->lines.empty()) {
             turn();

@@ -40,7 +40,7 @@ void RefFlash::use_times(bool timed) {
     }
 }
 
-// Programs reported while nothing could suspend them do not move.
+// Programs that were reported while suspension was off do not move.
 void RefFlash::reconfigure(const MemDeviceConfig &config, bool timed) {
     for (Server &plane : planes_) {
         if (config.flash_suspend && !config_.flash_suspend && !plane.uses.empty()) {
@@ -202,7 +202,7 @@ static uint64_t mix(uint64_t x) {
     return x ^ x >> 31;
 }
 
-// Of all 2^32 draws those below the share of pages that are lost.
+// A page is lost if its draw, out of 2^32, is below the share of lost pages.
 bool RefFlash::is_lost(uint64_t page) const {
     if (blocks.empty() || !config_.flash_read_errors) {
         return false;
@@ -243,7 +243,7 @@ std::vector<size_t> RefFlash::free_blocks(uint64_t plane) const {
 bool RefFlash::is_better(const Block &a, const Block &b, uint64_t clock) const {
     uint64_t valid_a = valid(a), valid_b = valid(b);
     if (config_.flash_gc == MEM_GC_COST_BENEFIT && valid_a && valid_b) {
-        // age * (1 - u) / 2u, times what both have in common
+        // age * (1 - u) / 2u, without the factors that both have in common
         uint64_t gain_a = (clock - a.modified) * (block_pages() - valid_a) * valid_b;
         uint64_t gain_b = (clock - b.modified) * (block_pages() - valid_b) * valid_a;
         if (gain_a != gain_b) {

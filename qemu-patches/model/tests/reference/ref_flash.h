@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Flash written from docs/model.md the obvious way: maps, full histories and searches through everything.
+// Flash, written from docs/model.md in the obvious way: maps, full histories and exhaustive searches.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class RefFlash {
         bool operator==(const Place &) const = default;
     };
     struct Block {
-        std::vector<std::optional<uint64_t>> pages; // written so far; empty: overwritten since
+        std::vector<std::optional<uint64_t>> pages; // written so far; an empty entry was overwritten since
         uint32_t wear = 0;
         uint64_t modified = 0;
     };
@@ -37,14 +37,14 @@ class RefFlash {
     std::vector<uint64_t> lost;        // pages that the last program's cleaning could not read
 
   private:
-    // Part of an operation, on a plane or a channel.
+    // A part of an operation that occupies a plane or a channel.
     struct Use {
         mem_ps start, end, began;
         MemBusyWith with;
-        std::optional<uint64_t> page; // whose program ends with it
+        std::optional<uint64_t> page; // the page, if its program ends with this part
     };
     struct Server {
-        std::vector<Use> uses; // all of them, by time
+        std::vector<Use> uses; // all uses, by time
         mem_ps settled = 0;
     };
     using Waits = std::vector<mem_ps>;

@@ -91,7 +91,7 @@ void RefMemSys::set_timed(bool timed) {
     restart(false);
 }
 
-// Idle queues; the CPU side is emptied by survivors() only.
+// Empty all queues. Only survivors() empties the CPU caches.
 void RefMemSys::restart(bool cache_lost) {
     dram_ = to_host_ = to_device_ = fence_until_ = 0;
     channels_.assign(device_.flash_channels, 0);
@@ -113,7 +113,7 @@ void RefMemSys::restart(bool cache_lost) {
 void RefMemSys::put(Level &level, uint64_t line, bool dirty, std::vector<uint64_t> &victims) {
     Set &set = level.set(line);
     dirty |= level.take(line);
-    // L1 keeps its order of filling; the others put the newest first. Both lose the last of the list.
+    // L1 keeps its order of filling; L2 and LLC put the most recently used line first. All evict the last of the list.
     set.push_front({line, dirty});
     if (set.size() <= level.ways) {
         return;
@@ -212,7 +212,7 @@ mem_ps RefMemSys::read_memory(uint64_t line, mem_ps now) {
     return stall;
 }
 
-// All banks are one group here: every interval they start with a refresh.
+// All banks form one group here, which starts every interval with a refresh.
 mem_ps RefMemSys::look_up_done(mem_ps arrived) const {
     mem_ps at = arrived + device_now_.controller_latency_ps;
     for (mem_ps access : {device_now_.cache_tag_ps, device_now_.cache_latency_ps}) {
@@ -290,7 +290,7 @@ RefMemSys::Sent RefMemSys::write_back(uint64_t line, mem_ps at, bool capture_lat
     return {left, completed_[line]};
 }
 
-// What a flush or a full buffer sends passes the LLC as a load does.
+// A line sent by a flush or a write-combining buffer passes the LLC as a load does.
 RefMemSys::Sent RefMemSys::write_from_core(uint64_t line, mem_ps at, bool capture_later) {
     Sent sent = write_back(line, at + cpu_now_.llc.latency_ps, capture_later);
     fence_until_ = std::max(fence_until_, sent.completed);
@@ -378,8 +378,8 @@ mem_ps RefMemSys::fence(mem_ps now) {
     return stall;
 }
 
-// The order in which WBINVD writes lines back is by slot, which lists do not have: the scenario only
-// calls it where one dirty line at most is cached, or outside timed mode.
+// WBINVD writes lines back in the order of their slots, which lists do not have. The scenario therefore
+// calls it only with at most one dirty line in the caches, or outside timed mode.
 mem_ps RefMemSys::wbinvd(mem_ps now) {
     enter(now);
     while (!open_.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The reference: the rules of docs/model.md in the most obvious form. It searches lists, never forgets a
-// version and knows nothing of pre-images: what is durable follows from the bytes at the start and the
-// full history of write-backs.
+// version and saves no pre-images: it derives the durable bytes from the bytes at the start and the full
+// history of write-backs.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class RefMemSys {
     void set_timed(bool timed);
     void reset_counters() { counters_ = {}; }
     MemLineState state(uint64_t device_line, mem_ps now) const;
-    // The media after a power cut at `now`; then the state after it. `after` is what the media hold then.
+    // Cut the power at `now`. Returns the surviving content of the media and continues from it.
     std::vector<uint8_t> survivors(mem_ps now);
     void restart(bool cache_lost);
     const MemCounters &counters() const { return counters_; }
@@ -49,7 +49,7 @@ class RefMemSys {
         uint32_t ways;
         Set &set(uint64_t line) { return sets[line % sets.size()]; }
         Entry *find(uint64_t line);
-        bool take(uint64_t line); // remove; returns whether it was dirty
+        bool take(uint64_t line); // removes the line; returns whether it was dirty
     };
     struct Page {
         uint64_t page;
@@ -86,10 +86,10 @@ class RefMemSys {
     const std::vector<uint8_t> &media_;
     Level l1_, l2_, llc_;
     std::list<Buffer> open_;         // oldest first
-    std::vector<mem_ps> held_until_; // of buffers that are not open
+    std::vector<mem_ps> held_until_; // of the buffers that are not open
     std::vector<std::list<Page>> pages_;
-    std::vector<mem_ps> accepted_;         // of every timed write: credits
-    std::map<uint64_t, mem_ps> completed_; // of the last write of a line: when the host knows
+    std::vector<mem_ps> accepted_;         // acceptance of every timed write: the credits
+    std::map<uint64_t, mem_ps> completed_; // by line: when the host learns that its last write is complete
     std::vector<mem_ps> channels_;
     mem_ps dram_ = 0, to_host_ = 0, to_device_ = 0;
     mem_ps dram_transfer_ = 0, read_transfer_ = 0, write_transfer_ = 0;
@@ -99,7 +99,7 @@ class RefMemSys {
     std::vector<uint8_t> base_;
     std::map<uint64_t, std::vector<RefVersion>> history_;
     std::set<uint64_t> cpu_dirty_; // device lines
-    int64_t uncaptured_ = -1;      // device line whose newest version has no bytes yet
+    int64_t uncaptured_ = -1;      // a device line: its newest version has no bytes yet
     MemCounters counters_ = {}, ignored_ = {};
     MemCounters *count_ = &ignored_;
 };

@@ -26,12 +26,12 @@ void RefPersist::written_back(uint64_t line, mem_ps accepted) {
     mem_ps start = drains() ? accepted : MEM_NEVER, end = drains() ? accepted + config.wbarrier_latency_ps : MEM_NEVER;
     writes_[line].push_back({{}, false, false, accepted, start, end});
     if (is_protected() && accepted <= now_ && writes_[line].size() == 1 && !gone()) {
-        run(now_);    // durable at once; else with the next call
-        late_ = line; // but the store that filled a WC buffer comes after the call
+        run(now_);    // durable at once; other write-backs wait for the next run()
+        late_ = line; // the store that filled a WC buffer changes the bytes after this call
     }
 }
 
-// A program that has begun stays begun.
+// A program that has begun keeps its start time.
 void RefPersist::follow(Write &w, mem_ps start, mem_ps end) const {
     w.start = w.start <= now_ ? w.start : start;
     w.end = end;
@@ -76,7 +76,7 @@ void RefPersist::become_durable(uint64_t line, size_t index) {
     events_++;
 }
 
-// One write after the other arrives or becomes durable, by time and line.
+// Writes arrive or become durable one at a time, in order of time and then line.
 void RefPersist::run(mem_ps now) {
     now_ = now;
     if (late_ != MEM_NO_LINE) {

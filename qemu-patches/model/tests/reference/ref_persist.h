@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What is durable, in the most obvious form: every write-back since the last power cut, with its bytes and
-// the flash programs that carried it, in maps ordered by line. Nothing is saved in advance and nothing dropped
-// before it is superseded.
+// Durability in the most obvious form: maps ordered by line hold every write-back since the last power cut, with its
+// bytes and the times of the flash program that it follows. No bytes are saved in advance, and no write-back is dropped
+// before a newer one is durable.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class RefPersist {
     uint64_t events() const { return events_; }
     void cut_after(uint64_t count) { cut_after_ = count; }
     bool gone() const { return events_ >= cut_after_; }
-    // What the media hold after a power cut now.
+    // Cut the power now; survivors() then returns the content of the media.
     MemPowerCut power_cut();
     const std::map<uint64_t, LineBytes> &survivors() const { return durable_; }
     void power_off();
@@ -65,11 +65,11 @@ class RefPersist {
     void reach_device(Arrivals &arrivals, uint64_t &energy, MemPowerCut &cut) const;
     void forget();
 
-    const std::map<uint64_t, LineBytes> &media_; // live, of the persistent lines
+    const std::map<uint64_t, LineBytes> &media_; // the live content of the persistent lines
     std::map<uint64_t, LineBytes> durable_;
     std::map<uint64_t, Writes> writes_; // by line, oldest first
     std::map<uint64_t, bool> cpu_;      // lines dirty in the CPU
     mem_ps now_ = 0, last_accepted_ = 0;
-    uint64_t late_ = MEM_NO_LINE; // its durable bytes are still to be read from the media
+    uint64_t late_ = MEM_NO_LINE; // the next call reads the durable bytes of this line from the media
     uint64_t events_ = 0, cut_after_ = UINT64_MAX;
 };

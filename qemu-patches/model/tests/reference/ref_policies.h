@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Replacement policies of one set, as their papers put them: lists of pages, searched from end to end.
+// Replacement policies of one set, as their papers describe them: lists of pages, searched from end to end.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class RefPolicy {
   public:
     explicit RefPolicy(size_t ways) : ways_(ways) {}
     virtual ~RefPolicy() = default;
-    virtual bool access(Page page) = 0; // whether it was there
+    virtual bool access(Page page) = 0; // returns whether the page was cached
     virtual bool has(Page page) const = 0;
 
   protected:
@@ -69,7 +69,7 @@ class RefFifo : public RefPolicy {
     std::deque<Page> pages_;
 };
 
-// As a FIFO in which a page that was used goes round once more; the same as a hand over a circle.
+// A FIFO in which a used page goes round once more, which is equivalent to a clock hand on a circle.
 class RefClock : public RefPolicy {
   public:
     using RefPolicy::RefPolicy;
@@ -181,7 +181,7 @@ class RefS3Fifo : public RefPolicy {
     std::map<Page, int> hits_;
 };
 
-// The policy of that name for one set, or null if there is no reference for it.
+// The policy of that name for one set, or null if the policy has no reference.
 inline std::unique_ptr<RefPolicy> make_reference(const std::string &name, size_t ways) {
     static const std::map<std::string, std::function<std::unique_ptr<RefPolicy>(size_t)>> kMakers = {
         {"lru", [](size_t n) { return std::make_unique<RefLru>(n); }},

@@ -13,7 +13,7 @@ static constexpr size_t kLoadsUnderWay = 512;
 static const LineBytes kAllBytes = LineBytes().set();
 
 RefSystem::Core::Core(const MemCpuConfig &cpu)
-    : l1(cpu.l1d), l2(cpu.l2), fill_buffers(cpu.fill_buffers), prefetch_buffers(cpu.prefetch_buffers),
+    : l1(cpu.l1d), l2(cpu.l2, cpu.seed), fill_buffers(cpu.fill_buffers), prefetch_buffers(cpu.prefetch_buffers),
       l2_requests(cpu.l2_requests), held_until(cpu.wc_buffers, 0) {
     if (cpu.prefetch_streams) {
         streams.resize(cpu.prefetch_streams);
@@ -23,7 +23,7 @@ RefSystem::Core::Core(const MemCpuConfig &cpu)
 }
 
 RefSystem::RefSystem(const MemCpuConfig &cpu, const std::vector<MemDeviceConfig> &devices)
-    : cpu_(cpu), windows_(MEMSYS_MAX_WINDOWS), llc_(cpu.llc) {
+    : cpu_(cpu), windows_(MEMSYS_MAX_WINDOWS), llc_(cpu.llc, cpu.seed) {
     for (const MemDeviceConfig &device : devices) {
         devices_.emplace_back(device, &device_count_);
     }
@@ -53,7 +53,7 @@ void RefSystem::wait(mem_ps until, uint64_t &counter) {
     }
 }
 
-// The core waits for each load from when it had computed a window beyond it.
+// The core waits for a load once it has computed for a whole window beyond that load.
 void RefSystem::catch_up() {
     for (const Load &l : c_->loads) {
         mem_ps full = l.full + c_->stalled;
@@ -65,7 +65,7 @@ void RefSystem::catch_up() {
     }
 }
 
-// What the cores have to do with each other.
+// The part of other cores in an access.
 
 std::vector<RefSystem::Core *> RefSystem::others_with(uint64_t line) {
     std::vector<Core *> holders;
@@ -103,7 +103,7 @@ bool RefSystem::clean(Core &core, uint64_t line) {
     return dirty;
 }
 
-// A prefetch of the line that waits to be sent, whosever it is.
+// A prefetch of the line, by any core, that waits to be sent.
 RefSystem::Wanted *RefSystem::unsent(uint64_t line, Core **whose) {
     for (Core &core : cores_) {
         auto w =
@@ -116,7 +116,7 @@ RefSystem::Wanted *RefSystem::unsent(uint64_t line, Core **whose) {
     return nullptr;
 }
 
-// The latest request for a line that was sent.
+// The request for the line that was sent last.
 const RefSystem::UnderWay *RefSystem::under_way(uint64_t line) const {
     auto u = std::find_if(under_way_.rbegin(), under_way_.rend(), [line](const UnderWay &o) { return o.line == line; });
     return u == under_way_.rend() ? nullptr : &*u;
@@ -137,7 +137,7 @@ void RefSystem::note_under_way(uint64_t line, mem_ps arrives) {
     }
 }
 
-// Another core gives the line, or gives it up, as soon as it has it.
+// Another core supplies the line, or gives it up, as soon as the line has arrived there.
 mem_ps RefSystem::given(uint64_t line, mem_ps span) {
     Core *whose;
     c_->issued = std::max(c_->fill_buffers.free_from(c_->at), c_->l2_requests.free_from(c_->at));
@@ -176,7 +176,7 @@ void RefSystem::upgrade(uint64_t line) {
     post_store(line, given(line, cpu_.upgrade_ps), c_->count->stall_cache_ps);
 }
 
-// The prefetcher asks no core for a line, and joins no other one's request.
+// The prefetcher asks no other core for a line and joins no request of another core.
 bool RefSystem::may_prefetch(uint64_t line) {
     for (const Core &core : cores_) {
         for (const Buffer &b : core.open) {
@@ -194,7 +194,7 @@ bool RefSystem::may_prefetch(uint64_t line) {
     return !comes_for_another(line);
 }
 
-// What others gather of a line is sent; they do not wait, and their next fence does.
+// Send the buffers in which other cores gather the line. Those cores do not wait, but their next fence does.
 void RefSystem::send_others_buffers(uint64_t line) {
     for (Core &core : cores_) {
         auto b = std::find_if(core.open.begin(), core.open.end(), [line](const Buffer &o) { return o.line == line; });
@@ -208,7 +208,7 @@ void RefSystem::send_others_buffers(uint64_t line) {
     }
 }
 
-// What asks something of memory comes first here, but for what is issued together with the operation before.
+// Called before each operation on memory, except operations that are issued together with the one before.
 void RefSystem::begin_operation() {
     catch_up();
     c_->issued = c_->at;
@@ -239,7 +239,8 @@ mem_ps RefSystem::stores_done() const {
 
 // ---- CPU caches ----
 
-RefSystem::Level::Level(const MemCacheConfig &config) {
+RefSystem::Level::Level(const MemCacheConfig &config, uint64_t seed) {
+    mem_frames_init(&frames_, seed);
     sets.resize(config.size_bytes / kLine / config.ways);
     for (Set &s : sets) {
         s.ways.resize(config.ways);
@@ -293,7 +294,7 @@ RefSystem::Way RefSystem::Level::drop(uint64_t line) {
     return dropped;
 }
 
-// A dirty victim enters the next level, a clean one is forgotten.
+// A dirty victim moves to the next level; a clean victim is dropped.
 void RefSystem::spill_llc(const Way &victim, std::vector<uint64_t> &victims) {
     if (victim.dirty) {
         victims.push_back(victim.line);
@@ -303,7 +304,7 @@ void RefSystem::spill_llc(const Way &victim, std::vector<uint64_t> &victims) {
 void RefSystem::spill(Level &level, const Way &victim, std::vector<uint64_t> &victims) {
     if (!victim.dirty) {
         if (Way *w = victim.prefetched ? level.find(victim.line) : nullptr) {
-            w->prefetched = true; // not used yet, and perhaps not there
+            w->prefetched = true; // not used yet, and perhaps still on its way
         }
         return;
     }
@@ -321,7 +322,7 @@ void RefSystem::spill(Level &level, const Way &victim, std::vector<uint64_t> &vi
     }
 }
 
-// What a hit takes along to the level within: the line stays, used and plain.
+// A hit moves the line's flags to the inner level. The line stays here, most recently used, clean and not prefetched.
 RefSystem::Way RefSystem::take(Level &level, uint64_t line) {
     Way *w = level.find(line);
     if (!w) {
@@ -333,7 +334,7 @@ RefSystem::Way RefSystem::take(Level &level, uint64_t line) {
     return taken;
 }
 
-// Returns whether it was dirty.
+// Drop a line from all caches. Returns whether it was dirty.
 bool RefSystem::drop(uint64_t line) {
     bool dirty = false;
     if (c_->l1.find(line)) {
@@ -348,14 +349,14 @@ bool RefSystem::drop(uint64_t line) {
 
 // ---- Streams ----
 
-// Whether a recognised stream of another page has just run out at the edge that this line begins at.
+// Whether a recognised stream of another page has just ended at the page edge near which this line begins.
 bool RefSystem::continues_another(Stream &stream, int line) {
     for (Stream &old : c_->streams) {
-        // Where the line would be if its page followed that of the old stream in its direction.
+        // The position of the line if its page followed the old stream's page in the direction of that stream.
         int there = line + old.step * int(kPageLines);
         int way = (there - old.last) * old.step;
         if (old.used && old.recognised && way > 0 && way <= kStreamStep) {
-            old.recognised = false; // it ends, and only once
+            old.recognised = false; // the old stream ends, and is continued only once
             stream.step = old.step;
             return true;
         }
@@ -363,7 +364,7 @@ bool RefSystem::continues_another(Stream &stream, int line) {
     return false;
 }
 
-// A miss of L1. Returns whether it continues a stream; `ahead` gets the lines to prefetch.
+// Handle a miss of L1. Returns whether it continues a stream; `ahead` receives the lines to prefetch.
 bool RefSystem::train(uint64_t line, std::vector<uint64_t> &ahead) {
     if (c_->streams.empty()) {
         return false;
@@ -404,7 +405,7 @@ bool RefSystem::train(uint64_t line, std::vector<uint64_t> &ahead) {
 
 // ---- Memory ----
 
-// Not by base/interleave.h: what is judged by this must not be in it.
+// Does not use base/interleave.h, since this reference checks it.
 std::pair<RefTimedDevice *, uint64_t> RefSystem::route(uint64_t line) {
     for (const MemWindow &w : windows_) {
         uint64_t byte = line * kLine - w.hpa;
@@ -467,7 +468,7 @@ RefSystem::MemoryRead RefSystem::read_memory(uint64_t line, mem_ps at, bool dema
     return {r.done, r.hit ? &c_->count->stall_cxl_hit_ps : &c_->count->stall_cxl_miss_ps};
 }
 
-// From behind the LLC. Returns when the host knows that it was accepted; `*taken`: when it has it from the core.
+// A write from the LLC. Returns when the host knows that it was accepted; `*taken`: when the host has taken the line.
 mem_ps RefSystem::write_memory(uint64_t line, const LineBytes &bytes, mem_ps at, mem_ps *taken, const Core &by) {
     auto [device, device_line] = route(line);
     if (!device) {
@@ -482,14 +483,14 @@ mem_ps RefSystem::write_memory(uint64_t line, const LineBytes &bytes, mem_ps at,
     return w.completed;
 }
 
-// It has the LLC to pass first, and a fence waits for it.
+// A write from a core: it first passes the LLC, and the next fence waits for it.
 mem_ps RefSystem::write_from_core(uint64_t line, const LineBytes &bytes, mem_ps at, mem_ps *taken) {
     mem_ps completed = write_memory(line, bytes, at + (timed_ ? cpu_.llc.latency_ps : 0), taken, *c_);
     c_->fence_until = std::max(c_->fence_until, completed);
     return completed;
 }
 
-// ---- What the core has under way ----
+// ---- Requests of a core under way ----
 
 void RefSystem::load_under_way(mem_ps done) {
     if (done <= c_->at) {
@@ -503,7 +504,7 @@ void RefSystem::load_under_way(mem_ps done) {
     c_->loads.push_back({done, c_->at - c_->stalled + cpu_.overlap_window_ps});
 }
 
-// What is demanded of memory has a fill buffer and is a request of L2, until it is there.
+// A demanded line occupies a fill buffer and a request of L2 until it arrives.
 RefSystem::MemoryRead RefSystem::demand(uint64_t line, bool load) {
     c_->issued = std::max(c_->fill_buffers.free_from(c_->at), c_->l2_requests.free_from(c_->at));
     MemoryRead r = read_memory(line, c_->issued, load);
@@ -522,15 +523,15 @@ void RefSystem::load(uint64_t line, bool independent) {
     load_under_way(r.done);
 }
 
-// Stores leave the buffer in program order, so the one that leaves first of a full buffer is `store_buffer` before.
+// Stores leave the buffer in program order. A full buffer has a place again when its oldest store has left.
 void RefSystem::wait_for_store_buffer() {
     if (cpu_.store_buffer && c_->stores.size() >= cpu_.store_buffer) {
         wait(c_->stores[c_->stores.size() - cpu_.store_buffer].commits, c_->count->stall_store_ps);
     }
 }
 
-// A store whose line is there by `there` waits for it in the buffer; if it is there already it takes no place. The core
-// itself waits if there is no buffer, or if a locked instruction has loaded the line.
+// The line of a store arrives at `there`. The store waits for it in the buffer, and takes no place if the line has
+// already arrived. Without a store buffer, or for a locked instruction, the core itself waits.
 void RefSystem::post_store(uint64_t line, mem_ps there, uint64_t &counter) {
     if (!cpu_.store_buffer || locked_) {
         wait(there, counter);
@@ -546,7 +547,7 @@ void RefSystem::store(uint64_t line) {
     post_store(line, r.done, *r.stall);
 }
 
-// The first use of a prefetched line.
+// Access a prefetched line for the first time, or a line on its way to another core.
 void RefSystem::touch(uint64_t line, bool store, bool independent) {
     if (store) {
         wait_for_store_buffer();
@@ -590,7 +591,7 @@ void RefSystem::prefetch(uint64_t line) {
     send_prefetches(c_->issued);
 }
 
-// Of the prefetch asked for last; one that still waits for a buffer is demanded now. Until then it has a fill buffer.
+// When the line's last prefetch arrives. If it still waits for a buffer, demand it now. The wait takes a fill buffer.
 mem_ps RefSystem::arrival(uint64_t line) {
     auto w = std::find_if(c_->wanted.rbegin(), c_->wanted.rend(), [line](const Wanted &o) { return o.line == line; });
     if (w != c_->wanted.rend() && !w->arrives) {
@@ -605,7 +606,7 @@ mem_ps RefSystem::arrival(uint64_t line) {
     return cores_.size() > 1 ? joined(line) : c_->at;
 }
 
-// Of a line that another core asked for.
+// When a line that another core asked for arrives.
 mem_ps RefSystem::joined(uint64_t line) {
     Core *whose;
     if (Wanted *w = unsent(line, &whose)) {
@@ -748,7 +749,7 @@ mem_ps RefSystem::access(uint32_t core, uint64_t hpa, bool store, bool locked, m
         if (Way *llc = llc_.find(line)) {
             llc->dirty = false;
         }
-    } else if (dirty && !others.empty()) { // the LLC has it for all who share it
+    } else if (dirty && !others.empty()) { // the LLC keeps the dirty line for the cores that share it
         spill(llc_, {true, true, false, line}, victims);
     }
     auto where = in_l2.used ? Found::kL2 : in_llc.used ? Found::kLlc : Found::kMemory;
@@ -807,7 +808,7 @@ mem_ps RefSystem::nt_store(uint32_t core, uint64_t hpa, uint32_t size, mem_ps no
 
 // ---- Flushes and fences ----
 
-// The stores to the line come first.
+// Waits for the stores to the line, and for the line's arrival at another core.
 void RefSystem::write_back(uint64_t line) {
     mem_ps taken;
     begin_operation();
@@ -927,7 +928,7 @@ mem_ps RefSystem::barrier(uint32_t core, mem_ps now) {
     return c_->at - c_->now;
 }
 
-// Of each core L1, then L2; the LLC; each by set and way.
+// The order of write-backs: L1 and L2 of each core, then the LLC; within a cache by set and way.
 void RefSystem::empty_caches() {
     send_all_buffers();
     for (Core &core : cores_) {
@@ -963,9 +964,9 @@ void RefSystem::forget_all() {
             }
         }
         core.l1 = Level(cpu_.l1d);
-        core.l2 = Level(cpu_.l2);
+        core.l2 = Level(cpu_.l2, cpu_.seed);
     }
-    llc_ = Level(cpu_.llc);
+    llc_ = Level(cpu_.llc, cpu_.seed);
 }
 
 mem_ps RefSystem::wbinvd(uint32_t core, mem_ps now) {
@@ -1000,7 +1001,7 @@ void RefSystem::nothing_under_way() {
     dram_ = {};
 }
 
-// When some core may go on, which is not before the latest call.
+// When the first core can continue, but not before the latest call.
 mem_ps RefSystem::time_now() const {
     mem_ps called = 0, goes_on = UINT64_MAX;
     for (const Core &core : cores_) {
@@ -1020,7 +1021,7 @@ void RefSystem::set_timed(bool timed) {
     }
     for (Core &core : cores_) {
         c_ = &core;
-        for (Wanted &w : core.wanted) { // those that wait for a buffer go out without one
+        for (Wanted &w : core.wanted) { // send the prefetches that wait, without a buffer
             if (!w.arrives) {
                 w.arrives = read_memory(w.line, now, false).done;
             }

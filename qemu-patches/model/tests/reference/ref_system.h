@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The whole memory system with its core, written from docs/model.md the obvious way: caches are lists, what was once
-// under way stays in a list for ever, and every question is a search through all of it. What survives a power cut is
-// ref_memsys.h and ref_persist.h.
+// The whole memory system with its cores, written from docs/model.md in the obvious way: caches are lists, a request
+// stays in a list for ever, and every query searches the whole list. ref_memsys.h and ref_persist.h cover the content
+// that survives a power cut.
 #pragma once
 
 #include "ref_timed_device.h"
+
+extern "C" {
+#include "cpu/frames.h"
+}
 
 class RefSystem {
   public:
@@ -29,11 +33,11 @@ class RefSystem {
     void power(bool cut, mem_ps now);
     void reset_counters();
 
-    mem_ps resumes(uint32_t core) const { return cores_[core].at; } // when it goes on after its latest call
+    mem_ps resumes(uint32_t core) const { return cores_[core].at; } // when the core continues after its latest call
     MemCounters counters() const;
     const MemCounters &core_counters(uint32_t core) const { return cores_[core].counters; }
     const RefSpans &spans(unsigned cause) const { return spans_[cause]; }
-    // Slots of cores, since the caller cleared them.
+    // Pairs of core and slot since the caller last cleared the lists.
     std::vector<std::pair<uint32_t, uint32_t>> dropped, shared;
 
   private:
@@ -44,27 +48,29 @@ class RefSystem {
     };
     struct Set {
         std::vector<Way> ways;
-        std::list<size_t> order; // of the ways: the one that goes next is the last
+        std::list<size_t> order; // of the ways; the last one is replaced next
     };
     class Level {
       public:
-        explicit Level(const MemCacheConfig &config);
+        // The seed determines the location of page frames; L1 has no seed.
+        explicit Level(const MemCacheConfig &config, uint64_t seed = 0);
         Way *find(uint64_t line);
-        void use(uint64_t line); // it goes last
-        // Put a line in the place of the way that goes next; returns what was there. The place is `*slot`.
+        void use(uint64_t line); // makes it the last to be replaced
+        // Replace the next way with a line. Returns the old content; `*slot` is the way's slot.
         Way fill(uint64_t line, bool dirty, bool prefetched, uint32_t *slot = nullptr);
-        Way drop(uint64_t line); // what was there; its way goes next
+        Way drop(uint64_t line); // returns the old content; its way is replaced next
         uint32_t slot(uint64_t line);
         std::vector<Set> sets;
 
       private:
-        Set &set(uint64_t line) { return sets[line % sets.size()]; }
+        Set &set(uint64_t line) { return sets[mem_frames_seen(&frames_, line) % sets.size()]; }
         void move(uint64_t line, bool to_front);
+        MemFrames frames_;
     };
     struct Found {
         enum { kL1, kL2, kLlc, kMemory } where;
         bool prefetched;
-        bool others, given; // other cores have it; one of them gives it
+        bool others, given; // other cores hold the line; one of them supplies it
     };
     // ---- Streams ----
     struct Stream {
@@ -74,13 +80,13 @@ class RefSystem {
     };
     // ---- The core ----
     struct Load {
-        mem_ps done, full; // `full`: how much the core has computed when it must wait
+        mem_ps done, full; // `full`: the computing time at which the core must wait
     };
     struct Store {
         uint64_t line;
         mem_ps commits;
     };
-    struct Wanted { // a line prefetched
+    struct Wanted { // a prefetched line
         uint64_t line;
         mem_ps asked;
         std::optional<mem_ps> arrives;
@@ -98,17 +104,17 @@ class RefSystem {
         uint64_t *stall;
     };
 
-    // One core: what it has for itself.
+    // The private state of one core.
     struct Core {
         explicit Core(const MemCpuConfig &cpu);
         uint32_t number = 0;
         Level l1, l2;
         std::vector<Stream> streams;
         uint64_t misses = 0;
-        mem_ps now = 0;     // of the latest call
-        mem_ps at = 0;      // where the core is, within a call and after it
-        mem_ps issued = 0;  // when what comes with the latest operation is issued
-        bool begun = false; // an access has asked something of memory
+        mem_ps now = 0;     // time of the latest call
+        mem_ps at = 0;      // the core's time, within a call and after it
+        mem_ps issued = 0;  // when operations together with the latest one are issued
+        bool begun = false; // the access has issued an operation to memory
         mem_ps stalled = 0; // all waits so far
         std::vector<Load> loads;
         std::vector<Store> stores;
@@ -168,13 +174,13 @@ class RefSystem {
     void forget_all();
     void nothing_under_way();
 
-    struct UnderWay { // a line that a core asked for
+    struct UnderWay { // a line that a core has asked for
         uint64_t line;
         mem_ps arrives;
         uint32_t core;
     };
 
-    // What the other cores have to do with an access.
+    // The part of other cores in an access.
     std::vector<Core *> others_with(uint64_t line);
     bool dirty_in(Core &core, uint64_t line);
     bool lose(Core &core, uint64_t line);  // returns whether it was dirty
@@ -190,12 +196,12 @@ class RefSystem {
 
     MemCpuConfig cpu_;
     bool timed_ = false;
-    bool locked_ = false; // the access is a locked instruction's, beside others
+    bool locked_ = false; // the access belongs to a locked instruction, with several cores
     std::deque<RefTimedDevice> devices_;
     std::vector<MemWindow> windows_;
     Level llc_;
     std::deque<Core> cores_;
-    Core *c_; // of the call
+    Core *c_; // the core of the present call
     std::vector<UnderWay> under_way_;
     std::vector<Written> written_;
     RefCalendar dram_;

@@ -61,7 +61,7 @@ void RefPlaces::take(mem_ps until) {
     }
 }
 
-// Of fewer places those that would be free last stay; further ones are free.
+// Fewer places: keep the ones that are free last. More places: the new ones are free.
 void RefPlaces::resize(size_t count) {
     std::sort(until_.rbegin(), until_.rend());
     until_.resize(count, 0);
@@ -86,7 +86,7 @@ void RefTimedDevice::reset_cache() {
     reset_policies();
 }
 
-// A new policy sees the pages there as filled in the order of their frames.
+// A new policy sees the cached pages as if they were filled in the order of their frames.
 void RefTimedDevice::reset_policies() {
     static const char *const kNames[] = {"lru", "fifo", "clock", "2q", "s3-fifo", "random"};
     draws_ = 0;
@@ -137,7 +137,7 @@ void RefTimedDevice::empty_queues() {
     }
 }
 
-// Everything under way has ended.
+// All requests under way have ended.
 void RefTimedDevice::settle() {
     for (auto &set : sets_) {
         for (auto &p : set) {
@@ -156,7 +156,7 @@ void RefTimedDevice::set_timed(bool timed, mem_ps now) {
     empty_queues();
 }
 
-// What is under way keeps its times; no write is accepted before those sent earlier.
+// Requests under way keep their times. No write is accepted before the writes that were sent earlier.
 void RefTimedDevice::reconfigure(const MemDeviceConfig &config) {
     bool other_policy = config.cache_policy != config_.cache_policy;
     bool other_mshrs = config.cache_mshrs != config_.cache_mshrs;
@@ -189,7 +189,7 @@ void RefTimedDevice::power_cut(mem_ps now) {
     empty_queues();
 }
 
-// Everything is programmed: what the log holds, half by half, then the pages of the cache by their frames.
+// Program everything: the content of the log, half by half, then the dirty pages of the cache by frame.
 void RefTimedDevice::power_off(mem_ps now) {
     run_log(now);
     save_all(now);
@@ -198,7 +198,7 @@ void RefTimedDevice::power_off(mem_ps now) {
 }
 
 void RefTimedDevice::save_all(mem_ps now) {
-    MemCounters before = count(); // the host waits for none of it
+    MemCounters before = count(); // the host does not wait for these operations
     saving_ = true;
     for (int half = 0; flash_ && half < 2; half++) {
         while (compacted_ < full_->pages.size()) {
@@ -229,13 +229,13 @@ void RefTimedDevice::save_all(mem_ps now) {
 
 // ---- Requests ----
 
-// Wait for the end of the refresh that blocks the address, if one does.
+// If a refresh blocks the address, wait for its end.
 mem_ps RefTimedDevice::access_dram(uint64_t address, mem_ps at, mem_ps span, Read &why) const {
     mem_ps begun = at;
     if (timed_ && config_.cache_refresh_ps) {
         mem_ps interval = config_.cache_refresh_interval_ps;
         mem_ps turn = mix(address) % config_.cache_refresh_groups * (interval / config_.cache_refresh_groups);
-        for (mem_ps cycle = at / interval; cycle <= at / interval + 1; cycle++) { // one later than they are
+        for (mem_ps cycle = at / interval; cycle <= at / interval + 1; cycle++) { // shifted by one interval
             mem_ps blocked = cycle * interval + turn;
             mem_ps end = blocked + config_.cache_refresh_ps;
             begun = blocked <= at + interval && at + interval < end ? end - interval : begun;
@@ -257,10 +257,10 @@ mem_ps RefTimedDevice::start_request(uint64_t line, mem_ps at, Read &why) {
     return access_dram(line, at, look_up_, why);
 }
 
-// What a line saves that shares its header slot with another.
+// The wire time that a line saves if it shares its header slot with another line.
 mem_ps RefTimedDevice::half_header() const { return config_.link_multi_header ? completion_ / 2 : 0; }
 
-// With the header of a line that flows to the host anyway, if its own slot would come later; else in its own slot.
+// Send a completion in the header of a line to the host if that is earlier than its own slot, else in its own slot.
 mem_ps RefTimedDevice::complete(mem_ps accepted) {
     mem_ps own = to_host_.first_gap(accepted, completion_);
     mem_ps shared = std::max(accepted, header_taken_) + read_data_;
@@ -286,7 +286,7 @@ RefTimedDevice::Read RefTimedDevice::read(uint64_t line, mem_ps at) {
     run_log(looked_up);
     LookUp l = look_up_read(line, looked_up, r);
     mem_ps ready = move_line(l.ready, r);
-    bool pairs = to_host_.first_gap(ready, read_data_) > ready; // with another that waits, but for headers taken
+    bool pairs = to_host_.first_gap(ready, read_data_) > ready; // shares a header slot, unless completions took it
     mem_ps wire = pairs ? read_data_ - half_header() + owed_ : read_data_;
     mem_ps answered = to_host_.reserve(ready, wire);
     owed_ = 0;
@@ -306,7 +306,7 @@ RefTimedDevice::Read RefTimedDevice::read(uint64_t line, mem_ps at) {
 RefTimedDevice::Write RefTimedDevice::write(uint64_t line, const LineBytes &bytes, mem_ps at) {
     Read nobodys = {};
     mem_ps credit = in_dram_.size() < kCredits ? 0 : in_dram_[in_dram_.size() - kCredits];
-    mem_ps sent = std::max(write_queue_.free_from(at), write_sent_); // in the order of the calls
+    mem_ps sent = std::max(write_queue_.free_from(at), write_sent_); // writes are sent in the order of the calls
     mem_ps left = to_device_.reserve(std::max({sent, credit, write_left_}), write_data_) + write_data_;
     mem_ps looked_up = start_request(line, left + latency_, nobodys);
     run_log(looked_up);
@@ -370,7 +370,7 @@ bool RefTimedDevice::use(Page &p) {
     return first;
 }
 
-// A page that left while writes of it were still to be accepted comes back after them.
+// A page that left before all its writes were accepted returns only after they are accepted.
 RefTimedDevice::Place RefTimedDevice::make_place(uint64_t page, mem_ps asked, mem_ps at) {
     size_t set_number = page % sets_.size(), ways = frames() / sets_.size();
     auto &set = sets_[set_number];
@@ -415,7 +415,7 @@ MemFlashTimes RefTimedDevice::read_flash(uint64_t page, mem_ps at) {
     count().flash_reads++;
     MemFlashTimes t = flash_->read(page, at);
     count().flash_read_failures += t.lost;
-    for (const MemProgramMove &move : flash_->moves) { // programs that it suspended or overtook
+    for (const MemProgramMove &move : flash_->moves) { // programs that this read suspended or overtook
         Page *p = find(move.page);
         if (p && p->program_end == move.old_end_ps) {
             p->program_start = move.start_ps;
@@ -438,7 +438,7 @@ MemFlashTimes RefTimedDevice::program_flash(uint64_t page, mem_ps at) {
     return t;
 }
 
-// What a page had that could not be read, but for lines that the log, the cache or a write just now has whole.
+// Report the lines of an unreadable page, except lines that are complete in the log, the cache or the present write.
 void RefTimedDevice::lose(uint64_t page, const Page *held) {
     for (uint64_t line = page * page_lines(); line < (page + 1) * page_lines(); line++) {
         if (arriving_ != line && !logged_bytes(line).all() && !(held && holds_line(*held, line))) {
@@ -448,7 +448,7 @@ void RefTimedDevice::lose(uint64_t page, const Page *held) {
     }
 }
 
-// What of the page was never fetched is read first.
+// The bytes of the page that were never fetched are read first.
 MemFlashTimes RefTimedDevice::program(Page &p, mem_ps at) {
     if (!p.is_whole()) {
         MemFlashTimes t = read_flash(p.page, at);
@@ -481,7 +481,7 @@ RefTimedDevice::Page *RefTimedDevice::fetch(uint64_t page, mem_ps at, Read &why)
     MemFlashTimes read = fetch_bytes(page, nullptr, at, place.evicted, why);
     mem_ps filled = std::max(read.end_ps, early_evictions_[page]);
     place.page->filled = place.page->settled = filled;
-    place.page->dirty = read.lost; // it is not to be looked for there again
+    place.page->dirty = read.lost; // lost bytes must not be read from flash again
     why.queue += filled - read.end_ps;
     return place.page;
 }
@@ -522,7 +522,7 @@ RefTimedDevice::LookUp RefTimedDevice::look_up_read(uint64_t line, mem_ps at, Re
     count().cache_misses++;
     if (!p) {
         p = fetch(line / page_lines(), at, why);
-    } else { // the rest of a page that is here in part
+    } else { // fetch the rest of a page that is present in part
         mem_ps from = std::max(at, p->filled);
         why.queue += from - at;
         MemFlashTimes read = fetch_bytes(p->page, p, from, mshrs_.free_from(from), why);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// One device with its times, written from docs/model.md the obvious way: every busy span in a list, every page in a
-// list, a byte of a page or of the log is a bit in a set. It shares no code with the model; flash is ref_flash.h.
+// One device with its times, written from docs/model.md in the obvious way: busy spans and pages are lists, and each
+// byte of a page or of the log is a bit in a set. It shares no code with the model. ref_flash.h models its flash.
 #pragma once
 
 #include <bitset>
@@ -15,7 +15,7 @@ extern "C" {
 #include "base/histogram.h"
 }
 
-// What the model's MemHistogram is compared by.
+// The values that are compared with the model's MemHistogram.
 struct RefSpans {
     uint64_t count = 0;
     mem_ps sum = 0, longest = 0;
@@ -26,7 +26,7 @@ struct RefSpans {
     }
 };
 
-// Does one thing at a time for whoever is ready first, in the first gap that is long enough.
+// Serves one request at a time. A request takes the first gap that is long enough, from the time it is ready.
 class RefCalendar {
   public:
     mem_ps reserve(mem_ps at, mem_ps span);
@@ -34,16 +34,16 @@ class RefCalendar {
 
   private:
     static constexpr size_t kRemembered = 64;
-    std::vector<std::pair<mem_ps, mem_ps>> busy_; // by time, none touching
+    std::vector<std::pair<mem_ps, mem_ps>> busy_; // by time; adjacent spans are merged
     mem_ps forgotten_ = 0;
 };
 
-// Places of which each is taken until some time; none at all: no limit.
+// A number of places, each taken until some time. A count of 0 means no limit.
 class RefPlaces {
   public:
     explicit RefPlaces(size_t count = 0) : until_(count, 0) {}
     mem_ps free_from(mem_ps at) const;
-    void take(mem_ps until); // the one that is free first
+    void take(mem_ps until); // takes the place that is free first
     void resize(size_t count);
 
   private:
@@ -59,7 +59,7 @@ class RefTimedDevice {
         mem_ps link = 0, queue = 0, cache = 0, flash = 0, program = 0, gc = 0;
     };
     struct Write {
-        mem_ps taken, completed; // the host has it from the core; the host knows that it was accepted
+        mem_ps taken, completed; // when the host has taken the line; when it knows the line was accepted
     };
 
     RefTimedDevice(const MemDeviceConfig &config, MemCounters *const *count);
@@ -70,7 +70,7 @@ class RefTimedDevice {
     mem_ps barrier(mem_ps at);
     void power_cut(mem_ps now);
     void power_off(mem_ps now);
-    std::vector<uint64_t> lost; // lines, in the order in which they were
+    std::vector<uint64_t> lost; // lost lines, in order
 
   private:
     struct Page {
@@ -78,13 +78,13 @@ class RefTimedDevice {
         std::vector<bool> valid; // bytes
         mem_ps filled = 0, settled = 0;
         bool dirty = false, prefetched = false;
-        bool programmed = false; // by write-through, with these times
+        bool programmed = false; // by write-through, at these times
         mem_ps program_start = 0, program_end = 0;
         bool is_whole() const { return std::count(valid.begin(), valid.end(), false) == 0; }
     };
     struct Place {
         Page *page;
-        mem_ps evicted, free; // when what was there may leave, and when it has
+        mem_ps evicted, free; // when the old page may leave, and when it has left
     };
     struct LogLine {
         LineBytes bytes;
@@ -96,7 +96,7 @@ class RefTimedDevice {
     };
     struct LogHalf {
         std::map<uint64_t, LogLine> lines;
-        std::vector<LogPage> pages; // in the order of their first line
+        std::vector<LogPage> pages; // in the order of the first line
     };
     struct LookUp {
         Page *page;
@@ -120,7 +120,7 @@ class RefTimedDevice {
     void reset_policies();
 
     Page *find(uint64_t page);
-    bool use(Page &p); // whether it is the first use of a prefetched page
+    bool use(Page &p); // returns whether this is the first use of a prefetched page
     Place make_place(uint64_t page, mem_ps asked, mem_ps at);
     MemFlashTimes read_flash(uint64_t page, mem_ps at);
     MemFlashTimes program_flash(uint64_t page, mem_ps at);
@@ -150,19 +150,19 @@ class RefTimedDevice {
     MemDeviceConfig config_;
     MemCounters *const *count_;
     bool timed_ = false;
-    // Times now: all 0 when untimed.
+    // The present times: all 0 when untimed.
     mem_ps latency_ = 0, request_ = 0, write_data_ = 0, read_data_ = 0, completion_ = 0;
     mem_ps controller_ = 0, interval_ = 0, tags_ = 0, look_up_ = 0, line_ = 0;
     RefCalendar to_host_, to_device_, controller_calendar_, dram_;
-    std::vector<mem_ps> in_dram_; // of every write
-    mem_ps last_line_ = 0;        // when the latest of the lines to the host starts
-    mem_ps header_taken_ = 0;     // when the last completion went with one
-    mem_ps owed_ = 0;             // wire time that such completions leave to the next line
+    std::vector<mem_ps> in_dram_; // when each write was in DRAM
+    mem_ps last_line_ = 0;        // when the latest line to the host starts
+    mem_ps header_taken_ = 0;     // when the last completion shared the header of a line
+    mem_ps owed_ = 0;             // wire time that such completions add to the next line
     mem_ps write_sent_ = 0, write_left_ = 0, accepted_until_ = 0, placed_until_ = 0;
     mem_ps in_dram_until_ = 0, in_dram_from_ = 0;
     RefPlaces write_queue_, mshrs_, lanes_;
-    std::vector<std::vector<std::unique_ptr<Page>>> sets_; // by frame, filled from the first on
-    std::vector<std::unique_ptr<RefPolicy>> policies_;     // of each set; none: random
+    std::vector<std::vector<std::unique_ptr<Page>>> sets_; // by frame; frames are filled from the first on
+    std::vector<std::unique_ptr<RefPolicy>> policies_;     // one for each set; null: random
     uint64_t draws_ = 0;
     std::map<uint64_t, mem_ps> early_evictions_;
     struct Region {
@@ -172,9 +172,9 @@ class RefTimedDevice {
     std::map<uint64_t, Region> regions_;
     LogHalf halves_[2];
     LogHalf *filling_ = &halves_[0], *full_ = &halves_[1];
-    size_t compacted_ = 0;             // pages of the full half
-    std::optional<uint64_t> arriving_; // the line of which a write has all
-    bool saving_ = false;              // power goes: nothing is read
+    size_t compacted_ = 0;             // number of pages of the full half
+    std::optional<uint64_t> arriving_; // the line that the present write covers completely
+    bool saving_ = false;              // power goes off: compactions read nothing and so lose no lines
     mem_ps log_from_ = 0, log_done_ = 0, log_open_from_ = 0;
     std::optional<RefFlash> flash_;
 };

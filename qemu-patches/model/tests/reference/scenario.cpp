@@ -13,7 +13,7 @@ constexpr uint64_t kCapacity = 1 << 15;
 constexpr uint64_t kDramLines = 128;
 constexpr uint32_t kNoLine = UINT32_MAX;
 
-// Caches so small that everything is evicted often, and numbers that do not divide each other.
+// Caches so small that lines are evicted often, and times that do not divide each other.
 MemCpuConfig draw_cpu(Choices &c) {
     return {.l1d = {256u << c.below(2), 2, 0},
             .l2 = {512, 1u << c.below(3), 1300},
@@ -85,7 +85,7 @@ class Scenario {
         static constexpr std::array<uint32_t, 4> kSpans = {1, 2000, 300000, 20000000};
         return c_.below(kSpans[c_.below(kSpans.size())]);
     }
-    // A few hot lines, and the rest.
+    // Half of the draws of device lines hit 16 hot lines.
     uint64_t draw_hpa() {
         uint64_t lines = c_.below(2) ? 16 : kCapacity / kLine;
         return c_.below(5) ? kWindow + c_.below(uint32_t(lines)) * kLine : c_.below(kDramLines) * kLine;
@@ -108,7 +108,7 @@ class Scenario {
             fail(std::string(what) + ": model " + std::to_string(model) + ", reference " + std::to_string(reference));
         }
     }
-    // The guest's clock passes the stall.
+    // Compare the stalls and advance the guest's clock by them.
     void stalled(const char *what, mem_ps model, mem_ps reference) {
         same(what, model, reference);
         now_ += model;
@@ -128,7 +128,7 @@ class Scenario {
             scribble(hpa + c_.below(8) * 8, 8);
         }
     }
-    // What a CPU does without telling the model.
+    // A store that a CPU may run without calling the model.
     void silent_store() {
         Slot &s = slots_[c_.below(uint32_t(slots_.size()))];
         if (s.writable) {
@@ -152,7 +152,7 @@ class Scenario {
         mem_ps model = memsys_fence(m_.get(), 0, MEM_SFENCE, now_);
         stalled("fence", model, ref_.fence(now_));
     }
-    // Untimed: the order of the write-backs does not show then, and the reference has another.
+    // Runs untimed, where the order of write-backs has no effect on times: the reference has another order.
     void wbinvd() {
         bool timed = timed_;
         set_timed(false);
@@ -160,7 +160,7 @@ class Scenario {
         drop_page_order();
         set_timed(timed);
     }
-    // Make the device cache's order of use the same again: bring the same pages in, in the same order.
+    // Make the order of use in both device caches equal again: load the same pages in the same order.
     void drop_page_order() {
         for (uint64_t dpa = 0; dpa < kCapacity; dpa += device_.cache_page_bytes) {
             uint32_t slot;
@@ -261,7 +261,7 @@ class Scenario {
     static void on_dropped(void *opaque, uint32_t, uint32_t slot) {
         static_cast<Scenario *>(opaque)->slots_.at(slot) = {};
     }
-    // Each line's transitions form a chain in time, and none is reported early.
+    // The transitions of each line form a chain, with times that do not decrease.
     static void on_state(void *opaque, uint32_t, uint64_t dpa, MemLineState from, MemLineState to, mem_ps at_ps) {
         auto *s = static_cast<Scenario *>(opaque);
         auto [at, first] = s->ref_states_.try_emplace(dpa, MEM_LINE_DURABLE, 0);

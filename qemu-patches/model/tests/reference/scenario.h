@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A random run of a memory system beside the reference, compared after every step.
+// A random run of a memory system and of the reference, compared after every step.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-// Where choices come from: a seeded generator, or a fuzzer's bytes.
+// The source of random choices: a seeded generator, or a fuzzer's bytes.
 class Choices {
   public:
     virtual ~Choices() = default;
@@ -38,6 +38,6 @@ class ByteChoices : public Choices {
     size_t left_;
 };
 
-// Run until there are no more choices. Returns the first difference, or "" if there is none; with
-// `digest` also a hash of every stall, transition and counter, for comparing two runs.
+// Run until there are no more choices. Returns the first difference, or "" if the runs agree. `digest`, if
+// given, receives a hash of every stall, transition and counter, for comparing two runs.
 std::string run_scenario(Choices &choices, uint64_t *digest = nullptr);

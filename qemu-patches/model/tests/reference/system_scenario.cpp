@@ -14,12 +14,11 @@ constexpr uint64_t kDramLines = 320; // five 4 KiB pages
 constexpr uint64_t kWindowStep = 1 << 20;
 constexpr uint32_t kWindows = 4;
 constexpr mem_ps kQuantum = 5000;
-constexpr uint64_t kSlice = kCapacity / kWindows; // of each device: no line is in two windows
+constexpr uint64_t kSlice = kCapacity / kWindows; // of each device, so that no line is in two windows
 
 template <typename T, size_t n> T one_of(Choices &c, const T (&values)[n]) { return values[c.below(n)]; }
 
-// Caches so small that everything is evicted often, few buffers of each kind, and numbers that do not divide each
-// other.
+// Caches so small that lines are evicted often, few buffers of each kind, and times that do not divide each other.
 MemCpuConfig draw_cpu(Choices &c, uint32_t cores) {
     static constexpr mem_ps kSpans[] = {0, 9001, 150001, 4000001};
     uint32_t distance = 1 + c.below(20);
@@ -53,10 +52,11 @@ MemCpuConfig draw_cpu(Choices &c, uint32_t cores) {
             .load_table_ps = 7007,
             .iret_ps = 8007,
             .rdtsc_ps = 9007,
-            .wbinvd_ps = 10007};
+            .wbinvd_ps = 10007,
+            .seed = c.below(3)};
 }
 
-// What may change at run time.
+// Draw the parameters that may change at run time.
 void draw_live(Choices &c, MemDeviceConfig &d) {
     static constexpr uint32_t kFlits[] = {0, 68, 256};
     d.link_latency_ps = 35001 * c.below(3);
@@ -113,7 +113,7 @@ MemDeviceConfig draw_device(Choices &c) {
         d.flash_read_errors = UINT64_C(100000000000) * (1 + c.below(10));
         d.flash_read_errors_seed = c.below(1000);
     }
-    if (d.flash_channels && mem_flash_check(&d)) { // too few blocks for so many planes
+    if (d.flash_channels && mem_flash_check(&d)) { // too few blocks for this number of planes
         d.flash_ftl = MEM_FTL_NONE;
         d.flash_read_errors = 0;
     }
@@ -159,7 +159,7 @@ class Scenario {
             lost_.clear();
             ref_.forget_losses();
             step();
-            clocks_[core_] = now_ + draw_span(); // of its next call
+            clocks_[core_] = now_ + draw_span(); // the time of the core's next call
             check_step();
         }
         return difference_;
@@ -167,20 +167,20 @@ class Scenario {
     MemCounters counters() const { return memsys_counters(m_.get()); }
 
   private:
-    // Software that walks through memory.
+    // A program that walks through memory.
     struct Cursor {
         uint64_t hpa = 0;
         int64_t stride = kLine;
     };
 
-    // Any core, unless it is too far ahead of another one: then that.
+    // Draw a core. If it is too far ahead of the core with the earliest clock, take the latter.
     void draw_core() {
         size_t least = size_t(std::min_element(clocks_.begin(), clocks_.end()) - clocks_.begin());
         core_ = clocks_.size() == 1 ? 0 : c_.below(uint32_t(clocks_.size()));
         core_ = clocks_[core_] > clocks_[least] + kQuantum ? uint32_t(least) : core_;
         now_ = clocks_[core_];
     }
-    // What concerns all cores comes when all have got there.
+    // Advance all cores to the latest clock, for operations that concern all of them.
     void meet() {
         now_ = *std::max_element(clocks_.begin(), clocks_.end());
         clocks_.assign(clocks_.size(), now_);
@@ -198,7 +198,7 @@ class Scenario {
         uint32_t lines = c_.below(2) ? 12 : uint32_t(bytes / kLine);
         return kWindow + window * kWindowStep + c_.below(lines) * kLine;
     }
-    // What was used lately, a few hot lines, the rest, and steps of walks, which go on at the edge of another page.
+    // Recently used lines, hot lines, other lines, and steps of walks, which continue at the edge of another page.
     uint64_t draw_hpa() {
         uint32_t draw = c_.below(10);
         uint64_t hpa = draw < 3 ? recent_[c_.below(uint32_t(recent_.size()))] : draw < 6 ? draw_line() : walk();
@@ -228,7 +228,7 @@ class Scenario {
             fail(what + ": model " + std::to_string(model) + ", reference " + std::to_string(reference));
         }
     }
-    // The guest's clock passes the stall.
+    // Compare the stalls and advance the guest's clock by them.
     void stalled(mem_ps model, mem_ps reference) {
         same("stall", model, reference);
         now_ += model;
@@ -281,7 +281,7 @@ class Scenario {
         mem_ps stall = memsys_wbinvd(m_.get(), core_, now_);
         stalled(stall, ref_.wbinvd(core_, now_));
     }
-    // Another place, other devices, or nothing behind a window.
+    // Map a window to another place, to other devices, or to nothing.
     void map(uint32_t index) {
         meet();
         core_ = 0;
@@ -301,7 +301,7 @@ class Scenario {
         memsys_map_window(m_.get(), index, &w, now_);
         if (changes) {
             ref_.map_window(index, w, now_);
-            now_ = std::max(now_, ref_.resumes(0)); // the call does not say how long it took
+            now_ = std::max(now_, ref_.resumes(0)); // the call does not return its stall
         }
     }
     void set_timed(bool timed) {
@@ -414,7 +414,7 @@ class Scenario {
         same(name + ", sum", h->sum_ps, r.sum);
         same(name + ", longest", h->max_ps, r.longest);
     }
-    // Together: what a wait was for may be forgotten (docs/model.md, Flash). test_ftl compares each.
+    // Compares sums, since flash may forget the cause of a wait (docs/model.md, Flash). test_ftl compares each.
     void same_waits() {
         mem_ps model = 0, reference = 0;
         for (MemCause cause : {MEM_CAUSE_queue, MEM_CAUSE_flash_read, MEM_CAUSE_program, MEM_CAUSE_gc}) {

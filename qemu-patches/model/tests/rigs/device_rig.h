@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// One device without a host: requests at chosen times, answers to the picosecond.
+// One device without a host: a test chooses the times of requests and checks the results to the picosecond.
 #pragma once
 
 #include <cstdio>
@@ -29,7 +29,7 @@ class DeviceRig {
     DeviceRig &operator=(const DeviceRig &) = delete;
 
     MemReadTimes read(uint64_t dpa, mem_ps at_ps) { return mem_device_read(&d, dpa / kLine, at_ps); }
-    // A write as persistence wants it: the CPU dirtied the line before.
+    // A write for which persistence records that the CPU dirtied the line before.
     MemWriteTimes write(uint64_t dpa, mem_ps at_ps, uint64_t mask = MEM_ALL_BYTES, mem_ps way_ps = 0) {
         mem_persist_run(&d.persist, at_ps);
         mem_persist_dirtied(&d.persist, dpa / kLine, at_ps);
@@ -43,7 +43,7 @@ class DeviceRig {
     const MemCounters &count = d.counters;
 };
 
-// Measured against a closed form; the deviation is printed and must be nil.
+// Compare a measurement with a closed form. Prints the deviation, which must be zero.
 inline void expect_form(const char *what, mem_ps expected, mem_ps measured) {
     double ppm = expected ? (double(measured) - double(expected)) / double(expected) * 1e6 : 0;
     std::printf("%-52s expected %12llu ps, measured %12llu ps, deviation %+.1f ppm\n", what,

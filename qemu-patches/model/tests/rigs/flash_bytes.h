@@ -24,7 +24,7 @@ inline const char *load_flash(MemFlash &f, const std::vector<uint8_t> &bytes) {
     return mem_flash_load(&f, bytes.data(), bytes.size());
 }
 
-// Make the checksum right again after a change of the rest.
+// Recompute the checksum after the other bytes were changed.
 inline void seal(std::vector<uint8_t> &bytes) {
     if (bytes.size() < 4) {
         return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Flash alone, on round numbers: each operation's time must divide into its waits and itself exactly.
+// Flash alone, with round numbers: the time of each operation must be exactly the sum of its waits and its own time.
 #pragma once
 
 #include <cstdio>
@@ -28,7 +28,7 @@ inline MemDeviceConfig small_flash() {
             .flash_gc_free_blocks = 1};
 }
 
-// The same without a cost for transfers, and one plane.
+// The same with one plane, and without a cost for transfers.
 inline MemDeviceConfig one_plane() {
     MemDeviceConfig config = small_flash();
     config.flash_channels = config.flash_dies = config.flash_planes = 1;
@@ -85,7 +85,7 @@ class FlashRig {
     }
 };
 
-// Measured against a closed form; the deviation is printed and must be nil.
+// Compare a measurement with a closed form. Prints the deviation, which must be zero.
 inline void expect_us(const char *what, double expected_us, mem_ps measured_ps) {
     mem_ps expected_ps = mem_ps(expected_us * 1e6 + 0.5);
     std::printf("%-52s expected %12llu ps, measured %12llu ps, deviation %+.1f ppm\n", what,

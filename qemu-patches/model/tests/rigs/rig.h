@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A memory system with its media, on round numbers that make closed forms easy to read.
+// A memory system with its media, with round numbers that make closed forms easy to read.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ extern "C" {
 #include "memsys.h"
 }
 
-inline constexpr uint64_t kWindow = UINT64_C(1) << 32; // where the device is mapped
+inline constexpr uint64_t kWindow = UINT64_C(1) << 32; // the address at which the device is mapped
 inline constexpr uint64_t kLine = MEMSYS_LINE_BYTES;
 inline constexpr mem_ps kNs = 1000;
 inline constexpr mem_ps kUs = 1000000;
@@ -72,14 +72,14 @@ class Rig {
         map_window(m, kWindow, 0, device.capacity_bytes, 0);
         memsys_set_timed(m, true);
     }
-    ~Rig() { // the conservation laws hold after whatever a test did
+    ~Rig() { // the conservation laws hold after every test
         EXPECT_STREQ(memsys_check_invariants(m), nullptr);
         memsys_free(m);
     }
     Rig(const Rig &) = delete;
     Rig &operator=(const Rig &) = delete;
 
-    // Each is done by `core`, waits for its stall and returns it.
+    // Each function runs an operation on `core`, advances the clock by the stall and returns the stall.
     mem_ps load(uint64_t hpa) { return pass(memsys_load(m, core, hpa, now, &slot)); }
     mem_ps store(uint64_t dpa, uint8_t value) {
         mem_ps stall = pass(memsys_store(m, core, kWindow + dpa, now, &slot));
@@ -105,7 +105,7 @@ class Rig {
     }
     mem_ps hit_ps() const { return cpu.llc.latency_ps + device_look_up() + device.link_latency_ps + 2 * kNs; }
     mem_ps miss_ps() const { return hit_ps() + device.flash_read_ps; }
-    // Of a line that the core sends; the LLC's own, evicted, have no llc.latency to go.
+    // Acceptance of a line that the core sends. A line that the LLC evicts does not pay for the LLC's latency.
     mem_ps accept_ps() const { return cpu.llc.latency_ps + 4 * kNs + device_look_up(); }
     mem_ps fence_ps() const { return accept_ps() + device.link_latency_ps; }
 
@@ -117,7 +117,7 @@ class Rig {
     uint32_t slot = 0, core = 0;
     std::vector<uint32_t> dropped, shared;
     std::vector<Transition> transitions;
-    std::vector<mem_ps> power_gone;                  // when
+    std::vector<mem_ps> power_gone;                  // times of the events
     std::vector<std::pair<uint64_t, uint64_t>> lost; // DPA and size
 
   private:

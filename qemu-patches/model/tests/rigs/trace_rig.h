@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A trace in memory, and everything a reader says of one.
+// A trace in memory, and everything that a reader returns for it.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ inline void append(void *opaque, const void *bytes, size_t count) {
     to->insert(to->end(), static_cast<const uint8_t *>(bytes), static_cast<const uint8_t *>(bytes) + count);
 }
 
-// What a reader gave, flat: operations with a kind, records with theirs beyond.
+// An operation or record as read, in one flat type. The kinds of records are numbered from 1000 on.
 struct Item {
     uint32_t kind;
     bool with_previous;
     uint64_t line, byte_mask;
     mem_ps gap_ps;
     mem_ps captured_ps;
-    uint64_t detail; // of a record
+    uint64_t detail; // digest of a record's fields
     bool operator==(const Item &) const = default;
 };
 
@@ -108,7 +108,7 @@ inline void put(Bytes &to, uint64_t value, int count) {
     }
 }
 
-// A trace of one block with this payload, without an end.
+// A trace of one block with this payload, without an end record unless the payload contains it.
 inline Bytes trace_of(const uint8_t *payload, size_t size) {
     static const MemTraceSetup setup = small_setup();
     static const Bytes header = [] {

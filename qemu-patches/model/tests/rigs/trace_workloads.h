@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Programs on a memory system, whose accesses do not depend on time, and a machine that captures what they ask.
+// Programs with accesses that do not depend on time, and a machine that runs them and can capture a trace.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ extern "C" {
 #include "base/histogram.h"
 }
 
-// One CPU with a device at kWindow. Time passes by computing and by waiting.
+// One CPU with its devices at kWindow. Time passes by computing and by waiting.
 class Machine {
   public:
     Machine(const MemCpuConfig &cpu, const std::vector<MemDeviceConfig> &devices, bool capture)
@@ -47,7 +47,7 @@ class Machine {
     void wbinvd() { pass(memsys_wbinvd(m, 0, now)); }
     void barrier() { pass(memsys_barrier(m, 0, now)); }
 
-    // As the QEMU device does it.
+    // In the same order as in the QEMU device.
     void roi_begin(uint64_t roi) {
         memsys_set_timed(m, true);
         memsys_reset_counters(m);
@@ -104,7 +104,7 @@ inline void sequential(Machine &m, uint64_t span, int count) {
         m.compute(2500);
         m.load(kWindow + uint64_t(i) * kLine % span);
         if (i % 7 == 0) {
-            m.load(uint64_t(i) * kLine % (1 << 16)); // local DRAM too
+            m.load(uint64_t(i) * kLine % (1 << 16)); // local DRAM, too
         }
     }
 }
@@ -133,7 +133,7 @@ inline void chase(Machine &m, uint64_t span, int count) {
     }
 }
 
-// Copies made durable page by page, as a log or a checkpoint is.
+// Copies that are made durable page by page, as in a log or a checkpoint.
 inline void durable_copy(Machine &m, uint64_t span, int count) {
     for (int i = 0; i < count; i++) {
         uint64_t to = uint64_t(i) * kLine % (span / 2);
@@ -169,7 +169,7 @@ inline void nt_stores(Machine &m, uint64_t span, int count) {
     m.fence();
 }
 
-// A KV store in small: skewed keys, each a bucket, a chain and a value; updates are made durable.
+// A small KV store: skewed keys, each with a bucket, a chain and a value. Updates are made durable.
 inline void zipf(Machine &m, uint64_t span, int count) {
     std::mt19937_64 random(4);
     const uint64_t keys = span / 256;

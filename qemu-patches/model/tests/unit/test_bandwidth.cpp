@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Little's law: what is under way is never more than there are places for, so one core's bandwidth is at most the lines
-// that its buffers hold in the time for which each is held. Closed forms, and the law under random load.
+// Little's law: the requests under way never exceed the places for them, so the bandwidth of one core is at most the
+// number of its buffers divided by the time for which a line holds one. Closed forms, and the law under random load.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,10 +16,10 @@ extern "C" {
 
 namespace {
 
-constexpr uint64_t kLines = 8192; // of a file that no cache holds
+constexpr uint64_t kLines = 8192; // of a file too large for the caches
 constexpr mem_ps kStep = 1 * kNs; // computing between lines: four instructions at two a cycle
 
-// The shipped CPU's core in a memory whose own bandwidth is no limit: 95 ns of local DRAM, 250 ns of an expander.
+// The core of the shipped CPU. Memory bandwidth is no limit; latencies: 95 ns of local DRAM, 250 ns of an expander.
 MemCpuConfig core_cpu() {
     return {.l1d = {32 << 10, 8, 0},
             .l2 = {64 << 10, 16, 4762},
@@ -54,8 +54,8 @@ MemDeviceConfig expander() {
 struct Core {
     std::string name;
     MemCpuConfig cpu;
-    uint64_t reads;               // lines that it can have under way to it
-    uint64_t stores = UINT64_MAX; // of them, those of stores
+    uint64_t reads;               // most lines under way to the core
+    uint64_t stores = UINT64_MAX; // most of them for stores
 };
 
 std::vector<Core> cores() {
@@ -87,8 +87,7 @@ std::vector<Core> cores() {
     return all;
 }
 
-// One pass over a file by each kind of access: lines read from memory, by stores of those, sent by write-combining
-// buffers.
+// Lines that an access of a pass moves: read from memory, of these for stores, and sent by write-combining buffers.
 struct Traffic {
     uint64_t read, stored, sent;
 };
@@ -132,7 +131,7 @@ const Pass kPasses[] = {
      }},
 };
 
-// For how long a line holds its buffer at least.
+// The least time for which a line holds its buffer.
 struct Holds {
     mem_ps read, sent;
 };
@@ -150,7 +149,7 @@ Holds holds_of(const Rig &r, bool remote) {
 
 } // namespace
 
-// Bandwidth <= buffers * 64 B / latency, whoever asks; and what the shipped core does is near it.
+// Bandwidth <= buffers * 64 B / latency for every kind of access, and the shipped core comes close to this bound.
 TEST(Bandwidth, OfOneCoreIsWhatItsBuffersHold) {
     for (const Core &core : cores()) {
         for (const Pass &pass : kPasses) {
@@ -185,7 +184,7 @@ TEST(Bandwidth, OfOneCoreIsWhatItsBuffersHold) {
 
 namespace {
 
-// A finite resource after a run: what held a place of it, for how long at least, and how many places there are.
+// A finite resource after a run: the requests that held a place, the least time of holding it, and the places.
 struct Use {
     const char *what;
     uint64_t count;
@@ -222,7 +221,7 @@ MemDeviceConfig draw_device(std::mt19937_64 &dice) {
     return d;
 }
 
-// Streams, jumps, stores, non-temporal stores of whole lines; now and then a fence.
+// Streams, jumps, stores and non-temporal stores of whole lines, with occasional fences.
 void load_it(Rig &r, std::mt19937_64 &dice) {
     uint64_t at[4] = {}, end = 2 * kLines, nt_stores = dice() % 3 ? 3 : 14;
     for (int i = 0; i < 20000; i++) {
@@ -271,7 +270,7 @@ std::vector<Use> uses_of(const Rig &r) {
 
 } // namespace
 
-// Little's law: places * time >= what passed * how long it holds a place, of every finite resource under any load.
+// Little's law: places * time >= requests * holding time, for every finite resource under any load.
 TEST(Bandwidth, OccupiesEachResourceNoLongerThanItHasPlaces) {
     std::vector<double> most(10);
     std::vector<const char *> names(10);
@@ -284,7 +283,7 @@ TEST(Bandwidth, OccupiesEachResourceNoLongerThanItHasPlaces) {
         ASSERT_EQ(uses.size(), most.size());
         for (size_t i = 0; i < uses.size(); i++) {
             const Use &u = uses[i];
-            // What has begun and not ended, as prefetches, holds a place beyond the end.
+            // Requests that have not ended, such as prefetches, hold a place beyond the end of the run.
             double busy =
                 u.places ? double(u.count) * double(u.hold_ps) / (double(u.places) * double(r.now + u.hold_ps)) : 0;
             EXPECT_LE(busy, 1.0) << u.what << ", seed " << seed;
@@ -301,7 +300,7 @@ TEST(Bandwidth, OccupiesEachResourceNoLongerThanItHasPlaces) {
 
 namespace {
 
-// Optane memory as the profile has it; what a line takes of a pass of stores, each flushed, over `kLines` lines.
+// Optane memory with the values of its profile. Returns the time per line of a pass of stores and flushes over kLines.
 double stored_and_flushed_ns(uint64_t buffer_bytes, mem_ps program_ps) {
     MemDeviceConfig d = small_device(true);
     d.capacity_bytes = 64 << 20;
@@ -331,15 +330,15 @@ double stored_and_flushed_ns(uint64_t buffer_bytes, mem_ps program_ps) {
 
 } // namespace
 
-// Why store and clwb of 4 KiB are slower on Optane memory than published (docs/calibration.md): a line that is read for
-// ownership waits until a page of the full buffer has been programmed, and only so many requests of L2 wait at once.
+// Explains why store and clwb of 4 KiB are slower on Optane memory than published (docs/calibration.md): a line that is
+// read for ownership waits until a page of the full buffer has been programmed, and L2 limits the waiting requests.
 TEST(Bandwidth, OfStoresIntoAFullBufferIsThatOfItsPrograms) {
     double shipped = stored_and_flushed_ns(96 << 10, 445217), quick = stored_and_flushed_ns(96 << 10, 1000);
     double roomy = stored_and_flushed_ns(2 * kLines * kLine, 445217);
     std::printf("store and clwb, a line: %.1f ns; a program of 1 ns: %.1f ns; a buffer that never fills: %.1f ns\n",
                 shipped, quick, roomy);
     double read_ns =
-        (23.810 + 2 * 19.950 + 44.188 + 158.717) / core_cpu().l2_requests; // at least, a line, by Little's law
+        (23.810 + 2 * 19.950 + 44.188 + 158.717) / core_cpu().l2_requests; // least time per line, by Little's law
     EXPECT_GE(roomy, read_ns);
     EXPECT_LT(quick, 1.5 * read_ns);
     EXPECT_GT(shipped, 2 * quick);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The parts alone: sets and their order of use, and the one dirty bit of a line.
+// Cache components in isolation: sets and their order of use, and the single dirty bit of a line.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ extern "C" {
 
 namespace {
 
-// An array of the CPU's caches, and what the tests ask of it.
+// A set-associative array of the CPU's caches, with the operations that the tests need.
 class Sets {
   public:
     explicit Sets(MemCacheConfig config) { mem_sets_init(&sets_, &config); }
@@ -30,7 +30,7 @@ class Sets {
     bool has(uint64_t line) const { return mem_sets_have(&sets_, line); }
     void use(uint64_t line) { mem_set_use(mem_place_of(&sets_, line).set, way(line)); }
     void drop(uint64_t line) { mem_set_drop(&sets_, mem_place_of(&sets_, line).set, way(line)); }
-    // The line that was pushed out, or -1.
+    // Returns the line that was evicted, or -1.
     int64_t fill(uint64_t line, bool dirty = false) {
         uint32_t way;
         MemPlace p = mem_place_of(&sets_, line);
@@ -51,11 +51,11 @@ TEST(Sets, WhatIsNotUsedAgainGoesInTheOrderItCame) {
     for (uint64_t line = 10; line < 14; line++) {
         EXPECT_EQ(sets.fill(line), -1);
     }
-    EXPECT_TRUE(sets.has(10)); // looked up, and still the first to go
+    EXPECT_TRUE(sets.has(10)); // a look-up does not change the order
     EXPECT_EQ(sets.fill(14, true), 10);
     EXPECT_EQ(sets.fill(15), 11);
     EXPECT_FALSE(sets.victim_dirty);
-    sets.drop(14); // an empty way is filled before anything is pushed out
+    sets.drop(14); // an empty way is filled before a line is evicted
     EXPECT_EQ(sets.fill(16), -1);
     EXPECT_EQ(sets.fill(17), 12);
 }
@@ -68,13 +68,13 @@ TEST(Sets, UseSavesALine) {
     sets.use(1);
     EXPECT_EQ(sets.fill(4), 2);
     EXPECT_TRUE(sets.victim_dirty);
-    sets.use(4); // the newest already
+    sets.use(4); // already the newest
     EXPECT_EQ(sets.fill(5), 3);
     EXPECT_EQ(sets.fill(6), 1);
     EXPECT_EQ(sets.fill(7), 4);
 }
 
-// Against a list, for every number of ways.
+// Compared with a list, for every number of ways.
 TEST(Sets, OrderOfUseIsThatOfAList) {
     for (uint32_t ways = 1; ways <= MEM_MAX_CPU_WAYS; ways++) {
         Sets sets({uint64_t(ways) * 3 * 64, ways, 0}); // three sets: the set of a line is its number modulo 3
@@ -149,7 +149,7 @@ TEST(Hierarchy, DirtyBitIsHeldByTheInnermostLevel) {
     mem_cpu_init(&c, &config, nullptr);
     EXPECT_TRUE(Access(&c, 0, true).l1.dirtied);
     EXPECT_EQ(Access(&c, 8, false).l1.victim.tag, MEM_NO_TAG);
-    EXPECT_TRUE(Access(&c, 16, false).l1.victim.dirty); // pushes line 0 to L2
+    EXPECT_TRUE(Access(&c, 16, false).l1.victim.dirty); // moves line 0 to L2
     EXPECT_EQ(mem_cpu_l1_slot(&c, 0), MEM_NO_SLOT);
     Access again(&c, 0, false);
     EXPECT_EQ(again.beyond.level, MEM_LEVEL_L2);
@@ -241,7 +241,7 @@ TEST(Slots, EveryLossOfASlotIsTold) {
     EXPECT_EQ(memsys_l1_slots(r.m), 16u);
     r.store(0, 1);
     uint32_t slot = r.slot;
-    r.flush(0); // clean: further stores must be told
+    r.flush(0); // clean: the model must see further stores
     EXPECT_EQ(r.dropped, std::vector<uint32_t>{slot});
     r.flush(0);
     EXPECT_EQ(r.dropped.size(), 1u); // it was clean already

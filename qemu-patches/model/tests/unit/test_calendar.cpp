@@ -10,7 +10,7 @@ extern "C" {
 
 namespace {
 
-// Every picosecond is busy or not.
+// A flag for every picosecond: busy or free.
 class RefCalendar {
   public:
     mem_ps reserve(mem_ps at, mem_ps span) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Several cores: closed forms of what they cost each other, and what they do not.
+// Several cores: closed forms of the costs that they cause each other, and cases without such costs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ extern "C" {
 namespace {
 
 constexpr mem_ps kC2c = 50 * kNs, kUpgrade = 40 * kNs;
-constexpr mem_ps kDram = 104 * kNs; // 20 until the LLC has missed, 4 on the channel, 80 in the DRAM
+constexpr mem_ps kDram = 104 * kNs; // 20 for the look-up in the LLC, 4 on the channel, 80 in the DRAM
 
 MemCpuConfig cores_of(uint32_t count) {
     MemCpuConfig cpu = small_cpu();
@@ -24,7 +24,7 @@ MemCpuConfig cores_of(uint32_t count) {
     return cpu;
 }
 
-// Cores with a clock each; a call of one waits for its stall.
+// Cores, each with a clock. A call advances the core's clock by the stall.
 class Cores {
   public:
     explicit Cores(uint32_t count) : Cores(cores_of(count), small_device(true)) {}
@@ -49,7 +49,7 @@ class Cores {
 
     mem_ps load(uint32_t core, uint64_t hpa) { return pass(core, memsys_load(m, core, hpa, now[core], &slot)); }
     mem_ps store(uint32_t core, uint64_t hpa) { return pass(core, memsys_store(m, core, hpa, now[core], &slot)); }
-    // As a locked instruction: it waits for what came before, and for the line.
+    // A locked instruction: it waits for earlier accesses and for its line.
     mem_ps locked_add(uint32_t core, uint64_t hpa) {
         mem_ps before = now[core];
         fence(core, MEM_LOCKED);
@@ -105,7 +105,7 @@ TEST(Directory, KnowsWhoHoldsALine) {
     for (uint64_t line = 0; line < 200; line += 3) {
         mem_directory_remove(&d, line * 64, 31);
         mem_directory_remove(&d, line * 64, line % 32);
-        mem_directory_remove(&d, line * 64, line % 32); // not there any more
+        mem_directory_remove(&d, line * 64, line % 32); // already removed
     }
     uint64_t count = 0;
     for (uint64_t line = 0; line < 200; line++) {
@@ -121,7 +121,7 @@ TEST(Coherence, PrivateWorkByManyCoresTakesWhatOneTakes) {
     auto work = [](uint32_t cores) {
         Cores c(cores);
         for (int round = 0; round < 20; round++) {
-            for (uint32_t i = 0; i < cores * 32; i++) { // 32 lines of each core: they fill its L1 twice
+            for (uint32_t i = 0; i < cores * 32; i++) { // 32 lines per core, twice the size of an L1
                 uint32_t core = i % cores;
                 i % 3 ? c.load(core, (core * 64 + i / cores) * kLine) : c.store(core, (core * 64 + i / cores) * kLine);
             }
@@ -152,7 +152,7 @@ TEST(Coherence, ALineThatGoesToAndFroCostsATransfer) {
         EXPECT_EQ(c.store(0, 0), kC2c);
     }
     EXPECT_EQ(memsys_counters(c.m).transfers, 20u);
-    EXPECT_EQ(memsys_counters(c.m).dram_reads, 1u); // it never went back
+    EXPECT_EQ(memsys_counters(c.m).dram_reads, 1u); // the line never went back
     EXPECT_EQ(memsys_counters(c.m).dram_writes, 0u);
 }
 
@@ -161,7 +161,7 @@ TEST(Coherence, WhoAsksMeanwhileWaitsForTheOneBefore) {
     c.store(0, 0);
     c.meet();
     EXPECT_EQ(c.store(1, 0), kC2c);
-    EXPECT_EQ(c.store(2, 0), 2 * kC2c); // asked at the same time
+    EXPECT_EQ(c.store(2, 0), 2 * kC2c); // both asked at the same time
 }
 
 TEST(Coherence, AStoreToASharedLineIsAnUpgrade) {
@@ -175,14 +175,14 @@ TEST(Coherence, AStoreToASharedLineIsAnUpgrade) {
     c.dropped.clear();
     EXPECT_EQ(c.store(1, 0), kUpgrade);
     EXPECT_EQ(c.dropped, (std::vector<std::pair<uint32_t, uint32_t>>{{0, slot_of_0}, {2, slot_of_0}}));
-    EXPECT_EQ(c.store(1, 0), 0u); // its own now
+    EXPECT_EQ(c.store(1, 0), 0u); // core 1 now owns the line
     c.meet();
     c.shared.clear();
     EXPECT_EQ(c.load(0, 0), kC2c); // held dirty by core 1
     EXPECT_EQ(c.shared, (std::vector<std::pair<uint32_t, uint32_t>>{{1, slot_of_0}}));
-    EXPECT_EQ(c.load(1, 0), 0u); // it kept the line
+    EXPECT_EQ(c.load(1, 0), 0u); // core 1 kept the line
     c.meet();
-    EXPECT_EQ(c.store(1, 0), kUpgrade); // but not alone
+    EXPECT_EQ(c.store(1, 0), kUpgrade); // but no longer owned it
     EXPECT_EQ(memsys_core_counters(c.m, 1).upgrades, 2u);
     EXPECT_EQ(memsys_core_counters(c.m, 0).invalidations, 2u);
 }
@@ -197,7 +197,7 @@ TEST(Coherence, LockedAdditionsByManyCoresTakeATransferEach) {
     for (int i = 0; i < 800; i++) {
         uint32_t core = c.least();
         c.locked_add(core, 0);
-        c.now[core] += kNs; // or the core that has the line would need no time for ever
+        c.now[core] += kNs; // otherwise the core with the line would run on without taking time
     }
     c.meet();
     expect_close("800 locked additions by 8 cores, ns", 800. * kC2c / kNs, double(c.now[0] - start) / kNs, 0.005);
@@ -220,7 +220,7 @@ TEST(Coherence, ALockedInstructionWaitsForItsLineAndOwnsIt) {
     c.meet();
     EXPECT_EQ(c.load(1, 0), kC2c);
     c.meet();
-    EXPECT_EQ(memsys_locked(c.m, 0, 0, true, c.now[0], &c.slot), kUpgrade); // its load was a hit
+    EXPECT_EQ(memsys_locked(c.m, 0, 0, true, c.now[0], &c.slot), kUpgrade); // the instruction's load was a hit
     MemCounters count = memsys_core_counters(c.m, 0);
     EXPECT_EQ(count.loads, 4u);
     EXPECT_EQ(count.stores, 4u);
@@ -228,7 +228,7 @@ TEST(Coherence, ALockedInstructionWaitsForItsLineAndOwnsIt) {
 }
 
 TEST(Coherence, CoresOnAFullChannelGetTheSameShareEach) {
-    Cores c(32); // a line takes 4 ns on the channel, a load 104 ns: 26 cores fill it
+    Cores c(32); // a line takes 4 ns on the channel, a load 104 ns: 26 cores saturate it
     std::vector<uint64_t> lines(32);
     mem_ps end = 100 * kUs;
     for (uint32_t core = c.least(); c.now[core] < end; core = c.least()) {
@@ -240,7 +240,7 @@ TEST(Coherence, CoresOnAFullChannelGetTheSameShareEach) {
     expect_close("lines in 100 us by 32 cores", double(end) / (4 * kNs), double(memsys_counters(c.m).dram_reads), 0.01);
 }
 
-// Lines a microsecond that all cores read, each a file of its own, of which no cache holds any.
+// Lines per microsecond that all cores together read, each from a file of its own that no cache holds.
 double streamed(uint32_t count, mem_ps quantum_ps) {
     MemCpuConfig cpu = cores_of(count);
     cpu.dram_bandwidth = UINT64_C(64000000000); // a line takes 1 ns on the channel
@@ -278,7 +278,7 @@ TEST(Coherence, StreamsOfManyCoresHaveTheChannelAndAreNoSlowerBelowIt) {
 TEST(Coherence, ALineUnderWayIsReadOnceAndBothWait) {
     Cores c(2);
     mem_ps miss = c.load(0, kWindow);
-    EXPECT_EQ(c.load(1, kWindow), miss + 20 * kNs); // there when it is there for core 0; then it hits the LLC
+    EXPECT_EQ(c.load(1, kWindow), miss + 20 * kNs); // waits until the line arrives for core 0, then hits the LLC
     EXPECT_EQ(memsys_counters(c.m).flash_reads, 1u);
     EXPECT_EQ(memsys_counters(c.m).cxl_reads, 1u);
     EXPECT_EQ(memsys_core_counters(c.m, 1).joins, 1u);
@@ -304,7 +304,7 @@ TEST(Coherence, MissesOfManyCoresFillTheMshrs) {
         EXPECT_EQ(c.load(core, kWindow + core * 4096), alone + core * 2 * kNs)
             << core; // one after the other on the link
     }
-    EXPECT_EQ(c.load(4, kWindow + 4 * 4096), alone + 10 * kUs); // waits for the first to be read
+    EXPECT_EQ(c.load(4, kWindow + 4 * 4096), alone + 10 * kUs); // waits for the first read to end
 }
 
 TEST(Coherence, AFenceIsOfItsCore) {
@@ -314,7 +314,7 @@ TEST(Coherence, AFenceIsOfItsCore) {
     EXPECT_EQ(c.store(0, 0), 0u); // under way in the store buffer
     EXPECT_EQ(c.nt_store(0, kWindow + 4096, 8), 0u);
     EXPECT_EQ(c.fence(1), 0u);
-    EXPECT_EQ(memsys_counters(c.m).cxl_writes, 0u); // nor did it send what core 0 gathers
+    EXPECT_EQ(memsys_counters(c.m).cxl_writes, 0u); // nor did it send the buffer of core 0
     EXPECT_GT(c.fence(0), kDram - kNs);
     EXPECT_EQ(memsys_counters(c.m).cxl_writes, 1u);
 }
@@ -326,7 +326,7 @@ TEST(Coherence, AFlushByAnotherCoreMakesDurable) {
     EXPECT_EQ(memsys_line_state(c.m, 0, 0, c.now[1]), MEM_LINE_CPU_DIRTY);
     c.dropped.clear();
     c.flush(1, kWindow);
-    EXPECT_EQ(c.dropped.size(), 1u); // core 0 may not write it without telling any more
+    EXPECT_EQ(c.dropped.size(), 1u); // core 0 must report its next store
     EXPECT_EQ(c.fence(1), 304 * kNs);
     EXPECT_EQ(memsys_line_state(c.m, 0, 0, c.now[1]), MEM_LINE_DURABLE);
     EXPECT_EQ(c.fence(0), 0u);
@@ -338,7 +338,7 @@ TEST(Coherence, AnAccessSendsWhatAnotherCoreGathers) {
     c.load(1, kWindow);
     EXPECT_EQ(memsys_core_counters(c.m, 1).loads, 1u);
     EXPECT_EQ(memsys_counters(c.m).cxl_writes, 1u);
-    EXPECT_GT(c.fence(0), 0u); // still a write of core 0
+    EXPECT_GT(c.fence(0), 0u); // it counts as a write of core 0
 }
 
 TEST(Coherence, WbinvdIsOfAllCores) {
@@ -372,9 +372,9 @@ TEST(Coherence, CallsMayGoBackBetweenCores) {
     Cores c(2);
     c.now = {500 * kNs, 400 * kNs};
     EXPECT_EQ(c.load(0, 0), kDram);
-    EXPECT_EQ(c.load(1, 1 << 20), kDram); // 100 ns earlier the channel was free
+    EXPECT_EQ(c.load(1, 1 << 20), kDram); // 100 ns earlier, the channel was free
     c.now[1] = 500 * kNs;
-    EXPECT_EQ(c.load(1, 2 << 20), kDram + 4 * kNs); // at the same time it was not
+    EXPECT_EQ(c.load(1, 2 << 20), kDram + 4 * kNs); // at the same time, it was not
 }
 
 TEST(Coherence, EachLawIsCheckedWhenItIsBroken) {

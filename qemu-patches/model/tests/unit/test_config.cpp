@@ -11,7 +11,7 @@ extern "C" {
 #include "../rigs/rig.h"
 
 template <class Config> struct Case {
-    const char *sentence_starts; // the field comes first
+    const char *sentence_starts; // begins with the field's name
     std::function<void(Config &)> spoil;
 };
 
@@ -147,7 +147,7 @@ TEST(Config, EachDeviceRuleNamesItsField) {
     }
 }
 
-// Each bound that a row states: the last value in it is taken, the first beyond it gets the row's own sentence.
+// For each bound of a table row: the last value within it passes, the first beyond it fails with the row's sentence.
 template <class Config> size_t expect_bounds(const MemParamTable &table, const Config &good) {
     size_t beyond = 0;
     for (size_t i = 0; i < table.count; i++) {
@@ -158,7 +158,7 @@ template <class Config> size_t expect_bounds(const MemParamTable &table, const C
             if (none || p.type == MEM_PARAM_BOOL || mem_param_set(&p, &config, above ? p.most + 1 : p.least - 1)) {
                 continue;
             }
-            if (p.needs) { // else nobody looks
+            if (p.needs) { // otherwise the parameter is not checked
                 mem_param_set(mem_param_find(&table, p.needs), &config, 1);
             }
             EXPECT_STREQ(mem_params_check(&table, &config), p.refusal) << p.name;
@@ -188,7 +188,7 @@ TEST(Config, EveryBoundOfTheTablesIsChecked) {
 TEST(Config, WhatAnUnusedParameterIsDoesNotMatter) {
     MemDeviceConfig expander = small_device(true);
     expander.flash_channels = 0;
-    expander.flash_ftl = MEM_FTL_PAGE; // which looks at the pages of a block, had there been flash
+    expander.flash_ftl = MEM_FTL_PAGE; // checks the pages of a block if there is flash
     expander.flash_block_pages = 0;
     EXPECT_STREQ(mem_params_check(&mem_device_params, &expander), nullptr);
     expander.flash_channels = 1;
@@ -206,7 +206,7 @@ TEST(Config, ABarrierTakesASecondAtMost) {
     }
 }
 
-// Its caching parameters are not looked at, so none may do harm.
+// The checks ignore an expander's cache parameters, so no value of them may do harm.
 TEST(Config, AnExpanderHasNoPages) {
     MemCpuConfig cpu = small_cpu();
     MemDeviceConfig expander = small_device(true);

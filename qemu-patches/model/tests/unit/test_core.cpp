@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What overlaps with what: store buffer, fill buffers, the window, the prefetcher. Closed forms on the rig's numbers.
+// Overlap of accesses: store buffer, fill buffers, the window, the prefetcher. Closed forms on the rig's numbers.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -28,7 +28,7 @@ MemCpuConfig core_cpu() {
     return cpu;
 }
 
-// Lines of one page, read in order after the page's stream was recognised by three misses.
+// Loads the first two lines of a page. Returns the address of the third: its miss makes the stream recognised.
 mem_ps warm_stream(Rig &r, uint64_t page) {
     for (uint64_t line = 0; line < 2; line++) {
         EXPECT_EQ(r.load(page + line * kLine), kDram);
@@ -52,17 +52,18 @@ TEST(Core, TheStoreBufferHoldsItsStoresAndNotOneMore) {
     for (uint64_t i = 0; i < 3; i++) {
         EXPECT_EQ(memsys_store(r.m, 0, i * 4096, r.now, &slot), 0u);
     }
-    EXPECT_EQ(memsys_store(r.m, 0, 3 * 4096, r.now, &slot), kDram); // the first has its line then
+    EXPECT_EQ(memsys_store(r.m, 0, 3 * 4096, r.now, &slot), kDram); // until the first store has its line
     EXPECT_EQ(r.counters().stall_store_ps, kDram);
 }
 
 TEST(Core, StoresCommitInOrder) {
     Rig r(core_cpu(), small_device(true));
     uint32_t slot;
-    EXPECT_EQ(r.store(0, 1), 0u);                                     // from flash
-    EXPECT_EQ(memsys_store(r.m, 0, 0, r.now, &slot), 0u);             // from DRAM: there sooner, commits later
-    EXPECT_EQ(memsys_store(r.m, 0, 4096, r.now, &slot), 0u);          // the third
-    EXPECT_EQ(memsys_store(r.m, 0, 8192, r.now, &slot), r.miss_ps()); // finds the buffer full until the first commits
+    EXPECT_EQ(r.store(0, 1), 0u);                            // from flash
+    EXPECT_EQ(memsys_store(r.m, 0, 0, r.now, &slot), 0u);    // from DRAM: arrives earlier, commits later
+    EXPECT_EQ(memsys_store(r.m, 0, 4096, r.now, &slot), 0u); // fills the buffer
+    EXPECT_EQ(memsys_store(r.m, 0, 8192, r.now, &slot),
+              r.miss_ps()); // the buffer is full until the first store commits
 }
 
 TEST(Core, AFlushFollowsTheStoreItFlushes) {
@@ -79,9 +80,9 @@ TEST(Core, AFlushFollowsTheStoreItFlushes) {
 TEST(Core, ALoneMissBlocksAndAStreamsDoesNot) {
     Rig r(core_cpu(), small_device(true));
     uint64_t next = warm_stream(r, 1 << 16);
-    EXPECT_EQ(r.load(next), 0u); // recognised: goes on
+    EXPECT_EQ(r.load(next), 0u); // the stream is recognised: the core continues
     EXPECT_EQ(r.counters().stream_loads, 1u);
-    EXPECT_EQ(r.load(1 << 20), kDram + kTransfer); // another page: blocks, behind the first on the channel
+    EXPECT_EQ(r.load(1 << 20), kDram + kTransfer); // another page: blocks, behind the first load on the channel
 }
 
 TEST(Core, TheWindowEndsTheOverlap) {
@@ -92,7 +93,7 @@ TEST(Core, TheWindowEndsTheOverlap) {
     EXPECT_EQ(memsys_fence(r.m, 0, MEM_LFENCE, r.now), kDram - 50 * kNs);
     r.now += kDram - 50 * kNs;
     EXPECT_EQ(r.load(next + kLine), 0u);
-    r.now += 51 * kNs; // 1 ns past it: the core had to wait before it could compute that
+    r.now += 51 * kNs; // 1 ns beyond the window: the core had to wait before it
     EXPECT_EQ(r.load(1 << 22), (kDram - 50 * kNs) + kDram);
     EXPECT_EQ(r.counters().stall_overlap_ps, kDram - 50 * kNs);
 }
@@ -108,7 +109,7 @@ TEST(Core, FillBuffersBoundWhatIsUnderWay) {
     EXPECT_EQ(r.load(4 * 4096), kDram); // the fifth waits for the first
 }
 
-// One CPU in the place of 16 cores, each with ten fill buffers and the 16 entries through which its L2 prefetches.
+// One CPU that stands for 16 cores, each with ten fill buffers and 16 entries for the prefetches of its L2.
 TEST(Core, ManyCoresWorthOfLoadsAreUnderWay) {
     MemCpuConfig cpu = core_cpu();
     cpu.fill_buffers = 16 * 26;
@@ -150,9 +151,9 @@ TEST(Prefetcher, RunsAheadOfARecognisedStreamWithinItsPage) {
         r.now += 40 * kNs;
         stall += r.load((1 << 16) + line * kLine);
     }
-    EXPECT_EQ(stall, kDram - r.cpu.overlap_window_ps); // for the miss above; every line since was there in time
+    EXPECT_EQ(stall, kDram - r.cpu.overlap_window_ps); // for the miss above; all later lines arrived in time
     MemCounters n = r.counters();
-    EXPECT_EQ(n.prefetches, 61u); // all that was left of the page, none beyond it
+    EXPECT_EQ(n.prefetches, 61u); // the rest of the page, and no line beyond it
     EXPECT_EQ(n.prefetches_used, 61u);
     EXPECT_EQ(memsys_check_invariants(r.m), nullptr);
 }
@@ -169,7 +170,7 @@ TEST(Prefetcher, ALineThatIsNotThereYetIsWaitedFor) {
     EXPECT_EQ(r.load(next + kLine), kTransfer + r.cpu.l2.latency_ps);
 }
 
-// L2 has 16 sets and the LLC 64: these stores push the prefetched line out of L2 alone.
+// L2 has 16 sets and the LLC 64: these stores evict the prefetched line from L2 only.
 TEST(Prefetcher, ALineThatL2HasDroppedIsWaitedForInTheLlc) {
     MemCpuConfig cpu = core_cpu();
     cpu.prefetch_streams = 4;
@@ -178,7 +179,7 @@ TEST(Prefetcher, ALineThatL2HasDroppedIsWaitedForInTheLlc) {
     cpu.prefetch_buffers = 1;
     Rig r(cpu, small_device(true));
     uint64_t next = warm_stream(r, 1 << 16);
-    r.load(next); // asks for the two lines after it; the second of them goes out when the first is there
+    r.load(next); // prefetches two lines; the second is sent when the first has arrived
     uint64_t wanted = next + 2 * kLine;
     uint32_t slot;
     for (uint64_t i = 1; i <= 5; i++) {
@@ -196,9 +197,9 @@ TEST(Prefetcher, AStreamGoesOnAtTheEdgeOfAnotherPage) {
         r.load((1 << 16) + line * kLine);
     }
     r.now += memsys_fence(r.m, 0, MEM_LFENCE, r.now);
-    EXPECT_EQ(r.load(1 << 20), 0u); // the first line of any page
+    EXPECT_EQ(r.load(1 << 20), 0u); // the first line of any other page continues the stream
     r.now += memsys_fence(r.m, 0, MEM_LFENCE, r.now);
-    EXPECT_EQ(r.load(1 << 21), kDram); // but only one page continues it
+    EXPECT_EQ(r.load(1 << 21), kDram); // only one page can continue it
 }
 
 TEST(Prefetcher, DescendingAndStridedStreamsAreFollowedAndLongStridesAreNot) {
@@ -214,7 +215,7 @@ TEST(Prefetcher, DescendingAndStridedStreamsAreFollowedAndLongStridesAreNot) {
     }
 }
 
-// The front asks the same of memory whatever time passes: prefetches wait for a buffer, they are not dropped.
+// The front issues the same operations regardless of time: a prefetch waits for a buffer and is not dropped.
 TEST(Prefetcher, WhatIsAskedDoesNotDependOnTime) {
     MemCounters counters[2];
     for (int slow = 0; slow < 2; slow++) {
@@ -227,7 +228,7 @@ TEST(Prefetcher, WhatIsAskedDoesNotDependOnTime) {
             r.load((i % 3 ? 0 : kWindow) + page * 4096 + i % 64 * kLine);
             r.now += i % 5 * kNs;
         }
-        memsys_set_timed(r.m, false); // sends what still waits for a buffer
+        memsys_set_timed(r.m, false); // sends the prefetches that still wait for a buffer
         counters[slow] = r.counters();
     }
     EXPECT_EQ(counters[0].prefetches, counters[1].prefetches);
@@ -260,10 +261,10 @@ TEST(Fences, EachWaitsForWhatItsNameSays) {
         EXPECT_EQ(r.load(next), 0u);
         return memsys_fence(r.m, 0, kind, r.now);
     };
-    EXPECT_EQ(stall(MEM_LFENCE), kDram + kTransfer); // the load, behind the store's line on the channel
+    EXPECT_EQ(stall(MEM_LFENCE), kDram + kTransfer); // waits for the load, behind the store's line on the channel
     EXPECT_EQ(stall(MEM_SERIALIZE), kDram + kTransfer);
     Rig r;
-    EXPECT_EQ(stall(MEM_SFENCE), r.fence_ps()); // the flush
+    EXPECT_EQ(stall(MEM_SFENCE), r.fence_ps()); // waits for the flush
     EXPECT_EQ(stall(MEM_MFENCE), r.fence_ps());
 }
 
@@ -282,7 +283,7 @@ TEST(Fences, AnInstructionThatSerialisesWaitsAndThenTakesItsTime) {
     EXPECT_EQ(stall(MEM_INSN_WRMSR), kDram + cpu.wrmsr_ps);
     EXPECT_EQ(stall(MEM_INSN_WRMSR_RELAXED), cpu.wrmsr_ps);
     EXPECT_EQ(stall(MEM_INSN_RDMSR), cpu.rdmsr_ps);
-    EXPECT_EQ(stall(MEM_INSN_MOV_CR), kDram); // not stated: it only waits
+    EXPECT_EQ(stall(MEM_INSN_MOV_CR), kDram); // without a configured cost: it only waits
 }
 
 TEST(Fences, AnInstructionThatSerialisesSendsTheWriteCombiningBuffers) {
@@ -303,7 +304,7 @@ TEST(Fences, OutsideARegionNoInstructionCosts) {
     EXPECT_EQ(memsys_instruction(r.m, 0, MEM_INSN_CPUID, r.now), 0u);
 }
 
-// A write-back that starts late must not make the model forget what is under way until then.
+// A write-back that starts late must not make the model forget writes that are under way until then.
 TEST(Fences, AFlushThatWaitsForItsStoreForgetsNoEarlierWrite) {
     Rig r(core_cpu(), small_device(true));
     uint32_t slot;
@@ -312,7 +313,7 @@ TEST(Fences, AFlushThatWaitsForItsStoreForgetsNoEarlierWrite) {
     EXPECT_EQ(r.nt_store(0, 1), 0u);
     mem_ps sent = r.now;
     r.now += 50 * kNs;
-    EXPECT_EQ(memsys_store(r.m, 0, kWindow + 65 * kLine, r.now, &slot), 0u); // its line comes after r.hit_ps()
+    EXPECT_EQ(memsys_store(r.m, 0, kWindow + 65 * kLine, r.now, &slot), 0u); // its line arrives after r.hit_ps()
     r.now += r.hit_ps() - 100 * kNs;
     EXPECT_EQ(r.flush(65 * kLine), 0u);
     mem_ps left = sent + r.fence_ps() - r.now;
@@ -338,7 +339,7 @@ TEST(Fences, ABarrierMakesDurableWhatTheDeviceHasAccepted) {
     }
 }
 
-// So many devices of 1 MiB, with one window over all of them in turn.
+// `ways` devices of 1 MiB, with one window interleaved over all of them.
 class InterleavedRig {
   public:
     explicit InterleavedRig(uint32_t ways) : media_(uint64_t(ways) << 20) {
@@ -349,7 +350,7 @@ class InterleavedRig {
         for (uint32_t i = 0; i < ways; i++) {
             MemMedia where = {.base = media_.data() + (uint64_t(i) << 20)};
             memsys_add_device(m, &device_, &where);
-            window.devices[i] = ways - 1 - i; // the last one first
+            window.devices[i] = ways - 1 - i; // in reverse order
         }
         memsys_map_window(m, 0, &window, 0);
     }
@@ -415,7 +416,7 @@ TEST(Windows, OnlyWhatIsBehindTheVolatilePartIsPersistent) {
 TEST(Windows, EveryByteIsInOnePlaceAndIsFoundFromThere) {
     for (uint32_t ways : {1u, 2u, 3u, 4u, 6u, 8u}) {
         for (uint32_t granularity : {64u, 192u, 256u}) {
-            std::vector<uint64_t> next(ways); // byte of each device's part
+            std::vector<uint64_t> next(ways); // next byte of each device's share
             for (uint64_t at = 0; at < uint64_t(ways) * granularity * 4; at++) {
                 MemInterleaved place = mem_interleave(at, ways, granularity);
                 ASSERT_LT(place.way, ways);
@@ -438,7 +439,7 @@ TEST(Windows, AreAsTheyWereMappedLastAndTheRestIsLocal) {
     EXPECT_FALSE(memsys_is_local(r.m, end - 1));
     EXPECT_TRUE(memsys_is_local(r.m, end));
     MemWindow behind = {.hpa = end, .size_bytes = 4096, .dpa = 0, .ways = 1, .granularity_bytes = 0, .devices = {1}};
-    memsys_map_window(r.m, 5, &behind, 0); // those between stay unused
+    memsys_map_window(r.m, 5, &behind, 0); // the windows between stay unused
     EXPECT_FALSE(memsys_is_local(r.m, end));
     behind.size_bytes = 0;
     memsys_map_window(r.m, 5, &behind, 0);
@@ -467,7 +468,7 @@ TEST(Counters, OfTheDevicesAddUpToTheTotal) {
     MEM_DEVICE_COUNTERS(X)
 #undef X
     EXPECT_EQ(total.llc_misses, total.cxl_reads);
-    r.m->memory.devices[1]->counters.cache_hits++; // the sum would hide it if another one were one less
+    r.m->memory.devices[1]->counters.cache_hits++; // the sum stays the same: only a check of each device finds it
     r.m->memory.devices[2]->counters.cache_hits--;
     EXPECT_NE(memsys_check_invariants(r.m), nullptr);
     memsys_reset_counters(r.m);

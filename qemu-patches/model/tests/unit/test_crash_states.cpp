@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Every crash state of short programs: power is cut at each transition of a line, just before it and between all
-// calls, in each persistence domain, and what survives must be what a few obvious rules allow. The rules know
-// nothing of times but which instructions were over at the cut, and on which of two cores. A line is written whole, as
-// two halves that show which stores it holds.
+// Every crash state of short programs. Power is cut at each transition of a line, just before it and between all
+// calls, in each persistence domain, and the surviving bytes must be allowed by a few simple rules. Of times, the rules
+// know only which instructions had ended at the cut, and on which of two cores. A store writes a whole line, in two
+// halves that identify the stores that the line contains.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace {
 
 constexpr mem_ps kGap = kNs;        // between instructions, so that no two start at the same time
-constexpr mem_ps kWait = 400 * kUs; // longer than reads and programs of all pages take
+constexpr mem_ps kWait = 400 * kUs; // longer than the reads and programs of all pages together
 constexpr uint32_t kMaxLines = 4;
 
 enum class Kind { Store, Flush, Nt, HalfNt, Fence, Evict, Wait };
@@ -48,7 +48,7 @@ uint64_t dpa_of(uint32_t line) { return line / 2 * 4096 + line % 2 * 64; }
 
 MemDeviceConfig device_of(const Cut &cut, bool cache_protected, uint64_t seed) {
     MemDeviceConfig d = small_device(cache_protected);
-    d.capacity_bytes = 32 * 4096; // little, since there are many machines
+    d.capacity_bytes = 32 * 4096; // small, since the test creates many machines
     d.cache_size_bytes = 2 * 4096;
     d.persist_domain = cut.domain;
     d.cut_lines = cut.lines;
@@ -61,7 +61,7 @@ MemDeviceConfig device_of(const Cut &cut, bool cache_protected, uint64_t seed) {
 
 // ---- The program on the model ----
 
-// When each instruction starts and is over.
+// Start and end of an instruction.
 struct Span {
     mem_ps start, end;
 };
@@ -79,11 +79,11 @@ class Machine {
     Machine(const MemDeviceConfig &device, uint32_t cores) : rig_(cpu_of(cores), device) {
         memsys_set_timed(rig_.m, false);
         rig_.load(kWindow + 4096 + 256);
-        rig_.load(kWindow + 256); // both pages are cached, no line of the program is
+        rig_.load(kWindow + 256); // the device caches both pages; the CPU caches no line of the program
         memsys_set_timed(rig_.m, true);
         rig_.now = kUs;
     }
-    // The `number`-th instruction, from 1, which is also what it writes.
+    // Run the `number`-th instruction, counted from 1. It writes its number as the value.
     Span run(const Op &op, uint8_t number) {
         rig_.now += kGap;
         rig_.core = op.core;
@@ -118,7 +118,7 @@ class Machine {
     }
     const std::vector<Transition> &transitions() {
         rig_.now += kWait;
-        rig_.fence(); // reports what happened by then
+        rig_.fence(); // reports the transitions until then
         return rig_.transitions;
     }
     Image cut(mem_ps at, uint32_t lines) {
@@ -139,13 +139,13 @@ class Machine {
     uint64_t evict_ = 4096;
 };
 
-// ---- What is allowed ----
+// ---- The allowed contents ----
 
 class Rules {
   public:
     explicit Rules(uint32_t lines) : lines_(lines) {}
 
-    // An instruction has started; `over`: it had ended at the cut.
+    // An instruction has started; `over`: it had ended by the cut.
     void add(const Op &op, uint8_t number, bool over) {
         Line &l = lines_[op.line];
         switch (op.kind) {
@@ -156,7 +156,7 @@ class Rules {
             break;
         case Kind::Flush:
             leave_if(l, l.dirty, l.in_wc ? l.wc_core : op.core);
-            l.sent[op.core] = l.last(); // also what another one sent: a flush of a clean line waits for it
+            l.sent[op.core] = l.last(); // a flush of a clean line waits for any core's write-back
             break;
         case Kind::Nt:
         case Kind::HalfNt:
@@ -202,7 +202,7 @@ class Rules {
                 const Content &top = moves ? l.content : l.left.back();
                 all.push_back(saved ? std::set{top} : l.range(l.saved, l.saved_at_most));
                 if (evicted_) {
-                    all.back().insert(top); // a page before it may have needed no program
+                    all.back().insert(top); // fewer pages than counted may have needed a program
                 }
             } else if (!cache_protected) {
                 all.push_back(l.range(l.saved, l.saved_at_most));
@@ -216,10 +216,10 @@ class Rules {
   private:
     struct Line {
         Content content = {0, 0};
-        std::vector<Content> left = {{0, 0}}; // the CPU, oldest first, after what was there
+        std::vector<Content> left = {{0, 0}}; // contents that left the CPU, oldest first, after the initial one
         bool dirty = false, in_wc = false;
         uint32_t wc_core = 0;
-        size_t sent[2] = {};                                              // what the next fence of each core covers
+        size_t sent[2] = {};                                              // covered by each core's next fence
         size_t fenced = 0, programming = 0, saved = 0, saved_at_most = 0; // in `left`
         size_t last() const { return left.size() - 1; }
         std::set<Content> range(size_t from, size_t to) const {
@@ -272,7 +272,7 @@ class Explorer {
     Explorer(uint32_t lines, Explored &explored, uint32_t cores = 1)
         : lines_(lines), explored_(explored), cores_(cores) {}
 
-    // `keep`: of every so many cuts, one.
+    // `keep`: explore one of every `keep` cuts.
     void explore(const Program &program, bool cache_protected, uint32_t keep = 1) {
         std::vector<Span> spans;
         std::vector<mem_ps> times = cut_times(program, cache_protected, &spans);
@@ -332,8 +332,8 @@ class Explorer {
     uint64_t skipped_ = 0;
 };
 
-// Every program of `length` from these instructions that starts with a store of core 0 to line 0; those that start with
-// another line or core are the same by other names.
+// Every program of `length` of these instructions that starts with a store of core 0 to line 0. Programs that start
+// with another line or core are equivalent after renaming.
 void for_each_program(const std::vector<Op> &letters, size_t length, const std::function<void(const Program &)> &act) {
     std::function<void(Program &)> extend = [&](Program &program) {
         if (program.size() == length) {
@@ -371,7 +371,7 @@ void print(const char *what, const Explored &e) {
                 (unsigned long long)e.seeded_kept, (unsigned long long)e.seeded_lost);
 }
 
-// Explore all programs of a kind, as long as nothing has failed.
+// Explore all programs of these instructions until a check fails.
 Explored explore_all(const std::vector<Op> &letters, uint32_t lines, size_t length, std::vector<bool> protections,
                      uint32_t cores = 1) {
     Explored explored;
@@ -411,7 +411,7 @@ TEST(CrashStates, ProgramsOfEvictedPages) {
     EXPECT_GT(e.images.size(), 5u);
 }
 
-// Each instruction by either core.
+// Either core may run each instruction.
 TEST(CrashStates, TwoLinesOfTwoCores) {
     auto letters = letters_of(2, {Kind::Store, Kind::Flush, Kind::HalfNt, Kind::Fence}, 2);
     Explored e = explore_all(letters, 2, 3, {true, false}, 2);
@@ -426,7 +426,7 @@ TEST(CrashStates, OneLineOfTwoCores) {
     EXPECT_GT(e.images.size(), 10u);
 }
 
-// Programs of 40 instructions. Evictions and waits are there too, and a fence is drawn twice as often.
+// Programs of 40 instructions, including evictions and waits. Fences are drawn twice as often.
 static void explore_long(const char *what, uint32_t cores, uint64_t seed) {
     std::mt19937_64 random(seed);
     Explored e;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Link, controller and device DRAM, each alone and together, against closed forms.
+// Link, controller and device DRAM, alone and together, compared with closed forms.
 #include "../rigs/device_rig.h"
 
 namespace {
 
-// Nothing takes time but what a test adds.
+// A device without delays, to which each test adds its own.
 MemDeviceConfig plain_device() {
     return {.capacity_bytes = 1 << 20,
             .link_read_bandwidth = UINT64_C(64000000000000),
@@ -26,7 +26,7 @@ MemDeviceConfig flit_device(uint32_t flit_bytes) {
     return c;
 }
 
-constexpr mem_ps kLinePs = 1; // of a line at 64 TB/s
+constexpr mem_ps kLinePs = 1; // a line at 64 TB/s
 
 } // namespace
 
@@ -61,7 +61,7 @@ TEST(Link, ReadsQueueForTheWireOfTheirData) {
     struct Case {
         uint32_t flit_bytes;
         bool multi_header;
-        mem_ps wire; // of each but the first: 64 bytes, five slots, or four and a half
+        mem_ps wire; // of each line but the first: 64 bytes, five slots, or four and a half
     };
     for (auto [flit_bytes, multi_header, wire] : {Case{0, true, 2000}, Case{68, false, 2657}, Case{68, true, 2391},
                                                   Case{256, false, 2667}, Case{256, true, 2400}}) {
@@ -94,8 +94,8 @@ TEST(Link, ARequestWaitsForALineOnTheSameWire) {
 
 TEST(Link, CompletionsTakeTurnsWithData) {
     DeviceRig r(flit_device(68));
-    MemWriteTimes w = r.write(0, 0); // accepted at 105313: its completion has the wire to the host until 105845
-    mem_ps at_device = w.accepted_ps - 1063 - 100 * kNs; // a read request sent then arrives as the write is accepted
+    MemWriteTimes w = r.write(0, 0); // accepted at 105313: its completion takes the wire to the host until 105845
+    mem_ps at_device = w.accepted_ps - 1063 - 100 * kNs; // a read request sent now arrives as the write is accepted
     MemReadTimes t = r.read(0, at_device + 5313);
     EXPECT_EQ(t.why.queue_ps, 0u) << "the request follows the write, its data come after the completion";
     DeviceRig both(flit_device(68));
@@ -104,7 +104,7 @@ TEST(Link, CompletionsTakeTurnsWithData) {
     expect_form("completion behind data", data_at + 2657 + 532 + 100 * kNs, w.completed_ps);
 }
 
-// 20 lines are on their way to the host, one behind the other, when a write is accepted.
+// 20 lines follow one another to the host when a write is accepted.
 TEST(Link, CompletionsGoWithTheHeadersOfLines) {
     constexpr mem_ps kWire = 21250, kSlot = 4250, kWriteWire = 5313; // a line and a completion at 4 GB/s
     MemDeviceConfig c = flit_device(68);
@@ -122,7 +122,7 @@ TEST(Link, CompletionsGoWithTheHeadersOfLines) {
         return w.completed_ps - 100 * kNs - kSlot;
     };
     DeviceRig idle(c);
-    mem_ps first = idle.read(0, 0).done_ps - 100 * kNs - kWire; // when the first of the lines starts
+    mem_ps first = idle.read(0, 0).done_ps - 100 * kNs - kWire; // when the first line starts
     mem_ps last = first + 19 * kWire, behind = last + 2 * kWire + 100 * kNs;
 
     auto r = with_lines();
@@ -138,7 +138,7 @@ TEST(Link, CompletionsGoWithTheHeadersOfLines) {
     expect_form("where it takes a slot", behind + kSlot, r->read(0, 0).done_ps);
 }
 
-// 20 lines wait for each other; two completions go with them, and the next line makes up for both.
+// 20 lines wait for each other. Two completions share their headers, and the next line pays for both.
 TEST(Link, HeadersOfLinesShareASlotUnlessCompletionsDo) {
     constexpr mem_ps kWire = 21250, kHalf = 2125, kWriteWire = 5313; // to the host at 4 GB/s
     MemDeviceConfig c = flit_device(68);
@@ -190,7 +190,7 @@ TEST(Link, LinesToTheDeviceKeepTheirOrderOverCredits) {
     }
 }
 
-// What the core flushed has the LLC to pass; what the LLC evicts after that waits behind it.
+// A line that the core flushed passes the LLC first. A line that the LLC evicts later waits behind it.
 TEST(Link, NoLineOvertakesOneThatIsOnItsWay) {
     for (uint32_t queue : {0u, 4u}) {
         MemDeviceConfig c = small_device(true);
@@ -199,8 +199,8 @@ TEST(Link, NoLineOvertakesOneThatIsOnItsWay) {
         r.read(0, 0);
         constexpr mem_ps kWay = 20 * kNs;
         MemWriteTimes flushed = r.write(0, 20 * kUs, MEM_ALL_BYTES, kWay), evicted = r.write(0, 20 * kUs);
-        mem_ps apart = queue ? 0 : 4 * kNs;                     // the queue takes what it has room for at once
-        mem_ps taken = queue ? 2 * c.link_latency_ps : 4 * kNs; // the queue answers, or the link has the last byte
+        mem_ps apart = queue ? 0 : 4 * kNs;                     // the queue accepts writes at once while it has room
+        mem_ps taken = queue ? 2 * c.link_latency_ps : 4 * kNs; // the queue answered, or the last byte left
         expect_form("taken, after its way", 20 * kUs + kWay + taken, flushed.taken_ps);
         expect_form("taken, the other behind it", flushed.taken_ps + apart, evicted.taken_ps);
         expect_form("accepted in this order", flushed.accepted_ps + apart, evicted.accepted_ps);
@@ -246,7 +246,7 @@ TEST(DeviceDram, MovesALineAtATime) {
     expect_form("a write takes it too", 60 * kNs + 80 * kNs, r.write(0, 20 * kNs).accepted_ps);
 }
 
-// A queue in the host accepts writes before the device has them, and no more of them than it has room for.
+// A queue in the host accepts writes before the device has them, up to the room of the queue.
 TEST(WriteQueue, AcceptsWhatItHasRoomFor) {
     MemDeviceConfig c = plain_device();
     c.link_latency_ps = 20 * kNs;
@@ -355,7 +355,7 @@ TEST(Refresh, TagsInDramAreAnAccessOfTheirOwn) {
     expect_form("without refresh", 100 * kNs + kLinePs, plain.read(0, 0).done_ps);
 }
 
-// The mean of tRFC^2 / 2 tREFI for an access at any time; a chase, too, if it does not fall into step.
+// The mean wait at a random time is tRFC^2 / 2 tREFI, also for a pointer chase that is not in step with refresh.
 TEST(Refresh, AChaseWaitsAsOftenAsAnyAccess) {
     DeviceRig r(refreshed_device(16));
     mem_ps now = 0, waited = 0;

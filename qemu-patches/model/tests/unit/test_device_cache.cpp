@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What misses, writes, prefetches and changes at run time do, to the picosecond.
+// The effects of misses, writes, prefetches and changes at run time, to the picosecond.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -8,10 +8,10 @@
 
 namespace {
 
-constexpr mem_ps kLinePs = 1; // of a line on the link
+constexpr mem_ps kLinePs = 1; // a line on the link
 constexpr uint64_t kPage = 4096;
 
-// Only flash takes time: 10 us a read, 70 us a program, on 8 channels. 16 frames, all of one set.
+// Only flash takes time: 10 us a read, 70 us a program, on 8 channels. 16 frames in one set.
 MemDeviceConfig flash_device() {
     MemDeviceConfig c = small_device(true);
     c.link_latency_ps = 0;
@@ -111,7 +111,7 @@ TEST(WriteThrough, APageStaysUntilItsProgramHasStarted) {
     c.flash_channels = 1;
     DeviceRig r(c);
     r.write(0, 0);
-    r.write(64, 11 * kUs); // waits behind the program of 10 us: starts at 80 us
+    r.write(64, 11 * kUs); // waits behind the program that started at 10 us: starts at 80 us
     EXPECT_EQ(r.count.cache_through_programs, 2u);
     expect_form("other page", kLinePs + (80 + 70 + 10) * kUs + kLinePs, r.read(kPage, 20 * kUs).done_ps);
     EXPECT_EQ(r.count.cache_writebacks, 0u);
@@ -172,7 +172,7 @@ TEST(NoFetch, APartlyValidPageIsReadThenProgrammedBeforeItsFrameIsFree) {
     c.cache_size_bytes = kPage;
     DeviceRig r(c);
     r.write(0, 0);
-    // The next page's write takes the frame when the program of the first starts: after 10 us of reading.
+    // The next page's write takes the frame when the program of the first page starts, after 10 us of reading.
     expect_form("write that evicts", 100 * kUs + 10 * kUs + kLinePs, r.write(kPage, 100 * kUs).accepted_ps);
     EXPECT_EQ(r.count.cache_completions, 1u);
     EXPECT_EQ(r.count.flash_reads, 1u);
@@ -225,7 +225,7 @@ TEST(WriteLog, TakesWritesWithoutTouchingFlashAndServesReads) {
 }
 
 TEST(WriteLog, AFullHalfIsCompactedWhileTheOtherFills) {
-    DeviceRig r(log_device(2)); // 8 channels: 8 pages at once
+    DeviceRig r(log_device(2)); // 8 channels: compacts up to 8 pages at once
     r.write(0, 0);
     r.write(kPage, 0);
     expect_form("first write of the other half", 100 * kUs + kLinePs, r.write(2 * kPage, 100 * kUs).accepted_ps);
@@ -271,13 +271,13 @@ TEST(WriteLog, CompactionTakesItsPageFromBothHalves) {
     DeviceRig r(c);
     r.write(0, 0);
     r.write(kPage, 0);
-    r.write(kPage + 64, 10 * kUs); // the turn: page 0 is read and programmed until 90 us
+    r.write(kPage + 64, 10 * kUs); // the halves swap: page 0 is read and programmed until 90 us
     EXPECT_EQ(r.count.log_compactions, 1u);
-    r.read(0, 95 * kUs); // page 1 is due, with both its lines
+    r.read(0, 95 * kUs); // page 1 is due, with both of its lines
     EXPECT_EQ(r.count.log_compactions, 2u);
     EXPECT_EQ(r.d.log.lines_cleaned, 3u);
     r.write(2 * kPage, 1000 * kUs);
-    r.write(3 * kPage, 2000 * kUs); // the half of the second line is full, and clean but for page 2
+    r.write(3 * kPage, 2000 * kUs); // this half is full, and clean except for page 2
     EXPECT_EQ(r.count.log_compactions, 3u);
     sound(r);
 }
@@ -377,14 +377,14 @@ TEST(Prefetch, AnUnusedPageThatLeavesWasUseless) {
     EXPECT_EQ(r.count.cache_prefetches_useful, 0u);
 }
 
-// ---- Without flash ----
+// ---- Compaction in the background ----
 
-// Nobody asks the device for anything while its log is compacted, one page after the other.
+// The device compacts its log, one page after the other, without any access by the host.
 TEST(WriteLog, CompactionGoesOnWithoutAccesses) {
     MemDeviceConfig c = log_device(2);
     c.cache_power_loss_protected = false;
     c.flash_channels = 1;
-    // The halves change places at 100 us. Of each page 10 us are for the read, 70 us for the program.
+    // The halves swap at 100 us. Each page takes 10 us for the read and 70 us for the program.
     constexpr mem_ps kFirst = 180 * kUs + kLinePs, kSecond = kFirst + 80 * kUs;
     for (auto [cut_ps, lost] : {std::pair{kFirst - 1, 3u}, {kFirst, 2u}, {kSecond - 1, 2u}, {kSecond, 1u}}) {
         DeviceRig r(c);
@@ -399,7 +399,7 @@ TEST(WriteLog, CompactionGoesOnWithoutAccesses) {
     }
 }
 
-// ---- Wear by what is programmed as power goes ----
+// ---- Wear by programs as power goes off ----
 
 static MemDeviceConfig wearing_device() {
     MemDeviceConfig c = flash_device();
@@ -471,6 +471,8 @@ TEST(Life, IsTheMeanOfTheErasesInPerCentOfTheEndurance) {
     EXPECT_EQ(mem_ftl_life_used_percent(ftl, UINT32_MAX), 0u);
 }
 
+// ---- Without flash ----
+
 TEST(Expander, EveryAccessIsAHit) {
     MemDeviceConfig c = flash_device();
     c.flash_channels = 0;
@@ -528,7 +530,7 @@ TEST(Reconfigure, TheBusiestMshrsStay) {
     c.cache_mshrs = 4;
     DeviceRig r(c);
     for (uint64_t i = 0; i < 4; i++) {
-        r.read(i * kPage, i * kUs); // they end at 10, 11, 12 and 13 us
+        r.read(i * kPage, i * kUs); // the reads end at 10, 11, 12 and 13 us
     }
     r.config.cache_mshrs = 2;
     ASSERT_EQ(mem_device_reconfigure(&r.d, &r.config), nullptr);

@@ -11,7 +11,7 @@ TEST(DeviceRandom, DoesWithEveryByteWhatTheReferenceDoes) {
     }
 }
 
-// The same under load: times mean other hits, but the laws hold, and what a read waits for adds up.
+// The same under load: times change the hits, but the laws hold and the waits of a read add up to its time.
 TEST(DeviceRandom, LawsHoldUnderLoad) {
     for (uint64_t seed = 1; seed <= 60; seed++) {
         std::mt19937_64 random(seed);

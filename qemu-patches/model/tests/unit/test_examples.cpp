@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The examples of docs/model.md, run: what the model answers must be what the page says.
+// Runs the examples of docs/model.md: the model's results must equal the results on the page.
 //
-// A block of the page that begins with "```model NAME" is an example. Each of its lines is done in order:
+// A block of the page that begins with "```model NAME" is an example. Its lines are run in order:
 //
-//     with store_buffer=2 overlap=all    a new machine: that of the page but for these parameters
-//     store line 1 -> 0 ns               how long the CPU waits; "line 1-4": for all of them together
-//     state line 1 at 5us -> DURABLE     where the newest bytes are then, or now
+//     with store_buffer=2 overlap=all    a new machine: the page's machine with these parameters
+//     store line 1 -> 0 ns               the CPU's wait; "line 1-4": the sum for all these lines
+//     state line 1 at 5us -> DURABLE     the location of the newest bytes, at a time or now
 //     wait 5us                           the CPU computes
 //     # ...                              a remark, also behind a result
 //
@@ -33,7 +33,7 @@ namespace {
 
 using std::string;
 
-// What the page has to have an example of, and has no other ones.
+// The page must have exactly one example of each of these mechanisms, and no others.
 const std::set<string> kMechanisms = {
     "barrier",    "buffers",     "caches",    "channels",    "cleaning",
     "fences",     "gpf",         "link",      "loads",       "locked",
@@ -45,9 +45,9 @@ const std::set<string> kMechanisms = {
 };
 
 struct Step {
-    size_t line;      // of the page
+    size_t line;      // line number on the page
     string statement; // without result and remark
-    string result;    // empty: none
+    string result;    // empty: no result
 };
 
 struct Example {
@@ -72,7 +72,7 @@ Step step_of(const string &text, size_t line) {
     return {line, trimmed(said.substr(0, arrow)), arrow == string::npos ? "" : trimmed(said.substr(arrow + 2))};
 }
 
-// A line of an example; one that is indented goes on with that before it.
+// Add a line of an example. An indented line continues the line before it.
 void add_step(std::vector<Step> &steps, const string &text, size_t line) {
     Step step = step_of(text, line);
     if (!steps.empty() && text.starts_with(" ")) {
@@ -123,7 +123,7 @@ mem_ps time_of(const string &text) {
     return value;
 }
 
-// In nanoseconds below one microsecond, else in microseconds, without zeros at the end.
+// In nanoseconds below one microsecond, else in microseconds, without trailing zeros.
 string text_of(mem_ps ps) {
     bool micro = ps >= kUs;
     char text[64];
@@ -138,7 +138,7 @@ string text_of(mem_ps ps) {
 
 // ---- The machine ----
 
-// What the rig leaves at 0 has its default, but for the limits of the core, of which it has none.
+// Set parameters that the rig leaves at 0 to their defaults, except the limits of the core, where 0 means no limit.
 void fill_in(const MemParamTable &table, void *config) {
     const std::set<string> unlimited = {"fill-buffers", "store-buffer", "prefetch-buffers", "l2-requests"};
     for (size_t i = 0; i < table.count; i++) {
@@ -149,7 +149,7 @@ void fill_in(const MemParamTable &table, void *config) {
     }
 }
 
-// Sets NAME=VALUE in one of the two configurations.
+// Set NAME=VALUE in the configuration that has the parameter.
 void configure(MemCpuConfig &cpu, MemDeviceConfig &device, const string &setting) {
     string name = setting.substr(0, setting.find('='));
     for (auto [table, config] :
@@ -172,7 +172,7 @@ class Machine {
   public:
     Machine() { build({}); }
 
-    // What the model answers; empty for what answers nothing.
+    // The model's result of a statement; empty for statements without a result.
     string answer(const string &statement) {
         std::istringstream in(statement);
         std::vector<string> words{std::istream_iterator<string>(in), {}};
@@ -213,7 +213,7 @@ class Machine {
         return text_of(stall);
     }
 
-    // Of each of the lines that "line 1-4", "page 2" or "dram 3" name.
+    // Run `access` on each line named by "line 1-4", "page 2" or "dram 3". Returns the sum of the stalls.
     string each(const Words &place, const Access &access) {
         if (place.size() != 2) {
             throw NotUnderstood("a place is line N, page N or dram N");
@@ -236,7 +236,7 @@ class Machine {
         return text_of(sum);
     }
 
-    // A store brings other bytes each time.
+    // Write other bytes with each store.
     void change(uint64_t hpa, uint64_t size_bytes) {
         if (hpa >= kWindow) {
             std::memset(&r->media[hpa - kWindow], ++newest, size_bytes);
@@ -251,7 +251,7 @@ class Machine {
         });
     }
 
-    // "ntstore line 3 8": 8 bytes; else a whole line.
+    // "ntstore line 3 8" stores 8 bytes; without a size, a whole line.
     string nt_store(Words place) {
         uint64_t size_bytes = place.size() > 2 ? number_of(place[2]) : kLine;
         place.resize(2);
@@ -307,7 +307,7 @@ class Machine {
         return "";
     }
 
-    // What follows is done by another core; "core 1 at 0ns": and begins then.
+    // Switch to another core for the following statements; "core 1 at 0ns" also sets the time.
     string use_core(const Words &words) {
         bool then = words.size() == 3 && words[1] == "at";
         if (words.size() != 1 && !then) {
@@ -337,7 +337,7 @@ class Machine {
              return each(w, [this](uint64_t a) { return memsys_load(r->m, core, a, r->now, &r->slot); });
          }},
         {"store", [this](const Words &w) { return store(w); }},
-        {"locked", // the load of such an instruction
+        {"locked", // the load of a locked instruction
          [this](const Words &w) {
              return each(w, [this](uint64_t a) { return memsys_locked(r->m, core, a, false, r->now, &r->slot); });
          }},

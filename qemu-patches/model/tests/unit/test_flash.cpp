@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Planes, channels and suspension against closed forms, one picosecond before a server is free and when it is.
+// Planes, channels and suspension compared with closed forms, one picosecond before a server is free and when it is.
 extern "C" {
 #include "config/params.h"
 }
@@ -63,7 +63,7 @@ TEST(FlashChannel, MovesAPageAtATime) {
 TEST(FlashChannel, IsTakenUntilTheTransferEnds) {
     for (mem_ps at : {mem_ps(0), kUs - 1, kUs, kUs + 1}) {
         FlashRig r(small_flash());
-        r.program(0, 0); // crosses from 0 to 1 us
+        r.program(0, 0); // takes the channel from 0 to 1 us
         MemFlashTimes t = r.program(2, at);
         EXPECT_EQ(t.start_ps, std::max(at, kUs) + kUs);
         EXPECT_EQ(t.program_wait_ps, std::max(at, kUs) - at);
@@ -73,7 +73,7 @@ TEST(FlashChannel, IsTakenUntilTheTransferEnds) {
 TEST(FlashChannel, AGapBeforeAReadsTransferIsUsedIfItIsLongEnough) {
     for (mem_ps at : {mem_ps(0), 9 * kUs - 1, 9 * kUs, 9 * kUs + 1, 10 * kUs}) {
         FlashRig r(small_flash());
-        r.read(0, 0); // crosses from 10 to 11 us
+        r.read(0, 0); // takes the channel from 10 to 11 us
         MemFlashTimes t = r.program(2, at);
         mem_ps crossing = at <= 9 * kUs ? at : 11 * kUs;
         EXPECT_EQ(t.start_ps, crossing + kUs) << at;
@@ -120,7 +120,7 @@ TEST(FlashSuspend, NotBeforeAProgramBeginsNorAfterItEnds) {
         EXPECT_EQ(t.start_ps, at + (suspends ? 3 * kUs : 0)) << at;
         EXPECT_EQ(r.moves.size(), at < end ? 1u : 0u);
         if (at == 0) {
-            EXPECT_EQ(r.moves[0].start_ps, 10 * kUs); // overtaken: it has not begun
+            EXPECT_EQ(r.moves[0].start_ps, 10 * kUs); // overtaken before it began
         }
     }
 }
@@ -139,7 +139,7 @@ TEST(FlashSuspend, ReadsOvertakeProgramsThatWaitAndPushAllOfThemBack) {
     FlashRig r(with_suspend(one_plane()));
     r.program(1, 0);
     r.program(2, 0);
-    r.program(3, 200 * kUs); // after a gap of 60 us that takes up the delay
+    r.program(3, 200 * kUs); // after a gap of 60 us, which absorbs the delay
     r.read(6, 10 * kUs);
     ASSERT_EQ(r.moves.size(), 2u);
     expect_us("the first", 70 + 13, r.moves[0].end_ps);
@@ -193,11 +193,11 @@ TEST(FlashTimeline, ForgetsThePastAndKeepsEveryServerSerial) {
         random >> 63 ? r.program((random >> 20) % 64, early) : r.read((random >> 20) % 64, early);
     }
     for (uint64_t i = 0; i < 8; i++) {
-        EXPECT_LE(r.f.planes[i].room, 256u); // it does not grow with the past
+        EXPECT_LE(r.f.planes[i].room, 256u); // it does not grow with the number of past operations
     }
 }
 
-// 64 pages in 16 of 32 blocks of 4: overwriting 61 of them opens the last free block. Returns when that is done.
+// 64 pages in 16 of 32 blocks of 4: overwriting 61 of them opens the last free block. Returns the end time.
 static mem_ps use_up(FlashRig &r) {
     mem_ps now = 0;
     for (uint64_t page = 0; page < 61; page++) {
@@ -254,11 +254,11 @@ TEST(FlashFtl, ProgramsOfOnePageEndInOrder) {
     FlashRig s(with_suspend(with_ftl(small_flash())));
     s.program(9, 0);
     s.program(9, 0);
-    s.read(8, 20 * kUs); // on plane 0; the first program may not move any more
+    s.read(8, 20 * kUs); // on plane 0; the first program must not move any more
     EXPECT_EQ(s.moves.size(), 0u);
 }
 
-// Of each parameter, as mem_device_check() asks first, and of all together.
+// The checks of mem_device_check(), in its order: first the bounds of each parameter, then the rules of flash.
 static const char *fault_of(const MemDeviceConfig &config) {
     MemDeviceConfig whole = config;
     whole.link_read_bandwidth = whole.link_write_bandwidth = 1000000;
@@ -307,6 +307,6 @@ TEST(FlashConfig, EachRuleNamesItsField) {
         EXPECT_EQ(std::string(sentence).rfind(test.field, 0), 0u) << sentence;
     }
     MemDeviceConfig in_place = small_flash();
-    in_place.flash_block_pages = 0; // of no meaning without a translation layer
+    in_place.flash_block_pages = 0; // without meaning if there is no translation layer
     EXPECT_EQ(fault_of(in_place), nullptr);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The translation layer: against the reference, against published write amplification, and its saved state.
+// The translation layer: compared with the reference and with published write amplification; its saved state.
 #include <cmath>
 #include <cstdlib>
 #include <set>
@@ -72,9 +72,9 @@ TEST(Ftl, StartsWithEveryPageMappedInOrder) {
 }
 
 TEST(Ftl, APlaneThatIsFullOfLivePagesIsPassedOver) {
-    FlashRig r(with_ftl(small_flash())); // 8 planes of 4 blocks of 4; at most 2 blocks' worth of live pages
+    FlashRig r(with_ftl(small_flash())); // 8 planes of 4 blocks of 4 pages; at most 2 blocks of live pages
     for (int round = 0; round < 200; round++) {
-        // Overwrite only what is on plane 0 while there is anything: the others fill up.
+        // Overwrite only pages on plane 0 while there are any, so that the other planes fill up.
         uint64_t page = 0;
         while (page < 63 && mem_ftl_plane_of(r.f.ftl, page) != 0) {
             page++;
@@ -139,7 +139,7 @@ static double measured_amplification(uint32_t over_provisioning_permille, uint32
     uint64_t random = 1;
     for (uint64_t i = 0; i < 12 * pages; i++) {
         if (i == 6 * pages) {
-            count = {}; // steady by now
+            count = {}; // steady state
         }
         random = random * 6364136223846793005 + 1442695040888963407;
         mem_flash_program(&f, &count, (random >> 33) % pages, 0);
@@ -149,8 +149,8 @@ static double measured_amplification(uint32_t over_provisioning_permille, uint32
     return double(count.flash_programs) / double(count.flash_programs - count.flash_gc_moves);
 }
 
-// The free block and the one being written hold no invalid pages to reclaim: that is what the formula's physical pages
-// leave out, under 1 % here.
+// The free block and the block being written hold no invalid pages to reclaim. The formula's physical pages ignore this
+// difference, which is below 1 % here.
 TEST(WriteAmplification, OfGreedyCleaningIsThePublishedOne) {
     struct Point {
         uint32_t over_provisioning_permille, block_pages;
@@ -168,7 +168,7 @@ TEST(WriteAmplification, OfCostBenefitUnderUniformWritesIsNoLess) {
     double greedy = measured_amplification(150, 32, MEM_GC_GREEDY);
     double benefit = measured_amplification(150, 32, MEM_GC_COST_BENEFIT);
     std::printf("uniform writes: greedy %.3f, cost-benefit %.3f\n", greedy, benefit);
-    EXPECT_LE(greedy, benefit * 1.01); // greedy is the best there is for uniform writes
+    EXPECT_LE(greedy, benefit * 1.01); // greedy is optimal for uniform writes
 }
 
 // ---- Saved state ----
@@ -250,7 +250,7 @@ TEST(FlashState, IsOfOneGeometry) {
     }
 }
 
-// Set a number of 8 bytes at `at`, seal, and say what loading answers.
+// Set a number of `width` bytes at `at`, recompute the checksum, and return the sentence of the load.
 static std::string sentence_with(const std::vector<uint8_t> &good, size_t at, uint64_t value, size_t width = 8) {
     std::vector<uint8_t> bytes = good;
     for (size_t i = 0; i < width; i++) {

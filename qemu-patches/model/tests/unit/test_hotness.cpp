@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The pages that the host asks for most, beside an exact count in a map; and
-// that counting changes nothing.
+// The most accessed pages compared with an exact count in a map; and a check that
+// counting changes no result.
 #include <algorithm>
 #include <map>
 #include <random>
@@ -59,7 +59,7 @@ TEST(Hotness, TheHottestAreThoseOfAnExactCount) {
         std::map<uint64_t, MemHotPage> exact;
         std::mt19937_64 random(most);
         for (int i = 0; i < 60000; i++) {
-            uint64_t page = random() % (1 + random() % 4096); // low ones are hotter, and there are ties
+            uint64_t page = random() % (1 + random() % 4096); // low pages are hotter, with ties
             bool write = random() % 3 == 0;
             mem_hotness_count(&h, page * MEM_HOT_PAGE_LINES + random() % MEM_HOT_PAGE_LINES, write);
             MemHotPage &p = exact.try_emplace(page, MemHotPage{page * 4096, 0, 0}).first->second;

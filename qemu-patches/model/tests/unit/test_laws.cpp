@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The laws that every test asserts (rig.h, and the random runs after each step) hold of a system in use, and each
-// says so when it is broken.
+// The laws that every test asserts (in rig.h, and after each step of the random runs) hold for a system in use, and
+// the check of each law detects a violation.
 #include <functional>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ MemDeviceConfig busy_device() {
     return d;
 }
 
-// Used until every mechanism has something to count.
+// A system in use, in which every mechanism has counted something.
 class UsedSystem : public Rig {
   public:
     UsedSystem() : Rig(small_cpu(), busy_device()) {
@@ -60,10 +60,10 @@ class UsedSystem : public Rig {
 
 struct Law {
     const char *sentence;
-    std::function<std::function<void()>(UsedSystem &)> break_it; // returns what makes it hold again
+    std::function<std::function<void()>(UsedSystem &)> break_it; // returns a function that restores the state
 };
 
-// Adds one to a number, until it is told to take it back.
+// Adds one to a number. Returns a function that subtracts it again.
 template <typename T> std::function<void()> add_one(T &number) {
     number++;
     return [&number] { number--; };
@@ -75,7 +75,7 @@ template <typename T> std::function<void()> set(T &place, T value) {
     return [&place, before] { place = before; };
 }
 
-// So many prefetched lines that never arrive, with `places` of one kind.
+// Adds `count` prefetched lines that never arrive, and limits `places` to one.
 std::function<void()> add_lines(MemCore &core, MemSlots &places, uint32_t count) {
     auto undo = set(places.room, 1u);
     for (uint64_t line = 0; line < count; line++) {
@@ -165,7 +165,7 @@ TEST(Laws, EachHoldsAndSaysWhenItIsBroken) {
     }
 }
 
-// Programs = writes of the host to flash x write amplification, by the counters alone.
+// Programs = host writes to flash * write amplification, from the counters alone.
 TEST(Laws, ProgramsAreHostWritesTimesWriteAmplification) {
     UsedSystem s;
     MemCounters n = s.counters();
@@ -174,7 +174,7 @@ TEST(Laws, ProgramsAreHostWritesTimesWriteAmplification) {
     EXPECT_EQ(n.flash_erases, s.ftl().totals.erases);
 }
 
-// What a user of memsys.h can do with a device's flash and media.
+// Saving, loading and moving a device's flash state and media through memsys.h.
 TEST(Laws, ADeviceGoesOnWhereItsStateWasSaved) {
     UsedSystem s;
     std::vector<uint8_t> state;
@@ -193,7 +193,7 @@ TEST(Laws, ADeviceGoesOnWhereItsStateWasSaved) {
     std::vector<uint8_t> moved(s.media);
     MemMedia where = {.base = moved.data()};
     memsys_set_media(s.m, 0, &where);
-    EXPECT_GT(memsys_power_cut(s.m, s.now).lines_lost, 0u); // into the new place
+    EXPECT_GT(memsys_power_cut(s.m, s.now).lines_lost, 0u); // the cut writes to the new place
     EXPECT_NE(moved, s.media);
 
     MemDeviceConfig expander = small_device(true);

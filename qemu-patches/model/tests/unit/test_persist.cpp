@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What survives: gates (not at t - 1, at t), each way out of the CPU, and a power cut in each state.
+// Durability: gates (not at t - 1, at t), each path out of the CPU, and a power cut in each state.
 #include <gtest/gtest.h>
 
 #include "../rigs/rig.h"
@@ -9,7 +9,7 @@ static void expect_gate(const Rig &r, uint64_t dpa, MemLineState before, MemLine
     EXPECT_EQ(r.state_at(dpa, at_ps), after) << "at " << at_ps;
 }
 
-// The byte that a power cut at `at_ps` leaves of a line that held 1 durably and got 2.
+// A line holds a durable 1, and `act` writes 2. Returns the byte that a power cut `after_ps` later leaves.
 template <class Act> static int survivor(bool cache_protected, Act act, mem_ps after_ps) {
     Rig r(cache_protected);
     memsys_set_timed(r.m, false);
@@ -60,7 +60,7 @@ TEST(Gate, UnprotectedCacheIsDurableWhenThePageIsProgrammed) {
     EXPECT_EQ(last[1], (Transition{0, MEM_LINE_PROGRAMMING, MEM_LINE_DURABLE, r.now}));
 }
 
-// Two devices were written; one has a cache that loses what it accepted. Each knows for itself.
+// Two devices were written. One has a cache that loses accepted lines. Each device reports its own shutdown state.
 TEST(PowerCut, OneDevicesDirtyShutdownIsNotTheOthers) {
     MemCpuConfig cpu = small_cpu();
     MemDeviceConfig configs[] = {small_device(false), small_device(true)};
@@ -128,13 +128,13 @@ TEST(PowerCut, RedirtiedLineFallsBackToTheNewestVersionAccepted) {
 TEST(PowerCut, CountsLinesThatLostBytesAndStartsClean) {
     Rig r;
     r.store(0, 1);
-    r.store(64, 0); // the bytes it had
+    r.store(64, 0); // the same bytes as before
     r.nt_store(128, 5, 16);
     EXPECT_EQ(memsys_power_cut(r.m, r.now).lines_lost, 2u);
     EXPECT_EQ(memsys_power_cut(r.m, r.now).lines_lost, 0u);
     EXPECT_EQ(r.media[0], 0);
     EXPECT_EQ(r.state(0), MEM_LINE_DURABLE);
-    EXPECT_EQ(r.load(kWindow), r.hit_ps()); // the protected device cache kept its page, the CPU nothing
+    EXPECT_EQ(r.load(kWindow), r.hit_ps()); // the protected device cache kept its page; the CPU caches are empty
 }
 
 TEST(PowerCut, UnprotectedDeviceCacheIsEmptyAfterwards) {
@@ -145,7 +145,7 @@ TEST(PowerCut, UnprotectedDeviceCacheIsEmptyAfterwards) {
 }
 
 TEST(PowerCut, ComesRightAfterTheEventAskedFor) {
-    // Each line leaves the CPU when it is flushed and is durable when it is accepted: two events a line.
+    // Each line leaves the CPU when it is flushed and is durable when it is accepted: two events per line.
     for (uint64_t n = 1; n <= 6; n++) {
         MemDeviceConfig adr = small_device(true);
         adr.persist_domain = MEM_DOMAIN_ADR;
@@ -223,7 +223,7 @@ TEST(Flush, SendsTheWcBufferOfItsLine) {
     EXPECT_EQ(r.fence(), r.fence_ps());
 }
 
-// Write dirty lines of one LLC set until line 0 is pushed out; nothing orders that write-back.
+// Write dirty lines of one LLC set until line 0 is evicted. No flush or fence orders that write-back.
 static void push_out_line_0(Rig &r) {
     r.store(0, 1);
     for (uint64_t i = 1; r.state(0) == MEM_LINE_CPU_DIRTY && i < 64; i++) {
@@ -248,7 +248,7 @@ TEST(Fence, DoesNotWaitForAnEvictionUntilItsLineIsFlushed) {
     while (r.state_at(0, accepted) == MEM_LINE_IN_FLIGHT) {
         accepted += kNs;
     }
-    r.flush(0); // clean by now, but its bytes are promised
+    r.flush(0); // the line is clean, but the flush promises its bytes
     mem_ps stall = r.fence();
     EXPECT_NEAR(double(stall), double(accepted - r.now + stall + device.link_latency_ps), double(kNs));
     EXPECT_EQ(r.state(0), MEM_LINE_DURABLE);

@@ -18,7 +18,7 @@ MemDeviceConfig unprotected() {
     return d;
 }
 
-// One device's lines and their media; the default is what a device without any protection does.
+// The lines of one device and their media. The default configuration has no protection.
 class Lines {
   public:
     explicit Lines(const MemDeviceConfig &config = unprotected()) : media_(64 * kLine) {
@@ -34,7 +34,7 @@ class Lines {
         mem_persist_dirtied(&p, line, at);
         std::memset(&media_[(line - first()) * kLine], value, kLine);
     }
-    // Stored at `at` and sent at once.
+    // Store at `at` and write back at once.
     void write(uint64_t line, uint8_t value, mem_ps at, mem_ps accepted) {
         store(line, value, at);
         mem_persist_written_back(&p, line, at, accepted);
@@ -57,7 +57,7 @@ class Lines {
     std::vector<uint8_t> media_;
 };
 
-// Two versions whose programs end in the other order: 1 at 900, 2 at 500.
+// Two versions of a line with programs that end in reverse order: version 1 at 900, version 2 at 500.
 Lines &late_program(Lines &l) {
     l.write(0, 1, 0, 10);
     mem_persist_programmed(&l.p, 0, 4, 20, 900);
@@ -114,7 +114,7 @@ TEST(Programs, SuspendedOnesEndLater) {
     mem_persist_program_moved(&l.p, 0, 4, 100, 20, 180);
     EXPECT_EQ(mem_persist_state(&l.p, 0, 179), MEM_LINE_PROGRAMMING);
     EXPECT_EQ(mem_persist_state(&l.p, 0, 180), MEM_LINE_DURABLE);
-    mem_persist_run(&l.p, 100); // what was to happen here is void
+    mem_persist_run(&l.p, 100); // the event scheduled for this time is void
     EXPECT_EQ(mem_persist_check(&l.p), nullptr);
     l.cut(179);
     EXPECT_EQ(l.byte(0), 0);
@@ -170,7 +170,7 @@ TEST(WithoutFlash, UnprotectedLinesAreDurableOnceABarrierWouldHaveTakenThem) {
     }
 }
 
-// Line 0 accepted, 1 in flight, 2 dirty in the CPU, each with the value 1, at a cut at 100.
+// Cut the power at 100, with line 0 accepted, line 1 in flight and line 2 dirty in the CPU, each with the value 1.
 static MemPowerCut cut_in(uint32_t domain, bool cache_protected, uint32_t cut_lines, std::vector<int> *survivors) {
     MemDeviceConfig config = unprotected();
     config.cache_power_loss_protected = cache_protected;
@@ -213,7 +213,7 @@ TEST(Domain, ReachesAsFarAsItSays) {
     }
 }
 
-// Lines 0, 4 and 8, each on a page of its own, dirty in the CPU; 1000 nJ.
+// Lines 0, 4 and 8, on different pages, are dirty in the CPU. The energy is 1000 nJ.
 static MemPowerCut flush_with(uint64_t line_nj, uint64_t page_nj, std::vector<int> *survivors) {
     MemDeviceConfig config = unprotected();
     config.persist_domain = MEM_DOMAIN_GPF;
@@ -269,7 +269,7 @@ TEST(CutLines, TossesDependOnSeedAndLineAlone) {
         EXPECT_NE(kept_of(seed, false), kept_of(seed + 1, false));
         total += uint64_t(__builtin_popcountll(kept_of(seed, false)));
     }
-    EXPECT_NEAR(double(total), 3200, 4 * 40); // a fair toss: 6400 of them, 4 standard deviations
+    EXPECT_NEAR(double(total), 3200, 4 * 40); // 6400 fair tosses, within 4 standard deviations
 }
 
 TEST(Barrier, EndsItsLatencyAfterTheLastAcceptance) {
@@ -305,7 +305,7 @@ TEST(Gpf, TellsOfEachPageItPrograms) {
 }
 
 TEST(Events, PowerIsGoneRightAfterTheNth) {
-    // Leaves at 0 (event 1), durable at 200 (2); the other leaves at 50, durable at 100 (events in between).
+    // Line 0 leaves the CPU at 0 and is durable at 200, line 1 leaves at 50 and is durable at 100: four events by time.
     for (uint64_t n = 1; n <= 4; n++) {
         Lines l(small_device(true));
         l.supply.cut_after = n;
@@ -314,7 +314,7 @@ TEST(Events, PowerIsGoneRightAfterTheNth) {
         mem_persist_run(&l.p, 1000);
         EXPECT_TRUE(mem_persist_power_is_gone(&l.p));
         EXPECT_EQ(l.supply.event_count, n);
-        l.store(1, 3, 1000); // the store of the call that found it out
+        l.store(1, 3, 1000); // the store of the call during which the power went
         MemPowerCut cut = l.cut(1000);
         EXPECT_EQ(l.byte(0), n >= 4 ? 1 : 0);
         EXPECT_EQ(l.byte(1), n >= 3 ? 2 : 0);

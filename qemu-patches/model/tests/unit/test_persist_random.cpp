@@ -4,7 +4,7 @@
 #include "../reference/persist_scenario.h"
 
 TEST(PersistRandom, AgreesWithTheReferenceAfterEveryStep) {
-    const char *replay = std::getenv("MODEL_SEED"); // one seed again
+    const char *replay = std::getenv("MODEL_SEED"); // replays one seed
     uint64_t first = replay ? std::strtoull(replay, nullptr, 10) : 1, last = replay ? first : 600;
     for (uint64_t seed = first; seed <= last; seed++) {
         SeededChoices choices(seed, 500);

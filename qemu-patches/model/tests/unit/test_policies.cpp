@@ -118,7 +118,7 @@ TEST(Policies, PagesFarApartFallIntoTheirSets) {
     }
 }
 
-// 48 GiB of 4 KiB pages. Memory is taken as it is used; all of it is counted here.
+// 48 GiB of 4 KiB pages. Memory is allocated lazily; the test counts its full size.
 TEST(Policies, ALargeCacheIsThereAtOnce) {
     constexpr uint32_t kFrames = UINT32_C(48) << 18;
     for (uint32_t id = 0; id < kPolicies; id++) {

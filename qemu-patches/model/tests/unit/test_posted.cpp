@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Posted accesses against the same accesses answered at once: equal in every stall, slot, line state and counter.
+// Posted accesses compared with the same accesses run at once: every stall, slot, line state and counter is equal.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -31,7 +31,7 @@ MemCpuConfig posted_cpu(uint32_t seed) {
     return cpu;
 }
 
-// A memory system and a CPU that walks through it, with a short cut to each line that it may have one to.
+// A memory system and the CPU's short cuts to lines in L1, as QEMU's TLB keeps them.
 struct Machine {
     explicit Machine(const MemCpuConfig &cpu_config)
         : cpu(cpu_config), device(small_device(true)), media(device.capacity_bytes) {
@@ -62,7 +62,7 @@ class Addresses {
   public:
     explicit Addresses(uint32_t seed) : random_(seed) {}
     uint32_t below(uint32_t bound) { return uint32_t(random_() % bound); }
-    // Now and then a long stretch of local DRAM, so that more misses are posted than there is room for.
+    // Includes long stretches of local DRAM, so that more misses are posted than the ring can hold.
     uint32_t rarity() const { return steps_ / 4000 % 2 ? 40000 : 400; }
     uint64_t next() {
         steps_++;
@@ -93,7 +93,7 @@ mem_ps settle(MemSys *m) {
     return stall;
 }
 
-// Runs what is posted while its owner goes on.
+// A thread that runs posted accesses while their owner continues.
 class Helper {
   public:
     explicit Helper(MemSys *m)
@@ -116,14 +116,14 @@ class Helper {
     std::thread thread_;
 };
 
-// The same accesses to a machine that answers at once and to one that is posted what may be.
+// Runs the same accesses on a machine that answers at once and on a machine to which they are posted when possible.
 class Comparison {
   public:
     explicit Comparison(uint32_t seed)
         : direct_machine_(posted_cpu(seed)), posting_machine_(posted_cpu(seed)), direct_(direct_machine_.m),
           posting_(posting_machine_.m), addresses_(seed) {}
 
-    // `helped`: another thread runs what is posted.
+    // `helped`: another thread runs the posted accesses.
     void run(uint32_t steps, bool helped) {
         std::optional<Helper> helper;
         if (helped) {
@@ -171,7 +171,7 @@ class Comparison {
         }
         if (local && !open_ && memsys_may_post(posting_) && addresses_.below(4)) {
             open_ = true;
-            // Of few, what is under way already is most of the bound.
+            // For few accesses, requests already under way make up most of the bound.
             room_ = 1 + addresses_.below(addresses_.below(4) ? 5 * addresses_.rarity() : 4);
             bound_ = memsys_post_bound(posting_, now_, room_);
         }
@@ -191,7 +191,7 @@ class Comparison {
             ASSERT_EQ(stall, call(posting_, hpa, store, now_, &slots[1]));
         }
         ASSERT_EQ(slots[0], slots[1]);
-        ASSERT_EQ(direct_machine_.short_cuts[slots[0]], posting_machine_.short_cuts[slots[0]]); // to what was there
+        ASSERT_EQ(direct_machine_.short_cuts[slots[0]], posting_machine_.short_cuts[slots[0]]); // previous line
         direct_machine_.short_cuts[slots[0]] = posting_machine_.short_cuts[slots[0]] = true;
         now_ += stall;
     }
@@ -216,12 +216,12 @@ class Comparison {
     MemSys *direct_, *posting_;
     Addresses addresses_;
     mem_ps now_ = 0;           // of the machine that answers at once
-    mem_ps posted_stalls_ = 0; // of these, those that the other has not charged yet
+    mem_ps posted_stalls_ = 0; // stalls that the posting machine has not charged yet
     mem_ps bound_ = 0;
     bool open_ = false;
-    uint32_t room_ = 0; /* of posts that the bound is for */
+    uint32_t room_ = 0; /* posts that the bound still covers */
     uint32_t posts_ = 0;
-    uint32_t full_ = 0; /* times that too many waited */
+    uint32_t full_ = 0; /* how often a post was rejected because too many waited */
 };
 
 void compare(uint32_t seed, uint32_t steps, bool helped) {
@@ -257,6 +257,6 @@ TEST(Posted, NothingIsPostedOutsideTheRegionBesideAnOpenBufferOrBeforeACut) {
     EXPECT_FALSE(memsys_may_post(machine.m));
     memsys_set_timed(machine.m, true);
     EXPECT_TRUE(memsys_may_post(machine.m));
-    memsys_cut_after(machine.m, 5); // the one after which nothing may happen
+    memsys_cut_after(machine.m, 5); // no line may change after the cut event
     EXPECT_FALSE(memsys_may_post(machine.m));
 }

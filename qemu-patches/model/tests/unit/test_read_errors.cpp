@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Pages that cannot be read back: how many, which lines are lost with them, and that none is lost that is held
-// elsewhere.
+// Pages that cannot be read back: their number, the lines that are lost with them, and that no line is lost that is
+// held elsewhere.
 #include <cmath>
 #include <random>
 
@@ -20,7 +20,7 @@ MemReadErrors errors(uint64_t at_rated_wear, uint32_t rated, uint32_t worn) {
     return {.at_rated_wear = at_rated_wear, .seed = 7, .rated_cycles = rated, .worn_cycles = worn};
 }
 
-// A device of one plane, of which half of the pages are lost wherever they are.
+// A device of one plane in which half of the places cannot be read.
 MemDeviceConfig half_lost(uint64_t seed) {
     MemDeviceConfig d = small_device(true);
     d.flash_channels = 1;
@@ -39,7 +39,7 @@ bool is_lost(const MemDeviceConfig &d, uint64_t number) {
     return mem_read_fails(&e, number, 0);
 }
 
-// Page 0 is lost where it is at the start. The next place is where the first program goes: whether that is lost, too.
+// Page 0 is lost at its initial place. `again`: it is also lost at the next place, to which the first program goes.
 MemDeviceConfig page_0_lost(bool again) {
     for (uint64_t seed = 0;; seed++) {
         MemDeviceConfig d = half_lost(seed);
@@ -52,7 +52,7 @@ MemDeviceConfig page_0_lost(bool again) {
 class LossRig : public Rig {
   public:
     explicit LossRig(const MemDeviceConfig &d) : Rig(small_cpu(), d) {}
-    // Pages that are no part of a test, until all that was in the caches has left them.
+    // Load unrelated pages until the caches have evicted all earlier content.
     void evict() {
         memsys_wbinvd(m, 0, now);
         for (uint64_t page = 200; page < 200 + device.cache_size_bytes / kPage; page++) {
@@ -100,7 +100,7 @@ TEST(ReadErrors, ThereAreNoneWithoutWearAndOnlyTheyBeyondAllOfIt) {
         EXPECT_FALSE(mem_read_fails(&none, number, 50));
     }
     MemReadErrors most = {.at_rated_wear = kEvery, .rated_cycles = UINT32_MAX, .worn_cycles = UINT32_MAX};
-    EXPECT_TRUE(mem_read_fails(&most, 1, UINT32_MAX)); // no sum overflows
+    EXPECT_TRUE(mem_read_fails(&most, 1, UINT32_MAX)); // the sum must not overflow
 }
 
 TEST(ReadErrors, AnotherSeedAndAnotherEraseAreOtherDraws) {
@@ -132,7 +132,7 @@ TEST(ReadErrors, AreKeptWithTheFlash) {
     }
     EXPECT_GT(lost, 5);
     EXPECT_LT(lost, 60);
-    EXPECT_GT(saved.count.flash_read_failures, uint64_t(lost)); // cleaning has met some
+    EXPECT_GT(saved.count.flash_read_failures, uint64_t(lost)); // cleaning also met lost pages
 }
 
 TEST(ReadErrors, WornCyclesAreLifeUsed) {
@@ -144,7 +144,7 @@ TEST(ReadErrors, WornCyclesAreLifeUsed) {
 TEST(ReadErrors, APageIsLostOnceAndIsProgrammedElsewhere) {
     LossRig r(page_0_lost(false));
     mem_ps stall = r.load(kWindow + 5 * kLine);
-    EXPECT_EQ(stall, r.miss_ps()); // a page that is lost is read as any other
+    EXPECT_EQ(stall, r.miss_ps()); // reading a lost page takes the usual time
     EXPECT_EQ(r.lost, kWholePage0);
     EXPECT_EQ(r.lost_by_loading(6 * kLine), kNone) << "it is in the cache";
     EXPECT_EQ(r.counters().flash_programs, 0u);
@@ -163,7 +163,7 @@ TEST(ReadErrors, APageThatIsLostAgainIsToldOfAgain) {
 
 TEST(ReadErrors, AWriteOfAWholeLineNeedsNothingOfIt) {
     LossRig r(page_0_lost(false));
-    r.nt_store(3 * kLine, 1); // all of it, so it goes out; its page is fetched
+    r.nt_store(3 * kLine, 1); // a whole line, so its buffer is sent; its page is fetched
     r.fence();
     EXPECT_EQ(r.lost, (Ranges{{0, 3 * kLine}, {4 * kLine, kPage - 4 * kLine}}));
     LossRig part(page_0_lost(false));
@@ -175,7 +175,7 @@ TEST(ReadErrors, AWriteOfAWholeLineNeedsNothingOfIt) {
 TEST(ReadErrors, WhatWasWrittenWithoutAFetchIsThere) {
     MemDeviceConfig d = page_0_lost(false);
     d.cache_write_miss = MEM_WRITE_NO_FETCH;
-    for (bool read : {true, false}) { // the page is completed by a load, or when it leaves
+    for (bool read : {true, false}) { // the page is completed by a load, or when it is evicted
         LossRig r(d);
         r.nt_store(0, 1);
         r.nt_store(63 * kLine, 1);
@@ -211,7 +211,7 @@ TEST(ReadErrors, WhatTheWriteLogHoldsIsThere) {
     EXPECT_EQ(r.lost_by_loading(0), (Ranges{{0, 2 * kLine}, {3 * kLine, kPage - 3 * kLine}}));
 }
 
-// Cleaning moves pages that it cannot read. What the cache has of them is taken from there.
+// Cleaning moves pages that it cannot read. It takes the bytes that the cache holds from there.
 TEST(ReadErrors, CleaningLosesWhatTheCacheDoesNotHave) {
     MemDeviceConfig d = half_lost(3);
     LossRig r(d);
@@ -221,7 +221,7 @@ TEST(ReadErrors, CleaningLosesWhatTheCacheDoesNotHave) {
         uint64_t page = random() % 250;
         MemCounters before = r.counters();
         r.lost.clear();
-        r.nt_store(page * kPage, uint8_t(i)); // the first line of its page
+        r.nt_store(page * kPage, uint8_t(i)); // the first line of the page
         r.fence();
         MemCounters after = r.counters();
         uint64_t failures = after.flash_read_failures - before.flash_read_failures, whole = 0, others = 0;
@@ -242,7 +242,7 @@ TEST(ReadErrors, CleaningLosesWhatTheCacheDoesNotHave) {
     EXPECT_GT(spared, 10u);
 }
 
-// A protected cache saves what it has: the next one to read looks there, not where the page was lost.
+// A protected cache saves its pages, so that later reads do not go to the place at which the page was lost.
 TEST(ReadErrors, WhatAPowerCutLeavesCanBeRead) {
     for (bool cut : {true, false}) {
         MemDeviceConfig d = page_0_lost(false);

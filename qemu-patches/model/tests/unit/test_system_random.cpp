@@ -5,7 +5,7 @@
 
 namespace {
 
-// MODEL_SEED=n in the environment replays one seed. All seeds together make every counter count.
+// MODEL_SEED=n in the environment replays one seed. All seeds together increment every counter.
 void compare(uint32_t cores, uint64_t seeds, uint32_t steps) {
     const char *seed_text = std::getenv("MODEL_SEED");
     uint64_t first = seed_text ? std::strtoull(seed_text, nullptr, 10) : 1, last = seed_text ? first : seeds;

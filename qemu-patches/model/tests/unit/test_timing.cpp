@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Measured against closed forms; the deviation is printed and must be nil.
+// Times compared with closed forms. Each test prints the deviation, which must be zero.
 #include <cstdio>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -23,11 +23,11 @@ TEST(Idle, EachLevelOfALoad) {
     expect_form("L1 hit", 0, r.load(kWindow));
     expect_form("device-cache hit", r.hit_ps(), r.load(kWindow + 64));
     expect_form("DRAM", 20 * kNs + 80 * kNs + 4 * kNs, r.load(0));
-    r.load(kWindow + 512); // with + 1024 below: out of the 8-set, 2-way L1, not out of L2
+    r.load(kWindow + 512); // together with + 1024: evicts line 0 from the 8-set, 2-way L1, not from L2
     r.load(kWindow + 1024);
     expect_form("L2 hit", 5 * kNs, r.load(kWindow));
     for (uint64_t i = 1; i <= 4; i++) {
-        r.load(i * 1024); // 16 sets of L2, 64 of LLC: out of L2 only
+        r.load(i * 1024); // L2 has 16 sets, the LLC 64: evicts line 0 from L2 only
     }
     expect_form("LLC hit", 20 * kNs, r.load(kWindow));
 }
@@ -89,7 +89,7 @@ TEST(Idle, AnEvictionStartsAtTheLlc) {
     EXPECT_EQ(r.state_at(0, accepted), MEM_LINE_DURABLE);
 }
 
-// What limits the non-temporal stores of one core: its buffers, each held until the host has taken its line.
+// The buffers limit the non-temporal stores of one core: each is held until the host has taken its line.
 TEST(Queue, SoManyWcBuffersAreSoManyLinesInTheTimeThatOneIsHeld) {
     MemCpuConfig cpu = small_cpu();
     for (uint32_t buffers : {1u, 2u, 6u, 7u, 100u}) {
@@ -102,13 +102,13 @@ TEST(Queue, SoManyWcBuffersAreSoManyLinesInTheTimeThatOneIsHeld) {
             r.nt_store(i % 64 * kLine, 3);
         }
         r.fence();
-        mem_ps wire = 4 * kNs, held = r.cpu.llc.latency_ps + wire; // 6 lines: the link is the limit
+        mem_ps wire = 4 * kNs, held = r.cpu.llc.latency_ps + wire; // from 6 lines on the link is the limit
         mem_ps last_held = buffers * wire <= held ? rounds * held + (buffers - 1) * wire : held + (lines - 1) * wire;
         expect_form("eight lines a buffer", last_held + r.fence_ps() - held, r.now - start);
     }
 }
 
-// The host's memory controller answers at once; on a link the line is off the core's hands when it has left.
+// The host's memory controller answers at once. On a link, the core is done with a line when it has left.
 TEST(Queue, AWcBufferIsFreeWhenTheHostHasItsLine) {
     for (const char *where : {"DRAM", "device", "device behind a write queue"}) {
         for (int early : {1, 0}) {
@@ -163,7 +163,7 @@ TEST(Queue, LinkTakesNoMoreThanItsCreditsAtOnce) {
     Rig r(small_cpu(), device);
     r.load(kWindow);
     mem_ps start = r.now;
-    for (uint64_t i = 0; i < 1025; i++) { // flushes: nothing in the core limits them
+    for (uint64_t i = 0; i < 1025; i++) { // flushes, which nothing in the core limits
         r.store(0, 3);
         r.flush(0);
     }

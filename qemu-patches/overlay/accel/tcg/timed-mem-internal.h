@@ -1,6 +1,6 @@
 /*
- * Timed memory: what its parts know of each other, and what of them is on the
- * way of every miss of the guest: that is inlined into the accesses.
+ * Timed memory: declarations shared by its source files, and the code on the
+ * path of every miss of the guest, which is inlined into the accesses.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,38 +13,38 @@
 #include "system/cpu-timers-internal.h"
 #include "system/vcpu-clocks.h"
 
-/* The line tables of a vCPU: which of their entries is of which slot of L1. */
+/* The line tables of a vCPU: the entry of each slot of L1. */
 typedef struct TimedMemLines {
     CPUTLBEntry *(*of_slot)[2]; /* for loads, for stores; or NULL */
-    uint32_t last_slot;   /* of the last access, or MEM_NO_SLOT */
-    hwaddr last_paddr;    /* of the last store that timed_mem_access() saw */
+    uint32_t last_slot;   /* slot of the last access, or MEM_NO_SLOT */
+    hwaddr last_paddr;    /* address of the last store of timed_mem_access() */
     uint32_t tables_used; /* bit i: the table of MMU index i has lines */
 } TimedMemLines;
 
-/* The posting of a vCPU's accesses. */
+/* The state of posting a vCPU's accesses. */
 typedef struct TimedMemPosting {
     bool active; /* accesses are posted, their stalls owed */
-    int left;    /* so many more stalls are kept from the budget */
-    int most;    /* when posting began */
+    int left;    /* posts left for which stalls are reserved */
+    int most;    /* the value of left when posting began */
     int direct;  /* accesses before posting may begin again */
 } TimedMemPosting;
 
-/* All that timed memory keeps of a vCPU beside its clock and its tables. */
+/* The state of a vCPU in timed memory, except its clock and its tables. */
 typedef struct TimedMemVCPU {
     TimedMemLines lines;
     TimedMemPosting posting;
-    int nt_bytes;  /* of a non-temporal store still to come */
-    int rep_bytes; /* moved since an iteration took its time */
+    int nt_bytes;  /* of a non-temporal store, not yet written */
+    int rep_bytes; /* moved since an iteration last took time */
 } TimedMemVCPU;
 
-/* By the index of the vCPU, which is the number of its core in the model. */
+/* By vCPU index, which is also the number of the core in the model. */
 extern TimedMemVCPU timed_mem_vcpus[VCPU_CLOCKS_MAX];
-/* For others timed_mem_memsys(), which settles before. */
+/* Other files call timed_mem_memsys(), which settles posted accesses first. */
 extern MemSys *timed_mem_model;
 
 static inline TimedMemVCPU *timed_mem_vcpu(CPUState *cpu)
 {
-    /* Every miss asks: the host need not look up the index of the only one. */
+    /* On the path of every miss: with one vCPU the index is not loaded. */
     return likely(!vcpu_clocks_on) ? &timed_mem_vcpus[0]
                                    : &timed_mem_vcpus[cpu->cpu_index];
 }
@@ -53,9 +53,9 @@ static inline TimedMemVCPU *timed_mem_vcpu(CPUState *cpu)
  * Line tables: timed-mem-lines.c
  */
 
-/* Room for the lines of so many slots of L1. */
+/* Allocate room for the lines of @slots slots of L1. */
 void timed_mem_lines_new(TimedMemLines *lines, uint32_t slots);
-/* A region of interest begins: the tables are there, and empty. */
+/* A region of interest begins: set up empty tables. */
 void timed_mem_lines_begin(TimedMemLines *lines, CPUState *cpu);
 
 static inline CPUTLBEntry *timed_mem_line_table(CPUState *cpu, int mmu_idx)
@@ -63,7 +63,7 @@ static inline CPUTLBEntry *timed_mem_line_table(CPUState *cpu, int mmu_idx)
     return cpu->neg.tlb.f[TIMED_MEM_MMU_MODES + mmu_idx].table;
 }
 
-/* Where the line of a load or store is, if it is there. */
+/* The entry in which the line of a load or store would be. */
 static inline CPUTLBEntry *timed_mem_line_entry(CPUState *cpu, int mmu_idx,
                                                 vaddr addr, bool store)
 {
@@ -71,7 +71,7 @@ static inline CPUTLBEntry *timed_mem_line_entry(CPUState *cpu, int mmu_idx,
         [(addr >> TIMED_MEM_LINE_BITS) % TIMED_MEM_LINES];
 }
 
-/* Nothing else of it is ever set, but the addend, which only a hit uses. */
+/* No other field needs a reset: all are used only after a match of these. */
 static inline void timed_mem_forget_line(CPUTLBEntry **of_slot)
 {
     if (*of_slot) {
@@ -92,14 +92,14 @@ static inline bool timed_mem_in_one_line(vaddr addr, int size)
     return (addr & ~TIMED_MEM_LINE_MASK) + size <= MEMSYS_LINE_BYTES;
 }
 
-/* Let translated code find the line of the last access, whose slot is known. */
+/* Let translated code find the line of the last access, in slot last_slot. */
 static inline void timed_mem_add_line(TimedMemLines *lines, CPUState *cpu,
                                       int mmu_idx, vaddr addr,
                                       uintptr_t addend, bool store)
 {
     vaddr line = addr & TIMED_MEM_LINE_MASK;
     CPUTLBEntry *entry = timed_mem_line_entry(cpu, mmu_idx, addr, store);
-    /* One for each slot and kind, so that the loss of the slot finds it. */
+    /* One entry for each slot and kind, found when the slot is dropped. */
     CPUTLBEntry **of_slot = &lines->of_slot[lines->last_slot][store];
 
     if (*of_slot != entry) {
@@ -116,11 +116,14 @@ static inline void timed_mem_add_line(TimedMemLines *lines, CPUState *cpu,
  * The journal: timed-mem-journal.c
  */
 
-/* The line of a store to @addr was added: stores to it are to be told of. */
+/*
+ * Mark the entry that was just added for a store to @addr, so that the journal
+ * receives further stores to its line.
+ */
 void timed_mem_journal_line(CPUState *cpu, int mmu_idx, vaddr addr,
                             hwaddr paddr);
 
-/* Tell the journal, if there is one, of a store or a flush to a device. */
+/* Report a store or a flush to a device to the journal, if there is one. */
 static inline void timed_mem_tell_access(CPUState *cpu, MemJournalKind kind,
                                          uint32_t value, hwaddr paddr, int size,
                                          uintptr_t ra)
@@ -132,26 +135,26 @@ static inline void timed_mem_tell_access(CPUState *cpu, MemJournalKind kind,
 }
 
 /*
- * Posting: timed-mem-post.c. The model's work on accesses to local DRAM is
- * left to a thread of its own while the vCPU goes on. What they stall is
- * charged when the clock is read, and until then kept from the budget, so that
- * no event comes late: the guest cannot tell.
+ * Posting: timed-mem-post.c. A separate thread does the model's work on
+ * accesses to local DRAM while the vCPU goes on. The stalls are charged when
+ * the clock is read. Until then an upper bound is reserved in the vCPU's
+ * budget, so that no event is late, and the guest sees no difference.
  */
 
 /*
- * Let accesses be posted, from now on, with a thread that works on them. For a
- * machine with one vCPU.
+ * Let accesses be posted from now on, and start the thread that works on them.
+ * For a machine with one vCPU.
  */
 void timed_mem_start_posting(void);
-/* Wait for all that is posted, and charge it. */
+/* Wait until all posted accesses are done, and charge their stalls. */
 void timed_mem_settle(CPUState *cpu);
-/* Whether accesses may be posted from now on, with posting->left set. */
+/* Whether accesses may be posted from now on; if so, sets posting->left. */
 bool timed_mem_begin_posting(TimedMemPosting *posting, CPUState *cpu);
-/* The helper is far behind: as mem_sys_post(), as soon as there is room. */
+/* The helper is far behind: retry memsys_post() up to SETTLE_LOOKS times. */
 bool timed_mem_post_later(hwaddr paddr, bool store, mem_ps now_ps,
                           uint32_t *slot, bool *missed);
 
-/* Post an access, if it is one that can be. */
+/* Post an access; false if it cannot be posted, such as one to a device. */
 static inline bool timed_mem_post(TimedMemVCPU *vcpu, CPUState *cpu,
                                   hwaddr paddr, bool store)
 {

@@ -1,11 +1,12 @@
 /*
- * Timed memory: the journal, which is told of what matters to durability.
+ * Timed memory: reports to the journal the events that matter to durability.
  *
- * Stores to lines in L1 do not come here: translated code finds them in the
- * line tables. With a journal, entries for stores to a device's lines carry a
- * mark that makes translated code miss them. Such a store is told to the
- * journal and to nobody else, as if the line had been found; so the model
- * sees, counts and charges what it does without a journal.
+ * Usually a store to a line in L1 does not come here, because translated code
+ * finds the line in the line tables. With a journal, entries for stores to a
+ * device's lines carry a mark that makes translated code miss them. The
+ * functions below report such a store to the journal but not to the model, as
+ * if translated code had found the line. So the model sees, counts and charges
+ * the same with a journal as without.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -20,8 +21,10 @@
 #include "timed-mem-internal.h"
 
 /*
- * A bit of the offset in a line that translated code asks of no address: it
- * asks an alignment of half a line at most.
+ * A bit of the offset in a line. Translated code compares the line and the
+ * alignment bits of an address. No access requires more alignment than half a
+ * line, so this bit is clear in the compared value, and an entry with it never
+ * matches.
  */
 #define LINE_JOURNALLED (1 << (TIMED_MEM_LINE_BITS - 1))
 
@@ -36,7 +39,7 @@ vaddr timed_mem_guest_pc(CPUState *cpu, uintptr_t ra)
     if (!ra || !cpu_unwind_state_data(cpu, ra, data)) {
         return pc;
     }
-    /* As where the state of a block is restored. */
+    /* As in the restore_state_to_opc hook of x86. */
     return tcg_cflags_has(cpu, CF_PCREL) ? (pc & TARGET_PAGE_MASK) | data[0]
                                          : data[0];
 }
@@ -46,7 +49,7 @@ uint64_t timed_mem_executed(CPUState *cpu)
     return timers_state.qemu_icount + icount_get_executed(cpu);
 }
 
-/* CR3 without what is there for the TLB. */
+/* CR3 without the bits that control the TLB: PCID and no-flush. */
 hwaddr timed_mem_page_table(CPUState *cpu)
 {
     return cpu_env(cpu)->cr[3] & MAKE_64BIT_MASK(12, 40);
@@ -59,14 +62,15 @@ void timed_mem_journal_line(CPUState *cpu, int mmu_idx, vaddr addr,
 
     if (!memsys_is_local(timed_mem_model, paddr)) {
         entry->addr_write |= LINE_JOURNALLED;
-        /* No line is executed from these tables. */
+        /* No instruction is fetched by these tables: addr_code is free. */
         entry->addr_code = paddr & TIMED_MEM_LINE_MASK;
     }
 }
 
 /*
- * Where to store, if translated code would have found the line but for the
- * mark: it asks the same of the address.
+ * Report a store to a marked line, and return the host address of its bytes.
+ * NULL if translated code would have missed the line without the mark, too: the
+ * checks of the address are the same.
  */
 static void *journalled(CPUState *cpu, vaddr addr, MemOpIdx oi, int size,
                         uintptr_t ra)
@@ -90,7 +94,7 @@ static inline uint8_t same8(uint8_t value)
     return value;
 }
 
-/* In place of those of timed_mem_st_helpers; what misses goes the long way. */
+/* Used as timed_mem_st_helpers; a miss takes the general slow path. */
 #define JOURNALLED_STORE(NAME, TYPE, UNSIGNED, SIZE, SWAP)                    \
     static void journalled_##NAME(CPUArchState *env, uint64_t addr,           \
                                   TYPE value, MemOpIdx oi, uintptr_t ra)      \

@@ -18,7 +18,7 @@ void timed_mem_lines_new(TimedMemLines *lines, uint32_t slots)
     lines->last_slot = MEM_NO_SLOT;
 }
 
-/* The tables' fixed size replaces that of the unused MMU indexes. */
+/* Replace the tables of the unused MMU indexes by tables of a fixed size. */
 void timed_mem_lines_begin(TimedMemLines *lines, CPUState *cpu)
 {
     const uintptr_t mask = (TIMED_MEM_LINES - 1) << CPU_TLB_ENTRY_BITS;
@@ -66,7 +66,7 @@ void timed_mem_l1_slot_dropped(void *opaque, uint32_t core, uint32_t slot)
     timed_mem_forget_slot(&timed_mem_vcpus[core].lines, slot);
 }
 
-/* Loads go on to find the line, and stores are told to the model again. */
+/* Loads still find the line, but stores are reported to the model again. */
 void timed_mem_l1_slot_shared(void *opaque, uint32_t core, uint32_t slot)
 {
     timed_mem_forget_line(&timed_mem_vcpus[core].lines.of_slot[slot][1]);

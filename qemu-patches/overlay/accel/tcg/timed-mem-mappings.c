@@ -1,7 +1,7 @@
 /*
- * Timed memory: how the guest's kernel maps files on the devices, and what it
- * flushes of them. Counted here, since a tracer in the guest would take virtual
- * time.
+ * Timed memory: counts how the guest's kernel maps files on the devices, and
+ * how many of their lines it flushes. QEMU counts, because a tracer in the
+ * guest would take virtual time.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -13,15 +13,16 @@
 TimedMemMappings timed_mem_mappings;
 
 /*
- * Page faults that the guest's kernel is at work on, by process and page. The
- * kernel may handle several at once, and a fault that ends in a signal stays
- * here, so an entry can be overwritten: that loses a count, and no more.
+ * Page faults that the guest's kernel is handling, by process and page. The
+ * kernel may handle several at once, and a fault that ends in a signal leaves
+ * its entry here. So an entry can be overwritten, which loses one count and
+ * nothing else.
  */
 #define PENDING_FAULTS 4096
 
 static struct PendingFault {
     hwaddr page_table;
-    vaddr page; /* 0: there is no fault, as Linux maps nothing there */
+    vaddr page; /* 0: no fault, as Linux maps nothing there */
 } pending[PENDING_FAULTS];
 
 static struct PendingFault *pending_fault(hwaddr page_table, vaddr page)

@@ -1,5 +1,5 @@
 /*
- * Timed memory: accesses that a thread of the model's own works on.
+ * Timed memory: accesses on which a separate thread of the model works.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,15 +9,19 @@
 #include "qemu/thread.h"
 #include "timed-mem-internal.h"
 
-/* As many posts at once as the time to the next event lets, of these. */
+/* Limits of the posts at once; the time to the next event decides. */
 #define MOST_POSTS       8192
 #define LEAST_POSTS      512
-/* After so few posts it was not worth it: answer the next ones directly. */
+/* After a posting of fewer accesses, the next ones are not posted. */
 #define WORTHWHILE_POSTS 16
 #define DIRECT_ACCESSES  64
 /* Looks for work before the helper goes to sleep. */
 #define HELPER_LOOKS     20000
-/* After so many looks at a helper that does not end, others need the host. */
+/*
+ * Looks at an unfinished helper after which the vCPU assumes that other
+ * processes need the host: it yields, and then posts none of the next
+ * BACK_OFF_ACCESSES.
+ */
 #define SETTLE_LOOKS     20000
 #define BACK_OFF_ACCESSES (1 << 17)
 
@@ -27,7 +31,10 @@ static struct {
     bool asleep;
 } helper;
 
-/* The model is its own to know: the vCPU writes its own state all the time. */
+/*
+ * The model's address is an argument: timed_mem_model may lie in a host cache
+ * line to which the vCPU writes all the time.
+ */
 static void *helper_run(void *memsys)
 {
     int looks = 0;
@@ -55,7 +62,7 @@ static void wake_helper(void)
     }
 }
 
-/* Accesses to be answered directly after a posting that ends now. */
+/* Accesses that are not posted after a posting that ends now. */
 static int direct_after(const TimedMemPosting *posting, int looks)
 {
     if (looks >= SETTLE_LOOKS) {

@@ -1,5 +1,5 @@
 /*
- * Timed memory: guest accesses told to a memory timing model.
+ * Timed memory: reports guest accesses to a memory timing model.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -35,7 +35,10 @@ void timed_mem_attach(MemSys *memsys, bool posted)
     }
 }
 
-/* Whoever is given it, or the time, in the vCPU thread is to find all done. */
+/*
+ * A caller in the vCPU thread must see the effects of all posted accesses, in
+ * the model and, below, in the time.
+ */
 MemSys *timed_mem_memsys(void)
 {
     if (current_cpu) {
@@ -73,7 +76,7 @@ void timed_mem_set_roi(CPUState *cpu, bool on)
     memsys_set_timed(timed_mem_model, on);
     timed_mem_mode = on ? TIMED_MEM_ALL : TIMED_MEM_DEVICE;
     timed_mem_lines_in_use = on;
-    /* TLB flags and the look-up in translated code are other ones now. */
+    /* TLB flags and the look-up in translated code have changed. */
     CPU_FOREACH(each) {
         if (on) {
             timed_mem_lines_begin(&timed_mem_vcpu(each)->lines, each);
@@ -94,7 +97,10 @@ static void charge(CPUState *cpu, mem_ps stall_ps)
     }
 }
 
-/* Time for a call of the model, which vCPUs share, by the code at @ra. */
+/*
+ * Virtual time for a call of the model by the code at @ra. As vCPUs share the
+ * model, this leaves the block of @ra if the vCPU is too far ahead.
+ */
 static mem_ps call_time(CPUState *cpu, uintptr_t ra)
 {
     mem_ps now_ps;
@@ -108,15 +114,17 @@ static inline void access_line(TimedMemVCPU *vcpu, CPUState *cpu, hwaddr paddr,
                                bool store, uintptr_t ra)
 {
     uint32_t *slot = &vcpu->lines.last_slot;
-    mem_ps now_ps;
+    mem_ps now_ps, stall_ps;
 
     if (timed_mem_post(vcpu, cpu, paddr, store)) {
         return;
     }
     now_ps = call_time(cpu, ra);
     if (vcpu_clocks_on && vcpu_clocks_locked(cpu)) {
-        charge(cpu, memsys_locked(timed_mem_model, cpu->cpu_index, paddr,
-                                  store, now_ps, slot));
+        stall_ps = memsys_locked(timed_mem_model, cpu->cpu_index, paddr, store,
+                                 now_ps, slot);
+        charge(cpu, stall_ps);
+        vcpu_clocks_lock_stalled(cpu, stall_ps);
         return;
     }
     charge(cpu, (store ? memsys_store : memsys_load)(timed_mem_model,
@@ -124,7 +132,10 @@ static inline void access_line(TimedMemVCPU *vcpu, CPUState *cpu, hwaddr paddr,
                                                      now_ps, slot));
 }
 
-/* Leaves the block of @ra if the guest loads poison. */
+/*
+ * Raises a machine check, which leaves the block of @ra, if the guest loads
+ * poison and its CPU has SUCCOR.
+ */
 static void check_poison(CPUState *cpu, hwaddr paddr, int size, uintptr_t ra)
 {
     hwaddr poisoned;
@@ -152,7 +163,7 @@ void timed_mem_access(CPUState *cpu, const CPUTLBEntryFull *full, vaddr addr,
     hwaddr last = paddr + size - 1;
 
     if (vcpu->nt_bytes && type == MMU_DATA_STORE) {
-        /* A part of the store that timed_mem_nt_store() announced. */
+        /* A part of the store that timed_mem_nt_store() has reported. */
         vcpu->nt_bytes -= MIN(size, vcpu->nt_bytes);
         vcpu->lines.last_slot = MEM_NO_SLOT;
         return;
@@ -191,7 +202,9 @@ static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
     TimedMemVCPU *vcpu = timed_mem_vcpu(cpu);
     TimedMemLines *lines = &vcpu->lines;
 
-    /* Nothing but timed: no watchpoint, no code, no poison, no fault. */
+    /*
+     * The access must need timing only: no watchpoint, code, poison or fault.
+     */
     if (page->addr_idx[type] != ((addr & TARGET_PAGE_MASK) | TLB_FORCE_SLOW) ||
         full->slow_flags[type] != TLB_TIMED || vcpu->nt_bytes ||
         timed_mem_poison || !timed_mem_in_one_line(addr, size) ||
@@ -200,14 +213,14 @@ static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
          (addr & ((1 << memop_alignment_bits(memop)) - 1)))) {
         return NULL;
     }
-    if (store) { /* it is wanted once the model has computed */
+    if (store) { /* used once the model has computed */
         __builtin_prefetch(haddr, 1);
     } else {
         __builtin_prefetch(haddr, 0);
     }
     access_line(vcpu, cpu, full->phys_addr | (addr & ~TARGET_PAGE_MASK), store,
                 ra);
-    if (unlikely(timed_mem_poison)) { /* the access itself has lost lines */
+    if (unlikely(timed_mem_poison)) { /* this access has lost lines */
         return NULL;
     }
     if (lines->last_slot != MEM_NO_SLOT) {
@@ -217,9 +230,9 @@ static inline QEMU_ALWAYS_INLINE void *lookup(CPUState *cpu, vaddr addr,
 }
 
 /*
- * What translated code calls when a line table does not have the line. The
- * guest's misses spend their time from here to the model's L1, so that is one
- * function, but for what is rare in it.
+ * Called by translated code when a line table does not have the line. The host
+ * time of the guest's misses is spent between here and the model's L1, so this
+ * path is one function, without its rare cases.
  */
 #define TIMED_LOAD(NAME, TYPE, SIZE, LOAD)                                   \
     static TYPE QEMU_FLATTEN timed_##NAME(CPUArchState *env, uint64_t addr,  \
@@ -293,7 +306,7 @@ static void *const st_helpers[MO_SIZE + 1] = {
 void *const *timed_mem_ld_helpers = ld_helpers;
 void *const *timed_mem_st_helpers = st_helpers;
 
-/* Loads take the general path, which tells of them. */
+/* Loads take the general slow path, which reports them. */
 void timed_mem_set_reads(TimedMemReads *reads)
 {
     assert(!timed_mem_lines_in_use);
@@ -306,7 +319,7 @@ static void forget_work(CPUState *cpu, run_on_cpu_data unused)
     timed_mem_forget_lines(cpu);
 }
 
-/* Translated code may have found a line that is poisoned now. */
+/* The line tables may contain a line that is poisoned now. */
 void timed_mem_set_poison(const TimedMemPoison *poison)
 {
     CPUState *cpu;

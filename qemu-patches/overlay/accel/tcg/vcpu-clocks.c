@@ -1,5 +1,5 @@
 /*
- * Several vCPUs in one thread, each with a virtual clock of its own.
+ * Several vCPUs in one thread, each with its own virtual clock.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -9,6 +9,7 @@
 #include "qemu/rcu.h"
 #include "qemu/timer.h"
 #include "exec/cpu-common.h"
+#include "hw/mem/memsys/base/mem_hash.h"
 #include "qapi/clone-visitor.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-vcpu-clocks.h"
@@ -25,57 +26,62 @@
 #define NEVER_PS UINT64_MAX
 
 /*
- * So far beyond the others may be an access that cannot wait, or has waited:
- * longer than what another vCPU may cost it by taking its line away.
+ * How far past its limit an access may be if it cannot wait, or has waited
+ * once. LENIENCE_PS exceeds the delay that another vCPU can cause by taking the
+ * line away.
  */
 #define LENIENCE_PS 1000000
+
+/* A tick of the guest's kernel, which is built with HZ=250. */
+#define TICK_PS UINT64_C(4000000000)
 
 /* A clock that is not in timers_state: a time, and instructions since then. */
 typedef struct VCPUClock {
     uint64_t base_ps;
     int64_t insns;
     uint64_t executed; /* instructions since the machine began */
-    uint64_t idle_ps;  /* that it was halted, as far as its clock has it */
-    uint64_t no_wait;  /* the block that ends at so many does not wait */
-    uint64_t begun;    /* the same of a locked instruction, before its load */
-    uint64_t locked;   /* and when it does not wait any more */
+    uint64_t idle_ps;  /* halted time that its clock includes */
+    uint64_t no_wait;  /* executed after the block that does not wait */
+    uint64_t begun;    /* executed after a locked instruction that has begun */
+    uint64_t locked;   /* the same, once it has waited if it had to */
 } VCPUClock;
 
 bool vcpu_clocks_on;
 
 static VCPUClock clocks[VCPU_CLOCKS_MAX];
-/* What each had done when the counters of the model were zeroed. */
+/* Values of each vCPU when the model's counters were last zeroed. */
 static VCPUTime times_before[VCPU_CLOCKS_MAX];
-/* No vCPU that can run is before this, and no event. It never goes back. */
+/* The floor: no runnable vCPU and no event is earlier; never goes back. */
 static uint64_t floor_ps;
-/* The vCPU that work is done for, between slices. */
+/* The vCPU for which work is done, between slices. */
 static CPUState *working;
 
 static struct {
     uint64_t quantum_ps;
     uint64_t ipi_ps;
     bool host_ends_slices;
+    uint64_t seed;
 } config = {
     .quantum_ps = VCPU_CLOCKS_QUANTUM_PS,
     .ipi_ps = VCPU_CLOCKS_IPI_PS,
 };
 
-/* What runs, or will go on when the host lets it. */
+/* The slice that runs, or that goes on when the host lets it. */
 static struct {
-    CPUState *cpu;         /* NULL: none has begun */
-    CPUState *running;     /* the same, while it executes */
+    CPUState *cpu;         /* NULL: no slice has begun */
+    CPUState *running;     /* the same vCPU while it executes */
     uint64_t end_ps;
-    uint64_t others_ps;    /* the least clock of the others that can run */
-    uint64_t wait_from_ps; /* until they, and events, have caught up */
-    int64_t first_icount;  /* of all vCPUs, when it began */
-    int64_t run_icount;    /* and when it last went on */
-    bool until_event;      /* which happens at end_ps exactly */
-    bool ended;            /* by what the guest did */
+    uint64_t others_ps;    /* the least clock of the other runnable vCPUs */
+    uint64_t wait_from_ps; /* later accesses wait for others and events */
+    int64_t first_icount;  /* of all vCPUs, when the slice began */
+    int64_t run_icount;    /* the same, when it last went on */
+    bool until_event;      /* end_ps is exact, not at the end of a block */
+    bool ended;            /* by an action of the guest */
 } slice;
 
 static VCPUOrder order;
 static uint64_t resumes;
-/* The latest of all accesses to what is shared. */
+/* The latest time of all accesses to shared state. */
 static uint64_t shared_ps;
 
 /*
@@ -105,7 +111,7 @@ static void clock_set(VCPUClock *clock, uint64_t ps)
     clock->insns = 0;
 }
 
-/* Time that a vCPU was halted has passed for it too. */
+/* A halted vCPU's clock advances, too; the time counts as idle. */
 static void clock_advance(VCPUClock *clock, uint64_t ps)
 {
     uint64_t halted_at_ps = clock_ps(clock);
@@ -116,7 +122,10 @@ static void clock_advance(VCPUClock *clock, uint64_t ps)
     }
 }
 
-/* Where all of QEMU reads the time: the count of instructions is of all. */
+/*
+ * Load a clock where all of QEMU reads the time. qemu_icount there counts the
+ * instructions of all vCPUs.
+ */
 static void load(uint64_t base_ps, int64_t insns)
 {
     seqlock_write_lock(&timers_state.vm_clock_seqlock,
@@ -162,7 +171,7 @@ void vcpu_clocks_set_rate(IcountRateId id)
         clock_set(clock_of(cpu), clock_ps(clock_of(cpu)));
     }
     timers_state.rate_in_force = id;
-    vcpu_clocks_end_slice(); /* its quantum was one of the old rate */
+    vcpu_clocks_end_slice(); /* its quantum is one of the old rate */
 }
 
 /*
@@ -183,7 +192,7 @@ static bool can_run(CPUState *cpu)
     return !cpu->halted || cpu_has_work(cpu);
 }
 
-/* By a deadline from the floor, which is in timers_state. */
+/* The deadline is relative to the floor, which is in timers_state. */
 static uint64_t next_event_ps(void)
 {
     int64_t deadline_ns = qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL,
@@ -194,9 +203,9 @@ static uint64_t next_event_ps(void)
 }
 
 /*
- * A timer that was set within the slice is before its end. None is after it:
- * one that was taken away would let a slice go on that happened to be looked
- * at, by the host, in time.
+ * A timer that was set within the slice moves the end nearer. The end never
+ * moves farther: if a deleted timer let the slice go on, this would depend on
+ * whether the host happened to interrupt the slice before its end.
  */
 static void slice_bound(uint64_t event_ps)
 {
@@ -232,7 +241,19 @@ static void slice_begin(CPUState *cpu, uint64_t others_ps, uint64_t event_ps)
     order.slices++;
 }
 
-/* Begin a slice or, if that comes before, let an event happen. */
+/* The n-th number of the seed's stream. */
+static uint64_t draw(uint64_t n)
+{
+    return mem_hash_mix(config.seed + n * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* Whether @cpu goes before @other, of a lower index, at equal clocks. */
+static bool goes_first(CPUState *cpu, CPUState *other)
+{
+    return config.seed && draw(cpu->cpu_index) < draw(other->cpu_index);
+}
+
+/* Begin a slice or, if an event is due first, let it happen; false: neither. */
 static bool slice_or_event(void)
 {
     uint64_t least_ps = NEVER_PS, others_ps = NEVER_PS, event_ps;
@@ -247,7 +268,7 @@ static bool slice_or_event(void)
         }
         clock_advance(clock_of(cpu), floor_ps);
         ps = clock_ps(clock_of(cpu));
-        if (ps < least_ps) {
+        if (ps < least_ps || (ps == least_ps && goes_first(cpu, least))) {
             others_ps = least_ps;
             least_ps = ps;
             least = cpu;
@@ -279,8 +300,8 @@ static void slice_run(void)
     current_cpu = cpu;
     slice.run_icount = timers_state.qemu_icount;
     /*
-     * The first block of the least vCPU ends one instruction after the end at
-     * most, and its first access must not wait.
+     * The first block of the least vCPU ends at most one instruction after the
+     * end of the slice, and its first access must not wait.
      */
     slice.wait_from_ps = slice.end_ps + DIV_ROUND_UP(rate->ps, rate->insns) + 1;
     load(clock->base_ps, clock->insns);
@@ -324,12 +345,17 @@ static bool machine_runs(void)
     return runstate_is_running();
 }
 
+static bool has_work(CPUState *cpu)
+{
+    return cpu->stop || !cpu_work_list_empty(cpu);
+}
+
 static void do_work(void)
 {
     CPUState *cpu;
 
     CPU_FOREACH(cpu) {
-        if (cpu->stop || !cpu_work_list_empty(cpu)) {
+        if (has_work(cpu)) {
             current_cpu = working = cpu;
             qemu_wait_io_event_common(cpu);
         }
@@ -337,15 +363,23 @@ static void do_work(void)
     working = NULL;
 }
 
-/* Unless one has been told to do something meanwhile, as to stop. */
+/*
+ * Wait, unless a vCPU has work by now. After a triple fault one vCPU has
+ * stopped, and the others stop only when the main loop has taken the BQL.
+ */
 static void wait_for_host(void)
 {
-    if (all_cpu_threads_idle()) {
-        qemu_cond_wait_bql(first_cpu->halt_cond);
+    CPUState *cpu;
+
+    CPU_FOREACH(cpu) {
+        if (has_work(cpu) || (machine_runs() && can_run(cpu))) {
+            return;
+        }
     }
+    qemu_cond_wait_bql(first_cpu->halt_cond);
 }
 
-/* The host wants to reclaim memory that the running vCPU may be looking at. */
+/* RCU waits to reclaim memory that the running vCPU may still read. */
 static void kick_running(Notifier *notifier, void *unused)
 {
     CPUState *cpu;
@@ -355,7 +389,7 @@ static void kick_running(Notifier *notifier, void *unused)
         if (cpu) {
             cpu_exit(cpu);
         }
-        smp_mb(); /* it is kicked, or another one runs by now */
+        smp_mb(); /* the vCPU sees the kick, or another one runs */
     } while (cpu != qatomic_read(&slice.running));
 }
 
@@ -372,11 +406,11 @@ void vcpu_clocks_run(void)
             resumes++;
             slice_run();
         } else if (!slice_or_event()) {
-            wait_for_host(); /* all are halted, and no timer will wake them */
+            wait_for_host(); /* all vCPUs are halted, and no timer is set */
         } else if (slice.cpu) {
             slice_run();
         } else {
-            /* Events follow each other, and no slice lets others in. */
+            /* Between events without a slice, let others take the BQL. */
             bql_unlock();
             bql_lock();
         }
@@ -384,7 +418,7 @@ void vcpu_clocks_run(void)
 }
 
 /*
- * What happens within a slice
+ * Within a slice
  */
 
 void vcpu_clocks_end_slice(void)
@@ -393,9 +427,8 @@ void vcpu_clocks_end_slice(void)
 }
 
 /*
- * Up to an event a vCPU runs to the instruction, else nothing would come at
- * the time that it is due. A quantum ends with a block, but not before the
- * first.
+ * Before an event the slice ends at an exact instruction, so that the event is
+ * on time. A quantum ends between two blocks, but not before the slice's first.
  */
 bool vcpu_clocks_end_before_block(CPUState *cpu)
 {
@@ -438,14 +471,14 @@ static G_NORETURN void wait_for_others(CPUState *cpu, uintptr_t ra)
     order.waits++;
     vcpu_clocks_end_slice();
     cpu_restore_state(cpu, ra);
-    /* Next is this instruction, alone in a block, and it does not wait. */
+    /* The vCPU next runs this instruction alone in a block, without a wait. */
     clock_of(cpu)->no_wait = executed(cpu) + 1;
     cpu->cflags_next_tb = curr_cflags(cpu) | 1;
     cpu->exception_index = EXCP_INTERRUPT;
     cpu_loop_exit(cpu);
 }
 
-/* Whether the running vCPU, which is so far ahead, is to leave its block. */
+/* Whether the running vCPU, @ahead_ps too far ahead, must leave its block. */
 static bool must_wait(CPUState *cpu, uint64_t ahead_ps, uintptr_t ra)
 {
     return ra && (ahead_ps > LENIENCE_PS ||
@@ -484,9 +517,27 @@ void vcpu_clocks_lock(CPUState *cpu, uintptr_t ra)
     clock->no_wait = clock->locked = executed(cpu);
 }
 
+/*
+ * The stall has moved this clock on. Other vCPUs are behind it and may request
+ * the line at an earlier time, so they run first. If the slice went on, this
+ * vCPU could repeat the instruction as a hit in L1 until the end of the slice.
+ * Since each transfer moves the clocks alike, the number of such hits would
+ * only depend on how far apart the clocks were in the beginning: 0 to 50 for a
+ * loop of XADD.
+ *
+ * A transfer takes at least a quantum, so a shorter stall is no transfer.
+ */
+void vcpu_clocks_lock_stalled(CPUState *cpu, uint64_t stall_ps)
+{
+    if (stall_ps && stall_ps >= vcpu_clocks_at_rate(config.quantum_ps)) {
+        vcpu_clocks_end_slice();
+        cpu_exit(cpu);
+    }
+}
+
 void vcpu_clocks_in_order(CPUState *cpu, uintptr_t ra)
 {
-    /* This instruction is the last of its block, and has its time already. */
+    /* This instruction is the last of its block, and is counted already. */
     int64_t icount = timers_state.qemu_icount + icount_get_executed(cpu) - 1;
     uint64_t before_ps = icount_ps_at(icount);
 
@@ -519,6 +570,83 @@ void vcpu_clocks_send(CPUState *cpu, QEMUTimerCB *deliver, void *content)
     message->content = content;
     timer_init_ns(&message->timer, QEMU_CLOCK_VIRTUAL, arrive, message);
     timer_mod(&message->timer, DIV_ROUND_UP(at_ps, 1000));
+}
+
+/*
+ * The seed
+ */
+
+void vcpu_clocks_seed(uint64_t seed)
+{
+    config.seed = seed;
+}
+
+bool vcpu_clocks_have_seed(void)
+{
+    return config.seed != 0;
+}
+
+/* The next number of the seed's stream, below @bound; 0 if @bound is 0. */
+static uint64_t draw_next_below(uint64_t bound)
+{
+    static uint64_t drawn;
+
+    return bound ? draw(VCPU_CLOCKS_MAX + drawn++) % bound : 0;
+}
+
+/* How far the clock of @cpu can move on before a timer falls due. */
+static uint64_t until_event_ps(CPUState *cpu)
+{
+    int64_t deadline_ns = qemu_clock_deadline_ns_all(QEMU_CLOCK_VIRTUAL,
+                                                     QEMU_TIMER_ATTR_ALL);
+    uint64_t now_ps, event_ps;
+
+    if (deadline_ns < 0) {
+        return NEVER_PS;
+    }
+    if (!vcpu_clocks_on) {
+        return deadline_ns > 1 ? (deadline_ns - 1) * 1000 : 0;
+    }
+    now_ps = vcpu_clocks_now_ps(cpu);
+    event_ps = next_event_ps();
+    return event_ps - MIN(event_ps, now_ps);
+}
+
+/* Advance each clock by @ps and a number below @spread_ps from the seed. */
+static void move_on(uint64_t ps, uint64_t spread_ps)
+{
+    CPUState *cpu;
+
+    assert(!slice.running);
+    if (!vcpu_clocks_on) {
+        seqlock_write_lock(&timers_state.vm_clock_seqlock,
+                           &timers_state.vm_clock_lock);
+        qatomic_set_u64(&timers_state.stall_ps, timers_state.stall_ps + ps);
+        seqlock_write_unlock(&timers_state.vm_clock_seqlock,
+                             &timers_state.vm_clock_lock);
+        return;
+    }
+    CPU_FOREACH(cpu) {
+        VCPUClock *clock = clock_of(cpu);
+
+        clock_set(clock, clock_ps(clock) + ps + draw_next_below(spread_ps));
+    }
+    vcpu_clocks_end_slice();
+}
+
+void vcpu_clocks_shift_tick(void)
+{
+    if (config.seed) {
+        move_on(draw_next_below(TICK_PS), 0);
+    }
+}
+
+void vcpu_clocks_scatter(CPUState *cpu)
+{
+    if (config.seed) {
+        move_on(draw_next_below(MIN(TICK_PS, until_event_ps(cpu))),
+                config.quantum_ps);
+    }
 }
 
 /*
@@ -560,8 +688,8 @@ void vcpu_clocks_reset_order(void)
 }
 
 /*
- * No vCPU executes anything before this, though the floor may be behind: it
- * moves when a slice ends.
+ * No vCPU executes anything before this time. The floor may be earlier, as it
+ * moves only between slices.
  */
 static uint64_t earliest_ps(void)
 {
@@ -576,7 +704,7 @@ static uint64_t earliest_ps(void)
     return least_ps == NEVER_PS ? floor_ps : MAX(floor_ps, least_ps);
 }
 
-/* Since the machine began. A halted vCPU is idle up to @now_ps. */
+/* Values since the machine began. A halted vCPU is idle up to @now_ps. */
 static VCPUTime time_of(CPUState *cpu, uint64_t now_ps)
 {
     VCPUClock *clock = clock_of(cpu);
@@ -603,7 +731,7 @@ void vcpu_clocks_reset_times(void)
 
     assert(!slice.running);
     if (vcpu_clocks_on) {
-        raise_floor(earliest_ps()); /* none is woken before its time here */
+        raise_floor(earliest_ps()); /* no vCPU is woken before this time */
     }
     CPU_FOREACH(cpu) {
         times_before[cpu->cpu_index] = time_of(cpu, floor_ps);

@@ -1,6 +1,6 @@
 /*
- * What CPUID tells a guest of its caches: those that are timed, and not those
- * of a CPU model, since libraries and programs size themselves by them.
+ * The caches that CPUID reports to a guest: the timed ones and not the CPU
+ * model's, since libraries and programs size themselves by CPUID.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -12,13 +12,13 @@
 
 enum { DATA = 1, INSTRUCTIONS = 2, UNIFIED = 3 };
 
-/* The sharing of a cache, which follows from the machine, stays as it is. */
+/* Kept bits: the sharing of a cache, which follows from the machine. */
 #define SHARING 0xffffc000
 
 /* Leaf 1, ECX. */
 #define MONITOR (1u << 3)
 
-/* Leaf 8000001D has what does not fit (AMD64 manual, volume 3, E.4.5). */
+/* Code for "see leaf 8000001D" (AMD64 manual, volume 3, E.4.5). */
 #define WAYS_ELSEWHERE 9
 
 static uint64_t sets_of(const MemCacheConfig *cache)
@@ -26,11 +26,11 @@ static uint64_t sets_of(const MemCacheConfig *cache)
     return cache->size_bytes / cache->ways / MEMSYS_LINE_BYTES;
 }
 
-/* Leaves 4 and 8000001D: the cache number @count; past the last one, none. */
+/* Leaves 4 and 8000001D: cache number @count; no change past the last one. */
 static void describe_cache(const MemCpuConfig *cpu, uint32_t count,
                            uint32_t regs[4])
 {
-    /* Instruction fetch is not timed: an L1I is taken to be as the L1D. */
+    /* Instruction fetch is not timed: the L1I is reported like the L1D. */
     const struct {
         const MemCacheConfig *cache;
         unsigned type, level;
@@ -42,7 +42,7 @@ static void describe_cache(const MemCpuConfig *cpu, uint32_t count,
     if (count >= ARRAY_SIZE(caches) || !regs[0]) {
         return;
     }
-    regs[0] = (regs[0] & SHARING) | 1 << 8 /* needs no software to begin */ |
+    regs[0] = (regs[0] & SHARING) | 1 << 8 /* self-initialising */ |
               caches[count].level << 5 | caches[count].type;
     regs[1] = (caches[count].cache->ways - 1) << 22 | (MEMSYS_LINE_BYTES - 1);
     regs[2] = sets_of(caches[count].cache) - 1;
@@ -54,13 +54,13 @@ static uint32_t kib(const MemCacheConfig *cache, uint32_t most)
     return MIN(cache->size_bytes / KiB, most);
 }
 
-/* Leaf 80000005: size in KiB, ways, one line a tag, bytes of a line. */
+/* Leaf 80000005: size in KiB, ways, lines per tag (1), bytes of a line. */
 static uint32_t l1_word(const MemCacheConfig *l1)
 {
     return kib(l1, 0xff) << 24 | l1->ways << 16 | 1 << 8 | MEMSYS_LINE_BYTES;
 }
 
-/* Leaf 80000006: the same but for the ways; L3 in units of 512 KiB. */
+/* Leaf 80000006: the same without the ways; L3 in units of 512 KiB. */
 static void describe_outer(const MemCpuConfig *cpu, uint32_t regs[4])
 {
     const uint32_t rest = WAYS_ELSEWHERE << 12 | 1 << 8 | MEMSYS_LINE_BYTES;
@@ -78,12 +78,12 @@ void cpu_timing_cpuid(uint32_t leaf, uint32_t count, uint32_t regs[4])
     }
     switch (leaf) {
     case 1:
-        if (vcpu_clocks_on) { /* MWAIT of several vCPUs does not wait here */
+        if (vcpu_clocks_on) { /* with several vCPUs MWAIT does not wait */
             regs[2] &= ~MONITOR;
         }
         break;
     case 2:
-        if (regs[0]) { /* not hidden: the descriptor that says "see leaf 4" */
+        if (regs[0]) { /* not hidden: the descriptor for "see leaf 4" */
             regs[2] = 0;
             regs[3] = 0xff;
         }

@@ -1,6 +1,6 @@
 /*
- * The host CPU's side of the memory timing model, as a user-creatable object
- * whose properties are the parameters in mem_cpu_params.
+ * The host CPU's side of the memory timing model, as a user-creatable object.
+ * Its properties are the parameters in mem_cpu_params.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,10 +22,10 @@ struct CpuTiming {
     Object parent_obj;
     MemCpuConfig config;
     bool helper_thread;
-    /* With several cores. */
+    /* For several cores. */
     uint64_t quantum_ps;
     bool host_ends_slices;
-    /* With one. */
+    /* For one core. */
     bool halt_lingers;
 };
 
@@ -41,7 +41,7 @@ bool cpu_timing_helper_thread(void)
     return the_cpu_timing && the_cpu_timing->helper_thread;
 }
 
-/* The model took its configuration when the machine was made. */
+/* The model copied its configuration when the machine was created. */
 static bool cpu_timing_may_change(CpuTiming *ct, const char *name, Error **errp)
 {
     if (ct == the_cpu_timing) {
@@ -126,8 +126,10 @@ static void cpu_timing_init(Object *obj)
 }
 
 /*
- * A vCPU must not use what another one, behind it, is yet to write: it would
- * take at least a transfer of the line, or an interrupt, to get here.
+ * A vCPU that is ahead does not see the writes and interrupts that another one,
+ * behind it, has not issued yet. On a real machine each would take at least a
+ * transfer of the line, or an interrupt's time, to arrive. So the quantum must
+ * not exceed either.
  */
 static bool cpu_timing_order_vcpus(CpuTiming *ct, Error **errp)
 {
@@ -159,6 +161,7 @@ static void cpu_timing_complete(UserCreatable *uc, Error **errp)
     } else if (ct->config.cores == 1 || cpu_timing_order_vcpus(ct, errp)) {
         the_cpu_timing = ct;
         icount_halt_lingers = ct->halt_lingers;
+        vcpu_clocks_seed(ct->config.seed);
     }
 }
 

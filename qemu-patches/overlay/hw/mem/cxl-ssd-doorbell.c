@@ -1,6 +1,7 @@
 /*
- * CXL memory-semantic SSD: the doorbell, by which programs of the guest ask
- * for what is no access: timed-mem.h says how it is rung.
+ * CXL memory-semantic SSD: the doorbell, by which the guest's programs request
+ * operations that are not memory accesses. timed-mem.h describes how to ring
+ * it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,7 +11,7 @@
 #include "cxl-ssd-internal.h"
 #include "system/cpu-timers.h"
 
-/* Operations: what the guest puts in ECX. */
+/* Operations: values of ECX. */
 enum {
     DOORBELL_QUERY,
     DOORBELL_ROI_BEGIN,
@@ -28,8 +29,9 @@ static const uint32_t doorbell_signature[3] = {
 };
 
 /*
- * What must not happen while the vCPU runs guest code, as work for it: the
- * rest of the block has ended, and nothing runs before the work is done.
+ * Operations that must not happen while the vCPU runs guest code. Each is
+ * queued as work for the vCPU: the block ends, and nothing else runs before the
+ * work is done.
  */
 
 static void roi_begin_work(CPUState *cpu, run_on_cpu_data id)

@@ -1,5 +1,5 @@
 /*
- * CXL memory-semantic SSD: what its parts know of each other.
+ * CXL memory-semantic SSD: declarations shared by its source files.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -29,18 +29,18 @@ struct CXLSSDState {
     uint64_t power_cut_at_ps;       /* 0: never */
     uint64_t power_cut_at_event;    /* 0: never */
 
-    uint32_t number;                /* of the device in the model */
-    MemMedia media;                 /* where its persistent part is now */
+    uint32_t number;                /* the device's number in the model */
+    MemMedia media;                 /* present place of its persistent part */
 
-    MemShutdown shutdown;           /* kept with the media */
-    bool to_report;                 /* a dirty shutdown, in the event log */
-    GByteArray *kept;               /* with the media: flash, then poison */
-    uint32_t kept_poison;           /* records of poison in it */
-    GHashTable *poisoned;           /* lines: see cxl-ssd-poison.c */
-    GArray *healed;                 /* lines, until that is durable */
+    MemShutdown shutdown;           /* stored with the media */
+    bool to_report;                 /* log that a shutdown was dirty */
+    GByteArray *kept;               /* stored with the media: flash, poison */
+    uint32_t kept_poison;           /* number of poison records in it */
+    GHashTable *poisoned;           /* poisoned lines: see cxl-ssd-poison.c */
+    GArray *healed;                 /* healed lines that are not durable yet */
     uint64_t lines_lost;            /* by the flash, since the start */
 
-    /* What the host set: see cxl-ssd-mailbox.c. */
+    /* Alert settings of the host: see cxl-ssd-mailbox.c. */
     struct {
         uint8_t enabled;
         uint8_t life_used;
@@ -61,11 +61,11 @@ extern unsigned cxl_ssd_count;
 
 /* HDM decoder @which of @s was committed or uncommitted. */
 void cxl_ssd_decoder_changed(CXLSSDState *s, int which, bool committed);
-/* No window reaches @s any more. */
+/* Unmap all windows that reach @s. */
 void cxl_ssd_windows_unmap(CXLSSDState *s);
-/* The byte of @s at @dpa in the RAM of an interleaved window; NULL: in none. */
+/* The byte of @s at @dpa in the RAM of an interleaved window, or NULL. */
 uint8_t *cxl_ssd_interleaved(CXLSSDState *s, uint64_t dpa);
-/* Bring what interleaved windows hold into the devices' own memory. */
+/* Copy the content of interleaved windows into the devices' own memory. */
 void cxl_ssd_windows_gather(void);
 CxlSsdWindowList *cxl_ssd_windows_to_qapi(const CXLSSDState *s);
 
@@ -73,28 +73,28 @@ CxlSsdWindowList *cxl_ssd_windows_to_qapi(const CXLSSDState *s);
 uint8_t *cxl_ssd_backing(CXLSSDState *s, uint64_t dpa);
 
 /*
- * Doorbell, and what it has recorded: in the vCPU thread, but for the last mark
+ * Doorbell, and its records: in the vCPU thread, except for the last mark
  */
 
-/* Listen to the doorbell. */
+/* Register the doorbell's handler. */
 void cxl_ssd_doorbell_init(void);
 
-/* Not while @cpu runs guest code. A region that is open ends. */
+/* Not while @cpu runs guest code. A begin ends an open region first. */
 void cxl_ssd_roi_begin(CPUState *cpu, uint32_t id);
 void cxl_ssd_roi_end(CPUState *cpu);
-/* Count from zero. The totals keep what was counted. */
+/* Count from zero. The totals keep the counts so far. */
 void cxl_ssd_reset_counters(void);
-/* A progress mark of the guest. */
+/* Record a progress mark of the guest. */
 void cxl_ssd_mark(uint32_t number);
 /*
- * Of the pages that the host asked @device for most that of @rank, from 0 on:
- * number, lines read, lines written; zeros behind the last. All are as they
- * were when the first was asked for.
+ * The page of @rank, from 0 on, among the pages of @device that the host
+ * accessed most: its number, lines read, lines written; zeros past the last
+ * page. Each rank is as of the moment when rank 0 was requested.
  */
 void cxl_ssd_hot_page(uint32_t device, uint32_t rank, uint32_t reply[3]);
-/* Fill in what was recorded so far. */
+/* Fill in times, marks, totals and regions. */
 void cxl_ssd_roi_info(CxlSsdInfo *info);
-/* What @s counted since the start. */
+/* Counters of @s since the start. */
 CxlSsdDeviceCounters *cxl_ssd_device_counters(const CXLSSDState *s);
 /* The last progress mark of the guest. */
 uint32_t cxl_ssd_last_mark(void);
@@ -112,14 +112,14 @@ void cxl_ssd_job_ask(CPUState *cpu);
 
 /* The power supply that all devices and the guest share. */
 void cxl_ssd_power_init(void);
-/* Arrange the power cuts that the properties of @s ask for. */
+/* Schedule the power cuts that the properties of @s request. */
 void cxl_ssd_power_schedule(CXLSSDState *s);
 /* The power fails now; the VM stops for good. In the vCPU thread. */
 void cxl_ssd_power_cut(void);
-/* The state of a device line changed: MemCallbacks. */
+/* MemCallbacks: the state of a device line changed. */
 void cxl_ssd_line_state(void *opaque, uint32_t device, uint64_t dpa,
                         MemLineState from, MemLineState to, mem_ps at_ps);
-/* The event of memsys_cut_after() has happened: MemCallbacks. */
+/* MemCallbacks: the event of memsys_cut_after() has happened. */
 void cxl_ssd_power_gone(void *opaque, mem_ps at_ps);
 uint64_t cxl_ssd_persistence_events(void);
 
@@ -127,28 +127,28 @@ uint64_t cxl_ssd_persistence_events(void);
  * Poison
  */
 
-/* A range of it as it is kept with the media, little-endian. */
+/* A range of poison as stored with the media, little-endian. */
 typedef struct CXLSSDPoisonRecord {
-    uint64_t start;             /* DPA, and its type in the low bits */
+    uint64_t start;             /* DPA, with the type in the low bits */
     uint64_t length;            /* bytes */
 } CXLSSDPoisonRecord;
 
 void cxl_ssd_poison_init(CXLSSDState *s);
-/* The device's list of poison is another one now. */
+/* The device's list of poison has changed. */
 void cxl_ssd_poison_changed(CXLSSDState *s);
-/* The state of a line changed: MemCallbacks. */
+/* For MemCallbacks: the state of a line changed. */
 void cxl_ssd_poison_line_state(CXLSSDState *s, uint64_t dpa, MemLineState to);
-/* Flash could not be read: MemCallbacks. */
+/* MemCallbacks: flash could not be read. */
 void cxl_ssd_lines_lost(void *opaque, uint32_t device, uint64_t dpa,
                         uint64_t size_bytes);
 static inline bool cxl_ssd_loses_lines(const CXLSSDState *s)
 {
     return s->config.flash_channels && s->config.flash_read_errors;
 }
-/* The power fails: a line is poisoned again if what healed it is lost. */
+/* Poison a line again if a power cut loses the write that healed it. */
 void cxl_ssd_poison_before_cut(CXLSSDState *s);
 void cxl_ssd_poison_after_cut(CXLSSDState *s);
-/* Append what is poisoned to @kept; returns how many records that are. */
+/* Append the list of poison to @kept; returns the number of records. */
 uint32_t cxl_ssd_poison_save(CXLSSDState *s, GByteArray *kept);
 void cxl_ssd_poison_load(CXLSSDState *s, const CXLSSDPoisonRecord *records,
                          uint32_t count);
@@ -157,13 +157,13 @@ void cxl_ssd_poison_load(CXLSSDState *s, const CXLSSDPoisonRecord *records,
  * Metadata and mailbox
  */
 
-/* Read what was kept behind the capacity of the backing file. */
+/* Read the metadata that is stored behind the capacity of the backing file. */
 bool cxl_ssd_metadata_load(CXLSSDState *s, Error **errp);
-/* Give the model what was read, once it knows the device. */
+/* Apply flash state and poison from it, once the model knows the device. */
 void cxl_ssd_metadata_apply(CXLSSDState *s);
-/* Keep it, but for the state of the flash. */
+/* Store the header; flash state and poison stay as stored last. */
 void cxl_ssd_metadata_store(CXLSSDState *s);
-/* Keep all of it: power goes off. */
+/* Store everything: power goes off. */
 void cxl_ssd_metadata_store_all(CXLSSDState *s);
 
 /* Add the commands that upstream's device lacks; after each reset. */

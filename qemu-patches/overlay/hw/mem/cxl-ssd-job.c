@@ -1,10 +1,11 @@
 /*
  * CXL memory-semantic SSD: the guest's job. The guest boots, stops to ask for
- * its job, and is handed it as a file of fw_cfg: from then on as it is, or in
- * a copy of this process, so that one boot serves many jobs.
+ * its job, and receives the job as a file of fw_cfg. The guest then continues
+ * in this process, or in a copy of it, so that one boot serves many jobs.
  *
- * A copy is a fork. What the guest can see of it is memory of this process,
- * and that is copied as it is; the threads that it lacks get successors.
+ * A copy is a fork. All state that the guest can see is memory of this process,
+ * which the fork copies unchanged. The fork lacks the other threads, and starts
+ * new ones.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -25,25 +26,32 @@
 #include "qemu/rcu.h"
 #include "system/cpus.h"
 #include "system/runstate.h"
+#include "system/vcpu-clocks.h"
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-/* Where the guest looks for the archive; -fw_cfg makes room for it. */
+/* The guest looks for the archive in this file; -fw_cfg makes room for it. */
 #define JOB_FILE "opt/testbed/job"
 
 static struct {
-    bool awaited;               /* the guest is to stop when it asks */
-    bool asked;                 /* it has */
+    bool awaited;               /* the guest must stop when it asks */
+    bool asked;                 /* the guest has asked */
 } job;
 
 /*
  * Asking
  */
 
+static void shift_tick_work(CPUState *cpu, run_on_cpu_data unused)
+{
+    vcpu_clocks_shift_tick();
+}
+
 /*
- * The vCPU goes on only when the VM has stopped: before, it would execute more
- * or let idle time pass, or not, as the host happens to run. What any vCPU is
- * asked meanwhile is done, or whoever asks would wait for ever.
+ * The vCPU continues only when the VM has stopped. Otherwise it would execute
+ * more instructions or let idle time pass, or not, depending on the host. Work
+ * that is queued for any vCPU meanwhile is done here, or its requester would
+ * wait for ever.
  */
 static void ask_work(CPUState *cpu, run_on_cpu_data unused)
 {
@@ -62,6 +70,9 @@ static void ask_work(CPUState *cpu, run_on_cpu_data unused)
 
 void cxl_ssd_job_ask(CPUState *cpu)
 {
+    if (vcpu_clocks_have_seed()) {
+        async_run_on_cpu(cpu, shift_tick_work, RUN_ON_CPU_NULL);
+    }
     if (job.awaited) {
         async_run_on_cpu(cpu, ask_work, RUN_ON_CPU_NULL);
     }
@@ -83,10 +94,13 @@ void qmp_cxl_ssd_job_await(Error **errp)
 }
 
 /*
- * Handing it over
+ * Delivery
  */
 
-/* The archive @file, if the guest is waiting for it; NULL otherwise. */
+/*
+ * The archive @file if the guest waits for its job; otherwise NULL and an
+ * error.
+ */
 static char *job_read(const char *file, gsize *size_bytes, Error **errp)
 {
     g_autoptr(GError) fault = NULL;
@@ -109,8 +123,8 @@ static char *job_read(const char *file, gsize *size_bytes, Error **errp)
 }
 
 /*
- * A thread's random numbers die with it: they start anew for every job, in a
- * copy or not.
+ * The random numbers of a thread are lost with it. So they start anew for every
+ * job, in a copy or not.
  */
 static void reseed_work(CPUState *cpu, run_on_cpu_data unused)
 {
@@ -118,10 +132,10 @@ static void reseed_work(CPUState *cpu, run_on_cpu_data unused)
 }
 
 /*
- * What the job begins with
+ * The state at the begin of a job
  */
 
-/* A line of a device, as a file of media has it: little-endian. */
+/* A line of a device, as in a file of media: little-endian. */
 typedef struct MediaLine {
     uint64_t device;
     uint64_t dpa;
@@ -138,7 +152,7 @@ static bool media_line_fits(const MediaLine *line)
            !cxl_ssd_interleaved(s, dpa);
 }
 
-/* The lines in @file; NULL if it has something else. */
+/* The lines in @file; NULL and an error if it contains anything else. */
 static MediaLine *media_read(const char *file, gsize *count, Error **errp)
 {
     g_autoptr(GError) fault = NULL;
@@ -166,8 +180,8 @@ static MediaLine *media_read(const char *file, gsize *count, Error **errp)
 }
 
 /*
- * The media are as their files again, but for these lines. Of a private mapping
- * the kernel then drops what was written to it.
+ * Reset the media to the content of their files, and then write these lines.
+ * MADV_DONTNEED makes the kernel drop all writes to a private mapping.
  */
 static void media_begin(const MediaLine *lines, gsize count)
 {
@@ -201,7 +215,7 @@ static int find_shared(RAMBlock *block, void *shared)
 typedef struct JobBegin {
     MediaLine *lines;           /* NULL: the media stay as they are */
     gsize line_count;
-    FILE *reads;                /* NULL: nobody asks what is read */
+    FILE *reads;                /* NULL: reads are not recorded */
 } JobBegin;
 
 static bool job_begin_read(JobBegin *begin, const char *media,
@@ -288,14 +302,14 @@ static bool may_copy(Error **errp)
     return false;
 }
 
-/* Guest memory is kept from forks, which are meant for other programs. */
+/* QEMU excludes guest memory from forks, which only start other programs. */
 static int let_fork(RAMBlock *block, void *unused)
 {
     return madvise(qemu_ram_get_host_addr(block),
                    qemu_ram_get_max_length(block), MADV_DOFORK);
 }
 
-/* As fork(). A copy ends with the process that it was copied from. */
+/* As fork(). A copy ends with the process from which it was copied. */
 static pid_t fork_self(void)
 {
     pid_t self = getpid(), child;
@@ -318,7 +332,7 @@ static pid_t fork_self(void)
 
 /*
  * The copy answers on this process's monitors, and writes to its files, until
- * it ends; this process does nothing meanwhile but wait for that.
+ * the copy ends. Meanwhile this process only waits.
  */
 void qmp_cxl_ssd_job_run_in_copy(const char *file, const char *media,
                                  const char *reads, Error **errp)

@@ -15,7 +15,7 @@
 
 #define HEALTH_INFO_ALERTS 0x42
 
-#define TEMPERATURE_C 25                /* there is nothing to warm it */
+#define TEMPERATURE_C 25                /* nothing warms the device */
 #define LIFE_USED_CRITICAL_PERCENT 90
 #define OVER_TEMPERATURE_CRITICAL_C 85
 #define UNDER_TEMPERATURE_CRITICAL_C 0
@@ -78,7 +78,7 @@ enum {
     LIFE_USED_CRITICAL,
 };
 
-/* Flash of which nobody says how often it can be erased does not wear out. */
+/* Flash of unknown endurance does not wear out. */
 static uint8_t life_used_percent(CXLSSDState *s)
 {
     uint64_t percent = memsys_life_used_percent(timed_mem_memsys(), s->number);
@@ -175,7 +175,7 @@ static CXLRetCode get_shutdown_state(const struct cxl_cmd *cmd, uint8_t *in,
                                      size_t len_in, uint8_t *out,
                                      size_t *len_out, CXLCCI *cci)
 {
-    timed_mem_memsys(); /* what was written by now has told */
+    timed_mem_memsys(); /* settle accesses that may make it dirty */
     out[0] = CXL_SSD(cci->d)->shutdown.dirty;
     *len_out = 1;
     return CXL_MBOX_SUCCESS;
@@ -209,7 +209,7 @@ static const struct cxl_cmd commands[256][256] = {
     },
 };
 
-/* The log says it once, as a change of the module's health. */
+/* The event log reports it once, as a change of the module's health. */
 static void report_dirty_shutdown(CXLSSDState *s)
 {
     g_autofree char *path = object_get_canonical_path(OBJECT(s));

@@ -1,12 +1,12 @@
 /*
- * CXL memory-semantic SSD: what the device remembers besides its content,
- * kept in the backing file behind the capacity:
+ * CXL memory-semantic SSD: the state of the device besides its content, stored
+ * in the backing file behind the capacity:
  *
  *     capacity         header, in a block of its own
  *     + 4096           state of the flash, as the model saves it
- *     behind that      what is poisoned
+ *     behind that      the list of poison
  *
- * A memory backend that is not a shared file remembers nothing.
+ * A memory backend that is not a shared file stores nothing.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -38,7 +38,7 @@ typedef struct MetadataHeader {
     uint32_t kept_crc;          /* of flash and poison */
     uint64_t flash_bytes;       /* 0: none */
     uint32_t poison_records;
-    uint32_t crc;               /* of all before */
+    uint32_t crc;               /* of all fields before */
 } QEMU_PACKED MetadataHeader;
 
 /* Where the metadata is; false if the backend is not a shared file. */
@@ -81,7 +81,7 @@ static uint64_t kept_flash_bytes(CXLSSDState *s)
     return s->kept->len - s->kept_poison * sizeof(CXLSSDPoisonRecord);
 }
 
-/* NULL, or what is wrong with it. */
+/* NULL, or the fault of the header. */
 static const char *header_fault(CXLSSDState *s, const MetadataHeader *header)
 {
     if (memcmp(header->magic, metadata_magic, sizeof(metadata_magic))) {
@@ -100,7 +100,7 @@ static const char *header_fault(CXLSSDState *s, const MetadataHeader *header)
     return NULL;
 }
 
-/* Read the state of the flash and the poison that the header tells of. */
+/* Read the flash state and the poison that the header describes. */
 static const char *kept_read(CXLSSDState *s, int fd, uint64_t offset,
                              uint64_t file_bytes, const MetadataHeader *header)
 {
@@ -122,7 +122,7 @@ static const char *kept_read(CXLSSDState *s, int fd, uint64_t offset,
     return NULL;
 }
 
-/* Read the header; one of zeros if there is none yet. */
+/* Read the header, flash state and poison; a new file has a zero header. */
 static bool header_read(CXLSSDState *s, int fd, uint64_t offset,
                         MetadataHeader *header, Error **errp)
 {
@@ -232,7 +232,10 @@ void cxl_ssd_metadata_store_all(CXLSSDState *s)
     if (!metadata_file(s, &fd, &offset)) {
         return;
     }
-    /* Valid at every instant: first a header that tells of nothing else. */
+    /*
+     * The file is valid at every instant: first store a header without flash
+     * state and poison, then both, then a header that describes them.
+     */
     g_byte_array_set_size(s->kept, 0);
     s->kept_poison = 0;
     cxl_ssd_metadata_store(s);

@@ -1,11 +1,12 @@
 /*
- * CXL memory-semantic SSD: poison. A line that is poisoned has no content: who
- * loads it gets a machine check, once the line is healed it is as any other.
- * It is healed by Clear Poison, or when non-temporal stores have written all of
- * it; other stores are merged into what the CPU has read, poison and all.
+ * CXL memory-semantic SSD: poison. A poisoned line has no content, and a load
+ * of it ends in a machine check if the guest's CPU has SUCCOR. Clear Poison
+ * heals the line, and so do non-temporal stores once they have written all of
+ * it; a healed line is like any other. Other stores do not heal: the CPU merges
+ * them into the line that it has read, including the poison.
  *
- * The list of poison is upstream's, and holds what was injected and what the
- * flash could not read.
+ * The list of poison is upstream's, and contains injected poison and the lines
+ * that the flash could not read.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -24,13 +25,13 @@
 #define EVENT_HOST_READ 1       /* transaction */
 #define EVENT_MANAGEMENT 6      /* transaction: internal media management */
 
-/* What the guest has done to a line since it was poisoned. */
+/* The guest's accesses to a line since it was poisoned. */
 typedef struct PoisonedLine {
-    uint64_t written;           /* bit i: its byte i, by non-temporal stores */
-    bool reported;              /* that it was loaded */
+    uint64_t written;           /* bit i: a non-temporal store wrote byte i */
+    bool reported;              /* a load of it */
 } PoisonedLine;
 
-/* A line whose new bytes a power cut can still take back. */
+/* A healed line, not yet durable: a power cut can lose its new bytes. */
 typedef struct HealedLine {
     uint64_t dpa;
     uint8_t type;               /* of its poison */
@@ -61,7 +62,7 @@ static CXLPoison *entry_in(const CXLPoisonList *list, uint64_t dpa)
     return NULL;
 }
 
-/* Poison that is not in the list, since that was full, hurts as well. */
+/* Poison beyond the limit of the list has the same effect on loads. */
 static CXLPoison *entry_of(CXLSSDState *s, uint64_t dpa)
 {
     CXLType3Dev *ct3d = CXL_TYPE3(s);
@@ -70,7 +71,7 @@ static CXLPoison *entry_of(CXLSSDState *s, uint64_t dpa)
     return entry ? entry : entry_in(&ct3d->poison_list_bkp, dpa);
 }
 
-/* That has a time, which cannot be read in the midst of a block. */
+/* An overflow has a time, and the clock cannot be read within a block. */
 static void overflow_work(CPUState *cpu, run_on_cpu_data data)
 {
     cxl_set_poison_list_overflowed(data.host_ptr);
@@ -91,7 +92,7 @@ static void entry_add(CXLType3Dev *ct3d, uint64_t start, uint64_t length,
     }
 }
 
-/* What a line of its own has, in whichever memory that is. */
+/* The bytes of a line, in the memory that holds them at present. */
 static const uint8_t *bytes_of(CXLSSDState *s, uint64_t dpa)
 {
     const uint8_t *interleaved = cxl_ssd_interleaved(s, dpa);
@@ -100,8 +101,8 @@ static const uint8_t *bytes_of(CXLSSDState *s, uint64_t dpa)
 }
 
 /*
- * The line at @dpa is as any other, once what was written is durable; what is
- * left of its entry stays.
+ * Remove the line at @dpa from the list; the rest of its entry stays. The
+ * poison returns if a power cut comes before the new bytes are durable.
  */
 static void heal(CXLSSDState *s, uint64_t dpa)
 {
@@ -130,12 +131,13 @@ static void heal(CXLSSDState *s, uint64_t dpa)
 }
 
 /*
- * What the guest does. In the vCPU thread, the list is the main loop's.
+ * Accesses of the guest. The functions run in the vCPU thread and take the BQL,
+ * because the list belongs to the main loop.
  */
 
 typedef bool LineVisit(CXLSSDState *s, uint64_t dpa, uint64_t bytes);
 
-/* The first poisoned line of the access for which @visit is true. */
+/* Whether @visit is true for a poisoned line of the access; *@at: the first. */
 static bool any_line(hwaddr paddr, int size, LineVisit *visit, hwaddr *at)
 {
     const hwaddr end = paddr + size;
@@ -168,7 +170,7 @@ typedef struct Report {
     uint8_t transaction;
 } Report;
 
-/* Events have the time, which cannot be read in the midst of a block. */
+/* Event records have a time, and the clock cannot be read within a block. */
 static void report_work(CPUState *cpu, run_on_cpu_data data)
 {
     g_autofree Report *report = data.host_ptr;
@@ -181,7 +183,7 @@ static void report_work(CPUState *cpu, run_on_cpu_data data)
                                        &error_abort);
 }
 
-/* Tell the device's event log. */
+/* Add an event to the device's event log. */
 static void report(CXLSSDState *s, uint64_t dpa, uint8_t transaction)
 {
     Report *report = g_new(Report, 1);
@@ -192,7 +194,7 @@ static void report(CXLSSDState *s, uint64_t dpa, uint8_t transaction)
     async_run_on_cpu(current_cpu, report_work, RUN_ON_CPU_HOST_PTR(report));
 }
 
-/* Told of once a line. */
+/* Report the first load of each poisoned line. */
 static bool loaded(CXLSSDState *s, uint64_t dpa, uint64_t bytes)
 {
     PoisonedLine *line = line_at(s, dpa);
@@ -233,8 +235,8 @@ static const TimedMemPoison cxl_ssd_poison = {
 };
 
 /*
- * What the flash loses. In the vCPU thread, in the midst of a block, or where
- * power goes off, when nobody reads the log any more.
+ * Lines that the flash loses. In the vCPU thread, within a block; or when power
+ * goes off, after which nobody reads the event log.
  */
 
 void cxl_ssd_lines_lost(void *opaque, uint32_t device, uint64_t dpa,
@@ -296,7 +298,7 @@ void cxl_ssd_poison_after_cut(CXLSSDState *s)
     for (guint i = 0; i < s->healed->len; i++) {
         HealedLine *line = &g_array_index(s->healed, HealedLine, i);
 
-        if (!entry_of(s, line->dpa) && /* it may be poisoned again already */
+        if (!entry_of(s, line->dpa) && /* it may already be poisoned again */
             memcmp(line->bytes, bytes_of(s, line->dpa), sizeof(line->bytes))) {
             entry_add(CXL_TYPE3(s), line->dpa, MEMSYS_LINE_BYTES, line->type);
         }
@@ -304,7 +306,7 @@ void cxl_ssd_poison_after_cut(CXLSSDState *s)
 }
 
 /*
- * What the device remembers
+ * State of the device
  */
 
 static gboolean is_healed(gpointer key, gpointer line, gpointer s)
@@ -363,7 +365,7 @@ void cxl_ssd_poison_load(CXLSSDState *s, const CXLSSDPoisonRecord *records,
 {
     const uint64_t type_mask = MEMSYS_LINE_BYTES - 1;
 
-    while (count--) { /* the last one was saved as the oldest */
+    while (count--) { /* the last record is the oldest entry */
         uint64_t start = le64_to_cpu(records[count].start);
 
         entry_add(CXL_TYPE3(s), start & ~type_mask,

@@ -1,7 +1,7 @@
 /*
- * CXL memory-semantic SSD: the power that guest and devices share. It fails
- * at a virtual time, at a persistence event, or when told to; or it is turned
- * off in order.
+ * CXL memory-semantic SSD: the power that guest and devices share. The power
+ * fails at a virtual time, at a persistence event, or on request; or it is
+ * turned off in order.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -22,13 +22,13 @@
 static struct {
     bool is_cut;
     QEMUTimer *timer;
-    uint64_t cut_at_ps;         /* what the timer, or work on its way, is for */
+    uint64_t cut_at_ps;         /* the time for the timer or queued work */
     Notifier shutdown;
     Notifier exit;
 } power;
 
 /*
- * Off, in order or not
+ * Power-off, in order or not
  */
 
 static void power_cut_at(uint64_t at_ps)
@@ -95,14 +95,14 @@ static void power_shutdown(Notifier *notifier, void *cause)
     run_on_cpu(first_cpu, power_off_work, RUN_ON_CPU_NULL);
 }
 
-/* QEMU ends: the vCPU has stopped. What the guest did since is kept too. */
+/* QEMU exits; the vCPU has stopped. Store the changes since shutdown, too. */
 static void power_exit(Notifier *notifier, void *unused)
 {
     power_off();
 }
 
 /*
- * When to cut
+ * Time of the cut
  */
 
 static void cut_work(CPUState *cpu, run_on_cpu_data unused)
@@ -111,8 +111,8 @@ static void cut_work(CPUState *cpu, run_on_cpu_data unused)
 }
 
 /*
- * The last instruction may have waited beyond the instant asked for. What its
- * access set off is known to the model, with its times, so the cut is exact.
+ * The last instruction may have stalled past the requested instant. The model
+ * knows the time of each effect of its access, so the cut is exact.
  */
 static void cut_timer_expired(void *opaque)
 {
@@ -154,8 +154,8 @@ void cxl_ssd_line_state(void *opaque, uint32_t device, uint64_t dpa,
 }
 
 /*
- * The model lets nothing more get to the devices. The block of instructions
- * that brought the event about ends first; what it stores is lost, but in lines
+ * The model lets no more lines reach the devices. The block of instructions
+ * that caused the event ends first. Its stores are lost, except those in lines
  * that were dirty before and that the cut keeps.
  */
 void cxl_ssd_power_gone(void *opaque, mem_ps at_ps)

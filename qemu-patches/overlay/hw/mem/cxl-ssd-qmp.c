@@ -1,8 +1,8 @@
 /*
  * CXL memory-semantic SSD: query and changes at run time over QMP.
  *
- * Both are work for the vCPU: it has ended a block and waits, so neither sees
- * the model in the middle of an access.
+ * Both run as work for the vCPU, which has ended a block and waits. So neither
+ * sees the model in the middle of an access.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -88,7 +88,7 @@ static bool set_value(const MemParam *param, MemDeviceConfig *config,
     bool ok;
 
     qdict_put_obj(dict, param->name, qobject_ref(value));
-    /* A string may be what it is on a command line: "24G", "on". */
+    /* A string may have the form of the command line: "24G", "on". */
     v = qobject_type(value) == QTYPE_QSTRING
         ? qobject_input_visitor_new_keyval(QOBJECT(dict))
         : qobject_input_visitor_new(QOBJECT(dict));

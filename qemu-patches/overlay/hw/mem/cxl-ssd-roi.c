@@ -1,5 +1,5 @@
 /*
- * CXL memory-semantic SSD: what the guest had recorded: regions of interest
+ * CXL memory-semantic SSD: records that the guest requests: regions of interest
  * with their counters and histograms, progress marks.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -22,12 +22,12 @@ static struct {
     CxlSsdRoiList *ended;
     CxlSsdRoiList **ended_tail;
     CxlSsdRoi *open;            /* NULL outside a region of interest */
-    /* What was counted before the counters were last zeroed. */
+    /* Sums of all counts before the counters were last zeroed. */
     MemCounters before;
     MemCounters before_devices[MEMSYS_MAX_DEVICES];
     uint32_t last_mark;
     uint64_t last_mark_ps;
-    /* What the guest asks for page by page, as it was at the first one. */
+    /* The hot pages that the guest reads one by one, as of its first read. */
     MemHotPage *hot_pages;
     uint32_t hot_page_count;
 } state = { .ended_tail = &state.ended };
@@ -45,7 +45,7 @@ uint32_t cxl_ssd_last_mark(void)
 }
 
 /*
- * What was counted
+ * Counters
  */
 
 static CxlSsdCounters *counters_to_qapi(const MemCounters *counters)
@@ -69,7 +69,7 @@ device_counters_to_qapi(const MemCounters *counters)
     return q;
 }
 
-/* None if no flash has read errors. */
+/* NULL if no flash has read errors. */
 static CxlSsdErrors *errors_to_qapi(const MemCounters *counters)
 {
     CxlSsdErrors *q = NULL;
@@ -105,7 +105,7 @@ static MemHotPage *hot_pages_of(const CXLSSDState *s, uint32_t *count)
     return pages;
 }
 
-/* None if no device counts them. */
+/* NULL if no device counts accesses by page. */
 static CxlSsdHotPageList *hot_pages_to_qapi(void)
 {
     CxlSsdHotPageList *list = NULL, **tail = &list;
@@ -148,7 +148,7 @@ void cxl_ssd_hot_page(uint32_t device, uint32_t rank, uint32_t reply[3])
     }
 }
 
-/* None of one core: they are those of all. */
+/* NULL with one core: the counters of the region are the core's. */
 static CxlSsdCountersList *cores_to_qapi(void)
 {
     CxlSsdCountersList *list = NULL, **tail = &list;
@@ -239,7 +239,7 @@ static CxlSsdHistogramList *histograms_to_qapi(void)
  * Regions of interest
  */
 
-/* The open region as it is now. Its begin holds what differences need. */
+/* The open region up to now. state.open has the values at its begin. */
 static CxlSsdRoi *roi_now(void)
 {
     MemCounters counters = memsys_counters(timed_mem_memsys());
@@ -284,6 +284,7 @@ void cxl_ssd_roi_begin(CPUState *cpu, uint32_t id)
 {
     cxl_ssd_roi_end(cpu);
     timed_mem_set_roi(cpu, true);
+    vcpu_clocks_scatter(cpu);
     cxl_ssd_reset_counters();
     vcpu_clocks_reset_order();
     mem_trace_roi(id, NULL);

@@ -1,10 +1,10 @@
 /*
  * CXL memory-semantic SSD: committed HDM decoders as windows of RAM.
  *
- * A decoder that reaches one device is an alias of the device's own memory.
- * Several devices that are interleaved share RAM of the window's own, filled
- * from theirs when the last of them is committed and brought back when the
- * first of them goes, or the power does.
+ * The window of a decoder that reaches one device is an alias of the device's
+ * own memory. Interleaved devices share RAM that belongs to the window. The RAM
+ * is filled from the devices' memory when the last device is committed, and
+ * copied back when the first one is uncommitted or the power goes off.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -24,15 +24,15 @@
 #define DECODERS 4
 #define DECODER_REGS (R_CXL_HDM_DECODER1_BASE_LO - R_CXL_HDM_DECODER0_BASE_LO)
 
-/* The RAM of a window. The model has where it is, and of which devices. */
+/* The RAM of a window. The model stores its address and its devices. */
 typedef struct Window {
-    MemoryRegion region;        /* of one device: holds the two parts */
+    MemoryRegion region;        /* with one device: contains the parts */
     MemoryRegion parts[2];      /* volatile and persistent */
 } Window;
 
 static Window windows[MEMSYS_MAX_WINDOWS];
 
-/* Of size 0: the window is free. */
+/* A window of size 0 is free. */
 static const MemWindow *map_of(const Window *w)
 {
     return memsys_window(timed_mem_memsys(), w - windows);
@@ -44,7 +44,7 @@ static const MemWindow *map_of(const Window *w)
 
 static uint64_t register_pair(const uint32_t *low)
 {
-    /* The high half follows; bases and sizes are multiples of 256 MiB. */
+    /* The next register is the high half; all are multiples of 256 MiB. */
     return (uint64_t)ldl_le_p(low + 1) << 32 | (ldl_le_p(low) & 0xf0000000);
 }
 
@@ -55,8 +55,9 @@ static const uint32_t *decoder_regs(CXLSSDState *s, int which)
 }
 
 /*
- * Each decoder's share of DPA follows the one before it, after a gap. False if
- * one is not committed, or is what a sane host would not commit.
+ * The DPA range of each decoder follows the range of the one before it, after a
+ * gap. False if a decoder up to @which is not committed, or if its values are
+ * not sane.
  */
 static bool decoder_read(CXLSSDState *s, int which, MemWindow *map)
 {
@@ -99,7 +100,7 @@ static bool same_interleaving(const MemWindow *a, const MemWindow *b)
            a->granularity_bytes == b->granularity_bytes;
 }
 
-/* The decoder of @s for a region, which may begin at another DPA there. */
+/* The decoder of @s for the region of @map, possibly at another DPA. */
 static bool decoder_of_region(CXLSSDState *s, const MemWindow *map,
                               MemWindow *own)
 {
@@ -118,7 +119,7 @@ static bool has_decoder_for(CXLSSDState *s, const MemWindow *map)
     return decoder_of_region(s, map, &own) && own.dpa == map->dpa;
 }
 
-/* The device to which the host sends an address, if it is one of ours. */
+/* The device to which the host sends an address, or NULL if not a cxl-ssd. */
 static CXLSSDState *device_at(hwaddr hpa)
 {
     MemoryRegionSection section =
@@ -137,7 +138,7 @@ static CXLSSDState *device_at(hwaddr hpa)
     return s;
 }
 
-/* Fill in which device is at which place; false until all are committed. */
+/* Fill in the device of each way; false until all are committed. */
 static bool interleaving_complete(MemWindow *map)
 {
     for (uint32_t way = 0; way < map->ways; way++) {
@@ -206,7 +207,7 @@ static void region_init_single(Window *w, const MemWindow *map)
 
 static void copy_if_different(uint8_t *to, const uint8_t *from, size_t bytes)
 {
-    /* Pages that nobody wrote stay unallocated on either side. */
+    /* A page that nobody wrote stays unallocated on either side. */
     if (memcmp(to, from, bytes)) {
         memcpy(to, from, bytes);
     }
@@ -291,7 +292,7 @@ static void model_map(const Window *w, const MemWindow *map)
                       timed_mem_now_ps());
 }
 
-/* The place of @s in a window; that of none if it is not in it. */
+/* The way of @s in a window; the number of ways if @s is not in it. */
 static uint32_t way_of(const MemWindow *map, const CXLSSDState *s)
 {
     uint32_t way = 0;
@@ -327,7 +328,7 @@ static void window_unmap(Window *w)
     trace_cxl_ssd_window(map.hpa, 0);
 }
 
-/* What an interleaved window cannot do; NULL if it can be mapped. */
+/* The reason why an interleaved window cannot be mapped, or NULL. */
 static const char *interleaving_fault(const MemWindow *map)
 {
     CXLSSDState *first = cxl_ssds[map->devices[0]];
@@ -396,7 +397,10 @@ static bool is_mapped(const MemWindow *map)
     return false;
 }
 
-/* Map what decoder @which of @s asks for, if it leads to all devices yet. */
+/*
+ * Map the window of decoder @which of @s. False if the host does not reach all
+ * its devices yet.
+ */
 static bool decoder_map(CXLSSDState *s, int which)
 {
     MemWindow map;
@@ -417,9 +421,10 @@ static bool decoder_map(CXLSSDState *s, int which)
 }
 
 /*
- * A host commits the decoders of its bridges after those of the devices behind
- * them, and nobody tells us. So the device that was committed last looks again,
- * at virtual times, for as long as a host may need.
+ * A host commits the decoders of its bridges after the decoders of the devices
+ * behind them, and no callback reports it. So decoder_map() is called again for
+ * the device that was committed last, at virtual times, for as long as a host
+ * may need.
  */
 #define LOOK_INTERVAL_NS 100000
 #define LOOKS 1000

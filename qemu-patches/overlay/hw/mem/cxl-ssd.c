@@ -2,9 +2,9 @@
  * CXL memory-semantic SSD: a CXL type 3 device of flash behind a DRAM cache,
  * with the timing and the persistence domain of the model in hw/mem/memsys.
  *
- * To the guest it is upstream's cxl-type3. What a committed HDM decoder maps
- * is RAM rather than MMIO, and timed memory asks the model what every access
- * costs.
+ * To the guest it is upstream's cxl-type3. But the window of a committed HDM
+ * decoder is RAM rather than MMIO, and timed memory asks the model for the cost
+ * of every access.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -50,7 +50,7 @@ static bool cxl_ssd_check_machine(CXLSSDState *s, Error **errp)
     return false;
 }
 
-/* What the command line takes as -1 is here far beyond any end. */
+/* -1 on the command line arrives here as 2^64 - 1. */
 static bool cxl_ssd_check_cut(const char *name, uint64_t value, Error **errp)
 {
     if (value > INT64_MAX) {
@@ -162,7 +162,7 @@ static void cxl_ssd_poison_list_changed(CXLType3Dev *ct3d)
     cxl_ssd_poison_changed(CXL_SSD(ct3d));
 }
 
-/* A line that the device changes by itself, as it does to clear poison. */
+/* The device itself changes a line, for example to clear poison. */
 static bool cxl_ssd_set_cacheline(CXLType3Dev *ct3d, uint64_t dpa,
                                   uint8_t *data)
 {

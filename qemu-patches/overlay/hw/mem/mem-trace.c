@@ -1,7 +1,7 @@
 /*
- * Capture of what the CPU's caches ask of memory, as a user-creatable object:
- * -object mem-trace,id=ID,file=PATH writes a trace (docs/replay.md) of the
- * whole run, from the creation of the machine on.
+ * Capture of the memory requests of the CPU's caches, as a user-creatable
+ * object: -object mem-trace,id=ID,file=PATH writes a trace (docs/replay.md) of
+ * the whole run, from the creation of the machine on.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -60,7 +60,7 @@ static void mem_trace_finish(Notifier *notifier, void *data)
     t->file = NULL;
 }
 
-/* All devices are there; no operation has been asked of the model yet. */
+/* All devices exist, and the model has not received any operation yet. */
 static void mem_trace_start(Notifier *notifier, void *data)
 {
     MemTrace *t = container_of(notifier, MemTrace, machine_done);
@@ -145,7 +145,7 @@ static void mem_trace_complete(UserCreatable *uc, Error **errp)
     qemu_add_exit_notifier(&t->exit);
 }
 
-/* The model writes to it. */
+/* The model writes to the trace. */
 static bool mem_trace_can_be_deleted(UserCreatable *uc)
 {
     return MEM_TRACE(uc) != the_trace;

@@ -1,6 +1,6 @@
 /*
- * Capture of what the CPU's caches ask of memory, for the doorbell;
- * nothing happens without -object mem-trace.
+ * Capture of the memory requests of the CPU's caches, for the doorbell; without
+ * -object mem-trace nothing happens.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -10,12 +10,12 @@
 #include "hw/mem/memsys/memsys.h"
 
 /*
- * Region of interest @id began, after the switch to timed mode, or ended,
- * after the switch back, with the counters @at_end; NULL: it begins.
+ * Region of interest @id begins if @at_end is NULL; otherwise it ends with the
+ * counters @at_end. Called after the switch to timed mode, or back.
  */
 void mem_trace_roi(uint32_t id, const MemCounters *at_end);
 
-/* Whether there is a trace. */
+/* Whether a trace is captured. */
 bool mem_trace_is_on(void);
 
 #endif

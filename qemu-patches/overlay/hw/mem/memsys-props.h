@@ -10,8 +10,8 @@
 #include "qom/object.h"
 
 /*
- * Add a property for every parameter of @table; @get and @set are called with
- * the MemParam as their opaque and pass the configuration on to
+ * Add a property for every parameter of @table. QEMU calls @get and @set with
+ * the MemParam as their opaque; they pass the configuration on to
  * memsys_prop_get() and memsys_prop_set().
  */
 void memsys_props_add(ObjectClass *oc, const MemParamTable *table,

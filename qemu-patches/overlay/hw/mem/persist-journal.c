@@ -1,12 +1,13 @@
 /*
  * Persistence journal, as a user-creatable object: -object
- * persist-journal,id=ID,file=PATH writes what the whole run does to the
- * devices' persistent lines (docs/crash.md), from the creation of the machine
- * until its power goes.
+ * persist-journal,id=ID,file=PATH records all that the run does to the devices'
+ * persistent lines (docs/crash.md), from the creation of the machine until its
+ * power goes off.
  *
- * A store is told of when its bytes are still to come. It is written, with what
- * they are by then, when the next instruction has something to tell; what the
- * model says of lines meanwhile comes behind it.
+ * The journal receives a store before the store's bytes are in memory. Its
+ * record is written at the next event of another instruction, with the bytes of
+ * that moment. Records of line states that the model reports in between follow
+ * it.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -32,11 +33,11 @@ struct PersistJournal {
     char *path;
     FILE *file;
     MemJournalWriter *writer;
-    GArray *stores;             /* records of one instruction, to get bytes */
-    uint64_t instruction;       /* which of those executed */
-    GArray *lines;              /* records that come behind them */
-    guint before_dirty;         /* how many came before one was dirtied last */
-    /* Of each core: something that a fence would wait for. */
+    GArray *stores;             /* stores of one instruction, still no bytes */
+    uint64_t instruction;       /* its number, by timed_mem_executed() */
+    GArray *lines;              /* records of line states, behind the stores */
+    guint before_dirty;         /* lines->len when a line was last dirtied */
+    /* By core: a flush or NT store for which a fence would wait. */
     bool flushed[VCPU_CLOCKS_MAX];
     Notifier machine_done;
     Notifier exit;
@@ -75,7 +76,7 @@ static MemJournalRecord *record_at(GArray *records, guint i)
     return &g_array_index(records, MemJournalRecord, i);
 }
 
-/* Durability is promised for the persistent part of a device only. */
+/* Only the persistent part of a device promises durability. */
 static bool find_line(hwaddr paddr, MemJournalRecord *record)
 {
     return memsys_device_address(timed_mem_memsys(), paddr, &record->device,
@@ -113,7 +114,7 @@ static void write_all(PersistJournal *j)
 }
 
 /*
- * What is told
+ * Events
  */
 
 void persist_journal_line_state(uint32_t device, uint64_t dpa,
@@ -141,9 +142,10 @@ void persist_journal_line_state(uint32_t device, uint64_t dpa,
 }
 
 /*
- * A non-temporal store that fills its buffer is told of after the model has
- * sent that: what was sent has the bytes of the store, so it comes behind it,
- * too. Returns how many lines do not.
+ * The model sends a full write-combining buffer before the journal receives the
+ * non-temporal store that filled it. The write-back of the buffer contains the
+ * bytes of the store, so its record must follow the store's. Returns how many
+ * line records come before the store.
  */
 static guint lines_before(PersistJournal *j, const MemJournalRecord *store)
 {
@@ -158,8 +160,8 @@ static guint lines_before(PersistJournal *j, const MemJournalRecord *store)
 }
 
 /*
- * Of a store that crosses pages the parts are told of one by one, and then come
- * all the bytes.
+ * A store that crosses pages is reported in parts, and all its bytes are
+ * written after the last report.
  */
 static void add_store(PersistJournal *j, CPUState *cpu, hwaddr paddr, int size,
                       MemJournalRecord *store)
@@ -185,7 +187,7 @@ static void add_store(PersistJournal *j, CPUState *cpu, hwaddr paddr, int size,
     }
 }
 
-/* Whether @core waits for something of a device at a fence of this kind. */
+/* Whether a fence of this kind waits for a flush or NT store of @core. */
 static bool waits(PersistJournal *j, uint32_t core, MemFenceKind kind)
 {
     bool flushed = j->flushed[core] && kind != MEM_LFENCE &&
@@ -248,7 +250,7 @@ void persist_journal_power(mem_ps at_ps, bool cut)
  * The object
  */
 
-/* All devices are there; the guest has executed nothing yet. */
+/* All devices exist, and the guest has not executed anything yet. */
 static void persist_journal_start(Notifier *notifier, void *data)
 {
     PersistJournal *j = container_of(notifier, PersistJournal, machine_done);
@@ -279,7 +281,7 @@ static void persist_journal_close(Notifier *notifier, void *data)
 {
     PersistJournal *j = container_of(notifier, PersistJournal, exit);
 
-    /* Unless it went before. */
+    /* No effect if the power went off before. */
     persist_journal_power(timed_mem_now_ps(), false);
     if (j->file && fclose(j->file)) {
         error_report("persist-journal: %s: %s", j->path, strerror(errno));

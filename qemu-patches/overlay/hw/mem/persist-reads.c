@@ -1,6 +1,6 @@
 /*
- * Which lines of the devices' persistent memory the guest has read: what a run
- * from here on can depend on (docs/crash.md).
+ * Which lines of the devices' persistent memory the guest has read. The run
+ * from here on cannot depend on any other line (docs/crash.md).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -15,8 +15,8 @@
 #include "system/runstate.h"
 
 typedef struct DeviceReads {
-    uint64_t *known;        /* of each line the bytes that were stored */
-    unsigned long *read;    /* lines */
+    uint64_t *known;        /* by line: the bytes that were stored */
+    unsigned long *read;    /* a bit for each line */
 } DeviceReads;
 
 static struct {
@@ -34,7 +34,7 @@ static void write_place(uint64_t device, uint64_t dpa)
     }
 }
 
-/* @size bytes at @dpa, all in one line. */
+/* An access of @size bytes at @dpa, all in one line. */
 static void line_accessed(uint32_t device, uint64_t dpa, int size, bool store)
 {
     uint64_t volatile_bytes = cxl_ssds[device]->config.volatile_bytes;
@@ -49,7 +49,7 @@ static void line_accessed(uint32_t device, uint64_t dpa, int size, bool store)
     if (store) {
         d->known[line] |= bytes;
     } else if (!test_bit(line, d->read) &&
-               /* There a line's later loads are not told of. */
+               /* In a region of interest only the first load is reported. */
                (timed_mem_lines_in_use || bytes & ~d->known[line])) {
         set_bit(line, d->read);
         write_place(device, ROUND_DOWN(dpa, MEMSYS_LINE_BYTES));
@@ -108,7 +108,7 @@ void persist_reads_begin(FILE *file)
         uint64_t lines = (config->capacity_bytes - config->volatile_bytes) /
                          MEMSYS_LINE_BYTES;
 
-        /* Zeroed by the host as they are used. */
+        /* The host zeroes the pages as they are used. */
         g_free(reads.devices[i].known);
         g_free(reads.devices[i].read);
         reads.devices[i].known = g_new0(uint64_t, lines);

@@ -7,12 +7,13 @@
 #define HW_MEM_PERSIST_READS_H
 
 /*
- * From now on write to @file, and to no other one any more, each line that the
- * guest reads, once and in the order of their first loads: the number of the
- * device and the DPA, 8 bytes each, little-endian. A line of which the guest
- * has stored all that it loads is not read. Complete when the VM stops; if code
- * of a device was executed, which is no load, the last one is of the device
- * PERSIST_READS_CODE. Not in a region of interest.
+ * From now on write to @file, and no longer to an earlier one, each line that
+ * the guest reads, once and in the order of their first loads: the number of
+ * the device and the DPA, 8 bytes each, little-endian. Outside regions of
+ * interest, a line does not count as read if the guest has stored all bytes
+ * that it loads from the line. The file is complete when the VM stops. If code
+ * on a device was executed, which is not a load, the last record has the device
+ * number PERSIST_READS_CODE. Do not call this in a region of interest.
  */
 #define PERSIST_READS_CODE UINT64_MAX
 

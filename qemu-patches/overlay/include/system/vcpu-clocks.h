@@ -1,16 +1,17 @@
 /*
- * Several vCPUs in one thread, each with a virtual clock of its own.
+ * Several vCPUs in one thread, each with its own virtual clock.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Of the vCPUs that can run, the one whose clock is least runs (ties by index),
- * until the next event or until it is a quantum ahead of the second least. So
- * the order in which instructions of several vCPUs are executed is a function
- * of the guest's state alone. The clock of the vCPU that runs is where
- * -icount keeps the only one of a machine with one vCPU; between slices the
- * floor is there: the least clock, before which nothing can happen any more.
+ * The runnable vCPU with the least clock runs, until the next event or until it
+ * is a quantum ahead of the second least. Among equal clocks the lowest index
+ * goes first, unless a seed decides. So the order in which instructions of
+ * several vCPUs are executed is a function of the guest's state and the seed
+ * alone. The clock of the running vCPU is stored where -icount stores the only
+ * clock of a machine with one vCPU. Between slices this place holds the floor:
+ * the least clock, before which nothing can happen any more.
  *
- * With one vCPU nothing of this is in use, and vcpu_clocks_on is false.
+ * With one vCPU this scheduling is not in use, and vcpu_clocks_on is false.
  */
 #ifndef SYSTEM_VCPU_CLOCKS_H
 #define SYSTEM_VCPU_CLOCKS_H
@@ -20,96 +21,126 @@
 #include "qemu/timer.h"
 #include "system/cpu-timers.h"
 
-/* So many vCPUs at most. */
+/* The largest number of vCPUs. */
 #define VCPU_CLOCKS_MAX 32
 
-/* Where no cpu-timing object says otherwise. */
+/* Defaults, if no cpu-timing object gives other values. */
 #define VCPU_CLOCKS_QUANTUM_PS 100000
 #define VCPU_CLOCKS_IPI_PS 500000
 
 extern bool vcpu_clocks_on;
 
 /*
- * Whether a machine of @vcpus, of which more may be plugged in up to @most, can
- * be run so; if yes, it is.
+ * Enable this scheduling if @vcpus is more than one. False, with an error, if
+ * more vCPUs may be plugged in (@most is larger) or there are too many.
  */
 bool vcpu_clocks_enable(unsigned vcpus, unsigned most, Error **errp);
 /*
- * How far a vCPU may be ahead, and how long an interrupt goes to another. For
- * tests, @host_ends_slices is a fault: what the host interrupts does not go on.
+ * Set how far a vCPU may be ahead, and how long an interrupt to another vCPU
+ * takes. @host_ends_slices injects a fault for tests: a slice that the host
+ * interrupts does not go on.
  */
 void vcpu_clocks_configure(uint64_t quantum_ps, uint64_t ipi_ps,
                            bool host_ends_slices);
 
-/* The vCPU thread, from its begin on or, after a fork, from where it was. */
+/*
+ * Seed: selects one of many runs that the machine might equally have made. With
+ * seed 0 the functions below change nothing. Another seed also changes the
+ * order of vCPUs with equal clocks.
+ */
+void vcpu_clocks_seed(uint64_t seed);
+bool vcpu_clocks_have_seed(void);
+/*
+ * Before the guest's job: advance all clocks by less than a tick of the guest's
+ * kernel, so that the job begins at another phase of the tick. Not while a vCPU
+ * runs guest code.
+ */
+void vcpu_clocks_shift_tick(void);
+/*
+ * When a region of interest begins, in work for @cpu: advance all clocks in the
+ * same way, but not as far as the next timer, which would fall due in the
+ * region. Also spread the clocks of several vCPUs by less than a quantum.
+ */
+void vcpu_clocks_scatter(CPUState *cpu);
+
+/* The vCPU thread, from its begin or, after a fork, from the same state. */
 G_NORETURN void vcpu_clocks_run(void);
 
 /*
- * The clock of @cpu in work for it, or while it runs; the floor otherwise, and
- * without a vCPU.
+ * The clock of @cpu while it runs, or in work for it; otherwise, and if @cpu is
+ * NULL, the floor.
  */
 uint64_t vcpu_clocks_now_ps(CPUState *cpu);
-/* All clocks go on at another rate. Not while a vCPU runs guest code. */
+/* All clocks advance at another rate. Not while a vCPU runs guest code. */
 void vcpu_clocks_set_rate(IcountRateId id);
 
-/* What was counted since the reset; NULL with one vCPU. */
+/* Counters since the last reset; NULL with one vCPU. */
 VCPUOrder *vcpu_clocks_order(void);
 void vcpu_clocks_reset_order(void);
 
 /*
- * What each vCPU has done since the reset, of one vCPU, too. The time of each
- * is by its own clock, and consists of instructions, stalls and idle time. Not
- * while a vCPU runs guest code.
+ * Instructions and times of each vCPU since the last reset, also with one vCPU.
+ * The time of each is by its own clock, and consists of instructions, stalls
+ * and idle time. Not while a vCPU runs guest code.
  */
 VCPUTimeList *vcpu_clocks_times(void);
 void vcpu_clocks_reset_times(void);
 
 /*
- * What happens within a slice
+ * Within a slice
  */
 
 /*
- * A time that is of the region of interest: a quantum, an IPI, PAUSE. Outside
- * it, where an instruction takes longer, it is that of as many instructions. A
- * vCPU that waits for another one would else look for it far more often there.
+ * Convert a time that is meant for the region of interest: a quantum, an IPI,
+ * PAUSE. Outside the region, where an instruction takes longer, the result is
+ * the time of as many instructions. Otherwise a vCPU that waits for another one
+ * would poll far more often there.
  */
 uint64_t vcpu_clocks_at_rate(uint64_t ps);
 
-/* The slice of the running vCPU ends with what it executes. */
+/* Let the slice end when the running vCPU next leaves guest code. */
 void vcpu_clocks_end_slice(void);
 /*
- * The next block is longer than the rest of the slice: whether that ends here,
- * between two blocks.
+ * The next block is longer than the rest of the slice. Returns whether the
+ * slice ends here, between two blocks.
  */
 bool vcpu_clocks_end_before_block(CPUState *cpu);
 /* An interrupt was raised for @cpu. */
 void vcpu_clocks_interrupt(CPUState *cpu);
-/* Call @deliver with @message, which it frees, when an IPI sent now arrives. */
+/* When an IPI sent now arrives, call @deliver with @message, which it frees. */
 void vcpu_clocks_send(CPUState *cpu, QEMUTimerCB *deliver, void *message);
 
 /*
- * Order. These come before the instruction at @ra has changed anything. If the
- * running vCPU is too far ahead, they do not return: it leaves the block, and
- * executes the instruction again when the others have caught up. The least
- * vCPU never waits, and no instruction waits twice, but for long: what it had
- * to wait for may be taken away from it meanwhile, for ever. @ra 0: not in
- * translated code, which alone can be left.
+ * Order. The caller has not yet changed anything for the instruction at @ra. If
+ * the running vCPU is too far ahead, the functions below do not return: the
+ * vCPU leaves the block, and executes the instruction again when the others
+ * have caught up. The least vCPU never waits. No instruction waits twice unless
+ * it is a microsecond ahead: otherwise other vCPUs could take away the awaited
+ * line again and again, for ever. With @ra 0 the caller is not in translated
+ * code, and cannot wait.
  */
 
 /*
- * An access to what vCPUs share, at @now_ps: at most a quantum ahead. Returns
- * the time it is to be taken for, which of one that cannot wait is not its own.
+ * An access at @now_ps to state that vCPUs share, at most a quantum ahead.
+ * Returns the time at which the access counts: earlier than @now_ps if an
+ * access that cannot wait is too far ahead.
  */
 uint64_t vcpu_clocks_share(CPUState *cpu, uint64_t now_ps, uintptr_t ra);
-/* A look at the clock, or an access to a device: not ahead at all. */
+/* A read of the clock, or an access to a device: not ahead at all. */
 void vcpu_clocks_in_order(CPUState *cpu, uintptr_t ra);
 /*
- * This instruction is a locked one and the last of its block. It waits here if
- * it has to, and is told then that it has begun, and not any more.
+ * Begin a locked instruction, the last of its block, which waits here if it
+ * must, and not at its accesses. When it is executed again after the wait,
+ * vcpu_clocks_lock_begun() returns true.
  */
 void vcpu_clocks_lock(CPUState *cpu, uintptr_t ra);
 bool vcpu_clocks_lock_begun(CPUState *cpu);
-/* Whether the running vCPU is in such an instruction. */
+/* Whether the running vCPU is in a locked instruction, after this wait. */
 bool vcpu_clocks_locked(CPUState *cpu);
+/*
+ * A locked instruction of the running vCPU has stalled for its line. The slice
+ * ends after the instruction if another core may have had the line.
+ */
+void vcpu_clocks_lock_stalled(CPUState *cpu, uint64_t stall_ps);
 
 #endif

@@ -14,12 +14,13 @@
 const MemCpuConfig *cpu_timing_config(void);
 
 /*
- * What CPUID says of caches: EAX to EDX of @leaf and its part @count, which
- * hold what the CPU model says, and keep that without an object.
+ * Adapt CPUID to the timed caches and, with several vCPUs, hide MONITOR. @regs
+ * are EAX to EDX of @leaf and subleaf @count, with the values of the CPU model.
+ * Without an object they stay as they are.
  */
 void cpu_timing_cpuid(uint32_t leaf, uint32_t count, uint32_t regs[4]);
 
-/* Whether a thread of its own works on accesses to local DRAM. */
+/* Whether a separate thread works on accesses to local DRAM. */
 bool cpu_timing_helper_thread(void);
 
 #endif

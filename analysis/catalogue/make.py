@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`testbed figures`: make missing runs, draw the figures with changed inputs, and write the index of all figures."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import analysis
+from testbed import canonical, outputs
+from testbed.guest.session import Session
+from testbed.manifest import bases, manifest, scales
+from testbed.manifest.manifest import Run
+from testbed.paths import FIGURES, FIGURES_INDEX, results_root
+from testbed.replay.grid import configurations
+from testbed.results.results import Result
+from testbed.run.runner import run_with_bar
+from testbed.studies.sweep import run_sweep
+
+from ..data.drawn import Comparison, Drawn, Gathered
+from ..scorecard import causes
+from ..scorecard import figure as scorecard_figure
+from ..scorecard import score as scorecard
+from . import entries
+from .entries import Entry
+
+NOT_DRAWING = ("commands", "documents", "report")  # folders: no byte of a figure depends on their code
+
+
+@dataclass(frozen=True)
+class Index:
+    """The content of index.json. figure_data() defines the data of a figure; paths are relative to its folder."""
+
+    scale: str
+    figures: list[dict[str, Any]]
+    scorecard: scorecard.Scorecard
+
+    def as_data(self) -> dict[str, Any]:
+        return {"scale": self.scale, "figures": self.figures, "scorecard": asdict(self.scorecard)}
+
+
+def make(session: Session, names: Sequence[str], scale: str | None, folder: Path = FIGURES) -> Index:
+    """Draw the named figures, or all figures if `names` is empty. Without a scale, each manifest's own scale applies.
+
+    Drawing all figures also makes the experiments that test causes, and the scorecard.
+    """
+    picked = entries.pick(names)
+    gathered = gather(session, picked, _beside(names), scale)
+    before = _drawn_before(folder)
+    figures = [draw(entry, gathered, folder, before.get(entry.name)) for entry in picked]
+    compared, tests = _explained(figures, gathered)
+    if not names:
+        figures.append(_scorecard(compared, tests, gathered, folder, before.get(scorecard_figure.NAME)))
+    index = Index(scale or "as stated", figures, scorecard.score(compared))
+    outputs.write(folder / FIGURES_INDEX, canonical.dumps(index.as_data()))
+    return index
+
+
+def needed(names: Sequence[str], scale: str | None) -> list[Run]:
+    """Return the runs that make() needs, whether or not their results exist."""
+    return runs_of(entries.pick(names), scale, _beside(names))
+
+
+def _beside(names: Sequence[str]) -> Sequence[str]:
+    """Return the manifests of the experiments that test causes; empty if figures are named."""
+    return () if names else causes.manifests()
+
+
+def _explained(figures: list[dict[str, Any]], gathered: Gathered) -> tuple[list[Comparison], list[causes.Tested]]:
+    """Return every comparison with its cause, and every test of a cause. The causes are also set in `figures`."""
+    compared = [_without_cause(Comparison(**c)) for figure in figures for c in figure["comparisons"]]
+    numbers = causes.numbers_of(r for name in causes.manifests() for r in gathered.results.get(name, ()))
+    tests = causes.tested(compared, numbers, causes.load())
+    compared = causes.applied(compared, tests)
+    for figure in figures:
+        figure["comparisons"] = [c.as_data() for c in compared if c.figure == figure["name"]]
+    return compared, tests
+
+
+def _without_cause(compared: Comparison) -> Comparison:
+    """Clear a tested cause, which is looked up again, but keep the reason for which two numbers are not comparable."""
+    return replace(compared, cause="") if compared.comparable else compared
+
+
+def _scorecard(
+    compared: list[Comparison],
+    tests: list[causes.Tested],
+    gathered: Gathered,
+    folder: Path,
+    before: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """Return the scorecard as a figure of the index, with the experiments as its sources."""
+    sources = Gathered({name: gathered.results[name] for name in causes.manifests()})
+    inputs = canonical.digest([_analysis_digest(), [c.as_data() for c in compared], causes.rows(tests)])
+    if before and _is_drawn(before, inputs, folder):
+        return before
+    return figure_data(scorecard_figure.drawn(compared, tests, folder), sources, inputs, folder)
+
+
+def runs_of(entries: Iterable[Entry], scale: str | None, more: Iterable[str] = ()) -> list[Run]:
+    """Return every run of these figures' manifests and of the manifests in `more`, each once."""
+    names = dict.fromkeys([*(name for entry in entries for name in entry.manifests), *more])
+    return [run for name in names for run in manifest.runs(bases.find(name), scales.divisor(scale, name))]
+
+
+def gather(session: Session, entries: Sequence[Entry], more: Iterable[str], scale: str | None) -> Gathered:
+    """Return the results and replays of these figures, and the results of `more` manifests. Make the missing ones."""
+    runs = runs_of(entries, scale, more)
+    results: dict[str, list[Result]] = {}
+    for result in run_with_bar(runs, session, results_root()) if runs else ():
+        results.setdefault(result.data["manifest"], []).append(result)
+    replays = {}
+    for name in dict.fromkeys(name for entry in entries for name in entry.sweeps):
+        path, divisor = bases.find(name), scales.divisor(scale, name)
+        replays[name] = run_sweep(path, configurations(path, divisor), None, divisor)
+    return Gathered(results, replays)
+
+
+def draw(entry: Entry, gathered: Gathered, folder: Path, before: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the figure's data for the index. Reuse `before`, the previous data, if its inputs are equal and its files
+    exist; else draw the figure."""
+    mine = Gathered(
+        {name: gathered.results[name] for name in entry.manifests},
+        {name: gathered.replays[name] for name in entry.sweeps},
+    )
+    inputs = _inputs(entry, mine)
+    if before and _is_drawn(before, inputs, folder):
+        return before
+    folder.mkdir(parents=True, exist_ok=True)
+    return figure_data(entry.draw(mine, folder), mine, inputs, folder)
+
+
+def _is_drawn(before: dict[str, Any], inputs: str, folder: Path) -> bool:
+    return before["inputs"] == inputs and all((folder / name).exists() for name in before["files"])
+
+
+def figure_data(drawn: Drawn, gathered: Gathered, inputs: str, folder: Path) -> dict[str, Any]:
+    """Return the data of one figure in index.json."""
+    files = [str(path.relative_to(folder)) for path in drawn.files]
+    return {
+        "name": drawn.name,
+        "title": drawn.title,
+        "caption": drawn.caption,
+        "notes": list(drawn.notes),
+        "columns": list(drawn.columns),
+        "rows": [list(row) for row in drawn.rows],
+        "svg": next((name for name in files if name.endswith(".svg")), None),
+        "files": files,
+        "comparisons": [comparison.as_data() for comparison in drawn.comparisons],
+        "results": [_source(result) for results in gathered.results.values() for result in results],
+        "inputs": inputs,
+    }
+
+
+def _source(result: Result) -> dict[str, Any]:
+    """Identify the run of a result; its file is results/MANIFEST/LABEL-DIGEST.json."""
+    label, _, digest = result.path.stem.rpartition("-")
+    return {"manifest": result.data["manifest"], "label": label, "digest": digest, "scale": result.data["scale"]}
+
+
+def _inputs(entry: Entry, gathered: Gathered) -> str:
+    """Hash everything that determines a figure's bytes: code, published values, manifests, results and replays."""
+    manifests = [manifest.load(bases.find(name)).model_dump(mode="json") for name in (*entry.manifests, *entry.sweeps)]
+    results = [[r.data["checksum"] for r in results] for results in gathered.results.values()]
+    replays = [[[r.point, r.values, r.data] for r in replays] for replays in gathered.replays.values()]
+    return canonical.digest([entry.name, _analysis_digest(), manifests, results, replays])
+
+
+def _analysis_digest() -> str:
+    folder = Path(analysis.__file__).parent
+    files = [path for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".csv", ".toml")]
+    drawing = {str(name): path for path in files if (name := path.relative_to(folder)).parts[0] not in NOT_DRAWING}
+    return canonical.digest([[n, hashlib.sha256(path.read_bytes()).hexdigest()] for n, path in drawing.items()])
+
+
+def _drawn_before(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the figures of the previous index by name; empty if it is missing or damaged, so that all are redrawn."""
+    try:
+        return {figure["name"]: figure for figure in json.loads((folder / FIGURES_INDEX).read_text())["figures"]}
+    except (OSError, ValueError, TypeError, KeyError):
+        return {}

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`testbed verify`: make the runs of the figures again, and compare them with the committed digests, bit for bit.
+
+A line of experiments/SCALE.sha256 contains the digest of one run's measurements, and the run's name, MANIFEST/LABEL.
+The digest covers the outcome, the exit status, the rows and, for each region of interest, everything except when it
+began. Keys of builds and paths are left out, so a line changes only if a measurement changes. Measurements may change
+with the builds of QEMU and the guest. experiments/SCALE.builds lists the packages and the hashes of the sources that
+the digests were recorded with.
+"""
+
+import fnmatch
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed import canonical, outputs, scratch
+from testbed.build import components
+from testbed.errors import TestbedError
+from testbed.guest.session import Session
+from testbed.manifest.manifest import Run
+from testbed.paths import EXPERIMENTS, results_root
+from testbed.results.results import Result
+from testbed.run.runner import run_with_bar
+
+from ..scorecard import causes
+from . import entries, make
+
+LICENSE = "# SPDX-License-Identifier: BSD-3-Clause\n"
+SEVERAL_CPUS = ("thread-commits-quick",)  # verified besides the figures: a small study on two CPUs
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One run: its digest in the file, and the digest of the run that was made now."""
+
+    name: str
+    committed: str | None
+    measured: str
+
+    @property
+    def word(self) -> str:
+        if self.committed is None:
+            return "not in the file"
+        return "same" if self.committed == self.measured else "DIFFERS"
+
+    def as_data(self) -> dict[str, Any]:
+        return {**vars(self), "verdict": self.word}
+
+
+def file_of(scale: str) -> Path:
+    return EXPERIMENTS / f"{scale}.sha256"
+
+
+def builds_of(path: Path) -> Path:
+    """Return the path of the builds beside a file of digests."""
+    return path.with_suffix(".builds")
+
+
+def other_builds(path: Path) -> list[str]:
+    """List the packages and sources of the guest that changed since `path` was recorded; "none" is an absent one."""
+    try:
+        lines = builds_of(path).read_text().splitlines()
+    except OSError as error:
+        raise TestbedError(f"cannot read {builds_of(path)}: {error.strerror}; restore that file") from error
+    then = {name: version for name, _, version in (line.partition(" ") for line in lines if not line.startswith("#"))}
+    now = components.guest_builds()
+    names = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
+    return [f"{name} {_short(then.get(name))} -> {_short(now.get(name))}" for name in names]
+
+
+def _short(version: str | None) -> str:
+    """Shorten a version for a table: a hash to its first 12 digits."""
+    return version[:12] if version and len(version) == 64 else version or "none"
+
+
+def digest(result: Result) -> str:
+    """Hash the measurements of a result."""
+    data = result.data
+    regions = [_region(roi) for roi in data["rois"]]
+    return canonical.digest([data["outcome"], data["exit_status"], data["rows"], regions])
+
+
+def _region(roi: dict[str, Any]) -> dict[str, Any]:
+    """Replace begin and end of a region of interest by its length, because the begin depends on the boot time."""
+    times = ("begin-ps", "end-ps")
+    return {k: v for k, v in roi.items() if k not in times} | {"span-ps": roi["end-ps"] - roi["begin-ps"]}
+
+
+def name_of(run: Run) -> str:
+    return f"{run.manifest}/{run.label}"
+
+
+def load(path: Path) -> dict[str, str]:
+    """Load a file of digests: name -> digest."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as error:
+        raise TestbedError(f"cannot read {path}: {error.strerror}; testbed verify --update writes it") from error
+    pairs = [line.split("  ", 1) for line in lines if not line.startswith("#")]
+    bad = next((pair for pair in pairs if len(pair) != 2 or len(pair[0]) != 64), None)
+    if bad:
+        raise TestbedError(f"{path}: '{'  '.join(bad)}' is not a digest, two spaces and a name; restore that line")
+    return {name: digest for digest, name in pairs}
+
+
+def pick(names: Sequence[str], scale: str) -> list[Run]:
+    """Return runs of the named figures and runs with a MANIFEST/LABEL that fits a pattern; all if `names` is empty."""
+    known = {entry.name for entry in entries.FIGURES}
+    runs = make.runs_of(entries.FIGURES, scale, (*causes.manifests(), *SEVERAL_CPUS))
+    picked: dict[str, Run] = {}
+    for name in names:
+        of_figure = make.runs_of(entries.pick([name]), scale) if name in known else []
+        fitting = of_figure or [run for run in runs if fnmatch.fnmatch(name_of(run), name)]
+        if not fitting:
+            raise TestbedError(f"no figure and no run '{name}'; figures: {', '.join(sorted(known))}; runs: kv-ycsb/A-*")
+        picked |= {name_of(run): run for run in fitting}
+    return list(picked.values()) if names else runs
+
+
+def update(session: Session, runs: Sequence[Run], path: Path) -> int:
+    """Write the digests of these runs' results, make missing results, and return the number of lines.
+
+    Lines of other runs stay if pick() still knows them. The builds of QEMU and the guest go into the file beside it.
+    """
+    results = run_with_bar(list(runs), session, results_root())
+    known = {name_of(run) for run in pick([], path.stem)}
+    lines = {name: line for name, line in load(path).items() if name in known} if path.exists() else {}
+    lines |= {name_of(run): digest(result) for run, result in zip(runs, results, strict=True)}
+    outputs.write(path, text_of(lines))
+    builds = "".join(f"{name} {version}\n" for name, version in sorted(components.guest_builds().items()))
+    outputs.write(builds_of(path), f"{LICENSE}# The guest's packages and the hashes of the sources.\n{builds}")
+    return len(lines)
+
+
+def text_of(lines: dict[str, str]) -> str:
+    head = f"{LICENSE}# What each run of the figures measured (testbed verify).\n"
+    return head + "".join(f"{digest}  {name}\n" for name, digest in sorted(lines.items()))
+
+
+def compare(session: Session, runs: Sequence[Run], committed: dict[str, str]) -> list[Verdict]:
+    """Make every run again in a temporary folder, and compare it with its committed digest."""
+    with scratch.folder("verify") as folder:
+        results = run_with_bar(list(runs), session, folder)
+        return list(_verdicts(runs, results, committed))
+
+
+def _verdicts(runs: Sequence[Run], results: Sequence[Result], committed: dict[str, str]) -> Iterable[Verdict]:
+    for run, result in zip(runs, results, strict=True):
+        yield Verdict(name_of(run), committed.get(name_of(run)), digest(result))

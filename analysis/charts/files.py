@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Charts and their tables as files. The bytes depend only on the data."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
+
+from testbed import outputs
+
+from ..data import tables
+from ..data.drawn import Cell, Drawn
+from ..data.tables import short
+from .page import figure_of
+from .spec import Chart
+
+# The folder of matplotlib's fonts, in which charts are set.
+FONT_FOLDER = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+
+# SVG identifiers are hashes with this salt, not random. No file turns text into outlines, so that text stays text.
+STYLE: Any = {
+    "svg.hashsalt": "cxl-ssd-testbed",
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+}
+
+# No dates and no versions in the files.
+METADATA = {
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+}
+
+
+def saved(drawn: Drawn, chart: Chart, folder: Path) -> Drawn:
+    """Write a figure's chart and table, and return the figure. Its rows and the table have numbers of five digits."""
+    rows = [[short(cell) if isinstance(cell, float) else cell for cell in row] for row in drawn.rows]
+    shown = [["-" if cell is None else str(cell) for cell in row] for row in rows]
+    text = "\n".join([drawn.title, drawn.caption, *tables.aligned([drawn.columns, *shown]), *drawn.notes])
+    return replace(drawn, rows=rows, files=write(chart, folder / drawn.name, text, drawn.columns, rows))
+
+
+def write(chart: Chart, stem: Path, text: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[Path]:
+    """Write the chart in three formats, and its table for people and for programs."""
+    return draw(chart, stem) + tables.write(stem, text + "\n", tables.csv_text(columns, rows))
+
+
+def draw(chart: Chart, stem: Path) -> list[Path]:
+    """Write the chart in three formats."""
+    with matplotlib.rc_context(STYLE):
+        return save(figure_of(chart), stem)
+
+
+def save(figure: Figure, stem: Path) -> list[Path]:
+    """Write a figure as PDF, SVG and PNG into one folder."""
+    assert not cut_bars(figure), f"{stem.name}: bars need a linear axis that shows 0; draw points"
+    written = []
+    for kind, metadata in METADATA.items():
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=kind, dpi=160, metadata=metadata)
+        written.append(stem.with_suffix(f".{kind}"))
+        outputs.write(written[-1], drawn.getvalue())
+    return written
+
+
+def cut_bars(figure: Figure) -> list[str]:
+    """List the titles of panels with meaningless lengths of bars: the axis is logarithmic or does not show zero."""
+    return [axes.get_title() for axes in figure.axes if any(_is_cut(axes, bars) for bars in axes.containers)]
+
+
+def _is_cut(axes: Any, bars: Any) -> bool:
+    if not isinstance(bars, BarContainer):
+        return False
+    axis = axes.xaxis if bars.orientation == "horizontal" else axes.yaxis
+    low, high = sorted(axis.get_view_interval())
+    return axis.get_scale() != "linear" or not low <= 0 <= high

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* make_tbfs DEVICE: a new tbfs. What the tool has of the core for that, in one file, as the guest of a crash test has
+ * no other archives. */
+#include <stdio.h>
+
+#include "../../../guest-image/tbfs/core/crc32c.c"
+#include "../../../guest-image/tbfs/core/invariant.c"
+#include "../../../guest-image/tbfs/core/journal.c"
+#include "../../../guest-image/tbfs/core/make.c"
+#include "../../../guest-image/tbfs/core/space.c"
+#include "../../../guest-image/tbfs/core/super.c"
+#include "../../../guest-image/tbfs/tools/image.c"
+#include "../../../guest-image/tbfs/tools/persist_plain.c"
+
+int main(int argc, char **argv) {
+    struct tbfs_space space;
+    struct tbfs_layout layout = {0};
+    int status = argc == 2 ? image_open(argv[1], IMAGE_CHANGE, &space) : -EINVAL;
+    if (status == 0)
+        status = tbfs_make(space, &layout, 0);
+    if (status == 0)
+        status = image_close(&space);
+    if (status < 0)
+        fprintf(stderr, "make_tbfs: %s: %s\n", argc > 1 ? argv[1] : "no device", strerror(-status));
+    return status < 0 ? 2 : 0;
+}
