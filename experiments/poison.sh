@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A line of the device is poisoned, read, and healed: docs/poison.md. For guests with guest.machine_checks.
+# A line of the device is poisoned, read, and healed: docs/howto/poison.md. For guests with guest.machine_checks.
 set -e
 mount -t debugfs none /sys/kernel/debug
 poison=/sys/kernel/debug/cxl/mem0

@@ -2,7 +2,7 @@
 """A figure for each device profile: latency by working set, loaded latency, bandwidth by mix, persistent writes.
 
 Below them are the errors of the judged numbers against the published ones. One more figure shows all profiles: the
-latency of a load and the bandwidth of all cores, by the number of streaming cores. `tables` fill docs/calibration.md.
+latency of a load and the bandwidth of all cores, by the number of streaming cores. `tables` fill docs/explanation/calibration.md.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,7 +2,7 @@
 """The parts of the documents that show results.
 
 `python -m analysis.documents` regenerates them from the figures in build/figures. The command first writes
-experiments/quick.csv and quick-claims.csv, then uses only these files for the marked parts of docs/figures.md and for
+experiments/quick.csv and quick-claims.csv, then uses only these files for the marked parts of docs/results/figures.md and for
 the pictures. Tests can therefore detect without a run if a document does not match the committed numbers, or if these
 numbers do not match the committed digests.
 
@@ -27,10 +27,20 @@ from .quick_numbers import Numbers
 
 COMMAND = "analysis.documents"
 STUDIES_COMMAND = f"{COMMAND} studies"
-PAGE = REPO / "docs" / "figures.md"
+PAGE = REPO / "docs/results/figures.md"
 CALIBRATION_COMMAND = f"{COMMAND} calibration"
-CALIBRATION = REPO / "docs" / "calibration.md"
-STUDIES = tuple(REPO / "docs" / f"{name}.md" for name in ("studies", "snapshot", "programs", "epochs", "mtree", "fams"))
+CALIBRATION = REPO / "docs/explanation/calibration.md"
+STUDIES = tuple(
+    REPO / "docs" / f"{name}.md"
+    for name in (
+        "results/studies",
+        "results/programs",
+        "explanation/snapshot",
+        "explanation/epochs",
+        "explanation/mtree",
+        "explanation/fams",
+    )
+)
 
 
 def counts(numbers: Numbers) -> str:

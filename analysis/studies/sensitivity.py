@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where each engine wins: ratios of run times over flash latency, device cache, link latency and bandwidth.
 
-All times of a point are replays of one capture, so CPU and software behave as in the capture (docs/replay.md).
+All times of a point are replays of one capture, so CPU and software behave as in the capture (docs/howto/replay.md).
 """
 
 from collections.abc import Mapping, Sequence

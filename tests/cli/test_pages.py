@@ -35,19 +35,19 @@ def test_the_page_of_a_manifests_key_has_it(key: str) -> None:
 
 @pytest.mark.parametrize("profile", [CpuProfile, DeviceProfile])
 def test_the_page_of_a_parameter_has_it(profile: type) -> None:
-    text = (REPO / "docs/model.md").read_text()
+    text = (REPO / "docs/explanation/model.md").read_text()
     names = [field.name for field in fields(profile) if field.name != "name"]
-    assert {page_of(f"my.toml: key 'device.override.{key_of(name)}': no") for name in names} == {"docs/model.md"}
+    assert {page_of(f"my.toml: key 'device.override.{key_of(name)}': no") for name in names} == {"docs/explanation/model.md"}
     assert [name for name in names if key_of(name) not in text] == []
 
 
 def test_each_page_is_asked_for_by_some_error() -> None:
     for error, page in (
-        ("/x/calibration.toml: key 'study' is missing; add it", "docs/calibration.md"),
-        ("/x/experiments/profiles/cpus/mine.toml: key 'l2_size' is missing; add it", "docs/adding.md"),
-        ("my.toml: cpu key 'llc_size': the caches must grow", "docs/model.md"),
-        ("my.toml: key 'replay.grid' is missing or empty", "docs/replay.md"),
-        ("my.toml: key 'crash.check' is missing; add it", "docs/crash.md"),
+        ("/x/calibration.toml: key 'study' is missing; add it", "docs/explanation/calibration.md"),
+        ("/x/experiments/profiles/cpus/mine.toml: key 'l2_size' is missing; add it", "docs/howto/add.md"),
+        ("my.toml: cpu key 'llc_size': the caches must grow", "docs/explanation/model.md"),
+        ("my.toml: key 'replay.grid' is missing or empty", "docs/howto/replay.md"),
+        ("my.toml: key 'crash.check' is missing; add it", "docs/explanation/crash.md"),
     ):
         assert page_of(error) == page and (REPO / page).exists()
     assert with_page("no manifest 'x'") == "no manifest 'x'"
@@ -58,4 +58,4 @@ def test_the_command_says_it(tmp_path: Path) -> None:
     words: list[str | Path] = [sys.executable, "-m", "testbed", "run", tmp_path / "my.toml"]
     done = subprocess.run(words, capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.endswith("(see docs/running.md)\n")
+    assert done.stderr.endswith("(see docs/reference/manifest.md)\n")

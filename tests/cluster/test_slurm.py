@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Slurm example of docs/cluster.md on Debian's Slurm with two test hosts as nodes, and with mock guests."""
+"""The Slurm example of docs/howto/cluster.md on Debian's Slurm with two test hosts as nodes, and with mock guests."""
 
 import subprocess
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
 
 
 def documented(folder: Path) -> str:
-    text = (REPO / "docs/cluster.md").read_text().partition("```python\n")[2].partition("```")[0]
+    text = (REPO / "docs/howto/cluster.md").read_text().partition("```python\n")[2].partition("```")[0]
     for theirs, ours in (*HERE, ("/scratch/testbed", f"{folder}/cache")):
         assert text.count(theirs) == 1, theirs
         text = text.replace(theirs, ours)

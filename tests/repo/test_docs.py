@@ -35,8 +35,8 @@ from testbed.manifest import bases, manifest
 from testbed.paths import REPO
 from testbed.run.runner import drive, run_all
 
-DOCUMENTS = sorted([REPO / "README.md", *(REPO / "docs").glob("*.md")])
-EXECUTED_WHOLE = REPO / "docs" / "tutorial.md"  # test_tutorial.py executes it
+DOCUMENTS = sorted([REPO / "README.md", *(REPO / "docs").rglob("*.md")])
+EXECUTED_WHOLE = REPO / "docs/tutorial/measure.md"  # test_tutorial.py executes it
 
 # Every command belongs to the first kind that matches, and every kind has a test below.
 KINDS = {
@@ -280,8 +280,9 @@ def test_a_link_to_a_heading_that_is_gone_is_found(tmp_path: Path) -> None:
 
 def test_the_index_has_one_line_for_each_page() -> None:
     text = (REPO / "docs" / "README.md").read_text().partition("## What each page is for")[2]
-    listed = re.findall(r"^\| \[\w[\w-]*\]\(([^)#]+)\)", text, re.MULTILINE)
-    assert sorted(listed) == [path.name for path in DOCUMENTS if path.parent.name == "docs" and path.stem != "README"]
+    listed = re.findall(r"^\| \[\w[\w -]*\]\(([^)#]+)\)", text, re.MULTILINE)
+    pages = [str(path.relative_to(REPO / "docs")) for path in DOCUMENTS if path.stem != "README"]
+    assert sorted(listed) == sorted(pages)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)

@@ -10,7 +10,7 @@ from rigs.folder_order import SOURCES, Tree, compiled, cycle
 from testbed.paths import REPO
 
 OVERLAY = REPO / "qemu-patches/overlay"
-MODEL = Tree(REPO / "qemu-patches/model", REPO / "docs/model.md")
+MODEL = Tree(REPO / "qemu-patches/model", REPO / "docs/explanation/model.md")
 
 
 def test_no_circle_of_folders_by_includes() -> None:

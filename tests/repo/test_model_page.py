@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The files, functions and programs of the model that docs/model.md names exist."""
+"""The files, functions and programs of the model that docs/explanation/model.md names exist."""
 
 import re
 
@@ -8,7 +8,7 @@ import pytest
 from testbed.paths import REPO
 
 MODEL = REPO / "qemu-patches" / "model"
-PAGE = (REPO / "docs" / "model.md").read_text()
+PAGE = (REPO / "docs/explanation/model.md").read_text()
 OTHERS = {"drivers/cxl/pmem.c"}  # Linux
 
 

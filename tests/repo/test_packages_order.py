@@ -147,6 +147,6 @@ def test_every_module_is_used() -> None:
     known = modules()
     reached = {one for name, path in known.items() for one in used(name, path, known)}
     reached |= {target.partition(":")[0] for group in entry_points().values() for target in group.values()}
-    documents = "".join(path.read_text() for path in (REPO / "docs").glob("*.md"))
+    documents = "".join(path.read_text() for path in (REPO / "docs").rglob("*.md"))
     unused = {name for name in known if not name.endswith(("__init__", "__main__"))} - reached
     assert {name for name in unused if f"python -m {name}" not in documents} == set()

@@ -9,7 +9,7 @@ import pytest
 from analysis.documents import pictures
 from testbed.paths import REPO
 
-DOCUMENTS = [REPO / "README.md", *(REPO / "docs").glob("*.md")]
+DOCUMENTS = [REPO / "README.md", *(REPO / "docs").rglob("*.md")]
 
 
 def stale(folder: Path) -> list[str]:

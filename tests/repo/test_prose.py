@@ -27,7 +27,7 @@ import pytest
 
 from testbed.paths import REPO
 
-DOCUMENTS = sorted([REPO / "README.md", *(REPO / "docs").glob("*.md")])
+DOCUMENTS = sorted([REPO / "README.md", *(REPO / "docs").rglob("*.md")])
 P90_WORDS_MAX = 25
 CELL_CHARACTERS_MAX = 300
 

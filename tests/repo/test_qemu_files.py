@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The whole files that are added to QEMU: each is compiled, and each has a row in docs/qemu.md."""
+"""The whole files that are added to QEMU: each is compiled, and each has a row in docs/reference/qemu.md."""
 
 import re
 from pathlib import PurePosixPath
@@ -28,7 +28,7 @@ def compiled() -> set[str]:
 
 def rows() -> list[str]:
     """Paths in the table of parts, in its order; an ellipsis stands for the folder of the row before."""
-    section = (REPO / "docs/qemu.md").read_text().partition("\n## Parts\n")[2].partition("\n## ")[0]
+    section = (REPO / "docs/reference/qemu.md").read_text().partition("\n## Parts\n")[2].partition("\n## ")[0]
     found: list[str] = []
     for cell in re.findall(r"^\| `([^`]+\.c)` \|", section, re.MULTILINE):
         folder = PurePosixPath(found[-1]).parent if cell.startswith("…/") else ""

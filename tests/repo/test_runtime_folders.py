@@ -10,7 +10,7 @@ from rigs.folder_order import HEADERS, SOURCES, Tree, compiled, cycle
 from testbed.paths import REPO
 
 LIBRARY = REPO / "snapshot-lib"
-RUNTIME = Tree(LIBRARY / "runtime", REPO / "docs/snapshot.md", elsewhere=(LIBRARY / "include",))
+RUNTIME = Tree(LIBRARY / "runtime", REPO / "docs/explanation/snapshot.md", elsewhere=(LIBRARY / "include",))
 
 
 def test_no_circle_of_folders_by_includes() -> None:

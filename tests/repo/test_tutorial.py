@@ -11,7 +11,7 @@ import pytest
 
 from testbed.paths import REPO
 
-DOCUMENT = REPO / "docs" / "tutorial.md"
+DOCUMENT = REPO / "docs/tutorial/measure.md"
 BLOCK = re.compile(r"(?:^`([\w.-]+)`:\n\n)?^```(\w+)(?: append=([\w.-]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

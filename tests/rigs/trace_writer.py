@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes traces in the format of docs/replay.md, without the model's help: the plainest form of each item."""
+"""Writes traces in the format of docs/howto/replay.md, without the model's help: the plainest form of each item."""
 
 import struct
 from dataclasses import dataclass, field

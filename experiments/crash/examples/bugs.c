@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is done wrong on persistent memory: one case for each mistake, each in lines of its own. docs/crash.md lists
+ * What is done wrong on persistent memory: one case for each mistake, each in lines of its own. docs/explanation/crash.md lists
  * them.
  *
  *     bugs make FILE                    all cases before their operation

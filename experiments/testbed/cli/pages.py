@@ -5,12 +5,12 @@ import re
 
 # Pattern of an error message -> the page; the first match counts.
 PAGES = (
-    (r"calibration\.toml: .*\bkey '", "docs/calibration.md"),
-    (r"/profiles/\w+/[\w.-]+\.toml: .*\bkey '", "docs/adding.md"),
-    (r"\b(device|cpu) key '|\bkey '(device|cpu)\.override\.", "docs/model.md"),
-    (r"\bkey 'replay\.", "docs/replay.md"),
-    (r"\bkey 'crash\.", "docs/crash.md"),
-    (r"\bkey '", "docs/running.md"),
+    (r"calibration\.toml: .*\bkey '", "docs/explanation/calibration.md"),
+    (r"/profiles/\w+/[\w.-]+\.toml: .*\bkey '", "docs/howto/add.md"),
+    (r"\b(device|cpu) key '|\bkey '(device|cpu)\.override\.", "docs/explanation/model.md"),
+    (r"\bkey 'replay\.", "docs/howto/replay.md"),
+    (r"\bkey 'crash\.", "docs/explanation/crash.md"),
+    (r"\bkey '", "docs/reference/manifest.md"),
 )
 
 

@@ -2,7 +2,7 @@
 """The possible contents of one line after a power cut, updated by stores, flushes and fences.
 
 A line has eight words, and a power cut never tears a word. A store has a *part* in each word that it changes. The order
-in which parts become durable (docs/crash.md):
+in which parts become durable (docs/explanation/crash.md):
 
 - Parts of one word: in the order of execution, so the number of parts in each word determines a content of the line.
 - Cached stores: in the order of execution, each torn into its parts.

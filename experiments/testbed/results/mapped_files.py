@@ -65,7 +65,7 @@ def warnings(points: Sequence[Mapped]) -> Iterator[str]:
         least, most = calling[0], calling[-1]
         yield (
             f"a call of msync() or fsync() flushes {most.lines_a_call:,.0f} lines at {most.point}, and "
-            f"{least.lines_a_call:,.0f} at {least.point}; see docs/running.md on page sizes"
+            f"{least.lines_a_call:,.0f} at {least.point}; see docs/reference/manifest.md on page sizes"
         )
     for one in points:
         if one.asked == "4KiB" and one.faults_2m:

@@ -13,7 +13,7 @@
 
 #include "glue.h"
 
-/* ---- pm_wbarrier: the testbed's doorbell (docs/qemu.md) ---- */
+/* ---- pm_wbarrier: the testbed's doorbell (docs/reference/qemu.md) ---- */
 
 enum { DOORBELL_LEAF = 0x4358534c, DOORBELL_QUERY = 0, DOORBELL_WBARRIER = 6, DOORBELL_REPLY = 0x2d4c5843 };
 

@@ -15,7 +15,7 @@
  *             snapshot_epoch_point(address);                          // nothing is half done here
  *         }
  *
- * The calls are in libsnapshot-epochs. docs/epochs.md describes how they work.
+ * The calls are in libsnapshot-epochs. docs/explanation/epochs.md describes how they work.
  */
 #ifndef SNAPSHOT_EPOCHS_H
 #define SNAPSHOT_EPOCHS_H

@@ -25,7 +25,7 @@ def explore(bin_dir: Path, program: str, *arguments: str, status: int = 0) -> di
 
 def expect(condition: bool, found: dict[str, int]) -> None:
     if not condition:
-        raise SystemExit(f"not as documented in docs/programs.md: {found}")
+        raise SystemExit(f"not as documented in docs/results/programs.md: {found}")
 
 
 def main() -> None:

@@ -148,7 +148,7 @@ TEST_P(Kyoto, FullMapIsRefusedUnderSnapshotOnly) {
     EXPECT_EQ(contentsOf(reopened).size(), is_wal ? 60000u : 0u);
 }
 
-#ifdef SURVIVES_KILL // Kyoto's own log does not: docs/programs.md
+#ifdef SURVIVES_KILL // Kyoto's own log does not: docs/results/programs.md
 TEST_P(Kyoto, TwoWritersThatAreKilledLeaveWholeTransactions) {
     for (uint64_t least : {1, 40, 150}) {
         auto *acknowledged = Acknowledged<2>::make();

@@ -95,7 +95,7 @@ def check(bin_dir: Path, scratch: Path) -> None:
             conformance(bin_dir, scratch, updates, mix)
     bad_input(bin_dir, scratch)
     seeded = random.Random(1)
-    for store in STORES:  # under its own log Kyoto does not survive this: see docs/programs.md
+    for store in STORES:  # under its own log Kyoto does not survive this: see docs/results/programs.md
         promised = [kill_round(bin_dir, scratch / "kill", store, seeded.uniform(0.0, 0.2)) for _ in range(ROUNDS)]
         print(*store, "killed after", promised, "transactions")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The most accessed pages of a device, in results and from a command in the guest (docs/tiers.md)."""
+"""The most accessed pages of a device, in results and from a command in the guest (docs/explanation/tiers.md)."""
 
 import json
 import subprocess

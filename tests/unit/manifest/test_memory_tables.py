@@ -115,7 +115,7 @@ def row(name: str) -> str:
 
 
 def test_the_page_has_every_profile_as_linux_has_it() -> None:
-    _, _, section = (REPO / "docs/tiers.md").read_text().partition("<!-- profiles -->\n")
+    _, _, section = (REPO / "docs/explanation/tiers.md").read_text().partition("<!-- profiles -->\n")
     assert section.partition("<!-- end")[0].splitlines()[2:] == [row(name) for name in PROFILE_NAMES]
 
 

@@ -95,7 +95,7 @@ def test_points_that_differ_in_their_pages_are_warned_of_by_name_with_the_key() 
     )
     assert lines == (
         "a call of msync() or fsync() flushes 30,480 lines at device=dram, and 206 at device=nand; "
-        "see docs/running.md on page sizes"
+        "see docs/reference/manifest.md on page sizes"
     )
 
 

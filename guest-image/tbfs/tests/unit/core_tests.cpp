@@ -167,7 +167,7 @@ Cost costOf(Mounted &mounted, const Operation &operation) {
     return {mounted.fs()->counters.journal_entries - before, recording.count(PersistEvent::Fence)};
 }
 
-// docs/tbfs.md has the same table.
+// docs/explanation/tbfs.md has the same table.
 TEST(Costs, AreTheDocumentedOnes) {
     const std::vector<Operation> calls = {
         {.kind = Operation::Create, .path = "/b", .now = 3},

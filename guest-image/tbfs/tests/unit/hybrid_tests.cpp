@@ -64,7 +64,7 @@ DataCost costOfWrite(Mounted &mounted, uint64_t offset, uint64_t bytes) {
             mounted.fs()->counters.journal_entries - entries};
 }
 
-// docs/tbfs.md has the same table: the first write to a page, and the second one.
+// docs/explanation/tbfs.md has the same table: the first write to a page, and the second one.
 TEST(HybridCosts, AreTheDocumentedOnes) {
     struct Row {
         uint64_t at, bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The reference: the rules of docs/model.md in the most obvious form. It searches lists, never forgets a
+// The reference: the rules of docs/explanation/model.md in the most obvious form. It searches lists, never forgets a
 // version and saves no pre-images: it derives the durable bytes from the bytes at the start and the full
 // history of write-backs.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Runs the examples of docs/model.md: the model's results must equal the results on the page.
+// Runs the examples of docs/explanation/model.md: the model's results must equal the results on the page.
 //
 // A block of the page that begins with "```model NAME" is an example. Its lines are run in order:
 //
@@ -372,7 +372,7 @@ string fault_of(Machine &machine, const Step &step) {
     if (answer == step.result) {
         return "";
     }
-    return "docs/model.md:" + std::to_string(step.line) + ": " + step.statement + " -> " + step.result +
+    return "docs/explanation/model.md:" + std::to_string(step.line) + ": " + step.statement + " -> " + step.result +
            ", but the model says: " + answer;
 }
 
@@ -434,7 +434,7 @@ TEST(Examples, EachResultOfThePageIsCompared) {
 TEST(Examples, AWrongOrMissingResultIsAFault) {
     EXPECT_EQ(faults_of_text("load dram 1 -> 104 ns # 20 + 4 + 80"), std::vector<string>());
     EXPECT_EQ(faults_of_text("load dram 1 -> 105 ns"),
-              std::vector<string>{"docs/model.md:2: load dram 1 -> 105 ns, but the model says: 104 ns"});
+              std::vector<string>{"docs/explanation/model.md:2: load dram 1 -> 105 ns, but the model says: 104 ns"});
     EXPECT_EQ(faults_of_text("load dram 1").size(), 1u);
     EXPECT_EQ(faults_of_text("wait 5us -> 5 us").size(), 1u);
 }

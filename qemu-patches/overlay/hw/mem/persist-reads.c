@@ -1,6 +1,6 @@
 /*
  * Which lines of the devices' persistent memory the guest has read. The run
- * from here on cannot depend on any other line (docs/crash.md).
+ * from here on cannot depend on any other line (docs/explanation/crash.md).
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
