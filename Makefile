@@ -5,7 +5,7 @@
 PYTHON := .venv/bin/python
 SCALE ?= quick
 
-.PHONY: help testbed test lint bench figures report verify clean
+.PHONY: help testbed test lint bench figures report verify docs clean
 
 help: ## list the verbs
 	@grep -E '^[a-z]+: .*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -30,6 +30,9 @@ report: figures ## the figures, the scorecard and the configuration of every run
 
 verify: .venv/provisioned ## the figures' runs made again: what they measure must be what experiments/quick.sha256 says
 	@$(PYTHON) -m testbed verify
+
+docs: .venv/provisioned ## these pages as a site with search, for reading without a network: build/site/index.html
+	@$(PYTHON) -m analysis.documents.site
 
 clean: ## remove what was made in this clone; the shared cache stays (testbed cache prune)
 	rm -rf .venv build

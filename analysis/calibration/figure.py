@@ -2,7 +2,8 @@
 """A figure for each device profile: latency by working set, loaded latency, bandwidth by mix, persistent writes.
 
 Below them are the errors of the judged numbers against the published ones. One more figure shows all profiles: the
-latency of a load and the bandwidth of all cores, by the number of streaming cores. `tables` fill docs/explanation/calibration.md.
+latency of a load and the bandwidth of all cores, by the number of streaming cores. `tables` fill
+docs/results/calibration.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from ..figures import persist
 from . import by_cores
 
 Draw = Callable[[Rows], Panel]
+SCORECARD = "figures.md#how-the-scorecard-counts"  # in docs/results/
 SHOWN_PERCENT = 60.0  # a larger error is drawn with this length, and its text states the true value
 
 
@@ -143,7 +145,7 @@ def tables(measured: Sequence[Measured], verdicts: Sequence[Verdict]) -> dict[st
     both = markdown.table(by_cores.COLUMNS, [by_cores.cells(pair) for pair in pairs])
     return {
         "numbers": markdown.table(calibrate.COLUMNS, [_number_cells(v) for v in verdicts]),
-        "one-and-many": f"{both}\n\nCounted as the [scorecard](figures.md#the-scorecard) counts:\n\n{counts}",
+        "one-and-many": f"{both}\n\nCounted as the [scorecard]({SCORECARD}) counts:\n\n{counts}",
         "loaded": _loaded_table(_loaded(measured)),
     }
 

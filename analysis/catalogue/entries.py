@@ -85,8 +85,8 @@ FIGURES = (
     Entry(claims.NAME, claims.MANIFESTS, claims.drawn),
 )
 
-# Studies are not compared with published values, and drawn only by name (docs/results/studies.md, docs/results/programs.md). Only
-# `epoch-cost` is drawn beside published values, which are of another program (docs/explanation/epochs.md).
+# Studies are not compared with published values, and drawn only by name (docs/results/). Only `epoch-cost`
+# is drawn beside published values, which are of another program (docs/results/epochs.md).
 STUDIES = (
     Entry("tail-latency", ("kv-latency", "kv-ycsb"), tail_latency.drawn),
     Entry("equal-dram", ("equal-dram", "equal-dram-rivals"), equal_dram.drawn),

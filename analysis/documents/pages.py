@@ -2,9 +2,9 @@
 """The parts of the documents that show results.
 
 `python -m analysis.documents` regenerates them from the figures in build/figures. The command first writes
-experiments/quick.csv and quick-claims.csv, then uses only these files for the marked parts of docs/results/figures.md and for
-the pictures. Tests can therefore detect without a run if a document does not match the committed numbers, or if these
-numbers do not match the committed digests.
+experiments/quick.csv and quick-claims.csv, then uses only these files for the marked parts of docs/results/figures.md
+and for the pictures. Tests can therefore detect without a run if a document does not match the committed numbers, or if
+these numbers do not match the committed digests.
 
 `python -m analysis.documents studies` regenerates the parts without published numbers: the output of `testbed figures
 studies`, and tables of the results of `testbed run NAME`. Digests of these results are not committed. So each page
@@ -29,17 +29,10 @@ COMMAND = "analysis.documents"
 STUDIES_COMMAND = f"{COMMAND} studies"
 PAGE = REPO / "docs/results/figures.md"
 CALIBRATION_COMMAND = f"{COMMAND} calibration"
-CALIBRATION = REPO / "docs/explanation/calibration.md"
+CALIBRATION = REPO / "docs/results/calibration.md"
 STUDIES = tuple(
-    REPO / "docs" / f"{name}.md"
-    for name in (
-        "results/studies",
-        "results/programs",
-        "explanation/snapshot",
-        "explanation/epochs",
-        "explanation/mtree",
-        "explanation/fams",
-    )
+    REPO / f"docs/results/{name}.md"
+    for name in ("epochs", "fams", "files", "kv-store", "kyoto-modes", "mtree", "programs", "snapshot", "threads")
 )
 
 

@@ -5,6 +5,7 @@ The pictures depend only on the code, experiments/quick.csv (quick_numbers.py) a
 bytes are the same everywhere. tests/repo/test_pictures.py fails if a committed picture differs from the one drawn here.
 """
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -147,9 +148,53 @@ def kv_speedups() -> str:
     return picture(832, 226 + 16 * len(notes), "Snapshot over PMDK under YCSB A to G, measured and published", parts)
 
 
+def ratio_rows() -> list[tuple[str, list[float]]]:
+    """List (figure, each comparable number of it as ours over the published one), in the order of the catalogue."""
+    found: dict[str, list[float]] = {}
+    for comparison in quick_numbers.load().comparisons:
+        if comparison.comparable and comparison.ours > 0 and comparison.published > 0:
+            found.setdefault(comparison.figure, []).append(comparison.ours / comparison.published)
+    return list(found.items())
+
+
+def ratios() -> str:
+    """Draw each published number as a dot: ours over the published one, on a logarithmic axis."""
+    left, right, top, pitch = 150, 800, 48, 26
+    rows = ratio_rows()
+    base = top + pitch * len(rows)
+
+    def place(ratio: float) -> int:
+        bounded = min(max(math.log10(ratio), -2), 2)
+        return round(left + (right - left) * (bounded + 2) / 4)
+
+    parts = [
+        f"<rect x='{place(0.5)}' y='{top - 12}' width='{place(2) - place(0.5)}' "
+        f"height='{base - top + 4}' fill='{PALE}'/>"
+    ]
+    for ratio in (0.01, 0.1, 0.5, 1, 2, 10, 100):
+        colour = INK if ratio == 1 else "#dddddd"
+        parts.append(
+            f"<line x1='{place(ratio)}' y1='{top - 12}' x2='{place(ratio)}' y2='{base - 8}' stroke='{colour}'/>"
+        )
+        parts.append(text(place(ratio), base + 8, f"{ratio:g}", 11, GREY))
+    for index, (figure, values) in enumerate(rows):
+        y = top + pitch * index
+        parts.append(text(left - 10, y + 4, f"{figure} ({len(values)})", 12, INK, "end"))
+        parts += [
+            f"<circle cx='{place(value)}' cy='{y}' r='5' fill='{HOST}' fill-opacity='0.8' stroke='{GREY}'/>"
+            for value in values
+        ]
+    parts.append(text(475, 20, "Each published number: ours over the published one", 13))
+    parts.append(
+        text(475, base + 28, "The band is a factor of two; ratios beyond 0.01 and 100 stand at the ends.", 11, GREY)
+    )
+    return picture(832, base + 40, "Each published number: ours over the published one", parts)
+
+
 PICTURES: dict[str, Callable[[], str]] = {
     "data-path.svg": data_path,
     "kv-speedups.svg": kv_speedups,
+    "ratios.svg": ratios,
     "write-timeline.svg": write_timeline,
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs a user's own xfstests on tbfs, in a guest that has the tool and two devices: docs/explanation/tbfs.md, "Tests".
+# Runs a user's own xfstests on tbfs, in a guest that has the tool and two devices: docs/howto/tbfs.md.
 #
 #   xfstests.sh FOLDER [WHAT ITS check TAKES]
 set -eu

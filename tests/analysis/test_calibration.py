@@ -137,7 +137,7 @@ def test_a_bad_file_is_refused(tmp_path: Path, old: str, new: str, message: str)
 
 
 def test_the_document_has_a_row_for_each_judged_number() -> None:
-    document = (REPO / "docs/explanation/calibration.md").read_text()
+    document = (REPO / "docs/results/calibration.md").read_text()
     rows = [f"| {j.what} | {j.reference:g} {j.unit} |" for j in calibrate.load().judged]
     assert [row for row in rows if row not in document] == []
 
@@ -145,7 +145,7 @@ def test_the_document_has_a_row_for_each_judged_number() -> None:
 def test_the_documents_tables_are_those_that_are_made() -> None:
     everything = measured([])
     made = figures.tables(everything, calibrate.verdicts(calibrate.load(), everything))
-    document = (REPO / "docs/explanation/calibration.md").read_text()
+    document = (REPO / "docs/results/calibration.md").read_text()
     assert sorted(made) == sorted(markdown.names(document, documents.CALIBRATION_COMMAND))
     for name, table in made.items():  # its numbers come from synthetic guests
         part = document.partition(f"{documents.CALIBRATION_COMMAND}: {name} -->\n\n")[2].partition(markdown.END)[0]
@@ -184,7 +184,7 @@ def table_rows(document: str, columns: int) -> dict[str, list[str]]:
 
 
 def test_what_the_document_has_by_one_cpu_and_by_cores_is_what_it_has_of_each() -> None:
-    document = (REPO / "docs/explanation/calibration.md").read_text()
+    document = (REPO / "docs/results/calibration.md").read_text()
     each, both = (table_rows(document, len(columns)) for columns in (calibrate.COLUMNS, by_cores.COLUMNS))
     paired = [j for j in calibrate.load().judged if j.beside]
     assert paired

@@ -35,19 +35,20 @@ def test_the_page_of_a_manifests_key_has_it(key: str) -> None:
 
 @pytest.mark.parametrize("profile", [CpuProfile, DeviceProfile])
 def test_the_page_of_a_parameter_has_it(profile: type) -> None:
-    text = (REPO / "docs/explanation/model.md").read_text()
+    text = (REPO / "docs/reference/parameters.md").read_text()
     names = [field.name for field in fields(profile) if field.name != "name"]
-    assert {page_of(f"my.toml: key 'device.override.{key_of(name)}': no") for name in names} == {"docs/explanation/model.md"}
+    pages = {page_of(f"my.toml: key 'device.override.{key_of(name)}': no") for name in names}
+    assert pages == {"docs/reference/parameters.md"}
     assert [name for name in names if key_of(name) not in text] == []
 
 
 def test_each_page_is_asked_for_by_some_error() -> None:
     for error, page in (
-        ("/x/calibration.toml: key 'study' is missing; add it", "docs/explanation/calibration.md"),
+        ("/x/calibration.toml: key 'study' is missing; add it", "docs/howto/calibrate.md"),
         ("/x/experiments/profiles/cpus/mine.toml: key 'l2_size' is missing; add it", "docs/howto/add.md"),
-        ("my.toml: cpu key 'llc_size': the caches must grow", "docs/explanation/model.md"),
+        ("my.toml: cpu key 'llc_size': the caches must grow", "docs/reference/parameters.md"),
         ("my.toml: key 'replay.grid' is missing or empty", "docs/howto/replay.md"),
-        ("my.toml: key 'crash.check' is missing; add it", "docs/explanation/crash.md"),
+        ("my.toml: key 'crash.check' is missing; add it", "docs/reference/crash-tests.md"),
     ):
         assert page_of(error) == page and (REPO / page).exists()
     assert with_page("no manifest 'x'") == "no manifest 'x'"

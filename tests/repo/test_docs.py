@@ -8,8 +8,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 from conftest import CALIBRATION_RESULTS, MockExecutor, QuietReporter
 from mutants.__main__ import arguments
@@ -30,13 +32,15 @@ from rigs.cluster.cluster_lab import (
 from rigs.guest.tbfs_rig import write_xfstests
 from rigs.trace_writer import small_trace
 from testbed.build import components
+from testbed.cli.main import app
+from testbed.crash import shipped
 from testbed.guest.session import Session
 from testbed.manifest import bases, manifest
 from testbed.paths import REPO
 from testbed.run.runner import drive, run_all
 
 DOCUMENTS = sorted([REPO / "README.md", *(REPO / "docs").rglob("*.md")])
-EXECUTED_WHOLE = REPO / "docs/tutorial/measure.md"  # test_tutorial.py executes it
+TUTORIALS = sorted((REPO / "docs/tutorial").glob("*.md"))  # test_tutorial.py executes them
 
 # Every command belongs to the first kind that matches, and every kind has a test below.
 KINDS = {
@@ -68,7 +72,7 @@ def kind_of(command: str) -> str:
 
 def commands(kind: str, documents: list[Path] = DOCUMENTS) -> list[str]:
     """The documents' commands of one kind, each once, in reading order."""
-    found = [command for path in documents if path != EXECUTED_WHOLE for command in typed(path)]
+    found = [command for path in documents if path not in TUTORIALS for command in typed(path)]
     return [command for command in dict.fromkeys(found) if kind_of(command) == kind]
 
 
@@ -81,7 +85,7 @@ def run(words: list[str], folder: Path = REPO, **environment: str) -> subprocess
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
 def test_every_command_is_of_a_kind_that_is_tested(path: Path) -> None:
     """Commands must be in console blocks, because no test finds them elsewhere."""
-    if path != EXECUTED_WHOLE:
+    if path not in TUTORIALS:
         assert [command for command in typed(path) if kind_of(command) == "of no kind"] == []
     prose = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
     hidden = [line for line in prose.splitlines() if line.startswith("    ") and kind_of(line.strip()) in KINDS]
@@ -107,6 +111,76 @@ def test_mutants_have_the_options(command: str) -> None:
 def test_what_pytest_is_asked_for_exists(command: str) -> None:
     chosen = re.sub(KINDS["pytest"], "", command, count=1)
     subprocess.run([sys.executable, "-m", "pytest", "--collect-only", *shlex.split(chosen)], cwd=REPO, check=True)
+
+
+PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|(?<![\w.-])[ABNX]\b|[…<*]|\.\.\.|[|]")  # a word that the reader replaces
+
+
+def written(path: Path) -> list[str]:
+    """The complete `testbed` commands of a page, each once: of its console blocks and its inline code."""
+    inline = [code for code in re.findall(r"`(testbed [a-z][^`]*)`", path.read_text()) if not PLACEHOLDER.search(code)]
+    blocks = [command for command in typed(path) if kind_of(command) in ("testbed", "results", "replay", "xfstests")]
+    return list(dict.fromkeys([*blocks, *(re.sub(r"\s*\|\| .*", "", code) for code in inline)]))
+
+
+def parsed(command: str) -> tuple[str, dict[str, Any]]:
+    """Parse a command by the declarations of the command line, without running it: its name and its values."""
+    words = shlex.split(re.sub(r"\s*\|\| .*", "", command))[1:]
+    found: Any = typer.main.get_command(app)
+    name = "testbed"
+    while hasattr(found, "commands"):
+        if not words or words[0] not in found.commands:
+            return name, {}  # `testbed kernel` in a sentence
+        name = words.pop(0)
+        found = found.commands[name]
+    if "--help" in words:
+        return name, {}
+    return name, dict(found.make_context(name, words).params)
+
+
+def missing(command: str, page: Path) -> list[str]:
+    """The manifests and files of a command that neither exist nor are made by an earlier part of the page."""
+    name, values = parsed(command)
+    files = [value for key in ("script", "file", "media") for value in as_list(values.get(key))]
+    lost = [str(file) for file in files if key_made(str(file), page) and not (REPO / file).exists()]
+    for value in as_list(values.get("manifest")):
+        path = (REPO / str(value)) if str(value).endswith(".toml") else bases.find(str(value))
+        lost += [str(value)] if not path.exists() and f"`{value}`:" not in page.read_text() else []
+    if name == "crash" and values.get("test") and not str(values["test"]).endswith(".toml"):
+        shipped.find(str(values["test"]))
+    return lost
+
+
+def as_list(value: Any) -> list[Any]:
+    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def key_made(file: str, page: Path) -> bool:
+    """Whether a file is expected in the clone: files of build/ and of the reader are made before."""
+    return not file.startswith(("build/", "/")) and "/" in file and f"`{file}`:" not in page.read_text()
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: str(p.relative_to(REPO)))
+def test_every_testbed_command_of_a_page_is_one_of_the_command_line(path: Path) -> None:
+    """Options exist, values have their kinds, manifests and files exist. The tests below execute those of blocks."""
+    faults = []
+    for command in written(path):
+        try:
+            faults += [f"{command}: {lost} does not exist" for lost in missing(command, path)]
+        except Exception as error:
+            faults.append(f"{command}: {error}")
+    assert faults == []
+
+
+def test_a_command_that_does_not_exist_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```console\n$ testbed run no-such-manifest\n$ testbed run kv-ycsb --sedes 5\n```\n`testbed crash gone`"
+    )
+    assert written(page) == ["testbed run no-such-manifest", "testbed run kv-ycsb --sedes 5", "testbed crash gone"]
+    for command in written(page):
+        with pytest.raises(Exception, match=r"no-such-manifest|sedes|gone"):
+            assert missing(command, page) == []
 
 
 @pytest.mark.guest
@@ -279,9 +353,9 @@ def test_a_link_to_a_heading_that_is_gone_is_found(tmp_path: Path) -> None:
 
 
 def test_the_index_has_one_line_for_each_page() -> None:
-    text = (REPO / "docs" / "README.md").read_text().partition("## What each page is for")[2]
+    text = (REPO / "docs/README.md").read_text().partition("## What each page is for")[2]
     listed = re.findall(r"^\| \[\w[\w -]*\]\(([^)#]+)\)", text, re.MULTILINE)
-    pages = [str(path.relative_to(REPO / "docs")) for path in DOCUMENTS if path.stem != "README"]
+    pages = [str(path.relative_to(REPO / "docs")) for path in DOCUMENTS if path.parents[1] == REPO / "docs"]
     assert sorted(listed) == sorted(pages)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The folders of the repository: each has a row in docs/howto/add.md, and each row a folder.
+"""The folders of the repository: each has a row in docs/reference/folders.md, and each row a folder.
 
 The folders of qemu-patches/model and snapshot-lib/runtime have separate tables, in the order of their includes
 (test_model_folders.py, test_runtime_folders.py).
@@ -56,7 +56,8 @@ def parent(folder: str) -> str:
 
 def rows() -> list[tuple[str, str]]:
     """The folders and their descriptions, in the order of the table."""
-    section = (REPO / "docs/howto/add.md").read_text().partition("\n## Where things are\n")[2].partition("\n## ")[0]
+    page = (REPO / "docs/reference/folders.md").read_text()
+    section = page.partition("\n## Where things are\n")[2].partition("\n## ")[0]
     found = re.findall(r"^\| `([^`]+)/` \| (.+) \|$", section, re.MULTILINE)
     assert len(found) == section.partition("|---|---|\n")[2].count("\n"), "a row without a folder in its first cell"
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The files, functions and programs of the model that docs/explanation/model.md names exist."""
+"""The files, functions and programs of the model that its pages name exist."""
 
 import re
 
@@ -8,7 +8,8 @@ import pytest
 from testbed.paths import REPO
 
 MODEL = REPO / "qemu-patches" / "model"
-PAGE = (REPO / "docs/explanation/model.md").read_text()
+NAMES = ("model", "model-core", "model-device", "model-flash", "model-time", "many-cores", "persistence")
+PAGE = "\n".join((REPO / f"docs/explanation/{name}.md").read_text() for name in NAMES)
 OTHERS = {"drivers/cxl/pmem.c"}  # Linux
 
 

@@ -76,7 +76,7 @@ def test_a_new_row_reaches_every_file(rows: list[Parameter]) -> None:
 
 def test_a_group_without_a_place_on_the_page_is_refused(rows: list[Parameter]) -> None:
     with pytest.raises(
-        TestbedError, match=r"docs/model\.md must have each of these once, .*<!-- parameters: power -->"
+        TestbedError, match=r"docs/reference/parameters\.md must have each of these once, .*<!-- parameters: power -->"
     ):
         parameter_tables.made([*rows, replace(rows[-1], name="x", group="power")])
 

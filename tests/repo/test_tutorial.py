@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Execution of the tutorial: write its files, apply its changes, run its commands, in the order of the document."""
+"""Execution of the tutorials: write their files, apply their changes, run their commands, in the order of each page."""
 
 import os
 import re
@@ -9,10 +9,32 @@ from pathlib import Path
 
 import pytest
 
+from testbed.crash import plan as plans
+from testbed.manifest import manifest
 from testbed.paths import REPO
 
-DOCUMENT = REPO / "docs/tutorial/measure.md"
+FOLDER = REPO / "docs/tutorial"
+# The study goes on in the folder of the first tutorial, with its program.
+STORIES = {"study": ("measure.md", "study.md"), "crash": ("crash.md",)}
+COMMANDS = {
+    "study": [
+        "testbed exec -- ./lookups /pmem/table 8388608 10000",
+        "testbed exec --own-roi -- ./lookups /pmem/table 8388608 10000",
+        "testbed run lookups.toml --dry-run",
+        "testbed run lookups.toml",
+        "testbed sweep lookups.toml --replay --csv lookups.csv",
+    ],
+    "crash": [
+        'testbed crash ledger.toml || echo "status $?"',
+        "testbed crash ledger.toml",
+        "testbed crash ledger.toml --every --html ledger.html",
+    ],
+}
 BLOCK = re.compile(r"(?:^`([\w.-]+)`:\n\n)?^```(\w+)(?: append=([\w.-]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def text_of(story: str) -> str:
+    return "\n".join((FOLDER / name).read_text() for name in STORIES[story])
 
 
 def script(text: str) -> list[str]:
@@ -29,28 +51,72 @@ def script(text: str) -> list[str]:
     return lines
 
 
-def test_every_block_is_a_file_a_change_or_commands() -> None:
-    text = DOCUMENT.read_text()
+def files_of(story: str, folder: Path) -> None:
+    """Write and change the files of a story, without its commands."""
+    lines = [line for line in script(text_of(story)) if line.startswith(("printf ", "patch "))]
+    subprocess.run(["bash", "-c", "\n".join(["set -eu", *lines])], cwd=folder, check=True, capture_output=True)
+
+
+def test_every_tutorial_is_part_of_a_story() -> None:
+    assert sorted(name for names in STORIES.values() for name in names) == sorted(p.name for p in FOLDER.glob("*.md"))
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_every_block_is_a_file_a_change_or_commands(story: str) -> None:
+    text = text_of(story)
     assert text.count("\n```") == 2 * len(BLOCK.findall(text))
-    assert [line for line in script(text) if line.startswith("testbed ")] == [
-        "testbed exec -- ./lookups /pmem/table 8388608 10000",
-        "testbed exec --own-roi -- ./lookups /pmem/table 8388608 10000",
-        "testbed run lookups.toml --dry-run",
-        "testbed run lookups.toml",
-        "testbed sweep lookups.toml --replay --csv lookups.csv",
-    ]
+    assert [line for line in script(text) if line.startswith("testbed ")] == COMMANDS[story]
+
+
+def test_the_study_s_manifest_has_the_points_and_devices_of_the_text(tmp_path: Path) -> None:
+    files_of("study", tmp_path)
+    (tmp_path / "lookups").write_text("")
+    (tmp_path / "lookups").chmod(0o755)
+    runs = manifest.runs(tmp_path / "lookups.toml")
+    assert [run.label for run in runs] == ["64MiB", "256MiB", "1GiB"]
+    read = manifest.load(tmp_path / "lookups.toml")
+    assert read.replay is not None and len(read.replay.grid["cache_size"]) == 11
+
+
+def test_the_crash_tutorial_s_program_compiles_before_and_after_its_repair(tmp_path: Path) -> None:
+    changes = re.findall(r"^```diff\n(.*?)^```$", text_of("crash"), re.MULTILINE | re.DOTALL)
+    assert len(changes) == 1
+    files_of("crash", tmp_path)
+    plan = plans.load(tmp_path / "ledger.toml")
+    assert plan.crash.sources == ("ledger.c",) or list(plan.crash.sources) == ["ledger.c"]
+    plans.compile_source(tmp_path / "ledger.toml", "ledger.c", tmp_path, plan.crash.flags, plan.crash.libraries)
+    subprocess.run(["patch", "-R", "-p0"], input=changes[0], text=True, cwd=tmp_path, check=True, capture_output=True)
+    broken = (tmp_path / "ledger.c").read_text()
+    assert "now->from -= amount" in broken.splitlines()[34 - 1 : 36][0] + "".join(broken.splitlines()[33:37])
+    plans.compile_source(tmp_path / "ledger.toml", "ledger.c", tmp_path, plan.crash.flags, plan.crash.libraries)
+
+
+def done(story: str, results: Path) -> subprocess.CompletedProcess[str]:
+    """Perform a story in this clone, with its guests."""
+    lines = ["set -eu", *script(text_of(story))]
+    environment = os.environ | {"TESTBED_RESULTS": str(results)}
+    made = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, cwd=REPO, env=environment)
+    assert made.returncode == 0, made.stdout + made.stderr
+    return made
 
 
 @pytest.mark.guest
-def test_the_tutorial_ends_with_the_figures_it_promises(tmp_path: Path) -> None:
+def test_the_study_ends_with_the_figures_it_promises(tmp_path: Path) -> None:
     figures = [REPO / "build" / "figures" / f"lookups{suffix}.svg" for suffix in ("", "-replay")]
     for figure in figures:
         figure.unlink(missing_ok=True)
-    lines = ["set -eu", *script(DOCUMENT.read_text())]
-    environment = os.environ | {"TESTBED_RESULTS": str(tmp_path)}
-    done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, cwd=REPO, env=environment)
-    assert done.returncode == 0, done.stdout + done.stderr
-    sums = re.findall(r"^sum \d+$", done.stdout, re.MULTILINE)
+    sums = re.findall(r"^sum \d+$", done("study", tmp_path).stdout, re.MULTILINE)
     assert len(sums) == 3 and len(set(sums)) == 1
     assert [figure.exists() for figure in figures] == [True, True]
     assert len(list((tmp_path / "lookups").glob("*.json"))) == 3
+
+
+@pytest.mark.guest
+def test_the_crash_tutorial_finds_its_bug_and_proves_the_repair(tmp_path: Path) -> None:
+    page = REPO / "build/tutorial/ledger.html"
+    page.unlink(missing_ok=True)
+    said = done("crash", tmp_path).stdout
+    assert said.count("\nstatus 1\n") == 1
+    before, after = said.split("\nstatus 1\n")
+    assert re.search(r"pay \(ledger\.c:3[5-7]\)", before) and "the sum is " in before
+    assert "the sum is " not in after and page.exists()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes traces in the format of docs/howto/replay.md, without the model's help: the plainest form of each item."""
+"""Writes traces by docs/reference/formats.md, without the model's help: the plainest form of each item."""
 
 import struct
 from dataclasses import dataclass, field

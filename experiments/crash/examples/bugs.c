@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is done wrong on persistent memory: one case for each mistake, each in lines of its own. docs/explanation/crash.md lists
- * them.
+ * What is done wrong on persistent memory: one case for each mistake, each in lines of its own.
+ * docs/results/crash.md lists them.
  *
  *     bugs make FILE                    all cases before their operation
  *     bugs run FILE bugs|sound          all operations, with their bugs or without

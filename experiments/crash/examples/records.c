@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A file of records on persistent memory, with a count of those that are valid: the smallest thing that a power cut can
- * spoil. docs/explanation/crash.md is a walk through it.
+ * spoil. docs/howto/crash-test.md runs it.
  *
  *     records make FILE             an empty one
  *     records append FILE [BUG]     appends two; the mark after each is their number. BUG: no-flush or no-fence

@@ -3,7 +3,7 @@
 
 qemu-patches/model/config/cpu.h and device.h define the tables, one row for each parameter. memsys-replay, which is the
 model compiled, prints them. The generated files are the runner's dataclasses, the QAPI schema, the tables of
-docs/explanation/model.md and the words of a fuzzer. All are committed, so that reading a manifest needs no build;
+docs/reference/parameters.md and the words of a fuzzer. All are committed, so that reading a manifest needs no build;
 tests/repo/test_parameter_tables.py fails if one of them differs from the model's rows.
 """
 
@@ -23,7 +23,7 @@ from .components import build
 COMMAND = "python -m testbed.build.parameter_tables"
 PYTHON = REPO / "experiments/testbed/manifest/model_parameters.py"
 SCHEMA = REPO / "qemu-patches/overlay/qapi/cpu-timing.json"
-PAGE = REPO / "docs/explanation/model.md"
+PAGE = REPO / "docs/reference/parameters.md"
 WORDS = REPO / "qemu-patches/model/tests/fuzz/params.dict"
 
 NO_BOUND = 2**64 - 1

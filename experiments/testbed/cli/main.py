@@ -280,7 +280,7 @@ def exec_(
     The guest also gets the program's libraries and the files that arguments name. The device is mounted (ext4, DAX)
     at /pmem. The whole program is the region of interest, unless it marks its own (testbed_roi.h); the command prints
     the model's counters after it. A script runs as the guest's root, in a folder with its files; the words after --
-    are its arguments. A study of more than one run is a manifest with a [program]: docs/tutorial/measure.md.
+    are its arguments. A study of more than one run is a manifest with a [program]: docs/tutorial/study.md.
 
     Examples:
 

@@ -5,11 +5,11 @@ import re
 
 # Pattern of an error message -> the page; the first match counts.
 PAGES = (
-    (r"calibration\.toml: .*\bkey '", "docs/explanation/calibration.md"),
+    (r"calibration\.toml: .*\bkey '", "docs/howto/calibrate.md"),
     (r"/profiles/\w+/[\w.-]+\.toml: .*\bkey '", "docs/howto/add.md"),
-    (r"\b(device|cpu) key '|\bkey '(device|cpu)\.override\.", "docs/explanation/model.md"),
+    (r"\b(device|cpu) key '|\bkey '(device|cpu)\.override\.", "docs/reference/parameters.md"),
     (r"\bkey 'replay\.", "docs/howto/replay.md"),
-    (r"\bkey 'crash\.", "docs/explanation/crash.md"),
+    (r"\bkey 'crash\.", "docs/reference/crash-tests.md"),
     (r"\bkey '", "docs/reference/manifest.md"),
 )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a persistence journal (docs/explanation/crash.md), which qemu-patches/model/trace/journal_writer.c writes."""
+"""Reads a persistence journal (docs/reference/formats.md), which qemu-patches/model/trace/journal_writer.c writes."""
 
 import struct
 from array import array

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mount options of tbfs (see docs/explanation/tbfs.md): an option that its module would reject is rejected before a guest boots."""
+"""Mount options of tbfs (docs/reference/tbfs.md): options that its module would reject are rejected before a boot."""
 
 WORDS = {
     "data": ("inplace", "cow", "hybrid"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
-/* The least kernel module, to start from: docs/reference/manifest.md. */
+/* The least kernel module, to start from: docs/howto/kernel.md. */
 #include <linux/module.h>
 
 static int __init hello(void) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /*
- * The format on the medium, little-endian. docs/explanation/tbfs.md describes it in tables.
+ * The format on the medium, little-endian. docs/reference/formats.md describes it in tables.
  */
 #ifndef TBFS_FORMAT_H
 #define TBFS_FORMAT_H

@@ -36,7 +36,7 @@
     X(MEM_GC_GREEDY, "greedy")                                                                                         \
     X(MEM_GC_COST_BENEFIT, "cost-benefit")
 
-/* The persistence domain, the parts that keep power long enough when power fails: see docs/explanation/model.md. */
+/* The persistence domain, the parts that keep power long enough when power fails (docs/explanation/persistence.md). */
 #define MEM_DOMAIN_CHOICES(X)                                                                                          \
     X(MEM_DOMAIN_NONE, "none")                                                                                         \
     X(MEM_DOMAIN_ADR, "adr")                                                                                           \

@@ -4,7 +4,7 @@
  * row is its only definition. The row generates the field of the configuration
  * (here), the table with its checks (params.c), QEMU's properties, the replayer's
  * options and, by `python -m testbed.build.parameter_tables`, the runner's side,
- * the QAPI schema, the tables of docs/explanation/model.md and the fuzzer's words.
+ * the QAPI schema, the tables of docs/reference/parameters.md and the fuzzer's words.
  *
  * `X(kind, field, name, change, initial, allowed, what)`:
  * - `kind`: one of the kinds below. The unit of a TIME and of an ENERGY ends both

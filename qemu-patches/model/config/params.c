@@ -82,7 +82,7 @@ static const MemParam cpu_params[] = {MEM_CPU_CACHE_PARAMS(ROW) MEM_CPU_CORE_PAR
 #undef GROUP
 #undef CONFIG
 
-/* The groups are the tables of docs/explanation/model.md. */
+/* The groups are the tables of docs/reference/parameters.md. */
 #define CONFIG MemDeviceConfig
 /* clang-format off */
 static const MemParam device_params[] = {

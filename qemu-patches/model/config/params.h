@@ -26,7 +26,7 @@ typedef enum MemParamChange {
 typedef struct MemParam {
     const char *name;  /* "cache-size", "link-latency-ps" */
     const char *field; /* "cache_size_bytes", "l2.latency_ps" */
-    const char *group; /* the table of docs/explanation/model.md that contains it */
+    const char *group; /* the table of docs/reference/parameters.md that contains it */
     MemParamType type;
     uint16_t offset; /* of the field in the configuration */
     uint16_t width;  /* of the field in bytes: 1, 4 or 8 */

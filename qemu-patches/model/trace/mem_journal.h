@@ -3,7 +3,7 @@
  * A persistence journal: a run's operations on the persistent lines of its
  * devices, in order. The journal and the content of the devices at its start
  * determine every content that a power cut at any instant could have left,
- * whichever lines the CPU had written back. docs/explanation/crash.md describes the format
+ * whichever lines the CPU had written back. docs/reference/formats.md describes the format
  * and its meaning.
  *
  * This module does no I/O. A journal begins, like a trace, with the configurations.

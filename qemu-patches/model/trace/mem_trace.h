@@ -4,7 +4,7 @@
  * issued them, the computing time between them, and the other calls that the
  * memory behind the caches needs. The content depends on the software and the
  * CPU's caches alone, so a trace can be replayed against any memory.
- * docs/howto/replay.md describes the format.
+ * docs/reference/formats.md describes the format.
  *
  * This module does no I/O: a writer passes its bytes to a sink, a reader takes
  * them from a source.

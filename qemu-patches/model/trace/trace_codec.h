@@ -2,7 +2,7 @@
 /*
  * The encoding that the writer and the reader of a trace share: the layout of
  * header, block and item, and the predictor, which both update alike and which
- * predicts the next line and gap from previous ones. docs/howto/replay.md describes it.
+ * predicts the next line and gap from previous ones. docs/reference/formats.md describes it.
  */
 #ifndef MODEL_TRACE_CODEC_H
 #define MODEL_TRACE_CODEC_H

@@ -8,7 +8,7 @@
  * or nothing. The calls below are the same machinery without the interposition.
  *
  * Caveats a user can act on:
- *  - Only code compiled with the pass is tracked, plus the libc writers listed in docs/explanation/snapshot.md. Call
+ *  - Only code compiled with the pass is tracked, plus the libc writers of docs/reference/snapshot-writers.md. Call
  *    snapshot_log_range() before anything else writes to the mapping.
  *  - msync() commits all stores that happened before it, on every thread, at once. A store of another thread that runs
  *    beside it is in this commit or in the next. The program must order its commits, and stores that belong together.
@@ -20,7 +20,8 @@
  *    with EPERM.
  *  - No call here is async-signal-safe, and a signal handler must not store to a mapping.
  *
- * docs/explanation/snapshot.md has a table of the meaning of mmap, msync, munmap, mremap, ftruncate, read, write, fork and others.
+ * docs/reference/snapshot-calls.md has a table of the meaning of mmap, msync, munmap, mremap, ftruncate, read, write,
+ * fork and others.
  */
 #ifndef SNAPSHOT_H
 #define SNAPSHOT_H
@@ -40,9 +41,9 @@ extern "C" {
 #define SNAPSHOT_ADOPT 4u
 
 /*
- * One of these flags selects the commit protocol (docs/explanation/snapshot.md compares them). Without one, the environment
- * variable SNAPSHOT_PROTOCOL selects it (line, undo, undo-nv, redo), else the default applies. Each opening of a file
- * may use another protocol.
+ * One of these flags selects the commit protocol (docs/explanation/commit-protocols.md compares them). Without one, the
+ * environment variable SNAPSHOT_PROTOCOL selects it (line, undo, undo-nv, redo), else the default applies. Each opening
+ * of a file may use another protocol.
  */
 #define SNAPSHOT_PROTOCOL_LINE (1u << 8)
 #define SNAPSHOT_PROTOCOL_UNDO (2u << 8)

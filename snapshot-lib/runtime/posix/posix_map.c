@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mmap, munmap, mremap, msync and madvise of a program linked with libsnapshot. Calls for memory that is not tracked go
- * to the kernel unchanged. docs/explanation/snapshot.md has a table of the meaning of each call.
+ * to the kernel unchanged. docs/reference/snapshot-calls.md has a table of the meaning of each call.
  */
 #define _GNU_SOURCE
 #include "posix.h"

@@ -79,7 +79,7 @@ static const char *fix_for(int error) {
     case EPERM:
         return "its log cannot be written: the directory must be writable";
     default:
-        return "see docs/explanation/snapshot.md";
+        return "see docs/reference/snapshot-calls.md";
     }
 }
 

@@ -9,7 +9,7 @@
 //  - The size and the name of the pool may be missing until the file and the folder are synchronised.
 //  - The staging file has no name, so a crash leaves nothing of it.
 //
-// Whether XFS keeps the promise, it does not say: docs/explanation/crash.md does.
+// Whether XFS keeps the promise, it does not say: docs/results/crash.md does.
 //
 // Bugs: no-dsync, no-punch and no-written-only: the call or the flag is left out; late-write: pages are written to the
 // staging file when they were exchanged already; no-write-back: an exchange makes the blocks durable and not what is in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The interposed calls on tracked files, one test per row of the table in docs/explanation/snapshot.md.
+// The interposed calls on tracked files, one test per row of the table in docs/reference/snapshot-calls.md.
 #include <atomic>
 #include <fcntl.h>
 #include <functional>

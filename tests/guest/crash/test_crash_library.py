@@ -105,7 +105,7 @@ SHOWN = {  # by story: bugs of the native explorer that one process without thre
     ("redo", "blocks"): "NO_COUNT",
     ("epoch", "few"): "NO_CHECKSUM NO_REPLAY_FENCE REPLAY_EARLY REPLAY_ONE REPLAY_BACKWARDS",
 }
-NONE_WHEN_COMPILED = {("undo", "NO_LOG_FENCE"), ("epoch", "NO_REPLAY_FENCE")}  # docs/explanation/crash.md gives the reasons
+NONE_WHEN_COMPILED = {("undo", "NO_LOG_FENCE"), ("epoch", "NO_REPLAY_FENCE")}  # docs/results/crash.md gives the reasons
 
 
 @pytest.mark.by_hand

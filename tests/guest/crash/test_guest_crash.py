@@ -62,7 +62,7 @@ def test_a_cluster_has_the_report_of_this_host(tmp_path: Path) -> None:
 
 def ready_made() -> Iterator[Any]:
     """Yield the rows of the page's two tables: manifest, options, then states, points, points in part, violations."""
-    page = (REPO / "docs/explanation/crash.md").read_text().split("## Ready-made tests")[1].split("\n## ")[0]
+    page = (REPO / "docs/reference/crash-tests.md").read_text().split("## Ready-made tests")[1].split("\n## ")[0]
     options: tuple[str, ...] = ()
     for line in page.splitlines():
         if line.startswith("| manifest"):

@@ -105,7 +105,7 @@ def exchange(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_xfs_exchanges_blocks_on_dax_if_it_was_made_for_it(
     session: Session, quick_guest: GuestConfig, tmp_path: Path, exchange: Path
 ) -> None:
-    """See docs/explanation/snapshot.md: XFS_IOC_EXCHANGE_RANGE swaps separate pages at once; mappings see it and a cut keeps it."""
+    """XFS_IOC_EXCHANGE_RANGE swaps separate pages at once; mappings see it and a cut keeps it."""
 
     def boot(file_system: FileSystem, script: str) -> GuestOutcome:
         home = tmp_path / file_system

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Poison in a guest: a load gets SIGBUS or EFAULT, never the old bytes; full-line writes heal it (docs/howto/poison.md)."""
+"""Poison in a guest: loads get SIGBUS or EFAULT, never old bytes; full-line writes heal it (docs/howto/poison.md)."""
 
 import re
 from dataclasses import replace

@@ -94,7 +94,7 @@ def test_time_stamps_follow_each_other(told: Told) -> None:
 
 
 def test_a_quantum_of_nothing_changes_only_what_is_contended(vcpus: VCPUs) -> None:
-    """docs/reference/qemu.md gives the differences; the order in which CPUs get a contended lock changes, too."""
+    """docs/results/threads.md has such runs; the order in which CPUs get a contended lock changes, too."""
     quantum, none = (vcpus.run(2, timing=timing, steps=20_000).measured for timing in ("", ",quantum-ps=0"))
     for (name, threads), (took_ns, _) in quantum.items():
         print(f"{name}, {threads}: {took_ns:,} ns, {none[name, threads][0]:,} with a quantum of 0")

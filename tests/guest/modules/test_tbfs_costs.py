@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The cost of one call of the module: instructions, lines written to the device and fences, as in docs/explanation/tbfs.md."""
+"""The cost of one call of the module, as in docs/reference/tbfs.md: instructions, lines written and fences."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from testbed.paths import REPO
 pytestmark = pytest.mark.guest
 
 INCLUDE = REPO / "guest-image" / "programs" / "include"
-PAGE = REPO / "docs/explanation/tbfs.md"
+PAGE = REPO / "docs/reference/tbfs.md"
 CALLS = (
     *("create", "make a folder", "append 64 bytes", "overwrite 64 bytes", "overwrite a page", "read a page"),
     *("change the mode", "rename", "cut", "unlink"),
@@ -34,7 +34,7 @@ Cost = tuple[int, int, int]  # instructions, lines, fences
 
 
 def documented() -> dict[tuple[str, str], Cost]:
-    """Return the cost of each call and way in the table of docs/explanation/tbfs.md."""
+    """Return the cost of each call and way in the table of docs/reference/tbfs.md."""
     rows = [line.strip("| ").split(" | ") for line in PAGE.read_text().splitlines() if line.startswith("| ")]
     table = {row[0]: row[1:] for row in rows if row[0] in CALLS and len(row) == 1 + len(WAYS)}
     found: dict[tuple[str, str], Cost] = {}

@@ -38,7 +38,7 @@ OTHER_WORKLOADS = [*WORKLOADS[:2], LONG_READS, "bench_guest copy_8b --ops 400000
 # In these workloads, every hit and miss is the same. In the others, the timer interrupts move some: a longer run has
 # more interrupts.
 SAME_HITS = (0, 4)
-# PMDK reads from the device, and with a quarter of the cache, lines displaced by interrupts cost much (docs/howto/replay.md).
+# PMDK reads from the device: with a quarter of the cache, lines displaced by interrupts cost much (results/speed.md).
 TOLERANCE = {1: 0.2}
 HITS_SHARE = {1: 0.04}  # of all accesses to the device; for other workloads, a thousandth
 

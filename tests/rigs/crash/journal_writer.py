@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes persistence journals in the format of docs/explanation/crash.md, without the model's help."""
+"""Writes persistence journals in the format of docs/reference/formats.md, without the model's help."""
 
 import struct
 from collections.abc import Iterable, Mapping

@@ -423,7 +423,7 @@ def test_each_test_that_ships_can_be_made_and_has_its_row(path: Path) -> None:
     for lines in (plan.crash.setup, plan.crash.workload, plan.judging()):
         done = subprocess.run(["bash", "-n"], input=lines, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
-    assert f"`{path.name}`" in (REPO / "docs/explanation/crash.md").read_text()
+    assert f"`{path.name}`" in (REPO / "docs/reference/crash-tests.md").read_text()
 
 
 def test_the_sources_of_the_tests_that_ship_compile(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The reader of persistence journals parses the format of docs/explanation/crash.md and rejects damaged journals with a message."""
+"""The reader of persistence journals parses the format of docs/reference/formats.md and rejects damaged journals."""
 
 import random
 import re

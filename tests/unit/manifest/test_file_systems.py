@@ -95,7 +95,8 @@ def test_each_component_that_brings_one_exists() -> None:
 
 
 def test_the_page_has_a_line_for_each_row_with_its_options() -> None:
-    page = (REPO / "docs/reference/guest.md").read_text().partition("\n### File systems\n")[2].partition("\nThese are ")[0]
+    text = (REPO / "docs/reference/guest.md").read_text()
+    page = text.partition("\n### File systems\n")[2].partition("\nThese are ")[0]
     lines = [
         tuple(cell.strip(" `") for cell in line.split("|")[1:4]) for line in page.splitlines() if line[:3] == "| `"
     ]

@@ -114,7 +114,7 @@ def test_what_there_cannot_be_is_said_of_its_point(
     fine, refused = verdicts.of_runs(stated(small_manifest, key, good, bad, owner), replayer)
     assert fine == ""
     assert refused.startswith(f"{small_manifest}: {message}")
-    assert page_of(refused) == "docs/explanation/model.md"
+    assert page_of(refused) == "docs/reference/parameters.md"
 
 
 @pytest.mark.parametrize(("scale", "message", "works"), SCALES)

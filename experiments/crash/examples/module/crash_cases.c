@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later
 /*
- * What a kernel module does wrong on persistent memory: one case for each mistake. docs/explanation/crash.md
+ * What a kernel module does wrong on persistent memory: one case for each mistake. docs/results/crash.md
  * lists them.
  *
  * "NUMBER bugs" written to /dev/crash_cases makes a case with its mistake, "NUMBER sound" without,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Flash, written from docs/explanation/model.md in the obvious way: maps, full histories and exhaustive searches.
+// Flash, written from docs/explanation/model-flash.md in the obvious way: maps, full histories and exhaustive searches.
 #pragma once
 
 #include <cstdint>

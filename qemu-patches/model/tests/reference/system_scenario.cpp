@@ -414,7 +414,7 @@ class Scenario {
         same(name + ", sum", h->sum_ps, r.sum);
         same(name + ", longest", h->max_ps, r.longest);
     }
-    // Compares sums, since flash may forget the cause of a wait (docs/explanation/model.md, Flash). test_ftl compares each.
+    // Compares sums, since flash may forget the cause of a wait (model-flash.md). test_ftl compares each.
     void same_waits() {
         mem_ps model = 0, reference = 0;
         for (MemCause cause : {MEM_CAUSE_queue, MEM_CAUSE_flash_read, MEM_CAUSE_program, MEM_CAUSE_gc}) {

@@ -330,8 +330,9 @@ double stored_and_flushed_ns(uint64_t buffer_bytes, mem_ps program_ps) {
 
 } // namespace
 
-// Explains why store and clwb of 4 KiB are slower on Optane memory than published (docs/explanation/calibration.md): a line that is
-// read for ownership waits until a page of the full buffer has been programmed, and L2 limits the waiting requests.
+// Explains why store and clwb of 4 KiB are slower on Optane memory than published (docs/explanation/calibration.md): a
+// line that is read for ownership waits until a page of the full buffer has been programmed, and L2 limits the waiting
+// requests.
 TEST(Bandwidth, OfStoresIntoAFullBufferIsThatOfItsPrograms) {
     double shipped = stored_and_flushed_ns(96 << 10, 445217), quick = stored_and_flushed_ns(96 << 10, 1000);
     double roomy = stored_and_flushed_ns(2 * kLines * kLine, 445217);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Runs the examples of docs/explanation/model.md: the model's results must equal the results on the page.
+// Runs the examples of the pages in docs/explanation/: the model's results must equal the results on the page.
 //
-// A block of the page that begins with "```model NAME" is an example. Its lines are run in order:
+// A block of a page that begins with "```model NAME" is an example. Its lines are run in order:
 //
 //     with store_buffer=2 overlap=all    a new machine: the page's machine with these parameters
 //     store line 1 -> 0 ns               the CPU's wait; "line 1-4": the sum for all these lines
@@ -12,6 +12,7 @@
 // A place is "line N" or "page N" (its first line) of the device, or "dram N", a line of local DRAM.
 #include <charconv>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
@@ -33,7 +34,7 @@ namespace {
 
 using std::string;
 
-// The page must have exactly one example of each of these mechanisms, and no others.
+// The pages must have exactly one example of each of these mechanisms, and no others.
 const std::set<string> kMechanisms = {
     "barrier",    "buffers",     "caches",    "channels",    "cleaning",
     "fences",     "gpf",         "link",      "loads",       "locked",
@@ -45,7 +46,7 @@ const std::set<string> kMechanisms = {
 };
 
 struct Step {
-    size_t line;      // line number on the page
+    string place;     // page and line number
     string statement; // without result and remark
     string result;    // empty: no result
 };
@@ -66,15 +67,15 @@ string trimmed(const string &text) {
     return first == string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-Step step_of(const string &text, size_t line) {
+Step step_of(const string &text, const string &place) {
     string said = text.substr(0, text.find('#'));
     size_t arrow = said.find("->");
-    return {line, trimmed(said.substr(0, arrow)), arrow == string::npos ? "" : trimmed(said.substr(arrow + 2))};
+    return {place, trimmed(said.substr(0, arrow)), arrow == string::npos ? "" : trimmed(said.substr(arrow + 2))};
 }
 
 // Add a line of an example. An indented line continues the line before it.
-void add_step(std::vector<Step> &steps, const string &text, size_t line) {
-    Step step = step_of(text, line);
+void add_step(std::vector<Step> &steps, const string &text, const string &place) {
+    Step step = step_of(text, place);
     if (!steps.empty() && text.starts_with(" ")) {
         steps.back().statement += " " + step.statement;
     } else if (!step.statement.empty()) {
@@ -82,7 +83,7 @@ void add_step(std::vector<Step> &steps, const string &text, size_t line) {
     }
 }
 
-std::vector<Example> examples_of(std::istream &page) {
+std::vector<Example> examples_of(std::istream &page, const string &name) {
     const string begin = "```model ";
     std::vector<Example> found;
     bool within = false;
@@ -96,7 +97,7 @@ std::vector<Example> examples_of(std::istream &page) {
         } else if (within && text.starts_with("```")) {
             within = false;
         } else if (within) {
-            add_step(found.back().steps, text, number);
+            add_step(found.back().steps, text, name + ":" + std::to_string(number));
         }
     }
     return found;
@@ -372,8 +373,7 @@ string fault_of(Machine &machine, const Step &step) {
     if (answer == step.result) {
         return "";
     }
-    return "docs/explanation/model.md:" + std::to_string(step.line) + ": " + step.statement + " -> " + step.result +
-           ", but the model says: " + answer;
+    return step.place + ": " + step.statement + " -> " + step.result + ", but the model says: " + answer;
 }
 
 std::vector<string> faults_of(const Example &example) {
@@ -388,44 +388,53 @@ std::vector<string> faults_of(const Example &example) {
     return faults;
 }
 
-std::vector<Example> page() {
-    std::ifstream file(MODEL_PAGE);
-    EXPECT_TRUE(file) << MODEL_PAGE;
-    return examples_of(file);
+std::vector<Example> pages() {
+    std::set<std::filesystem::path> paths;
+    for (const auto &entry : std::filesystem::directory_iterator(MODEL_PAGES)) {
+        paths.insert(entry.path());
+    }
+    std::vector<Example> found;
+    for (const auto &path : paths) {
+        std::ifstream file(path);
+        EXPECT_TRUE(file) << path;
+        std::vector<Example> more = examples_of(file, path.filename());
+        found.insert(found.end(), more.begin(), more.end());
+    }
+    return found;
 }
 
 std::vector<string> faults_of_text(const string &text) {
     std::istringstream in("```model x\n" + text + "\n```\n");
-    return faults_of(examples_of(in).at(0));
+    return faults_of(examples_of(in, "page").at(0));
 }
 
 } // namespace
 
 TEST(Examples, TheModelSaysWhatThePageSays) {
     size_t steps = 0;
-    for (const Example &example : page()) {
+    for (const Example &example : pages()) {
         for (const string &fault : faults_of(example)) {
             ADD_FAILURE() << fault;
         }
         steps += example.steps.size();
     }
-    std::printf("%zu examples, %zu steps\n", page().size(), steps);
+    std::printf("%zu examples, %zu steps\n", pages().size(), steps);
 }
 
 TEST(Examples, EachMechanismHasOne) {
     std::multiset<string> names;
-    for (const Example &example : page()) {
+    for (const Example &example : pages()) {
         names.insert(example.name);
     }
     EXPECT_EQ(names, std::multiset<string>(kMechanisms.begin(), kMechanisms.end()));
 }
 
 TEST(Examples, EachResultOfThePageIsCompared) {
-    for (Example example : page()) {
+    for (Example example : pages()) {
         for (Step &step : example.steps) {
             string right = step.result;
             step.result = right.empty() ? "1 ns" : "1" + right;
-            EXPECT_EQ(faults_of(example).size(), 1u) << step.line << ": " << step.statement;
+            EXPECT_EQ(faults_of(example).size(), 1u) << step.place << ": " << step.statement;
             step.result = right;
         }
     }
@@ -434,7 +443,7 @@ TEST(Examples, EachResultOfThePageIsCompared) {
 TEST(Examples, AWrongOrMissingResultIsAFault) {
     EXPECT_EQ(faults_of_text("load dram 1 -> 104 ns # 20 + 4 + 80"), std::vector<string>());
     EXPECT_EQ(faults_of_text("load dram 1 -> 105 ns"),
-              std::vector<string>{"docs/explanation/model.md:2: load dram 1 -> 105 ns, but the model says: 104 ns"});
+              std::vector<string>{"page:2: load dram 1 -> 105 ns, but the model says: 104 ns"});
     EXPECT_EQ(faults_of_text("load dram 1").size(), 1u);
     EXPECT_EQ(faults_of_text("wait 5us -> 5 us").size(), 1u);
 }

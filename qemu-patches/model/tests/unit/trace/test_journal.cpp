@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The writer of journals: this test decodes its bytes as docs/explanation/crash.md describes them.
+// The writer of journals: this test decodes its bytes as docs/reference/formats.md describes them.
 #include <gtest/gtest.h>
 
 #include <string>

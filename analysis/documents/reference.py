@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pages of reference made from the code: `python -m analysis.documents.reference` writes them into docs/reference/.
+
+docs/reference/options.md has every command of `testbed` with its options, from Typer's declarations. counters.md has
+the counters of the model, from the lists in qemu-patches/model/base/counters.h. tests/repo/test_generated_pages.py
+fails if a committed page differs from the one made here.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import typer
+
+from testbed import outputs
+from testbed.cli.main import app
+from testbed.paths import REPO
+
+from ..data import markdown
+
+FOLDER = REPO / "docs" / "reference"
+HEADER = REPO / "qemu-patches" / "model" / "base" / "counters.h"
+COMMAND = ".venv/bin/python -m analysis.documents.reference"
+HEAD = "<!-- SPDX-License-Identifier: BSD-3-Clause -->\n<!-- made by {command} -->\n# {title}\n\n{about}\n"
+LISTS = {
+    "MEM_CPU_COUNTERS": "The CPU and local memory",
+    "MEM_DEVICE_COUNTERS": "A device",
+    "MEM_STALL_COUNTERS": "Stalls, in picoseconds",
+    "MEM_COHERENCE_COUNTERS": "Several cores",
+    "MEM_ERROR_COUNTERS": "Flash read errors",
+}
+HELP_CHARACTERS_MAX = 240  # of a cell; the rest is in --help
+
+
+def commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the full name of each command below a group, and the command."""
+    for word, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{name} {word}")
+        elif not command.hidden:
+            yield f"{name} {word}", command
+
+
+def cell(said: str) -> str:
+    """Return help text as the cell of a table, cut at a word if it is long."""
+    flat = " ".join(said.split()).replace("|", "\\|").replace("<", "&lt;")
+    return flat if len(flat) <= HELP_CHARACTERS_MAX else flat[:HELP_CHARACTERS_MAX].rpartition(" ")[0] + " …"
+
+
+def kind(parameter: Any) -> str:
+    """Return the kind of a value, such as `int`; of several values the kind of one."""
+    found = re.findall(r"\b(int|float|str|Path|bool)\b", str(parameter.type_descriptor))
+    return {"Path": "PATH", "str": "TEXT"}.get(found[-1], found[-1].upper()) if found else "TEXT"
+
+
+def rows(command: Any) -> list[list[str]]:
+    """List the options and arguments of a command, each with the kind of its value and its help."""
+    found = []
+    for parameter in command.params:
+        if getattr(parameter, "hidden", False):
+            continue
+        option = parameter.param_type_name == "option"
+        written = ", ".join(parameter.opts) if option else parameter.name
+        value = "" if option and parameter.is_flag else (parameter.metavar or kind(parameter)).replace("|", "\\|")
+        found.append([f"`{written}`", f"`{value}`" if value else "", cell(parameter.help or "")])
+    return found
+
+
+def about(command: Any) -> str:
+    """Return the first paragraph of a command's help."""
+    return " ".join((command.help or "").strip().split("\n\n")[0].split()).replace("<", "&lt;")
+
+
+def options() -> str:
+    parts = [HEAD.format(command=COMMAND, title="Options of every command", about="From `--help` of each command.")]
+    for name, command in commands(typer.main.get_command(app), "testbed"):
+        table = markdown.table(("option", "value", "meaning"), rows(command)) if command.params else "No options."
+        parts.append(f"\n## {name}\n\n{about(command)}\n\n{table}\n")
+    return "".join(parts)
+
+
+def counters() -> str:
+    said = "Counters of a region of interest, in results and in `query-cxl-ssd`, where `_` is written `-`."
+    parts = [HEAD.format(command=COMMAND, title="Counters", about=said)]
+    text = HEADER.read_text()
+    for name, body in re.findall(r"#define (MEM_\w+_COUNTERS)\(X\)((?:[^\n]*\\\n)*[^\n]*)\n", text):
+        found = re.findall(r'X\((\w+),\s*((?:"[^"]*"[\s\\]*)+)\)', body)
+        lines = [[f"`{field}`", "".join(re.findall(r'"([^"]*)"', words))] for field, words in found]
+        if lines:
+            parts.append(f"\n## {LISTS[name]}\n\n{markdown.table(('counter', 'counts'), lines)}\n")
+    return "".join(parts)
+
+
+PAGES: dict[str, Callable[[], str]] = {"options.md": options, "counters.md": counters}
+
+
+if __name__ == "__main__":
+    for name, made in PAGES.items():
+        outputs.write(FOLDER / name, made())
