@@ -4,6 +4,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -30,6 +31,7 @@ COMMANDS = {
         "testbed crash ledger.toml --every --html ledger.html",
     ],
 }
+STORES = [31, 32]  # lines of ledger.c that a power cut can separate
 BLOCK = re.compile(r"(?:^`([\w.-]+)`:\n\n)?^```(\w+)(?: append=([\w.-]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -70,8 +72,7 @@ def test_every_block_is_a_file_a_change_or_commands(story: str) -> None:
 
 def test_the_study_s_manifest_has_the_points_and_devices_of_the_text(tmp_path: Path) -> None:
     files_of("study", tmp_path)
-    (tmp_path / "lookups").write_text("")
-    (tmp_path / "lookups").chmod(0o755)
+    shutil.copy("/bin/true", tmp_path / "lookups")  # any program of this host
     runs = manifest.runs(tmp_path / "lookups.toml")
     assert [run.label for run in runs] == ["64MiB", "256MiB", "1GiB"]
     read = manifest.load(tmp_path / "lookups.toml")
@@ -83,11 +84,13 @@ def test_the_crash_tutorial_s_program_compiles_before_and_after_its_repair(tmp_p
     assert len(changes) == 1
     files_of("crash", tmp_path)
     plan = plans.load(tmp_path / "ledger.toml")
-    assert plan.crash.sources == ("ledger.c",) or list(plan.crash.sources) == ["ledger.c"]
+    assert plan.crash.sources == ["ledger.c"]
     plans.compile_source(tmp_path / "ledger.toml", "ledger.c", tmp_path, plan.crash.flags, plan.crash.libraries)
-    subprocess.run(["patch", "-R", "-p0"], input=changes[0], text=True, cwd=tmp_path, check=True, capture_output=True)
-    broken = (tmp_path / "ledger.c").read_text()
-    assert "now->from -= amount" in broken.splitlines()[34 - 1 : 36][0] + "".join(broken.splitlines()[33:37])
+    back = subprocess.run(["patch", "-R", "-p0"], input=changes[0], text=True, cwd=tmp_path, capture_output=True)
+    assert (back.returncode, "offset" in back.stdout) == (0, False), back.stdout
+    lines = (tmp_path / "ledger.c").read_text().splitlines()
+    assert [number for number, line in enumerate(lines, 1) if re.search(r"now->.* [-+]= ", line)] == STORES
+    assert f"(ledger.c:{STORES[0]})" in text_of("crash")
     plans.compile_source(tmp_path / "ledger.toml", "ledger.c", tmp_path, plan.crash.flags, plan.crash.libraries)
 
 
@@ -118,5 +121,5 @@ def test_the_crash_tutorial_finds_its_bug_and_proves_the_repair(tmp_path: Path) 
     said = done("crash", tmp_path).stdout
     assert said.count("\nstatus 1\n") == 1
     before, after = said.split("\nstatus 1\n")
-    assert re.search(r"pay \(ledger\.c:3[5-7]\)", before) and "the sum is " in before
+    assert re.search(r"pay \(ledger\.c:3[12]\)", before) and "the sum is " in before
     assert "the sum is " not in after and page.exists()

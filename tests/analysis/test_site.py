@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The site of the documents: strict links, and pages in headless Chromium that need no network."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from analysis.documents import site
+
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+PAGES = (
+    "index.html",
+    "tutorial/measure.html",
+    "reference/parameters.html",
+    "explanation/model.html",
+    "results/figures.html",
+)
+SEARCHES = {"write-combining": "explanation/model-time.html", "power cut": "explanation/crash.html"}
+PATIENCE_MS = 60_000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built without a warning."""
+    made = tmp_path_factory.mktemp("site")
+    assert site.build(made) == []
+    return made
+
+
+@pytest.fixture(scope="module")
+def browser(folder: Path) -> Iterator[Browser]:
+    """Chromium of the distribution, without its sandbox, which refuses to start as root. The pages are our own."""
+    assert (folder / "index.html").exists()
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    assert found, f"no Chromium: install one of {', '.join(BROWSERS)}"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def opened(browser: Browser, path: Path) -> tuple[Page, list[str], list[str]]:
+    """Open a page without a network: the page, the addresses that it asks for, and its complaints."""
+    page = browser.new_context(offline=True).new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    requests: list[str] = []
+    complaints: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(path.as_uri())
+    return page, requests, complaints
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_asks_no_other_host_and_has_no_error_and_no_broken_image(
+    browser: Browser, folder: Path, name: str
+) -> None:
+    page, requests, complaints = opened(browser, folder / name)
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    broken = "[...document.images].filter(i => !(i.complete && i.naturalWidth)).map(i => i.src)"
+    page.wait_for_load_state("load")
+    assert page.evaluate(broken) == []
+    assert [url for url in requests if not url.startswith((folder.as_uri(), "data:"))] == []
+    assert complaints == []
+    page.context.close()
+
+
+@pytest.mark.parametrize(("words", "expected"), SEARCHES.items())
+def test_a_search_finds_the_page(browser: Browser, folder: Path, words: str, expected: str) -> None:
+    page, _, complaints = opened(browser, folder / "index.html")
+    page.locator("input[data-md-component=search-query]").fill(words)
+    page.wait_for_selector(".md-search-result__item a", state="attached")
+    found = page.evaluate("[...document.querySelectorAll('.md-search-result__item a')].map(a => a.href)")
+    assert any(expected in address for address in found), found
+    assert complaints == []
+    page.context.close()
+
+
+def test_both_schemes_can_be_chosen(browser: Browser, folder: Path) -> None:
+    page, _, _ = opened(browser, folder / "index.html")
+    assert page.locator("form[data-md-component=palette] input").count() == 2
+    page.context.close()
+
+
+def test_links_beyond_the_documents_become_text() -> None:
+    page = site.DOCS / "howto/add.md"
+    said = "[a](../reference/folders.md#x) [b](../../README.md) ![c](../pictures/c.svg) [d](https://e.org/f)"
+    assert site.within(said, page) == said.replace("[b](../../README.md)", "b")
+
+
+def test_anchors_are_github_s() -> None:
+    assert site.anchor("What `a b` is, and Why") == "what-a-b-is-and-why"
