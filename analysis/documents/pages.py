@@ -31,8 +31,7 @@ PAGE = REPO / "docs/results/figures.md"
 CALIBRATION_COMMAND = f"{COMMAND} calibration"
 CALIBRATION = REPO / "docs/results/calibration.md"
 STUDIES = tuple(
-    REPO / f"docs/results/{name}.md"
-    for name in ("epochs", "fams", "files", "kv-store", "kyoto-modes", "mtree", "programs", "snapshot", "threads")
+    page for page in sorted((REPO / "docs/results").glob("*.md")) if markdown.names(page.read_text(), STUDIES_COMMAND)
 )
 
 
