@@ -2,8 +2,8 @@
 """Every state of the devices that a power cut can leave, at each ordering point of a journal.
 
 docs/explanation/crash.md states the rules. A power cut can leave one of several contents in a line (lines.py), and
-each line is chosen independently. Where caches keep their power, one choice holds for all lines: the number of stores that
-had executed. Among these stores, only non-temporal ones can then be missing.
+each line is chosen independently. Where caches keep their power, one choice holds for all lines: the number of
+stores that had executed. Among these stores, only non-temporal ones can then be missing.
 """
 
 import itertools

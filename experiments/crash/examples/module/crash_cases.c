@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later
 /*
- * What a kernel module does wrong on persistent memory: one case for each mistake. docs/results/crash.md
- * lists them.
+ * What a kernel module does wrong on persistent memory: one case for each mistake.
+ * docs/results/crash.md lists them.
  *
  * "NUMBER bugs" written to /dev/crash_cases makes a case with its mistake, "NUMBER sound" without,
  * and "NUMBER flush" makes all of it durable. The memory is that of a block device with DAX, the

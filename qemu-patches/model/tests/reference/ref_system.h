@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The whole memory system with its cores, written from docs/explanation/model.md in the obvious way: caches are lists, a
-// request stays in a list for ever, and every query searches the whole list. ref_memsys.h and ref_persist.h cover the
-// content that survives a power cut.
+// The whole memory system with its cores, written from docs/explanation/model.md in the obvious way: caches are
+// lists, a request stays in a list for ever, and every query searches the whole list. ref_memsys.h and ref_persist.h
+// cover the content that survives a power cut.
 #pragma once
 
 #include "ref_timed_device.h"

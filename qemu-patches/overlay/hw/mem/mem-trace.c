@@ -1,7 +1,8 @@
 /*
  * Capture of the memory requests of the CPU's caches, as a user-creatable
- * object: -object mem-trace,id=ID,file=PATH writes a trace (docs/howto/replay.md) of
- * the whole run, from the creation of the machine on.
+ * object: -object mem-trace,id=ID,file=PATH writes a trace
+ * (docs/reference/formats.md) of the whole run, from the creation of the
+ * machine on.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */

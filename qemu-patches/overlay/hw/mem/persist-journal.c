@@ -1,8 +1,8 @@
 /*
  * Persistence journal, as a user-creatable object: -object
  * persist-journal,id=ID,file=PATH records all that the run does to the devices'
- * persistent lines (docs/explanation/crash.md), from the creation of the machine until its
- * power goes off.
+ * persistent lines (docs/reference/formats.md), from the creation of the
+ * machine until its power goes off.
  *
  * The journal receives a store before the store's bytes are in memory. Its
  * record is written at the next event of another instruction, with the bytes of
