@@ -19,7 +19,7 @@ PAGES = (
     "results/figures.html",
 )
 SEARCHES = {"superqueue": "reference/parameters.html", "oracle": "reference/crash-tests.html"}
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,9 @@ def test_a_page_asks_no_other_host_and_has_no_error_and_no_broken_image(
 @pytest.mark.parametrize(("words", "expected"), SEARCHES.items())
 def test_a_search_finds_the_page(browser: Browser, folder: Path, words: str, expected: str) -> None:
     page, _, complaints = opened(browser, folder / "index.html")
-    page.locator("input[data-md-component=search-query]").press_sequentially(words)
+    query = page.locator("input[data-md-component=search-query]")
+    query.fill(words)
+    query.press("End")  # the theme searches at a key, once here: the search shares the page's thread
     page.wait_for_selector(".md-search-result__item a", state="attached")
     found = page.evaluate("[...document.querySelectorAll('.md-search-result__item a')].map(a => a.href)")
     assert any(expected in address for address in found), found
