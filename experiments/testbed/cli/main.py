@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from typer.core import TyperGroup
 
-from .. import console, outputs, plugins, scratch
+from .. import console, outputs, plugins, scratch, version
 from ..build import components, images
 from ..build import doctor as doctor_module
 from ..build.cache import Cache
@@ -108,6 +108,23 @@ app = typer.Typer(
     "  testbed crash records                 every state that a power cut can leave\n\n"
     "  testbed shell                         a guest to look around in",
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(version.text())
+        raise typer.Exit
+
+
+@app.callback()
+def _of_all_commands(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and the commit")
+    ] = False,
+) -> None:
+    """Options before the name of a command."""
+
+
 ManifestName = Annotated[
     str, typer.Option("--manifest", "-m", metavar="MANIFEST", help="take the machine (CPU, device, memory) from this")
 ]
@@ -236,7 +253,7 @@ plugins.add_commands(app, "calibrate")
 
 Script = Annotated[
     Path | None,
-    typer.Option("--script", metavar="FILE", help="instead: a shell script, among the guest's own programs"),
+    typer.Option("--script", metavar="FILE", help="instead: a shell script among the guest's own programs; - is stdin"),
 ]
 Output = Annotated[
     list[str] | None,
@@ -319,8 +336,8 @@ def exec_(
 
 def _given(script: Path | None, files: list[Path], stdin: bool) -> tuple[Path | None, list[Path]]:
     """The script and the files to take along; streams are copied to files. Only one option may read standard input."""
-    if stdin and streamed.STDIN in (script, *files):
-        raise TestbedError(f"--stdin and {streamed.STDIN} both read standard input; give the file by its name")
+    if stdin and {streamed.STDIN, streamed.SHORT} & {script, *files}:
+        raise TestbedError("--stdin and /dev/stdin (or -) both read standard input; give the file by its name")
     return script and streamed.file_of("--script", script), [streamed.file_of("--file", one) for one in files]
 
 
