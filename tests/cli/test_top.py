@@ -118,6 +118,19 @@ def test_each_of_several_devices_has_its_row() -> None:
     assert top.by_device(sample(1, roi(10**9, 10)), sample(2, roi(2 * 10**9, 30))) == []
 
 
+def test_without_a_terminal_every_view_is_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    answers = [sample(0, roi(10**9 * n, 10 * n)).answer for n in (1, 2, 3)]
+
+    async def both() -> None:
+        async with monitor(tmp_path / "qmp", answers):
+            await top.watch(tmp_path / "qmp", 0.01, top.print_view)
+
+    asyncio.run(both())
+    said = capsys.readouterr().out
+    assert said.count("region of interest") == 2 and "\x1b" not in said
+    assert max(map(len, said.splitlines())) <= 80
+
+
 def test_before_the_first_region_it_says_so() -> None:
     assert "no region of interest yet, virtual time 5 ms" in text(top.view(sample(1, None), sample(2, None)))
 

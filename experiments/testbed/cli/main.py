@@ -478,7 +478,7 @@ def crash(
                 at_shell = partial(run_shell, campaign.session.images, campaign.guest) if shell else None
                 detail = presentation.show_state(campaign, state, at_shell)
                 raise typer.Exit(0 if detail.outcome == "ok" else 1)
-            reports[used] = presentation.run_campaign(campaign)
+            reports[used] = presentation.run_campaign(campaign, test)
         tables.show_crash(reports[used], plan.name, test, used)
     if seeds:
         tables.show_crash_seeds(reports, plan.name)
