@@ -6,6 +6,7 @@ commit. The version is therefore read when a user asks for it: from git in a clo
 """
 
 import subprocess
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -31,9 +32,20 @@ def commit(folder: Path = REPO) -> str:
     """
     if not (folder / ".git").exists():
         return ""
-    command = ["git", "-C", str(folder), "describe", "--tags", "--match", TAGS, "--always", "--dirty"]
+    return _git(folder, "describe", "--tags", "--match", TAGS, "--always", "--dirty")
+
+
+def date(folder: Path = REPO) -> str:
+    """The day of the last commit as manual pages write it, "November 9, 2026"; of pyproject.toml without git."""
+    stamp = _git(folder, "log", "-1", "--format=%ct") if (folder / ".git").exists() else ""
+    day = datetime.fromtimestamp(float(stamp or (folder / "pyproject.toml").stat().st_mtime), UTC)
+    return f"{day:%B} {day.day}, {day.year}"
+
+
+def _git(folder: Path, *words: str) -> str:
+    """The output of a command of git; empty if git fails or is missing."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(["git", "-C", folder, *words], capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
 

@@ -45,6 +45,7 @@ from . import (
     image_commands,
     kernel_commands,
     machine_options,
+    manual,
     module_commands,
     presentation,
     result_commands,
@@ -484,6 +485,20 @@ def bench(
 
 
 plugins.add_commands(app, "demo")
+
+
+@app.command()
+def man() -> None:
+    """Print the manual page of this command, for `man`.
+
+    Examples:
+
+      testbed man | man -l -
+
+      testbed man >~/.local/share/man/man1/testbed.1
+    """
+    print(manual.page(app, version.date()), end="")
+
 
 result_commands.register(app)
 app.add_typer(module_commands.app, name="module")

@@ -17,8 +17,8 @@ REMEDY = "pandas is not installed; install it with pip install 'cxl-ssd-testbed[
 def of_results(results: Sequence[Result]) -> "pandas.DataFrame":
     """One row per result, or per row that the program of the result reported. RunFailed: pandas is not installed.
 
-    Columns in order: manifest, hash, scale (the divisor), machine_seed, the axes of the matrix, outcome, the values that the
-    program reported under its own names, and the counters of the last region of interest, `time_ps` first.
+    The columns are manifest, hash, scale (the divisor), machine_seed, the axes of the matrix, outcome, the values that
+    the program reported under its own names, and the counters of the last region of interest, `time_ps` first.
     """
     try:
         import pandas
