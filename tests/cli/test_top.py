@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from rigs.guest.qmp_rig import monitor
+from testbed import console
 from testbed.errors import TestbedError
 from testbed.guest import top
 from testbed.guest.qemu_line import WATCH_SOCKET
@@ -129,6 +130,16 @@ def test_without_a_terminal_every_view_is_printed(capsys: pytest.CaptureFixture[
     said = capsys.readouterr().out
     assert said.count("region of interest") == 2 and "\x1b" not in said
     assert max(map(len, said.splitlines())) <= 80
+
+
+def test_a_table_off_a_terminal_fits_80_columns_and_has_no_colour(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    console.show("wide", ("path", "value"), [("/a/long/path" * 12, 1), ("b", "c" * 90)])
+    said = capsys.readouterr().out
+    assert "\x1b" not in said and said.count("c") == 90
+    assert max(map(len, said.splitlines())) == 80
 
 
 def test_before_the_first_region_it_says_so() -> None:

@@ -112,7 +112,7 @@ class Cluster:
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """The command for Typer: each parameter whose type is a dataclass becomes one option per field of the dataclass."""
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, type[Any]] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
     options: list[Parameter] = []
     for name, parameter in signature(command).parameters.items():
         own = get_type_hints(groups[name], include_extras=True) if name in groups else {}

@@ -75,7 +75,8 @@ def run(
     stated, origin = manifests.load_changed(path, machine.changes())
     divisor = scales.divisor(None if scale is None else str(scale), path.stem)
     runs = manifests.runs_of(stated if divisor is None else manifests.at_scale(stated, divisor), origin)
-    runs = manifests.with_seeds(runs, seeds) if checked_seeds(seeds) else runs
+    count = checked_seeds(seeds)
+    runs = manifests.with_seeds(runs, count) if count else runs
     verdicts.refuse_if_none_can_be(runs)
     return run_with_bar(runs, open_session(scheduler=scheduler), results_root())
 

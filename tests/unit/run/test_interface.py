@@ -2,6 +2,8 @@
 """The Python interface: the functions of `import testbed`, with a mock guest."""
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -115,6 +117,26 @@ def test_the_functions_work_where_an_event_loop_runs(small_manifest: Path, here:
 
     assert asyncio.run(cell()) == 3
     assert len(here.started) == 3
+
+
+def test_an_interrupt_of_a_cell_ends_the_work() -> None:
+    ended: list[str] = []
+
+    async def work() -> None:
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append("work")
+
+    async def cell() -> None:
+        drive(work())
+
+    loop = asyncio.new_event_loop()  # asyncio.run() would handle the signal itself, which a notebook does not
+    with pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(cell())
+    loop.close()
+    assert ended == ["work"]
 
 
 def test_work_is_driven_from_any_thread() -> None:
