@@ -18,7 +18,7 @@ COLUMNS = ("figure", "published_numbers", "within_10_percent", "within_25_percen
 NOTES = (
     "an error is the logarithm of ours over the published; a number within 10 % lies between 1/1.1 and 1.1 of it",
     "an ordering is of the engines of one operation on one device, of two ways to persist at one size and interval, or "
-    "of one engine over another; numbers published less than 10 % apart have none",
+    "of one engine over another; numbers published at most 10 % apart have none",
     "a cause is what an experiment explains that changes only that (analysis/scorecard/causes.toml); no parameter is "
     "fitted",
 )
