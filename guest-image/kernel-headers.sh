@@ -3,7 +3,7 @@
 # The root in which modules for another of Debian's kernels are compiled: module-root's, with the headers of that kernel.
 #
 #   kernel-headers.sh RELEASE VERSION MODULE_ROOT OUT_DIR WORK_DIR
-#                       make OUT_DIR/root and OUT_DIR/kernel-release, as module-root/build.sh does; MODULE_ROOT is its product
+#                       make OUT_DIR/root and OUT_DIR/kernel-release, as module-root.sh does; MODULE_ROOT is its product
 #
 # Any failure is one sentence on stderr and exit status 2.
 set -euo pipefail

@@ -70,14 +70,14 @@ fetch_jars() { # FOLDER
 compile_module() { # SOURCES STAGE
     local name=${MODULE##*/}
     cp -r "$1/$MODULE" "$1/module"
-    "$here/module-root/compile.sh" "$MODULE_ROOT_DIR" "$1/module" || die "the module $name cannot be compiled: see the messages above"
+    "$here/compile-module.sh" "$MODULE_ROOT_DIR" "$1/module" || die "the module $name cannot be compiled: see the messages above"
     install -D --mode=644 "$1/module/$name.ko" "$2/usr/lib/testbed/modules/$name.ko"
 }
 
 build() { # OUT WORK
     local out=$1 work=$2 over=() sources
     [[ -r ${BUILDROOT_DIR-}/root/usr/bin/cmake ]] || die "set BUILDROOT_DIR to the product of \`guest-image/build.sh build buildroot\`"
-    [[ -z $MODULE || -r ${MODULE_ROOT_DIR-}/kernel-release ]] || die "set MODULE_ROOT_DIR to the product of \`guest-image/module-root/build.sh build\`"
+    [[ -z $MODULE || -r ${MODULE_ROOT_DIR-}/kernel-release ]] || die "set MODULE_ROOT_DIR to the product of \`guest-image/module-root.sh build\`"
     mkdir -p "$work"/{src,build,stage,over} "$ccache_dir"
     read -ra sources <<<"$SOURCES"
     tar -C "$repo" -cf - "${sources[@]}" guest-image/lib/compile.sh tests/ccached.sh | tar -C "$work/src" -xf -

@@ -13,7 +13,7 @@ tests/native.sh qemu-patches/model # and one asks what these have covered
 .venv/bin/python -m testbed build
 
 set -m # a group of its own, which ends with this script
-JOBS=1 tests/native.sh guest-image/tbfs guest-image/fams experiments/workloads/{filework,kyoto-server,memcached,pages-fams,stl-map} snapshot-lib >"$said" 2>&1 &
+JOBS=1 tests/native.sh guest-image/modules/tbfs guest-image/modules/fams experiments/workloads/{filework,kyoto-server,memcached,pages-fams,stl-map} snapshot-lib >"$said" 2>&1 &
 set +m
 beside=$!
 trap 'kill -- -$beside 2>/dev/null || true' EXIT

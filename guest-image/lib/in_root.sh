@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Run a command in a build root, the product of `build.sh build buildroot` or of module-root/build.sh.
+# Run a command in a build root, the product of `build.sh build buildroot` or of module-root.sh.
 #
 #   in_root.sh ROOT [--over FOLDER] [--bind FROM TO]... COMMAND...
 #

@@ -20,7 +20,7 @@ NO_SPDX = re.compile(
 )
 
 # Folders that become a part of QEMU or of Linux.
-GPL = ("qemu-patches/", "guest-image/fams/module/", "guest-image/tbfs/module/")
+GPL = ("qemu-patches/", "guest-image/modules/fams/module/", "guest-image/modules/tbfs/module/")
 
 
 def tracked() -> list[Path]:

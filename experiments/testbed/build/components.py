@@ -48,12 +48,12 @@ class Component:
 
 _QEMU = "qemu-patches/build.sh"
 _WORKLOAD = "guest-image/workload.sh"
-_MODULE = "guest-image/module-root/compile.sh"
-_TBFS = "guest-image/tbfs"
+_MODULE = "guest-image/compile-module.sh"
+_TBFS = "guest-image/modules/tbfs"
 _TBFS_PARTS = tuple(f"{_TBFS}/{part}" for part in ("CMakeLists.txt", "Kbuild", "core", "module", "tbfs.sh", "tools"))
 _COMPILING = ("guest-image/lib", "tests/ccached.sh")
 # Builders with a fingerprint of Debian's present versions; QEMU's includes the host's compiler and libraries, too.
-_RESOLVING = ("guest-image/build.sh", "guest-image/module-root/build.sh", _WORKLOAD, _QEMU)
+_RESOLVING = ("guest-image/build.sh", "guest-image/module-root.sh", _WORKLOAD, _QEMU)
 _TOLD_OF_QEMU = re.compile("TESTBED_(QEMU|DEBIAN)|CC$|PKG_CONFIG")
 
 COMPONENTS = {
@@ -65,7 +65,7 @@ COMPONENTS = {
         Component("buildroot", "guest-image/build.sh", "buildroot", cold_minutes=3, is_root=True),
         Component("base", "guest-image/build.sh", "base", cold_minutes=2),
         Component("tools", "guest-image/build.sh", "tools", needs=("buildroot",)),
-        Component("module-root", "guest-image/module-root/build.sh", is_root=True),
+        Component("module-root", "guest-image/module-root.sh", is_root=True),
         Component(
             "tbfs",
             _WORKLOAD,

@@ -17,7 +17,7 @@ from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 
-FAMS = REPO / "guest-image" / "fams"
+FAMS = REPO / "guest-image" / "modules" / "fams"
 # Runs with both policies: fams applies a commit to the data before the call returns (0 ms), or later.
 CALLS = f"""set -e
 /job/halve --mode=fsdax --map=mem

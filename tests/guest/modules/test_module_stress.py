@@ -27,7 +27,7 @@ from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 
-FAMS = REPO / "guest-image" / "fams"
+FAMS = REPO / "guest-image" / "modules" / "fams"
 STRESS = [RIG_PROGRAMS / "stress" / "tbfs_stress.c"]
 FLAGS = ("-pthread", f"-I{REPO / 'guest-image/programs/include'}")
 # On a small file system, another file soon reuses a freed block. Each run prints one line with its exit statuses.

@@ -13,7 +13,7 @@ from testbed.paths import REPO
 
 HOME = "/usr/lib/testbed"
 IMAGE = REPO / "guest-image/overlay" / HOME[1:]
-COMPONENT_FILES = {"tbfs": REPO / "guest-image/tbfs/tbfs.sh"}
+COMPONENT_FILES = {"tbfs": REPO / "guest-image/modules/tbfs/tbfs.sh"}
 FUNCTIONS = ("check", "holds", "load", "make", "needs_partition")
 # Mocks that print their arguments. blkid looks at both ends of a device, or only at the beginning if given a type.
 PROGRAMS = r"""

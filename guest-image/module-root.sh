@@ -2,19 +2,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The root in which kernel modules are compiled: the headers of the guest's kernel, and the compiler that has made it.
 #
-#   build.sh inputs | fingerprint          as guest-image/build.sh; "NAME=VERSION" of all that is in the root
-#   build.sh build OUT_DIR WORK_DIR        make OUT_DIR/root and OUT_DIR/kernel-release
+#   module-root.sh inputs | fingerprint    as build.sh; "NAME=VERSION" of all that is in the root
+#   module-root.sh build OUT_DIR WORK_DIR  make OUT_DIR/root and OUT_DIR/kernel-release
 #
 # Any failure is one sentence on stderr and exit status 2.
 set -euo pipefail
 export LC_ALL=C TZ=UTC
 umask 022
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 flavour=cloud-amd64 # as resolved_kernel
 
 die() {
-    printf 'guest-image/module-root/build.sh: %s\n' "$*" >&2
+    printf 'guest-image/module-root.sh: %s\n' "$*" >&2
     exit 2
 }
 
@@ -47,8 +47,8 @@ build() { # OUT WORK
 }
 
 case ${1-}:$# in
-    inputs:1) printf '%s\n' guest-image/module-root/build.sh guest-image/packages/module-root guest-image/packages.sh guest-image/lib/{archive,components}.sh ;;
+    inputs:1) printf '%s\n' guest-image/module-root.sh guest-image/packages/module-root guest-image/packages.sh guest-image/lib/{archive,components}.sh ;;
     fingerprint:1) fingerprint ;;
     build:3) build "$2" "$3" ;;
-    *) die "usage: build.sh inputs, fingerprint, or build OUT_DIR WORK_DIR" ;;
+    *) die "usage: module-root.sh inputs, fingerprint, or build OUT_DIR WORK_DIR" ;;
 esac
