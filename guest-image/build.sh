@@ -28,7 +28,7 @@ usage() {
     die "usage: build.sh inputs|fingerprint COMPONENT, or build COMPONENT OUT_DIR WORK_DIR; COMPONENT is buildroot, base or tools"
 }
 
-tools_sources=(guest-image/programs guest-image/lib/{compile,in_root}.sh tests/ccached.sh)
+tools_sources=(guest-image/tools guest-image/lib/{compile,in_root}.sh tests/ccached.sh)
 
 inputs() {
     printf '%s\n' guest-image/build.sh guest-image/lib/{archive,components}.sh

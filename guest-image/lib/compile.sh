@@ -35,7 +35,7 @@ pass_report() { # LOG
 cmake -G Ninja -S "/src/$project" -B /build -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=/usr/local \
     -DCMAKE_C_COMPILER_LAUNCHER=/src/tests/ccached.sh -DCMAKE_CXX_COMPILER_LAUNCHER=/src/tests/ccached.sh \
     -DWORKLOAD_TESTS=OFF -DSNAPSHOT_TESTS=OFF -DSNAPSHOT_MANUALS=OFF -DSNAPSHOT_PROGRAMS="$([[ -d /src/program-sources ]] && echo ON || echo OFF)" \
-    -DPROGRAM_SOURCES=/src/program-sources -DTESTBED_ROI_INCLUDE=/src/guest-image/programs/include --no-warn-unused-cli
+    -DPROGRAM_SOURCES=/src/program-sources -DTESTBED_ROI_INCLUDE=/src/guest-image/tools/include --no-warn-unused-cli
 ninja -C /build "$target" | tee /build/log
 DESTDIR=/stage cmake --install /build --component "$component"
 add_libraries

@@ -83,7 +83,7 @@ LOCKS = (
     ("lock_exclusively", ""),
     ("epochs_pause", "epochs_resume"),
 )
-LIBRARY_NEEDS = ("snapshot-lib", "guest-image/programs/include", "guest-image/modules/fams", "guest-image/modules/tbfs")
+LIBRARY_NEEDS = ("snapshot-lib", "guest-image/tools/include", "guest-image/modules/fams", "guest-image/modules/tbfs")
 LIBRARY_RUN = {
     "part": "snapshot-lib",
     "needed": LIBRARY_NEEDS,
@@ -109,7 +109,7 @@ SUBJECTS = {
         Subject(
             "fams-core",
             "guest-image/modules/fams",
-            ("guest-image/modules/fams", "snapshot-lib", "guest-image/programs/include"),
+            ("guest-image/modules/fams", "snapshot-lib", "guest-image/tools/include"),
             ("guest-image/modules/fams/core/*",),
             frozenset({"persist_copy", "persist_fence"}),
             without="-catches-|needs-the-module",

@@ -72,7 +72,7 @@ def dependencies(entry: dict[str, str]) -> set[Path]:
     ("project", "component"),
     [
         ("snapshot-lib", "kyoto"),
-        ("guest-image/programs", "tools"),
+        ("guest-image/tools", "tools"),
         ("experiments/workloads/cores", "cores"),
         ("experiments/workloads/filework", "filework"),
     ],

@@ -108,7 +108,11 @@ def test_a_folder_with_too_many_files_is_found() -> None:
         return [f"{folder}/{n}.toml" for n in range(count)]
 
     assert too_large([*files("tests/unit/crash", 25), *files("experiments/manifests/causes", 99)]) == []
-    large = [*files("tests/guest", 26), *files("guest-image/modules/tbfs/core", 36), *files("experiments/crash/tbfs", 26)]
+    large = [
+        *files("tests/guest", 26),
+        *files("guest-image/modules/tbfs/core", 36),
+        *files("experiments/crash/tbfs", 26),
+    ]
     assert too_large(large) == [
         "experiments/crash/tbfs has 26 files and may have 25; divide it by subject",
         "tests/guest has 26 files and may have 25; divide it by subject",

@@ -22,7 +22,7 @@ FILE = "workload.toml"
 LIBRARY = (  # the compiled parts of snapshot-lib; its tests and manuals do not change a result
     "snapshot-lib/CMakeLists.txt",
     *(f"snapshot-lib/{part}" for part in ("bin", "engines", "include", "pass", "runtime", "workloads")),
-    "guest-image/programs/include",
+    "guest-image/tools/include",
 )
 NOT_BUILT = ("tests", FILE)  # parts of a folder of sources that are not built
 OWN = "/usr/local/"  # where guests have the programs

@@ -59,7 +59,7 @@ LEFT = f"/job/fams_calls after /dev/pmem0.1 && ! dmesg | grep -E '{COMPLAINTS}'\
 
 def programs(folder: Path) -> dict[str, Path]:
     """Return fams_calls, static because the guest's libc may differ, and the script that splits the region."""
-    includes = [f"-I{FAMS / 'include'}", f"-I{REPO / 'guest-image/programs/include'}"]
+    includes = [f"-I{FAMS / 'include'}", f"-I{REPO / 'guest-image/tools/include'}"]
     source = RIG_PROGRAMS / "fams_calls.c"
     return static_programs(folder, {"fams_calls": [source]}, *includes) | {"halve": CRASH_TESTS / "tools" / "halve"}
 
