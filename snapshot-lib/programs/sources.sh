@@ -29,9 +29,9 @@ derive() { # TREE
     apply_series "$1/kyotocabinet-snapshot" "$folder/kyotocabinet"
 }
 
-lib=$folder/../../guest-image/lib
-# shellcheck source=guest-image/lib/archive.sh
+lib=$folder/../../guest-image/image/lib
+# shellcheck source=guest-image/image/lib/archive.sh
 . "$lib/archive.sh"
-# shellcheck source=guest-image/lib/program_sources.sh
+# shellcheck source=guest-image/image/lib/program_sources.sh
 . "$lib/program_sources.sh"
 program_sources "$@"

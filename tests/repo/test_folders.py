@@ -19,7 +19,8 @@ from testbed.paths import REPO
 
 PACKAGES = ("experiments/testbed", "analysis")
 BY_SUBJECT = {"experiments/crash", "tests/guest", "tests/rigs", "tests/unit"}
-EVERY_FOLDER_OF = {".", *PACKAGES, "tests", "snapshot-lib", "snapshot-lib/tests", "qemu-patches", *BY_SUBJECT}
+LIBRARY, GUEST = {"snapshot-lib", "snapshot-lib/tests"}, {"guest-image", "guest-image/modules"}
+EVERY_FOLDER_OF = {".", *PACKAGES, "tests", "qemu-patches", *LIBRARY, *GUEST, *BY_SUBJECT}
 FILES_MAX = 25
 ANY_SIZE = ("experiments/manifests", "experiments/profiles", "snapshot-lib/man")  # readers look up these files by name
 # Large folders that have not been divided yet, with their sizes, which must not grow.

@@ -16,7 +16,7 @@ from testbed.paths import REPO
 FUNCTION_LINES_MAX = 70
 TEXT = {".py", ".sh", ".c", ".h", ".cpp", ".hpp", ".cc", ".toml", ".yml", ".md", ".cfg", ".patch", ".txt", ".cmake", ""}
 NO_SPDX = re.compile(
-    r"^(LICENSES/|guest-image/overlay/etc/|.*\.(md|csv|lock|patch|ll|supp|json|txt|list)$|.*(series|/corpus/.*|/packages/.*)$)"
+    r"^(LICENSES/|guest-image/image/overlay/etc/|.*\.(md|csv|lock|patch|ll|supp|json|txt|list)$|.*(series|/corpus/.*|/packages/.*)$)"
 )
 
 # Folders that become a part of QEMU or of Linux.

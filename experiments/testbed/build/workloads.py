@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Workloads: each is a folder of experiments/workloads with a workload.toml that lists the sources of its programs.
 
-A guest has the programs of the workloads that its commands name. guest-image/workload.sh packs each workload into an
-archive.
+A guest has the programs of the workloads that its commands name. guest-image/image/workload.sh packs each workload into
+an archive.
 """
 
 import re
@@ -110,7 +110,7 @@ def inputs(name: str) -> tuple[str, ...]:
 
 
 def environment(name: str) -> tuple[tuple[str, str], ...]:
-    """The workload.toml as environment variables for guest-image/workload.sh."""
+    """The workload.toml as environment variables for guest-image/image/workload.sh."""
     workload = known()[name]
     said = {
         "PROJECT": workload.project or f"experiments/workloads/{name}",

@@ -12,7 +12,7 @@
 # A name begins with the kind: `ext4-dax` is of the kind `ext4`. The table of names, with the options of each, is the runner's
 # (experiments/testbed/file_systems/table.py).
 
-# shellcheck source=guest-image/overlay/usr/lib/testbed/guest.sh
+# shellcheck source=guest-image/image/overlay/usr/lib/testbed/guest.sh
 . /usr/lib/testbed/guest.sh
 
 file_system='' make_options='' mount_options=''

@@ -14,13 +14,13 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 flavour=cloud-amd64 # as resolved_kernel
 
 die() {
-    printf 'guest-image/module-root.sh: %s\n' "$*" >&2
+    printf 'guest-image/image/module-root.sh: %s\n' "$*" >&2
     exit 2
 }
 
-# shellcheck source=guest-image/lib/archive.sh
+# shellcheck source=guest-image/image/lib/archive.sh
 . "$here/lib/archive.sh"
-# shellcheck source=guest-image/lib/components.sh
+# shellcheck source=guest-image/image/lib/components.sh
 . "$here/lib/components.sh"
 
 # Of the kernel that the image gets from the same package lists. The headers come without what they depend on, which has that kernel.
@@ -47,7 +47,7 @@ build() { # OUT WORK
 }
 
 case ${1-}:$# in
-    inputs:1) printf '%s\n' guest-image/module-root.sh guest-image/packages/module-root guest-image/packages.sh guest-image/lib/{archive,components}.sh ;;
+    inputs:1) printf '%s\n' guest-image/image/module-root.sh guest-image/image/packages/module-root guest-image/image/packages.sh guest-image/image/lib/{archive,components}.sh ;;
     fingerprint:1) fingerprint ;;
     build:3) build "$2" "$3" ;;
     *) die "usage: module-root.sh inputs, fingerprint, or build OUT_DIR WORK_DIR" ;;

@@ -12,30 +12,30 @@ export LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH=1767225600 # 2026-01-01, also the guest
 umask 022
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-repo=$(dirname "$here")
+repo=$(cd "$here/../.." && pwd)
 
 die() {
-    printf 'guest-image/build.sh: %s\n' "$*" >&2
+    printf 'guest-image/image/build.sh: %s\n' "$*" >&2
     exit 2
 }
 
-# shellcheck source=guest-image/lib/archive.sh
+# shellcheck source=guest-image/image/lib/archive.sh
 . "$here/lib/archive.sh"
-# shellcheck source=guest-image/lib/components.sh
+# shellcheck source=guest-image/image/lib/components.sh
 . "$here/lib/components.sh"
 
 usage() {
     die "usage: build.sh inputs|fingerprint COMPONENT, or build COMPONENT OUT_DIR WORK_DIR; COMPONENT is buildroot, base or tools"
 }
 
-tools_sources=(guest-image/tools guest-image/lib/{compile,in_root}.sh tests/ccached.sh)
+tools_sources=(guest-image/tools guest-image/image/lib/{compile,in_root}.sh tests/ccached.sh)
 
 inputs() {
-    printf '%s\n' guest-image/build.sh guest-image/lib/{archive,components}.sh
+    printf '%s\n' guest-image/image/build.sh guest-image/image/lib/{archive,components}.sh
     case $1 in
-        buildroot) echo guest-image/packages/buildroot ;;
-        base) printf '%s\n' guest-image/packages/base guest-image/packages/base-exclude guest-image/packages/modules guest-image/overlay ;;
-        tools) printf '%s\n' guest-image/packages/buildroot guest-image/packages/base "${tools_sources[@]}" ;;
+        buildroot) echo guest-image/image/packages/buildroot ;;
+        base) printf '%s\n' guest-image/image/packages/base guest-image/image/packages/base-exclude guest-image/image/packages/modules guest-image/image/overlay ;;
+        tools) printf '%s\n' guest-image/image/packages/buildroot guest-image/image/packages/base "${tools_sources[@]}" ;;
     esac
 }
 
@@ -81,7 +81,7 @@ build() {
     local status=${PIPESTATUS[0]}
     set -e
     ((status == 0)) && return
-    grep -q '^guest-image/build.sh: ' "$log" && exit 2 # the step has said it already
+    grep -q '^guest-image/image/build.sh: ' "$log" && exit 2 # the step has said it already
     explain "$component" "$log" "$work"
 }
 

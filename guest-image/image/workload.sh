@@ -18,16 +18,16 @@ export LC_ALL=C TZ=UTC SOURCE_DATE_EPOCH=1767225600
 umask 022
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-repo=$(dirname "$here")
+repo=$(cd "$here/../.." && pwd)
 
 die() {
-    printf 'guest-image/workload.sh: %s\n' "$*" >&2
+    printf 'guest-image/image/workload.sh: %s\n' "$*" >&2
     exit 2
 }
 
-# shellcheck source=guest-image/lib/archive.sh
+# shellcheck source=guest-image/image/lib/archive.sh
 . "$here/lib/archive.sh"
-# shellcheck source=guest-image/lib/components.sh
+# shellcheck source=guest-image/image/lib/components.sh
 . "$here/lib/components.sh"
 
 # Without what the build root has already.
@@ -76,11 +76,11 @@ compile_module() { # SOURCES STAGE
 
 build() { # OUT WORK
     local out=$1 work=$2 over=() sources
-    [[ -r ${BUILDROOT_DIR-}/root/usr/bin/cmake ]] || die "set BUILDROOT_DIR to the product of \`guest-image/build.sh build buildroot\`"
-    [[ -z $MODULE || -r ${MODULE_ROOT_DIR-}/kernel-release ]] || die "set MODULE_ROOT_DIR to the product of \`guest-image/module-root.sh build\`"
+    [[ -r ${BUILDROOT_DIR-}/root/usr/bin/cmake ]] || die "set BUILDROOT_DIR to the product of \`guest-image/image/build.sh build buildroot\`"
+    [[ -z $MODULE || -r ${MODULE_ROOT_DIR-}/kernel-release ]] || die "set MODULE_ROOT_DIR to the product of \`guest-image/image/module-root.sh build\`"
     mkdir -p "$work"/{src,build,stage,over} "$ccache_dir"
     read -ra sources <<<"$SOURCES"
-    tar -C "$repo" -cf - "${sources[@]}" guest-image/lib/compile.sh tests/ccached.sh | tar -C "$work/src" -xf -
+    tar -C "$repo" -cf - "${sources[@]}" guest-image/image/lib/compile.sh tests/ccached.sh | tar -C "$work/src" -xf -
     if [[ -n $PACKAGES ]]; then
         lay_packages "$work/over" "$work"
         over=(--over "$work/over")
@@ -91,7 +91,7 @@ build() { # OUT WORK
     [[ -z $JARS ]] || fetch_jars "$work/src/jars"
     [[ -z $MODULE ]] || compile_module "$work/src" "$work/stage"
     "$here/lib/in_root.sh" "$BUILDROOT_DIR/root" "${over[@]}" --bind "$work/src" /src --bind "$work/build" /build \
-        --bind "$work/stage" /stage --bind "$ccache_dir" /cache/ccache /bin/bash /src/guest-image/lib/compile.sh "$workload" "$PROJECT" "$TARGET" ||
+        --bind "$work/stage" /stage --bind "$ccache_dir" /cache/ccache /bin/bash /src/guest-image/image/lib/compile.sh "$workload" "$PROJECT" "$TARGET" ||
         die "the programs of $workload cannot be compiled: see the messages above"
     pack_cpio "$work/stage" "$out/$workload.cpio"
     truncate -s %512 "$out/$workload.cpio" # archives follow each other at such boundaries

@@ -14,13 +14,13 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 flavour=cloud-amd64 # as resolved_kernel
 
 die() {
-    printf 'guest-image/newer-kernel.sh: %s\n' "$*" >&2
+    printf 'guest-image/image/newer-kernel.sh: %s\n' "$*" >&2
     exit 2
 }
 
-# shellcheck source=guest-image/lib/archive.sh
+# shellcheck source=guest-image/image/lib/archive.sh
 . "$here/lib/archive.sh"
-# shellcheck source=guest-image/debian-kernels.sh
+# shellcheck source=guest-image/image/debian-kernels.sh
 . "$here/debian-kernels.sh"
 
 # The newest image is a package of its own, or since Linux 7 several: the image, the modules, the configuration.

@@ -15,13 +15,13 @@ umask 022
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 die() {
-    printf 'guest-image/packages.sh: %s\n' "$*" >&2
+    printf 'guest-image/image/packages.sh: %s\n' "$*" >&2
     exit 2
 }
 
-# shellcheck source=guest-image/lib/archive.sh
+# shellcheck source=guest-image/image/lib/archive.sh
 . "$here/lib/archive.sh"
-# shellcheck source=guest-image/lib/components.sh
+# shellcheck source=guest-image/image/lib/components.sh
 . "$here/lib/components.sh"
 
 build() { # LIST OUT WORK
@@ -40,7 +40,7 @@ build() { # LIST OUT WORK
 
 case ${1-}:$# in
     resolve:[2-9] | resolve:[1-9][0-9]) resolved_names "${@:2}" ;;
-    inputs:2) printf '%s\n' guest-image/packages.sh guest-image/lib/{archive,components}.sh ;;
+    inputs:2) printf '%s\n' guest-image/image/packages.sh guest-image/image/lib/{archive,components}.sh ;;
     fingerprint:2) printf '%s\n' "$2" ;;
     build:4) build "$2" "$3" "$4" ;;
     *) die "usage: packages.sh resolve NAME..., or inputs|fingerprint LIST, or build LIST OUT_DIR WORK_DIR" ;;

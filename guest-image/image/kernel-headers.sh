@@ -13,13 +13,13 @@ umask 022
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 die() {
-    printf 'guest-image/kernel-headers.sh: %s\n' "$*" >&2
+    printf 'guest-image/image/kernel-headers.sh: %s\n' "$*" >&2
     exit 2
 }
 
-# shellcheck source=guest-image/lib/archive.sh
+# shellcheck source=guest-image/image/lib/archive.sh
 . "$here/lib/archive.sh"
-# shellcheck source=guest-image/debian-kernels.sh
+# shellcheck source=guest-image/image/debian-kernels.sh
 . "$here/debian-kernels.sh"
 
 [[ $# == 5 ]] || die "usage: kernel-headers.sh RELEASE VERSION MODULE_ROOT OUT_DIR WORK_DIR"

@@ -85,6 +85,6 @@ build_tools() {
     mkdir -p "$work"/{src,build,stage} "$ccache_dir"
     tar -C "$repo" -cf - "${tools_sources[@]}" | tar -C "$work/src" -xf -
     "$here/lib/in_root.sh" "$BUILDROOT_DIR/root" --bind "$work/src" /src --bind "$work/build" /build --bind "$work/stage" /stage \
-        --bind "$ccache_dir" /cache/ccache /bin/bash /src/guest-image/lib/compile.sh tools guest-image/tools all
+        --bind "$ccache_dir" /cache/ccache /bin/bash /src/guest-image/image/lib/compile.sh tools guest-image/tools all
     pack_cpio "$work/stage" "$out/tools.cpio"
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sets up one device: its regions, a namespace on the persistent one, and the file system there.
 
-# shellcheck source=guest-image/overlay/usr/lib/testbed/file-systems.sh
+# shellcheck source=guest-image/image/overlay/usr/lib/testbed/file-systems.sh
 . /usr/lib/testbed/file-systems.sh
 
 dax_namespace=(--mode=fsdax --map=mem)

@@ -13,13 +13,13 @@ umask 022
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 die() {
-    printf 'guest-image/debug-kernel.sh: %s\n' "$*" >&2
+    printf 'guest-image/image/debug-kernel.sh: %s\n' "$*" >&2
     exit 2
 }
 
-# shellcheck source=guest-image/lib/archive.sh
+# shellcheck source=guest-image/image/lib/archive.sh
 . "$here/lib/archive.sh"
-# shellcheck source=guest-image/debian-kernels.sh
+# shellcheck source=guest-image/image/debian-kernels.sh
 . "$here/debian-kernels.sh"
 
 # Of the version that the image's kernel has.
@@ -33,7 +33,7 @@ configure() { # TREE
     local line
     make -s -C "$1" KCONFIG_ALLCONFIG="$here/debug-kernel.config" allnoconfig >/dev/null
     while read -r line; do
-        grep -qx "$line" "$1/.config" || die "this version of Linux takes no $line any more: correct guest-image/debug-kernel.config"
+        grep -qx "$line" "$1/.config" || die "this version of Linux takes no $line any more: correct guest-image/image/debug-kernel.config"
     done < <(grep '^CONFIG' "$here/debug-kernel.config")
 }
 
