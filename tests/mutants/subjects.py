@@ -101,7 +101,7 @@ SUBJECTS = {
             "tbfs-core",
             "guest-image/modules/tbfs",
             ("guest-image/modules/tbfs",),
-            ("guest-image/modules/tbfs/core/*",),
+            ("guest-image/modules/tbfs/core/*", "guest-image/modules/tbfs/core/*/*"),
             PM,
             fails=frozenset({"journal_yield"}),
             without="-catches-",

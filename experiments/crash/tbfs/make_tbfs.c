@@ -3,12 +3,12 @@
  * no other archives. */
 #include <stdio.h>
 
-#include "../../../guest-image/modules/tbfs/core/crc32c.c"
-#include "../../../guest-image/modules/tbfs/core/invariant.c"
-#include "../../../guest-image/modules/tbfs/core/journal.c"
-#include "../../../guest-image/modules/tbfs/core/make.c"
-#include "../../../guest-image/modules/tbfs/core/space.c"
-#include "../../../guest-image/modules/tbfs/core/super.c"
+#include "../../../guest-image/modules/tbfs/core/medium/crc32c.c"
+#include "../../../guest-image/modules/tbfs/core/medium/invariant.c"
+#include "../../../guest-image/modules/tbfs/core/medium/journal.c"
+#include "../../../guest-image/modules/tbfs/core/medium/space.c"
+#include "../../../guest-image/modules/tbfs/core/medium/super.c"
+#include "../../../guest-image/modules/tbfs/core/volume/make.c"
 #include "../../../guest-image/modules/tbfs/tools/image.c"
 #include "../../../guest-image/modules/tbfs/tools/persist_plain.c"
 

@@ -17,7 +17,7 @@ from testbed.program.packages import Versions
 from testbed.run.runner import drive
 
 TBFS = REPO / "guest-image" / "modules" / "tbfs"
-TOOL = [*sorted((TBFS / "core").glob("*.c")), *(TBFS / "tools").glob("*.c")]
+TOOL = [*sorted((TBFS / "core").rglob("*.c")), *(TBFS / "tools").glob("*.c")]
 HYBRID = "hybrid,log_block=1024,gc_read=2000,multi=page"  # all unusual options
 
 START = """set -u

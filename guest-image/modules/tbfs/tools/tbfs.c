@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "crc32c.h"
+#include "medium/crc32c.h"
 #include "image.h"
 
 static int fail(const char *path, int status) {

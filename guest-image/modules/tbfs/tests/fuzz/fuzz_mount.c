@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "crc32c.h"
+#include "medium/crc32c.h"
 #include "tbfs.h"
 
 enum { BLOCKS = 64, INODES = 24, BYTES = BLOCKS * TBFS_BLOCK_BYTES, CALLS_MAX = 2000 };

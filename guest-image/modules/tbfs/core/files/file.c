@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /* The calls on a file's content. */
-#include "data.h"
+#include "../medium/invariant.h"
+#include "../medium/space.h"
+#include "../pages/data.h"
+#include "../pages/page.h"
+#include "../pages/tree.h"
+#include "../persist.h"
+#include "../seeded_bug.h"
 #include "inode.h"
-#include "invariant.h"
 #include "merge.h"
-#include "page.h"
-#include "persist.h"
-#include "seeded_bug.h"
-#include "space.h"
-#include "tree.h"
 
 /* A range of bytes of a file. The range of a transaction has a limited number of blocks. */
 struct span {

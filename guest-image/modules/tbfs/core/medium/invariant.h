@@ -3,7 +3,7 @@
 #ifndef TBFS_INVARIANT_H
 #define TBFS_INVARIANT_H
 
-#include "tbfs.h"
+#include "../tbfs.h"
 
 /* Reports the first broken invariant, and makes the file system read-only until it is mounted again. */
 void invariant_broken(struct tbfs *fs, const char *sentence, uint64_t number);

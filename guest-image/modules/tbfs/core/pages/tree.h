@@ -4,7 +4,7 @@
 #ifndef TBFS_TREE_H
 #define TBFS_TREE_H
 
-#include "tbfs.h"
+#include "../tbfs.h"
 
 /* The slot of this index of the file, 0: a hole. */
 uint64_t tree_get(const struct tbfs *fs, const struct tbfs_inode *inode, uint64_t index);

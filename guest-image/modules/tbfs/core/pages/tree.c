@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "tree.h"
 
-#include "journal.h"
+#include "../medium/journal.h"
+#include "../medium/space.h"
+#include "../persist.h"
+#include "../seeded_bug.h"
 #include "page.h"
-#include "persist.h"
-#include "seeded_bug.h"
-#include "space.h"
 
 static uint64_t *slots_of(const struct tbfs *fs, uint64_t node) { return space_at(fs, node); }
 

@@ -7,7 +7,7 @@
 #ifndef TBFS_LOG_H
 #define TBFS_LOG_H
 
-#include "space.h"
+#include "../medium/space.h"
 
 enum { LOG_HEADER_BYTES = sizeof(struct tbfs_log_block), LOG_ENTRY_BYTES_MIN = 16 };
 

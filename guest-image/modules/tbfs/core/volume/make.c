@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /* Makes a file system. A kernel module does not contain this code: a tool makes the file system. */
-#include "journal.h"
-#include "persist.h"
-#include "space.h"
-#include "super.h"
+#include "../medium/journal.h"
+#include "../medium/space.h"
+#include "../medium/super.h"
+#include "../persist.h"
 
 enum { JOURNAL_PART = 64, BYTES_PER_INODE = 16384 };
 

@@ -4,7 +4,7 @@
 #ifndef TBFS_JOURNAL_H
 #define TBFS_JOURNAL_H
 
-#include "tbfs.h"
+#include "../tbfs.h"
 
 uint32_t journal_capacity(uint64_t journal_bytes);
 void journal_make(struct tbfs *fs); /* durable after the caller's fence */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "inode.h"
 
-#include "data.h"
-#include "journal.h"
-#include "persist.h"
-#include "seeded_bug.h"
-#include "space.h"
-#include "tree.h"
+#include "../medium/journal.h"
+#include "../medium/space.h"
+#include "../pages/data.h"
+#include "../pages/tree.h"
+#include "../persist.h"
+#include "../seeded_bug.h"
 
 int inode_find(const struct tbfs *fs, uint64_t ino, const struct tbfs_inode **inode) {
     if (ino == 0 || ino >= fs->super->inode_count)

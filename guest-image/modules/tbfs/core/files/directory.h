@@ -4,7 +4,7 @@
 #ifndef TBFS_DIRECTORY_H
 #define TBFS_DIRECTORY_H
 
-#include "tbfs.h"
+#include "../tbfs.h"
 
 /* -EINVAL, -ENAMETOOLONG: no entry can have this name. */
 int directory_check_name(struct tbfs_name name);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
-#include "transaction.h"
+#include "../transaction.h"
 
-#include "invariant.h"
-#include "journal.h"
+#include "../medium/invariant.h"
+#include "../medium/journal.h"
+#include "../medium/space.h"
+#include "../persist.h"
+#include "../seeded_bug.h"
 #include "page.h"
-#include "persist.h"
-#include "seeded_bug.h"
-#include "space.h"
 
 int tx_begin(const struct tbfs *fs) { return fs->read_only || fs->broken ? -EROFS : 0; }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "super.h"
 
+#include "../persist.h"
 #include "crc32c.h"
-#include "persist.h"
 
 uint32_t super_checksum(const struct tbfs_super *super) {
     struct tbfs_super copy = *super;

@@ -16,9 +16,9 @@
  */
 #include "journal.h"
 
+#include "../persist.h"
+#include "../seeded_bug.h"
 #include "invariant.h"
-#include "persist.h"
-#include "seeded_bug.h"
 #include "space.h"
 
 enum { GENERATION_MAX = 65535 };

@@ -3,7 +3,7 @@
 #ifndef TBFS_DATA_H
 #define TBFS_DATA_H
 
-#include "tbfs.h"
+#include "../tbfs.h"
 
 /* Durable after the next fence, with any alignment. */
 void data_copy(void *target, const void *source, uint64_t bytes);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "merge.h"
 
-#include "data.h"
+#include "../pages/data.h"
+#include "../pages/page.h"
+#include "../pages/tree.h"
+#include "../seeded_bug.h"
 #include "inode.h"
-#include "page.h"
-#include "seeded_bug.h"
-#include "tree.h"
 
 /* Bytes that the log does not contain are in the block already. */
 static int copy_from_log(void *context, uint64_t at, const void *source, uint64_t bytes) {

@@ -3,7 +3,7 @@
 #ifndef TBFS_MERGE_H
 #define TBFS_MERGE_H
 
-#include "tbfs.h"
+#include "../tbfs.h"
 
 /* Merges the log of a page, which then is one block. -ENOSPC: no block is free, and the log has no block below it.
  * -EROFS. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "page.h"
 
+#include "../medium/invariant.h"
+#include "../seeded_bug.h"
 #include "data.h"
-#include "invariant.h"
-#include "seeded_bug.h"
 
 enum {
     WORD_BITS = 64,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "data.h"
 
-#include "invariant.h"
+#include "../medium/invariant.h"
+#include "../medium/space.h"
+#include "../persist.h"
+#include "../seeded_bug.h"
 #include "page.h"
-#include "persist.h"
-#include "seeded_bug.h"
-#include "space.h"
 #include "tree.h"
 
 /* Whole words bypass the caches. Bytes before and after them do not, and are flushed. */

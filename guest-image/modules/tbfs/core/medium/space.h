@@ -4,7 +4,7 @@
 #ifndef TBFS_SPACE_H
 #define TBFS_SPACE_H
 
-#include "tbfs.h"
+#include "../tbfs.h"
 
 static inline void *space_at(const struct tbfs *fs, uint64_t offset) { return fs->space.base + offset; }
 

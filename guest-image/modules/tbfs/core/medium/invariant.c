@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "invariant.h"
 
-#include "seeded_bug.h"
+#include "../seeded_bug.h"
 
 void invariant_broken(struct tbfs *fs, const char *sentence, uint64_t number) {
 #ifdef TBFS_SEEDED_BUGS

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /* The calls that make, move and remove names. */
-#include "data.h"
+#include "../medium/space.h"
+#include "../pages/data.h"
+#include "../pages/tree.h"
+#include "../seeded_bug.h"
 #include "directory.h"
 #include "inode.h"
 #include "merge.h"
-#include "seeded_bug.h"
-#include "space.h"
-#include "tree.h"
 
 static void touch(struct tbfs *fs, uint64_t ino, uint32_t now) {
     struct tbfs_inode *inode = tx_inode(fs, ino);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /* The checker. The mount has already checked every block pointer. */
-#include "directory.h"
-#include "inode.h"
-#include "space.h"
-#include "tree.h"
+#include "../files/directory.h"
+#include "../files/inode.h"
+#include "../medium/space.h"
+#include "../pages/tree.h"
 
 struct check {
     struct tbfs *fs;

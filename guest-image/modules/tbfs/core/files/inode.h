@@ -3,7 +3,7 @@
 #ifndef TBFS_INODE_H
 #define TBFS_INODE_H
 
-#include "tbfs.h"
+#include "../tbfs.h"
 
 /* Finds an inode on the medium, which the caller must not write. -ENOENT: the inode is free. -EUCLEAN: no inode can
  * have this number. */

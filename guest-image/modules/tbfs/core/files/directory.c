@@ -11,12 +11,12 @@
  */
 #include "directory.h"
 
+#include "../medium/journal.h"
+#include "../medium/space.h"
+#include "../pages/tree.h"
+#include "../persist.h"
+#include "../seeded_bug.h"
 #include "inode.h"
-#include "journal.h"
-#include "persist.h"
-#include "seeded_bug.h"
-#include "space.h"
-#include "tree.h"
 
 union entry_bytes {
     struct tbfs_dirent entry;

@@ -2,7 +2,7 @@
 #ifndef TBFS_SUPER_H
 #define TBFS_SUPER_H
 
-#include "tbfs.h"
+#include "../tbfs.h"
 
 enum { SUPER_FIRST = 0, SUPER_COPY = TBFS_BLOCK_BYTES, SUPER_JOURNAL = 2 * TBFS_BLOCK_BYTES }; /* offsets */
 enum { SUPER_JOURNAL_BYTES_MOST = 4 << 20 };

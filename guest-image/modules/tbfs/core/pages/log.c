@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "log.h"
 
-#include "persist.h"
-#include "seeded_bug.h"
+#include "../persist.h"
+#include "../seeded_bug.h"
 
 static struct tbfs_log_block *block_at(const struct tbfs *fs, uint64_t offset) { return space_at(fs, offset); }
 

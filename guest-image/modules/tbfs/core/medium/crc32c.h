@@ -2,7 +2,7 @@
 #ifndef TBFS_CRC32C_H
 #define TBFS_CRC32C_H
 
-#include "port.h"
+#include "../port.h"
 
 uint32_t crc32c(const void *bytes, size_t count);
 

@@ -3,12 +3,12 @@
  * A mount recovers the journal, walks the trees of all inodes to find the used blocks, and then works off the truncate
  * list. The walk also checks every pointer, so later calls trust them.
  */
-#include "inode.h"
-#include "journal.h"
-#include "page.h"
-#include "space.h"
-#include "super.h"
-#include "tree.h"
+#include "../files/inode.h"
+#include "../medium/journal.h"
+#include "../medium/space.h"
+#include "../medium/super.h"
+#include "../pages/page.h"
+#include "../pages/tree.h"
 
 int64_t tbfs_memory_bytes(struct tbfs_space space) {
     struct tbfs_super *super;
