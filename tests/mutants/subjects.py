@@ -83,7 +83,14 @@ LOCKS = (
     ("lock_exclusively", ""),
     ("epochs_pause", "epochs_resume"),
 )
-LIBRARY_NEEDS = ("snapshot-lib", "guest-image/tools/include", "guest-image/modules/fams", "guest-image/modules/tbfs")
+LIBRARY_NEEDS = (
+    "snapshot-lib",
+    "experiments/engines",
+    "experiments/workloads",
+    "guest-image/tools/include",
+    "guest-image/modules/fams",
+    "guest-image/modules/tbfs",
+)
 LIBRARY_RUN = {
     "part": "snapshot-lib",
     "needed": LIBRARY_NEEDS,

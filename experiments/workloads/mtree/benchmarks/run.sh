@@ -6,13 +6,13 @@
 set -euo pipefail
 build=${1:?run.sh: give a folder to build in}/masstree
 here=$(cd "$(dirname "$0")" && pwd)
-lib=$here/../..
+workloads=$here/../..
 command -v cargo >/dev/null || { echo "run.sh: there is no cargo: install Rust 1.92 or newer" >&2; exit 2; }
 mkdir -p "$build"
 cp "$here/Cargo.toml" "$here/yardstick.rs" "$build"
 RUSTFLAGS='-C target-cpu=native' cargo build --quiet --release --manifest-path "$build/Cargo.toml"
-clang++-19 -std=c++20 -O3 -march=native -DNDEBUG -Wall -Wextra -I "$lib/workloads" -I "$lib/workloads/mtree" \
-    -I "$lib/workloads/threaded" -I "$lib/engines" "$here/mtree_yardstick.cpp" "$build/target/release/libyardstick.a" \
+clang++-19 -std=c++20 -O3 -march=native -DNDEBUG -Wall -Wextra -I "$workloads/common" -I "$workloads/mtree" \
+    -I "$workloads/../engines" "$here/mtree_yardstick.cpp" "$build/target/release/libyardstick.a" \
     -lpthread -ldl -o "$build/mtree_yardstick"
 shift
 exec "$build/mtree_yardstick" "$@"

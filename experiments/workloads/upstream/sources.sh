@@ -20,7 +20,7 @@ EOT
 }
 
 die() {
-    printf 'snapshot-lib/programs/sources.sh: %s\n' "$*" >&2
+    printf 'experiments/workloads/upstream/sources.sh: %s\n' "$*" >&2
     exit 2
 }
 
@@ -29,7 +29,7 @@ derive() { # TREE
     apply_series "$1/kyotocabinet-snapshot" "$folder/kyotocabinet"
 }
 
-lib=$folder/../../guest-image/image/lib
+lib=$folder/../../../guest-image/image/lib
 # shellcheck source=guest-image/image/lib/archive.sh
 . "$lib/archive.sh"
 # shellcheck source=guest-image/image/lib/program_sources.sh
