@@ -63,7 +63,7 @@ def test_tools_without_build_root_names_the_variable(tmp_path: Path) -> None:
 
 def test_programs_without_a_mirror_are_an_error_that_says_so(tmp_path: Path) -> None:
     dead = "http://127.0.0.1:9/debian"
-    script = REPO / "snapshot-lib" / "programs" / "sources.sh"
+    script = REPO / "experiments" / "workloads" / "upstream" / "sources.sh"
     variables = {"TESTBED_CACHE": str(tmp_path), "TESTBED_DEBIAN_MIRROR": dead, "TESTBED_DEBIAN_SECURITY_MIRROR": dead}
     done = subprocess.run(
         [script, "prepare", tmp_path / "sources"], capture_output=True, text=True, env=os.environ | variables

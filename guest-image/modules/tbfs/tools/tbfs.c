@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "medium/crc32c.h"
 #include "image.h"
+#include "medium/crc32c.h"
 
 static int fail(const char *path, int status) {
     static const struct {
