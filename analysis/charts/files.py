@@ -58,12 +58,14 @@ def saved(drawn: Drawn, chart: Chart, folder: Path) -> Drawn:
 
 def write(chart: Chart, stem: Path, text: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[Path]:
     """Write the chart in three formats and for the report, and its table for people and for programs."""
-    drawn = draw(chart, stem) + [write_plot(chart, stem.with_name(stem.name + PLOT_SUFFIX))]
+    assert chart.states_scale, f"{stem.name}: a chart states the scale of its runs, or that they are not scaled down"
+    drawn = draw(chart, stem) + [write_plot(chart, stem)]
     return drawn + tables.write(stem, text + "\n", tables.csv_text(columns, rows))
 
 
-def write_plot(chart: Chart, path: Path) -> Path:
+def write_plot(chart: Chart, stem: Path) -> Path:
     """Write the chart as data for Plotly."""
+    path = stem.with_name(stem.name + PLOT_SUFFIX)
     outputs.write(path, canonical.dumps(interactive.as_json_data(chart)))
     return path
 

@@ -19,7 +19,7 @@ FONT_PX, TITLE_PX, LETTER_PX, LINE_PX = 12, 13, 6.6, 17
 PLOT_PX, ROW_PX = 240, 23  # the height of a panel, and of a row of a panel with named rows
 TICKS_PX, LABEL_PX, TURNED_PX = 24, 20, 50  # below a panel: names of ticks, a line of the label, names that are turned
 GAP_PX, SHARED_GAP_PX = 70, 22  # between panels with their own ticks, and between panels that share them
-EDGE_PX = 8
+EDGE_PX, COLOUR_BAR_PX = 8, 56
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,11 @@ class Placed:
     def suffix(self) -> str:
         return "" if self.number == 1 else str(self.number)
 
+    @property
+    def coloraxis(self) -> str:
+        """The colours of the maps in this row, which share one limit."""
+        return f"coloraxis{self.row + 1}" if self.row else "coloraxis"
+
 
 def figure_of(chart: Chart) -> Data:
     """Return the traces, and the layouts `wide` and `narrow`."""
@@ -60,8 +65,7 @@ def figure_of(chart: Chart) -> Data:
     for row, panels in enumerate(chart.rows):
         for column, panel in enumerate(panels):
             placed.append(Placed(panel, drawn(panel, colours), len(placed) + 1, row, column))
-    traces = [trace | {"xaxis": f"x{p.suffix}", "yaxis": f"y{p.suffix}"} for p in placed for trace in p.parts.traces]
-    _one_colour_bar(chart, placed, traces)
+    traces = [_bound(trace, p) for p in placed for trace in p.parts.traces]
     return {
         "data": _one_entry_each(traces),
         "wide": _layout(chart, placed, WIDE),
@@ -79,13 +83,10 @@ def _one_entry_each(traces: Sequence[Data]) -> list[Data]:
     return kept
 
 
-def _one_colour_bar(chart: Chart, placed: Sequence[Placed], traces: Sequence[Data]) -> None:
-    """Keep the colour bar of the last map; all maps of a chart share their limit."""
-    maps = [trace for trace in traces if trace["type"] == "heatmap"]
-    for trace in maps[:-1]:
-        trace["showscale"] = False
-        del trace["colorbar"]
-    assert len({p.panel.limit for p in placed if isinstance(p.panel, Map)}) <= 1, f"{chart.heading}: maps of two scales"
+def _bound(trace: Data, p: Placed) -> Data:
+    """Bind a trace to the axes of its panel, and a map to the colours of its row."""
+    colours = {"coloraxis": p.coloraxis} if trace["type"] == "heatmap" else {}
+    return trace | {"xaxis": f"x{p.suffix}", "yaxis": f"y{p.suffix}"} | colours
 
 
 # ---- Layout ----
@@ -143,6 +144,9 @@ def _place(
     if first := _shares_y_with(chart, p):
         y["matches"] = first
     layout[f"xaxis{p.suffix}"], layout[f"yaxis{p.suffix}"] = x, y
+    if p.parts.colours:
+        middle = {"x": 1, "xanchor": "right", "y": sum(up) / 2, "len": 0.9 * (up[1] - up[0]), "lenmode": "fraction"}
+        layout[p.coloraxis] = {**p.parts.colours, "colorbar": {**p.parts.colours["colorbar"], **middle}}
     logarithmic = {"x": x.get("type") == "log", "y": y.get("type") == "log"}
     refer = f"x{p.suffix}", f"y{p.suffix}", logarithmic
     layout["shapes"] += referring(p.parts.shapes, *refer)
@@ -161,7 +165,7 @@ def _shares_y_with(chart: Chart, p: Placed) -> str:
 
 def _span(row: Sequence[Placed], place: int, chart: Chart, page: Page) -> tuple[float, float]:
     """Return the left and the right end of a panel, as shares of the width."""
-    right = 0.06 if any(isinstance(p.panel, Map) for p in row) else 0.0  # for the colour bar
+    right = COLOUR_BAR_PX / page.plot_px if any(isinstance(p.panel, Map) for p in row) else 0.0
     gap = (SHARED_GAP_PX if chart.share_y else GAP_PX) / page.plot_px
     width = (1 - right - gap * (len(row) - 1)) / len(row)
     return place * (width + gap), place * (width + gap) + width

@@ -32,6 +32,7 @@ class Drawn:
     y: Data
     shapes: list[Data] = field(default_factory=list)
     annotations: list[Data] = field(default_factory=list)
+    colours: Data | None = None  # the scale of a map's colours
 
 
 def plain(text: str) -> str:
@@ -100,7 +101,9 @@ def _line(line: Line, panel: Lines, colour: str) -> Data:
     ]
     mode = "lines" if line.stepped else "markers" if line.style == "none" else "lines+markers"
     look = {"color": colour, "dash": "dot" if line.published else DASHES[line.style], "width": 2}
-    trace = series(label, label, type="scatter", mode=mode, hovertext=texts, x=[_place(panel.x, x) for x, _ in line.points])
+    trace = series(
+        label, label, type="scatter", mode=mode, hovertext=texts, x=[_place(panel.x, x) for x, _ in line.points]
+    )
     trace |= {"y": [_place(panel.y, value.value) for value in values]}
     trace |= {"line": look | ({"shape": "hv"} if line.stepped else {})}
     trace |= {"marker": {"color": colour, "symbol": "x-thin-open" if line.published else "circle", "size": 7}}
@@ -197,16 +200,22 @@ def _categories(panel: Bars | Dots) -> Data:
 
 def _parts(panel: Parts, colours: Colours) -> Drawn:
     traces, begins = [], dict.fromkeys(panel.categories, 0.0)
+    published = [name in panel.published for name in panel.categories]
     for part in panel.parts:
         values = [part.values.get(name, Value(0.0)) for name in panel.categories]
         texts = [hover(name, part.label, *said(v, panel.x.label)) for name, v in zip(begins, values, strict=True)]
         trace = series(part.label, part.label, type="bar", orientation="h", hovertext=texts)
         trace |= {"x": [v.value for v in values], "y": list(range(len(values))), "base": list(begins.values())}
         trace["marker"] = {"color": colour_of(part, colours)}
+        if any(published):
+            trace["marker"]["pattern"] = {"shape": ["/" if told else "" for told in published], "fillmode": "overlay"}
         if bars := spread(values, palette.RULE):
             trace["error_x"] = bars
         traces.append(trace)
         begins = {name: begin + v.value for (name, begin), v in zip(begins.items(), values, strict=True)}
+    if any(published):
+        hatched = {"color": palette.GREY, "pattern": {"shape": "/"}}
+        traces.append(series("published", "published", type="bar", x=[None], y=[0], marker=hatched))
     annotations = [
         {"x": begins[name], "y": place, "text": plain(text), "showarrow": False}
         | ({"xanchor": "left", "xshift": 3} if begins[name] >= 0 else {"xanchor": "right", "xshift": -3})
@@ -229,11 +238,11 @@ def _map(panel: Map) -> Drawn:
         for y, row in zip(panel.up.values(), panel.ratios, strict=True)
     ]  # fmt: skip
     ends = [f"1/{panel.limit:.3g}", "1", f"{panel.limit:.3g}"]
-    mesh = {"type": "heatmap", "x": across, "y": up, "z": logs, "zmin": -limit, "zmax": limit, "hoverinfo": "text"}
+    mesh = {"type": "heatmap", "x": across, "y": up, "z": logs, "hoverinfo": "text", "textfont": {"size": 9}}
     mesh |= {"hovertext": texts, "text": [[shown_ratio(ratio) for ratio in row] for row in panel.ratios]}
     mesh["texttemplate"] = "%{text}"
-    mesh |= {"colorscale": _colour_scale(panel.good), "textfont": {"size": 9}}
-    mesh["colorbar"] = {"tickvals": [-limit, 0, limit], "ticktext": ends, "thickness": 10, "len": 1}
+    bar = {"tickvals": [-limit, 0, limit], "ticktext": ends, "thickness": 10, "tickfont": {"size": 10}}
+    colours = {"cmin": -limit, "cmax": limit, "colorscale": _colour_scale(panel.good), "colorbar": bar}
     traces: list[Data] = [mesh]
     every = [ratio for row in panel.ratios for ratio in row]
     if min(every) < 1 < max(every):
@@ -242,7 +251,7 @@ def _map(panel: Map) -> Drawn:
         traces.append({"type": "contour", "x": across, "y": up, "z": logs, "contours": even, "line": line})
         traces[-1] |= {"showscale": False, "showlegend": False, "hoverinfo": "skip", "autocontour": False}
     x, y = Axis(panel.x_label, names=panel.across), Axis(panel.y_label, names=panel.up)
-    return Drawn(traces, axis(x, ()), axis(y, ()))
+    return Drawn(traces, axis(x, ()), axis(y, ()), colours=colours)
 
 
 def _colour_scale(good: str) -> list[list[Any]]:

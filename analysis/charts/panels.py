@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from . import palette
 from .spec import Axis, Band, Bars, Dots, Group, Line, Lines, Parts
@@ -14,6 +15,7 @@ from .values import Value
 LETTERS_PER_INCH = 13  # approximate, for a legend or for names at an axis
 CLUSTER = 0.8  # the share of a category's width that its bars take
 LINE_STYLES = {"solid": "-", "dashed": "--", "dotted": ":", "none": ""}
+PUBLISHED_HATCH = "///"
 Colours = Mapping[str, str]  # name of a series -> colour
 SMALL: dict[str, Any] = {"fontsize": 7}
 ERROR_BARS: dict[str, Any] = {"fmt": "none", "elinewidth": 0.9, "capsize": 2.5}
@@ -166,9 +168,14 @@ def draw_parts(axes: Axes, panel: Parts, colours: Colours) -> None:
         values = [part.values.get(name, Value(0.0)) for name in panel.categories]
         lengths = [value.value for value in values]
         places = range(len(panel.categories))
-        axes.barh(places, lengths, left=list(begins.values()), color=colour_of(part, colours), label=part.label)
+        colour, left = colour_of(part, colours), list(begins.values())
+        bars = axes.barh(places, lengths, left=left, color=colour, label=part.label)
+        for bar, name in zip(bars, panel.categories, strict=True):
+            bar.set_hatch(PUBLISHED_HATCH if name in panel.published else "")
         spread_of_parts(axes, list(begins.values()), places, values)
         begins = {name: begin + length for (name, begin), length in zip(begins.items(), lengths, strict=True)}
+    if panel.published:
+        axes.add_patch(Rectangle((0, 0), 0, 0, facecolor=palette.GREY, hatch=PUBLISHED_HATCH, label="published"))
     for place, name in enumerate(panel.categories):
         if said := panel.said.get(name):
             end, right = begins[name], begins[name] >= 0

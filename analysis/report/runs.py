@@ -104,7 +104,9 @@ def _times_of(manifest: str, found: Sequence[tuple[RunName, Result]]) -> dict[st
         for n, place in enumerate(time_shares.PLACES)
         if any(of_run[n].time_ps for of_run in shares)
     ]
-    lengths = {name: units.show_time(sum(s.mean_ps for s in of_run)) for name, of_run in zip(names, shares, strict=True)}
+    lengths = {
+        name: units.show_time(sum(s.mean_ps for s in of_run)) for name, of_run in zip(names, shares, strict=True)
+    }
     x = Axis("% of the time of all CPUs; behind the bar: virtual time of a CPU", limits=(0, 118))
     scales = ", ".join(f"1/{scale}" for scale in dict.fromkeys(run.scale for run, _ in found))
     chart = Chart([[Parts(names, parts, x, said=lengths)]], f"{manifest}: time by cause, scale {scales}")
