@@ -32,7 +32,10 @@ def manifest_texts(names: Sequence[str]) -> dict[str, str]:
 
 
 def details(index: Index, loaded: Mapping[RunName, Result], of: Machines) -> dict[str, Any]:
-    """Return the data from which the page shows one run: `counters` has the names, each run the values in that order."""
+    """Return the data from which the page shows one run.
+
+    `counters` has the names of all counters, and each run has its values in that order.
+    """
     counters = {run: _counters(result) for run, result in loaded.items()}
     names = list(dict.fromkeys(name for counted in counters.values() for name in counted))
     return {

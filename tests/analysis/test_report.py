@@ -234,11 +234,11 @@ def in_order(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'"
 
 
-def test_text_of_manifests_results_and_files_stays_text(tmp_path: Path, sample: dict[str, Any]) -> None:
+def test_text_of_manifests_results_and_files_stays_text(report: Report) -> None:
     """A name with markup enters every place in which the page has text, and adds no element and no script."""
-    index = indices.load(tmp_path / "figures")
-    loaded = indices.load_results(index, tmp_path / "results")
-    harmless = Reader(page.render(index, loaded, tmp_path / "figures"))
+    index = indices.load(report.figures)
+    loaded = indices.load_results(index, report.results)
+    harmless = Reader(report.html)
     named = {run: replaced(run, manifest=EVIL, label=EVIL) for run in loaded}
     figures = [
         replaced(f, title=EVIL, caption=EVIL, notes=[EVIL] * len(f.notes), results=[named[r] for r in f.results])
@@ -247,7 +247,7 @@ def test_text_of_manifests_results_and_files_stays_text(tmp_path: Path, sample: 
     html = page.render(
         replaced(index, figures=figures),
         {named[run]: replace(result, data=result.data | {"outcome": EVIL}) for run, result in loaded.items()},
-        tmp_path / "figures",
+        report.figures,
     )
     evil = Reader(html)
     assert EVIL not in html

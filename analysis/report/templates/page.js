@@ -27,8 +27,7 @@ const sortable = (table) => {
     paging: rows > ROWS_OF_A_PAGE,
     pageLength: ROWS_OF_A_PAGE,
     lengthMenu: [25, 100, { label: "all", value: -1 }],
-    columnControl: rows > 3 ? ["order", "searchDropdown"] : ["order"],
-    ordering: { indicators: false, handler: true },
+    columnControl: rows > 3 ? ["searchDropdown"] : [],
     layout: {
       topStart: rows > 3 ? { search: { placeholder: "filter rows" } } : null,
       topEnd: rows > ROWS_OF_A_PAGE ? "pageLength" : null,
