@@ -20,6 +20,7 @@ PLOT_PX, ROW_PX = 240, 23  # the height of a panel, and of a row of a panel with
 TICKS_PX, LABEL_PX, TURNED_PX = 24, 20, 50  # below a panel: names of ticks, a line of the label, names that are turned
 GAP_PX, SHARED_GAP_PX = 70, 22  # between panels with their own ticks, and between panels that share them
 EDGE_PX, COLOUR_BAR_PX = 8, 56
+NAME_LETTERS = 16  # of a name at the left of a narrow page
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,10 @@ def _layout(chart: Chart, placed: Sequence[Placed], page: Page) -> Data:
         "barmode": "overlay",
         "hovermode": "closest",
         "font": {"size": FONT_PX},
-        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "font": {"size": FONT_PX}},
+        "legend": {
+            **{"orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 0, "yanchor": "top"},
+            **{"tracegroupgap": 0, "font": {"size": FONT_PX}},
+        },
         "shapes": [],
         "annotations": [],
     }
@@ -140,6 +144,8 @@ def _place(
     x["title"] = {"text": _wrapped_lines(x["title"], width), "font": {"size": FONT_PX}, "standoff": 6}
     y["title"] = {"text": y["title"] if own_labels else "", "font": {"size": FONT_PX}, "standoff": 4}
     y["showticklabels"] = own_labels
+    if page.stacked and "ticktext" in y:
+        y["ticktext"] = [_end_of(name) for name in y["ticktext"]]
     x |= {"matches": "x"} if chart.share_x and p.number > 1 else {}
     if first := _shares_y_with(chart, p):
         y["matches"] = first
@@ -203,8 +209,8 @@ def _legend_px(chart: Chart, placed: Sequence[Placed], page: Page) -> int:
     names |= {shape["name"] for p in placed for shape in p.parts.shapes if "name" in shape}
     if not names:
         return EDGE_PX
-    columns = max(1, int(page.plot_px / (max(map(len, names)) * LETTER_PX + 48)))
-    return 20 + 21 * -(-len(names) // columns) + (LINE_PX if chart.legend_title else 0)
+    columns = max(1, int(page.width_px / (max(map(len, names)) * LETTER_PX + 60)))
+    return 24 + 24 * -(-len(names) // columns) + (LINE_PX if chart.legend_title else 0)
 
 
 def _entries_of_shapes(layout: Data) -> None:
@@ -231,6 +237,11 @@ def _wrapped_lines(escaped: str, width_px: float) -> str:
     letters = max(12, int(width_px / LETTER_PX))
     parts = [textwrap.wrap(part, letters, break_long_words=False) or [""] for part in escaped.split("<br>")]
     return "<br>".join(line for part in parts for line in part) if escaped else ""
+
+
+def _end_of(escaped: str) -> str:
+    """Shorten a name to the end that distinguishes it from its neighbours; the pointer shows the whole name."""
+    return escaped if len(escaped) <= NAME_LETTERS or "&" in escaped else f"…{escaped[1 - NAME_LETTERS :]}"
 
 
 def _lines(escaped: str) -> int:

@@ -71,20 +71,32 @@ def said(value: Value, unit: str) -> tuple[str, str]:
     return f"{value.value:.4g} {unit}".rstrip(), spread
 
 
-def spread(values: Sequence[Value], colour: str) -> Data | None:
-    """Return error bars for the values that have a spread; None if no value has one."""
-    if not any(value.has_spread for value in values):
-        return None
-    reach = [(v.ends[1] - v.value, v.value - v.ends[0]) if v.has_spread else (None, None) for v in values]
-    ends = {"array": [up for up, _ in reach], "arrayminus": [down for _, down in reach]}
-    return {"type": "data", "symmetric": False, "color": colour, "thickness": 1.3, "width": 4, **ends}
+def spread(places: Sequence[float], values: Sequence[Value], label: str, colour: str) -> list[Data]:
+    """Return a trace of error bars at the values that have a spread; none if no value has one.
+
+    The bars are a separate trace, because Plotly draws the ends of a bar of length 0.
+    """
+    known = [(place, value) for place, value in zip(places, values, strict=True) if value.has_spread]
+    if not known:
+        return []
+    up, down = ([abs(value.ends[end] - value.value) for _, value in known] for end in (1, 0))
+    look = {"color": colour, "thickness": 1.3, "width": 4}
+    ends = {"type": "data", "symmetric": False, "array": up, "arrayminus": down, **look}
+    trace = {"type": "scatter", "mode": "markers", "marker": {"size": 1, "color": colour}, "error_y": ends}
+    trace |= {"x": [place for place, _ in known], "y": [value.value for _, value in known], "hoverinfo": "skip"}
+    return [trace | {"legendgroup": plain(label), "showlegend": False}]
+
+
+def turned(trace: Data) -> Data:
+    """Exchange the axes of error bars."""
+    return {{"x": "y", "y": "x", "error_y": "error_x"}.get(key, key): value for key, value in trace.items()}
 
 
 # ---- Lines ----
 
 
 def _lines(panel: Lines, colours: Colours) -> Drawn:
-    traces = [_line(line, panel, colours[line.coloured_as]) for line in panel.lines]
+    traces = [trace for line in panel.lines for trace in _line(line, panel, colours[line.coloured_as])]
     shapes = [_band(band, panel.y) for band in sorted(panel.bands, key=lambda band: -(band.nearness or 0))]
     shapes += [_rule("x", _place(panel.x, place)) for place in panel.rules]
     xs = [x for line in panel.lines for x, _ in line.points]
@@ -92,7 +104,7 @@ def _lines(panel: Lines, colours: Colours) -> Drawn:
     return Drawn(traces, axis(panel.x, xs), axis(panel.y, ys), shapes)
 
 
-def _line(line: Line, panel: Lines, colour: str) -> Data:
+def _line(line: Line, panel: Lines, colour: str) -> list[Data]:
     label = f"{line.label}, published" if line.published else line.label
     values = [value for _, value in line.points]
     texts = [
@@ -109,9 +121,7 @@ def _line(line: Line, panel: Lines, colour: str) -> Data:
     trace |= {"marker": {"color": colour, "symbol": "x-thin-open" if line.published else "circle", "size": 7}}
     if line.published:
         trace["marker"] |= {"line": {"width": 2, "color": colour}}
-    if bars := spread(values, colour):
-        trace["error_y"] = bars
-    return trace
+    return [trace, *spread(trace["x"], values, label, colour)]
 
 
 def _said_on(of: Axis, value: Value) -> tuple[str, str]:
@@ -147,9 +157,7 @@ def _bars(panel: Bars, colours: Colours) -> Drawn:
         trace["marker"] = {"color": colour_of(group, colours)}
         if panel.values_as:
             trace |= {"text": [format(v.value, panel.values_as) for v in values], "textposition": "outside"}
-        if bars := spread(values, palette.RULE):
-            trace["error_y"] = bars
-        traces.append(trace)
+        traces += [trace, *spread(places, values, group.label, palette.RULE)]
     shapes = [_band(band, Axis()) for band in panel.bands] + [_rule("y", 0)]
     y = {"title": plain(panel.y_label), "rangemode": "tozero"}
     return Drawn(traces + _published(panel), _categories(panel), y, shapes)
@@ -164,9 +172,7 @@ def _dots(panel: Dots, colours: Colours) -> Drawn:
         trace["marker"] = {"color": colour, "size": 8}
         if panel.values_as:
             trace |= {"text": [format(v.value, panel.values_as) for v in values], "textposition": "top center"}
-        if bars := spread(values, colour):
-            trace["error_y"] = bars
-        traces.append(trace)
+        traces += [trace, *spread(places, values, group.label, colour)]
     shapes = [] if panel.base is None else [_rule("y", panel.base)]
     return Drawn(traces + _published(panel), _categories(panel), {"title": plain(panel.y_label), "type": "log"}, shapes)
 
@@ -200,6 +206,7 @@ def _categories(panel: Bars | Dots) -> Data:
 
 def _parts(panel: Parts, colours: Colours) -> Drawn:
     traces, begins = [], dict.fromkeys(panel.categories, 0.0)
+    farthest = dict(begins)
     published = [name in panel.published for name in panel.categories]
     for part in panel.parts:
         values = [part.values.get(name, Value(0.0)) for name in panel.categories]
@@ -209,21 +216,33 @@ def _parts(panel: Parts, colours: Colours) -> Drawn:
         trace["marker"] = {"color": colour_of(part, colours)}
         if any(published):
             trace["marker"]["pattern"] = {"shape": ["/" if told else "" for told in published], "fillmode": "overlay"}
-        if bars := spread(values, palette.RULE):
-            trace["error_x"] = bars
-        traces.append(trace)
-        begins = {name: begin + v.value for (name, begin), v in zip(begins.items(), values, strict=True)}
+        ends = [_moved(value, begin) for value, begin in zip(values, begins.values(), strict=True)]
+        traces += [trace, *map(turned, spread(range(len(ends)), ends, part.label, palette.RULE))]
+        farthest = {name: max(farthest[name], end.ends[1]) for name, end in zip(begins, ends, strict=True)}
+        begins = {name: end.value for name, end in zip(begins, ends, strict=True)}
     if any(published):
         hatched = {"color": palette.GREY, "pattern": {"shape": "/"}}
         traces.append(series("published", "published", type="bar", x=[None], y=[0], marker=hatched))
     annotations = [
-        {"x": begins[name], "y": place, "text": plain(text), "showarrow": False}
+        {
+            "x": farthest[name] if begins[name] >= 0 else begins[name],
+            "y": place,
+            "text": plain(text),
+            "showarrow": False,
+        }
         | ({"xanchor": "left", "xshift": 3} if begins[name] >= 0 else {"xanchor": "right", "xshift": -3})
         for place, name in enumerate(panel.categories)
         if (text := panel.said.get(name))
     ]
     y = axis(Axis(names=dict(enumerate(panel.categories)), downwards=True), ()) | {"showgrid": False}
     return Drawn(traces, axis(panel.x, ()) | {"rangemode": "tozero"}, y, [_rule("x", 0)], annotations)
+
+
+def _moved(value: Value, begin: float) -> Value:
+    """Return the value and its spread behind the parts that end at `begin`."""
+    if not value.has_spread:
+        return Value(begin + value.value)
+    return Value(begin + value.value, *(begin + end for end in value.ends))
 
 
 # ---- Maps ----
@@ -272,6 +291,8 @@ def axis(of: Axis, values: Sequence[float]) -> Data:
     elif of.scale in ("log2", "counts"):
         ticks = _powers_of_two(values, with_zero=of.scale == "counts")
         data |= {"tickvals": [_place(of, tick) for tick in ticks], "ticktext": [f"{tick:g}" for tick in ticks]}
+    if of.scale == "counts" and values:
+        data["range"] = [_place(of, min(values)) - 0.3, _place(of, max(values)) + 0.3]
     if of.from_zero:
         data["rangemode"] = "tozero"
     if of.limits:

@@ -223,7 +223,7 @@ def test_published_parts_are_hatched_and_the_legend_says_so() -> None:
     figure = drawn(Parts(CATEGORIES, parts, Axis("%"), published=["C"]))
     (row,) = [c for c in figure.axes[0].containers if isinstance(c, BarContainer)]
     assert [bool(bar.get_hatch()) for bar in row] == [False, True]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["holds", "published"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["published", "holds"]
 
 
 def test_a_chart_that_hides_its_scale_is_not_written(tmp_path: Path) -> None:
@@ -253,15 +253,15 @@ def test_plotly_accepts_every_kind_of_panel(page: str) -> None:
 
 @pytest.mark.parametrize("make", [lines, bars, dots])
 def test_an_interactive_figure_has_the_spread_and_states_it(make: Callable[..., Panel]) -> None:
-    (trace,) = plotted(make(SPREAD, ONE_RUN))["data"]
-    ends = trace["error_y"]
-    assert (ends["array"], ends["arrayminus"]) == ([2.0, None], [1.0, None])
+    trace, bar = plotted(make(SPREAD, ONE_RUN))["data"]
+    assert (bar["x"], bar["y"]) == (trace["x"][:1], [4.0])
+    assert (bar["error_y"]["array"], bar["error_y"]["arrayminus"]) == ([2.0], [1.0])
     assert ["range over seeds: 3 to 6" in text for text in trace["hovertext"]] == [True, False]
     assert all(f"{value:g}" in text for value, text in zip((4, 8), trace["hovertext"], strict=True))
 
 
 def test_interactive_bars_begin_at_zero_and_points_are_on_a_logarithmic_axis() -> None:
-    figure = plotted(bars(SPREAD, ONE_RUN), dots(SPREAD, ONE_RUN))
+    figure = plotted(bars(ONE_RUN, ONE_RUN), dots(ONE_RUN, ONE_RUN))
     assert "type" not in figure["wide"]["yaxis"]
     assert figure["wide"]["yaxis"]["rangemode"] == "tozero"
     assert figure["wide"]["yaxis2"]["type"] == "log"
@@ -278,7 +278,7 @@ def test_interactive_marks_of_published_values_have_a_legend_and_their_own_shape
 
 
 def test_a_series_is_in_the_legend_once_and_an_interactive_figure_states_its_scale() -> None:
-    figure = plotted(bars(SPREAD, ONE_RUN), bars(ONE_RUN, ONE_RUN), heading="one device", scaled_down=True)
+    figure = plotted(bars(ONE_RUN, ONE_RUN), bars(ONE_RUN, ONE_RUN), heading="one device", scaled_down=True)
     assert [trace["showlegend"] for trace in figure["data"]] == [True, False]
     assert figure["wide"]["title"]["text"] == figure["narrow"]["title"]["text"] == "one device (scaled down)"
 
@@ -299,7 +299,7 @@ def test_text_of_an_interactive_figure_is_escaped() -> None:
 
 
 def test_counts_have_a_place_for_zero_and_values_that_are_no_numbers_are_left_out() -> None:
-    line = Line("a", [(0.0, Value(1.0)), (1.0, Value(2.0)), (4.0, Value(math.nan))])
+    line = Line("a", [(0.0, Value(1.0)), (1.0, Value(2.0)), (4.0, Value(math.inf))])
     figure = plotted(Lines(Axis("aborts", "counts"), Axis("us"), [line]))
     assert (figure["data"][0]["x"], figure["data"][0]["y"]) == ([0.0, 1.0, 3.0], [1.0, 2.0, None])
     assert figure["wide"]["xaxis"]["ticktext"] == ["0", "1", "2", "4"]

@@ -21,7 +21,7 @@ const element = (tag, text, attributes = {}) => {
 const sortable = (table) => {
   const rows = table.tBodies[0].rows.length;
   if (rows < 2) return;
-  new DataTable(table, {
+  const made = new DataTable(table, {
     autoWidth: false,
     order: [],
     paging: rows > ROWS_OF_A_PAGE,
@@ -36,6 +36,8 @@ const sortable = (table) => {
     },
     language: { search: "Filter:", lengthMenu: "_MENU_ rows", info: "_START_ to _END_ of _TOTAL_ rows" },
   });
+  const name = table.caption ? table.caption.textContent : "counters";
+  for (const pages of made.table().container().querySelectorAll("nav")) pages.setAttribute("aria-label", `pages: ${name}`);
 };
 
 // ---- Figures ----
@@ -149,6 +151,7 @@ const drawMap = () => {
   const look = { hoverinfo: "label+text", textinfo: "label+text", marker: { colors: colours, line: { width: 1 } }, tiling: { pad: 2 } };
   const map = dialog.querySelector(".map");
   const layout = { template: template(), height: 300, width: map.clientWidth, margin: { l: 0, r: 0, t: 4, b: 0 } };
+  layout.uniformtext = { minsize: 9, mode: "hide" };
   return Plotly.react(map, [{ ...trace, ...look, pathbar: { visible: false } }], layout, { displayModeBar: false });
 };
 
