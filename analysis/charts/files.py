@@ -59,7 +59,7 @@ def saved(drawn: Drawn, chart: Chart, folder: Path) -> Drawn:
 def write(chart: Chart, stem: Path, text: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[Path]:
     """Write the chart in three formats and for the report, and its table for people and for programs."""
     assert chart.states_scale, f"{stem.name}: a chart states the scale of its runs, or that they are not scaled down"
-    drawn = draw(chart, stem) + [write_plot(chart, stem)]
+    drawn = [*draw(chart, stem), write_plot(chart, stem)]
     return drawn + tables.write(stem, text + "\n", tables.csv_text(columns, rows))
 
 

@@ -21,6 +21,9 @@ TICKS_PX, LABEL_PX, TURNED_PX = 24, 20, 50  # below a panel: names of ticks, a l
 GAP_PX, SHARED_GAP_PX = 70, 22  # between panels with their own ticks, and between panels that share them
 EDGE_PX, COLOUR_BAR_PX = 8, 56
 NAME_LETTERS = 16  # of a name at the left of a narrow page
+# One legend below the panels, from the left edge of the figure.
+LEGEND = {"orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 0, "yanchor": "top"}
+LEGEND |= {"tracegroupgap": 0, "font": {"size": FONT_PX}}
 
 
 @dataclass(frozen=True)
@@ -106,15 +109,12 @@ def _layout(chart: Chart, placed: Sequence[Placed], page: Page) -> Data:
         "barmode": "overlay",
         "hovermode": "closest",
         "font": {"size": FONT_PX},
-        "legend": {
-            **{"orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 0, "yanchor": "top"},
-            **{"tracegroupgap": 0, "font": {"size": FONT_PX}},
-        },
+        "legend": LEGEND,
         "shapes": [],
         "annotations": [],
     }
     if chart.legend_title:
-        layout["legend"]["title"] = {"text": plain(chart.legend_title)}
+        layout["legend"] = LEGEND | {"title": {"text": plain(chart.legend_title)}}
     if heading:
         place = {"x": 0, "xref": "container", "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top"}
         layout["title"] = {"text": heading, "font": {"size": FONT_PX}, "pad": {"t": 4, "l": 4}, **place}

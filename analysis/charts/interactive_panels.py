@@ -25,7 +25,7 @@ Data = dict[str, Any]
 
 @dataclass(frozen=True)
 class Drawn:
-    """The parts of one panel. `x` and `y` are the attributes of its axes; places of the panel's traces refer to them."""
+    """The parts of one panel. `x` and `y` are the attributes of the axes that its traces refer to."""
 
     traces: list[Data]
     x: Data

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report's page in headless Chromium: accessibility, layout, figures, tables, runs, and no requests to a network."""
+"""The report's page in headless Chromium: accessibility, layout, figures, tables, runs, and no network."""
 
 import shutil
 from collections.abc import Iterator
@@ -15,10 +15,11 @@ from rigs import report_sample
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 PHONE, DESKTOP, PAPER = (360, 800), (1280, 900), (794, 1123)
+TIMEOUT_MS = 300_000  # a loaded host takes long to read the page's scripts
 UNFOLD = "document.querySelectorAll('details').forEach(d => d.open = true)"
 # Elements that reach beyond the page; contents of boxes that scroll may be wider.
 OVERFLOW = """() => [...document.querySelectorAll('body *')].filter(
-    e => !e.closest('.scroll > *, .dt-layout-table > *, svg') && !e.closest('.skip') && e.getBoundingClientRect().right > innerWidth + 1
+    e => !e.closest('.scroll > *, .dt-layout-table > *, svg, .skip') && e.getBoundingClientRect().right > innerWidth + 1
 ).map(e => e.outerHTML.slice(0, 80))"""
 
 
@@ -42,7 +43,7 @@ def browser(html: Path) -> Iterator[Browser]:
     found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     assert found, f"no Chromium: install one of {', '.join(BROWSERS)}"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"], timeout=TIMEOUT_MS)
         yield browser
         browser.close()
 
@@ -53,6 +54,7 @@ class Visit:
     def __init__(self, browser: Browser, html: Path, size: tuple[int, int], **options: Any) -> None:
         viewport: Any = {"width": size[0], "height": size[1]}
         self.context: BrowserContext = browser.new_context(viewport=viewport, offline=True, **options)
+        self.context.set_default_timeout(TIMEOUT_MS)
         self.page: Page = self.context.new_page()
         self.requests: list[str] = []
         self.complaints: list[str] = []

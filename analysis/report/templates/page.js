@@ -86,7 +86,11 @@ const draw = async (picture) => {
   picture.dataset.width = String(live.clientWidth);
 };
 
+// The style sheet of DataTables knows dark mode by a class.
+const darken = () => document.documentElement.classList.toggle("dark", darkMode.matches);
+
 const drawAgain = () => {
+  darken();
   for (const picture of document.querySelectorAll(".picture.drawn")) {
     if (picture.clientWidth) draw(picture);
   }
@@ -217,6 +221,7 @@ const follow = () => {
 
 // The same link may be followed again after the run was closed, which changes no address.
 addEventListener("hashchange", follow);
+darken();
 document.querySelectorAll("table.sortable").forEach(sortable);
 for (const picture of document.querySelectorAll(".picture")) {
   nearby.observe(picture);
