@@ -22,7 +22,7 @@ GAP_PX, SHARED_GAP_PX = 70, 22  # between panels with their own ticks, and betwe
 EDGE_PX, COLOUR_BAR_PX = 8, 56
 NAME_LETTERS = 16  # of a name at the left of a narrow page
 # One legend below the panels, from the left edge of the figure.
-LEGEND = {"orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 0, "yanchor": "top"}
+LEGEND: Data = {"orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 0, "yanchor": "top"}
 LEGEND |= {"tracegroupgap": 0, "font": {"size": FONT_PX}}
 
 
@@ -79,7 +79,7 @@ def figure_of(chart: Chart) -> Data:
 
 def _one_entry_each(traces: Sequence[Data]) -> list[Data]:
     """Leave each label of the legend to the first trace that has it."""
-    seen, kept = set[str](), []
+    seen, kept = set[str](), list[Data]()
     for trace in traces:
         shown = bool(trace.get("showlegend")) and trace["legendgroup"] not in seen
         seen |= {trace["legendgroup"]} if shown else set()

@@ -18,7 +18,12 @@ from .spec import Axis, Band, Bars, Dots, Group, Line, Lines, Map, Panel, Parts
 from .values import Value
 
 DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "none": "solid"}
-MARK = {"symbol": "line-ew-open", "size": 16, "line": {"width": 2.5, "color": palette.RULE}, "color": palette.RULE}
+MARK: dict[str, Any] = {
+    "symbol": "line-ew-open",
+    "size": 16,
+    "line": {"width": 2.5, "color": palette.RULE},
+    "color": palette.RULE,
+}
 TICKS_MAX = 9  # of a logarithmic axis to the base 2
 Data = dict[str, Any]
 
@@ -150,7 +155,7 @@ def _rule(along: str, place: float) -> Data:
 
 
 def _bars(panel: Bars, colours: Colours) -> Drawn:
-    traces = []
+    traces = list[Data]()
     for group, places, width in clusters(panel.categories, panel.groups):
         values = list(group.values.values())
         trace = _group(group, places, panel.y_label, type="bar", width=[0.94 * width] * len(places))
@@ -164,7 +169,7 @@ def _bars(panel: Bars, colours: Colours) -> Drawn:
 
 
 def _dots(panel: Dots, colours: Colours) -> Drawn:
-    traces = []
+    traces = list[Data]()
     for group, places, _ in clusters(panel.categories, panel.groups):
         colour, values = colour_of(group, colours), list(group.values.values())
         mode = "markers+text" if panel.values_as else "markers"
@@ -205,7 +210,7 @@ def _categories(panel: Bars | Dots) -> Data:
 
 
 def _parts(panel: Parts, colours: Colours) -> Drawn:
-    traces, begins = [], dict.fromkeys(panel.categories, 0.0)
+    traces, begins = list[Data](), dict.fromkeys(panel.categories, 0.0)
     farthest = dict(begins)
     published = [name in panel.published for name in panel.categories]
     for part in panel.parts:
