@@ -221,7 +221,7 @@ def test_an_injected_script_is_refused(browser: Browser, html: Path) -> None:
 
 def test_two_clicks_lead_from_a_figure_to_the_counters_of_a_run(browser: Browser, html: Path) -> None:
     with Visit(browser, html, DESKTOP) as visit:
-        visit.page.locator(".source a", has_text="list").click()
+        visit.page.locator("article .source a[href='#runs-list']").click()
         visit.page.locator("#run-table-list tbody tr a").first.click()
         run = visit.page.locator("#run")
         run.locator("#counter-table").wait_for(state="visible")
@@ -286,7 +286,7 @@ def test_a_link_to_what_is_folded_away_unfolds_it(browser: Browser, html: Path) 
     with Visit(browser, html, DESKTOP) as visit:
         table = visit.page.locator("#run-table-list")
         assert not table.is_visible()
-        visit.page.locator(".source a", has_text="list").click()
+        visit.page.locator("article .source a[href='#runs-list']").click()
         table.wait_for(state="visible")
 
 
