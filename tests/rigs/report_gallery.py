@@ -4,16 +4,16 @@
 from pathlib import Path
 
 from analysis.charts import files
-from analysis.charts.spec import Axis, Band, Bars, Chart, Dots, Group, Line, Lines, Map, Parts
+from analysis.charts.spec import Axis, Band, Bars, Chart, Dots, Group, Line, Lines, Map, Panel, Parts
 from analysis.charts.values import Value, points
-from analysis.data.drawn import Drawn
+from analysis.data.drawn import Cell, Drawn
 
 NAME = "gallery"
 TITLE = "Panels of every kind"
 HEADING = "invented <b>values</b> & <img src=x onerror=alert(1)>, scale 1/64"
 SPREAD = Value(4.0, 3.0, 6.0)
 COLUMNS = ("engine", "threads", "us", "command")
-ROWS = [
+ROWS: list[list[Cell]] = [
     [engine, threads, float(us), f"run --engine {engine} --threads {threads}"]
     for us, (engine, threads) in enumerate(
         ((engine, threads) for engine in ("snapshot", "pmdk", "msync-4k") for threads in (1, 2, 4, 8, 16)), 2
@@ -33,7 +33,7 @@ def chart() -> Chart:
     ]
     across, up = {0.0: "1us", 1.0: "3us"}, {0.0: "1GiB", 1.0: "4GiB"}
     parts = [Group("holds", {"x": Value(2.0), "y": SPREAD}), Group("does not hold", {"x": SPREAD})]
-    rows = [
+    rows: list[list[Panel]] = [
         [
             Lines(Axis("threads", "log2"), Axis("us", from_zero=True), lines, "lines", bands=[band]),
             Lines(Axis("aborts", "counts"), Axis("us", "log"), [Line("snapshot", points([0, 1, 64], [1, 9, 200]))]),
