@@ -121,8 +121,8 @@ def _layout(chart: Chart, placed: Sequence[Placed], page: Page) -> Data:
     top = 1.0
     for row, above, area, below in zip(rows, tops, areas, bottoms, strict=True):
         begin = top - above / height
-        for place, p in enumerate(row):
-            _place(layout, chart, p, _span(row, place, chart, page), (begin - area / height, begin), page)
+        for column, p in enumerate(row):
+            _place(layout, chart, p, _span(row, column, chart, page), (begin - area / height, begin), page)
         top = begin - (area + below) / height
     _entries_of_shapes(layout)
     return layout

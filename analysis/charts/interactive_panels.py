@@ -87,7 +87,7 @@ def spread(places: Sequence[float], values: Sequence[Value], label: str, colour:
     up, down = ([abs(value.ends[end] - value.value) for _, value in known] for end in (1, 0))
     look = {"color": colour, "thickness": 1.3, "width": 4}
     ends = {"type": "data", "symmetric": False, "array": up, "arrayminus": down, **look}
-    trace = {"type": "scatter", "mode": "markers", "marker": {"size": 1, "color": colour}, "error_y": ends}
+    trace: Data = {"type": "scatter", "mode": "markers", "marker": {"size": 1, "color": colour}, "error_y": ends}
     trace |= {"x": [place for place, _ in known], "y": [value.value for _, value in known], "hoverinfo": "skip"}
     return [trace | {"legendgroup": plain(label), "showlegend": False}]
 
@@ -199,7 +199,7 @@ def _published(panel: Bars | Dots) -> list[Data]:
 
 
 def _categories(panel: Bars | Dots) -> Data:
-    names = dict(enumerate(panel.categories))
+    names: dict[float, str] = {float(place): name for place, name in enumerate(panel.categories)}
     return axis(Axis("\n".join(filter(None, (panel.x_label, *panel.notes))), names=names), ()) | {
         "range": [-0.5, len(names) - 0.5],
         "showgrid": False,
