@@ -5,7 +5,7 @@
 PYTHON := .venv/bin/python
 SCALE ?= quick
 
-.PHONY: help testbed test lint bench figures report verify docs clean
+.PHONY: help testbed test check lint bench figures report verify docs clean
 
 help: ## list the verbs
 	@grep -E '^[a-z]+: .*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -15,6 +15,10 @@ testbed: .venv/provisioned ## from a bare machine to a measured speedup: install
 
 test: .venv/provisioned ## every check: lint, native tests under sanitizers, unit tests, tests in booted guests
 	@tests/all.sh
+
+check: .venv/provisioned ## the short check before a commit: lint and unit tests, without guests
+	@tests/lint.sh
+	@tests/python.sh tests/unit
 
 lint: .venv/provisioned ## formatting, types and style of every language here
 	@tests/lint.sh

@@ -30,8 +30,8 @@ die() {
     exit 2
 }
 
-# shellcheck source=guest-image/lib/archive.sh
-. "$here/../guest-image/lib/archive.sh"
+# shellcheck source=guest-image/image/lib/archive.sh
+. "$here/../guest-image/image/lib/archive.sh"
 # shellcheck source=qemu-patches/model/files.sh
 . "$here/model/files.sh"
 
@@ -212,7 +212,7 @@ checkpatch() {
 
 inputs() {
     cd "$here/.."
-    ls -d qemu-patches/{build.sh,series,model/files.sh} guest-image/lib/archive.sh
+    ls -d qemu-patches/{build.sh,series,model/files.sh} guest-image/image/lib/archive.sh
     if [ "${TESTBED_QEMU_STOCK:-0}" = 1 ]; then
         ls qemu-patches/patches/0001-*
     else

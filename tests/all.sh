@@ -7,13 +7,19 @@ cd "$(dirname "$0")/.."
 said=build/native/beside.log
 python_said=build/native/python.log
 
+stage() { echo "== $1, $((SECONDS / 60)) minutes after the start"; }
+
 tests/lint.sh
+stage "native builds"
 tests/native.sh --build # some tests of Python start what is built here
+stage "tests of the model"
 tests/native.sh qemu-patches/model # and one asks what these have covered
+stage "QEMU and the guest image"
 .venv/bin/python -m testbed build
+stage "tests of Python, and the other native tests beside them"
 
 set -m # a group of its own, which ends with this script
-JOBS=1 tests/native.sh guest-image/tbfs guest-image/fams experiments/workloads/{filework,kyoto-server,memcached,pages-fams,stl-map} snapshot-lib >"$said" 2>&1 &
+JOBS=1 tests/native.sh guest-image/modules/tbfs guest-image/modules/fams experiments/workloads/{filework,kyoto-server,memcached,pages-fams,stl-map} snapshot-lib >"$said" 2>&1 &
 set +m
 beside=$!
 trap 'kill -- -$beside 2>/dev/null || true' EXIT
@@ -21,7 +27,9 @@ trap 'kill -- -$beside 2>/dev/null || true' EXIT
 status=0
 tests/python.sh | tee "$python_said" || status=$?
 [ $status != 2 ] || exit 2 # Ctrl-C, or no test could be read
+stage "waiting for the native tests"
 wait $beside || status=$?
 cat "$said"
+stage "the end"
 grep -E '^(FAILED|ERROR) |^=+ .* in [0-9.]+s' "$python_said" || true # last, so that the end of a log names what failed
 exit $status

@@ -42,6 +42,12 @@ engine = ["snapshot", "pmdk", "volatile"]
 """
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name a failed test at once: the reports at the end are lost if the run is killed."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nfailed: {report.nodeid}, {report.when}, after {report.duration:.0f} s", flush=True)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run tests without a guest first: they are quick and locate an error more precisely.
 

@@ -7,7 +7,7 @@
 # JOBS: how many tests run at a time (default: one for each core)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-parts=(qemu-patches/model guest-image/tbfs guest-image/fams experiments/workloads/{filework,kyoto-server,memcached,pages-fams,stl-map} snapshot-lib)
+parts=(qemu-patches/model guest-image/modules/tbfs guest-image/modules/fams experiments/workloads/{filework,kyoto-server,memcached,pages-fams,stl-map} snapshot-lib)
 run=1
 if [[ ${1:-} == --build ]]; then run=0; shift; fi
 for part; do

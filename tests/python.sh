@@ -12,7 +12,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/tests.XXXX")
 wanted=$(($(nproc) + 1)) fit=$((free_mib / worker_mib)) # one more than cores: some wait for a host or a time
 workers=$((fit < 1 ? 1 : fit < wanted ? fit : wanted))
 status=0
-$python -m pytest -m "not alone and not by_hand" --basetemp "$scratch/t" --numprocesses "$workers" --dist loadfile --no-loadscope-reorder --durations 10 "$@" || status=$?
+$python -m pytest -m "not alone and not by_hand" --basetemp "$scratch/t" --numprocesses "$workers" --dist loadfile --no-loadscope-reorder --durations 25 "$@" || status=$?
 [ $status != 2 ] || exit 2 # Ctrl-C, or no test could be read
 [ $# != 0 ] || $python -m pytest -m alone || status=$?
 [ $status != 0 ] || rm -r "$scratch" # else what failed can be looked at

@@ -19,6 +19,7 @@ from testbed.results.results import Result
 from testbed.run.runner import run_with_bar
 from testbed.studies.sweep import run_sweep
 
+from ..charts.files import PLOT_SUFFIX
 from ..data.drawn import Comparison, Drawn, Gathered
 from ..scorecard import causes
 from ..scorecard import figure as scorecard_figure
@@ -147,6 +148,7 @@ def figure_data(drawn: Drawn, gathered: Gathered, inputs: str, folder: Path) -> 
         "columns": list(drawn.columns),
         "rows": [list(row) for row in drawn.rows],
         "svg": next((name for name in files if name.endswith(".svg")), None),
+        "plot": next((name for name in files if name.endswith(PLOT_SUFFIX)), None),
         "files": files,
         "comparisons": [comparison.as_data() for comparison in drawn.comparisons],
         "results": [_source(result) for results in gathered.results.values() for result in results],

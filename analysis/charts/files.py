@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Charts and their tables as files. The bytes depend only on the data."""
+"""Charts and their tables as files. The bytes depend only on the data.
+
+The PDF, SVG and PNG are for documents. The JSON file `NAME.plot.json` is the same chart for the report's page.
+"""
 
 import io
 from collections.abc import Sequence
@@ -11,11 +14,12 @@ import matplotlib
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 
-from testbed import outputs
+from testbed import canonical, outputs
 
 from ..data import tables
 from ..data.drawn import Cell, Drawn
 from ..data.tables import short
+from . import interactive
 from .page import figure_of
 from .spec import Chart
 
@@ -34,6 +38,8 @@ STYLE: Any = {
     "ytick.labelsize": 7,
 }
 
+PLOT_SUFFIX = ".plot.json"
+
 # No dates and no versions in the files.
 METADATA = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
@@ -51,8 +57,17 @@ def saved(drawn: Drawn, chart: Chart, folder: Path) -> Drawn:
 
 
 def write(chart: Chart, stem: Path, text: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[Path]:
-    """Write the chart in three formats, and its table for people and for programs."""
-    return draw(chart, stem) + tables.write(stem, text + "\n", tables.csv_text(columns, rows))
+    """Write the chart in three formats and for the report, and its table for people and for programs."""
+    assert chart.states_scale, f"{stem.name}: a chart states the scale of its runs, or that they are not scaled down"
+    drawn = [*draw(chart, stem), write_plot(chart, stem)]
+    return drawn + tables.write(stem, text + "\n", tables.csv_text(columns, rows))
+
+
+def write_plot(chart: Chart, stem: Path) -> Path:
+    """Write the chart as data for Plotly."""
+    path = stem.with_name(stem.name + PLOT_SUFFIX)
+    outputs.write(path, canonical.dumps(interactive.as_json_data(chart)))
+    return path
 
 
 def draw(chart: Chart, stem: Path) -> list[Path]:

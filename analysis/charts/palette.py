@@ -14,6 +14,29 @@ CYCLE = (BLUE, ORANGE, GREEN, PURPLE, GREY, PINK, DARK_GREY, YELLOW, RED, TEAL) 
 BAND = "#fed7aa"  # a published range
 NEARNESS = ("#9ae6b4", "#c6f6d5", "#f0fff4")  # bands around "equal", from the narrowest
 RULE = "#000000"  # lines at 0 and 1, and marks of published numbers
+# The colours of a map from the bad end to the good end; the middle is where two things are equal.
+BAD_TO_GOOD = (
+    *("#67001f", "#b1182b", "#d6604d", "#f3a481", "#fddbc7", "#f6f7f7"),
+    *("#d1e5f0", "#90c4dd", "#4393c3", "#2065ab", "#053061"),
+)
+
+# On a dark page these colours take the place of those that it would hide; all others are the same there.
+ON_DARK = {
+    BLUE: "#4f94d8",
+    GREEN: "#48a877",
+    RUST: "#e07a3f",
+    PURPLE: "#a283e8",
+    RED: "#e5605f",
+    PINK: "#e665ab",
+    TEAL: "#3fb5b1",
+    INK: "#e6eaf0",
+    DARK_GREY: "#8a99ae",
+    RULE: "#ffffff",
+    BAND: "#8a5a2a",
+    NEARNESS[0]: "#2c6146",
+    NEARNESS[1]: "#234a38",
+    NEARNESS[2]: "#1c362c",
+}
 
 COLOURS = {
     # engines, and stores beside them
@@ -66,6 +89,16 @@ COLOURS = {
     "guarded": BLUE,
     "stack": LIGHT_BLUE,
     "global and other": GREY,
+    # where the time of a run goes (testbed.results.time_shares)
+    "instructions": LIGHT_GREEN,
+    "idle": GREY,
+    "L2, LLC, other CPUs": PALE_BLUE,
+    "local DRAM": LIGHT_BLUE,
+    "device-cache hits": BLUE,
+    "device-cache misses: flash": RED,
+    "loads side by side": PURPLE,
+    "store buffer full": LIGHT_ORANGE,
+    "fences and flushes": YELLOW,
     # verdicts
     "holds": GREEN,
     "does not hold": RUST,

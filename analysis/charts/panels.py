@@ -2,9 +2,11 @@
 """Functions that draw panels of lines, clusters and parts on given axes."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from . import palette
 from .spec import Axis, Band, Bars, Dots, Group, Line, Lines, Parts
@@ -13,6 +15,7 @@ from .values import Value
 LETTERS_PER_INCH = 13  # approximate, for a legend or for names at an axis
 CLUSTER = 0.8  # the share of a category's width that its bars take
 LINE_STYLES = {"solid": "-", "dashed": "--", "dotted": ":", "none": ""}
+PUBLISHED_HATCH = "///"
 Colours = Mapping[str, str]  # name of a series -> colour
 SMALL: dict[str, Any] = {"fontsize": 7}
 ERROR_BARS: dict[str, Any] = {"fmt": "none", "elinewidth": 0.9, "capsize": 2.5}
@@ -79,8 +82,8 @@ def _band(axes: Axes, band: Band) -> None:
 
 
 def draw_bars(axes: Axes, panel: Bars, colours: Colours) -> None:
-    for group, places, width in _clusters(panel.categories, panel.groups):
-        colour, values = _colour(group, colours), list(group.values.values())
+    for group, places, width in clusters(panel.categories, panel.groups):
+        colour, values = colour_of(group, colours), list(group.values.values())
         bars = axes.bar(places, [v.value for v in values], 0.94 * width, color=colour, label=group.label or None)
         spread(axes, places, values, palette.RULE)
         if panel.values_as:
@@ -94,8 +97,8 @@ def draw_bars(axes: Axes, panel: Bars, colours: Colours) -> None:
 
 
 def draw_dots(axes: Axes, panel: Dots, colours: Colours) -> None:
-    for group, places, _ in _clusters(panel.categories, panel.groups):
-        colour, values = _colour(group, colours), list(group.values.values())
+    for group, places, _ in clusters(panel.categories, panel.groups):
+        colour, values = colour_of(group, colours), list(group.values.values())
         axes.plot(places, [v.value for v in values], "o", color=colour, markersize=4, label=group.label or None)
         spread(axes, places, values, colour)
         for x, v in zip(places, values, strict=True) if panel.values_as else ():
@@ -109,12 +112,13 @@ def draw_dots(axes: Axes, panel: Dots, colours: Colours) -> None:
     axes.set_ylabel(panel.y_label)
 
 
-def _colour(group: Group, colours: Colours) -> str:
+def colour_of(group: Group, colours: Colours) -> str:
+    """Return the colour of a group of values or parts."""
     found = colours[group.coloured_as]
     return palette.faint(found) if group.faint else found
 
 
-def _clusters(categories: Sequence[str], groups: Sequence[Group]) -> list[tuple[Group, list[float], float]]:
+def clusters(categories: Sequence[str], groups: Sequence[Group]) -> list[tuple[Group, list[float], float]]:
     """List each group with the places of its values and the width of a place."""
     width = CLUSTER / max(len(groups), 1)
     return [(group, _places(categories, group.values, n, width), width) for n, group in enumerate(groups)]
@@ -126,11 +130,28 @@ def _places(categories: Sequence[str], values: Mapping[str, Any], number: int, w
 
 def _published(axes: Axes, categories: Sequence[str], groups: Sequence[Group]) -> None:
     """Draw a mark at each published value, at the place of our value; all marks share one entry in the legend."""
-    width, marks = CLUSTER / max(len(groups), 1), list[tuple[float, float]]()
+    if marks := published_marks(categories, groups):
+        xs, ys = [mark.x for mark in marks], [mark.y for mark in marks]
+        axes.plot(xs, ys, "_", color=palette.RULE, markersize=8, markeredgewidth=1.6, label="published")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The place of a published value, and the series and the category that it belongs to."""
+
+    x: float
+    y: float
+    label: str
+    category: str
+
+
+def published_marks(categories: Sequence[str], groups: Sequence[Group]) -> list[Mark]:
+    """Return a mark for each published value, at the place of our value."""
+    width, marks = CLUSTER / max(len(groups), 1), list[Mark]()
     for number, group in enumerate(groups):
-        marks += zip(_places(categories, group.published, number, width), group.published.values(), strict=True)
-    if marks:
-        axes.plot(*zip(*marks, strict=True), "_", color=palette.RULE, markersize=8, label="published")
+        places = _places(categories, group.published, number, width)
+        marks += [Mark(x, y, group.label, name) for x, (name, y) in zip(places, group.published.items(), strict=True)]
+    return marks
 
 
 def _set_categories(axes: Axes, categories: Sequence[str], label: str, notes: Sequence[str]) -> None:
@@ -147,9 +168,14 @@ def draw_parts(axes: Axes, panel: Parts, colours: Colours) -> None:
         values = [part.values.get(name, Value(0.0)) for name in panel.categories]
         lengths = [value.value for value in values]
         places = range(len(panel.categories))
-        axes.barh(places, lengths, left=list(begins.values()), color=_colour(part, colours), label=part.label)
+        colour, left = colour_of(part, colours), list(begins.values())
+        bars = axes.barh(places, lengths, left=left, color=colour, label=part.label)
+        for bar, name in zip(bars, panel.categories, strict=True):
+            bar.set_hatch(PUBLISHED_HATCH if name in panel.published else "")
         spread_of_parts(axes, list(begins.values()), places, values)
         begins = {name: begin + length for (name, begin), length in zip(begins.items(), lengths, strict=True)}
+    if panel.published:
+        axes.add_patch(Rectangle((0, 0), 0, 0, facecolor=palette.GREY, hatch=PUBLISHED_HATCH, label="published"))
     for place, name in enumerate(panel.categories):
         if said := panel.said.get(name):
             end, right = begins[name], begins[name] >= 0

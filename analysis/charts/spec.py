@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A chart as plain data: panels of lines, bars, dots, parts or maps. The package's other modules decide its look."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -115,6 +115,7 @@ class Parts:
     x: Axis
     title: str = ""
     said: Mapping[str, str] = field(default_factory=dict)  # category -> text at the end of its bar
+    published: Collection[str] = ()  # the categories with published values; their bars are hatched
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,13 @@ class Chart:
     share_x: bool = False
     share_y: Share = ""
     legend_title: str = ""
+    unscaled: bool = False  # no run is scaled down, for example because the values do not come from runs
+
+    @property
+    def states_scale(self) -> bool:
+        """Whether a reader of the chart alone learns at which scale its runs were made."""
+        titles = [panel.title for row in self.rows for panel in row]
+        return self.unscaled or any("scale" in text for text in (self.headline, *titles))
 
     @property
     def series(self) -> list[Line | Group]:

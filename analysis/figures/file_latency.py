@@ -76,7 +76,7 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         rows=_rows(means),
         comparisons=[Comparison(NAME, "writes, not aligned", stated["what"], "cow / hybrid", ours, theirs)],
     )
-    return files.saved(text, _chart(means), folder)
+    return files.saved(text, _chart(means, ratios.text(results[0])), folder)
 
 
 def _rows(means: Means) -> list[list[Cell]]:
@@ -89,8 +89,8 @@ def _rows(means: Means) -> list[list[Cell]]:
     return [[device, CALLS[rw], size, *cells] for (device, rw, size), cells in rows.items()]
 
 
-def _chart(means: Means) -> Chart:
-    return Chart([[_panel(means, *place) for place in dict.fromkeys(place[:2] for place in means)]])
+def _chart(means: Means, setting: str) -> Chart:
+    return Chart([[_panel(means, *place) for place in dict.fromkeys(place[:2] for place in means)]], setting)
 
 
 def _panel(means: Means, device: str, rw: str) -> Lines:

@@ -10,7 +10,7 @@ from testbed.results.results import Result
 from ..charts import files
 from ..charts.spec import Bars, Chart, Group
 from ..charts.values import by_name
-from ..data import published, records
+from ..data import published, ratios, records
 from ..data.drawn import Cell, Comparison, Drawn, Gathered
 
 NAME = "metadata-updates"
@@ -81,10 +81,10 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         rows=rows,
         comparisons=comparisons,
     )
-    return files.saved(text, _chart(means), folder)
+    return files.saved(text, _chart(means, ratios.text(gathered.results[NAME][0])), folder)
 
 
-def _chart(means: Means) -> Chart:
+def _chart(means: Means, setting: str) -> Chart:
     names = {place: f"{place[1]}\nbarrier {place[0]}" for place in means}
     groups = [Group(unit, by_name((names[place], of[unit]) for place, of in means.items())) for unit in UNITS]
-    return Chart([[Bars(list(names.values()), groups, "us a call")]], legend_title="atomic")
+    return Chart([[Bars(list(names.values()), groups, "us a call")]], setting, legend_title="atomic")

@@ -31,7 +31,7 @@ def write(figures: Path, results: Path, out: Path) -> Written:
     index = index_module.load(figures)
     loaded = index_module.load_results(index, results)
     html = page.render(index, loaded, figures)
-    paper = pdf.from_html(html)
+    paper = pdf.from_html(page.render(index, loaded, figures, paper=True))
     paths = [out / "report.html", out / "report.pdf"]
     outputs.write(paths[0], html)
     outputs.write(paths[1], paper)

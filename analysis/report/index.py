@@ -60,6 +60,7 @@ class Figure(Part):
     columns: list[str]
     rows: list[list[bool | Cell]]
     svg: str | None  # a figure may be a table only
+    plot: str | None = None  # the same figure as data for Plotly; an index of an earlier version has none
     comparisons: list[Comparison]
     results: list[RunName]
 

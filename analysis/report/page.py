@@ -1,23 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report as one HTML page. Its bytes depend only on the figures, the results and the shipped profiles."""
 
+import base64
+import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from testbed.errors import TestbedError
 from testbed.manifest.parameters import key_of
 from testbed.results.results import Result
 
+from ..charts.palette import ON_DARK
 from ..data.drawn import Cell, Comparison
 from ..scorecard import score as scorecard
 from ..scorecard.figure import NAME as SCORECARD
-from . import fonts, machines, svg
+from . import libraries, machines
+from . import runs as run_module
 from .index import BANDS, BEYOND, UNCOMPARED, Figure, Index, RunName, band, ratio
 from .machines import Machines
 
@@ -37,6 +43,7 @@ class Shown:
 
     text: str
     number: float | None
+    link: str = ""  # the address within the page to which the cell leads
 
 
 def shown(value: Cell) -> Shown:
@@ -60,6 +67,7 @@ class Table:
     caption: str
     columns: Sequence[str]
     rows: list[list[Shown]]
+    ids: Sequence[str] = ()  # the name of each row within the page
 
     @property
     def kinds(self) -> list[str]:
@@ -174,26 +182,62 @@ def machine_table(of: Machines) -> Table:
 
 
 def run_tables(index: Index, loaded: Mapping[RunName, Result], of: Machines) -> dict[str, Table]:
-    """Map each manifest to a table of the runs that figures were drawn from."""
-    rows: dict[str, list[list[Cell]]] = {}
-    for run, result in loaded.items():
-        command = shlex.join(result.data["identity"]["argv"])
-        figures = ", ".join(figure.name for figure in index.figures if run in figure.results)
-        cells: list[Cell] = [run.label, of.of(result).name, result.outcome, command, run.digest[:16], figures]
-        rows.setdefault(run.manifest, []).append(cells)
-    columns = ("run", "machine", "outcome", "command", "hash", "figures")
-    return {name: table(f"Runs of {name}", columns, of_it) for name, of_it in rows.items()}
+    """Map each manifest to a table of the runs that figures were drawn from. The name of a run leads to its details."""
+    runs: dict[str, list[RunName]] = {}
+    for run in loaded:
+        runs.setdefault(run.manifest, []).append(run)
+    columns = ("run", "seed", "machine", "outcome", "command", "hash", "figures")
+    return {
+        name: Table(
+            f"Runs of {name}",
+            columns,
+            [_run_row(index, run, loaded[run], of) for run in members],
+            [run_module.key_of(run) for run in members],
+        )
+        for name, members in runs.items()
+    }
 
 
-def inline_figures(index: Index, folder: Path) -> tuple[dict[str, Markup], str]:
-    """Map each figure to its SVG for the page; the second value is the CSS of all fonts that the figures need."""
-    roots = {f.name: svg.inline(folder / f.svg, f"figure-{f.name}", f.title, f.caption) for f in index.figures if f.svg}
-    used: dict[tuple[str, str], set[str]] = {}
-    for root in roots.values():
-        for font, characters in svg.glyphs(root).items():
-            used.setdefault(font, set()).update(characters)
-    # The markup is safe: the figures are ours, and svg.inline() has parsed them before svg.text() writes them.
-    return {name: Markup(svg.text(root)) for name, root in roots.items()}, fonts.figure_faces(used)
+def _run_row(index: Index, run: RunName, result: Result, of: Machines) -> list[Shown]:
+    figures = ", ".join(figure.name for figure in index.figures if run in figure.results)
+    command = shlex.join(result.data["identity"]["argv"])
+    cells: list[Cell] = [result.seed, of.of(result).name, result.outcome, command, run.digest[:16], figures]
+    return [Shown(run.label, None, f"#{quote(run_module.key_of(run))}"), *map(shown, cells)]
+
+
+def stills(index: Index, folder: Path) -> dict[str, str]:
+    """Map each figure to its SVG as an address. The PDF, a printer and a browser without scripts show this picture."""
+    return {f.name: _still(folder / f.svg) for f in index.figures if f.svg}
+
+
+def _still(path: Path) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(_read(path)).decode()
+
+
+def plots(index: Index, folder: Path) -> dict[str, Markup]:
+    """Map each figure to its data for Plotly."""
+    found = {}
+    for figure in index.figures:
+        if figure.plot:
+            try:
+                found[figure.name] = embedded(json.loads(_read(folder / figure.plot)))
+            except ValueError as error:
+                problem = f"figure {folder / figure.plot} is damaged ({error})"
+                raise TestbedError(f"{problem}; remove it and run make figures") from error
+    return found
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise TestbedError(f"cannot read figure {path} ({error.strerror}); run make figures again") from error
+
+
+def embedded(data: Any) -> Markup:
+    """Return JSON for a script element. Without `<` the text cannot end the element, so that the markup is safe."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
+    return Markup(text.replace("<", "\\u003c"))
 
 
 def provenance(figure: Figure) -> dict[str, list[RunName]]:
@@ -211,8 +255,8 @@ def scale_words(scale: str) -> str:
     return f"at scale 1/{scale}" if scale.isdecimal() else f"at scale {scale}"
 
 
-def render(index: Index, loaded: Mapping[RunName, Result], folder: Path) -> str:
-    """Render the page for the figures in `folder`."""
+def render(index: Index, loaded: Mapping[RunName, Result], folder: Path, paper: bool = False) -> str:
+    """Render the page for the figures in `folder`. For paper the page has no scripts and no data for them."""
     environment = Environment(
         loader=PackageLoader("analysis.report", "templates"),
         autoescape=True,
@@ -220,13 +264,12 @@ def render(index: Index, loaded: Mapping[RunName, Result], folder: Path) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    figures, faces = inline_figures(index, folder)
     used = Machines(list(loaded.values()))
+    runs = run_tables(index, loaded, used)
     context: dict[str, Any] = {
         "index": index,
         "scale": scale_words(index.scale),
-        "svg": figures,
-        "faces": Markup(faces),
+        "stills": stills(index, folder),
         "counts": counts,
         "card": next((figure for figure in index.figures if figure.name == SCORECARD), None),
         "drawn": [figure for figure in index.figures if figure.name != SCORECARD],
@@ -236,11 +279,34 @@ def render(index: Index, loaded: Mapping[RunName, Result], folder: Path) -> str:
         "profiles": [profile_table(*profile) for profile in used.profiles()],
         "machines": machine_table(used),
         "components": used.components,
-        "runs": run_tables(index, loaded, used),
+        "runs": runs,
+        "manifests": run_module.manifest_texts(list(runs)),
         "run_count": len(loaded),
         "table": table,
         "comparison_table": comparison_table,
         "group_table": group_table,
         "provenance": provenance,
+        **_interactive(environment, index, loaded, used, folder, paper),
     }
     return environment.get_template("report.html").render(context)
+
+
+def _interactive(
+    environment: Environment,
+    index: Index,
+    loaded: Mapping[RunName, Result],
+    used: Machines,
+    folder: Path,
+    paper: bool,
+) -> dict[str, Any]:
+    """Return the scripts of the page and their data; for paper, nothing."""
+    if paper:
+        return {"scripts": None, "plots": {}, "times": {}, "details": None, "dark": None}
+    times = run_module.times(loaded)
+    return {
+        "scripts": libraries.load(environment.get_template("page.js").render()),
+        "plots": plots(index, folder),
+        "times": {name: {"figure": embedded(of["figure"]), "runs": embedded(of["runs"])} for name, of in times.items()},
+        "details": embedded(run_module.details(index, loaded, used)),
+        "dark": embedded(ON_DARK),
+    }

@@ -65,4 +65,4 @@ def _chart(cells: Sequence[Sequence[str]]) -> Chart:
         Group(label, by_name((s, sum((row[0], row[2]) == (s, verdict) for row in cells)) for s in systems))
         for verdict, label in labels.items()
     ]
-    return Chart([[Parts(systems, parts, Axis("claims"))]])
+    return Chart([[Parts(systems, parts, Axis("claims"))]], unscaled=True)

@@ -15,10 +15,11 @@ from .score import BOUNDS, orderings, score, within
 
 NAME = "scorecard"
 COLUMNS = ("figure", "published_numbers", "within_10_percent", "within_25_percent", "within_2x", "orderings_agree")
+HEADING = "each number at the scale of its figure; shaded: within 10 %, 25 % and a factor of 2"
 NOTES = (
     "an error is the logarithm of ours over the published; a number within 10 % lies between 1/1.1 and 1.1 of it",
     "an ordering is of the engines of one operation on one device, of two ways to persist at one size and interval, or "
-    "of one engine over another; numbers published less than 10 % apart have none",
+    "of one engine over another; numbers published at most 10 % apart have none",
     "a cause is what an experiment explains that changes only that (analysis/scorecard/causes.toml); no parameter is "
     "fitted",
 )
@@ -80,4 +81,4 @@ def _chart(comparisons: Sequence[Comparison], figures: Sequence[str]) -> Chart:
     bands = [Band(1 / bound, bound, nearness=n, across=True) for n, bound in enumerate(BOUNDS.values())]
     y = Axis(names=dict(enumerate(figures)), downwards=True)
     line = Line("", marks, style="none")
-    return Chart([[Lines(Axis("ours / published", "log2"), y, [line], bands=bands, rules=[1])]])
+    return Chart([[Lines(Axis("ours / published", "log2"), y, [line], bands=bands, rules=[1])]], HEADING)

@@ -135,7 +135,7 @@ def _panel(table: Sequence[Cost], device: str, store: Store) -> Bars:
         label = f"{engine}, {epoch_ms:g} ms" if epoch_ms else f"{engine}, a commit a transaction"
         groups.append(Group(label, by_name((c.place[2], c.overhead) for c in mine), engine, faint=epoch_ms == LONG_MS))
     title = store if isinstance(store, str) else f"{store} records a bucket"
-    theirs = Band(0, PUBLISHED_MOST_PERCENT, "published, of Masstree")
+    theirs = Band(0, PUBLISHED_MOST_PERCENT, "published, of Masstree; not comparable")
     return Bars(
         workloads, groups, "run time above that in DRAM, %", f"{device}\n{title}", "YCSB workload", bands=[theirs]
     )

@@ -127,4 +127,4 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         columns=["workload", "ratio", "above 1", "lowest on", "ratio there", "highest on", "ratio there ", "crossings"],
         rows=[[*line.cells(), crossings(line, table)] for line in table],
     )
-    return files.saved(text, _chart(table, f"KV store, {devices}"), folder)
+    return files.saved(text, _chart(table, f"KV store, {devices}; scaled runs keep the ratios"), folder)

@@ -205,9 +205,10 @@ def _value(value: float, spread: Spread | None, factor: float) -> Value:
 
 
 def write(study: Study, folder: Path) -> list[Path]:
-    """Write the figure in three formats and the table in two, named after the manifest; return the paths."""
+    """Write the figure in four formats and the table in two, named after the manifest; return the paths."""
     stem = folder / "-".join(filter(None, (study.manifest.name, study.kind)))
-    return files.draw(chart(study), stem) + tables.write(stem, table_text(study) + "\n", table_csv(study))
+    drawn = [*files.draw(chart(study), stem), files.write_plot(chart(study), stem)]
+    return drawn + tables.write(stem, table_text(study) + "\n", table_csv(study))
 
 
 def drawn(name: str) -> Callable[[Gathered, Path], Drawn]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 REPO = Path(__file__).resolve().parents[2]
 PROFILES = REPO / "experiments" / "profiles"
-KERNEL_CMDLINE = REPO / "guest-image" / "kernel-cmdline"
+KERNEL_CMDLINE = REPO / "guest-image" / "image" / "kernel-cmdline"
 EXPERIMENTS = REPO / "experiments"
 MANIFESTS = EXPERIMENTS / "manifests"
 CRASH_TESTS = EXPERIMENTS / "crash"

@@ -100,12 +100,12 @@ def test_equal_results_give_equal_files_with_a_panel_a_device(tmp_path: Path) ->
     results = RESULTS + on("snapshot-paper-mss")
     draw = engines.drawn("list", "list", "Lists")
     one, two = (draw(Gathered({"list": results}), tmp_path / name) for name in "12")
-    assert [p.suffix for p in one.files] == [".pdf", ".svg", ".png", ".txt", ".csv"]
+    assert [p.suffix for p in one.files] == [".pdf", ".svg", ".png", ".json", ".txt", ".csv"]
     assert [p.read_bytes() for p in one.files] == [p.read_bytes() for p in two.files]
     svg = one.files[1].read_text()
     assert "list on optane-dcpmm, scale 1/64" in svg
     assert "list on snapshot-paper-mss, scale 1/64" in svg
-    parsed = list(csv.DictReader(one.files[4].read_text().splitlines()))
+    parsed = list(csv.DictReader(one.files[5].read_text().splitlines()))
     assert [line["engine"] for line in parsed[:6]] == ["pmdk"] * 2 + ["snapshot"] * 2 + ["msync-journal"] * 2
     assert len(parsed) == len(one.rows) == 12
 

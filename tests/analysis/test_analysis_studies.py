@@ -67,6 +67,7 @@ STORES = [
         ]
     )
 ]
+KINDS = ("pdf", "svg", "png", "plot.json", "txt", "csv")
 DRAWERS: dict[str, tuple[Callable[[Gathered, Path], Drawn], list[Result]]] = {
     "kyoto-commits": (kyoto.drawn, KYOTO),
     "persist": (persist.drawn, PERSIST),
@@ -80,7 +81,7 @@ DRAWERS: dict[str, tuple[Callable[[Gathered, Path], Drawn], list[Result]]] = {
 def test_equal_results_give_equal_files_of_that_name(name: str, tmp_path: Path) -> None:
     draw, results = DRAWERS[name]
     one, two = (draw(Gathered({name: results}), tmp_path / folder) for folder in "12")
-    assert [path.name for path in one.files] == [f"{name}.{kind}" for kind in ("pdf", "svg", "png", "txt", "csv")]
+    assert [path.name for path in one.files] == [f"{name}.{kind}" for kind in KINDS]
     assert [path.read_bytes() for path in one.files] == [path.read_bytes() for path in two.files]
     assert all(len(row) == len(one.columns) for row in one.rows)
     assert all(comparison.figure == name for comparison in one.comparisons)

@@ -2,8 +2,11 @@
 """The drawing layer: bars begin at zero, spreads are drawn, and one module has all style."""
 
 import ast
+import json
+import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +16,13 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
+from plotly import graph_objects
 
-from analysis.charts import files, palette
+from analysis.charts import files, interactive, palette
 from analysis.charts.page import figure_of
 from analysis.charts.spec import Axis, Band, Bars, Chart, Dots, Group, Line, Lines, Map, Panel, Parts
 from analysis.charts.values import Value, points
+from rigs import report_gallery
 from testbed.paths import REPO
 
 SPREAD = Value(4.0, 3.0, 6.0)
@@ -211,6 +216,110 @@ def test_a_map_shows_its_ratios_as_numbers_and_where_they_are_one() -> None:
 def test_a_group_without_values_is_not_in_the_legend() -> None:
     figure = drawn(Bars(CATEGORIES, [Group("snapshot", {"A": ONE_RUN}), Group("cpnvm", {})], "us"))
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["snapshot"]
+
+
+def test_published_parts_are_hatched_and_the_legend_says_so() -> None:
+    parts = [Group("holds", {"A": Value(2), "C": Value(1)})]
+    figure = drawn(Parts(CATEGORIES, parts, Axis("%"), published=["C"]))
+    (row,) = [c for c in figure.axes[0].containers if isinstance(c, BarContainer)]
+    assert [bool(bar.get_hatch()) for bar in row] == [False, True]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["published", "holds"]
+
+
+def test_a_chart_that_hides_its_scale_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="states the scale"):
+        files.write(Chart([[bars(SPREAD, ONE_RUN)]]), tmp_path / "hidden", "", (), ())
+    one = Chart([[bars(SPREAD, ONE_RUN)]])
+    for chart in (
+        replace(one, scaled_down=True, heading="x"),
+        replace(one, unscaled=True),
+        replace(one, heading="scale 1/64"),
+    ):
+        assert chart.states_scale
+
+
+# ---- Figures of the report ----
+
+
+def plotted(*panels: Panel, **more: Any) -> dict[str, Any]:
+    return interactive.as_json_data(Chart([panels], **more))
+
+
+def traces(figure: dict[str, Any], **wanted: Any) -> list[dict[str, Any]]:
+    return [trace for trace in figure["data"] if all(trace.get(key) == value for key, value in wanted.items())]
+
+
+@pytest.mark.parametrize("page", ["wide", "narrow"])
+def test_plotly_accepts_every_kind_of_panel(page: str) -> None:
+    """Plotly's own validator rejects unknown attributes and values of a wrong type."""
+    figure = interactive.as_json_data(report_gallery.chart())
+    assert len(graph_objects.Figure(figure["data"], figure[page]).data) == len(figure["data"])
+
+
+@pytest.mark.parametrize("make", [lines, bars, dots])
+def test_an_interactive_figure_has_the_spread_and_states_it(make: Callable[..., Panel]) -> None:
+    trace, bar = plotted(make(SPREAD, ONE_RUN))["data"]
+    assert (bar["x"], bar["y"]) == (trace["x"][:1], [4.0])
+    assert (bar["error_y"]["array"], bar["error_y"]["arrayminus"]) == ([2.0], [1.0])
+    assert ["range over seeds: 3 to 6" in text for text in trace["hovertext"]] == [True, False]
+    assert all(f"{value:g}" in text for value, text in zip((4, 8), trace["hovertext"], strict=True))
+
+
+def test_interactive_bars_begin_at_zero_and_points_are_on_a_logarithmic_axis() -> None:
+    figure = plotted(bars(ONE_RUN, ONE_RUN), dots(ONE_RUN, ONE_RUN))
+    assert "type" not in figure["wide"]["yaxis"]
+    assert figure["wide"]["yaxis"]["rangemode"] == "tozero"
+    assert figure["wide"]["yaxis2"]["type"] == "log"
+    assert [(trace["type"], trace["yaxis"]) for trace in figure["data"]] == [("bar", "y"), ("scatter", "y2")]
+
+
+def test_interactive_marks_of_published_values_have_a_legend_and_their_own_shape() -> None:
+    groups = [Group("snapshot", {"A": Value(4.0)}, published={"A": 5.0})]
+    line = Line("snapshot", points([1, 2], [3, 4]))
+    figure = plotted(Dots(["A"], groups, "x"), Lines(Axis(), Axis(), [line, replace(line, published=True)]))
+    marks, ours, theirs = (traces(figure, name=n)[0] for n in ("published", "snapshot", "snapshot, published"))
+    assert (marks["x"], marks["y"], marks["showlegend"]) == (ours["x"], [5.0], True)
+    assert len({trace["marker"].get("symbol") for trace in (marks, ours, theirs)}) == 3
+
+
+def test_a_series_is_in_the_legend_once_and_an_interactive_figure_states_its_scale() -> None:
+    figure = plotted(bars(ONE_RUN, ONE_RUN), bars(ONE_RUN, ONE_RUN), heading="one device", scaled_down=True)
+    assert [trace["showlegend"] for trace in figure["data"]] == [True, False]
+    assert figure["wide"]["title"]["text"] == figure["narrow"]["title"]["text"] == "one device (scaled down)"
+
+
+def test_panels_are_side_by_side_on_a_wide_page_and_stacked_on_a_narrow_one() -> None:
+    figure = plotted(bars(SPREAD, ONE_RUN), bars(ONE_RUN, ONE_RUN))
+    wide, narrow = ([figure[page][f"{a}axis2"]["domain"] for a in "xy"] for page in ("wide", "narrow"))
+    assert (wide[0][0] > 0.5, wide[1]) == (True, figure["wide"]["yaxis"]["domain"])
+    assert (narrow[0], narrow[1][1] < figure["narrow"]["yaxis"]["domain"][0]) == ([0.0, 1.0], True)
+
+
+def test_text_of_an_interactive_figure_is_escaped() -> None:
+    name = "<b>a</b>&"
+    figure = plotted(Bars([name], [Group(name, {name: ONE_RUN})], name, name, name), heading=f"{name} scale")
+    text = json.dumps(figure)
+    assert "<b>" not in text
+    assert text.count("&lt;b&gt;a&lt;/b&gt;&amp;") >= 10
+
+
+def test_counts_have_a_place_for_zero_and_values_that_are_no_numbers_are_left_out() -> None:
+    line = Line("a", [(0.0, Value(1.0)), (1.0, Value(2.0)), (4.0, Value(math.inf))])
+    figure = plotted(Lines(Axis("aborts", "counts"), Axis("us"), [line]))
+    assert (figure["data"][0]["x"], figure["data"][0]["y"]) == ([0.0, 1.0, 3.0], [1.0, 2.0, None])
+    assert figure["wide"]["xaxis"]["ticktext"] == ["0", "1", "2", "4"]
+
+
+def test_every_dark_colour_is_visible_on_a_dark_page_and_belongs_to_the_palette() -> None:
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    series = {*palette.COLOURS.values(), *palette.CYCLE}
+    paper = luminance("#14181f")
+    faint = [c for c in series if (luminance(palette.ON_DARK.get(c, c)) + 0.05) / (paper + 0.05) < 3]
+    assert faint == []
 
 
 def test_labels_that_neighbours_share_stand_once() -> None:

@@ -75,7 +75,7 @@ def test_the_index_holds_tables_comparisons_and_sources(tmp_path: Path) -> None:
     index = json.loads((tmp_path / "f" / "index.json").read_text())
     figure = index["figures"][0]
     assert index["scale"] == "quick"
-    assert (figure["name"], figure["svg"]) == ("kv-ycsb", "kv-ycsb.svg")
+    assert [figure[key] for key in ("name", "svg", "plot")] == ["kv-ycsb", "kv-ycsb.svg", "kv-ycsb.plot.json"]
     assert all(len(row) == len(figure["columns"]) for row in figure["rows"])
     assert figure["results"][0] | {"digest": ""} == {
         "manifest": "kv-ycsb",
@@ -88,7 +88,9 @@ def test_the_index_holds_tables_comparisons_and_sources(tmp_path: Path) -> None:
     card = index["scorecard"]
     assert len(card["rows"]) == len(figure["comparisons"])
     assert card["total"] == sum(c["comparable"] for c in figure["comparisons"])
-    assert sorted(p.suffix for p in (tmp_path / "f").iterdir()) == [".csv", ".json", ".pdf", ".png", ".svg", ".txt"]
+    assert sorted(p.suffix for p in (tmp_path / "f").iterdir()) == [
+        *(".csv", ".json", ".json", ".pdf", ".png", ".svg", ".txt")
+    ]
 
 
 def test_the_second_time_nothing_runs_and_nothing_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report: its content, its bytes, which follow from figures and results only, and the errors for bad input."""
 
+import base64
+import hashlib
 import json
 import os
 import re
@@ -9,14 +11,16 @@ import socket
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
 from analysis.data.drawn import Comparison
-from analysis.report import build, machines, page, pdf, svg
+from analysis.report import build, libraries, machines, page, pdf
 from analysis.report import index as indices
 from rigs import report_sample
 from testbed import canonical
@@ -25,6 +29,7 @@ from testbed.manifest import bases, manifest
 from testbed.results import results
 
 A4_POINTS, MARGIN_POINTS = 595.28, 45.35
+COLOUR_BAR_PX = 16  # Matplotlib draws the continuous colours of a bar as pixels
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,12 @@ def test_a_missing_figure_is_named(tmp_path: Path, sample: dict[str, Any]) -> No
     assert f"cannot read figure {path}" in refusal(tmp_path)
 
 
+def test_a_damaged_plot_is_named(tmp_path: Path, sample: dict[str, Any]) -> None:
+    path = tmp_path / "figures" / sample["figures"][0]["plot"]
+    path.write_text('{"data": [')
+    assert f"figure {path} is damaged" in refusal(tmp_path)
+
+
 def test_the_command_prints_the_files_and_the_score(report: Report) -> None:
     assert "report.html" in report.said
     assert "orderings agree" in report.said
@@ -146,33 +157,136 @@ def test_equal_figures_and_results_give_equal_bytes(report: Report, tmp_path: Pa
         assert str(report.out.parent).encode() not in (report.out / name).read_bytes()
 
 
-def test_ids_are_unique_and_every_reference_has_a_target(report: Report) -> None:
-    ids = Counter(re.findall(r'\bid="([^"]+)"', report.html))
+class Reader(HTMLParser):
+    """The page as a browser reads it: the start tags, the text of each script, and that of all style sheets."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.scripts: list[tuple[dict[str, str], str]] = []
+        self.style = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, {key: value or "" for key, value in attrs}))
+        if tag == "script":
+            self.scripts.append((self.tags[-1][1], ""))
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem == "script":
+            attributes, text = self.scripts.pop()
+            self.scripts.append((attributes, text + data))
+        elif self.cdata_elem == "style":
+            self.style += data
+
+    def values(self, *keys: str) -> list[str]:
+        return [attributes[key] for _, attributes in self.tags for key in keys if key in attributes]
+
+
+@pytest.fixture(scope="module")
+def reader(report: Report) -> Reader:
+    return Reader(report.html)
+
+
+def test_ids_are_unique_and_every_reference_has_a_target(reader: Reader) -> None:
+    ids = Counter(reader.values("id"))
     assert [name for name, count in ids.items() if count > 1] == []
-    pattern = r'(?:href="#|url\(#|aria-labelledby=")([^")]+)'
-    wanted = {name for names in re.findall(pattern, report.html) for name in names.split()}
+    wanted = {unquote(address[1:]) for address in reader.values("href")}
+    wanted |= {name for names in reader.values("aria-labelledby") for name in names.split()}
     assert len(wanted) > 20
     assert wanted - set(ids) == set()
 
 
-def test_the_page_refers_to_nothing_outside(report: Report) -> None:
-    addresses = re.findall(r'(?:href|src)="([^"]*)"', report.html) + re.findall(r"url\(([^)]*)\)", report.html)
+def test_the_page_refers_to_nothing_outside(reader: Reader) -> None:
+    addresses = reader.values("href", "src", "action")
     assert {a.partition(":")[0] for a in addresses if not a.startswith("#")} == {"data"}
-    assert "@import" not in report.html
+    assert {a.partition(":")[0] for a in re.findall(r"url\(([^)]*)\)", reader.style)} == {"data"}
+    assert "@import" not in reader.style
 
 
-def test_every_figure_has_a_name_and_a_description(report: Report) -> None:
-    for figure in report.index["figures"]:
-        title = svg_words(report.html, f"figure-{figure['name']}-title")
-        assert title == figure["title"].replace("&", "&amp;")
-        assert svg_words(report.html, f"figure-{figure['name']}-desc") == figure["caption"]
+def test_only_the_scripts_of_the_page_may_run(reader: Reader) -> None:
+    """The policy names the hash of each script, and permits no connection."""
+    (policy,) = [attributes["content"] for _, attributes in reader.tags if "http-equiv" in attributes]
+    scripts = [text for attributes, text in reader.scripts if attributes.get("type", "module") == "module"]
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    assert len(hashes) == 2
+    permitted = " ".join(f"'sha256-{known}'" for known in hashes)
+    assert f"script-src {permitted};" in policy
+    assert "default-src 'none'" in policy
+    assert "connect-src" not in policy
+
+
+def test_a_script_of_a_library_cannot_end_early() -> None:
+    scripts = libraries.load("const text = '</script><!-- <script>';")
+    for text in (scripts.plots, scripts.page):
+        assert not re.search("</?script|<!--", text, re.IGNORECASE)
+    assert r"'\x3c/script>\x3c!-- \x3cscript>'" in scripts.page
+
+
+def test_every_figure_has_a_name_and_a_description(report: Report, reader: Reader) -> None:
+    pictures = [attributes["alt"] for tag, attributes in reader.tags if tag == "img"]
+    assert pictures == [f"{figure['title']}. {figure['caption']}" for figure in in_order(report.index["figures"])]
     assert report_sample.NOTE.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;") in report.html
 
 
-def svg_words(html: str, identity: str) -> str:
-    match = re.search(rf'id="{identity}">([^<]*)<', html)
-    assert match
-    return match[1]
+def in_order(figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The scorecard comes first on the page."""
+    return sorted(figures, key=lambda figure: bool(figure["name"] != "scorecard"))
+
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'"
+
+
+def test_text_of_manifests_results_and_files_stays_text(report: Report) -> None:
+    """A name with markup enters every place in which the page has text, and adds no element and no script."""
+    index = indices.load(report.figures)
+    loaded = indices.load_results(index, report.results)
+    harmless = Reader(report.html)
+    named = {run: replaced(run, manifest=EVIL, label=EVIL) for run in loaded}
+    figures = [
+        replaced(f, title=EVIL, caption=EVIL, notes=[EVIL] * len(f.notes), results=[named[r] for r in f.results])
+        for f in index.figures
+    ]
+    html = page.render(
+        replaced(index, figures=figures),
+        {named[run]: replace(result, data=result.data | {"outcome": EVIL}) for run, result in loaded.items()},
+        report.figures,
+    )
+    evil = Reader(html)
+    assert EVIL not in html
+    assert {tag for tag, _ in evil.tags} <= {tag for tag, _ in harmless.tags}
+    kinds = Counter(attributes.get("type", "") for attributes, _ in evil.scripts)
+    assert kinds["module"] == kinds[""] == 1
+    assert [a for _, attributes in evil.tags for a in attributes if a.startswith("on")] == []
+    assert len([tag for tag, _ in evil.tags if tag == "img"]) == len(figures)
+
+
+def replaced(model: Any, **changes: Any) -> Any:
+    return model.model_copy(update=changes)
+
+
+def data_of(reader: Reader, identity: str) -> Any:
+    (text,) = [text for attributes, text in reader.scripts if attributes.get("id") == identity]
+    return json.loads(text)
+
+
+def test_every_run_has_its_configuration_counters_and_times(report: Report, reader: Reader) -> None:
+    details = data_of(reader, "details")
+    sources = {(run["manifest"], run["digest"][:16]) for f in report.index["figures"] for run in f["results"]}
+    assert set(details["runs"]) == {f"run-{manifest}-{digest}" for manifest, digest in sources}
+    lists = [of for of in details["runs"].values() if of["manifest"] == "list"]
+    run = next(of for of in lists if dict(of["configuration"])["device"] == "snapshot-paper-mss")
+    counted = dict(zip(details["counters"], run["counters"], strict=True))
+    assert (counted["time-ps"], counted["cache-hits"]) == (4 * 10**9, 2 * 123_456)
+    stated = dict(run["configuration"])
+    assert (stated["device"], stated["scale"], stated["seed"]) == ("snapshot-paper-mss", "1/64", "0")
+    assert [sum(cpu) for cpu in run["cpus"]] == [4 * 10**9, 3 * 10**9]  # all of each CPU's time
+    assert run["cpus"][1][[name for name, _ in details["places"]].index("idle")] == 10**9
+
+
+def test_a_run_without_times_of_cpus_has_no_map(reader: Reader) -> None:
+    details = data_of(reader, "details")
+    assert [of["cpus"] for of in details["runs"].values() if of["manifest"] == "persist"] == [[]]
 
 
 def test_the_configuration_of_every_run_is_there(report: Report) -> None:
@@ -254,32 +368,6 @@ def test_what_an_override_changed_is_stated(tmp_path: Path) -> None:
     assert "flash_read" not in changes
 
 
-SVG = """
-<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="9pt" viewBox="0 0 9 9">
-<metadata><x/></metadata><defs><style>*{fill:red}</style><clipPath id="c"><path d="M0 0"/></clipPath></defs>
-<g id="a"><use xlink:href="#c" clip-path="url(#c)"/><image xlink:href="data:image/png;base64,iVBO"/>
-<text style="font: italic 700 9px 'DejaVu Sans', serif; fill: red">q</text></g>
-</svg>"""
-
-
-def test_a_drawing_keeps_to_itself(tmp_path: Path) -> None:
-    (tmp_path / "a.svg").write_text(SVG.strip())
-    root = svg.inline(tmp_path / "a.svg", "fig", "Title <1>", "what it shows")
-    text = svg.text(root)
-    for gone in ("metadata", "<style", "xlink", 'id="a"', "width"):
-        assert gone not in text
-    for there in (
-        'id="fig-c"',
-        'href="#fig-c"',
-        "url(#fig-c)",
-        "Title &lt;1&gt;",
-        'aria-labelledby="fig-title fig-desc"',
-    ):
-        assert there in text
-    assert svg.glyphs(root) == {("700", "italic"): {"q"}}
-    assert 'font-size="9px"' in text
-
-
 def tool(*command: str | Path) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
@@ -311,7 +399,9 @@ def test_nothing_in_the_pdf_runs_off_the_page(report: Report) -> None:
 
 
 def test_figures_in_the_pdf_are_vectors_with_embedded_fonts(report: Report) -> None:
-    assert len(tool("pdfimages", "-list", report.out / "report.pdf").splitlines()) == 2  # the head of an empty table
+    images = tool("pdfimages", "-list", report.out / "report.pdf").splitlines()[2:]  # without the head of the table
+    widths_px = {int(image.split()[3]) for image in images}
+    assert widths_px <= {COLOUR_BAR_PX}
     lines = tool("pdffonts", report.out / "report.pdf").splitlines()[2:]
     assert lines
     assert all(line.split()[-5] == "yes" for line in lines)

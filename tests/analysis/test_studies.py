@@ -51,7 +51,7 @@ def equal_files(draw: Any, gathered: Gathered, tmp_path: Path) -> Drawn:
     """Draw twice: equal results must give equal bytes."""
     one, two = (draw(gathered, tmp_path / name) for name in ("1", "2"))
     assert [p.read_bytes() for p in one.files] == [p.read_bytes() for p in two.files]
-    assert {p.suffix for p in one.files} == {".svg", ".pdf", ".png", ".txt", ".csv"}
+    assert {p.suffix for p in one.files} == {".svg", ".pdf", ".png", ".json", ".txt", ".csv"}
     assert all(len(row) == len(one.columns) for row in one.rows)
     assert isinstance(one, Drawn)
     return one

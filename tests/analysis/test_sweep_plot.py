@@ -89,7 +89,7 @@ def test_lines_are_the_series_over_the_axis(study: sweep_plot.Study) -> None:
 def test_equal_results_give_equal_files(study: sweep_plot.Study, tmp_path: Path) -> None:
     one, two = (sweep_plot.write(study, tmp_path / name) for name in ("1", "2"))
     assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
-    assert {p.suffix for p in one} == {".svg", ".pdf", ".png", ".txt", ".csv"}
+    assert {p.suffix for p in one} == {".svg", ".pdf", ".png", ".json", ".txt", ".csv"}
     assert "cache-hits" in (tmp_path / "1" / "small.csv").read_text().splitlines()[0]
 
 
@@ -110,4 +110,6 @@ def test_the_catalogue_draws_a_manifest_that_ships(tmp_path: Path) -> None:
     assert (drawn.name, len(drawn.rows)) == ("redis", 2)
     assert first | {"test": "SET", "requests_per_s": 41322.0, "p99_ms": 0.327, "time, ms": 0.04} == first
     assert "device cache 256 KiB to 16 MiB, LLC " in drawn.caption
-    assert {path.name for path in drawn.files} == {f"redis.{kind}" for kind in ("svg", "pdf", "png", "txt", "csv")}
+    assert {path.name for path in drawn.files} == {
+        f"redis.{kind}" for kind in ("svg", "pdf", "png", "plot.json", "txt", "csv")
+    }

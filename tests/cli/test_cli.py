@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from analysis.catalogue import verify
 from conftest import MANIFEST
+from testbed import version
 from testbed.cli import main
 from testbed.replay.replayer import open_replayer
 
@@ -86,6 +87,36 @@ def test_a_folder_that_is_gone_is_one_sentence(tmp_path: Path) -> None:
     command: list[str | Path] = [sys.executable, "-c", gone + "sys.argv[1:] = ['exec', '--', 'true']; main()", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (1, "testbed: this host: No such file or directory\n")
+
+
+def git(folder: Path, *words: str) -> None:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", "-C", folder, *identity, *words], check=True, capture_output=True)
+
+
+def test_the_version_names_the_tag_and_the_commit(tmp_path: Path) -> None:
+    git(tmp_path, "init")
+    git(tmp_path, "commit", "--allow-empty", "--message", "one")
+    assert re.fullmatch("[0-9a-f]{7,}", version.commit(tmp_path))
+    git(tmp_path, "tag", "v1.2")
+    git(tmp_path, "tag", "another")
+    assert version.commit(tmp_path) == "v1.2"
+    git(tmp_path, "commit", "--allow-empty", "--message", "two")
+    assert re.fullmatch("v1.2-1-g[0-9a-f]{7,}", version.commit(tmp_path))
+    (tmp_path / "archive").mkdir()  # below a repository that is not the testbed's
+    assert version.commit(tmp_path / "archive") == ""
+    assert "this is not a clone" in version.text(tmp_path / "archive")
+
+
+def test_version_is_an_option_of_the_command() -> None:
+    done = testbed("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{version.text()}\n", "")
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_standard_input_has_one_reader(name: str) -> None:
+    done = testbed("exec", "--stdin", "--script", name)
+    assert (done.returncode, "both read standard input" in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.parametrize("interval", ["-1", "0", "inf", "nan"])

@@ -16,7 +16,7 @@ from testbed.paths import REPO
 
 COMMANDS = (
     *("run", "sweep", "replay", "latency", "calibrate", "exec", "crash", "shell", "top", "build", "cache", "doctor"),
-    *("figures", "report", "verify", "bench", "demo", "results", "diff", "explain", "overhead", "certificates"),
+    *("figures", "report", "verify", "bench", "demo", "man", "results", "diff", "explain", "overhead", "certificates"),
     *("status", "scheduler", "worker", "module", "image", "kernel"),
 )
 # An environment that was installed before the testbed had plug-ins.

@@ -73,7 +73,7 @@ def test_what_is_no_file_system_is_refused(tmp_path: Path, verb: str) -> None:
         assert (done.returncode, said in done.stderr, done.stderr.count("\n")) == (2, True, 1), done.stderr
 
 
-XFSTESTS = REPO / "guest-image/tbfs/xfstests.sh"
+XFSTESTS = REPO / "guest-image/modules/tbfs/xfstests.sh"
 
 
 def xfstests(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

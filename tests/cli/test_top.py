@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from rigs.guest.qmp_rig import monitor
+from testbed import console
 from testbed.errors import TestbedError
 from testbed.guest import top
 from testbed.guest.qemu_line import WATCH_SOCKET
@@ -116,6 +117,29 @@ def test_each_of_several_devices_has_its_row() -> None:
     ]
     assert "ssd1" in text(top.view(sample(1, before), sample(2, after)))
     assert top.by_device(sample(1, roi(10**9, 10)), sample(2, roi(2 * 10**9, 30))) == []
+
+
+def test_without_a_terminal_every_view_is_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    answers = [sample(0, roi(10**9 * n, 10 * n)).answer for n in (1, 2, 3)]
+
+    async def both() -> None:
+        async with monitor(tmp_path / "qmp", answers):
+            await top.watch(tmp_path / "qmp", 0.01, top.print_view)
+
+    asyncio.run(both())
+    said = capsys.readouterr().out
+    assert said.count("region of interest") == 2 and "\x1b" not in said
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_a_table_off_a_terminal_fits_80_columns_and_has_no_colour(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    console.show("wide", ("path", "value"), [("/a/long/path" * 12, 1), ("b", "c" * 90)])
+    said = capsys.readouterr().out
+    assert "\x1b" not in said and said.count("c") == 90
+    assert max(map(len, said.splitlines())) == 80
 
 
 def test_before_the_first_region_it_says_so() -> None:

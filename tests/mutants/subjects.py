@@ -83,7 +83,14 @@ LOCKS = (
     ("lock_exclusively", ""),
     ("epochs_pause", "epochs_resume"),
 )
-LIBRARY_NEEDS = ("snapshot-lib", "guest-image/programs/include", "guest-image/fams", "guest-image/tbfs")
+LIBRARY_NEEDS = (
+    "snapshot-lib",
+    "experiments/engines",
+    "experiments/workloads",
+    "guest-image/tools/include",
+    "guest-image/modules/fams",
+    "guest-image/modules/tbfs",
+)
 LIBRARY_RUN = {
     "part": "snapshot-lib",
     "needed": LIBRARY_NEEDS,
@@ -99,18 +106,18 @@ SUBJECTS = {
     for s in (
         Subject(
             "tbfs-core",
-            "guest-image/tbfs",
-            ("guest-image/tbfs",),
-            ("guest-image/tbfs/core/*",),
+            "guest-image/modules/tbfs",
+            ("guest-image/modules/tbfs",),
+            ("guest-image/modules/tbfs/core/*", "guest-image/modules/tbfs/core/*/*"),
             PM,
             fails=frozenset({"journal_yield"}),
             without="-catches-",
         ),
         Subject(
             "fams-core",
-            "guest-image/fams",
-            ("guest-image/fams", "snapshot-lib", "guest-image/programs/include"),
-            ("guest-image/fams/core/*",),
+            "guest-image/modules/fams",
+            ("guest-image/modules/fams", "snapshot-lib", "guest-image/tools/include"),
+            ("guest-image/modules/fams/core/*",),
             frozenset({"persist_copy", "persist_fence"}),
             without="-catches-|needs-the-module",
         ),
@@ -201,9 +208,9 @@ MODULES = {
     for s in (
         Subject(
             "tbfs-module",
-            "guest-image/tbfs",
-            ("guest-image/tbfs",),
-            ("guest-image/tbfs/module/*.c",),
+            "guest-image/modules/tbfs",
+            ("guest-image/modules/tbfs",),
+            ("guest-image/modules/tbfs/module/*.c",),
             PM | {"arch_wb_cache_pmem", "memcpy_flushcache", "ring", "setattr_copy", "write_attributes"},
             KERNEL_LOCKS,
             KERNEL_WAITS,
@@ -213,9 +220,9 @@ MODULES = {
         ),
         Subject(
             "fams-module",
-            "guest-image/fams",
-            ("guest-image/fams",),
-            ("guest-image/fams/module/*.c",),
+            "guest-image/modules/fams",
+            ("guest-image/modules/fams",),
+            ("guest-image/modules/fams/module/*.c",),
             frozenset({"persist_copy", "persist_fence", "arch_wb_cache_pmem", "memcpy_flushcache"}),
             KERNEL_LOCKS,
             KERNEL_WAITS,

@@ -15,8 +15,8 @@ from testbed.paths import REPO
 HOME = Path(testbed.__file__).parent
 # From the top: a package uses only packages after it. "" stands for the modules beside the packages.
 ORDER = (
-    *("analysis", "cli", "studies", "crash", "run", "replay", "results", "guest", "manifest", "program", "build"),
-    *("file_systems", ""),
+    *("analysis", "interface", "cli", "studies", "crash", "run", "replay", "results", "guest", "manifest", "program"),
+    *("build", "file_systems", ""),
 )
 
 # The packages of analysis, in the same way. "" is analysis itself.

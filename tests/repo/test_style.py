@@ -16,11 +16,11 @@ from testbed.paths import REPO
 FUNCTION_LINES_MAX = 70
 TEXT = {".py", ".sh", ".c", ".h", ".cpp", ".hpp", ".cc", ".toml", ".yml", ".md", ".cfg", ".patch", ".txt", ".cmake", ""}
 NO_SPDX = re.compile(
-    r"^(LICENSES/|guest-image/overlay/etc/|.*\.(md|csv|lock|patch|ll|supp|json|txt|list)$|.*(series|/corpus/.*|/packages/.*)$)"
+    r"^(LICENSES/|guest-image/image/overlay/etc/|.*\.(md|csv|lock|patch|ll|supp|json|txt|list)$|.*(series|/corpus/.*|/packages/.*)$)"
 )
 
 # Folders that become a part of QEMU or of Linux.
-GPL = ("qemu-patches/", "guest-image/fams/module/", "guest-image/tbfs/module/")
+GPL = ("qemu-patches/", "guest-image/modules/fams/module/", "guest-image/modules/tbfs/module/")
 
 
 def tracked() -> list[Path]:

@@ -13,6 +13,7 @@ from analysis.figures import persist
 from analysis.scorecard import figure as scorecard_figure
 from analysis.scorecard import score as scorecard
 from conftest import MockExecutor
+from rigs import report_gallery
 from testbed import canonical, outputs
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
@@ -37,7 +38,18 @@ def answer(spec: GuestSpec) -> GuestOutcome:
     """Return a guest's rows: a list on PMDK takes 2, 4 and 6 us an operation, persisting 4/3 of the published time."""
     assert spec.job
     words = spec.job.script.split()
-    return GuestOutcome("ok", 0, rows=_list_rows(words) if "list" in words else _persist_rows())
+    if "list" not in words:
+        return GuestOutcome("ok", 0, rows=_persist_rows())
+    return GuestOutcome("ok", 0, rows=_list_rows(words), rois=[roi(len(spec.job.script))])
+
+
+def roi(length: int) -> dict[str, Any]:
+    """Return a region of interest of two CPUs; its times depend on `length`."""
+    stalls = {"stall-cxl-hit-ps": 20, "stall-cxl-miss-ps": 5 * length, "stall-fence-ps": 3 * length}
+    counters = {**{name: value * 10**6 for name, value in stalls.items()}, "cache-hits": 123_456, "cache-misses": 789}
+    vcpus = [{"time-ps": 10**9 * time, "idle-ps": idle, "instructions": 10**6} for time, idle in ((4, 0), (3, 10**9))]
+    doubled = {name: 2 * value for name, value in counters.items()}
+    return {"begin-ps": 10**9, "end-ps": 5 * 10**9, "counters": doubled, "vcpus": vcpus, "cores": [counters, counters]}
 
 
 def _list_rows(words: list[str]) -> list[dict[str, Any]]:
@@ -63,7 +75,8 @@ def write(folder: Path, root: Path) -> dict[str, Any]:
             comparison["cause"] = CAUSE if comparison["what"] == "snapshot" else ""
         figure["comparisons"] += [asdict(more) for more in MORE if more.figure == figure["name"]]
     drawn = scorecard_figure.drawn(comparisons(index), [], folder)
-    index["figures"].append(figures.figure_data(drawn, Gathered({}), "", folder))
+    for more in (report_gallery.drawn(folder), drawn):
+        index["figures"].append(figures.figure_data(more, Gathered({}), "", folder))
     index["scorecard"] = asdict(scorecard.score(comparisons(index)))
     outputs.write(folder / FIGURES_INDEX, canonical.dumps(index))
     return index

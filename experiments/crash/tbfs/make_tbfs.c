@@ -3,14 +3,14 @@
  * no other archives. */
 #include <stdio.h>
 
-#include "../../../guest-image/tbfs/core/crc32c.c"
-#include "../../../guest-image/tbfs/core/invariant.c"
-#include "../../../guest-image/tbfs/core/journal.c"
-#include "../../../guest-image/tbfs/core/make.c"
-#include "../../../guest-image/tbfs/core/space.c"
-#include "../../../guest-image/tbfs/core/super.c"
-#include "../../../guest-image/tbfs/tools/image.c"
-#include "../../../guest-image/tbfs/tools/persist_plain.c"
+#include "../../../guest-image/modules/tbfs/core/medium/crc32c.c"
+#include "../../../guest-image/modules/tbfs/core/medium/invariant.c"
+#include "../../../guest-image/modules/tbfs/core/medium/journal.c"
+#include "../../../guest-image/modules/tbfs/core/medium/space.c"
+#include "../../../guest-image/modules/tbfs/core/medium/super.c"
+#include "../../../guest-image/modules/tbfs/core/volume/make.c"
+#include "../../../guest-image/modules/tbfs/tools/image.c"
+#include "../../../guest-image/modules/tbfs/tools/persist_plain.c"
 
 int main(int argc, char **argv) {
     struct tbfs_space space;

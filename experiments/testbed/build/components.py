@@ -47,13 +47,13 @@ class Component:
 
 
 _QEMU = "qemu-patches/build.sh"
-_WORKLOAD = "guest-image/workload.sh"
-_MODULE = "guest-image/module-root/compile.sh"
-_TBFS = "guest-image/tbfs"
+_WORKLOAD = "guest-image/image/workload.sh"
+_MODULE = "guest-image/image/compile-module.sh"
+_TBFS = "guest-image/modules/tbfs"
 _TBFS_PARTS = tuple(f"{_TBFS}/{part}" for part in ("CMakeLists.txt", "Kbuild", "core", "module", "tbfs.sh", "tools"))
-_COMPILING = ("guest-image/lib", "tests/ccached.sh")
+_COMPILING = ("guest-image/image/lib", "tests/ccached.sh")
 # Builders with a fingerprint of Debian's present versions; QEMU's includes the host's compiler and libraries, too.
-_RESOLVING = ("guest-image/build.sh", "guest-image/module-root/build.sh", _WORKLOAD, _QEMU)
+_RESOLVING = ("guest-image/image/build.sh", "guest-image/image/module-root.sh", _WORKLOAD, _QEMU)
 _TOLD_OF_QEMU = re.compile("TESTBED_(QEMU|DEBIAN)|CC$|PKG_CONFIG")
 
 COMPONENTS = {
@@ -62,10 +62,10 @@ COMPONENTS = {
         Component("qemu", _QEMU, cold_minutes=7),
         Component("qemu-stock", _QEMU, environment=(("TESTBED_QEMU_STOCK", "1"),), cold_minutes=7),
         Component("replay", "qemu-patches/model/replay/build.sh"),
-        Component("buildroot", "guest-image/build.sh", "buildroot", cold_minutes=3, is_root=True),
-        Component("base", "guest-image/build.sh", "base", cold_minutes=2),
-        Component("tools", "guest-image/build.sh", "tools", needs=("buildroot",)),
-        Component("module-root", "guest-image/module-root/build.sh", is_root=True),
+        Component("buildroot", "guest-image/image/build.sh", "buildroot", cold_minutes=3, is_root=True),
+        Component("base", "guest-image/image/build.sh", "base", cold_minutes=2),
+        Component("tools", "guest-image/image/build.sh", "tools", needs=("buildroot",)),
+        Component("module-root", "guest-image/image/module-root.sh", is_root=True),
         Component(
             "tbfs",
             _WORKLOAD,

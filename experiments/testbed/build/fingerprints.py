@@ -12,7 +12,7 @@ from pathlib import Path
 from .. import canonical, outputs
 from ..errors import TestbedError
 
-LISTS_FRESH_S = 24 * 3600  # as lists_max_age_minutes in guest-image/lib/archive.sh
+LISTS_FRESH_S = 24 * 3600  # as lists_max_age_minutes in guest-image/image/lib/archive.sh
 
 
 def remembered(cache: Path, question: str, ask: Callable[[], str]) -> str:

@@ -127,7 +127,14 @@ def python(rows: list[Parameter]) -> str:
 def _python_class(owner: str, rows: list[Parameter]) -> list[str]:
     name, option = CLASSES[owner]
     types = {"choice": "str", "bool": "bool"}
-    lines = ["", "", "@dataclass(frozen=True)", f"class {name}:", f'    """What `{option}` takes."""', ""]
+    lines = [
+        "",
+        "",
+        "@dataclass(frozen=True)",
+        f"class {name}:",
+        f'    """The parameters that `{option}` accepts."""',
+        "",
+    ]
     for row in sorted(rows, key=lambda row: not row.required):
         default = row.default if row.type != "choice" else _quoted(str(row.default))
         given = "" if row.required else f" = {default}"

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Workloads: each is a folder of experiments/workloads with a workload.toml that lists the sources of its programs.
 
-A guest has the programs of the workloads that its commands name. guest-image/workload.sh packs each workload into an
-archive.
+Two folders are no workloads but have sources of several: `common`, and `upstream` for programs of Debian's sources.
+
+A guest has the programs of the workloads that its commands name. guest-image/image/workload.sh packs each workload into
+an archive.
 """
 
 import re
@@ -19,12 +21,16 @@ from ..validation import Strict, check, load_toml
 
 FOLDER = REPO / "experiments" / "workloads"
 FILE = "workload.toml"
-LIBRARY = (  # the compiled parts of snapshot-lib; its tests and manuals do not change a result
-    "snapshot-lib/CMakeLists.txt",
-    *(f"snapshot-lib/{part}" for part in ("bin", "engines", "include", "pass", "runtime", "workloads")),
-    "guest-image/programs/include",
+SHARED = ("common", "upstream")
+PROJECT = "snapshot-lib"  # builds the workloads that run on every engine
+LIBRARY = (  # the compiled parts of snapshot-lib, and what its workloads share; tests and manuals change no result
+    *(f"{PROJECT}/{part}" for part in ("CMakeLists.txt", "bin", "include", "pass", "runtime")),
+    "experiments/engines",
+    "experiments/workloads/CMakeLists.txt",
+    "experiments/workloads/common",
+    "guest-image/tools/include",
 )
-NOT_BUILT = ("tests", FILE)  # parts of a folder of sources that are not built
+NOT_BUILT = ("benchmarks", "tests", FILE)  # parts of a folder of sources that are not built
 OWN = "/usr/local/"  # where guests have the programs
 # Separators of the words of a command. A path is one word: /pmem/kv does not name the program kv.
 _BREAKS = re.compile(r"[\s;|&(){}<>$`'\"=]+")
@@ -43,8 +49,10 @@ class Workload(Strict):
     programs: Annotated[list[ProgramName], Field(min_length=1)]
     project: Inside | None = None  # the folder with the CMakeLists.txt; None: the workload's own
     sources: list[Inside] = []  # compiled in addition to the workload's folder
-    library: StrictBool = False  # whether snapshot-lib is compiled, too
-    upstream: Inside | None = None  # a script that unpacks source packages, as snapshot-lib/programs/sources.sh
+    library: StrictBool = False  # whether snapshot-lib is compiled, too, with the workloads that it builds
+    upstream: Inside | None = (
+        None  # a script that unpacks source packages, as experiments/workloads/upstream/sources.sh
+    )
     packages: list[DebianName] = []  # of Debian, for compiling and linking
     module: Inside | None = None  # the folder of a kernel module that the guest has as NAME.ko
     jars: dict[str, Sha256] = {}  # "GROUP:NAME:VERSION" of Maven, and its SHA-256
@@ -54,7 +62,7 @@ class Workload(Strict):
 def known() -> dict[str, Workload]:
     """The workloads by name. Raises TestbedError if a folder has no workload.toml, or if two have the same program."""
     found, owners = dict[str, Workload](), dict[str, str]()
-    for folder in sorted(path for path in FOLDER.iterdir() if path.is_dir()):
+    for folder in sorted(path for path in FOLDER.iterdir() if path.is_dir() and path.name not in SHARED):
         path = folder / FILE
         if not path.exists():
             raise TestbedError(f"{folder} has no {FILE}, which says how its programs are built; write one")
@@ -104,13 +112,20 @@ def inputs(name: str) -> tuple[str, ...]:
     workload = known()[name]
     folders = {FOLDER / name, *(REPO / path for path in (workload.module,) if path)}
     folders |= {REPO / Path(workload.upstream).parent} if workload.upstream else set()
+    folders |= _built_with(workload.upstream) if workload.library else set()
     parts = (part for folder in folders for part in folder.iterdir() if part.name not in NOT_BUILT)
     whole = {*workload.sources, *(LIBRARY if workload.library else ())}
     return tuple(sorted({*whole, *(str(part.relative_to(REPO)) for part in parts)}))
 
 
+def _built_with(upstream: str | None) -> set[Path]:
+    """The folders of the workloads that snapshot-lib builds, with and without these sources of others."""
+    sources = (None, upstream)
+    return {FOLDER / name for name, other in known().items() if other.project == PROJECT and other.upstream in sources}
+
+
 def environment(name: str) -> tuple[tuple[str, str], ...]:
-    """The workload.toml as environment variables for guest-image/workload.sh."""
+    """The workload.toml as environment variables for guest-image/image/workload.sh."""
     workload = known()[name]
     said = {
         "PROJECT": workload.project or f"experiments/workloads/{name}",

@@ -11,7 +11,7 @@ from .. import console
 from ..errors import TestbedError
 from ..paths import REPO
 
-_SCRIPTS = REPO / "guest-image"
+_SCRIPTS = REPO / "guest-image" / "image"
 app = typer.Typer(no_args_is_help=True, help="Kernels for the guest beside the image's own.")
 
 

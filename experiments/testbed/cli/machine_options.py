@@ -2,6 +2,7 @@
 """Options that change the machine of a command. Each corresponds to a key of manifests and is checked like it."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,11 +11,16 @@ import typer
 from .. import units
 from ..errors import TestbedError
 from ..guest.qemu_line import PowerCut
+from ..manifest import bases
 from ..manifest.bases import is_number
+from ..manifest.manifest import GuestConfig
 from ..program import bundle, streamed
 from ..program.bundle import ProgramSection
 from ..program.packages import Versions
+from ..replay import verdicts
 from ..validation import check
+from .module_commands import Modules, with_modules
+from .options import Seed
 
 EVENTS_MAX = 2**63 - 1
 Cpus = Annotated[
@@ -82,16 +88,49 @@ _SWITCHES = ("hmat", "machine_checks", "direct_stores")
 _PATHS = ("kernel", "kernel_modules", "modules")  # as options, relative to the current folder, not to the manifest
 
 
-def changes(
-    cpus: int | None,
-    memory: str | None,
-    file_system: str | None,
-    mount_options: str | None,
-    device: list[str] | None,
-    settings: list[str] | None,
-) -> dict[str, Any]:
-    """These options in the form of a manifest, as manifest.load_changed() takes them."""
-    said = {"cpus": cpus, "memory": memory, "file_system": file_system, "mount_options": mount_options}
+ManifestName = Annotated[
+    str, typer.Option("--manifest", "-m", metavar="MANIFEST", help="take the machine (CPU, device, memory) from this")
+]
+
+
+@dataclass(frozen=True)
+class MachineOptions:
+    """The options of a command that boots one guest, as the user gave them."""
+
+    module: Modules = None
+    manifest: ManifestName = "kv-ycsb"
+    cpus: Cpus = None
+    memory: Memory = None
+    file_system: FileSystem = None
+    mount_options: MountOptions = None
+    device: Devices = None
+    setting: Settings = None
+    kernel: Kernel = None
+    kernel_modules: KernelModules = None
+    kernel_arguments: KernelArguments = None
+    seed: Seed = None
+
+    def changes(self) -> dict[str, Any]:
+        """The options in the form of a manifest, as manifest.load_changed() takes them. TestbedError: one is wrong."""
+        kernel = streamed.file_of("--kernel", self.kernel) if self.kernel else None
+        said = {
+            "cpus": self.cpus,
+            "memory": self.memory,
+            "file_system": self.file_system,
+            "mount_options": self.mount_options,
+            "kernel": str(kernel.absolute()) if kernel else None,
+            "kernel_modules": str(self.kernel_modules.absolute()) if self.kernel_modules else None,
+            "kernel_arguments": self.kernel_arguments,
+        }
+        return with_seed(_with_guest(_profiles(self.device, self.setting), said), self.seed)
+
+    def guest(self) -> GuestConfig:
+        """The scaled machine of the manifest with these options. TestbedError: the model rejects it."""
+        return with_modules(verdicts.machine_of(bases.find(self.manifest), self.changes()), self.module)
+
+
+def _profiles(device: list[str] | None, settings: list[str] | None) -> dict[str, Any]:
+    """The options --device and --set in the form of a manifest."""
     own: dict[str, Any] = {"devices": device or []}
     for setting in settings or []:
         match = SETTING.fullmatch(setting)
@@ -103,22 +142,12 @@ def changes(
         for part in (*(match[1] or "").split("."), *(["override"] if of_profile else [])):
             keys = keys.setdefault(part, {}) if part else keys
         keys[key] = {"true": True, "false": False}.get(value, value) if of_profile else _of_table(key, value)
-    return _with_guest({table: keys for table, keys in own.items() if keys not in ({}, [])}, said)
+    return {table: keys for table, keys in own.items() if keys not in ({}, [])}
 
 
 def with_seed(own: dict[str, Any], seed: int | None) -> dict[str, Any]:
     """`own` with the value of --seed, if the option is given."""
     return own if seed is None else own | {"seed": seed}
-
-
-def with_kernel(
-    own: dict[str, Any], kernel: Path | None, modules: Path | None, arguments: str | None
-) -> dict[str, Any]:
-    """`own` with the options for a kernel."""
-    kernel = streamed.file_of("--kernel", kernel) if kernel else None
-    paths = {"kernel": kernel, "kernel_modules": modules}
-    said = {key: str(path.absolute()) if path else None for key, path in paths.items()}
-    return _with_guest(own, said | {"kernel_arguments": arguments})
 
 
 def _with_guest(own: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:

@@ -5,67 +5,55 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from typer.core import TyperGroup
 
-from .. import console, outputs, plugins, scratch
+from .. import console, outputs, plugins, version
 from ..build import components, images
 from ..build import doctor as doctor_module
 from ..build.cache import Cache
 from ..build.components import COMPONENTS, TESTBED, Product, build
 from ..crash import plan as crash_plan
 from ..crash import shipped as crash_tests
-from ..crash.campaign import Campaign
 from ..crash.report import Report
 from ..errors import Interrupted, RunFailed, TestbedError
-from ..guest.executor import GuestOutcome, GuestSpec
-from ..guest.kernel_images import check_is_here
 from ..guest.session import open_session
 from ..guest.shell import check_terminal, run_shell
-from ..guest.streams import FILES_PORT
 from ..guest.top import run_top
 from ..manifest import bases, scales
 from ..manifest import manifest as manifests
 from ..paths import cache_root, results_root
-from ..program import bundle, files_back, packages, standard_input, streamed
-from ..program.guest_script import guest_script_job
-from ..program.host_program import program_job
-from ..program.job_archive import Job
+from ..program import bundle, packages
 from ..replay import verdicts
 from ..replay.grid import configurations
 from ..replay.replayer import open_replayer
-from ..results import results as results_module
-from ..results import time_shares
-from ..run.runner import drive, keep_failure, run_with_bar
+from ..run.runner import drive, run_with_bar
 from ..studies import sweep as sweep_module
 from ..studies.bench import run_bench
 from ..studies.crash_cost import run_crash_cost
 from ..studies.host_cost import run_host_cost
-from . import image_commands, kernel_commands, machine_options, module_commands, presentation, result_commands, tables
-from .machine_options import (
-    Cpus,
-    CutAt,
-    Devices,
-    FileSystem,
-    Kernel,
-    KernelArguments,
-    KernelModules,
-    Memory,
-    MountOptions,
-    Packages,
-    Settings,
+from . import (
+    campaigns,
+    execution,
+    image_commands,
+    kernel_commands,
+    machine_options,
+    manual,
+    module_commands,
+    presentation,
+    result_commands,
+    tables,
 )
-from .module_commands import Modules, with_modules
-from .options import ByCpu, DryRun, Json, Scale, Scheduler, Seed, Seeds, Tls, TrustNetwork
+from .execution import Ends, Shown, Taken, Words
+from .machine_options import MachineOptions, ManifestName, Packages
+from .options import ByCpu, Cluster, DryRun, Json, Scale, Seed, Seeds, grouped
 from .pages import with_page
 
 
@@ -108,18 +96,29 @@ app = typer.Typer(
     "  testbed crash records                 every state that a power cut can leave\n\n"
     "  testbed shell                         a guest to look around in",
 )
-ManifestName = Annotated[
-    str, typer.Option("--manifest", "-m", metavar="MANIFEST", help="take the machine (CPU, device, memory) from this")
-]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(version.text())
+        raise typer.Exit
+
+
+@app.callback()
+def _of_all_commands(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and the commit")
+    ] = False,
+) -> None:
+    """Options before the name of a command."""
 
 
 @app.command()
+@grouped
 def run(
     manifest: Annotated[str, typer.Argument(help="a .toml file, or the name of one that ships (kv-ycsb, latency)")],
     json: Json = None,
-    scheduler: Scheduler = None,
-    tls: Tls = None,  # noqa: ARG001
-    trust_network: TrustNetwork = False,  # noqa: ARG001
+    cluster: Cluster = Cluster(),
     scale: Scale = None,
     seeds: Seeds = None,
     dry_run: DryRun = False,
@@ -148,13 +147,13 @@ def run(
     if dry_run:
         every: Collection[manifests.Run] = manifests.runs_one_by_one(path, divisor)
         every = manifests.with_seeds(list(every), seeds) if seeds else every
-        result_commands.show_runs(every, f"runs of {manifest}", json, bool(scheduler))
+        result_commands.show_runs(every, f"runs of {manifest}", json, bool(cluster.scheduler))
         return
     runs = manifests.runs(path, divisor)
     runs = manifests.with_seeds(runs, seeds) if seeds else runs
     verdicts.refuse_if_none_can_be(runs)
     show_results = plugins.view("results")
-    session = open_session(scheduler=scheduler)
+    session = open_session(scheduler=cluster.scheduler)
     done = run_with_bar(runs, session, results_root())
     show_results(manifests.load(path, divisor), path, done)
     tables.show_shares_of_results(done, by_cpu)
@@ -234,46 +233,15 @@ def latency(json: Json = None, manifest: ManifestName = "latency") -> None:
 
 plugins.add_commands(app, "calibrate")
 
-Script = Annotated[
-    Path | None,
-    typer.Option("--script", metavar="FILE", help="instead: a shell script, among the guest's own programs"),
-]
-Output = Annotated[
-    list[str] | None,
-    typer.Option("--output", "-o", metavar="PATTERN", help="files to bring back, as '/pmem/*.log'; repeatable"),
-]
-
 
 @app.command("exec", context_settings={"ignore_unknown_options": True})
+@grouped
 def exec_(
-    program: Annotated[
-        list[str] | None, typer.Argument(metavar="-- PROGRAM [ARGS]...", help="a program of this host")
-    ] = None,
-    script: Script = None,
-    file: Annotated[list[Path] | None, typer.Option("--file", "-f", help="a file or folder to take along")] = None,
-    package: Packages = None,
-    media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
-    output: Output = None,
-    into: Annotated[Path, typer.Option("--into", metavar="FOLDER", help="where these are put")] = Path(),
-    own_roi: Annotated[bool, typer.Option("--own-roi", help="the program marks its region of interest")] = False,
-    stdin: Annotated[
-        bool, typer.Option("--stdin", "-i", help="the program reads what this command's input has")
-    ] = False,
-    module: Modules = None,
-    manifest: ManifestName = "kv-ycsb",
-    cpus: Cpus = None,
-    memory: Memory = None,
-    file_system: FileSystem = None,
-    mount_options: MountOptions = None,
-    device: Devices = None,
-    setting: Settings = None,
-    kernel: Kernel = None,
-    kernel_modules: KernelModules = None,
-    kernel_arguments: KernelArguments = None,
-    seed: Seed = None,
-    cut_at: CutAt = None,
-    by_cpu: ByCpu = False,
-    json: Json = None,
+    program: Words = None,
+    taken: Taken = Taken(),
+    ends: Ends = Ends(),
+    machine: MachineOptions = MachineOptions(),
+    shown: Shown = Shown(),
 ) -> None:
     """Run a program of this host in a guest, on the device; print its output as it comes, return its exit status.
 
@@ -302,104 +270,14 @@ def exec_(
 
       testbed exec --media disk --power-cut at-time=7500ms -- ./my-program
     """
-    script, file = _given(script, file or [], stdin)
-    job = _job(program or [], script, file, package, own_roi, _patterns(output))
-    job = _with_input(job, stdin, [path for path in (script, *file) if path])
-    cut = machine_options.power_cut(cut_at)
-    own = machine_options.changes(cpus, memory, file_system, mount_options, device, setting)
-    own = machine_options.with_seed(machine_options.with_kernel(own, kernel, kernel_modules, kernel_arguments), seed)
-    guest = with_modules(verdicts.machine_of(bases.find(manifest), own), module)
-    spec = GuestSpec(guest, job, cut, media_folder=media, helper_thread=guest.cpu.cores == 1)
+    plan = execution.plan(program or [], taken, ends, machine)
     executor = open_session().telling(lambda line: print(f"testbed: {line}", file=sys.stderr))
-    outcome = drive(executor.run(spec))
-    status = told(outcome, (script or Path((program or [""])[0])).name, cut_at, json, by_cpu)
-    bring_back(outcome, output or [], into)
-    raise typer.Exit(status)
-
-
-def _given(script: Path | None, files: list[Path], stdin: bool) -> tuple[Path | None, list[Path]]:
-    """The script and the files to take along; streams are copied to files. Only one option may read standard input."""
-    if stdin and streamed.STDIN in (script, *files):
-        raise TestbedError(f"--stdin and {streamed.STDIN} both read standard input; give the file by its name")
-    return script and streamed.file_of("--script", script), [streamed.file_of("--file", one) for one in files]
-
-
-def told(outcome: GuestOutcome, name: str, cut_at: str | None, json: Json, by_cpu: bool = False) -> int:
-    """Report the end of a guest of `exec` and its device's counters; return the program's exit status."""
-    regions = [results_module.roi_counters(roi) for roi in outcome.rois]
-    said = {"outcome": outcome.outcome, "exit_status": outcome.exit_status, "power_cut": outcome.power_cut}
-    of_each = {"devices": devices} if len(devices := results_module.device_counters(outcome.rois)) > 1 else {}
-    cpus = time_shares.cpu_counters(outcome.rois[-1]) if outcome.rois else []
-    of_each |= {"cpus": cpus} if len(cpus) > 1 else {}
-    tables.save_json(json, {**said, "counters": regions[-1] if regions else {}, "regions": regions, **of_each})
-    if outcome.power_cut is not None:
-        tables.show_power_cut(outcome.power_cut, Console(stderr=True))
-        return 0
-    if outcome.exit_status is None:
-        tail = "\n  ".join(filter(None, (outcome.error, *outcome.console.strip().splitlines()[-5:])))
-        kept = keep_failure(outputs.within(results_root(), "exec", name, ".json"), outcome)
-        raise RunFailed(f"the guest ended without an exit status ({outcome.outcome}, see {kept}); it says:\n  {tail}")
-    tables.show_regions(outcome.rois, Console(stderr=True), by_cpu)
-    tables.show_devices(devices, Console(stderr=True))
-    if cut_at:
-        print(f"testbed: the power was not cut: the program had ended before {cut_at}", file=sys.stderr)
-    return outcome.exit_status
-
-
-def _with_input(job: Job, wanted: bool, files: list[Path]) -> Job:
-    """The job with this command's standard input, if `wanted`. If not, a message reports input that waits, unless one
-    of the files is this input."""
-    try:
-        descriptor = sys.stdin.fileno()
-    except (AttributeError, OSError):  # the process has no standard input
-        descriptor = -1
-    if wanted:
-        return standard_input.job(job, standard_input.read(descriptor))
-    if standard_input.waits(descriptor) and not any(standard_input.is_the_file(descriptor, path) for path in files):
-        print(f"testbed: {standard_input.NOT_TAKEN}", file=sys.stderr)
-    return job
-
-
-def _patterns(output: list[str] | None) -> list[str]:
-    for pattern in output or []:
-        if why := files_back.fault(pattern):
-            raise TestbedError(f"--output {pattern}: {why}")
-    return output or []
-
-
-def bring_back(outcome: GuestOutcome, patterns: list[str], into: Path) -> None:
-    """Write the guest's files into the folder and name each. A guest without an exit status has returned no files."""
-    for name, content in outcome.files.items():
-        outputs.write(into / name, content)
-        print(f"testbed: written: {into / name} ({len(content):,} bytes)", file=sys.stderr)
-    if patterns and not outcome.files and outcome.exit_status is not None:
-        print(f"testbed: no file of the guest matches {', '.join(patterns)}", file=sys.stderr)
-
-
-def _job(
-    program: list[str],
-    script: Path | None,
-    files: list[Path],
-    package: list[str] | None,
-    own_roi: bool,
-    output: list[str],
-) -> Job:
-    """The job that `exec` runs."""
-    if script:
-        versions = machine_options.versions(package)
-        job = guest_script_job(script, program, files, versions, Path.cwd(), own_roi)
-        return files_back.job(job, output, port=FILES_PORT)
-    if not program:
-        raise TestbedError("there is nothing to run; give -- PROGRAM [ARGS]..., or --script FILE")
-    if package:
-        why = "a program of this host does not see them, since it has a root of its own"
-        raise TestbedError(f"--packages are for --script FILE: {why}")
-    return files_back.job(
-        program_job(program, files, Path.cwd(), own_roi), output, str(Path.cwd()), "/job/root", FILES_PORT
-    )
+    outcome = drive(executor.run(plan.spec))
+    raise typer.Exit(execution.report(plan, outcome, shown))
 
 
 @app.command()
+@grouped
 def crash(
     test: Annotated[
         str | None, typer.Argument(metavar="TEST", help="the name of a crash test that ships, or a .toml file")
@@ -413,9 +291,7 @@ def crash(
     shell: Annotated[bool, typer.Option("--shell", help="open a guest on the --state, before any recovery")] = False,
     seed: Seed = None,
     seeds: Seeds = None,
-    scheduler: Scheduler = None,
-    tls: Tls = None,  # noqa: ARG001
-    trust_network: TrustNetwork = False,  # noqa: ARG001
+    cluster: Cluster = Cluster(),
     html: Annotated[Path | None, typer.Option(metavar="PATH", help="also write the report as a page to PATH")] = None,
     json: Json = None,
 ) -> None:
@@ -455,13 +331,13 @@ def crash(
     file = crash_tests.find(test)
     plan, reports = crash_plan.load(file), dict[int, Report]()
     for number in range(seeds) if seeds else [seed]:
-        with _campaign(plan, file, number, scheduler, jobs, every) as campaign:
+        with campaigns.campaign(plan, file, number, cluster.scheduler, jobs, every, open_session) as campaign:
             used = campaign.guest.cpu.seed
             if state:
                 at_shell = partial(run_shell, campaign.session.images, campaign.guest) if shell else None
                 detail = presentation.show_state(campaign, state, at_shell)
                 raise typer.Exit(0 if detail.outcome == "ok" else 1)
-            reports[used] = presentation.run_campaign(campaign)
+            reports[used] = presentation.run_campaign(campaign, test)
         tables.show_crash(reports[used], plan.name, test, used)
     if seeds:
         tables.show_crash_seeds(reports, plan.name)
@@ -478,44 +354,17 @@ def _raise_violations(test: str, reports: Sequence[Report]) -> None:
         raise RunFailed(f"{test}: {bad} of {states} states are not as they must be")
 
 
-@contextmanager
-def _campaign(
-    plan: crash_plan.Plan, file: Path, seed: int | None, scheduler: str | None, jobs: int, every: bool
-) -> Iterator[Campaign]:
-    """The crash test with a seed; its programs exist while the context lasts."""
-    own = machine_options.with_seed(plan.of_machine(), seed)
-    guest = plan.guest(verdicts.machine_of(bases.find(plan.machine), own), file)
-    with scratch.folder("programs") as folder:
-        check_is_here(guest.kernel, scheduler)
-        programs = crash_plan.programs(plan, file, folder)
-        session = open_session(scheduler=scheduler)
-        yield Campaign(plan, file, guest, programs, session, jobs, every, results_root())
-
-
 @app.command()
+@grouped
 def shell(
     media: Annotated[Path | None, typer.Option(help="keep the device's content in this folder")] = None,
     package: Packages = None,
-    module: Modules = None,
-    manifest: ManifestName = "kv-ycsb",
-    cpus: Cpus = None,
-    memory: Memory = None,
-    file_system: FileSystem = None,
-    mount_options: MountOptions = None,
-    device: Devices = None,
-    setting: Settings = None,
-    kernel: Kernel = None,
-    kernel_modules: KernelModules = None,
-    kernel_arguments: KernelArguments = None,
-    seed: Seed = None,
+    machine: MachineOptions = MachineOptions(),
 ) -> None:
     """Open an interactive guest with the device mounted at /pmem. `exit` or Ctrl-A X ends the guest."""
     check_terminal()
-    own = machine_options.changes(cpus, memory, file_system, mount_options, device, setting)
-    own = machine_options.with_seed(machine_options.with_kernel(own, kernel, kernel_modules, kernel_arguments), seed)
-    path = bases.find(manifest)
-    guest = with_modules(verdicts.machine_of(path, own), module)
-    named = next(iter(manifests.runs_one_by_one(path))).job.all_workloads
+    guest = machine.guest()
+    named = next(iter(manifests.runs_one_by_one(bases.find(machine.manifest)))).job.all_workloads
     guest = replace(guest, workloads=tuple(sorted({*guest.workloads, *named})))
     raise typer.Exit(run_shell(open_session().images, guest, media, machine_options.versions(package)))
 
@@ -636,6 +485,20 @@ def bench(
 
 
 plugins.add_commands(app, "demo")
+
+
+@app.command()
+def man() -> None:
+    """Print the manual page of this command, for `man`.
+
+    Examples:
+
+      testbed man | man -l -
+
+      testbed man >~/.local/share/man/man1/testbed.1
+    """
+    print(manual.page(app, version.date()), end="")
+
 
 result_commands.register(app)
 app.add_typer(module_commands.app, name="module")

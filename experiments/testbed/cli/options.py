@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Options that several commands share."""
 
+import functools
 import os
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -27,7 +31,7 @@ Seed = Annotated[
 ]
 
 
-def _checked_seeds(count: int | None) -> int | None:
+def checked_seeds(count: int | None) -> int | None:
     """The number of seeds. Raises TestbedError if it is out of range."""
     if count is not None and not 1 <= count <= SEEDS_MAX:
         raise TestbedError(f"--seeds {count}: it must be from 1 to {SEEDS_MAX:,}; N stands for the seeds 0 to N-1")
@@ -36,7 +40,7 @@ def _checked_seeds(count: int | None) -> int | None:
 
 Seeds = Annotated[
     int | None,
-    typer.Option("--seeds", metavar="N", callback=_checked_seeds, help="with each of the seeds 0 to N-1, and compare"),
+    typer.Option("--seeds", metavar="N", callback=checked_seeds, help="with each of the seeds 0 to N-1, and compare"),
 ]
 
 
@@ -94,3 +98,35 @@ Scheduler = Annotated[
         help="run guests on the Dask cluster whose scheduler is there (tls://HOST:8786)",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The options of a command that can run guests elsewhere. The callbacks of --tls and --trust-network use them."""
+
+    scheduler: Scheduler = None
+    tls: Tls = None
+    trust_network: TrustNetwork = False
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """The command for Typer: each parameter whose type is a dataclass becomes one option per field of the dataclass."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
+    options: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        own = get_type_hints(groups[name], include_extras=True) if name in groups else {}
+        of_group = [(one.name, one.default, own[one.name]) for one in fields(groups[name])] if name in groups else []
+        for option, default, kind in of_group or [(name, parameter.default, hints[name])]:
+            options.append(Parameter(option, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+
+    @functools.wraps(command)
+    def with_options(**given: Any) -> None:
+        of_groups = {
+            name: kind(**{one.name: given.pop(one.name) for one in fields(kind)}) for name, kind in groups.items()
+        }
+        command(**given, **of_groups)
+
+    with_options.__annotations__ = {option.name: option.annotation for option in options}
+    with_options.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    return with_options

@@ -14,6 +14,7 @@ from ..crash.report import Detail, Report
 from ..guest.session import Session
 from ..manifest import bases, manifest
 from ..paths import results_root
+from ..results import host_times
 from ..run.runner import drive, run_with_bar
 from ..studies import latency
 from . import tables
@@ -33,26 +34,38 @@ def measure_latency(session: Session, name: str = "latency") -> list[latency.Row
     return rows
 
 
-def run_campaign(campaign: Campaign) -> Report:
-    """Run a campaign with a bar on a terminal, elsewhere a line every PROGRESS_S; Ctrl-C shows the findings so far."""
-    name = campaign.plan.name
+def time_left(done: int, points: int, spent_s: float) -> str:
+    """The host time that a crash test still needs at its pace so far; empty before the first point and after the last.
+
+    The estimate assumes that the rest of the points have as many states as the points so far.
+    """
+    return f", about {host_times.show(spent_s * (points - done) / done)} left" if 0 < done < points else ""
+
+
+def run_campaign(campaign: Campaign, test: str) -> Report:
+    """Run a campaign with a bar on a terminal, elsewhere a line every PROGRESS_S; Ctrl-C shows the findings so far.
+
+    `test` is the name of the crash test in the user's command, for a suggested command.
+    """
+    name, begun_s = campaign.plan.name, time.monotonic()
     with Progress(console=progress_console, disable=not progress_console.is_terminal) as bar:
         task, said_s, latest = bar.add_task(name, total=None), time.monotonic(), ""
 
         def show(done: int, points: int, judged: int, violations: int) -> None:
             nonlocal said_s, latest
             latest = f"{done} of {points} points, {judged} states judged, {violations} violations"
-            bar.update(task, total=points, completed=done, description=f"{name}: {latest}")
+            left = time_left(done, points, time.monotonic() - begun_s)
+            bar.update(task, total=points, completed=done, description=f"{name}: {latest}{left}")
             if not progress_console.is_terminal and (done == points or time.monotonic() >= said_s + PROGRESS_S):
                 said_s = time.monotonic()
-                progress_console.print(latest, soft_wrap=True)
+                progress_console.print(f"{latest}{left}", soft_wrap=True)
 
         def tell(text: str) -> None:
             progress_console.print(text, soft_wrap=True, highlight=False)
 
         def interrupted(report: Report) -> None:
             bar.stop()
-            tables.show_crash(report, f"{name} (interrupted)", str(campaign.origin))
+            tables.show_crash(report, f"{name} (interrupted)", test, campaign.guest.cpu.seed)
             tell(f"interrupted: {latest or 'no state judged yet'}; the same command goes on from there")
 
         return drive(replace(campaign, tell=tell, interrupted=interrupted).run(show))

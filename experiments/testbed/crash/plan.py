@@ -26,7 +26,7 @@ from ..validation import Strict, check, named
 from . import symbols
 from .states import Bounds
 
-DOORBELL = REPO / "guest-image" / "programs" / "include"
+DOORBELL = REPO / "guest-image" / "tools" / "include"
 STOPPING = CRASH_TESTS / "include"  # searched before DOORBELL: its marks can stop a workload
 LibraryName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+._-]*$")]  # without the prefix "lib"
 # No flag of this form makes the compiler write elsewhere or run another program.

@@ -21,6 +21,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from .. import console
 from ..errors import TestbedError
 from ..units import TIME_PS, show_time
 from .qemu_line import WATCH_SOCKET
@@ -217,7 +218,17 @@ async def sample(qmp: QMPClient) -> Sample:
 
 
 def run_top(socket: Path | None, interval_s: float, views: int) -> None:
-    """Update one live screen on a terminal; elsewhere Rich prints only the last view, at the end."""
+    """Update one live screen on a terminal; elsewhere print the views one after the other, without colour."""
     path = find_socket(socket)
+    if not console.out.is_terminal:
+        asyncio.run(watch(path, interval_s, print_view, views))
+        return
     with Live(auto_refresh=False, vertical_overflow="visible") as live:
         asyncio.run(watch(path, interval_s, lambda shown: live.update(shown, refresh=True), views))
+
+
+def print_view(shown: Group | Text) -> None:
+    """Print one view below the previous one; a reader at the end of a pipe gets it at once."""
+    console.out.print(shown)
+    console.out.print()
+    console.out.file.flush()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CpuParameters:
-    """What `-object cpu-timing` takes."""
+    """The parameters that `-object cpu-timing` accepts."""
 
     l1d_size: int
     l1d_ways: int
@@ -51,7 +51,7 @@ class CpuParameters:
 
 @dataclass(frozen=True)
 class DeviceParameters:
-    """What `-device cxl-ssd` takes."""
+    """The parameters that `-device cxl-ssd` accepts."""
 
     link_latency_ps: int
     link_read_bandwidth: int

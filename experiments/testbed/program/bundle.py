@@ -116,5 +116,5 @@ def versions(section: ProgramSection, origin: Path) -> Versions:
     try:
         return packages.resolve(tuple(section.packages)) if section.packages else ()
     except TestbedError as error:
-        sentence = re.sub(r"^guest-image/packages\.sh: ", "", str(error))
+        sentence = re.sub(r"^guest-image/image/packages\.sh: ", "", str(error))
         raise TestbedError(f"{origin}: key 'program.packages': {sentence}") from error

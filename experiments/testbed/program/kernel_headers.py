@@ -14,8 +14,8 @@ from ..errors import TestbedError
 from ..paths import REPO, cache_root, kind_of
 from . import own_kernel
 
-_COMPILE = str(REPO / "guest-image" / "module-root" / "compile.sh")
-_SCRIPTS = tuple(REPO / "guest-image" / name for name in ("kernel-headers.sh", "debian-kernels.sh"))
+_COMPILE = str(REPO / "guest-image" / "image" / "compile-module.sh")
+_SCRIPTS = tuple(REPO / "guest-image" / "image" / name for name in ("kernel-headers.sh", "debian-kernels.sh"))
 _BUILT = ("Makefile", "Module.symvers", "include/config/auto.conf", "include/generated/utsrelease.h")
 
 

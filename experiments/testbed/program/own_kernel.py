@@ -18,7 +18,7 @@ from ..errors import TestbedError
 from ..file_systems.table import table
 from ..paths import REPO, kind_of
 
-LISTED = REPO / "guest-image" / "packages" / "modules"  # loaded by the guest's init and its tools
+LISTED = REPO / "guest-image" / "image" / "packages" / "modules"  # loaded by the guest's init and its tools
 KINDS = "a bzImage, as arch/x86/boot/bzImage or /boot/vmlinuz-RELEASE, or a vmlinux"
 # The options that the guest's init needs in a kernel, each with the module that it may be built as.
 NEEDED = {

@@ -11,7 +11,7 @@ from ..build.fingerprints import remembered
 from ..errors import TestbedError
 from ..paths import REPO, cache_root
 
-_SCRIPT = "guest-image/packages.sh"
+_SCRIPT = "guest-image/image/packages.sh"
 Versions = tuple[str, ...]  # "name=version" of the requested packages and of all their dependencies
 
 
@@ -25,7 +25,7 @@ def resolve(names: tuple[str, ...]) -> Versions:
 def _resolved(names: tuple[str, ...]) -> str:
     done = subprocess.run([REPO / _SCRIPT, "resolve", *names], capture_output=True, text=True)
     if done.returncode:
-        raise TestbedError((done.stderr.strip() or "guest-image/packages.sh failed").splitlines()[-1])
+        raise TestbedError((done.stderr.strip() or "guest-image/image/packages.sh failed").splitlines()[-1])
     return done.stdout
 
 

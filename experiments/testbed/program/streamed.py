@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files of the command line that are streams: /dev/stdin, and /dev/fd/63 of a process substitution.
+"""Files of the command line that are streams: - or /dev/stdin, and /dev/fd/63 of a process substitution.
 
 A stream can be read only once, but files are checked, hashed and packed, with a read for each. So a copy is made first.
 """
@@ -12,12 +12,14 @@ from .. import scratch
 from ..errors import TestbedError
 
 STDIN = Path("/dev/stdin")
+SHORT = Path("-")  # also standard input; a file of this name needs its absolute path
 _STREAM = re.compile(r"/dev/stdin|(?:/dev|/proc/self)/fd/(\d+)")
 BYTES_MAX = 2**30
 
 
 def file_of(option: str, path: Path) -> Path:
     """The path, or for a stream the path of a copy; the next process that makes a temporary folder removes the copy."""
+    path = STDIN if path == SHORT else path
     match = _STREAM.fullmatch(str(path))
     if not match:
         return path

@@ -3,8 +3,10 @@
 
 import asyncio
 import signal
+import threading
 from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -154,7 +156,14 @@ def keep_failure(path: Path, outcome: GuestOutcome) -> Path:
 
 
 def drive(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` to its end. Ctrl-C and SIGTERM cancel it, so that guests end and finished results are kept."""
+    """Run `work` to its end. Ctrl-C and SIGTERM cancel it, so that guests end and finished results are kept.
+
+    In a thread with a running event loop, such as a cell of a notebook, the work runs in a loop of another thread.
+    """
+    if asyncio._get_running_loop() is not None:
+        return _drive_beside(work)
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
+        return _without_groups(work)
 
     async def cancellable() -> T:
         task = asyncio.current_task()
@@ -164,13 +173,39 @@ def drive(work: Coroutine[Any, Any, T]) -> T:
 
     before = signal.getsignal(signal.SIGTERM)
     try:
-        return asyncio.run(cancellable())
-    except BaseExceptionGroup as group:
-        raise first_error(group) from None
+        return _without_groups(cancellable())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _without_groups(work: Coroutine[Any, Any, T]) -> T:
+    try:
+        return asyncio.run(work)
+    except BaseExceptionGroup as group:
+        raise first_error(group) from None
+
+
+def _drive_beside(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work` in a loop of a new thread and wait; Ctrl-C cancels the work and waits for its end."""
+    begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+    async def cancellable() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        begun.set_result((asyncio.get_running_loop(), task))
+        return await work
+
+    with ThreadPoolExecutor(1, "testbed") as pool:
+        ended = pool.submit(_without_groups, cancellable())
+        try:
+            return ended.result()
+        except KeyboardInterrupt:
+            loop, task = begun.result()
+            with suppress(RuntimeError):  # the loop is closed: the work has ended by itself
+                loop.call_soon_threadsafe(task.cancel)
+            raise
 
 
 def first_error(group: BaseExceptionGroup[Any]) -> BaseException:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What many cores carry together. How lines are stored is as in the tests of one core.
-#include "../programs/calibrate_bandwidth.c"
+#include "../tools/calibrate_bandwidth.c"
 #include "team.h"
 
 enum { LOOK_EVERY = 16 };       // rounds of a stream from one look at the leader to the next

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a load takes while other cores are at work. Rows, cold pages and what a prefetcher has left are as in the tests
 // of one core.
-#include "../programs/calibrate_latency.c"
+#include "../tools/calibrate_latency.c"
 #include "team.h"
 
 #include <string.h>

@@ -30,8 +30,8 @@ derive() { # TREE
     apply "$1/memcached-bug-late" "$folder/patches/bug-late.patch"
 }
 
-# shellcheck source=guest-image/lib/archive.sh
-. "$folder/../../../guest-image/lib/archive.sh"
-# shellcheck source=guest-image/lib/program_sources.sh
-. "$folder/../../../guest-image/lib/program_sources.sh"
+# shellcheck source=guest-image/image/lib/archive.sh
+. "$folder/../../../guest-image/image/lib/archive.sh"
+# shellcheck source=guest-image/image/lib/program_sources.sh
+. "$folder/../../../guest-image/image/lib/program_sources.sh"
 program_sources "$@"

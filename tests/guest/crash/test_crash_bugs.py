@@ -77,7 +77,7 @@ def test_calls_of_tbfs_beside_each_other_keep_what_each_promises(tmp_path: Path)
 
 def expect_violations_of_fams(folder: Path, name: str, file: str, old: str, new: str) -> None:
     """Run a crash test of the module with one text changed, and expect violations."""
-    shutil.copytree(REPO / "guest-image/fams", folder / "bug")
+    shutil.copytree(REPO / "guest-image/modules/fams", folder / "bug")
     changed = folder / "bug" / file
     assert changed.read_text().count(old) == 1
     changed.write_text(changed.read_text().replace(old, new))

@@ -31,7 +31,7 @@ KV = "kv --records 100 --operations 100 --buckets 2 --file /pmem/kv.pool --seed 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("journal") / "steps"
-    doorbell = REPO / "guest-image/programs/include"
+    doorbell = REPO / "guest-image/tools/include"
     command: list[str | Path] = [
         "cc",
         "-O2",

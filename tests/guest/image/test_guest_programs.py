@@ -23,7 +23,7 @@ def built(project: str, program: str, build: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def calibrate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built("guest-image/programs", "calibrate", tmp_path_factory.mktemp("programs"))
+    return built("guest-image/tools", "calibrate", tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from testbed.build import workloads
 from testbed.paths import REPO
 
-BUILD = REPO / "guest-image" / "build.sh"
+BUILD = REPO / "guest-image" / "image" / "build.sh"
 COMPONENTS = ("buildroot", "base", "tools")
 
 
@@ -21,7 +21,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_inputs_are_files_of_this_repository(component: str) -> None:
     names = run("inputs", component).stdout.split()
-    assert "guest-image/build.sh" in names
+    assert "guest-image/image/build.sh" in names
     assert [name for name in names if not (REPO / name).exists()] == []
 
 
@@ -63,7 +63,7 @@ def test_tools_without_build_root_names_the_variable(tmp_path: Path) -> None:
 
 def test_programs_without_a_mirror_are_an_error_that_says_so(tmp_path: Path) -> None:
     dead = "http://127.0.0.1:9/debian"
-    script = REPO / "snapshot-lib" / "programs" / "sources.sh"
+    script = REPO / "experiments" / "workloads" / "upstream" / "sources.sh"
     variables = {"TESTBED_CACHE": str(tmp_path), "TESTBED_DEBIAN_MIRROR": dead, "TESTBED_DEBIAN_SECURITY_MIRROR": dead}
     done = subprocess.run(
         [script, "prepare", tmp_path / "sources"], capture_output=True, text=True, env=os.environ | variables
@@ -74,6 +74,6 @@ def test_programs_without_a_mirror_are_an_error_that_says_so(tmp_path: Path) -> 
 
 
 def test_every_kernel_option_stands_under_a_reason() -> None:
-    lines = (REPO / "guest-image" / "kernel-cmdline").read_text().splitlines()
+    lines = (REPO / "guest-image" / "image" / "kernel-cmdline").read_text().splitlines()
     blocks = "\n".join(lines).split("\n\n")
     assert all(block.startswith("#") for block in blocks)

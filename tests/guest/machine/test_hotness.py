@@ -33,7 +33,7 @@ roi hot-pages 1; roi reset; roi hot-pages
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    include = f"-I{REPO / 'guest-image/programs/include'}"
+    include = f"-I{REPO / 'guest-image/tools/include'}"
     sources = {name: [RIG_PROGRAMS / f"{name}.c"] for name in PROGRAMS}
     return static_programs(tmp_path_factory.mktemp("programs"), sources, include)
 

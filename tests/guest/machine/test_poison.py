@@ -75,7 +75,7 @@ stream 4096: streamed, loaded 5
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    include = f"-I{REPO / 'guest-image/programs/include'}"
+    include = f"-I{REPO / 'guest-image/tools/include'}"
     folder = tmp_path_factory.mktemp("programs")
     return static_programs(folder, {"poison_cases": [PROGRAM]}, include)["poison_cases"]
 

@@ -22,7 +22,7 @@ from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 
-INCLUDE = REPO / "guest-image/programs/include"
+INCLUDE = REPO / "guest-image/tools/include"
 SEEDS = range(1, 9)
 TICK_PS = 4_000_000_000
 

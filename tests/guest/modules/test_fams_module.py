@@ -17,7 +17,7 @@ from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 
-FAMS = REPO / "guest-image" / "fams"
+FAMS = REPO / "guest-image" / "modules" / "fams"
 # Runs with both policies: fams applies a commit to the data before the call returns (0 ms), or later.
 CALLS = f"""set -e
 /job/halve --mode=fsdax --map=mem
@@ -59,7 +59,7 @@ LEFT = f"/job/fams_calls after /dev/pmem0.1 && ! dmesg | grep -E '{COMPLAINTS}'\
 
 def programs(folder: Path) -> dict[str, Path]:
     """Return fams_calls, static because the guest's libc may differ, and the script that splits the region."""
-    includes = [f"-I{FAMS / 'include'}", f"-I{REPO / 'guest-image/programs/include'}"]
+    includes = [f"-I{FAMS / 'include'}", f"-I{REPO / 'guest-image/tools/include'}"]
     source = RIG_PROGRAMS / "fams_calls.c"
     return static_programs(folder, {"fams_calls": [source]}, *includes) | {"halve": CRASH_TESTS / "tools" / "halve"}
 

@@ -36,7 +36,7 @@ from testbed.paths import CRASH_TESTS, REPO
 
 pytestmark = pytest.mark.guest
 
-INCLUDES = (f"-I{REPO / 'guest-image/programs/include'}", f"-I{REPO / 'guest-image/fams/include'}")
+INCLUDES = (f"-I{REPO / 'guest-image/tools/include'}", f"-I{REPO / 'guest-image/modules/fams/include'}")
 LOAD = 'insmod /job/mutated.ko mutant={number} || {{ echo "mutant {number} is not loaded"; exit 1; }}\n'
 
 TBFS_BEGIN = """PATH=$PATH:/job; umount /pmem

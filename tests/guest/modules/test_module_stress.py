@@ -27,9 +27,9 @@ from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 
-FAMS = REPO / "guest-image" / "fams"
+FAMS = REPO / "guest-image" / "modules" / "fams"
 STRESS = [RIG_PROGRAMS / "stress" / "tbfs_stress.c"]
-FLAGS = ("-pthread", f"-I{REPO / 'guest-image/programs/include'}")
+FLAGS = ("-pthread", f"-I{REPO / 'guest-image/tools/include'}")
 # On a small file system, another file soon reuses a freed block. Each run prints one line with its exit statuses.
 RUN = """
 insmod /job/{module}.ko && tbfs make /tmp/image && dd if=/tmp/image of=/dev/pmem0 bs=1M status=none || exit 1

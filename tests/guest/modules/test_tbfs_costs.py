@@ -13,7 +13,7 @@ from testbed.paths import REPO
 
 pytestmark = pytest.mark.guest
 
-INCLUDE = REPO / "guest-image" / "programs" / "include"
+INCLUDE = REPO / "guest-image" / "tools" / "include"
 PAGE = REPO / "docs/reference/tbfs.md"
 CALLS = (
     *("create", "make a folder", "append 64 bytes", "overwrite 64 bytes", "overwrite a page", "read a page"),

@@ -19,7 +19,7 @@ from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
 
-INCLUDE = REPO / "guest-image" / "programs" / "include"
+INCLUDE = REPO / "guest-image" / "tools" / "include"
 # Makes the same calls on tbfs and on tmpfs with two data policies. Both trees are equal, at once and after a new mount.
 TWINS = """mkdir -p /tmp/twin; umount /pmem
 for data in inplace {hybrid}; do

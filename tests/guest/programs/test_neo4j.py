@@ -25,7 +25,7 @@ pytestmark = pytest.mark.guest
 
 
 class Graph:
-    """A second implementation of guest-image/neo4j/driver/Graph.java."""
+    """A second implementation of experiments/workloads/neo4j/driver/Graph.java."""
 
     def __init__(self) -> None:
         self.state = SEED

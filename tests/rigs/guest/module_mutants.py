@@ -168,4 +168,6 @@ FAMS_BROKEN = of(
     "announces-one-more", "module/pages.c", ("fams_begin(&store->fams, count);", "fams_begin(&store->fams, count + 1);")
 )
 # Each change of an existing block breaks the core's invariant that the block is in use.
-TBFS_BROKEN = of("blocks-look-free", "core/data.c", ("!old || space_in_use(fs, old)", "!old || !space_in_use(fs, old)"))
+TBFS_BROKEN = of(
+    "blocks-look-free", "core/pages/data.c", ("!old || space_in_use(fs, old)", "!old || !space_in_use(fs, old)")
+)

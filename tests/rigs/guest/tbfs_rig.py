@@ -16,8 +16,8 @@ from testbed.program.job_archive import script_job
 from testbed.program.packages import Versions
 from testbed.run.runner import drive
 
-TBFS = REPO / "guest-image" / "tbfs"
-TOOL = [*sorted((TBFS / "core").glob("*.c")), *(TBFS / "tools").glob("*.c")]
+TBFS = REPO / "guest-image" / "modules" / "tbfs"
+TOOL = [*sorted((TBFS / "core").rglob("*.c")), *(TBFS / "tools").glob("*.c")]
 HYBRID = "hybrid,log_block=1024,gc_read=2000,multi=page"  # all unusual options
 
 START = """set -u

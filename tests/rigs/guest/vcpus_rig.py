@@ -26,7 +26,7 @@ from testbed.paths import REPO
 from testbed.run.runner import drive
 
 PROGRAM = RIG_PROGRAMS / "vcpus_guest.c"
-DOORBELL = REPO / "guest-image/programs/include"
+DOORBELL = REPO / "guest-image/tools/include"
 TRUSTING = ("tsc=reliable", "clocksource=tsc", "nowatchdog", "nmi_watchdog=0")  # without these Linux checks by itself
 ENDS = ("SHUTDOWN", "GUEST_PANICKED")
 

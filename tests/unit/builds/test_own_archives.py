@@ -138,3 +138,13 @@ def test_a_workload_is_a_component_and_what_its_file_says_is_in_its_key() -> Non
     assert components.hash_inputs(other) != before
     with pytest.raises(TestbedError, match=r"no component 'none'; there are: qemu, .*, kv, "):
         components.component("none")
+
+
+def test_a_folder_of_several_workloads_is_no_workload_and_is_an_input_of_those_that_use_it() -> None:
+    assert not set(workloads.SHARED) & workloads.known().keys()
+    kv, stl_map = workloads.inputs("kv"), workloads.inputs("stl-map")
+    assert "experiments/workloads/common" in kv
+    assert "experiments/workloads/kv/kv_store.hpp" in workloads.inputs("memcached")
+    kyoto = {"experiments/workloads/kyoto/kyoto_store.hpp", "experiments/workloads/upstream/store_program.cpp"}
+    assert kyoto <= set(stl_map)
+    assert not kyoto & set(kv)

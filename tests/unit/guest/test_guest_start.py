@@ -12,8 +12,8 @@ from testbed.file_systems.table import ROWS
 from testbed.paths import REPO
 
 HOME = "/usr/lib/testbed"
-IMAGE = REPO / "guest-image/overlay" / HOME[1:]
-COMPONENT_FILES = {"tbfs": REPO / "guest-image/tbfs/tbfs.sh"}
+IMAGE = REPO / "guest-image/image/overlay" / HOME[1:]
+COMPONENT_FILES = {"tbfs": REPO / "guest-image/modules/tbfs/tbfs.sh"}
 FUNCTIONS = ("check", "holds", "load", "make", "needs_partition")
 # Mocks that print their arguments. blkid looks at both ends of a device, or only at the beginning if given a type.
 PROGRAMS = r"""
@@ -55,7 +55,9 @@ def test_each_kind_of_the_table_has_one_file_with_every_function(started: Starte
     assert started('echo "${kinds[@]}"').stdout == "ext4 tbfs xfs\n"
 
 
-@pytest.mark.parametrize("path", [REPO / "guest-image/overlay/init", *IMAGE.glob("*.sh")], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [REPO / "guest-image/image/overlay/init", *IMAGE.glob("*.sh")], ids=lambda path: path.name
+)
 def test_what_starts_a_guest_names_no_file_system_and_changes_no_function(path: Path) -> None:
     code = "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("#"))
     kinds = "|".join(sorted({row.kind for row in ROWS}))

@@ -9,7 +9,8 @@ import pytest
 
 from conftest import MANIFEST
 from testbed.build import components
-from testbed.cli import machine_options, tables
+from testbed.cli import tables
+from testbed.cli.machine_options import MachineOptions
 from testbed.errors import TestbedError
 from testbed.guest.qemu_line import Layout, run_arguments
 from testbed.manifest import manifest
@@ -47,7 +48,7 @@ def test_points_of_a_study_differ_by_page_size(small_manifest: Path) -> None:
 
 def test_a_command_sets_it_as_any_key_of_the_guest(small_manifest: Path) -> None:
     small_manifest.write_text(MANIFEST)
-    own = machine_options.changes(None, None, None, None, None, ["guest.page-size=2MiB"])
+    own = MachineOptions(setting=["guest.page-size=2MiB"]).changes()
     assert verdicts.machine_of(small_manifest, own).page_size == "2MiB"
 
 

@@ -129,7 +129,7 @@ def test_options_of_a_command_put_out_those_of_the_manifest(small_manifest: Path
 
 
 def test_the_options_are_those_of_the_module() -> None:
-    source = (REPO / "guest-image/tbfs/module/super.c").read_text()
+    source = (REPO / "guest-image/modules/tbfs/module/super.c").read_text()
     assert set(re.findall(r'fsparam_string\("(\w+)"', source)) == set(tbfs_options.NAMES)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import MANIFEST, MockExecutor, QuietReporter
-from testbed.cli.main import bring_back
+from testbed.cli.execution import bring_back
 from testbed.errors import TestbedError
 from testbed.guest.executor import GuestOutcome, Said, read_outcome
 from testbed.guest.machine import End

@@ -131,7 +131,7 @@ def test_headers_of_debians_kernel_are_fetched_once_by_its_release_and_version(
 @pytest.mark.parametrize("version", ["9.9.9-1", "9.9.9-1~bpo13+1"])
 def test_headers_that_debian_does_not_have_are_one_sentence(tmp_path: Path, version: str) -> None:
     """For example of a kernel with packages that have left Debian's archive."""
-    script, folders = REPO / "guest-image/kernel-headers.sh", [tmp_path] * 3
+    script, folders = REPO / "guest-image/image/kernel-headers.sh", [tmp_path] * 3
     command: list[str | Path] = [script, "9.9.9-none", version, *folders]
     done = subprocess.run(command, capture_output=True, text=True)
     why = f"Debian 13 and its backports have no linux-headers-9.9.9-none {version} now: give the folder"

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from conftest import MANIFEST, MockExecutor
 from testbed.cli import machine_options, main
+from testbed.cli.machine_options import MachineOptions
 from testbed.errors import TestbedError
 from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome, GuestSpec
@@ -22,12 +23,11 @@ from testbed.program.guest_script import guest_script_job
 from testbed.program.job_archive import Job
 from testbed.replay import verdicts
 
-NOTHING: dict[str, Any] = dict.fromkeys(("cpus", "memory", "file_system", "mount_options", "device", "settings"))
 CUT = {"time-ps": 5 * 10**9, "lines-lost": 1234, "dirty-shutdown": True, "event": 70, "last-mark": 0}
 
 
 def own(**options: Any) -> dict[str, Any]:
-    return machine_options.changes(**(NOTHING | options))
+    return MachineOptions(**options).changes()
 
 
 def test_keys_of_the_guest_and_profiles_are_said_by_set(small_manifest: Path) -> None:
@@ -41,7 +41,7 @@ def test_keys_of_the_guest_and_profiles_are_said_by_set(small_manifest: Path) ->
         "scale=128",
     ]
     settings += ["device.profile=dram", "cpu.profile=xeon-6230-class", "guest.cpus=2", "device.bridge=1"]
-    by_options = verdicts.machine_of(small_manifest, own(settings=settings))
+    by_options = verdicts.machine_of(small_manifest, own(setting=settings))
     guest = "machine_checks = true\n"
     guest += 'hmat = true\nboot_insn = "4ns"\ntimeout = "20min"\nworkloads = ["mtree", "filework"]\ncpus = 2\n'
     text = MANIFEST.replace('profile = "snapshot-paper-mss"', 'profile = "dram"\nbridge = 1').replace(
@@ -50,15 +50,14 @@ def test_keys_of_the_guest_and_profiles_are_said_by_set(small_manifest: Path) ->
     small_manifest.write_text(f"{text}[guest]\n{guest}")
     assert by_options == verdicts.machine_of(small_manifest)
     assert (by_options.hmat, by_options.timeout_s, by_options.workloads) == (True, 1200, ("filework", "mtree"))
-    assert not verdicts.machine_of(bases.find("tiering"), own(settings=["guest.hmat=false"])).hmat
+    assert not verdicts.machine_of(bases.find("tiering"), own(setting=["guest.hmat=false"])).hmat
 
 
 def test_an_option_of_a_kernel_and_a_setting_do_not_contradict_each_other() -> None:
-    settings = own(settings=["guest.kernel=a", "guest.kernel-arguments=quiet"])
-    assert settings["guest"] == {"kernel": str(Path("a").absolute()), "kernel_arguments": "quiet"}
-    assert machine_options.with_kernel(settings, None, None, None) == settings
+    setting = ["guest.kernel=a", "guest.kernel-arguments=quiet"]
+    assert own(setting=setting)["guest"] == {"kernel": str(Path("a").absolute()), "kernel_arguments": "quiet"}
     with pytest.raises(TestbedError, match=r"^--kernel and --set guest\.kernel say the same key; leave one out$"):
-        machine_options.with_kernel(settings, Path("b"), None, None)
+        own(setting=setting, kernel=Path("b"))
 
 
 def test_options_that_are_not_given_change_nothing(small_manifest: Path) -> None:
@@ -69,13 +68,13 @@ def test_options_that_are_not_given_change_nothing(small_manifest: Path) -> None
 def test_options_say_what_keys_of_the_manifest_say(small_manifest: Path) -> None:
     settings = ["device.flash-read=3us", "device.flash_program=90us", "cpu.l2-ways=8"]
     by_options = verdicts.machine_of(
-        small_manifest, own(cpus=2, memory="1GiB", file_system="xfs-dax", device=["cxl-dram"], settings=settings[2:])
+        small_manifest, own(cpus=2, memory="1GiB", file_system="xfs-dax", device=["cxl-dram"], setting=settings[2:])
     )
     keys = '[guest]\ncpus = 2\nmemory = "1GiB"\nfile_system = "xfs-dax"\n[cpu.override]\nl2_ways = 8\n'
     small_manifest.write_text(MANIFEST.replace("snapshot-paper-mss", "cxl-dram") + keys)
     assert by_options == verdicts.machine_of(small_manifest)
     small_manifest.write_text(MANIFEST)
-    device = verdicts.machine_of(small_manifest, own(settings=settings[:2])).device
+    device = verdicts.machine_of(small_manifest, own(setting=settings[:2])).device
     assert (device.flash_read_ps, device.flash_program_ps) == (3_000_000, 90_000_000)
 
 
@@ -92,13 +91,13 @@ def test_what_an_option_says_puts_out_what_the_manifest_says_beside_it(small_man
 
 def test_several_devices_are_those_of_one_machine(small_manifest: Path) -> None:
     settings = ["device.flash-read=3us", "device.1.flash_read=9us", "device.1.bridge=5", "region.0.devices=1,0"]
-    guest = verdicts.machine_of(small_manifest, own(device=["snapshot-paper-mss"] * 2, settings=settings))
+    guest = verdicts.machine_of(small_manifest, own(device=["snapshot-paper-mss"] * 2, setting=settings))
     assert [device.flash_read_ps for device in guest.devices] == [3_000_000, 9_000_000]
     assert guest.topology and guest.topology.bridges == (0, 5)
     assert [(one.devices, one.mount) for one in guest.topology.regions] == [((1, 0), "/pmem")]
-    alone = verdicts.machine_of(small_manifest, own(settings=["region.0.use=devdax", "region.0.devices=0"]))
+    alone = verdicts.machine_of(small_manifest, own(setting=["region.0.use=devdax", "region.0.devices=0"]))
     assert alone.topology and alone.topology.regions[0].use == "devdax"
-    assert verdicts.machine_of(small_manifest, own(settings=["device.0.flash-read=3us"])).topology is None
+    assert verdicts.machine_of(small_manifest, own(setting=["device.0.flash-read=3us"])).topology is None
 
 
 def test_other_devices_are_behind_the_bridges_that_there_are(small_manifest: Path) -> None:
@@ -133,43 +132,43 @@ def test_a_manifest_may_say_of_its_bases_devices_by_number(small_manifest: Path)
         ({"cpus": 0}, r"key 'guest\.cpus' \(option --cpus\): 0 is not a number from 1 to 20"),
         ({"file_system": "btrfs"}, r"key 'guest\.file_system'"),
         ({"device": ["../cpus/x"]}, r"no profile '\.\./cpus/x' in .*; there are: .*cxl-dram"),
-        ({"settings": ["device.flash-raed=3us"]}, r"unknown key 'device\.override\.flash_raed'; did you mean"),
-        ({"settings": ["device.flash-read=3"]}, r"key 'device\.override\.flash_read': '3' is not a number and one of"),
-        ({"settings": ["device.flash-read=2s"]}, r"device key 'flash_read' \(2 s\) must not exceed 1 s"),
-        ({"settings": ["device.flash-read={x}"]}, r"key 'device\.override\.flash_read' uses {x}"),
-        ({"settings": ["workload.command=ls"]}, r"--set workload\.command=ls: it is no key of a profile or of the"),
-        ({"settings": ["memory=1GiB"]}, r"--set memory=1GiB: it is no key of a profile or of the machine"),
+        ({"setting": ["device.flash-raed=3us"]}, r"unknown key 'device\.override\.flash_raed'; did you mean"),
+        ({"setting": ["device.flash-read=3"]}, r"key 'device\.override\.flash_read': '3' is not a number and one of"),
+        ({"setting": ["device.flash-read=2s"]}, r"device key 'flash_read' \(2 s\) must not exceed 1 s"),
+        ({"setting": ["device.flash-read={x}"]}, r"key 'device\.override\.flash_read' uses {x}"),
+        ({"setting": ["workload.command=ls"]}, r"--set workload\.command=ls: it is no key of a profile or of the"),
+        ({"setting": ["memory=1GiB"]}, r"--set memory=1GiB: it is no key of a profile or of the machine"),
         (
-            {"settings": ["guest.hmat=maybe"]},
+            {"setting": ["guest.hmat=maybe"]},
             r"key 'guest\.hmat': 'maybe' has the wrong type; it must be true or false",
         ),
-        ({"settings": ["guest.hmta=true"]}, r"unknown key 'guest\.hmta'; did you mean 'hmat'"),
+        ({"setting": ["guest.hmta=true"]}, r"unknown key 'guest\.hmta'; did you mean 'hmat'"),
         (
-            {"settings": ["guest.workloads=kv,other"]},
+            {"setting": ["guest.workloads=kv,other"]},
             r"key 'guest\.workloads': there is no workload 'other'",
         ),
-        ({"settings": ["guest.file-system-of=xfs-dax"]}, r"key 'guest\.file_system_of': 'xfs-dax' has the wrong type"),
-        ({"settings": ["guest.modules=none.ko"]}, r"key 'guest\.modules': .*/none\.ko does not exist"),
-        ({"settings": ["cpu.profile=none"]}, r"no profile 'none' in .*; there are: .*xeon-6230-class"),
-        ({"settings": ["scale=none"]}, r"key 'scale': 'none' has the wrong type; it must be a whole number"),
-        ({"settings": ["scale=0"]}, r"key 'scale'"),
+        ({"setting": ["guest.file-system-of=xfs-dax"]}, r"key 'guest\.file_system_of': 'xfs-dax' has the wrong type"),
+        ({"setting": ["guest.modules=none.ko"]}, r"key 'guest\.modules': .*/none\.ko does not exist"),
+        ({"setting": ["cpu.profile=none"]}, r"no profile 'none' in .*; there are: .*xeon-6230-class"),
+        ({"setting": ["scale=none"]}, r"key 'scale': 'none' has the wrong type; it must be a whole number"),
+        ({"setting": ["scale=0"]}, r"key 'scale'"),
         (
-            {"memory": "1GiB", "settings": ["guest.memory=2GiB"]},
+            {"memory": "1GiB", "setting": ["guest.memory=2GiB"]},
             r"^--memory and --set guest\.memory say the same key; leave one out$",
         ),
         ({"device": ["dram"] * 9}, r"with the options: key 'device': there are 9, and a machine has 1 to 8"),
         (
-            {"device": ["dram"] * 2, "settings": ["region.0.devices=0,2"]},
+            {"device": ["dram"] * 2, "setting": ["region.0.devices=0,2"]},
             r"key 'region\.0\.devices': there is no device 2",
         ),
-        ({"settings": ["region.1.use=raw"]}, r"key 'region\.1': there is none of number 0, the next one; add that"),
-        ({"settings": ["region.0.use=raw"]}, r"key 'region\.0\.devices' is missing; add it"),
-        ({"settings": ["region.0.devices=x"]}, r"key 'region\.0\.devices\.0': 'x' has the wrong type"),
-        ({"settings": ["device.2.flash-read=3us"]}, r"key 'device\.2': there is none of number 1, the next one"),
-        ({"settings": ["device.1.flash-read=3us"]}, r"key 'device\.1\.profile' is missing; add it"),
-        ({"settings": ["device.bridge=" + "9" * 5000]}, r"key 'device\.bridge': '9+' has the wrong type"),
-        ({"settings": ["device.11.bridge=1"]}, r"--set device\.11\.bridge=1: it is no key"),
-        ({"settings": ["device.flash-read"]}, r"--set device\.flash-read: it is no key of a profile or of the"),
+        ({"setting": ["region.1.use=raw"]}, r"key 'region\.1': there is none of number 0, the next one; add that"),
+        ({"setting": ["region.0.use=raw"]}, r"key 'region\.0\.devices' is missing; add it"),
+        ({"setting": ["region.0.devices=x"]}, r"key 'region\.0\.devices\.0': 'x' has the wrong type"),
+        ({"setting": ["device.2.flash-read=3us"]}, r"key 'device\.2': there is none of number 1, the next one"),
+        ({"setting": ["device.1.flash-read=3us"]}, r"key 'device\.1\.profile' is missing; add it"),
+        ({"setting": ["device.bridge=" + "9" * 5000]}, r"key 'device\.bridge': '9+' has the wrong type"),
+        ({"setting": ["device.11.bridge=1"]}, r"--set device\.11\.bridge=1: it is no key"),
+        ({"setting": ["device.flash-read"]}, r"--set device\.flash-read: it is no key of a profile or of the"),
     ],
 )
 def test_a_machine_that_cannot_be_is_refused_by_key(
@@ -189,7 +188,7 @@ def test_when_the_power_is_cut() -> None:
 def test_a_file_system_that_a_region_contradicts_is_refused() -> None:
     """Two devices in a region that states its own file system."""
     settings = ["region.0.devices=0,1", "region.0.file-system=xfs-dax"]
-    options = own(device=["dram", "dram"], file_system="ext4-ordered", settings=settings)
+    options = own(device=["dram", "dram"], file_system="ext4-ordered", setting=settings)
     with pytest.raises(TestbedError, match=r"with the options: key 'guest\.file_system': region 0 states its own"):
         verdicts.machine_of(bases.find("kv-ycsb-quick"), options)
 

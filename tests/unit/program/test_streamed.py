@@ -40,10 +40,11 @@ def test_a_script_comes_from_a_process_substitution(pipe: int, shown: str, tmp_p
     assert dict(guest_script_job(script, [], [], (), tmp_path, False).files) == {str(pipe): b"ls -l\n"}
 
 
+@pytest.mark.parametrize("name", ["/dev/stdin", "-"])
 @pytest.mark.parametrize("piped", [True, False])
-def test_a_script_comes_from_standard_input(piped: bool, tmp_path: Path) -> None:
+def test_a_script_comes_from_standard_input(piped: bool, name: str, tmp_path: Path) -> None:
     (tmp_path / "s.sh").write_text("ls -l\n")
-    words = [sys.executable, "-c", TAKES, "/dev/stdin"]
+    words = [sys.executable, "-c", TAKES, name]
     with (tmp_path / "s.sh").open("rb") as file:
         given: dict[str, Any] = {"input": b"ls -l\n"} if piped else {"stdin": file}
         done = subprocess.run(words, capture_output=True, **given)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Seeds: the machine for one seed, runs with several seeds, and the median and range of their results."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -330,7 +331,7 @@ def campaigns(here: MockExecutor, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ran: list[int] = []
     assert not here.started
 
-    def run(campaign: Campaign) -> Report:
+    def run(campaign: Campaign, _test: str) -> Report:
         seed = campaign.guest.cpu.seed
         ran.append(seed)
         bad = [Violation("0-abc", 0, ((0, 64),), ("f",), "failed", "bad")] if seed == 2 else []
@@ -348,6 +349,28 @@ def test_a_crash_test_explores_the_schedules_of_seeds(campaigns: list[int], tmp_
     assert [row for row in rows if row[:1] == ["all"]] == [["all", "\u2502", "9", "\u2502", "6", "\u2502", "1"]]
     assert f"testbed crash {RECORDS} --seed 2 --state 0-abc" in said.output
     assert list(json.loads((tmp_path / "j").read_text())["seeds"]) == ["0", "1", "2"]
+
+
+def test_an_interrupted_crash_test_suggests_a_command_that_works(
+    here: MockExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not here.started
+    bad = Violation("0-abc", 0, ((0, 64),), ("f",), "failed", "bad")
+
+    async def run(self: Campaign, _progress: object) -> Report:
+        self.interrupted(Report(Counts(points=3, states=1), [bad]))
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(Campaign, "run", run)
+    said = CliRunner().invoke(main.app, ["crash", RECORDS, "--seed", "2"])
+    assert f"see one: testbed crash {RECORDS} --seed 2 --state 0-abc" in said.output
+
+
+@pytest.mark.parametrize(
+    ("done", "points", "left"), [(0, 9, ""), (9, 9, ""), (3, 9, ", about 20 s left"), (1, 61, ", about 10 min left")]
+)
+def test_the_time_left_of_a_crash_test_follows_its_pace(done: int, points: int, left: str) -> None:
+    assert presentation.time_left(done, points, 10.0) == left
 
 
 def test_a_crash_test_takes_one_seed(campaigns: list[int]) -> None:

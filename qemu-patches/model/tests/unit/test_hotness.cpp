@@ -69,8 +69,9 @@ TEST(Hotness, TheHottestAreThoseOfAnExactCount) {
         for (const auto &[page, counts] : exact) {
             expected.push_back(counts);
         }
-        std::stable_sort(expected.begin(), expected.end(), [](const MemHotPage &a, const MemHotPage &b) {
-            return a.reads + a.writes > b.reads + b.writes;
+        std::sort(expected.begin(), expected.end(), [](const MemHotPage &a, const MemHotPage &b) {
+            uint64_t a_count = a.reads + a.writes, b_count = b.reads + b.writes;
+            return a_count != b_count ? a_count > b_count : a.dpa < b.dpa;
         });
         expected.resize(std::min(size_t(most), expected.size()));
         pages.resize(mem_hotness_top(&h, pages.data(), most));

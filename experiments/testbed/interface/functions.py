@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The functions of the Python interface."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..cli import campaigns, execution
+from ..cli.execution import Ends, Taken
+from ..cli.machine_options import MachineOptions
+from ..cli.options import checked_seeds
+from ..crash import plan as crash_plan
+from ..crash import shipped
+from ..crash.report import Report
+from ..errors import TestbedError
+from ..guest.session import open_session
+from ..manifest import bases, scales
+from ..manifest import manifest as manifests
+from ..paths import results_root
+from ..replay import verdicts
+from ..results import frame, lookup
+from ..results import results as stored
+from ..results.results import Result
+from ..run.runner import drive, run_with_bar
+
+if TYPE_CHECKING:
+    import pandas
+
+OVERRIDES = (
+    *("cpus", "memory", "file_system", "mount_options", "device", "set"),
+    *("kernel", "kernel_modules", "kernel_arguments"),
+)
+OF_EXEC = (*OVERRIDES, "module")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of a guest of exec(). Text is decoded as UTF-8, with a replacement character for invalid bytes."""
+
+    exit_status: int | None  # of the program; None after a power cut
+    stdout: str
+    stderr: str
+    regions: list[dict[str, int]]  # counters of each region of interest; the names end in their units, "time-ps" first
+    files: dict[str, bytes]  # the files that came back, by their names
+    power_cut: dict[str, Any] | None  # the state of the device after a power cut
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """The counters of the last region of interest; empty without a region."""
+        return self.regions[-1] if self.regions else {}
+
+
+def run(
+    manifest: str | Path,
+    *,
+    scale: str | int | None = None,
+    seed: int | None = None,
+    seeds: int | None = None,
+    scheduler: str | None = None,
+    **overrides: Any,
+) -> list[Result]:
+    """Run every point of a manifest, and return the results in the order of its matrix. Existing results are reused.
+
+    `manifest` is the name of a manifest that ships or the path of a .toml file. `scale` is quick, standard, full or the
+    divisor N of 1/N. `seeds` runs each point with the seeds from 0 to N-1. `scheduler` is the address of a cluster.
+    The overrides are those of `testbed exec`: `cpus` (a number), `memory` ("4GiB"), `file_system`, `mount_options`,
+    `device` (one profile or a list), `set` (keys such as {"device.flash-read": "3us"}), and `kernel`, `kernel_modules`,
+    `kernel_arguments`. Times and sizes carry their units in the text.
+
+    Raises TestbedError if the manifest, a value or the machine is wrong; RunFailed if a build or a guest fails.
+    """
+    path = bases.find(str(manifest))
+    machine = _machine(path, seed, overrides, OVERRIDES)
+    stated, origin = manifests.load_changed(path, machine.changes())
+    divisor = scales.divisor(None if scale is None else str(scale), path.stem)
+    runs = manifests.runs_of(stated if divisor is None else manifests.at_scale(stated, divisor), origin)
+    count = checked_seeds(seeds)
+    runs = manifests.with_seeds(runs, count) if count else runs
+    verdicts.refuse_if_none_can_be(runs)
+    return run_with_bar(runs, open_session(scheduler=scheduler), results_root())
+
+
+def results(which: str | Sequence[Result] | None = None) -> "pandas.DataFrame":
+    """Results as a pandas table with one row per result, or per row that the program of a result reported.
+
+    `which` is the value of run(), or the text that `testbed explain` takes: a path, a manifest, MANIFEST/POINT or the
+    begin of a hash; without it, the table has all results. Names of columns end in their units: `time_ps`,
+    `link_read_bytes`. A counter without a unit is a number of events. The axes of the matrix have their own names.
+
+    Raises TestbedError if no result matches or if a file is damaged; RunFailed if pandas is not installed.
+    """
+    if which is None:
+        return frame.of_results(stored.load_all(results_root()))
+    return frame.of_results(lookup.find(results_root(), which) if isinstance(which, str) else which)
+
+
+def exec(
+    *program: str,
+    script: str | Path | None = None,
+    files: Sequence[str | Path] = (),
+    packages: Sequence[str] = (),
+    output: Sequence[str] = (),
+    own_roi: bool = False,
+    media: str | Path | None = None,
+    power_cut: str | None = None,
+    manifest: str | Path = "kv-ycsb",
+    seed: int | None = None,
+    **overrides: Any,
+) -> Ended:
+    """Run a program of this host in a guest with the device at /pmem, and return its end.
+
+    `program` has the program and its arguments; with `script`, a shell script of the guest, it has the arguments alone.
+    `files` go along, `packages` are of Debian 13 and need a script, files that match the patterns `output` come back.
+    `power_cut` is "at-event=N" or "at-time=T" with T in virtual time, such as "9500ms". The machine is the manifest's,
+    with the overrides of run() and with `module`, paths of kernel modules. A program may fail: see `exit_status`.
+
+    Raises TestbedError if an argument is wrong; RunFailed if the guest ends without an exit status.
+    """
+    taken = Taken(
+        Path(script) if script else None, [Path(one) for one in files], list(packages) or None, own_roi, stdin=False
+    )
+    ends = Ends(media=Path(media) if media else None, output=list(output), cut_at=power_cut)
+    plan = execution.plan(
+        list(program), taken, ends, _machine(bases.find(str(manifest)), seed, overrides, OF_EXEC), warn=False
+    )
+    outcome = drive(open_session().executor.run(plan.spec))
+    if outcome.exit_status is None and outcome.power_cut is None:
+        raise execution.lost(plan, outcome)
+    return Ended(
+        None if outcome.power_cut is not None else outcome.exit_status,
+        outcome.stdout.decode(errors="replace"),
+        outcome.stderr.decode(errors="replace"),
+        [stored.roi_counters(roi) for roi in outcome.rois],
+        dict(outcome.files),
+        outcome.power_cut,
+    )
+
+
+def crash(
+    test: str | Path,
+    *,
+    jobs: int = 1,
+    every: bool = False,
+    seed: int | None = None,
+    scheduler: str | None = None,
+) -> Report:
+    """Construct and check every state in which a power cut can leave the data of a crash test, and return the report.
+
+    `test` is the name of a crash test that ships or the path of a .toml file; `jobs` is the number of guests at a time.
+    The report has `counts`, `violations` and `operations`. Bad states are in the report and raise nothing.
+
+    Raises TestbedError if the test is wrong; RunFailed if a build or a guest fails.
+    """
+    if jobs < 1:
+        raise TestbedError(f"jobs={jobs}: it must be 1 or more")
+    file = shipped.find(str(test))
+    plan = crash_plan.load(file)
+    with campaigns.campaign(plan, file, seed, scheduler, jobs, every, open_session) as campaign:
+        return drive(campaign.run())
+
+
+def _machine(manifest: Path, seed: int | None, overrides: Mapping[str, Any], known: Sequence[str]) -> MachineOptions:
+    """The options of a machine. TestbedError: an override is not `known`."""
+    given = dict(overrides)
+    for name in given.keys() - {*known}:
+        raise TestbedError(f"unknown override '{name}'; the overrides are {', '.join(known)}")
+    device, setting = given.pop("device", None), given.pop("set", {})
+    given |= {name: Path(given[name]) for name in ("kernel", "kernel_modules") if given.get(name)}
+    if module := given.pop("module", None):
+        given["module"] = [Path(one) for one in ([module] if isinstance(module, str | Path) else module)]
+    return MachineOptions(
+        manifest=str(manifest),
+        device=[device] if isinstance(device, str) else device,
+        setting=[f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in setting.items()],
+        seed=seed,
+        **given,
+    )

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
+#include "data.h"
+
+#include "../medium/invariant.h"
+#include "../medium/space.h"
+#include "../persist.h"
+#include "../seeded_bug.h"
+#include "page.h"
+#include "tree.h"
+
+/* Whole words bypass the caches. Bytes before and after them do not, and are flushed. */
+static uint64_t bytes_before_words(const void *target, uint64_t bytes) {
+    uint64_t before = -(uintptr_t)target % sizeof(uint64_t);
+    return before < bytes ? before : bytes;
+}
+
+static void copy_edge(uint8_t *target, const void *source, uint64_t bytes) {
+    if (bytes == 0)
+        return;
+    pm_copy(target, source, bytes);
+    pm_flush(target, bytes);
+}
+
+void data_copy(void *target, const void *source, uint64_t bytes) {
+    uint64_t before = bytes_before_words(target, bytes), words = (bytes - before) / 8 * 8;
+    uint8_t *to = target;
+    const uint8_t *from = source;
+    copy_edge(to, from, before);
+    if (words)
+        pm_copy_nt(to + before, from + before, words);
+    if (TBFS_BUG(TAIL_UNFLUSHED) && bytes > before + words)
+        pm_copy(to + before + words, from + before + words, bytes - before - words);
+    else
+        copy_edge(to + before + words, from + before + words, bytes - before - words);
+}
+
+void data_zero_bytes(void *target, uint64_t bytes) {
+    static const uint64_t zero;
+    uint64_t before = bytes_before_words(target, bytes), words = (bytes - before) / 8 * 8;
+    uint8_t *to = target;
+    copy_edge(to, &zero, before);
+    if (words)
+        pm_zero_nt(to + before, words);
+    copy_edge(to + before + words, &zero, bytes - before - words);
+}
+
+void data_zero(struct tbfs *fs, const struct tbfs_inode *inode, uint64_t begin, uint64_t end) {
+    uint64_t index_end = (end + TBFS_BLOCK_BYTES - 1) / TBFS_BLOCK_BYTES;
+    if (TBFS_BUG(GAP_NOT_ZEROED))
+        return;
+    for (uint64_t index = tree_next(fs, inode, begin / TBFS_BLOCK_BYTES, index_end); index < index_end;
+         index = tree_next(fs, inode, index + 1, index_end)) {
+        uint64_t start = index * TBFS_BLOCK_BYTES, first = begin > start ? begin - start : 0;
+        uint64_t last = end - start < TBFS_BLOCK_BYTES ? end - start : TBFS_BLOCK_BYTES;
+        page_zero(fs, tree_get(fs, inode, index), first, last);
+    }
+}
+
+static int copy_to_block(void *context, uint64_t at, const void *source, uint64_t bytes) {
+    uint8_t *block = context;
+    if (source)
+        data_copy(block + at, source, bytes);
+    else
+        data_zero_bytes(block + at, bytes);
+    return 0;
+}
+
+/*
+ * In a file of 2 MiB and more, each range of 2 MiB is contiguous and aligned. A page's block is placed by the position
+ * of another block of its range, and the first block opens a group that is wholly free. 0: any block.
+ */
+static uint64_t wanted_block(const struct tbfs *fs, const struct tbfs_inode *inode, uint64_t index) {
+    uint64_t in_group = index % SPACE_GROUP_BLOCKS, first = index - in_group, end = first + SPACE_GROUP_BLOCKS;
+    uint64_t size = inode->size > fs->call_end ? inode->size : fs->call_end;
+    if (size < (uint64_t)SPACE_GROUP_BLOCKS * TBFS_BLOCK_BYTES)
+        return 0;
+    uint64_t other = in_group && tree_get(fs, inode, index - 1) ? index - 1 : tree_next(fs, inode, first, end);
+    if (other == end) {
+        uint64_t group = space_find_group(fs);
+        return group ? group + in_group : 0;
+    }
+    uint64_t group = page_block(fs, tree_get(fs, inode, other)) / TBFS_BLOCK_BYTES - (other - first);
+    return group % SPACE_GROUP_BLOCKS ? 0 : group + in_group;
+}
+
+int data_new_block(struct tbfs *fs, struct tbfs_inode *inode, uint64_t index, uint64_t at, uint64_t bytes,
+                   uint64_t *block) {
+    uint64_t old = tree_get(fs, inode, index), end = at + bytes;
+    if (!invariant_holds(fs, !old || space_in_use(fs, old), "a file has a free block, at", old))
+        return -EUCLEAN;
+    *block = tx_take_block(fs, wanted_block(fs, inode, index));
+    if (!*block)
+        return -ENOSPC;
+    struct tbfs_sink sink = {copy_to_block, space_at(fs, *block)};
+    page_read(fs, old, (struct page_range){0, at}, &sink, 0);
+    page_read(fs, old, (struct page_range){end, TBFS_BLOCK_BYTES}, &sink, end);
+    tx_new_bytes(fs);
+    if (TBFS_BUG(LOG_OUTLIVES_PAGE) && slot_has_log(old)) {
+        tx_write8(fs, &log_first(fs, old)->page, *block);
+        return 0;
+    }
+    tx_give_page(fs, old);
+    if (TBFS_BUG(LOG_FREED_EARLY) && slot_has_log(old))
+        log_release(fs, old);
+    return tree_put(fs, inode, index, *block);
+}
