@@ -226,7 +226,7 @@ def test_a_shell_needs_a_terminal() -> None:
 
 
 COMMANDS = sorted(get_command(main.app).commands)  # type: ignore[attr-defined]
-WITHOUT_A_TABLE = {"image", "kernel", "module", "replay", "scheduler", "shell", "top", "worker"}
+WITHOUT_A_TABLE = {"image", "kernel", "man", "module", "replay", "scheduler", "shell", "top", "worker"}
 
 
 def test_there_are_commands() -> None:
