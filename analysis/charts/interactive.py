@@ -22,7 +22,8 @@ GAP_PX, SHARED_GAP_PX = 70, 22  # between panels with their own ticks, and betwe
 EDGE_PX, COLOUR_BAR_PX = 8, 56
 NAME_LETTERS = 16  # of a name at the left of a narrow page
 # One legend below the panels, from the left edge of the figure.
-LEGEND: Data = {"orientation": "h", "x": 0, "xref": "container", "xanchor": "left", "y": 0, "yanchor": "top"}
+# Its place is of the plots' area: Plotly widens the left margin by the width of a legend placed within the container.
+LEGEND: Data = {"orientation": "h", "xanchor": "left", "y": 0, "yanchor": "top"}
 LEGEND |= {"tracegroupgap": 0, "font": {"size": FONT_PX}}
 
 
@@ -103,21 +104,23 @@ def _layout(chart: Chart, placed: Sequence[Placed], page: Page) -> Data:
     height = sum(tops) + sum(areas) + sum(bottoms)
     heading = _wrapped(chart.headline, page.width_px, FONT_PX)
     head_px, legend_px = EDGE_PX + LINE_PX * _lines(heading), _legend_px(chart, placed, page)
+    legend: Data = LEGEND | {"x": -round(page.left_px / page.plot_px, 4)}
     layout: Data = {
         "height": round(head_px + height + legend_px),
         "margin": {"l": page.left_px, "r": EDGE_PX, "t": head_px, "b": legend_px},
         "barmode": "overlay",
         "hovermode": "closest",
         "font": {"size": FONT_PX},
-        "legend": LEGEND,
+        "legend": legend,
         "shapes": [],
         "annotations": [],
     }
     if chart.legend_title:
-        layout["legend"] = LEGEND | {"title": {"text": plain(chart.legend_title)}}
+        layout["legend"] = legend | {"title": {"text": plain(chart.legend_title)}}
     if heading:
         place = {"x": 0, "xref": "container", "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top"}
-        layout["title"] = {"text": heading, "font": {"size": FONT_PX}, "pad": {"t": 4, "l": 4}, **place}
+        pad = {"t": 4 + LINE_PX * (_lines(heading) - 1), "l": 4}  # Plotly puts the last line at this place
+        layout["title"] = {"text": heading, "font": {"size": FONT_PX}, "pad": pad, **place}
     top = 1.0
     for row, above, area, below in zip(rows, tops, areas, bottoms, strict=True):
         begin = top - above / height

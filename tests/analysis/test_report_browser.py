@@ -126,6 +126,17 @@ def test_labels_of_figures_are_legible_on_a_phone(browser: Browser, html: Path) 
         assert width < PHONE[0]
 
 
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_a_figure_has_the_width_of_its_page_and_its_whole_heading(browser: Browser, html: Path, size: Any) -> None:
+    """Plotly widens a margin for some legends, and draws the first line of a long heading above the figure."""
+    top = "document.querySelector('#picture-gallery {}').getBoundingClientRect().top"
+    with Visit(browser, html, size) as visit:
+        visit.figure("gallery")
+        margins_px = visit.page.evaluate("document.querySelector('#picture-gallery .live')._fullLayout._size")
+        assert margins_px["l"] < 100 and margins_px["r"] < 60
+        assert visit.page.evaluate(top.format(".gtitle")) >= visit.page.evaluate(top.format(".live"))
+
+
 def test_dark_mode_is_dark_and_paper_is_white(browser: Browser, html: Path) -> None:
     def background(visit: Visit) -> int:
         colour = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
