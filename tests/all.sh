@@ -25,7 +25,8 @@ beside=$!
 trap 'kill -- -$beside 2>/dev/null || true' EXIT
 
 status=0
-tests/python.sh | tee "$python_said" || status=$?
+# The native tests run one at a time, so they get a core for themselves: else they would be the last, and a core idle.
+nice -n 5 tests/python.sh | tee "$python_said" || status=$?
 [ $status != 2 ] || exit 2 # Ctrl-C, or no test could be read
 stage "waiting for the native tests"
 wait $beside || status=$?

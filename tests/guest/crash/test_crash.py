@@ -116,6 +116,7 @@ def test_a_power_cut_at_any_instant_loses_no_commit(
     assert sum(crash.last_mark > 0 for crash in crashes) > cuts // 2, "the cuts must hit the updates"
 
 
+@pytest.mark.by_hand  # the native explorers find it in the gate
 def test_without_the_log_flush_the_same_test_fails(
     session: Session, copying: Session, quick_guest: GuestConfig, tmp_path: Path
 ) -> None:
