@@ -21,7 +21,7 @@ workload.scaled = {{}}
 workload.fixed = {{}}
 '''
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.by_hand]  # eight minutes; test_debian.py has smaller programs in the gate
 
 
 class Graph:
