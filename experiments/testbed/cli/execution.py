@@ -186,3 +186,8 @@ def _job(
     return files_back.job(
         program_job(program, files, Path.cwd(), own_roi), output, str(Path.cwd()), "/job/root", FILES_PORT
     )
+
+
+def tell_progress(line: str) -> None:
+    """Print a line of progress in one write: print() makes two, and the guest's output could come between them."""
+    sys.stderr.write(f"testbed: {line}\n")

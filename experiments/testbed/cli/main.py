@@ -271,7 +271,7 @@ def exec_(
       testbed exec --media disk --power-cut at-time=7500ms -- ./my-program
     """
     plan = execution.plan(program or [], taken, ends, machine)
-    executor = open_session().telling(lambda line: print(f"testbed: {line}", file=sys.stderr))
+    executor = open_session().telling(execution.tell_progress)
     outcome = drive(executor.run(plan.spec))
     raise typer.Exit(execution.report(plan, outcome, shown))
 

@@ -107,7 +107,7 @@ def time_ps(rois: list[Any]) -> int:
 def test_the_page_frames_of_a_seed_decide_on_misses(
     session: Session, quick_guest: GuestConfig, programs: dict[str, Path]
 ) -> None:
-    command = f"misses {quick_guest.cpu.llc_size * 3 // 4 // 4096 * 4096}"
+    command = f"misses {quick_guest.cpu.llc_size * 15 // 16 // 4096 * 4096}"
     found = {seed: rois(session, quick_guest, programs, command, seed) for seed in (0, 1, 2)}
     print({seed: (time_ps(one), one[0]["counters"]["llc-misses"]) for seed, one in found.items()})
     assert len({one[0]["counters"]["llc-misses"] for one in found.values()}) == 3

@@ -92,14 +92,6 @@ TBFS = (
         ("static void wait_unlocked(", "static __maybe_unused void wait_unlocked("),
     ),
     of(
-        "unmap-may-fail",
-        "module/file.c",
-        (
-            "truncate_inode_pages_range(mapping, begin, end == LLONG_MAX ? -1 : round_up(end, PAGE_SIZE) - 1);",
-            "status = invalidate_inode_pages2_range(mapping, begin >> PAGE_SHIFT, last >> PAGE_SHIFT);",
-        ),
-    ),
-    of(
         "attributes-outside-the-lock",
         "module/inode.c",
         (

@@ -2,12 +2,15 @@
 """Progress lines of `testbed exec` for a guest that takes long."""
 
 import asyncio
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rigs.guest.qmp_rig import monitor
+from testbed.cli import execution
 from testbed.guest import pulse
 from testbed.guest.top import Sample
 
@@ -67,3 +70,11 @@ def test_nobody_listens_and_nothing_is_said(tmp_path: Path) -> None:
         return "done"
 
     assert (asyncio.run(work()), lines) == ("done", [])
+
+
+def test_a_line_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guest's output goes to the same stream from another thread, so it could come between two writes."""
+    written: list[str] = []
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=written.append))
+    execution.tell_progress("9 s of this host")
+    assert written == ["testbed: 9 s of this host\n"]

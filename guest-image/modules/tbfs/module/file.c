@@ -84,8 +84,8 @@ static int wait_until_idle(struct inode *inode, u64 begin, u64 last) {
  * Stores of processes to the range are made durable first: a write may change only a part of a block, and must keep the
  * rest.
  *
- * The pages leave the cache whatever marks they have. A concurrent fsync() leaves marks on clean pages for a moment,
- * and a removal that keeps marked pages would then fail with EBUSY.
+ * No page of the range is dirty after that: write_pages() waits for an fsync() that is under way, and a store faults
+ * again, which waits for the invalidate lock.
  */
 int file_unmap(struct inode *inode, u64 begin, u64 end) {
     struct address_space *mapping = inode->i_mapping;
