@@ -76,6 +76,8 @@ def run(
     divisor = scales.divisor(None if scale is None else str(scale), path.stem)
     runs = manifests.runs_of(stated if divisor is None else manifests.at_scale(stated, divisor), origin)
     count = checked_seeds(seeds)
+    if count and seed is not None:
+        raise TestbedError(f"seed={seed} and seeds={count}: give one of them; seeds=N stands for the seeds 0 to N-1")
     runs = manifests.with_seeds(runs, count) if count else runs
     verdicts.refuse_if_none_can_be(runs)
     return run_with_bar(runs, open_session(scheduler=scheduler), results_root())

@@ -92,6 +92,7 @@ def test_exec_returns_the_end_of_the_program(small_manifest: Path, here: MockExe
     [
         ({"cpu": 4}, r"^unknown override 'cpu'; the overrides are cpus, memory, .*$"),
         ({"set": {"flash-read": "3us"}}, r"^--set flash-read=3us: it is no key of a profile"),
+        ({"seed": 3, "seeds": 2}, r"^seed=3 and seeds=2: give one of them"),
         ({"seeds": 0}, r"^--seeds 0: it must be from 1"),
         ({"scale": "huge"}, r"^--scale 'huge' is none of quick"),
     ],

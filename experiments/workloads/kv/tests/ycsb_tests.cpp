@@ -66,6 +66,8 @@ struct Expected {
     double read, update, insert, scan, read_modify_write;
 };
 
+void PrintTo(const Expected &mix, std::ostream *to) { *to << mix.workload; } // in the name of a test
+
 class Mixes : public testing::TestWithParam<Expected> {};
 
 TEST_P(Mixes, Proportions) {

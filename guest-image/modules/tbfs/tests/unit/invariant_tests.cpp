@@ -43,6 +43,9 @@ struct Case {
     enum tbfs_data data = TBFS_DATA_INPLACE;
 };
 
+// The name of a test: the addresses in a Case would be printed without this.
+void PrintTo(const Case &one, std::ostream *to) { *to << one.sentence; }
+
 const Case cases[] = {
     {"a transaction has too many pieces",
      [](struct tbfs *fs) -> int64_t {

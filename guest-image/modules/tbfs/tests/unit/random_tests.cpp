@@ -18,6 +18,14 @@ struct Kind {
     enum tbfs_metadata metadata = TBFS_METADATA_UNDO;
 };
 
+// The name of a test: the memory of a Kind would be printed without this.
+void PrintTo(const Kind &kind, std::ostream *to) {
+    static const char *const data[] = {"inplace", "cow", "hybrid"};
+    *to << data[kind.data] << (kind.metadata == TBFS_METADATA_LOG ? ", log, " : ", undo, ") << kind.atomic_bytes
+        << " bytes, " << kind.blocks << " blocks, logs of " << kind.hybrid.log_block_bytes << ", merged below "
+        << kind.hybrid.gc_low_percent << " %";
+}
+
 class Random : public testing::TestWithParam<Kind> {};
 
 std::string randomPath(std::mt19937_64 &random) {

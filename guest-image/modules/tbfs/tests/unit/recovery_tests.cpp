@@ -98,6 +98,11 @@ struct Pending {
     unsigned atomic_bytes; // of the change after the recovery
 };
 
+// The name of a test: the memory of a Pending would be printed without this.
+void PrintTo(const Pending &pending, std::ostream *to) {
+    *to << (pending.metadata == TBFS_METADATA_LOG ? "log, " : "undo, ") << pending.atomic_bytes << " bytes";
+}
+
 class FirstChange : public testing::TestWithParam<Pending> {};
 
 std::vector<Medium> statesOf(const Medium &before, const std::vector<PersistEvent> &events, uint64_t seed) {
