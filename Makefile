@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Verbs only; what they do lives in ansible/, experiments/testbed and tests/.
+# Verbs only; their work is in ansible/, experiments/testbed and tests/.
 
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
@@ -32,13 +32,13 @@ figures: .venv/provisioned ## every figure beside the published values: an hour;
 report: figures ## the figures, the scorecard and the configuration of every run as one HTML page and one PDF
 	@$(PYTHON) -m testbed report
 
-verify: .venv/provisioned ## the figures' runs made again: what they measure must be what experiments/quick.sha256 says
+verify: .venv/provisioned ## repeat the figures' runs and compare their results with experiments/quick.sha256
 	@$(PYTHON) -m testbed verify
 
 docs: .venv/provisioned ## these pages as a site with search, for reading without a network: build/site/index.html
 	@$(PYTHON) -m analysis.documents.site
 
-clean: ## remove what was made in this clone; the shared cache stays (testbed cache prune)
+clean: ## remove the files made in this clone; the shared cache stays (testbed cache prune)
 	rm -rf .venv build
 
 .venv/provisioned: requirements.lock pyproject.toml ansible/bootstrap.sh ansible/playbook.yml ansible/vars/packages.yml

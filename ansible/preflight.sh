@@ -47,7 +47,7 @@ check_privileges() {
     [[ -t 0 ]] || refuse "packages are missing ($1) and sudo asks for a password but there is no terminal: run this once from a terminal"
 }
 
-# Who holds the lock that a command could not get, from what it said; nothing if that is not why it failed.
+# The holder of the lock that a command could not get, from its output; nothing if it failed for another reason.
 lock_holder() {
     local said who
     said=$(cat)
@@ -56,8 +56,8 @@ lock_holder() {
     printf '%s\n' "${who:-another process}"
 }
 
-# Run what installs packages; what it says goes to the log. While another process holds a lock of apt or dpkg, which is
-# said once, it is tried again for ten minutes.
+# Run a command that installs packages; its output goes to the log. While another process holds a lock of apt or dpkg,
+# which is said once, it is tried again for ten minutes.
 with_package_lock() { # LOG COMMAND...
     local log=$1 holder='' before patience_s=${TESTBED_LOCK_PATIENCE_S:-600} begun_s=$SECONDS
     shift

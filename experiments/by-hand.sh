@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What users do by hand in a guest: a network of its own, and another namespace. For `testbed exec --script`, with the
+# Work of users by hand in a guest: a network of its own, and another namespace. For `testbed exec --script`, with the
 # packages iproute2, findutils and diffutils.
 set -eu
 ip link set lo up

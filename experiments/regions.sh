@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What Linux has made of the device: for `testbed exec --script`.
+# The memory that Linux has made of the device: for `testbed exec --script`.
 set -eu
 cxl list -M -R
 ndctl list -R -N

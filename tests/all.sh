@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Every check: style first, then the model, then all else. The other native tests run beside those of Python, which wait
-# for guests and hosts now and then; what they said is printed before the tests of Python that failed.
+# for guests and hosts now and then; their output is printed before the tests of Python that failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 said=build/native/beside.log
@@ -11,9 +11,9 @@ stage() { echo "== $1, $((SECONDS / 60)) minutes after the start"; }
 
 tests/lint.sh
 stage "native builds"
-tests/native.sh --build # some tests of Python start what is built here
+tests/native.sh --build # some tests of Python start these programs
 stage "tests of the model"
-tests/native.sh qemu-patches/model # and one asks what these have covered
+tests/native.sh qemu-patches/model # and one asks for the coverage of these
 stage "QEMU and the guest image"
 .venv/bin/python -m testbed build
 stage "tests of Python, and the other native tests beside them"
@@ -32,5 +32,5 @@ stage "waiting for the native tests"
 wait $beside || status=$?
 cat "$said"
 stage "the end"
-grep -E '^(FAILED|ERROR) |^=+ .* in [0-9.]+s' "$python_said" || true # last, so that the end of a log names what failed
+grep -E '^(FAILED|ERROR) |^=+ .* in [0-9.]+s' "$python_said" || true # last, so that the end of a log names the failures
 exit $status

@@ -9,7 +9,7 @@ build=build/native/model
 least=95
 [[ $# -eq 0 || -f $model/$1 ]] || { echo "tests/coverage.sh: there is no $model/$1" >&2; exit 2; }
 
-# What the native tests have counted need not be counted again, unless something was changed since.
+# The counts of the native tests are reused, unless something was changed since.
 if [[ -f $build/build.ninja ]]; then ninja --quiet -C "$build"; fi
 last=$(find "$build" -maxdepth 1 \( -name 'test_*' -o -name '*.profraw' \) -type f -printf '%T@ %f\n' 2>/dev/null | sort -n | tail -n 1)
 [[ $last == *.profraw ]] || tests/native.sh qemu-patches/model >&2

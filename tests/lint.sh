@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every linter over every tracked file of its language, side by side. Prints only what is wrong.
+# Every linter over every tracked file of its language, side by side. Prints only faults.
 # shellcheck disable=SC2317 # the checks are called through start()
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -42,6 +42,7 @@ start mypy "$bin"/mypy
 start shellcheck shell_check
 start ansible-lint ansible_style
 start mandoc manual_pages
+start prose env PYTHONPATH=tests "$bin"/python -m prose
 start checkpatch qemu_patch_style
 wait
 for status in "$out"/*.status; do

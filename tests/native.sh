@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Build and run the native C and C++ tests: the timing model, the file system, the journal of fams, filework, kyoto-server,
 # Memcached, pages-fams, stl-map, and snapshot-lib with its pass, or the parts that are named; with --build first, build them only. Sanitizers
-# are on, but for the explorers of crash states of file system and journal. What the model's tests run of it is counted:
+# are on, but for the explorers of crash states of file system and journal. The coverage of the model by its tests is counted:
 # tests/coverage.sh
 # JOBS: how many tests run at a time (default: one for each core)
 set -euo pipefail

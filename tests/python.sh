@@ -3,7 +3,7 @@
 # The Python tests, guests included, several files of them at a time, then those that nothing may run beside.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-worker_mib=4096 # two guests with their media, and what a test holds of its own
+worker_mib=4096 # two guests with their media, and the test's own memory
 python=.venv/bin/python
 
 free_mib=$(awk '$1 == "MemAvailable:" { print int($2 / 1024) }' /proc/meminfo)
@@ -15,5 +15,5 @@ status=0
 $python -m pytest -m "not alone and not by_hand" --basetemp "$scratch/t" --numprocesses "$workers" --dist loadfile --no-loadscope-reorder --durations 25 "$@" || status=$?
 [ $status != 2 ] || exit 2 # Ctrl-C, or no test could be read
 [ $# != 0 ] || $python -m pytest -m alone || status=$?
-[ $status != 0 ] || rm -r "$scratch" # else what failed can be looked at
+[ $status != 0 ] || rm -r "$scratch" # otherwise the failures can be inspected
 exit $status

@@ -62,7 +62,7 @@ def drawn(panel: Panel, colours: Colours) -> Drawn:
 
 
 def series(label: str, shown: str, **more: Any) -> Data:
-    """Return what the traces of one series share: its name, its entry in the legend, and a mark of its group there."""
+    """Return the settings that the traces of one series share: name, entry in the legend, mark of the group there."""
     return {"name": plain(shown), "legendgroup": plain(label), "showlegend": bool(label), "hoverinfo": "text", **more}
 
 

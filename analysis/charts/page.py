@@ -84,7 +84,7 @@ def _draw(axes: Axes, panel: Panel, colours: Colours) -> None:
 
 
 def _plain_numbers(chart: Chart, drawn: Sequence[Sequence[Axes]]) -> None:
-    """Show plain numbers instead of powers on logarithmic axes, unless the numbers are very large or small."""
+    """Show plain numbers instead of powers on logarithmic axes, unless the numbers have many digits."""
     panels = zip([panel for row in chart.rows for panel in row], [axes for row in drawn for axes in row], strict=True)
     for axis in (axis for panel, axes in panels if not isinstance(panel, Map) for axis in (axes.xaxis, axes.yaxis)):
         low, high = axis.get_view_interval()

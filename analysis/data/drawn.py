@@ -14,7 +14,7 @@ Cell = str | int | float | None
 
 @dataclass(frozen=True)
 class Comparison:
-    """One published number and ours."""
+    """A published number and the testbed's value."""
 
     figure: str
     group: str  # an ordered set of numbers: the engines of one operation on one device

@@ -90,8 +90,8 @@ def check_digests(found: Iterable[Result], committed: Mapping[str, str]) -> None
         name = f"{result.data['manifest']}/{result.path.stem.rpartition('-')[0]}"
         if committed.get(name) != verify.digest(result):
             raise TestbedError(
-                f"{result.path} is not what {verify.file_of(SCALE)} says of {name}: testbed verify says what moved, "
-                "testbed verify --update takes it over"
+                f"{result.path} differs from the digest in {verify.file_of(SCALE)} of {name}: testbed verify lists "
+                "moved results, testbed verify --update accepts them"
             )
 
 

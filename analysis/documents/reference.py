@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages of reference made from the code: `python -m analysis.documents.reference` writes them into docs/reference/.
+"""Parts of the pages of reference that the site makes from the code.
 
-docs/reference/options.md has every command of `testbed` with its options, from Typer's declarations. counters.md has
-the counters of the model, from the lists in qemu-patches/model/base/counters.h. tests/repo/test_generated_pages.py
-fails if a committed page differs from the one made here.
+site.py puts a part in place of `<!-- generated: NAME -->`: `options` has every command of `testbed` with its options,
+from Typer's declarations; `counters` the counters of the model, from the lists in qemu-patches/model/base/counters.h;
+`writers` the functions of libc with a wrapper, from snapshot-lib/include/snapshot/abi.def. No page has a copy of them
+that could become stale.
 """
 
 import re
@@ -12,16 +13,13 @@ from typing import Any
 
 import typer
 
-from testbed import outputs
 from testbed.cli.main import app
 from testbed.paths import REPO
 
 from ..data import markdown
 
-FOLDER = REPO / "docs" / "reference"
 HEADER = REPO / "qemu-patches" / "model" / "base" / "counters.h"
-COMMAND = ".venv/bin/python -m analysis.documents.reference"
-HEAD = "<!-- SPDX-License-Identifier: BSD-3-Clause -->\n<!-- made by {command} -->\n# {title}\n\n{about}\n"
+WRAPPERS = REPO / "snapshot-lib" / "include" / "snapshot" / "abi.def"
 LISTS = {
     "MEM_CPU_COUNTERS": "The CPU and local memory",
     "MEM_DEVICE_COUNTERS": "A device",
@@ -72,7 +70,7 @@ def about(command: Any) -> str:
 
 
 def options() -> str:
-    parts = [HEAD.format(command=COMMAND, title="Options of every command", about="From `--help` of each command.")]
+    parts = []
     for name, command in commands(typer.main.get_command(app), "testbed"):
         table = markdown.table(("option", "value", "meaning"), rows(command)) if command.params else "No options."
         parts.append(f"\n## {name}\n\n{about(command)}\n\n{table}\n")
@@ -80,8 +78,7 @@ def options() -> str:
 
 
 def counters() -> str:
-    said = "Counters of a region of interest, in results and in `query-cxl-ssd`, where `_` is written `-`."
-    parts = [HEAD.format(command=COMMAND, title="Counters", about=said)]
+    parts = []
     text = HEADER.read_text()
     for name, body in re.findall(r"#define (MEM_\w+_COUNTERS)\(X\)((?:[^\n]*\\\n)*[^\n]*)\n", text):
         found = re.findall(r'X\((\w+),\s*((?:"[^"]*"[\s\\]*)+)\)', body)
@@ -91,9 +88,16 @@ def counters() -> str:
     return "".join(parts)
 
 
-PAGES: dict[str, Callable[[], str]] = {"options.md": options, "counters.md": counters}
+def writers() -> str:
+    """List the functions with a wrapper by the file of their wrappers, without fortified forms and old versions."""
+    parts = []
+    for name, body in re.findall(
+        r"^// runtime/libc/libc_(\w+)\.c\n((?:SNAPSHOT_ABI_LIBC\(\w+\)\n)+)", WRAPPERS.read_text(), re.M
+    ):
+        functions = re.findall(r"\((\w+)\)", body)
+        shown = [word for word in functions if not re.search(r"^__(isoc99|isoc23|xpg)_|_chk$", word)]
+        parts.append(f"**{name.capitalize()}:** {', '.join(f'`{word}`' for word in shown)}\n")
+    return "\n".join(parts)
 
 
-if __name__ == "__main__":
-    for name, made in PAGES.items():
-        outputs.write(FOLDER / name, made())
+PARTS: dict[str, Callable[[], str]] = {"options": options, "counters": counters, "writers": writers}

@@ -11,12 +11,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from analysis.documents import headers, reference  # MkDocs loads this file without its package
 from testbed.paths import REPO
 
 CONFIG = REPO / "analysis" / "documents" / "mkdocs.yml"
 FOLDER = REPO / "build" / "site"
 DOCS = REPO / "docs"
 FENCE = re.compile(r"^```(\w+) .*$", re.MULTILINE)  # with words for a test, which the site does not show
+HEADER = re.compile(r"<!-- header: (\S+) -->")
+GENERATED = re.compile(r"<!-- generated: (\w+) -->")
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#:\s]+)(#[^)]*)?\)")
 
 
@@ -37,7 +40,9 @@ def within(text: str, page: Path) -> str:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """MkDocs' hook before it renders a page."""
-    return FENCE.sub(r"```\1", within(markdown, Path(page.file.abs_src_path)))
+    shown = HEADER.sub(lambda match: headers.page(REPO / match[1]), markdown)
+    shown = GENERATED.sub(lambda match: reference.PARTS[match[1]](), shown)
+    return FENCE.sub(r"```\1", within(shown, Path(page.file.abs_src_path)))
 
 
 def build(folder: Path) -> list[str]:

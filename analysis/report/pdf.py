@@ -27,5 +27,5 @@ def _library() -> Any:
         import weasyprint
     except (ImportError, OSError) as error:
         library = str(error).split("\n", 1)[0]
-        raise TestbedError(f"cannot make the PDF ({library}); ansible/bootstrap.sh installs what is missing") from error
+        raise TestbedError(f"cannot make the PDF ({library}); ansible/bootstrap.sh installs the packages") from error
     return weasyprint

@@ -41,7 +41,7 @@ def opening(result: Result) -> Opening:
     """Return the measurement of one run; RunFailed if the opened data differ from the committed data."""
     row = records.row_of(result, "crash")
     if not row["verified"]:
-        raise RunFailed(f"{result.path}: what was opened is not what was committed: {row['problem']}")
+        raise RunFailed(f"{result.path}: the opened state is not the committed one: {row['problem']}")
     reading = result.data["rois"][-1]
     read_ps = int(reading["end-ps"]) - int(reading["begin-ps"])
     return Opening(str(result.point["device"]), row["crash"], str(result.point["open"]), row, read_ps)

@@ -40,7 +40,7 @@ def opening(result: Result) -> Opening:
     """Return the measurement of one run; RunFailed if the opened data differ from the committed data."""
     row = records.row_of(result, "crash")
     if not row["verified"]:
-        raise RunFailed(f"{result.path}: what was opened is not what was committed: {row['problem']}")
+        raise RunFailed(f"{result.path}: the opened state is not the committed one: {row['problem']}")
     counts = (row["file_bytes"], row["roi_ns"], row["lines_undone"], row["lines_replayed"])
     return Opening(row["engine"], row["crash"], row["records"], *counts)
 

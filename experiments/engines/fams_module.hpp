@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // The fams engine: failure-atomic msync() by the kernel module of that name. The pool is a block device with DAX that
-// nobody else has, and the mapping one of /dev/fams. What was stored to is committed in whole pages, all or nothing.
+// nobody else has, and the mapping one of /dev/fams. Changed memory is committed in whole pages, all or nothing.
 #pragma once
 
 #include <sys/ioctl.h>
@@ -65,7 +65,7 @@ class FamsStore {
     }
 
   private:
-    // A store has what the device held before.
+    // A store has the previous content of the device.
     void clear() {
         size_t piece = commit_pages * PageBytes;
         for (size_t at = 0; at < size; at += piece) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# For programs beside snapshot-lib: its workloads, pass and library, of which only what is linked is built. Included after project().
+# For programs beside snapshot-lib: its workloads, pass and library, of which only the linked parts are built. Included after
+# project().
 find_package(Threads REQUIRED)
 
 set(SNAPSHOT_TESTS OFF CACHE BOOL "" FORCE)

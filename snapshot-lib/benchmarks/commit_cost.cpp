@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a commit costs under each protocol, natively: fences, bytes to the log, bytes to the file, and nanoseconds from
+// The cost of a commit under each protocol, natively: fences, bytes to the log, bytes to the file, and nanoseconds from
 // the first store to the end of the commit, for commits of 1 to 1000 lines.
 //
 //     commit_cost FILE [COMMITS]

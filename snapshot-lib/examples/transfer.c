@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two accounts whose sum never changes, whatever happens in between: transfer POOL AMOUNT. A transfer that would
+ * Two accounts with a constant sum, whatever happens in between: transfer POOL AMOUNT. A transfer that would
  * overdraw is taken back with MS_INVALIDATE, after it has been written.
  *
  *     snapcc transfer.c -o transfer && SNAPSHOT_DIR=/pmem ./transfer /pmem/accounts 30

@@ -45,7 +45,7 @@ static bool isAcquire(const Instruction &instruction) {
     return false;
 }
 
-// What writes no memory but through its arguments cannot commit, nor can an intrinsic that calls nothing back.
+// A function that writes memory only through its arguments cannot commit, nor can an intrinsic that calls nothing back.
 bool mayEndEpoch(const Instruction &instruction) {
     const auto *call = dyn_cast<CallBase>(&instruction);
     if (!call)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Guards: what has to be announced before which instruction, and how to get by with fewer.
+// Guards: the memory to announce before each instruction, and how to get by with fewer.
 //
 // A guard must be executed before the store, in the same epoch of its thread: after the thread's own commit the line
 // has to be logged again, and after a call that waits for other threads it may have to be. So a guard may move up over
 // anything but a call, or an acquire. Another thread's msync() may come between a guard and its store: the runtime
-// keeps what a thread has announced announced until that thread makes such a call.
+// keeps a thread's announcements until that thread makes such a call.
 #ifndef SNAPSHOT_PASS_GUARDS_H
 #define SNAPSHOT_PASS_GUARDS_H
 

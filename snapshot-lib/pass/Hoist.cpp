@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One guard before a loop for what all its iterations write. Only for writes of every iteration of a counted loop: a
+// One guard before a loop for the writes of all its iterations. Only for writes of every iteration of a counted loop: a
 // guard must not log lines that are not written.
 #include "Guards.h"
 #include "Options.h"
@@ -27,7 +27,7 @@ class Hoister {
         : guards(guards), tree(tree), evolution(evolution), target(target),
           expander(evolution, function.getParent()->getDataLayout(), "snapshot") {}
 
-    // Innermost loops first, so that what left one may leave the next.
+    // Innermost loops first, so that a guard that left one loop may leave the next.
     void visit(Loop &loop) {
         for (Loop *inner : loop)
             visit(*inner);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Inline assembly is text to the compiler: what it writes is known only from its constraints.
+// Inline assembly is text to the compiler: only its constraints tell its writes.
 #include "Writes.h"
 
 #include "llvm/ADT/StringExtras.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The intrinsics that write memory. One that may, and is not listed here, is refused.
+// The intrinsics that write memory. The pass refuses any other intrinsic that may write.
 #include "Writes.h"
 
 #include "llvm/IR/Constants.h"

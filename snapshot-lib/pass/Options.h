@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What can be switched, each with `-mllvm -NAME`.
+// The switches, each with `-mllvm -NAME`.
 #ifndef SNAPSHOT_PASS_OPTIONS_H
 #define SNAPSHOT_PASS_OPTIONS_H
 
@@ -14,9 +14,9 @@ extern llvm::cl::opt<bool> NoCoalesce;      // -snapshot-no-coalesce
 extern llvm::cl::opt<bool> NoHoist;         // -snapshot-no-hoist
 extern llvm::cl::opt<bool> NoElideRepeated; // -snapshot-no-elide-repeated
 
-// What guards do, -snapshot-guard=KIND. All but Full is for measuring what instrumentation costs.
+// The work of a guard, -snapshot-guard=KIND. All kinds but Full only measure the cost of instrumentation.
 enum class GuardKind {
-    Full,  // log what is about to be written in a tracked file
+    Full,  // log the bytes of a tracked file before their change
     Check, // test whether it is in one, and log nothing
     Noop,  // call an empty function instead
 };
@@ -25,7 +25,7 @@ extern llvm::cl::opt<GuardKind> GuardOption;
 // Errors put in on purpose, -snapshot-seed-bug=NAME: each must be caught by the completeness test.
 enum class Bug {
     None,
-    ElideArguments,      // what a pointer parameter points to is taken for the stack
+    ElideArguments,      // the target of a pointer parameter is taken for the stack
     CoalesceAcrossCalls, // a guard is taken to hold after a call that may have committed
     RepeatedAcrossCalls,
     HoistAcrossCalls,

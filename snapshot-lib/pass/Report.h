@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// -fsnapshot-report: what became of every write.
+// -fsnapshot-report: the treatment of every write.
 #ifndef SNAPSHOT_PASS_REPORT_H
 #define SNAPSHOT_PASS_REPORT_H
 

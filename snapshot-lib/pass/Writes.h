@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What an instruction writes to memory, and which of it can be left alone.
+// The memory that an instruction writes, and the writes that need no guard.
 #ifndef SNAPSHOT_PASS_WRITES_H
 #define SNAPSHOT_PASS_WRITES_H
 
@@ -28,13 +28,13 @@ enum class Target { Unknown, Stack, Global, ThreadLocal, Exception, Segment };
 // Where the address certainly points to; Unknown if it may be anywhere.
 Target classify(llvm::Value *address);
 
-// Appends what the instruction writes. False: it may write memory in a way that cannot be tracked, see `reason`.
+// Appends the writes of the instruction. False: it may write memory in a way that cannot be tracked, see `reason`.
 bool collectWrites(llvm::Instruction &instruction, Writes &writes, std::string &reason);
 
 // The same for an intrinsic.
 bool collectIntrinsic(llvm::IntrinsicInst &call, Writes &writes);
 
-// Appends what inline assembly declares to write. False: it may write anything, see `reason`.
+// Appends the declared writes of inline assembly. False: it may write anything, see `reason`.
 bool collectAsmWrites(llvm::CallBase &call, Writes &writes, std::string &reason);
 
 // Why this call of a libc function cannot be tracked, if it cannot.

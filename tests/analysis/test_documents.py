@@ -171,7 +171,7 @@ def test_results_that_the_digests_do_not_know_are_refused(tmp_path: Path) -> Non
     quick_numbers.check_digests([result], committed)
     moved = replace(result, data=result.data | {"rows": [{"roi_ns": 6}]})
     for found, known in ((moved, committed), (result, {})):
-        with pytest.raises(TestbedError, match=r"is not what .*quick.sha256 says of kv/A-pmdk"):
+        with pytest.raises(TestbedError, match=r"differs from the digest in .*quick.sha256 of kv/A-pmdk"):
             quick_numbers.check_digests([found], known)
 
 

@@ -8,17 +8,24 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from analysis.documents import site
+from analysis.documents import headers, site
+from testbed.paths import REPO
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 PAGES = (
     "index.html",
     "tutorial/measure.html",
     "reference/parameters.html",
+    "reference/python.html",
+    "reference/c-interface.html",
     "explanation/model.html",
     "results/figures.html",
 )
-SEARCHES = {"superqueue": "reference/parameters.html", "oracle": "reference/crash-tests.html"}
+SEARCHES = {
+    "superqueue": "reference/parameters.html",
+    "oracle": "reference/crash-tests.html",
+    "snapshot_epoch_leave": "c-interface.html",
+}
 PATIENCE_MS = 180_000
 
 
@@ -86,6 +93,40 @@ def test_both_schemes_can_be_chosen(browser: Browser, folder: Path) -> None:
     page, _, _ = opened(browser, folder / "index.html")
     assert page.locator("form[data-md-component=palette] input").count() == 2
     page.context.close()
+
+
+def test_the_python_interface_has_parameters_results_and_errors(folder: Path) -> None:
+    text = (folder / "reference/python.html").read_text()
+    names = ("run", "results", "exec", "crash")
+    assert [name for name in names if f'id="testbed.interface.functions.{name}"' not in text] == []
+    assert text.count("Parameters:") == text.count("Raises:") == len(names)
+
+
+PUBLIC = sorted((REPO / "snapshot-lib/include/snapshot").glob("*.h"))
+HEADERS = [path for path in PUBLIC if path.name != "libstdcxx.h"]  # a part of snap++
+
+
+@pytest.mark.parametrize("path", HEADERS, ids=lambda path: path.name)
+def test_every_declaration_of_a_public_header_has_a_comment(path: Path) -> None:
+    found = [item for item in headers.items(path.read_text()) if item.name]
+    assert len([item for item in found if item.name.endswith("()")]) >= 7
+    assert [item.name for item in found if not item.said and not item.fields] == []
+    assert [code for item in found for code, said in item.fields if not said] == []
+
+
+def test_a_header_becomes_markdown() -> None:
+    text = (
+        "#ifndef A_H\n#define A_H\n/* The head. */\n\n/* A limit. */\n#define LIMIT 2\n#define MORE 3 /* own */\n\n"
+        "struct a {\n    int b; /* of c */\n};\n\n/*\n * Returns 1.\n */\n"
+        "static inline int f(void) { return 1; }\n#endif\n"
+    )
+    assert list(headers.items(text)) == [
+        headers.Item("", "", "The head.", []),
+        headers.Item("LIMIT", "#define LIMIT 2", "A limit.", []),
+        headers.Item("MORE", "#define MORE 3", "own", []),
+        headers.Item("struct a", "struct a {\n    int b;\n};", "", [("int b", "of c")]),
+        headers.Item("f()", "int f(void);", "Returns 1.", []),
+    ]
 
 
 def test_links_beyond_the_documents_become_text() -> None:

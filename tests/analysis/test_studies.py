@@ -389,7 +389,7 @@ def test_openings_at_once_and_page_by_page_stand_beside_each_other(tmp_path: Pat
 
 
 def test_a_pool_that_was_opened_wrong_is_no_measurement(tmp_path: Path) -> None:
-    with pytest.raises(RunFailed, match="is not what was committed: torn"):
+    with pytest.raises(RunFailed, match="the opened state is not the committed one: torn"):
         epoch_recovery.drawn(Gathered({"epochs-recovery": [opened_how("lazy", verified=False)]}), tmp_path)
 
 

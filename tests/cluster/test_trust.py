@@ -227,7 +227,7 @@ def test_a_port_for_others_is_refused(host: str, monkeypatch: pytest.MonkeyPatch
     )
     for command in commands:
         with pytest.raises(
-            TestbedError, match=f"at {host} whoever reaches the port could run programs as you; use TLS"
+            TestbedError, match=f"at {host} anyone who reaches the port could run programs as you; use TLS"
         ):
             command()
     trust.make(tmp_path / "tls", "test")

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pages that are made from the code are those that the present code makes."""
+"""The parts of pages that the site makes from the code: each has its place, and its content."""
 
-import pytest
-
-from analysis.documents import reference
+from analysis.documents import reference, site
 
 
-@pytest.mark.parametrize("name", reference.PAGES)
-def test_no_generated_page_is_stale(name: str) -> None:
-    assert (reference.FOLDER / name).read_text() == reference.PAGES[name](), f"make it again: {reference.COMMAND}"
+def test_every_part_has_one_place_and_every_place_a_part() -> None:
+    pages = [path.read_text() for path in site.DOCS.rglob("*.md")]
+    assert sorted(name for page in pages for name in site.GENERATED.findall(page)) == sorted(reference.PARTS)
+
+
+def test_every_wrapped_function_is_listed() -> None:
+    text = reference.writers()
+    assert text.count("**") == 2 * 17 and text.count("`") > 2 * 600
+    assert "`memcpy`" in text and "`pthread_cond_wait`" in text and "__memcpy_chk" not in text
 
 
 def test_every_option_of_a_command_has_a_row() -> None:

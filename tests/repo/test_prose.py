@@ -1,55 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The prose of documents and comments: short sentences that name their subject, and tables that read at a glance.
 
-Few sentences turn on a free *what*, *who* or *whose*, which a reader has to resolve before the sentence makes sense.
-"The pass rejects a store of unknown size" needs no second reading. Questions may have these words.
-
-Rules of counting:
-
-- Prose is all text except code blocks (between fences or indented by four spaces), headings, comments and tables.
-- A block is a paragraph or an item of a list; no sentence goes beyond its block.
-- A sentence ends with its block, and at `.`, `?` or `!` (with the end of a quotation, a bracket or emphasis after it)
-  before a space and anything but a lower-case letter. The full stop of an abbreviation ("e.g. Linux") does not end a
-  sentence. A title in bold at the begin of a block ("**Scale.**") is not a sentence.
-- A word is text between spaces that has a letter or a digit. Inline code is one word, a link counts as its text.
-- The 90th percentile is the least length that nine of ten sentences do not exceed.
+tests/prose/ counts sentences and has the rules of language, which `tests/lint.sh` checks on every file. The 90th
+percentile here is the least length that nine of ten sentences do not exceed.
 """
 
-import ast
-import io
 import math
 import re
-import tokenize
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
+from prose import style, texts
+from prose.texts import INLINE_CODE, LINK, sentences, without_code, words
 from testbed.paths import REPO
 
 DOCUMENTS = sorted([REPO / "README.md", *(REPO / "docs").rglob("*.md")])
 P90_WORDS_MAX = 25
 CELL_CHARACTERS_MAX = 300
-
-FREE_RELATIVE = re.compile(r"\b(what|who|whoever|whose)\b(?!.*\?\s*$)", re.IGNORECASE)
-PYTHON = sorted(path for room in ("analysis", "experiments", "tests") for path in (REPO / room).rglob("*.py"))
-COMMENTS_MAX = 0.01  # of the sentences
-DOCUMENTS_MAX = 0.02
-WORDS_MIN = 3  # a shorter remark is no sentence
-
-FENCED = re.compile(r"^```.*?^```[^\n]*$", re.MULTILINE | re.DOTALL)
-COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-INLINE_CODE = re.compile(r"(`+)(?P<code>.+?)\1", re.DOTALL)
-LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
-ITEM = re.compile(r"^ {0,3}(?:[-*+]|\d+\.) +")
-BOLD_TITLE = re.compile(r"^\*\*[^*]+[.:]\*\*\s*")
-ABBREVIATION = re.compile(r"\b(e\.g|i\.e|cf|vs)\.", re.IGNORECASE)
-SENTENCE_END = re.compile(r"(?<=[.?!])[)\"”*_]*\s+(?![a-z])")
 UNESCAPED_BAR = re.compile(r"(?<!\\)\|")
-
-
-def without_code(text: str) -> str:
-    return re.sub(r"^ {4,}.*$", "", COMMENT.sub("", FENCED.sub("", text)), flags=re.MULTILINE)
 
 
 def cells(text: str) -> list[str]:
@@ -57,34 +26,6 @@ def cells(text: str) -> list[str]:
     rows = [line for line in without_code(text).splitlines() if line.startswith("|")]
     seen = [LINK.sub(r"\1", INLINE_CODE.sub(r"\g<code>", row)) for row in rows]
     return [cell.strip() for row in seen for cell in UNESCAPED_BAR.split(row)[1:-1]]
-
-
-def blocks(text: str) -> list[str]:
-    """Paragraphs and items of lists, each on one line."""
-    found: list[list[str]] = [[]]
-    for line in without_code(text).splitlines():
-        if not line.strip() or line.startswith(("#", "|")):
-            found.append([])
-        elif ITEM.match(line):
-            found.append([ITEM.sub("", line)])
-        else:
-            found[-1].append(line.strip())
-    return [" ".join(lines) for lines in found if lines]
-
-
-def plain(block: str) -> str:
-    """A block with code as one word and links as their text, without a bold title and full stops of abbreviations."""
-    shown = LINK.sub(r"\1", INLINE_CODE.sub("CODE", block))
-    return ABBREVIATION.sub(r"\1", BOLD_TITLE.sub("", shown))
-
-
-def sentences(text: str) -> list[str]:
-    parts = [part for block in blocks(text) for part in SENTENCE_END.split(plain(block))]
-    return [part for part in parts if words(part) > 0]
-
-
-def words(sentence: str) -> int:
-    return sum(any(letter.isalnum() for letter in word) for word in sentence.split())
 
 
 def percentile_90(lengths: list[int]) -> int:
@@ -153,58 +94,117 @@ def test_each_limit_is_held_and_no_more() -> None:
     assert [fault[:27] for fault in faults(f"One.\n\n| {'c' * 301} |\n")] == ["a table cell of 301 charact"]
 
 
-def docstrings(source: str) -> Iterator[str]:
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds))
-    yield from filter(None, (ast.get_docstring(node) for node in nodes))
+def of(name: str, source: str, folder: Path) -> list[str]:
+    """The sentences of a file with this name and text."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(source)
+    return [sentence.words for sentence in style.sentences(path)]
 
 
-def comments(source: str) -> Iterator[str]:
-    """Lines of comments that follow each other are one text; a remark beside code begins another."""
-    block, last_row = "", 0
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT and "SPDX" not in token.string:
-            row, text = token.start[0], token.string.lstrip("# ")
-            if row != last_row + 1 or token.line[: token.start[1]].strip():
-                yield block
-                block = ""
-            block, last_row = f"{block} {text}", row
-    yield block
-
-
-def sentences_of_code(source: str) -> list[str]:
-    texts = [text for kind in (docstrings, comments) for text in kind(source)]
-    found = [sentence for text in texts for sentence in sentences(re.sub(r"[ \t]*\n[ \t]*", "\n", text))]
-    return [sentence for sentence in found if len(sentence.split()) >= WORDS_MIN]
-
-
-def free_relatives(found: Iterable[str]) -> list[str]:
-    return [sentence for sentence in found if FREE_RELATIVE.search(sentence)]
-
-
-def test_comments_in_python_name_their_subject() -> None:
-    found = [(path, sentence) for path in PYTHON for sentence in sentences_of_code(path.read_text())]
-    bad = [f"{path.relative_to(REPO)}: {text}" for path, text in found if FREE_RELATIVE.search(text)]
-    print(f"{len(bad)} of {len(found)} sentences turn on a free relative")
-    assert len(bad) <= COMMENTS_MAX * len(found), "\n".join(bad)
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: str(p.relative_to(REPO)))
-def test_documents_name_their_subject(path: Path) -> None:
-    found = sentences(path.read_text())
-    bad = free_relatives(found)
-    assert len(bad) <= max(1, DOCUMENTS_MAX * len(found)), "\n".join(bad)
-
-
-def test_a_free_relative_is_found_in_comments_and_docstrings_and_not_in_code() -> None:
+def test_texts_of_python_are_comments_docstrings_and_messages(tmp_path: Path) -> None:
     source = (
         '"""What has no size is refused."""\n'
         "# The pass rejects it\n"
         "# if there is one. Who asks? Nobody whose store failed.\n"
-        'what = "what is a string"  # a remark on who reads it\n'
+        'what = "what is a string # and no comment"  # a remark on who reads it\n'
+        'raise OSError(f"{what} is not what it was")\n'
+        'x = option(help="what it does")\n'
     )
-    assert free_relatives(sentences_of_code(source)) == [
-        "What has no size is refused.",
+    assert sorted(filter(style.FREE_RELATIVE.search, of("a.py", source, tmp_path))) == [
+        "CODE is not what it was",
         "Nobody whose store failed.",
+        "What has no size is refused.",
         "a remark on who reads it",
+        "what it does",
     ]
+
+
+@pytest.mark.parametrize("name", ["a.c", "a.hpp", "A.java"])
+def test_texts_of_c_are_its_comments(name: str, tmp_path: Path) -> None:
+    source = (
+        "// SPDX-License-Identifier: BSD-3-Clause\n//\n// One sentence goes\n// over two lines.\n"
+        'int what = f("// what no comment is"); // a remark beside code\n'
+        "x = 1;\n// and the next comment is another text\n"
+        "/*\n * A block with two\n * lines. And two sentences.\n */\n"
+    )
+    assert sorted(of(name, source, tmp_path)) == [
+        "A block with two lines.",
+        "And two sentences.",
+        "One sentence goes over two lines.",
+        "a remark beside code",
+        "and the next comment is another text",
+    ]
+
+
+@pytest.mark.parametrize("name", ["a.sh", "a.toml", "CMakeLists.txt", "Makefile", "script"])
+def test_texts_of_settings_and_shell_scripts_are_their_comments(name: str, tmp_path: Path) -> None:
+    source = (
+        "#!/bin/bash\n# SPDX-License-Identifier: BSD-3-Clause\n# One sentence goes\n# over two lines.\n"
+        "echo 'a # in quotes' ${#x} # a remark beside code\n"
+    )
+    assert of(name, source, tmp_path) == ["One sentence goes over two lines.", "a remark beside code"]
+
+
+def test_other_files_have_no_texts(tmp_path: Path) -> None:
+    assert of("a.csv", "# what is it all about\n", tmp_path) == []
+
+
+def made(folder: str, name: str, bad: int, good: int) -> list[style.Sentence]:
+    path = REPO / folder / name
+    lines = ["What it has is lost."] * bad + ["A line is lost."] * good
+    return [style.Sentence(path, 1, line) for line in lines]
+
+
+def test_shares_are_by_folder_and_kind() -> None:
+    found = [
+        *made("docs/howto", "a.md", 1, 3),
+        *made("snapshot-lib/pass", "a.cpp", 2, 6),
+        *made("ansible", "a.sh", 1, 1),
+    ]
+    assert [(share.folder, share.kind, share.total, len(share.bad)) for share in style.shares(found)] == [
+        ("ansible", "shell and settings", 2, 1),
+        ("docs/howto", "documents", 4, 1),
+        ("snapshot-lib/pass", "C and its kin", 8, 2),
+    ]
+
+
+def test_code_may_have_one_free_relative_in_a_hundred_sentences_and_documents_two() -> None:
+    assert style.too_many(made("snapshot-lib/pass", "a.cpp", 2, 198)) == []
+    assert len(style.too_many(made("snapshot-lib/pass", "a.cpp", 3, 197))) == 1
+    assert style.too_many(made("docs/howto", "a.md", 4, 196)) == []
+    assert len(style.too_many(made("docs/howto", "a.md", 5, 195))) == 1
+
+
+def test_one_free_relative_in_a_small_folder_is_no_fault() -> None:
+    assert style.too_many(made("analysis", "a.py", 1, 3)) == []
+    (fault,) = style.too_many(made("analysis", "a.py", 2, 2))
+    assert fault.splitlines()[1:] == ["    analysis/a.py:1: What it has is lost."] * 2
+
+
+def linted(*lines: str) -> list[str]:
+    return style.proselint([style.Sentence(REPO / "docs/a.md", row, line) for row, line in enumerate(lines, 1)])
+
+
+def test_proselint_finds_faults_and_names_their_sentence() -> None:
+    found = linted("A good sentence.", "See the the page.", "A last sentence.")
+    assert [fault.splitlines()[0] for fault in found] == ["docs/a.md:2: See the the page."]
+
+
+def test_proselint_knows_our_preferred_forms() -> None:
+    (fault,) = linted("Call it in order to end.")
+    assert fault.endswith("testbed.preferred: write 'to' instead of 'in order to'")
+
+
+def test_repeated_code_and_numbers_are_no_repeated_words() -> None:
+    assert linted("`a` `b`", "CODE CODE of 10 10", "ends with word", "word begins") == []
+
+
+def test_every_text_obeys_the_rules_of_language() -> None:
+    found = style.faults(style.files())
+    assert found == [], "\n".join(found)
+
+
+def test_the_kinds_of_files_with_prose_are_known() -> None:
+    kinds = {style.kind(path) for path in style.files() if texts.of(path)}
+    assert kinds == {style.DOCUMENTS, style.PYTHON, style.C, style.SETTINGS}

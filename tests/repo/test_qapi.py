@@ -14,7 +14,7 @@ SCHEMA = REPO / "qemu-patches" / "overlay" / "qapi" / "cxl-ssd.json"
 
 
 def counters(group: str) -> list[str]:
-    """A group of counters of counters.h in its order, as QAPI spells them."""
+    """A group of fields of counters.h in its order, as QAPI spells them."""
     text = (MODEL / "base/counters.h").read_text()
     body = re.search(rf"#define MEM_{group}_COUNTERS\(X\)(.*?)\n\n", text, re.DOTALL)
     assert body

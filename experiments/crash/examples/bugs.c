@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is done wrong on persistent memory: one case for each mistake, each in lines of its own.
+ * Mistakes on persistent memory: one case for each mistake, each in separate lines.
  * docs/results/crash.md lists them.
  *
  *     bugs make FILE                    all cases before their operation
  *     bugs run FILE bugs|sound          all operations, with their bugs or without
- *     bugs check FILE MARK bugs|sound   what must hold of the case that was under way, or had just been acknowledged
+ *     bugs check FILE MARK bugs|sound   the condition of the case under way, or of the one just acknowledged
  *
- * Mark 2n is passed before the operation of case n, 2n + 1 acknowledges it. What the bug left undone is done after
- * that, so that no state is of two cases.
+ * Mark 2n is passed before the operation of case n, 2n + 1 acknowledges it. The work that the bug skipped is done after
+ * that, so that no state mixes two cases.
  */
 #include <fcntl.h>
 #include <immintrin.h>
@@ -131,7 +131,7 @@ static int both_lines(const struct cell *cell, int acknowledged) {
 
 static void unflushed_tail(struct cell *cell) {
     _mm_stream_si64((long long *)&cell->a.word[7], 1);
-    cell->c.word[0] = 1; /* what is no whole piece of a non-temporal copy */
+    cell->c.word[0] = 1; /* a remainder shorter than a non-temporal store */
     if (!buggy)
         flush(&cell->c);
     fence();

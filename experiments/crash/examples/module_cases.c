@@ -3,10 +3,10 @@
  * Runs and checks the cases of module/crash_cases.c.
  *
  *     module_cases run bugs|sound       all cases, with their bugs or without
- *     module_cases check MARK           what must hold of the case that was under way, or had just been acknowledged
+ *     module_cases check MARK           the condition of the case under way, or of the one just acknowledged
  *
- * Mark 2n is passed before case n, 2n + 1 acknowledges it. What the bug left undone is done after that, so that no
- * state is of two cases.
+ * Mark 2n is passed before case n, 2n + 1 acknowledges it. The work that the bug skipped is done after that, so that no
+ * state mixes two cases.
  */
 #define _GNU_SOURCE /* O_DIRECT */
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static int opened(const char *path, int flags) {
     return fd;
 }
 
-/* A call of the library around write() might hide what is missing: its locks are fences. */
+/* A call of the library around write() might hide a missing fence: its locks are fences. */
 static void tell(int fd, const char *line, size_t length) {
     if (write(fd, line, length) != (ssize_t)length) {
         perror(device);

@@ -5,7 +5,7 @@
  *
  *     fams make DEVICE            a new store; the first pages have content
  *     fams run DEVICE             the commits; mark 0 before the first, and one after each
- *     fams check DEVICE MARK      opens what a power cut left: it must have MARK commits, or one more
+ *     fams check DEVICE MARK      opens the store after a power cut: it must have MARK commits, or one more
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@
 
 enum { PAGE_BYTES = 4096, PAGES = 6, JOURNAL_BYTES = 16 * PAGE_BYTES };
 
-/* What is stored to before a commit. Pages come again, so that sets and data differ. */
+/* The pages to which a commit stores. Pages come again, so that sets and data differ. */
 static const struct commit {
     int first, count;
     enum { SYNC, DECLARED, ROLLED_BACK } how;

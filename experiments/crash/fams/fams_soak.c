@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Seeded random commits of /dev/fams, for many power cuts. A page that a commit stores to is filled with numbers that
- * no other page and no other commit has. What the pages must be after so many commits follows from the seed.
+ * no other page and no other commit has. The seed determines the content of the pages after any number of commits.
  *
  *     fams_soak make DEVICE           a new store
  *     fams_soak run DEVICE COMMITS    the commits; mark 0 before the first, and one after each
- *     fams_soak check DEVICE MARK     opens what a power cut left: it must have MARK commits, or one more; and says how
- *                                     long opening took, recovery included
+ *     fams_soak check DEVICE MARK     opens the store after a power cut: it must have MARK commits, or one more;
+ *                                     prints the time of opening, recovery included
  */
 #include <fcntl.h>
 #include <stdint.h>

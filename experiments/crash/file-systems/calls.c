@@ -3,13 +3,13 @@
  * All sequences of so many system calls, each in a folder of its own, as CrashMonkey's ACE makes them:
  *
  *     calls make FOLDER LENGTH CALL...             the folders as they are before
- *     calls run FOLDER LENGTH sync|fsync CALL...   all sequences; each ends with a sync(), or an fsync() of what it
- *                                                  has touched
+ *     calls run FOLDER LENGTH sync|fsync CALL...   all sequences; each ends with a sync(), or an fsync() of the
+ *                                                  files it touched
  *     calls check FOLDER MARK LENGTH CALL...       the sequence before the mark must be there whole, and of that after
  *                                                  it the first calls, or none
  *
  * Mark n is passed before the n-th sequence, and one more at the end.
- * What calls do is known from doing them in /tmp, which never sees a power cut.
+ * Runs of the calls in /tmp, which never sees a power cut, show their effect.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -78,7 +78,7 @@ static void set_mode(void) { (void)!chmod("b", 0600); }
 static const struct call {
     const char *name;
     void (*make)(void);
-    const char *touched[2]; /* what an fsync() of makes it durable */
+    const char *touched[2]; /* an fsync() of these paths makes the call durable */
 } calls[] = {
     {"create", create, {"n", "."}},
     {"mkdir", make_folder, {"n", "."}},
@@ -146,7 +146,7 @@ static void make(const char *folder) {
         make_tree(folder, sequence);
 }
 
-/* What a call removed has no fsync(). */
+/* A removed file has no fsync(). */
 static void synchronise(const struct call *call) {
     for (int i = 0; i < 2 && call->touched[i]; i++) {
         int fd = open(call->touched[i], O_RDONLY | O_NOFOLLOW);
@@ -172,7 +172,7 @@ static void run(const char *folder, int with_fsync) {
     testbed_mark((uint32_t)sequences());
 }
 
-/* Two trees compared; what differs is added to `differences`. */
+/* Compares two trees; differences are added to `differences`. */
 
 static char differences[(LENGTH_MAX + 1) * (PATH_MAX + 100)];
 
@@ -255,7 +255,7 @@ static int trees_differ(int a, int b, const char *path) {
 
 static int folder_here(void) { return open(".", O_RDONLY | O_DIRECTORY); }
 
-/* Whether the folder of a sequence has what it has after its first calls: so many, or more. */
+/* Whether the folder of a sequence equals the state after at least so many of its calls. */
 static int is_after(const char *folder, int sequence, int least) {
     char reference[] = "/tmp/calls-XXXXXX";
     int there = enter(folder, sequence) ? -1 : folder_here(), same = 0;
@@ -276,7 +276,7 @@ static int is_after(const char *folder, int sequence, int least) {
     return same;
 }
 
-/* Of each tree that it may be, what is not as there. */
+/* For each permitted tree, the differences of the folder from it. */
 static void complain(int sequence, const char *when) {
     for (int i = 0; i < length; i++)
         fprintf(stderr, "%s%s", i ? ", " : "", call_of(sequence, i)->name);

@@ -6,9 +6,9 @@
  *     mapped run FOLDER FLUSH     each of the steps below; mark n is passed before step n, and two more at the end
  *     mapped check FOLDER MARK    all steps before the mark are there, that of the mark may be, and no later one is
  *
- * A step stores one word to a page of each file. POSIX promises what fsync(), fdatasync() and msync() keep, and Linux
- * what sync(), syncfs() and a clean umount() keep. A line that the program flushes itself is promised with MAP_SYNC
- * only. FLUSH says how: `fence`, or `barrier` for memory that needs a pm_wbarrier as well.
+ * A step stores one word to a page of each file. POSIX promises the effects of fsync(), fdatasync() and msync(), and
+ * Linux those of sync(), syncfs() and a clean umount(). A line that the program flushes itself is promised with
+ * MAP_SYNC only. FLUSH says how: `fence`, or `barrier` for memory that needs a pm_wbarrier as well.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -124,7 +124,7 @@ static void run(void) {
         make_step(&steps[number], number);
     }
     testbed_mark(STEPS);
-    testbed_mark(STEPS + 1); /* states between the two have lost what the last step promised to keep */
+    testbed_mark(STEPS + 1); /* states between the two have lost content that the last step promised to keep */
 }
 
 static int check(int mark) {

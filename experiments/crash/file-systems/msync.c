@@ -23,7 +23,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     volatile uint64_t *from = (volatile uint64_t *)file, *to = (volatile uint64_t *)(file + PAGE_BYTES);
-    *from = 100; /* what the page faults of the first stores do to the file system is before the transfer */
+    *from = 100; /* the changes of the file system by the first page faults come before the transfer */
     *to = 0;
     msync((void *)file, BYTES, MS_SYNC);
     testbed_mark(0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * dump-tree [--times] FOLDER...: a line for each file below, by name: its kind and mode, links, owner, size, content as
- * a hash, target, and a line for each extended attribute. Two trees with equal dumps are equal to all who look.
+ * a hash, target, and a line for each extended attribute. No reader can distinguish two trees with equal dumps.
  *
- * Left out are times, but for what was written and with --times, and the sizes of folders, which say how a file system
- * stores them.
+ * Times are left out, except the time of the last write with --times, and so are the sizes of folders, which depend on
+ * the file system's format.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -31,7 +31,7 @@ static uint64_t hash(uint64_t so_far, const unsigned char *bytes, ssize_t count)
     return so_far;
 }
 
-/* What cannot be read is part of the state, so it is printed; the errors' numbers are Linux's own. */
+/* An unreadable file is part of the state, so its error is printed; the errors' numbers are Linux's own. */
 static void print_error(const char *what) {
     printf(" %s: error %d", what, errno);
     failed = 1;

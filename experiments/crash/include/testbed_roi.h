@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The doorbell for programs of crash tests: with CRASH_STOP=N in the environment all processes of the workload are
- * killed when it passes mark N. What such a workload leaves is the reference of that mark.
+ * killed when it passes mark N. The content that such a workload leaves is the reference of that mark.
  */
 #ifndef CRASH_TESTBED_ROI_H
 #define CRASH_TESTBED_ROI_H

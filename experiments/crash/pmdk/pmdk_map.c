@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A map of those that PMDK ships as examples, unchanged; only what inserts and removes is ours.
+ * One of the maps that PMDK ships as examples, unchanged; only the driver of its operations is ours.
  *
  *     pmdk_map make MAP FILE           a pool with a map of the first keys
  *     pmdk_map run MAP FILE            inserts further keys and removes some; mark n is passed before the n-th of these
@@ -102,7 +102,7 @@ static int count_key(uint64_t key, PMEMoid value, void *count) {
     return 0;
 }
 
-/* What is wrong with the map, if so many operations were done; nothing: NULL. */
+/* The fault of the map after so many operations; NULL if it is sound. */
 static const char *fault(TOID(struct map) map, int done) {
     int expected = 0, met = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* make_tbfs DEVICE: a new tbfs. What the tool has of the core for that, in one file, as the guest of a crash test has
- * no other archives. */
+/* make_tbfs DEVICE: a new tbfs. The parts of the core that the tool needs for that, in one file, as the guest of a
+ * crash test has no other archives. */
 #include <stdio.h>
 
 #include "../../../guest-image/modules/tbfs/core/medium/crc32c.c"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# work.sh WORK: what is measured, in /pmem, and a count after it: of files that are there, of those that grep found, of those
-# that git has. What was written is durable when the measurement ends.
+# work.sh WORK: the measured work, in /pmem, and a count after it: of all files, of those that grep found, of those that git
+# has. All writes are durable when the measurement ends.
 set -euo pipefail
 cd /pmem
 case $1 in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Stores the results of resolving package lists, since apt takes seconds to repeat the same answer.
+"""Stores the results of resolving package lists, since apt takes seconds for each answer.
 
 An answer is valid as long as Debian's package lists are the same; the lists are renewed after a day.
 """

@@ -112,7 +112,7 @@ def _unpack(
                 file.write(piece)
         target.chmod(0o755 if one.is_executable else 0o644)
         if digest.hexdigest() != one.sha256:
-            raise TestbedError(f"{path} is damaged: the content of {name} is not what its list says")
+            raise TestbedError(f"{path} is damaged: the content of {name} does not match its list")
 
 
 def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> io.BufferedIOBase:

@@ -81,7 +81,7 @@ def read(text: str, origin: Path) -> Image:
     if stated.format != FORMAT:
         raise TestbedError(f"{origin} is of format {stated.format}, and this testbed reads {FORMAT}; use one that fits")
     if not set(PARTS) <= set(stated.files) <= set(stated.keys):
-        raise TestbedError(f"{origin} states no image: its parts are not {', '.join(PARTS)} and what has a key")
+        raise TestbedError(f"{origin} states no image: its parts are not {', '.join(PARTS)} and components with keys")
     for name in (name for part in stated.files.values() for name in part):
         parts = PurePosixPath(name).parts
         if str(PurePosixPath(name)) != name or name.startswith("/") or ".." in parts or "\0" in name or not parts:

@@ -77,7 +77,7 @@ def check(folder: Path, seen: Path) -> None:
     if not (seen.exists() and seen.read_text() == stamp):
         for name, one in sums.items():
             if of_file(folder / name).sha256 != one.sha256:
-                raise TestbedError(f"{folder / name} is damaged: its content is not what was built")
+                raise TestbedError(f"{folder / name} is damaged: its content differs from the built one")
         with suppress(TestbedError):  # the cache may belong to another user
             outputs.write(seen, stamp)
 

@@ -23,7 +23,7 @@ FOLDER = REPO / "experiments" / "workloads"
 FILE = "workload.toml"
 SHARED = ("common", "upstream")
 PROJECT = "snapshot-lib"  # builds the workloads that run on every engine
-LIBRARY = (  # the compiled parts of snapshot-lib, and what its workloads share; tests and manuals change no result
+LIBRARY = (  # the compiled parts of snapshot-lib, and its workloads' shared sources; tests and manuals change no result
     *(f"{PROJECT}/{part}" for part in ("CMakeLists.txt", "bin", "include", "pass", "runtime")),
     "experiments/engines",
     "experiments/workloads/CMakeLists.txt",

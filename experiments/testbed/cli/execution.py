@@ -44,9 +44,7 @@ class Taken:
     file: Annotated[list[Path] | None, typer.Option("--file", "-f", help="a file or folder to take along")] = None
     package: Packages = None
     own_roi: Annotated[bool, typer.Option("--own-roi", help="the program marks its region of interest")] = False
-    stdin: Annotated[bool, typer.Option("--stdin", "-i", help="the program reads what this command's input has")] = (
-        False
-    )
+    stdin: Annotated[bool, typer.Option("--stdin", "-i", help="the program reads the input of this command")] = False
 
 
 @dataclass(frozen=True)

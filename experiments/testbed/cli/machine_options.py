@@ -25,14 +25,14 @@ from .options import Seed
 EVENTS_MAX = 2**63 - 1
 Cpus = Annotated[
     int | None,
-    typer.Option("--cpus", metavar="N", help="so many CPUs, each with a clock of its own; the manifest's if not given"),
+    typer.Option("--cpus", metavar="N", help="so many CPUs, each with a clock of its own; default: the manifest's"),
 ]
 Memory = Annotated[
     str | None, typer.Option("--memory", metavar="SIZE", help="local DRAM, as 4GiB; the manifest's if not given")
 ]
 FileSystem = Annotated[
     str | None,
-    typer.Option("--file-system", metavar="NAME", help="what is at /pmem, as xfs-dax; the manifest's if not given"),
+    typer.Option("--file-system", metavar="NAME", help="the file system at /pmem, as xfs-dax; default: the manifest's"),
 ]
 MountOptions = Annotated[
     str | None,
@@ -43,7 +43,7 @@ Devices = Annotated[
     typer.Option(
         "--device",
         metavar="PROFILE",
-        help="another device, without what the manifest overrides of its own; several are those of one machine",
+        help="another device, without the manifest's overrides for its own; repeat it for several devices",
     ),
 ]
 Settings = Annotated[
@@ -69,7 +69,7 @@ KernelArguments = Annotated[
 ]
 Packages = Annotated[
     list[str] | None,
-    typer.Option("--packages", metavar="NAMES", help="of Debian 13, as fio,jq, with what they depend on"),
+    typer.Option("--packages", metavar="NAMES", help="of Debian 13, as fio,jq, with their dependencies"),
 ]
 CutAt = Annotated[
     str | None,

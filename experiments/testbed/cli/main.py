@@ -89,7 +89,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="How software behaves on a CXL memory-semantic SSD, without having one.\n\n"
     "A first look:\n\n"
-    "  testbed latency                       what the device costs, configured and measured\n\n"
+    "  testbed latency                       latencies of the device, configured and measured\n\n"
     "  testbed run kv-ycsb                   Snapshot against PMDK, YCSB A-G\n\n"
     "  testbed sweep kv-grid --replay        one capture, a thousand devices\n\n"
     "  testbed exec -- ls -l /pmem           any program of this host, on the device\n\n"
@@ -384,7 +384,8 @@ def top(
 @app.command("build")
 def build_(
     component: Annotated[
-        list[str] | None, typer.Argument(help=f"a workload, or one of {', '.join(COMPONENTS)}; else what `kv` runs on")
+        list[str] | None,
+        typer.Argument(help=f"a workload, or one of {', '.join(COMPONENTS)}; default: the components of `kv`"),
     ] = None,
     manifest: Annotated[
         str | None,
@@ -423,7 +424,9 @@ def _of_manifest(manifest: Path) -> dict[str, Product]:
 
 @app.command()
 def cache(
-    prune: Annotated[bool, typer.Option("--prune", help="remove what the present sources do not need")] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="remove components that the present sources do not need")
+    ] = False,
     json: Json = None,
 ) -> None:
     """List the components in the cache with their sizes."""

@@ -18,7 +18,7 @@ from ..run.worker import check_reachable
 SEEDS_MAX = 1000
 Json = Annotated[Path | None, typer.Option("--json", metavar="PATH", help="also write the table as JSON to PATH")]
 ByCpu = Annotated[bool, typer.Option("--by-cpu", help="where the time went on each CPU, in place of the mean")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="only say what is there and what would run")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="only list existing results and the runs that would start")]
 Scale = Annotated[
     str | None,
     typer.Option("--scale", metavar="quick|standard|full|N", help="divisor: of experiments/scales.toml, or 1/N itself"),
@@ -95,7 +95,7 @@ Scheduler = Annotated[
         metavar="ADDRESS",
         envvar="TESTBED_SCHEDULER",
         callback=_reached,
-        help="run guests on the Dask cluster whose scheduler is there (tls://HOST:8786)",
+        help="run guests on the Dask cluster of the scheduler at this address (tls://HOST:8786)",
     ),
 ]
 
@@ -110,7 +110,7 @@ class Cluster:
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """The command for Typer: each parameter whose type is a dataclass becomes one option per field of the dataclass."""
+    """The command for Typer: each parameter of a dataclass type becomes one option per field of the dataclass."""
     hints = get_type_hints(command, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if isinstance(kind, type) and is_dataclass(kind)}
     options: list[Parameter] = []

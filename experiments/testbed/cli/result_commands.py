@@ -37,7 +37,7 @@ Side = Annotated[
 def results(
     manifest: Annotated[str | None, typer.Argument(help="only this manifest's results")] = None,
     output: Annotated[
-        bool, typer.Option("--output", help="instead: what the programs printed; of MANIFEST/POINT or a hash, too")
+        bool, typer.Option("--output", help="instead: the output of the programs; of MANIFEST/POINT or a hash, too")
     ] = False,
     json: Json = None,
 ) -> None:
@@ -255,7 +255,7 @@ def worker(
     scheduler: Annotated[str, typer.Argument(metavar="ADDRESS", help="the scheduler's, as tls://HOST:8786")],
     more: Annotated[list[str] | None, typer.Argument(metavar="-- [OPTION]...", help="as dask worker --help")] = None,
     guests: Annotated[int | None, typer.Option(min=1, help="at a time; one a core if not given")] = None,
-    memory: Annotated[str | None, typer.Option(help="for all guests, as 16GiB; what is free if not given")] = None,
+    memory: Annotated[str | None, typer.Option(help="for all guests, as 16GiB; default: the free memory")] = None,
     host: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="this host's, to listen at; else the one that the scheduler sees"),

@@ -161,12 +161,12 @@ class Campaign:
         marks = self._marks(run)
         references = await self._references(guests, run, prepared, marks) if self.plan.compares() else None
         whole = await guests.judge(prepared, left(run, prepared, ended), marks[-1])
-        self._must("check", whole, "on what the whole run leaves")
+        self._must("check", whole, "on the state after the whole run")
         if references and whole.stdout != references.dumps[marks[-1]]:
             raise TestbedError(
-                f"{self.origin}: key 'crash.dump': what the whole run leaves is not what it leaves if it is stopped at "
-                f"its last mark, so nothing can be compared; the dump must print no times, and the last mark must come "
-                f"last:\n{references.fault(marks[-1], whole.stdout)}"
+                f"{self.origin}: key 'crash.dump': the state after the whole run differs from the state after a stop "
+                f"at its last mark, so nothing can be compared; the dump must print no times, and the last mark must "
+                f"come last:\n{references.fault(marks[-1], whole.stdout)}"
             )
         guests.suits(whole, stored_to(run.records))
         if not stored_to(run.records[index] for index in asked_records(run, marked=True)):

@@ -131,7 +131,7 @@ class Programs:
 def load(path: Path) -> Plan:
     plan = check(Plan, bases.stated(path, partial(check, Plan)), path)
     if not plan.compares() and not plan.crash.check.strip():
-        raise TestbedError(f"{path}: key 'crash.check' is missing; or say what is to hold by oracle = \"atomic\"")
+        raise TestbedError(f"{path}: key 'crash.check' is missing; or state the rule by oracle = \"atomic\"")
     return plan
 
 

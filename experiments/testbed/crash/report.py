@@ -25,17 +25,30 @@ class Detail:
 
 @dataclass(frozen=True)
 class Violation:
-    """A state on which recovery or check failed, or that the oracle does not allow."""
+    """A state on which recovery or check failed, or that the oracle does not allow.
 
-    state: str  # the state's name
-    mark: int  # the last mark that was passed; 0 before the first
-    lost: tuple[tuple[int, int], ...]  # device and address of each line that lacks its newest bytes
-    stores: tuple[str, ...]  # the code of the lost stores, in the order of the run
+    Attributes:
+        state: Name of the state, for `testbed crash --state`.
+        mark: Last mark that was passed; 0 before the first.
+        lost: Device number and address in bytes of each 64-byte line that lacks its newest content.
+        stores: Code of the lost stores, in the order of the run.
+        outcome: "differs"; or "failed", "panic", "timeout" or "lost", the outcome of the guest.
+        said: Reason, in one line.
+        cut: Code at which the power was cut, before it has any effect.
+        text: Output of recovery and check.
+        pcs: Instruction addresses of the lost stores.
+        cut_pc: Instruction address of `cut`.
+    """
+
+    state: str
+    mark: int
+    lost: tuple[tuple[int, int], ...]
+    stores: tuple[str, ...]
     outcome: str
     said: str
-    cut: str = ""  # the code at which the power was cut, before it has any effect
+    cut: str = ""
     text: str = ""
-    pcs: tuple[int, ...] = ()  # instruction addresses of the lost stores
+    pcs: tuple[int, ...] = ()
     cut_pc: int = 0
 
     def as_data(self) -> dict[str, Any]:
@@ -44,13 +57,22 @@ class Violation:
 
 @dataclass(frozen=True)
 class Operation:
-    """The operation under way after a mark, and the extent of its exploration."""
+    """The operation under way after a mark, and the extent of its exploration.
+
+    Attributes:
+        mark: Mark that the program passed before the operation.
+        name: Name of the operation; empty if unknown.
+        points: Number of instants at which the power was cut.
+        states: Number of states at these instants.
+        images: Number of distinct images that no earlier operation had.
+        violations: Number of bad states.
+    """
 
     mark: int
     name: str
     points: int
     states: int
-    images: int  # distinct images that no earlier operation had
+    images: int
     violations: int
 
 
@@ -68,6 +90,15 @@ class Measured:
 
 @dataclass(frozen=True)
 class Report:
+    """The report of a crash test.
+
+    Attributes:
+        counts: Numbers of points, states and images of the whole test.
+        violations: Bad states; empty if the test passes.
+        operations: One entry for each mark, in the order of the run.
+        measured: Distributions of the numbers that recovery and check printed.
+    """
+
     counts: Counts
     violations: list[Violation] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)

@@ -65,7 +65,7 @@ class Domain:
         """Return the domain of the machine. TestbedError: its devices have different domains."""
         found = {_domain(journal.parameters, n) for n in range(8) if f"device{n}.capacity" in journal.parameters}
         if len(found) != 1:
-            raise TestbedError("the devices of the journal differ in what survives a power cut; give them one profile")
+            raise TestbedError("the devices of the journal have different persistence domains; give them one profile")
         return found.pop()
 
 
@@ -120,13 +120,21 @@ class State:
 
 @dataclass
 class Counts:
-    """The extent of an exploration."""
+    """The extent of an exploration.
+
+    Attributes:
+        points: Number of instants at which the power was cut.
+        points_in_part: Number of points with more combinations than were tried.
+        combinations: Number of combinations of line contents over all points.
+        tried: Number of combinations that were tried.
+        states: Number of distinct states.
+    """
 
     points: int = 0
-    points_in_part: int = 0  # points with more combinations than were tried
+    points_in_part: int = 0
     combinations: int = 0
     tried: int = 0
-    states: int = 0  # distinct states
+    states: int = 0
 
 
 class Choice(NamedTuple):

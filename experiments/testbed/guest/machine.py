@@ -142,7 +142,7 @@ class Machine:
     async def _copy(self, files: dict[str, Path]) -> Message | None:
         """The event by which a copy begins, or ends before it could begin, or None if QEMU is gone.
 
-        QEMU answers the command only in case of an error; otherwise the event takes the place of the answer.
+        QEMU answers the command only if there is an error; otherwise the event takes the place of the answer.
         """
         arguments: dict[str, object] = {name: str(path) for name, path in files.items()}
         command = asyncio.create_task(self._qmp.execute("cxl-ssd-job-run-in-copy", arguments))

@@ -36,14 +36,24 @@ OF_EXEC = (*OVERRIDES, "module")
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of a guest of exec(). Text is decoded as UTF-8, with a replacement character for invalid bytes."""
+    """The end of a guest of exec(). Text is decoded as UTF-8, with a replacement character for invalid bytes.
 
-    exit_status: int | None  # of the program; None after a power cut
+    Attributes:
+        exit_status: Exit status of the program, 0 to 255; None after a power cut.
+        stdout: Standard output of the program.
+        stderr: Standard error of the program.
+        regions: One dict of counters for each region of interest, in the order of their ends. A name ends in its unit:
+            "time-ps" is virtual time in picoseconds. A counter without a unit is a number of events.
+        files: Content of the files that came back, by their names.
+        power_cut: State of the device after a power cut, with its virtual time; None without a power cut.
+    """
+
+    exit_status: int | None
     stdout: str
     stderr: str
-    regions: list[dict[str, int]]  # counters of each region of interest; the names end in their units, "time-ps" first
-    files: dict[str, bytes]  # the files that came back, by their names
-    power_cut: dict[str, Any] | None  # the state of the device after a power cut
+    regions: list[dict[str, int]]
+    files: dict[str, bytes]
+    power_cut: dict[str, Any] | None
 
     @property
     def counters(self) -> dict[str, int]:
@@ -60,15 +70,25 @@ def run(
     scheduler: str | None = None,
     **overrides: Any,
 ) -> list[Result]:
-    """Run every point of a manifest, and return the results in the order of its matrix. Existing results are reused.
+    """Run every point of a manifest. Existing results are reused.
 
-    `manifest` is the name of a manifest that ships or the path of a .toml file. `scale` is quick, standard, full or the
-    divisor N of 1/N. `seeds` runs each point with the seeds from 0 to N-1. `scheduler` is the address of a cluster.
-    The overrides are those of `testbed exec`: `cpus` (a number), `memory` ("4GiB"), `file_system`, `mount_options`,
-    `device` (one profile or a list), `set` (keys such as {"device.flash-read": "3us"}), and `kernel`, `kernel_modules`,
-    `kernel_arguments`. Times and sizes carry their units in the text.
+    Args:
+        manifest: Name of a manifest that ships, or path of a .toml file.
+        scale: "quick", "standard", "full", or the divisor N of 1/N; sizes of data and caches are divided by it.
+        seed: Seed, 0 or more, of page placement, the timer and the order of CPUs; the manifest's by default.
+        seeds: Run each point with the seeds from 0 to `seeds` - 1.
+        scheduler: Address of a cluster, such as "tls://head:8786"; this host by default.
+        **overrides: Options of `testbed exec` in place of the manifest's: `cpus` (a number), `memory` ("4GiB"),
+            `file_system`, `mount_options`, `device` (one profile or a list), `set` (keys and values, such as
+            {"device.flash-read": "3us"}), `kernel`, `kernel_modules` and `kernel_arguments`. Times and sizes carry
+            their units in the text.
 
-    Raises TestbedError if the manifest, a value or the machine is wrong; RunFailed if a build or a guest fails.
+    Returns:
+        One result for each point and seed, in the order of the manifest's matrix.
+
+    Raises:
+        TestbedError: The manifest, a value or the machine is wrong.
+        RunFailed: A build or a guest fails.
     """
     path = bases.find(str(manifest))
     machine = _machine(path, seed, overrides, OVERRIDES)
@@ -84,13 +104,20 @@ def run(
 
 
 def results(which: str | Sequence[Result] | None = None) -> "pandas.DataFrame":
-    """Results as a pandas table with one row per result, or per row that the program of a result reported.
+    """Load results as a pandas table with one row per result, or per row that the program of a result reported.
 
-    `which` is the value of run(), or the text that `testbed explain` takes: a path, a manifest, MANIFEST/POINT or the
-    begin of a hash; without it, the table has all results. Names of columns end in their units: `time_ps`,
-    `link_read_bytes`. A counter without a unit is a number of events. The axes of the matrix have their own names.
+    Args:
+        which: Value of run(), or the text that `testbed explain` takes: a path, a manifest, MANIFEST/POINT or the begin
+            of a hash. Without it, the table has all results.
 
-    Raises TestbedError if no result matches or if a file is damaged; RunFailed if pandas is not installed.
+    Returns:
+        A table of shape (rows, columns). Names of columns end in their units: `time_ps` is virtual time in
+        picoseconds, `link_read_bytes` is in bytes. A counter without a unit is a number of events. The axes of the
+        matrix are columns under their own names.
+
+    Raises:
+        TestbedError: No result matches, or a file is damaged.
+        RunFailed: pandas is not installed.
     """
     if which is None:
         return frame.of_results(stored.load_all(results_root()))
@@ -110,14 +137,27 @@ def exec(
     seed: int | None = None,
     **overrides: Any,
 ) -> Ended:
-    """Run a program of this host in a guest with the device at /pmem, and return its end.
+    """Run a program of this host in a guest with the device at /pmem.
 
-    `program` has the program and its arguments; with `script`, a shell script of the guest, it has the arguments alone.
-    `files` go along, `packages` are of Debian 13 and need a script, files that match the patterns `output` come back.
-    `power_cut` is "at-event=N" or "at-time=T" with T in virtual time, such as "9500ms". The machine is the manifest's,
-    with the overrides of run() and with `module`, paths of kernel modules. A program may fail: see `exit_status`.
+    Args:
+        *program: The program and its arguments; with `script`, only the arguments.
+        script: Shell script to run in the guest in place of a program.
+        files: Files and folders of this host to copy into the guest.
+        packages: Packages of Debian 13 to install; they need a script.
+        output: Patterns of files in the guest that come back.
+        own_roi: The program marks its region of interest. By default the whole program is the region.
+        media: Folder that keeps the content of the device.
+        power_cut: "at-event=N", or "at-time=T" with T in virtual time, such as "9500ms".
+        manifest: Manifest that describes the machine.
+        seed: Seed, as for run().
+        **overrides: Those of run(), and `module`: one path or a list of paths of kernel modules to load.
 
-    Raises TestbedError if an argument is wrong; RunFailed if the guest ends without an exit status.
+    Returns:
+        The end of the guest. A program may fail: see `exit_status`.
+
+    Raises:
+        TestbedError: An argument is wrong.
+        RunFailed: A build fails, or the guest ends without an exit status.
     """
     taken = Taken(
         Path(script) if script else None, [Path(one) for one in files], list(packages) or None, own_roi, stdin=False
@@ -147,12 +187,21 @@ def crash(
     seed: int | None = None,
     scheduler: str | None = None,
 ) -> Report:
-    """Construct and check every state in which a power cut can leave the data of a crash test, and return the report.
+    """Construct and check every state in which a power cut can leave the data of a crash test.
 
-    `test` is the name of a crash test that ships or the path of a .toml file; `jobs` is the number of guests at a time.
-    The report has `counts`, `violations` and `operations`. Bad states are in the report and raise nothing.
+    Args:
+        test: Name of a crash test that ships, or path of a .toml file.
+        jobs: Number of guests at a time, 1 or more.
+        every: Judge each state, also where recovery reads the same data as in another state.
+        seed: Seed of the recorded run, as for run().
+        scheduler: Address of a cluster; this host by default.
 
-    Raises TestbedError if the test is wrong; RunFailed if a build or a guest fails.
+    Returns:
+        The report. Bad states are in its `violations` and raise nothing.
+
+    Raises:
+        TestbedError: The test or `jobs` is wrong.
+        RunFailed: A build or a guest fails.
     """
     if jobs < 1:
         raise TestbedError(f"jobs={jobs}: it must be 1 or more")

@@ -63,7 +63,7 @@ class OwnKernel:
 def checked_arguments(arguments: str) -> str:
     """The user's kernel arguments, which follow the testbed's. TestbedError: one would override the testbed's."""
     if found := RESERVED.search(arguments):
-        raise TestbedError(f"{found[1]}= is what the testbed itself says to the kernel; leave it out")
+        raise TestbedError(f"{found[1]}= is an argument that the testbed itself sets; leave it out")
     return " ".join(arguments.split())
 
 
@@ -129,7 +129,7 @@ def config_of(image: Path, release: str) -> Mapping[str, str]:
     at = whole.find(b"IKCFG_ST")
     if at < 0:
         raise TestbedError(
-            f"nothing says what the kernel {image} has: put its configuration beside it as config-{release}, "
+            f"the configuration of the kernel {image} is unknown: put its configuration beside it as config-{release}, "
             "or build it with CONFIG_IKCONFIG"
         )
     return dict(_CONFIG.findall(zlib.decompressobj(31).decompress(whole[at + 8 :]).decode(errors="replace")))
@@ -207,7 +207,7 @@ def unpacked(content: bytes, image: Path) -> bytes:
     except (OSError, ValueError, zlib.error, lzma.LZMAError, subprocess.CalledProcessError) as error:
         raise TestbedError(f"the kernel in {image} cannot be unpacked: {error}; give its vmlinux") from error
     if not whole.startswith(b"\x7fELF\x02"):
-        raise TestbedError(f"what {image} holds is no kernel for x86-64; give {KINDS}")
+        raise TestbedError(f"{image} holds no kernel for x86-64; give {KINDS}")
     return whole
 
 

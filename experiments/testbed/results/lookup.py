@@ -27,7 +27,7 @@ def find(root: Path, text: str) -> list[Result]:
     folders = [folder for folder in (root / text, given) if text and kind_of(folder) == "folder"]
     paths = sorted(folders[0].rglob("*.json")) if folders else _matching(root, text)
     if not paths:
-        raise TestbedError(f"no result '{text}' in {root}; `testbed results` lists what there is")
+        raise TestbedError(f"no result '{text}' in {root}; `testbed results` lists the existing ones")
     return [results.load(path) for path in paths]
 
 

@@ -37,13 +37,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Result:
-    """A finished run as its file states it."""
+    """A finished run as its file states it.
+
+    Attributes:
+        path: File of the result.
+        data: Content of the file (docs/reference/results.md).
+    """
 
     path: Path
     data: dict[str, Any]
 
     @property
     def outcome(self) -> str:
+        """How the guest ended: "ok", or a kind of failure."""
         return str(self.data["outcome"])
 
     @property
@@ -53,10 +59,12 @@ class Result:
 
     @property
     def point(self) -> dict[str, Any]:
+        """The values of the manifest's axes, by their names."""
         return dict(self.data["point"])
 
     @property
     def seed(self) -> int:
+        """The seed of the run; 0 by default."""
         return int(self.data["identity"]["machine"]["cpu"].get("seed", 0))
 
     @property

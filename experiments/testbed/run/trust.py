@@ -64,7 +64,7 @@ def check_connection(address: str) -> Address:
             )
     elif not (is_loopback(there.host) or trusts_network()):
         raise TestbedError(
-            f"{address} is not encrypted: whoever is on its network could run programs as you here and there; {REMEDY}"
+            f"{address} is not encrypted: anyone on its network could run programs as you here and there; {REMEDY}"
         )
     return there
 
@@ -72,7 +72,7 @@ def check_connection(address: str) -> Address:
 def check_listening(host: str, encrypted: bool) -> None:
     """Refuse to open a port to other hosts without certificates, unless the user trusts the network."""
     if not (encrypted or is_loopback(host) or trusts_network()):
-        raise TestbedError(f"at {host} whoever reaches the port could run programs as you; {REMEDY}")
+        raise TestbedError(f"at {host} anyone who reaches the port could run programs as you; {REMEDY}")
 
 
 def is_loopback(host: str) -> bool:

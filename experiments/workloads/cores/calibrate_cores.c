@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// calibrate-cores --cores N [OPTIONS] TEST...: what `calibrate` does by one core, done by many at once, each a thread
-// on a CPU of its own. It is no part of the guest image, so that a change of it moves no other result. Rows and regions
-// of interest are as those of `calibrate`.
+// calibrate-cores --cores N [OPTIONS] TEST...: the work that `calibrate` does on one core, on many at once, each a
+// thread on its own CPU. It is no part of the guest image, so that a change of it moves no other result. Rows and
+// regions of interest are as those of `calibrate`.
 #define _GNU_SOURCE
 #include "calibrate_setup.h"
 #include "team.h"

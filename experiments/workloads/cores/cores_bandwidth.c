@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What many cores carry together. How lines are stored is as in the tests of one core.
+// The bandwidth of many cores together. How lines are stored is as in the tests of one core.
 #include "../tools/calibrate_bandwidth.c"
 #include "team.h"
 
@@ -40,7 +40,7 @@ static void fault_in(const struct setup *s) {
         *(volatile char *)(s->base + at) = 0;
 }
 
-// As `mix` of one core, by all of them, each in its own part of what fits the device cache.
+// The same as `mix`, by all cores, each in its own part of an area that fits the device cache.
 void cores_mix(struct team *team) {
     static const unsigned mixes[][2] = {{1, 0}, {3, 1}, {2, 1}, {1, 1}, {0, 1}};
     team_share(team, 0, team->cores, team->setup->base, team->setup->stream_bytes);
@@ -64,8 +64,8 @@ static void pass_once(struct worker *worker) {
     worker->lines = worker->bytes / LINE_BYTES;
 }
 
-// Every line of what is not in the device cache, once, by all cores, each in its own part: the end of the file was read
-// last, and is as large as the cache.
+// Every line outside the device cache, once, by all cores, each in its own part: the end of the file was read last, and
+// is as large as the cache.
 void cores_far(struct team *team) {
     struct setup *s = team->setup;
     team->reads = 1, team->writes = 0;

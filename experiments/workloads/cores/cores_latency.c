@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a load takes while other cores are at work. Rows, cold pages and what a prefetcher has left are as in the tests
-// of one core.
+// The latency of a load while other cores are at work. Rows, cold pages and prefetched lines are as in the tests of one
+// core.
 #include "../tools/calibrate_latency.c"
 #include "team.h"
 
@@ -38,7 +38,7 @@ static void chase_rows(struct worker *worker) {
     }
 }
 
-// Only the pages that are to be cached are in the device cache: what was read last is at the other end of the file.
+// Only the pages that should be cached are in the device cache: the last reads were at the other end of the file.
 static void cool(const struct setup *s, uint64_t bytes) {
     char *end = s->base + s->bytes;
     settle(s, 0);
@@ -101,7 +101,7 @@ static unsigned more_streams(unsigned streams, unsigned most) {
     return streams < most && twice > most ? most : twice;
 }
 
-// The latency of a chase over one half of what fits the device cache, by how many other cores stream through the other.
+// The latency of a chase in half of the device cache, by the number of cores that stream through the other half.
 void cores_loaded(struct team *team) {
     struct setup *s = team->setup;
     const uint64_t half = s->stream_bytes / 2 / PAGE_BYTES * PAGE_BYTES;

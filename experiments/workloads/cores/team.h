@@ -14,7 +14,7 @@ enum { CORES_MAX = 32, PAGE_BYTES = 4096 };
 
 struct team;
 
-// One of them: what it has of the file, and what it did. The first leads: the others stop when it has done its work.
+// One core of the team: its part of the file, and its results. The others stop when the first has done its work.
 struct worker {
     _Alignas(2 * LINE_BYTES) struct team *team;
     pthread_t thread;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The files that there can be, and which of them there are. A thread that picks one has it alone until it gives it
-// back, so what it knows of it is right without a lock.
+// The files that there can be, and which of them there are. A thread that picks a file has it alone until it returns
+// the file, so its knowledge of the file is right without a lock.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ inline uint64_t gammaBytes(Random &random, double mean_bytes) {
 
 struct WorkFile {
     uint64_t bytes = 0;
-    uint64_t tag = 0; // says what its bytes are
+    uint64_t tag = 0; // determines the bytes of the file
 };
 
 class FileSet {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What mail servers and web proxies do with files: the flows Varmail and Webproxy, after what Filebench's public
-// descriptions of them say. A loop has its own random numbers, so that the same loops are made whoever makes them.
+// The work of mail servers and web proxies on files: the flows Varmail and Webproxy, after Filebench's public
+// descriptions of them. A loop has its own random numbers, so its calls do not depend on the thread.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -85,7 +85,7 @@ class Filework {
         for (uint64_t loop = 0; loop < options.aged; loop++)
             hands[0].loop(loop);
         hands[0].counts = {};
-        folder.synchroniseAll(); // what was before is on the device, whatever the file system
+        folder.synchroniseAll(); // all earlier work is on the device, whatever the file system
         std::atomic<uint64_t> next = options.aged;
         uint64_t end = options.aged + options.loops;
         Crew crew(options.threads, [&](uint64_t thread) {
@@ -139,7 +139,7 @@ class Filework {
         }
     }
 
-    // Of the files that are there: which, how long, and what they hold.
+    // The existing files: which, how long, and their content.
     uint64_t checksum() const {
         uint64_t sum = 0;
         for (uint64_t file = 0; file < set.size(); file++)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The two flows: what a thread does in one loop, call by call, and how long each kind of call took in all.
+// The two flows: the calls of a thread in one loop, and the total time of each kind of call.
 #pragma once
 
 #include <array>
@@ -33,13 +33,13 @@ struct FlowCounts {
     }
 };
 
-// One thread's hands. `Files` is a Folder, or what a test has in its place.
+// One thread's hands. `Files` is a Folder, or a test's replacement of it.
 template <class Files> class alignas(64) FlowThread {
   public:
     FlowThread(Flow flow, Files &files, FileSet &set, uint64_t seed, uint64_t append_bytes, uint64_t read_bytes)
         : flow(flow), files(files), set(set), seed(seed), append_bytes(append_bytes), buffer(read_bytes) {}
 
-    // What is done depends on the loop's number, not on who does it.
+    // The calls depend on the loop's number and not on the thread.
     void loop(uint64_t number) {
         Random random(splitmix64(seed) + number);
         before_ns = nowNs();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The files of a set, in a folder of the file system under test. What a file holds follows from its tag, so that each
-// byte of it can be checked.
+// The files of a set, in a folder of the file system under test. The content of a file follows from its tag, so that
+// each byte of it can be checked.
 #pragma once
 
 #include <fcntl.h>

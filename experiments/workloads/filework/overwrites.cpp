@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a read of a page takes once parts of it have been overwritten so many times; and what reads and writes of
-// parts take that come in any order. Each call is timed by itself. What is read is compared at the end, from the
-// numbers that say what was written, so that nothing of that is in the caches meanwhile.
+// The time of a read of a page once parts of it have been overwritten so many times; and the time of reads and writes
+// of parts in any order. Each call is timed by itself. The bytes read are compared at the end, by numbers that
+// determine the written bytes, so that no copy of these is in the caches meanwhile.
 #include <algorithm>
 #include <cstdio>
 #include <stdexcept>

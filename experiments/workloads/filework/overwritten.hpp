@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A file of pages, and writes of a part of a page that come in any order. The same numbers say again what was written.
+// A file of pages, and writes of a part of a page that come in any order. The same numbers give the bytes again.
 #pragma once
 
 #include <fcntl.h>

@@ -98,7 +98,7 @@ class Server {
             failed("cannot start the server");
         if (process == 0)
             _exit(serveProcess(options, listening, create));
-        close(listening); // who connects after the server has died is refused
+        close(listening); // a client that connects after the server has died is refused
         for (uint64_t i = 0; i < options.clients; i++)
             sockets.push_back(address.connected());
     }
@@ -196,7 +196,7 @@ static std::vector<Phase> phasesOf(const Options &options, Contents &contents) {
         phases[0].requests.push_back(requestOf(Operation::Insert, fresh, loadedValue(fresh, options.seed)));
         phases[1].requests.push_back(requestOf(Operation::Replace, old, value));
         phases[2].requests.push_back(requestOf(Operation::Delete, fresh, 0));
-        // Of two clients that replace the same, who comes first is not known.
+        // If two clients replace the same record, their order is unknown.
         if (options.clients == 1)
             contents[old] = value;
         else

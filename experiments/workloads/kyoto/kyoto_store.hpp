@@ -22,7 +22,7 @@ namespace kc = kyotocabinet;
 struct KyotoShape {
     bool is_tree;
     uint64_t records;
-    int64_t map_bytes; // all of the file: what lies beyond is written with pwrite, or refused
+    int64_t map_bytes; // all of the file: data beyond it is written with pwrite, or refused
     int32_t page_bytes = 8192;
 };
 

@@ -68,7 +68,7 @@ class Client {
             answer(i);
     }
 
-    // A checkpoint after number `checkpoints` has what was acknowledged before this call.
+    // A checkpoint after number `checkpoints` has everything that was acknowledged before this call.
     bool promise(uint64_t checkpoints) {
         bool more = checkpoints > checkpoints_then && acknowledged_then > promised;
         if (checkpoints > checkpoints_then)
@@ -79,7 +79,7 @@ class Client {
     }
     void promiseAtLeast(uint64_t writes) { promised = std::max(promised, writes); }
 
-    // As if all requests had been made and sent: who looks at what another process left does not know how many were.
+    // As if all requests had been made and sent: a process that checks another's store does not know their number.
     void imagineAll() {
         for (; made < options.operations; made++)
             if (Request request = stream.next(); request.op == Op::Update)
@@ -87,7 +87,7 @@ class Client {
     }
 
     // After a restart: throws unless the items are those after so many of this client's writes, no fewer than were
-    // promised. What came after these was lost, and is forgotten here.
+    // promised. All later writes were lost, and are forgotten here.
     void verify() {
         std::vector<uint64_t> versions(options.records), latest(options.records);
         readAll(versions);
@@ -127,7 +127,7 @@ class Client {
         connection.askToStore(keyText(key), value.fill({nameOf(key), version}));
     }
 
-    // What a request's answer must be at the least: all that is looked at while time is measured.
+    // The minimum that a request's answer must state: the only check while time is measured.
     void answer(uint64_t i) {
         if (is_write[i]) {
             connection.stored();

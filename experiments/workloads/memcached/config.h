@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Memcached's configure script finds on Debian 13, without external storage, proxy, TLS and SASL. */
+/* The findings of Memcached's configure script on Debian 13, without external storage, proxy, TLS and SASL. */
 #include <inttypes.h>
 #include <stdbool.h>
 

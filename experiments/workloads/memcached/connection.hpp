@@ -100,7 +100,7 @@ class Connection {
             throw std::runtime_error("the server said '" + std::string(said) + "' and not " + std::string(wanted));
     }
 
-    // A number of the answer to `stats`; of all of it, what is left is read and forgotten.
+    // A number of the answer to `stats`; the rest of the answer is read and forgotten.
     uint64_t statistic(std::string_view name) {
         ask("stats");
         send();
@@ -139,7 +139,7 @@ class Connection {
     void receive() {
         if (begin == end)
             begin = end = 0;
-        if (buffer.size() - end < Room) { // what is not read yet moves to the front
+        if (buffer.size() - end < Room) { // unread bytes move to the front
             memmove(buffer.data(), buffer.data() + begin, end - begin);
             end -= begin;
             begin = 0;
@@ -155,7 +155,7 @@ class Connection {
     static constexpr size_t Room = 1 << 16;
     int socket_fd = -1;
     std::string out, buffer;
-    size_t begin = 0, end = 0; // of what was received and not read
+    size_t begin = 0, end = 0; // of the received bytes that are not read yet
 };
 
 } // namespace workloads

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // YCSB against Memcached over a Unix socket. This program starts the server of an engine, loads it, and measures. It
-// may then kill the server, start it again, and look at what is there.
+// may then kill the server, start it again, and check the records there.
 #include <unistd.h>
 
 #include <atomic>
@@ -152,7 +152,7 @@ class Ycsb {
             }
     }
 
-    // What is loaded is in a checkpoint, and the one under way has ended.
+    // The loaded records are in a checkpoint, and the checkpoint under way has ended.
     void settle() {
         if (traits.checkpoints)
             awaitCheckpoints(2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Values that say what they are: of which key, by which write of it, and whether all of the bytes are that one's.
+// Values that identify themselves: their key, the write that made them, and whether all bytes are of that write.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Value {
         return {reinterpret_cast<const char *>(words.data()), words.size() * sizeof(uint64_t)};
     }
 
-    // What the begin of a value claims.
+    // The identity that the begin of a value claims.
     static Written claimOf(std::string_view bytes) {
         Written written{};
         memcpy(&written, bytes.data(), sizeof(written));

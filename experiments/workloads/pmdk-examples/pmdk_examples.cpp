@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// pmdk-examples: what PMDK itself ships, doing what the list and B-tree workloads do. The operation that is asked for
-// is the region of interest; what it needs is inserted before, outside of it.
+// pmdk-examples: PMDK's own structures with the operations of the list and B-tree workloads. The requested operation is
+// the region of interest; its records are inserted before, outside of it.
 #include <chrono>
 #include <cstdio>
 #include <functional>

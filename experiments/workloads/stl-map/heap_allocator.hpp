@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a container of the standard library needs to live in a persistent heap. The heap is set before one is used.
+// The allocator of a container of the standard library in a persistent heap. The heap is set before one is used.
 #pragma once
 
 #include "persistent_heap.hpp"

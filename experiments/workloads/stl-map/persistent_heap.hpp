@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A persistent heap on failure-atomic msync(): a file, mapped at the address of last time, whose objects are there
-// again when the program comes back, with their pointers. It knows nothing of crashes: what is allocated, freed and
-// stored to until commit() is durable by that, all of it or nothing.
+// A persistent heap on failure-atomic msync(): a file, mapped at the same address each time. Its objects and their
+// pointers are there again when the program restarts. It knows nothing of crashes: commit() makes all allocations,
+// frees and stores before it durable, all of them or none.
 //
-// Freed blocks wait in lists by size for the next of their size; what is larger than the largest list holds is not
-// reused. One thread at a time.
+// Freed blocks wait in lists by size for the next of their size; a block larger than the largest list's is not reused.
+// One thread at a time.
 #pragma once
 
 #include <sys/stat.h>
@@ -35,7 +35,7 @@ class Heap {
         int status = snapshot_map(path.c_str(), create ? bytes : 0, SNAPSHOT_POPULATE | place, nullptr, &memory);
         if (status < 0)
             failed(-status, "cannot map " + path);
-        if (header()->magic != Magic) { // a new file, or one whose first commit never was
+        if (header()->magic != Magic) { // a new file, or one without a completed first commit
             if (!create)
                 failed(ENODATA, path + " is no heap");
             header()->magic = Magic;

@@ -37,7 +37,7 @@ struct Options : workloads::Options {
     }
 };
 
-// No two numbers have the same key; all are positive for who stores them with a sign.
+// No two numbers have the same key; all are positive for stores with signed keys.
 static uint64_t keyOf(uint64_t number) { return workloads::splitmix64(number) >> 1; }
 static uint64_t loadedValue(uint64_t number, uint64_t seed) { return workloads::splitmix64(seed ^ number << 1) >> 1; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What kyoto and lmdb take on the command line.
+// The command line of kyoto and lmdb.
 #pragma once
 
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // kyoto-wal, kyoto-snapshot, lmdb-msync, lmdb-snapshot: one program on a store that others wrote, as it is and on
-// Snapshot. Load, run durable transactions in the region of interest, report; or verify what a crash left.
+// Snapshot. Load, run durable transactions in the region of interest, report; or verify the file after a crash.
 // PROGRAM, ENGINE, STORE and STORE_HEADER are definitions of the build.
 #include STORE_HEADER
 

@@ -63,9 +63,9 @@ struct snapshot_epochs_stats {
     uint64_t stop_ns_max;     /* the longest of these times */
     uint64_t waits_for_room;  /* checkpoints that had to wait until a replay made space in the log */
     uint64_t replayed_epochs; /* since the file was mapped, like all numbers but the first two */
-    uint64_t replayed_lines;
-    uint64_t replay_ns; /* summed over all replays */
-    uint64_t pages_in;  /* pages copied from the file so far, with SNAPSHOT_EPOCH_LAZY */
+    uint64_t replayed_lines;  /* 64-byte lines copied to the file */
+    uint64_t replay_ns;       /* summed over all replays */
+    uint64_t pages_in;        /* pages copied from the file so far, with SNAPSHOT_EPOCH_LAZY */
 };
 
 /*
@@ -87,7 +87,7 @@ int snapshot_epochs_stop(void *address);
 int snapshot_epoch_enter(void *address);
 
 /* The calling thread stores to the file no more. Its stores so far are part of the next checkpoint. The end of a
- * thread has the same effect. */
+ * thread has the same effect. Returns 0, -EINVAL, -EOPNOTSUPP or -EPERM. */
 int snapshot_epoch_leave(void *address);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The oracle of the completeness test. The tracked file is the byte-exact copy of what msync has seen: after a commit
- * it equals the working copy in every byte, unless a write was not tracked; after a rollback the working copy equals
- * it, unless a byte was changed behind the log's back.
+ * The oracle of the completeness test. The tracked file is the byte-exact copy of the working copy at the last msync:
+ * after a commit both are equal in every byte, unless a write was not tracked; after a rollback they are equal, unless
+ * a byte was changed behind the log's back.
  */
 #ifndef COMPLETENESS_HARNESS_H
 #define COMPLETENESS_HARNESS_H

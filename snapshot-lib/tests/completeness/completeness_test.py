@@ -75,7 +75,7 @@ def run(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def launched(scratch: Path) -> None:
-    """The wrappers' compilers, run as the build runs its own: what was compiled before comes from ccache.
+    """The wrappers' compilers, run as the build runs its own: earlier compilations come from ccache.
 
     Of the pass it looks at the content, for each clone has a file of its own.
     """
@@ -105,7 +105,7 @@ def build(job: Job, program: Path, plain: bool) -> subprocess.CompletedProcess[s
 
 
 def build_and_run(job: Job, plain: bool = False) -> str:
-    """The empty string, or what went wrong. `plain`: without the pass, but with the library."""
+    """The empty string, or the error. `plain`: without the pass, but with the library."""
     program = job.source.with_name(job.source.stem + job.level + "".join(job.flags + job.options).replace("=", "-"))
     built = build(job, program, plain)
     if built.returncode != 0:

@@ -2,7 +2,7 @@
 """Every function of libc and libstdc++ that may write through a pointer is tracked, refused or left for a reason.
 
 writers_test.py ABI.DEF UNTRACKED.DEF: the functions come from clang's syntax tree of all headers of libc6-dev and from
-what the libraries export; each must be in one list, and each entry of a list must still be a function.
+the exports of the libraries; each must be in one list, and each entry of a list must still be a function.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HEADERS = Path("/usr/include")
 # Not for programs: parts of other headers, other machines, and one that needs macros of its includer.
 PRIVATE = re.compile(r"^(bits|gnu|finclude)/|/bits/|^sys/(elf|vm86)\.h$|^regexp\.h$")
 LIBRARIES = ["c", "m", "resolv", "anl", "thread_db", "util", "rt", "pthread", "dl"]
-# What glibc has under these names depends on its version.
+# The functions under these names depend on glibc's version.
 VERSIONED = re.compile(r"^(__isoc23_\w+|strlc(py|at))$")
 
 
@@ -59,7 +59,7 @@ def syntax_tree() -> dict[str, Any]:
 
 
 def pointee(spelled: str) -> str | None:
-    """What is written through a parameter of this type: None if nothing is."""
+    """The memory that is written through a parameter of this type: None if nothing is."""
     kind = re.sub(r"\b(__)?restrict\b|\s", "", re.sub(r"\bconst\b", " const ", spelled).replace("const ", "const#"))
     kind = kind.replace("#", "").removesuffix("const")
     if "(" in kind or not kind.endswith(("*", "]")):
@@ -210,7 +210,7 @@ def libc_problems(lists: Lists) -> tuple[int, list[str]]:
 
 
 def plain_name(demangled: str) -> str:
-    """Without template arguments, parameters and what is returned: std::basic_istream::get."""
+    """Without template arguments, parameters and the return type: std::basic_istream::get."""
     name = re.sub(r"operator(<=>|<<=?|>>=?|<=?|>=?|->\*?|\(\))", "operator", demangled).replace(
         "(anonymous namespace)", ""
     )

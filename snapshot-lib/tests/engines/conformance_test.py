@@ -22,13 +22,13 @@ FAMS = ["fams-uffd", "fams-mprotect", "fams-exchange"]
 # The same, of checkpoints: without $SNAPSHOT_EPOCH_NS one ends each transaction.
 EPOCHS = ["cpnvm", "snapshot-epoch"]
 EPOCH_WORKLOADS = ["kv", "list", "btree", "mtree", "pages", "shared-kv"]
-OLD_KERNEL = "(Linux 6.7)"  # what those say there that ask it for pages
+OLD_KERNEL = "(Linux 6.7)"  # the message of those that ask it for pages
 SOME_ENGINES = {
     "kv": ["volatile-check", "volatile-noop", "volatile-each"],
     "list": ["pmdk-default"],
     "btree": ["pmdk-default"],
 }
-# What an engine may have of its own; everything else that a workload reports is the same for all.
+# The columns that an engine may have alone; all other columns of a workload are the same for all.
 OWN = {"engine", "roi_ns", "load_ns", "log_bytes", "data_bytes", "fences", "update_ns", "longest_ns"}
 OF_EPOCHS = {"stop_ns", "waits_for_room", "replayed_epochs", "replayed_lines", "replay_ns"}
 KV_SIZE = ["--records", "3000", "--operations", "3000", "--buckets", "3"]
@@ -52,7 +52,7 @@ COUNTED = {
     "threads": "rounds",
     "shared-kv": "updates_of_first",
     "commits": "rounds",
-}  # what their pool says was committed
+}  # the number of commits by their pool
 Rows = list[dict[str, Any]]
 
 
@@ -128,7 +128,7 @@ def check_commit_time(bin_dir: Path, scratch: Path, program: str, options: list[
 
 
 def check_latencies(bin_dir: Path, scratch: Path) -> None:
-    """Every request is in exactly one row, quantiles do not decrease, and what the requests did is the same."""
+    """Every request is in exactly one row, quantiles do not decrease, and the effect of the requests is the same."""
     for workload, kinds in {
         "A": {"read", "update"},
         "E": {"scan", "insert"},
@@ -148,7 +148,7 @@ def check_latencies(bin_dir: Path, scratch: Path) -> None:
 
 
 def check_epochs(bin_dir: Path, scratch: Path) -> None:
-    """One commit for many transactions; what is kept is a state between two of them, and what an epoch is, is said."""
+    """One commit for many transactions: the kept state is between two of them, and an epoch is reported."""
     (expected,) = run(bin_dir, "kv", "--engine", "volatile", *KV_SIZE)[1]
     for engine in EPOCHS:
         for replay in ("background", ""):
@@ -222,7 +222,7 @@ def check_verify_looks(bin_dir: Path, scratch: Path) -> None:
 
 
 def check_shared_kv(bin_dir: Path, scratch: Path) -> None:
-    """It serves what kv serves. One thread commits each update, and more no more often than there are updates."""
+    """It serves kv's requests. One thread commits each update, and more no more often than there are updates."""
     pool = ["--file", str(scratch / "shared.pool"), "--seed", "9", *KV_SIZE]
     for engine in ("snapshot", "pmdk", "msync-4k"):
         (alone,) = run(bin_dir, "kv", "--engine", engine, *pool)[1]
@@ -250,7 +250,7 @@ def check_shared_kv(bin_dir: Path, scratch: Path) -> None:
 
 
 def check_commits(bin_dir: Path, scratch: Path) -> None:
-    """What another seed leaves is not accepted, of any kind of data."""
+    """The state after another seed is not accepted, of any kind of data."""
     for data in ("regions", "files", "shared"):
         pool = ["--file", str(scratch / "commits.pool"), "--threads", "3", "--data", data, "--rounds", "20"]
         for engine in THREAD_ENGINES["commits"]:
@@ -263,7 +263,7 @@ def check_commits(bin_dir: Path, scratch: Path) -> None:
 
 
 def check_shared_epochs(bin_dir: Path, scratch: Path) -> None:
-    """Threads that make checkpoints together: several requests an epoch, and what is kept is between two of each."""
+    """Threads that make checkpoints together: several requests an epoch, and the kept state is between two of each."""
     arguments = ["--file", str(scratch / "shared.pool"), "--seed", "9", *KV_SIZE]
     for engine, threads in ((engine, threads) for engine in EPOCHS for threads in ("1", "3")):
         for environment in ({"SNAPSHOT_EPOCH_NS": "50000"}, {"SNAPSHOT_EPOCH_TRANSACTIONS": "64"}):
@@ -283,7 +283,7 @@ def check_shared_epochs(bin_dir: Path, scratch: Path) -> None:
 
 
 def check_mtree(bin_dir: Path) -> None:
-    """It serves what kv serves and ends with the same records; only a scan has other neighbours."""
+    """It serves the same requests as kv and ends with the same records; only a scan has other neighbours."""
     same = ["reads", "updates", "inserts", "scans", "missing", "read_sum", "checksum"]
     for letter in "ABCDEFG":
         options = ["--engine", "volatile", "--workload", letter, "--records", "3000", "--operations", "3000"]
@@ -296,7 +296,7 @@ def check_mtree(bin_dir: Path) -> None:
 
 
 def check_pages(bin_dir: Path, scratch: Path) -> None:
-    """A commit changes as many lines as it says and no other; what needs another kernel or mount says so."""
+    """A commit changes as many lines as it says and no other; an engine that needs another kernel or mount says so."""
     pool = ["--file", str(scratch / "pages.pool"), *PAGES_SIZE]
     (_, plain, _), (_, cached, _) = (run(bin_dir, f"pages-{name}", *pool) for name in ("msync-4k", "msync-cached"))
     check([row["checksum"] for row in plain] == [row["checksum"] for row in cached], f"{plain}, {cached}")
@@ -320,7 +320,7 @@ def check_pages(bin_dir: Path, scratch: Path) -> None:
 
 
 def check_tenants(bin_dir: Path, scratch: Path) -> None:
-    """Who runs is who is asked for, every point read is timed, and a scan alone reads its part once."""
+    """The requested readers run, every point read is timed, and a scan alone reads its part once."""
     pool = ["--file", str(scratch / "tenants"), "--points", "65536", "--scan", "131072", "--reads", "500"]
     for who, rows_wanted in {"points": 2, "scan": 1, "both": 2}.items():
         status, rows, errors = run(bin_dir, "tenants", *pool, "--tenants", who)
@@ -338,7 +338,7 @@ def check_tenants(bin_dir: Path, scratch: Path) -> None:
 
 
 def check_pool_that_never_was(bin_dir: Path, scratch: Path) -> None:
-    """A full file system: the run fails and leaves no half pool. What a crash left empty promised nothing."""
+    """A full file system: the run fails and leaves no half pool. An empty file after a crash promised nothing."""
     mount = scratch / "full"
     mount.mkdir()
     script = """

@@ -19,7 +19,7 @@ FAMS_WORKLOADS = ["kv", "pages", "shared-kv"]  # they commit as snapshot does
 EPOCHS = ["cpnvm", "snapshot-epoch"]
 EPOCH_WORKLOADS = ["kv", "btree", "mtree", "pages", "shared-kv"]
 ONLY = dict.fromkeys(FAMS, FAMS_WORKLOADS) | dict.fromkeys(EPOCHS, EPOCH_WORKLOADS)
-OLD_KERNEL = "(Linux 6.7): set SNAPSHOT_TRACK=mprotect"  # what fams-uffd says there
+OLD_KERNEL = "(Linux 6.7): set SNAPSHOT_TRACK=mprotect"  # the message of fams-uffd
 # Sizes that last longer than the longest wait; rounds; whether there is a load to be killed in.
 WORKLOADS = {
     "kv": (["--records", "20000", "--operations", "2000000"], 8, True),
@@ -41,7 +41,7 @@ def acknowledged(path: Path) -> int:
 
 
 def one_round(scratch: Path, command: list[str], delay_s: float, lost: int = 0) -> tuple[int, int]:
-    """What was acknowledged, and what is found; so many of the former may be lost."""
+    """The acknowledged state, and the state found; so many of the former may be lost."""
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     progress = scratch / "acknowledged"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the pass costs where nothing is tracked: instructions of kv on the engine volatile, without it and with it.
+"""The cost of the pass where nothing is tracked: instructions of kv on the engine volatile, without it and with it.
 
 overhead.py BUILD/workloads [RECORDS [OPERATIONS]]: needs valgrind and objcopy. Counted are the requests alone, by
 callgrind, which gives the same number every time.

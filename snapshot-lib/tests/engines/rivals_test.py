@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rivals serve what kv serves, and say what is wrong. kill -9 leaves an epoch's end that is not too old."""
+"""The rivals serve the same requests as kv, and name faults. kill -9 leaves an epoch's end that is not too old."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def check_rows(bin_dir: Path, scratch: Path, rival: str, letter: str) -> None:
                 check(row["fences"] >= row["commits"] and row["data_bytes"] % 64 == 0, f"what epochs cost: {row}")
                 status, rows, _ = run([*command, "--verify"])
                 (found,) = rows
-                # The process came to its end, so at most what no epoch's end has covered is taken back.
+                # The process came to its end, so at most the work after the last epoch's end is taken back.
                 check(status == 0 and found["verified"] and found["commits"] <= changes, f"{command}: {found}")
                 status, rows, _ = run([*command, "--seed", "10", "--verify"])
                 check(status == 1 and "no number of updates" in rows[0]["problem"], f"another seed's state: {rows}")
 
 
 def check_killed(bin_dir: Path, scratch: Path, rival: str) -> None:
-    """The process's stores are all there, as a machine's are not: recovery takes back what it must all the same."""
+    """The process's stores are all there, unlike a machine's: recovery must still take some back."""
     seeded = random.Random(1)
     command = [str(bin_dir / f"{rival}-epochs"), *LONG, "--file", str(scratch / "killed" / "pool")]
     delays_s = [-seeded.uniform(0.001, 0.02), *(seeded.uniform(0.0, 0.2) for _ in range(4))]

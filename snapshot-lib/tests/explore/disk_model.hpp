@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a file system may hold of a folder after a power cut: of what was not synchronised any part. The model:
+// The possible content of a file system's folder after a power cut: any part of the unsynchronised changes. The model:
 //
 //  - A name (made, removed, moved) is as before or after, each for itself, until the folder is synchronised; moving one
 //    over another is one step. POSIX promises no more.
-//  - A size, and what was written by system calls, is as before or after until the file itself is synchronised.
-//  - A line stored through a mapping is durable with the next fence, as MAP_SYNC promises on DAX; but where the size is
-//    not, what lies behind it is gone: that the fault of such a mapping makes the size durable too is not relied on.
+//  - A size, and data written by system calls, is as before or after until the file itself is synchronised.
+//  - A line stored through a mapping is durable with the next fence, as MAP_SYNC promises on DAX; but if the size is
+//    not durable, data behind it is gone: the model does not assume that the fault of such a mapping makes the size
+//    durable too.
 //  - Ordered: names and sizes are as after some number of steps, and any synchronisation makes all before it durable.
 //    So do the journals of ext4 and XFS (Pillai et al., OSDI 2014, table 1).
 #pragma once
@@ -49,13 +50,13 @@ struct DiskEvent {
 
 using DiskEvents = std::vector<DiskEvent>;
 
-// After the first `count` events, all of which happened: what a process finds that starts now.
+// After the first `count` events, all of which happened: the content that a process finds then.
 Disk diskAfter(const Disk &base, const DiskEvents &events, size_t count);
 
 Promise promiseAt(const DiskEvents &events, size_t count);
 
-// What a power cut may leave when the first `count` events were issued: every subset of the names and sizes that are
-// not durable, or if there are more than six of them none, all, all but one, each alone and some at random; with each
-// none, all and two random parts of the content that is not durable.
+// The states that a power cut may leave when the first `count` events were issued: every subset of the names and sizes
+// that are not durable, or if there are more than six of them none, all, all but one, each alone and some at random;
+// with each none, all and two random parts of the content that is not durable.
 void forEachCut(const Disk &base, const DiskEvents &events, size_t count, bool is_ordered,
                 const std::function<void(const Disk &)> &visit);

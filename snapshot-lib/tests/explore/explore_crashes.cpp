@@ -33,7 +33,7 @@ static const uint64_t ChainSteps = tracksPages() ? 20 : 100;
 extern "C" char snapshot_single_threaded;
 char snapshot_single_threaded = 1;
 
-// A full device, and a log that has just no room for what it is asked for.
+// A full device, and a log just too small for a request.
 static bool device_is_full;
 extern "C" int __real_log_file_grow(struct region *region, uint64_t chunk_count);
 extern "C" int __wrap_log_file_grow(struct region *region, uint64_t chunk_count) {
@@ -195,8 +195,8 @@ static Image readFiles(const std::string &path) {
                    data.size());
 }
 
-// A life of crashes: each step opens what the crash before it left, with any protocol, and runs some commits; the power
-// is cut at any point of it, the opening included.
+// A life of crashes: each step opens the state that the crash before it left, with any protocol, and runs some commits;
+// the power is cut at any point of it, the opening included.
 static void crashChain(const std::string &path, const Protocol *protocol, const Options &options, size_t steps,
                        uint64_t seed) {
     Random random(seed);
@@ -246,7 +246,7 @@ static void damageLog(const TrackedFile &file, Random &random) {
         log[places[random() % places.size()] + random() % 64] ^= static_cast<uint8_t>(1 << random() % 8);
 }
 
-// The log of an open file is damaged. Each call then does what it is for, or fails and changes nothing.
+// The log of an open file is damaged. Each call then succeeds, or fails and changes nothing.
 static void checkDamage(const std::string &path, const Protocol &protocol, uint64_t seed) {
     Random random(seed);
     TrackedFile file(path, DataBytes, protocol.flag);
@@ -274,7 +274,7 @@ static void checkDamage(const std::string &path, const Protocol &protocol, uint6
     }
 }
 
-// What a crash left is copied as `cp --sparse=always` does, and adopted: the log may have the only copy of the commits.
+// After a crash the files are copied as by `cp --sparse=always` and adopted: the log may have the only copy of commits.
 static void checkAdoption(const std::string &path, const Protocol &protocol, uint64_t seed) {
     Random random(seed);
     TrackedFile file(path, DataBytes, protocol.flag);

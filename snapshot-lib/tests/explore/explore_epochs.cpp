@@ -41,7 +41,7 @@ static void start(const TrackedFile &file, uint64_t period_ns, bool background) 
         violation("epochs cannot be started", 0, 0, 0);
 }
 
-// A thread has one word of each line, so that what all have stored is the same in whatever order.
+// A thread has one word of each line, so that the result of all stores does not depend on their order.
 static void storeOwn(uint8_t *working, unsigned thread, uint64_t seed) {
     Random random(seed);
     for (uint64_t count = random() % 8; count > 0; count--) {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Crash states of the engine fams-exchange, at its system calls, which the linker puts in between (--wrap). What it
-// counts on is what the manual page of XFS_IOC_EXCHANGE_RANGE promises, and that is the model, no file system that
-// exchanges ranges being at hand:
+// Crash states of the engine fams-exchange, at its system calls, which the linker puts in between (--wrap). The model
+// is the promise of the manual page of XFS_IOC_EXCHANGE_RANGE, on which the engine relies; no file system that
+// exchanges ranges is at hand:
 //
 //  - An exchange is there whole or not at all after a crash. With DSYNC it is there when the call returns. Without it
-//    the file may have what it had after any earlier one.
+//    the file may have its content after any earlier exchange.
 //  - The size and the name of the pool may be missing until the file and the folder are synchronised.
 //  - The staging file has no name, so a crash leaves nothing of it.
 //
 // Whether XFS keeps the promise, it does not say: docs/results/crash.md does.
 //
 // Bugs: no-dsync, no-punch and no-written-only: the call or the flag is left out; late-write: pages are written to the
-// staging file when they were exchanged already; no-write-back: an exchange makes the blocks durable and not what is in
-// them; no-file-sync, no-folder-sync: fsync() of these does nothing.
+// staging file after their exchange; no-write-back: an exchange makes the blocks durable and not their content;
+// no-file-sync, no-folder-sync: fsync() of these does nothing.
 #include <cstdio>
 #include <random>
 #include <vector>

@@ -6,7 +6,7 @@
 //  - A clone has the content that its source had, and each of its pages is there or zero, and its size full or nothing,
 //    until it is synchronised. Here it is a copy.
 //  - A name that was made, removed or moved is as before or after, each for itself, until the folder is synchronised.
-//  - What the mapped file has is nothing to recovery: it is filled with another pattern.
+//  - Recovery must ignore the content of the mapped file: it is filled with another pattern.
 //
 // Bugs: no-clone-sync, no-folder-sync: fsync() of these does nothing.
 #include <cstdio>
@@ -23,7 +23,7 @@ struct Inode {
 };
 using InodePtr = std::shared_ptr<Inode>; // null: there is no such file
 
-// What a crash may leave of the clones.
+// The states of the clones that a crash may leave.
 class Clones {
   public:
     explicit Clones(const std::string &pool) : pool(pool) {

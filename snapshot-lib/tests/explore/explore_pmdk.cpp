@@ -6,8 +6,8 @@
 //
 //     explore_pmdk DIRECTORY [BUG]
 //
-// With a bug it succeeds if that is caught. no-flush, no-drain: libpmem does not; no-add: the engine forgets to tell
-// what it is about to change.
+// With a bug it succeeds if that is caught. no-flush, no-drain: libpmem does not; no-add: the engine forgets to
+// announce a change.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -42,7 +42,7 @@ class Watched : public engines::Pmdk {
 
 using Store = workloads::KvStore<Watched>;
 
-// Of what the store holds, whatever its order.
+// A digest of the store's content, independent of its order.
 static uint64_t digestOf(const Store &store) {
     uint64_t sum = workloads::splitmix64(store.commits());
     store.forEach([&](const workloads::Record &record) {
@@ -56,7 +56,7 @@ static uint64_t digestOfPool(const std::string &path) {
     return digestOf(Store(engine, 0));
 }
 
-// What a state may be: before the transaction or after it. Equal when it has returned.
+// The permitted states: before the transaction or after it. Equal when it has returned.
 struct Allowed {
     uint64_t before, after;
     bool has(uint64_t digest) const { return digest == before || digest == after; }
@@ -90,7 +90,7 @@ static void writeFile(const std::string &path, const std::string &bytes) {
     close(fd);
 }
 
-// The rest of the command line: a pool, and what it may hold.
+// The rest of the command line: a pool, and its permitted contents.
 static int openPool(bool is_cut_again, char **arguments) {
     alarm(60); // a pool that hangs is an answer too
     std::string path = arguments[0];
@@ -136,7 +136,7 @@ static void change(Store &store, uint64_t i) {
         store.insert(workloads::keyOf(Records + i), 1);
 }
 
-// Once it has been made on another copy of the store, which says what it must lead to.
+// Runs after the same change on another copy of the store, which gives the expected result.
 static void explore(Explorer &explorer, Store &store, Store &ahead, uint64_t i) {
     PmemModel *model = std::exchange(pmem_model, nullptr); // the other pool is none of its business
     change(ahead, i);

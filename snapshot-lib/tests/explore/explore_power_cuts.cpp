@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Power cuts while files and logs are made, adopted, resized, replaced, renamed and deleted, at the level of the file
-// system: which names, sizes and contents are durable (disk_model.hpp). A story is what a program does; its system
+// system: which names, sizes and contents are durable (disk_model.hpp). A story is the actions of a program; its system
 // calls and stores are recorded. Then the power is cut at every point of it, or the process is killed there, another
-// one opens and commits on what the kernel still has, and the power is cut while it does. Every state that may be left
-// must open, with a state that was committed: not older than the last commit that returned. So must it if the power is
-// cut again while that is done; and no call may succeed that could not synchronise what it relies on.
+// one opens and commits on the kernel's state of the files, and the power is cut meanwhile. Every state that may be
+// left must open, with a state that was committed: not older than the last commit that returned. So must it if the
+// power is cut again during this; and no call may succeed without synchronising the data that it relies on.
 //
 //     explore_power_cuts DIRECTORY PROTOCOL [BUG]
 //
@@ -57,7 +57,7 @@ static void crashed(int signal) {
     _exit(*snapshot_seeded_bug ? 0 : 1);
 }
 
-// ---- What the library asks of the system.
+// ---- The system calls of the library.
 
 static struct Recording {
     DiskEvents *events = nullptr; // null: off
@@ -308,7 +308,7 @@ struct Story {
         events.clear();
         say(promise);
     }
-    // What was done is durable, and where the story begins.
+    // All earlier work is durable, and the story begins here.
     void settle() { begin(diskAfter(base, events, events.size()), promise()); }
 };
 
@@ -404,7 +404,7 @@ static void leaveNothing(Story &) {}
 
 static void leaveUnreadableFolder(Story &) { recording.hides_folder = true; }
 
-// Copies that the program has synchronised are as good as other files with what these have.
+// Copies that the program has synchronised are as good as other files with the same content.
 static void leaveCopies(Story &story) {
     leaveAfter(story, 1); // under redo the file is all hole
     Disk copies;
@@ -460,7 +460,7 @@ static void resize(Story &story) {
     program.commit(10);
 }
 
-// Copies that nobody has synchronised: what a cut before the adoption leaves of them is the copier's business.
+// Copies that nobody has synchronised: their state after a cut before the adoption is the copier's business.
 static void adoptUnsynchronised(Story &story) {
     Disk copies = story.base;
     Promise promise = story.promise();
@@ -495,7 +495,7 @@ static void unlinkCrashed(Story &story) {
 
 static void checkCuts(const Story &story, size_t from, unsigned depth);
 
-// The state opens and is what was promised. One of five is opened once more while the power is cut.
+// The state opens and is one of the promised ones. One of five is opened once more while the power is cut.
 static void check(const Story &story, const Disk &disk, const Promise &promise, size_t at, unsigned depth) {
     totals.states++;
     if (isSeen(disk, promise))
@@ -527,7 +527,7 @@ static void check(const Story &story, const Disk &disk, const Promise &promise, 
     totals.recoveries += totals.states - before;
 }
 
-// What is not durable only grows between two events that make something so, and so do the states.
+// Between two events that make changes durable, the set of other changes only grows, and so do the states.
 static bool isPoint(const DiskEvents &events, size_t at) {
     return at == events.size() || !(events[at].isStep() || events[at].isContent());
 }
@@ -543,7 +543,7 @@ static void checkCuts(const Story &story, size_t from, unsigned depth) {
     }
 }
 
-// Killed at each call, and another process goes on with what the kernel has: its stores are on their way, no more.
+// Killed at each call; another process continues on the kernel's state of the files. Its stores are not durable yet.
 static void checkKills(const Story &story) {
     for (size_t at = 1; at <= story.events.size(); at++) {
         Promise promise = promiseAt(story.events, at);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Interleavings of two processes or two threads in the runtime: every schedule of so many switches, then seeded samples
-// of more; and a process that is killed at every yield point. What holds after each is the scenario's to say.
+// of more; and a process that is killed at every yield point. The scenario checks its conditions after each.
 //
 //     explore_schedules DIRECTORY SCENARIO [BUG [SCHEDULE]]
 //
@@ -27,7 +27,7 @@ extern "C" unsigned snapshot_spins;
 
 static constexpr size_t Page = 4096;
 
-// What processes tell the one that started them.
+// The reports of processes to their parent.
 struct Report {
     int status[TasksMax];
     uint64_t inode[TasksMax];
@@ -242,7 +242,7 @@ static void killAnywhere() {
 static constexpr size_t FileBytes = 8 * Page, GrowthMax = 4 * Page;
 static TrackedFile *opened;
 
-// What fences waited for must hold what was committed, whoever wrote it; and so must what is opened again.
+// The memory that fences waited for must hold all commits, by any process. So must the file when it is opened again.
 using TraceCheck = std::function<void(const Image &start, const Mapping &mapping, const Recorder &trace)>;
 
 static Run threads(const Schedule &schedule, const Tasks &tasks, const std::function<void()> &check = {},
@@ -288,7 +288,7 @@ static void storeLines(size_t first, size_t count, uint64_t value) {
         trackedStore(opened->working() + 64 * line, value + line);
 }
 
-// Programs order their stores against commits: each round, all store; then, side by side, each does what it has to.
+// Programs order their stores against commits: each round, all store; then each does its part, side by side.
 class Rounds {
   public:
     explicit Rounds(unsigned task_count) : task_count(task_count) {}
@@ -372,7 +372,7 @@ static Run endAndUnmap(const Schedule &schedule) {
 
 extern "C" __attribute__((preserve_most)) void __snapshot_log(const void *address, size_t bytes);
 
-// What the compiler pass puts before a store; the store may come at any time after it.
+// The compiler pass puts this call before a store; the store may come at any time after it.
 static void announceWord(size_t word) {
     __snapshot_log(opened->working() + 8 * word, 8);
     yieldPoint();
@@ -435,7 +435,7 @@ static uint64_t wordOf(const std::vector<uint8_t> &state, size_t word) {
     return value;
 }
 
-// What recovery finds if the power is cut there and nothing arrives but what fences had waited for.
+// The content that recovery finds if the power is cut there and only data that fences had waited for arrives.
 static Recovered durableAt(size_t position, const Image &start, const Mapping &mapping, const Recorder &trace) {
     std::vector<PersistEvent> events(trace.events.begin(),
                                      trace.events.begin() + static_cast<std::ptrdiff_t>(position));
@@ -532,7 +532,7 @@ static void storeAndCommit(unsigned task) {
     }
 }
 
-// One that never commits announces once and goes on storing, as a loop whose guard the pass moved to its front.
+// A thread that never commits announces once and goes on storing, as a loop after its guard was hoisted.
 static void storeOnly(unsigned task) {
     count();
     for (size_t word : wordsOf(task))
@@ -565,7 +565,7 @@ static Run groups(const Schedule &schedule) {
     return beside(schedule, {[] { storeAndCommit(0); }, [] { storeAndCommit(1); }, [] { storeAndCommit(2); }});
 }
 
-// Two threads change one word: recovery must go back to the oldest of what they overwrote.
+// Two threads change one word: recovery must go back to the oldest content that they overwrote.
 static Run countsBesideCommits(const Schedule &schedule) {
     auto countAndCommit = [] {
         count();
@@ -574,7 +574,7 @@ static Run countsBesideCommits(const Schedule &schedule) {
     return beside(schedule, {countAndCommit, countAndCommit}, 1);
 }
 
-// What is stored beside a rollback may be taken back, and what is stored after it stays.
+// Stores beside a rollback may be taken back, and stores after it stay.
 static Run storesBesideRollback(const Schedule &schedule) {
     return beside(schedule, {[] {
                                  storeAndCommit(0);
@@ -633,8 +633,8 @@ static void explore(const Scenario &scenario, unsigned switches, uint64_t sample
     schedules += sampleSchedules(samples, 1, run);
 }
 
-// Every schedule of two switches between processes. Between threads, whose calls have many more yield points: of one or
-// two, and of one more with each access to memory as a yield point.
+// Every schedule of two switches between processes. Between threads, with many more yield points in their calls: of one
+// or two, and of one more with each access to memory as a yield point.
 static void explore(const Scenario &scenario) {
     if (!scenario.is_of_threads)
         return explore(scenario, 2, 300);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What recovery makes of every power cut in a story of steps.h: for each mark the digests of all contents that a cut
-// between it and the next one can come to. `testbed crash` finds the same in a guest
+// The results of recovery after every power cut in a story of steps.h: for each mark the digests of all contents that a
+// cut between it and the next one can leave. `testbed crash` finds the same in a guest
 // (tests/guest/crash/test_crash_library.py).
 //
 //     explore_steps DIRECTORY PROTOCOL STORY [BUG]
@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
     std::filesystem::create_directories(argv[1]);
     std::string path = std::string(argv[1]) + "/data";
     int status = steps_make(path.c_str(), flags);
-    if (argc > 4) // not of what is made, as in the guest
+    if (argc > 4) // not of the file's creation, as in the guest
         snapshot_seeded_bug = argv[4];
     if (status == 0)
         status = steps_run(path.c_str(), flags, argv[3], mark);

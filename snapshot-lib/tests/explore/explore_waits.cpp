@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Commits in the middle of libc's calls. One thread waits in a call that will write to the tracked file; another stores
-// beside it, commits, and then does what the call waits for. Or the call runs a function of the program, which commits.
-// The interleaving is exact: the kernel says when the thread sleeps. Afterwards one more commit must have what the call
-// wrote; and whatever a power cut leaves, at every point, recovery must find one of the states committed.
+// beside it, commits, and then lets the call continue. Or the call runs a function of the program, which commits. The
+// interleaving is exact: the kernel says when the thread sleeps. Afterwards one more commit must have the call's write;
+// and after any power cut, at every point, recovery must find one of the states committed.
 //
 //     explore_waits DIRECTORY PROTOCOL [BUG]
 //
@@ -170,7 +170,7 @@ struct Run {
 // With a bug: until it shows.
 static bool goesOn(const Run &run) { return !(*snapshot_seeded_bug && run.failed); }
 
-// What the two sides of a call that waits share: pipes, sockets, streams, the waiting thread.
+// The data that both sides of a waiting call share: pipes, sockets, streams, the waiting thread.
 struct Ends {
     int in = -1, out = -1;
     FILE *stream = nullptr;
@@ -238,7 +238,7 @@ static void connectTo(const Ends &ends) {
         abort();
 }
 
-// A stream whose characters come from a pipe, one by one.
+// A stream that gets its characters from a pipe, one by one.
 class PipeBuffer : public std::streambuf {
   public:
     explicit PipeBuffer(int fd) : fd(fd) {}
@@ -454,7 +454,7 @@ static bool sleeps(pid_t thread) {
     return end != std::string::npos && text[end + 2] == 'S';
 }
 
-// What the other thread does meanwhile: stores and commits, in this order.
+// The work of the other thread meanwhile: stores and commits, in this order.
 static constexpr const char *Meanwhile[] = {"", "c", "sc", "csc", "cs", "d", "scd", "dsd"};
 
 static void meanwhile(Run &run, const char *steps) {

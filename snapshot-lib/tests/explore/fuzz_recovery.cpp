@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Recovery on damaged logs, of every protocol. The first byte of the input chooses the protocol, the second what is
-// damaged:
+// Recovery on damaged logs, of every protocol. The first byte of the input chooses the protocol, the second the damaged
+// part:
 //  - one line of the log that four commits left behind: recovery must end with an error or with one of the last two
 //    states that were committed (the damage may make the last commit look unfinished);
 //  - many lines of log and file: recovery must not crash;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What was written to a tracked file while commits were made, and the check of every image that a power cut could leave
-// of it: recovery finds exactly one of the committed states, not older than the last commit that returned durable, not
-// younger than the last one that was begun. The power may be cut again during recovery.
+// The writes to a tracked file during commits, and the check of every image that a power cut could leave of it:
+// recovery finds exactly one of the committed states, not older than the last commit that returned durable, not younger
+// than the last one that was begun. The power may be cut again during recovery.
 #pragma once
 
 #include <cstdio>

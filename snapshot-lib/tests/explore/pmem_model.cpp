@@ -117,7 +117,7 @@ static void flushed(const void *address, size_t bytes, unsigned flags) {
         pmem_model->drain();
 }
 
-// What libpmemobj calls of libpmem.
+// The functions of libpmem that libpmemobj calls.
 extern "C" {
 int pmem_is_pmem(const void *, size_t) { return 1; }
 void pmem_flush(const void *address, size_t bytes) { flushed(address, bytes, PMEM_F_MEM_NODRAIN); }

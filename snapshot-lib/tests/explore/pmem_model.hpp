@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a file on persistent memory may hold after a power cut, for programs that store through a mapping and make
-// durable with libpmem. Its functions are defined here, in the program, and take the place of the library's. The model:
+// The possible content of a file on persistent memory after a power cut, for programs that store through a mapping and
+// make durable with libpmem. Its functions are defined here, in the program, and take the place of the library's. The
+// model:
 //
 //  - Each line of 64 bytes is in memory with some content that it had since it was last made durable, independently of
-//    all others: caches write back what they like, when they like.
+//    all others: caches write back any line at any time.
 //  - A line that was flushed has at least the content of then once its program has drained. A line is never torn.
 //
-// Stores are seen at the next call of libpmem or look(): what a line holds between two of these is not explored. Of one
-// thread.
+// Stores are seen at the next call of libpmem or look(): the content of a line between two of these is not explored. Of
+// one thread.
 #pragma once
 
 #include <array>
@@ -23,8 +24,8 @@ class PmemModel {
   public:
     using Visit = std::function<void(const std::string &bytes)>;
 
-    // What the file holds now is durable. `crash_point` is called before each drain takes effect: what a cut since the
-    // drain before could leave is among the states then.
+    // The present content of the file is durable. `crash_point` is called before each drain takes effect: the states
+    // then include all that a cut since the previous drain could leave.
     PmemModel(std::string path, std::function<void()> crash_point);
     ~PmemModel();
     PmemModel(const PmemModel &) = delete;

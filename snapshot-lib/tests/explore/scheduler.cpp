@@ -181,7 +181,7 @@ Run runThreads(const Tasks &tasks, const Schedule &schedule) {
 
 [[noreturn]] static void runProcess(unsigned task, const std::function<void()> &work) {
     for (int number : {SIGSEGV, SIGBUS})
-        signal(number, SIG_DFL); // the parent looks at what its children die of
+        signal(number, SIG_DFL); // the parent checks how its children end
     this_task = static_cast<int>(task);
     wait(&shared->go[task]);
     work();
@@ -212,7 +212,7 @@ Run runProcesses(const Tasks &tasks, const Schedule &schedule, unsigned kill_ste
         if (children.back() == 0)
             runProcess(task, tasks[task]);
     }
-    // Who finished stays until all have: another thread tells them, while this one waits for those who do not.
+    // A process stays until all have finished. Another thread tells them; this one waits for those that end early.
     std::thread gate([&] {
         wait(&shared->all_finished);
         for (sem_t &semaphore : shared->end)
@@ -283,7 +283,7 @@ static bool watches;
 
 void watchMemory(bool every) { watches = every; }
 
-// What lies on a stack is the task's own. A task that spins on a line another one is about to mark lets it go on.
+// A variable on a stack is the task's own. A task that spins on a line another one is about to mark lets it go on.
 static void memoryPoint(const void *address) {
     if (!watches && this_task >= 0 && ++shared->alone > StepsAlone)
         letOthersRun();

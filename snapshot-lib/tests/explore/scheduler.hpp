@@ -22,10 +22,10 @@ Schedule parseSchedule(const std::string &text); // as describe() prints it
 
 struct Run {
     struct Step {
-        uint8_t task, unfinished; // who was at the yield point; a bit for each task
+        uint8_t task, unfinished; // the tasks at the yield point; a bit for each task
     };
     std::vector<Step> steps;
-    std::vector<int> signals; // by process: what it died of, or 0
+    std::vector<int> signals; // by process: the signal that ended it, or 0
     bool deadlock = false;
 };
 

@@ -83,7 +83,7 @@ int steps_make(const char *path, unsigned flags) {
     return status < 0 ? status : closed;
 }
 
-/* Blocks and pages are there before the first step: what follows is the library's own stores alone. */
+/* Blocks and pages are there before the first step: all later stores are the library's own. */
 int steps_run(const char *path, unsigned flags, const char *story, steps_mark *mark) {
     const struct step *step = story_by_name(story);
     uint32_t number = 0;

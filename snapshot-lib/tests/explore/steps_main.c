@@ -4,8 +4,8 @@
  *
  *     steps make FILE PROTOCOL
  *     steps run FILE PROTOCOL STORY [BUG]
- *     steps check FILE PROTOCOL STORY MARK [BUG]    prints a digest of what is recovered, on standard error; fails if
- *                                                   it is neither of this mark nor of the next one
+ *     steps check FILE PROTOCOL STORY MARK [BUG]    prints a digest of the recovered state on standard error; fails
+ *                                                   if it is neither of this mark nor of the next one
  */
 #include "steps.h"
 

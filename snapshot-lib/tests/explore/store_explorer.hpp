@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the explorers of an engine at its system calls share: a KV store on it, changes that are made one by one, and
-// the question whether a state is the store before or after the change under way. The same engine opens each state, in
-// a process of its own.
+// The common parts of the explorers of an engine at its system calls: a KV store on it, changes that are made one by
+// one, and the check whether a state is the store before or after the change under way. The same engine opens each
+// state, in a process of its own.
 //
 //     PROGRAM DIRECTORY [BUG]
 //
@@ -80,7 +80,7 @@ template <class Engine> class StoreExplorer {
     // Calls are recorded from the one to the other. A process that opens a state ends it for itself.
     virtual void begin() = 0;
     virtual void end() = 0;
-    // Makes each state that a crash may leave now, of the file `crashed` and what lies beside it, and judges it.
+    // Makes each state that a crash may leave now, of the file `crashed` and the files beside it, and judges it.
     virtual void forEachState() = 0;
 
     void judge() {

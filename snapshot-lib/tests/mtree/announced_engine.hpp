@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// An engine that believes nothing: what a transaction changed must have been announced before it was changed, and
-// enough for an undo log, which knows the content of then and nothing of what is fresh. It counts the lines that
-// changed, and can be told to miss all announcements of one place in the source.
+// An engine that believes nothing: a transaction must announce a change before it, and completely enough for an undo
+// log, which knows the old content and nothing of fresh blocks. It counts the lines that changed, and can be told to
+// miss all announcements of one place in the source.
 #pragma once
 
 #include <algorithm>

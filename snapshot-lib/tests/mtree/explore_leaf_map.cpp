@@ -2,8 +2,9 @@
 //
 // Crash states of the leaves that have undo copies in their own lines. The model: a line in memory has some of the
 // stores since it was last durable, the first of them in their order, whatever other lines have; a line that was
-// flushed has at least those of then once there was a fence. After each store some of these states are recovered: what
-// is found is what there was when the epoch began. Recovery is cut, too, and the map goes on from one of the states.
+// flushed has at least those of then once there was a fence. After each store some of these states are recovered:
+// recovery must find the state at the begin of the epoch. Recovery is cut, too, and the map goes on from one of the
+// states.
 //
 //     explore_leaf_map [BUG]
 //

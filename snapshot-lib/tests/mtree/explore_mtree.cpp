@@ -6,7 +6,7 @@
 //
 //     explore_mtree DIRECTORY PROTOCOL [BUG]
 //
-// A bug is one of the library's, or the name of a function of mtree_map.hpp, whose announcements are then all missing.
+// A bug is one of the library's, or the name of a function of mtree_map.hpp, without its announcements.
 // It succeeds if that is caught.
 #include <filesystem>
 #include <source_location>

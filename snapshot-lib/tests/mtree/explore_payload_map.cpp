@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Crash states of the map of payloads: random changes, epochs that end at random, buffers that overflow. Whatever a
-// power cut leaves, those of recoveries included, recovery finds what there was at the end of one epoch: the last but
-// one at the latest. Then the map goes on from one of the states, and the power is cut again.
+// Crash states of the map of payloads: random changes, epochs that end at random, buffers that overflow. After any
+// power cut, also during recoveries, recovery finds the state at the end of one epoch: the last but one at the latest.
+// Then the map goes on from one of the states, and the power is cut again.
 //
 //     explore_payload_map [BUG]
 //
-// It prints what a change costs. With a bug it succeeds if that is caught.
+// It prints the cost of a change. With a bug it succeeds if that is caught.
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -35,7 +35,7 @@ static Contents contentsOf(const PayloadMap &map) {
     return contents;
 }
 
-// From this event on, what the first of them left may be lost no more, and the last may be there.
+// From this event on, the first end must not be lost any more, and the last may be there.
 struct Bounds {
     size_t position, oldest, youngest;
 };
@@ -44,7 +44,7 @@ struct History {
     Image start;
     Mapping mapping;
     Recorder trace;
-    std::vector<Contents> ends; // of epochs; the first is what there was when this life began
+    std::vector<Contents> ends; // of epochs; the first is the state when this life began
     std::vector<Bounds> bounds;
     uint64_t seed;
 
@@ -64,7 +64,7 @@ static void violation(const char *what, size_t position, uint64_t ordinal, uint6
 static Contents recovered(Image &image) {
     PayloadMap map(image.dataBytes(), Lines, Buffered);
     Contents found = contentsOf(map);
-    // It takes what it is given, and gives it back.
+    // It accepts a new record, and returns it.
     map.put("after", 1);
     map.sync();
     return found;
@@ -94,7 +94,7 @@ static void checkCrashInRecovery(const History &history, const Image &crashed, c
     });
 }
 
-// One life of the map, from what the last crash left.
+// One life of the map, from the state after the last crash.
 static Image live(Image medium, Contents contents, uint64_t seed, Random &random) {
     const uint8_t *bytes = medium.dataBytes();
     History history{medium, {nullptr, bytes, 0, medium.dataSize()}, {}, {contents}, {{0, 0, 0}}, seed};
@@ -102,7 +102,7 @@ static Image live(Image medium, Contents contents, uint64_t seed, Random &random
     PayloadMap map(medium.dataBytes(), Lines, Buffered);
     if (contentsOf(map) != contents)
         violation("a life begins with other contents", 0, 0, seed);
-    // What a crash may ask for: nothing of this life at first; the end of epoch i is ends[i + 1].
+    // The epochs that recovery may find: none of this life at first; the end of epoch i is ends[i + 1].
     for (uint64_t i = 0, ended = 0; i < Changes; i++) {
         std::string key = "key " + std::to_string(random.below(Keys));
         uint64_t value = random.next();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Any sequence of changes: the tree is sound, has what a map would have, and announced all that it changed.
+// Any sequence of changes: the tree is sound, has the same content as a map, and announced all its changes.
 #include "announced_engine.hpp"
 #include "mtree_model.hpp"
 
 using Map = workloads::MtreeMap<AnnouncedEngine>;
 
-// An operation: one byte that says what and how long the key is, one for what it repeats, and what it ends in.
+// An operation: one byte for its kind and the length of the key, one for the repeated part, and the end of the key.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     AnnouncedEngine engine(1 << 20);
     Map map(engine);

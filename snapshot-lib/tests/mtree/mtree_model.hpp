@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a tree is compared with, and keys that make trees of every shape: short and long ones, with common beginnings of
-// any length, with zeros in them.
+// The reference of a tree, and keys that make trees of every shape: short and long ones, with common beginnings of any
+// length, with zeros in them.
 #pragma once
 
 #include <functional>

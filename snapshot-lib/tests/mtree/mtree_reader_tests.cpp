@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A reader between two of whose looks somebody changes the tree, at each place and by each kind of change: what it
-// finds was so at some time while it read. One thread does it all, so that a seed repeats a failure.
+// A reader with a change of the tree between two of its looks, at each place and by each kind of change: its result was
+// true at some time while it read. One thread does it all, so that a seed repeats a failure.
 //
 //     mtree_reader_tests [BUG]
 //
@@ -88,7 +88,7 @@ struct Reading {
         return was(key, found);
     }
 
-    // Each key by itself was so at some time; what was always there is found.
+    // Each key by itself was so at some time; keys that were always there are found.
     bool scan() {
         std::string from = keyOf(random), last;
         begin(burst());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The tree against std::map, its layout, what a change announces and how many lines it changes.
+// The tree against std::map, its layout, the announcements of a change and the number of lines it changes.
 #include <gtest/gtest.h>
 
 #include "announced_engine.hpp"
@@ -17,7 +17,7 @@ std::string keyOfEight(uint64_t number) {
     return {reinterpret_cast<const char *>(&number), sizeof(number)};
 }
 
-// One change on both; what the call returned must fit.
+// One change on both; the results of the call must fit.
 void change(Random &random, Map &map, Model &model, const std::string &key) {
     uint64_t value = random.next(), commits = map.commits();
     bool is_there = model.count(key), done = true;
@@ -89,7 +89,7 @@ TEST(Mtree, ScansFromAnyKeyToAnyLimit) {
     }
 }
 
-// A transaction that is undone leaves the tree as it was, with what lies in memory to be used again.
+// A transaction that is undone leaves the tree as it was, with its blocks in memory free for reuse.
 TEST(Mtree, CanBeUndone) {
     AnnouncedEngine engine(PoolBytes);
     Map map(engine);
@@ -220,7 +220,7 @@ class MtreeLines : public testing::TestWithParam<bool> {
 
 // Lines that a change leaves changed: the root's with its counts, the node's first, the line of a slice, that of a link
 // and a record's; a slice and a link may share a line, and so may a slice and the first. An update has a new record
-// beside the old, which goes to those that are free. Splits are what is above.
+// beside the old, which goes to those that are free. The tests above cover splits.
 TEST_P(MtreeLines, AreFewAndCounted) {
     constexpr uint64_t keys = 4000;
     AnnouncedEngine engine(PoolBytes);

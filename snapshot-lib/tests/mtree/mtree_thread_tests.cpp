@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Readers without locks beside writers who take turns, under ThreadSanitizer: keys that nobody removes are always
-// found, a value is always one that its key had, and scans are in order and leave no such key out.
+// Readers without locks beside writers in turn, under ThreadSanitizer: keys that nobody removes are always found, a
+// value is always one that its key had, and scans are in order and leave no such key out.
 //
 //     mtree_thread_tests [BUG]
 //
@@ -38,7 +38,7 @@ static std::string keyOf(uint64_t number) {
 }
 static bool stays(uint64_t number) { return number % 16 == 0; }
 
-// A value tells whose it is.
+// A value tells its key.
 static uint64_t valueOf(std::string_view key, uint64_t change) {
     return (std::hash<std::string_view>{}(key) << 32) | (change & 0xffffffff);
 }

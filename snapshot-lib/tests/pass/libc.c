@@ -40,7 +40,7 @@ void own_stpcpy(char *p) { fgets_like(p); }
 // CHECK: @getcontext
 int context(ucontext_t *to) { return getcontext(to); }
 
-// What cannot be followed is refused only where it may lie in tracked memory, unless somebody vouches for it.
+// The pass refuses a write that it cannot follow only if it may be in tracked memory and nobody vouches for it.
 // CHECK-LABEL: define {{.*}}@not_refused(
 // CHECK: ret
 __attribute__((annotate("snapshot_asm_ok"))) static void buffer_of(FILE *stream, char *p) { setvbuf(stream, p, 0, 9); }

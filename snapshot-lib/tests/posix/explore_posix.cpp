@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a program finds that opens, maps, unmaps, writes, resizes, renames and closes files in any order. Each sequence
-// of calls is made twice: on tracked files, and on ordinary files by the kernel, which thereby says what every call
-// returns and what the program has to see. What a crash leaves is said by a model of a few lines: the content of the
-// last commit, in the size of now, of a file that is mapped or has something to lose, and the content itself of one
-// that has not. A crash is tried before every write, fence and resize within the calls, and after each call. A sequence
-// has several lives; each ends in the middle, by a kill or by exit(), and the next goes on with what is left.
+// The view of a program that opens, maps, unmaps, writes, resizes, renames and closes files in any order. Each sequence
+// of calls is made twice: on tracked files, and on ordinary files by the kernel, which gives the expected return of
+// every call and the expected view of the program. A model of a few lines gives the state after a crash: the content of
+// the last commit, in the present size, of a file that is mapped or has uncommitted changes, and the present content of
+// any other file. A crash is tried before every write, fence and resize within the calls, and after each call. A
+// sequence has several lives; each ends in the middle, by a kill or by exit(), and the next continues on the files.
 //
 //     explore_posix DIRECTORY PROTOCOL [BUG [SEQUENCES]]
 //
@@ -68,7 +68,7 @@ int persist_resize(int fd, uint64_t bytes) {
         before_step();
     return ftruncate(fd, static_cast<off_t>(bytes)) < 0 ? -errno : 0;
 }
-extern "C" int __wrap_fsync(int) { return 0; } // a crash of the process leaves what the kernel has
+extern "C" int __wrap_fsync(int) { return 0; } // a crash of the process leaves the kernel's state
 
 static std::string contentOf(const std::string &path) {
     std::string bytes;
@@ -98,7 +98,7 @@ static std::string resized(std::string bytes, size_t size) {
 
 struct File {
     std::string name;      // empty: none any more
-    std::string committed; // what a crash leaves, in the size of now
+    std::string committed; // the state after a crash, in the present size
     bool tracked = false;  // mapped, or not mapped any more with something to lose
     bool changed = false;  // since the last commit
     bool opened = false;   // in this life
@@ -164,7 +164,7 @@ class Life {
             _exit(0);
     }
 
-    // --- what may be found after a crash
+    // --- the permitted states after a crash
 
     void capture() {
         if (!subject || subject->name.empty())
@@ -191,7 +191,7 @@ class Life {
             violation("a crash leaves another state, of " + std::to_string(found.size()) + " bytes");
     }
 
-    // --- what the program sees
+    // --- the view of the program
 
     std::string seenOf(const FilePtr &file) const {
         for (const Descriptor &one : descriptors)
@@ -234,7 +234,7 @@ class Life {
 
     // --- the calls
 
-    // One call on a file, and what it has to have done.
+    // One call on a file, and its expected effect.
     void on(FilePtr file, const std::string &name, const std::function<void()> &body) {
         subject = file;
         call = name + " of " + file->name;
@@ -671,7 +671,7 @@ static void exploreSequence(const std::string &directory, uint64_t seed) {
     for (unsigned number = 0; number < 3; number++) {
         pid_t child = fork();
         if (child == 0) {
-            dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO); // what is refused is said there
+            dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO); // the message there states the refusal
             Life(directory, seed, number).run(30);
             number % 2 ? exit(0) : _exit(0);
         }

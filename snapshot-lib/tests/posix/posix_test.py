@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A program that was only recompiled: what it maps is tracked, what is wrong with a file is refused and said."""
+"""A program that was only recompiled: its mappings are tracked, and a fault of a file is refused with a message."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_commits(program: Program) -> None:
         program.expect("plain-nothing", file, "")
         program.expect("plain-read", file, "101 10")
         if Path(f"{file}.snapshot-log").exists():
-            raise SystemExit("a file nobody asked to track has a log")
+            raise SystemExit("a file without a request to track it has a log")
 
 
 def test_file_calls(program: Program) -> None:
@@ -81,7 +81,7 @@ def test_file_calls(program: Program) -> None:
 
 
 def test_mapping_again(program: Program) -> None:
-    """What was stored is still there when a file that grew is mapped again; what was never committed is not kept."""
+    """Stored data is still there when a file that grew is mapped again; data that was never committed is not kept."""
     file = program.scratch / "growing"
     program.expect("commit", file, "")
     program.expect("remaps-commits", file, "")
@@ -101,7 +101,7 @@ def test_fixed_places(program: Program) -> None:
 
 
 def test_refusals(program: Program) -> None:
-    """mmap fails, and one line says which file and what to do; the data stays what it was."""
+    """mmap fails, and one line states the file and the remedy; the data stays unchanged."""
     one, other = program.scratch / "one", program.scratch / "other"
     logs = [Path(f"{file}.snapshot-log") for file in (one, other)]
     for file in (one, other):
@@ -129,7 +129,7 @@ def test_refusals(program: Program) -> None:
 
 
 def test_detector(program: Program) -> None:
-    """What uninstrumented code writes is named; announced it is in order."""
+    """The library names a write of uninstrumented code; after an announcement it is in order."""
     file = program.scratch / "checked"
     program.refused("escaping-commit", file, "page 1: 1 line(s) were written and not tracked", SNAPSHOT_CHECK="abort")
     done = program.start("escaping-commit", file, SNAPSHOT_CHECK="1")
@@ -143,7 +143,7 @@ def test_detector(program: Program) -> None:
 
 
 def test_full_device(program: Program) -> None:
-    """tmpfs without room for 8 MiB of data, holes before: msync says ENOSPC, the file is what it was, a retry works."""
+    """tmpfs without room for 8 MiB of data, holes before: msync fails with ENOSPC, the file is unchanged."""
     mount = program.scratch / "small"
     mount.mkdir()
     script = """

@@ -82,7 +82,7 @@ static Image imageOf(const Mapping &mapping) {
     return ::imageOf(mapping.log, mapping.log_bytes, mapping.data, mapping.data_bytes);
 }
 
-// One transaction on what the file holds now. The database is closed again: a file cannot be open twice.
+// One transaction on the present content of the file. The database is closed again: a file cannot be open twice.
 static Trace traceOf(const Explorer &explorer, const std::vector<Change> &changes) {
     KyotoStore store(explorer.path, explorer.shape, false);
     struct log_view log{}, backing{};

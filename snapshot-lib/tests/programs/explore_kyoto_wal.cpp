@@ -2,7 +2,7 @@
 //
 // Crash states of stock Kyoto Cabinet with its own write-ahead log and hard transactions, under the model of
 // file_model.hpp. Every state is opened by Kyoto, which recovers it, and compared with the contents before and after
-// the transaction. This reports; what the numbers must be is in the test that calls it.
+// the transaction. The program prints counts; explorers_test.py has the expected ones.
 //
 //     explore_kyoto_wal DIRECTORY tree|hash posix|with-file
 #include <cstdio>

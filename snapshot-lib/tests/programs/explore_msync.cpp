@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Crash states of the engine msync-4k under the model of file_model.hpp: what plain msync() per transaction is worth.
-// Every state is opened by the same engine and compared with the store before and after the transaction.
+// Crash states of the engine msync-4k under the model of file_model.hpp: the guarantee of plain msync() per
+// transaction. Every state is opened by the same engine and compared with the store before and after the transaction.
 //
 //     explore_msync DIRECTORY
 #include <cstdio>
@@ -20,7 +20,7 @@ using namespace programs;
 static constexpr size_t ExhaustiveStates = 64, Samples = 32;
 static constexpr uint64_t Records = 200, Updates = 12, Inserts = 12;
 
-// The file is looked at before each change, so that the kernel may have written back what was there then.
+// The file is looked at before each change, so that the kernel may have written back its content of that time.
 class Watched : public engines::Msync4k {
   public:
     using engines::Msync4k::Msync;
@@ -77,7 +77,7 @@ struct Explorer {
     }
 };
 
-// A change is explored when it has been made on another copy of the store, which says what it must lead to.
+// A change is explored after the same change on another copy of the store, which gives the expected result.
 template <class Change> static void explore(Explorer &explorer, Store &store, Store &ahead, Change &&change) {
     change(ahead);
     explorer.before = explorer.after;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the crash explorers must find: nothing under Snapshot, known holes in Kyoto's own log and in plain msync."""
+"""The explorers must find nothing under Snapshot, and known holes in Kyoto's own log and in plain msync."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a file system may hold after a power cut, for programs on mmap, msync and fsync. The model:
+// The possible content of a file system after a power cut, for programs on mmap, msync and fsync. The model:
 //
 //  - A file is a row of 4 KiB pages, a size and a name. The kernel may write back any page at any time: after a cut
 //  each
@@ -8,7 +8,7 @@
 //    So does the size. A page is never torn.
 //  - msync() makes the pages durable, fsync() pages and size, when they return.
 //  - A name that was created or removed may or may not be there. With `Names::Posix` until the directory is
-//    synchronised; with `Names::WithFile` until the file is, which is what ext4 and XFS do beyond the standard.
+//    synchronised; with `Names::WithFile` until the file is, which ext4 and XFS guarantee beyond the standard.
 //
 // Stores through a mapping are seen at the next system call, so contents between two calls are not explored.
 #pragma once
@@ -34,7 +34,7 @@ class FileModel {
     using State = std::vector<Content>; // of the files, in the order of their paths
     using Visit = std::function<void(const State &)>;
 
-    // What the files hold now is durable; `crash_point` is called before each system call on them takes effect.
+    // The present content of the files is durable; `crash_point` is called before each system call on them.
     FileModel(std::vector<std::string> paths, Names names, std::function<void()> crash_point);
     ~FileModel();
     FileModel(const FileModel &) = delete;
@@ -43,7 +43,7 @@ class FileModel {
     // All states possible now if there are at most `exhaustive`, else `samples` seeded ones and the two extremes.
     void forEachState(size_t exhaustive, size_t samples, const Visit &visit);
 
-    void sample(); // look at the files: what differs from the last look is a new version
+    void sample(); // look at the files: a difference from the last look is a new version
 
     // For the interposed system calls.
     enum class Call { Write, Msync, Fsync, Named };
@@ -77,7 +77,7 @@ class FileModel {
 // The one that the interposed calls tell; null: none.
 extern FileModel *file_model;
 
-// In a child, so that a program which crashes or hangs on what it finds is an answer too: the status, or -1.
+// In a child, so that a crash or a hang of the program is an answer too: the status, or -1.
 int answerOf(const std::function<int()> &question);
 
 } // namespace programs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a program sees of Kyoto Cabinet's transactions, on its own log and on Snapshot.
+// A program's view of Kyoto Cabinet's transactions, on its own log and on Snapshot.
 #include <gtest/gtest.h>
 
 #include <array>

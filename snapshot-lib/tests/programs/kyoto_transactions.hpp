@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The transactions whose crashes are explored: small, but with inserts, page splits, changes of size and removals.
+// The transactions for crash tests: small, but with inserts, page splits, changes of size and removals.
 #pragma once
 
 #include <map>

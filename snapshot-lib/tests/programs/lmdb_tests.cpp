@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // LMDB with one writer and readers beside it, on msync() and on Snapshot: a reader sees whole transactions, and so does
-// who opens the file of a process that was killed.
+// a process that opens the file after a kill.
 #include <gtest/gtest.h>
 #include <lmdb.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""PMDK's example structures hold what was put into them, whichever it is, and are empty after deleting."""
+"""Each of PMDK's example structures holds the inserted values, and is empty after deleting."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// XFS_IOC_EXCHANGE_RANGE where there is none, of files that tell pages from holes as those of tmpfs do. It does what
-// the call does while nobody cuts the power, and is no model of that. A page that changes places with a hole leaves
-// zeros.
+// XFS_IOC_EXCHANGE_RANGE where there is none, of files that tell pages from holes as those of tmpfs do. It has the
+// effect of the call without power cuts, and does not model these. A page that changes places with a hole leaves zeros.
 #pragma once
 
 #include <sys/mman.h>

@@ -55,7 +55,7 @@ static void exploreSubsets(const Image &durable, const Mapping &mapping, const P
     }
 }
 
-// The thread's writes become durable, and with a line what any thread wrote there before: a line keeps its order.
+// The thread's writes become durable, and with a line all earlier writes of any thread to it: a line keeps its order.
 static void fence(Image &durable, const Mapping &mapping, Pending &pending, unsigned thread) {
     std::set<const uint8_t *> lines;
     Pending left, arrived;

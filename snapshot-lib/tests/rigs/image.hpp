@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What persistent memory holds after a power cut: everything fenced, and of what was not fenced any part, line by line
-// and, within a line, word by word.
+// The content of persistent memory after a power cut: everything fenced, and any part of the rest, line by line and,
+// within a line, word by word.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct Crash {
     uint64_t ordinal; // among the images of this position
 };
 
-// What is certain to be there after a power cut behind all events: what fences waited for.
+// The content that is certain after a power cut behind all events: the data that fences waited for.
 Image durableImage(const Image &before, const Mapping &mapping, const std::vector<PersistEvent> &events);
 
 // Calls visit for the images possible at every position: all subsets of the unfenced lines if there are at most

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A persistence layer for tests: it does what it is told and writes down what a power cut could undo.
+// A persistence layer for tests: it does its work and records every change that a power cut could undo.
 #pragma once
 
 #include <array>

@@ -38,14 +38,14 @@ int snapshot_test_views(const void *address, struct log_view *log, struct log_vi
 
 #include "image.hpp"
 
-// Whether SNAPSHOT_TRACK names a tracker of pages, which has to find out by itself what is stored.
+// Whether SNAPSHOT_TRACK names a tracker of pages, which has to find the stores by itself.
 inline bool tracksPages() {
     const char *tracker = getenv("SNAPSHOT_TRACK");
     return tracker && *tracker && strcmp(tracker, "pass") != 0;
 }
 inline bool stores_are_announced = !tracksPages();
 
-// What instrumented code does for `*(uint64_t *)address = value`, or the store alone.
+// The work of instrumented code for `*(uint64_t *)address = value`, or the store alone.
 inline void trackedStore(uint8_t *address, uint64_t value) {
     if (stores_are_announced)
         snapshot_log_range(address, sizeof(value));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Waits until a thread sleeps: for a lock, or for what else it waits for.
+// Waits until a thread sleeps: for a lock, or for another event.
 #pragma once
 
 #include <sys/types.h>

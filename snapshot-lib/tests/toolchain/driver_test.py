@@ -147,7 +147,7 @@ def link_time_optimisation(folder: Folder) -> None:
 
 
 def cmake_project(folder: Folder, source: Path) -> None:
-    """googletest, whose checks of the compiler CMake does, and a test of its own."""
+    """googletest, with CMake's checks of the compiler, and a test of its own."""
     compilers = [f"-DCMAKE_C_COMPILER={CC}", f"-DCMAKE_CXX_COMPILER={CXX}"]
     options = ["-Dgtest_build_samples=ON", "-DBUILD_GMOCK=OFF"]
     folder.call("cmake", "-G", "Ninja", "-S", str(source), "-B", "cmake", *compilers, *options)
@@ -158,7 +158,7 @@ def cmake_project(folder: Folder, source: Path) -> None:
 
 
 def configure_project(folder: Folder, source: Path) -> None:
-    """Kyoto Cabinet finds with the wrappers what it finds with the compilers themselves."""
+    """Kyoto Cabinet's configure script finds the same with the wrappers as with the compilers themselves."""
     found = []
     for cc, cxx in [(CC, CXX), ("clang-19", "clang++-19")]:
         shutil.copytree(source, folder.path / "configure", dirs_exist_ok=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `cmake --install` leaves is enough: wrappers, pkg-config, man pages, examples, wherever the prefix is moved."""
+"""The files of `cmake --install` suffice: wrappers, pkg-config, man pages, examples, wherever the prefix is moved."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Pages that need blocks before a commit, and what is durable when a call that ends something returns.
+// Pages that need blocks before a commit, and the durable state when a call that ends something returns.
 #include <fcntl.h>
 #include <sys/syscall.h>
 
@@ -88,7 +88,7 @@ TEST_F(Backing, OfAllPagesIsThereOrMissedByTheCallThatAsksForIt) {
     EXPECT_EQ(listed(file), std::vector<int64_t>{}) << "none of them is asked for again";
 }
 
-// A thread finds no room for the log while another one lets it grow: what the other wrote there stays.
+// A thread finds no room for the log while another one lets it grow: the other's entries there stay.
 TEST_F(Backing, OfTheLogIsNotTakenFromAThreadByAnotherThatFindsNone) {
     constexpr size_t lines = 4096;
     TrackedFile file(path, 2 * 64 * lines, SNAPSHOT_PROTOCOL_UNDO);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Threads beside a commit: which store waits for it, and whose log it holds. A commit whose log grows can be made to
-// last.
+// Threads beside a commit: which store waits for it, and in which log it is. A test can prolong a commit that lets its
+// log grow.
 #include <sys/syscall.h>
 
 #include <atomic>

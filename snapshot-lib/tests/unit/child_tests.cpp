@@ -20,7 +20,7 @@ extern char **environ;
 // A log that grows does so with a lock, which a thread can be made to hold.
 thread_local std::atomic<bool> *growth_waits_for;
 std::atomic<bool> log_grows;
-int fallocate_error; // what such a call returns, for all tests of the program; 0: it is made
+int fallocate_error; // the return value of such a call, for all tests of the program; 0: it is made
 extern "C" int __real_posix_fallocate(int fd, off_t offset, off_t bytes);
 extern "C" int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes) {
     log_grows = log_grows || growth_waits_for;
@@ -299,7 +299,7 @@ class LivingChild {
         if (pipe(ends) < 0 || pipe(begun) < 0)
             abort();
     }
-    // Returns when the child has given up what is its parent's.
+    // Returns when the child has given up its parent's mappings.
     void begin() {
         char byte = 0;
         pid = fork();

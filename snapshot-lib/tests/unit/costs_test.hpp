@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a commit costs, as the library and as the recorder of its writes count it.
+// The cost of a commit, as the library and as the recorder of its writes count it.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ class Costs : public FileTest {
   protected:
     std::string path(const char *name) const { return directory / name; }
 
-    // What the work and the commits in it cost, as the library and as the recorder count it.
+    // The cost of the work and the commits in it, as the library and as the recorder count it.
     static Cost measure(TrackedFile &file, const std::function<void()> &work) {
         Recorder trace;
         struct snapshot_stats before = file.stats();

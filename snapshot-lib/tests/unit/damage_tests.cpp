@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A log that is damaged while the file is open: who needs it is told, and what the working copy still has is not lost.
+// A log that is damaged while the file is open: a call that needs it fails, and the working copy is not lost.
 #include <algorithm>
 #include <functional>
 
@@ -41,7 +41,7 @@ TEST_F(OpenDamage, IsNoLossAtTheEndIfTheWorkingCopyHasTheLines) {
     EXPECT_EQ(word(again, 4096), 0x2222u);
 }
 
-// What the working copy gives is durable in the file before the log says that the file has it.
+// The content from the working copy is durable in the file before the log says that the file has it.
 TEST_F(OpenDamage, IsMendedInTheFileBeforeTheLogEnds) {
     TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_REDO);
     commit(file, 0, 0x1111);
@@ -67,7 +67,7 @@ TEST_F(OpenDamage, IsReportedByRollbackWhichChangesNothing) {
     trackedStore(file.working() + 64, 5);
     EXPECT_EQ(snapshot_rollback(file.working()), -EUCLEAN);
     EXPECT_EQ(word(file, 64), 5u);
-    EXPECT_EQ(file.commit(), 0); // of what the program has now: it does not need the old log any more
+    EXPECT_EQ(file.commit(), 0); // of the program's present content: it does not need the old log any more
     EXPECT_EQ(snapshot_rollback(file.working()), 0);
     EXPECT_EQ(word(file, 64), 5u);
 }

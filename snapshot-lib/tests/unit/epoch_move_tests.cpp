@@ -83,7 +83,7 @@ TEST_F(EpochMoves, KeepWhatTheLogAloneHas) {
     EXPECT_EQ(word(memory + 2048), 77u);
 }
 
-// Under ThreadSanitizer, too: whoever replays finds log and file where they were, or where they are then.
+// Under ThreadSanitizer, too: a thread that replays finds log and file where they were, or where they are then.
 TEST_F(EpochMoves, BesideTheThreadThatReplays) {
     struct snapshot_epochs options{};
     options.period_ns = SNAPSHOT_EPOCHS_BY_CALL;

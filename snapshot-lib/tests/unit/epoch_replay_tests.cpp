@@ -61,7 +61,7 @@ TEST_F(EpochReplays, OfSeveralThreadsBringEachEpochToTheFileOnce) {
     }
 }
 
-// A cut commits by itself, and needs what it commits in the file.
+// A cut commits by itself, and needs its commit in the file.
 TEST_F(EpochReplays, InTheBackgroundAreNotMissedByACut) {
     startInBackground();
     commit(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Epochs: what a checkpoint costs, exactly; who is waited for, and how long; what is refused, and what it leaves.
+// Epochs: the exact cost of a checkpoint; its waits, and their length; refusals, and the state after them.
 #include <sys/wait.h>
 
 #include <atomic>
@@ -49,7 +49,7 @@ class Epochs : public FolderFirst {
         return stats;
     }
 
-    // What a power cut would leave now, recovered.
+    // The state after a power cut now, recovered.
     uint64_t recovered(size_t offset) const {
         Image image = file.image();
         struct recovery result{};

@@ -269,7 +269,7 @@ extern "C" __typeof__(pthread_barrier_wait) __snapshot_libc_pthread_barrier_wait
 extern "C" __typeof__(pthread_join) __snapshot_libc_pthread_join;
 
 // A thread that has stored waits at a barrier and then for the end of another thread, which commits beside each wait.
-// The commit does not wait for it. What it stores between the waits is in the second commit.
+// The commit does not wait for it. Its stores between the waits are in the second commit.
 static void waitForOthers(const std::string &path) {
     TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_EPOCH);
     pthread_barrier_t barrier;

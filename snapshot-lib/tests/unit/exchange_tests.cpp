@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The engine fams-exchange: what a commit costs in system calls, bytes and page faults, and what is said where
-// something of it cannot be had. exchangeRanges() stands in for the kernel's.
+// The engine fams-exchange: the cost of a commit in system calls, bytes and page faults, and the message if a part of
+// it is missing. exchangeRanges() stands in for the kernel's.
 #include <linux/userfaultfd.h>
 #include <sys/syscall.h>
 
@@ -32,7 +32,7 @@ enum class Call { Userfaultfd, Scan, Punch, Write, Exchange };
 static constexpr long ScanCall = _IOC(_IOC_READ | _IOC_WRITE, 'f', 16, 96);
 
 static Calls calls;
-static std::function<int(Call)> refused; // the error of such a call, or 0 for what it really does
+static std::function<int(Call)> refused; // the error of such a call, or 0 for its real result
 static size_t longest_write;             // of one call
 static uint64_t faults_of_exchanges;     // which the kernel's would not take
 
@@ -123,7 +123,7 @@ class Exchange : public OwnFolder {
         return calls;
     }
 
-    // What a call throws that fails with this error, in words that have these.
+    // The exception of a call that fails with this error, with these words.
     static void expectError(int error, const std::string &words, const std::function<void()> &call) {
         try {
             call();

@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t Page = 4096, Files = 32; // as many as can be open
 
-// Whoever writes to stderr waits until somebody reads.
+// A writer to stderr waits until somebody reads.
 class FullStderr {
   public:
     FullStderr() {

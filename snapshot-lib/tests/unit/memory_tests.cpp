@@ -32,7 +32,7 @@ class Memory : public FileTest, public testing::WithParamInterface<Protocol> {
 
 TEST_P(Memory, OfAClosedFileIsUnmapped) {
     for (int times = 0; times < 2; times++)
-        openAndClose(); // what stays for the next file is there from now on
+        openAndClose(); // the memory that stays for the next file is there from now on
     long before = library_pages;
     openAndClose();
     EXPECT_EQ(library_pages, before);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Who may open a file, by which name, and what happens to the log that lies beside it.
+// The processes that may open a file, by which name, and the fate of the log beside it.
 #include <fcntl.h>
 #include <fstream>
 #include <sys/file.h>

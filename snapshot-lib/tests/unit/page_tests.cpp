@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The trackers of pages: what they find, what they cost, and what is said where they cannot be had.
+// The trackers of pages: their findings, their cost, and the message if they are not available.
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
@@ -21,7 +21,7 @@
 #include "posix_calls.hpp"
 #include "thread_sleep.hpp"
 
-// A kernel that lacks something: what such a call returns, or 0 for what it really returns.
+// A kernel that lacks something: the return value of such a call, or 0 for its real result.
 static std::function<int(long number, long second)> missing;
 extern "C" long __real_syscall(long number, ...);
 extern "C" long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f) {
@@ -127,8 +127,7 @@ TEST_P(Uffd, TakesOneFaultForEachPageAndCommit) {
     expectFaults(count, "pages that were committed");
 }
 
-// The log has four sets of chunks, and the lists of lines grow: what a commit touches first it touches in the first
-// ones.
+// The log has four sets of chunks, and the lists of lines grow: the first commits touch new pages for the first time.
 TEST_P(Pages, ThatAreHotTakeNoFaultInACommit) {
     TrackedFile file(path, 64 * Page);
     auto commitFaults = [&] {
@@ -166,7 +165,7 @@ TEST_P(Pages, AreTakenBackByARollbackThatLeavesThemWatched) {
     EXPECT_EQ(commitPages(file, 0, 0), (Cost{0, 0, 0})) << "the rollback's own stores are none of the program's";
 }
 
-// Growth clears what lay behind the end, which is no store of the program; what that stored before is kept.
+// Growth clears the bytes behind the end, which is no store of the program; earlier stores there are kept.
 TEST_P(Pages, WithTheEndOfAFileThatGrowsChangeOnlyByStores) {
     TrackedFile file(path, Page + 100);
     ASSERT_EQ(snapshot_resize(file.working(), Page + 200), 0);
@@ -276,7 +275,7 @@ TEST_P(Pages, AreTrackedByNothingThatThereIsNot) {
     EXPECT_EQ(commitPages(file, 0, 1), (Cost{1, lineBlocks(PageLines), 0})) << "uffd is the default";
 }
 
-// What a crash left is recovered for open(), whatever may be wrong with the tracker.
+// The state after a crash is recovered for open(), whatever may be wrong with the tracker.
 TEST_P(Pages, AreNotNeededToRecover) {
     TrackedFile(path, Page).close();
     setenv("SNAPSHOT_TRACK", "soft-dirty", 1);
@@ -325,7 +324,7 @@ TEST_P(Uffd, IsRefusedByAKernelThatHasNotWhatItNeeds) {
     EXPECT_EQ(TrackedFile(path, Page).error(), 0);
 }
 
-// A commit that cannot know what has changed says so, and none of it is lost.
+// A commit that cannot determine the changes says so, and none of them is lost.
 TEST_P(Uffd, CommitsNothingIfTheKernelDoesNotSayWhatHasChanged) {
     TrackedFile file(path, 4 * Page);
     storeToPages(file, 0, 2);
@@ -422,7 +421,7 @@ class SlowCall {
     std::thread thread;
 };
 
-// The next commit has what the working copy has, whoever stored it when.
+// The next commit has the content of the working copy, from any store at any time.
 TEST_P(Mprotect, OpensNoPageThatACommitHasClosedMeanwhile) {
     for (auto *call : {snapshot_sync, snapshot_rollback}) {
         TrackedFile file(path, 4 * Page);
@@ -510,7 +509,7 @@ TEST_P(Mprotect, LeavesNothingOutOfACommitBesideAnUnmapping) {
     EXPECT_TRUE(awaitSleep(tid, &done)) << "fsync() does not wait";
     unmapping.end();
     committing.join();
-    p_close(fd); // what is not committed is discarded
+    p_close(fd); // uncommitted changes are discarded
     EXPECT_EQ(word(TrackedFile(path, 0), 0), 7u);
 }
 

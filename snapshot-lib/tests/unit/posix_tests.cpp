@@ -66,7 +66,7 @@ class Posix : public FileTest {
             ASSERT_EQ(p_munmap(memory, size_t{1} << 29), 0);
         memory = MAP_FAILED;
     }
-    // The end of what is not committed.
+    // The end of the uncommitted data.
     void discard() { discardOf(""); }
     void discardOf(const std::string &suffix) {
         if (memory != MAP_FAILED)
@@ -74,7 +74,7 @@ class Posix : public FileTest {
         ASSERT_EQ(p_close(fd), 0);
         fd = open((path + suffix).c_str(), O_RDWR | O_CLOEXEC);
     }
-    // What the file has now; it must not be mapped.
+    // The present content of the file, which must not be mapped.
     uint64_t committed(size_t offset) {
         uint64_t value = 0;
         EXPECT_EQ(pread(fd, &value, sizeof(value), static_cast<off_t>(offset)), 8);
@@ -266,7 +266,7 @@ TEST_F(Posix, DescriptorAndMappingAgree) {
     trackedStore(base + 200, 12);
     EXPECT_EQ(p_pread(fd, &value, 8, 200), 8);
     EXPECT_EQ(value, 12u);
-    EXPECT_EQ(p_msync(base, Page, MS_INVALIDATE), 0); // what was written by descriptor is part of the transaction
+    EXPECT_EQ(p_msync(base, Page, MS_INVALIDATE), 0); // writes by descriptor are part of the transaction
     EXPECT_EQ(word(base + 100), 0u);
     uint64_t parts[2] = {1, 2};
     struct iovec list[2] = {{&parts[0], 8}, {&parts[1], 8}};
@@ -400,7 +400,7 @@ TEST_F(Posix, EveryOpenMakesFilesAndCutsThem) {
     close(folder);
 }
 
-// Under redo the file lags behind what was committed; under the others it has too much of what was not.
+// Under redo the file trails the commits; under the others it has too much uncommitted data.
 TEST_F(Posix, WhatACrashLeftIsRecoveredWhenTheFileIsOpened) {
     int folder = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     std::function<int()> opens[] = {
@@ -549,7 +549,7 @@ TEST_F(Posix, SecondProcessIsRefused) {
     EXPECT_NE(map(), MAP_FAILED);
 }
 
-// Programs unmap to map again, longer: what they stored is still there, and still not committed.
+// Programs unmap to map again, longer: their stores are still there, and still not committed.
 TEST_F(Posix, TransactionGoesOnWhenAFileIsMappedAgain) {
     trackedStore(map(), 1);
     unmap();
@@ -645,7 +645,7 @@ TEST_F(Posix, UnmappingOneOfTwoThatOverlapKeepsTheOther) {
     EXPECT_ERRNO(p_msync(base + Page, Page, MS_SYNC), ENOMEM);
 }
 
-// What a write from elsewhere puts into the file is not taken back by a log that a crash left.
+// A log that a crash left does not take back writes from elsewhere to the file.
 TEST_F(Posix, DescriptorOpenedElsewhereFindsTheFileRecovered) {
     uint64_t value = 77;
     EXPECT_EQ(inChild([&] { return commitThrice(0); }), 0);

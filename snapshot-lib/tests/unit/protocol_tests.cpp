@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What each protocol costs, exactly: fences, lines to the log, lines to the file.
+// The exact cost of each protocol: fences, lines to the log, lines to the file.
 #include <gtest/gtest.h>
 #include <latch>
 #include <thread>
@@ -77,7 +77,7 @@ TEST_F(Costs, DeclaredCommitLeavesItsLastFenceToTheNext) {
     }
 }
 
-// Four threads of 25 lines each, whose lists are written apart. Where threads log on their own, each block they finish
+// Four threads of 25 lines each, with separate lists. Where threads log on their own, each block they finish
 // takes them a fence.
 TEST_F(Costs, SeveralThreads) {
     const Cost expected[] = {

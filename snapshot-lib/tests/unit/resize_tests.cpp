@@ -175,8 +175,8 @@ TEST_F(Files, WhatOthersWriteToAClosedFileIsNotUndone) {
     EXPECT_EQ(file.stats().lines_undone, 0u);
 }
 
-// A resize in the middle of a transaction, cut at every persistence point. What opens again has the old size or the
-// new one and the last commit, extended with zeros; or, as a cut commits the transaction first, all of it.
+// A resize in the middle of a transaction, cut at every persistence point. The file opens again with the old size or
+// the new one and the last commit, extended with zeros; or, as a cut commits the transaction first, all of it.
 class ResizeCrashes : public Files, public testing::WithParamInterface<std::pair<size_t, size_t>> {
   protected:
     void SetUp() override {

@@ -268,7 +268,7 @@ TEST_P(Runtime, LogOfADeletedFileIsNotAppliedToItsSuccessor) {
 
 TEST_P(Runtime, EmptyFileIsRefused) { EXPECT_EQ(TrackedFile(path, 0).error(), -EINVAL); }
 
-// Others may do what they like to a file that was closed; what was not closed has a log with something to do.
+// Other programs may change a file that was closed; a file that was not closed has a log with work to do.
 TEST_P(Runtime, LogFitsAFileOfAnotherSizeIfItAssertsNothing) {
     std::string log = path + ".snapshot-log", kept = path + ".kept";
     {

@@ -92,7 +92,7 @@ static void run(const std::string &path, const Protocol &protocol) {
     expect(stats.log_file_bytes == file.mapping().log_bytes, "the size of the log is not what it is");
 }
 
-// Many short checkpoints: what one counts without a lock, a reader seldom meets.
+// Many short checkpoints: a reader seldom meets a count that is updated without a lock.
 static void runCheckpoints(const std::string &path) {
     TrackedFile file(path, Bytes, SNAPSHOT_PROTOCOL_EPOCH);
     std::atomic<bool> done = false;

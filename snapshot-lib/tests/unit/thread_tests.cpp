@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Threads that share lines, under ThreadSanitizer: some whose stores and commits a barrier orders, and some that commit
-// beside each other's stores. After every commit recovery would find what all threads stored before it; after the
-// process ends, what the last commit saw. ThreadSanitizer does not see the copies of lines that a commit holds, for
-// they race with the program's stores; that the library holds every line that it has to, it does see.
-// Every protocol, one to eight threads; with a tracker of pages in SNAPSHOT_TRACK, the one that commits pages. With the
-// name of a seeded bug, ThreadSanitizer finds it.
+// Threads that share lines, under ThreadSanitizer: some with stores and commits in the order of a barrier, and some
+// that commit beside each other's stores. After every commit recovery would find the stores of all threads before it;
+// after the process ends, those of the last commit. ThreadSanitizer does not see the copies of lines that a commit
+// holds, for they race with the program's stores; that the library holds every line that it has to, it does see. Every
+// protocol, one to eight threads; with a tracker of pages in SNAPSHOT_TRACK, the one that commits pages. With the name
+// of a seeded bug, ThreadSanitizer finds it.
 #include <barrier>
 #include <cstdio>
 #include <filesystem>
@@ -75,7 +75,7 @@ static void rounds(TrackedFile &file, unsigned thread_count) {
         thread.join();
 }
 
-// What a thread stored before it ended is part of the next commit, and its log is taken over by another.
+// The stores of a thread that has ended are part of the next commit, and another thread takes over its log.
 static void shortThreads(TrackedFile &file) {
     for (unsigned round = 0; round < 20; round++)
         std::thread(storeAll, file.working(), round % 8, round).join();
@@ -127,7 +127,7 @@ static std::vector<uint64_t> lastOwn() {
     return last;
 }
 
-// What a thread stored before its commit is in it, whatever the others do meanwhile, a rollback excepted.
+// A thread's commit has all its earlier stores, whatever the others do meanwhile, a rollback excepted.
 static void besideOthers(const std::string &path, const Protocol &protocol, unsigned thread_count) {
     TrackedFile file(path, Bytes, protocol.flag);
     file.commit();
@@ -153,7 +153,7 @@ static void besideOthers(const std::string &path, const Protocol &protocol, unsi
         expectOwn(image.dataBytes(), thread, lastOwn(), "a store beside commits is lost");
 }
 
-// The file grows and is cut again, by pages and by parts of one, while threads store to what stays.
+// The file grows and is cut again, by pages and by parts of one, while threads store to the part that stays.
 static void besideResizes(const std::string &path, const Protocol &protocol, unsigned thread_count) {
     TrackedFile file(path, Bytes + 100, protocol.flag);
     std::atomic<unsigned> storing = thread_count;
@@ -240,7 +240,7 @@ static void run(const std::string &path, const Protocol &protocol, unsigned thre
     besideOthers(path, protocol, thread_count);
     besideResizes(path + "-resized", protocol, thread_count);
     cutBesideInside(path + "-cut", protocol);
-    if (!getenv("SNAPSHOT_TRACK")) // a tracker of pages finds what the call stores afterwards
+    if (!getenv("SNAPSHOT_TRACK")) // a tracker of pages finds the later stores of the call
         leaveInCallback(path + "-callback", protocol);
     TrackedFile file(path, Bytes, protocol.flag);
     rounds(file, thread_count);

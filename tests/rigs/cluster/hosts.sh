@@ -7,9 +7,9 @@
 # Each worker is a network namespace with an SSH server, joined to the controller's by a link that can be taken down
 # (ip link set worker1 down), and has its own processes, home, /srv and host name; the rest of the file system is shared.
 # Under root, worker1 is booted by systemd, which needs control groups; other hosts run their services under runit.
-# FOLDER gets an Ansible inventory and the keys, and keeps what the hosts wrote. All of it lives in one PID namespace that
-# ends with COMMAND, or with this script, so nothing stays behind but an empty control group, which the next run removes.
-# Works as any user that may use user namespaces.
+# FOLDER gets an Ansible inventory and the keys, and keeps the files of the hosts. All of it lives in one PID namespace
+# that ends with COMMAND, or with this script, so nothing stays behind but an empty control group, which the next run
+# removes. Works as any user that may use user namespaces.
 set -euo pipefail
 
 address() { echo "192.0.2.$1"; } # TEST-NET-1: never routed anywhere
@@ -20,13 +20,13 @@ cgroup_prefix=testbed-hosts-
 
 runs_systemd() { [[ $1 == worker1 && ${HOSTS_OF_ROOT-} == yes ]]; } # HOST
 
-enter() { # WHAT ARGUMENTS...: go on in namespaces of our own
+enter() { # FUNCTION ARGUMENTS...: go on in new namespaces
     local as_user=()
     [[ $(id -u) -eq 0 ]] || as_user=(--map-root-user --map-auto)
     exec unshare "${as_user[@]}" --net --mount --uts --pid --fork --kill-child=KILL --mount-proc "$0" "$@"
 }
 
-# What a host has for itself: name, home (through passwd), /srv.
+# The files of one host: name, home (through passwd), /srv.
 furnish() { # FOLDER
     mkdir -p "$1"/{home/.ssh,srv}
     chmod -R go-w "$1/home"
@@ -51,7 +51,7 @@ be_worker() { # FOLDER NUMBER
     "${sshd[@]}" 2>"$1/sshd.log"
 }
 
-# What earlier hosts left; those that run beside these have processes.
+# The remains of earlier hosts; hosts that run beside these have processes.
 remove_empty_cgroups() {
     local group
     for group in "$cgroups/$cgroup_prefix"*; do

@@ -129,7 +129,7 @@ def test_a_full_disk_is_one_sentence_and_publishes_nothing(tiny_disk: Path) -> N
     ("damage", "said"),
     [
         (lambda file: os.truncate(file, 3), r"is damaged: it has 3 bytes instead of 5"),
-        (lambda file: file.write_text("wrong"), r"is damaged: its content is not what was built"),
+        (lambda file: file.write_text("wrong"), r"is damaged: its content differs from the built one"),
         (lambda file: file.unlink(), r"cannot be used: No such file or directory"),
         (lambda file: file.with_name(".sums.json").write_text("{"), r"\.sums\.json is damaged"),
     ],

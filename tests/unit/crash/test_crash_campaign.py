@@ -168,7 +168,7 @@ def test_a_test_goes_on_from_the_verdicts_that_were_kept(run: Run, tmp_path: Pat
     assert len(lines) == whole.counts.states
     judged = 0
     assert run(Ending(NO_FLUSH), keep=keep).as_data() == whole.as_data()
-    assert judged == 1, "what the whole run leaves"
+    assert judged == 1, "the state after the whole run"
     kept.write_bytes(b"".join(lines)[:-9])  # truncated, as by a power cut
     assert run(Ending(NO_FLUSH), keep=keep).as_data() == whole.as_data()
     assert run(Ending(NO_FLUSH), keep=keep, qemu="another").as_data() == whole.as_data()
@@ -330,7 +330,7 @@ FAILS = GuestOutcome("failed", 3, stderr=b"no such file\n")
 REFUSED = {
     "key 'crash.setup': it fails (exit status 3): no such file": Played(SOUND, {"the setup": FAILS}),
     "key 'crash.workload': it fails (exit status 3): no such file": Played(SOUND, {"the workload": FAILS}),
-    "key 'crash.check': it fails on what the whole run leaves (exit status 3): no such file": Played(
+    "key 'crash.check': it fails on the state after the whole run (exit status 3): no such file": Played(
         SOUND, {"the check": FAILS}
     ),
     "key 'crash.workload': it passes 0 marks": Played([store(RECORD)]),

@@ -116,7 +116,7 @@ def test_which_marks_a_state_may_be_of(rule: str, allowed: dict[int, list[int]])
 
 def test_a_reference_that_the_whole_run_does_not_leave_is_refused(tmp_path: Path, quick_guest: GuestConfig) -> None:
     with pytest.raises(
-        TestbedError, match="what the whole run leaves is not what it leaves if it is stopped"
+        TestbedError, match="the state after the whole run differs from the state after a stop"
     ) as caught:
         judged(tmp_path, quick_guest, Played(run_of(sound=True), whole=b"d"), "atomic")
     assert caught.value.exit_status == 2

@@ -250,7 +250,11 @@ def test_a_result_is_of_a_kernel_and_of_what_that_is_told(tmp_path: Path) -> Non
     [
         ('kernel = "none"', "guest.kernel", "none does not exist; give a bzImage"),
         ('kernel_modules = "none"', "guest.kernel", "none has no modules.dep"),
-        ('kernel_arguments = "a init=/x"', "guest.kernel_arguments", "init= is what the testbed itself says"),
+        (
+            'kernel_arguments = "a init=/x"',
+            "guest.kernel_arguments",
+            "init= is an argument that the testbed itself sets",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_key(tmp_path: Path, line: str, key: str, why: str) -> None:

@@ -110,7 +110,7 @@ def written(tmp_path: Path, target: str, shell: str = "") -> subprocess.Complete
 
 @pytest.fixture
 def device(tmp_path: Path) -> Path:
-    """A copy of /dev/full if the user is root, who could destroy the host's; else the host's."""
+    """A copy of /dev/full for root, which could destroy the host's; else the host's."""
     path = tmp_path / "full"
     if os.geteuid() != 0:
         return Path("/dev/full")

@@ -70,7 +70,7 @@ def test_a_result_is_found_by_what_names_it(root: Path) -> None:
 
 @pytest.mark.parametrize("text", ["nothing", "small/pmdk", "small/snap", "ffff", "abc", "/no/such.json", ""])
 def test_what_names_no_result_is_said(root: Path, tmp_path: Path, text: str) -> None:
-    with pytest.raises(TestbedError, match=f"no result '{text}' in .*; `testbed results` lists what there is"):
+    with pytest.raises(TestbedError, match=f"no result '{text}' in .*; `testbed results` lists the existing ones"):
         lookup.find(root if text else tmp_path / "empty", text)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A private authority and certificates of it. What is there stays until it ends within a month; what then follows is renewed.
+# A private authority and certificates of it. An existing file stays until a month before its end; it is then renewed with
+# the files that depend on it.
 #
 #   tls.sh authority FOLDER        ca.key and ca.crt; says "made" or "kept"
 #   tls.sh request FOLDER NAME     a request to sign, if FOLDER lacks a certificate of its ca.crt that lasts, or its key
@@ -31,7 +32,7 @@ new_key() { # FILE: appears whole
     mv "$1.new" "$1"
 }
 
-# Without the system's own configuration, whose extensions differ between distributions.
+# Without the system's own configuration, because its extensions differ between distributions.
 self_signed() { # KEY
     openssl req -x509 -new -key "$1" -days "$authority_days" -config <(
         printf '%s\n' '[req]' 'distinguished_name = name' 'x509_extensions = authority' 'prompt = no' \
@@ -71,7 +72,7 @@ request() { # FOLDER NAME
     openssl req -new -key "$1/host.key" -config <(printf '%s\n' '[req]' 'distinguished_name = name' 'prompt = no' '[name]' "CN = $2")
 }
 
-# What a request asks for beyond a name and a key is not looked at.
+# The name and the key of a request are used. All its other wishes are ignored.
 sign() { # FOLDER
     openssl x509 -req -CA "$1/ca.crt" -CAkey "$1/ca.key" -set_serial "0x$(openssl rand -hex 16)" -days "$certificate_days" -extfile <(
         printf '%s\n' 'basicConstraints = critical, CA:FALSE' 'keyUsage = critical, digitalSignature' \

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
-/* What crash_cases.c keeps on persistent memory, for it and for module_cases.c, which checks it. */
+/* The persistent data of crash_cases.c, for it and for its check, module_cases.c. */
 #ifndef CRASH_CELLS_H
 #define CRASH_CELLS_H
 
 #include <linux/types.h>
 
 /*
- * The cases are so many bytes into the disk, beyond what Linux reads to look for partitions. Each
+ * The cases start at this offset of the disk, behind the blocks of a partition table. Each
  * has a page of its own, so that a check reads no other.
  */
 enum { CASES_AT = 1 << 20, CELL_BYTES = 4096, LINE_WORDS = 8 };
@@ -19,10 +19,10 @@ struct line {
 struct cell {
 	struct line record[2];
 	struct line valid;
-	struct line log; /* what both lines of the record were */
+	struct line log; /* the old content of both lines of the record */
 };
 
-/* The function of a case, its name, and what must hold of it. */
+/* The function of a case, its name, and the condition that must hold after it. */
 #define CRASH_CASES(X)                                                                             \
 	X(missing_flush, "missing flush", is_whole)                                                \
 	X(missing_fence, "smp_wmb() for wmb()", is_whole)                                          \

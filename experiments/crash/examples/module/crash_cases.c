@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later
 /*
- * What a kernel module does wrong on persistent memory: one case for each mistake.
+ * Mistakes of a kernel module on persistent memory: one case for each mistake.
  * docs/results/crash.md lists them.
  *
  * "NUMBER bugs" written to /dev/crash_cases makes a case with its mistake, "NUMBER sound" without,
@@ -47,7 +47,7 @@ static noinline void missing_flush(struct cell *cell, bool bugs)
 	commit(cell);
 }
 
-/* smp_wmb() orders what CPUs see, and on x86 it is a barrier of the compiler only. */
+/* smp_wmb() orders the view of other CPUs, and on x86 it is a barrier of the compiler only. */
 static noinline void missing_fence(struct cell *cell, bool bugs)
 {
 	WRITE_ONCE(cell->record[0].word[0], 1);
@@ -116,7 +116,7 @@ static noinline void two_words(struct cell *cell, bool bugs)
 		commit(cell);
 }
 
-/* An undo log of both lines: recovery takes what it has as long as it is valid. */
+/* An undo log of both lines: recovery copies it back as long as it is valid. */
 static noinline void log_cleared_early(struct cell *cell, bool bugs)
 {
 	WRITE_ONCE(cell->log.word[0], 0);

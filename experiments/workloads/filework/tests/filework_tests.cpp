@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What filework does, call by call, and whether it would notice a file system that loses something.
+// The calls of filework, one by one, and whether it detects a file system that loses data.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 using namespace workloads;
 
-// In the place of a folder: one that keeps which files there are, and what was called.
+// A replacement of a folder that records its files and the calls.
 struct RecordedFiles {
     void remove(uint64_t file) {
         calls.push_back("delete");
@@ -157,7 +157,7 @@ TEST(Filework, AFileThatIsTakenIsNobodyElses) {
     EXPECT_EQ(set.takePresent(random), last);
 }
 
-// Files of a real folder, and what is to be noticed of them.
+// Files of a real folder, and the faults in them that must be detected.
 class OfAFolder : public testing::Test {
   protected:
     OfAFolder() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whether overwrites would notice a file system that loses what was written last.
+// Whether overwrites detects a file system that loses the last writes.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The generator against what the real YCSB client does.
+// The generator against the real YCSB client.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What the client believes of a value that it reads.
+// The client's verdict on a value that it reads.
 #include <gtest/gtest.h>
 
 #include <string>

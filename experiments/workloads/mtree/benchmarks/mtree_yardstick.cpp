@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // mtree in DRAM beside the crate masstree, in one process, in turns: batches of the same operations on the same keys,
-// first the one and then the other, then the other way round. What they find must agree, and
-// of scans how many keys they find.
+// first the one and then the other, then the other way round. The stores must find the same values, and in scans the
+// same number of keys.
 //
 //     mtree_yardstick [KEYS [THREADS]]
 //

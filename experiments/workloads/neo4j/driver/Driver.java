@@ -10,8 +10,7 @@ import java.util.List;
 import java.util.function.IntUnaryOperator;
 
 /**
- * What PMFS measured Neo4j by: nodes are deleted with their edges and inserted again, and shortest paths are looked
- * for.
+ * PMFS's measurement of Neo4j: nodes are deleted with their edges and inserted again, and shortest paths are searched.
  *
  * <p>The script neo4j starts it. Before each step it says on standard output that it is ready, and waits for a line.
  */
@@ -38,7 +37,7 @@ public final class Driver {
     }
 
     private void run() throws IOException {
-        // As many of each before the measured ones, so that Java has compiled by then what these need.
+        // As many of each before the measured ones, so that Java has compiled the code of these by then.
         List<Integer> chosen = graph.chosen(Math.min(2 * wanted.deleted, wanted.nodes));
         List<List<Integer>> edges = graph.edgesOf(chosen);
         int[][] pairs = pairs(2 * wanted.paths);

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A graph whose degrees follow a power law: each node has edges to earlier ones. Of four edges one goes to any earlier
+ * A graph with degrees of a power law: each node has edges to earlier ones. Of four edges one goes to any earlier
  * node, and three to an end of an earlier edge, so that nodes with many edges get more.
  */
 final class Graph {

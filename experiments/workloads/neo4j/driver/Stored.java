@@ -43,7 +43,7 @@ final class Stored {
     void close() {
         database.shutdown();
         database = null;
-        System.gc(); // this is what ends the mappings
+        System.gc(); // this call ends the mappings
     }
 
     void load(Graph graph) {

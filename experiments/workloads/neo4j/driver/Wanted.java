@@ -3,7 +3,7 @@
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** What was asked for on the command line. */
+/** The options of the command line. */
 final class Wanted {
     final String folder;
     final int nodes;
