@@ -17,9 +17,9 @@ from testbed.guest.capacity import of_this_host
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.qemu_line import Images
 from testbed.guest.session import Session, open_session
-from testbed.manifest import bases
-from testbed.manifest import manifest as manifests
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import bases, parse, render
+from testbed.manifest.guest_config import GuestConfig
+from testbed.manifest.scale import guest_config
 from testbed.paths import REPO, cache_root
 
 T = TypeVar("T")
@@ -115,13 +115,13 @@ class QuietReporter:
     finished: list[tuple[str, str, bool]] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     started: list[str] = field(default_factory=list)
-    on_start: Callable[[manifests.Run], object] = lambda _: None
+    on_start: Callable[[render.Run], object] = lambda _: None
 
-    def start(self, run: manifests.Run) -> None:
+    def start(self, run: render.Run) -> None:
         self.started.append(run.label)
         self.on_start(run)
 
-    def finish(self, run: manifests.Run, outcome: str, cached: bool) -> None:
+    def finish(self, run: render.Run, outcome: str, cached: bool) -> None:
         self.finished.append((run.label, outcome, cached))
 
     def say(self, text: str) -> None:
@@ -138,7 +138,7 @@ def small_manifest(tmp_path: Path) -> Path:
 @pytest.fixture
 def guest(small_manifest: Path) -> GuestConfig:
     """The guest of the short manifest's first run."""
-    return manifests.runs(small_manifest)[0].guest
+    return render.runs(small_manifest)[0].guest
 
 
 @pytest.fixture
@@ -194,4 +194,4 @@ def copying(session: Session) -> Iterator[Session]:
 def quick_guest() -> GuestConfig:
     """The machine of the quick manifest."""
     path = bases.find("kv-ycsb-quick")
-    return manifests.guest_config(manifests.load(path), path)
+    return guest_config(parse.load(path))

@@ -11,8 +11,8 @@ from typing import Any
 import analysis
 from testbed import canonical, outputs
 from testbed.guest.session import Session
-from testbed.manifest import bases, manifest, scales
-from testbed.manifest.manifest import Run
+from testbed.manifest import bases, parse, render, scales
+from testbed.manifest.render import Run
 from testbed.paths import FIGURES, FIGURES_INDEX, results_root
 from testbed.replay.grid import configurations
 from testbed.results.results import Result
@@ -103,7 +103,7 @@ def _scorecard(
 def runs_of(entries: Iterable[Entry], scale: str | None, more: Iterable[str] = ()) -> list[Run]:
     """Return every run of these figures' manifests and of the manifests in `more`, each once."""
     names = dict.fromkeys([*(name for entry in entries for name in entry.manifests), *more])
-    return [run for name in names for run in manifest.runs(bases.find(name), scales.divisor(scale, name))]
+    return [run for name in names for run in render.runs(bases.find(name), scales.divisor(scale, name))]
 
 
 def gather(session: Session, entries: Sequence[Entry], more: Iterable[str], scale: str | None) -> Gathered:
@@ -114,8 +114,8 @@ def gather(session: Session, entries: Sequence[Entry], more: Iterable[str], scal
         results.setdefault(result.data["manifest"], []).append(result)
     replays = {}
     for name in dict.fromkeys(name for entry in entries for name in entry.sweeps):
-        path, divisor = bases.find(name), scales.divisor(scale, name)
-        replays[name] = run_sweep(path, configurations(path, divisor), None, divisor)
+        stated = parse.load(bases.find(name), scales.divisor(scale, name))
+        replays[name] = run_sweep(stated, configurations(stated), None)
     return Gathered(results, replays)
 
 
@@ -164,7 +164,7 @@ def _source(result: Result) -> dict[str, Any]:
 
 def _inputs(entry: Entry, gathered: Gathered) -> str:
     """Hash everything that determines a figure's bytes: code, published values, manifests, results and replays."""
-    manifests = [manifest.load(bases.find(name)).model_dump(mode="json") for name in (*entry.manifests, *entry.sweeps)]
+    manifests = [parse.load(bases.find(name)).model_dump(mode="json") for name in (*entry.manifests, *entry.sweeps)]
     results = [[r.data["checksum"] for r in results] for results in gathered.results.values()]
     replays = [[[r.point, r.values, r.data] for r in replays] for replays in gathered.replays.values()]
     return canonical.digest([entry.name, _analysis_digest(), manifests, results, replays])

@@ -18,7 +18,7 @@ from testbed import canonical, outputs, scratch
 from testbed.build import components
 from testbed.errors import TestbedError
 from testbed.guest.session import Session
-from testbed.manifest.manifest import Run
+from testbed.manifest.render import Run
 from testbed.paths import EXPERIMENTS, results_root
 from testbed.results.results import Result
 from testbed.run.runner import run_with_bar

@@ -8,7 +8,8 @@ from pathlib import Path
 from testbed import console
 from testbed.cli import tables
 from testbed.errors import TestbedError
-from testbed.manifest import manifest
+from testbed.manifest.parse import Manifest
+from testbed.manifest.scale import guest_config
 from testbed.paths import FIGURES
 from testbed.replay.grid import capture_runs, configurations
 from testbed.results import spread
@@ -22,10 +23,10 @@ from ..scorecard import moved
 from ..studies import sweep_plot
 
 
-def show_results(stated: manifest.Manifest, origin: Path, results: Sequence[Result]) -> None:
+def show_results(stated: Manifest, results: Sequence[Result]) -> None:
     """Show the table that fits the results: compare engines, draw manifests with a [plot] or [program], list others."""
     if stated.plot or stated.program:
-        _show_study(sweep_plot.of_results(stated, origin, results), origin)
+        _show_study(sweep_plot.of_results(stated, results))
     elif engines.is_engines(results):
         for table in engines.tables_of(spread.medians(results)):
             console.out.print(table.text(), soft_wrap=True)
@@ -33,25 +34,24 @@ def show_results(stated: manifest.Manifest, origin: Path, results: Sequence[Resu
         tables.show_results(results)
 
 
-def show_replays(path: Path, replays: Sequence[Replayed]) -> None:
+def show_replays(stated: Manifest, replays: Sequence[Replayed]) -> None:
     """Draw the figure of a sweep, as far as replays contain its values. Each combination of other values is a line."""
-    stated = manifest.load(path)
     if not stated.plot:
         return
-    points = {run.label: run.point for run in capture_runs(path)}
-    grid = configurations(path)
-    machines = [replace(manifest.guest_config(stated, path), device=c.device) for c in grid]
+    points = {run.label: run.point for run in capture_runs(stated)}
+    grid, machine = configurations(stated), guest_config(stated)
+    machines = [replace(machine, device=configuration.device) for configuration in grid]
     lines = [key for key in (stated.plot.series, *grid[0].values) if key not in ("", stated.plot.x)]
     found = records.with_line(records.of_replays(replays, points), "line", lines)
     y = [name for name in stated.plot.y if any(name in record for record in found.all)] or [records.TIME]
     plot = stated.plot.model_copy(update={"y": y, "series": "line"})
-    _show_study(sweep_plot.Study(stated.model_copy(update={"plot": plot}), machines, found, "replay"), path)
+    _show_study(sweep_plot.Study(stated.model_copy(update={"plot": plot}), machines, found, "replay"))
 
 
-def _show_study(study: sweep_plot.Study, origin: Path) -> None:
+def _show_study(study: sweep_plot.Study) -> None:
     """Print the study's table unless it is of replays, and draw its figure if the manifest has a [plot]."""
     if study.manifest.plot:
-        sweep_plot.check(study, origin)
+        sweep_plot.check(study)
     if not study.kind:
         console.out.print(sweep_plot.table_text(study), soft_wrap=True, highlight=False)
     for path in sweep_plot.write(study, FIGURES) if study.manifest.plot else ():

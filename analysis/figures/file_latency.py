@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.manifest import bases, manifest
+from testbed.manifest import bases, parse
 from testbed.results.results import Result
 
 from ..charts import files
@@ -30,7 +30,7 @@ Means = dict[Place, dict[str, float]]  # policy -> mean in us
 
 def measured(results: Sequence[Result]) -> Means:
     """Return the means in the manifest's order of devices, writes first, then by size and begin."""
-    pattern = manifest.load(bases.find(NAME)).results.pattern
+    pattern = parse.load(bases.find(NAME)).results.pattern
     means: Means = {}
     for row in records.of_results(results, pattern).all:
         place = (str(row["device"]), str(row["rw"]), int(row["bytes"]), int(row["begin"]))

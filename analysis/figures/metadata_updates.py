@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.manifest import bases, manifest
+from testbed.manifest import bases, parse
 from testbed.results.results import Result
 
 from ..charts import files
@@ -29,7 +29,7 @@ Means = dict[tuple[str, str], dict[str, float]]  # (barrier, call) -> size of th
 
 def measured(results: Sequence[Result]) -> Means:
     """Return the means by barrier, `on` first, then in the order of CALLS."""
-    pattern = manifest.load(bases.find(NAME)).results.pattern
+    pattern = parse.load(bases.find(NAME)).results.pattern
     means: Means = {}
     for row in records.of_results(results, pattern).all:
         means.setdefault((str(row["barrier"]), str(row["call"])), {})[str(row["atomic"])] = float(row["mean_us"])

@@ -11,6 +11,7 @@ from testbed import canonical, units
 from testbed.errors import TestbedError
 from testbed.manifest import profiles
 from testbed.manifest.parameters import key_of, units_of
+from testbed.manifest.scale import scale_cpu, scale_device
 from testbed.results.results import Result
 
 
@@ -52,8 +53,8 @@ def profile_at(kind: str, name: str, scale: int) -> dict[str, Any] | None:
     origin = Path(f"{name}.toml")
     try:
         if kind == "cpu":
-            return profiles.as_data(profiles.scale_cpu(profiles.load_cpu(name, {}, origin), scale))
-        return profiles.as_data(profiles.scale_device(profiles.load_device(name, {}, origin), scale))
+            return profiles.as_data(scale_cpu(profiles.load_cpu(name, {}, origin), scale))
+        return profiles.as_data(scale_device(profiles.load_device(name, {}, origin), scale))
     except TestbedError:
         return None
 

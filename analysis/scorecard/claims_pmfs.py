@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from testbed.manifest import bases, manifest
+from testbed.manifest import bases, parse
 
 from ..data import records
 from ..data.records import Record
@@ -15,7 +15,7 @@ MANIFESTS = (MAPPED, PROTECTION, NEO4J, FAST_NEO4J)
 
 
 def _records(results: Results, name: str) -> Sequence[Record]:
-    return records.of_results(results[name], manifest.load(bases.find(name)).results.pattern).all
+    return records.of_results(results[name], parse.load(bases.find(name)).results.pattern).all
 
 
 def _neo4j_times(results: Results, name: str) -> dict[str, float]:

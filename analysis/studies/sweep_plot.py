@@ -10,8 +10,10 @@ from pathlib import Path
 
 from testbed import units
 from testbed.errors import TestbedError
-from testbed.manifest import bases, manifest
-from testbed.manifest.manifest import GuestConfig, Manifest, PlotSection
+from testbed.manifest import bases, parse
+from testbed.manifest.guest_config import GuestConfig
+from testbed.manifest.parse import Manifest, PlotSection
+from testbed.manifest.scale import guest_config
 from testbed.results.results import Result
 from testbed.results.spread import Spread
 
@@ -59,9 +61,9 @@ class Study:
         )
 
 
-def of_results(stated: Manifest, origin: Path, results: Sequence[Result]) -> Study:
-    """Return the study of the results of the manifest in `origin`."""
-    machines = [manifest.guest_config(stated, origin, result.point) for result in results]
+def of_results(stated: Manifest, results: Sequence[Result]) -> Study:
+    """Return the study of the results of a manifest."""
+    machines = [guest_config(stated, result.point) for result in results]
     return Study(stated, machines, records.of_points(results, stated.results.pattern))
 
 
@@ -117,7 +119,7 @@ def _ends(spread: Mapping[str, Spread]) -> dict[str, Cell]:
     return ends
 
 
-def check(study: Study, origin: Path) -> None:
+def check(study: Study) -> None:
     """Raise a TestbedError if a name in the [plot] is not in the records."""
     known = {key for record in study.records.all for key in record}
     plot = study.plot
@@ -129,7 +131,9 @@ def check(study: Study, origin: Path) -> None:
     for key, name in named:
         if name not in known:
             have = ", ".join(sorted(known)) or "nothing"
-            raise TestbedError(f"{origin}: key '{key}': '{name}' is not in the results; there are: {have}")
+            raise TestbedError(
+                f"{study.manifest.origin}: key '{key}': '{name}' is not in the results; there are: {have}"
+            )
 
 
 def quantity(value: Cell) -> float | None:
@@ -216,8 +220,8 @@ def drawn(name: str) -> Callable[[Gathered, Path], Drawn]:
 
     def draw_it(gathered: Gathered, folder: Path) -> Drawn:
         path, results = bases.find(name), gathered.results[name]
-        study = of_results(manifest.load(path, results[0].data["scale"]), path, results)
-        check(study, path)
+        study = of_results(parse.load(path, results[0].data["scale"]), results)
+        check(study)
         keys, (title, caption) = columns(study), study.title.split("\n")
         rows = [[_number(key, record.get(key)) for key in keys] for record in study.records.all]
         heads = [f"{key}, ms" if key == TIME else key for key in keys]

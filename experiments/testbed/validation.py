@@ -61,12 +61,12 @@ def check(model: type[Model], data: dict[str, Any], origin: Path) -> Model:
 
 @contextmanager
 def named(origin: Path, key: str) -> Iterator[None]:
-    """Name this key of `origin` in a TestbedError that the context raises."""
+    """Name this key of `origin` in a TestbedError or a ValueError that the context raises, as a TestbedError."""
     try:
         yield
     except RunFailed:  # the value of the key is not at fault
         raise
-    except TestbedError as error:
+    except (TestbedError, ValueError) as error:
         raise TestbedError(f"{origin}: key '{key}': {error}") from error
 
 

@@ -20,7 +20,7 @@ from conftest import CALIBRATION_RESULTS
 from testbed.errors import RunFailed, TestbedError
 from testbed.guest.session import Session
 from testbed.manifest import closed_forms, profiles
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import PROFILES, REPO
 from testbed.results.results import Result
 from testbed.studies import calibrate

@@ -10,7 +10,7 @@ from analysis.data.drawn import Comparison
 from analysis.scorecard import causes
 from analysis.scorecard import score as scorecard
 from testbed.errors import TestbedError
-from testbed.manifest import bases, manifest
+from testbed.manifest import bases, render
 from testbed.results.results import Result
 
 GROUP = "kv G, snapshot-paper-mss"
@@ -63,7 +63,7 @@ def test_numbers_without_an_experiment_keep_no_cause() -> None:
 
 def test_every_cause_names_runs_that_there_are() -> None:
     """Each cause matches a run of its experiment for the cause's engine."""
-    labels = {f"{name}/{run.label}" for name in causes.manifests() for run in manifest.runs(bases.find(name))}
+    labels = {f"{name}/{run.label}" for name in causes.manifests() for run in render.runs(bases.find(name))}
     labels |= set(causes.manifests())
     for cause in causes.load():
         engine = cause.number or (cause.what if cause.what.replace("-", "").isalnum() else "snapshot")

@@ -25,7 +25,7 @@ from analysis.report import index as indices
 from rigs import report_sample
 from testbed import canonical
 from testbed.errors import TestbedError
-from testbed.manifest import bases, manifest
+from testbed.manifest import bases, render
 from testbed.results import results
 
 A4_POINTS, MARGIN_POINTS = 595.28, 45.35
@@ -359,7 +359,7 @@ def test_cells_are_sorted_by_the_number_they_begin_with(value: Any, text: str, n
 
 
 def test_what_an_override_changed_is_stated(tmp_path: Path) -> None:
-    run = manifest.runs(bases.find("kyoto"))[0]
+    run = render.runs(bases.find("kyoto"))[0]
     outcome = {"outcome": "ok", "rows": [], "rois": []}
     found = machines.Machines([results.store(tmp_path / "r.json", run, report_sample.KEYS, outcome)])
     changes = next(iter(found.machines.values())).changes

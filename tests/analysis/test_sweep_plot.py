@@ -11,7 +11,7 @@ from analysis.data.drawn import Gathered
 from analysis.studies import sweep_plot
 from conftest import MANIFEST
 from testbed.errors import TestbedError
-from testbed.manifest import manifest
+from testbed.manifest import parse
 from testbed.results.results import Result
 from testbed.studies.sweep import Replayed
 
@@ -44,7 +44,7 @@ def study(small_manifest: Path) -> sweep_plot.Study:
     small_manifest.write_text(
         text.replace('engine = ["snapshot", "pmdk", "volatile"]\n', PLOT).replace("{engine}", "e")
     )
-    return sweep_plot.of_results(manifest.load(small_manifest), small_manifest, RESULTS)
+    return sweep_plot.of_results(parse.load(small_manifest), RESULTS)
 
 
 def test_a_record_is_a_row_at_its_point_with_the_models_counts() -> None:
@@ -97,8 +97,8 @@ def test_equal_results_give_equal_files(study: sweep_plot.Study, tmp_path: Path)
 def test_a_name_that_no_result_has_is_refused(study: sweep_plot.Study, key: str, value: Any) -> None:
     plot = study.plot.model_copy(update={key: value})
     wrong = sweep_plot.Study(study.manifest.model_copy(update={"plot": plot}), study.machines, study.records)
-    with pytest.raises(TestbedError, match=rf"m\.toml: key 'plot\.{key}': .* is not in the results; there are: cache-"):
-        sweep_plot.check(wrong, Path("m.toml"))
+    with pytest.raises(TestbedError, match=rf"small\.toml: key 'plot\.{key}': .* is not in the results; there are: ca"):
+        sweep_plot.check(wrong)
 
 
 def test_the_catalogue_draws_a_manifest_that_ships(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import MANIFEST
 from testbed.errors import TestbedError
-from testbed.manifest import manifest
+from testbed.manifest import render
 
 ENGINES = 'engine = ["snapshot", "pmdk", "volatile"]'
 OVERRIDE = "[device.override]\n{}\n[matrix]"
@@ -53,7 +53,7 @@ def test_a_bad_manifest_names_file_key_and_remedy(small_manifest: Path, old: str
     assert old in MANIFEST
     small_manifest.write_text(MANIFEST.replace(old, new))
     with pytest.raises(TestbedError) as caught:
-        manifest.runs(small_manifest)
+        render.runs(small_manifest)
     assert str(caught.value).startswith(f"{small_manifest}: ")
     assert message in str(caught.value)
     assert (caught.value.exit_status, "\n" in str(caught.value)) == (2, False)

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import TestbedError
-from testbed.manifest import manifest, profiles
+from testbed.manifest import profiles, render
+from testbed.manifest.scale import scale_cpu, scale_device
 from testbed.paths import REPO
 
 PROFILE_FILES = sorted((REPO / "experiments" / "profiles").glob("*/*.toml"))
@@ -114,16 +115,16 @@ def test_a_profile_is_read_or_refused_in_a_sentence(tmp_path: Path, monkeypatch:
 
     def read(path: Path) -> None:
         if path.parent.name == "cpus":
-            profiles.scale_cpu(profiles.load_cpu(path.stem, {}, path), 64)
+            scale_cpu(profiles.load_cpu(path.stem, {}, path), 64)
         else:
-            profiles.scale_device(profiles.load_device(path.stem, {}, path), 64)
+            scale_device(profiles.load_device(path.stem, {}, path), 64)
 
     try_all(PROFILE_FILES, lambda origin: tmp_path / origin.parent.name / origin.name, read)
 
 
 def test_a_manifest_is_read_or_refused_in_a_sentence(tmp_path: Path) -> None:
     def read(path: Path) -> None:
-        manifest.runs(path)
+        render.runs(path)
 
     try_all(MANIFEST_FILES, lambda origin: tmp_path / origin.name, read)
 
@@ -152,7 +153,7 @@ command = "true"
 """
     path = tmp_path / "x.toml"
     path.write_text(text)
-    manifest.runs(path)
+    render.runs(path)
     path.write_text(text.replace(key, wrong))
     with pytest.raises(TestbedError, match=said):
-        manifest.runs(path)
+        render.runs(path)

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from testbed.cli.pages import page_of, with_page
 from testbed.crash.plan import Plan
-from testbed.manifest.manifest import Manifest
 from testbed.manifest.parameters import CpuProfile, DeviceProfile, key_of
+from testbed.manifest.parse import Manifest
 from testbed.paths import REPO
 
 

@@ -22,8 +22,9 @@ from testbed.errors import TestbedError
 from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest import manifest
-from testbed.manifest.manifest import GuestConfig, Run
+from testbed.manifest import render
+from testbed.manifest.guest_config import GuestConfig
+from testbed.manifest.render import Run
 from testbed.paths import REPO
 from testbed.results import results
 from testbed.run import worker
@@ -76,7 +77,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def mock_manifest(folder: Path, command: str, matrix: str) -> list[Run]:
     path = folder / "mock.toml"
     path.write_text(f'{MANIFEST.partition("[workload]")[0]}[workload]\ncommand = "{command}"\n[matrix]\n{matrix}\n')
-    return manifest.runs(path)
+    return render.runs(path)
 
 
 def rows(spec: GuestSpec) -> GuestOutcome:
@@ -202,7 +203,7 @@ def test_a_run_that_no_worker_has_memory_for_is_named(cluster: Cluster, tmp_path
     path = tmp_path / "mock.toml"
     path.write_text(path.read_text().replace("[cpu]", '[guest]\nmemory = "64GiB"\n[cpu]'))
     with pytest.raises(TestbedError, match=r"mock.toml: key 'guest.memory': run 1 needs 67328 MiB .* 8192 MiB"):
-        run_there(cluster, manifest.runs(path), tmp_path / "r", QuietReporter())
+        run_there(cluster, render.runs(path), tmp_path / "r", QuietReporter())
 
 
 @pytest.mark.parametrize(
@@ -218,7 +219,7 @@ def test_an_unreachable_scheduler_is_one_sentence_within_seconds(
 ) -> None:
     started = time.monotonic()
     with pytest.raises(TestbedError, match=re.escape(message)) as caught:
-        drive(run_all(manifest.runs(small_manifest), Session(MockExecutor(), KEYS, address), tmp_path, QuietReporter()))
+        drive(run_all(render.runs(small_manifest), Session(MockExecutor(), KEYS, address), tmp_path, QuietReporter()))
     assert (caught.value.exit_status, time.monotonic() - started < 10) == (2, True)
 
 

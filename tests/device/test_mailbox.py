@@ -16,7 +16,7 @@ import pytest
 
 from rigs.guest.qtest_rig import DEVICE_REGISTERS, QTest, registers
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 
 pytestmark = pytest.mark.guest
 

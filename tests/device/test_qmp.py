@@ -17,7 +17,7 @@ from testbed.crash.journal import Kind
 from testbed.crash.journal import read as read_journal
 from testbed.guest.qemu_line import Images, Layout, mem_trace, persist_journal
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest

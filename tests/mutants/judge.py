@@ -13,7 +13,7 @@ from testbed.crash.journal import LINE_BYTES, Kind, Record
 from testbed.crash.states import Domain
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
 

@@ -37,6 +37,13 @@ ANALYSIS_ORDER = (
 )
 FILES_MAX = 25  # of a package of analysis
 
+# The modules of testbed.manifest, in the same way: the four steps from the last to the first, then their parts.
+MANIFEST_ORDER = (
+    *("render", "scale", "resolve", "parse"),
+    *("closed_forms", "guest_config", "topology", "profiles", "parameters", "model_parameters", "scales", "bases"),
+    *("page_sizes", "sections", "templates", "__init__"),
+)
+
 
 def modules() -> dict[str, Path]:
     """Every module of the two packages by its dotted name."""
@@ -90,6 +97,16 @@ def test_a_package_uses_only_those_below_it() -> None:
         at = ORDER.index(room(name))
         above = [one for one in used(name, path, known) if ORDER.index(room(one)) < at]
         bad += [f"{name} uses {one}" for one in above if name != "testbed.__main__"]
+    assert bad == []
+
+
+def test_a_step_of_a_manifest_uses_only_earlier_ones() -> None:
+    known = {f"testbed.manifest.{path.stem}": path for path in (HOME / "manifest").glob("*.py")}
+    order = [f"testbed.manifest.{name}" for name in MANIFEST_ORDER]
+    assert set(order) == set(known)
+    bad = []
+    for at, name in enumerate(order):
+        bad += [f"{name} uses {one}" for one in used(name, known[name], known) if order.index(one) <= at]
     assert bad == []
 
 

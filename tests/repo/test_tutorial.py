@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from testbed.crash import plan as plans
-from testbed.manifest import manifest
+from testbed.manifest import parse, render
 from testbed.paths import REPO
 
 FOLDER = REPO / "docs/tutorial"
@@ -73,9 +73,9 @@ def test_every_block_is_a_file_a_change_or_commands(story: str) -> None:
 def test_the_study_s_manifest_has_the_points_and_devices_of_the_text(tmp_path: Path) -> None:
     files_of("study", tmp_path)
     shutil.copy("/bin/true", tmp_path / "lookups")  # any program of this host
-    runs = manifest.runs(tmp_path / "lookups.toml")
+    runs = render.runs(tmp_path / "lookups.toml")
     assert [run.label for run in runs] == ["64MiB", "256MiB", "1GiB"]
-    read = manifest.load(tmp_path / "lookups.toml")
+    read = parse.load(tmp_path / "lookups.toml")
     assert read.replay is not None and len(read.replay.grid["cache_size"]) == 11
 
 

@@ -13,7 +13,7 @@ from ..errors import TestbedError
 from ..guest.qemu_line import PowerCut
 from ..manifest import bases
 from ..manifest.bases import is_number
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from ..program import bundle, streamed
 from ..program.bundle import ProgramSection
 from ..program.packages import Versions
@@ -111,7 +111,7 @@ class MachineOptions:
     seed: Seed = None
 
     def changes(self) -> dict[str, Any]:
-        """The options in the form of a manifest, as manifest.load_changed() takes them. TestbedError: one is wrong."""
+        """The options in the form of a manifest, as parse.load_changed() takes them. TestbedError: one is wrong."""
         kernel = streamed.file_of("--kernel", self.kernel) if self.kernel else None
         said = {
             "cpus": self.cpus,

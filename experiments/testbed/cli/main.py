@@ -5,7 +5,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,8 +27,8 @@ from ..errors import Interrupted, RunFailed, TestbedError
 from ..guest.session import open_session
 from ..guest.shell import check_terminal, run_shell
 from ..guest.top import run_top
-from ..manifest import bases, scales
-from ..manifest import manifest as manifests
+from ..manifest import bases, parse, scales
+from ..manifest.render import Runs, with_seeds
 from ..paths import cache_root, results_root
 from ..program import bundle, packages
 from ..replay import verdicts
@@ -143,19 +143,18 @@ def run(
       testbed run kv-ycsb --scheduler tls://HOST:8786
     """
     path = bases.find(manifest)
-    divisor = scales.divisor(scale, path.stem)
+    stated = parse.load(path, scales.divisor(scale, path.stem))
+    every = Runs(stated)
     if dry_run:
-        every: Collection[manifests.Run] = manifests.runs_one_by_one(path, divisor)
-        every = manifests.with_seeds(list(every), seeds) if seeds else every
-        result_commands.show_runs(every, f"runs of {manifest}", json, bool(cluster.scheduler))
+        shown = with_seeds(list(every), seeds) if seeds else every
+        result_commands.show_runs(shown, f"runs of {manifest}", json, bool(cluster.scheduler))
         return
-    runs = manifests.runs(path, divisor)
-    runs = manifests.with_seeds(runs, seeds) if seeds else runs
+    runs = with_seeds(list(every), seeds) if seeds else list(every)
     verdicts.refuse_if_none_can_be(runs)
     show_results = plugins.view("results")
     session = open_session(scheduler=cluster.scheduler)
     done = run_with_bar(runs, session, results_root())
-    show_results(manifests.load(path, divisor), path, done)
+    show_results(stated, done)
     tables.show_shares_of_results(done, by_cpu)
     tables.show_mapped_files(done)
     tables.show_spread(done)
@@ -186,16 +185,17 @@ def sweep(
             "testbed sweep works by --replay; a manifest can run a configuration in a guest: testbed run"
         )
     path = bases.find(manifest)
-    grid = configurations(path)
+    stated = parse.load(path)
+    grid = configurations(stated)
     if dry_run:
-        verdicts.check_grid(path, manifests.guest_config(manifests.load(path), path), grid, open_replayer())
+        verdicts.check_grid(stated, grid, open_replayer())
         console.show(f"configurations of {path.stem}", ("configuration",), [(c.label,) for c in grid])
         tables.save_json(json, [c.values for c in grid])
         return
     show_replays = plugins.view("replays")
-    rows = sweep_module.run_sweep(path, grid, trace)
+    rows = sweep_module.run_sweep(stated, grid, trace)
     tables.show_sweep(rows, path.stem)
-    show_replays(path, rows)
+    show_replays(stated, rows)
     tables.save_json(json, [row.row() for row in rows])
     if csv:
         outputs.write(csv, sweep_module.csv_text(rows))
@@ -364,7 +364,7 @@ def shell(
     """Open an interactive guest with the device mounted at /pmem. `exit` or Ctrl-A X ends the guest."""
     check_terminal()
     guest = machine.guest()
-    named = next(iter(manifests.runs_one_by_one(bases.find(machine.manifest)))).job.all_workloads
+    named = next(iter(Runs(parse.load(bases.find(machine.manifest))))).job.all_workloads
     guest = replace(guest, workloads=tuple(sorted({*guest.workloads, *named})))
     raise typer.Exit(run_shell(open_session().images, guest, media, machine_options.versions(package)))
 
@@ -415,9 +415,10 @@ def build_(
 
 def _of_manifest(manifest: Path) -> dict[str, Product]:
     """Build the workloads that a manifest's runs name, and the Debian packages that it lists as one more component."""
-    named = {name for run in manifests.runs_one_by_one(manifest) for name in run.workloads}
+    stated = parse.load(manifest)
+    named = {name for run in Runs(stated) for name in run.workloads}
     needed = dict.fromkeys(n for name in sorted(named) for n in (*components.component(name).needs, name))
-    program = manifests.load(manifest).program
+    program = stated.program
     added = {"packages": packages.build(bundle.versions(program, manifest))} if program and program.packages else {}
     return build(tuple(needed)) | added
 

@@ -10,7 +10,7 @@ import typer
 
 from .. import console, outputs
 from ..errors import TestbedError
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from ..program import kernel_module, streamed
 
 Modules = Annotated[

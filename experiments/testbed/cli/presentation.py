@@ -12,7 +12,8 @@ from ..build.components import console as progress_console
 from ..crash.campaign import Campaign, Found
 from ..crash.report import Detail, Report
 from ..guest.session import Session
-from ..manifest import bases, manifest
+from ..manifest import bases, parse
+from ..manifest.render import Runs
 from ..paths import results_root
 from ..results import host_times
 from ..run.runner import drive, run_with_bar
@@ -25,8 +26,9 @@ PROGRESS_S = 10.0  # between two lines about the progress of a crash test
 def measure_latency(session: Session, name: str = "latency") -> list[latency.Row]:
     """Run a manifest of the `latency` program; print its latency table and return the rows."""
     path = bases.find(name)
-    manifest.check_one_device(manifest.load(path), path, "a table of latencies")
-    runs = manifest.runs(path)
+    stated = parse.load(path)
+    parse.check_one_device(stated, "a table of latencies")
+    runs = list(Runs(stated))
     result = run_with_bar(runs, session, results_root())[0]
     rows = latency.table(result, runs[0].guest)
     machine = f"{runs[0].guest.device.name}, {runs[0].guest.cpu.name}, caches at 1/{runs[0].scale}"

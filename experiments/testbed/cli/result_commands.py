@@ -11,9 +11,8 @@ from .. import console, plugins
 from ..build import components, images
 from ..errors import RunFailed, TestbedError
 from ..guest import capacity
-from ..manifest import bases, scales
-from ..manifest import manifest as manifests
-from ..manifest.manifest import Run
+from ..manifest import bases, parse, scales
+from ..manifest.render import Run, Runs
 from ..paths import FIGURES_INDEX, results_root
 from ..replay import verdicts
 from ..results import compare, lookup, status
@@ -85,7 +84,7 @@ def status_(
     paths = [bases.find(manifest)] if manifest else bases.shipped()
     found, data = {}, dict[str, object]()
     for path in paths:
-        runs = manifests.runs_one_by_one(path, scales.divisor(scale, path.stem))
+        runs = Runs(parse.load(path, scales.divisor(scale, path.stem)))
         found[path.stem], data[path.stem] = tallied(status.states(runs, keys, results_root()), json)
     if manifest:
         show_states(found[paths[0].stem], f"runs of {manifest}")

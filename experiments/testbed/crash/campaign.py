@@ -16,7 +16,7 @@ from ..errors import RunFailed, TestbedError
 from ..guest import boots, clock, own_archives
 from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, QemuExecutor, device_file, of_panic
 from ..guest.session import Session
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from ..results import results
 from ..run.errand import Errand
 from ..run.interrupt import interruptible

@@ -15,7 +15,7 @@ from statistics import median
 
 from ..guest.executor import GuestExecutor, GuestOutcome, GuestSpec, Rehearsed
 from ..guest.qemu_line import NO_REGION, Layout
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from ..program.job_archive import Job
 from ..units import TIME_PS
 from .images import Lines, flat

@@ -6,7 +6,6 @@ import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,14 +14,14 @@ from pydantic import Field, StrictInt
 from ..build import workloads
 from ..errors import TestbedError
 from ..manifest import bases
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from ..manifest.sections import FileSystem, Picoseconds
 from ..paths import CRASH_TESTS, REPO
 from ..program import kernel_module
 from ..program.bundle import PackageName, ProgramSection, pack
 from ..program.job_archive import Job
 from ..program.packages import Versions
-from ..validation import Strict, check, named
+from ..validation import Strict, named
 from . import symbols
 from .states import Bounds
 
@@ -129,7 +128,7 @@ class Programs:
 
 
 def load(path: Path) -> Plan:
-    plan = check(Plan, bases.stated(path, partial(check, Plan)), path)
+    plan, _ = bases.load(Plan, path)
     if not plan.compares() and not plan.crash.check.strip():
         raise TestbedError(f"{path}: key 'crash.check' is missing; or state the rule by oracle = \"atomic\"")
     return plan

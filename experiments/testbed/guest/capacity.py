@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from ..errors import TestbedError
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from ..manifest.topology import Partition, partition_bytes, size_bytes
 from ..program.job_archive import Job
 from .cpio import listed

@@ -28,7 +28,7 @@ from typing import Any, Protocol
 
 from .. import canonical, scratch
 from ..errors import RunFailed, TestbedError
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from ..manifest.topology import partition_bytes
 from ..program import files_back
 from ..program.job_archive import Job

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ..errors import TestbedError
 from ..file_systems.table import table
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 
 
 def arguments(guest: GuestConfig) -> list[str]:

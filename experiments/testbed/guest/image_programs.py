@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..build import workloads
 from ..errors import TestbedError
-from ..manifest.manifest import Run
+from ..manifest.render import Run
 from . import own_archives
 from .cpio import listed
 from .qemu_line import Images

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..manifest import closed_forms
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from ..manifest.parameters import CpuProfile, DeviceProfile
 from ..manifest.topology import partition_bytes
 

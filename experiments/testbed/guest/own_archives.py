@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..build import components
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from ..program.job_archive import Job
 from . import file_systems
 

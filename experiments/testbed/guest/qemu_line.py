@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from ..manifest.parameters import CpuProfile, DeviceProfile, properties
 from ..manifest.topology import Window, has_memory
 from ..paths import KERNEL_CMDLINE

@@ -15,7 +15,7 @@ from qemu.qmp import QMPClient, QMPError
 
 from .. import scratch
 from ..errors import TestbedError
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from ..program.job_archive import Job, script_job
 from ..program.packages import Versions
 from . import clock, media_lock

@@ -15,8 +15,8 @@ from ..crash import shipped
 from ..crash.report import Report
 from ..errors import TestbedError
 from ..guest.session import open_session
-from ..manifest import bases, scales
-from ..manifest import manifest as manifests
+from ..manifest import bases, parse, scales
+from ..manifest.render import Runs, with_seeds
 from ..paths import results_root
 from ..replay import verdicts
 from ..results import frame, lookup
@@ -92,13 +92,13 @@ def run(
     """
     path = bases.find(str(manifest))
     machine = _machine(path, seed, overrides, OVERRIDES)
-    stated, origin = manifests.load_changed(path, machine.changes())
+    stated = parse.load_changed(path, machine.changes())
     divisor = scales.divisor(None if scale is None else str(scale), path.stem)
-    runs = manifests.runs_of(stated if divisor is None else manifests.at_scale(stated, divisor), origin)
+    runs = list(Runs(stated if divisor is None else parse.at_scale(stated, divisor)))
     count = checked_seeds(seeds)
     if count and seed is not None:
         raise TestbedError(f"seed={seed} and seeds={count}: give one of them; seeds=N stands for the seeds 0 to N-1")
-    runs = manifests.with_seeds(runs, count) if count else runs
+    runs = with_seeds(runs, count) if count else runs
     verdicts.refuse_if_none_can_be(runs)
     return run_with_bar(runs, open_session(scheduler=scheduler), results_root())
 

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Finds manifests, and merges a manifest that names a `base` over the data of the base."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..errors import TestbedError
 from ..paths import MANIFESTS, kind_of
-from ..validation import load_toml
+from ..validation import Model, check, load_toml
 
 Data = dict[str, Any]
-Judge = Callable[[Data, Path], object]  # checks the data of a whole manifest, or raises
 _OWN = ("name", "summary")  # keys that are not inherited
 # Tables, and their keys that name files for the guest: lists of files, and single ones.
 _TAKING, _TAKEN = ("guest", "program", "crash"), ("files", "flags", "host", "modules", "sources")
@@ -34,8 +32,8 @@ def find(name: str, folder: Path = Path()) -> Path:
     raise TestbedError(f"no manifest '{name}'; give the path of a .toml file or one of: {have}")
 
 
-def stated(path: Path, judge: Judge) -> Data:
-    """The data of the manifest in `path`, merged over its chain of bases. `judge` must accept each base."""
+def load(model: type[Model], path: Path) -> tuple[Model, Data]:
+    """The manifest in `path` merged over its chain of bases, as a `model` and as data. Each base must be valid, too."""
     data, above = load_toml(path), [path]
     layers = [(path, data)]
     while "base" in data:
@@ -44,10 +42,11 @@ def stated(path: Path, judge: Judge) -> Data:
         layers.append((base, data))
         above.append(base)
     path, data = layers.pop()
+    manifest = check(model, data, path)
     for upper, own in reversed(layers):
-        judge(data, path)
         data, path = over(_inherited(data, path.parent.absolute()), own, upper), upper
-    return data
+        manifest = check(model, data, path)
+    return manifest, data
 
 
 def _base(name: object, above: list[Path]) -> Path:

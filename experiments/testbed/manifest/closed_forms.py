@@ -8,9 +8,8 @@ LLC look-up and then for the memory behind the LLC.
 from fractions import Fraction
 
 from ..units import TIME_PS
-from .manifest import GuestConfig
-from .parameters import DeviceProfile
-from .profiles import LINE_BYTES
+from .guest_config import GuestConfig
+from .parameters import LINE_BYTES, DeviceProfile
 
 HEADER_SLOTS, LINE_SLOTS = 1, 4  # of 16 bytes
 

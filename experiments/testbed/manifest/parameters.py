@@ -12,6 +12,8 @@ from typing import Any
 from .. import units
 from .model_parameters import CHOICES, FIELDS, KEYS, TYPES, CpuParameters, DeviceParameters
 
+LINE_BYTES = 64
+EXTENT_BYTES = 256 * 2**20  # the unit of CXL decoders
 INSN_TERM_MAX = 2**32 - 1  # limit of `-icount insn-ps` for numerator and denominator
 FRACTION_CHARACTERS_MAX = 40
 

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Device and CPU profiles: data files in experiments/profiles, each value with its unit and its source.
 
-A profile is read at full size and then scaled: a 1/N study divides everything that holds data (device cache, LLC, L2)
-by N, and no time except for erases (of a smaller block) and WBINVD (of a smaller LLC), so that hit rates stay
-comparable while runs get N times shorter.
-
 This module checks each value on its own as it reads the file. The model checks the machine as a whole
 (replay/verdicts.py), except for the few rules of problem().
 """
@@ -20,16 +16,12 @@ from pydantic import ValidationError
 from .. import units
 from ..errors import TestbedError
 from ..paths import PROFILES, kind_of
-from ..validation import Strict, parse_toml, read_text, unknown_key
-from .parameters import CpuProfile, DeviceProfile, Profile, key_of, parse_value
+from ..validation import Strict, named, parse_toml, read_text, unknown_key
+from .parameters import EXTENT_BYTES, CpuProfile, DeviceProfile, Profile, key_of, parse_value
 
 Kind = Literal["cpus", "devices"]
 MODELS: dict[Kind, type[Profile]] = {"cpus": CpuProfile, "devices": DeviceProfile}
-LINE_BYTES = 64
-BLOCKS_OF_A_PLANE = 64  # the minimum, so that a few per cent of over-provisioning are a few blocks
-EXTENT_BYTES = 256 * 2**20  # the unit of CXL decoders
 NO_EXTENTS = "is not a multiple of 256 MiB, which CXL decoders need"
-MIN_CAPACITY_BYTES = 512 * 2**20  # the smallest device on which Linux makes a comfortable fsdax namespace
 
 
 class SourcedValue(Strict):
@@ -112,59 +104,8 @@ def _sourced(path: Path, key: str, entry: Any) -> SourcedValue:
 
 
 def _checked(origin: Path, key: str, field: str, value: Any, unit: str) -> Any:
-    try:
+    with named(origin, key):
         return parse_value(field, value, unit)
-    except ValueError as error:
-        raise TestbedError(f"{origin}: key '{key}': {error}") from error
-
-
-def scale_cpu(cpu: CpuProfile, scale: int) -> CpuProfile:
-    """`cpu` for a 1/`scale` study: the LLC shrinks with the data, but not below four times L1; L2 not below twice L1.
-
-    The L1 keeps its size. The time that WBINVD takes to walk the LLC shrinks with the LLC.
-    """
-    llc_size = scaled_cache(cpu.llc_size, cpu.llc_ways, scale, floor_bytes=4 * cpu.l1d_size)
-    return replace(
-        cpu,
-        l2_size=scaled_cache(cpu.l2_size, cpu.l2_ways, scale, floor_bytes=2 * cpu.l1d_size),
-        llc_size=llc_size,
-        wbinvd_ps=cpu.wbinvd_ps * llc_size // max(cpu.llc_size, 1),
-    )
-
-
-def scale_device(device: DeviceProfile, scale: int) -> DeviceProfile:
-    """`device` for a 1/`scale` study: media, cache and write log shrink, the media down to a size that Linux can use.
-
-    The energy of a Global Persistent Flush shrinks with the caches that it must empty. Erase blocks shrink until the
-    translation layer has BLOCKS_OF_A_PLANE blocks in each plane; an erase takes the same time for a page.
-    """
-    capacity = max(device.capacity // scale, min(device.capacity, MIN_CAPACITY_BYTES))
-    volatile = max(device.volatile_size // scale, min(device.volatile_size, EXTENT_BYTES))
-    block_pages = _scaled_block_pages(device, capacity)
-    return replace(
-        device,
-        capacity=capacity,
-        volatile_size=volatile // EXTENT_BYTES * EXTENT_BYTES,
-        cache_size=device.cache_size // scale,
-        write_log_size=device.write_log_size // scale,
-        gpf_energy_uj=device.gpf_energy_uj // scale,
-        flash_block_pages=block_pages,
-        flash_erase_ps=device.flash_erase_ps * block_pages // max(device.flash_block_pages, 1),
-    )
-
-
-def _scaled_block_pages(device: DeviceProfile, capacity: int) -> int:
-    planes = device.flash_channels * device.flash_dies * device.flash_planes
-    if device.flash_ftl == "none" or not planes or not device.cache_page_size:
-        return device.flash_block_pages
-    plane_pages = capacity // device.cache_page_size // planes
-    return min(device.flash_block_pages, max(plane_pages // BLOCKS_OF_A_PLANE, 1))
-
-
-def scaled_cache(size: int, ways: int, scale: int, floor_bytes: int) -> int:
-    """The size of a cache of `size`/`scale` bytes, in whole sets. The floor keeps the levels of caches in order."""
-    set_bytes = LINE_BYTES * max(ways, 1)
-    return max(max(size // scale, floor_bytes) // set_bytes, 1) * set_bytes
 
 
 def problem(cpu: CpuProfile, device: DeviceProfile) -> str:

@@ -17,8 +17,7 @@ from .. import units
 from ..file_systems.table import FileSystem as FileSystemRow
 from ..file_systems.table import table, with_options
 from ..validation import Strict
-from .parameters import DeviceProfile
-from .profiles import EXTENT_BYTES
+from .parameters import EXTENT_BYTES, DeviceProfile
 from .sections import Bytes, FileSystem, ProfileSection
 
 DEVICES_MAX = 8  # the model's limit

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TestbedError
-from ..manifest import manifest, parameters, profiles
-from ..manifest.manifest import Manifest, Run
+from ..manifest import parameters, parse, resolve
 from ..manifest.model_parameters import CHANGES
 from ..manifest.parameters import DeviceProfile
-from ..validation import unknown_key
+from ..manifest.parse import Manifest
+from ..manifest.render import Run, Runs
+from ..manifest.scale import scale_device
+from ..validation import named, unknown_key
 from .replayer import Assignments
 
 # Parameters that the guest sees or that shape a trace: another value needs another run.
@@ -42,22 +44,16 @@ class Configuration:
         return tuple(words)
 
 
-def configurations(path: Path, scale: int | None = None) -> list[Configuration]:
+def configurations(stated: Manifest) -> list[Configuration]:
     """Return every combination of the manifest's grid, scaled, in the order of its lists. TestbedError: no grid."""
-    stated = _load(path, scale)
+    parse.check_one_device(stated, "a sweep")
     grid = grid_of(stated)
     if not grid:
         example = "list values under it, as cache_size = ['64MiB', '1GiB']"
-        raise TestbedError(f"{path}: key 'replay.grid' is missing or empty; {example}")
-    base = manifest.full_devices(stated, path, manifest.first_point(stated))[0]
-    axes = [_axis(path, key, values) for key, values in grid.items()]
+        raise TestbedError(f"{stated.origin}: key 'replay.grid' is missing or empty; {example}")
+    base = resolve.devices(stated, stated.first_point)[0]
+    axes = [_axis(stated.origin, key, values) for key, values in grid.items()]
     return [_configuration(base, stated.scale, combination) for combination in itertools.product(*axes)]
-
-
-def _load(path: Path, scale: int | None) -> Manifest:
-    stated = manifest.load(path, scale)
-    manifest.check_one_device(stated, path, "a sweep")
-    return stated
 
 
 def grid_of(stated: Manifest) -> dict[str, list[Any]]:
@@ -71,16 +67,18 @@ def grid_of(stated: Manifest) -> dict[str, list[Any]]:
     }
 
 
-def capture_runs(path: Path, scale: int | None = None) -> list[Run]:
+def capture_runs(stated: Manifest) -> list[Run]:
     """Return the runs to capture. An axis of the matrix that the grid replaces stays at its first value."""
-    stated = _load(path, scale)
+    parse.check_one_device(stated, "a sweep")
     replaced = {axis for key in grid_of(stated) for axis in _axes_in(stated.device[0].override.get(key))}
     matrix = {axis: values[:1] if axis in replaced else values for axis, values in stated.matrix.items()}
-    runs = manifest.runs_of(stated.model_copy(update={"matrix": matrix}), path)
+    runs = list(Runs(stated.model_copy(update={"matrix": matrix})))
     for run in runs:
         if run.guest.cpu.cores > 1:
             have = f"{run.label} has {run.guest.cpu.cores}"
-            raise TestbedError(f"{path}: key 'guest.cpus': a trace is of one CPU, and {have}; leave the key out")
+            raise TestbedError(
+                f"{stated.origin}: key 'guest.cpus': a trace is of one CPU, and {have}; leave the key out"
+            )
     return runs
 
 
@@ -105,12 +103,10 @@ def _axis(path: Path, key: str, values: list[Any]) -> list[_Value]:
         raise TestbedError(f"{path}: {unknown_key(f'replay.grid.{key}', known)}")
     if not values or len({str(value) for value in values}) != len(values):
         raise TestbedError(f"{path}: key 'replay.grid.{key}' must list at least one value and none twice")
-    try:
+    with named(path, f"replay.grid.{key}"):
         return [_Value(key, value, fields[key], parameters.parse_value(fields[key], value)) for value in values]
-    except ValueError as error:
-        raise TestbedError(f"{path}: key 'replay.grid.{key}': {error}") from error
 
 
 def _configuration(base: DeviceProfile, scale: int, combination: tuple[_Value, ...]) -> Configuration:
     device = replace(base, **{v.field: v.value for v in combination})
-    return Configuration({v.key: v.shown for v in combination}, profiles.scale_device(device, scale))
+    return Configuration({v.key: v.shown for v in combination}, scale_device(device, scale))

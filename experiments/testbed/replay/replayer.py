@@ -13,7 +13,7 @@ from typing import Any
 
 from ..build.components import build
 from ..errors import RunFailed, TestbedError
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from ..manifest.parameters import assignments
 
 Assignments = tuple[str, ...]  # of one configuration: ("device.cache-size=65536", ...)

@@ -12,10 +12,13 @@ from pathlib import Path
 import psutil
 
 from ..errors import TestbedError
-from ..manifest import manifest, profiles, topology
+from ..manifest import parse, profiles, topology
 from ..manifest.bases import Data
-from ..manifest.manifest import GuestConfig, Run, scaled
+from ..manifest.guest_config import FullSize, GuestConfig
 from ..manifest.parameters import Profile, field_of, key_of, show_value
+from ..manifest.parse import Manifest
+from ..manifest.render import Run
+from ..manifest.scale import guest_config, machines, scaled
 from .grid import Configuration
 from .replayer import Replayer, open_replayer
 
@@ -53,15 +56,14 @@ def refuse_if_none_can_be(runs: Sequence[Run]) -> None:
 
 def machine_of(path: Path, own: Data | None = None) -> GuestConfig:
     """Return the machine of a manifest's first point, with the keys of `own` on top. TestbedError: it is impossible."""
-    stated, origin = manifest.load_changed(path, own or {})
-    full, replayer = manifest.full_size(stated, origin, manifest.first_point(stated)), open_replayer()
-    guest = scaled(full, stated.scale)
+    stated = parse.load_changed(path, own or {})
+    (full, guest), replayer = machines(stated, stated.first_point), open_replayer()
     if fault := _why(full, guest, stated.scale, faults([full, guest], replayer), replayer) or _of_host(guest):
-        raise TestbedError(f"{origin}: {fault}")
+        raise TestbedError(f"{stated.origin}: {fault}")
     return guest
 
 
-def _why(full: GuestConfig, guest: GuestConfig, scale: int, said: dict[GuestConfig, str], replayer: Replayer) -> str:
+def _why(full: FullSize, guest: GuestConfig, scale: int, said: dict[GuestConfig, str], replayer: Replayer) -> str:
     if said[full] or not said[guest]:
         return said[full]
     return said[guest] + _another_scale(full, scale, replayer)
@@ -107,12 +109,12 @@ def _as_key(profile: Profile, word: str) -> str:
     return key_of(field) if hasattr(profile, field) else word
 
 
-def _another_scale(full: GuestConfig, scale: int, replayer: Replayer) -> str:
+def _another_scale(full: FullSize, scale: int, replayer: Replayer) -> str:
     """Suggest the largest power of two up to the run's scale at which the machine is possible; at 1 it is."""
     powers = [1 << exponent for exponent in range(scale.bit_length())]
-    machines = {power: scaled(full, power) for power in powers}
-    said = faults(machines.values(), replayer)
-    works = max(power for power in powers if not said[machines[power]])
+    tried = {power: scaled(full, power) for power in powers}
+    said = faults(tried.values(), replayer)
+    works = max(power for power in powers if not said[tried[power]])
     return f", at scale 1/{scale} of {full.device.name}; key 'scale': {works} would do"
 
 
@@ -123,10 +125,11 @@ def _of_host(guest: GuestConfig) -> str:
     return f"guest.memory is {guest.memory_bytes >> 20} MiB, but this host has {here >> 20} MiB; lower it"
 
 
-def check_grid(origin: Path, machine: GuestConfig, grid: Sequence[Configuration], replayer: Replayer) -> None:
+def check_grid(manifest: Manifest, grid: Sequence[Configuration], replayer: Replayer) -> None:
     """Reject a grid with a device that the model rejects, before a trace is captured for it."""
-    machines = [replace(machine, device=configuration.device) for configuration in grid]
-    said = faults(machines, replayer)
-    for configuration, guest in zip(grid, machines, strict=True):
+    machine = guest_config(manifest)
+    guests = [replace(machine, device=configuration.device) for configuration in grid]
+    said = faults(guests, replayer)
+    for configuration, guest in zip(grid, guests, strict=True):
         if said[guest]:
-            raise TestbedError(f"{origin}: replay.grid at {configuration.label}: {said[guest]}")
+            raise TestbedError(f"{manifest.origin}: replay.grid at {configuration.label}: {said[guest]}")

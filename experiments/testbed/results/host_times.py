@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from statistics import mean
 
-from ..manifest.manifest import Run
+from ..manifest.render import Run
 
 
 class HostTimes:

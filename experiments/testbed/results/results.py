@@ -25,7 +25,8 @@ from ..guest import file_systems, memory_tables, own_archives, regions
 from ..guest.executor import GuestOutcome
 from ..guest.qemu_line import LSA_BYTES, cpu_model, devices_of, kernel_arguments
 from ..manifest import profiles
-from ..manifest.manifest import GuestConfig, Run
+from ..manifest.guest_config import GuestConfig
+from ..manifest.render import Run
 from ..manifest.topology import Topology
 from ..program.kernel_module import KernelModule
 from . import mapped_files

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import TestbedError
-from ..manifest.manifest import Run
+from ..manifest.render import Run
 from . import results
 from .host_times import HostTimes, show
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from .. import canonical
 from ..guest import own_archives
 from ..guest.executor import GuestSpec, device_file
-from ..manifest.manifest import Run
+from ..manifest.render import Run
 from ..program import packages
 from ..program.job_archive import Job
 from ..program.packages import Versions

@@ -25,7 +25,7 @@ from ..errors import TestbedError
 from ..guest import boots, own_archives
 from ..guest.capacity import Capacity, needs
 from ..guest.executor import GuestExecutor, GuestOutcome, QemuExecutor
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from . import trust
 from .dask_task import EXECUTOR, Refused, Task, lacks, run_task
 from .errand import Errand

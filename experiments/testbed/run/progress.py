@@ -7,7 +7,7 @@ from typing import Protocol
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ..build.components import console
-from ..manifest.manifest import Run
+from ..manifest.render import Run
 from ..results import host_times
 from ..results.host_times import HostTimes
 

@@ -17,7 +17,7 @@ from ..guest import capacity, image_programs, own_modules
 from ..guest.executor import GuestOutcome, QemuExecutor
 from ..guest.kernel_images import check_is_here, images_with
 from ..guest.session import Session
-from ..manifest.manifest import Run
+from ..manifest.render import Run
 from ..replay import verdicts
 from ..results import results
 from ..results.host_times import HostTimes

@@ -19,7 +19,8 @@ from ..errors import RunFailed
 from ..guest import boots
 from ..guest.executor import GuestOutcome, GuestSpec, QemuExecutor
 from ..guest.session import Session, open_session
-from ..manifest import bases, manifest
+from ..manifest import bases, parse
+from ..manifest.scale import guest_config
 from ..program.job_archive import script_job
 from ..run.runner import drive
 
@@ -110,7 +111,7 @@ def ratios(stock: list[Timing], ours: list[Timing]) -> dict[str, float]:
 async def alternate(stock: Session, ours: Session) -> tuple[list[Timing], list[Timing]]:
     """Time ROUNDS guests of each QEMU, in turn and one at a time."""
     path = bases.find("speed")
-    guest = manifest.guest_config(manifest.load(path), path)
+    guest = guest_config(parse.load(path))
     job = script_job(JOB)
     timings: tuple[list[Timing], list[Timing]] = ([], [])
     for _ in range(ROUNDS):
@@ -122,7 +123,7 @@ async def alternate(stock: Session, ours: Session) -> tuple[list[Timing], list[T
 async def empty_runs(session: Session) -> dict[str, float]:
     """Time a run with an empty job in host seconds, in a separate machine and in a copy of a booted one, in turn."""
     path = bases.find("speed")
-    spec = GuestSpec(manifest.guest_config(manifest.load(path), path), script_job("true"))
+    spec = GuestSpec(guest_config(parse.load(path)), script_job("true"))
     alone_s, copy_s = [], []
     async with boots.shared(session.qemu, 1) as copies:
         await copies.run(spec)  # boots the guest to copy

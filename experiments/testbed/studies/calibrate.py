@@ -16,8 +16,10 @@ from .. import units
 from ..errors import RunFailed, TestbedError
 from ..guest.top import percentile_ps
 from ..manifest import closed_forms
-from ..manifest.manifest import GuestConfig, GuestSection, Manifest, Run, WorkloadSection, runs_of
-from ..manifest.profiles import LINE_BYTES
+from ..manifest.guest_config import GuestConfig
+from ..manifest.parameters import LINE_BYTES
+from ..manifest.parse import GuestSection, Manifest, WorkloadSection, with_origin
+from ..manifest.render import Run, Runs
 from ..manifest.sections import Bytes, ProfileSection
 from ..manifest.topology import DeviceSection
 from ..paths import EXPERIMENTS
@@ -175,7 +177,7 @@ def manifest_of(study: Study, quick: bool = False) -> Manifest:
     if quick:
         options.append("--quick")
     words = [command, *options, *study.tests]
-    return Manifest(
+    manifest = Manifest(
         name=f"calibrate-{study.name}",
         summary=f"Calibration of {study.device}",
         scale=study.scale,
@@ -184,6 +186,7 @@ def manifest_of(study: Study, quick: bool = False) -> Manifest:
         device=[DeviceSection(profile=study.device, override=study.device_override)],
         workload=WorkloadSection(command=" ".join(words), fixed={"size": study.size}),
     )
+    return with_origin(manifest, CALIBRATION)
 
 
 def runs(calibration: Calibration, devices: Sequence[str], quick: bool = False) -> list[tuple[Study, Run]]:
@@ -193,7 +196,7 @@ def runs(calibration: Calibration, devices: Sequence[str], quick: bool = False) 
         if device not in known:
             raise TestbedError(f"no calibration of '{device}'; there are: {', '.join(known)}")
     wanted = [study for study in calibration.study if not devices or study.device in devices]
-    return [(study, runs_of(manifest_of(study, quick), CALIBRATION)[0]) for study in wanted]
+    return [(study, next(iter(Runs(manifest_of(study, quick))))) for study in wanted]
 
 
 @dataclass(frozen=True)

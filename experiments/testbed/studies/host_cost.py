@@ -16,7 +16,7 @@ from ..errors import RunFailed, TestbedError
 from ..guest.executor import GuestOutcome, GuestSpec, QemuExecutor
 from ..guest.session import open_session
 from ..manifest import bases
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from ..program.job_archive import Job, script_job
 from ..replay import verdicts
 from ..run.runner import drive

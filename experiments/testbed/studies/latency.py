@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import RunFailed
 from ..manifest.closed_forms import dram_ps, hit_ps, miss_ps, persist_ps
-from ..manifest.manifest import GuestConfig
+from ..manifest.guest_config import GuestConfig
 from ..results.results import Result
 
 TOLERANCE = Fraction(1, 100)

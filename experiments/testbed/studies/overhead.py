@@ -19,8 +19,8 @@ from ..guest import capacity
 from ..guest.capacity import Capacity
 from ..guest.executor import GuestOutcome, GuestSpec
 from ..guest.session import Session
-from ..manifest import bases, manifest
-from ..manifest.manifest import Run
+from ..manifest import bases, render
+from ..manifest.render import Run
 from ..results import results
 from ..run import worker
 from ..run.dask_task import EXECUTOR
@@ -64,7 +64,7 @@ class Overhead:
 
 def measure(count: int) -> list[Overhead]:
     """Measure all three ways, with `count` runs each."""
-    first = manifest.runs(bases.find("latency"))[0]
+    first = render.runs(bases.find("latency"))[0]
     runs = [replace(first, point={"n": n}, argv=("none", str(n))) for n in range(count)]
     direct = _timed("called directly", runs, _call_directly)
     here = _timed("cluster in this process (default)", runs, lambda some, root: _run(some, root, None))

@@ -27,8 +27,9 @@ from ..build.components import console
 from ..errors import RunFailed, TestbedError
 from ..guest.executor import GuestOutcome
 from ..guest.session import Session, open_session
-from ..manifest import manifest, profiles
-from ..manifest.manifest import Run
+from ..manifest import profiles
+from ..manifest.parse import Manifest
+from ..manifest.render import Run
 from ..paths import results_root
 from ..replay import verdicts
 from ..replay.grid import Configuration, capture_runs
@@ -263,21 +264,20 @@ def summary(rows: Sequence[Replayed]) -> list[tuple[str, str, Replayed]]:
 # ---- The whole sweep ----
 
 
-def run_sweep(path: Path, grid: list[Configuration], trace: Path | None, scale: int | None = None) -> list[Replayed]:
+def run_sweep(stated: Manifest, grid: list[Configuration], trace: Path | None) -> list[Replayed]:
     """Make missing captures and missing replays, return all replays. Ctrl-C loses nothing that is finished."""
-    replayer, folder = open_replayer(), results_root() / outputs.plain_name(manifest.load(path).name)
-    stated = manifest.load(path, scale)
-    verdicts.check_grid(path, manifest.guest_config(stated, path), grid, replayer)
-    points = [point_of_file(trace)] if trace else _captured(path, scale)
-    check_all(points, grid, replayer, path)
-    with ReplayBar(len(points) * len(grid), f"{path.stem}: replays") as bar:
+    replayer, folder = open_replayer(), results_root() / outputs.plain_name(stated.name)
+    verdicts.check_grid(stated, grid, replayer)
+    points = [point_of_file(trace)] if trace else _captured(stated)
+    check_all(points, grid, replayer, stated.origin)
+    with ReplayBar(len(points) * len(grid), f"{stated.origin.stem}: replays") as bar:
         return drive(replay_all(points, grid, replayer, folder, bar))
 
 
-def _captured(path: Path, scale: int | None) -> list[Point]:
-    runs = capture_runs(path, scale)
+def _captured(stated: Manifest) -> list[Point]:
+    runs = capture_runs(stated)
     session = open_session()
-    with ProgressBar(runs, f"{path.stem}: captures", HostTimes(results_root())) as bar:
+    with ProgressBar(runs, f"{stated.origin.stem}: captures", HostTimes(results_root())) as bar:
         traces = drive(capture_all(runs, session, results_root(), bar))
     return points_of(runs, session.keys, traces)
 

@@ -20,7 +20,7 @@ from testbed.guest import boots
 from testbed.guest.executor import GuestExecutor, GuestSpec
 from testbed.guest.qemu_line import PowerCut
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.manifest.sections import FileSystem
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive

@@ -16,7 +16,7 @@ from testbed.crash.journal import Kind
 from testbed.crash.judging import Finding, Judging
 from testbed.crash.plan import CrashSection, Plan
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest

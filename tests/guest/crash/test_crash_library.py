@@ -11,7 +11,7 @@ from testbed.crash.campaign import Campaign
 from testbed.crash.judging import Finding, Judging
 from testbed.crash.plan import BoundsSection, CrashSection, Plan, Programs
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import REPO
 from testbed.run.runner import drive
 

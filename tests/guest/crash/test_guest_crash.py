@@ -27,7 +27,7 @@ from testbed.crash.plan import CrashSection, Plan, Programs
 from testbed.guest import boots
 from testbed.guest.executor import GuestOutcome
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import CRASH_TESTS, REPO
 from testbed.run.runner import drive
 

@@ -17,7 +17,7 @@ from testbed.crash.lines import Place
 from testbed.crash.states import Bounds, Domain, Subsets, is_ordering, media_image, place_of
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import REPO
 from testbed.program.job_archive import Job, script_job
 from testbed.run.runner import drive

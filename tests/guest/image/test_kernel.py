@@ -12,7 +12,7 @@ import pytest
 from testbed.guest.executor import GuestSpec
 from testbed.guest.qemu_line import PowerCut
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program import own_kernel
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive

@@ -12,8 +12,8 @@ from analysis.catalogue import verify
 from rigs.guest.vcpus_rig import with_cpus
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest import bases, manifest
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import bases, render
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.results.results import Result
 from testbed.run.runner import drive, run_with_bar
@@ -27,7 +27,7 @@ SMALL = (bases.find("thread-commits-quick"), bases.find("thread-kv-quick"))
 
 def run(session: Session, path: Path, root: Path) -> dict[str, Result]:
     """Run the manifest and return its results by engine."""
-    runs = manifest.runs(path)
+    runs = render.runs(path)
     assert {run.guest.cpu.cores for run in runs} == {2}
     return {str(result.point["engine"]): result for result in run_with_bar(runs, session, root)}
 

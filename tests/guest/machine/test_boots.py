@@ -22,7 +22,7 @@ from testbed.guest.executor import JOB, GuestOutcome, GuestSpec, machine_for
 from testbed.guest.machine import Machine
 from testbed.guest.session import Session
 from testbed.guest.top import find_socket
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program.job_archive import Job, script_job
 from testbed.run.runner import drive
 

@@ -10,8 +10,9 @@ from rigs.guest.bare_rig import words
 from rigs.guest.guest_rig import run, said
 from testbed.guest.session import Session
 from testbed.manifest import profiles
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.manifest.parameters import CpuProfile
+from testbed.manifest.scale import scale_cpu
 
 pytestmark = pytest.mark.guest
 
@@ -27,7 +28,7 @@ done
 
 def scaled(guest: GuestConfig, scale: int) -> GuestConfig:
     cpu = profiles.load_cpu("xeon-6230-class", {}, Path("test"))
-    return replace(guest, cpu=profiles.scale_cpu(cpu, scale))
+    return replace(guest, cpu=scale_cpu(cpu, scale))
 
 
 def caches(cpu: CpuProfile) -> list[tuple[str, int, int]]:

@@ -8,7 +8,7 @@ import pytest
 
 from rigs.guest.bare_rig import REPEATS, cost_ps
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 
 pytestmark = pytest.mark.guest
 

@@ -12,7 +12,7 @@ from rigs.guest.guest_rig import BY_HAND, EXT4, MOUNT, NAMESPACE, SETTLE, region
 from testbed.guest.executor import GuestSpec
 from testbed.guest.qemu_line import Layout, PowerCut
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
 

@@ -23,8 +23,8 @@ from testbed import scratch
 from testbed.guest.executor import GuestOutcome, GuestSpec, QemuExecutor
 from testbed.guest.qemu_line import WATCH_SOCKET
 from testbed.guest.session import Session
-from testbed.manifest import bases, manifest
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import bases, render
+from testbed.manifest.guest_config import GuestConfig
 from testbed.manifest.sections import FileSystem
 from testbed.program.job_archive import Job, script_job
 from testbed.results import results
@@ -74,7 +74,7 @@ def test_a_qemu_that_does_not_start_says_why(session: Session, quick_guest: Gues
 
 
 def test_every_latency_is_within_one_percent(session: Session, tmp_path: Path) -> None:
-    runs = manifest.runs(bases.find("latency"))
+    runs = render.runs(bases.find("latency"))
     result = run_with_bar(runs, session, tmp_path)[0]
     rows = latency.table(result, runs[0].guest)
     assert [row.metric for row in rows] == list(latency.STALLS)
@@ -100,7 +100,7 @@ def spin() -> None:
 
 def test_results_do_not_depend_on_the_load_of_the_host(copying: Session, tmp_path: Path) -> None:
     """Run a manifest twice, once with both host cores loaded by other processes: the files are byte-identical."""
-    runs = manifest.runs(bases.find("kv-ycsb-quick"))
+    runs = render.runs(bases.find("kv-ycsb-quick"))
     idle = run_with_bar(runs, copying, tmp_path / "idle")
     load = [multiprocessing.get_context("fork").Process(target=spin, daemon=True) for _ in range(2)]
     for process in load:

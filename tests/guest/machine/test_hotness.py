@@ -13,7 +13,7 @@ import pytest
 from rigs.guest.guest_rig import RIG_PROGRAMS, said, static_programs
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import REPO
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive

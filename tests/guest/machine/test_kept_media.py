@@ -9,8 +9,8 @@ import pytest
 from rigs.guest.guest_rig import said
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest import manifest
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import render
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
 
@@ -31,7 +31,7 @@ printf '\\x55\\xaa' | dd of=/dev/pmem0 bs=1 seek=510 conv=notrunc status=none; s
 
 def machine(path: Path, file_system: str) -> GuestConfig:
     path.write_text(f'{path.read_text()}[guest]\nfile_system = "{file_system}"\n')
-    return replace(manifest.runs(path)[0].guest, machine_checks=True)
+    return replace(render.runs(path)[0].guest, machine_checks=True)
 
 
 def run(session: Session, guest: GuestConfig, script: str, media: Path) -> GuestOutcome:

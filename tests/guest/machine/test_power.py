@@ -15,7 +15,7 @@ from rigs.guest.guest_rig import BY_HAND, DRIVERS, EXT4, NAMESPACE, Paused, regi
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.qemu_line import WATCH_SOCKET, Layout, PowerCut
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
 

@@ -15,7 +15,7 @@ from rigs.guest.seed_rig import told
 from rigs.guest.vcpus_rig import VCPUs, with_cpus
 from testbed.guest.executor import GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import REPO
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive

@@ -12,7 +12,7 @@ from rigs.guest.vcpus_rig import trusting_nothing, with_cpus
 from testbed.guest import qemu_line
 from testbed.guest.executor import GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program import packages
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive

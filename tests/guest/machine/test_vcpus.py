@@ -13,7 +13,7 @@ from testbed.guest import boots
 from testbed.guest.executor import GuestOutcome, GuestSpec, QemuExecutor
 from testbed.guest.qemu_line import PowerCut
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.results import time_shares
 from testbed.run.runner import drive

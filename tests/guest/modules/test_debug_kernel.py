@@ -15,7 +15,7 @@ from rigs.guest import tbfs_rig
 from rigs.guest.guest_rig import COMPLAINTS, RIG_PROGRAMS
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program import kernel_module, own_kernel
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive

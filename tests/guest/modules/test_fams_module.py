@@ -9,7 +9,7 @@ import pytest
 from rigs.guest.guest_rig import COMPLAINTS, RIG_PROGRAMS, static_programs
 from testbed.guest.executor import GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import CRASH_TESTS, REPO
 from testbed.program import kernel_module
 from testbed.program.job_archive import script_job

@@ -12,8 +12,8 @@ from rigs.guest.tbfs_rig import HYBRID, TOOL, compiled, run
 from testbed.errors import TestbedError
 from testbed.guest.executor import GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest import manifest
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import render
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
 
@@ -146,7 +146,7 @@ def test_a_manifest_asks_for_one_which_kept_media_have_again(
 ) -> None:
     asks = '[guest]\nfile_system = "tbfs"\nmount_options = "data=hybrid,gc_read=off"\n[cpu]'
     small_manifest.write_text(small_manifest.read_text().replace("[cpu]", asks))
-    guest = manifest.runs(small_manifest)[0].guest
+    guest = render.runs(small_manifest)[0].guest
     make = "grep -o ' /pmem tbfs .*' /proc/mounts; echo kept > /pmem/file; umount /pmem; tbfs dump /dev/pmem0\n"
     for script, wanted in ((make, "data=hybrid.*gc_read=off.*\n.* logs 1 .*/file"), ("cat /pmem/file\n", "kept")):
         spec = GuestSpec(guest, script_job("set -e\n" + script), media_folder=tmp_path / "media")

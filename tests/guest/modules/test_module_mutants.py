@@ -30,8 +30,9 @@ from rigs.guest.guest_rig import RIG_PROGRAMS, static_programs
 from rigs.guest.tbfs_rig import TOOL, compiled
 from rigs.guest.vcpus_rig import with_cpus
 from testbed.guest.session import Session
-from testbed.manifest import bases, manifest
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import bases, parse
+from testbed.manifest.guest_config import GuestConfig
+from testbed.manifest.scale import guest_config
 from testbed.paths import CRASH_TESTS, REPO
 
 pytestmark = pytest.mark.guest
@@ -75,7 +76,7 @@ rmmod fams
 def barrier_guest() -> GuestConfig:
     """Return a guest with memory on which a store is durable only after a flush, a fence and a barrier."""
     path = bases.find("pmep")
-    return manifest.guest_config(manifest.load(path), path)
+    return guest_config(parse.load(path))
 
 
 def tbfs_programs(folder: Path, built: BuiltModule) -> dict[str, Path]:

@@ -19,7 +19,7 @@ from rigs.guest.tbfs_rig import HYBRID, TBFS, TOOL, compiled
 from rigs.guest.vcpus_rig import with_cpus
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import CRASH_TESTS, REPO
 from testbed.program import kernel_module
 from testbed.program.job_archive import script_job

@@ -12,7 +12,7 @@ from testbed.errors import TestbedError
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.own_modules import magic
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program import kernel_module
 from testbed.program.job_archive import script_job
 from testbed.program.kernel_module import KernelModule

@@ -8,7 +8,7 @@ import pytest
 from rigs.guest.guest_rig import RIG_PROGRAMS, static_programs
 from rigs.guest.tbfs_rig import TOOL, compiled, sound
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import REPO
 
 pytestmark = pytest.mark.guest

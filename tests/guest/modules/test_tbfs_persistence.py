@@ -11,8 +11,8 @@ from rigs.guest.guest_rig import COMPLAINTS, RIG_PROGRAMS, static_programs
 from rigs.guest.tbfs_rig import HYBRID
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest import manifest
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import render
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import REPO
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
@@ -50,7 +50,7 @@ def pmep(path: Path, options: str, wbarrier: str = "100ns") -> GuestConfig:
     asks = f'[guest]\nfile_system = "tbfs"\nmount_options = "{options}"\n[cpu]'
     device = f'"pmep"\noverride = {{ capacity = "16GiB", wbarrier_latency = "{wbarrier}" }}'
     path.write_text(path.read_text().replace("[cpu]", asks).replace('"snapshot-paper-mss"', device))
-    return manifest.runs(path)[0].guest
+    return render.runs(path)[0].guest
 
 
 def done(session: Session, guest: GuestConfig, script: str, programs: dict[str, Path], home: Path) -> GuestOutcome:

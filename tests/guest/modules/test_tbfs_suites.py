@@ -10,7 +10,7 @@ import pytest
 from rigs.guest import crates
 from rigs.guest.tbfs_rig import HYBRID, TOOL, compiled, run
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program import packages
 
 pytestmark = [pytest.mark.guest, pytest.mark.by_hand]

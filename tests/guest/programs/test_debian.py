@@ -10,7 +10,7 @@ from analysis.data import records
 from testbed.guest import boots
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest import bases, manifest
+from testbed.manifest import bases, parse, render
 from testbed.results.results import Result
 from testbed.run.runner import drive, run_with_bar
 
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.guest
 
 def run(session: Session, name: str, point: dict[str, str], root: Path) -> tuple[Result, records.Records]:
     path = bases.find(name)
-    chosen = [run for run in manifest.runs(path, SCALE) if point.items() <= run.point.items()]
+    chosen = [run for run in render.runs(path, SCALE) if point.items() <= run.point.items()]
     result = run_with_bar(chosen, session, root)[0]
-    return result, records.of_results([result], manifest.load(path).results.pattern)
+    return result, records.of_results([result], parse.load(path).results.pattern)
 
 
 def test_redis_gives_the_same_bytes_twice(copying: Session, tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ THREADED = ("fio", "sysbench", "redis-threads", "memcached")
 
 def threaded_jobs() -> dict[str, GuestSpec]:
     """Return a four-CPU point of each manifest, on one machine and with the packages of all manifests."""
-    runs = {name: manifest.runs(bases.find(name), 4096) for name in THREADED}
+    runs = {name: render.runs(bases.find(name), 4096) for name in THREADED}
     first = {name: next(run for run in those if run.guest.cpu.cores == 4) for name, those in runs.items()}
     packages = tuple(sorted({package for run in first.values() for package in run.job.packages}))
     return {name: GuestSpec(run.guest, replace(run.job, packages=packages)) for name, run in first.items()}
@@ -65,7 +65,7 @@ def test_programs_of_several_threads_run_and_do_so_to_the_byte(session: Session)
     outcomes = drive(copies())
     for name, outcome in zip(THREADED, outcomes, strict=False):
         assert outcome.outcome == "ok", f"{name}: {outcome.stderr.decode()} {outcome.console[-500:]}"
-        assert records.matches(manifest.load(bases.find(name)).results.pattern, outcome.stdout.decode()), name
+        assert records.matches(parse.load(bases.find(name)).results.pattern, outcome.stdout.decode()), name
         assert [core["stores"] > 1000 for core in outcome.rois[-1]["cores"]] == [True] * 4, name
     one, two = (replace(outcome, host_seconds=0) for outcome in outcomes[-2:])
     assert one == two

@@ -7,7 +7,7 @@ import pytest
 
 from analysis.data import records
 from testbed.guest.session import Session
-from testbed.manifest import manifest
+from testbed.manifest import parse, render
 from testbed.results.results import Result
 from testbed.run.runner import run_with_bar
 
@@ -29,8 +29,8 @@ def ran(session: Session, base: str, policy: str, folder: Path) -> tuple[list[Re
     folder.mkdir()
     path = folder / f"{base}.toml"
     path.write_text(SMALL.format(base=base, scale=256 if base == "fsmark" else 4096))  # fsmark needs two folders
-    results = run_with_bar([run for run in manifest.runs(path) if run.point["policy"] == policy], session, folder)
-    return results, records.of_results(results, manifest.load(path).results.pattern)
+    results = run_with_bar([run for run in render.runs(path) if run.point["policy"] == policy], session, folder)
+    return results, records.of_results(results, parse.load(path).results.pattern)
 
 
 @pytest.mark.parametrize("policy", ["ext4-dax", "hybrid"])

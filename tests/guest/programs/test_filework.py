@@ -7,7 +7,7 @@ import pytest
 
 from analysis.data import records
 from testbed.guest.session import Session
-from testbed.manifest import bases, manifest
+from testbed.manifest import bases, render
 from testbed.run.runner import run_with_bar
 
 SCALE = 1024
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.guest
 
 def test_flows_leave_what_was_written_on_each_file_system(copying: Session, tmp_path: Path) -> None:
     """One thread makes the same calls on each file system; four threads repeat to the byte. filework checks data."""
-    runs = [run for run in manifest.runs(bases.find("filework"), SCALE) if run.point["device"] == "snapshot-paper-mss"]
+    runs = [run for run in render.runs(bases.find("filework"), SCALE) if run.point["device"] == "snapshot-paper-mss"]
     policies = ("ext4-dax", "cow", "hybrid")
     alone = [r for r in runs if r.point["threads"] == 1 and r.point["policy"] in policies]
     rows = [records.row_of(result, "roi_ns") for result in run_with_bar(alone, copying, tmp_path / "alone")]

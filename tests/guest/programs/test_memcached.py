@@ -8,7 +8,7 @@ import pytest
 from analysis.data import records
 from analysis.figures import memcached_checkpoints
 from testbed.guest.session import Session
-from testbed.manifest import bases, manifest
+from testbed.manifest import bases, render
 from testbed.run.runner import run_with_bar
 
 SCALE = 1024
@@ -20,7 +20,7 @@ def test_checkpoints_are_made_and_started_from(copying: Session, tmp_path: Path)
     """Two runs give the same bytes, and the program itself verifies each item."""
     runs = [
         run
-        for run in manifest.runs(bases.find(memcached_checkpoints.MANIFEST), SCALE)
+        for run in render.runs(bases.find(memcached_checkpoints.MANIFEST), SCALE)
         if run.point["device"] == "snapshot-paper-mss" and run.point["writes"] == 50
     ]
     rows = [records.row_of(result, "roi_ns") for result in run_with_bar(runs, copying, tmp_path / "1")]

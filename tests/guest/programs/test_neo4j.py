@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testbed.guest.session import Session
-from testbed.manifest import manifest
+from testbed.manifest import render
 from testbed.run.runner import run_with_bar
 
 NODES, EDGES, DELETED, PATHS, SEED = 300, 5, 20, 8, 7
@@ -89,7 +89,7 @@ def checksum(counts: list[int]) -> int:
 def test_a_database_answers_as_the_graph_does_and_twice_to_the_byte(copying: Session, tmp_path: Path) -> None:
     path = tmp_path / "small.toml"
     path.write_text(SMALL)
-    chosen = [run for run in manifest.runs(path) if run.point["policy"] == "cow"]
+    chosen = [run for run in render.runs(path) if run.point["policy"] == "cow"]
     one, two = (run_with_bar(chosen, copying, tmp_path / name)[0] for name in ("1", "2"))
     assert one.path.read_bytes() == two.path.read_bytes()
     found = {row["operation"]: (row["calls"], row["count"], row["checksum"]) for row in one.rows}

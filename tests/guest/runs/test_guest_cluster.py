@@ -14,8 +14,8 @@ from rigs.guest.guest_rig import is_alive, qemu_processes
 from testbed import scratch
 from testbed.guest.capacity import Capacity
 from testbed.guest.session import Session
-from testbed.manifest import bases, manifest
-from testbed.manifest.manifest import Run
+from testbed.manifest import bases, render
+from testbed.manifest.render import Run
 from testbed.run.runner import drive, run_all
 
 pytestmark = pytest.mark.guest
@@ -26,7 +26,7 @@ BOOT_S = 2  # by then, a guest is at work, or still boots on a loaded host
 
 
 def two_runs() -> list[Run]:
-    runs = manifest.runs(bases.find("kv-ycsb-quick"))
+    runs = render.runs(bases.find("kv-ycsb-quick"))
     assert len(runs) == len(HOSTS)
     return runs
 

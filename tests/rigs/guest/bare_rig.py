@@ -10,7 +10,7 @@ from pathlib import Path
 from testbed.guest.executor import GuestSpec, prepare_files
 from testbed.guest.qemu_line import PowerCut, command_line
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 
 REPEATS = 100  # of each measured instruction
 ROM_BYTES = 0x10000

@@ -20,7 +20,7 @@ from testbed.crash.lines import Place
 from testbed.guest.executor import GuestOutcome, GuestSpec, prepare_files
 from testbed.guest.qemu_line import Layout, PowerCut, command_line
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import REPO
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive

@@ -11,7 +11,7 @@ from pathlib import Path
 from rigs.guest.guest_rig import Paused
 from testbed.guest.qemu_line import ONE_DEVICE
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 
 ROOT_PORT, ENDPOINT = (12, 0), (13, 0)  # bus and slot, as firmware would set them up
 COMPONENT_REGISTERS, DEVICE_REGISTERS = 0xE0000000, 0xE0100000

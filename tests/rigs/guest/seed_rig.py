@@ -15,7 +15,7 @@ from rigs.guest.bare_rig import assemble
 from testbed.guest.executor import GuestSpec, prepare_files
 from testbed.guest.qemu_line import PowerCut, command_line
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.run.runner import drive
 
 # One interrupt starts all CPUs but the first, which runs this code itself. The others start at the same time, and each

@@ -21,7 +21,7 @@ from testbed.guest.cpio import CpioWriter
 from testbed.guest.executor import GuestSpec, prepare_files
 from testbed.guest.qemu_line import PowerCut, command_line
 from testbed.guest.session import Session
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import REPO
 from testbed.run.runner import drive
 

@@ -11,8 +11,8 @@ from testbed.errors import TestbedError
 from testbed.guest import own_archives
 from testbed.guest.boots import kind
 from testbed.guest.executor import GuestSpec
-from testbed.manifest import manifest
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import render
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import REPO
 from testbed.program.guest_script import guest_script_job
 from testbed.program.job_archive import Job, script_job
@@ -42,12 +42,12 @@ def test_a_script_names_the_workloads_whose_programs_it_runs(text: str, named: t
 
 def guest(small_manifest: Path, asks: str) -> GuestConfig:
     small_manifest.write_text(small_manifest.read_text().replace("[cpu]", f"[guest]\n{asks}\n[cpu]"))
-    return manifest.runs(small_manifest)[0].guest
+    return render.runs(small_manifest)[0].guest
 
 
 def test_a_guest_has_what_its_job_and_its_manifest_name(small_manifest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(components, "own_archive", lambda name: Path(f"/{name}.cpio"))
-    plain, kv = manifest.runs(small_manifest)[0].guest, script_job("kv --verify")
+    plain, kv = render.runs(small_manifest)[0].guest, script_job("kv --verify")
     asking = guest(small_manifest, 'workloads = ["mtree", "filework"]')
     assert own_archives.of(plain, None) == own_archives.of(plain, script_job("sleep 1")) == ()
     assert own_archives.of(plain, kv) == (Path("/kv.cpio"),)

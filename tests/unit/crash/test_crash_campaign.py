@@ -42,7 +42,7 @@ from testbed.errors import RunFailed, TestbedError
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
 from testbed.manifest import bases
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import REPO
 from testbed.run.runner import drive
 from testbed.units import show_count

@@ -26,7 +26,7 @@ from testbed.guest import clock
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
 from testbed.manifest import bases
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.replay import verdicts
 from testbed.run.runner import drive
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.guest.executor import GuestOutcome, GuestSpec, device_file
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program.job_archive import Job
 from testbed.run import dask_task
 from testbed.run.errand import Begin, Errand, media_digest

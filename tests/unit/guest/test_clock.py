@@ -11,7 +11,7 @@ from testbed.errors import TestbedError
 from testbed.guest import clock, executor, qemu_line, shell
 from testbed.guest.executor import GuestSpec, QemuExecutor
 from testbed.guest.qemu_line import Images
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
 

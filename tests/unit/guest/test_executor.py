@@ -18,8 +18,8 @@ from testbed.guest.executor import GuestOutcome, GuestSpec, QemuExecutor, Said, 
 from testbed.guest.machine import End
 from testbed.guest.qemu_line import Images
 from testbed.guest.session import Session
-from testbed.manifest import manifest
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import render
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.results import results
 from testbed.run.runner import drive, run_all
@@ -162,7 +162,7 @@ def test_a_run_that_ends_qemu_leaves_the_others_alone_and_its_words_are_kept(
     workload = '[workload]\ncommand = "/bin/true x{words}"\n'
     small_manifest.write_text(f'{head}{workload}[matrix]\nseed = [1, 666]\nwords = ["--abort boom", "fine"]\n')
     with pytest.raises(RunFailed) as caught:
-        drive(run_all(manifest.runs(small_manifest), Session(executor, {}, here=HERE), tmp_path / "r", QuietReporter()))
+        drive(run_all(render.runs(small_manifest), Session(executor, {}, here=HERE), tmp_path / "r", QuietReporter()))
     message = str(caught.value)
     assert message.startswith("3 of 4 runs gave no result: 1---abort boom: lost, ")
     assert "mock guest: boom (see " in message

@@ -15,7 +15,7 @@ from testbed.errors import TestbedError
 from testbed.guest import media_lock, shell
 from testbed.guest.executor import GuestSpec, QemuExecutor
 from testbed.guest.qemu_line import GuestFiles, Images, PowerCut, batch_ports, command_line, terminal_ports
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
 

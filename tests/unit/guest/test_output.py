@@ -20,7 +20,7 @@ from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome, GuestSpec, QemuExecutor
 from testbed.guest.qemu_line import Images, batch_ports
 from testbed.guest.session import Session
-from testbed.manifest import manifest
+from testbed.manifest import render
 from testbed.program import standard_input
 from testbed.program.job_archive import script_job
 from testbed.run.runner import drive
@@ -160,7 +160,7 @@ def test_a_streamed_guest_is_the_job_in_its_pipes_with_the_device(small_manifest
     """With a mock of QEMU: results come through the same device as output, and guests that are not streamed lack it."""
     (tmp_path / "vmlinux").write_text("mock")
     executor = QemuExecutor(Images(MOCK_QEMU, tmp_path, tmp_path / "vmlinux", initrds=()))
-    spec = GuestSpec(manifest.runs(small_manifest)[0].guest, script_job("true"))
+    spec = GuestSpec(render.runs(small_manifest)[0].guest, script_job("true"))
     ours, theirs = os.pipe()
     plain = drive(executor.run(spec))
     streamed = drive(executor.run(replace(spec, streamed=True), printed={"stdout": theirs, "stderr": theirs}))

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import MANIFEST
 from testbed.errors import TestbedError
-from testbed.manifest import bases, manifest
+from testbed.manifest import bases, parse, render
 from testbed.validation import load_toml
 
 OWN = 'name = "derived"\nsummary = "as small, but"\nbase = "small.toml"\n'
@@ -23,14 +23,14 @@ def derived(small_manifest: Path, text: str) -> Path:
 
 
 def test_what_is_not_stated_is_the_bases(small_manifest: Path) -> None:
-    small, same = manifest.load(small_manifest), manifest.load(derived(small_manifest, ""))
+    small, same = parse.load(small_manifest), parse.load(derived(small_manifest, ""))
     differ = {"name": "derived", "summary": "as small, but", "base": "small.toml"}
     assert same.model_dump() == small.model_dump() | differ
 
 
 def test_a_stated_key_replaces_one_key_and_new_axes_follow_the_bases(small_manifest: Path) -> None:
     text = "scale = 128\nworkload.scaled.records = 640\nmatrix.seed = [1, 2]\nmatrix.engine = ['pmdk']\n"
-    small, other = manifest.load(small_manifest), manifest.load(derived(small_manifest, text))
+    small, other = parse.load(small_manifest), parse.load(derived(small_manifest, text))
     assert (other.scale, other.workload.scaled) == (128, small.workload.scaled | {"records": 640})
     assert (list(other.matrix), other.matrix["engine"]) == ([*small.matrix, "seed"], ["pmdk"])
     assert other.workload.command == small.workload.command
@@ -38,15 +38,15 @@ def test_a_stated_key_replaces_one_key_and_new_axes_follow_the_bases(small_manif
 
 def test_what_is_empty_is_taken_away(small_manifest: Path) -> None:
     small_manifest.write_text(MANIFEST.replace("[matrix]", "[matrix]\nseed = [1]"))
-    assert list(manifest.load(derived(small_manifest, "matrix.seed = []")).matrix) == ["engine"]
+    assert list(parse.load(derived(small_manifest, "matrix.seed = []")).matrix) == ["engine"]
 
 
 def test_a_base_may_have_a_base_and_be_one_that_ships(small_manifest: Path) -> None:
     path = small_manifest.with_name("quicker.toml")
     path.write_text('name = "quicker"\nsummary = "x"\nbase = "kv-ycsb-quick"\nscale = 2048\n')
-    quick = manifest.load(bases.find("kv-ycsb-quick"))
+    quick = parse.load(bases.find("kv-ycsb-quick"))
     differ = {"name": "quicker", "summary": "x", "base": "kv-ycsb-quick", "scale": 2048}
-    assert manifest.load(path).model_dump() == quick.model_dump() | differ
+    assert parse.load(path).model_dump() == quick.model_dump() | differ
     assert quick.base == "kv-ycsb"
 
 
@@ -62,7 +62,7 @@ def test_what_a_base_takes_along_stays_where_it_is(tmp_path: Path, small_manifes
     (tmp_path / "elsewhere").mkdir()
     path = tmp_path / "elsewhere/derived.toml"
     path.write_text(OWN.replace('"small.toml"', f'"{small_manifest}"'))
-    assert manifest.runs(path)[0].job.files["data.txt"] == b"of the base"
+    assert render.runs(path)[0].job.files["data.txt"] == b"of the base"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_bad_base_is_one_sentence(small_manifest: Path, text: str, message: st
     path.write_text(f'name = "derived"\nsummary = "x"\n{text}\n')
     small_manifest.with_name("back.toml").write_text('name = "back"\nsummary = "x"\nbase = "derived.toml"\n')
     with pytest.raises(TestbedError) as caught:
-        manifest.runs(path)
+        render.runs(path)
     assert message.format(folder=small_manifest.parent) in str(caught.value)
     assert (caught.value.exit_status, "\n" in str(caught.value)) == (2, False)
 
@@ -98,7 +98,7 @@ def test_what_is_wrong_in_the_base_names_the_base(small_manifest: Path) -> None:
     path = derived(small_manifest, "scale = 8")
     small_manifest.write_text(MANIFEST.replace("scale = 64", "scale = 0"))
     with pytest.raises(TestbedError, match="key 'scale'") as caught:
-        manifest.load(path)
+        parse.load(path)
     assert str(caught.value).startswith(f"{small_manifest}: ")
 
 
@@ -113,7 +113,7 @@ def leaves(data: dict[str, Any], place: str = "") -> dict[str, Any]:
 
 def test_a_manifest_that_differs_from_another_in_few_keys_says_so() -> None:
     """Manifests that differ in few keys must share a base, unless the order of their axes, and so of runs, differs."""
-    whole = {p.stem: bases.stated(p, lambda *_: None) for p in bases.shipped()}
+    whole = {path.stem: bases.load(parse.Manifest, path)[1] for path in bases.shipped()}
     found = {name: leaves(data) for name, data in whole.items()}
     has_base = {path.stem for path in bases.shipped() if "base" in load_toml(path)}
     alike = []

@@ -14,8 +14,8 @@ from testbed.file_systems.table import ROWS, FileSystem
 from testbed.guest import regions
 from testbed.guest.executor import GuestSpec, prepare_files
 from testbed.guest.qemu_line import Images, Layout, run_arguments
-from testbed.manifest import manifest
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import parse, render
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import REPO
 from testbed.program.job_archive import script_job
 from testbed.results import results
@@ -54,7 +54,7 @@ def test_how_it_is_made_is_in_the_identity(guest: GuestConfig, monkeypatch: pyte
 def test_a_region_may_have_it(small_manifest: Path) -> None:
     with small_manifest.open("a") as file:
         file.write('[[region]]\ndevices = [0]\nfile_system = "xfs-exchange"\n')
-    guest = manifest.runs(small_manifest)[0].guest
+    guest = render.runs(small_manifest)[0].guest
     script = regions.before(script_job("true"), guest).executables[regions.NAME].decode()
     assert "    use_region 0 pmem fsdax /pmem xfs-exchange exchange=1 dax=always || return\n" in script
 
@@ -68,7 +68,7 @@ def test_a_name_that_no_row_has_is_refused_with_those_that_there_are(small_manif
     head = "[[region]]\ndevices = [0]\n" if "region" in key else "[guest]\n"
     small_manifest.write_text(small_manifest.read_text() + head + line)
     with pytest.raises(TestbedError) as caught:
-        manifest.load(small_manifest)
+        parse.load(small_manifest)
     names = "ext4-dax, ext4-journal, ext4-ordered, ext4-smalljournal, xfs-dax, xfs-exchange or tbfs"
     assert str(caught.value) == f"{small_manifest}: key '{key}': 'ext5-dax' is no file system; write {names}"
     assert caught.value.exit_status == 2
@@ -80,7 +80,7 @@ def test_two_of_one_name_are_one_sentence(small_manifest: Path, monkeypatch: pyt
     table.table.cache_clear()
     try:
         with pytest.raises(TestbedError) as caught:
-            manifest.load(small_manifest)
+            parse.load(small_manifest)
     finally:
         table.table.cache_clear()
     sentence = "two file systems have the name 'xfs-dax'; rename one in testbed.file_systems.table"

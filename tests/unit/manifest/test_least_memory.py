@@ -9,7 +9,7 @@ import pytest
 from testbed.errors import TestbedError
 from testbed.guest.capacity import check_holds, least_memory_mib
 from testbed.guest.cpio import CpioWriter
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program.job_archive import Job
 
 MIB = 2**20

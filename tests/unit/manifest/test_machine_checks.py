@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from testbed.guest.qemu_line import DIRECT_STORES, MACHINE_CHECKS, cpu_model
-from testbed.manifest import manifest
+from testbed.manifest import parse
+from testbed.manifest.scale import guest_config
 from testbed.results import results
 
 
@@ -22,9 +23,9 @@ def test_a_cpu_says_what_a_kernel_needs_or_explicitly_not() -> None:
 
 @pytest.mark.parametrize("switch", ["machine_checks", "direct_stores"])
 def test_it_is_in_the_identity_of_those_who_have_it(small_manifest: Path, switch: str) -> None:
-    without = manifest.guest_config(manifest.load(small_manifest), small_manifest)
+    without = guest_config(parse.load(small_manifest))
     small_manifest.write_text(small_manifest.read_text() + f"[guest]\n{switch} = true\n")
-    having = manifest.guest_config(manifest.load(small_manifest), small_manifest)
+    having = guest_config(parse.load(small_manifest))
     identity, plain = (results.machine_identity(guest, {}) for guest in (having, without))
     assert identity.pop(switch) == cpu_model(**{switch: True})
     assert identity == plain

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from conftest import MANIFEST
 from testbed import canonical, units
 from testbed.errors import TestbedError
-from testbed.manifest import bases, manifest, profiles
+from testbed.manifest import bases, parse, profiles, render, resolve
+from testbed.manifest.scale import guest_config, scale_cpu, scaled_cache
 from testbed.paths import PROFILES
 from testbed.patterns import Cells
 from testbed.replay import grid, verdicts
@@ -26,13 +27,13 @@ ENGINES = ("snapshot", "pmdk", "volatile")
 
 
 def test_the_matrix_is_every_combination_in_order(small_manifest: Path) -> None:
-    runs = manifest.runs(small_manifest)
+    runs = render.runs(small_manifest)
     assert [run.label for run in runs] == ["snapshot", "pmdk", "volatile"]
     assert runs[0].argv == ("kv", "--engine", "snapshot", "--records", "100")
 
 
 def test_scale_divides_what_holds_data_and_nothing_that_takes_time(small_manifest: Path) -> None:
-    guest = manifest.runs(small_manifest)[0].guest
+    guest = render.runs(small_manifest)[0].guest
     full = profiles.load_device("snapshot-paper-mss", {}, ORIGIN)
     assert full.cache_size == 128 << 20
     assert guest.device.cache_size == 2 << 20
@@ -43,35 +44,35 @@ def test_scale_divides_what_holds_data_and_nothing_that_takes_time(small_manifes
 
 def test_a_point_may_have_a_file_system_of_its_own(small_manifest: Path) -> None:
     small_manifest.write_text(MANIFEST + '[guest.file_system_of]\npmdk = "xfs-dax"\n')
-    assert [run.guest.file_system for run in manifest.runs(small_manifest)] == ["ext4-dax", "xfs-dax", "ext4-dax"]
+    assert [run.guest.file_system for run in render.runs(small_manifest)] == ["ext4-dax", "xfs-dax", "ext4-dax"]
 
 
 def test_a_point_has_as_many_cores_as_it_asks_for(small_manifest: Path) -> None:
     text = MANIFEST.replace("[cpu]", '[guest]\ncpus = "{threads}"\n[cpu]').replace("--records", "-t {cpus} --records")
     small_manifest.write_text(text + "threads = [1, 20]\n")
-    one, twenty = manifest.runs(small_manifest)[:2]
+    one, twenty = render.runs(small_manifest)[:2]
     assert (one.guest.cpu.cores, twenty.guest.cpu.cores) == (1, 20)
     assert one.argv[3:5] == ("-t", "1") and twenty.argv[3:5] == ("-t", "20")
-    assert one.guest == manifest.guest_config(manifest.load(small_manifest), small_manifest)
+    assert one.guest == guest_config(parse.load(small_manifest))
     with pytest.raises(TestbedError, match=r"key 'guest.cpus': a trace is of one CPU, and snapshot-20 has 20"):
-        grid.capture_runs(small_manifest)
+        grid.capture_runs(parse.load(small_manifest))
 
 
 def test_workloads_are_in_the_identity_of_those_who_run_them(small_manifest: Path) -> None:
-    assert list(results.identity(manifest.runs(small_manifest)[0], {})["workloads"]) == ["kv"]
+    assert list(results.identity(render.runs(small_manifest)[0], {})["workloads"]) == ["kv"]
     small_manifest.write_text(MANIFEST.replace("[cpu]", '[guest]\nworkloads = ["mtree"]\n[cpu]'))
-    assert list(results.identity(manifest.runs(small_manifest)[0], {})["workloads"]) == ["kv", "mtree"]
+    assert list(results.identity(render.runs(small_manifest)[0], {})["workloads"]) == ["kv", "mtree"]
     small_manifest.write_text(MANIFEST.replace("kv --engine", "sleep --engine"))
-    assert "workloads" not in results.identity(manifest.runs(small_manifest)[0], {})
+    assert "workloads" not in results.identity(render.runs(small_manifest)[0], {})
     small_manifest.write_text(MANIFEST.replace("[cpu]", '[guest]\nworkloads = ["more"]\n[cpu]'))
     with pytest.raises(TestbedError, match=r"key 'guest.workloads': there is no workload 'more'; there are: .*kv"):
-        manifest.runs(small_manifest)
+        render.runs(small_manifest)
 
 
 def test_an_override_states_the_full_size(small_manifest: Path) -> None:
     text = MANIFEST + '[device.override]\ncache_size = "256MiB"\nflash_read = "3us"\n[cpu.override]\ninsn = "250ps"\n'
     small_manifest.write_text(text)
-    guest = manifest.runs(small_manifest)[0].guest
+    guest = render.runs(small_manifest)[0].guest
     assert (guest.device.cache_size, guest.device.flash_read_ps) == (4 << 20, 3_000_000)
     assert guest.cpu.insn_ps == Fraction(250)
 
@@ -79,21 +80,23 @@ def test_an_override_states_the_full_size(small_manifest: Path) -> None:
 def test_the_matrix_may_vary_the_device(small_manifest: Path) -> None:
     text = MANIFEST.replace('"snapshot-paper-mss"', '"{device}"\noverride = { cache_size = "{cache}" }')
     small_manifest.write_text(text + 'device = ["snapshot-paper-mss", "optane-dcpmm"]\ncache = ["64MiB", "256MiB"]\n')
-    runs = manifest.runs(small_manifest)
+    runs = render.runs(small_manifest)
     seen = {(run.guest.device.name, run.guest.device.cache_size, run.point["cache"]) for run in runs}
     names = ("snapshot-paper-mss", "optane-dcpmm")
     assert seen == {(name, size << 20, f"{64 * size}MiB") for name in names for size in (1, 4)}
-    assert manifest.guest_config(manifest.load(small_manifest), small_manifest) == runs[0].guest
+    assert guest_config(parse.load(small_manifest)) == runs[0].guest
 
 
 def test_a_sweep_captures_once_where_the_matrix_varies_only_the_device(small_manifest: Path) -> None:
     text = MANIFEST.replace('-mss"', '-mss"\noverride = { cache_size = "{cache}" }')
     small_manifest.write_text(text + 'cache = ["64MiB", "256MiB"]\n')
-    assert [run.label for run in grid.capture_runs(small_manifest)] == [f"{e}-64MiB" for e in ENGINES]
-    assert [c.values for c in grid.configurations(small_manifest)] == [{"cache_size": s} for s in ("64MiB", "256MiB")]
+    assert [run.label for run in grid.capture_runs(parse.load(small_manifest))] == [f"{e}-64MiB" for e in ENGINES]
+    assert [c.values for c in grid.configurations(parse.load(small_manifest))] == [
+        {"cache_size": s} for s in ("64MiB", "256MiB")
+    ]
     small_manifest.write_text(text + 'cache = ["64MiB", "256MiB"]\n[replay.grid]\nflash_read = ["3us"]\n')
-    assert len(grid.capture_runs(small_manifest)) == 2 * len(ENGINES)
-    assert [c.values for c in grid.configurations(small_manifest)] == [{"flash_read": "3us"}]
+    assert len(grid.capture_runs(parse.load(small_manifest))) == 2 * len(ENGINES)
+    assert [c.values for c in grid.configurations(parse.load(small_manifest))] == [{"flash_read": "3us"}]
 
 
 # ---- Many points ----
@@ -109,11 +112,11 @@ def many_points(path: Path, axes: int, values: int, more: str = "") -> Path:
 
 def test_the_runs_of_a_large_matrix_share_their_machine_and_are_made_one_by_one(small_manifest: Path) -> None:
     """The test counts the work: machines made, identities serialized, and runs kept alive."""
-    every = manifest.runs_one_by_one(many_points(small_manifest, axes=2, values=32))
-    places, alive = results.Places(Path(), {}), list[weakref.ref[manifest.Run]]()
+    every = render.Runs(parse.load(many_points(small_manifest, axes=2, values=32)))
+    places, alive = results.Places(Path(), {}), list[weakref.ref[render.Run]]()
     assert len(every) == 1024
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manifest, "full_size", None)  # no further machine may be made
+        patch.setattr(resolve, "full_size", None)  # no further machine may be made
         patch.setattr(results, "machine_identity", once := Mock(return_value={}))
         for run in every:
             alive = [*(one for one in alive if one()), weakref.ref(run)]
@@ -125,7 +128,7 @@ def test_the_runs_of_a_large_matrix_share_their_machine_and_are_made_one_by_one(
 
 def test_a_hundred_thousand_points_are_looked_at_quickly_and_in_flat_memory(small_manifest: Path) -> None:
     """The points used to take 160 s, and memory each. The test measures CPU time, which a busy host still prolongs."""
-    every = manifest.runs_one_by_one(many_points(small_manifest, axes=5, values=10))
+    every = render.Runs(parse.load(many_points(small_manifest, axes=5, values=10)))
     process, begun_s = psutil.Process(), time.process_time()
     before_bytes, states = process.memory_info().rss, 0
     refused = verdicts.of_runs(every, Mock(judge=lambda guests: [""] * len(guests)))
@@ -141,27 +144,27 @@ def test_a_place_is_the_hash_of_the_identity(small_manifest: Path) -> None:
     (small_manifest.parent / "in.txt").write_text("in")
     for more in ("", '[program]\nfiles = ["in.txt"]\nsetup = "echo {engine}\\n"\n'):
         small_manifest.write_text(MANIFEST + more)
-        for run in manifest.runs(small_manifest):
+        for run in render.runs(small_manifest):
             digest = canonical.digest(results.identity(run, {"qemu": "x"}))[:16]
             assert results.path_for(Path(), run, {"qemu": "x"}).stem == f"{run.label}-{digest}"
 
 
 def test_a_matrix_that_varies_the_machine_makes_each_machine_once(small_manifest: Path) -> None:
     varied = '[device.override]\nflash_read = "1{axis1}us"\n'
-    runs = manifest.runs(many_points(small_manifest, axes=2, values=4, more=varied))
+    runs = render.runs(many_points(small_manifest, axes=2, values=4, more=varied))
     assert len({id(run.guest) for run in runs}) == 4
     assert [run.guest.device.flash_read_ps for run in runs] == [10_000_000, 11_000_000, 12_000_000, 13_000_000] * 4
 
 
 def test_more_points_than_anybody_waits_for_are_refused_at_once(small_manifest: Path) -> None:
     with pytest.raises(TestbedError, match=r"key 'matrix': it has 1,000,000,000,000 points, and there may be 1,000,00"):
-        manifest.runs_one_by_one(many_points(small_manifest, axes=4, values=1000))
+        render.Runs(parse.load(many_points(small_manifest, axes=4, values=1000)))
 
 
 def test_what_is_wrong_with_one_value_is_found_before_the_first_run(small_manifest: Path) -> None:
     small_manifest.write_text(MANIFEST.replace('"volatile"', '"\\u0000"'))
     with pytest.raises(TestbedError, match=r"key 'workload\.command' has a NUL in it"):
-        manifest.runs_one_by_one(small_manifest)
+        render.Runs(parse.load(small_manifest))
 
 
 @pytest.mark.parametrize("braces", ["{engine!r:>999999999}", "{engine:>9}", "{engine!r}", "{engine.x}", "{engine[0]}"])
@@ -169,9 +172,9 @@ def test_a_name_alone_stands_in_braces(small_manifest: Path, braces: str) -> Non
     """A format width in braces used to take all memory, and an hour."""
     small_manifest.write_text(MANIFEST.replace("{engine}", braces))
     with pytest.raises(TestbedError, match=r"'workload\.command': {engine.* is no name alone; write {{ for a brace"):
-        manifest.runs(small_manifest)
+        render.runs(small_manifest)
     small_manifest.write_text(MANIFEST.replace("{engine}", "{{" + braces[1:-1] + "}}"))
-    assert manifest.runs(small_manifest)[0].argv[2] == braces
+    assert render.runs(small_manifest)[0].argv[2] == braces
 
 
 @pytest.mark.parametrize(
@@ -217,7 +220,7 @@ def test_bad_input_names_file_key_and_fix(small_manifest: Path, old: str, new: s
     assert old in MANIFEST
     small_manifest.write_text(MANIFEST.replace(old, new, 1))
     with pytest.raises(TestbedError, match=message) as caught:
-        manifest.runs(small_manifest)
+        render.runs(small_manifest)
     assert caught.value.exit_status == 2
     assert str(small_manifest) in str(caught.value)
 
@@ -229,8 +232,8 @@ def test_an_unknown_manifest_name_lists_those_that_ship() -> None:
 
 @pytest.mark.parametrize("path", bases.shipped(), ids=lambda p: p.stem)
 def test_every_manifest_that_ships_is_valid(path: Path) -> None:
-    assert manifest.load(path).name == path.stem
-    assert manifest.runs(path)
+    assert parse.load(path).name == path.stem
+    assert render.runs(path)
 
 
 @pytest.mark.parametrize("path", sorted(PROFILES.glob("*/*.toml")), ids=lambda p: p.stem)
@@ -258,7 +261,7 @@ def test_times_parse_to_whole_picoseconds(value: int, unit: str) -> None:
 
 @given(st.integers(1, 1 << 36), st.sampled_from([1, 2, 8, 11, 12, 16, 20]), st.integers(1, 4096))
 def test_a_scaled_cache_is_one_the_model_accepts(size: int, ways: int, scale: int) -> None:
-    scaled = profiles.scaled_cache(size, ways, scale, floor_bytes=0)
+    scaled = scaled_cache(size, ways, scale, floor_bytes=0)
     assert scaled % (64 * ways) == 0
     assert 0 < scaled <= max(size // scale, 64 * ways)
     assert scaled > size // scale - 64 * ways
@@ -266,7 +269,7 @@ def test_a_scaled_cache_is_one_the_model_accepts(size: int, ways: int, scale: in
 
 def test_an_eleven_way_cache_keeps_its_size() -> None:
     cpu = profiles.load_cpu("xeon-6230-class", {}, ORIGIN)
-    assert profiles.scale_cpu(cpu, 1).llc_size == cpu.llc_size == 27 * 2**20 + 2**19
+    assert scale_cpu(cpu, 1).llc_size == cpu.llc_size == 27 * 2**20 + 2**19
 
 
 # ---- Axes in commands ----
@@ -274,7 +277,7 @@ def test_an_eleven_way_cache_keeps_its_size() -> None:
 
 def test_a_value_is_one_word_whatever_is_in_it(small_manifest: Path) -> None:
     small_manifest.write_text(MANIFEST.replace('"pmdk"', '"select * from t", "-", "-3", "--text=one two"'))
-    words = [run.argv[2] for run in manifest.runs(small_manifest)]
+    words = [run.argv[2] for run in render.runs(small_manifest)]
     assert words == ["snapshot", "select * from t", "-", "-3", "--text=one two", "volatile"]
 
 
@@ -283,10 +286,10 @@ def test_several_options_in_one_value_are_refused_before_a_boot(small_manifest: 
     """The options used to become one word of the command, and the program failed only after a boot."""
     small_manifest.write_text(MANIFEST.replace('"pmdk"', f'"{value}"'))
     with pytest.raises(TestbedError, match=rf"key 'matrix\.engine': '{value}' would be one word of the command; make"):
-        manifest.runs(small_manifest)
+        render.runs(small_manifest)
     text = MANIFEST.replace('"pmdk"', f'"{value}"').replace("kv --engine {engine}", "bash -c 'kv {engine}'")
     small_manifest.write_text(text)
-    assert manifest.runs(small_manifest)[1].argv[2] == f"kv {value}"
+    assert render.runs(small_manifest)[1].argv[2] == f"kv {value}"
 
 
 @pytest.mark.parametrize(
@@ -302,7 +305,7 @@ def test_an_unknown_key_of_a_table_that_need_not_be_there_names_those_that_are(
     """The message used to say "known keys:" without any key."""
     small_manifest.write_text(MANIFEST + more)
     with pytest.raises(TestbedError, match=known):
-        manifest.load(small_manifest)
+        parse.load(small_manifest)
 
 
 # ---- Patterns ----
@@ -323,4 +326,4 @@ def test_cells_are_in_the_order_of_the_pattern() -> None:
 def test_what_is_no_pattern_is_one_sentence(small_manifest: Path, pattern: str) -> None:
     small_manifest.write_text(MANIFEST + f"[results]\npattern = '{pattern}'\n")
     with pytest.raises(TestbedError, match=r"key 'results\.pattern': is no regular expression: .*RE2"):
-        manifest.load(small_manifest)
+        parse.load(small_manifest)

@@ -12,7 +12,7 @@ from rigs.guest import cdat_rig, linux_memory_rig
 from testbed.guest import memory_tables
 from testbed.guest.memory_tables import cdat
 from testbed.guest.qemu_line import devices_of
-from testbed.manifest import bases, manifest, profiles
+from testbed.manifest import parse, profiles, resolve
 from testbed.manifest.parameters import DeviceProfile
 from testbed.paths import EXPERIMENTS, PROFILES, REPO
 from testbed.results import results
@@ -193,10 +193,10 @@ TIERING = {"hotness", "tiering"}  # manifests about tiers of memory
 
 def test_no_other_manifest_that_ships_tells() -> None:
     shipped = sorted(path for path in (EXPERIMENTS / "manifests").rglob("*.toml") if path.stem != "own-kernel")
-    telling = {path.stem for path in shipped if manifest.full_size(*_first(path)).hmat}
+    telling = {path.stem for path in shipped if resolve.full_size(*_first(path)).hmat}
     assert telling <= TIERING
 
 
-def _first(path: Path) -> tuple[manifest.Manifest, Path, manifest.Point]:
-    loaded = manifest.load(bases.find(str(path)))
-    return loaded, path, manifest.first_point(loaded)
+def _first(path: Path) -> tuple[parse.Manifest, parse.Point]:
+    loaded = parse.load(path)
+    return loaded, loaded.first_point

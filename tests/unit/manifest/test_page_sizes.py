@@ -13,8 +13,8 @@ from testbed.cli import tables
 from testbed.cli.machine_options import MachineOptions
 from testbed.errors import TestbedError
 from testbed.guest.qemu_line import Layout, run_arguments
-from testbed.manifest import manifest
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import render
+from testbed.manifest.guest_config import GuestConfig
 from testbed.replay import verdicts
 from testbed.results import mapped_files, results
 from testbed.results.mapped_files import Mapped
@@ -42,7 +42,7 @@ def test_a_page_size_reaches_the_kernel_and_the_identity_and_none_leaves_both_al
 def test_points_of_a_study_differ_by_page_size(small_manifest: Path) -> None:
     text = MANIFEST.replace("[matrix]", '[matrix]\npages = ["4KiB", "2MiB"]')
     small_manifest.write_text(text.replace("[cpu]", '[guest]\npage_size = "{pages}"\n[cpu]'))
-    found = {str(run.point["pages"]): run.guest.page_size for run in manifest.runs(small_manifest)}
+    found = {str(run.point["pages"]): run.guest.page_size for run in render.runs(small_manifest)}
     assert found == {"4KiB": "4KiB", "2MiB": "2MiB"}
 
 

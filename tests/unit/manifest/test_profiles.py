@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from testbed.manifest import closed_forms, parameters, profiles
-from testbed.manifest.manifest import GuestConfig, scaled
+from testbed.manifest.guest_config import FullSize, GuestConfig
 from testbed.manifest.parameters import CpuProfile, DeviceProfile, Profile
+from testbed.manifest.scale import BLOCKS_OF_A_PLANE, scale_cpu, scale_device, scaled
 from testbed.paths import PROFILES
 from testbed.replay import verdicts
 from testbed.replay.replayer import open_replayer
@@ -69,7 +70,7 @@ def test_bad_values_are_refused(field: str, value: object, message: str) -> None
 def test_scale_divides_logs_energy_and_partitions_but_no_time() -> None:
     device = profiles.load_device("snapshot-paper-mss", {}, ORIGIN)
     device = replace(device, write_log_size=64 << 20, gpf_energy_uj=6400, volatile_size=4 << 30, gpf_line_nj=7)
-    scaled = profiles.scale_device(device, 64)
+    scaled = scale_device(device, 64)
     assert (scaled.write_log_size, scaled.gpf_energy_uj, scaled.gpf_line_nj) == (1 << 20, 100, 7)
     assert scaled.volatile_size == 256 << 20
     assert scaled.capacity == 512 << 20
@@ -77,17 +78,17 @@ def test_scale_divides_logs_energy_and_partitions_but_no_time() -> None:
 
 def test_scale_keeps_blocks_enough_and_the_erase_time_of_a_page() -> None:
     device = profiles.load_device("tlc-nand", {}, ORIGIN)
-    scaled = profiles.scale_device(device, 4096)
+    scaled = scale_device(device, 4096)
     pages = scaled.capacity // scaled.cache_page_size // (8 * 8)
-    assert pages // scaled.flash_block_pages >= profiles.BLOCKS_OF_A_PLANE
+    assert pages // scaled.flash_block_pages >= BLOCKS_OF_A_PLANE
     per_page = device.flash_erase_ps / device.flash_block_pages
     assert scaled.flash_erase_ps / scaled.flash_block_pages == pytest.approx(per_page)
-    assert profiles.scale_device(device, 1) == device
+    assert scale_device(device, 1) == device
 
 
-def machine(device: str) -> GuestConfig:
-    cpu = profiles.load_cpu("xeon-6230-class", {}, ORIGIN)
-    return GuestConfig(cpu, profiles.load_device(device, {}, ORIGIN), 2**30, 8000, 60.0)
+def machine(device: str) -> FullSize:
+    cpu, own = profiles.load_cpu("xeon-6230-class", {}, ORIGIN), profiles.load_device(device, {}, ORIGIN)
+    return FullSize(GuestConfig(cpu=cpu, device=own, memory_bytes=2**30, boot_insn_ps=8000, timeout_s=60.0))
 
 
 @pytest.mark.parametrize(
@@ -135,4 +136,4 @@ def test_an_expander_needs_no_cache() -> None:
 @pytest.mark.parametrize(("key", "value"), [("llc_size", 0), ("llc_ways", 0), ("l2_size", 0), ("l2_ways", 0)])
 def test_scaling_takes_what_the_model_will_refuse(key: str, value: int) -> None:
     cpu = profiles.load_cpu("xeon-6230-class", {key: str(value) + ("B" if "size" in key else "")}, ORIGIN)
-    assert profiles.scale_cpu(cpu, 64).llc_size > 0
+    assert scale_cpu(cpu, 64).llc_size > 0

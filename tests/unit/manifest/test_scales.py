@@ -8,7 +8,7 @@ import pytest
 
 from conftest import MANIFEST
 from testbed.errors import TestbedError
-from testbed.manifest import bases, manifest, scales
+from testbed.manifest import bases, parse, render, scales
 from testbed.replay import verdicts
 
 DEVICES = MANIFEST.replace('profile = "snapshot-paper-mss"', 'profile = "{device}"').replace(
@@ -18,7 +18,7 @@ DEVICES = MANIFEST.replace('profile = "snapshot-paper-mss"', 'profile = "{device
 
 def test_every_row_is_of_a_manifest_and_grows_towards_full() -> None:
     for name, row in scales.load().items():
-        assert manifest.load(bases.find(name))
+        assert parse.load(bases.find(name))
         assert row.quick >= row.standard >= row.full == 1
 
 
@@ -58,25 +58,25 @@ def test_a_bad_file_names_the_key(tmp_path: Path, text: str, message: str) -> No
 
 def test_another_scale_changes_data_caches_memory_and_patience(small_manifest: Path) -> None:
     small_manifest.write_text(MANIFEST + '[guest]\nmemory = "1GiB"\nmemory_full = "6GiB"\ntimeout = "10min"\n')
-    own, larger = manifest.runs(small_manifest)[0], manifest.runs(small_manifest, 2)[0]
+    own, larger = render.runs(small_manifest)[0], render.runs(small_manifest, 2)[0]
     assert (own.scale, larger.scale) == (64, 2)
     assert (own.argv[-1], larger.argv[-1]) == ("100", "3200")
     assert (own.guest.device.cache_size, larger.guest.device.cache_size) == (2 << 20, 64 << 20)
-    assert (own.guest.memory_bytes, larger.guest.memory_bytes) == (1 << 30, 3 << 30)
+    assert (own.guest.memory_bytes, larger.guest.memory_bytes, own.full.memory_bytes) == (1 << 30, 3 << 30, 6 << 30)
     assert (own.guest.timeout_s, larger.guest.timeout_s) == (600, 19200)
-    assert manifest.runs(small_manifest, 1024)[0].guest.timeout_s == 600
+    assert render.runs(small_manifest, 1024)[0].guest.timeout_s == 600
 
 
 def test_the_device_may_be_an_axis(small_manifest: Path) -> None:
     small_manifest.write_text(DEVICES)
-    runs = manifest.runs(small_manifest)
+    runs = render.runs(small_manifest)
     assert [run.guest.device.name for run in runs] == ["snapshot-paper-mss"] * 3 + ["optane-dcpmm"] * 3
     assert runs[0].label == "snapshot-paper-mss-snapshot"
 
 
 def test_a_scale_that_a_device_cannot_have_says_so(small_manifest: Path) -> None:
     small_manifest.write_text(DEVICES)
-    said = verdicts.of_runs(manifest.runs(small_manifest, 256))
+    said = verdicts.of_runs(render.runs(small_manifest, 256))
     assert said[:3] == [""] * 3
     assert re.search(r"small\.toml: device key 'cache_size' \(384 B\) .* at scale 1/256 of optane", said[3])
     assert said[4:] == said[3:4] * 2

@@ -15,8 +15,8 @@ from testbed.errors import TestbedError
 from testbed.file_systems import tbfs_options
 from testbed.guest import file_systems, own_archives, regions
 from testbed.guest.qemu_line import Layout, run_arguments
-from testbed.manifest import manifest
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import render
+from testbed.manifest.guest_config import GuestConfig
 from testbed.paths import REPO
 from testbed.program.job_archive import script_job
 from testbed.replay import verdicts
@@ -82,7 +82,7 @@ def test_points_of_a_study_differ_by_file_system_and_by_options(small_manifest: 
     axis = MANIFEST.replace("[matrix]", '[matrix]\npolicy = ["ext4", "cow", "hybrid"]')
     asks = '[guest]\nfile_system_of = { cow = "tbfs", hybrid = "tbfs" }\nmount_options = "data={policy}"\n'
     small_manifest.write_text(axis.replace("[cpu]", f"{asks}[cpu]"))
-    runs = {str(run.point["policy"]): run.guest for run in manifest.runs(small_manifest)}
+    runs = {str(run.point["policy"]): run.guest for run in render.runs(small_manifest)}
     found = {policy: (guest.file_system, guest.mount_options) for policy, guest in runs.items()}
     assert found == {"ext4": ("ext4-dax", ""), "cow": ("tbfs", "data=cow"), "hybrid": ("tbfs", "data=hybrid")}
     assert len({str(results.machine_identity(guest, {})) for guest in runs.values()}) == 3

@@ -12,8 +12,8 @@ from testbed.crash.plan import Plan
 from testbed.errors import TestbedError
 from testbed.guest import capacity, regions
 from testbed.guest.qemu_line import GuestFiles, Images, PowerCut, command_line
-from testbed.manifest import bases, manifest
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import bases, parse, render
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program.job_archive import script_job
 from testbed.replay import grid, verdicts
 from testbed.results import results
@@ -40,7 +40,7 @@ def written(path: Path, text: str) -> Path:
 
 
 def machine(path: Path, text: str) -> GuestConfig:
-    return manifest.runs(written(path, text))[0].guest
+    return render.runs(written(path, text))[0].guest
 
 
 def words(guest: GuestConfig) -> list[str]:
@@ -149,14 +149,14 @@ def test_regions_of_volatile_memory_come_first(small_manifest: Path) -> None:
 
 
 def test_every_device_is_scaled(small_manifest: Path) -> None:
-    run = manifest.runs(written(small_manifest, devices(0, 1)))[0]
+    run = render.runs(written(small_manifest, devices(0, 1)))[0]
     assert [device.cache_size for device in run.guest.devices] == [run.full.device.cache_size // 64] * 2
 
 
 def test_an_axis_may_be_of_any_device(small_manifest: Path) -> None:
     text = devices(0) + '[[device]]\nprofile = "snapshot-paper-mss"\noverride = { flash_read = "{read}" }\n'
     small_manifest.write_text(written(small_manifest, text).read_text() + 'read = ["3us", "9us"]\n')
-    seen = {(run.point["read"], run.guest.devices[1].flash_read_ps) for run in manifest.runs(small_manifest)}
+    seen = {(run.point["read"], run.guest.devices[1].flash_read_ps) for run in render.runs(small_manifest)}
     assert seen == {("3us", 3_000_000), ("9us", 9_000_000)}
 
 
@@ -182,10 +182,10 @@ def test_the_coarsest_interleaving(small_manifest: Path, ways: int, most: int) -
     for kib, ends in ((most, "good"), (2 * most, "bad")):
         written(small_manifest, devices(*range(ways)) + region(range(ways), f'granularity = "{kib}KiB"'))
         if ends == "good":
-            assert f"interleave-granularity={kib * 1024}," in machine_option(manifest.runs(small_manifest)[0].guest)
+            assert f"interleave-granularity={kib * 1024}," in machine_option(render.runs(small_manifest)[0].guest)
         else:
             with pytest.raises(TestbedError, match=r"key 'region\.0\.granularity'"):
-                manifest.load(small_manifest)
+                parse.load(small_manifest)
 
 
 # ---- The identity ----
@@ -361,7 +361,7 @@ def test_what_takes_one_device_says_so(small_manifest: Path) -> None:
     path = written(small_manifest, devices(0, 1) + '[replay.grid]\ncache_size = ["64MiB"]\n')
     for refused in (grid.configurations, grid.capture_runs):
         with pytest.raises(TestbedError, match=r"small\.toml: key 'device': a sweep has one \[device\]"):
-            refused(path)
+            refused(parse.load(path))
     plan = Plan.model_validate({"name": "x", "summary": "x", "machine": "small", "crash": {"workload": "true"}})
     with pytest.raises(TestbedError, match=r"x\.toml: key 'machine': small has several devices"):
         plan.guest(machine(small_manifest, devices(0, 1)), Path("x.toml"))
@@ -369,7 +369,7 @@ def test_what_takes_one_device_says_so(small_manifest: Path) -> None:
 
 def test_the_shipped_machine_is_four_and_one() -> None:
     path = bases.find("four-and-one")
-    guest = manifest.runs(path)[0].guest
+    guest = render.runs(path)[0].guest
     assert guest.topology and len(guest.devices) == 5
     assert [(len(one.devices), one.mount) for one in guest.topology.regions] == [(4, "/pmem"), (1, "/alone")]
     assert verdicts.machine_of(path) == guest

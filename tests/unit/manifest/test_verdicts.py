@@ -18,7 +18,8 @@ from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestSpec, QemuExecutor, prepare_files
 from testbed.guest.qemu_line import Images, PowerCut, command_line
 from testbed.guest.session import Session
-from testbed.manifest import bases, manifest, profiles
+from testbed.manifest import bases, parse, profiles, render
+from testbed.manifest.guest_config import GuestConfig
 from testbed.manifest.model_parameters import CHOICES
 from testbed.manifest.parameters import DeviceProfile, key_of, parameters, units_of
 from testbed.replay import verdicts
@@ -98,9 +99,9 @@ def replayer() -> Replayer:
     return open_replayer()
 
 
-def stated(path: Path, key: str, good: str, bad: str, owner: str = "device") -> list[manifest.Run]:
+def stated(path: Path, key: str, good: str, bad: str, owner: str = "device") -> list[render.Run]:
     path.write_text(HEAD + POINTS.format(owner=owner, key=key, good=good, bad=bad))
-    return manifest.runs(path)
+    return render.runs(path)
 
 
 @pytest.mark.parametrize(
@@ -122,11 +123,11 @@ def test_a_scale_that_leaves_no_machine_is_refused_with_one_that_does(
     small_manifest: Path, replayer: Replayer, scale: int, message: str, works: int
 ) -> None:
     small_manifest.write_text(MANIFEST.replace("scale = 64", f"scale = {scale}"))
-    said = verdicts.of_runs(manifest.runs(small_manifest), replayer)
+    said = verdicts.of_runs(render.runs(small_manifest), replayer)
     hint = f"at scale 1/{scale} of snapshot-paper-mss; key 'scale': {works} would do"
     assert set(said) == {f"{small_manifest}: {message}, {hint}"}
     small_manifest.write_text(MANIFEST.replace("scale = 64", f"scale = {works}"))
-    assert set(verdicts.of_runs(manifest.runs(small_manifest), replayer)) == {""}
+    assert set(verdicts.of_runs(render.runs(small_manifest), replayer)) == {""}
 
 
 def test_runs_none_of_which_can_be_are_refused_before_anything_is_built(small_manifest: Path) -> None:
@@ -134,7 +135,7 @@ def test_runs_none_of_which_can_be_are_refused_before_anything_is_built(small_ma
     verdicts.refuse_if_none_can_be(stated(small_manifest, "flash_read", "3us", "2s"))
     small_manifest.write_text(MANIFEST.replace("[matrix]", "[device.override]\ncache_ways = 7\n[matrix]"))
     with pytest.raises(TestbedError, match=r"^[^;]*small.toml: device key 'cache_ways' \(7\) must be 0[^;]*$"):
-        verdicts.refuse_if_none_can_be(manifest.runs(small_manifest))
+        verdicts.refuse_if_none_can_be(render.runs(small_manifest))
     with pytest.raises(TestbedError, match=r"must not exceed 1 s; .*must not exceed 65536$"):
         runs = stated(small_manifest, "flash_read", "2s", "3us") + stated(small_manifest, "cache_mshrs", "65537", "1")
         verdicts.refuse_if_none_can_be(runs[::2])
@@ -147,14 +148,14 @@ def test_a_machine_for_one_program_is_refused_in_the_same_words(small_manifest: 
         verdicts.machine_of(small_manifest)
     assert str(caught.value).startswith(f"{small_manifest}: ")
     small_manifest.write_text(MANIFEST)
-    assert verdicts.machine_of(small_manifest) == manifest.runs(small_manifest)[0].guest
+    assert verdicts.machine_of(small_manifest) == render.runs(small_manifest)[0].guest
 
 
 @pytest.mark.parametrize(("line", "message"), UNREADABLE)
 def test_a_machine_that_qemu_cannot_make_is_refused_by_its_key(small_manifest: Path, line: str, message: str) -> None:
     small_manifest.write_text(MANIFEST.replace("[cpu]", f"[guest]\n{line}\n[cpu]"))
     with pytest.raises(TestbedError) as caught:
-        manifest.runs(small_manifest)
+        render.runs(small_manifest)
     assert str(caught.value).startswith(f"{small_manifest}: {message}")
 
 
@@ -162,14 +163,14 @@ def test_a_machine_that_qemu_cannot_make_is_refused_by_its_key(small_manifest: P
 def test_a_time_per_instruction_that_qemu_cannot_take_is_refused(small_manifest: Path, value: str) -> None:
     small_manifest.write_text(MANIFEST.replace("[device]", f'[cpu.override]\ninsn = "{value}"\n[device]'))
     with pytest.raises(TestbedError, match=r"key 'cpu\.override\.insn': '.*' is n"):
-        manifest.runs(small_manifest)
+        render.runs(small_manifest)
 
 
 def test_a_guest_larger_than_the_host_is_refused(small_manifest: Path, replayer: Replayer) -> None:
     small_manifest.write_text(MANIFEST.replace("[cpu]", '[guest]\nmemory = "256GiB"\n[cpu]'))
-    said = verdicts.of_runs(manifest.runs(small_manifest), replayer)
+    said = verdicts.of_runs(render.runs(small_manifest), replayer)
     assert all("guest.memory is 262144 MiB, but this host has" in why for why in said)
-    assert set(verdicts.of_runs(manifest.runs(small_manifest), replayer, elsewhere=True)) == {""}
+    assert set(verdicts.of_runs(render.runs(small_manifest), replayer, elsewhere=True)) == {""}
 
 
 def test_a_refused_point_leaves_the_others_alone(small_manifest: Path, tmp_path: Path) -> None:
@@ -215,16 +216,15 @@ def test_a_dry_run_shows_the_verdicts_and_has_status_2(small_manifest: Path, tmp
 
 def test_a_grid_is_judged_before_a_trace_is_captured(small_manifest: Path, replayer: Replayer) -> None:
     small_manifest.write_text(MANIFEST + '[replay.grid]\nflash_read = ["3us", "2s"]\n')
-    loaded = manifest.load(small_manifest)
-    machine = manifest.guest_config(loaded, small_manifest)
+    loaded = parse.load(small_manifest)
     with pytest.raises(
         TestbedError, match=r"replay\.grid at flash_read=2s: device key 'flash_read' \(2 s\) must not exceed 1 s"
     ):
-        verdicts.check_grid(small_manifest, machine, configurations(small_manifest), replayer)
+        verdicts.check_grid(loaded, configurations(loaded), replayer)
 
 
 def test_the_shipped_manifests_are_all_accepted(replayer: Replayer) -> None:
-    runs = [run for path in bases.shipped() for run in manifest.runs(path)]
+    runs = [run for path in bases.shipped() for run in render.runs(path)]
     assert len(runs) > 300
     assert set(verdicts.of_runs(runs, replayer)) == {""}
 
@@ -260,15 +260,15 @@ def any_override(dice: random.Random) -> tuple[str, str]:
     return key_of(field.name), value
 
 
-def random_runs(path: Path, count: int) -> list[manifest.Run]:
+def random_runs(path: Path, count: int) -> list[render.Run]:
     """Runs of manifests with one to three random values that the runner parses and that break none of its own rules."""
-    dice, found = random.Random(1), list[manifest.Run]()
+    dice, found = random.Random(1), list[render.Run]()
     while len(found) < count:
         overrides = dict(any_override(dice) for _ in range(dice.randint(1, 3)))
         lines = "\n".join(f"{key} = {value}" for key, value in overrides.items())
         path.write_text(f'{HEAD}[device.override]\n{lines}\n[workload]\ncommand = "/bin/true"\n')
         try:
-            found += [run for run in manifest.runs(path) if not profiles.problem(run.full.cpu, run.full.device)]
+            found += [run for run in render.runs(path) if not profiles.problem(run.full.cpu, run.full.device)]
         except TestbedError as error:
             assert str(path) in str(error)
     return found
@@ -284,7 +284,7 @@ def test_random_values_are_judged_in_a_sentence_each(small_manifest: Path, repla
 LARGEST_FILE = 2**40  # a sparse file of this size fits any file system
 
 
-def starts(session: Session, guest: manifest.GuestConfig, folder: Path) -> bool:
+def starts(session: Session, guest: GuestConfig, folder: Path) -> bool:
     """Whether QEMU creates this machine; no code of a guest runs."""
     folder.mkdir()
     if guest.device.volatile_size > guest.device.capacity:  # the media file would have a negative size

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import MANIFEST
 from testbed.errors import TestbedError
-from testbed.manifest import manifest
+from testbed.manifest import render
 from testbed.program import packages
 from testbed.results import results
 
@@ -39,15 +39,15 @@ def study(tmp_path: Path) -> Path:
 
 def test_the_folder_above_goes_along_by_its_name(study: Path) -> None:
     study.write_text(study.read_text().replace('"in.txt"]', '"deep/a/..", "in.txt"]'))
-    assert manifest.runs(study)[0].job.files["deep/a/b"] == b"b"
+    assert render.runs(study)[0].job.files["deep/a/b"] == b"b"
 
 
 def digest(path: Path) -> str:
-    return results.path_for(Path(), manifest.runs(path)[0], {}).name
+    return results.path_for(Path(), render.runs(path)[0], {}).name
 
 
 def test_a_program_takes_its_libraries_and_files_by_content(study: Path) -> None:
-    run = pickle.loads(pickle.dumps(manifest.runs(study)[0]))
+    run = pickle.loads(pickle.dumps(render.runs(study)[0]))
     names = {*run.job.files, *run.job.executables}
     assert {"main", "data/a", "in.txt"} <= names
     assert any("libc.so.6" in name for name in names)
@@ -56,12 +56,12 @@ def test_a_program_takes_its_libraries_and_files_by_content(study: Path) -> None
 
 
 def test_the_region_of_interest_is_the_command_between_setup_and_finish(study: Path) -> None:
-    lines = manifest.runs(study)[1].job.script.splitlines()
+    lines = render.runs(study)[1].job.script.splitlines()
     command = "roi-run unshare --root=/job/root --wd=/job -- /job/main --engine pmdk --records 100"
     order = ["echo pmdk > /pmem/engine", f"{command} || status=$?", "cat /pmem/engine", "exit $status"]
     assert [line for line in lines if line in order] == order
     study.write_text(study.read_text() + 'roi = "own"\n')
-    assert "roi-run" not in manifest.runs(study)[1].job.script
+    assert "roi-run" not in render.runs(study)[1].job.script
 
 
 @pytest.mark.parametrize(
@@ -114,14 +114,14 @@ def test_what_cannot_go_along_names_file_key_and_fix(study: Path, old: str, new:
     assert old in study.read_text()
     study.write_text(study.read_text().replace(old, new, 1))
     with pytest.raises(TestbedError, match=message) as caught:
-        manifest.runs(study)
+        render.runs(study)
     assert caught.value.exit_status == 2
     assert str(study) in str(caught.value)
 
 
 def test_packages_are_versions_in_the_identity(study: Path) -> None:
     study.write_text(study.read_text() + 'packages = ["sqlite3"]\n')
-    run = manifest.runs(study)[0]
+    run = render.runs(study)[0]
     names = [package.partition("=")[0] for package in run.job.packages]
     assert {"sqlite3", "libsqlite3-0", "libc6"} <= set(names)
     assert results.identity(run, {})["program"]["packages"]["versions"] == list(run.job.packages)
@@ -132,7 +132,7 @@ def test_an_unknown_package_is_one_sentence(study: Path) -> None:
     with pytest.raises(
         TestbedError, match=r"'program\.packages': Debian 13 .*Unable to locate package no-such"
     ) as caught:
-        manifest.runs(study)
+        render.runs(study)
     assert caught.value.exit_status == 2
     assert "\n" not in str(caught.value)
 

@@ -15,7 +15,7 @@ from testbed.errors import TestbedError
 from testbed.guest.executor import GuestOutcome, Said, read_outcome
 from testbed.guest.machine import End
 from testbed.guest.session import Session
-from testbed.manifest import manifest
+from testbed.manifest import parse, render
 from testbed.program import files_back
 from testbed.program.job_archive import script_job
 from testbed.results import results
@@ -103,15 +103,15 @@ def test_a_pattern_that_names_no_file_is_refused(pattern: str, tmp_path: Path) -
     path = tmp_path / "small.toml"
     path.write_text(f"{MANIFEST}\n[results]\nfiles = [{json.dumps(pattern)}]\n")
     with pytest.raises(TestbedError, match="is no path of files in the guest; write it as") as refused:
-        manifest.load(path)
+        parse.load(path)
     assert refused.value.exit_status == 2
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> list[manifest.Run]:
+def runs(tmp_path: Path) -> list[render.Run]:
     path = tmp_path / "small.toml"
     path.write_text(f'{MANIFEST}\n[results]\nfiles = ["/pmem/*.log"]\n')
-    return manifest.runs(path)
+    return render.runs(path)
 
 
 def played(*said: bytes, outcome: str = "ok") -> Session:
@@ -120,7 +120,7 @@ def played(*said: bytes, outcome: str = "ok") -> Session:
     return Session(MockExecutor(lambda _: answer), KEYS)
 
 
-def test_files_are_kept_beside_the_result_and_checked(runs: list[manifest.Run], tmp_path: Path) -> None:
+def test_files_are_kept_beside_the_result_and_checked(runs: list[render.Run], tmp_path: Path) -> None:
     done = drive(run_all(runs, played(message(b"pmem/1.log", b"log")), tmp_path, QuietReporter()))
     for result in done:
         assert {name: path.read_bytes() for name, path in result.files.items()} == {"pmem/1.log": b"log"}
@@ -130,7 +130,7 @@ def test_files_are_kept_beside_the_result_and_checked(runs: list[manifest.Run], 
         results.load(done[0].path)
 
 
-def test_a_second_result_with_other_files_leaves_the_first_whole(runs: list[manifest.Run], tmp_path: Path) -> None:
+def test_a_second_result_with_other_files_leaves_the_first_whole(runs: list[render.Run], tmp_path: Path) -> None:
     (first, *_) = drive(run_all(runs[:1], played(message(b"log", b"one")), tmp_path, QuietReporter()))
     data = results.guest_data(GuestOutcome("ok", 0, rows=[{"roi_ns": 1}]))
     with pytest.raises(TestbedError, match="one run gave two results"):
@@ -138,14 +138,14 @@ def test_a_second_result_with_other_files_leaves_the_first_whole(runs: list[mani
     assert results.load(first.path).files["log"].read_bytes() == b"one"
 
 
-def test_files_of_a_failure_are_kept_with_it(runs: list[manifest.Run], tmp_path: Path) -> None:
+def test_files_of_a_failure_are_kept_with_it(runs: list[render.Run], tmp_path: Path) -> None:
     with pytest.raises(TestbedError, match="gave no result"):
         drive(run_all(runs[:1], played(message(b"core"), outcome="failed"), tmp_path, QuietReporter()))
     assert [path.read_bytes() for path in tmp_path.glob("*/*.failed/files/core")] == [b"x"]
 
 
-def test_what_comes_back_is_part_of_the_identity(runs: list[manifest.Run], small_manifest: Path) -> None:
-    plain = manifest.runs(small_manifest)
+def test_what_comes_back_is_part_of_the_identity(runs: list[render.Run], small_manifest: Path) -> None:
+    plain = render.runs(small_manifest)
     assert [run.argv for run in plain] == [run.argv for run in runs]
     assert all(run.program is None for run in plain)
     assert all(results.identity(a, KEYS) != results.identity(b, KEYS) for a, b in zip(plain, runs, strict=True))

@@ -11,7 +11,7 @@ from testbed.errors import TestbedError
 from testbed.guest import image_programs
 from testbed.guest.cpio import CpioWriter, names
 from testbed.guest.qemu_line import Images
-from testbed.manifest import manifest
+from testbed.manifest import render
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_what_the_guest_lacks_is_named(small_manifest: Path, images: Images, com
     text = small_manifest.read_text().replace("kv --engine {engine} --records {records}", command)
     small_manifest.write_text(text)
     with pytest.raises(TestbedError) as caught:
-        image_programs.check(manifest.runs(small_manifest), images)
+        image_programs.check(render.runs(small_manifest), images)
     assert (str(caught.value), caught.value.exit_status) == (f"{small_manifest}: {message}", 2)
 
 
@@ -65,7 +65,7 @@ def test_what_the_guest_lacks_is_named(small_manifest: Path, images: Images, com
 def test_what_the_guest_has_may_run(small_manifest: Path, images: Images, command: str) -> None:
     text = small_manifest.read_text().replace("kv --engine {engine} --records {records}", command)
     small_manifest.write_text(text)
-    image_programs.check(manifest.runs(small_manifest), images)
+    image_programs.check(render.runs(small_manifest), images)
 
 
 @pytest.mark.parametrize(
@@ -81,4 +81,4 @@ def test_a_damaged_image_is_named(small_manifest, images, damage, how) -> None: 
     kv = images.initrds[0].with_name("kv.cpio")
     kv.write_bytes(damage(kv.read_bytes()))
     with pytest.raises(TestbedError, match=f"kv.cpio is damaged: .*{how}.*; remove .* and run `testbed build`"):
-        image_programs.check(manifest.runs(small_manifest), images)
+        image_programs.check(render.runs(small_manifest), images)

@@ -18,8 +18,8 @@ from testbed.guest.cpio import names
 from testbed.guest.executor import GuestSpec, QemuExecutor, prepare_files
 from testbed.guest.qemu_line import Images, Layout, run_arguments
 from testbed.guest.session import Session
-from testbed.manifest import manifest
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import render
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program import kernel_module
 from testbed.program.job_archive import script_job
 from testbed.results import results
@@ -41,7 +41,7 @@ def with_two(small_manifest: Path, order: str = '"b.ko", "a.ko"') -> Path:
 
 
 def guest_of(path: Path) -> GuestConfig:
-    return manifest.runs(path)[0].guest
+    return render.runs(path)[0].guest
 
 
 # ---- Parsing ----
@@ -166,7 +166,7 @@ def test_options_add_to_what_the_manifest_names(small_manifest: Path, tmp_path: 
 )
 def test_a_manifest_that_names_none_is_refused(small_manifest: Path, order: str, message: str) -> None:
     with pytest.raises(TestbedError) as caught:
-        manifest.runs(with_two(small_manifest, order))
+        render.runs(with_two(small_manifest, order))
     assert str(caught.value).startswith(f"{small_manifest}: key 'guest.modules': ")
     assert (message in str(caught.value), caught.value.exit_status) == (True, 2)
 
@@ -187,7 +187,7 @@ def test_one_for_another_kernel_is_refused_before_a_boot(
         drive(executor.run(GuestSpec(guest, script_job("true"))))
     assert (str(caught.value), caught.value.exit_status) == (sentence, 2)
     with pytest.raises(TestbedError) as caught:
-        drive(run_all(manifest.runs(small_manifest), Session(executor, {}), tmp_path / "r", QuietReporter()))
+        drive(run_all(render.runs(small_manifest), Session(executor, {}), tmp_path / "r", QuietReporter()))
     assert (str(caught.value), caught.value.exit_status) == (f"{small_manifest}: key 'guest.modules': {sentence}", 2)
 
 

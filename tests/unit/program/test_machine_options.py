@@ -18,7 +18,7 @@ from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.qemu_line import PowerCut
 from testbed.guest.session import Session
-from testbed.manifest import bases, manifest
+from testbed.manifest import bases, render
 from testbed.program.guest_script import guest_script_job
 from testbed.program.job_archive import Job
 from testbed.replay import verdicts
@@ -62,7 +62,7 @@ def test_an_option_of_a_kernel_and_a_setting_do_not_contradict_each_other() -> N
 
 def test_options_that_are_not_given_change_nothing(small_manifest: Path) -> None:
     assert own() == {}
-    assert verdicts.machine_of(small_manifest, own()) == manifest.runs(small_manifest)[0].guest
+    assert verdicts.machine_of(small_manifest, own()) == render.runs(small_manifest)[0].guest
 
 
 def test_options_say_what_keys_of_the_manifest_say(small_manifest: Path) -> None:

@@ -16,8 +16,9 @@ from testbed.errors import TestbedError
 from testbed.guest import kernel_images
 from testbed.guest.cpio import entries
 from testbed.guest.qemu_line import ONE_DEVICE, Images, run_arguments
-from testbed.manifest import manifest
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest import parse
+from testbed.manifest.guest_config import GuestConfig
+from testbed.manifest.scale import guest_config
 from testbed.program import own_kernel
 from testbed.results import results
 
@@ -212,7 +213,7 @@ command = "true"
 
 
 def machine(path: Path) -> GuestConfig:
-    return manifest.guest_config(manifest.load(path), path)
+    return guest_config(parse.load(path))
 
 
 def write_manifest(folder: Path) -> Path:

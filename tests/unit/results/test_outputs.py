@@ -19,7 +19,7 @@ from testbed.errors import TestbedError
 from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome
 from testbed.guest.session import Session
-from testbed.manifest import manifest
+from testbed.manifest import parse, render
 from testbed.results import lookup, results
 from testbed.run.runner import drive, keep_failure, run_all
 from testbed.studies import sweep
@@ -46,7 +46,7 @@ def odd_manifest(tmp_path: Path) -> Path:
 
 def test_no_value_of_an_axis_leads_out_of_the_results(odd_manifest: Path, tmp_path: Path) -> None:
     root = tmp_path / "a" / "b" / "results"
-    runs = manifest.runs(odd_manifest)
+    runs = render.runs(odd_manifest)
     done = drive(run_all(runs, Session(MockExecutor(), {}, here=HERE), root, QuietReporter()))
     assert {result.path.parent for result in done} == {root / "small"}
     assert len({result.path.name for result in done}) == len(runs) == 12
@@ -59,7 +59,7 @@ def test_no_value_of_an_axis_leads_out_of_the_results(odd_manifest: Path, tmp_pa
 def test_what_a_failed_run_said_and_its_trace_stay_in_the_results(odd_manifest: Path, tmp_path: Path) -> None:
     root = tmp_path / "a" / "b" / "results"
     (tmp_path / "a" / "precious.failed").mkdir(parents=True)
-    for run in manifest.runs(odd_manifest):
+    for run in render.runs(odd_manifest):
         folder = keep_failure(results.path_for(root, run, {}), GuestOutcome("panic"))
         assert folder.parent == sweep.trace_path(root, run, {}).parent == root / "small"
     assert names_in(tmp_path / "a") == {"b", "precious.failed"}
@@ -88,7 +88,7 @@ def test_the_name_of_a_manifest_is_a_plain_name(tmp_path: Path) -> None:
     for name in ("../x", "a/b", "a\\n", "x" * 300, ""):
         path.write_text(MANIFEST.replace('name = "small"', f'name = "{name}"'))
         with pytest.raises(TestbedError, match="key 'name'"):
-            manifest.load(path)
+            parse.load(path)
 
 
 # ---- Content ----

@@ -18,7 +18,7 @@ from testbed.errors import RunFailed, TestbedError
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.qemu_line import mem_trace
 from testbed.guest.session import Session
-from testbed.manifest import manifest
+from testbed.manifest import parse, render
 from testbed.paths import REPO, cache_root
 from testbed.replay import verdicts
 from testbed.replay.grid import configurations
@@ -81,14 +81,14 @@ class Count:
 def replay_grid(replayer: Replayer, grid_manifest: Path, trace: Path, folder: Path) -> tuple[list[Any], Count]:
     count = Count()
     points = [sweep.point_of_file(trace)]
-    return drive(sweep.replay_all(points, configurations(grid_manifest), replayer, folder, count)), count
+    return drive(sweep.replay_all(points, configurations(parse.load(grid_manifest)), replayer, folder, count)), count
 
 
 # ---- The grid ----
 
 
 def test_a_grid_is_every_combination_scaled_as_the_manifest_says(grid_manifest: Path) -> None:
-    grid = configurations(grid_manifest)
+    grid = configurations(parse.load(grid_manifest))
     assert len(grid) == 12
     assert grid[0].label == "cache_size=64MiB flash_read=3us cache_policy=lru"
     assert grid[0].assignments == (
@@ -116,7 +116,7 @@ BAD_GRIDS: list[tuple[str, str]] = [
 def test_a_bad_grid_is_one_sentence(small_manifest: Path, grid: str, message: str) -> None:
     small_manifest.write_text(MANIFEST + grid)
     with pytest.raises(TestbedError) as caught:
-        configurations(small_manifest)
+        configurations(parse.load(small_manifest))
     assert caught.value.exit_status == 2
     assert str(caught.value).startswith(f"{small_manifest}: ")
     assert message in str(caught.value)
@@ -126,9 +126,9 @@ def test_a_grid_of_devices_that_there_cannot_be_is_refused_by_the_model(
     small_manifest: Path, replayer: Replayer
 ) -> None:
     small_manifest.write_text(MANIFEST + "[replay.grid]\ncache_size = ['64MiB', '64GiB']")
-    machine = manifest.guest_config(manifest.load(small_manifest), small_manifest)
+    stated = parse.load(small_manifest)
     with pytest.raises(TestbedError) as caught:
-        verdicts.check_grid(small_manifest, machine, configurations(small_manifest), replayer)
+        verdicts.check_grid(stated, configurations(stated), replayer)
     said = "replay.grid at cache_size=64GiB: device key 'cache_size' (1 GiB) must not exceed capacity"
     assert str(caught.value) == f"{small_manifest}: {said}"
 
@@ -256,7 +256,7 @@ def test_what_the_model_refuses_is_named_by_its_values(replayer: Replayer, grid_
     (tmp_path / "small.trace").write_bytes(small.bytes())
     points = [sweep.point_of_file(tmp_path / "small.trace")]
     with pytest.raises(TestbedError, match=r"grid.toml: replay.grid at cache_size=8GiB .*cache_size"):
-        sweep.check_all(points, configurations(grid_manifest), replayer, grid_manifest)
+        sweep.check_all(points, configurations(parse.load(grid_manifest)), replayer, grid_manifest)
 
 
 # ---- Kept replays ----
@@ -281,7 +281,7 @@ def test_replays_are_what_one_at_a_time_gives(
     replayer: Replayer, grid_manifest: Path, trace: Path, tmp_path: Path
 ) -> None:
     rows, _ = replay_grid(replayer, grid_manifest, trace, tmp_path / "r")
-    for row, configuration in zip(rows, configurations(grid_manifest), strict=True):
+    for row, configuration in zip(rows, configurations(parse.load(grid_manifest)), strict=True):
         words = [word for assignment in configuration.assignments for word in ("--set", assignment)]
         done = play(replayer, "--json", *words, trace)
         assert json.loads(done.stdout)["regions"] == row.data["regions"]
@@ -309,7 +309,9 @@ def test_a_sweep_that_is_interrupted_keeps_what_is_finished(
     inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            drive(sweep.replay_all(points, configurations(grid_manifest), replayer, folder, Stop(), at_once=1))
+            drive(
+                sweep.replay_all(points, configurations(parse.load(grid_manifest)), replayer, folder, Stop(), at_once=1)
+            )
     finally:
         signal.signal(signal.SIGINT, inherited)
     assert 5 <= len(list(folder.rglob("*.replay"))) < 36
@@ -330,7 +332,7 @@ def test_a_damaged_replay_is_named(replayer: Replayer, grid_manifest: Path, trac
 
 
 def capture(path: Path, root: Path, executor: MockExecutor) -> list[Path]:
-    runs = manifest.runs(path)
+    runs = render.runs(path)
     return drive(sweep.capture_all(runs, Session(executor, KEYS), root, QuietReporter()))
 
 
@@ -383,7 +385,7 @@ def test_sweep_draws_what_the_manifest_plots(grid_manifest: Path, trace: Path, t
     """The plot omits values that only a run in a guest reports, and a series that no replay has."""
     plot = '[plot]\nx = "cache_size"\ny = ["requests_per_s", "hit_rate"]\nseries = "test"\n'
     grid_manifest.write_text(grid_manifest.read_text().replace("[replay.grid]", plot + "[replay.grid]"))
-    name = manifest.load(grid_manifest).name
+    name = parse.load(grid_manifest).name
     done = testbed(
         "sweep", str(grid_manifest), "--replay", "--trace", str(trace), TESTBED_RESULTS=str(tmp_path / "results")
     )

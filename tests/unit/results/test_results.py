@@ -13,7 +13,7 @@ from testbed.errors import RunFailed, TestbedError
 from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest import manifest
+from testbed.manifest import render
 from testbed.results import compare, explain, lookup, results, status
 from testbed.results.host_times import HostTimes
 from testbed.results.results import Result
@@ -39,7 +39,7 @@ def answer(spec: GuestSpec) -> GuestOutcome:
 def root(small_manifest: Path, tmp_path: Path) -> Path:
     """A folder of two results and a failure."""
     work = run_all(
-        manifest.runs(small_manifest), Session(MockExecutor(answer), KEYS, here=HERE), tmp_path / "r", QuietReporter()
+        render.runs(small_manifest), Session(MockExecutor(answer), KEYS, here=HERE), tmp_path / "r", QuietReporter()
     )
     with pytest.raises(RunFailed):
         drive(work)
@@ -95,7 +95,7 @@ def test_two_results_differ_in_inputs_then_rows_then_counters(root: Path) -> Non
 
 def test_folders_are_compared_by_point(root: Path, small_manifest: Path, tmp_path: Path) -> None:
     """One clone has another QEMU, one has the same QEMU but another result; both have fewer results."""
-    runs, mine = manifest.runs(small_manifest), results.load_all(root)
+    runs, mine = render.runs(small_manifest), results.load_all(root)
     for name, keys in (("other", KEYS | {"qemu": "x"}), ("same", KEYS)):
         data = results.guest_data(GuestOutcome("ok", 0))
         results.store(results.path_for(tmp_path / name, runs[0], keys), runs[0], keys, data)
@@ -128,7 +128,7 @@ def test_a_file_under_another_name_is_told_from_the_one_that_was_hashed(root: Pa
 
 
 def test_status_tells_what_is_there_what_failed_and_what_is_damaged(root: Path, small_manifest: Path) -> None:
-    runs = manifest.runs(small_manifest)
+    runs = render.runs(small_manifest)
     next(root.rglob("volatile-*.json")).write_text("{}")
     found = list(status.states(runs, KEYS, root))
     assert [state.word for state in found] == ["there", "failed: failed", "damaged"]
@@ -138,7 +138,7 @@ def test_status_tells_what_is_there_what_failed_and_what_is_damaged(root: Path, 
 
 
 def test_a_dry_run_guesses_from_what_runs_took(small_manifest: Path, tmp_path: Path) -> None:
-    runs = manifest.runs(small_manifest)
+    runs = render.runs(small_manifest)
 
     def summary() -> str:
         return status.Tally.of(status.states(runs, KEYS, tmp_path)).summary(at_once=2)
@@ -151,13 +151,13 @@ def test_a_dry_run_guesses_from_what_runs_took(small_manifest: Path, tmp_path: P
 
 def test_a_damaged_file_of_host_times_costs_guesses_only(small_manifest: Path, tmp_path: Path) -> None:
     (tmp_path / "host-times.jsonl").write_text('{"manifest": "small')
-    assert HostTimes(tmp_path).guess(manifest.runs(small_manifest)[0]) is None
+    assert HostTimes(tmp_path).guess(render.runs(small_manifest)[0]) is None
 
 
 def test_the_time_left_falls_as_runs_finish(
     small_manifest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs, times = manifest.runs(small_manifest), HostTimes(tmp_path)
+    runs, times = render.runs(small_manifest), HostTimes(tmp_path)
     for run in runs:
         times.note(run, 60.0)
     with ProgressBar(runs, "small", times) as bar:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from testbed.guest.executor import GuestSpec
-from testbed.manifest.manifest import GuestConfig
+from testbed.manifest.guest_config import GuestConfig
 from testbed.program import packages
 from testbed.program.job_archive import Job
 from testbed.run.errand import Errand

@@ -13,7 +13,7 @@ from testbed.errors import RunFailed, TestbedError
 from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
-from testbed.manifest import manifest
+from testbed.manifest import render
 from testbed.results import results
 from testbed.run.runner import drive, run_all
 
@@ -22,7 +22,7 @@ KEYS = {"qemu": "q" * 64, "base": "b" * 64}
 
 
 def run(path: Path, root: Path, executor: MockExecutor, reporter: QuietReporter | None = None) -> list[results.Result]:
-    return drive(run_all(manifest.runs(path), Session(executor, KEYS, here=HERE), root, reporter or QuietReporter()))
+    return drive(run_all(render.runs(path), Session(executor, KEYS, here=HERE), root, reporter or QuietReporter()))
 
 
 def is_engine(spec: GuestSpec, engine: str) -> bool:
@@ -34,7 +34,7 @@ def test_two_guests_run_at_a_time_in_the_order_of_the_matrix(small_manifest: Pat
     executor = MockExecutor(delay_s=0.02)
     done = run(small_manifest, tmp_path / "r", executor)
     assert executor.most_at_once == 2
-    assert [spec.job for spec in executor.started] == [run.job for run in manifest.runs(small_manifest)]
+    assert [spec.job for spec in executor.started] == [run.job for run in render.runs(small_manifest)]
     assert [result.point["engine"] for result in done] == ["snapshot", "pmdk", "volatile", "b", "a", "z"]
 
 
@@ -69,7 +69,7 @@ def test_only_what_can_influence_a_result_is_in_its_identity(
 
 
 def test_another_qemu_is_another_identity(small_manifest: Path) -> None:
-    one = manifest.runs(small_manifest)[0]
+    one = render.runs(small_manifest)[0]
     paths = {results.path_for(Path("r"), one, KEYS), results.path_for(Path("r"), one, KEYS | {"qemu": "x"})}
     assert len(paths) == 2
 
@@ -97,9 +97,7 @@ def test_an_interrupt_ends_guests_and_keeps_finished_results(small_manifest: Pat
             return await slow(spec)
 
         executor.run = one_fast  # type: ignore[method-assign]
-        work = run_all(
-            manifest.runs(small_manifest), Session(executor, KEYS, here=HERE), tmp_path / "r", QuietReporter()
-        )
+        work = run_all(render.runs(small_manifest), Session(executor, KEYS, here=HERE), tmp_path / "r", QuietReporter())
         task = asyncio.create_task(work)
         async with asyncio.timeout(60):
             while executor.running < 2 or not list((tmp_path / "r").rglob("*.json")):
@@ -164,7 +162,7 @@ def test_a_full_disk_is_one_sentence_and_keeps_what_is_finished(
     """If the disk is full before the first run, no guest boots."""
     monkeypatch.setattr("os.fsync", FullDisk(files).fsync)
     executor, room = MockExecutor(), Capacity(guests=3, memory_mib=8192)
-    work = run_all(manifest.runs(small_manifest), Session(executor, KEYS, here=room), tmp_path / "r", QuietReporter())
+    work = run_all(render.runs(small_manifest), Session(executor, KEYS, here=room), tmp_path / "r", QuietReporter())
     with pytest.raises(TestbedError, match=r"cannot write .*: No space left on device; .* finished results are kept"):
         drive(work)
     assert len(executor.started) == guests
@@ -199,13 +197,13 @@ def test_guests_wait_for_memory(small_manifest: Path, tmp_path: Path) -> None:
     for memory_mib, at_once in ((11520, 3), (11519, 2), (3840, 1), (1000, 1)):
         executor, root = MockExecutor(delay_s=0.05), tmp_path / str(memory_mib)
         here = Capacity(guests=4, memory_mib=memory_mib)
-        drive(run_all(manifest.runs(small_manifest), Session(executor, KEYS, here=here), root, QuietReporter()))
+        drive(run_all(render.runs(small_manifest), Session(executor, KEYS, here=here), root, QuietReporter()))
         assert (len(executor.started), executor.most_at_once) == (3, at_once)
 
 
 def test_two_results_of_one_run_must_be_equal(small_manifest: Path, tmp_path: Path) -> None:
     """Two commands may make the same run at the same time."""
-    one = manifest.runs(small_manifest)[0]
+    one = render.runs(small_manifest)[0]
     path = results.path_for(tmp_path, one, KEYS)
     data = results.guest_data(GuestOutcome("ok", 0, rows=[1]))
     assert results.store(path, one, KEYS, data) == results.store(path, one, KEYS, data)

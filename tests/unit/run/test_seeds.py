@@ -26,8 +26,8 @@ from testbed.guest.capacity import Capacity
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.qemu_line import GuestFiles, Images, PowerCut
 from testbed.guest.session import Session
-from testbed.manifest import manifest, profiles
-from testbed.manifest.manifest import SEED_MAX
+from testbed.manifest import parse, profiles, render
+from testbed.manifest.parse import SEED_MAX
 from testbed.replay import verdicts
 from testbed.results import compare, results, spread
 from testbed.results.results import Result
@@ -47,13 +47,13 @@ def answer(spec: GuestSpec) -> GuestOutcome:
 
 
 def made(path: Path, seeds: int, root: Path, answer: Callable[[GuestSpec], GuestOutcome] = answer) -> list[Result]:
-    runs = manifest.with_seeds(manifest.runs(path), seeds)
+    runs = render.with_seeds(render.runs(path), seeds)
     session = Session(MockExecutor(answer), KEYS, here=Capacity(guests=2, memory_mib=8192))
     return drive(run_all(runs, session, root, QuietReporter()))
 
 
 def line_of(images: Images, path: Path) -> list[str]:
-    guest = manifest.runs(path)[0].guest
+    guest = render.runs(path)[0].guest
     files = GuestFiles(Path("i"), (Path("m"),), (Path("l"),), None)
     return qemu_line.command_line(images, guest, files, PowerCut(), [])
 
@@ -63,22 +63,22 @@ def line_of(images: Images, path: Path) -> list[str]:
 
 def test_seed_0_is_no_seed(small_manifest: Path, images: Images) -> None:
     """Seed 0 appears neither in the machine nor in the name of its result."""
-    line, run = line_of(images, small_manifest), manifest.runs(small_manifest)[0]
+    line, run = line_of(images, small_manifest), render.runs(small_manifest)[0]
     assert not [word for word in line if word.startswith("cpu-timing") and "seed" in word]
     assert line[line.index("-seed") + 1] == "1"
     assert "norandmaps" in line[line.index("-append") + 1].split()
     assert "seed" not in profiles.as_data(run.guest.cpu)
     small_manifest.write_text(f"seed = 0\n{MANIFEST}")
     assert line_of(images, small_manifest) == line
-    again = manifest.runs(small_manifest)[0]
+    again = render.runs(small_manifest)[0]
     assert again == run
     assert results.path_for(Path(), again, KEYS) == results.path_for(Path(), run, KEYS)
 
 
 def test_a_seed_reaches_the_model_the_random_numbers_and_the_kernel(small_manifest: Path, images: Images) -> None:
-    plain, run = line_of(images, small_manifest), manifest.runs(small_manifest)[0]
+    plain, run = line_of(images, small_manifest), render.runs(small_manifest)[0]
     small_manifest.write_text(f"seed = 7\n{MANIFEST}")
-    line, seeded = line_of(images, small_manifest), manifest.runs(small_manifest)[0]
+    line, seeded = line_of(images, small_manifest), render.runs(small_manifest)[0]
     timing = next(word for word in line if word.startswith("cpu-timing"))
     assert "seed=7" in timing.split(",")
     assert line[line.index("-seed") + 1] == "8"
@@ -92,14 +92,14 @@ def test_a_seed_reaches_the_model_the_random_numbers_and_the_kernel(small_manife
 def test_a_seed_that_is_none_is_one_sentence(small_manifest: Path, seed: str) -> None:
     small_manifest.write_text(f"seed = {seed}\n{MANIFEST}")
     with pytest.raises(TestbedError, match=r"small\.toml: key 'seed': [^\n]*$") as error:
-        manifest.runs(small_manifest)
+        render.runs(small_manifest)
     assert error.value.exit_status == 2
 
 
 def test_a_seed_is_no_property_of_a_cpu(small_manifest: Path) -> None:
     small_manifest.write_text(MANIFEST.replace('"xeon-6230-class"', '"xeon-6230-class"\noverride = { seed = 3 }'))
     with pytest.raises(TestbedError, match=r"unknown key 'cpu\.override\.seed'"):
-        manifest.runs(small_manifest)
+        render.runs(small_manifest)
 
 
 def test_the_largest_seed_is_one(small_manifest: Path, images: Images) -> None:
@@ -112,12 +112,12 @@ def test_the_largest_seed_is_one(small_manifest: Path, images: Images) -> None:
 
 
 def test_each_point_is_run_with_each_seed_and_machines_that_are_alike_are_one(small_manifest: Path) -> None:
-    runs = manifest.with_seeds(manifest.runs(small_manifest), 3)
+    runs = render.with_seeds(render.runs(small_manifest), 3)
     assert [(run.label, run.guest.cpu.seed, run.full.cpu.seed) for run in runs] == [
         (engine, seed, seed) for engine in ("snapshot", "pmdk", "volatile") for seed in range(3)
     ]
     assert len({id(run.guest) for run in runs}) == 3
-    assert runs[0] == manifest.runs(small_manifest)[0]
+    assert runs[0] == render.runs(small_manifest)[0]
 
 
 def test_runs_of_other_seeds_are_results_of_their_own(small_manifest: Path, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ STUDY = MANIFEST + '[plot]\nx = "engine"\ny = ["time"]\n'
 
 def study(path: Path, root: Path, seeds: int) -> sweep_plot.Study:
     path.write_text(STUDY)
-    return sweep_plot.of_results(manifest.load(path), path, made(path, seeds, root))
+    return sweep_plot.of_results(parse.load(path), made(path, seeds, root))
 
 
 def test_the_table_of_a_study_has_median_and_range(small_manifest: Path, tmp_path: Path) -> None:
