@@ -46,6 +46,6 @@ def test_a_program_is_built(name: str) -> None:
 
 
 def test_there_is_something_to_look_for() -> None:
-    assert len(named(r"[\w/]+\.(?:c|h|cpp|py)")) > 20
+    assert len(named(r"[\w/]+\.(?:c|h|cpp|py)")) > 10
     assert len(named(r"mem\w+\(\)")) >= 4
-    assert len(named(r"(?:test|fuzz|hunt|bench)_\w+")) > 10
+    assert len(named(r"(?:test|fuzz|hunt|bench)_\w+")) >= 4

@@ -413,7 +413,7 @@ def test_devices_of_several_domains_are_refused() -> None:
     parameters = dict(journal_of([]).parameters)
     parameters |= {name.replace("device0", "device1"): value for name, value in parameters.items()}
     parameters["device1.persist-domain"] = "none"
-    with pytest.raises(TestbedError, match="the devices of the journal differ"):
+    with pytest.raises(TestbedError, match="the devices of the journal have different persistence domains"):
         next(explore(replace(journal_of([]), parameters=parameters), image))
 
 
