@@ -86,7 +86,7 @@ static mem_ps take_wc_buffer(MemCore *c, mem_ps at_ps) {
 }
 
 /* A write-combining buffer is a fill buffer of the core, occupied until the host has taken its line. */
-void mem_memory_send_wc_buffer(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps) {
+static void send_wc_buffer(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps) {
     MemWriteTimes t = mem_memory_write_ordered(m, c, op, at_ps);
 
     mem_slots_add(&c->wc_buffers, MEM_HAS_BUG(MEM_BUG_WC_FREE_AT_ONCE) ? at_ps : t.taken_ps);
@@ -128,7 +128,7 @@ static bool post(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps)
         c->fence_until_ps = mem_later(c->fence_until_ps, c->flushed_ps);
         return true;
     case MEM_OP_NT_SEND:
-        mem_memory_send_wc_buffer(m, c, op, at_ps);
+        send_wc_buffer(m, c, op, at_ps);
         return true;
     default:
         return false;
@@ -211,4 +211,9 @@ mem_ps mem_memory_op(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at
         return caught_up_ps - at_ps;
     }
     return run(m, c, op, caught_up_ps) - at_ps;
+}
+
+void mem_memory_send_for_other(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps) {
+    assert(op->kind == MEM_OP_NT_SEND);
+    send_wc_buffer(m, c, op, at_ps);
 }
