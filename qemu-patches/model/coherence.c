@@ -154,15 +154,12 @@ bool mem_sys_may_prefetch(MemSys *m, const MemCpu *cpu, uint64_t line) {
     return !mem_memory_is_under_way(&m->memory, &cpu->core, line, cpu->now_ps);
 }
 
-mem_ps mem_sys_own(MemSys *m, MemCpu *cpu, uint64_t line, mem_ps at_ps, bool *dirtied) {
+bool mem_sys_own(MemSys *m, MemCpu *cpu, uint64_t line, bool *dirtied) {
     uint32_t others = mem_sys_others(m, cpu, line);
 
     *dirtied = !mem_cpu_clean_llc(&cpu->caches, line);
-    if (!others) {
-        return at_ps;
-    }
     mem_sys_invalidate(m, others, line);
-    return mem_sys_op(m, cpu, MEM_OP_UPGRADE, line, at_ps);
+    return others != 0;
 }
 
 /* ---- Laws ---- */

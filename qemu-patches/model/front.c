@@ -233,8 +233,8 @@ INLINED mem_ps access_line(MemSys *m, MemCpu *cpu, uint64_t hpa, bool store, mem
         if (dirty) {
             mem_cpu_l1_dirty(&cpu->caches, miss.slot);
         }
-    } else if (dirtied && others) {
-        at_ps = mem_sys_own(m, cpu, line, at_ps, &dirtied);
+    } else if (dirtied && others && mem_sys_own(m, cpu, line, &dirtied)) {
+        at_ps = mem_sys_op(m, cpu, MEM_OP_UPGRADE, line, at_ps);
     }
     *slot = miss.slot;
     if (dirtied) {
