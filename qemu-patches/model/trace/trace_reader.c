@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The reading half of mem_trace.h: the header and the blocks. A block is used only after its checksum was verified. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,17 +10,6 @@
 #include "../memsys.h"
 #include "trace_reader.h"
 #include "trace_text.h"
-
-bool trace_bad(MemTraceReader *r, const char *what, const char *subject) {
-    if (!r->fault.what) {
-        r->fault.what = what;
-        if (subject) {
-            snprintf(r->subject, sizeof(r->subject), "%s", subject);
-            r->fault.subject = r->subject;
-        }
-    }
-    return false;
-}
 
 static size_t take(MemTraceReader *r, void *bytes, size_t count) {
     size_t got = r->source(r->opaque, bytes, count);
@@ -127,8 +115,6 @@ MemTraceReader *mem_trace_reader_of_memory(const void *bytes, size_t count, MemT
 }
 
 void mem_trace_reader_free(MemTraceReader *r) { free(r); }
-
-MemTraceFault mem_trace_fault(const MemTraceReader *r) { return r->fault; }
 
 /* ---- Blocks ---- */
 
