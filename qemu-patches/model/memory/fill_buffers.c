@@ -49,7 +49,7 @@ mem_ps mem_memory_arrival(MemMemory *m, MemCore *c, uint64_t line, mem_ps at_ps)
     }
     if (MEM_HAS_BUG(MEM_BUG_TOUCH_WITHOUT_BUFFER)) {
         if (wanted->arrives_ps == MEM_NOT_SENT) {
-            mem_memory_send_prefetch(m, c, wanted, at_ps);
+            mem_memory_prefetch_sent(c, wanted, at_ps, mem_memory_read_line(m, c, line, at_ps, false).done_ps);
         }
         return mem_later(wanted->arrives_ps, at_ps);
     }

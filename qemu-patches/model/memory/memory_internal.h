@@ -35,8 +35,6 @@ MemWriteTimes mem_memory_write_ordered(MemMemory *m, MemCore *c, const MemOperat
 /* ---- prefetch_queue.c ---- */
 
 void mem_memory_prefetch(MemMemory *m, MemCore *c, uint64_t line, mem_ps at_ps);
-/* Send a prefetch that has waited for a buffer. */
-void mem_memory_send_prefetch(MemMemory *m, MemCore *c, MemInFlightLine *wanted, mem_ps at_ps);
 /* The prefetch has been sent, as a prefetch or as a demand. */
 void mem_memory_prefetch_sent(MemCore *c, MemInFlightLine *wanted, mem_ps at_ps, mem_ps arrives_ps);
 void mem_memory_send_due_prefetches(MemMemory *m, MemCore *c, mem_ps now_ps);
