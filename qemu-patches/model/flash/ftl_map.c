@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "../base/mem_alloc.h"
-#include "../base/seeded_bug.h"
 
 static void init_plane(const MemFlashGeometry *g, uint64_t plane, MemFlashPlane *p) {
     uint64_t share = mem_ftl_share(g, plane);
@@ -205,9 +204,6 @@ static bool goes_first(const MemFtlMap *ftl, uint64_t plane, uint32_t a, uint32_
     uint32_t wear_a = mem_ftl_peek(ftl, plane, a)->wear;
     uint32_t wear_b = mem_ftl_peek(ftl, plane, b)->wear;
 
-    if (MEM_HAS_BUG(MEM_BUG_FTL_WEAR_IGNORED)) {
-        return a < b;
-    }
     return wear_a != wear_b ? wear_a < wear_b : a < b;
 }
 
@@ -258,10 +254,8 @@ void mem_ftl_invalidate(MemFtlMap *ftl, MemFlashPlace place) {
     if (full) {
         mem_ftl_unlink(ftl, place.plane, place.block);
     }
-    if (!MEM_HAS_BUG(MEM_BUG_FTL_STALE_STAYS)) {
-        b->pages[place.index] = MEM_FTL_NO_PAGE;
-        b->valid--;
-    }
+    b->pages[place.index] = MEM_FTL_NO_PAGE;
+    b->valid--;
     b->modified = ++p->clock;
     p->live--;
     if (full) {
@@ -280,5 +274,5 @@ bool mem_ftl_is_lost(const MemFtlMap *ftl, uint64_t page) {
     MemFlashPlace place = mem_ftl_place(&ftl->geometry, number);
     const MemFlashBlock *b = mem_ftl_peek(ftl, place.plane, place.block);
 
-    return mem_read_fails(&ftl->errors, number, b && !MEM_HAS_BUG(MEM_BUG_FLASH_NEVER_WEARS) ? b->wear : 0);
+    return mem_read_fails(&ftl->errors, number, b ? b->wear : 0);
 }

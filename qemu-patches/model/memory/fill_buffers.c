@@ -2,8 +2,6 @@
 /* Lines that an access waits for: each occupies a fill buffer until it arrives. */
 #include "memory_internal.h"
 
-#include "../base/seeded_bug.h"
-
 MemRead mem_memory_demand(MemMemory *m, MemCore *c, uint64_t line, mem_ps at_ps, bool load) {
     c->issued_ps = mem_core_demand_ready(c, at_ps);
     MemRead r = mem_memory_read_line(m, c, line, c->issued_ps, load);
@@ -46,12 +44,6 @@ mem_ps mem_memory_arrival(MemMemory *m, MemCore *c, uint64_t line, mem_ps at_ps)
     c->issued_ps = at_ps;
     if (!wanted || wanted->arrives_ps <= at_ps) {
         return m->core_count > 1 ? arrival_of_others(m, c, line, at_ps) : at_ps;
-    }
-    if (MEM_HAS_BUG(MEM_BUG_TOUCH_WITHOUT_BUFFER)) {
-        if (wanted->arrives_ps == MEM_NOT_SENT) {
-            mem_memory_prefetch_sent(c, wanted, at_ps, mem_memory_read_line(m, c, line, at_ps, false).done_ps);
-        }
-        return mem_later(wanted->arrives_ps, at_ps);
     }
     if (wanted->arrives_ps == MEM_NOT_SENT) {
         return demand_prefetch(m, c, c, wanted, at_ps);

@@ -5,8 +5,6 @@
  */
 #include "memory_internal.h"
 
-#include "../base/seeded_bug.h"
-
 mem_ps mem_memory_over_by(const MemMemory *m) {
     return m->called_ps > MEM_CORES_APART_PS ? m->called_ps - MEM_CORES_APART_PS : 0;
 }
@@ -41,9 +39,6 @@ MemCore *mem_memory_waits_to_send(const MemMemory *m, uint64_t line, MemInFlight
 bool mem_memory_is_under_way(const MemMemory *m, const MemCore *c, uint64_t line, mem_ps at_ps) {
     MemInFlightLine *wanted;
 
-    if (MEM_HAS_BUG(MEM_BUG_HIT_BEFORE_ARRIVAL)) {
-        return false;
-    }
     if (mem_memory_other_has(m, c, line, at_ps) > at_ps) {
         return true;
     }

@@ -5,7 +5,6 @@
 
 #include "../base/crc32c.h"
 #include "../base/mem_alloc.h"
-#include "../base/seeded_bug.h"
 #include "../config/params.h"
 #include "../memsys.h"
 #include "trace_reader.h"
@@ -133,7 +132,7 @@ static bool read_block(MemTraceReader *r) {
         return trace_bad(r, "is cut short within a block", NULL);
     }
     uint32_t crc = mem_crc32c(0, r->block + 8, TRACE_BLOCK_HEADER_BYTES - 8 + bytes);
-    if (crc != trace_get_fixed(r->block + 4, 4) && !MEM_HAS_BUG(MEM_BUG_TRACE_UNCHECKED)) {
+    if (crc != trace_get_fixed(r->block + 4, 4)) {
         return trace_bad(r, "is damaged", NULL);
     }
     r->at = payload;
