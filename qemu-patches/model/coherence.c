@@ -7,8 +7,6 @@
  */
 #include "front.h"
 
-#include "base/seeded_bug.h"
-
 uint32_t mem_sys_others(const MemSys *m, const MemCpu *cpu, uint64_t line) {
     return mem_directory_holders(&m->directory, line) & ~(UINT32_C(1) << cpu->number);
 }
@@ -29,11 +27,8 @@ static bool invalidate(MemSys *m, MemCpu *cpu, uint64_t line) {
 bool mem_sys_invalidate(MemSys *m, uint32_t cores, uint64_t line) {
     bool dirty = false;
 
-    for (uint32_t left = cores; left; left &= left - 1) {
-        if (MEM_HAS_BUG(MEM_BUG_MISSED_INVALIDATION) && left != cores && !(left & (left - 1))) {
-            break;
-        }
-        dirty |= invalidate(m, lowest(m, left), line);
+    for (; cores; cores &= cores - 1) {
+        dirty |= invalidate(m, lowest(m, cores), line);
     }
     return dirty;
 }
@@ -110,9 +105,7 @@ MemOpKind mem_sys_fetched(MemSys *m, MemCpu *cpu, const MemL1Miss *miss, const M
                           MemCpuFetch *fetch) {
     MemOpKind op = op_with_others(m, cpu, miss, asked, streams, fetch);
 
-    if (!(MEM_HAS_BUG(MEM_BUG_STALE_SHARER) && asked->dirty && !miss->store)) {
-        mem_directory_add(&m->directory, miss->line, cpu->number);
-    }
+    mem_directory_add(&m->directory, miss->line, cpu->number);
     note_left(m, cpu, fetch);
     if (miss->victim.tag != MEM_NO_TAG) {
         uint64_t left = mem_cpu_l1_victim(&cpu->caches, miss->line, miss->victim);
@@ -124,9 +117,7 @@ MemOpKind mem_sys_fetched(MemSys *m, MemCpu *cpu, const MemL1Miss *miss, const M
         fetch->dirty |= asked->dirty | mem_cpu_clean_llc(&cpu->caches, miss->line);
     } else if (asked->others && (fetch->dirty || asked->dirty)) {
         fetch->dirty = false;
-        if (!MEM_HAS_BUG(MEM_BUG_LOST_DIRTY_BIT)) {
-            mem_cpu_put_dirty_llc(&cpu->caches, miss->line, fetch);
-        }
+        mem_cpu_put_dirty_llc(&cpu->caches, miss->line, fetch);
     }
     cpu->core.count->prefetches_used += op != MEM_OP_NONE && fetch->prefetched;
     fetch->level = is_given(asked, fetch) ? MEM_LEVEL_OTHER : fetch->level;
@@ -154,15 +145,12 @@ bool mem_sys_may_prefetch(MemSys *m, const MemCpu *cpu, uint64_t line) {
     return !mem_memory_is_under_way(&m->memory, &cpu->core, line, cpu->now_ps);
 }
 
-mem_ps mem_sys_own(MemSys *m, MemCpu *cpu, uint64_t line, mem_ps at_ps, bool *dirtied) {
+bool mem_sys_own(MemSys *m, MemCpu *cpu, uint64_t line, bool *dirtied) {
     uint32_t others = mem_sys_others(m, cpu, line);
 
     *dirtied = !mem_cpu_clean_llc(&cpu->caches, line);
-    if (!others) {
-        return at_ps;
-    }
     mem_sys_invalidate(m, others, line);
-    return mem_sys_op(m, cpu, MEM_OP_UPGRADE, line, at_ps);
+    return others != 0;
 }
 
 /* ---- Laws ---- */

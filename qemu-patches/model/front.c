@@ -6,8 +6,6 @@
  */
 #include "front.h"
 
-#include "base/seeded_bug.h"
-
 /*
  * The path of every access is compiled twice, by its last argument, so that the only core of most machines does not
  * look for other cores.
@@ -233,8 +231,8 @@ INLINED mem_ps access_line(MemSys *m, MemCpu *cpu, uint64_t hpa, bool store, mem
         if (dirty) {
             mem_cpu_l1_dirty(&cpu->caches, miss.slot);
         }
-    } else if (dirtied && others) {
-        at_ps = mem_sys_own(m, cpu, line, at_ps, &dirtied);
+    } else if (dirtied && others && mem_sys_own(m, cpu, line, &dirtied)) {
+        at_ps = mem_sys_op(m, cpu, MEM_OP_UPGRADE, line, at_ps);
     }
     *slot = miss.slot;
     if (dirtied) {
@@ -268,7 +266,7 @@ mem_ps memsys_locked(MemSys *m, uint32_t core, uint64_t hpa, bool store, mem_ps 
         return access_alone(m, hpa, store, now_ps, slot);
     }
     MemCpu *cpu = mem_sys_cpu(m, core);
-    cpu->core.store_waits = !MEM_HAS_BUG(MEM_BUG_LOCKED_POSTED);
+    cpu->core.store_waits = true;
     mem_ps stall_ps = access_beside_others(m, core, hpa, true, now_ps, slot);
     cpu->core.store_waits = false;
     cpu->core.count->stores -= !store; /* it was a load, although it requested the line as a store does */
@@ -337,11 +335,11 @@ mem_ps memsys_flush(MemSys *m, uint32_t core, uint64_t hpa, MemFlushKind kind, m
     mem_ps at_ps = send_buffer_of(m, cpu, line, now_ps);
     if (!keeps) {
         dirty = mem_cpu_drop(&cpu->caches, line, &slot);
-    } else if (!MEM_HAS_BUG(MEM_BUG_CLWB_KEEPS_DIRTY)) {
+    } else {
         dirty = mem_cpu_clean(&cpu->caches, line, &slot);
     }
     mem_sys_drop_slot(m, cpu, slot);
-    if (mem_sys_has_others(m) && !MEM_HAS_BUG(MEM_BUG_FLUSH_OF_OWN_ONLY)) {
+    if (mem_sys_has_others(m)) {
         uint32_t others = mem_sys_others(m, cpu, line);
         dirty |= keeps ? mem_sys_clean_others(m, others, line) : mem_sys_invalidate(m, others, line);
     }

@@ -113,10 +113,10 @@ void mem_sys_ask_others(MemSys *m, MemCpu *cpu, uint64_t line, bool store, MemAs
 MemOpKind mem_sys_fetched(MemSys *m, MemCpu *cpu, const MemL1Miss *miss, const MemAsked *asked, bool streams,
                           MemCpuFetch *fetch);
 /*
- * A store hit a line that is clean in L1. Returns when the core goes on and no other core holds the line. `*dirtied`:
- * the line was clean everywhere.
+ * A store hit a line that is clean in L1: take the line from the other cores. Returns whether one held it; the core
+ * then waits for an upgrade. `*dirtied`: the line was clean everywhere.
  */
-mem_ps mem_sys_own(MemSys *m, MemCpu *cpu, uint64_t line, mem_ps at_ps, bool *dirtied);
+bool mem_sys_own(MemSys *m, MemCpu *cpu, uint64_t line, bool *dirtied);
 /* Whether the prefetcher may fetch a line: it takes no line from another core, and joins no request of another core. */
 bool mem_sys_may_prefetch(MemSys *m, const MemCpu *cpu, uint64_t line);
 void mem_sys_prefetched(MemSys *m, MemCpu *cpu, uint64_t line, const MemCpuFetch *fetch);

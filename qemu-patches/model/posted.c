@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/mem_alloc.h"
-#include "base/seeded_bug.h"
 
 /*
  * News for L1 about a slot: its line came dirty, or came dirty and has left since. The slots with news are listed in
@@ -67,7 +66,7 @@ static void run(MemSys *m, MemPosted *p, MemPostedMiss *posted) {
 
     if (p->news_of_slot[miss->slot] == CAME_DIRTY) {
         p->news_of_slot[miss->slot] = LEFT_SINCE;
-        miss->victim.dirty |= !MEM_HAS_BUG(MEM_BUG_POSTED_CAME_CLEAN);
+        miss->victim.dirty = true;
     }
     p->stall_ps += mem_sys_beyond_l1(m, miss, at_ps, &came_dirty) - at_ps;
     if (came_dirty) {

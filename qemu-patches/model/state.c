@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/seeded_bug.h"
-
 static void use_mode(MemSys *m, bool timed) {
     m->l2_ps = timed ? m->l2_configured_ps : 0;
     m->llc_ps = timed ? m->llc_configured_ps : 0;
@@ -315,10 +313,6 @@ MemPowerCut memsys_power_cut(MemSys *m, mem_ps now_ps) {
     MemPowerCut outcome = {0};
 
     now_ps = enter_all(m, now_ps);
-    if (MEM_HAS_BUG(MEM_BUG_CUT_SPARES_WC)) {
-        memsys_set_timed(m, false);
-        mem_sys_send_wc_buffers(m, &m->cpus[0], now_ps);
-    }
     reset_host(m);
     for (uint32_t i = 0; i < m->memory.device_count; i++) {
         MemPowerCut cut = mem_device_power_cut(m->memory.devices[i], now_ps);

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The folders of the model: the order of their includes, and no file that is never compiled."""
+"""The folders of the model: the order of includes and of references, and no file that is never compiled."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from rigs.call_order import references
 from rigs.folder_order import SOURCES, Tree, compiled, cycle
 from testbed.paths import REPO
 
@@ -32,6 +33,21 @@ def test_the_table_names_every_folder_once() -> None:
 
 def test_a_folder_includes_only_those_before_it_in_the_table() -> None:
     assert MODEL.against_the_order() == []
+
+
+def test_no_circle_of_files_by_references(tmp_path: Path) -> None:
+    """A file can be read and tested together with the files below it, without the files above."""
+    names = [*(MODEL.root / "sources.list").read_text().split(), *MODEL.names((MODEL.root / "replay").glob("*.c"))]
+    graph = references(MODEL.root, names, tmp_path)
+    assert len(graph) > 150
+    assert cycle(graph) == []
+
+
+def test_a_circle_of_files_is_named_by_its_references(tmp_path: Path) -> None:
+    (tmp_path / "reads.c").write_text("int item(void);\nint bad(void) { return item(); }\n")
+    (tmp_path / "items.c").write_text("int bad(void);\nint item(void) { return bad(); }\n")
+    graph = references(tmp_path, ["reads.c", "items.c"], tmp_path)
+    assert sorted(cycle(graph)) == ["items.c refers to bad of reads.c", "reads.c refers to item of items.c"]
 
 
 @pytest.fixture(scope="module")

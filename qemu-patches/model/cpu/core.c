@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "core.h"
 
-#include "../base/seeded_bug.h"
-
 void mem_core_init(MemCore *c, const MemCpuConfig *config) {
     *c = (MemCore){.window_ps = config->overlap_window_ps, .store_room = config->store_buffer};
     c->count = &c->ignored;
     c->stores = mem_calloc(c->store_room + 1, sizeof(*c->stores));
-    mem_slots_init(&c->fill_buffers, MEM_HAS_BUG(MEM_BUG_NO_FILL_BUFFERS) ? 0 : config->fill_buffers);
+    mem_slots_init(&c->fill_buffers, config->fill_buffers);
     mem_slots_init(&c->wc_buffers, config->wc_buffers);
     mem_slots_init(&c->prefetch_buffers, config->prefetch_buffers);
-    mem_slots_init(&c->l2_requests, MEM_HAS_BUG(MEM_BUG_L2_UNBOUNDED) ? 0 : config->l2_requests);
+    mem_slots_init(&c->l2_requests, config->l2_requests);
     mem_in_flight_init(&c->arrivals);
 }
 
@@ -58,7 +56,7 @@ mem_ps mem_core_catch_up(MemCore *c, mem_ps at_ps) {
         if (full_ps >= at_ps && first->done_ps > at_ps) {
             break;
         }
-        if (first->done_ps > full_ps && full_ps < at_ps && !MEM_HAS_BUG(MEM_BUG_WINDOW_UNBOUNDED)) {
+        if (first->done_ps > full_ps && full_ps < at_ps) {
             mem_ps stall_ps = first->done_ps - full_ps;
             c->stalled_ps += stall_ps;
             at_ps += stall_ps;
@@ -111,15 +109,12 @@ void mem_core_store_under_way(MemCore *c, uint64_t line, mem_ps line_ps) {
 
     assert(c->store_count <= c->store_room);
     /* Stores commit in order. */
-    c->last_commit_ps = MEM_HAS_BUG(MEM_BUG_STORES_COMMIT_EARLY) ? line_ps : mem_later(c->last_commit_ps, line_ps);
+    c->last_commit_ps = mem_later(c->last_commit_ps, line_ps);
     c->stores[last < c->store_room ? last : last - c->store_room] =
         (MemPendingStore){.line = line, .commit_ps = c->last_commit_ps};
 }
 
 mem_ps mem_core_committed(const MemCore *c, uint64_t line, mem_ps at_ps) {
-    if (MEM_HAS_BUG(MEM_BUG_FLUSH_BEFORE_STORE)) {
-        return at_ps;
-    }
     for (uint32_t i = 0; c->last_commit_ps > at_ps && i < c->store_count; i++) {
         uint32_t at = c->first_store + i;
         const MemPendingStore *s = &c->stores[at < c->store_room ? at : at - c->store_room];

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../base/mem_hash.h"
-#include "../base/seeded_bug.h"
 #include "device_internal.h"
 
 MemDeviceTiming mem_device_timing(const MemDeviceConfig *c) {
@@ -149,7 +148,7 @@ void mem_device_set_timed(MemDevice *d, bool timed, mem_ps now_ps) {
  */
 static mem_ps refresh_wait(const MemDevice *d, uint64_t address, mem_ps at_ps) {
     const MemDeviceConfig *c = &d->config;
-    uint64_t group = MEM_HAS_BUG(MEM_BUG_REFRESH_AT_ONCE) ? 0 : mem_hash_mix(address) % c->cache_refresh_groups;
+    uint64_t group = mem_hash_mix(address) % c->cache_refresh_groups;
     mem_ps turn_ps = group * (c->cache_refresh_interval_ps / c->cache_refresh_groups);
     mem_ps since_ps = (at_ps + c->cache_refresh_interval_ps - turn_ps) % c->cache_refresh_interval_ps;
 
@@ -272,7 +271,7 @@ static void accept_write(MemDevice *d, MemWriteTimes *t, mem_ps sent_ps, mem_ps 
 
 /* When a line that is at the link, or at the write queue, at `at_ps` is sent on. It does not overtake earlier lines. */
 static mem_ps send_write(MemDevice *d, mem_ps at_ps) {
-    mem_ps sent_ps = MEM_HAS_BUG(MEM_BUG_QUEUE_UNBOUNDED) ? at_ps : mem_slots_ready(&d->write_queue, at_ps);
+    mem_ps sent_ps = mem_slots_ready(&d->write_queue, at_ps);
 
     d->sent_until_ps = mem_later(d->sent_until_ps, sent_ps);
     return d->sent_until_ps;

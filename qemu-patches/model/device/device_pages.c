@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Pages between the device cache and flash: fetched, completed, prefetched, evicted, programmed. */
-#include "../base/seeded_bug.h"
 #include "device_internal.h"
 
 static MemFrame *frame_at(const MemDevice *d, uint32_t frame) { return &d->cache.frames[frame]; }
@@ -19,8 +18,7 @@ static void make_whole(MemDevice *d, MemFrame *f) {
 }
 
 static bool has_line(const MemDevice *d, const MemFrame *f, uint64_t line) {
-    return f->mask == MEM_NO_MASK || mem_masks_line(&d->masks, f->mask, line_in_page(d, line)) == MEM_ALL_BYTES ||
-           MEM_HAS_BUG(MEM_BUG_READS_INVALID);
+    return f->mask == MEM_NO_MASK || mem_masks_line(&d->masks, f->mask, line_in_page(d, line)) == MEM_ALL_BYTES;
 }
 
 void mem_device_validate(MemDevice *d, uint32_t frame, uint64_t line, uint64_t bytes) {
@@ -59,7 +57,7 @@ void mem_device_lose(MemDevice *d, MemCounters *count, uint64_t page, uint32_t f
 MemFlashTimes mem_device_complete(MemDevice *d, MemCounters *count, uint64_t page, uint32_t frame, mem_ps at_ps) {
     MemFlashTimes t = mem_flash_read(&d->flash, count, page, at_ps);
 
-    if (t.lost && !MEM_HAS_BUG(MEM_BUG_COMPLETES_LOST)) {
+    if (t.lost) {
         mem_device_lose(d, count, page, frame);
     }
     return t;
@@ -76,7 +74,7 @@ void mem_device_programmed(MemDevice *d, uint64_t page, const MemFlashTimes *t) 
 static MemFlashTimes program_page(MemDevice *d, MemCounters *count, MemFrame *f, mem_ps at_ps) {
     uint64_t page = mem_frame_page(f);
 
-    if (f->mask != MEM_NO_MASK && !MEM_HAS_BUG(MEM_BUG_PROGRAMS_INVALID)) {
+    if (f->mask != MEM_NO_MASK) {
         at_ps = mem_device_complete(d, count, page, (uint32_t)(f - d->cache.frames), at_ps).end_ps;
         f->filled_ps = mem_later(f->filled_ps, at_ps);
         make_whole(d, f);
@@ -115,7 +113,7 @@ static mem_ps evict_page(MemDevice *d, MemCounters *count, uint32_t frame, mem_p
     if (!f->dirty) {
         return at_ps;
     }
-    count->cache_writebacks += !MEM_HAS_BUG(MEM_BUG_WRITE_BACK_UNCOUNTED);
+    count->cache_writebacks++;
     return program_page(d, count, f, at_ps).start_ps;
 }
 
@@ -180,9 +178,7 @@ static void relocate_if_lost(MemDevice *d, uint32_t frame, const MemFlashTimes *
     }
 }
 
-static mem_ps mshr_ready(const MemDevice *d, mem_ps at_ps) {
-    return MEM_HAS_BUG(MEM_BUG_NO_MSHR_LIMIT) ? at_ps : mem_slots_ready(&d->mshrs, at_ps);
-}
+static mem_ps mshr_ready(const MemDevice *d, mem_ps at_ps) { return mem_slots_ready(&d->mshrs, at_ps); }
 
 /* Fetch an absent page; it is there when its frame is filled. */
 static uint32_t fetch_page(MemDevice *d, MemCounters *count, uint64_t page, mem_ps at_ps, MemDelays *why) {

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "../base/seeded_bug.h"
 #include "../config/rules.h"
 
 #define SLOT_BYTES 16u
@@ -109,8 +108,8 @@ mem_ps mem_link_completion(MemLink *l, mem_ps at_ps) {
     mem_ps start_ps = mem_later(at_ps, l->header_taken_ps) + l->active.read_data_ps;
 
     if (start_ps < idle_ps && start_ps <= l->last_line_ps) {
-        l->header_taken_ps = MEM_HAS_BUG(MEM_BUG_COMPLETIONS_FREE) ? 0 : start_ps;
-        l->headers_owed_ps += MEM_HAS_BUG(MEM_BUG_HEADERS_FREE) ? 0 : l->active.half_header_ps;
+        l->header_taken_ps = start_ps;
+        l->headers_owed_ps += l->active.half_header_ps;
     } else {
         start_ps = mem_calendar_reserve(&l->to_host, at_ps, l->active.completion_ps);
     }

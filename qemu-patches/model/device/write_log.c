@@ -6,7 +6,6 @@
 
 #include "../base/mem_alloc.h"
 #include "../base/mem_hash.h"
-#include "../base/seeded_bug.h"
 
 #define NO_PLACE UINT32_MAX
 
@@ -191,9 +190,7 @@ MemLogCompaction mem_log_compact_next(MemWriteLog *l) {
     if (c.dirty) {
         c.whole = h->pages[place].whole_lines == 1u << l->page_line_shift;
         l->lines_cleaned += half_clean(h, c.page, &c.accepted_ps);
-        if (!MEM_HAS_BUG(MEM_BUG_COMPACTS_HALF)) {
-            l->lines_cleaned += half_clean(&l->halves[l->filling], c.page, &c.accepted_ps);
-        }
+        l->lines_cleaned += half_clean(&l->halves[l->filling], c.page, &c.accepted_ps);
     }
     return c;
 }

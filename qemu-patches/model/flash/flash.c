@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "../base/mem_alloc.h"
-#include "../base/seeded_bug.h"
 #include "../config/rules.h"
 
 #define MAX_PLANES 65536u
@@ -141,11 +140,8 @@ MemFlashTimes mem_flash_read(MemFlash *f, MemCounters *count, uint64_t page, mem
 /* The plane cleans blocks before it takes the program. */
 static void occupy_by_gc(MemFlash *f, const MemFtlProgram *p, mem_ps at_ps) {
     MemBusySpan gc = {.page = MEM_BUSY_UNNAMED, .with = MEM_BUSY_GC};
-    mem_ps move_ps = f->active.program_ps + (MEM_HAS_BUG(MEM_BUG_GC_READS_FREE) ? 0 : f->active.read_ps);
+    mem_ps move_ps = f->active.program_ps + f->active.read_ps;
 
-    if (MEM_HAS_BUG(MEM_BUG_GC_BLAMED_ON_HOST)) {
-        gc.with = MEM_BUSY_PROGRAM;
-    }
     mem_timeline_append(&f->planes[p->plane], at_ps, &gc, p->moves * move_ps + p->erases * f->active.erase_ps, NULL);
 }
 

@@ -18,7 +18,6 @@
 
 #include "../base/crc32c.h"
 #include "../base/mem_alloc.h"
-#include "../base/seeded_bug.h"
 #include "flash.h"
 #include "ftl_internal.h"
 
@@ -225,8 +224,7 @@ static const char *load_blocks(Reader *r, MemFtlMap *ftl) {
 /* Put a logical page at this place of a changed block. */
 static const char *put_page(MemFlashBlock *b, uint32_t index, uint64_t page) {
     REQUIRE(index < b->written, "a page is mapped to one that is not written");
-    REQUIRE(b->pages[index] == MEM_FTL_NO_PAGE || MEM_HAS_BUG(MEM_BUG_FLASH_LOAD_TRUSTS),
-            "two pages are mapped to one");
+    REQUIRE(b->pages[index] == MEM_FTL_NO_PAGE, "two pages are mapped to one");
     b->valid += b->pages[index] == MEM_FTL_NO_PAGE;
     b->pages[index] = page;
     return NULL;
@@ -376,7 +374,7 @@ static const char *load_map(Reader *r, MemFtlMap *ftl) {
     if (fault) {
         return fault;
     }
-    REQUIRE(!mem_ftl_check(ftl) || MEM_HAS_BUG(MEM_BUG_FLASH_LOAD_TRUSTS), "its counts do not agree");
+    REQUIRE(!mem_ftl_check(ftl), "its counts do not agree");
     for (uint64_t plane = 0; plane < ftl->geometry.planes; plane++) {
         REQUIRE(can_clean(ftl, plane), "a plane has no room to clean");
     }

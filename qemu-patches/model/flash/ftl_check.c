@@ -1,22 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Laws of a flash translation layer that hold between calls: geometry and conservation. */
+/* Laws of a flash translation layer that hold between calls: conservation of pages, blocks and erases. */
 #include "ftl_internal.h"
-
-#include <assert.h>
-
-#define MAX_BLOCK_PAGES 65536u
-
-const char *mem_ftl_check_geometry(const MemFlashGeometry *g) {
-    assert(g->block_pages >= 2 && g->block_pages <= MAX_BLOCK_PAGES && g->gc_free_blocks >= 1);
-    if (g->blocks >= MEM_FTL_NO_BLOCK) {
-        return "flash_block_pages must be more: a plane has at most 2^32 - 2 blocks";
-    }
-    if (mem_ftl_most_live(g) < mem_ftl_share(g, 0)) {
-        return "flash_over_provisioning_permille must leave each plane flash_gc_free_blocks + 1 blocks beyond its "
-               "share of the capacity";
-    }
-    return NULL;
-}
 
 /* Sums over the changed blocks of a plane, or of all planes. */
 typedef struct Tally {

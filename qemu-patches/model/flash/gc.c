@@ -2,13 +2,11 @@
 /* Garbage collection: the choice of a full block, and its cleaning. */
 #include <assert.h>
 
-#include "../base/seeded_bug.h"
 #include "ftl_internal.h"
 
 /* The block with the fewest valid pages; among equals, the block that changed least recently. */
 static uint32_t greedy(const MemFlashPlane *p, uint32_t block_pages) {
-    for (uint32_t i = 0; i < block_pages; i++) {
-        uint32_t valid = MEM_HAS_BUG(MEM_BUG_GC_MOST_VALID) ? block_pages - 1 - i : i;
+    for (uint32_t valid = 0; valid < block_pages; valid++) {
         if (p->full[valid].oldest != MEM_FTL_NO_BLOCK) {
             return p->full[valid].oldest;
         }
@@ -57,7 +55,7 @@ uint32_t mem_gc_victim(const MemFtlMap *ftl, uint64_t plane) {
 
 /* Report a page that cannot be read. It is moved all the same, because its place is needed; its content stays lost. */
 static bool tell_if_lost(const MemFtlMap *ftl, uint64_t page) {
-    bool lost = !MEM_HAS_BUG(MEM_BUG_GC_HEALS) && mem_ftl_is_lost(ftl, page);
+    bool lost = mem_ftl_is_lost(ftl, page);
 
     if (lost && ftl->listener.lost) {
         ftl->listener.lost(ftl->listener.opaque, page);

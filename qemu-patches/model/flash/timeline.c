@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../base/mem_alloc.h"
-#include "../base/seeded_bug.h"
 
 #define FIRST_ROOM 32u
 #define KEPT_PAST 16u /* past spans that are kept */
@@ -115,10 +114,8 @@ mem_ps mem_timeline_fit(MemTimeline *t, mem_ps at_ps, MemBusyWith with, mem_ps s
         at++;
     }
     charge(t, first, at_ps, start_ps, waits);
-    if (!MEM_HAS_BUG(MEM_BUG_FLASH_BUS_SHARED)) {
-        MemBusySpan span = {start_ps, start_ps + span_ps, start_ps, MEM_BUSY_UNNAMED, with};
-        insert_or_join(t, at, &span);
-    }
+    MemBusySpan span = {start_ps, start_ps + span_ps, start_ps, MEM_BUSY_UNNAMED, with};
+    insert_or_join(t, at, &span);
     return start_ps;
 }
 
@@ -135,7 +132,7 @@ static void push_back(MemTimeline *t, uint32_t at, mem_ps clear_ps, const MemMov
         clear_ps = span->end_ps;
         move.start_ps = span->began_ps;
         move.end_ps = span->end_ps;
-        if (span->page != MEM_BUSY_UNNAMED && listener->moved && !MEM_HAS_BUG(MEM_BUG_FLASH_SUSPEND_UNTOLD)) {
+        if (span->page != MEM_BUSY_UNNAMED && listener->moved) {
             listener->moved(listener->opaque, &move);
         }
     }

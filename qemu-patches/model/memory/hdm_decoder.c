@@ -3,7 +3,6 @@
 #include "memory_internal.h"
 
 #include "../base/interleave.h"
-#include "../base/seeded_bug.h"
 
 void mem_memory_map_window(MemMemory *m, uint32_t index, const MemWindow *window) {
     assert(index < MEMSYS_MAX_WINDOWS && window->ways >= 1 && window->ways <= MEMSYS_MAX_WAYS);
@@ -28,5 +27,5 @@ MemDevice *mem_memory_route(const MemMemory *m, uint64_t line, uint64_t *device_
     }
     MemInterleaved place = mem_interleave(hpa - w->hpa, w->ways, w->granularity_bytes);
     *device_line = (w->dpa + place.offset_bytes) / MEMSYS_LINE_BYTES;
-    return m->devices[w->devices[MEM_HAS_BUG(MEM_BUG_ONE_WAY) ? 0 : place.way]];
+    return m->devices[w->devices[place.way]];
 }

@@ -2,8 +2,6 @@
 /* Reads and writes of a line in the memory that holds it: local DRAM or a device. */
 #include "memory_internal.h"
 
-#include "../base/seeded_bug.h"
-
 static void note_device_read(MemMemory *m, const MemReadTimes *t, mem_ps span_ps) {
     MemHistogram *h = m->histograms;
 
@@ -75,7 +73,7 @@ MemWriteTimes mem_memory_write_line(MemMemory *m, MemCore *c, const MemOperation
 }
 
 MemWriteTimes mem_memory_write_ordered(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps) {
-    MemWriteTimes t = mem_memory_write_line(m, c, op, at_ps, MEM_HAS_BUG(MEM_BUG_WRITE_SKIPS_LLC) ? 0 : m->llc_ps);
+    MemWriteTimes t = mem_memory_write_line(m, c, op, at_ps, m->llc_ps);
 
     c->fence_until_ps = mem_later(c->fence_until_ps, t.completed_ps);
     return t;

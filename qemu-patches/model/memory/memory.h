@@ -5,10 +5,18 @@
  * way. All time passes here: the front (front.c) decides which operations are
  * issued, this module when they complete.
  *
- * coherence.c handles the part of other cores in a request, operations.c the waits of each operation, fill_buffers.c
- * lines that an access waits for, prefetch_queue.c prefetched lines, line_requests.c reads and writes of a line in
- * DRAM or a device, hdm_decoder.c the windows, stall_bound.c the upper bound of the stalls of local accesses, state.c
- * the rest.
+ * Each file calls only files further down in this list:
+ *
+ *   state.c           set-up, modes and counters
+ *   operations.c      the waits of each operation
+ *   fill_buffers.c    lines that an access waits for
+ *   prefetch_queue.c  prefetched lines
+ *   line_requests.c   reads and writes of a line in DRAM or a device
+ *   under_way.c       lines on their way to a core, for which other cores may ask
+ *   hdm_decoder.c     the windows
+ *   dram.c            local DRAM
+ *
+ * stall_bound.c, the upper bound of the stalls of local accesses, calls none of them.
  */
 #ifndef MODEL_MEMORY_H
 #define MODEL_MEMORY_H

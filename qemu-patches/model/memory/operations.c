@@ -2,8 +2,6 @@
 /* The operations. Each function returns when the core continues, unless stated otherwise. */
 #include "memory_internal.h"
 
-#include "../base/seeded_bug.h"
-
 static mem_ps wait_until(MemCore *c, mem_ps at_ps, mem_ps until_ps, uint64_t *counter) {
     if (until_ps <= at_ps) {
         return at_ps;
@@ -72,8 +70,7 @@ static mem_ps from_others(MemMemory *m, MemCore *c, const MemOperation *op, mem_
 
 /* When all writes of a line sent so far are complete. */
 static mem_ps writes_complete(MemMemory *m, uint64_t line, mem_ps at_ps) {
-    const MemInFlightLine *sent =
-        MEM_HAS_BUG(MEM_BUG_FENCE_SKIPS_EVICTED) ? NULL : mem_in_flight_find(&m->writes, line);
+    const MemInFlightLine *sent = mem_in_flight_find(&m->writes, line);
     return sent ? mem_later(sent->arrives_ps, at_ps) : at_ps;
 }
 
@@ -86,10 +83,10 @@ static mem_ps take_wc_buffer(MemCore *c, mem_ps at_ps) {
 }
 
 /* A write-combining buffer is a fill buffer of the core, occupied until the host has taken its line. */
-void mem_memory_send_wc_buffer(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps) {
+static void send_wc_buffer(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps) {
     MemWriteTimes t = mem_memory_write_ordered(m, c, op, at_ps);
 
-    mem_slots_add(&c->wc_buffers, MEM_HAS_BUG(MEM_BUG_WC_FREE_AT_ONCE) ? at_ps : t.taken_ps);
+    mem_slots_add(&c->wc_buffers, t.taken_ps);
 }
 
 static mem_ps fence(MemMemory *m, MemCore *c, mem_ps at_ps, mem_ps until_ps) {
@@ -128,18 +125,11 @@ static bool post(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps)
         c->fence_until_ps = mem_later(c->fence_until_ps, c->flushed_ps);
         return true;
     case MEM_OP_NT_SEND:
-        mem_memory_send_wc_buffer(m, c, op, at_ps);
+        send_wc_buffer(m, c, op, at_ps);
         return true;
     default:
         return false;
     }
-}
-
-static mem_ps stores_done(const MemMemory *m, const MemCore *c, mem_ps at_ps) {
-    for (uint32_t i = 0; MEM_HAS_BUG(MEM_BUG_FENCE_COVERS_OTHERS) && i < m->core_count; i++) {
-        at_ps = mem_core_stores_done(m->cores[i], at_ps);
-    }
-    return mem_core_stores_done(c, at_ps);
 }
 
 static mem_ps run(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps) {
@@ -172,13 +162,13 @@ static mem_ps run(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps
     case MEM_OP_NT_OPEN:
         return take_wc_buffer(c, at_ps);
     case MEM_OP_STORE_FENCE:
-        return fence(m, c, at_ps, mem_later(stores_done(m, c, at_ps), c->fence_until_ps));
+        return fence(m, c, at_ps, mem_later(mem_core_stores_done(c, at_ps), c->fence_until_ps));
     case MEM_OP_LOAD_FENCE:
         return fence(m, c, at_ps, mem_core_loads_done(c, at_ps));
     case MEM_OP_SERIALIZE:
-        return fence(m, c, at_ps, stores_done(m, c, mem_core_loads_done(c, at_ps)));
+        return fence(m, c, at_ps, mem_core_stores_done(c, mem_core_loads_done(c, at_ps)));
     case MEM_OP_FULL_FENCE:
-        return fence(m, c, at_ps, mem_later(stores_done(m, c, mem_core_loads_done(c, at_ps)), c->fence_until_ps));
+        return fence(m, c, at_ps, mem_later(mem_core_stores_done(c, mem_core_loads_done(c, at_ps)), c->fence_until_ps));
     default:
         assert(op->kind == MEM_OP_BARRIER);
         return barrier(m, c, at_ps);
@@ -211,4 +201,9 @@ mem_ps mem_memory_op(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at
         return caught_up_ps - at_ps;
     }
     return run(m, c, op, caught_up_ps) - at_ps;
+}
+
+void mem_memory_send_for_other(MemMemory *m, MemCore *c, const MemOperation *op, mem_ps at_ps) {
+    assert(op->kind == MEM_OP_NT_SEND);
+    send_wc_buffer(m, c, op, at_ps);
 }

@@ -7,7 +7,8 @@ void mem_memory_prefetch_sent(MemCore *c, MemInFlightLine *wanted, mem_ps at_ps,
     c->far_unsent -= wanted->far;
 }
 
-void mem_memory_send_prefetch(MemMemory *m, MemCore *c, MemInFlightLine *wanted, mem_ps at_ps) {
+/* Send a prefetch that has waited for a buffer. */
+static void send_prefetch(MemMemory *m, MemCore *c, MemInFlightLine *wanted, mem_ps at_ps) {
     mem_memory_prefetch_sent(c, wanted, at_ps, mem_memory_read_line(m, c, wanted->line, at_ps, false).done_ps);
 }
 
@@ -19,7 +20,7 @@ void mem_memory_send_due_prefetches(MemMemory *m, MemCore *c, mem_ps now_ps) {
         if (at_ps > now_ps) {
             return;
         }
-        mem_memory_send_prefetch(m, c, wanted, at_ps);
+        send_prefetch(m, c, wanted, at_ps);
         mem_core_prefetch_sent(c, wanted->arrives_ps);
     }
 }
@@ -28,7 +29,7 @@ void mem_memory_send_all_prefetches(MemMemory *m, MemCore *c, mem_ps at_ps) {
     MemInFlightLine *wanted;
 
     while ((wanted = mem_in_flight_unsent(&c->arrivals))) {
-        mem_memory_send_prefetch(m, c, wanted, at_ps);
+        send_prefetch(m, c, wanted, at_ps);
     }
 }
 

@@ -2,8 +2,6 @@
 /* Upper bound of the stalls of local accesses. */
 #include "memory_internal.h"
 
-#include "../base/seeded_bug.h"
-
 #define VICTIMS 3u /* most dirty lines that one fetch or prefetch evicts from the LLC */
 
 mem_ps mem_memory_local_bound(const MemMemory *m, mem_ps now_ps, uint32_t accesses, uint32_t prefetches) {
@@ -14,8 +12,5 @@ mem_ps mem_memory_local_bound(const MemMemory *m, mem_ps now_ps, uint32_t access
     mem_ps way_ps = m->llc_ps + dram->latency_ps; /* twice: a miss may wait for a prefetch sent just before it */
     mem_ps each_ps = 2 * way_ps + (1 + VICTIMS) * (1 + prefetches) * dram->transfer_ps;
 
-    if (MEM_HAS_BUG(MEM_BUG_POSTED_BOUND_FROM_NOW)) {
-        all_done_ps = now_ps;
-    }
     return mem_later(all_done_ps, now_ps) - now_ps + accesses * each_ps;
 }

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "../base/seeded_bug.h"
 #include "../base/serial.h"
 
 void mem_persist_reconfigure(MemPersist *p, const MemDeviceConfig *config) {
@@ -27,7 +26,7 @@ void mem_persist_init(MemPersist *p, uint32_t device, const MemDeviceConfig *con
         .media = media ? *media : (MemMedia){0},
         .device = device,
         .first_line = media && media->base ? config->volatile_bytes / MEMSYS_LINE_BYTES : MEM_NO_LINE,
-        .cache_protected = config->cache_power_loss_protected || MEM_HAS_BUG(MEM_BUG_DURABLE_IN_CACHE),
+        .cache_protected = config->cache_power_loss_protected,
         .drains = config->flash_channels == 0,
         .page_line_shift = mem_page_line_shift(config),
         .callbacks = *cb,
@@ -49,9 +48,7 @@ void mem_persist_set_media(MemPersist *p, const MemMedia *media) {
 }
 
 uint8_t *mem_persist_live(const MemPersist *p, uint64_t line) {
-    uint64_t offset_bytes = (line - p->first_line) * MEMSYS_LINE_BYTES;
-    return MEM_HAS_BUG(MEM_BUG_NO_INTERLEAVING) && p->media.ways > 1 ? p->media.interleaved_base + offset_bytes
-                                                                     : mem_media_at(&p->media, offset_bytes);
+    return mem_media_at(&p->media, (line - p->first_line) * MEMSYS_LINE_BYTES);
 }
 
 MemLineState mem_persist_newest_state(const MemPersist *p, const MemLineRecord *r) {
@@ -93,10 +90,10 @@ void mem_persist_dirtied(MemPersist *p, uint64_t line, mem_ps at_ps) {
         assert(mem_persist_power_is_gone(p)); /* power was gone, so the write-back before was ignored */
         return;
     }
-    if ((!tracked && !MEM_HAS_BUG(MEM_BUG_NO_PREIMAGE)) || (tracked && MEM_HAS_BUG(MEM_BUG_RESAVED_PREIMAGE))) {
+    if (!tracked) {
         memcpy(r->durable, mem_persist_live(p, line), MEMSYS_LINE_BYTES);
     }
-    if (r->newest != MEM_NO_INDEX && !MEM_HAS_BUG(MEM_BUG_NO_CAPTURE)) {
+    if (r->newest != MEM_NO_INDEX) {
         memcpy(p->pool.versions[r->newest].bytes, mem_persist_live(p, line), MEMSYS_LINE_BYTES);
     }
     r->cpu_dirty = true;
@@ -162,7 +159,7 @@ void mem_persist_written_back(MemPersist *p, uint64_t line, mem_ps at_ps, mem_ps
         mem_persist_report(p, line, MEM_LINE_CPU_DIRTY, MEM_LINE_DURABLE, at_ps);
         return;
     }
-    send_version(p, index, MEM_HAS_BUG(MEM_BUG_DURABLE_WHEN_SENT) ? at_ps : accepted_ps);
+    send_version(p, index, accepted_ps);
     mem_persist_report(p, line, MEM_LINE_CPU_DIRTY, MEM_LINE_IN_FLIGHT, at_ps);
 }
 
@@ -173,7 +170,7 @@ static uint32_t carried_version(const MemPersist *p, const MemLineRecord *r, mem
     uint32_t carried = MEM_NO_INDEX;
 
     for (uint32_t i = r->oldest; i != MEM_NO_INDEX; i = p->pool.versions[i].newer) {
-        if (p->pool.versions[i].accepted_ps <= start_ps || MEM_HAS_BUG(MEM_BUG_PROGRAM_CARRIES_SENT)) {
+        if (p->pool.versions[i].accepted_ps <= start_ps) {
             carried = i;
         }
     }
@@ -196,7 +193,7 @@ static void follow(MemPersist *p, uint32_t version, mem_ps start_ps, mem_ps end_
 
 /* This program carries the version, too: the version follows the program that ends first. */
 static void carry(MemPersist *p, uint32_t version, mem_ps start_ps, mem_ps end_ps) {
-    if (end_ps < p->pool.versions[version].programmed_ps || MEM_HAS_BUG(MEM_BUG_LAST_PROGRAM_COUNTS)) {
+    if (end_ps < p->pool.versions[version].programmed_ps) {
         follow(p, version, start_ps, end_ps);
     }
 }
@@ -239,18 +236,14 @@ static void make_durable(MemPersist *p, uint32_t version) {
     MemVersion *v = &p->pool.versions[version];
     uint32_t record = v->record;
     MemLineRecord *r = &p->pool.records[record];
-    uint32_t before = MEM_NO_INDEX;
 
     if (r->newest != version || r->cpu_dirty) {
         memcpy(r->durable, v->bytes, MEMSYS_LINE_BYTES);
     }
-    while (r->oldest != version && !MEM_HAS_BUG(MEM_BUG_LATE_PROGRAM_WINS)) {
+    while (r->oldest != version) {
         mem_pool_free_version(&p->pool, r, MEM_NO_INDEX);
     }
-    for (uint32_t i = r->oldest; i != version; i = p->pool.versions[i].newer) {
-        before = i;
-    }
-    mem_pool_free_version(&p->pool, r, before);
+    mem_pool_free_version(&p->pool, r, MEM_NO_INDEX);
     if (r->newest == MEM_NO_INDEX && !r->cpu_dirty) {
         mem_pool_free_record(&p->pool, record);
     }
@@ -328,7 +321,7 @@ void mem_persist_settle(MemPersist *p, mem_ps now_ps) {
 }
 
 mem_ps mem_persist_barrier(MemPersist *p, mem_ps now_ps) {
-    mem_ps accepted_ps = MEM_HAS_BUG(MEM_BUG_BARRIER_EARLY) ? now_ps : mem_later(now_ps, p->last_accepted_ps);
+    mem_ps accepted_ps = mem_later(now_ps, p->last_accepted_ps);
     mem_ps end_ps = accepted_ps + p->wbarrier_ps;
 
     if (p->cache_protected || mem_persist_power_is_gone(p)) {

@@ -11,7 +11,6 @@
 
 #include "../base/mem_alloc.h"
 #include "../base/mem_hash.h"
-#include "../base/seeded_bug.h"
 #include "persist.h"
 
 /* The surviving bytes of a line: the index of a version, or one of these. */
@@ -69,7 +68,7 @@ static bool toss(uint64_t seed, uint64_t line) {
 /* Whether a real CPU had evicted a line that the model holds dirty in a cache or WC buffer. */
 static bool was_evicted(const MemPowerRules *rules, const LineFate *fate) {
     if (rules->cut_lines == MEM_CUT_SEEDED) {
-        return toss(rules->cut_seed, MEM_HAS_BUG(MEM_BUG_TOSS_BY_RECORD) ? fate->record : fate->line);
+        return toss(rules->cut_seed, fate->line);
     }
     return rules->cut_lines == MEM_CUT_KEPT;
 }
@@ -80,15 +79,12 @@ static bool leaves_cpu(PowerFailure *f, const LineFate *fate) {
 
     switch (rules->domain) {
     case MEM_DOMAIN_EADR:
-        return !MEM_HAS_BUG(MEM_BUG_EADR_LOSES_CPU);
+        return true;
     case MEM_DOMAIN_GPF:
-        if (MEM_HAS_BUG(MEM_BUG_GPF_SKIPS_REDIRTIED) && f->p->pool.records[fate->record].newest != MEM_NO_INDEX) {
-            return false;
-        }
         if (spend(f, rules->gpf_line_nj)) {
             return true;
         }
-        f->outcome.dirty_shutdown |= !MEM_HAS_BUG(MEM_BUG_GPF_LOSES_SILENTLY);
+        f->outcome.dirty_shutdown = true;
         return false;
     default:
         return was_evicted(rules, fate);
@@ -99,7 +95,7 @@ static bool leaves_cpu(PowerFailure *f, const LineFate *fate) {
 static uint32_t newest_arrived(const MemPersist *p, const MemLineRecord *r) {
     uint32_t arrived = KEPT_DURABLE;
 
-    if (p->rules.domain != MEM_DOMAIN_NONE && !MEM_HAS_BUG(MEM_BUG_ADR_LOSES_IN_FLIGHT)) {
+    if (p->rules.domain != MEM_DOMAIN_NONE) {
         return r->newest;
     }
     for (uint32_t i = r->oldest; i != MEM_NO_INDEX; i = p->pool.versions[i].newer) {
@@ -130,15 +126,14 @@ static void save_pages(PowerFailure *f) {
         }
         if (fate->line >> f->p->page_line_shift != page) {
             page = fate->line >> f->p->page_line_shift;
-            saved = f->p->rules.domain == MEM_DOMAIN_GPF &&
-                    (MEM_HAS_BUG(MEM_BUG_GPF_PAGES_FREE) || spend(f, f->p->rules.gpf_page_nj));
+            saved = f->p->rules.domain == MEM_DOMAIN_GPF && spend(f, f->p->rules.gpf_page_nj);
             if (saved && f->p->saved.saved) {
                 f->p->saved.saved(f->p->saved.opaque, page);
             }
         }
         if (!saved) {
             fate->kept = KEPT_DURABLE;
-            f->outcome.dirty_shutdown |= !MEM_HAS_BUG(MEM_BUG_GPF_LOSES_SILENTLY);
+            f->outcome.dirty_shutdown = true;
         }
     }
 }

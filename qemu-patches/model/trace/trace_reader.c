@@ -1,27 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The reading half of mem_trace.h: the header and the blocks. A block is used only after its checksum was verified. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/crc32c.h"
 #include "../base/mem_alloc.h"
-#include "../base/seeded_bug.h"
 #include "../config/params.h"
 #include "../memsys.h"
 #include "trace_reader.h"
 #include "trace_text.h"
-
-bool trace_bad(MemTraceReader *r, const char *what, const char *subject) {
-    if (!r->fault.what) {
-        r->fault.what = what;
-        if (subject) {
-            snprintf(r->subject, sizeof(r->subject), "%s", subject);
-            r->fault.subject = r->subject;
-        }
-    }
-    return false;
-}
 
 static size_t take(MemTraceReader *r, void *bytes, size_t count) {
     size_t got = r->source(r->opaque, bytes, count);
@@ -128,8 +115,6 @@ MemTraceReader *mem_trace_reader_of_memory(const void *bytes, size_t count, MemT
 
 void mem_trace_reader_free(MemTraceReader *r) { free(r); }
 
-MemTraceFault mem_trace_fault(const MemTraceReader *r) { return r->fault; }
-
 /* ---- Blocks ---- */
 
 static bool read_block(MemTraceReader *r) {
@@ -147,7 +132,7 @@ static bool read_block(MemTraceReader *r) {
         return trace_bad(r, "is cut short within a block", NULL);
     }
     uint32_t crc = mem_crc32c(0, r->block + 8, TRACE_BLOCK_HEADER_BYTES - 8 + bytes);
-    if (crc != trace_get_fixed(r->block + 4, 4) && !MEM_HAS_BUG(MEM_BUG_TRACE_UNCHECKED)) {
+    if (crc != trace_get_fixed(r->block + 4, 4)) {
         return trace_bad(r, "is damaged", NULL);
     }
     r->at = payload;

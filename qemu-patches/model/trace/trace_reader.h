@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Internals of the reader, shared by trace_reader.c (header, blocks) and trace_items.c (items of a block). */
+/*
+ * Internals of the reader: trace_reader.c reads the header and blocks and calls trace_items.c for the items of a block;
+ * both record faults in trace_fault.c.
+ */
 #ifndef MODEL_TRACE_READER_H
 #define MODEL_TRACE_READER_H
 
@@ -32,10 +35,10 @@ struct MemTraceReader {
     uint8_t block[TRACE_BLOCK_HEADER_BYTES + TRACE_BLOCK_BYTES_MAX + SLACK_BYTES];
 };
 
-/* Record a fault, after which the trace cannot be read any further. Keeps the first fault. Returns false. */
+/* trace_fault.c: record a fault, after which the trace cannot be read on. Keeps the first fault. Returns false. */
 bool trace_bad(MemTraceReader *r, const char *what, const char *subject);
 
-/* Decode operations up to a record, the end of the block or the limit `room`. */
+/* trace_items.c: decode operations up to a record, the end of the block or the limit `room`. */
 bool trace_get_ops(MemTraceReader *r, MemTraceOp *ops, size_t room, size_t *count);
 /* Decode the item at r->at, which is not an operation: a record, or the byte mask of the next one (`!*is_record`). */
 bool trace_get_record(MemTraceReader *r, MemTraceRecord *record, bool *is_record);

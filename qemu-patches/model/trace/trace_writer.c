@@ -6,7 +6,6 @@
 
 #include "../base/crc32c.h"
 #include "../base/mem_alloc.h"
-#include "../base/seeded_bug.h"
 #include "trace_codec.h"
 #include "trace_text.h"
 
@@ -169,7 +168,7 @@ void mem_trace_op(MemTraceWriter *w, const MemOperation *op, mem_ps at_ps, mem_p
     w->block_operations++;
     w->size.operations++;
     if (!op->with_previous) {
-        w->done_ps = at_ps + (MEM_HAS_BUG(MEM_BUG_TRACE_KEEPS_STALLS) ? 0 : stall_ps);
+        w->done_ps = at_ps + stall_ps;
     }
 }
 

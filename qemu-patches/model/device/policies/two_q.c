@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "../../base/mem_alloc.h"
-#include "../../base/seeded_bug.h"
 #include "ghosts.h"
 #include "policy.h"
 
@@ -79,7 +78,7 @@ static void two_q_filled(void *state, uint32_t set, uint32_t frame, uint64_t pag
     TwoQ *s = state;
     TwoQSet *q = &s->sets[set];
 
-    s->in_am[frame] = s->returns && !MEM_HAS_BUG(MEM_BUG_2Q_FORGETS);
+    s->in_am[frame] = s->returns;
     s->returns = false;
     (void)page;
     mem_list_push(s->links, s->in_am[frame] ? &q->am : &q->a1in, frame);
