@@ -19,7 +19,7 @@ stage "QEMU and the guest image"
 stage "tests of Python, and the other native tests beside them"
 
 set -m # a group of its own, which ends with this script
-JOBS=1 tests/native.sh guest-image/modules/tbfs guest-image/modules/fams experiments/workloads/{filework,kyoto-server,memcached,pages-fams,stl-map} snapshot-lib >"$said" 2>&1 &
+JOBS=1 tests/native.sh tests/rigs/power_cut guest-image/modules/tbfs guest-image/modules/fams experiments/workloads/{filework,kyoto-server,memcached,pages-fams,stl-map} snapshot-lib >"$said" 2>&1 &
 set +m
 beside=$!
 trap 'kill -- -$beside 2>/dev/null || true' EXIT

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Build and run the native C and C++ tests: the timing model, the file system, the journal of fams, filework, kyoto-server,
+# Build and run the native C and C++ tests: the timing model, the model of a power cut, the file system, the journal of fams, filework, kyoto-server,
 # Memcached, pages-fams, stl-map, and snapshot-lib with its pass, or the parts that are named; with --build first, build them only. Sanitizers
 # are on, but for the explorers of crash states of file system and journal. The coverage of the model by its tests is counted:
 # tests/coverage.sh
 # JOBS: how many tests run at a time (default: one for each core)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-parts=(qemu-patches/model guest-image/modules/tbfs guest-image/modules/fams experiments/workloads/{filework,kyoto-server,memcached,pages-fams,stl-map} snapshot-lib)
+parts=(qemu-patches/model tests/rigs/power_cut guest-image/modules/tbfs guest-image/modules/fams experiments/workloads/{filework,kyoto-server,memcached,pages-fams,stl-map} snapshot-lib)
 run=1
 if [[ ${1:-} == --build ]]; then run=0; shift; fi
 for part; do

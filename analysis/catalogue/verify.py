@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`testbed verify`: make the runs of the figures again, and compare them with the committed digests, bit for bit.
 
+With another guest or QEMU than the digests were recorded with, a run that differs is judged by its numbers: each must
+be within its range over seeds (spreads.py).
+
 A line of experiments/SCALE.sha256 contains the digest of one run's measurements, and the run's name, MANIFEST/LABEL.
 The digest covers the outcome, the exit status, the rows and, for each region of interest, everything except when it
 began. Keys of builds and paths are left out, so a line changes only if a measurement changes. Measurements may change
@@ -18,34 +21,52 @@ from testbed import canonical, outputs, scratch
 from testbed.build import components
 from testbed.errors import TestbedError
 from testbed.guest.session import Session
-from testbed.manifest.render import Run
+from testbed.manifest.render import Run, with_seeds
 from testbed.paths import EXPERIMENTS, results_root
 from testbed.results.results import Result
 from testbed.run.runner import run_with_bar
 
 from ..scorecard import causes
-from . import entries, make
+from . import entries, make, spreads
 
 LICENSE = "# SPDX-License-Identifier: BSD-3-Clause\n"
 SEVERAL_CPUS = ("thread-commits-quick",)  # verified besides the figures: a small study on two CPUs
 
 
+SAME, WITHIN = "same", "within its seeds"
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """One run: its digest in the file, and the digest of the run that was made now."""
+    """One run: its digest in the file, and the digest of the run that was made now.
+
+    `left` has the numbers that left their range over seeds; None if ranges do not judge this run.
+    """
 
     name: str
     committed: str | None
     measured: str
+    left: Sequence[spreads.Left] | None = None
 
     @property
     def word(self) -> str:
         if self.committed is None:
             return "not in the file"
-        return "same" if self.committed == self.measured else "DIFFERS"
+        if self.committed == self.measured:
+            return SAME
+        if self.left is None:
+            return "DIFFERS"
+        return f"{len(self.left)} numbers left their seeds" if self.left else WITHIN
+
+    @property
+    def holds(self) -> bool:
+        return self.word in (SAME, WITHIN)
 
     def as_data(self) -> dict[str, Any]:
-        return {**vars(self), "verdict": self.word}
+        left = [number.as_data() for number in self.left or ()]
+        return {"name": self.name, "committed": self.committed, "measured": self.measured, "verdict": self.word} | (
+            {"left": left} if self.left is not None else {}
+        )
 
 
 def file_of(scale: str) -> Path:
@@ -118,16 +139,25 @@ def pick(names: Sequence[str], scale: str) -> list[Run]:
     return list(picked.values()) if names else runs
 
 
-def update(session: Session, runs: Sequence[Run], path: Path) -> int:
+def update(session: Session, runs: Sequence[Run], path: Path, seeds: int | None = None) -> int:
     """Write the digests of these runs' results, make missing results, and return the number of lines.
 
     Lines of other runs stay if pick() still knows them. The builds of QEMU and the guest go into the file beside it.
+    With `seeds`, each run is made with so many seeds, and its numbers' ranges are written, too.
     """
-    results = run_with_bar(list(runs), session, results_root())
+    made = with_seeds(runs, seeds) if seeds else list(runs)
+    results = run_with_bar(made, session, results_root())
     known = {name_of(run) for run in pick([], path.stem)}
+    of_runs: dict[str, list[Result]] = {}
+    for run, result in zip(made, results, strict=True):
+        of_runs.setdefault(name_of(run), []).append(result)
     lines = {name: line for name, line in load(path).items() if name in known} if path.exists() else {}
-    lines |= {name_of(run): digest(result) for run, result in zip(runs, results, strict=True)}
+    lines |= {name: digest(found[0]) for name, found in of_runs.items()}
     outputs.write(path, text_of(lines))
+    if seeds:
+        kept = {name: ranges for name, ranges in spreads.load(spreads.path_of(path)).items() if name in known}
+        new = {name: spreads.of_results(found) for name, found in of_runs.items()}
+        spreads.save(spreads.path_of(path), kept | new)
     builds = "".join(f"{name} {version}\n" for name, version in sorted(components.guest_builds().items()))
     outputs.write(builds_of(path), f"{LICENSE}# The guest's packages and the hashes of the sources.\n{builds}")
     return len(lines)
@@ -138,13 +168,22 @@ def text_of(lines: dict[str, str]) -> str:
     return head + "".join(f"{digest}  {name}\n" for name, digest in sorted(lines.items()))
 
 
-def compare(session: Session, runs: Sequence[Run], committed: dict[str, str]) -> list[Verdict]:
-    """Make every run again in a temporary folder, and compare it with its committed digest."""
+def compare(
+    session: Session, runs: Sequence[Run], committed: dict[str, str], ranges: spreads.Ranges | None = None
+) -> list[Verdict]:
+    """Make every run again in a temporary folder, and compare it with its committed digest.
+
+    With `ranges`, of the builds that the digests are not of, they judge the runs that they have.
+    """
     with scratch.folder("verify") as folder:
         results = run_with_bar(list(runs), session, folder)
-        return list(_verdicts(runs, results, committed))
+        return list(_verdicts(runs, results, committed, ranges or {}))
 
 
-def _verdicts(runs: Sequence[Run], results: Sequence[Result], committed: dict[str, str]) -> Iterable[Verdict]:
+def _verdicts(
+    runs: Sequence[Run], results: Sequence[Result], committed: dict[str, str], ranges: spreads.Ranges
+) -> Iterable[Verdict]:
     for run, result in zip(runs, results, strict=True):
-        yield Verdict(name_of(run), committed.get(name_of(run)), digest(result))
+        name = name_of(run)
+        left = spreads.left(name, result, ranges[name]) if name in ranges else None
+        yield Verdict(name, committed.get(name), digest(result), left)

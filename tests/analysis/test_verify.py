@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`testbed verify`: digests change with measurements and with nothing else, and differences are named."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from analysis.catalogue import verify
+from analysis.catalogue import spreads, verify
 from analysis.commands import verify as command
 from conftest import MockExecutor
 from testbed.build import components
@@ -22,8 +23,9 @@ NAMES = ["list/snapshot-paper-mss-snapshot", "list/snapshot-paper-mss-pmdk"]
 
 
 def session(roi: dict[str, Any] = ROI, key: str = "k", row: int = 1) -> Session:
-    def answer(_: GuestSpec) -> GuestOutcome:
-        return GuestOutcome("ok", 0, boot={"ms": key}, rows=[{"roi_ns": row}], rois=[roi])
+    def answer(spec: GuestSpec) -> GuestOutcome:
+        shift = spec.guest.cpu.seed  # a seed moves the row
+        return GuestOutcome("ok", 0, boot={"ms": key}, rows=[{"roi_ns": row + shift}], rois=[roi])
 
     return Session(MockExecutor(answer), {"qemu": key})
 
@@ -142,3 +144,88 @@ def test_a_bad_file_is_one_sentence(text: str | None, message: str) -> None:
         path.write_text(text)
     with pytest.raises(TestbedError, match=message):
         verify.load(path)
+
+
+# ---- Ranges over seeds ----
+
+
+def updated(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
+    monkeypatch.setattr(command, "open_session", lambda **_: session())
+    assert CliRunner().invoke(main.app, ["verify", "--update", *words, *NAMES]).exit_code == 0
+
+
+def verified(monkeypatch: pytest.MonkeyPatch, row: int, *words: str) -> Any:
+    monkeypatch.setattr(command, "open_session", lambda **_: session(row=row))
+    return CliRunner().invoke(main.app, ["verify", *words, NAMES[0]])
+
+
+def other_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(components, "guest_builds", lambda: {"libc6": "2.41-13", "xfsprogs": "6.13.0-2"})
+
+
+def test_update_with_seeds_writes_each_number_s_range(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    updated(monkeypatch, "--seeds", "3")
+    path = spreads.path_of(verify.file_of("quick"))
+    lines = path.read_text().splitlines()
+    assert path == tmp_path / "quick.spread.csv"
+    assert f"{NAMES[0]},roi_ns,3,1,2,3" in lines
+    assert f"{NAMES[0]},time,3,4000,4000,4000" in lines
+    of_seed_0 = next(result for result in results.load_all(tmp_path / "results") if result.seed == 0)
+    assert verify.load(verify.file_of("quick"))[NAMES[0]] == verify.digest(of_seed_0)
+
+
+def test_ranges_of_other_runs_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    updated(monkeypatch, "--seeds", "3")
+    runs = verify.pick(NAMES[1:], "quick")
+    verify.update(session(row=7), runs, verify.file_of("quick"), 2)
+    ranges = spreads.load(spreads.path_of(verify.file_of("quick")))
+    assert {name: found["roi_ns"].seeds for name, found in ranges.items()} == {NAMES[0]: 3, NAMES[1]: 2}
+
+
+def test_with_other_builds_a_number_in_its_range_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    updated(monkeypatch, "--seeds", "3")
+    other_builds(monkeypatch)
+    done = verified(monkeypatch, 3)
+    assert done.exit_code == 0, done.output
+    assert "0 of 1 runs as in quick.sha256" in done.output
+    assert "1 more with every number within its range" in done.output
+
+
+def test_with_other_builds_a_number_that_left_its_range_is_listed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    updated(monkeypatch, "--seeds", "3")
+    other_builds(monkeypatch)
+    done = verified(monkeypatch, 4, "--json", str(tmp_path / "out.json"))
+    assert getattr(done.exception, "exit_status", None) == 1
+    assert "1 numbers left their seeds" in done.output and "roi_ns" in done.output and "libc6" in done.output
+    [verdict] = json.loads((tmp_path / "out.json").read_text())
+    assert verdict["left"] == [{"number": "roi_ns", "measured": 4, "median": 2, "low": 1, "high": 3}]
+
+
+def test_with_the_same_builds_the_bytes_must_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    updated(monkeypatch, "--seeds", "3")
+    done = verified(monkeypatch, 2)
+    assert getattr(done.exception, "exit_status", None) == 1
+    assert "DIFFERS" in done.output and "left" not in done.output
+
+
+def test_a_run_without_ranges_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    updated(monkeypatch)
+    other_builds(monkeypatch)
+    assert "DIFFERS" in verified(monkeypatch, 2).output
+
+
+def test_seeds_are_for_an_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    updated(monkeypatch)
+    done = verified(monkeypatch, 1, "--seeds", "3")
+    assert getattr(done.exception, "exit_status", None) == 2
+    assert "--seeds 3: it is for --update" in str(done.exception)
+
+
+@pytest.mark.parametrize("line", ["list/run,roi_ns,3,1,2", "list/run,roi_ns,three,1,2,3"])
+def test_a_damaged_line_of_ranges_is_named(line: str) -> None:
+    path = spreads.path_of(verify.file_of("quick"))
+    path.write_text(f"{','.join(spreads.COLUMNS)}\n{line}\n")
+    with pytest.raises(TestbedError, match=r"quick.spread.csv: 'list/run,roi_ns.*restore that line"):
+        spreads.load(path)

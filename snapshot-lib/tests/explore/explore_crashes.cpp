@@ -171,7 +171,7 @@ static void exploreHistory(const std::string &path, const Protocol &protocol, co
     recorder = &history.trace;
     runSteps(history, file, options, random);
     history.mapping = file.mapping();
-    history.start.log.resize(history.mapping.log_bytes / 64); // it may have grown
+    history.start.resizeLog(history.mapping.log_bytes); // it may have grown
     if (seed % 2) {
         options.threads > 1 ? closeOnAnother(file) : file.close();
         history.bounds.push_back({history.trace.events.size(), history.states.size() - 1, history.states.size() - 1});
@@ -216,7 +216,7 @@ static void crashChain(const std::string &path, const Protocol *protocol, const 
         runSteps(history, file, options, random);
         recorder = nullptr;
         history.mapping = file.mapping();
-        history.start.log.resize(history.mapping.log_bytes / 64);
+        history.start.resizeLog(history.mapping.log_bytes);
         size_t chosen = random() % (history.trace.events.size() + 1);
         Image left = history.start;
         exploreCrashes(history.start, history.mapping, history.trace.events, 0, 1, random(),

@@ -99,7 +99,7 @@ static void exploreRounds(const std::string &path, uint64_t seed) {
     snapshot_epochs_stop(file.working());
     recorder = nullptr;
     history.mapping = file.mapping();
-    history.start.log.resize(history.mapping.log_bytes / 64); // it may have grown
+    history.start.resizeLog(history.mapping.log_bytes); // it may have grown
     explore(history);
 }
 
@@ -162,7 +162,7 @@ static void explorePairs(const std::string &path, uint64_t seed) {
     snapshot_epochs_stop(file.working());
     recorder = nullptr;
     Mapping mapping = file.mapping();
-    start_image.log.resize(mapping.log_bytes / 64);
+    start_image.resizeLog(mapping.log_bytes);
     exploreCrashes(start_image, mapping, trace.events, 3, 4, seed,
                    [&](const Crash &crash, Image &image) { checkPairs(image, crash, seed); });
 }

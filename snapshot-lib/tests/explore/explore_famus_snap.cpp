@@ -1,79 +1,70 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Crash states of the engine famus-snap, at its system calls, which the linker puts in between (--wrap). The model, no
-// file system with reflinks being at hand:
-//
-//  - A clone has the content that its source had, and each of its pages is there or zero, and its size full or nothing,
-//    until it is synchronised. Here it is a copy.
-//  - A name that was made, removed or moved is as before or after, each for itself, until the folder is synchronised.
-//  - Recovery must ignore the content of the mapped file: it is filled with another pattern.
+// Crash states of the engine famus-snap, at its system calls, which the linker puts in between (--wrap), under the
+// model of the rig power_cut/folders.hpp. A clone is a copy of its source here, page by page: no file system with
+// reflinks is at hand. Recovery must ignore the content of the mapped file, which is filled with another pattern.
 //
 // Bugs: no-clone-sync, no-folder-sync: fsync() of these does nothing.
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <random>
 
 #include "famus_snap.hpp"
+#include "folders.hpp"
 #include "store_explorer.hpp"
 
-struct Inode {
-    std::string bytes;
-    bool is_durable = false;
-};
-using InodePtr = std::shared_ptr<Inode>; // null: there is no such file
-
-// The states of the clones that a crash may leave.
+// The system calls on the clones, as changes of their folder.
 class Clones {
   public:
     explicit Clones(const std::string &pool) : pool(pool) {
-        for (const char *suffix : {".snapshot", ".snapshot.new"}) {
-            std::string bytes = readFile(pool + suffix);
-            names[pool + suffix] = {bytes.empty() ? nullptr : std::make_shared<Inode>(Inode{bytes, true})};
-        }
+        for (const char *suffix : {".snapshot", ".snapshot.new"})
+            if (std::filesystem::exists(pool + suffix)) {
+                base.names[pool + suffix] = numbers[pool + suffix] = ++last_number;
+                base.files[last_number] = readFile(pool + suffix);
+            }
     }
 
-    bool has(const std::string &path) const { return names.contains(path); }
+    bool has(const std::string &path) const { return path == pool + ".snapshot" || path == pool + ".snapshot.new"; }
     bool isFolder(const std::string &path) const { return pool.starts_with(path + "/"); }
 
-    void make(const std::string &path) { names[path].push_back(std::make_shared<Inode>()); }
-    void remove(const std::string &path) { names[path].push_back(nullptr); }
+    void make(const std::string &path) {
+        numbers[path] = ++last_number;
+        events.push_back({.kind = FolderEvent::Name, .file = last_number, .name = path});
+    }
+    void remove(const std::string &path) {
+        numbers.erase(path);
+        events.push_back({.kind = FolderEvent::Name, .name = path});
+    }
     void move(const std::string &from, const std::string &to) {
-        names[to].push_back(names[from].back());
-        remove(from);
+        numbers[to] = numbers[from];
+        numbers.erase(from);
+        events.push_back({.kind = FolderEvent::Move, .file = numbers[to], .name = from, .to = to});
     }
-    void fill(const std::string &path, const std::string &bytes) { names[path].back()->bytes = bytes; }
-    void sync(const std::string &path) { names[path].back()->is_durable = true; }
-    void syncFolder() {
-        for (auto &[path, versions] : names)
-            versions.erase(versions.begin(), versions.end() - 1);
+    void fill(const std::string &path, const std::string &bytes) {
+        events.push_back({.kind = FolderEvent::Size, .file = numbers[path], .at = bytes.size()});
+        for (size_t at = 0; at < bytes.size(); at += PageBytes)
+            events.push_back({.kind = FolderEvent::Written,
+                              .file = numbers[path],
+                              .at = at,
+                              .content = bytes.substr(at, PageBytes)});
     }
+    void sync(const std::string &path) { events.push_back({.kind = FolderEvent::SyncFile, .file = numbers[path]}); }
+    void syncFolder() { events.push_back({.kind = FolderEvent::SyncFolder}); }
 
-    // Every combination of names, with four contents of each clone that is not durable.
-    template <class Visit> void forEachState(const Visit &visit) {
-        for (const InodePtr &last : names[pool + ".snapshot"])
-            for (const InodePtr &next : names[pool + ".snapshot.new"])
-                for (unsigned kind = 0; kind < (isSettled(last) && isSettled(next) ? 1 : 4); kind++)
-                    visit(last, last ? left(*last, kind) : "", next, next ? left(*next, kind) : "");
+    template <class Visit> void forEachState(const Visit &visit) const {
+        forEachCut(base, events, events.size(), NameRule::Posix, Cuts, visit);
     }
 
   private:
     static constexpr size_t PageBytes = 4096;
-
-    static bool isSettled(const InodePtr &inode) { return !inode || inode->is_durable; }
-
-    // Kind 0: all of it; 1: nothing; else any pages.
-    std::string left(const Inode &inode, unsigned kind) {
-        std::string bytes = inode.bytes;
-        for (size_t at = 0; !inode.is_durable && at < bytes.size(); at += PageBytes)
-            if (kind == 1 || (kind > 1 && random() % 4 == 0))
-                bytes.replace(at, PageBytes, PageBytes, '\0');
-        return inode.is_durable || kind != 1 ? bytes : "";
-    }
+    // Every combination of names and sizes, with four contents of the clones that are not durable.
+    static constexpr FolderSampling Cuts = {.steps = {.exhaustive = 256, .random = 32}, .content = {.random = 2}};
 
     std::string pool;
-    std::map<std::string, std::vector<InodePtr>> names; // versions, the first is durable
-    std::mt19937_64 random{1};
+    std::map<std::string, unsigned> numbers; // of the clones, by their present names
+    unsigned last_number = 0;
+    Folder base;
+    FolderEvents events;
 };
 
 static struct Explorer : StoreExplorer<engines::FamusSnap> {
@@ -83,16 +74,12 @@ static struct Explorer : StoreExplorer<engines::FamusSnap> {
     void end() override { clones = nullptr; }
 
     void forEachState() override {
-        std::string last_path = crashed + ".snapshot", next_path = last_path + ".new";
-        clones->forEachState([&](const InodePtr &last, const std::string &last_bytes, const InodePtr &next,
-                                 const std::string &next_bytes) {
-            for (const std::string &name : {crashed, last_path, next_path})
-                std::filesystem::remove(name);
+        clones->forEachState([&](const Folder &folder) {
+            for (const char *suffix : {"", ".snapshot", ".snapshot.new"})
+                std::filesystem::remove(crashed + suffix);
             writeFile(crashed, std::string(PoolBytes, '\xee'));
-            if (last)
-                writeFile(last_path, last_bytes);
-            if (next)
-                writeFile(next_path, next_bytes);
+            for (const auto &[path, number] : folder.names)
+                writeFile(crashed + path.substr(pool.size()), folder.files.at(number));
             judge();
         });
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Crash states of the engine pmdk under the model of pmem_model.hpp, those of crashes during recovery included. Every
-// state is opened by the same engine, in a process of its own, and compared with the store before and after the
-// transaction.
+// Crash states of the engine pmdk under the model of the rig power_cut/media.hpp, those of crashes during recovery
+// included. Every state is opened by the same engine, in a process of its own, and compared with the store before and
+// after the transaction.
 //
 //     explore_pmdk DIRECTORY [BUG]
 //
@@ -20,12 +20,12 @@
 
 #include "kv_store.hpp"
 #include "pmdk.hpp"
-#include "pmem_model.hpp"
+#include "pmem_program.hpp"
 #include "random.hpp"
 #include "report.hpp"
 #include "ycsb.hpp"
 
-static constexpr size_t ExhaustiveStates = 16, Samples = 6;
+static constexpr Sampling States = {.exhaustive = 16, .random = 6}, Extremes = {};
 static constexpr uint64_t Records = 200, Updates = 4, Inserts = 4;
 static std::string bug; // empty: none
 
@@ -35,8 +35,8 @@ class Watched : public engines::Pmdk {
     template <class T> void writing(T *field, size_t count = 1) {
         if (bug != "no-add")
             engines::Pmdk::writing(field, count);
-        if (pmem_model)
-            pmem_model->look();
+        if (pmem_program)
+            pmem_program->look();
     }
 };
 
@@ -74,7 +74,7 @@ static bool opensIn(const char *mode, const std::string &path, Allowed allowed) 
 }
 
 // One state differs from the next in few pages.
-static void writeFile(const std::string &path, const std::string &bytes) {
+static void writeFile(const std::string &path, const Medium &bytes) {
     constexpr size_t page = 4096;
     int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     void *memory = MAP_FAILED;
@@ -98,8 +98,8 @@ static int openPool(bool is_cut_again, char **arguments) {
     if (!is_cut_again)
         return allowed.has(digestOfPool(path)) ? 0 : 1;
     uint64_t violations = 0;
-    PmemModel model(path, [&] {
-        pmem_model->forEachState(0, 0, [&](const std::string &bytes) {
+    PmemProgram program(path, [&] {
+        pmem_program->forEachState(Extremes, [&](const Medium &bytes) {
             writeFile(path + ".again", bytes);
             violations += !opensIn("--open", path + ".again", allowed);
         });
@@ -117,7 +117,7 @@ struct Explorer {
         if (!bug.empty() && violations > 0)
             return; // it is caught
         points++;
-        pmem_model->forEachState(ExhaustiveStates, Samples, [this](const std::string &bytes) {
+        pmem_program->forEachState(States, [this](const Medium &bytes) {
             bool is_cut_again = states++ % 32 == 0;
             recoveries += is_cut_again;
             std::string path = directory + "/crashed";
@@ -138,13 +138,13 @@ static void change(Store &store, uint64_t i) {
 
 // Runs after the same change on another copy of the store, which gives the expected result.
 static void explore(Explorer &explorer, Store &store, Store &ahead, uint64_t i) {
-    PmemModel *model = std::exchange(pmem_model, nullptr); // the other pool is none of its business
+    PmemProgram *program = std::exchange(pmem_program, nullptr); // the other pool is none of its business
     change(ahead, i);
-    pmem_model = model;
+    pmem_program = program;
     explorer.allowed.after = digestOf(ahead);
     change(store, i);
     explorer.allowed.before = explorer.allowed.after;
-    pmem_model->look();
+    pmem_program->look();
     explorer.point();
 }
 
@@ -165,7 +165,7 @@ static void run(Explorer &explorer) {
     for (Store *each : {&store, &ahead})
         each->load(Records, [](uint64_t i) { return std::pair(workloads::keyOf(i), static_cast<uint32_t>(i)); });
     explorer.allowed = {digestOf(store), digestOf(store)};
-    PmemModel model(path, [&] { explorer.point(); });
+    PmemProgram program(path, [&] { explorer.point(); });
     for (uint64_t i = 0; i < Updates + Inserts; i++)
         explore(explorer, store, ahead, i);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Power cuts while files and logs are made, adopted, resized, replaced, renamed and deleted, at the level of the file
-// system: which names, sizes and contents are durable (disk_model.hpp). A story is the actions of a program; its system
-// calls and stores are recorded. Then the power is cut at every point of it, or the process is killed there, another
-// one opens and commits on the kernel's state of the files, and the power is cut meanwhile. Every state that may be
-// left must open, with a state that was committed: not older than the last commit that returned. So must it if the
-// power is cut again during this; and no call may succeed without synchronising the data that it relies on.
+// system: which names, sizes and contents are durable (the rig power_cut/folders.hpp). A story is the actions of a
+// program; its system calls and stores are recorded. Then the power is cut at every point of it, or the process is
+// killed there, another one opens and commits on the kernel's state of the files, and the power is cut meanwhile. Every
+// state that may be left must open, with a state that was committed: not older than the last commit that returned. So
+// must it if the power is cut again during this; and no call may succeed without synchronising the data that it relies
+// on.
 //
 //     explore_power_cuts DIRECTORY PROTOCOL [BUG]
 //
@@ -24,11 +25,14 @@
 #include <random>
 #include <unordered_set>
 
-#include "disk_model.hpp"
+#include "folders.hpp"
 #include "posix_calls.hpp"
 #include "runtime_under_test.hpp"
 
 static constexpr size_t DataBytes = 8192, BytesMax = 2 * DataBytes;
+// Of more than six names and sizes each is also there alone and missing alone. Of the contents none, all and two parts.
+static constexpr FolderSampling Cuts = {.steps = {.exhaustive = 64, .random = 24, .alone = 64},
+                                        .content = {.random = 2}};
 
 extern "C" const char *snapshot_seeded_bug;
 const char *snapshot_seeded_bug = "";
@@ -60,7 +64,7 @@ static void crashed(int signal) {
 // ---- The system calls of the library.
 
 static struct Recording {
-    DiskEvents *events = nullptr; // null: off
+    FolderEvents *events = nullptr; // null: off
     std::map<ino_t, unsigned> numbers;
     unsigned number_last = 0;
     struct Mapped {
@@ -86,37 +90,34 @@ static struct Recording {
         fstat(fd, &status);
         return numbers[status.st_ino] = ++number_last;
     }
-    void add(DiskEvent event) const {
+    void add(FolderEvent event) const {
         if (events)
             events->push_back(std::move(event));
     }
-    void addContent(DiskEvent::Kind kind, unsigned file, size_t at, const char *bytes) const {
-        DiskEvent event{.kind = kind, .file = file, .name = {}, .to = {}, .at = at};
-        memcpy(event.content.data(), bytes, 64);
-        add(event);
+    void addContent(FolderEvent::Kind kind, unsigned file, size_t at, const char *bytes) const {
+        add({.kind = kind, .file = file, .at = at, .content = std::string(bytes, 64)});
     }
     void store(const char *target, const char *source) const {
         for (size_t i = mapped.size(); events && i > 0; i--)
             if (const Mapped &place = mapped[i - 1]; target >= place.begin && target < place.end)
-                return addContent(DiskEvent::Line, place.file, static_cast<size_t>(target - place.begin), source);
+                return addContent(FolderEvent::Stored, place.file, static_cast<size_t>(target - place.begin), source);
     }
 } recording;
 
 static std::string nameOf(const char *path) { return std::filesystem::path(path).filename(); }
 
-static DiskEvent named(const char *path, unsigned file) {
-    return {.kind = DiskEvent::Name, .file = file, .name = nameOf(path), .to = {}};
+static FolderEvent named(const char *path, unsigned file) {
+    return {.kind = FolderEvent::Name, .file = file, .name = nameOf(path)};
 }
 
-static DiskEvent moved(const char *from, const char *to, unsigned file) {
-    return {.kind = DiskEvent::Move, .file = file, .name = nameOf(from), .to = nameOf(to)};
+static FolderEvent moved(const char *from, const char *to, unsigned file) {
+    return {.kind = FolderEvent::Move, .file = file, .name = nameOf(from), .to = nameOf(to)};
 }
 
 static int resized(int fd, int result) {
     struct stat status{};
     if (unsigned file = recording.numberOf(fd); result == 0 && file && fstat(fd, &status) == 0)
-        recording.add(
-            {.kind = DiskEvent::Size, .file = file, .name = {}, .to = {}, .at = static_cast<uint64_t>(status.st_size)});
+        recording.add({.kind = FolderEvent::Size, .file = file, .at = static_cast<uint64_t>(status.st_size)});
     return result;
 }
 
@@ -169,10 +170,8 @@ int __wrap_fsync(int fd) {
         return -1;
     }
     bool is_folder = S_ISDIR(status.st_mode);
-    recording.add({.kind = is_folder ? DiskEvent::SyncFolder : DiskEvent::SyncFile,
-                   .file = recording.numberOf(fd),
-                   .name = {},
-                   .to = {}});
+    recording.add(
+        {.kind = is_folder ? FolderEvent::SyncFolder : FolderEvent::SyncFile, .file = recording.numberOf(fd)});
     return 0;
 }
 
@@ -183,8 +182,8 @@ int __wrap_syncfs(int) {
         return -1;
     }
     for (auto [inode, file] : recording.numbers)
-        recording.add({.kind = DiskEvent::SyncFile, .file = file, .name = {}, .to = {}});
-    recording.add({.kind = DiskEvent::SyncFolder, .name = {}, .to = {}});
+        recording.add({.kind = FolderEvent::SyncFile, .file = file});
+    recording.add({.kind = FolderEvent::SyncFolder});
     return 0;
 }
 
@@ -228,7 +227,7 @@ void __wrap_persist_copy(void *target, const void *source, size_t bytes) {
     memcpy(target, source, bytes);
 }
 
-void __wrap_persist_fence() { recording.add({.kind = DiskEvent::Fence, .name = {}, .to = {}}); }
+void __wrap_persist_fence() { recording.add({.kind = FolderEvent::Fence}); }
 
 void __wrap_persist_fence_all() { __wrap_persist_fence(); }
 
@@ -260,12 +259,12 @@ static void writeSparsely(int fd, const std::string &bytes) {
     }
 }
 
-static void writeFolder(const Disk &disk) {
+static void writeFolder(const Folder &folder) {
     for (const auto &entry : std::filesystem::directory_iterator(directory))
         std::filesystem::remove(entry.path());
     recording.numbers.clear();
     std::map<unsigned, std::string> written;
-    for (const auto &[name, file] : disk.names) {
+    for (const auto &[name, file] : folder.names) {
         std::string path = directory + "/" + name;
         if (auto other = written.find(file); other != written.end()) {
             std::filesystem::create_hard_link(other->second, path);
@@ -277,39 +276,56 @@ static void writeFolder(const Disk &disk) {
         fstat(fd, &status);
         recording.numbers[status.st_ino] = file;
         recording.number_last = std::max(recording.number_last, file);
-        writeSparsely(fd, disk.files.at(file));
+        writeSparsely(fd, folder.files.at(file));
         close(fd);
     }
 }
 
-static bool isSeen(const Disk &disk, const Promise &promise) {
+// Which of the states of a story may be found from here on, and how.
+struct Promise {
+    size_t oldest = 0, youngest = 0;
+    unsigned flags = 0;       // to open it with
+    bool is_none = false;     // anything may be found, and nothing
+    bool may_be_gone = false; // there need not be a file
+};
+
+static bool isSeen(const Folder &folder, const Promise &promise) {
     static std::unordered_set<size_t> seen;
     std::string text = scenario + std::to_string(promise.oldest) + "," + std::to_string(promise.youngest) + "," +
                        std::to_string(promise.flags);
-    for (const auto &[name, file] : disk.names)
-        text += "/" + name + "=" + std::to_string(file) + ":" + disk.files.at(file);
+    for (const auto &[name, file] : folder.names)
+        text += "/" + name + "=" + std::to_string(file) + ":" + folder.files.at(file);
     return !seen.insert(std::hash<std::string>()(text)).second;
 }
 
 // ---- Stories.
 
 struct Story {
-    Disk base{};
-    DiskEvents events{{.kind = DiskEvent::Say, .name = {}, .to = {}}};
+    Folder base{};
+    FolderEvents events;
+    std::vector<Promise> promises; // each from its mark in the events on
     std::vector<std::string> states{std::string(BytesMax, '\0')};
-    bool is_ordered = false;
+    NameRule rule = NameRule::Posix;
 
-    Promise promise() const { return promiseAt(events, events.size()); }
-    void say(const Promise &promise) {
-        events.push_back({.kind = DiskEvent::Say, .name = {}, .to = {}, .promise = promise});
+    Story() { say({}); }
+
+    Promise promiseAt(size_t count) const {
+        while (events[count - 1].kind != FolderEvent::Mark)
+            count--;
+        return promises[events[count - 1].at];
     }
-    void begin(Disk disk, const Promise &promise) {
-        base = std::move(disk);
+    Promise promise() const { return promiseAt(events.size()); }
+    void say(const Promise &promise) {
+        events.push_back({.kind = FolderEvent::Mark, .at = promises.size()});
+        promises.push_back(promise);
+    }
+    void begin(Folder folder, const Promise &promise) {
+        base = std::move(folder);
         events.clear();
         say(promise);
     }
     // All earlier work is durable, and the story begins here.
-    void settle() { begin(diskAfter(base, events, events.size()), promise()); }
+    void settle() { begin(folderAfter(base, events, events.size()), promise()); }
 };
 
 static std::string pathNow() {
@@ -407,7 +423,7 @@ static void leaveUnreadableFolder(Story &) { recording.hides_folder = true; }
 // Copies that the program has synchronised are as good as other files with the same content.
 static void leaveCopies(Story &story) {
     leaveAfter(story, 1); // under redo the file is all hole
-    Disk copies;
+    Folder copies;
     for (const auto &[name, file] : story.base.names) {
         copies.names[name] = file + 100;
         copies.files[file + 100] = story.base.files.at(file);
@@ -462,17 +478,17 @@ static void resize(Story &story) {
 
 // Copies that nobody has synchronised: their state after a cut before the adoption is the copier's business.
 static void adoptUnsynchronised(Story &story) {
-    Disk copies = story.base;
+    Folder copies = story.base;
     Promise promise = story.promise();
     promise.is_none = true;
     story.begin({}, promise);
     for (const auto &[name, file] : copies.names) {
         recording.add(named(name.c_str(), file));
         const std::string &bytes = copies.files.at(file);
-        recording.add({.kind = DiskEvent::Size, .file = file, .name = {}, .to = {}, .at = bytes.size()});
+        recording.add({.kind = FolderEvent::Size, .file = file, .at = bytes.size()});
         for (size_t at = 0; at < bytes.size(); at += 64)
             if (bytes.find_first_not_of('\0', at) < at + 64)
-                recording.addContent(DiskEvent::Written, file, at, bytes.data() + at);
+                recording.addContent(FolderEvent::Written, file, at, bytes.data() + at);
     }
     openAndCommit(story, 0);
 }
@@ -496,12 +512,12 @@ static void unlinkCrashed(Story &story) {
 static void checkCuts(const Story &story, size_t from, unsigned depth);
 
 // The state opens and is one of the promised ones. One of five is opened once more while the power is cut.
-static void check(const Story &story, const Disk &disk, const Promise &promise, size_t at, unsigned depth) {
+static void check(const Story &story, const Folder &folder, const Promise &promise, size_t at, unsigned depth) {
     totals.states++;
-    if (isSeen(disk, promise))
+    if (isSeen(folder, promise))
         return;
     totals.different++;
-    writeFolder(disk);
+    writeFolder(folder);
     if (promise.may_be_gone && access(pathNow().c_str(), F_OK) < 0)
         return;
     {
@@ -517,8 +533,8 @@ static void check(const Story &story, const Disk &disk, const Promise &promise, 
     if (depth > 0 || totals.different % 5)
         return;
     Story again = story;
-    again.begin(disk, promise);
-    writeFolder(disk);
+    again.begin(folder, promise);
+    writeFolder(folder);
     recording.events = &again.events;
     Program(again, DataBytes);
     recording.events = nullptr;
@@ -528,33 +544,33 @@ static void check(const Story &story, const Disk &disk, const Promise &promise, 
 }
 
 // Between two events that make changes durable, the set of other changes only grows, and so do the states.
-static bool isPoint(const DiskEvents &events, size_t at) {
+static bool isPoint(const FolderEvents &events, size_t at) {
     return at == events.size() || !(events[at].isStep() || events[at].isContent());
 }
 
 static void checkCuts(const Story &story, size_t from, unsigned depth) {
     for (size_t at = std::max<size_t>(from, 1); at <= story.events.size(); at++) {
-        Promise promise = promiseAt(story.events, at);
+        Promise promise = story.promiseAt(at);
         if (promise.is_none || !isPoint(story.events, at))
             continue;
         totals.points++;
-        forEachCut(story.base, story.events, at, story.is_ordered,
-                   [&](const Disk &disk) { check(story, disk, promise, at, depth); });
+        forEachCut(story.base, story.events, at, story.rule, Cuts,
+                   [&](const Folder &folder) { check(story, folder, promise, at, depth); });
     }
 }
 
 // Killed at each call; another process continues on the kernel's state of the files. Its stores are not durable yet.
 static void checkKills(const Story &story) {
     for (size_t at = 1; at <= story.events.size(); at++) {
-        Promise promise = promiseAt(story.events, at);
+        Promise promise = story.promiseAt(at);
         bool is_call =
-            at == story.events.size() || !(story.events[at].isContent() || story.events[at].kind == DiskEvent::Fence);
+            at == story.events.size() || !(story.events[at].isContent() || story.events[at].kind == FolderEvent::Fence);
         if (promise.is_none || !is_call)
             continue;
         Story next = story;
         next.events.resize(at);
-        next.events.push_back({.kind = DiskEvent::Fence, .name = {}, .to = {}});
-        writeFolder(diskAfter(story.base, story.events, at));
+        next.events.push_back({.kind = FolderEvent::Fence});
+        writeFolder(folderAfter(story.base, story.events, at));
         if (promise.may_be_gone && access(pathNow().c_str(), F_OK) < 0)
             continue;
         totals.kills++;
@@ -567,31 +583,31 @@ static void checkKills(const Story &story) {
 
 struct Scenario {
     const char *name;
-    bool is_ordered;
+    NameRule rule;
     void (*before)(Story &);
     void (*live)(Story &);
 };
 
 static const Scenario scenarios[] = {
-    {"create", false, leaveNothing, create},
-    {"create-in-unreadable-folder", false, leaveUnreadableFolder, create},
-    {"create-made", false, leaveNothing, createMade},
-    {"reopen-crashed", false, leaveCrashed, reopen},
-    {"reopen-closed", false, leaveClosed, reopen},
-    {"make-again", true, leaveClosed, makeAgain},
-    {"empty", false, leaveCrashed, empty},
-    {"resize", false, leaveClosed, resize},
-    {"adopt", false, leaveCopies, reopen},
-    {"adopt-unsynchronised", false, leaveCopies, adoptUnsynchronised},
-    {"rename", true, leaveClosed, renameOpen},
-    {"unlink", true, leaveCrashed, unlinkCrashed},
+    {"create", NameRule::Posix, leaveNothing, create},
+    {"create-in-unreadable-folder", NameRule::Posix, leaveUnreadableFolder, create},
+    {"create-made", NameRule::Posix, leaveNothing, createMade},
+    {"reopen-crashed", NameRule::Posix, leaveCrashed, reopen},
+    {"reopen-closed", NameRule::Posix, leaveClosed, reopen},
+    {"make-again", NameRule::Journal, leaveClosed, makeAgain},
+    {"empty", NameRule::Posix, leaveCrashed, empty},
+    {"resize", NameRule::Posix, leaveClosed, resize},
+    {"adopt", NameRule::Posix, leaveCopies, reopen},
+    {"adopt-unsynchronised", NameRule::Posix, leaveCopies, adoptUnsynchronised},
+    {"rename", NameRule::Journal, leaveClosed, renameOpen},
+    {"unlink", NameRule::Journal, leaveCrashed, unlinkCrashed},
 };
 
 // With the given synchronisation failing; 0: none. False: there are not so many.
 static bool explore(const Scenario &what, size_t failing) {
     scenario = what.name + std::string(failing ? " with failing fsync " + std::to_string(failing) : "");
     Story story;
-    story.is_ordered = what.is_ordered;
+    story.rule = what.rule;
     recording.hides_folder = false;
     writeFolder({});
     recording.events = &story.events;

@@ -265,8 +265,8 @@ static Run threads(const Schedule &schedule, const Tasks &tasks, const std::func
     Mapping mapping = file.mapping();
     const size_t bytes = mapping.data_bytes;
     mapping.data_bytes = bytes + GrowthMax; // it may have been that much larger
-    start.log.resize(mapping.log_bytes / 64);
-    start.data.resize((mapping.data_bytes + 63) / 64);
+    start.resizeLog(mapping.log_bytes);
+    start.resizeData(mapping.data_bytes);
     if (check_trace)
         check_trace(start, mapping, trace);
     Image durable = durableImage(start, mapping, trace.events);

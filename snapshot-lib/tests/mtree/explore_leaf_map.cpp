@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Crash states of the leaves that have undo copies in their own lines. The model: a line in memory has some of the
-// stores since it was last durable, the first of them in their order, whatever other lines have; a line that was
-// flushed has at least those of then once there was a fence. After each store some of these states are recovered:
-// recovery must find the state at the begin of the epoch. Recovery is cut, too, and the map goes on from one of the
-// states.
+// Crash states of the leaves that have undo copies in their own lines, under the model of the rig power_cut/media.hpp.
+// After each store some of the states are recovered: recovery must find the state at the begin of the epoch. Recovery
+// is cut, too, and the map goes on from one of the states.
 //
 //     explore_leaf_map [BUG]
 //
@@ -13,90 +11,69 @@
 #include <cstring>
 #include <functional>
 #include <map>
-#include <vector>
 
 static const char *bug = "";
 #define LEAF_BUG(name) (strcmp(bug, #name) == 0)
 
 #include "leaf_map.hpp"
+#include "media.hpp"
 #include "random.hpp"
 
 using workloads::Random;
 using Contents = std::map<uint64_t, uint64_t>;
 
-static constexpr size_t Leaves = 10, LogMax = 6, Samples = 3;
+static constexpr size_t Leaves = 10, LogMax = 6, Samples = 6;
 static constexpr uint64_t Histories = 30, Lives = 3, Changes = 250, Keys = 40, RecoveryEvery = 53;
 
-struct alignas(64) Line {
-    uint64_t words[8];
-};
-using Image = std::vector<Line>;
+static uint64_t images, recovery_images, violations, changes, epochs, logged, flushes, fences;
 
 // Memory with caches in front of it.
 class CachedMemory {
   public:
-    explicit CachedMemory(const Image &image) : now(image), durable(image) {}
+    explicit CachedMemory(const Medium &medium) : now(medium), states(medium, images) {}
 
-    uint64_t *words() { return now[0].words; }
+    uint64_t *words() { return reinterpret_cast<uint64_t *>(now.data()); }
     void store(uint64_t *word, uint64_t value) {
         *word = value;
-        size_t offset = static_cast<size_t>(word - words());
-        pending[offset / 8].stores.push_back({offset % 8, value});
+        size_t at = offsetOf(word);
+        MediaEvent event{.kind = MediaEvent::Store, .line = lineOf(word), .bytes = 0xffull << at % LineBytes};
+        memcpy(event.content.data() + at % LineBytes, word, sizeof(*word));
+        states.follow(event);
         stores++;
         if (after_store)
             after_store();
     }
     void flush(const void *address) {
-        auto line = pending.find(static_cast<size_t>(static_cast<const uint64_t *>(address) - words()) / 8);
-        if (line != pending.end())
-            line->second.flushed = line->second.stores.size();
+        states.follow({.kind = MediaEvent::Flush, .line = lineOf(address)});
         flushes++;
     }
     void fence() {
+        states.follow({.kind = MediaEvent::Fence});
         fences++;
-        for (auto line = pending.begin(); line != pending.end();) {
-            auto &[number, held] = *line;
-            apply(durable[number], held, held.flushed);
-            held.stores.erase(held.stores.begin(), held.stores.begin() + static_cast<ptrdiff_t>(held.flushed));
-            held.flushed = 0;
-            line = held.stores.empty() ? pending.erase(line) : std::next(line);
-        }
     }
 
-    // The first state has nothing that is not durable, the second all of it.
-    Image state(uint64_t ordinal, Random &random) const {
-        Image image = durable;
-        for (const auto &[number, held] : pending) {
-            size_t all = held.stores.size();
-            apply(image[number], held, ordinal == 0 ? 0 : ordinal == 1 ? all : random.below(all + 1));
-        }
-        return image;
+    void forEachState(size_t samples, const CrashStates::Visit &visit) { states.forEach({.random = samples}, visit); }
+    const Medium &newest() const { return now; }
+    Medium anyState() {
+        Medium last;
+        forEachState(1, [&](Medium &state) { last = std::move(state); });
+        return last;
     }
 
     std::function<void()> after_store;
     uint64_t stores = 0, flushes = 0, fences = 0;
 
   private:
-    struct Store {
-        size_t word;
-        uint64_t value;
-    };
-    struct Pending {
-        std::vector<Store> stores;
-        size_t flushed = 0; // of them
-    };
-    static void apply(Line &line, const Pending &held, size_t count) {
-        for (size_t i = 0; i < count; i++)
-            line.words[held.stores[i].word] = held.stores[i].value;
+    size_t offsetOf(const void *address) const {
+        return static_cast<size_t>(static_cast<const uint8_t *>(address) - now.data());
     }
+    size_t lineOf(const void *address) const { return offsetOf(address) / LineBytes * LineBytes; }
 
-    Image now, durable;
-    std::map<size_t, Pending> pending;
+    Medium now;
+    CrashStates states;
 };
 
 using Map = rivals::LeafMap<CachedMemory>;
-
-static uint64_t images, recovery_images, violations, changes, epochs, logged, flushes, fences;
 
 static Contents contentsOf(const Map &map) {
     Contents contents;
@@ -115,19 +92,19 @@ struct Life {
     Random random;
     Contents began, contents; // of the epoch; of now
     bool is_ending = false;   // the epoch: it may be over
-    Image left = {};          // one of the states
+    Medium left = {};         // one of the states
     uint64_t seen = 0;
 
     bool isAllowed(const Contents &found) const { return found == began || (is_ending && found == contents); }
 
-    void check(const Image &image) {
-        CachedMemory copy(image);
+    void check(const Medium &medium) {
+        CachedMemory copy(medium);
         bool is_cut = images++ % RecoveryEvery == 0;
         if (is_cut)
             copy.after_store = [&] {
                 auto then = std::move(copy.after_store);
                 copy.after_store = nullptr;
-                CachedMemory again(copy.state(2, random));
+                CachedMemory again(copy.anyState());
                 recovery_images++;
                 if (!isAllowed(contentsOf(Map(again, Leaves, LogMax))))
                     violation("a recovery that was cut is recovered to other contents", seed);
@@ -146,12 +123,11 @@ struct Life {
     void point() {
         if (violations > 0)
             return;
-        for (uint64_t ordinal = 0; ordinal < 2 + Samples; ordinal++) {
-            Image image = memory.state(ordinal, random);
+        memory.forEachState(Samples, [this](Medium &medium) {
             if (random.below(++seen) == 0)
-                left = image;
-            check(image);
-        }
+                left = medium;
+            check(medium);
+        });
     }
 
     void change(Map &map) {
@@ -190,18 +166,18 @@ struct Life {
 };
 
 static void explore(uint64_t seed) {
-    Image image(Map::linesOf(Leaves, LogMax));
+    Medium medium(Map::linesOf(Leaves, LogMax) * LineBytes);
     Contents contents;
     for (uint64_t life = 0; life < Lives && violations == 0; life++) {
-        Life one{CachedMemory(image), seed, Random(seed * Lives + life), contents, contents};
+        Life one{CachedMemory(medium), seed, Random(seed * Lives + life), contents, contents};
         one.run();
-        image = one.left;
-        CachedMemory copy(image);
+        medium = one.left;
+        CachedMemory copy(medium);
         contents = contentsOf(Map(copy, Leaves, LogMax));
         // As if many epochs had gone by, in which nothing was done: soon their tags are those of the first life.
         if (life == 0 && seed % 2) {
-            image = copy.state(1, one.random);
-            image[0].words[1] = 0xfffd;
+            medium = copy.newest();
+            reinterpret_cast<uint64_t *>(medium.data())[1] = 0xfffd;
         }
     }
 }

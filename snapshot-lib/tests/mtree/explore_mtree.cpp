@@ -96,7 +96,7 @@ static void exploreTree(const std::string &path, unsigned protocol, uint64_t see
     if (std::string problem = difference(map, model); !problem.empty())
         violation(problem.c_str(), 0, 0, seed);
     history.mapping = file.mapping();
-    history.start.log.resize(history.mapping.log_bytes / 64); // it may have grown
+    history.start.resizeLog(history.mapping.log_bytes); // it may have grown
     explore(history);
 }
 

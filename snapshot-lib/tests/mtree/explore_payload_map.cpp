@@ -147,7 +147,7 @@ int main(int argc, char **argv) {
         snapshot_seeded_bug = argv[1];
     for (uint64_t seed = 1; seed <= Histories && (violations == 0 || !*snapshot_seeded_bug); seed++) {
         Random random(seed);
-        Image medium{{}, std::vector<Image::Line>(Lines)};
+        Image medium(0, Lines * LineBytes);
         Contents contents;
         for (uint64_t life = 0; life < Lives; life++) {
             medium = live(medium, contents, seed, random);

@@ -13,11 +13,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "file_model.hpp"
 #include "image.hpp"
 #include "kyoto_transactions.hpp"
 #include "report.hpp"
 #include "runtime_under_test.hpp"
+#include "watched_files.hpp"
 
 using namespace programs;
 

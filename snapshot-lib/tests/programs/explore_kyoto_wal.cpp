@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Crash states of stock Kyoto Cabinet with its own write-ahead log and hard transactions, under the model of
-// file_model.hpp. Every state is opened by Kyoto, which recovers it, and compared with the contents before and after
-// the transaction. The program prints counts; explorers_test.py has the expected ones.
+// the rig power_cut/folders.hpp. Every state is opened by Kyoto, which recovers it, and compared with the contents
+// before and after the transaction. The program prints counts; explorers_test.py has the expected ones.
 //
 //     explore_kyoto_wal DIRECTORY tree|hash posix|with-file
 #include <cstdio>
@@ -10,13 +10,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include "file_model.hpp"
 #include "kyoto_transactions.hpp"
 #include "report.hpp"
+#include "watched_files.hpp"
 
 using namespace programs;
 
-static constexpr size_t ExhaustiveStates = 16, Samples = 12;
+static constexpr FolderSampling Cuts = {.steps = {.exhaustive = 16, .random = 3},
+                                        .content = {.exhaustive = 8, .random = 4}};
 static constexpr unsigned Changes[] = {1, 6, 90, 90}; // of each transaction: the last two log more than a page
 
 struct Explorer {
@@ -28,14 +29,14 @@ struct Explorer {
 
     enum Answer { Before, After, Neither, Refused };
 
-    static void write(const std::string &path, const FileModel::Content &content) {
+    static void write(const std::string &path, const WatchedFiles::Content &content) {
         std::filesystem::remove(path);
         if (content.exists)
             std::ofstream(path, std::ios::binary) << content.bytes;
     }
 
     int open(const std::string &path) const {
-        file_model = nullptr; // in this child
+        watched_files = nullptr; // in this child
         try {
             KyotoStore store(path, shape, false);
             return holds(store, before) ? Before : holds(store, after) ? After : Neither;
@@ -45,8 +46,8 @@ struct Explorer {
     }
 
     // Why recovery could not help: its log was gone, said that there was nothing to undo, or was there in parts.
-    void violation(const FileModel::State &state, int answer) {
-        const FileModel::Content &log = state[1];
+    void violation(const WatchedFiles::State &state, int answer) {
+        const WatchedFiles::Content &log = state[1];
         bool is_void = log.bytes.empty() || log.bytes[0] == 0;
         violations++;
         refused += answer == Refused;
@@ -54,7 +55,7 @@ struct Explorer {
         (!log.exists ? log_lost : is_void ? log_void : log_torn)++;
     }
 
-    void check(const FileModel::State &state) {
+    void check(const WatchedFiles::State &state) {
         std::string path = directory + "/crashed";
         write(path, state[0]);
         write(path + ".wal", state[1]);
@@ -67,15 +68,15 @@ struct Explorer {
 
     void point() {
         points++;
-        file_model->forEachState(ExhaustiveStates, Samples, [this](const FileModel::State &state) { check(state); });
+        watched_files->forEachState(Cuts, [this](const WatchedFiles::State &state) { check(state); });
     }
 };
 
-static void explore(Explorer &explorer, Names names) {
+static void explore(Explorer &explorer, NameRule rule) {
     std::string path = explorer.directory + "/database";
     explorer.before = explorer.after = createDatabase(path, explorer.shape);
     std::mt19937_64 random(11);
-    FileModel model({path, path + ".wal"}, names, [&] { explorer.point(); });
+    WatchedFiles files({path, path + ".wal"}, rule, [&] { explorer.point(); });
     KyotoStore store(path, explorer.shape, false);
     for (unsigned count : Changes) {
         std::vector<Change> changes = changesOf(count, random);
@@ -85,11 +86,11 @@ static void explore(Explorer &explorer, Names names) {
         applyTo(changes, store);
         store.commit(0);
         explorer.is_committed = true;
-        model.sample();
+        files.look();
         explorer.point();
         explorer.before = explorer.after;
     }
-    file_model = nullptr;
+    watched_files = nullptr;
 }
 
 int main(int argc, char **argv) {
@@ -101,7 +102,7 @@ int main(int argc, char **argv) {
     Explorer explorer;
     explorer.directory = std::filesystem::canonical(argv[1]);
     explorer.shape = smallShape(is_tree);
-    explore(explorer, strcmp(argv[3], "posix") == 0 ? Names::Posix : Names::WithFile);
+    explore(explorer, strcmp(argv[3], "posix") == 0 ? NameRule::Posix : NameRule::WithFile);
     std::filesystem::remove_all(argv[1]);
     workloads::Report report;
     report.add("program", "explore-kyoto-wal").add("db", argv[2]).add("names", argv[3]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Crash states of the engine msync-4k under the model of file_model.hpp: the guarantee of plain msync() per
-// transaction. Every state is opened by the same engine and compared with the store before and after the transaction.
+// Crash states of the engine msync-4k under the model of the rig power_cut/folders.hpp: the guarantee of plain msync()
+// per transaction. Every state is opened by the same engine and compared with the store before and after the
+// transaction.
 //
 //     explore_msync DIRECTORY
 #include <cstdio>
@@ -9,15 +10,15 @@
 #include <fstream>
 #include <map>
 
-#include "file_model.hpp"
 #include "kv_store.hpp"
 #include "msync.hpp"
 #include "report.hpp"
+#include "watched_files.hpp"
 #include "ycsb.hpp"
 
 using namespace programs;
 
-static constexpr size_t ExhaustiveStates = 64, Samples = 32;
+static constexpr FolderSampling Cuts = {.steps = {}, .content = {.exhaustive = 64, .random = 32}};
 static constexpr uint64_t Records = 200, Updates = 12, Inserts = 12;
 
 // The file is looked at before each change, so that the kernel may have written back its content of that time.
@@ -25,8 +26,8 @@ class Watched : public engines::Msync4k {
   public:
     using engines::Msync4k::Msync;
     template <class T> void writing(T *, size_t = 1) {
-        if (file_model)
-            file_model->before();
+        if (watched_files)
+            watched_files->before();
     }
     template <class T> void fresh(T *field, size_t count = 1) { writing(field, count); }
 };
@@ -54,7 +55,7 @@ struct Explorer {
     uint64_t points = 0, states = 0, violations = 0, lost = 0;
 
     int open(const std::string &path) const {
-        file_model = nullptr; // in this child
+        watched_files = nullptr; // in this child
         try {
             Watched engine(path, 0, engines::OpenMode::OpenExisting);
             Contents found = contentsOf(Store(engine, 0));
@@ -66,7 +67,7 @@ struct Explorer {
 
     void point() {
         points++;
-        file_model->forEachState(ExhaustiveStates, Samples, [this](const FileModel::State &state) {
+        watched_files->forEachState(Cuts, [this](const WatchedFiles::State &state) {
             std::string path = directory + "/crashed";
             std::ofstream(path, std::ios::binary) << state[0].bytes;
             states++;
@@ -85,7 +86,7 @@ template <class Change> static void explore(Explorer &explorer, Store &store, St
     explorer.is_committed = false;
     change(store);
     explorer.is_committed = true;
-    file_model->sample();
+    watched_files->look();
     explorer.point();
 }
 
@@ -100,7 +101,7 @@ static void run(Explorer &explorer) {
     load(store);
     load(ahead);
     explorer.after = contentsOf(store);
-    FileModel model({path}, Names::Posix, [&] { explorer.point(); });
+    WatchedFiles files({path}, NameRule::Posix, [&] { explorer.point(); });
     for (uint64_t i = 0; i < Updates; i++)
         explore(explorer, store, ahead, [i](Store &changed) {
             changed.update(workloads::keyOf(i * 17 % Records), static_cast<uint32_t>(1000 + i));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The content of persistent memory after a power cut: everything fenced, and any part of the rest, line by line and,
-// within a line, word by word.
+// The log file and the data file after a power cut: one medium of the rig power_cut, with the data before the log. The
+// runtime writes whole lines past the caches, so a line travels in any number of words, and is durable with the next
+// fence of its thread.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +10,27 @@
 #include <functional>
 #include <vector>
 
+#include "media.hpp"
 #include "recorder.hpp"
 
-// Line-aligned bytes of the log file and the data file.
-struct Image {
-    struct alignas(64) Line {
-        uint8_t bytes[64];
-    };
-    std::vector<Line> log, data;
+class Image {
+  public:
+    Image() = default;
+    Image(size_t log_bytes, size_t data_bytes); // zeros; both round up to whole lines
+    Image(Medium medium, size_t data_bytes) : bytes(std::move(medium)), data_bytes(data_bytes) {}
 
-    uint8_t *logBytes() { return log.data()->bytes; }
-    uint8_t *dataBytes() { return data.data()->bytes; }
-    size_t logSize() const { return log.size() * 64; }
-    size_t dataSize() const { return data.size() * 64; }
-    bool operator==(const Image &) const = delete;
+    uint8_t *logBytes() { return bytes.data() + data_bytes; }
+    uint8_t *dataBytes() { return bytes.data(); }
+    size_t logSize() const { return bytes.size() - data_bytes; }
+    size_t dataSize() const { return data_bytes; }
+    const Medium &medium() const { return bytes; }
+
+    void resizeLog(size_t log_bytes); // new lines are zeros
+    void resizeData(size_t size);     // new lines are zeros
+
+  private:
+    Medium bytes;
+    size_t data_bytes = 0;
 };
 
 Image imageOf(const uint8_t *log, size_t log_bytes, const uint8_t *data, size_t data_bytes);
@@ -33,17 +41,11 @@ struct Mapping {
     size_t log_bytes, data_bytes;
 };
 
-struct Crash {
-    size_t position;  // events before it were issued
-    bool is_last;     // all events were issued, the call returned
-    uint64_t ordinal; // among the images of this position
-};
-
 // The content that is certain after a power cut behind all events: the data that fences waited for.
 Image durableImage(const Image &before, const Mapping &mapping, const std::vector<PersistEvent> &events);
 
-// Calls visit for the images possible at every position: all subsets of the unfenced lines if there are at most
-// `exhaustive_lines`, else `samples` seeded ones; and as many again with torn lines.
+// Visits the images possible at every position: all, if at most `exhaustive_lines` lines have one change each, else
+// twice `samples` seeded ones.
 void exploreCrashes(const Image &before, const Mapping &mapping, const std::vector<PersistEvent> &events,
                     size_t exhaustive_lines, size_t samples, uint64_t seed,
                     const std::function<void(const Crash &, Image &)> &visit);

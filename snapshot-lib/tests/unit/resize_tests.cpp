@@ -214,7 +214,7 @@ TEST_P(ResizeCrashes, LeaveAFileAndALogThatFit) {
     ASSERT_EQ(file.commit(), 0);
     Bytes before(file.working(), file.working() + old_size);
     Image start = file.image();
-    start.data.resize((std::max(old_size, new_size) + Page) / 64);
+    start.resizeData(std::max(old_size, new_size) + Page);
     Recorder trace;
     recorder = &trace;
     for (size_t line = 0; line < old_size / 64; line += 17)

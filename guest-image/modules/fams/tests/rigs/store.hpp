@@ -26,9 +26,7 @@ inline fams_space spaceOf(Image &image) { return {image.logBytes(), image.logSiz
 
 inline Mapping mappingOf(Image &image) { return {image.logBytes(), nullptr, image.logSize(), 0}; }
 
-inline Image blankImage() {
-    return {std::vector<Image::Line>((WideJournal + DataPages * PageBytes) / FAMS_LINE_BYTES), {}};
-}
+inline Image blankImage() { return {WideJournal + DataPages * PageBytes, size_t{0}}; }
 
 inline Content contentOf(const struct fams &fams) {
     const uint8_t *first = static_cast<const uint8_t *>(fams_page(&fams, 0));

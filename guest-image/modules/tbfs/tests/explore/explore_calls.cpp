@@ -169,7 +169,7 @@ int main(int argc, char **argv) {
     if (argc > 4)
         tbfs_seeded_bug = argv[4];
     has_orphans = true;
-    depth = {{4, 2, 2}, 499, 1999};
+    depth = {{.exhaustive = 4, .random = 2, .alone = 2}, 499, 1999};
     signal(SIGSEGV, onFault);
     mallopt(M_MMAP_THRESHOLD, 1 << 30); // thousands of media are allocated
     mallopt(M_TRIM_THRESHOLD, 1 << 30);

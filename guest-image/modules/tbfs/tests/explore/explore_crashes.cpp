@@ -164,8 +164,7 @@ int main(int argc, char **argv) {
     is_full = strcmp(argv[3], "full") == 0;
     if (strcmp(argv[3], "one") != 0 && strcmp(argv[3], "wrap") != 0 && strcmp(argv[3], "names") != 0 &&
         strcmp(argv[3], "yields") != 0 && !is_full)
-        depth = {{10, 3}, 97, 997};
-    depth.sampling.skips_equal = strcmp(argv[3], "generations") == 0;
+        depth = {{.exhaustive = 10, .random = 3, .alone = 16}, 97, 997};
     if (*tbfs_seeded_bug)
         depth.recovery_every = 7, depth.chain_every = 37;
     signal(SIGSEGV, onFault);

@@ -14,7 +14,7 @@ const char *tbfs_seeded_bug = "";
 
 static constexpr uint64_t Blocks = 60, BlocksWithOrphans = 90, Inodes = 24;
 
-Depth depth = {{48, 12}, 31, 199};
+Depth depth = {{.exhaustive = 48, .random = 12, .alone = 16}, 31, 199};
 struct tbfs_options options;
 std::vector<Operation> explored;
 bool tears_units, is_full, has_orphans;
@@ -93,14 +93,15 @@ static void judge(const Trial &trial, Medium &medium, bool has_returned) {
 
 // Cuts the power while this state is being recovered.
 static void cutRecovery(const Trial &trial, Medium &medium, bool has_returned) {
-    std::vector<PersistEvent> events;
+    std::vector<MediaEvent> events;
     {
         Recorder recording(nullptr);
         recorder = &recording;
         Mounted mounted(medium, options);
         events = recording.events;
     }
-    exploreCrashes(medium, events, {12, 4}, totals.states, [&](Medium &again, bool) {
+    const Sampling sampling = {.exhaustive = 12, .random = 4, .alone = 16};
+    exploreCrashes(medium, events, CutBefore::EachFence, sampling, totals.states, [&](const Crash &, Medium &again) {
         totals.recoveries++;
         judge(trial, again, has_returned);
     });
@@ -212,7 +213,7 @@ void explore(const std::string &sequence, Start &start, const Operation &operati
     last.now = 3000;
     Medium durable = live.medium();
     Snapshot before;
-    std::vector<PersistEvent> events;
+    std::vector<MediaEvent> events;
     uint64_t commits;
     size_t passed;
     {
@@ -236,8 +237,8 @@ void explore(const std::string &sequence, Start &start, const Operation &operati
     if (after.model && !(found == after.model->tree()))
         violation(trial.sequence, "not as in the model: " + describe(found, after.model->tree()));
     exploreCrashes(
-        durable, events, depth.sampling, ordinal,
-        [&](Medium &state, bool is_end) { exploreState(trial, state, is_end); }, passed);
+        durable, events, CutBefore::EachFence, depth.sampling, ordinal,
+        [&](const Crash &crash, Medium &state) { exploreState(trial, state, crash.is_last); }, passed);
     if (after.model)
         compareOrphans(live, *after.model, trial.sequence);
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core.hpp"
-#include "crash_states.hpp"
+#include "recorder.hpp"
 
 // All that a user can see of a file, except the access time.
 struct Node {

@@ -11,29 +11,30 @@ Recorder *recorder;
 
 Recorder::~Recorder() { recorder = nullptr; }
 
-uint64_t Recorder::count(PersistEvent::Kind kind) const {
+uint64_t Recorder::count(MediaEvent::Kind kind) const {
     return static_cast<uint64_t>(std::count_if(events.begin(), events.end(), [&](auto &e) { return e.kind == kind; }));
 }
 
 uint64_t Recorder::linesWritten() const {
     std::set<size_t> lines;
     uint64_t count = 0;
-    for (const PersistEvent &event : events) {
-        if (event.kind == PersistEvent::Fence)
+    for (const MediaEvent &event : events) {
+        if (event.kind == MediaEvent::Fence)
             lines.clear();
-        else if (event.kind != PersistEvent::Flush)
+        else if (event.kind != MediaEvent::Flush)
             count += lines.insert(event.line).second;
     }
     return count;
 }
 
 // Records an event of one line, after its bytes have been stored.
-static void record(PersistEvent::Kind kind, const void *target, size_t bytes) {
+static void record(MediaEvent::Kind kind, const void *target, size_t bytes) {
     if (!recorder)
         return;
     size_t offset = static_cast<size_t>(static_cast<const uint8_t *>(target) - recorder->base);
     size_t line = offset - offset % LineBytes;
-    PersistEvent event{kind, line, (bytes < 64 ? (1ull << bytes) - 1 : ~0ull) << offset % LineBytes, {}};
+    uint64_t mask = (bytes < LineBytes ? (1ull << bytes) - 1 : ~0ull) << offset % LineBytes;
+    MediaEvent event{.kind = kind, .line = line, .bytes = mask};
     memcpy(event.content.data(), recorder->base + line, LineBytes);
     recorder->events.push_back(event);
 }
@@ -48,7 +49,7 @@ template <class Visit> static void forEachPart(const void *target, size_t bytes,
     }
 }
 
-static void store(PersistEvent::Kind kind, void *target, const void *source, size_t bytes, size_t unit) {
+static void store(MediaEvent::Kind kind, void *target, const void *source, size_t bytes, size_t unit) {
     uint8_t *to = static_cast<uint8_t *>(target);
     const uint8_t *from = static_cast<const uint8_t *>(source);
     forEachPart(target, bytes, unit, [&](size_t at, size_t part) {
@@ -59,24 +60,24 @@ static void store(PersistEvent::Kind kind, void *target, const void *source, siz
 
 static size_t unitOf(size_t bytes) { return recorder && recorder->tears_units ? 8 : bytes; }
 
-void pm_store8(void *target, uint64_t value) { store(PersistEvent::Store, target, &value, 8, 8); }
-void pm_store16(void *target, const void *source) { store(PersistEvent::Store, target, source, 16, unitOf(16)); }
-void pm_store64(void *target, const void *source) { store(PersistEvent::Store, target, source, 64, unitOf(64)); }
-void pm_copy(void *target, const void *source, size_t bytes) { store(PersistEvent::Store, target, source, bytes, 8); }
+void pm_store8(void *target, uint64_t value) { store(MediaEvent::Store, target, &value, 8, 8); }
+void pm_store16(void *target, const void *source) { store(MediaEvent::Store, target, source, 16, unitOf(16)); }
+void pm_store64(void *target, const void *source) { store(MediaEvent::Store, target, source, 64, unitOf(64)); }
+void pm_copy(void *target, const void *source, size_t bytes) { store(MediaEvent::Store, target, source, bytes, 8); }
 void pm_copy_nt(void *target, const void *source, size_t bytes) {
-    store(PersistEvent::PassingCaches, target, source, bytes, LineBytes);
+    store(MediaEvent::NonTemporalStore, target, source, bytes, LineBytes);
 }
 void pm_zero_nt(void *target, size_t bytes) {
     static const uint8_t zeros[LineBytes] = {};
     forEachPart(target, bytes, LineBytes, [&](size_t at, size_t part) {
-        store(PersistEvent::PassingCaches, static_cast<uint8_t *>(target) + at, zeros, part, LineBytes);
+        store(MediaEvent::NonTemporalStore, static_cast<uint8_t *>(target) + at, zeros, part, LineBytes);
     });
 }
 void pm_flush(const void *target, size_t bytes) {
     forEachPart(target, bytes, LineBytes,
-                [&](size_t at, size_t) { record(PersistEvent::Flush, static_cast<const uint8_t *>(target) + at, 1); });
+                [&](size_t at, size_t) { record(MediaEvent::Flush, static_cast<const uint8_t *>(target) + at, 1); });
 }
 void pm_fence(void) {
     if (recorder)
-        recorder->events.push_back({PersistEvent::Fence, 0, 0, {}});
+        recorder->events.push_back({.kind = MediaEvent::Fence});
 }

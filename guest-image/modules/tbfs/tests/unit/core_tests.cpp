@@ -164,7 +164,7 @@ Cost costOf(Mounted &mounted, const Operation &operation) {
     recorder = &recording;
     uint64_t before = mounted.fs()->counters.journal_entries;
     EXPECT_GE(run(mounted.fs(), operation), 0) << describe(operation);
-    return {mounted.fs()->counters.journal_entries - before, recording.count(PersistEvent::Fence)};
+    return {mounted.fs()->counters.journal_entries - before, recording.count(MediaEvent::Fence)};
 }
 
 // docs/explanation/tbfs.md has the same table.

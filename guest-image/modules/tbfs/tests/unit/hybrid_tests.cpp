@@ -60,7 +60,7 @@ DataCost costOfWrite(Mounted &mounted, uint64_t offset, uint64_t bytes) {
     recorder = &recording;
     uint64_t entries = mounted.fs()->counters.journal_entries;
     EXPECT_EQ(writeAt(mounted, offset, bytes), static_cast<int64_t>(bytes));
-    return {recording.linesWritten(), recording.count(PersistEvent::Fence),
+    return {recording.linesWritten(), recording.count(MediaEvent::Fence),
             mounted.fs()->counters.journal_entries - entries};
 }
 

@@ -39,7 +39,7 @@ uint64_t storesOf(Mounted &mounted, const std::function<void()> &calls) {
     Recorder recording(mounted.fs()->space.base);
     recorder = &recording;
     calls();
-    return recording.count(PersistEvent::Store) + recording.count(PersistEvent::PassingCaches);
+    return recording.count(MediaEvent::Store) + recording.count(MediaEvent::NonTemporalStore);
 }
 
 uint64_t inodeOf(Mounted &mounted, const std::string &path) {

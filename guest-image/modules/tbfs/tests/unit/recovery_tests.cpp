@@ -15,9 +15,10 @@
 namespace {
 
 // Each changed line is alone present and alone missing.
-constexpr Sampling Lines = {16, 16, 4096, true};
+constexpr Sampling Lines = {.exhaustive = 16, .random = 16, .alone = 4096};
+constexpr Sampling Few = {.exhaustive = 256, .random = 16, .alone = 32};
 
-std::vector<PersistEvent> recorded(const uint8_t *base, const std::function<void()> &calls) {
+std::vector<MediaEvent> recorded(const uint8_t *base, const std::function<void()> &calls) {
     Recorder recording(base);
     recorder = &recording;
     calls();
@@ -49,7 +50,7 @@ void expectBothSuperblocks(const Medium &medium, const struct tbfs_options &opti
     }
 }
 
-std::vector<PersistEvent> eventsOfMake(const Medium &old) {
+std::vector<MediaEvent> eventsOfMake(const Medium &old) {
     std::unique_ptr<uint8_t, decltype(&free)> base(static_cast<uint8_t *>(aligned_alloc(TBFS_BLOCK_BYTES, old.size())),
                                                    free);
     memcpy(base.get(), old.data(), old.size());
@@ -62,18 +63,18 @@ std::vector<PersistEvent> eventsOfMake(const Medium &old) {
 TEST(Make, ThatIsCutLeavesTheOldFileSystemNoneOrTheNewOne) {
     const struct tbfs_options options = optionsOf(TBFS_DATA_INPLACE, 8, {}, TBFS_METADATA_LOG);
     Medium old = oldMedium(options);
-    std::vector<PersistEvent> events = eventsOfMake(old);
+    std::vector<MediaEvent> events = eventsOfMake(old);
     std::set<size_t> sizes; // of the trees that were found
     for (uint64_t seed = 1; seed <= 8; seed++)
-        exploreCrashes(old, events, Lines, seed, [&](Medium &state, bool is_end) {
+        exploreCrashes(old, events, CutBefore::EachFence, Lines, seed, [&](const Crash &crash, Medium &state) {
             Mounted mounted(state, options);
-            EXPECT_TRUE(mounted.status() == 0 || !is_end);
+            EXPECT_TRUE(mounted.status() == 0 || !crash.is_last);
             if (mounted.status() < 0)
                 return;
             EXPECT_EQ(mounted.faults(), std::vector<std::string>());
             sizes.insert(mounted.tree().size());
-            EXPECT_TRUE(mounted.tree().size() == 1 || !is_end);
-            if (is_end)
+            EXPECT_TRUE(mounted.tree().size() == 1 || !crash.is_last);
+            if (crash.is_last)
                 expectBothSuperblocks(state, options);
         });
     EXPECT_EQ(sizes, (std::set<size_t>{1, 3}));
@@ -83,10 +84,10 @@ TEST(Make, ARepairedSuperblockIsDurableWhenTheMountReturns) {
     const struct tbfs_options options = optionsOf(TBFS_DATA_INPLACE, 8);
     Medium medium = makeMedium(60, 24);
     medium[0]++;
-    std::vector<PersistEvent> events = recorded(nullptr, [&] { EXPECT_EQ(Mounted(medium, options).status(), 0); });
-    exploreCrashes(medium, events, {256, 16}, 1, [&](Medium &state, bool is_end) {
+    std::vector<MediaEvent> events = recorded(nullptr, [&] { EXPECT_EQ(Mounted(medium, options).status(), 0); });
+    exploreCrashes(medium, events, CutBefore::EachFence, Few, 1, [&](const Crash &crash, Medium &state) {
         EXPECT_EQ(Mounted(state, options).status(), 0);
-        if (is_end)
+        if (crash.is_last)
             expectBothSuperblocks(state, options);
     });
 }
@@ -105,9 +106,11 @@ void PrintTo(const Pending &pending, std::ostream *to) {
 
 class FirstChange : public testing::TestWithParam<Pending> {};
 
-std::vector<Medium> statesOf(const Medium &before, const std::vector<PersistEvent> &events, uint64_t seed) {
+std::vector<Medium> statesOf(const Medium &before, const std::vector<MediaEvent> &events, uint64_t seed) {
     std::vector<Medium> states;
-    exploreCrashes(before, events, {16, 16}, seed, [&](Medium &state, bool) { states.push_back(state); });
+    const Sampling sampling = {.exhaustive = 16, .random = 16, .alone = 32};
+    exploreCrashes(before, events, CutBefore::EachFence, sampling, seed,
+                   [&](const Crash &, Medium &state) { states.push_back(state); });
     return states;
 }
 
@@ -121,7 +124,7 @@ std::vector<Medium> cutMedia(const struct tbfs_options &options) {
         medium = mounted.medium();
     }
     Mounted mounted(medium, options);
-    std::vector<PersistEvent> events = recorded(mounted.fs()->space.base, [&] {
+    std::vector<MediaEvent> events = recorded(mounted.fs()->space.base, [&] {
         EXPECT_EQ(run(mounted.fs(), {.kind = Operation::Touch, .path = "/a", .now = 2500}), 0);
     });
     return statesOf(medium, events, 1);
@@ -133,17 +136,17 @@ TEST_P(FirstChange, ComesAfterADurableRecovery) {
     const struct tbfs_options options = optionsOf(TBFS_DATA_INPLACE, GetParam().atomic_bytes, {}, GetParam().metadata);
     for (Medium &medium : cutMedia(before)) {
         Tree trees[2];
-        std::vector<PersistEvent> events = recorded(nullptr, [&] {
+        std::vector<MediaEvent> events = recorded(nullptr, [&] {
             Mounted mounted(medium, options);
             trees[0] = mounted.tree();
             run(mounted.fs(), {.kind = Operation::SetMode, .path = "/a", .flags = 0600, .now = 3000});
             trees[1] = mounted.tree();
         });
-        exploreCrashes(medium, events, {256, 16}, 1, [&](Medium &state, bool is_end) {
+        exploreCrashes(medium, events, CutBefore::EachFence, Few, 1, [&](const Crash &crash, Medium &state) {
             Mounted mounted(state, options);
             ASSERT_EQ(mounted.status(), 0);
             Tree found = mounted.tree();
-            EXPECT_TRUE(found == trees[1] || (found == trees[0] && !is_end)) << describe(found, trees[0]);
+            EXPECT_TRUE(found == trees[1] || (found == trees[0] && !crash.is_last)) << describe(found, trees[0]);
         });
     }
 }
@@ -159,7 +162,7 @@ TEST(Recovery, BeginsAGenerationThatNoEntryOfACutTransactionHas) {
         EXPECT_EQ(run(mounted.fs(), {.kind = Operation::Create, .path = "/a", .now = 2000}), 0);
         medium = mounted.medium();
     }
-    std::vector<PersistEvent> first = recorded(nullptr, [&] {
+    std::vector<MediaEvent> first = recorded(nullptr, [&] {
         Mounted mounted(medium, logged);
         run(mounted.fs(), {.kind = Operation::SetMode, .path = "/a", .flags = 0640, .now = 2500});
     });
@@ -168,7 +171,7 @@ TEST(Recovery, BeginsAGenerationThatNoEntryOfACutTransactionHas) {
         run(mounted.fs(), {.kind = Operation::SetMode, .path = "/a", .flags = 0600, .now = 3000});
         Medium changed = mounted.medium();
         Tree before = mounted.tree();
-        std::vector<PersistEvent> second = recorded(mounted.fs()->space.base, [&] {
+        std::vector<MediaEvent> second = recorded(mounted.fs()->space.base, [&] {
             run(mounted.fs(), {.kind = Operation::Create, .path = "/b", .now = 3500});
         });
         for (Medium &state : statesOf(changed, second, 2)) {
