@@ -70,10 +70,6 @@ static void changes_store(const struct bounce *bounce) {
 
 void bounce_land(struct bounce *bounce) {
     int error = errno;
-    if (bounce->copy == bounce->target) { /* the seeded bug */
-        writes(bounce->target, bounce->bytes);
-        return;
-    }
     if (bounce->stores_changes)
         changes_store(bounce);
     else if (bounce->written > 0)
