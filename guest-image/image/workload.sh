@@ -11,6 +11,7 @@
 #   TARGET    what ninja makes there                     MODULE    folder of a kernel module NAME.ko
 #   SOURCES   files and folders that are compiled        JARS      "GROUP:NAME:VERSION SHA256" of Maven, one a line
 #   PACKAGES  of Debian, laid over the build root with what they depend on
+#   SEEDED    part with seeded bugs, which are inserted into a copy of its sources
 #
 # Any failure is one sentence on stderr and exit status 2.
 set -euo pipefail
@@ -88,6 +89,8 @@ build() { # OUT WORK
     if [[ -n $UPSTREAM ]]; then
         "$repo/$UPSTREAM" prepare "$work/src/program-sources" || die "the sources of others' programs cannot be had: see the message above"
     fi
+    [[ -z $SEEDED ]] || "$repo/tests/seeded_bugs.sh" copy "$SEEDED" "$work/src/seeded-bugs" ||
+        die "the seeded bugs of $SEEDED do not fit its sources: see the message above"
     [[ -z $JARS ]] || fetch_jars "$work/src/jars"
     [[ -z $MODULE ]] || compile_module "$work/src" "$work/stage"
     "$here/lib/in_root.sh" "$BUILDROOT_DIR/root" "${over[@]}" --bind "$work/src" /src --bind "$work/build" /build \
@@ -98,7 +101,7 @@ build() { # OUT WORK
 }
 
 verb=${1-} workload=${2-}
-: "${PROJECT:=experiments/workloads/$workload}" "${TARGET:=all}" "${SOURCES:=}" "${PACKAGES:=}" "${UPSTREAM:=}" "${MODULE:=}" "${JARS:=}"
+: "${PROJECT:=experiments/workloads/$workload}" "${TARGET:=all}" "${SOURCES:=}" "${PACKAGES:=}" "${UPSTREAM:=}" "${MODULE:=}" "${SEEDED:=}" "${JARS:=}"
 case $verb:$# in
     fingerprint:2) fingerprint ;;
     build:4) build "$3" "$4" ;;

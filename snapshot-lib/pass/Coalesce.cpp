@@ -29,7 +29,7 @@ Guard guardOf(const Write &write) {
         base = write.address;
         offset = 0;
     }
-    int64_t end = offset + (seeded(Bug::EightBytes) ? 8 : static_cast<int64_t>(bytes->getZExtValue()));
+    int64_t end = offset + static_cast<int64_t>(bytes->getZExtValue());
     return {write.instruction, base, {{offset, end}}};
 }
 
@@ -106,7 +106,7 @@ unsigned coalesceInBlocks(Guards &guards, Function &function) {
                     earlier->second = guard;
                 }
             }
-            if (mayEndEpoch(instruction) && !seeded(Bug::CoalesceAcrossCalls))
+            if (mayEndEpoch(instruction))
                 open.clear();
         }
     }
@@ -167,7 +167,7 @@ class Availability {
                                [&](Piece p) { return p.begin <= facts[i].piece.begin && facts[i].piece.end <= p.end; }))
                         known.set(i);
             }
-        if (mayEndEpoch(instruction) && !seeded(Bug::RepeatedAcrossCalls))
+        if (mayEndEpoch(instruction))
             known.reset();
     }
 

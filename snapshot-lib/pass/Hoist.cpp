@@ -48,7 +48,7 @@ class Hoister {
             return false;
         for (const BasicBlock *block : loop.blocks())
             for (const Instruction &instruction : *block)
-                if (mayEndEpoch(instruction) && !seeded(Bug::HoistAcrossCalls))
+                if (mayEndEpoch(instruction))
                     return false;
         return true;
     }
@@ -86,8 +86,7 @@ class Hoister {
             address.getStart(), evolution.getConstant(word, static_cast<uint64_t>(guard->pieces[0].begin), true));
         if (stride < 0)
             first = evolution.getMinusSCEV(first, advance);
-        const SCEV *bytes =
-            evolution.getAddExpr(advance, evolution.getConstant(word, seeded(Bug::HoistShort) ? 0 : width));
+        const SCEV *bytes = evolution.getAddExpr(advance, evolution.getConstant(word, width));
         emit(guard, first, bytes, loop, place);
     }
 

@@ -15,13 +15,5 @@ cl::opt<GuardKind> GuardOption(
     cl::values(clEnumValN(GuardKind::Full, "full", "Log the write if it is to a tracked file"),
                clEnumValN(GuardKind::Check, "check", "Test whether it is to a tracked file, and log nothing"),
                clEnumValN(GuardKind::Noop, "noop", "Call an empty function, whatever the write is to")));
-cl::opt<Bug> SeededBug(
-    "snapshot-seed-bug", cl::Hidden, cl::init(Bug::None),
-    cl::values(clEnumValN(Bug::None, "none", ""), clEnumValN(Bug::ElideArguments, "elide-arguments", ""),
-               clEnumValN(Bug::CoalesceAcrossCalls, "coalesce-across-calls", ""),
-               clEnumValN(Bug::RepeatedAcrossCalls, "repeated-across-calls", ""),
-               clEnumValN(Bug::HoistAcrossCalls, "hoist-across-calls", ""),
-               clEnumValN(Bug::HoistShort, "hoist-short", ""), clEnumValN(Bug::FirstPieceOnly, "first-piece-only", ""),
-               clEnumValN(Bug::EightBytes, "eight-bytes", ""), clEnumValN(Bug::NoLibc, "no-libc", "")));
 
 } // namespace snapshot

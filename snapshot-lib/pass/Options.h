@@ -22,21 +22,6 @@ enum class GuardKind {
 };
 extern llvm::cl::opt<GuardKind> GuardOption;
 
-// Errors put in on purpose, -snapshot-seed-bug=NAME: each must be caught by the completeness test.
-enum class Bug {
-    None,
-    ElideArguments,      // the target of a pointer parameter is taken for the stack
-    CoalesceAcrossCalls, // a guard is taken to hold after a call that may have committed
-    RepeatedAcrossCalls,
-    HoistAcrossCalls,
-    HoistShort,     // the range of a loop lacks its last iteration
-    FirstPieceOnly, // of stores that share a guard only the first is logged
-    EightBytes,     // every write is logged as eight bytes
-    NoLibc,         // libc functions are not redirected
-};
-extern llvm::cl::opt<Bug> SeededBug;
-inline bool seeded(Bug bug) { return SeededBug == bug; }
-
 } // namespace snapshot
 
 #endif

@@ -55,8 +55,7 @@ class Instrumenter {
         for (Function &function : module)
             if (!function.isDeclarationForLinker())
                 instrument(function);
-        if (!seeded(Bug::NoLibc))
-            redirectLibc();
+        redirectLibc();
     }
 
     void report() {
@@ -158,8 +157,6 @@ class Instrumenter {
             int64_t bytes = piece.end - piece.begin;
             callLog(builder, piece.begin == guard.pieces[0].begin ? first : addressOf(builder, guard.base, piece.begin),
                     builder.getInt64(static_cast<uint64_t>(bytes)));
-            if (seeded(Bug::FirstPieceOnly))
-                break;
         }
     }
 

@@ -23,7 +23,7 @@ static Target classifyObject(const Value *object) {
     if (isa<AllocaInst>(object))
         return Target::Stack;
     if (const auto *argument = dyn_cast<Argument>(object))
-        return argument->hasByValAttr() || seeded(Bug::ElideArguments) ? Target::Stack : Target::Unknown;
+        return argument->hasByValAttr() ? Target::Stack : Target::Unknown;
     if (const auto *global = dyn_cast<GlobalVariable>(object))
         return global->isThreadLocal() ? Target::ThreadLocal : Target::Global;
     if (const auto *call = dyn_cast<CallBase>(object))

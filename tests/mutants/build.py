@@ -17,7 +17,7 @@ from mutants.sites import Site, Table
 from mutants.subjects import Subject
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARED = ("tests/ccached.sh",)
+SHARED = ("tests/ccached.sh", "tests/seeded_bugs.sh", "tests/rigs/seeded_bug.h", "tests/rigs/seeded_bugs.cmake")
 MUTATING = ("build.py", "rewrite.py", "runtime.c", "sites.py", "subjects.py")  # decide the meaning of a site's number
 
 
@@ -60,7 +60,7 @@ def configure(subject: Subject, tree: Path, binary: Path) -> None:
         ["cmake", "-G", "Ninja", "-S", str(tree / subject.part), "-B", str(binary),
          "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
          "-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19", f"-DCMAKE_C_COMPILER_LAUNCHER={launcher}",
-         f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}", "-DCMAKE_C_FLAGS=-w",
+         f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}", "-DCMAKE_C_FLAGS=-w", f"-DSEEDED_SOURCES={tree}",
          f"-DCMAKE_EXE_LINKER_FLAGS={binary.parent / 'runtime.o'}", *subject.options]
     )  # fmt: skip
 

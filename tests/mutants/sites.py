@@ -99,30 +99,6 @@ def source_range(node: Node, text: str) -> Range | None:
     return Range(first["offset"], end)
 
 
-def constant(node: Node, text: str) -> bool | None:
-    """Value of a condition in a build in which no seeded bug is chosen, or None if that does not decide it."""
-    kind, inner = node.get("kind"), node.get("inner", [])
-    where = source_range(node, text)
-    if (
-        where
-        and re.match(r"\w*_?BUG\(", text[where.begin : where.end])
-        and closing(text, text.index("(", where.begin)) == where.end
-    ):
-        return False
-    if kind in ("ParenExpr", "ImplicitCastExpr") and inner:
-        return constant(inner[0], text)
-    if kind == "UnaryOperator" and node.get("opcode") == "!":
-        value = constant(inner[0], text)
-        return None if value is None else not value
-    if kind == "BinaryOperator" and node.get("opcode") in ("&&", "||"):
-        values = [constant(child, text) for child in inner]
-        decisive: bool = node["opcode"] == "||"
-        if decisive in values:
-            return decisive
-        return None if None in values else not decisive
-    return None
-
-
 class Finder:
     """Collects the sites of one function."""
 
@@ -133,34 +109,20 @@ class Finder:
         self.locks: list[tuple[str, Range, str]] = []
 
     def sites(self) -> list[tuple[str, str, list[Range], str]]:
-        self.live(self.function.body)
+        self.visit(self.function.body)
         self.pair_locks()
         return self.found
 
-    def live(self, node: Node) -> None:
-        """Visit a node, without the branches of seeded bugs."""
+    def visit(self, node: Node) -> None:
         kind, inner = node.get("kind"), node.get("inner", [])
         if kind == "CompoundStmt":
-            inner = self.reachable(inner)
             self.swaps(inner)
-        elif kind in ("IfStmt", "ConditionalOperator") and (value := constant(inner[0], self.text)) is not None:
-            inner = [inner[0], *(inner[1:2] if value else inner[2:3])]
         elif kind in ("CallExpr", "AtomicExpr"):
             self.call(node)
         elif kind in ("DoStmt", "GCCAsmStmt"):
             self.fence(node)
         for child in inner:
-            self.live(child)
-
-    def reachable(self, statements: list[Node]) -> list[Node]:
-        for i, node in enumerate(statements):
-            if (
-                node.get("kind") == "IfStmt"
-                and constant(node["inner"][0], self.text)
-                and any(n.get("kind") == "ReturnStmt" for n in node["inner"][1:2])
-            ):
-                return statements[: i + 1]
-        return statements
+            self.visit(child)
 
     def call(self, node: Node) -> None:
         where = source_range(node, self.text)
@@ -200,11 +162,7 @@ class Finder:
         self.found.append((kind, text, ranges, value))
 
     def persists(self, node: Node) -> bool:
-        if node.get("kind") not in STATEMENTS:
-            return False
-        if node["kind"] == "IfStmt" and constant(node["inner"][0], self.text) is False and len(node["inner"]) < 3:
-            return False
-        return any(callee(child) in self.persisting for child in descend(node))
+        return node.get("kind") in STATEMENTS and any(callee(child) in self.persisting for child in descend(node))
 
     def swaps(self, statements: list[Node]) -> None:
         for first, second in itertools.pairwise(statements):

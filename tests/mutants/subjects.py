@@ -143,7 +143,7 @@ SUBJECTS = {
             sources=tuple(f"snapshot-lib/runtime/{part}/*" for part in ("base", "core", "log", "protocol", "track")),
             tests=r"^(explore-(crashes|files|power-cuts|schedules|epochs|waits)|calls-under|threads-under|epochs-under|epoch-replays|statistics"
             r"|[A-Z]\w*(/\w+)*\.)",
-            without="-catches-|^(Ycsb|Latency|Exchange|Pass|Mtree|Leaf|Payload)",
+            without="-catches-|^(Ycsb|Latency|Exchange|Pass|Mtree|Leaf|Payload)|WouldBeNoticed",
             targets=(
                 "runtime_tests",
                 "page_tests",

@@ -82,9 +82,13 @@ def test_every_file_that_is_compiled_for_the_guest_is_in_its_key(project: str, c
     left_out = [f"-D{part}=OFF" for part in ("WORKLOAD_TESTS", "SNAPSHOT_TESTS", "SNAPSHOT_MANUALS")]
     options = [*left_out, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
     compilers = ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19", "--no-warn-unused-cli"]
-    command: list[str | Path] = ["cmake", "-G", "Ninja", "-S", REPO / project, "-B", tmp_path, *options, *compilers]
+    build, seeded = tmp_path / "build", tmp_path / "seeded-bugs"
+    if (REPO / project / "tests/seeded-bugs.patch").exists():
+        subprocess.run([REPO / "tests/seeded_bugs.sh", "copy", project, seeded], check=True)
+        options.append(f"-DSEEDED_SOURCES={seeded}")
+    command: list[str | Path] = ["cmake", "-G", "Ninja", "-S", REPO / project, "-B", build, *options, *compilers]
     subprocess.run(command, check=True, capture_output=True)
-    entries = json.loads((tmp_path / "compile_commands.json").read_text())
+    entries = json.loads((build / "compile_commands.json").read_text())
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         read = set().union(*pool.map(dependencies, entries))
     ours = {path for path in read if path.is_relative_to(REPO)}

@@ -23,12 +23,19 @@ FOLDER = REPO / "experiments" / "workloads"
 FILE = "workload.toml"
 SHARED = ("common", "upstream")
 PROJECT = "snapshot-lib"  # builds the workloads that run on every engine
+SEEDED = (  # kv has a program with a seeded bug, which proves that a crash test can fail
+    f"{PROJECT}/tests/seeded-bugs.patch",
+    "tests/rigs/seeded_bug.h",
+    "tests/rigs/seeded_bugs.cmake",
+    "tests/seeded_bugs.sh",
+)
 LIBRARY = (  # the compiled parts of snapshot-lib, and its workloads' shared sources; tests and manuals change no result
     *(f"{PROJECT}/{part}" for part in ("CMakeLists.txt", "bin", "include", "pass", "runtime")),
     "experiments/engines",
     "experiments/workloads/CMakeLists.txt",
     "experiments/workloads/common",
     "guest-image/tools/include",
+    *SEEDED,
 )
 NOT_BUILT = ("benchmarks", "tests", FILE)  # parts of a folder of sources that are not built
 OWN = "/usr/local/"  # where guests have the programs
@@ -134,6 +141,7 @@ def environment(name: str) -> tuple[tuple[str, str], ...]:
         "PACKAGES": " ".join(workload.packages),
         "UPSTREAM": workload.upstream or "",
         "MODULE": workload.module or "",
+        "SEEDED": PROJECT if workload.library else "",
         "JARS": "\n".join(f"{jar} {sha256}" for jar, sha256 in sorted(workload.jars.items())),
     }
     return tuple(said.items())

@@ -21,11 +21,6 @@
 #include "mtree_node.hpp"
 #include "together.hpp"
 
-#ifndef MTREE_BUG
-#define MTREE_BUG(name) false   // a test breaks a rule by its name, to see that it notices
-#define MTREE_PAUSE() ((void)0) // and acts while a reader is between two checks
-#endif
-
 namespace workloads {
 
 template <class Engine> class MtreeMap {
@@ -146,9 +141,8 @@ template <class Engine> class MtreeMap {
                 return nullptr;
             const Node *node = at<Node>(link);
             fetch(node);
-            MTREE_PAUSE();
             Watch below(node->version);
-            if (watch.changed() && !MTREE_BUG(NO_LOOK_BACK))
+            if (watch.changed())
                 return nullptr;
             watch = below;
             if (watch.isBorder())
@@ -179,7 +173,6 @@ template <class Engine> class MtreeMap {
                 return Answer::No;
             if (ending == mtree::Layer)
                 continue;
-            MTREE_PAUSE();
             auto record = at<Record>(link);
             value = mtree::load(record->value);
             bool same = record->has(cursor.rest());
@@ -241,9 +234,8 @@ template <class Engine> class MtreeMap {
             if (!next)
                 return Answer::Yes;
             border = at<Border>(next);
-            MTREE_PAUSE();
             Watch beside(border->version);
-            if (watch.changed() && !MTREE_BUG(NO_LOOK_BACK))
+            if (watch.changed())
                 break;
             watch = beside;
             bound = {{}, false};
@@ -278,7 +270,6 @@ template <class Engine> class MtreeMap {
     template <class Visit>
     Answer visitRecord(Walk<Visit> &walk, const Watch &watch, const Record &record, uint64_t slice,
                        const Bound &bound) const {
-        MTREE_PAUSE();
         uint64_t value = mtree::load(record.value);
         size_t rest_at = walk.key.size(), rest_bytes = mtree::load(record.rest_bytes);
         for (size_t i = 0; i < Record::wordsOf(rest_bytes); i++) {
@@ -331,7 +322,7 @@ template <class Engine> class MtreeMap {
             engine.writing(&word);
             if (!(word & mtree::version::Changing))
                 words[count++] = &word;
-            mtree::store(word, word | (MTREE_BUG(NOBODY_WAITS) ? 0 : what));
+            mtree::store(word, word | what);
         }
 
       private:
@@ -415,8 +406,7 @@ template <class Engine> class MtreeMap {
         engine.writing(&border->version);
         engine.writing(&border->links[slot]);
         mtree::store(border->links[slot], linkTo(record));
-        if (!MTREE_BUG(UPDATE_NOT_COUNTED))
-            mtree::store(border->version, border->version + mtree::version::Inserted);
+        mtree::store(border->version, border->version + mtree::version::Inserted);
         giveBack(at<Record>(old));
     }
 
@@ -606,8 +596,7 @@ template <class Engine> class MtreeMap {
         Permutation order = Permutation(border->permutation).removed(position);
         engine.writing(&border->version, 2); // the version and the permutation
         mtree::store(border->permutation, order.bits());
-        if (!MTREE_BUG(REMOVAL_NOT_COUNTED))
-            mtree::store(border->version, border->version + mtree::version::Inserted);
+        mtree::store(border->version, border->version + mtree::version::Inserted);
         if (order.count() == 0 && path.depth > 0)
             unlink(holder, path);
     }

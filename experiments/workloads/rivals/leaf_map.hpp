@@ -26,10 +26,6 @@
 
 #include "mtree_node.hpp"
 
-#ifndef LEAF_BUG
-#define LEAF_BUG(name) false // a test breaks a rule by its name, to see that it notices
-#endif
-
 namespace rivals {
 
 using workloads::mtree::Permutation;
@@ -127,8 +123,7 @@ template <class Memory> class LeafMap {
     // All changes of the epoch are durable on return.
     void endEpoch() {
         flushAll();
-        if (!LEAF_BUG(NO_FENCE))
-            memory.fence();
+        memory.fence();
         beginEpoch(header->epoch + 1);
     }
 
@@ -176,8 +171,6 @@ template <class Memory> class LeafMap {
         setEpoch(epoch + 1);
     }
     void forgetTags() {
-        if (LEAF_BUG(TAGS_STAY))
-            return;
         for (size_t number = 0; number < leaves; number++)
             for (LeafLines::Half &half : leaf[number].values)
                 set(half.undo, 0);
@@ -208,8 +201,6 @@ template <class Memory> class LeafMap {
         LeafLines &at = leaf[number];
         if (at.epoch == header->epoch || isFree(number))
             return;
-        if (LEAF_BUG(EPOCH_FIRST))
-            set(at.epoch, header->epoch);
         set(at.permutation_before, at.permutation);
         set(at.epoch, header->epoch);
     }
@@ -226,7 +217,7 @@ template <class Memory> class LeafMap {
     uint32_t freeSlot(uint64_t number) {
         for (;;) {
             LeafLines &at = leaf[number];
-            bool any = isFree(number) || LEAF_BUG(SLOT_REUSED);
+            bool any = isFree(number);
             for (uint32_t slot = 0; slot < LeafLines::Slots; slot++)
                 if (!has(Permutation(at.permutation), slot) && (any || !has(Permutation(at.permutation_before), slot)))
                     return slot;
@@ -250,10 +241,8 @@ template <class Memory> class LeafMap {
         bool is_new = at.epoch == header->epoch && !has(Permutation(at.permutation_before), slot);
         uint64_t &undo = at.values[slot / LeafLines::HalfSlots].undo;
         uint64_t tag = uint64_t{slot} << 16 | (header->epoch & TagMask), there = undo & 0xfffff, old = at.value(slot);
-        if (LEAF_BUG(VALUE_FIRST))
-            set(at.value(slot), value);
         if (!isFree(number) && !is_new && there != tag) {
-            if ((there & TagMask) != (tag & TagMask) || LEAF_BUG(SECOND_VALUE))
+            if ((there & TagMask) != (tag & TagMask))
                 set(undo, old << 20 | tag);
             else
                 writeLog(number);
@@ -272,13 +261,11 @@ template <class Memory> class LeafMap {
             memory.store(&to[i], from[i]);
         for (size_t line = 0; line < sizeof(LeafLines) / 64; line++)
             memory.flush(&to[8 * line]);
-        if (!LEAF_BUG(NO_LOG_FENCE))
-            memory.fence();
+        memory.fence();
         memory.store(&entry.leaf, number);
         memory.store(&entry.epoch, header->epoch);
         memory.flush(&entry);
-        if (!LEAF_BUG(NO_ENTRY_FENCE))
-            memory.fence();
+        memory.fence();
         free_in[number] = header->epoch;
         logged_ever++;
     }
@@ -287,7 +274,7 @@ template <class Memory> class LeafMap {
     uint64_t split(uint64_t number, uint64_t key) {
         if (spare == leaves)
             throw std::runtime_error("the map has no room for more leaves");
-        if (!isFree(number) && !LEAF_BUG(SPLIT_NOT_LOGGED))
+        if (!isFree(number))
             writeLog(number);
         LeafLines &left = leaf[number], &right = leaf[spare];
         Permutation order(left.permutation), moved;
@@ -341,8 +328,7 @@ template <class Memory> class LeafMap {
             }
         }
         flushAll();
-        if (!LEAF_BUG(RECOVERY_UNFENCED))
-            memory.fence();
+        memory.fence();
         if (!(failed & TagMask))
             forgetTags();
         beginEpoch(failed + 1);

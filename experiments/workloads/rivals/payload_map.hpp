@@ -26,7 +26,6 @@
 #include <vector>
 
 extern "C" {
-#include "base/seeded_bug.h"
 #include "log/persist.h"
 }
 
@@ -110,15 +109,11 @@ class PayloadMap {
     // All changes of the previous epoch are durable on return.
     void endEpoch() {
         const uint64_t before = epoch - 1;
-        if (SEEDED_BUG(CLOCK_FIRST))
-            epoch++, setClock();
         writeBack(before);
-        if (!SEEDED_BUG(NO_FENCE))
-            fence();
+        fence();
         free.insert(free.end(), invalidated.begin(), invalidated.end());
         invalidated.clear();
-        if (!SEEDED_BUG(CLOCK_FIRST))
-            epoch++, setClock();
+        epoch++, setClock();
         reclaim();
     }
     // All changes until now are durable on return.
@@ -176,7 +171,7 @@ class PayloadMap {
 
     // Replaces a payload of this epoch in place: no crash can need a part of this epoch.
     size_t replace(size_t place, const Payload &payload) {
-        if (payloadOf(place).epoch == epoch || SEEDED_BUG(UPDATE_IN_PLACE)) {
+        if (payloadOf(place).epoch == epoch) {
             put(place, payload);
             return place;
         }
@@ -218,7 +213,7 @@ class PayloadMap {
     // Invalidates payloads with replacements that can be recovered. A removal must exist until the payload that it
     // removed is invalid.
     void reclaim() {
-        const uint64_t wait = SEEDED_BUG(RECLAIM_EARLY) ? 1 : 2, wait_removal = SEEDED_BUG(REMOVAL_EARLY) ? 2 : 3;
+        const uint64_t wait = 2, wait_removal = 3;
         for (; !retired.empty() && retired.front().epoch + wait <= epoch; retired.pop_front())
             invalidate(retired.front().place);
         for (; !removals.empty() && removals.front().epoch + wait_removal <= epoch; removals.pop_front())
@@ -227,16 +222,12 @@ class PayloadMap {
 
     // Changes one word only: if more words changed, a torn line could leave another payload of that epoch.
     void invalidate(size_t place) {
-        Payload none = SEEDED_BUG(ALL_WORDS) ? Payload{} : payloads[place];
+        Payload none = payloads[place];
         none.epoch = 0;
         if (buffer.count(place))
             throw std::logic_error("a payload is reclaimed before it was written");
-        if (!SEEDED_BUG(NO_INVALIDATION))
-            write(&payloads[place], &none);
-        if (SEEDED_BUG(REUSE_EARLY))
-            free.push_front(place);
-        else
-            invalidated.push_back(place);
+        write(&payloads[place], &none);
+        invalidated.push_back(place);
     }
 
     void format() {
@@ -250,7 +241,7 @@ class PayloadMap {
     // ---- Recovery ----
 
     void recover() {
-        const uint64_t last = clock->epoch - (SEEDED_BUG(ONE_EPOCH) ? 1 : 2);
+        const uint64_t last = clock->epoch - 2;
         std::unordered_map<uint64_t, size_t> newest; // the newest valid payload of each identity
         for (size_t place = 0; place < count; place++) {
             const Payload &payload = payloads[place];
@@ -258,7 +249,7 @@ class PayloadMap {
             if (payload.epoch == 0 || payload.epoch > last)
                 continue;
             auto [known, is_first] = newest.try_emplace(payload.identity, place);
-            if (!is_first && (payloads[known->second].epoch < payload.epoch || SEEDED_BUG(ANY_VERSION)))
+            if (!is_first && payloads[known->second].epoch < payload.epoch)
                 known->second = place;
         }
         epoch = clock->epoch + 2; // no payload was ever made in this epoch or a later one
@@ -278,9 +269,7 @@ class PayloadMap {
         for (int removing = 0; removing < 2; removing++) {
             for (size_t place = 0; place < count; place++) {
                 bool is_removal = payloads[place].removes && payloads[place].epoch <= last;
-                bool is_late = payloads[place].epoch > last && SEEDED_BUG(LEFTOVERS);
-                if (payloads[place].epoch && !is_kept[place] && !is_late &&
-                    (is_removal == (removing == 1) || SEEDED_BUG(REMOVALS_TOGETHER)))
+                if (payloads[place].epoch && !is_kept[place] && is_removal == (removing == 1))
                     invalidate(place);
             }
             fence();

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "region.h"
-#include "seeded_bug.h"
 
 #define ARENA_HINT ((void *)0x100000000000)
 #define ARENA_BYTES (1ull << 40)
@@ -85,7 +84,7 @@ bool arena_has(const void *address) {
  */
 static bool take_outside(uint64_t place, uint64_t bytes) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
-    if (SEEDED_BUG(ARENA_ONLY) || place < __snapshot_base)
+    if (place < __snapshot_base)
         return false;
     void *taken = kernel_mmap((void *)place, bytes, PROT_NONE, flags, -1, 0);
     if (taken != MAP_FAILED && taken != (void *)place) /* before Linux 4.17 the address is a hint */

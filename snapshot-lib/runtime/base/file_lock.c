@@ -19,8 +19,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "seeded_bug.h"
-
 /* Returns 0, or -EBUSY: another open file description has the lock. */
 int lock_exclusively(int fd) {
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -54,7 +52,7 @@ int file_lock(struct region *region, const struct open_request *request) {
         return -errno;
     region->lock_fd = fd;
     region->lock_is_lent = request->recover_only;
-    int status = SEEDED_BUG(NO_FILE_LOCK) || SEEDED_BUG(LOCK_LOG_ONLY) ? 0 : lock_exclusively(fd);
+    int status = lock_exclusively(fd);
     return status < 0 ? status : check_name(request, fd);
 }
 

@@ -6,7 +6,6 @@
 #include <sys/single_threaded.h>
 
 #include "backing.h"
-#include "base/seeded_bug.h"
 #include "base/tracker.h"
 #include "check.h"
 #include "group.h"
@@ -22,7 +21,7 @@
 static void enter_locked(struct region *region, bool joins) {
     atomic_store_explicit(&region->busy, true, memory_order_relaxed);
     region->held.any = !__libc_single_threaded && announcements_stop(region, joins);
-    if (!region->lone_writes || __libc_single_threaded || SEEDED_BUG(NO_FENCE_FOR_ALL))
+    if (!region->lone_writes || __libc_single_threaded)
         return;
     persist_fence_all();
     region->stats.fences++;
@@ -58,10 +57,7 @@ void region_fence(struct region *region) {
 void region_settle(struct region *region) {
     if (!region->unsettled)
         return;
-    if (SEEDED_BUG(NO_COMMIT_FENCE))
-        region->unsettled = false;
-    else
-        region_fence(region);
+    region_fence(region);
     if (!region->protocol->settled || !__libc_single_threaded)
         return;
     region->protocol->settled(region);
@@ -99,8 +95,6 @@ static int commit(struct region *region, enum commit_mode mode) {
         region->stats.commits++;
         region->unsettled = true;
         epoch_begin(region);
-        if (SEEDED_BUG(CARRY_EARLY))
-            region_carry(region);
     }
     /* Only the thread that wrote can wait for its writes, and the next commit may be made by another thread. */
     if (mode == COMMIT_DURABLE || !__libc_single_threaded)
@@ -127,17 +121,15 @@ static void tail_clear(struct region *region) {
  * region_carry(). */
 int region_commit_uncarried(struct region *region, enum commit_mode mode) {
     tail_clear(region);
-    int status = SEEDED_BUG(COLLECT_LATE) ? 0 : tracker_collect(region);
+    int status = tracker_collect(region);
     if (status < 0)
         return status;
-    status = SEEDED_BUG(PAGES_OUTSIDE_MUTEX) ? 0 : pages_back(region);
+    status = pages_back(region);
     if (status < 0)
         return status;
     if (region->shadow)
         check_commit(region);
     status = commit(region, mode);
-    if (SEEDED_BUG(COLLECT_LATE))
-        (void)tracker_collect(region);
     if (status == 0 && region->shadow) {
         check_committed(region);
         for_each_held(line, region) check_announce(region, line * LINE_BYTES, 1);
@@ -147,7 +139,7 @@ int region_commit_uncarried(struct region *region, enum commit_mode mode) {
 
 int region_commit_locked(struct region *region, enum commit_mode mode) {
     int status = region_commit_uncarried(region, mode);
-    if (status == 0 && !SEEDED_BUG(CARRY_EARLY))
+    if (status == 0)
         region_carry(region);
     return status;
 }
@@ -168,9 +160,7 @@ static int lead(struct region *region, struct thread_log *own, enum commit_mode 
 /* A thread that has not stored to the file takes no part in a group. */
 int region_commit(struct region *region, enum commit_mode mode) {
     struct thread_log *own = thread_log_own(region);
-    int status = SEEDED_BUG(PAGES_OUTSIDE_MUTEX) ? pages_back(region) : 0;
-    if (status < 0)
-        return status;
+    int status = 0;
     if (__libc_single_threaded || !own)
         pthread_mutex_lock(&region->mutex);
     else if (group_await(own, &status))
@@ -180,7 +170,7 @@ int region_commit(struct region *region, enum commit_mode mode) {
 
 int region_rollback(struct region *region) {
     region_enter(region);
-    int status = SEEDED_BUG(ROLLBACK_UNCOLLECTED) ? 0 : tracker_collect(region);
+    int status = tracker_collect(region);
     if (status == 0)
         status = region->protocol->rollback(region);
     if (status == 0)
@@ -196,7 +186,7 @@ static int publish_collected(struct region *region) {
 
 /* Collects first: the lines that changed since their commit determine which lines are published, and from where. */
 static int publish_locked(struct region *region) {
-    int status = SEEDED_BUG(PUBLISH_UNCOLLECTED) ? 0 : tracker_collect(region);
+    int status = tracker_collect(region);
     return status < 0 ? status : publish_collected(region);
 }
 

@@ -14,7 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/seeded_bug.h"
 #include "log/persist.h"
 
 #define EXPECTING_SPINS (SPINS / 10) /* about as long as a small commit takes */
@@ -46,13 +45,9 @@ static void work_done(struct thread_log *thread, uint64_t step) {
 }
 
 static void own_work(struct thread_log *own, uint64_t step) {
-    if (SEEDED_BUG(DONE_BEFORE_WORK))
-        work_done(own, step);
     own->work_status = own->region->group.work(own);
-    if (!SEEDED_BUG(NO_MEMBER_FENCE)) {
-        persist_fence();
-        own->counted.fences++;
-    }
+    persist_fence();
+    own->counted.fences++;
     work_done(own, step);
 }
 
@@ -147,8 +142,6 @@ static void work_await(struct thread_log *thread, uint64_t step) {
         } else if (work_take(thread, step)) {
             thread->work_status = thread->region->group.work(thread);
             work_done(thread, step);
-        } else if (SEEDED_BUG(NO_GROUP_BARRIER)) {
-            return;
         } else {
             syscall(SYS_sched_yield);
         }

@@ -21,7 +21,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/seeded_bug.h"
 #include "base/tracker.h"
 #include "check.h"
 #include "commit.h"
@@ -85,10 +84,9 @@ static void idle_close_aloud(struct region *region, const char *why) {
 
 /* Called when the last mapping is gone. A forked child has nothing to commit. */
 int region_unmapped(struct region *region) {
-    bool is_asked = !region->inherited && !SEEDED_BUG(UNMAP_UNCOLLECTED);
-    bool is_unknown = is_asked && tracker_collect_alone(region) < 0;
+    bool is_unknown = !region->inherited && tracker_collect_alone(region) < 0;
     bool has_changes = !region->inherited && (is_unknown || region_has_changes(region));
-    bool is_kept = (has_changes && !SEEDED_BUG(UNMAP_DISCARDS)) || atomic_load(&region->users) > 0;
+    bool is_kept = has_changes || atomic_load(&region->users) > 0;
     if (!is_kept || !is_open(region))
         return idle_close(region, "its last mapping and descriptor are gone");
     idle_process = getpid();
@@ -114,7 +112,7 @@ void idle_check(void) {
     int saved = errno;
     pthread_mutex_lock(&regions_mutex);
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (can_close(&regions[i]) && !SEEDED_BUG(CLOSE_KEEPS) && !is_open(&regions[i]))
+        if (can_close(&regions[i]) && !is_open(&regions[i]))
             idle_close_aloud(&regions[i], "its last descriptor was closed");
     pthread_mutex_unlock(&regions_mutex);
     errno = saved;

@@ -7,8 +7,6 @@
 
 #include <errno.h>
 
-#include "base/seeded_bug.h"
-
 int mapping_add(struct region *region, uint64_t begin, uint64_t end) {
     if (region->mapping_count == MAPPINGS_MAX)
         return -ENOMEM;
@@ -69,7 +67,7 @@ int mapping_cut(struct region *region, uint64_t begin, uint64_t end) {
     for (struct mapping *one = next(region, &begin, end); one; one = next(region, &begin, end)) {
         uint64_t to = one->end < end ? one->end : end;
         (void)cut_one(region, one, begin, to);
-        begin = SEEDED_BUG(CUT_FROM_ALL) ? begin : to;
+        begin = to;
     }
     return 0;
 }

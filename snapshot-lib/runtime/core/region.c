@@ -14,7 +14,6 @@
 #include "base/arena.h"
 #include "base/epochs.h"
 #include "base/file_lock.h"
-#include "base/seeded_bug.h"
 #include "base/tracker.h"
 #include "check.h"
 #include "commit.h"
@@ -85,7 +84,7 @@ struct region *region_use(int fd) {
         return NULL;
     pthread_mutex_lock(&regions_mutex);
     struct region *region = region_of_identity(&identity);
-    if (region && !SEEDED_BUG(USED_UNCOUNTED))
+    if (region)
         atomic_fetch_add(&region->users, 1);
     pthread_mutex_unlock(&regions_mutex);
     return region;
@@ -99,7 +98,7 @@ void regions_let_others(void) {
 }
 
 void region_unuse(struct region **used) {
-    if (*used && !SEEDED_BUG(USED_UNCOUNTED))
+    if (*used)
         atomic_fetch_sub(&(*used)->users, 1);
 }
 
@@ -169,7 +168,7 @@ static int working_open(struct region *region, const struct open_request *reques
     if (status == 0)
         status = epochs_page_in(region, request->flags);
     if (status == 0) /* by lock_fd: lseek() must not move the position of the caller's descriptor */
-        status = working_fill(region, SEEDED_BUG(POSITION_LOST) ? request->fd : region->lock_fd);
+        status = working_fill(region, region->lock_fd);
     if (status < 0)
         return status;
     if (record.address != (uint64_t)region->working) {
@@ -209,7 +208,7 @@ static int region_lock(struct region *region, const struct open_request *request
 
 /* Commits rely on the size, and the program that set it, or copied the file, may not have made it durable. */
 static int size_sync(int fd, uint64_t bytes) {
-    if (bytes == 0 || SEEDED_BUG(NO_SIZE_SYNC))
+    if (bytes == 0)
         return 0;
     return syscall(SYS_fsync, fd) < 0 ? -errno : 0; /* the system call: the interposed fsync() commits */
 }
@@ -229,7 +228,7 @@ static int region_size(struct region *region, const struct open_request *request
     int result = file_identity_read(request->fd, &region->identity);
     if (result == 0)
         result = size_sync(request->fd, region->bytes);
-    if (result < 0 || (request->flags & SNAPSHOT_ADOPT && !SEEDED_BUG(DISCARD_UNASKED)))
+    if (result < 0 || request->flags & SNAPSHOT_ADOPT)
         return result; /* a log to adopt is not stale, however little data the copy of the file contains */
     return log_file_discard_stale(region, &status);
 }

@@ -19,7 +19,6 @@
 
 #include "backing.h"
 #include "base/arena.h"
-#include "base/seeded_bug.h"
 #include "base/tracker.h"
 #include "commit.h"
 #include "log/file_record.h"
@@ -39,8 +38,7 @@ static int file_resize(struct region *region, int fd, uint64_t bytes) {
         return -EUCLEAN;
     record.bytes = region->bytes;
     record.bytes_next = bytes;
-    if (!SEEDED_BUG(NO_BOTH_SIZES))
-        file_record_write(region->log, record);
+    file_record_write(region->log, record);
     int status = persist_resize(fd, bytes);
     if (status < 0)
         return status; /* the log fits the file whether or not its size has changed */
@@ -52,7 +50,7 @@ static int file_resize(struct region *region, int fd, uint64_t bytes) {
 
 static bool has_size(int fd, uint64_t bytes) {
     struct stat status;
-    return fstat(fd, &status) == 0 && (uint64_t)status.st_size == bytes && !SEEDED_BUG(NO_FAILED_SIZE);
+    return fstat(fd, &status) == 0 && (uint64_t)status.st_size == bytes;
 }
 
 /* The file returns to its old size if the new one cannot be made durable. */
@@ -65,7 +63,7 @@ static int grow(struct region *region, int fd, uint64_t bytes) {
     status = arena_populate(region->working + region->mapped_bytes, pages - region->mapped_bytes);
     if (status == 0)
         status = tracker_forget(region, end_page, region->mapped_bytes - end_page);
-    if (status == 0 && !SEEDED_BUG(GROWTH_NOT_WATCHED))
+    if (status == 0)
         status = tracker_watch(region, region->mapped_bytes, pages - region->mapped_bytes);
     if (status == 0)
         status = file_resize(region, fd, bytes);
@@ -87,8 +85,7 @@ static int cut_committed(struct region *region, int fd, uint64_t bytes) {
     status = file_resize(region, fd, bytes);
     if (status < 0 && !has_size(fd, bytes))
         return status;
-    if (!SEEDED_BUG(CUT_KEEPS_LINES))
-        region->protocol->cut(region, (bytes + LINE_BYTES - 1) / LINE_BYTES);
+    region->protocol->cut(region, (bytes + LINE_BYTES - 1) / LINE_BYTES);
     arena_empty(region->working + pages, region->mapped_bytes - pages);
     memset(region->working + bytes, 0, pages - bytes);
     pages_forget(region, bytes);

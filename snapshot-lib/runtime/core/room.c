@@ -12,7 +12,6 @@
 
 #include "base/arena.h"
 #include "base/epochs.h"
-#include "base/seeded_bug.h"
 #include "base/tracker.h"
 #include "commit.h"
 #include "log/file_record.h"
@@ -86,7 +85,7 @@ static int move(struct region *region, const void *hint, bool fixed, uint64_t sp
     record.address = (uint64_t)working;
     if (record.sequence > 0)
         file_record_write(region->log, record);
-    return SEEDED_BUG(MOVE_NOT_WATCHED) ? 0 : tracker_watch(region, 0, region->mapped_bytes);
+    return tracker_watch(region, 0, region->mapped_bytes);
 }
 
 /* Another thread may have moved or mapped the file meanwhile. */
@@ -106,7 +105,7 @@ static int move_unless_done(struct region *region, const void *hint, bool fixed,
  * file is mapped, -EEXIST: the hint is not free, -ENOMEM. After these errors the file is at its old place.
  */
 int region_move(struct region *region, const void *hint, bool fixed, uint64_t bytes) {
-    if (bytes > DATA_BYTES_MAX || SEEDED_BUG(NO_MOVE))
+    if (bytes > DATA_BYTES_MAX)
         return -EFBIG;
     atomic_fetch_add(&region->movers, 1);
     pthread_mutex_lock(&regions_mutex);

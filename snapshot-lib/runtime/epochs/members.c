@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "base/epochs.h"
-#include "base/seeded_bug.h"
 #include "core/commit.h"
 #include "core/regions.h"
 #include "log/persist.h"
@@ -63,7 +62,7 @@ void member_enter(struct region *region) {
     pthread_setspecific(thread_end_key, member);
     struct thread_log *log = thread_log_get(region);
     pthread_mutex_lock(&epochs->mutex);
-    while (epochs->gathering && !SEEDED_BUG(ENTER_AT_ONCE))
+    while (epochs->gathering)
         pthread_cond_wait(&epochs->changed, &epochs->mutex);
     if (!has_entered(region)) {
         *member = (struct member){.generation = region->generation, .log = log, .next = epochs->members};
@@ -83,7 +82,7 @@ static void member_idles(struct region *region) {
 }
 
 void epochs_wait(void) {
-    for (size_t i = 0; i < REGIONS_MAX && !SEEDED_BUG(WAIT_ACTIVE); i++)
+    for (size_t i = 0; i < REGIONS_MAX; i++)
         if (regions[i].in_use && !regions[i].inherited && member_is_active(&regions[i]))
             member_idles(&regions[i]);
 }
@@ -101,10 +100,8 @@ static int park(struct epochs *epochs, struct member *member) {
         }
         pthread_mutex_unlock(&epochs->mutex);
         epoch_list_write(member->log);
-        if (!SEEDED_BUG(NO_THREAD_FENCE)) {
-            persist_fence();
-            member->log->counts.fences++;
-        }
+        persist_fence();
+        member->log->counts.fences++;
         pthread_mutex_lock(&epochs->mutex);
         member->writes = false;
         epochs->writers--;
@@ -134,7 +131,7 @@ static void wait_a_little(struct epochs *epochs) {
 /* Wait until all other members are parked or idle. The mutex is held. */
 static int gather(struct epochs *epochs, const struct member *leader) {
     uint64_t begin_ns = epochs_now(epochs);
-    while (!all_wait(epochs, leader) && !SEEDED_BUG(NO_GATHERING)) {
+    while (!all_wait(epochs, leader)) {
         if (epochs_now(epochs) - begin_ns >= epochs->options.timeout_ns) {
             epochs->stats.timeouts++;
             return -ETIMEDOUT;
@@ -190,7 +187,7 @@ void lists_write(struct region *region) {
         if (!is_handed_out(epochs, thread))
             epoch_list_write(thread);
     pthread_mutex_lock(&epochs->mutex);
-    while (epochs->writers > 0 && !SEEDED_BUG(NO_BARRIER))
+    while (epochs->writers > 0)
         pthread_cond_wait(&epochs->changed, &epochs->mutex);
     pthread_mutex_unlock(&epochs->mutex);
 }

@@ -20,7 +20,6 @@
 
 #include "base/arena.h"
 #include "base/epochs.h"
-#include "base/seeded_bug.h"
 #include "protocol/protocols.h"
 #include "state.h"
 
@@ -137,7 +136,7 @@ void epochs_release(struct region *region) {
 
 /* No thread copies pages in for a child, so all pages are copied in before the fork. */
 void epochs_before_fork(void) {
-    for (size_t i = 0; i < REGIONS_MAX && !SEEDED_BUG(FORK_WITHOUT_PAGES); i++) {
+    for (size_t i = 0; i < REGIONS_MAX; i++) {
         const struct region *region = pagers[i].region;
         if (!region || region->inherited)
             continue;

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/seeded_bug.h"
 #include "log/log_file.h"
 #include "protocol/lines.h"
 #include "protocol/lists.h"
@@ -56,17 +55,13 @@ static int commit(struct region *region, enum commit_mode mode) {
     lines_reset(region);
     for_each_thread (thread, region)
         log_epoch_end(thread);
-    if (SEEDED_BUG(REPLAY_EARLY))
-        replay_allow(epochs, region->epoch);
-    if (SEEDED_BUG(REPLAY_EARLY))
-        (void)replay_all(epochs);
     return 0;
 }
 
 static int publish(struct region *region) {
     region_settle(region);
     replay_allow(epochs_of(region), region->epoch - 1);
-    return SEEDED_BUG(NO_PUBLICATION) ? 0 : replay_all(epochs_of(region));
+    return replay_all(epochs_of(region));
 }
 
 static int rollback(struct region *region) {

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "base/seeded_bug.h"
 #include "log/persist.h"
 #include "protocol/blocks.h"
 #include "protocol/lines.h"
@@ -32,9 +31,7 @@ static void block_replay(void *context, const struct block *block) {
     const struct replay *replay = context;
     for (uint32_t i = 0; i < block->header.line_count; i++) {
         uint64_t line = block->header.lines[i];
-        const void *content =
-            SEEDED_BUG(REPLAY_WORKING_COPY) ? (const void *)line_working(replay->region, line) : block->data[i];
-        persist_copy(line_backing(replay->region, line), content, LINE_BYTES);
+        persist_copy(line_backing(replay->region, line), block->data[i], LINE_BYTES);
     }
 }
 
@@ -43,11 +40,10 @@ static int epoch_replay(const struct region *region, const struct epoch_log *log
     struct replay replay = {.region = region, .log = log};
     struct log_view view = {.base = region->log.base, .bytes = log->log_bytes};
     log_walk(view, EPOCH_SETS, epoch, block_count, &replay);
-    if (replay.lines != log->lines && !SEEDED_BUG(PUBLISH_UNCHECKED))
+    if (replay.lines != log->lines)
         return -EUCLEAN;
     log_walk(view, EPOCH_SETS, epoch, block_replay, &replay);
-    if (!SEEDED_BUG(NO_REPLAY_FENCE))
-        persist_fence();
+    persist_fence();
     return 0;
 }
 
@@ -56,9 +52,7 @@ static bool is_behind(const struct epochs *epochs) {
 }
 
 /* The next epoch to replay. The mutex is held. */
-static uint64_t epoch_next(const struct epochs *epochs) {
-    return SEEDED_BUG(REPLAY_NEWEST) ? epochs->durable : epochs->replayed + 1;
-}
+static uint64_t epoch_next(const struct epochs *epochs) { return epochs->replayed + 1; }
 
 static void replayed(struct epochs *epochs, uint64_t epoch, uint64_t lines, uint64_t begin_ns) {
     epochs->replayed = epoch;
@@ -162,11 +156,10 @@ int replay_all(struct epochs *epochs) { return replay_until(epochs, UINT64_MAX);
 
 /* Called before the log of `epoch` begins: the file must contain all epochs that recovery no longer replays then. */
 int replay_make_room(struct epochs *epochs, uint64_t epoch) {
-    uint64_t kept = SEEDED_BUG(ROOM_LATE) ? EPOCHS_IN_LOG + 1 : EPOCHS_IN_LOG;
-    if (SEEDED_BUG(NO_BACK_PRESSURE) || epoch <= kept)
+    if (epoch <= EPOCHS_IN_LOG)
         return 0;
     pthread_mutex_lock(&epochs->mutex);
-    epochs->stats.waits_for_room += epochs->replayed < epoch - kept && is_behind(epochs);
+    epochs->stats.waits_for_room += epochs->replayed < epoch - EPOCHS_IN_LOG && is_behind(epochs);
     pthread_mutex_unlock(&epochs->mutex);
-    return replay_until(epochs, epoch - kept);
+    return replay_until(epochs, epoch - EPOCHS_IN_LOG);
 }

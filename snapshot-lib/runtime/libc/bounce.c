@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "base/arena.h"
-#include "base/seeded_bug.h"
 #include "core/regions.h"
 #include "log/thread_log.h"
 
@@ -35,16 +34,14 @@ static size_t mapped_part(const void *target, size_t bytes) {
 
 /*
  * Returns the memory to which the call writes: a copy. If no memory is free for a copy, the target is announced now
- * and the call writes to it, as if it did not wait. With the seeded bug the target is announced after the call.
+ * and the call writes to it, as if it did not wait.
  */
 void *bounce_begin(struct bounce *bounce, void *target, size_t bytes, bool stores_changes) {
     bounce->bytes = stores_changes ? mapped_part(target, bytes) : bytes;
     bounce->written = 0;
     bounce->stores_changes = stores_changes;
-    bounce->copy = SEEDED_BUG(ANNOUNCE_AFTER_WAIT) ? target : NULL;
-    bounce->target = SEEDED_BUG(ANNOUNCE_AFTER_WAIT) ? target : NULL;
-    if (bounce->target)
-        return target;
+    bounce->copy = NULL;
+    bounce->target = NULL;
     if (bounce->bytes > 0 && bounce->bytes <= SIZE_MAX / 4)
         bounce->copy = is_small(bounce) ? bounce->small : aside_map(2 * bounce->bytes);
     if (!bounce->copy) {
@@ -73,10 +70,6 @@ static void changes_store(const struct bounce *bounce) {
 
 void bounce_land(struct bounce *bounce) {
     int error = errno;
-    if (bounce->copy == bounce->target) { /* the seeded bug */
-        writes(bounce->target, bounce->bytes);
-        return;
-    }
     if (bounce->stores_changes)
         changes_store(bounce);
     else if (bounce->written > 0)
@@ -96,12 +89,10 @@ void keep_begin(struct kept *kept, const void *address, size_t bytes) {
 }
 
 /* The callback may have left: the next commit of another thread would then not hold the range. */
-static bool is_kept(const struct kept *kept) {
-    return kept->region->epoch == kept->epoch && (thread_is_inside() || SEEDED_BUG(CALLBACK_LEAVES));
-}
+static bool is_kept(const struct kept *kept) { return kept->region->epoch == kept->epoch && thread_is_inside(); }
 
 void keep_again(struct kept *kept) {
-    if (kept->region && !is_kept(kept) && !SEEDED_BUG(ANNOUNCE_BEFORE_CALLBACKS)) {
+    if (kept->region && !is_kept(kept)) {
         kept->epoch = kept->region->epoch;
         writes(kept->address, kept->bytes);
     }

@@ -11,7 +11,6 @@
 
 #include <stdbool.h>
 
-#include "base/seeded_bug.h"
 #include "libc_wrap.h"
 #include "log/thread_log.h"
 

@@ -55,11 +55,6 @@ void WRAP(qsort_r)(void *base, size_t count, size_t size, compare_with_function 
 void *WRAP(lsearch)(const void *key, void *base, size_t *count, size_t size, compare_function *compare);
 void *WRAP(lsearch)(const void *key, void *base, size_t *count, size_t size, compare_function *compare) {
     void *end = (char *)base + *count * size;
-    if (SEEDED_BUG(ANNOUNCE_BEFORE_CALLBACKS)) {
-        writes(end, size);
-        OUT(count);
-        return lsearch(key, base, count, size, compare);
-    }
     void *found = lfind(key, base, count, size, compare);
     if (found)
         return found;

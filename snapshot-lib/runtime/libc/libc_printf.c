@@ -70,10 +70,6 @@ void announce_wide_counts(const wchar_t *format, va_list arguments) {
 /* Print to private memory first: the length is not known in advance, and a handler of the program may commit. */
 static int print_aside(char *to, size_t n, const char *format, va_list arguments) {
     char small[512], *text = small;
-    if (SEEDED_BUG(ANNOUNCE_BEFORE_CALLBACKS)) {
-        writes(to, n);
-        return vsnprintf(to, n, format, arguments);
-    }
     va_list copy;
     va_copy(copy, arguments);
     int length = vsnprintf(small, sizeof(small), format, copy);

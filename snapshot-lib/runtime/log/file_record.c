@@ -10,7 +10,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/seeded_bug.h"
 #include "hash.h"
 #include "log_file.h"
 #include "persist.h"
@@ -73,7 +72,7 @@ bool file_record_is_of_another(int log_fd, const struct file_identity *identity)
 static bool fits(const struct region *region, const struct file_record *record) {
     if (region->bytes == record->bytes || region->bytes == record->bytes_next)
         return true;
-    return !SEEDED_BUG(NO_OTHER_SIZE) && log_says_nothing(region->log);
+    return log_says_nothing(region->log);
 }
 
 /*

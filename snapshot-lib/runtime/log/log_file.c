@@ -15,7 +15,6 @@
 
 #include "base/arena.h"
 #include "base/file_lock.h"
-#include "base/seeded_bug.h"
 #include "file_record.h"
 #include "hash.h"
 #include "persist.h"
@@ -79,13 +78,12 @@ static int log_file_fill(int fd, const struct file_record *file, const struct pr
     log_file_format(log, protocol);
     file_record_write(log, *file);
     kernel_munmap(log.base, log.bytes);
-    return !SEEDED_BUG(NO_LOG_SYNC) && fsync(fd) < 0 ? -errno : 0;
+    return fsync(fd) < 0 ? -errno : 0;
 }
 
 /* Never replaces another log: that would be the log of a file that had the name a moment ago, or has it now. */
 static int rename_new(const char *from, const char *to) {
-    unsigned flags = SEEDED_BUG(NO_FILE_LOCK) || SEEDED_BUG(LOG_UNLOCKED) ? 0 : RENAME_NOREPLACE;
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, flags) == 0)
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno == EEXIST)
         return -EBUSY;
@@ -103,7 +101,7 @@ static int log_file_create(const char *path, const struct file_record *file, con
     int fd = open(temporary, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0)
         return -errno;
-    int status = SEEDED_BUG(NO_FILE_LOCK) || SEEDED_BUG(LOG_UNLOCKED) ? 0 : log_file_lock(temporary, fd);
+    int status = log_file_lock(temporary, fd);
     if (status < 0) {
         close(fd);
         return status;
@@ -134,14 +132,12 @@ static int directory_sync(const char *path, int log_fd) {
         close(fd);
     if (status == -EACCES || status == -EINVAL)
         status = syncfs(log_fd) < 0 ? -errno : 0;
-    return SEEDED_BUG(NO_SYNC_ERROR) ? 0 : status;
+    return status;
 }
 
 /* A log that was found is synchronised, too: the process that created, lengthened or copied it may have been killed
  * before it did so. */
 static int log_file_sync(const char *path, int fd, bool is_new) {
-    if (SEEDED_BUG(NO_DIRECTORY_SYNC) || (!is_new && SEEDED_BUG(NO_FOUND_SYNC)))
-        return 0;
     return !is_new && fsync(fd) < 0 ? -errno : directory_sync(path, fd);
 }
 
@@ -229,11 +225,9 @@ int log_file_discard_stale(const struct region *region, const struct stat *data)
         return errno == ENOENT ? 0 : -errno;
     int status = log_file_lock(path, fd);
     bool is_of_another = file_record_is_of_another(fd, &region->identity);
-    bool says_nothing = SEEDED_BUG(DISCARD_UNASKED) || log_file_says_nothing(fd);
-    if (status == 0 && (is_of_another ? says_nothing : data->st_size == 0)) {
-        bool is_early = SEEDED_BUG(LOG_DELETE_EARLY);
-        status = (!is_early && syscall(SYS_fsync, region->lock_fd) < 0) || unlink(path) < 0 ? -errno : 0;
-    }
+    bool says_nothing = log_file_says_nothing(fd);
+    if (status == 0 && (is_of_another ? says_nothing : data->st_size == 0))
+        status = syscall(SYS_fsync, region->lock_fd) < 0 || unlink(path) < 0 ? -errno : 0;
     close(fd);
     return status;
 }
@@ -249,7 +243,7 @@ static int log_file_grow_locked(struct region *region, uint64_t chunk_count) {
         return -ENOSPC;
     uint64_t old_bytes = region->log.bytes;
     int status = -posix_fallocate(region->log_fd, (off_t)old_bytes, (off_t)(bytes - old_bytes));
-    if (status < 0 || (!SEEDED_BUG(NO_GROWTH_SYNC) && fsync(region->log_fd) < 0)) {
+    if (status < 0 || fsync(region->log_fd) < 0) {
         (void)!ftruncate(region->log_fd, (off_t)old_bytes);
         return -ENOSPC;
     }

@@ -2,7 +2,6 @@
 /* The two records of the log file. They are written in turn, so one of them is always whole. */
 #include "records.h"
 
-#include "base/seeded_bug.h"
 #include "hash.h"
 #include "persist.h"
 
@@ -32,8 +31,6 @@ void record_write(struct log_view log, struct record record) {
  * last record stays whole until the new one is. */
 uint64_t record_retire(struct log_view log, uint32_t protocol, uint64_t epoch_last, uint64_t epoch_used) {
     uint64_t beyond = epoch_used + 1;
-    if (SEEDED_BUG(NO_RETIRE))
-        return epoch_last;
     uint64_t epoch = beyond + ((beyond ^ epoch_last ^ 1) & 1);
     record_write(log, (struct record){.epoch = epoch, .epoch_before = epoch_last, .protocol = protocol});
     return epoch;

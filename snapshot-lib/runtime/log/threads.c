@@ -24,7 +24,6 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/seeded_bug.h"
 
 _Thread_local struct thread_slot thread_slots[REGIONS_MAX];
 static _Thread_local struct presence *presence_own __attribute__((tls_model("initial-exec")));
@@ -92,10 +91,8 @@ bool thread_is_inside(void) {
  */
 static void thread_end(void *unused) {
     (void)unused;
-    bool locks = !SEEDED_BUG(THREAD_END_UNLOCKED);
     thread_leaves();
-    if (locks)
-        pthread_mutex_lock(&regions_mutex);
+    pthread_mutex_lock(&regions_mutex);
     for (size_t i = 0; i < REGIONS_MAX; i++) {
         struct thread_slot *slot = &thread_slots[i];
         if (slot->log && regions[i].in_use && regions[i].generation == slot->generation) {
@@ -104,8 +101,7 @@ static void thread_end(void *unused) {
         }
         *slot = (struct thread_slot){.tag = LINE_NO_TAG};
     }
-    if (locks)
-        pthread_mutex_unlock(&regions_mutex);
+    pthread_mutex_unlock(&regions_mutex);
     presence_return();
 }
 
@@ -172,8 +168,7 @@ static void futex(atomic_uint *word, int operation, unsigned value) {
 void watch_begin(struct region *region, struct watch *watch) {
     if (++watch->looks <= SPINS)
         return;
-    if (!SEEDED_BUG(SLEEP_UNSAID))
-        atomic_fetch_add(&region->sleepers, 1);
+    atomic_fetch_add(&region->sleepers, 1);
     watch->turn = atomic_load(&region->turn);
 }
 
@@ -184,13 +179,12 @@ void watch_end(struct region *region, const struct watch *watch, bool is_over) {
     }
     if (!is_over)
         futex(&region->turn, FUTEX_WAIT_PRIVATE, watch->turn);
-    if (!SEEDED_BUG(SLEEP_UNSAID))
-        atomic_fetch_sub(&region->sleepers, 1);
+    atomic_fetch_sub(&region->sleepers, 1);
 }
 
 void region_turn(struct region *region) {
     atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load(&region->sleepers) == 0 || SEEDED_BUG(NO_WAKING))
+    if (atomic_load(&region->sleepers) == 0)
         return;
     atomic_fetch_add(&region->turn, 1);
     futex(&region->turn, FUTEX_WAKE_PRIVATE, INT_MAX);
@@ -214,7 +208,7 @@ static void commit_await(struct region *region) {
 static void shut_out_commits(struct thread_log *thread) {
     struct region *region = thread->region;
     atomic_exchange(&thread->announcing, true);
-    while (atomic_load(&region->collecting) && !SEEDED_BUG(ANNOUNCE_AT_ONCE)) {
+    while (atomic_load(&region->collecting)) {
         atomic_store(&thread->announcing, false);
         commit_await(region);
         atomic_exchange(&thread->announcing, true);
@@ -228,13 +222,13 @@ struct thread_log *announce_begin_slowly(struct region *region) {
     if (!__libc_single_threaded)
         shut_out_commits(thread);
     struct presence *owner = atomic_load_explicit(&thread->owner, memory_order_relaxed);
-    atomic_store_explicit(&owner->inside, !SEEDED_BUG(NEVER_INSIDE), memory_order_relaxed);
+    atomic_store_explicit(&owner->inside, true, memory_order_relaxed);
     thread_slots[region - regions].tag = thread->tag;
     return thread;
 }
 
 static void announcement_await(struct thread_log *thread) {
-    for (unsigned spin = 0; atomic_load(&thread->announcing) && !SEEDED_BUG(COLLECT_AT_ONCE); spin++)
+    for (unsigned spin = 0; atomic_load(&thread->announcing); spin++)
         if (spin < SPINS)
             relax();
         else
@@ -266,7 +260,7 @@ bool announcements_stop(struct region *region, bool joins) {
         announcement_await(thread);
         bool is_joined = joins && thread != own && joins_group(thread);
         region->group.any |= is_joined;
-        if (thread == own || is_joined || !is_inside(thread) || SEEDED_BUG(HOLD_NOTHING))
+        if (thread == own || is_joined || !is_inside(thread))
             continue;
         thread->held = any = true;
     }

@@ -15,15 +15,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/seeded_bug.h"
-
 /* A descriptor and an offset in its file. NULL: use, and advance, the descriptor's own position. */
 struct end {
     int fd;
     off_t *at;
 };
 
-static bool is_tracked(int fd) { return !SEEDED_BUG(COPY_BY_KERNEL) && region_of_file(fd); }
+static bool is_tracked(int fd) { return region_of_file(fd); }
 
 static ssize_t end_read(struct end from, void *to, size_t bytes) {
     ssize_t got = from.at ? INTERPOSED(pread)(from.fd, to, bytes, *from.at) : INTERPOSED(read)(from.fd, to, bytes);

@@ -14,8 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/seeded_bug.h"
-
 /* Resize a file that is not mapped but has a log beside it: recover, resize, close. */
 static int resize_closed(int fd, const char *path, uint64_t bytes) {
     struct stat status;
@@ -138,8 +136,6 @@ static int open_at(int folder, const char *path, int flags, mode_t mode) {
 int INTERPOSED(unlink)(const char *path) {
     char log_path[PATH_MAX];
     bool has_log = log_path_of(path, log_path);
-    if (has_log && SEEDED_BUG(UNLINK_LOG_FIRST))
-        (void)syscall(SYS_unlinkat, AT_FDCWD, log_path, 0);
     int result = (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
     if (result == 0 && has_log)
         (void)syscall(SYS_unlinkat, AT_FDCWD, log_path, 0);
@@ -181,8 +177,7 @@ static int kernel_rename(const char *old_path, const char *new_path, unsigned fl
 static int rename_both(const char *old_path, const char *new_path, unsigned flags) {
     char old_log[PATH_MAX], new_log[PATH_MAX];
     bool moves_log = log_path_of(old_path, old_log), replaces_log = log_path_of(new_path, new_log);
-    bool linked =
-        moves_log && !SEEDED_BUG(RENAME_LOG_LATE) && syscall(SYS_linkat, AT_FDCWD, old_log, AT_FDCWD, new_log, 0) == 0;
+    bool linked = moves_log && syscall(SYS_linkat, AT_FDCWD, old_log, AT_FDCWD, new_log, 0) == 0;
     int result = kernel_rename(old_path, new_path, flags);
     int error = errno;
     if (result < 0 && linked)

@@ -12,8 +12,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/seeded_bug.h"
-
 /* libc's own names of its functions, which, unlike plain system calls, are cancellation points. */
 ssize_t __read(int fd, void *to, size_t bytes);
 ssize_t __write(int fd, const void *from, size_t bytes);
@@ -67,7 +65,7 @@ static ssize_t tracked_write(struct region *region, int fd, const struct iovec *
         status = -EINVAL;
     if (status == 0 && region->inherited)
         status = -EPERM;
-    if (status == 0 && manner.appends && !SEEDED_BUG(NO_APPEND))
+    if (status == 0 && manner.appends)
         *at = (off_t)region->bytes;
     if (status == 0 && bytes > 0 && (uint64_t)*at + bytes > region->bytes)
         status = region_resize(region, fd, (uint64_t)*at + bytes);
@@ -161,7 +159,7 @@ ssize_t INTERPOSED(preadv2)(int fd, const struct iovec *parts, int count, off_t 
 
 ssize_t INTERPOSED(pwritev2)(int fd, const struct iovec *parts, int count, off_t at, int flags) {
     USE_REGION(region, region_for_io(fd));
-    if (!region || SEEDED_BUG(NO_PWRITEV2))
+    if (!region)
         return syscall(SYS_pwritev2, fd, parts, count, at, 0, flags);
     return at == -1 ? write_here(region, fd, parts, count, flags) : tracked_write(region, fd, parts, count, &at, flags);
 }

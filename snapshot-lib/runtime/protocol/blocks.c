@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/single_threaded.h>
 
-#include "base/seeded_bug.h"
 #include "log/hash.h"
 #include "log/log_file.h"
 #include "log/persist.h"
@@ -22,10 +21,7 @@ void block_seal(struct block *block, uint64_t epoch, uint32_t sequence) {
 
 void block_write(uint8_t *place, const struct block *block) {
     size_t bytes = block_bytes(block->header.line_count);
-    if (SEEDED_BUG(NO_LOG_FLUSH))
-        memcpy(place, block, bytes); /* stays in the CPU's caches until they happen to evict it */
-    else
-        persist_copy(place, block, bytes);
+    persist_copy(place, block, bytes);
 }
 
 static int chunk_take(struct thread_log *thread) {
@@ -72,7 +68,7 @@ void thread_block_end(struct thread_log *thread) {
     block_stream_or_keep(thread);
     if (__libc_single_threaded)
         thread->region->lone_writes = true;
-    if (__libc_single_threaded || SEEDED_BUG(NO_THREAD_FENCE))
+    if (__libc_single_threaded)
         return;
     persist_fence();
     thread->counts.fences++;
@@ -97,7 +93,7 @@ static int thread_log_write(struct thread_log *thread) {
  * writes. */
 int thread_logs_write(struct region *region) {
     int status = region_each_log(region, thread_log_write);
-    if (status < 0 && !SEEDED_BUG(NO_FENCE_BEFORE_ENOSPC))
+    if (status < 0)
         region_fence(region);
     return status;
 }
@@ -116,7 +112,7 @@ static bool block_is_valid(const struct block *block, uint64_t epoch, uint32_t s
         return false;
     if (header->line_count == 0 || header->line_count > BLOCK_LINES_MAX || block_bytes(header->line_count) > room_bytes)
         return false;
-    return SEEDED_BUG(NO_CHECKSUM) || header->checksum == block_checksum(header, block->data);
+    return header->checksum == block_checksum(header, block->data);
 }
 
 uint64_t log_walk_chunk(struct log_view log, uint64_t offset, uint64_t epoch, block_visitor *visit, void *context) {

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include "base/arena.h"
-#include "base/seeded_bug.h"
 
 /* The map takes memory only where lines are held. Abort without it: a commit needs the map as much as its lists. */
 static void place_map(struct region *region) {

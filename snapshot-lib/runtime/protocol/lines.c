@@ -54,8 +54,6 @@ static void list(struct thread_log *thread, uint32_t line) {
  * other. */
 static __attribute__((noinline)) void line_list_again(struct thread_log *thread, uint32_t line) {
     struct region *region = thread->region;
-    if (SEEDED_BUG(LISTED_BY_ANY))
-        return;
     if (relist(thread, line))
         list(thread, line);
     if (!atomic_load_explicit(&region->lists_overlap, memory_order_relaxed))
@@ -112,7 +110,7 @@ uint64_t lines_gather(struct region *region) {
             for_each_word (line, &thread->changes)
                 line_set(region, line, LINE_BUSY); /* here: list_thin() has not seen the line yet */
     for_each_thread (thread, region) {
-        if (overlap && !thread->held && !SEEDED_BUG(LISTS_OVERLAP))
+        if (overlap && !thread->held)
             list_thin(region, thread);
         count += thread->held ? 0 : thread->changes.count;
     }
@@ -140,7 +138,7 @@ void list_clean(struct thread_log *thread) {
 /* Mark the lines of held logs last: other logs list some of the same lines, and clean them. */
 void lines_reset(struct region *region) {
     for_each_thread (thread, region) {
-        if (thread->held && !SEEDED_BUG(RESET_HELD))
+        if (thread->held)
             continue;
         list_clean(thread);
         thread->changes.count = 0;

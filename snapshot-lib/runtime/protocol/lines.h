@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "base/seeded_bug.h"
 #include "base/tracker.h"
 #include "held.h"
 #include "log/persist.h"
@@ -45,11 +44,6 @@ static inline bool line_is_dirty(const struct region *region, uint64_t line) {
 }
 static inline void line_set(const struct region *region, uint64_t line, uint8_t state) {
     atomic_store_explicit(&region->line_states[line], state, memory_order_relaxed);
-}
-
-/* The content of a held line that the commit writes. */
-static inline const uint8_t *line_held(const struct region *region, uint64_t line) {
-    return SEEDED_BUG(HELD_FROM_WORKING_COPY) ? line_working(region, line) : held_content(region, line);
 }
 
 /* Copy a line that no held log lists. If a tracker finds stores afterwards, threads may be storing to the line now; the

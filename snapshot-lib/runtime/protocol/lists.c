@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lists.h"
 
-#include "base/seeded_bug.h"
 #include "blocks.h"
 #include "lines.h"
 
@@ -63,7 +62,7 @@ static void list_flush(struct thread_log *thread, uint32_t sets) {
 
 static void content_take(const struct thread_log *thread, uint64_t line, void *to) {
     if (thread->held)
-        memcpy(to, line_held(thread->region, line), LINE_BYTES);
+        memcpy(to, held_content(thread->region, line), LINE_BYTES);
     else
         line_take(thread->region, line, to);
 }
@@ -71,7 +70,7 @@ static void content_take(const struct thread_log *thread, uint64_t line, void *t
 void list_write(struct thread_log *thread, uint32_t sets) {
     struct block *block = &thread->block;
     const struct vector *lines = list_of(thread);
-    block->header.epoch_lines = SEEDED_BUG(LIST_ALONE) ? (uint32_t)lines->count : thread->place.epoch_lines;
+    block->header.epoch_lines = thread->place.epoch_lines;
     for_each_word (line, lines) {
         content_take(thread, line, block->data[block->header.line_count]);
         block->header.lines[block->header.line_count++] = (uint32_t)line;

@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/seeded_bug.h"
 #include "blocks.h"
 #include "lines.h"
 #include "log/hash.h"
@@ -54,7 +53,7 @@ static int list_write(struct thread_log *thread) {
     for_each_word (line, &thread->changes)
         if (!thread->held)
             thread->data_hash += content_write(thread->region, line, line_working(thread->region, line));
-    if (!thread->held || SEEDED_BUG(RESET_HELD)) {
+    if (!thread->held) {
         thread->counts.data_bytes += thread->changes.count * LINE_BYTES;
         list_clean(thread);
         thread->changes.count = 0;
@@ -69,7 +68,7 @@ static uint64_t data_write(struct region *region) {
     (void)region_each_log(region, list_write);
     for_each_thread (thread, region)
         hash += thread->data_hash;
-    for_each_held(line, region) hash += content_write(region, line, line_held(region, line));
+    for_each_held(line, region) hash += content_write(region, line, held_content(region, line));
     region->stats.data_bytes += held_count(region) * LINE_BYTES;
     return hash;
 }
@@ -80,9 +79,9 @@ static void carry(struct thread_log *thread) {
     struct region *region = thread->region;
     for_each_word (line, &thread->changes) {
         const uint8_t *content = held_content(region, line);
-        if (!content || SEEDED_BUG(NO_CARRY))
+        if (!content)
             continue;
-        line_log_content(thread, (uint32_t)line, SEEDED_BUG(CARRY_WORKING_COPY) ? line_working(region, line) : content);
+        line_log_content(thread, (uint32_t)line, content);
         region->held.place[line] = 0;
     }
     thread->change_count = thread->changes.count;
@@ -92,8 +91,7 @@ static int commit(struct region *region, enum commit_mode mode) {
     int status = thread_logs_write(region);
     if (status < 0)
         return status;
-    if (!SEEDED_BUG(NO_LOG_FENCE))
-        region_fence(region);
+    region_fence(region);
     struct record record = {.epoch = region->epoch,
                             .epoch_before = region->epoch_record,
                             .line_count = lines_gather(region),
@@ -159,7 +157,7 @@ static struct walk walk_epoch(const struct recovery_job *job, uint64_t epoch, bl
 }
 
 static bool is_finished(const struct recovery_job *job) {
-    if (job->last.line_count == 0 || SEEDED_BUG(NO_DATA_HASH))
+    if (job->last.line_count == 0)
         return true;
     return walk_epoch(job, job->last.epoch, visit_hash).hash == job->last.data_hash;
 }

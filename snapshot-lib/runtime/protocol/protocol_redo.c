@@ -30,7 +30,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/seeded_bug.h"
 #include "blocks.h"
 #include "lines.h"
 #include "lists.h"
@@ -38,8 +37,6 @@
 #include "log/persist.h"
 
 #define SETS 4u
-
-static uint32_t sets(void) { return SEEDED_BUG(THREE_SETS) ? 3 : SETS; }
 
 static void log_range(struct thread_log *thread, uint64_t offset, uint64_t bytes) {
     lines_mark(thread, offset, bytes, NULL);
@@ -96,7 +93,7 @@ static void committed_advance(struct thread_log *thread) {
 
 static void list_advance(struct thread_log *thread) {
     log_epoch_end(thread);
-    if (thread->held && !SEEDED_BUG(RESET_HELD)) {
+    if (thread->held) {
         for_each_word (line, list_of(thread))
             vector_push_word(&thread->committed, line);
         return;
@@ -111,24 +108,16 @@ static void list_advance(struct thread_log *thread) {
  */
 static int log_write(struct thread_log *thread) {
     thread->counts.data_bytes += list_settle(thread);
-    list_write(thread, sets());
+    list_write(thread, SETS);
     committed_advance(thread);
     list_advance(thread);
     return 0;
-}
-
-static void apply(const struct region *region) {
-    for_each_thread (thread, region)
-        for_each_word (line, &thread->committed)
-            line_write(region, line, line_working(region, line));
 }
 
 static int commit(struct region *region, enum commit_mode mode) {
     (void)mode;
     region_settle(region);
     uint64_t lines = lines_gather(region);
-    if (SEEDED_BUG(RESERVE_LATE))
-        settled(region);
     int status = log_file_grow(region, SETS * lists_assign(region, lines));
     if (status < 0) {
         lines_keep(region);
@@ -136,8 +125,6 @@ static int commit(struct region *region, enum commit_mode mode) {
     }
     (void)region_each_log(region, log_write);
     lines_hold(region);
-    if (SEEDED_BUG(APPLY_BEFORE_FENCE))
-        apply(region);
     return 0;
 }
 
@@ -176,17 +163,15 @@ static void replay_block(void *context, const struct block *block) {
 
 static bool is_complete(const struct recovery_job *job, uint64_t epoch) {
     struct walk walk = {.job = job, .agree = true};
-    uint64_t lines = log_walk(job->log, sets(), epoch, count_block, &walk);
-    if (SEEDED_BUG(NO_COUNT))
-        return lines > 0;
+    uint64_t lines = log_walk(job->log, SETS, epoch, count_block, &walk);
     return lines > 0 && walk.agree && walk.epoch_lines == lines && walk.lines == lines;
 }
 
 /* The candidates are the epochs named in the first block of each set. */
 static uint64_t newest_complete(const struct recovery_job *job) {
     uint64_t newest = job->last.epoch;
-    for (uint64_t set = 0; set < sets() && log_chunk_count(job->log.bytes) > set; set++) {
-        const struct block_header *header = (const void *)(job->log.base + log_chunk_offset(sets(), set, 0));
+    for (uint64_t set = 0; set < SETS && log_chunk_count(job->log.bytes) > set; set++) {
+        const struct block_header *header = (const void *)(job->log.base + log_chunk_offset(SETS, set, 0));
         if (header->epoch > newest && is_complete(job, header->epoch))
             newest = header->epoch;
     }
@@ -251,21 +236,20 @@ static int publish(struct region *region) {
     region_settle(region);
     struct recovery_job job = {.log = region->log, .line_limit = (region->bytes + LINE_BYTES - 1) / LINE_BYTES};
     uint64_t last = region->epoch - 1, first = epoch_first(region->epoch_record, last, 2);
-    bool is_whole = SEEDED_BUG(PUBLISH_UNCHECKED) || all_complete(&job, first, last + 1);
+    bool is_whole = all_complete(&job, first, last + 1);
     if (!is_whole && !working_copy_has_all(region))
         return -EUCLEAN;
     for (uint64_t epoch = first; is_whole && epoch <= last; epoch++)
-        log_walk(region->log, sets(), epoch, publish_block, region);
+        log_walk(region->log, SETS, epoch, publish_block, region);
     if (!is_whole)
         publish_working_copy(region);
-    if (!SEEDED_BUG(NO_PUBLISH_FENCE))
-        region_fence(region);
+    region_fence(region);
     published(region);
     return 0;
 }
 
 static int rollback(struct region *region) {
-    int status = SEEDED_BUG(ROLLBACK_FROM_FILE) ? 0 : publish(region);
+    int status = publish(region);
     if (status < 0)
         return status;
     for_each_thread (thread, region)
@@ -275,7 +259,7 @@ static int rollback(struct region *region) {
 }
 
 static bool has_blocks(const struct recovery_job *job, uint64_t epoch) {
-    return log_walk(job->log, sets(), epoch, NULL, NULL) > 0;
+    return log_walk(job->log, SETS, epoch, NULL, NULL) > 0;
 }
 
 /*
@@ -284,13 +268,13 @@ static bool has_blocks(const struct recovery_job *job, uint64_t epoch) {
  */
 static int recover_redo(struct recovery_job *job) {
     uint64_t base = job->last.epoch, newest = newest_complete(job);
-    uint64_t first = epoch_first(base, newest, SEEDED_BUG(REPLAY_ONE) ? 1 : SEEDED_BUG(REPLAY_TWO) ? 2 : 3);
+    uint64_t first = epoch_first(base, newest, 3);
     if (!all_complete(job, first, newest))
         return -EUCLEAN;
     if (has_blocks(job, newest + 2) || has_blocks(job, newest + 3))
         return -EUCLEAN;
     for (uint64_t epoch = first; epoch <= newest; epoch++)
-        log_walk(job->log, sets(), SEEDED_BUG(REPLAY_BACKWARDS) ? first + newest - epoch : epoch, replay_block, job);
+        log_walk(job->log, SETS, epoch, replay_block, job);
     job->epoch = newest;
     return 0;
 }

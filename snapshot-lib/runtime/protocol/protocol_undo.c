@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/single_threaded.h>
 
-#include "base/seeded_bug.h"
 #include "blocks.h"
 #include "lines.h"
 #include "log/persist.h"
@@ -65,11 +64,8 @@ static void entry_add(struct thread_log *thread, uint64_t offset, uint64_t bytes
         memset(block->data, 0, sizeof(block->data));
     uint64_t *words = &block->data[0][0] + thread->block_words;
     words[0] = ENTRY_PLACE(offset, bytes);
-    if (SEEDED_BUG(ORDER_BEFORE_READ))
-        words[1] = order_next(thread->region);
     memcpy(words + ENTRY_WORDS, old, bytes);
-    if (!SEEDED_BUG(ORDER_BEFORE_READ))
-        words[1] = order_next(thread->region);
+    words[1] = order_next(thread->region);
     thread->block_words += (uint32_t)entry_words(bytes);
     block->header.line_count = (uint16_t)((thread->block_words + LINE_WORDS - 1) / LINE_WORDS);
     thread->change_count++;
@@ -151,7 +147,7 @@ static int changes_of_log(struct thread_log *thread, line_visitor *visit) {
     for_each_word (chunk, &thread->chunks)
         log_walk_chunk(thread->region->log, chunk, thread->region->epoch, visit_block, &walk);
     walk_unwritten(thread, &walk);
-    return walk.entries == thread->change_count || SEEDED_BUG(WALK_UNCHECKED) ? 0 : -EUCLEAN;
+    return walk.entries == thread->change_count ? 0 : -EUCLEAN;
 }
 
 /* List each line once; this protocol uses the line states for nothing else. Two threads that do this in parallel may
@@ -215,10 +211,7 @@ static void carry(struct thread_log *thread) {
     for_each_word (line, &thread->held_lines) {
         uint64_t offset = line * LINE_BYTES, room = region->bytes - offset;
         uint64_t bytes = room < LINE_BYTES ? room : LINE_BYTES;
-        const uint8_t *content =
-            SEEDED_BUG(CARRY_WORKING_COPY) ? line_working(region, line) : held_content(region, line);
-        if (!SEEDED_BUG(NO_CARRY))
-            entry_add(thread, offset, bytes, content);
+        entry_add(thread, offset, bytes, held_content(region, line));
         if (region->protocol == &protocol_undo)
             vector_push_word(&thread->changes, ENTRY_PLACE(offset, bytes));
     }
@@ -287,7 +280,7 @@ static int data_write(struct region *region) {
 }
 
 static void held_write(struct region *region) {
-    for_each_held(line, region) line_write(region, line, line_held(region, line));
+    for_each_held(line, region) line_write(region, line, held_content(region, line));
     region->stats.data_bytes += held_count(region) * LINE_BYTES;
     region->stats.lines_logged += held_count(region);
 }
@@ -296,16 +289,14 @@ static int commit(struct region *region, changes_of *changes) {
     int status = thread_logs_write(region);
     if (status < 0)
         return status;
-    if (!SEEDED_BUG(NO_LOG_FENCE))
-        region_fence(region);
+    region_fence(region);
     status = region->held.any ? logs_hold(region, changes) : 0;
     if (status == 0)
         status = data_write(region);
     if (status < 0)
         return status;
     held_write(region);
-    if (!SEEDED_BUG(NO_DATA_FENCE))
-        region_fence(region);
+    region_fence(region);
     record_commit(region);
     return 0;
 }
@@ -373,10 +364,10 @@ static int recover_undo(struct recovery_job *job) {
     if (entries.count > 0)
         qsort(entries.items, entries.count, sizeof(*entry), by_order);
     size_t usable = 0;
-    while (usable < entries.count && (entry[usable].order == usable || SEEDED_BUG(ENTRIES_BEHIND_GAP)))
+    while (usable < entries.count && entry[usable].order == usable)
         usable++;
     for (size_t i = usable; i > 0; i--)
-        entry_undo(job, &entry[SEEDED_BUG(UNDO_FORWARDS) ? usable - i : i - 1]);
+        entry_undo(job, &entry[i - 1]);
     job->epoch = job->last.epoch;
     job->lines_undone = usable;
     vector_free(&entries);

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/seeded_bug.h"
 #include "log/format.h"
 #include "trackers.h"
 
@@ -157,8 +156,7 @@ static void run_collect(struct region *region, uint64_t page, uint64_t end) {
     uint64_t offset = page * SNAPSHOT_PAGE, bytes = (end - page) * SNAPSHOT_PAGE;
     lock(watch);
     states_set(watch, offset, bytes, CLOSED);
-    int status =
-        SEEDED_BUG(PAGES_NOT_PROTECTED_AGAIN) ? 0 : protect((uint64_t)region->working + offset, bytes, PROT_READ);
+    int status = protect((uint64_t)region->working + offset, bytes, PROT_READ);
     if (status < 0)
         states_set(watch, offset, bytes, OPEN);
     unlock(watch);
@@ -171,7 +169,7 @@ static int collect(struct region *region) {
     for (uint64_t page = run_of(watch, 0, pages, CLOSED); page < pages;) {
         uint64_t end = run_of(watch, page, pages, OPEN);
         run_collect(region, page, end);
-        page = SEEDED_BUG(SCAN_ONCE) ? pages : run_of(watch, end, pages, CLOSED);
+        page = run_of(watch, end, pages, CLOSED);
     }
     return 0;
 }

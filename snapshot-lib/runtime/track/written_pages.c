@@ -11,8 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/seeded_bug.h"
-
 #ifndef SCAN_RUNS /* tests set 1, to need several scans */
 #define SCAN_RUNS 64u
 #endif
@@ -111,7 +109,7 @@ int written_pages_take(const struct written_pages *pages, void *address, uint64_
     struct page_run runs[SCAN_RUNS];
     const uint64_t start = (uint64_t)address, end = start + bytes;
     struct scan scan = {.size = sizeof(scan), .end = end, .walk_end = start, .runs = (uint64_t)runs};
-    scan.flags = SEEDED_BUG(PAGES_NOT_PROTECTED_AGAIN) ? SCAN_CHECKS : SCAN_CHECKS | SCAN_PROTECTS;
+    scan.flags = SCAN_CHECKS | SCAN_PROTECTS;
     scan.run_count = SCAN_RUNS;
     scan.category_mask = scan.category_returned = PAGE_WRITTEN;
     while (scan.walk_end < end) {
@@ -121,8 +119,6 @@ int written_pages_take(const struct written_pages *pages, void *address, uint64_
             return -errno;
         for (long i = 0; i < count; i++)
             found(context, runs[i].start - start, runs[i].end - runs[i].start);
-        if (SEEDED_BUG(SCAN_ONCE))
-            return 0;
     }
     return 0;
 }

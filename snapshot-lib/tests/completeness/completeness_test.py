@@ -29,6 +29,7 @@ BUGS = [
     "elide-arguments", "coalesce-across-calls", "repeated-across-calls", "hoist-across-calls", "hoist-short",
     "first-piece-only", "eight-bytes", "no-libc",
 ]  # fmt: skip
+SEED = "-snapshot-seed-bug="  # a switch of the copy of the pass with seeded bugs
 OPTIONS = [("-flto=full", "-fuse-ld=lld"), ("-flto=thin", "-fuse-ld=lld"), ("-fPIC",), ("-march=x86-64-v4",)]
 HAS_AVX512 = "avx512vl" in Path("/proc/cpuinfo").read_text()
 WRAPPERS = {"SNAPCC": "clang-19", "SNAPCXX": "clang++-19"}
@@ -91,7 +92,10 @@ def build(job: Job, program: Path, plain: bool) -> subprocess.CompletedProcess[s
     is_cpp = job.source.suffix == ".cpp"
     wrapper = "SNAPCXX" if is_cpp else "SNAPCC"
     compiler = os.environ[f"{wrapper}_COMPILER"]
-    driver = [compiler] if plain else ["env", f"SNAPSHOT_COMPILER={compiler}", os.environ[wrapper]]
+    settings = [f"SNAPSHOT_COMPILER={compiler}"]
+    if any(flag.startswith(SEED) for flag in job.flags):
+        settings.append(f"SNAPSHOT_PLUGIN={os.environ['PLUGIN_WITH_BUGS']}")
+    driver = [compiler] if plain else ["env", *settings, os.environ[wrapper]]
     # Strings are extern templates up to C++17 and implicit ones after it: half of the files each.
     standard = ["-std=gnu++17" if int(job.source.stem) % 2 else "-std=gnu++20"]
     flags = ["-w", job.level, "-march=x86-64-v3", *job.options]
@@ -117,10 +121,9 @@ def build_and_run(job: Job, plain: bool = False) -> str:
 
 
 def is_caught(bug: str, sources: list[Path]) -> bool:
-    """Some program shows the error; that the level can matter is why there are two."""
-    return any(
-        build_and_run(Job(path, level, (f"-snapshot-seed-bug={bug}",))) for path in sources for level in ("-O2", "-O0")
-    )
+    """Some program shows the error when it runs; that the level can matter is why there are two."""
+    jobs = (Job(path, level, (f"{SEED}{bug}",)) for path in sources for level in ("-O2", "-O0"))
+    return any(": status " in build_and_run(job) for job in jobs)
 
 
 def main() -> None:

@@ -332,7 +332,7 @@ int main(int argc, char **argv) {
     if (argc < 3)
         return 2;
     if (argc > 3)
-        snapshot_seeded_bug = argv[3];
+        seeded_bug = argv[3];
     for (const Protocol &protocol : Protocols)
         for (unsigned threads : {1u, 3u})
             if (strcmp(protocol.name, argv[2]) == 0)
@@ -341,5 +341,5 @@ int main(int argc, char **argv) {
            "%lu violations\n",
            totals.images, totals.recovery_images, totals.full, totals.damaged, totals.violations);
     bool has_looked = totals.images > 0 && totals.full > 0 && totals.damaged > 0;
-    return *snapshot_seeded_bug || !has_looked || totals.violations > 0 ? 1 : 0;
+    return *seeded_bug || !has_looked || totals.violations > 0 ? 1 : 0;
 }

@@ -171,7 +171,7 @@ int main(int argc, char **argv) {
     if (argc < 2)
         return 2;
     if (argc > 2)
-        snapshot_seeded_bug = argv[2];
+        seeded_bug = argv[2];
     std::string directory = argv[1];
     for (uint64_t seed = 1; seed <= Histories; seed++) {
         std::filesystem::remove_all(directory);
@@ -182,5 +182,5 @@ int main(int argc, char **argv) {
     std::filesystem::remove_all(directory);
     printf("%lu images, %lu images of crashes in recovery, %lu violations\n", totals.images, totals.recovery_images,
            totals.violations);
-    return *snapshot_seeded_bug || totals.images == 0 || totals.violations > 0 ? 1 : 0;
+    return *seeded_bug || totals.images == 0 || totals.violations > 0 ? 1 : 0;
 }

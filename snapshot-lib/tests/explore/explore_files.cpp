@@ -21,8 +21,7 @@
 #include "runtime_under_test.hpp"
 #include "scheduler.hpp"
 
-extern "C" const char *snapshot_seeded_bug;
-const char *snapshot_seeded_bug = "";
+const char *seeded_bug = "";
 extern "C" void regions_publish_at_exit(void);
 extern "C" char snapshot_single_threaded;
 char snapshot_single_threaded = 0;
@@ -43,7 +42,7 @@ static void require(bool holds, const char *what) {
 static void crashed(int signal) {
     printf("violation: %s: signal %d, schedule %s\n", scenario, signal, describe(current).c_str());
     fflush(stdout);
-    _exit(*snapshot_seeded_bug ? 0 : 1);
+    _exit(*seeded_bug ? 0 : 1);
 }
 
 static std::string named(const char *name) { return directory + "/" + name; }
@@ -237,7 +236,7 @@ int main(int argc, char **argv) {
     if (argc < 2 || argc > 5)
         return 2;
     if (argc > 3 && strcmp(argv[3], "-") != 0)
-        snapshot_seeded_bug = argv[3];
+        seeded_bug = argv[3];
     directory = std::string(argv[1]) + "-" + std::to_string(getpid());
     for (int signal : {SIGSEGV, SIGBUS})
         std::signal(signal, crashed);
@@ -250,5 +249,5 @@ int main(int argc, char **argv) {
     }
     std::filesystem::remove_all(directory);
     printf("%lu schedules, %lu violations\n", schedules, violations);
-    return schedules == 0 ? 2 : (violations > 0) != (*snapshot_seeded_bug != '\0');
+    return schedules == 0 ? 2 : (violations > 0) != (*seeded_bug != '\0');
 }

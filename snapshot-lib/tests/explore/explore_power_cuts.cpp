@@ -34,8 +34,7 @@ static constexpr size_t DataBytes = 8192, BytesMax = 2 * DataBytes;
 static constexpr FolderSampling Cuts = {.steps = {.exhaustive = 64, .random = 24, .alone = 64},
                                         .content = {.random = 2}};
 
-extern "C" const char *snapshot_seeded_bug;
-const char *snapshot_seeded_bug = "";
+const char *seeded_bug = "";
 extern "C" char snapshot_single_threaded;
 char snapshot_single_threaded = 1;
 
@@ -48,7 +47,7 @@ static struct {
 static void violation(const char *what, size_t at) {
     if (totals.violations++ < 10)
         printf("violation: %s: %s, event %zu\n", scenario.c_str(), what, at);
-    if (!*snapshot_seeded_bug)
+    if (!*seeded_bug)
         return;
     std::filesystem::remove_all(directory);
     exit(0); // the bug is caught
@@ -58,7 +57,7 @@ static void crashed(int signal) {
     printf("violation: %s: signal %d\n", scenario.c_str(), signal);
     fflush(stdout);
     std::filesystem::remove_all(directory);
-    _exit(*snapshot_seeded_bug ? 0 : 1);
+    _exit(*seeded_bug ? 0 : 1);
 }
 
 // ---- The system calls of the library.
@@ -634,7 +633,7 @@ int main(int argc, char **argv) {
     for (const Protocol &protocol : Protocols)
         if (strcmp(protocol.name, argv[2]) == 0)
             protocol_flag = protocol.flag;
-    snapshot_seeded_bug = argc > 3 ? argv[3] : "";
+    seeded_bug = argc > 3 ? argv[3] : "";
     for (int number : {SIGBUS, SIGSEGV})
         signal(number, crashed);
     directory = argv[1] + ("-" + std::to_string(getpid()));
@@ -648,5 +647,5 @@ int main(int argc, char **argv) {
            totals.points, totals.states, totals.different, totals.recoveries, totals.kills, totals.failing,
            totals.violations);
     bool has_looked = totals.recoveries > 0 && totals.kills > 0 && totals.failing > 0;
-    return *snapshot_seeded_bug || !has_looked || totals.violations > 0 ? 1 : 0;
+    return *seeded_bug || !has_looked || totals.violations > 0 ? 1 : 0;
 }

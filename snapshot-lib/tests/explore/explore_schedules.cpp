@@ -19,8 +19,7 @@
 #include "runtime_under_test.hpp"
 #include "scheduler.hpp"
 
-extern "C" const char *snapshot_seeded_bug;
-const char *snapshot_seeded_bug = "";
+const char *seeded_bug = "";
 extern "C" char snapshot_single_threaded;
 char snapshot_single_threaded = 0;
 extern "C" unsigned snapshot_spins;
@@ -48,7 +47,7 @@ static uint64_t schedules, kills, crash_images, recovery_images, violations;
 static void violation(const std::string &what) {
     if (violations++ < 3)
         printf("violation: %s, schedule %s\n", what.c_str(), describe(current).c_str());
-    if (*snapshot_seeded_bug)
+    if (*seeded_bug)
         end(0); // the bug is caught
 }
 
@@ -60,7 +59,7 @@ static void require(bool holds, const char *what) {
 static void crashed(int signal) {
     printf("violation: signal %d, schedule %s\n", signal, describe(current).c_str());
     fflush(stdout);
-    _exit(*snapshot_seeded_bug ? 0 : 1);
+    _exit(*seeded_bug ? 0 : 1);
 }
 
 static uint64_t wordAt(const TrackedFile &file, size_t offset) {
@@ -670,7 +669,7 @@ int main(int argc, char **argv) {
     path = directory + "/data";
     log_path = path + ".snapshot-log";
     if (argc > 3 && strcmp(argv[3], "-") != 0)
-        snapshot_seeded_bug = argv[3];
+        seeded_bug = argv[3];
     report =
         static_cast<Report *>(mmap(nullptr, sizeof(Report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     for (int signal : {SIGSEGV, SIGBUS})
@@ -680,5 +679,5 @@ int main(int argc, char **argv) {
     std::filesystem::remove_all(directory);
     printf("%lu schedules, %lu kills, %lu crash images, %lu of crashes in recovery, %lu violations\n", schedules, kills,
            crash_images, recovery_images, violations);
-    return *snapshot_seeded_bug || schedules + kills == 0 || violations > 0 ? 1 : 0;
+    return *seeded_bug || schedules + kills == 0 || violations > 0 ? 1 : 0;
 }

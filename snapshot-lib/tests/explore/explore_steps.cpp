@@ -16,8 +16,7 @@
 #include "runtime_under_test.hpp"
 #include "steps.h"
 
-extern "C" const char *snapshot_seeded_bug;
-const char *snapshot_seeded_bug = "";
+const char *seeded_bug = "";
 extern "C" char snapshot_single_threaded;
 char snapshot_single_threaded = 1;
 
@@ -61,7 +60,7 @@ int main(int argc, char **argv) {
     std::string path = std::string(argv[1]) + "/data";
     int status = steps_make(path.c_str(), flags);
     if (argc > 4) // not of the file's creation, as in the guest
-        snapshot_seeded_bug = argv[4];
+        seeded_bug = argv[4];
     if (status == 0)
         status = steps_run(path.c_str(), flags, argv[3], mark);
     recorder = nullptr;

@@ -44,8 +44,7 @@ using State = std::vector<uint8_t>;
 
 static constexpr size_t DataBytes = 8192;
 
-extern "C" const char *snapshot_seeded_bug;
-const char *snapshot_seeded_bug = "";
+const char *seeded_bug = "";
 
 // As the pass names them.
 #define WRAPPED(name) extern "C" __typeof__(name) __snapshot_libc_##name
@@ -133,7 +132,7 @@ struct Run {
     }
 
     void violation(const char *what) {
-        if (!failed && !*snapshot_seeded_bug)
+        if (!failed && !*seeded_bug)
             printf("violation: %s: %s\n", name, what);
         totals.violations += !failed;
         failed = true;
@@ -168,7 +167,7 @@ struct Run {
 };
 
 // With a bug: until it shows.
-static bool goesOn(const Run &run) { return !(*snapshot_seeded_bug && run.failed); }
+static bool goesOn(const Run &run) { return !(*seeded_bug && run.failed); }
 
 // The data that both sides of a waiting call share: pipes, sockets, streams, the waiting thread.
 struct Ends {
@@ -649,14 +648,14 @@ int main(int argc, char **argv) {
         return 2;
     unsigned failed = 0, expected = 0;
     if (argc > 3)
-        snapshot_seeded_bug = argv[3];
+        seeded_bug = argv[3];
     for (const auto &bug : Bugs)
-        if (strcmp(bug.name, snapshot_seeded_bug) == 0)
+        if (strcmp(bug.name, seeded_bug) == 0)
             expected = bug.calls;
     for (const Protocol &protocol : Protocols)
         if (strcmp(protocol.name, argv[2]) == 0)
             failed = exploreAll(argv[1], protocol);
     printf("%lu interleavings, %lu images, %lu violations in %u calls\n", totals.interleavings, totals.images,
            totals.violations, failed);
-    return totals.interleavings == 0 || (*snapshot_seeded_bug && expected == 0) || failed != expected;
+    return totals.interleavings == 0 || (*seeded_bug && expected == 0) || failed != expected;
 }

@@ -19,8 +19,7 @@ static constexpr size_t ExhaustiveLines = 6;
 static const size_t Samples = tracksPages() ? 4 : 24;
 static const uint64_t RecoveryEvery = tracksPages() ? 2999 : 199;
 
-extern "C" const char *snapshot_seeded_bug;
-const char *snapshot_seeded_bug = "";
+const char *seeded_bug = "";
 
 static struct {
     uint64_t images, recovery_images, violations, full, damaged;
@@ -50,7 +49,7 @@ struct History {
 static void violation(const char *what, size_t position, uint64_t ordinal, uint64_t seed) {
     if (totals.violations++ < 3)
         printf("violation: %s, position %zu, image %lu, seed %lu\n", what, position, ordinal, seed);
-    if (*snapshot_seeded_bug)
+    if (*seeded_bug)
         exit(0); // the bug is caught
 }
 

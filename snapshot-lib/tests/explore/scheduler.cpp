@@ -37,7 +37,6 @@ struct Shared {
 };
 
 static Shared *shared;
-extern "C" const char *snapshot_seeded_bug;
 static thread_local int this_task = -1;
 
 static void wait(sem_t *semaphore) {
@@ -85,7 +84,7 @@ static void block() {
         shared->deadlock = true;
         printf("deadlock\n");
         fflush(stdout);
-        _exit(*snapshot_seeded_bug ? 0 : 1);
+        _exit(*seeded_bug ? 0 : 1);
     }
     handTo(nextTask(static_cast<unsigned>(this_task)));
 }

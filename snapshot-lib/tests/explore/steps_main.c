@@ -19,8 +19,7 @@
 #include "snapshot/snapshot.h"
 #include "testbed_roi.h"
 
-extern const char *snapshot_seeded_bug;
-const char *snapshot_seeded_bug = "";
+const char *seeded_bug = "";
 extern char snapshot_single_threaded;
 char snapshot_single_threaded = 1;
 
@@ -66,7 +65,7 @@ int main(int argc, char **argv) {
     int bug = checks ? 6 : 5;
 
     if (argc > bug)
-        snapshot_seeded_bug = argv[bug];
+        seeded_bug = argv[bug];
     if (strcmp(verb, "make") == 0)
         return done(steps_make(argv[2], flags));
     if (strcmp(verb, "run") == 0 && argc > 4)

@@ -12,8 +12,7 @@
 #include <functional>
 #include <map>
 
-static const char *bug = "";
-#define LEAF_BUG(name) (strcmp(bug, #name) == 0)
+const char *seeded_bug = "";
 
 #include "leaf_map.hpp"
 #include "media.hpp"
@@ -183,7 +182,7 @@ static void explore(uint64_t seed) {
 }
 
 int main(int argc, char **argv) {
-    bug = argc > 1 ? argv[1] : "";
+    seeded_bug = argc > 1 ? argv[1] : "";
     for (uint64_t seed = 1; seed <= Histories && violations == 0; seed++)
         explore(seed);
     double each = static_cast<double>(changes);
@@ -191,5 +190,5 @@ int main(int argc, char **argv) {
            "change, %.2f fences an epoch\n",
            images, recovery_images, violations, static_cast<double>(flushes) / each, static_cast<double>(logged) / each,
            static_cast<double>(fences) / static_cast<double>(epochs));
-    return (violations > 0) != (*bug != 0) || images == 0 ? 1 : 0;
+    return (violations > 0) != (*seeded_bug != 0) || images == 0 ? 1 : 0;
 }

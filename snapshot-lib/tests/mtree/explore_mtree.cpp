@@ -37,7 +37,7 @@ class WatchedEngine {
     }
     template <class T>
     void writing(T *field, size_t count = 1, std::source_location place = std::source_location::current()) {
-        if (!*snapshot_seeded_bug || !strstr(place.function_name(), snapshot_seeded_bug))
+        if (!*seeded_bug || !strstr(place.function_name(), seeded_bug))
             snapshot_log_range(field, count * sizeof(T));
     }
     template <class T> void fresh(T *memory, size_t count = 1) { snapshot_log_range(memory, count * sizeof(T)); }
@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
     if (argc < 3)
         return 2;
     if (argc > 3)
-        snapshot_seeded_bug = argv[3];
+        seeded_bug = argv[3];
     std::string directory = argv[1];
     for (const Protocol &protocol : Protocols)
         for (uint64_t seed = 1; strcmp(protocol.name, argv[2]) == 0 && seed <= Histories; seed++) {
@@ -115,5 +115,5 @@ int main(int argc, char **argv) {
     std::filesystem::remove_all(directory);
     printf("%lu images, %lu images of crashes in recovery, %lu violations\n", totals.images, totals.recovery_images,
            totals.violations);
-    return *snapshot_seeded_bug || totals.images == 0 || totals.violations > 0 ? 1 : 0;
+    return *seeded_bug || totals.images == 0 || totals.violations > 0 ? 1 : 0;
 }

@@ -21,8 +21,7 @@ using rivals::PayloadMap;
 using workloads::Random;
 using Contents = std::map<std::string, uint64_t>;
 
-extern "C" const char *snapshot_seeded_bug;
-const char *snapshot_seeded_bug = "";
+const char *seeded_bug = "";
 
 static constexpr size_t Lines = 72, Buffered = 5, ExhaustiveLines = 5, Samples = 24;
 static constexpr uint64_t Histories = 40, Lives = 3, Changes = 120, Keys = 9, RecoveryEvery = 97;
@@ -144,8 +143,8 @@ static Image live(Image medium, Contents contents, uint64_t seed, Random &random
 
 int main(int argc, char **argv) {
     if (argc > 1)
-        snapshot_seeded_bug = argv[1];
-    for (uint64_t seed = 1; seed <= Histories && (violations == 0 || !*snapshot_seeded_bug); seed++) {
+        seeded_bug = argv[1];
+    for (uint64_t seed = 1; seed <= Histories && (violations == 0 || !*seeded_bug); seed++) {
         Random random(seed);
         Image medium(0, Lines * LineBytes);
         Contents contents;
@@ -158,5 +157,5 @@ int main(int argc, char **argv) {
     printf("%lu images, %lu images of crashes in recovery, %lu violations; %.2f lines a change, %.2f fences an epoch\n",
            images, recovery_images, violations, static_cast<double>(lines) / static_cast<double>(changes),
            static_cast<double>(fences) / static_cast<double>(epochs));
-    return (violations > 0) != (*snapshot_seeded_bug != 0) || images == 0 ? 1 : 0;
+    return (violations > 0) != (*seeded_bug != 0) || images == 0 ? 1 : 0;
 }

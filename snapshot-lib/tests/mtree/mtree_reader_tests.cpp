@@ -12,9 +12,8 @@
 #include <functional>
 #include <set>
 
-static const char *bug = "";
+const char *seeded_bug = "";
 static std::function<void()> at_pause;
-#define MTREE_BUG(name) (strcmp(bug, #name) == 0)
 #define MTREE_PAUSE() (at_pause ? at_pause() : (void)0)
 
 #include "mtree_model.hpp"
@@ -108,7 +107,7 @@ struct Reading {
 };
 
 int main(int argc, char **argv) {
-    bug = argc > 1 ? argv[1] : "";
+    seeded_bug = argc > 1 ? argv[1] : "";
     uint64_t failures = 0, readings = 0;
     for (uint64_t seed = 1; seed <= Seeds && failures == 0; seed++) {
         engines::Volatile engine("", 8 << 20, engines::OpenMode::Create);
@@ -120,11 +119,11 @@ int main(int argc, char **argv) {
             failures += !(i % 2 ? reading.scan() : reading.lookUp());
             readings++;
         }
-        if (!*bug && difference(map, model) != "")
+        if (!*seeded_bug && difference(map, model) != "")
             failures++;
-        if (failures && !*bug)
+        if (failures && !*seeded_bug)
             printf("seed %lu, reading %lu\n", seed, readings);
     }
     printf("%lu readings, %lu failures\n", readings, failures);
-    return (failures > 0) == (*bug != 0) ? 0 : 1;
+    return (failures > 0) == (*seeded_bug != 0) ? 0 : 1;
 }

@@ -12,8 +12,7 @@
 #include <string>
 #include <thread>
 
-static const char *bug = "";
-#define MTREE_BUG(name) (strcmp(bug, #name) == 0)
+const char *seeded_bug = "";
 #define MTREE_PAUSE() ((void)0)
 
 #include "mtree_model.hpp"
@@ -27,7 +26,7 @@ static std::atomic<uint64_t> failures;
 static std::atomic<bool> writing;
 
 static void expect(bool condition, const char *what) {
-    if (!condition && failures++ < 3 && !*bug)
+    if (!condition && failures++ < 3 && !*seeded_bug)
         fprintf(stderr, "%s\n", what);
 }
 
@@ -113,10 +112,10 @@ static void round(uint64_t seed) {
 }
 
 int main(int argc, char **argv) {
-    bug = argc > 1 ? argv[1] : "";
-    uint64_t rounds = *bug ? RoundsMax : Rounds, seed = 0;
+    seeded_bug = argc > 1 ? argv[1] : "";
+    uint64_t rounds = *seeded_bug ? RoundsMax : Rounds, seed = 0;
     while (++seed <= rounds && failures == 0)
         round(seed);
     printf("%lu rounds, %lu failures\n", seed - 1, failures.load());
-    return (failures > 0) == (*bug != 0) ? 0 : 1;
+    return (failures > 0) == (*seeded_bug != 0) ? 0 : 1;
 }

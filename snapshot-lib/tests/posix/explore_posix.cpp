@@ -35,9 +35,8 @@
 
 extern "C" {
 #include "log/persist.h"
-extern const char *snapshot_seeded_bug;
 }
-const char *snapshot_seeded_bug = "";
+const char *seeded_bug = "";
 
 static constexpr size_t Page = 4096, SizeMax = 40 * Page;
 static constexpr int Shared = MAP_SHARED_VALIDATE | MAP_SYNC;
@@ -160,7 +159,7 @@ class Life {
         if (totals->violations++ < 3)
             printf("violation: %s: %s, seed %lu, life %u, call %u\n", call.c_str(), what.c_str(), seed, number, step);
         fflush(stdout);
-        if (*snapshot_seeded_bug)
+        if (*seeded_bug)
             _exit(0);
     }
 
@@ -689,7 +688,7 @@ int main(int argc, char **argv) {
     if (argc < 3)
         return 2;
     if (argc > 3 && strcmp(argv[3], "-") != 0)
-        snapshot_seeded_bug = argv[3];
+        seeded_bug = argv[3];
     const uint64_t sequences = argc > 4 ? strtoul(argv[4], nullptr, 10) : 150;
     setenv("SNAPSHOT_PROTOCOL", argv[2], 1);
     totals =
@@ -700,5 +699,5 @@ int main(int argc, char **argv) {
     printf("%lu calls, %lu images; unmapped with something to lose %lu times, lost it %lu times; %lu violations\n",
            totals->calls, totals->images, totals->kept, totals->losses, totals->violations);
     bool caught = totals->violations > 0;
-    return *snapshot_seeded_bug ? !caught : caught || totals->images == 0 || totals->losses == 0;
+    return *seeded_bug ? !caught : caught || totals->images == 0 || totals->losses == 0;
 }

@@ -19,8 +19,7 @@
 static constexpr size_t Bytes = 1 << 18, Lines = Bytes / 64;
 static constexpr unsigned Changes = 1500;
 
-extern "C" const char *snapshot_seeded_bug;
-const char *snapshot_seeded_bug = "";
+const char *seeded_bug = "";
 
 static std::atomic<int> failures;
 
@@ -307,7 +306,7 @@ int main(int argc, char **argv) {
     if (argc < 2)
         return 2;
     if (argc > 2)
-        snapshot_seeded_bug = argv[2];
+        seeded_bug = argv[2];
     std::filesystem::remove_all(argv[1]);
     std::filesystem::create_directories(argv[1]);
     enterDuringCheckpoint(std::string(argv[1]) + "/late");

@@ -33,7 +33,6 @@ extern "C" long __wrap_syscall(long number, long a, long b, long c, long d, long
 }
 
 extern "C" int region_recover(int fd, const char *path);
-extern "C" const char *snapshot_seeded_bug;
 
 namespace {
 
@@ -287,10 +286,10 @@ TEST_P(Pages, AreNotNeededToRecover) {
 // Pages that are listed and not protected again are listed by every scan after that: no loss, but the counts show it.
 TEST_P(Uffd, ThatForgotToProtectPagesAgainWouldBeNoticed) {
     TrackedFile file(path, 4 * Page);
-    snapshot_seeded_bug = "PAGES_NOT_PROTECTED_AGAIN";
+    seeded_bug = "PAGES_NOT_PROTECTED_AGAIN";
     EXPECT_EQ(commitPages(file, 0, 2), (Cost{1, lineBlocks(2 * PageLines), 0}));
     EXPECT_EQ(commitPages(file, 0, 0), (Cost{1, lineBlocks(2 * PageLines), 0}));
-    snapshot_seeded_bug = "";
+    seeded_bug = "";
 }
 
 constexpr int ScanCall = static_cast<int>(_IOC(_IOC_READ | _IOC_WRITE, 'f', 16, 96));

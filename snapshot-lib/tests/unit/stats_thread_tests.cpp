@@ -13,8 +13,7 @@
 static constexpr unsigned Commits = 60, Readers = 2;
 static constexpr size_t LinesMore = 40, Bytes = 64 * LinesMore * Commits;
 
-extern "C" const char *snapshot_seeded_bug;
-const char *snapshot_seeded_bug = "";
+const char *seeded_bug = "";
 
 static std::atomic<int> failures;
 

@@ -18,8 +18,7 @@ static constexpr unsigned Rounds = 24;
 static constexpr uint64_t BesideRounds = 60;
 static constexpr size_t Bytes = 32768;
 
-extern "C" const char *snapshot_seeded_bug;
-const char *snapshot_seeded_bug = "";
+const char *seeded_bug = "";
 
 // As the pass names them.
 extern "C" __typeof__(pthread_mutex_init) __snapshot_libc_pthread_mutex_init;
@@ -257,7 +256,7 @@ int main(int argc, char **argv) {
     if (argc < 2)
         return 2;
     if (argc > 2)
-        snapshot_seeded_bug = argv[2];
+        seeded_bug = argv[2];
     std::filesystem::remove_all(argv[1]);
     std::filesystem::create_directories(argv[1]);
     for (const Protocol &protocol : Protocols)

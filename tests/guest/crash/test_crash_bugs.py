@@ -4,6 +4,7 @@
 import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from testbed.paths import CRASH_TESTS, REPO
 
 pytestmark = pytest.mark.guest
 
-EXAMPLES = CRASH_TESTS / "examples"
+EXAMPLES, FAMS = CRASH_TESTS / "examples", REPO / "guest-image/modules/fams"
 # Each case and its function, as listed in the source.
 CASES = dict(re.findall(r'^    \{"([^"]+)", (\w+),', (EXAMPLES / "bugs.c").read_text(), re.M))
 
@@ -80,12 +81,8 @@ def test_calls_of_tbfs_that_do_not_wait_for_each_other_are_found(tmp_path: Path)
     assert all("kept store" in violation["said"] for violation in report["violations"])
 
 
-def expect_violations_of_fams(folder: Path, name: str, file: str, old: str, new: str) -> None:
-    """Run a crash test of the module with one text changed, and expect violations."""
-    shutil.copytree(REPO / "guest-image/modules/fams", folder / "bug")
-    changed = folder / "bug" / file
-    assert changed.read_text().count(old) == 1
-    changed.write_text(changed.read_text().replace(old, new))
+def expect_violations_of_fams(folder: Path, name: str) -> None:
+    """Run a crash test of the module in `folder / "bug"`, and expect violations."""
     manifest = folder / "bug.toml"
     manifest.write_text(f"""
         name = "bug"
@@ -102,7 +99,11 @@ def expect_violations_of_fams(folder: Path, name: str, file: str, old: str, new:
 @pytest.mark.by_hand
 def test_a_fence_of_fams_without_its_instruction_is_found(tmp_path: Path) -> None:
     """Locked instructions of the kernel are fences, too, but none lies between a commit and its application."""
-    expect_violations_of_fams(tmp_path, "fams", "module/persist_pmem.c", "wmb();", "barrier();")
+    shutil.copytree(FAMS, tmp_path / "bug")
+    changed = tmp_path / "bug/module/persist_pmem.c"
+    assert changed.read_text().count("wmb();") == 1
+    changed.write_text(changed.read_text().replace("wmb();", "barrier();"))
+    expect_violations_of_fams(tmp_path, "fams")
 
 
 @pytest.mark.by_hand
@@ -117,5 +118,12 @@ def test_a_fence_of_fams_without_its_instruction_is_found(tmp_path: Path) -> Non
     ],
 )
 def test_a_seeded_bug_of_fams_is_found_in_its_module(tmp_path: Path, name: str, bug: str) -> None:
-    new = f'FAMS_BUG(name) !__builtin_strcmp(#name, "{bug}")'
-    expect_violations_of_fams(tmp_path, name, "core/seeded_bug.h", "FAMS_BUG(name) false", new)
+    shutil.copytree(FAMS, tmp_path / "bug")
+    part = FAMS.relative_to(REPO)
+    subprocess.run([REPO / "tests/seeded_bugs.sh", "copy", part, tmp_path / "copy"], check=True)
+    shutil.copytree(tmp_path / "copy" / part, tmp_path / "bug", dirs_exist_ok=True)
+    header = (REPO / "tests/rigs/seeded_bug.h").read_text()
+    (tmp_path / "bug/seeded_bug.h").write_text(f'#define SEEDED_BUG_CHOSEN "{bug}"\n{header}')
+    with (tmp_path / "bug/Kbuild").open("a") as kbuild:
+        kbuild.write("ccflags-y += -include $(src)/seeded_bug.h\n")
+    expect_violations_of_fams(tmp_path, name)

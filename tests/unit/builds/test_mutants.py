@@ -13,7 +13,6 @@ from mutants.subjects import Subject
 from testbed.paths import REPO
 
 SOURCE = """\
-#define BUG(name) 0
 #define WORD(text) text
 void store(int), flush(int), fence(void);
 int lock(int), unlock(int);
@@ -23,11 +22,8 @@ static void both(int a) {
 }
 int commit(int a) {
     lock(1);
-    if (BUG(EARLY))
-        fence();
     both(WORD(a));
-    if (!BUG(NO_FENCE))
-        fence();
+    fence();
     unlock(1);
     return a;
 }
@@ -69,7 +65,7 @@ def test_each_mutant_does_what_its_key_says(tmp_path: Path) -> None:
         "both: swap store(a); <-> flush(a); #1": "lock1 flush7 store7 fence unlock1",
         "both: drop flush(a) #1": "lock1 store7 fence unlock1",
         "commit: no-lock lock(1) #1": "store7 flush7 fence",
-        "commit: swap both(WORD(a)); <-> if (!BUG(NO_FENCE)) fence(); #1": "lock1 fence store7 flush7 unlock1",
+        "commit: swap both(WORD(a)); <-> fence(); #1": "lock1 fence store7 flush7 unlock1",
         "commit: drop fence() #1": "lock1 store7 flush7 unlock1",
     }
 

@@ -2,7 +2,6 @@
 #include "fams.h"
 
 #include "persist.h"
-#include "seeded_bug.h"
 
 enum { HEADER_BYTES = sizeof(struct fams_header) + sizeof(struct fams_generation) };
 
@@ -42,11 +41,11 @@ static uint64_t mix_all(uint64_t sum, const void *bytes, uint64_t count) {
 }
 
 static uint64_t sum_begin(const struct fams *fams, uint64_t commit) {
-    return mix(mix(FAMS_MAGIC, FAMS_BUG(GENERATION_UNSUMMED) ? 0 : fams->generation), commit);
+    return mix(mix(FAMS_MAGIC, fams->generation), commit);
 }
 
 static uint64_t sum_page(uint64_t sum, uint64_t number, const void *content) {
-    return mix_all(FAMS_BUG(NUMBERS_UNSUMMED) ? sum : mix(sum, number), content, FAMS_PAGE_BYTES);
+    return mix_all(mix(sum, number), content, FAMS_PAGE_BYTES);
 }
 
 static uint64_t sum_end(uint64_t sum, uint64_t count) { return mix(sum, count); }
@@ -100,8 +99,7 @@ int fams_make(struct fams_space space, uint64_t journal_bytes) {
     int status = check_sizes(space, journal_bytes);
     if (status < 0)
         return status;
-    if (!FAMS_BUG(OLD_HEADER_LEFT))
-        write_header(space, &header);
+    write_header(space, &header);
     /* The new generation invalidates sets that are here by accident, or from an older store. */
     write_generation(space, generation_of(space)->number + 1);
     header = (struct fams_header){.magic = FAMS_MAGIC, .bytes = space.bytes, .journal_bytes = journal_bytes};
@@ -195,12 +193,9 @@ int fams_commit(struct fams *fams) {
     if (start.count % FAMS_LINE_WORDS)
         write_list_line(fams, set, start.count - 1);
     persist_copy(set, &start, sizeof(start));
-    if (fams->applied < fams->committed && !FAMS_BUG(SET_REUSED_EARLY))
+    if (fams->applied < fams->committed)
         copy_home(fams, fams->committed);
-    if (FAMS_BUG(APPLIED_BEFORE_FENCE))
-        copy_home(fams, start.commit);
-    if (!FAMS_BUG(NO_COMMIT_FENCE))
-        persist_fence();
+    persist_fence();
     fams->applied = fams->committed;
     fams->committed = start.commit;
     fams->open.count = 0;
@@ -217,8 +212,7 @@ int fams_apply_page(struct fams *fams, uint64_t number, const void *content) {
 int fams_apply_end(struct fams *fams) {
     if (fams->broken)
         return -EUCLEAN;
-    if (!FAMS_BUG(NO_APPLY_FENCE))
-        persist_fence();
+    persist_fence();
     fams->applied = fams->committed;
     return 0;
 }
@@ -251,7 +245,7 @@ static uint64_t whole_in(const struct fams *fams, uint64_t parity) {
     struct fams_set *set = set_of(fams, parity);
     if (set->count == 0 || set->count > fams->capacity || set->commit == 0 || set->commit % FAMS_SETS != parity)
         return 0;
-    if (set->sum != set_sum(fams, set) && !FAMS_BUG(SUM_UNCHECKED))
+    if (set->sum != set_sum(fams, set))
         return 0;
     for (uint64_t i = 0; i < set->count; i++)
         if (set->numbers[i] >= fams->data_pages)
@@ -264,11 +258,7 @@ static uint64_t whole_in(const struct fams *fams, uint64_t parity) {
 static void replay(struct fams *fams) {
     uint64_t even = whole_in(fams, 0), odd = whole_in(fams, 1);
     uint64_t older = even < odd ? even : odd, newer = even + odd - older;
-    if (FAMS_BUG(REPLAYED_BACKWARDS)) {
-        newer = older;
-        older = even + odd - newer;
-    }
-    if (older > 0 && !FAMS_BUG(NEWEST_ALONE_REPLAYED))
+    if (older > 0)
         copy_home(fams, older);
     if (newer > 0)
         copy_home(fams, newer);
@@ -282,15 +272,10 @@ int fams_open(struct fams *fams, struct fams_space space) {
     fams->capacity = fams_capacity_of(header_of(space)->journal_bytes);
     fams->data_pages = (space.bytes - header_of(space)->journal_bytes) / FAMS_PAGE_BYTES;
     replay(fams);
-    if (!FAMS_BUG(RETIRED_EARLY))
-        persist_fence();
+    persist_fence();
     /* The data now contain the commits of both sets, so the next generation invalidates the sets. */
-    if (!FAMS_BUG(NEVER_RETIRED))
-        write_generation(space, ++fams->generation);
+    write_generation(space, ++fams->generation);
     return 0;
 }
 
-void fams_close(struct fams *fams) {
-    if (!FAMS_BUG(CLOSED_UNAPPLIED))
-        fams_apply(fams);
-}
+void fams_close(struct fams *fams) { fams_apply(fams); }

@@ -15,8 +15,7 @@
 
 #include "store.hpp"
 
-extern "C" const char *fams_seeded_bug;
-const char *fams_seeded_bug = "";
+const char *seeded_bug = "";
 
 static constexpr size_t ExhaustiveLines = 6, Samples = 16, Histories = 60, Steps = 8;
 static constexpr uint64_t RecoveryEvery = 23, ChainEvery = 61;
@@ -31,8 +30,8 @@ static void violation(const char *what, uint64_t seed, const Crash &crash) {
     if (totals.violations++ < 5)
         fprintf(stderr, "violation: %s: seed %lu, position %zu, image %lu\n", what, seed, crash.position,
                 crash.ordinal);
-    if (*fams_seeded_bug) {
-        printf("%s is caught in image %lu\n", fams_seeded_bug, totals.images);
+    if (*seeded_bug) {
+        printf("%s is caught in image %lu\n", seeded_bug, totals.images);
         exit(0);
     }
 }
@@ -214,10 +213,10 @@ static void explore(uint64_t seed, uint64_t journal_bytes) {
 
 int main(int argc, char **argv) {
     if (argc > 1)
-        fams_seeded_bug = argv[1];
+        seeded_bug = argv[1];
     for (uint64_t seed = 1; seed <= Histories; seed++)
         explore(seed, seed % 4 ? Journal : WideJournal);
     printf("%lu images, %lu of openings, %lu of commits made again, %lu of stores made: %lu violations\n",
            totals.images, totals.recoveries, totals.chains, totals.makings, totals.violations);
-    return totals.violations > 0 || *fams_seeded_bug;
+    return totals.violations > 0 || *seeded_bug;
 }

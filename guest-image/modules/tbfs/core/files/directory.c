@@ -15,7 +15,6 @@
 #include "../medium/space.h"
 #include "../pages/tree.h"
 #include "../persist.h"
-#include "../seeded_bug.h"
 #include "inode.h"
 
 union entry_bytes {
@@ -94,7 +93,7 @@ static void absorb(struct tbfs *fs, const struct tbfs_inode *dir, struct tbfs_di
         pm_store8(&entry->bytes, word_with_bytes(entry, (unsigned)entry->bytes + next->bytes));
         pm_flush(&entry->bytes, sizeof(uint64_t));
     }
-    if (entry->bytes != before && !TBFS_BUG(ABSORBED_UNFENCED))
+    if (entry->bytes != before)
         pm_fence();
 }
 
@@ -104,8 +103,7 @@ static void write_unseen(struct tbfs *fs, void *place, const union entry_bytes *
     if (!journal_yield(fs, space_offset(fs, place) + from, bytes - from))
         return;
     pm_copy((uint8_t *)place + from, (const uint8_t *)entry + from, bytes - from);
-    if (!TBFS_BUG(ENTRY_UNFLUSHED))
-        pm_flush(place, bytes);
+    pm_flush(place, bytes);
     tx_new_bytes(fs);
 }
 
@@ -157,10 +155,6 @@ void directory_replace(struct tbfs *fs, struct tbfs_dirent *entry, uint64_t ino)
     struct tbfs_dirent changed = *entry;
     changed.inode = ino;
     changed.type = (uint8_t)(tx_inode(fs, ino)->mode >> 12);
-    if (TBFS_BUG(RENAME_IN_PLACE)) {
-        pm_copy(entry, &changed, sizeof(changed));
-        pm_flush(entry, sizeof(changed));
-    }
     tx_write(fs, entry, &changed, sizeof(changed));
 }
 

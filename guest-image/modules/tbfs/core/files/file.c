@@ -6,7 +6,6 @@
 #include "../pages/page.h"
 #include "../pages/tree.h"
 #include "../persist.h"
-#include "../seeded_bug.h"
 #include "inode.h"
 #include "merge.h"
 

@@ -6,7 +6,6 @@
 #include "../pages/data.h"
 #include "../pages/tree.h"
 #include "../persist.h"
-#include "../seeded_bug.h"
 
 int inode_find(const struct tbfs *fs, uint64_t ino, const struct tbfs_inode **inode) {
     if (ino == 0 || ino >= fs->super->inode_count)
@@ -70,8 +69,6 @@ int tbfs_inode_set(struct tbfs *fs, uint64_t ino, const struct tbfs_change *chan
 
 void inode_list(struct tbfs *fs, uint64_t ino, uint64_t size) {
     struct tbfs_inode *inode = tx_inode(fs, ino);
-    if (TBFS_BUG(TRUNCATE_UNLISTED))
-        return;
     inode->truncate_size = size;
     if (space_inode(fs, ino)->links == 0)
         return; /* already on the list: from the loss of its last name to its last close */
@@ -86,7 +83,7 @@ static void unlist(struct tbfs *fs, uint64_t ino) {
         return tx_write8(fs, &fs->super->truncate_head, next);
     while (other && space_inode(fs, other)->truncate_next != ino)
         other = space_inode(fs, other)->truncate_next;
-    if (other && !TBFS_BUG(MIDDLE_STAYS_LISTED))
+    if (other)
         tx_inode(fs, other)->truncate_next = next;
 }
 
@@ -111,18 +108,12 @@ int tbfs_evict(struct tbfs *fs, uint64_t ino, uint32_t now) {
         return status;
     struct tbfs_inode old = *space_inode(fs, ino);
     struct tbfs_inode *inode = tx_inode(fs, ino);
-    if (TBFS_BUG(UNLIST_FIRST)) {
-        unlist(fs, ino);
-        tx_commit(fs);
-        inode = tx_inode(fs, ino);
-    }
     inode->mode = inode->height = 0;
     inode->root = inode->size = inode->blocks = 0;
     inode->dtime = now;
     if (fs->options.atomic_bytes == TBFS_LINE_BYTES)
         status = tx_commit(fs);
-    if (!TBFS_BUG(UNLIST_FIRST))
-        unlist(fs, ino);
+    unlist(fs, ino);
     if (status == 0)
         status = tx_commit(fs);
     if (status < 0)
@@ -141,9 +132,8 @@ int inode_finish_truncate(struct tbfs *fs, uint64_t ino) {
         return -EUCLEAN;
     pm_store8(&inode->blocks, tree_count(fs, inode));
     pm_flush(&inode->blocks, sizeof(inode->blocks));
-    if (!TBFS_BUG(NO_CUT_FENCE))
-        pm_fence();
-    if (inode->links || TBFS_BUG(ORPHAN_UNLISTED))
+    pm_fence();
+    if (inode->links)
         unlist(fs, ino);
     return tx_commit(fs);
 }

@@ -4,7 +4,6 @@
 #include "../pages/data.h"
 #include "../pages/page.h"
 #include "../pages/tree.h"
-#include "../seeded_bug.h"
 #include "inode.h"
 
 /* Bytes that the log does not contain are in the block already. */
@@ -21,8 +20,7 @@ static int fold(struct tbfs *fs, uint64_t ino, uint64_t index, uint64_t slot) {
     uint64_t block = log_first(fs, slot)->page;
     struct tbfs_sink sink = {copy_from_log, space_at(fs, block)};
     page_read(fs, slot, (struct page_range){0, TBFS_BLOCK_BYTES}, &sink, 0);
-    if (!TBFS_BUG(FOLD_UNFENCED))
-        tx_new_bytes(fs);
+    tx_new_bytes(fs);
     tree_put(fs, tx_inode(fs, ino), index, block);
     int status = tx_commit(fs);
     if (status == 0) {

@@ -3,7 +3,6 @@
 #include "../medium/space.h"
 #include "../pages/data.h"
 #include "../pages/tree.h"
-#include "../seeded_bug.h"
 #include "directory.h"
 #include "inode.h"
 #include "merge.h"
@@ -139,14 +138,8 @@ int tbfs_link(struct tbfs *fs, uint64_t ino, uint64_t dir, struct tbfs_name name
 
 /* In the transaction. */
 static void remove_name(struct tbfs *fs, uint64_t dir, const struct found *found, uint32_t now, uint64_t *orphan) {
-    if (TBFS_BUG(LINKS_BEFORE_ENTRY)) {
-        inode_drop_name(fs, found->ino, now, orphan);
-        tx_commit(fs);
-        directory_remove(fs, found->entry);
-    } else {
-        directory_remove(fs, found->entry);
-        inode_drop_name(fs, found->ino, now, orphan);
-    }
+    directory_remove(fs, found->entry);
+    inode_drop_name(fs, found->ino, now, orphan);
     touch(fs, dir, now);
 }
 

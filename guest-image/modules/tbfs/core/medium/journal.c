@@ -17,7 +17,6 @@
 #include "journal.h"
 
 #include "../persist.h"
-#include "../seeded_bug.h"
 #include "invariant.h"
 #include "space.h"
 
@@ -51,8 +50,7 @@ static void set_tail(struct tbfs_journal *journal, uint32_t tail, uint16_t gener
     journal->tail = tail;
     journal->generation = generation;
     pm_store8(journal->header, value);
-    if (!TBFS_BUG(NO_TAIL_FLUSH))
-        pm_flush(journal->header, sizeof(*journal->header));
+    pm_flush(journal->header, sizeof(*journal->header));
 }
 
 /* A new generation invalidates the entries of all earlier ones. After 65,535 the numbers begin again at 1, so all
@@ -61,8 +59,7 @@ static uint16_t next_generation(const struct tbfs_journal *journal) {
     if (journal->generation < GENERATION_MAX)
         return (uint16_t)(journal->generation + 1);
     pm_fence();
-    if (!TBFS_BUG(OLD_GENERATION_STAYS))
-        pm_zero_nt(journal->entries, (size_t)journal->capacity * TBFS_LINE_BYTES);
+    pm_zero_nt(journal->entries, (size_t)journal->capacity * TBFS_LINE_BYTES);
     pm_fence();
     return 1;
 }
@@ -79,8 +76,6 @@ void journal_make(struct tbfs *fs) {
 static void go_around(struct tbfs_journal *journal) {
     set_head(journal, journal->tail);
     uint16_t generation = next_generation(journal);
-    if (TBFS_BUG(WRAP_TAIL_FIRST))
-        set_tail(journal, 0, generation);
     set_head(journal, 0);
     set_tail(journal, 0, generation);
 }
@@ -104,13 +99,10 @@ static void put(struct tbfs_journal *journal, struct tbfs_entry *entry) {
     entry->transaction = journal->transaction;
     entry->generation = journal->generation;
     memcpy(words, entry, sizeof(words));
-    if (TBFS_BUG(GENERATION_FIRST))
-        pm_store8((uint64_t *)place + 1, words[1]);
     pm_store8(place, words[0]);
     pm_copy((uint64_t *)place + 2, words + 2, sizeof(words) - 2 * sizeof(words[0]));
     pm_store8((uint64_t *)place + 1, words[1]);
-    if (!TBFS_BUG(NO_LOG_FLUSH))
-        pm_flush(place, sizeof(*place));
+    pm_flush(place, sizeof(*place));
 }
 
 void journal_log(struct tbfs *fs, const void *target, size_t bytes) {
@@ -128,8 +120,7 @@ void journal_commit(struct tbfs *fs) {
     struct tbfs_entry entry = {.type = TBFS_ENTRY_COMMIT};
     put(&fs->journal, &entry);
     fs->counters.journal_entries++;
-    if (!TBFS_BUG(NO_COMMIT_FENCE))
-        pm_fence();
+    pm_fence();
 }
 
 /* ---- Metadata policy `log` ---- */
@@ -150,8 +141,7 @@ void journal_redo_begin(struct tbfs *fs, uint32_t entries) {
     journal->redo_begin = UINT64_MAX;
     journal->redo_end = 0;
     if (journal->capacity - journal->tail < entries) {
-        if (!TBFS_BUG(NO_TURN_FENCE))
-            pm_fence();
+        pm_fence();
         journal->redo = false;
         set_tail(journal, journal->tail, journal->generation);
         go_around(journal);
@@ -174,8 +164,7 @@ void journal_redo_commit(struct tbfs *fs) {
     journal->redo = true;
     pm_store8(&journal->header->head, journal->head);
     set_tail(journal, journal->next, journal->generation);
-    if (!TBFS_BUG(NO_COMMIT_FENCE))
-        pm_fence();
+    pm_fence();
 }
 
 bool journal_may_hold(const struct tbfs *fs, uint64_t offset, uint64_t bytes) {
@@ -257,7 +246,7 @@ static int undo_open(struct tbfs *fs) {
     for (uint32_t i = first; i < first + count; i++)
         if (!may_be_stored(fs, &journal->entries[i]))
             return -EUCLEAN;
-    for (uint32_t i = first + count; i > first && !TBFS_BUG(NO_UNDO); i--)
+    for (uint32_t i = first + count; i > first; i--)
         store(fs, &journal->entries[i - 1]);
     return 0;
 }
@@ -268,7 +257,7 @@ static int redo_last(struct tbfs *fs) {
     for (uint32_t i = journal->head; i < journal->tail; i++)
         if (!is_valid(journal, i) || !may_be_stored(fs, &journal->entries[i]))
             return -EUCLEAN;
-    for (uint32_t i = journal->head; i < journal->tail && !TBFS_BUG(NO_REDO); i++)
+    for (uint32_t i = journal->head; i < journal->tail; i++)
         store(fs, &journal->entries[i]);
     return 0;
 }
@@ -287,12 +276,10 @@ int journal_recover(struct tbfs *fs) {
     int status = journal->redo ? redo_last(fs) : undo_open(fs);
     if (status < 0)
         return status;
-    if (!TBFS_BUG(NO_UNDO_FENCE))
-        pm_fence();
+    pm_fence();
     set_head(journal, journal->tail);
     journal->redo = false;
-    if (!TBFS_BUG(NEXT_GENERATION_TWICE))
-        journal->generation = next_generation(journal);
+    journal->generation = next_generation(journal);
     set_tail(journal, journal->tail, next_generation(journal));
     pm_fence();
     return 0;

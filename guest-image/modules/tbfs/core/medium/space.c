@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "space.h"
 
-#include "../seeded_bug.h"
 #include "invariant.h"
 #include "journal.h"
 
@@ -50,8 +49,7 @@ void map_release(struct tbfs_map *map, uint64_t number) {
 }
 
 void space_release_block(struct tbfs *fs, uint64_t offset) {
-    if (!TBFS_BUG(RELEASE_UNYIELDED))
-        journal_yield(fs, offset, TBFS_BLOCK_BYTES);
+    journal_yield(fs, offset, TBFS_BLOCK_BYTES);
     map_release(&fs->blocks, offset / TBFS_BLOCK_BYTES);
 }
 
@@ -152,8 +150,7 @@ void space_release_log_block(struct tbfs *fs, uint64_t offset, uint64_t bytes) {
     uint64_t *word = pieces_word(fs, offset);
     if (!invariant_holds(fs, *word & pieces_mask(offset, bytes), "a log's block is freed again, at", offset))
         return;
-    if (!TBFS_BUG(UNIT_FREES_LOG))
-        journal_yield(fs, offset, bytes);
+    journal_yield(fs, offset, bytes);
     *word &= ~pieces_mask(offset, bytes);
     fs->pieces_free += bytes / PIECE_BYTES;
     fs->pieces_used -= bytes / PIECE_BYTES;

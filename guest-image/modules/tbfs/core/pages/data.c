@@ -4,7 +4,6 @@
 #include "../medium/invariant.h"
 #include "../medium/space.h"
 #include "../persist.h"
-#include "../seeded_bug.h"
 #include "page.h"
 #include "tree.h"
 
@@ -28,10 +27,7 @@ void data_copy(void *target, const void *source, uint64_t bytes) {
     copy_edge(to, from, before);
     if (words)
         pm_copy_nt(to + before, from + before, words);
-    if (TBFS_BUG(TAIL_UNFLUSHED) && bytes > before + words)
-        pm_copy(to + before + words, from + before + words, bytes - before - words);
-    else
-        copy_edge(to + before + words, from + before + words, bytes - before - words);
+    copy_edge(to + before + words, from + before + words, bytes - before - words);
 }
 
 void data_zero_bytes(void *target, uint64_t bytes) {
@@ -46,8 +42,6 @@ void data_zero_bytes(void *target, uint64_t bytes) {
 
 void data_zero(struct tbfs *fs, const struct tbfs_inode *inode, uint64_t begin, uint64_t end) {
     uint64_t index_end = (end + TBFS_BLOCK_BYTES - 1) / TBFS_BLOCK_BYTES;
-    if (TBFS_BUG(GAP_NOT_ZEROED))
-        return;
     for (uint64_t index = tree_next(fs, inode, begin / TBFS_BLOCK_BYTES, index_end); index < index_end;
          index = tree_next(fs, inode, index + 1, index_end)) {
         uint64_t start = index * TBFS_BLOCK_BYTES, first = begin > start ? begin - start : 0;
@@ -95,12 +89,6 @@ int data_new_block(struct tbfs *fs, struct tbfs_inode *inode, uint64_t index, ui
     page_read(fs, old, (struct page_range){0, at}, &sink, 0);
     page_read(fs, old, (struct page_range){end, TBFS_BLOCK_BYTES}, &sink, end);
     tx_new_bytes(fs);
-    if (TBFS_BUG(LOG_OUTLIVES_PAGE) && slot_has_log(old)) {
-        tx_write8(fs, &log_first(fs, old)->page, *block);
-        return 0;
-    }
     tx_give_page(fs, old);
-    if (TBFS_BUG(LOG_FREED_EARLY) && slot_has_log(old))
-        log_release(fs, old);
     return tree_put(fs, inode, index, *block);
 }

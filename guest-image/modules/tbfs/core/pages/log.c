@@ -2,7 +2,6 @@
 #include "log.h"
 
 #include "../persist.h"
-#include "../seeded_bug.h"
 
 static struct tbfs_log_block *block_at(const struct tbfs *fs, uint64_t offset) { return space_at(fs, offset); }
 
@@ -53,8 +52,7 @@ static uint64_t link_block(struct tbfs *fs, uint64_t slot, uint64_t end) {
     struct tbfs_log_block *last = block_at(fs, log_block_of(slot, end));
     struct tbfs_log_block header = {.prev = end, .bytes_before = length_until(fs, slot, end)};
     pm_copy(block_at(fs, offset), &header, sizeof(header));
-    if (!TBFS_BUG(LINK_UNFLUSHED))
-        pm_flush(block_at(fs, offset), sizeof(header));
+    pm_flush(block_at(fs, offset), sizeof(header));
     pm_store8(&last->next, offset);
     pm_flush(&last->next, sizeof(last->next));
     return offset;
@@ -67,8 +65,7 @@ static int put_entry(struct tbfs *fs, uint64_t begin, const struct writing *part
     int status = part->source->copy(part->source->context, part->source_at, space_at(fs, begin), part->bytes);
     memcpy(&word, &entry, sizeof(word));
     pm_store8(place, word);
-    if (!TBFS_BUG(ENTRY_NOT_FLUSHED))
-        pm_flush(place, sizeof(word));
+    pm_flush(place, sizeof(word));
     fs->counters.log_entries++;
     return status;
 }
@@ -85,10 +82,6 @@ static int put_entries(struct tbfs *fs, uint64_t slot, uint64_t *end, struct wri
             if (!block)
                 return -ENOSPC;
             *end = block + LOG_HEADER_BYTES;
-        }
-        if (TBFS_BUG(HEAD_BEFORE_ENTRY)) {
-            pm_store8(&log_first(fs, slot)->head, *end + entry_bytes(fs, part.bytes));
-            pm_flush(&log_first(fs, slot)->head, sizeof(uint64_t));
         }
         status = put_entry(fs, *end, &part);
         *end += entry_bytes(fs, part.bytes);
@@ -115,15 +108,6 @@ static void store_head(uint64_t *head, uint64_t end) {
     pm_flush(head, sizeof(*head));
 }
 
-/* The head of a reachable log moves in the transaction, so that the entries become visible together with all its other
- * changes. */
-static void move_head(struct tbfs *fs, uint64_t *head, uint64_t end) {
-    if (!TBFS_BUG(HEADS_ALONE))
-        return tx_write8(fs, head, end);
-    pm_fence();
-    store_head(head, end);
-}
-
 int log_append(struct tbfs *fs, uint64_t *slot, uint64_t at, uint64_t bytes, const struct tbfs_source *source,
                uint64_t source_at) {
     bool is_new = !slot_has_log(*slot);
@@ -139,8 +123,8 @@ int log_append(struct tbfs *fs, uint64_t *slot, uint64_t at, uint64_t bytes, con
         return status;
     if (is_new)
         store_head(&first->head, end);
-    else
-        move_head(fs, &first->head, end);
+    else /* reachable: the entries become visible together with all other changes of the transaction */
+        tx_write8(fs, &first->head, end);
     return 0;
 }
 

@@ -2,7 +2,6 @@
 #include "page.h"
 
 #include "../medium/invariant.h"
-#include "../seeded_bug.h"
 #include "data.h"
 
 enum {
@@ -125,8 +124,7 @@ static int give_needed(const struct reading *reading, struct need *need, struct 
             break;
         run.end = find_byte(need, run.begin, run.end, false);
         status = give(reading, run, first);
-        if (!TBFS_BUG(NEWEST_LOSES))
-            set_needed(need, run, false);
+        set_needed(need, run, false);
         range.begin = run.end;
     }
     return status;
@@ -186,8 +184,6 @@ int page_read(struct tbfs *fs, uint64_t slot, struct page_range range, const str
     if (!slot_has_log(slot))
         return give(&reading, range, slot);
     uint64_t head = log_first(fs, slot)->head;
-    if (TBFS_BUG(MERGE_SKIPS_NEWEST) && range.end - range.begin == TBFS_BLOCK_BYTES)
-        log_previous(fs, slot, &head);
     return fs->options.hybrid.read == TBFS_READ_FORWARD ? read_forward(&reading, head) : read_reverse(&reading, head);
 }
 
@@ -198,7 +194,7 @@ void page_zero(struct tbfs *fs, uint64_t slot, uint64_t begin, uint64_t end) {
     uint64_t block = page_block(fs, slot);
     if (block && invariant_holds(fs, space_in_use(fs, block), "a file has a free block, at", block))
         data_zero_bytes(space_at(fs, block + begin), end - begin);
-    if (!slot_has_log(slot) || TBFS_BUG(LOG_NOT_ZEROED))
+    if (!slot_has_log(slot))
         return;
     for (uint64_t at = log_first(fs, slot)->head; at;) {
         struct log_entry entry = log_previous(fs, slot, &at);

@@ -5,7 +5,6 @@
 #include "../medium/journal.h"
 #include "../medium/space.h"
 #include "../persist.h"
-#include "../seeded_bug.h"
 #include "page.h"
 
 int tx_begin(const struct tbfs *fs) { return fs->read_only || fs->broken ? -EROFS : 0; }
@@ -118,8 +117,6 @@ void tx_give_page(struct tbfs *fs, uint64_t slot) {
     if (!slot || !has_room(fs, tx->given_count, TBFS_BLOCKS_PER_TRANSACTION, "a transaction frees too many pages"))
         return;
     tx->given[tx->given_count++] = slot;
-    if (TBFS_BUG(GIVEN_EARLY))
-        page_release(fs, slot);
 }
 
 void tx_new_bytes(struct tbfs *fs) { fs->transaction.has_new_bytes = true; }
@@ -205,14 +202,13 @@ static bool commit_in_place(struct tbfs *fs) {
     struct tbfs_transaction *tx = &fs->transaction;
     for (unsigned i = 0; i < 3 && units[i] <= fs->options.atomic_bytes; i++) {
         uint8_t *target = common_unit(tx, units[i]);
-        if (!target || (journal_has(fs, space_offset(fs, target), units[i]) && !TBFS_BUG(UNIT_OVERTAKES_LOG)))
+        if (!target || journal_has(fs, space_offset(fs, target), units[i]))
             continue;
-        if (tx->has_new_bytes && !TBFS_BUG(NO_DATA_FENCE))
+        if (tx->has_new_bytes)
             pm_fence();
         store_unit(tx, target, units[i]);
         fs->counters.atomic_updates++;
-        if (!TBFS_BUG(NO_UNIT_FENCE) && !(TBFS_BUG(IDLE_MERGE_UNFENCED) && fs->background.ino))
-            pm_fence();
+        pm_fence();
         return true;
     }
     return false;
@@ -220,8 +216,7 @@ static bool commit_in_place(struct tbfs *fs) {
 
 static void apply(const struct tbfs_piece *piece) {
     pm_copy(piece->target, piece->content, piece->bytes);
-    if (!TBFS_BUG(NO_CHANGE_FLUSH))
-        pm_flush(piece->target, piece->bytes);
+    pm_flush(piece->target, piece->bytes);
 }
 
 static void commit_by_undo(struct tbfs *fs) {
@@ -229,12 +224,10 @@ static void commit_by_undo(struct tbfs *fs) {
     journal_begin(fs, tx->piece_count);
     for (unsigned i = 0; i < tx->piece_count; i++)
         journal_log(fs, tx->pieces[i].target, tx->pieces[i].bytes);
-    if (!TBFS_BUG(NO_LOG_FENCE))
-        pm_fence();
+    pm_fence();
     for (unsigned i = 0; i < tx->piece_count; i++)
         apply(&tx->pieces[i]);
-    if (!TBFS_BUG(NO_CHANGE_FENCE))
-        pm_fence();
+    pm_fence();
     journal_commit(fs);
 }
 
@@ -244,8 +237,7 @@ static void commit_by_log(struct tbfs *fs) {
     journal_redo_begin(fs, tx->piece_count);
     for (unsigned i = 0; i < tx->piece_count; i++)
         journal_redo_log(fs, &tx->pieces[i]);
-    if (!TBFS_BUG(NO_LOG_FENCE))
-        pm_fence();
+    pm_fence();
     journal_redo_commit(fs);
     for (unsigned i = 0; i < tx->piece_count; i++)
         apply(&tx->pieces[i]);

@@ -4,7 +4,6 @@
 #include "../medium/journal.h"
 #include "../medium/space.h"
 #include "../persist.h"
-#include "../seeded_bug.h"
 #include "page.h"
 
 static uint64_t *slots_of(const struct tbfs *fs, uint64_t node) { return space_at(fs, node); }
@@ -142,7 +141,7 @@ void tree_release(struct tbfs *fs, const struct tbfs_inode *inode) { tree_walk(f
 
 /* Called before a pointer is cleared in place, so that recovery does not store it again. */
 static bool yield_word(struct tbfs *fs, const uint64_t *word) {
-    return TBFS_BUG(CUT_UNYIELDED) || journal_yield(fs, space_offset(fs, word), sizeof(*word));
+    return journal_yield(fs, space_offset(fs, word), sizeof(*word));
 }
 
 /* True: nothing of the subtree is left. Freed blocks are not taken before the caller's fence. */
@@ -160,8 +159,7 @@ static bool cut(struct tbfs *fs, uint64_t node, unsigned level, uint64_t first) 
             if (!yield_word(fs, &slots[slot]))
                 return false;
             pm_store8(&slots[slot], 0);
-            if (!TBFS_BUG(NO_CUT_FLUSH))
-                pm_flush(&slots[slot], sizeof(slots[slot]));
+            pm_flush(&slots[slot], sizeof(slots[slot]));
         }
     }
     return false;

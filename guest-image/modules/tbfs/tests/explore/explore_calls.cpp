@@ -167,7 +167,7 @@ int main(int argc, char **argv) {
     if (argc < 4 || (!is_orphans && strcmp(argv[1], "calls") != 0) || seconds <= 0)
         return fputs("usage: explore_calls calls|orphans SECONDS SEED [BUG]\n", stderr), 2;
     if (argc > 4)
-        tbfs_seeded_bug = argv[4];
+        seeded_bug = argv[4];
     has_orphans = true;
     depth = {{.exhaustive = 4, .random = 2, .alone = 2}, 499, 1999};
     signal(SIGSEGV, onFault);
@@ -176,5 +176,5 @@ int main(int argc, char **argv) {
     std::vector<Combination> all = combinations(strtoull(argv[3], nullptr, 10));
     exploreAll(all, seconds);
     report(all, seconds);
-    return totals.violations > 0 || *tbfs_seeded_bug;
+    return totals.violations > 0 || *seeded_bug;
 }

@@ -160,19 +160,19 @@ int main(int argc, char **argv) {
         return 2;
     options.atomic_bytes = static_cast<unsigned>(atoi(argv[2]));
     if (argc > 4)
-        tbfs_seeded_bug = argv[4];
+        seeded_bug = argv[4];
     is_full = strcmp(argv[3], "full") == 0;
     if (strcmp(argv[3], "one") != 0 && strcmp(argv[3], "wrap") != 0 && strcmp(argv[3], "names") != 0 &&
         strcmp(argv[3], "yields") != 0 && !is_full)
         depth = {{.exhaustive = 10, .random = 3, .alone = 16}, 97, 997};
-    if (*tbfs_seeded_bug)
+    if (*seeded_bug)
         depth.recovery_every = 7, depth.chain_every = 37;
     signal(SIGSEGV, onFault);
     mallopt(M_MMAP_THRESHOLD, 1 << 30); // thousands of media are allocated
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    tears_units = strcmp(tbfs_seeded_bug, "TORN_UNITS") == 0;
+    tears_units = strcmp(seeded_bug, "TORN_UNITS") == 0;
     exploreAll(argv[3]);
     printf("%lu operations, %lu states, %lu of recovery, %lu chains: %lu violations\n", totals.operations,
            totals.states, totals.recoveries, totals.chains, totals.violations);
-    return totals.violations > 0 || *tbfs_seeded_bug;
+    return totals.violations > 0 || *seeded_bug;
 }

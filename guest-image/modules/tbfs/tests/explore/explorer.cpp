@@ -10,7 +10,7 @@
 
 #include "oracle.hpp"
 
-const char *tbfs_seeded_bug = "";
+const char *seeded_bug = "";
 
 static constexpr uint64_t Blocks = 60, BlocksWithOrphans = 90, Inodes = 24;
 
@@ -25,8 +25,8 @@ void violation(const std::string &sequence, const std::string &what) {
     if (totals.violations++ < 5)
         fprintf(stderr, "violation: %s%s%s: %s\n", context.c_str(), context.empty() ? "" : ": ", sequence.c_str(),
                 what.c_str());
-    if (*tbfs_seeded_bug) {
-        printf("%s is caught in state %lu\n", tbfs_seeded_bug, totals.states);
+    if (*seeded_bug) {
+        printf("%s is caught in state %lu\n", seeded_bug, totals.states);
         exit(0);
     }
 }
@@ -34,7 +34,7 @@ void violation(const std::string &sequence, const std::string &what) {
 // An operation on a medium that a seeded bug has damaged may follow an invalid pointer.
 void onFault(int number) {
     dprintf(STDERR_FILENO, "violation: signal %d in state %lu\n", number, totals.states);
-    _exit(*tbfs_seeded_bug ? 0 : 1);
+    _exit(*seeded_bug ? 0 : 1);
 }
 
 // A sequence, and the allowed results of its last operation.
@@ -139,7 +139,7 @@ int64_t runOnBoth(Mounted &mounted, Start &start, Operation operation, uint32_t 
     int64_t result = run(mounted.fs(), operation, &mounted.orphans);
     if (start.model && result != -ENOSPC && start.model->run(operation) != result)
         violation(describe(operation), "it returns something else than in the model");
-    auto fault = *tbfs_seeded_bug ? std::nullopt : redoFault(mounted.fs());
+    auto fault = *seeded_bug ? std::nullopt : redoFault(mounted.fs());
     if (fault)
         violation(describe(operation), *fault);
     return result;

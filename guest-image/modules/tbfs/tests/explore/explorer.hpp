@@ -10,8 +10,6 @@
 #include "model.hpp"
 #include "operations.hpp"
 
-extern "C" const char *tbfs_seeded_bug;
-
 // The extent of the exploration. One in `recovery_every` states is cut again in its recovery; one in `chain_every` is
 // followed by another operation and a cut.
 struct Depth {
