@@ -71,7 +71,7 @@ fingerprint() {
     uname -m
     "${CC:-cc}" --version | head -n 1
     ld --version | head -n 1
-    pkg-config --modversion glib-2.0 pixman-1 slirp libfdt 2>/dev/null || true
+    pkg-config --modversion glib-2.0 2>/dev/null || true
 }
 
 fetch() {
@@ -105,6 +105,13 @@ apply_series() {
     done < <(grep -v '^#' "$here/series")
 }
 
+# The devices to compile. QEMU without our patches has no cxl-ssd.
+choose_devices() {
+    local src=$1 ours=CONFIG_CXL_SSD=y
+    [ "${TESTBED_QEMU_STOCK:-0}" = 1 ] || ours=
+    grep -v -x -F "${ours:-#}" "$here/devices.mak" >"$src/configs/devices/x86_64-softmmu/testbed.mak"
+}
+
 # The unpacked source with patches, overlay and model in place: DIR appears whole or not at all.
 prepare_source() {
     local src=$1 tree
@@ -114,6 +121,7 @@ prepare_source() {
     tar -x -f "$tree/qemu.tar" -C "$tree" --strip-components=1 --no-same-owner
     rm "$tree/qemu.tar"
     apply_series "$tree"
+    choose_devices "$tree"
     if [ "${TESTBED_QEMU_STOCK:-0}" != 1 ]; then
         cp -R "$here/overlay/." "$tree/"
         mkdir -p "$tree/hw/mem/memsys"
@@ -147,7 +155,7 @@ compile() {
         # Nothing but what the testbed's command line uses. Registers are not cleared on return, which QEMU does against
         # hostile guests: a miss of a guest in its L1 is a dozen returns.
         ../configure --cc="$cc" --python="$python" --disable-download --without-default-features \
-            --target-list=x86_64-softmmu --enable-tcg --enable-slirp --enable-fdt=system --enable-pixman \
+            --without-default-devices --with-devices-x86_64=testbed --target-list=x86_64-softmmu --enable-tcg \
             --enable-trace-backends=log --disable-docs --disable-install-blobs \
             --extra-cflags=-fzero-call-used-regs=skip
         ninja qemu-system-x86_64
@@ -212,7 +220,7 @@ checkpatch() {
 
 inputs() {
     cd "$here/.."
-    ls -d qemu-patches/{build.sh,series,model/files.sh} guest-image/image/lib/archive.sh
+    ls -d qemu-patches/{build.sh,series,devices.mak,model/files.sh} guest-image/image/lib/archive.sh
     if [ "${TESTBED_QEMU_STOCK:-0}" = 1 ]; then
         ls qemu-patches/patches/0001-*
     else

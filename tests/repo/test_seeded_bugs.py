@@ -12,9 +12,8 @@ from testbed.paths import REPO
 
 SCRIPT = REPO / "tests/seeded_bugs.sh"
 PATCH = "tests/seeded-bugs.patch"
-MODEL = "qemu-patches/model/"  # chooses its bugs by numbers, at compile time
 SUFFIXES = {".c", ".h", ".cpp", ".hpp", ".cc"}
-MENTION = re.compile(r"\bSEEDED_BUG|seed(ed)?[-_ ]?bug|\bseeded\(", re.IGNORECASE)
+MENTION = re.compile(r"\bSEEDED_BUG|MEM_(HAS_)?BUG|seed(ed)?[-_ ]?bug|\bseeded\(", re.IGNORECASE)
 
 
 def tracked(*patterns: str) -> list[str]:
@@ -28,7 +27,7 @@ PARTS = sorted(name.removesuffix(f"/{PATCH}") for name in tracked(f"*/{PATCH}"))
 
 def is_product(name: str) -> bool:
     path = PurePosixPath(name)
-    return path.suffix in SUFFIXES and "tests" not in path.parts and not name.startswith(("experiments/crash/", MODEL))
+    return path.suffix in SUFFIXES and "tests" not in path.parts and not name.startswith("experiments/crash/")
 
 
 def mentions(text: str) -> list[str]:
