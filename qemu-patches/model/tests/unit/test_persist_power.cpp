@@ -120,6 +120,22 @@ TEST(Programs, SuspendedOnesEndLater) {
     EXPECT_EQ(l.byte(0), 0);
 }
 
+// While the device is untimed, a program takes no time, and can end with an earlier one that is suspended later.
+TEST(Programs, OfNoDurationMoveWithTheOneBeforeThem) {
+    Lines l;
+    l.write(0, 1, 0, 10);
+    mem_persist_programmed(&l.p, 0, 4, 20, 100);
+    l.write(0, 2, 30, 40);
+    mem_persist_programmed(&l.p, 0, 4, 100, 100);
+    mem_persist_program_moved(&l.p, 0, 4, 100, 20, 180);
+    EXPECT_EQ(mem_persist_check(&l.p), nullptr);
+    EXPECT_EQ(mem_persist_state(&l.p, 0, 180), MEM_LINE_DURABLE);
+    mem_persist_run(&l.p, 200);
+    EXPECT_EQ(mem_persist_check(&l.p), nullptr);
+    l.cut(200);
+    EXPECT_EQ(l.byte(0), 2);
+}
+
 TEST(Ignored, VolatileLinesAndDevicesWithoutMedia) {
     MemDeviceConfig config = unprotected();
     config.volatile_bytes = 8 * kLine;
