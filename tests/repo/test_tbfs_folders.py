@@ -2,7 +2,9 @@
 """The folders of the core of tbfs: the order of their includes, and the files of the kernel module."""
 
 import re
+from pathlib import Path
 
+from rigs.call_order import references
 from rigs.folder_order import SOURCES, Tree, cycle
 from testbed.paths import REPO
 
@@ -22,6 +24,12 @@ def test_the_table_names_every_folder_once() -> None:
 
 def test_a_folder_includes_only_those_before_it_in_the_table() -> None:
     assert CORE.against_the_order() == []
+
+
+def test_no_circle_of_files_by_references(tmp_path: Path) -> None:
+    graph = references(CORE.root, CORE.names(CORE.files(SOURCES)), tmp_path)
+    assert len(graph) > 50
+    assert cycle(graph) == []
 
 
 def test_no_source_is_outside_of_the_folders_that_are_compiled() -> None:

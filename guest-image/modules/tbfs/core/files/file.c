@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /* The calls on a file's content. */
+#include "../medium/bytes.h"
 #include "../medium/invariant.h"
 #include "../medium/space.h"
+#include "../pages/append.h"
 #include "../pages/data.h"
 #include "../pages/page.h"
 #include "../pages/tree.h"
@@ -155,7 +157,7 @@ int64_t tbfs_write_from(struct tbfs *fs, uint64_t ino, uint64_t offset, const st
 }
 
 static int copy_from_memory(void *context, uint64_t at, void *target, uint64_t bytes) {
-    data_copy(target, *(const uint8_t **)context + at, bytes);
+    bytes_copy(target, *(const uint8_t **)context + at, bytes);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "merge.h"
 
+#include "../medium/bytes.h"
 #include "../pages/data.h"
 #include "../pages/page.h"
 #include "../pages/tree.h"
@@ -10,7 +11,7 @@
 static int copy_from_log(void *context, uint64_t at, const void *source, uint64_t bytes) {
     uint8_t *block = context;
     if (source != block + at)
-        data_copy(block + at, source, bytes);
+        bytes_copy(block + at, source, bytes);
     return 0;
 }
 

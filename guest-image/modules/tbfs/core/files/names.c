@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 /* The calls that make, move and remove names. */
+#include "../medium/bytes.h"
 #include "../medium/space.h"
 #include "../pages/data.h"
 #include "../pages/tree.h"
@@ -61,7 +62,7 @@ static int write_target(struct tbfs *fs, uint64_t ino, struct tbfs_name target) 
     uint64_t block;
     int status = data_new_block(fs, inode, 0, 0, target.bytes, &block);
     if (status == 0)
-        data_copy(space_at(fs, block), target.text, target.bytes);
+        bytes_copy(space_at(fs, block), target.text, target.bytes);
     inode->size = target.bytes;
     return status;
 }

@@ -5,10 +5,6 @@
 
 #include "../tbfs.h"
 
-/* Durable after the next fence, with any alignment. */
-void data_copy(void *target, const void *source, uint64_t bytes);
-void data_zero_bytes(void *target, uint64_t bytes);
-
 /* Zeros the mapped pages of the file between these offsets, in place. */
 void data_zero(struct tbfs *fs, const struct tbfs_inode *inode, uint64_t begin, uint64_t end);
 

@@ -29,6 +29,12 @@ static inline struct tbfs_log_block *log_first(const struct tbfs *fs, uint64_t s
     return space_at(fs, slot_log(slot));
 }
 
+static inline struct tbfs_log_block *log_block_at(const struct tbfs *fs, uint64_t offset) {
+    return space_at(fs, offset);
+}
+
+static inline uint64_t log_in_units(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
 /* The block of the entry that ends there. */
 static inline uint64_t log_block_of(uint64_t slot, uint64_t end) { return (end - 1) & ~(slot_log_bytes(slot) - 1); }
 
@@ -42,12 +48,9 @@ struct log_entry {
  * oldest. */
 struct log_entry log_previous(const struct tbfs *fs, uint64_t slot, uint64_t *end);
 
-/* The length from the log's beginning to its head, with the headers of its blocks. */
+/* The length from the log's beginning to an end of an entry, or to its head, with the headers of its blocks. */
+uint64_t log_length_until(const struct tbfs *fs, uint64_t slot, uint64_t end);
 uint64_t log_length(const struct tbfs *fs, uint64_t slot);
-
-/* In the transaction: appends `bytes` for offset `at` of the page. A `*slot` without a log gets one. */
-int log_append(struct tbfs *fs, uint64_t *slot, uint64_t at, uint64_t bytes, const struct tbfs_source *source,
-               uint64_t source_at);
 
 /* Checks a whole log, and marks its blocks as in use. -EUCLEAN: the log is invalid, or one of its blocks is already in
  * use. */

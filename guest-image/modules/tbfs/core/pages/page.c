@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0-or-later */
 #include "page.h"
 
+#include "../medium/bytes.h"
 #include "../medium/invariant.h"
-#include "data.h"
 
 enum {
     WORD_BITS = 64,
@@ -193,14 +193,14 @@ void page_zero(struct tbfs *fs, uint64_t slot, uint64_t begin, uint64_t end) {
     struct page_range range = {begin, end};
     uint64_t block = page_block(fs, slot);
     if (block && invariant_holds(fs, space_in_use(fs, block), "a file has a free block, at", block))
-        data_zero_bytes(space_at(fs, block + begin), end - begin);
+        bytes_zero(space_at(fs, block + begin), end - begin);
     if (!slot_has_log(slot))
         return;
     for (uint64_t at = log_first(fs, slot)->head; at;) {
         struct log_entry entry = log_previous(fs, slot, &at);
         struct page_range part = overlap(range_of(&entry), range);
         if (part.begin < part.end)
-            data_zero_bytes(space_at(fs, entry.data + part.begin - entry.offset), part.end - part.begin);
+            bytes_zero(space_at(fs, entry.data + part.begin - entry.offset), part.end - part.begin);
     }
 }
 
