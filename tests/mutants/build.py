@@ -17,7 +17,13 @@ from mutants.sites import Site, Table
 from mutants.subjects import Subject
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARED = ("tests/ccached.sh", "tests/seeded_bugs.sh", "tests/rigs/seeded_bug.h", "tests/rigs/seeded_bugs.cmake", "tests/rigs/power_cut")
+SHARED = (
+    "tests/ccached.sh",
+    "tests/seeded_bugs.sh",
+    "tests/rigs/seeded_bug.h",
+    "tests/rigs/seeded_bugs.cmake",
+    "tests/rigs/power_cut",
+)
 MUTATING = ("build.py", "rewrite.py", "runtime.c", "sites.py", "subjects.py")  # decide the meaning of a site's number
 
 
