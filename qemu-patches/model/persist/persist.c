@@ -223,6 +223,7 @@ void mem_persist_program_moved(MemPersist *p, uint64_t first, uint64_t count, me
         uint32_t i = index == MEM_NO_INDEX ? MEM_NO_INDEX : p->pool.records[index].oldest;
         for (; i != MEM_NO_INDEX; i = p->pool.versions[i].newer) {
             if (p->pool.versions[i].programmed_ps == old_end_ps) {
+                /* A program without duration ends with the one before it, whose start may precede the acceptance. */
                 follow(p, i, mem_later(start_ps, p->pool.versions[i].accepted_ps), end_ps);
             }
         }
