@@ -250,7 +250,7 @@ def test_what_is_built_natively_works(path: Path, tmp_path: Path) -> None:
     example = REPO / "snapshot-lib/examples/counter.c"
     install = f"cmake --install {NATIVE}/snapshot-lib --prefix {tmp_path}/installed"
     before = [install, f"cp {example} ."] if any(line.startswith("snapcc ") for line in script) else []
-    for part in ("snapshot-lib", "qemu-patches"):
+    for part in ("snapshot-lib", "qemu-patches", "tests"):
         (tmp_path / part).symlink_to(REPO / part)
     environment = os.environ | {"PATH": f"{tmp_path}/installed/bin:{os.environ['PATH']}", "PMEM_IS_PMEM_FORCE": "1"}
     lines = "\n".join(["set -eu", *before, *script])
