@@ -386,20 +386,21 @@ def bounded(newest: tuple[int, ...], sizes: Sequence[int], bounds: Bounds, seed:
     oldest = (0,) * len(sizes)
     yield newest
     yield oldest
-    for chosen in itertools.islice(_some_changes(sizes), bounds.subsets):
+    for chosen in itertools.islice(_some_changes(newest, sizes), bounds.subsets):
         yield _changed(newest, chosen)
-        kept = chosen if len(chosen) == 1 else tuple((line, newest[line]) for line, _ in chosen)
-        yield _changed(oldest, kept)
+        yield _changed(oldest, tuple((line, n or newest[line]) for line, n in chosen))
     draw = random.Random(seed)
     for _ in range(bounds.samples):
         yield tuple(draw.randrange(size) for size in sizes)
 
 
-def _some_changes(sizes: Sequence[int]) -> Iterator[Changes]:
-    """Yield each line's oldest content alone, then in turn the next content of one line and the oldest of two lines."""
+def _some_changes(newest: Sequence[int], sizes: Sequence[int]) -> Iterator[Changes]:
+    """Yield each line's oldest content, then in turn a content of one line in between and the oldest ones of two."""
     yield from (((line, 0),) for line in range(len(sizes)))
     ranks = range(1, max(sizes, default=0))
-    singles: Iterator[Changes] = (((line, n),) for n in ranks for line, size in enumerate(sizes) if n < size)
+    singles: Iterator[Changes] = (
+        ((line, n),) for n in ranks for line, size in enumerate(sizes) if n < size and n != newest[line]
+    )
     pairs: Iterator[Changes] = (((a, 0), (b, 0)) for a, b in itertools.combinations(range(len(sizes)), 2))
     for both in itertools.zip_longest(singles, pairs):
         yield from (changes for changes in both if changes)

@@ -3,6 +3,7 @@
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -383,6 +384,14 @@ def test_many_lines_are_tried_in_part_and_that_is_counted() -> None:
     assert states == list(explore(run, image, bounds)), "the same states in every run"
     other = list(explore(run, image, replace(bounds, seed=2)))
     assert {s.digest for s in states} != {s.digest for s in other}
+
+
+def test_each_line_is_lost_alone_and_kept_alone_first() -> None:
+    lines = [n * LINE_BYTES for n in range(40)]
+    run = journal_of([store(dpa, b"n" * 8) for dpa in lines])
+    states = list(explore(run, image, Bounds(exhaustive=100, subsets=40, samples=0)))
+    kept = [sum(content != image(at) for at, content in s.lines.items()) for s in states]
+    assert Counter(kept) == {40: 1, 39: 40, 1: 40, 0: 1}
 
 
 def test_two_lines_at_their_oldest_wait_for_no_other_contents_of_one() -> None:
