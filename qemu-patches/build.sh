@@ -105,24 +105,20 @@ apply_series() {
     done < <(grep -v '^#' "$here/series")
 }
 
-# The devices to compile. QEMU without our patches has no cxl-ssd.
-choose_devices() {
-    local src=$1 ours=CONFIG_CXL_SSD=y
-    [ "${TESTBED_QEMU_STOCK:-0}" = 1 ] || ours=
-    grep -v -x -F "${ours:-#}" "$here/devices.mak" >"$src/configs/devices/x86_64-softmmu/testbed.mak"
-}
-
 # The unpacked source with patches, overlay and model in place: DIR appears whole or not at all.
 prepare_source() {
-    local src=$1 tree
+    local src=$1 tree devices
     mkdir -p "$(dirname "$src")"
     tree=$(mktemp -d "$src.XXXXXX")
     fetch_source "$tree"
     tar -x -f "$tree/qemu.tar" -C "$tree" --strip-components=1 --no-same-owner
     rm "$tree/qemu.tar"
     apply_series "$tree"
-    choose_devices "$tree"
-    if [ "${TESTBED_QEMU_STOCK:-0}" != 1 ]; then
+    devices=$tree/configs/devices/x86_64-softmmu/testbed.mak
+    if [ "${TESTBED_QEMU_STOCK:-0}" = 1 ]; then
+        grep -v -x CONFIG_CXL_SSD=y "$here/devices.mak" >"$devices"
+    else
+        cp "$here/devices.mak" "$devices"
         cp -R "$here/overlay/." "$tree/"
         mkdir -p "$tree/hw/mem/memsys"
         (cd "$here/model" && model_files . | xargs cp --parents -t "$tree/hw/mem/memsys/")
@@ -152,8 +148,8 @@ compile() {
     (
         cd "$src/build"
         PATH=$(dirname "$python"):$PATH
-        # Nothing but what the testbed's command line uses. Registers are not cleared on return, which QEMU does against
-        # hostile guests: a miss of a guest in its L1 is a dozen returns.
+        # Only features that the testbed's command line uses. QEMU clears registers on return against hostile guests;
+        # here it does not, since each miss in the guest's L1 is a dozen returns.
         ../configure --cc="$cc" --python="$python" --disable-download --without-default-features \
             --without-default-devices --with-devices-x86_64=testbed --target-list=x86_64-softmmu --enable-tcg \
             --enable-trace-backends=log --disable-docs --disable-install-blobs \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# compile-module.sh MODULE_ROOT FOLDER: compile the kernel modules whose sources are in FOLDER, there, by the product of module-root.sh.
+# compile-module.sh MODULE_ROOT FOLDER: compile the kernel modules from their sources in FOLDER, there, with the product of module-root.sh.
 # The folder is /module for the compiler, so that the same sources give the same bytes.
 set -euo pipefail
 # Types for BPF are left out: they are made from the whole kernel, which is not there.

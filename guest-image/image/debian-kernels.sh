@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Packages of kernels that Debian 13 or its backports have beside the image's own. Sourced after lib/archive.sh, by what defines die().
+# Packages of kernels that Debian 13 or its backports have beside the image's own. Sourced after lib/archive.sh, by a script that defines die().
 
 # The backports have package lists of their own, so that the versions of the guest's image stay as they are.
 use_backports() {

@@ -23,7 +23,7 @@ die() {
 # shellcheck source=guest-image/image/lib/components.sh
 . "$here/lib/components.sh"
 
-# Of the kernel that the image gets from the same package lists. The headers come without what they depend on, which has that kernel.
+# Of the kernel that the image gets from the same package lists. The headers come without their dependencies, which include that kernel.
 fingerprint() {
     local kernel release names
     refresh_lists || exit 2 # it has said why

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Debian 13 packages that one run adds to the guest: unpacked with what they depend on, to be laid over base.cpio.
+# Debian 13 packages that one run adds to the guest: unpacked with their dependencies, to be laid over base.cpio.
 #
 #   packages.sh resolve NAME...                     "NAME=VERSION" of these and of all they depend on
 #   packages.sh inputs LIST                         files of this repository that go into the component's key
-#   packages.sh fingerprint LIST                    LIST: what `resolve` said, joined by commas
+#   packages.sh fingerprint LIST                    LIST: the output of `resolve`, joined by commas
 #   packages.sh build LIST OUT_DIR WORK_DIR         make packages.cpio
 #
 # Any failure is one sentence on stderr and exit status 2. No maintainer script runs: no user, no service is set up.

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Builds the programs of one workload into an archive of the guest's root, which the guests have that run one of them.
 #
-#   workload.sh fingerprint NAME             what else than the sources can change the product: versions of Debian's packages
+#   workload.sh fingerprint NAME             inputs other than the sources: versions of Debian's packages
 #   workload.sh build NAME OUT_DIR WORK_DIR  make OUT_DIR/NAME.cpio; wants BUILDROOT_DIR and, for a module, MODULE_ROOT_DIR
 #
-# NAME is a folder of experiments/workloads. The testbed reads its workload.toml and says here what is in it:
+# NAME is a folder of experiments/workloads. The testbed reads its workload.toml and passes its values here:
 #
 #   PROJECT   folder with the CMakeLists.txt             UPSTREAM  script that unpacks sources of others, as sources.sh
-#   TARGET    what ninja makes there                     MODULE    folder of a kernel module NAME.ko
+#   TARGET    target that ninja makes                    MODULE    folder of a kernel module NAME.ko
 #   SOURCES   files and folders that are compiled        JARS      "GROUP:NAME:VERSION SHA256" of Maven, one a line
-#   PACKAGES  of Debian, laid over the build root with what they depend on
+#   PACKAGES  of Debian, laid over the build root with their dependencies
 #   SEEDED    part with seeded bugs, which are inserted into a copy of its sources
 #
 # Any failure is one sentence on stderr and exit status 2.
@@ -31,7 +31,7 @@ die() {
 # shellcheck source=guest-image/image/lib/components.sh
 . "$here/lib/components.sh"
 
-# Without what the build root has already.
+# Without the packages of the build root.
 packages() {
     local names
     read -ra names <<<"$PACKAGES"

@@ -168,10 +168,10 @@ static void look_up_held(void *opaque, uint64_t line) {
 
     h->count++;
     if (!(holders & self)) {
-        h->broken = "the directory knows who holds a line";
+        h->broken = "the directory knows the holders of a line";
     } else if (mem_cpu_is_dirty_private(&h->cpu->caches, line) &&
                (holders != self || mem_cpu_is_dirty_llc(&h->cpu->caches, line))) {
-        h->broken = "a line has at most one dirty copy, and who holds it dirty holds it alone";
+        h->broken = "a line has at most one dirty copy, and the holder of the dirty copy is the only holder";
     }
 }
 

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What whoever compiles the model is to take: builds copy these files and compile the copy, and keys hash the same ones,
-# so that no build can contain what its key leaves out. Sourced.
+# The files of the model: builds copy these files and compile the copy, and keys hash the same files, so that no build
+# contains a file that its key leaves out. Sourced.
 
-model_files() { # MODEL: sources.list, what it lists and the headers beside that, as paths in the folder MODEL
+model_files() { # MODEL: sources.list, the sources that it lists and the headers beside them, as paths in the folder MODEL
     (
         cd "$1"
         echo sources.list

@@ -111,7 +111,7 @@ resolved_names() { # NAME...
     sed -nE 's/^Inst ([^ ]+) \(([^ ]+) .*/\1=\2/p' <<<"$simulated" | sort
 }
 
-# Through links for what Debian once kept in /bin, /lib and so on, as the base has them.
+# Files that packages still install in /bin, /lib and so on pass through links to /usr, as in the base.
 unpack_debs() { # ROOT DEB...
     local root=$1 name deb
     shift

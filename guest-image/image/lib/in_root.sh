@@ -5,7 +5,7 @@
 #   in_root.sh ROOT [--over FOLDER] [--bind FROM TO]... COMMAND...
 #
 # --over lays the files of FOLDER over those of the root; --bind shows FROM at TO, a folder or file that the root has. The root
-# itself is read-only. It all happens in a mount namespace, and for a user who is not root in a user namespace as well. The same
+# itself is read-only. It all happens in a mount namespace, and for a user other than root in a user namespace as well. The same
 # sources therefore give the same bytes wherever they lie on the host.
 set -euo pipefail
 if [[ ${1-} != --inside ]]; then

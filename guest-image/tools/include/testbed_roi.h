@@ -62,6 +62,7 @@ static inline int testbed_present(void) {
     return present;
 }
 
+/* Ring the doorbell for its effect alone. */
 static inline void testbed_ring(uint32_t op, uint32_t argument) {
     if (testbed_present())
         (void)testbed_doorbell(op, argument);
@@ -70,8 +71,10 @@ static inline void testbed_ring(uint32_t op, uint32_t argument) {
 /* Begin the region of interest number `id`; regions do not nest. */
 static inline void testbed_roi_begin(uint32_t id) { testbed_ring(TESTBED_OP_ROI_BEGIN, id); }
 
+/* End the region of interest: its counters and the virtual time that it took are recorded. */
 static inline void testbed_roi_end(void) { testbed_ring(TESTBED_OP_ROI_END, 0); }
 
+/* Set all counters to zero. */
 static inline void testbed_reset_counters(void) { testbed_ring(TESTBED_OP_RESET_COUNTERS, 0); }
 
 /* Acknowledge progress: the host reads the last number, also after a power cut. */

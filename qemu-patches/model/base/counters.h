@@ -34,7 +34,7 @@
     X(cache_writebacks, "dirty pages evicted from the device cache")                                                   \
     X(cache_merges, "of the hits, those that waited for a page under way")                                             \
     X(cache_unfetched, "of the misses, writes that fetched no page")                                                   \
-    X(cache_completions, "pages read to complete what was written of them without a fetch")                            \
+    X(cache_completions, "pages read from flash to complete pages written in part without a fetch")                    \
     X(cache_through_programs, "pages programmed by write-through")                                                     \
     X(cache_through_joins, "writes that joined a program which had not started")                                       \
     X(cache_prefetches, "pages prefetched")                                                                            \
@@ -77,7 +77,7 @@
 /* For devices with flash read errors, else 0. Not part of MEM_COUNTERS either. */
 #define MEM_ERROR_COUNTERS(X)                                                                                          \
     X(flash_read_failures, "pages that could not be read from flash, by the host or by garbage collection")            \
-    X(lines_lost, "lines whose content is gone with them")
+    X(lines_lost, "lines that lost their content with these pages")
 
 typedef struct MemCounters {
 #define X(field, what) uint64_t field;

@@ -40,7 +40,7 @@ static const char *check_controller(const MemDeviceConfig *d) {
     REQUIRE(d->capacity_bytes <= MAX_CAPACITY_BYTES, "capacity_bytes must not exceed 1 PiB");
     REQUIRE(d->volatile_bytes <= d->capacity_bytes, "volatile_bytes must not exceed capacity_bytes");
     REQUIRE(d->write_queue == 0 || d->cache_power_loss_protected || d->flash_channels == 0,
-            "write_queue must be 0 if cache_power_loss_protected is off: what it accepts is durable");
+            "write_queue must be 0 if cache_power_loss_protected is off: accepted stores are durable");
     REQUIRE(d->cache_refresh_ps == 0 || d->cache_refresh_ps < d->cache_refresh_interval_ps,
             "cache_refresh_ps must be below cache_refresh_interval_ps");
     if (d->flash_channels == 0) {

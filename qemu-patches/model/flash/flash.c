@@ -13,7 +13,7 @@ const char *mem_flash_check(const MemDeviceConfig *c) {
     REQUIRE(c->flash_read_errors == 0 || c->flash_ftl == MEM_FTL_PAGE,
             "flash_read_errors must be 0 unless flash_ftl is page: without one no block is ever erased");
     REQUIRE(c->flash_read_errors == 0 || c->flash_endurance_cycles != 0,
-            "flash_read_errors must be 0 unless flash_endurance_cycles says what erases they are at");
+            "flash_read_errors must be 0 unless flash_endurance_cycles gives the erase count that they are for");
     if (c->flash_ftl == MEM_FTL_NONE) {
         return NULL;
     }

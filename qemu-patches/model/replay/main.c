@@ -33,9 +33,9 @@ static const char usage[] = "usage: memsys-replay [OPTION]... TRACE\n"
                             "  --grid FILE        one configuration a line, each of NAME=VALUE words; - reads stdin\n"
                             "  --json             a line of JSON for each configuration, as soon as it is done\n"
                             "  --check            replay as captured and name every time and counter that differs\n"
-                            "  --dry-run          with --grid: only say what is wrong with it, if anything is\n"
-                            "  --partial          accept a trace that is cut short: replay what can be read\n"
-                            "  --list             list the parameters and what they were at capture\n"
+                            "  --dry-run          with --grid: only check it, and name its first fault\n"
+                            "  --partial          accept a trace that is cut short: replay its readable part\n"
+                            "  --list             list the parameters and their values at capture\n"
                             "  --judge            without a trace: of each line of stdin, a machine of one device as\n"
                             "                     cpu.NAME=VALUE and device.NAME=VALUE, say ok or why it cannot be\n"
                             "  --parameters       without a trace: a line of JSON for each parameter there is\n";
@@ -89,7 +89,7 @@ static void check_fault(const Program *p, const MemTraceReader *reader) {
     }
     fail("%s %s%s%s (at byte %" PRIu64 ", after %" PRIu64 " operations)%s", p->options.trace, f.what,
          f.subject ? ": " : "", f.subject ? f.subject : "", f.offset_bytes, f.operations,
-         cut ? "; capture it again, or replay what is there with --partial" : "");
+         cut ? "; capture it again, or replay the part that is there with --partial" : "");
 }
 
 static void open_trace(Program *p) {

@@ -386,14 +386,14 @@ TEST(Coherence, EachLawIsCheckedWhenItIsBroken) {
     auto broken = [&c] { return std::string(memsys_check_invariants(c.m) ? memsys_check_invariants(c.m) : ""); };
     ASSERT_EQ(broken(), "");
     mem_directory_remove(d, 1, 1);
-    EXPECT_EQ(broken(), "the directory knows who holds a line");
+    EXPECT_EQ(broken(), "the directory knows the holders of a line");
     mem_directory_add(d, 1, 1);
     mem_directory_add(d, 2, 1);
     EXPECT_EQ(broken(), "the directory knows of no line that its core does not hold");
     mem_directory_remove(d, 2, 1);
     MemSet *llc = mem_place_of(&c.m->cpus[0].caches.llc, 0).set;
     llc->marks |= MEM_DIRTY;
-    EXPECT_EQ(broken(), "a line has at most one dirty copy, and who holds it dirty holds it alone");
+    EXPECT_EQ(broken(), "a line has at most one dirty copy, and the holder of the dirty copy is the only holder");
     llc->marks &= ~MEM_DIRTY;
     EXPECT_EQ(broken(), "");
 }

@@ -275,7 +275,7 @@ TEST(ReadErrors, AreRefusedWhereNothingWears) {
     EXPECT_EQ(memsys_check_device(&d), nullptr);
     d.flash_endurance_cycles = 0;
     EXPECT_STREQ(memsys_check_device(&d),
-                 "flash_read_errors must be 0 unless flash_endurance_cycles says what erases they are at");
+                 "flash_read_errors must be 0 unless flash_endurance_cycles gives the erase count that they are for");
     d = half_lost(1);
     d.flash_ftl = MEM_FTL_NONE;
     EXPECT_STREQ(memsys_check_device(&d),

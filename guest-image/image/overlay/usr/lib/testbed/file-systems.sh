@@ -6,7 +6,7 @@
 #   KIND_load                             let the kernel know the kind, before a mount
 #   KIND_holds DISK                       does the disk hold one? Asked where blkid, which looks at both ends of a disk, names nothing
 #   KIND_needs_partition PAGE_SIZE        do mapped pages of this size take a partition that begins 4 KiB behind a multiple of 2 MiB?
-#   KIND_make DISK PAGE_SIZE OPTIONS      make one. PAGE_SIZE is 4KiB, 2MiB or nothing; the file says what OPTIONS are
+#   KIND_make DISK PAGE_SIZE OPTIONS      make one. PAGE_SIZE is 4KiB, 2MiB or nothing; the file explains OPTIONS
 #   KIND_check DISK                       look for faults in one that is not mounted, without a change; fail if there are any
 #
 # A name begins with the kind: `ext4-dax` is of the kind `ext4`. The table of names, with the options of each, is the runner's
@@ -39,7 +39,7 @@ kind_of() { # NAME
     }
 }
 
-# For KIND_holds of a kind whose superblock lies at the beginning, so that poison at the end hides nothing.
+# For KIND_holds of a kind with its superblock at the beginning: poison at the end of the disk hides nothing.
 begins_with() { # DISK TYPE
     [[ ! $is_new && $(blkid -p -n "$2" -o value -s TYPE "$1") ]]
 }

@@ -28,7 +28,7 @@ asked() { # NAME VARIABLE
     [[ ! " $cmdline" =~ \ testbed\."$1"=([^ ]*) ]] || printf -v "$2" %s "${BASH_REMATCH[1]}"
 }
 
-# Drivers probe in threads of their own; waiting for what they create costs virtual time only.
+# Drivers probe in threads of their own; waiting for their devices costs virtual time only.
 await() { # PATH
     local tries
     for ((tries = 0; tries < 500; tries++)); do

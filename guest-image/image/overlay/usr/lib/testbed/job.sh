@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Takes the job from the host, and reports what it left. Sourced after guest.sh.
+# Takes the job from the host, and reports its results. Sourced after guest.sh.
 
 # The host hands the job over here, often to several copies of this guest, so that the start of the guest is done once for all of them.
 take_job() {
@@ -10,7 +10,7 @@ take_job() {
     rm "$job"
 }
 
-# Each line of what the job wrote becomes one JSON line on the results port.
+# Each line of the job's output becomes one JSON line on the results port.
 report() { # EXIT STATUS
     local stream
     for stream in stdout stderr; do
