@@ -15,9 +15,9 @@ from testbed.studies import calibrate
 from testbed.studies.calibrate import Measured, Rows, Verdict
 
 from ..charts import files
-from ..charts.spec import Axis, Bars, Chart, Group, Line, Lines, Panel, Parts
-from ..charts.values import by_name, points
 from ..data import markdown
+from ..data.chart import Axis, Bars, Chart, Group, Line, Lines, Panel, Parts
+from ..data.values import by_name, points
 from ..figures import persist
 from . import by_cores
 

@@ -3,7 +3,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from testbed.errors import TestbedError
 
@@ -48,14 +47,14 @@ from ..studies import (
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure. `draw` writes its files, NAME.*, into a folder and runs nothing. The scorecard follows all entries.
+    """One figure. `draw` makes it of results and runs nothing. The scorecard follows all entries.
 
     `manifests` are run. `sweeps` are manifests, too; each of their points is captured and replayed on their grid.
     """
 
     name: str
     manifests: tuple[str, ...]
-    draw: Callable[[Gathered, Path], Drawn]
+    draw: Callable[[Gathered], Drawn]
     sweeps: tuple[str, ...] = ()
 
 

@@ -19,7 +19,8 @@ from testbed.results.results import Result
 from testbed.run.runner import run_with_bar
 from testbed.studies.sweep import run_sweep
 
-from ..charts.files import PLOT_SUFFIX
+from ..charts import files as chart_files
+from ..data import tables
 from ..data.drawn import Comparison, Drawn, Gathered
 from ..scorecard import causes
 from ..scorecard import figure as scorecard_figure
@@ -32,7 +33,7 @@ NOT_DRAWING = ("commands", "documents", "report")  # folders: no byte of a figur
 
 @dataclass(frozen=True)
 class Index:
-    """The content of index.json. figure_data() defines the data of a figure; paths are relative to its folder."""
+    """The content of index.json. written() defines the data of a figure; paths are relative to its folder."""
 
     scale: str
     figures: list[dict[str, Any]]
@@ -97,7 +98,7 @@ def _scorecard(
     inputs = canonical.digest([_analysis_digest(), [c.as_data() for c in compared], causes.rows(tests)])
     if before and _is_drawn(before, inputs, folder):
         return before
-    return figure_data(scorecard_figure.drawn(compared, tests, folder), sources, inputs, folder)
+    return written(scorecard_figure.drawn(compared, tests), sources, inputs, folder)
 
 
 def runs_of(entries: Iterable[Entry], scale: str | None, more: Iterable[str] = ()) -> list[Run]:
@@ -129,26 +130,26 @@ def draw(entry: Entry, gathered: Gathered, folder: Path, before: dict[str, Any] 
     inputs = _inputs(entry, mine)
     if before and _is_drawn(before, inputs, folder):
         return before
-    folder.mkdir(parents=True, exist_ok=True)
-    return figure_data(entry.draw(mine, folder), mine, inputs, folder)
+    return written(entry.draw(mine), mine, inputs, folder)
 
 
 def _is_drawn(before: dict[str, Any], inputs: str, folder: Path) -> bool:
     return before["inputs"] == inputs and all((folder / name).exists() for name in before["files"])
 
 
-def figure_data(drawn: Drawn, gathered: Gathered, inputs: str, folder: Path) -> dict[str, Any]:
-    """Return the data of one figure in index.json."""
-    files = [str(path.relative_to(folder)) for path in drawn.files]
+def written(drawn: Drawn, gathered: Gathered, inputs: str, folder: Path) -> dict[str, Any]:
+    """Write the files of one figure into `folder`, and return the figure's data in index.json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [path.name for path in chart_files.write(drawn, folder)]
     return {
         "name": drawn.name,
         "title": drawn.title,
         "caption": drawn.caption,
         "notes": list(drawn.notes),
         "columns": list(drawn.columns),
-        "rows": [list(row) for row in drawn.rows],
+        "rows": tables.rounded(drawn.rows),
         "svg": next((name for name in files if name.endswith(".svg")), None),
-        "plot": next((name for name in files if name.endswith(PLOT_SUFFIX)), None),
+        "plot": next((name for name in files if name.endswith(chart_files.PLOT_SUFFIX)), None),
         "files": files,
         "comparisons": [comparison.as_data() for comparison in drawn.comparisons],
         "results": [_source(result) for results in gathered.results.values() for result in results],

@@ -6,7 +6,6 @@ The PDF, SVG and PNG are for documents. The JSON file `NAME.plot.json` is the sa
 
 import io
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,10 @@ from matplotlib.figure import Figure
 from testbed import canonical, outputs
 
 from ..data import tables
+from ..data.chart import Chart
 from ..data.drawn import Cell, Drawn
-from ..data.tables import short
 from . import interactive
 from .page import figure_of
-from .spec import Chart
 
 # The folder of matplotlib's fonts, in which charts are set.
 FONT_FOLDER = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
@@ -48,19 +46,19 @@ METADATA = {
 }
 
 
-def saved(drawn: Drawn, chart: Chart, folder: Path) -> Drawn:
-    """Write a figure's chart and table, and return the figure. Its rows and the table have numbers of five digits."""
-    rows = [[short(cell) if isinstance(cell, float) else cell for cell in row] for row in drawn.rows]
+def write(drawn: Drawn, folder: Path) -> list[Path]:
+    """Write a figure's chart in three formats and for the report, and its table for people and for programs."""
+    chart, stem = drawn.chart, folder / drawn.name
+    assert chart.states_scale, f"{drawn.name}: a chart states the scale of its runs, or that they are not scaled down"
+    rows = tables.rounded(drawn.rows)
+    text = drawn.text or _text(drawn, rows)
+    table = drawn.csv or tables.csv_text(drawn.columns, rows)
+    return [*draw(chart, stem), write_plot(chart, stem), *tables.write(stem, text + "\n", table)]
+
+
+def _text(drawn: Drawn, rows: Sequence[Sequence[Cell]]) -> str:
     shown = [["-" if cell is None else str(cell) for cell in row] for row in rows]
-    text = "\n".join([drawn.title, drawn.caption, *tables.aligned([drawn.columns, *shown]), *drawn.notes])
-    return replace(drawn, rows=rows, files=write(chart, folder / drawn.name, text, drawn.columns, rows))
-
-
-def write(chart: Chart, stem: Path, text: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[Path]:
-    """Write the chart in three formats and for the report, and its table for people and for programs."""
-    assert chart.states_scale, f"{stem.name}: a chart states the scale of its runs, or that they are not scaled down"
-    drawn = [*draw(chart, stem), write_plot(chart, stem)]
-    return drawn + tables.write(stem, text + "\n", tables.csv_text(columns, rows))
+    return "\n".join([drawn.title, drawn.caption, *tables.aligned([drawn.columns, *shown]), *drawn.notes])
 
 
 def write_plot(chart: Chart, stem: Path) -> Path:

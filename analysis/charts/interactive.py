@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..data.chart import Chart, Lines, Map, Panel, Parts
 from .interactive_panels import Data, Drawn, drawn, plain, referring
 from .palette import assigned
-from .spec import Chart, Lines, Map, Panel, Parts
 
 FONT_PX, TITLE_PX, LETTER_PX, LINE_PX = 12, 13, 6.6, 17
 PLOT_PX, ROW_PX = 240, 23  # the height of a panel, and of a row of a panel with named rows

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..data.chart import Axis, Band, Bars, Dots, Group, Line, Lines, Map, Panel, Parts
+from ..data.values import Value
 from . import palette
 from .maps import shown_ratio
 from .panels import Colours, clusters, colour_of, published_marks
-from .spec import Axis, Band, Bars, Dots, Group, Line, Lines, Map, Panel, Parts
-from .values import Value
 
 DASHES = {"solid": "solid", "dashed": "dash", "dotted": "dot", "none": "solid"}
 MARK: dict[str, Any] = {

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 from matplotlib.figure import Figure
 
+from ..data.chart import Map
 from . import palette
-from .spec import Map
 
 
 def draw_map(axes: Axes, panel: Map) -> Any:

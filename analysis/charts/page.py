@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import LogFormatter
 
+from ..data.chart import Bars, Chart, Dots, Lines, Map, Panel, Parts
 from .maps import draw_colours, draw_map
 from .palette import assigned
 from .panels import LETTERS_PER_INCH, Colours, draw_bars, draw_dots, draw_lines, draw_parts
-from .spec import Bars, Chart, Dots, Lines, Map, Panel, Parts
 
 PANEL_INCHES = {1: 7.2, 2: 3.8, 3: 2.9}  # the width of a panel, by the number of panels in the longest row
 NARROW_INCHES = 2.5  # the width of a panel in longer rows

@@ -8,9 +8,9 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from ..data.chart import Axis, Band, Bars, Dots, Group, Line, Lines, Parts
+from ..data.values import Value
 from . import palette
-from .spec import Axis, Band, Bars, Dots, Group, Line, Lines, Parts
-from .values import Value
 
 LETTERS_PER_INCH = 13  # approximate, for a legend or for names at an axis
 CLUSTER = 0.8  # the share of a category's width that its bars take

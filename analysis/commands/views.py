@@ -16,6 +16,7 @@ from testbed.results import spread
 from testbed.results.results import Result
 from testbed.studies.sweep import Replayed
 
+from ..charts import files
 from ..data import records
 from ..figures import engines
 from ..report import index
@@ -54,7 +55,7 @@ def _show_study(study: sweep_plot.Study) -> None:
         sweep_plot.check(study)
     if not study.kind:
         console.out.print(sweep_plot.table_text(study), soft_wrap=True, highlight=False)
-    for path in sweep_plot.write(study, FIGURES) if study.manifest.plot else ():
+    for path in files.write(sweep_plot.figure(study), FIGURES) if study.manifest.plot else ():
         console.out.print(f"written: {path}", soft_wrap=True)
 
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A figure as plain data: its text, its table, and its comparisons with published numbers."""
+"""A figure as plain data: its chart, its text, its table, and its comparisons with published numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from testbed.results.results import Result
 from testbed.studies.sweep import Replayed
+
+from .chart import Chart
 
 Cell = str | int | float | None
 
@@ -31,7 +32,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure: its text, its table, its comparisons with published numbers, and the files that were written."""
+    """A figure, of which charts.files makes files."""
 
     name: str
     title: str
@@ -39,8 +40,10 @@ class Drawn:
     notes: Sequence[str]
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
+    chart: Chart
     comparisons: Sequence[Comparison] = ()
-    files: Sequence[Path] = ()
+    text: str = ""  # the table for people; without it, title, caption, columns and rows, and notes
+    csv: str = ""  # the table for programs; without it, columns and rows
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,11 @@ def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
 
 
+def rounded(rows: Sequence[Sequence[Cell]]) -> list[list[Cell]]:
+    """Round the numbers of a table to the digits of short()."""
+    return [[short(cell) if isinstance(cell, float) else cell for cell in row] for row in rows]
+
+
 def short(value: float | None, digits: int = 5) -> float | None:
     """Round to the significant digits that a table of a measurement shows."""
     return None if value is None else float(f"{value:.{digits}g}")

@@ -7,17 +7,15 @@ because scaled studies make fewer operations, and slow engines fewer still. The 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from testbed.errors import RunFailed
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Chart, Dots, Group
-from ..charts.values import Value
 from ..data import published, ratios
+from ..data.chart import Chart, Dots, Group
 from ..data.drawn import Cell, Comparison, Drawn, Gathered
 from ..data.tables import aligned, short
+from ..data.values import Value
 
 BASELINE = "pmdk"
 SHOWN = ("engine", "workload", "device")  # axes of a matrix that every table already shows
@@ -193,10 +191,10 @@ def _beside(ours: str, reference: float | None, form: str, timing: Timing) -> st
 # ---- Drawing ----
 
 
-def drawn(name: str, manifest: str, title: str) -> Callable[[Gathered, Path], Drawn]:
+def drawn(name: str, manifest: str, title: str) -> Callable[[Gathered], Drawn]:
     """Return the function that draws the figure `name` of a manifest, with a panel for each table."""
 
-    def draw(gathered: Gathered, folder: Path) -> Drawn:
+    def draw(gathered: Gathered) -> Drawn:
         tables = tables_of(gathered.results[manifest])
         rows = [row for table in tables for row in table.rows()]
         text = "\n\n".join(table.text() for table in tables)
@@ -208,7 +206,8 @@ def drawn(name: str, manifest: str, title: str) -> Callable[[Gathered, Path], Dr
             columns=ROW,
             rows=rows,
             comparisons=[c for table in tables for c in comparisons(name, table)],
-            files=files.write(_chart(tables), folder / name, text, ROW, rows),
+            chart=_chart(tables),
+            text=text,
         )
 
     return draw

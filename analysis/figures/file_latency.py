@@ -2,16 +2,14 @@
 """One read or write of a file by its size and alignment: tbfs with each data policy, beside ext4 and XFS with DAX."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from testbed.manifest import bases, parse
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Axis, Chart, Line, Lines
-from ..charts.values import points
 from ..data import published, ratios, records
+from ..data.chart import Axis, Chart, Line, Lines
 from ..data.drawn import Cell, Comparison, Drawn, Gathered
+from ..data.values import points
 
 NAME = "file-latency"
 REFERENCE = "hdpm-pm"
@@ -53,14 +51,14 @@ def best_of_small(means: Means, device: str) -> float:
     )
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the study into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the study for the catalogue."""
     results = gathered.results[NAME]
     means = measured(results)
     (stated,) = published.table(REFERENCE)
     theirs, ours = 1 / (1 - float(stated["less_pct"]) / 100), best_of_small(means, "optane-dcpmm")
     compared = f"{stated['what']}: {100 * (1 - 1 / ours):.0f} % less time; published {stated['less_pct']} %"
-    text = Drawn(
+    return Drawn(
         name=NAME,
         title="Reads and writes of a file by size and alignment",
         caption=f"By pread and pwrite at random places; {ratios.text(results[0])}.",
@@ -75,8 +73,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         ],
         rows=_rows(means),
         comparisons=[Comparison(NAME, "writes, not aligned", stated["what"], "cow / hybrid", ours, theirs)],
+        chart=_chart(means, ratios.text(results[0])),
     )
-    return files.saved(text, _chart(means, ratios.text(results[0])), folder)
 
 
 def _rows(means: Means) -> list[list[Cell]]:

@@ -3,16 +3,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Axis, Chart, Line, Lines
-from ..charts.values import points
 from ..data import published, ratios, records
+from ..data.chart import Axis, Chart, Line, Lines
 from ..data.drawn import Cell, Comparison, Drawn, Gathered
+from ..data.values import points
 from . import file_latency
 
 NAME = "filework"
@@ -81,21 +79,22 @@ def comparisons(results: Sequence[Result]) -> list[Comparison]:
     ]
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the study into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the study for the catalogue."""
     results = gathered.results[NAME]
     rows, first = reported(results), records.row_of(results[0], "roi_ns")
     sizes = f"{first['files']} files, {first['width']} in a folder, {first['loops']} loops"
-    text = Drawn(
+    caption = f"Virtual time. {sizes}; {ratios.text(results[0])}."
+    return Drawn(
         name=NAME,
         title="Varmail and Webproxy by threads, each on a CPU of its own",
-        caption=f"Virtual time. {sizes}; {ratios.text(results[0])}.",
+        caption=caption,
         notes=[*NOTES, *_calls(rows), *(one.text for one in gains(rows))],
         columns=["device", "flow", "threads", *POLICIES, "more_percent"],
         rows=[_row(place, rows[place]) for place in rows],
         comparisons=comparisons(results),
+        chart=_chart(rows, caption),
     )
-    return files.saved(text, _chart(rows, text.caption), folder)
 
 
 def _row(place: Place, of: Mapping[str, Mapping[str, Any]]) -> list[Cell]:

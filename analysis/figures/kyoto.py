@@ -3,13 +3,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from testbed.results.results import Result
 
-from ..charts import files, values
-from ..charts.spec import Axis, Chart, Line, Lines
-from ..data import published, ratios, tables
+from ..data import published, ratios, tables, values
+from ..data.chart import Axis, Chart, Line, Lines
 from ..data.drawn import Cell, Comparison, Drawn, Gathered
 from ..data.tables import short
 
@@ -74,8 +72,8 @@ def _published(device: str, updates: int) -> dict[str, float]:
     return {}
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the figure into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the figure for the catalogue."""
     results = gathered.results[NAME]
     made = points(results)
     rows = [point.row() for point in made]
@@ -90,7 +88,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         columns=COLUMNS,
         rows=rows,
         comparisons=[c for point in made for c in comparisons(point)],
-        files=files.write(_chart(made, machines), folder / NAME, text, COLUMNS, rows),
+        chart=_chart(made, machines),
+        text=text,
     )
 
 

@@ -2,13 +2,11 @@
 """Kyoto Cabinet behind a socket in the modes of Kyoto Tycoon: response time, and requests a second."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 from testbed.results.results import Result
 
-from ..charts import files, values
-from ..charts.spec import Chart, Dots, Group
-from ..data import published, ratios
+from ..data import published, ratios, values
+from ..data.chart import Chart, Dots, Group
 from ..data.drawn import Cell, Comparison, Drawn, Gathered
 
 NAME = "kyoto-modes"
@@ -76,13 +74,13 @@ def comparisons(found: Rows) -> list[Comparison]:
     return made
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the study into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the study for the catalogue."""
     results = gathered.results[NAME]
     found = rows_of(results)
     compared = comparisons(found)
     (clients,) = {row["clients"] for rows in found.values() for row in rows.values()}
-    text = Drawn(
+    return Drawn(
         name=NAME,
         title="Kyoto Cabinet behind a Unix socket, in the modes of Kyoto Tycoon",
         caption=f"By device, database, operation and mode; {clients} clients, one CPU for them and the server; "
@@ -95,8 +93,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         columns=COLUMNS,
         rows=[_row(place, engine, rows) for place, rows in found.items() for engine in ENGINES],
         comparisons=compared,
+        chart=_chart(found, ratios.text(results[0])),
     )
-    return files.saved(text, _chart(found, ratios.text(results[0])), folder)
 
 
 def _beside(found: Rows, engine: str, operation: str) -> str:

@@ -3,16 +3,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Band, Bars, Chart, Group
-from ..charts.values import by_name
 from ..data import published, ratios, records
+from ..data.chart import Band, Bars, Chart, Group
 from ..data.drawn import Cell, Comparison, Drawn, Gathered
+from ..data.values import by_name
 
 STUDY, MANIFEST, SINGLE = "memcached-ycsb", "memcached-checkpoints", "memcached-single"
 MANIFESTS = (MANIFEST, SINGLE)
@@ -75,12 +73,12 @@ def comparisons(table: Sequence[Cost]) -> list[Comparison]:
     return found
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the study into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the study for the catalogue."""
     results = [result for name in MANIFESTS for result in gathered.results[name]]
     table, first = costs(results), records.row_of(results[0], "roi_ns")
     epoch_ns = max(c.row["epoch_ns"] for c in table)
-    text = Drawn(
+    return Drawn(
         name=STUDY,
         title="Memcached with checkpoints of its arena: run time above that in DRAM",
         caption=f"{first['records']} items of {first['value_bytes']} bytes, an epoch of {epoch_ns / 1e6:g} ms; "
@@ -102,8 +100,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         ],
         rows=[c.cells() for c in table],
         comparisons=comparisons(table),
+        chart=_chart([c for c in table if c.depth > 1], ratios.text(results[0])),
     )
-    return files.saved(text, _chart([c for c in table if c.depth > 1], ratios.text(results[0])), folder)
 
 
 def _chart(table: Sequence[Cost], heading: str) -> Chart:

@@ -2,16 +2,14 @@
 """Metadata updates in place by one store, or logged, on equal code: beside the ratios that PMFS states."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from testbed.manifest import bases, parse
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Bars, Chart, Group
-from ..charts.values import by_name
 from ..data import published, ratios, records
+from ..data.chart import Bars, Chart, Group
 from ..data.drawn import Cell, Comparison, Drawn, Gathered
+from ..data.values import by_name
 
 NAME = "metadata-updates"
 REFERENCE = "pmfs-pmep"
@@ -62,8 +60,8 @@ def compared(means: Means) -> list[Comparison]:
     ]
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the study into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the study for the catalogue."""
     means = measured(gathered.results[NAME])
     comparisons = compared(means)
     stated = "; ".join(f"{c.what}: {c.ours:.2f} times, published {c.published:g}" for c in comparisons)
@@ -72,7 +70,7 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         [*place, *(of[unit] for unit in UNITS), *(f"{times(of, unit):.2f}" for unit in UNITS if unit != "off")]
         for place, of in means.items()
     ]
-    text = Drawn(
+    return Drawn(
         name=NAME,
         title="Metadata updates of tbfs: logged, or in place by one store of 8, 16 or 64 bytes",
         caption="By fio, on the device profile pmep; one thread.",
@@ -80,8 +78,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         columns=columns,
         rows=rows,
         comparisons=comparisons,
+        chart=_chart(means, ratios.text(gathered.results[NAME][0])),
     )
-    return files.saved(text, _chart(means, ratios.text(gathered.results[NAME][0])), folder)
 
 
 def _chart(means: Means, setting: str) -> Chart:

@@ -2,16 +2,14 @@
 """How much of the KV store's run time is spent in msync(), with pages of 4 KiB and of 2 MiB, on Optane memory."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Bars, Chart, Group
-from ..charts.values import by_name
 from ..data import published, ratios, tables
+from ..data.chart import Bars, Chart, Group
 from ..data.drawn import Cell, Comparison, Drawn, Gathered
 from ..data.tables import short
+from ..data.values import by_name
 from .engines import NOT_COMPARABLE
 
 NAME = "msync-share"
@@ -36,8 +34,8 @@ def published_shares() -> Shares:
     return {(row["workload"], engine): float(row[column]) for row in rows for engine, column in ENGINES.items()}
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the figure into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the figure for the catalogue."""
     results = gathered.results[NAME]
     ours, theirs = measured(results), published_shares()
     workloads = list(dict.fromkeys(workload for workload, _ in ours))
@@ -69,7 +67,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
             )
             for w, e in ours
         ],
-        files=files.write(_chart(workloads, ours, theirs, machine), folder / NAME, text, COLUMNS, rows),
+        chart=_chart(workloads, ours, theirs, machine),
+        text=text,
     )
 
 

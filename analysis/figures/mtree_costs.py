@@ -2,11 +2,9 @@
 """The run time of a Masstree-like tree with checkpoints above the same tree in DRAM, beside the tree's rivals."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from testbed.results.results import Result
 
-from ..charts import files
 from ..data import ratios
 from ..data.drawn import Drawn, Gathered
 from ..studies.checkpoint_costs import BASELINE, PUBLISHED_EPOCH_MS, Cost, chart, comparisons, costs
@@ -22,11 +20,11 @@ def costs_of(results: Mapping[str, Sequence[Result]]) -> list[Cost]:
     return costs(epochs, [*results["mtree-beside"], *(r for r in rivals if r.point["engine"] == BASELINE)])
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
+def drawn(gathered: Gathered) -> Drawn:
     """Draw the overheads of the tree and of its rivals, each above its own run in DRAM."""
     first = gathered.results["mtree-ycsb"][0]
     table, setting = costs_of(gathered.results), ratios.text(first)
-    text = Drawn(
+    return Drawn(
         name=NAME,
         title="Masstree-like tree with checkpoints, and rivals: run time above that in DRAM",
         caption=f"By device, program, YCSB workload, engine and length of an epoch; {setting}.",
@@ -45,5 +43,5 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         ],
         rows=[c.cells() for c in table],
         comparisons=comparisons(table, PUBLISHED_EPOCH_MS / first.data["scale"], NAME),
+        chart=chart(table, setting),
     )
-    return files.saved(text, chart(table, setting), folder)

@@ -2,16 +2,14 @@
 """The cost of instrumentation to the KV store if nothing is tracked, in parts: no test, the test alone, all of it."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Band, Bars, Chart, Group
-from ..charts.values import by_name
 from ..data import ratios, tables
+from ..data.chart import Band, Bars, Chart, Group
 from ..data.drawn import Cell, Comparison, Drawn, Gathered
 from ..data.tables import short
+from ..data.values import by_name
 
 NAME = "overhead"
 BASELINE, WHOLE = "volatile", "volatile-instrumented"
@@ -43,8 +41,8 @@ def percent(times: Times, workload: str, variant: str) -> float:
     return 100 * (times[workload, variant] / times[workload, BASELINE] - 1)
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the figure into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the figure for the catalogue."""
     results = gathered.results[NAME]
     times = times_ns(results)
     workloads = list(dict.fromkeys(workload for workload, _ in times))
@@ -61,7 +59,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         columns=COLUMNS,
         rows=rows,
         comparisons=comparisons(times, WHOLE),
-        files=files.write(_chart(times, workloads, machine), folder / NAME, text, COLUMNS, rows),
+        chart=_chart(times, workloads, machine),
+        text=text,
     )
 
 

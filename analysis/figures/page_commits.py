@@ -2,15 +2,13 @@
 """One msync() by the number of pages stored to: failure-atomic and conventional, without and with think time."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Axis, Chart, Line, Lines
-from ..charts.values import points
 from ..data import published, ratios
+from ..data.chart import Axis, Chart, Line, Lines
 from ..data.drawn import Comparison, Drawn, Gathered
+from ..data.values import points
 
 SIZES = ("msync-pages", "msync-pages-nand", "msync-pages-fams", "msync-pages-fams-nand")
 CONVENTIONAL, LATER, AT_ONCE = "msync-cached", "fams, later", "fams, at once"
@@ -58,13 +56,13 @@ def crossings(found: Sizes) -> list[Comparison]:
     return made
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the study into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the study for the catalogue."""
     results = [result for name in SIZES for result in gathered.results.get(name, ())]
     found = sizes(results)
     pages = list(next(iter(found.values())))
     setting = ratios.text(results[0])
-    text = Drawn(
+    return Drawn(
         name=SIZES[0],
         title="One msync() by the number of pages that were stored to",
         caption=f"Microseconds by device, load, engine and pages; {setting}.",
@@ -77,8 +75,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         columns=["device", "load", "engine", *map(str, pages)],
         rows=[[device, LOADS[think > 0], engine, *times.values()] for (device, think, engine), times in found.items()],
         comparisons=crossings(found),
+        chart=_chart(found, setting),
     )
-    return files.saved(text, _chart(found, setting), folder)
 
 
 def _said(found: Sizes, case: Case) -> str:

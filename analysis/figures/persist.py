@@ -2,16 +2,14 @@
 """Persisting on Optane memory by store + clwb and by non-temporal stores, by size of a write and interval of fences."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Axis, Chart, Line, Lines
-from ..charts.values import Value, points
 from ..data import published, ratios, tables
+from ..data.chart import Axis, Chart, Line, Lines
 from ..data.drawn import Cell, Comparison, Drawn, Gathered
 from ..data.tables import short
+from ..data.values import Value, points
 
 NAME = "persist"
 REFERENCE = "ntstore-vs-clwb-pm"
@@ -42,8 +40,8 @@ def measured_ns(result: Result) -> Times:
     return {(r["method"], int(r["bytes"]), int(r["writes_per_fence"])): float(r["mean_ns"]) for r in rows}
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the figure into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the figure for the catalogue."""
     result = gathered.results[NAME][0]
     ours, theirs = measured_ns(result), published_ns()
     places = list(dict.fromkeys(key[1:] for key in ours))
@@ -59,7 +57,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         columns=COLUMNS,
         rows=rows,
         comparisons=comparisons(places, ours, theirs),
-        files=files.write(_chart(places, ours, theirs, machine), folder / NAME, text, COLUMNS, rows),
+        chart=_chart(places, ours, theirs, machine),
+        text=text,
     )
 
 

@@ -2,15 +2,13 @@
 """A std::map in a persistent heap beside third-party stores: the time of a durable call, and the ratios."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Chart, Dots, Group
-from ..charts.values import by_name
 from ..data import published, ratios
+from ..data.chart import Chart, Dots, Group
 from ..data.drawn import Cell, Comparison, Drawn, Gathered
+from ..data.values import by_name
 
 NAME = "stl-map"
 MAPS = ("fams-uffd", "snapshot")  # the std::map, committed by pages and by lines
@@ -64,12 +62,12 @@ def comparisons(found: Rows) -> list[Comparison]:
     return made
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the study into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the study for the catalogue."""
     results = gathered.results[NAME]
     found = rows_of(results)
     setting = ratios.text(results[0])
-    text = Drawn(
+    return Drawn(
         name=NAME,
         title="A std::map in a persistent heap beside Kyoto Cabinet, SQLite and LevelDB",
         caption=f"Microseconds of a call that is durable when it returns, by device, call and store; {setting}.",
@@ -80,8 +78,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         columns=COLUMNS,
         rows=[_row(place, store, rows) for place, rows in found.items() for store in STORES],
         comparisons=comparisons(found),
+        chart=_chart(found, setting),
     )
-    return files.saved(text, _chart(found, setting), folder)
 
 
 def _row(place: Place, store: str, rows: Mapping[str, Mapping[str, int]]) -> list[Cell]:

@@ -2,17 +2,15 @@
 """How the compiler pass treats the stores of the workloads, from the pass's report when the guest was built."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from testbed.errors import RunFailed
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Axis, Chart, Group, Parts
-from ..charts.values import by_name
 from ..data import tables
+from ..data.chart import Axis, Chart, Group, Parts
 from ..data.drawn import Cell, Comparison, Drawn, Gathered
 from ..data.tables import short
+from ..data.values import by_name
 
 NAME = "store-statistics"
 # Shares of stores in the published study, in percent. GUARDED lists the counts of the report in the first share.
@@ -47,8 +45,8 @@ def shares(kinds: Counts) -> tuple[int, list[float]]:
     return total, [100 * part / total for part in (guarded, stack, other)] if total else [0.0] * 3
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the figure into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the figure for the catalogue."""
     made = {name: kinds for name, kinds in counts(gathered.results[NAME][0]).items() if name.endswith("-snapshot")}
     made["all of them"] = {k: sum(kinds.get(k, 0) for kinds in made.values()) for kinds in made.values() for k in kinds}
     rows: list[list[Cell]] = []
@@ -69,7 +67,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
             Comparison(NAME, "share of stores", kind, "%", percent, PUBLISHED_PERCENT[kind], comparable=False)
             for kind, percent in ours.items()
         ],
-        files=files.write(_chart(rows), folder / NAME, text, COLUMNS, rows),
+        chart=_chart(rows),
+        text=text,
     )
 
 

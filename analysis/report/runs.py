@@ -12,8 +12,8 @@ from testbed.results.results import Result, roi_counters
 
 from ..charts import interactive
 from ..charts.palette import COLOURS
-from ..charts.spec import Axis, Chart, Group, Parts
-from ..charts.values import Value
+from ..data.chart import Axis, Chart, Group, Parts
+from ..data.values import Value
 from .index import Index, RunName
 from .machines import Machines
 

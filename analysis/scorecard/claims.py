@@ -5,12 +5,10 @@ The rule that judges a claim stands beside the claim. A claim that does not hold
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from ..charts import files
-from ..charts.spec import Axis, Chart, Group, Parts
-from ..charts.values import by_name
+from ..data.chart import Axis, Chart, Group, Parts
 from ..data.drawn import Drawn, Gathered
+from ..data.values import by_name
 from . import claims_cpnvm, claims_failure_atomic, claims_hdpm, claims_pmfs
 from .claim import Claim, Results
 
@@ -44,18 +42,18 @@ def summary(cells: Sequence[Sequence[str]]) -> str:
     )
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the figure into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the figure for the catalogue."""
     cells = [claim.cells() for claim in all_of(gathered.results)]
-    text = Drawn(
+    return Drawn(
         name=NAME,
         title="Claims of HDPM, PMFS, failure-atomic msync and CpNvm that have no number to divide by",
         caption=f"{summary(cells)}.",
         notes=NOTES,
         columns=COLUMNS,
         rows=cells,
+        chart=_chart(cells),
     )
-    return files.saved(text, _chart(cells), folder)
 
 
 def _chart(cells: Sequence[Sequence[str]]) -> Chart:

@@ -3,13 +3,11 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
-from ..charts import files, values
-from ..charts.spec import Axis, Band, Chart, Line, Lines
-from ..charts.values import Value
-from ..data import tables
+from ..data import tables, values
+from ..data.chart import Axis, Band, Chart, Line, Lines
 from ..data.drawn import Cell, Comparison, Drawn
+from ..data.values import Value
 from . import causes
 from .score import BOUNDS, orderings, score, within
 
@@ -25,8 +23,8 @@ NOTES = (
 )
 
 
-def drawn(comparisons: Sequence[Comparison], tests: Sequence[causes.Tested], folder: Path) -> Drawn:
-    """Draw the figure, and write NAME.csv with a row for each number and its cause."""
+def drawn(comparisons: Sequence[Comparison], tests: Sequence[causes.Tested]) -> Drawn:
+    """Draw the figure. Its table for programs has a row for each number and its cause."""
     whole, rows = score(comparisons), _rows(comparisons)
     told = [f"{t.comparison.figure}: {t.comparison.group}, {t.comparison.what}: {t.sentence}" for t in tests]
     text = "\n".join([*summary(comparisons, tests), *NOTES, *told])
@@ -37,7 +35,9 @@ def drawn(comparisons: Sequence[Comparison], tests: Sequence[causes.Tested], fol
         notes=(*_tested(comparisons, tests), *NOTES),
         columns=COLUMNS,
         rows=rows,
-        files=files.write(_chart(comparisons, _figures(comparisons)), folder / NAME, text, whole.columns, whole.rows),
+        chart=_chart(comparisons, _figures(comparisons)),
+        text=text,
+        csv=tables.csv_text(whole.columns, whole.rows),
     )
 
 

@@ -3,16 +3,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Band, Bars, Chart, Group
-from ..charts.values import by_name
 from ..data import published, ratios, records
+from ..data.chart import Band, Bars, Chart, Group
 from ..data.drawn import Cell, Comparison, Drawn, Gathered
+from ..data.values import by_name
 
 COST = "epoch-cost"
 BASELINE, ON_DEVICE = "volatile", "msync-4k"
@@ -141,12 +139,12 @@ def _panel(table: Sequence[Cost], device: str, store: Store) -> Bars:
     )
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
+def drawn(gathered: Gathered) -> Drawn:
     """Draw the figure and its table into `folder` and return them for the catalogue."""
     results = gathered.results["epochs-ycsb"]
     table = costs(results, gathered.results["epochs-beside"])
     setting = ratios.text(results[0])
-    text = Drawn(
+    return Drawn(
         name=COST,
         title="KV store with checkpoints: run time above that in DRAM",
         caption=f"By device, records in a bucket, YCSB workload, engine and length of an epoch; {setting}.",
@@ -164,5 +162,5 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         ],
         rows=[c.cells() for c in table],
         comparisons=comparisons(table, PUBLISHED_EPOCH_MS / results[0].data["scale"]),
+        chart=chart(table, setting),
     )
-    return files.saved(text, chart(table, setting), folder)

@@ -3,13 +3,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Chart
 from ..data import records
+from ..data.chart import Chart
 from ..data.drawn import Drawn, Gathered
 from .thread_points import panel
 
@@ -49,15 +47,16 @@ def points(results: Sequence[Result]) -> list[Beside]:
     return sorted(found, key=lambda p: order.index((p.device, p.data)))
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
+def drawn(gathered: Gathered) -> Drawn:
     """Draw the commits a second into `folder` and return the study for the catalogue."""
     results = gathered.results[NAME]
     table, rows = points(results), [records.row_of(result, "roi_ns") for result in results]
     rounds = sorted({row["rounds"] for row in rows})
-    text = Drawn(
+    caption = f"Virtual time. Caches have their full size; {rows[0]['batch']} updates before each commit."
+    return Drawn(
         name=NAME,
         title="Threads that commit beside each other, each on a CPU of its own",
-        caption=f"Virtual time. Caches have their full size; {rows[0]['batch']} updates before each commit.",
+        caption=caption,
         notes=[
             f"Scaled down: {' or '.join(map(str, rounds))} commits of each thread.",
             "regions: of one file, no page in common; files: one for each thread.",
@@ -67,8 +66,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         rows=[
             [p.device, p.data, p.engine, p.threads, p.commits, p.time_ns / 1e6, p.rate, p.gain(table)] for p in table
         ],
+        chart=_chart(table, caption),
     )
-    return files.saved(text, _chart(table, text.caption), folder)
 
 
 def _chart(table: Sequence[Beside], heading: str) -> Chart:

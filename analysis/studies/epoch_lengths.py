@@ -3,16 +3,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Axis, Chart, Line, Lines, Style
-from ..charts.values import points
 from ..data import ratios
+from ..data.chart import Axis, Chart, Line, Lines, Style
 from ..data.drawn import Cell, Drawn, Gathered
+from ..data.values import points
 from .checkpoint_costs import each, row_of
 
 NAME = "epoch-lengths"
@@ -65,13 +63,13 @@ def _panel(device: str, table: Sequence[Length]) -> Lines:
     return Lines(Axis("epoch, ms", "log"), Axis("us", "log"), lines, device)
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
+def drawn(gathered: Gathered) -> Drawn:
     """Draw the figure and its table into `folder` and return them for the catalogue."""
     results = gathered.results["epochs-lengths"]
     devices = list(dict.fromkeys(str(result.point["device"]) for result in results))
     tables = {device: lengths(results, device) for device in devices}
     setting = ratios.text(results[0])
-    text = Drawn(
+    return Drawn(
         name=NAME,
         title="KV store with checkpoints: how long they stop the program, and what a crash loses",
         caption=f"Guest time under YCSB A on cpnvm, each request timed; {setting}.",
@@ -85,5 +83,5 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
             *("longest update us", "ns a request", "replay %"),
         ],
         rows=[[device, *line.cells()] for device, table in tables.items() for line in table],
+        chart=_chart(tables, setting),
     )
-    return files.saved(text, _chart(tables, setting), folder)

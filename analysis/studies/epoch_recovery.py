@@ -3,17 +3,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Axis, Chart, Line, Lines, Style
-from ..charts.values import points
 from ..data import ratios, records
+from ..data.chart import Axis, Chart, Line, Lines, Style
 from ..data.drawn import Cell, Drawn, Gathered
+from ..data.values import points
 
 NAME = "epoch-recovery"
 WAYS = ("whole", "lazy")
@@ -63,12 +61,12 @@ def _panel(table: Sequence[Opening], device: str) -> Lines:
     return Lines(Axis("file, MiB", "log"), Axis("opening the pool, ms", "log"), lines, device)
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
+def drawn(gathered: Gathered) -> Drawn:
     """Draw the figure and its table into `folder` and return them for the catalogue."""
     results = gathered.results["epochs-recovery"]
     table = [opening(result) for result in results]
     setting = ratios.text(results[0])
-    text = Drawn(
+    return Drawn(
         name=NAME,
         title="Time to open a pool with checkpoints, at once and page by page",
         caption=f"Guest time on cpnvm, by device, way to end, records and way to open; {setting}.",
@@ -82,5 +80,5 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
             *("pages at opening", "pages later", "lines replayed"),
         ],
         rows=[line.cells() for line in table],
+        chart=_chart(table, setting),
     )
-    return files.saved(text, _chart(table, setting), folder)

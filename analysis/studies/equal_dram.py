@@ -3,16 +3,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from testbed import units
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Chart, Dots, Group
-from ..charts.values import by_name
 from ..data import ratios, records
+from ..data.chart import Chart, Dots, Group
 from ..data.drawn import Cell, Drawn, Gathered
+from ..data.values import by_name
 
 BASELINE = "pmdk, 128 MiB cache"
 # NUMA nodes of the working copy in equal-dram -> its local DRAM at full size.
@@ -49,7 +47,7 @@ def _chart(table: Sequence[Timed], heading: str) -> Chart:
     return Chart([[Dots(workloads, groups, label, heading, "YCSB workload", base=1, values_as=".2g")]])
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
+def drawn(gathered: Gathered) -> Drawn:
     """Draw the figure and its table into `folder` and return them for the catalogue."""
     results = [*gathered.results["equal-dram"], *gathered.results["equal-dram-rivals"]]
     table = [timed(result) for result in results]
@@ -59,7 +57,7 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         for line in sorted(table, key=lambda line: line.workload)
     ]
     setting = ratios.text(gathered.results["equal-dram"][0])
-    text = Drawn(
+    return Drawn(
         name="equal-dram",
         title="KV store with equal amounts of DRAM",
         caption=f"Sizes of caches and working copies at full size; {setting}.",
@@ -69,5 +67,5 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         ],
         columns=["workload", "system", "ms", "times as fast"],
         rows=rows,
+        chart=_chart(table, setting),
     )
-    return files.saved(text, _chart(table, setting), folder)

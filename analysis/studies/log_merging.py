@@ -2,15 +2,13 @@
 """When to merge a page's log, by the device's cache."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Bars, Chart, Group
-from ..charts.values import by_name
 from ..data import ratios
+from ..data.chart import Bars, Chart, Group
 from ..data.drawn import Cell, Drawn, Gathered
+from ..data.values import by_name
 from .overwrites import label, mean_us, reported
 from .write_amplification import LINE_BYTES
 
@@ -18,15 +16,16 @@ NAME = "log-merging"
 PANELS = ((3, "read, us"), (5, "write, us"), (9, "bytes into flash a byte"))  # columns of the table
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
+def drawn(gathered: Gathered) -> Drawn:
     """Draw the study, a question that neither paper could ask, and return it for the catalogue."""
     results = gathered.results[NAME]
     row = reported(results[0])[0]
     rows = [_row(result) for result in results]
-    text = Drawn(
+    caption = f"{row['pages']} pages, {row['mixed']} calls; {ratios.text(results[0])}; cache: at full size."
+    return Drawn(
         name=NAME,
         title="When to merge a page's log, by the device's cache",
-        caption=f"{row['pages']} pages, {row['mixed']} calls; {ratios.text(results[0])}; cache: at full size.",
+        caption=caption,
         notes=[
             f"any page, as often read whole as {row['bytes']} bytes of it overwritten; us, the mean and 99 %",
             "to device, to flash: bytes written there for each byte that the program wrote, while it was measured",
@@ -34,8 +33,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         ],
         columns=["cache", "data", "ms", "read", "99 %", "write", "99 %", "flash reads a call", "to device", "to flash"],
         rows=rows,
+        chart=_chart(rows, caption),
     )
-    return files.saved(text, _chart(rows, text.caption), folder)
 
 
 def _row(result: Result) -> list[Cell]:

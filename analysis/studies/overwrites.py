@@ -2,17 +2,15 @@
 """The cost to readers of a log for each page of a file, by the number of overwrites."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from testbed.errors import RunFailed
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Axis, Chart, Line, Lines
-from ..charts.values import Value
 from ..data import ratios
+from ..data.chart import Axis, Chart, Line, Lines
 from ..data.drawn import Cell, Drawn, Gathered
+from ..data.values import Value
 
 NAME = "overwrites"
 
@@ -34,8 +32,8 @@ def mean_us(row: dict[str, Any], call: str) -> float | None:
     return row[f"{call}_ns"] / row[f"{call}_calls"] / 1e3 if row[f"{call}_calls"] else None
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw HDPM's Figure 9 into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw HDPM's Figure 9 for the catalogue."""
     results = gathered.results[NAME]
     first = reported(results[0])[0]
     rows: list[list[Cell]] = []
@@ -43,10 +41,11 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         for row in reported(result):
             means = [mean_us(row, call) for call in ("write", "read", "read_again")]
             rows.append([str(result.point["device"]), label(str(result.point["way"])), row["times"], *means])
-    text = Drawn(
+    caption = f"{first['pages']} pages, {first['bytes']} bytes an overwrite; {ratios.text(results[0])}."
+    return Drawn(
         name=NAME,
         title="Reads of a page after overwrites of a part of it",
-        caption=f"{first['pages']} pages, {first['bytes']} bytes an overwrite; {ratios.text(results[0])}.",
+        caption=caption,
         notes=[
             "microseconds, the mean of one call: an overwrite, the first read of each page after all, and the second",
             "hybrid alone has gc_read=4096: a read merges a longer log, so that the second one finds none",
@@ -55,8 +54,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         ],
         columns=["device", "data", "overwrites", "write", "read", "again"],
         rows=rows,
+        chart=_chart(rows, caption),
     )
-    return files.saved(text, _chart(rows, text.caption), folder)
 
 
 def _chart(rows: Sequence[Sequence[Cell]], heading: str) -> Chart:

@@ -4,13 +4,11 @@
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Chart, Map
 from ..data import ratios
+from ..data.chart import Chart, Map
 from ..data.drawn import Drawn, Gathered
 
 MAP = ("pages-lines", "pages-lines-nand")
@@ -54,13 +52,13 @@ def crossings(found: Times, engine: str) -> dict[tuple[str, int], float | None]:
     return {place: crossing(at) for place, at in ratio_of.items()}
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the study into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the study for the catalogue."""
     results = [result for name in MAP for result in gathered.results[name]]
     found = times_of(results)
     engines = list(dict.fromkeys(engine for times in found.values() for engine in times))
     setting = ratios.text(results[0])
-    text = Drawn(
+    return Drawn(
         name=MAP[0],
         title="Commits in lines and commits in pages, by dirty lines of a page and pages",
         caption=f"Microseconds of a transaction by device, pages and lines of each; {setting}.",
@@ -71,8 +69,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         ],
         columns=["device", "pages", "lines", *engines, "pages / lines"],
         rows=[[*place, *(times[e] for e in engines), times[PAGES[0]] / times[LINES]] for place, times in found.items()],
+        chart=_chart(found, setting),
     )
-    return files.saved(text, _chart(found, setting), folder)
 
 
 def _said(found: Times, engine: str, device: str) -> str:

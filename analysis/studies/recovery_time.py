@@ -3,16 +3,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from testbed.errors import RunFailed
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Axis, Chart, Line, Lines, Style
-from ..charts.values import points
 from ..data import ratios, records
+from ..data.chart import Axis, Chart, Line, Lines, Style
 from ..data.drawn import Cell, Drawn, Gathered
+from ..data.values import points
 
 STYLES: dict[str, Style] = {"closed": "solid", "before-commit": "dashed", "after-commit": "dotted"}
 RECORD_BYTES = 44  # an entry with its key, and a value
@@ -57,13 +55,13 @@ def _chart(table: Sequence[Opening], heading: str) -> Chart:
     return Chart([[Lines(x, y, lines, heading)]])
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
+def drawn(gathered: Gathered) -> Drawn:
     """Draw the figure and its table into `folder` and return them for the catalogue."""
     results = gathered.results["recovery"]
     table = [opening(result) for result in results]
     setting = ratios.text(results[0])
     in_flight = records.row_of(results[0], "operations")["operations"]
-    text = Drawn(
+    return Drawn(
         name="recovery",
         title="Time to open a pool",
         caption=f"Guest time by engine, way to end and data in the pool; {setting}.",
@@ -74,5 +72,5 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         ],
         columns=["engine", "end", "records", "data MiB", "file MiB", "open ms", "undone", "replayed"],
         rows=[line.cells() for line in table],
+        chart=_chart(table, setting),
     )
-    return files.saved(text, _chart(table, setting), folder)

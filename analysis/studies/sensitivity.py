@@ -6,12 +6,11 @@ All times of a point are replays of one capture, so CPU and software behave as i
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from testbed.studies.sweep import Replayed
 
-from ..charts import files, spec
-from ..charts.spec import Chart
+from ..data import chart as spec
+from ..data.chart import Chart
 from ..data.drawn import Cell, Drawn, Gathered
 
 AXES = ("flash_read", "cache_size", "link_latency", "link_read_bandwidth")
@@ -108,14 +107,14 @@ def _panel(line: Map, table: Sequence[Map], link: str) -> spec.Map:
     )
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
+def drawn(gathered: Gathered) -> Drawn:
     """Draw the figure and its table into `folder` and return them for the catalogue."""
     replays = gathered.replays["sensitivity"]
     table = maps(times_ps(replays))
     first = table[0]
     devices = f"{len(first.ratios)} devices; {RATIOS}"
     bandwidth = values_of(table, "link_read_bandwidth")[0]
-    text = Drawn(
+    return Drawn(
         name="sensitivity",
         title="Where each engine wins: ratio of run times of the KV store",
         caption=f"Above 1 the second engine is faster. {devices}. The figure shows those of {bandwidth}.",
@@ -126,5 +125,5 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
         ],
         columns=["workload", "ratio", "above 1", "lowest on", "ratio there", "highest on", "ratio there ", "crossings"],
         rows=[[*line.cells(), crossings(line, table)] for line in table],
+        chart=_chart(table, f"KV store, {devices}; scaled runs keep the ratios"),
     )
-    return files.saved(text, _chart(table, f"KV store, {devices}; scaled runs keep the ratios"), folder)

@@ -6,7 +6,6 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from testbed import units
 from testbed.errors import TestbedError
@@ -17,13 +16,12 @@ from testbed.manifest.scale import guest_config
 from testbed.results.results import Result
 from testbed.results.spread import Spread
 
-from ..charts import files
-from ..charts.spec import Axis, Chart, Line, Lines
-from ..charts.values import Value
 from ..data import records, tables
+from ..data.chart import Axis, Chart, Line, Lines
 from ..data.drawn import Drawn, Gathered
 from ..data.records import HIT_RATE, TIME, Cell, Records
 from ..data.tables import short
+from ..data.values import Value
 
 ALWAYS = (TIME, HIT_RATE, "cache-misses")
 STEEP = 20.0  # an axis is logarithmic from this ratio of largest to smallest value on
@@ -208,24 +206,30 @@ def _value(value: float, spread: Spread | None, factor: float) -> Value:
     return Value(value * factor, spread.low * factor, spread.high * factor)
 
 
-def write(study: Study, folder: Path) -> list[Path]:
-    """Write the figure in four formats and the table in two, named after the manifest; return the paths."""
-    stem = folder / "-".join(filter(None, (study.manifest.name, study.kind)))
-    drawn = [*files.draw(chart(study), stem), files.write_plot(chart(study), stem)]
-    return drawn + tables.write(stem, table_text(study) + "\n", table_csv(study))
+def figure(study: Study) -> Drawn:
+    """Draw the study, named after its manifest."""
+    keys, (title, caption) = columns(study), study.title.split("\n")
+    return Drawn(
+        name="-".join(filter(None, (study.manifest.name, study.kind))),
+        title=title,
+        caption=caption,
+        notes=[],
+        columns=[f"{key}, ms" if key == TIME else key for key in keys],
+        rows=[[_number(key, record.get(key)) for key in keys] for record in study.records.all],
+        chart=chart(study),
+        text=table_text(study),
+        csv=table_csv(study),
+    )
 
 
-def drawn(name: str) -> Callable[[Gathered, Path], Drawn]:
+def drawn(name: str) -> Callable[[Gathered], Drawn]:
     """Return the function with which the catalogue draws the manifest `name`."""
 
-    def draw_it(gathered: Gathered, folder: Path) -> Drawn:
+    def draw_it(gathered: Gathered) -> Drawn:
         path, results = bases.find(name), gathered.results[name]
         study = of_results(parse.load(path, results[0].data["scale"]), results)
         check(study)
-        keys, (title, caption) = columns(study), study.title.split("\n")
-        rows = [[_number(key, record.get(key)) for key in keys] for record in study.records.all]
-        heads = [f"{key}, ms" if key == TIME else key for key in keys]
-        return Drawn(name, title, caption, [], heads, rows, [], write(study, folder))
+        return figure(study)
 
     return draw_it
 

@@ -3,16 +3,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Axis, Chart, Line, Lines, Style
-from ..charts.values import points
 from ..data import ratios, records
+from ..data.chart import Axis, Chart, Line, Lines, Style
 from ..data.drawn import Drawn, Gathered
+from ..data.values import points
 
 QUANTILES = {"p50": "p50_ns", "p90": "p90_ns", "p99": "p99_ns", "p99.9": "p99_9_ns", "p99.99": "p99_99_ns"}
 STYLES: dict[str, Style] = {"msync-4k": "dashed"}  # dashed, because its reads coincide with PMDK's and would hide them
@@ -104,17 +102,17 @@ def _panel(table: Sequence[Latencies], workload: str, operation: str) -> Lines:
     return Lines(x, y, lines, f"{workload}, {operation}")
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
+def drawn(gathered: Gathered) -> Drawn:
     """Draw the figure and its table into `folder` and return them for the catalogue."""
     timed = gathered.results["kv-latency"]
     table = rows(timed)
     setting = ratios.text(timed[0])
-    text = Drawn(
+    return Drawn(
         name="tail-latency",
         title="Latency of single requests of the KV store",
         caption=f"Guest time in ns by engine, YCSB workload and kind of request; {setting}.",
         notes=notes(table, recording_ns(timed, gathered.results.get("kv-ycsb", ()))),
         columns=["workload", "request", "engine", "count", *QUANTILES, "max"],
         rows=[[r.workload, r.operation, r.engine, r.count, *r.quantiles_ns, r.longest_ns] for r in table],
+        chart=_chart(table, setting),
     )
-    return files.saved(text, _chart(table, setting), folder)

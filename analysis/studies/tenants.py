@@ -3,16 +3,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Bars, Chart, Group
-from ..charts.values import by_name
 from ..data import ratios, records
+from ..data.chart import Bars, Chart, Group
 from ..data.drawn import Cell, Drawn, Gathered
+from ..data.values import by_name
 
 NAME = "tenants"
 
@@ -53,16 +51,17 @@ def _mean_ns(row: Mapping[str, Any]) -> float:
     return sum(last_ns * count for last_ns, count in pairs) / int(row["count"])
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
-    """Draw the figure into `folder` and return it for the catalogue."""
+def drawn(gathered: Gathered) -> Drawn:
+    """Draw the figure for the catalogue."""
     results = gathered.results[NAME]
     runs, whole = measured(results), records.row_of(results[0], "roi_ns")
     policies = list(dict.fromkeys(policy for policy, _ in runs))
     sizes = f"points : scan = {whole['points_bytes'] / 2**20:g} MiB : {whole['scan_bytes'] / 2**20:g} MiB"
-    text = Drawn(
+    caption = f"Virtual ns. {_device(results[0])}, {ratios.text(results[0])}, {sizes}."
+    return Drawn(
         name=NAME,
         title="Point reads and a scan on two CPUs and one device",
-        caption=f"Virtual ns. {_device(results[0])}, {ratios.text(results[0])}, {sizes}.",
+        caption=caption,
         notes=[
             "Eight lines of each page of the points are read before; no policy but the device's decides what stays.",
             "No line is read twice, so none of these reads hits a cache of the CPU.",
@@ -73,8 +72,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
             *("scan MB/s alone", "beside"),
         ],
         rows=[_row(policy, runs) for policy in policies],
+        chart=_chart(policies, runs, caption),
     )
-    return files.saved(text, _chart(policies, runs, text.caption), folder)
 
 
 def _device(result: Result) -> str:

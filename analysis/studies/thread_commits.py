@@ -2,26 +2,25 @@
 """Commits by several threads for all of them together: updates a second, and the time of a commit."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from ..charts import files
-from ..charts.spec import Chart
 from ..data import records
+from ..data.chart import Chart
 from ..data.drawn import Drawn, Gathered
 from .thread_points import Point, gain, heading, panel, points
 
 NAME = "thread-commits"
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
+def drawn(gathered: Gathered) -> Drawn:
     """Draw the updates a second and the time of a commit into `folder`, and return the study for the catalogue."""
     results = gathered.results[NAME]
     table, row = points(results), records.row_of(results[0], "roi_ns")
     rounds = sorted({records.row_of(result, "roi_ns")["rounds"] for result in results})
-    text = Drawn(
+    caption = f"Virtual time. {heading(results[0])}; a round is {row['batch']} updates of each thread."
+    return Drawn(
         name=NAME,
         title="Commits of several threads, each on a CPU of its own",
-        caption=f"Virtual time. {heading(results[0])}; a round is {row['batch']} updates of each thread.",
+        caption=caption,
         notes=[
             f"Scaled down: {' or '.join(map(str, rounds))} rounds. Caches and latencies have their full size.",
             "pmdk commits once a round and thread, the others once a round for all threads.",
@@ -32,8 +31,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
             [p.engine, p.threads, p.operations, p.time_ns / 1e6, p.rate, gain(p, table), p.commits, p.commit_us]
             for p in table
         ],
+        chart=_chart(table, caption),
     )
-    return files.saved(text, _chart(table, text.caption), folder)
 
 
 def _chart(table: Sequence[Point], heading: str) -> Chart:

@@ -2,10 +2,8 @@
 """One KV store and several threads that make checkpoints together: the overhead over as many threads in DRAM."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from ..charts import files
 from ..data import records
 from ..data.drawn import Cell, Drawn, Gathered
 from .thread_kv import chart
@@ -15,15 +13,16 @@ NAME = "thread-epochs"
 IN_DRAM = "volatile-threads"
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
+def drawn(gathered: Gathered) -> Drawn:
     """Draw the overhead of checkpoints into `folder` and return the study for the catalogue."""
     results = gathered.results[NAME]
     table = points(results)
     rows = [records.row_of(result, "roi_ns") for result in results]
-    text = Drawn(
+    caption = f"Virtual time. {heading(results[0])}."
+    return Drawn(
         name=NAME,
         title="One KV store and several threads that make checkpoints together, each on a CPU of its own",
-        caption=f"Virtual time. {heading(results[0])}.",
+        caption=caption,
         notes=[
             f"Scaled down: {table[0].operations} requests, dealt to the threads in turn. An epoch has 1 ms.",
             f"Overhead is above {IN_DRAM} with as many threads, whose requests take no turns either.",
@@ -34,8 +33,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
             *("checkpoints", "updates each", "stop us"),
         ],
         rows=[[*_rates(p, table), *_stops(p, row)] for p, row in zip(table, rows, strict=True)],
+        chart=chart(table, caption),
     )
-    return files.saved(text, chart(table, text.caption), folder)
 
 
 def _rates(point: Point, among: Sequence[Point]) -> list[Cell]:

@@ -2,24 +2,23 @@
 """One KV store and several threads: requests a second, by engine."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from ..charts import files
-from ..charts.spec import Chart
+from ..data.chart import Chart
 from ..data.drawn import Drawn, Gathered
 from .thread_points import Point, gain, heading, panel, points
 
 NAME = "thread-kv"
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
+def drawn(gathered: Gathered) -> Drawn:
     """Draw the requests a second of one store into `folder` and return the study for the catalogue."""
     results = gathered.results[NAME]
     table = points(results)
-    text = Drawn(
+    caption = f"Virtual time. {heading(results[0])}."
+    return Drawn(
         name=NAME,
         title="One KV store and several threads, each on a CPU of its own",
-        caption=f"Virtual time. {heading(results[0])}.",
+        caption=caption,
         notes=[
             f"Scaled down: {table[0].operations} requests, dealt to the threads in turn.",
             "pmdk commits each update; the others commit once for all threads that wait for it.",
@@ -29,8 +28,8 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
             [p.workload, p.engine, p.threads, p.operations, p.time_ns / 1e6, p.rate, gain(p, table), p.commits]
             for p in table
         ],
+        chart=chart(table, caption),
     )
-    return files.saved(text, chart(table, text.caption), folder)
 
 
 def chart(table: Sequence[Point], heading: str) -> Chart:

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from testbed.results.results import Result
 
-from ..charts.spec import Axis, Line, Lines
-from ..charts.values import Value
 from ..data import ratios, records
+from ..data.chart import Axis, Line, Lines
+from ..data.values import Value
 
 
 class ByThreads(Protocol):

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..charts import files
-from ..charts.spec import Axis, Chart, Line, Lines
-from ..charts.values import Value
+from ..data.chart import Axis, Chart, Line, Lines
+from ..data.values import Value
 
 ENGINES = ("volatile", "snapshot", "pmdk")
 THREADS = (1, 2, 3, 4, 6, 8)

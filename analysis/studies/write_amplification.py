@@ -8,16 +8,14 @@ them for these devices.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from testbed.results.results import Result
 
-from ..charts import files
-from ..charts.spec import Chart, Dots, Group
-from ..charts.values import by_name
 from ..data import ratios, records
+from ..data.chart import Chart, Dots, Group
 from ..data.drawn import Cell, Drawn, Gathered
+from ..data.values import by_name
 
 LINE_BYTES = 64
 VALUE_BYTES, KEY_BYTES = 4, 23  # of an update; of the longest key, which an insert also writes
@@ -104,14 +102,14 @@ def _panel(lines: Sequence[Written]) -> Dots:
     return Dots([line.engine for line in lines], groups, "bytes for each byte updated", title)
 
 
-def drawn(gathered: Gathered, folder: Path) -> Drawn:
+def drawn(gathered: Gathered) -> Drawn:
     """Draw the figure and its table into `folder` and return them for the catalogue."""
     wear = gathered.results["wear"]
     shown = [r for r in gathered.results["engines"] if r.point["workload"] in ("A", "D", "G")]
     table = [line for result in [*shown, *wear] if (line := written(result))]
     settings = [f"{_device(result)['name']}: {ratios.text(result)}" for result in (shown[0], wear[0])]
     pages = sorted({_device(result)["cache_size"] // _device(result)["cache_page_size"] for result in [*shown, *wear]})
-    text = Drawn(
+    return Drawn(
         name="write-amplification",
         title="Bytes written for each byte that the program updates",
         caption=f"To the device and into its flash, over the measured requests; {'; '.join(settings)}.",
@@ -128,5 +126,5 @@ def drawn(gathered: Gathered, folder: Path) -> Drawn:
             *("by collection", "programs", "erases"),
         ],
         rows=[line.cells() for line in table],
+        chart=_chart([line for line in table if line.workload != "D"], "\n".join(settings)),
     )
-    return files.saved(text, _chart([line for line in table if line.workload != "D"], "\n".join(settings)), folder)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from analysis.charts import files
 from analysis.data.drawn import Drawn, Gathered
 from analysis.figures import kyoto, msync_share, overhead, persist, store_statistics
 from testbed.errors import RunFailed
@@ -68,7 +69,7 @@ STORES = [
     )
 ]
 KINDS = ("pdf", "svg", "png", "plot.json", "txt", "csv")
-DRAWERS: dict[str, tuple[Callable[[Gathered, Path], Drawn], list[Result]]] = {
+DRAWERS: dict[str, tuple[Callable[[Gathered], Drawn], list[Result]]] = {
     "kyoto-commits": (kyoto.drawn, KYOTO),
     "persist": (persist.drawn, PERSIST),
     "msync-share": (msync_share.drawn, SHARES),
@@ -80,15 +81,16 @@ DRAWERS: dict[str, tuple[Callable[[Gathered, Path], Drawn], list[Result]]] = {
 @pytest.mark.parametrize("name", DRAWERS)
 def test_equal_results_give_equal_files_of_that_name(name: str, tmp_path: Path) -> None:
     draw, results = DRAWERS[name]
-    one, two = (draw(Gathered({name: results}), tmp_path / folder) for folder in "12")
-    assert [path.name for path in one.files] == [f"{name}.{kind}" for kind in KINDS]
-    assert [path.read_bytes() for path in one.files] == [path.read_bytes() for path in two.files]
-    assert all(len(row) == len(one.columns) for row in one.rows)
-    assert all(comparison.figure == name for comparison in one.comparisons)
+    made = draw(Gathered({name: results}))
+    one, two = (files.write(draw(Gathered({name: results})), tmp_path / folder) for folder in "12")
+    assert [path.name for path in one] == [f"{name}.{kind}" for kind in KINDS]
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
+    assert all(len(row) == len(made.columns) for row in made.rows)
+    assert all(comparison.figure == name for comparison in made.comparisons)
 
 
-def test_kyoto_compares_the_seconds_of_both_engines(tmp_path: Path) -> None:
-    made = kyoto.drawn(Gathered({"kyoto-commits": KYOTO}), tmp_path)
+def test_kyoto_compares_the_seconds_of_both_engines() -> None:
+    made = kyoto.drawn(Gathered({"kyoto-commits": KYOTO}))
     found: list[tuple[Any, ...]] = [(c.group, c.what, c.ours, c.published) for c in made.comparisons]
     assert found == [
         ("kyoto 1 updates, optane-dcpmm", "wal", pytest.approx(4.0), 3.074),  # 40 us an iteration
@@ -99,8 +101,8 @@ def test_kyoto_compares_the_seconds_of_both_engines(tmp_path: Path) -> None:
     assert made.rows[0] == ["optane-dcpmm", 1, 90, 4.0, 1.0, 4.0, 3.074, 2.144, 1.4338]
 
 
-def test_persist_compares_both_ways_at_each_size_and_interval(tmp_path: Path) -> None:
-    made = persist.drawn(Gathered({"persist": PERSIST}), tmp_path)
+def test_persist_compares_both_ways_at_each_size_and_interval() -> None:
+    made = persist.drawn(Gathered({"persist": PERSIST}))
     assert len(made.comparisons) == 12
     assert [c.published for c in made.comparisons[:2]] == [154.298, 97.1322]
 
@@ -111,21 +113,21 @@ def test_published_writes_are_those_of_the_paper() -> None:
     assert times["ntstore", 64, 1] == 97.1322
 
 
-def test_shares_are_of_the_run_time_and_published_e_is_not_compared(tmp_path: Path) -> None:
-    made = msync_share.drawn(Gathered({"msync-share": SHARES}), tmp_path)
+def test_shares_are_of_the_run_time_and_published_e_is_not_compared() -> None:
+    made = msync_share.drawn(Gathered({"msync-share": SHARES}))
     assert made.rows[0] == ["A", 15.0, 98.0, 14.36, 98.03]
     assert [c.comparable for c in made.comparisons] == [True, True, False, False]
 
 
-def test_overhead_is_over_the_store_without_the_pass(tmp_path: Path) -> None:
-    made = overhead.drawn(Gathered({"overhead": OVERHEAD}), tmp_path)
+def test_overhead_is_over_the_store_without_the_pass() -> None:
+    made = overhead.drawn(Gathered({"overhead": OVERHEAD}))
     assert made.rows[1] == ["G", 0.001, 1.0, 0.5, 0.6, 2.0]
     compared = [(c.what, round(c.ours, 6), c.published) for c in made.comparisons]
     assert compared == [("least", 0.001, 0.8), ("most", 2, 4.1)]
 
 
-def test_store_statistics_are_of_the_snapshot_programs_and_all_of_them(tmp_path: Path) -> None:
-    made = store_statistics.drawn(Gathered({"store-statistics": STORES}), tmp_path)
+def test_store_statistics_are_of_the_snapshot_programs_and_all_of_them() -> None:
+    made = store_statistics.drawn(Gathered({"store-statistics": STORES}))
     assert made.rows == [
         ["kv-snapshot", 100, 30.0, 60.0, 10.0],
         ["list-snapshot", 100, 10.0, 90.0, 0.0],

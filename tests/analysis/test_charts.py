@@ -20,8 +20,9 @@ from plotly import graph_objects
 
 from analysis.charts import files, interactive, palette
 from analysis.charts.page import figure_of
-from analysis.charts.spec import Axis, Band, Bars, Chart, Dots, Group, Line, Lines, Map, Panel, Parts
-from analysis.charts.values import Value, points
+from analysis.data.chart import Axis, Band, Bars, Chart, Dots, Group, Line, Lines, Map, Panel, Parts
+from analysis.data.drawn import Drawn
+from analysis.data.values import Value, points
 from rigs import report_gallery
 from testbed.paths import REPO
 
@@ -228,7 +229,7 @@ def test_published_parts_are_hatched_and_the_legend_says_so() -> None:
 
 def test_a_chart_that_hides_its_scale_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="states the scale"):
-        files.write(Chart([[bars(SPREAD, ONE_RUN)]]), tmp_path / "hidden", "", (), ())
+        files.write(Drawn("hidden", "", "", [], [], [], Chart([[bars(SPREAD, ONE_RUN)]])), tmp_path)
     one = Chart([[bars(SPREAD, ONE_RUN)]])
     for chart in (
         replace(one, scaled_down=True, heading="x"),

@@ -97,7 +97,7 @@ def test_the_second_time_nothing_runs_and_nothing_is_drawn(tmp_path: Path, monke
     assert len(make(tmp_path / "f").started) == 14
     first = contents(tmp_path / "f")
     drawn: list[str] = []
-    monkeypatch.setattr(figures, "figure_data", lambda *_: drawn.append("again"))
+    monkeypatch.setattr(figures, "written", lambda *_: drawn.append("again"))
     assert make(tmp_path / "f").started == []
     assert (drawn, contents(tmp_path / "f")) == ([], first)
 

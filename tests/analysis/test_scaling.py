@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from test_studies import equal_files, result
 
-from analysis.charts.spec import Lines
-from analysis.charts.values import Value
+from analysis.data.chart import Lines
 from analysis.data.drawn import Gathered
+from analysis.data.values import Value
 from analysis.studies import (
     commits_beside,
     tenants,

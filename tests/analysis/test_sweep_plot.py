@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from analysis.charts import files
 from analysis.data import records
 from analysis.data.drawn import Gathered
 from analysis.studies import sweep_plot
@@ -87,7 +88,7 @@ def test_lines_are_the_series_over_the_axis(study: sweep_plot.Study) -> None:
 
 
 def test_equal_results_give_equal_files(study: sweep_plot.Study, tmp_path: Path) -> None:
-    one, two = (sweep_plot.write(study, tmp_path / name) for name in ("1", "2"))
+    one, two = (files.write(sweep_plot.figure(study), tmp_path / name) for name in ("1", "2"))
     assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
     assert {p.suffix for p in one} == {".svg", ".pdf", ".png", ".json", ".txt", ".csv"}
     assert "cache-hits" in (tmp_path / "1" / "small.csv").read_text().splitlines()[0]
@@ -105,11 +106,11 @@ def test_the_catalogue_draws_a_manifest_that_ships(tmp_path: Path) -> None:
     text = '"test","rps"\n"SET","41322.31","0.189","0.064","0.183","0.263","0.327","1.015"\n'
     mine = [result(size, 4, text) for size in ("16MiB", "1GiB")]
     mine = [Result(r.path, r.data | {"scale": 64, "point": r.point | {"fsync": "always"}}) for r in mine]
-    drawn = sweep_plot.drawn("redis")(Gathered({"redis": mine}), tmp_path)
+    drawn = sweep_plot.drawn("redis")(Gathered({"redis": mine}))
     first = dict(zip(drawn.columns, drawn.rows[0], strict=True))
     assert (drawn.name, len(drawn.rows)) == ("redis", 2)
     assert first | {"test": "SET", "requests_per_s": 41322.0, "p99_ms": 0.327, "time, ms": 0.04} == first
     assert "device cache 256 KiB to 16 MiB, LLC " in drawn.caption
-    assert {path.name for path in drawn.files} == {
+    assert {path.name for path in files.write(drawn, tmp_path)} == {
         f"redis.{kind}" for kind in ("svg", "pdf", "png", "plot.json", "txt", "csv")
     }

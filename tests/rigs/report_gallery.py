@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One figure with a panel of every kind, with spreads, published values and text that HTML and Plotly would read."""
 
-from pathlib import Path
-
-from analysis.charts import files
-from analysis.charts.spec import Axis, Band, Bars, Chart, Dots, Group, Line, Lines, Map, Panel, Parts
-from analysis.charts.values import Value, points
+from analysis.data.chart import Axis, Band, Bars, Chart, Dots, Group, Line, Lines, Map, Panel, Parts
 from analysis.data.drawn import Cell, Drawn
+from analysis.data.values import Value, points
 
 NAME = "gallery"
 TITLE = "Panels of every kind"
@@ -51,7 +48,6 @@ def chart() -> Chart:
     return Chart(rows, HEADING, scaled_down=True)
 
 
-def drawn(folder: Path) -> Drawn:
-    """Write the figure into `folder`."""
-    text = Drawn(NAME, TITLE, "Every kind of panel, once.", [], COLUMNS, ROWS)
-    return files.saved(text, chart(), folder)
+def drawn() -> Drawn:
+    """Draw the figure."""
+    return Drawn(NAME, TITLE, "Every kind of panel, once.", [], COLUMNS, ROWS, chart())

@@ -74,9 +74,8 @@ def write(folder: Path, root: Path) -> dict[str, Any]:
         for comparison in figure["comparisons"]:
             comparison["cause"] = CAUSE if comparison["what"] == "snapshot" else ""
         figure["comparisons"] += [asdict(more) for more in MORE if more.figure == figure["name"]]
-    drawn = scorecard_figure.drawn(comparisons(index), [], folder)
-    for more in (report_gallery.drawn(folder), drawn):
-        index["figures"].append(figures.figure_data(more, Gathered({}), "", folder))
+    for more in (report_gallery.drawn(), scorecard_figure.drawn(comparisons(index), [])):
+        index["figures"].append(figures.written(more, Gathered({}), "", folder))
     index["scorecard"] = asdict(scorecard.score(comparisons(index)))
     outputs.write(folder / FIGURES_INDEX, canonical.dumps(index))
     return index

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from analysis.charts.spec import Lines
 from analysis.data import records
+from analysis.data.chart import Lines
 from analysis.studies import sweep_plot
 from conftest import MANIFEST, MockExecutor, QuietReporter
 from testbed import canonical
