@@ -148,8 +148,8 @@ compile() {
     (
         cd "$src/build"
         PATH=$(dirname "$python"):$PATH
-        # Only features that the testbed's command line uses. QEMU clears registers on return against hostile guests;
-        # here it does not, since each miss in the guest's L1 is a dozen returns.
+        # Only features that the testbed's command line uses. QEMU would clear registers on each return, against
+        # hostile guests; that is off, because each miss in the guest's L1 takes a dozen returns.
         ../configure --cc="$cc" --python="$python" --disable-download --without-default-features \
             --without-default-devices --with-devices-x86_64=testbed --target-list=x86_64-softmmu --enable-tcg \
             --enable-trace-backends=log --disable-docs --disable-install-blobs \

@@ -35,8 +35,19 @@ class Band:
     across: bool = False  # the range is on the x axis, not on the y axis
 
 
+class Coloured:
+    """A series that has the colour of `of`, or of its label if `of` is empty."""
+
+    label: str
+    of: str
+
+    @property
+    def coloured_as(self) -> str:
+        return self.of or self.label
+
+
 @dataclass(frozen=True)
-class Line:
+class Line(Coloured):
     """Points with a line through them, or points alone. `of` names the colour, if the label does not."""
 
     label: str
@@ -46,13 +57,9 @@ class Line:
     published: bool = False
     stepped: bool = False
 
-    @property
-    def coloured_as(self) -> str:
-        return self.of or self.label
-
 
 @dataclass(frozen=True)
-class Group:
+class Group(Coloured):
     """The values of one series by category, and the published values beside them."""
 
     label: str
@@ -60,10 +67,6 @@ class Group:
     of: str = ""
     faint: bool = False
     published: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def coloured_as(self) -> str:
-        return self.of or self.label
 
 
 @dataclass(frozen=True)

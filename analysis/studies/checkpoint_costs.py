@@ -140,7 +140,7 @@ def _panel(table: Sequence[Cost], device: str, store: Store) -> Bars:
 
 
 def drawn(gathered: Gathered) -> Drawn:
-    """Draw the figure and its table into `folder` and return them for the catalogue."""
+    """Draw the figure and its table for the catalogue."""
     results = gathered.results["epochs-ycsb"]
     table = costs(results, gathered.results["epochs-beside"])
     setting = ratios.text(results[0])

@@ -48,7 +48,7 @@ def points(results: Sequence[Result]) -> list[Beside]:
 
 
 def drawn(gathered: Gathered) -> Drawn:
-    """Draw the commits a second into `folder` and return the study for the catalogue."""
+    """Draw the commits a second for the catalogue."""
     results = gathered.results[NAME]
     table, rows = points(results), [records.row_of(result, "roi_ns") for result in results]
     rounds = sorted({row["rounds"] for row in rows})

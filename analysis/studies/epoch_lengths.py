@@ -64,7 +64,7 @@ def _panel(device: str, table: Sequence[Length]) -> Lines:
 
 
 def drawn(gathered: Gathered) -> Drawn:
-    """Draw the figure and its table into `folder` and return them for the catalogue."""
+    """Draw the figure and its table for the catalogue."""
     results = gathered.results["epochs-lengths"]
     devices = list(dict.fromkeys(str(result.point["device"]) for result in results))
     tables = {device: lengths(results, device) for device in devices}

@@ -62,7 +62,7 @@ def _panel(table: Sequence[Opening], device: str) -> Lines:
 
 
 def drawn(gathered: Gathered) -> Drawn:
-    """Draw the figure and its table into `folder` and return them for the catalogue."""
+    """Draw the figure and its table for the catalogue."""
     results = gathered.results["epochs-recovery"]
     table = [opening(result) for result in results]
     setting = ratios.text(results[0])

@@ -48,7 +48,7 @@ def _chart(table: Sequence[Timed], heading: str) -> Chart:
 
 
 def drawn(gathered: Gathered) -> Drawn:
-    """Draw the figure and its table into `folder` and return them for the catalogue."""
+    """Draw the figure and its table for the catalogue."""
     results = [*gathered.results["equal-dram"], *gathered.results["equal-dram-rivals"]]
     table = [timed(result) for result in results]
     speed = speeds(table)

@@ -17,7 +17,7 @@ PANELS = ((3, "read, us"), (5, "write, us"), (9, "bytes into flash a byte"))  # 
 
 
 def drawn(gathered: Gathered) -> Drawn:
-    """Draw the study, a question that neither paper could ask, and return it for the catalogue."""
+    """Draw the study, a question that neither paper could ask, for the catalogue."""
     results = gathered.results[NAME]
     row = reported(results[0])[0]
     rows = [_row(result) for result in results]

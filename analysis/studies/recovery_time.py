@@ -56,7 +56,7 @@ def _chart(table: Sequence[Opening], heading: str) -> Chart:
 
 
 def drawn(gathered: Gathered) -> Drawn:
-    """Draw the figure and its table into `folder` and return them for the catalogue."""
+    """Draw the figure and its table for the catalogue."""
     results = gathered.results["recovery"]
     table = [opening(result) for result in results]
     setting = ratios.text(results[0])

@@ -108,7 +108,7 @@ def _panel(line: Map, table: Sequence[Map], link: str) -> spec.Map:
 
 
 def drawn(gathered: Gathered) -> Drawn:
-    """Draw the figure and its table into `folder` and return them for the catalogue."""
+    """Draw the figure and its table for the catalogue."""
     replays = gathered.replays["sensitivity"]
     table = maps(times_ps(replays))
     first = table[0]

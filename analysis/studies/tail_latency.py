@@ -103,7 +103,7 @@ def _panel(table: Sequence[Latencies], workload: str, operation: str) -> Lines:
 
 
 def drawn(gathered: Gathered) -> Drawn:
-    """Draw the figure and its table into `folder` and return them for the catalogue."""
+    """Draw the figure and its table for the catalogue."""
     timed = gathered.results["kv-latency"]
     table = rows(timed)
     setting = ratios.text(timed[0])

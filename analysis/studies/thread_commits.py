@@ -12,7 +12,7 @@ NAME = "thread-commits"
 
 
 def drawn(gathered: Gathered) -> Drawn:
-    """Draw the updates a second and the time of a commit into `folder`, and return the study for the catalogue."""
+    """Draw the updates a second and the time of a commit for the catalogue."""
     results = gathered.results[NAME]
     table, row = points(results), records.row_of(results[0], "roi_ns")
     rounds = sorted({records.row_of(result, "roi_ns")["rounds"] for result in results})

@@ -14,7 +14,7 @@ IN_DRAM = "volatile-threads"
 
 
 def drawn(gathered: Gathered) -> Drawn:
-    """Draw the overhead of checkpoints into `folder` and return the study for the catalogue."""
+    """Draw the overhead of checkpoints for the catalogue."""
     results = gathered.results[NAME]
     table = points(results)
     rows = [records.row_of(result, "roi_ns") for result in results]

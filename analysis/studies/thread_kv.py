@@ -11,7 +11,7 @@ NAME = "thread-kv"
 
 
 def drawn(gathered: Gathered) -> Drawn:
-    """Draw the requests a second of one store into `folder` and return the study for the catalogue."""
+    """Draw the requests a second of one store for the catalogue."""
     results = gathered.results[NAME]
     table = points(results)
     caption = f"Virtual time. {heading(results[0])}."

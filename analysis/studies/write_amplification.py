@@ -103,7 +103,7 @@ def _panel(lines: Sequence[Written]) -> Dots:
 
 
 def drawn(gathered: Gathered) -> Drawn:
-    """Draw the figure and its table into `folder` and return them for the catalogue."""
+    """Draw the figure and its table for the catalogue."""
     wear = gathered.results["wear"]
     shown = [r for r in gathered.results["engines"] if r.point["workload"] in ("A", "D", "G")]
     table = [line for result in [*shown, *wear] if (line := written(result))]

@@ -211,7 +211,7 @@ def test_a_user_s_xfstests_get_two_devices(command: str, tmp_path: Path) -> None
 
 
 def test_results_are_explained_and_compared(tmp_path: Path) -> None:
-    """Mock guests give the results that the commands name; a difference ends with the status that running.md states."""
+    """Mock guests give the results that the commands name; a difference ends with the documented status."""
     runs = [run for run in render.runs(bases.find("kv-ycsb")) if run.label in ("A-snapshot-1", "A-pmdk-1")]
     for root in (tmp_path / "results", tmp_path / "other-clone/results"):
         drive(run_all(runs, Session(MockExecutor(), {"qemu": "q" * 64}), root, QuietReporter()))

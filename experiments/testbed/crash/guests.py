@@ -233,5 +233,5 @@ def places(reads: bytes) -> list[Place]:
 
 
 def media_lines(lines: Lines) -> bytes:
-    """Encode lines for a copy, in the format of docs/reference/qemu.md."""
+    """Encode lines for a copy, in the format of @cxl-ssd-job-run (qemu-patches/overlay/qapi/cxl-ssd.json)."""
     return b"".join([MEDIA_LINE.pack(*place, content) for place, content in flat(lines).items()])

@@ -71,29 +71,29 @@ typedef enum MemOverlap { MEM_OVERLAP_CHOICES(MEM_CHOICE_ID) } MemOverlap;
     X(TIME, ipi_ps, "ipi-ps", FIXED, DEFAULT(0),                                                                       \
       UP_TO_1_S, "from a core's write of its interrupt command register to the interrupt of another core")             \
     X(TIME, lock_ps, "lock-ps", FIXED, DEFAULT(0),                                                                     \
-      UP_TO_1_S, "extra time of a locked instruction, beside its time as an instruction and its waits for memory")                       \
+      UP_TO_1_S, "extra time of a locked instruction, beside its time as an instruction and its waits for memory")     \
     X(TIME, pause_ps, "pause-ps", FIXED, DEFAULT(0),                                                                   \
-      UP_TO_1_S, "extra time of PAUSE, beside its time as an instruction, inside and outside a region of interest")                 \
+      UP_TO_1_S, "extra time of PAUSE, beside its time as an instruction, inside and outside a region of interest")    \
     X(TIME, cpuid_ps, "cpuid-ps", FIXED, DEFAULT(0),                                                                   \
-      UP_TO_1_S, "extra time of CPUID, beside its time as an instruction, in a region of interest")                        \
+      UP_TO_1_S, "extra time of CPUID, beside its time as an instruction, in a region of interest")                    \
     X(TIME, rdmsr_ps, "rdmsr-ps", FIXED, DEFAULT(0),                                                                   \
-      UP_TO_1_S, "extra time of RDMSR, likewise")                                                                         \
+      UP_TO_1_S, "extra time of RDMSR, likewise")                                                                      \
     X(TIME, wrmsr_ps, "wrmsr-ps", FIXED, DEFAULT(0),                                                                   \
-      UP_TO_1_S, "extra time of WRMSR, likewise")                                                                         \
+      UP_TO_1_S, "extra time of WRMSR, likewise")                                                                      \
     X(TIME, mov_cr_ps, "mov-cr-ps", FIXED, DEFAULT(0),                                                                 \
-      UP_TO_1_S, "extra time of a write of CR0 or CR4, also by CLTS and LMSW")                                               \
+      UP_TO_1_S, "extra time of a write of CR0 or CR4, also by CLTS and LMSW")                                         \
     X(TIME, mov_cr3_ps, "mov-cr3-ps", FIXED, DEFAULT(0),                                                               \
-      UP_TO_1_S, "extra time of a write of CR3")                                                                          \
+      UP_TO_1_S, "extra time of a write of CR3")                                                                       \
     X(TIME, mov_dr_ps, "mov-dr-ps", FIXED, DEFAULT(0),                                                                 \
-      UP_TO_1_S, "extra time of a write of a debug register")                                                             \
+      UP_TO_1_S, "extra time of a write of a debug register")                                                          \
     X(TIME, invlpg_ps, "invlpg-ps", FIXED, DEFAULT(0),                                                                 \
-      UP_TO_1_S, "extra time of INVLPG and INVLPGA")                                                                       \
+      UP_TO_1_S, "extra time of INVLPG and INVLPGA")                                                                   \
     X(TIME, load_table_ps, "load-table-ps", FIXED, DEFAULT(0),                                                         \
-      UP_TO_1_S, "extra time of LGDT, LIDT, LLDT and LTR")                                                                 \
+      UP_TO_1_S, "extra time of LGDT, LIDT, LLDT and LTR")                                                             \
     X(TIME, iret_ps, "iret-ps", FIXED, DEFAULT(0),                                                                     \
-      UP_TO_1_S, "extra time of IRET and RSM")                                                                             \
+      UP_TO_1_S, "extra time of IRET and RSM")                                                                         \
     X(TIME, rdtsc_ps, "rdtsc-ps", FIXED, DEFAULT(0),                                                                   \
-      UP_TO_1_S, "extra time of RDTSC and RDTSCP")                                                                         \
+      UP_TO_1_S, "extra time of RDTSC and RDTSCP")                                                                     \
     X(TIME, wbinvd_ps, "wbinvd-ps", FIXED, DEFAULT(0),                                                                 \
       UP_TO_1_S, "WBINVD and INVD with nothing to write back: the walk of the LLC, which a 1/N study divides alike")   \
     X(NUMBER, seed, "seed", FIXED, DEFAULT(0),                                                                         \

@@ -100,7 +100,7 @@
     X(CHOICE, cache_write, "cache-write", LIVE, DEFAULT(MEM_WRITE_BACK),                                               \
       ONE_OF(cache_write), "when a written page goes to flash")                                                        \
     X(CHOICE, cache_write_miss, "cache-write-miss", LIVE, DEFAULT(MEM_WRITE_FETCH),                                    \
-      ONE_OF(write_miss), "handling of a write to an absent page; log only with cache_write back")                       \
+      ONE_OF(write_miss), "handling of a write to an absent page; log only with cache_write back")                     \
     X(SIZE, write_log_bytes, "write-log-size", REPLAY, DEFAULT(0),                                                     \
       IF_FLASH(UP_TO_64_GIB), "of both halves of the log of cache_write_miss log: a multiple of 128, not 0 then")      \
     X(COUNT, cache_mshrs, "cache-mshrs", LIVE, DEFAULT(0),                                                             \
@@ -130,7 +130,7 @@
     X(BOOL, flash_suspend, "flash-suspend", LIVE, DEFAULT(false),                                                      \
       ON_OR_OFF, "reads suspend programs and erases")                                                                  \
     X(TIME, flash_suspend_ps, "flash-suspend-ps", LIVE, DEFAULT(0),                                                    \
-      IF_FLASH(UP_TO_1_S), "time that a suspension adds to the read")                                                         \
+      IF_FLASH(UP_TO_1_S), "time that a suspension adds to the read")                                                  \
     X(CHOICE, flash_ftl, "flash-ftl", REPLAY, DEFAULT(MEM_FTL_NONE),                                                   \
       IF_FLASH(ONE_OF(ftl)), "none: page p is on plane p mod planes, programmed in place, never erased")               \
     X(COUNT, flash_block_pages, "flash-block-pages", REPLAY, DEFAULT(256),                                             \
@@ -154,7 +154,7 @@
     X(CHOICE, persist_domain, "persist-domain", REPLAY, DEFAULT(MEM_DOMAIN_ADR),                                       \
       ONE_OF(domain), "how far power reaches when it fails")                                                           \
     X(ENERGY, gpf_energy_uj, "gpf-energy-uj", REPLAY, DEFAULT(0),                                                      \
-      ANY, "energy that is left for a Global Persistent Flush")                                                               \
+      ANY, "energy that is left for a Global Persistent Flush")                                                        \
     X(ENERGY, gpf_line_nj, "gpf-line-nj", REPLAY, DEFAULT(0),                                                          \
       ANY, "to move a line to the device")                                                                             \
     X(ENERGY, gpf_page_nj, "gpf-page-nj", REPLAY, DEFAULT(0),                                                          \

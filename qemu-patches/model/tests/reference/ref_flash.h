@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Flash, written from docs/explanation/model-flash.md in the obvious way: maps, full histories and exhaustive searches.
+// Flash, by the rules of docs/explanation/model-flash.md and of the comments in flash/, in the obvious way: maps, full
+// histories and exhaustive searches.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// One device with its times, written from docs/explanation/model-device.md in the obvious way: busy spans and pages are
-// lists, and each byte of a page or of the log is a bit in a set. It shares no code with the model. ref_flash.h models
-// its flash.
+// One device with its times, by the rules of docs/explanation/model-device.md and of the comments in device/, in the
+// obvious way: busy spans and pages are lists, and each byte of a page or of the log is a bit in a set. It shares no
+// code with the model. ref_flash.h models its flash.
 #pragma once
 
 #include <bitset>
