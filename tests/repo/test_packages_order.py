@@ -2,6 +2,7 @@
 """The packages of the Python code: the order in which they use each other, and no unused module."""
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
@@ -160,10 +161,10 @@ def test_each_entry_point_is_a_function_that_is_there(group: str) -> None:
 
 
 def test_every_module_is_used() -> None:
-    """A module is used by another module, by an entry point, or by a documented `python -m` command."""
+    """A module is used by another module, an entry point, or a `python -m` command of a document or the Makefile."""
     known = modules()
     reached = {one for name, path in known.items() for one in used(name, path, known)}
     reached |= {target.partition(":")[0] for group in entry_points().values() for target in group.values()}
-    documents = "".join(path.read_text() for path in (REPO / "docs").rglob("*.md"))
+    commands = "".join(path.read_text() for path in [*(REPO / "docs").rglob("*.md"), REPO / "Makefile"])
     unused = {name for name in known if not name.endswith(("__init__", "__main__"))} - reached
-    assert {name for name in unused if f"python -m {name}" not in documents} == set()
+    assert {name for name in unused if not re.search(rf" -m {re.escape(name)}\b(?!\.)", commands)} == set()
