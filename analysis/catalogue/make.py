@@ -12,20 +12,21 @@ import analysis
 from testbed import canonical, outputs
 from testbed.guest.session import Session
 from testbed.manifest import bases, parse, render, scales
-from testbed.manifest.render import Run
+from testbed.manifest.render import Run, with_seeds
 from testbed.paths import FIGURES, FIGURES_INDEX, results_root
 from testbed.replay.grid import configurations
+from testbed.results import spread
 from testbed.results.results import Result
 from testbed.run.runner import run_with_bar
 from testbed.studies.sweep import run_sweep
 
 from ..charts import files as chart_files
-from ..data import tables
+from ..data import over_seeds, tables
 from ..data.drawn import Comparison, Drawn, Gathered
 from ..scorecard import causes
 from ..scorecard import figure as scorecard_figure
 from ..scorecard import score as scorecard
-from . import entries
+from . import entries, spreads
 from .entries import Entry
 
 NOT_DRAWING = ("commands", "documents", "report")  # folders: no byte of a figure depends on their code
@@ -43,15 +44,20 @@ class Index:
         return {"scale": self.scale, "figures": self.figures, "scorecard": asdict(self.scorecard)}
 
 
-def make(session: Session, names: Sequence[str], scale: str | None, folder: Path = FIGURES) -> Index:
+def make(
+    session: Session, names: Sequence[str], scale: str | None, folder: Path = FIGURES, seeds: int | None = None
+) -> Index:
     """Draw the named figures, or all figures if `names` is empty. Without a scale, each manifest's own scale applies.
 
+    With `seeds`, each run is made with so many seeds, and the figures show medians and ranges. With one seed, a figure
+    has the ranges that are recorded for its scale, if there are any.
     Drawing all figures also makes the experiments that test causes, and the scorecard.
     """
     picked = entries.pick(names)
-    gathered = gather(session, picked, _beside(names), scale)
+    gathered = gather(session, picked, _beside(names), scale, seeds or 1)
+    recorded = spreads.of_scale(scale) if not seeds else {}
     before = _drawn_before(folder)
-    figures = [draw(entry, gathered, folder, before.get(entry.name)) for entry in picked]
+    figures = [draw(entry, gathered, folder, before.get(entry.name), recorded) for entry in picked]
     compared, tests = _explained(figures, gathered)
     if not names:
         figures.append(_scorecard(compared, tests, gathered, folder, before.get(scorecard_figure.NAME)))
@@ -60,9 +66,9 @@ def make(session: Session, names: Sequence[str], scale: str | None, folder: Path
     return index
 
 
-def needed(names: Sequence[str], scale: str | None) -> list[Run]:
+def needed(names: Sequence[str], scale: str | None, seeds: int | None = None) -> list[Run]:
     """Return the runs that make() needs, whether or not their results exist."""
-    return runs_of(entries.pick(names), scale, _beside(names))
+    return with_seeds(runs_of(entries.pick(names), scale, _beside(names)), seeds or 1)
 
 
 def _beside(names: Sequence[str]) -> Sequence[str]:
@@ -73,7 +79,8 @@ def _beside(names: Sequence[str]) -> Sequence[str]:
 def _explained(figures: list[dict[str, Any]], gathered: Gathered) -> tuple[list[Comparison], list[causes.Tested]]:
     """Return every comparison with its cause, and every test of a cause. The causes are also set in `figures`."""
     compared = [_without_cause(Comparison(**c)) for figure in figures for c in figure["comparisons"]]
-    numbers = causes.numbers_of(r for name in causes.manifests() for r in gathered.results.get(name, ()))
+    medians = [r for name in causes.manifests() for r in spread.medians(gathered.results.get(name, ()))]
+    numbers = causes.numbers_of(medians)
     tests = causes.tested(compared, numbers, causes.load())
     compared = causes.applied(compared, tests)
     for figure in figures:
@@ -107,9 +114,12 @@ def runs_of(entries: Iterable[Entry], scale: str | None, more: Iterable[str] = (
     return [run for name in names for run in render.runs(bases.find(name), scales.divisor(scale, name))]
 
 
-def gather(session: Session, entries: Sequence[Entry], more: Iterable[str], scale: str | None) -> Gathered:
-    """Return the results and replays of these figures, and the results of `more` manifests. Make the missing ones."""
-    runs = runs_of(entries, scale, more)
+def gather(session: Session, entries: Sequence[Entry], more: Iterable[str], scale: str | None, seeds: int) -> Gathered:
+    """Return the results and replays of these figures, and the results of `more` manifests. Make the missing ones.
+
+    Each run has a result for each seed. A replay has none of its own: it has the seed of its capture, 0.
+    """
+    runs = with_seeds(runs_of(entries, scale, more), seeds)
     results: dict[str, list[Result]] = {}
     for result in run_with_bar(runs, session, results_root()) if runs else ():
         results.setdefault(result.data["manifest"], []).append(result)
@@ -120,17 +130,33 @@ def gather(session: Session, entries: Sequence[Entry], more: Iterable[str], scal
     return Gathered(results, replays)
 
 
-def draw(entry: Entry, gathered: Gathered, folder: Path, before: dict[str, Any] | None) -> dict[str, Any]:
+def draw(
+    entry: Entry, gathered: Gathered, folder: Path, before: dict[str, Any] | None, recorded: spreads.Ranges
+) -> dict[str, Any]:
     """Return the figure's data for the index. Reuse `before`, the previous data, if its inputs are equal and its files
-    exist; else draw the figure."""
+    exist; else draw the figure, with the `recorded` ranges if its runs have one seed only."""
     mine = Gathered(
         {name: gathered.results[name] for name in entry.manifests},
         {name: gathered.replays[name] for name in entry.sweeps},
     )
-    inputs = _inputs(entry, mine)
+    inputs = _inputs(entry, mine, recorded)
     if before and _is_drawn(before, inputs, folder):
         return before
-    return written(entry.draw(mine), mine, inputs, folder)
+    of_seeds = [entry.draw(one) for one in by_seed(mine)]
+    drawn = over_seeds.merged(of_seeds) if len(of_seeds) > 1 else spreads.shown_by(of_seeds[0], recorded)
+    return written(drawn, mine, inputs, folder)
+
+
+def by_seed(gathered: Gathered) -> list[Gathered]:
+    """Return the input of a figure for each seed. Replays are the same for each."""
+    seeds = sorted({result.seed for results in gathered.results.values() for result in results}) or [0]
+    return [
+        Gathered(
+            {name: [r for r in results if r.seed == seed] for name, results in gathered.results.items()},
+            gathered.replays,
+        )
+        for seed in seeds
+    ]
 
 
 def _is_drawn(before: dict[str, Any], inputs: str, folder: Path) -> bool:
@@ -163,12 +189,13 @@ def _source(result: Result) -> dict[str, Any]:
     return {"manifest": result.data["manifest"], "label": label, "digest": digest, "scale": result.data["scale"]}
 
 
-def _inputs(entry: Entry, gathered: Gathered) -> str:
-    """Hash everything that determines a figure's bytes: code, published values, manifests, results and replays."""
+def _inputs(entry: Entry, gathered: Gathered, recorded: spreads.Ranges) -> str:
+    """Hash everything that determines a figure's bytes: code, published values, manifests, results, replays, ranges."""
     manifests = [parse.load(bases.find(name)).model_dump(mode="json") for name in (*entry.manifests, *entry.sweeps)]
     results = [[r.data["checksum"] for r in results] for results in gathered.results.values()]
     replays = [[[r.point, r.values, r.data] for r in replays] for replays in gathered.replays.values()]
-    return canonical.digest([entry.name, _analysis_digest(), manifests, results, replays])
+    ranges = {name: asdict(one) for name, one in recorded.get(spreads.FIGURE + entry.name, {}).items()}
+    return canonical.digest([entry.name, _analysis_digest(), manifests, results, replays, ranges])
 
 
 def _analysis_digest() -> str:

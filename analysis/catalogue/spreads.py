@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The ranges of the figures' numbers over seeds, in experiments/SCALE.spread.csv, by which `testbed verify` judges.
+"""The ranges of numbers over seeds in experiments/SCALE.spread.csv, of runs and of figures.
 
-With another image every number moves a little. What a seed alone moves is in this file, for each number of each run:
-the time of the last region of interest, and the numbers that the program printed.
+With another image every number moves a little. What a seed alone moves is in this file. `testbed verify` judges by it
+each number of each run: the time of the last region of interest, and the numbers that the program printed. And each
+value of a figure's chart has its range there, which the figure shows if its own runs have one seed only.
 """
 
 import csv
@@ -15,11 +16,18 @@ from typing import Any
 
 from testbed import outputs
 from testbed.errors import TestbedError
+from testbed.manifest import scales
+from testbed.paths import EXPERIMENTS
 from testbed.results import spread
 from testbed.results.results import Result
 from testbed.results.spread import Number, Spread
 
+from ..data import over_seeds
+from ..data.chart import Chart
+from ..data.drawn import Drawn
+
 LICENSE = "# SPDX-License-Identifier: BSD-3-Clause\n"
+FIGURE = "figure/"  # begins the name of a figure among the runs
 COLUMNS = ("run", "number", "seeds", "low", "median", "high")
 
 
@@ -52,6 +60,11 @@ class Left:
         return {"number": self.number, "measured": self.measured, **self.range.spread.as_data()}
 
 
+def of_scale(scale: str | None) -> dict[str, dict[str, Range]]:
+    """Load the ranges of the runs at a scale; none if no ranges are recorded for it."""
+    return load(EXPERIMENTS / f"{scale}.spread.csv") if scale in scales.NAMES else {}
+
+
 def path_of(digests: Path) -> Path:
     """Return the path of the ranges beside a file of digests."""
     return digests.with_suffix(".spread.csv")
@@ -60,6 +73,18 @@ def path_of(digests: Path) -> Path:
 def of_results(results: Sequence[Result]) -> dict[str, Range]:
     """Return the range of each number of one run; `results` has a result for each seed."""
     return {name: Range(len(results), found) for name, found in spread.numbers(results).items()}
+
+
+def of_charts(charts: Sequence[Chart]) -> dict[str, Range]:
+    """Return the range of each value of a figure; `charts` has a chart for each seed."""
+    return {name: Range(len(charts), found) for name, found in over_seeds.ranges_of(charts).items()}
+
+
+def shown_by(drawn: Drawn, ranges: Ranges) -> Drawn:
+    """Give the values of a figure their recorded ranges, if there are any."""
+    known = ranges.get(FIGURE + drawn.name, {})
+    seeds = max((one.seeds for one in known.values()), default=0)
+    return over_seeds.with_recorded(drawn, {name: one.spread for name, one in known.items()}, seeds)
 
 
 def left(run: str, result: Result, ranges: Mapping[str, Range]) -> list[Left]:
@@ -101,7 +126,7 @@ def text_of(ranges: Ranges) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     writer.writerows(_rows(ranges))
-    return f"{LICENSE}# The range of each number of the figures' runs over seeds (testbed verify).\n{text.getvalue()}"
+    return f"{LICENSE}# The ranges over seeds of the figures' runs and of their charts.\n{text.getvalue()}"
 
 
 def _rows(ranges: Ranges) -> Iterable[tuple[Any, ...]]:

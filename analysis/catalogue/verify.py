@@ -12,7 +12,7 @@ the digests were recorded with.
 """
 
 import fnmatch
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from testbed.paths import EXPERIMENTS, results_root
 from testbed.results.results import Result
 from testbed.run.runner import run_with_bar
 
+from ..data.drawn import Gathered
 from ..scorecard import causes
 from . import entries, make, spreads
 
@@ -143,7 +144,8 @@ def update(session: Session, runs: Sequence[Run], path: Path, seeds: int | None 
     """Write the digests of these runs' results, make missing results, and return the number of lines.
 
     Lines of other runs stay if pick() still knows them. The builds of QEMU and the guest go into the file beside it.
-    With `seeds`, each run is made with so many seeds, and its numbers' ranges are written, too.
+    With `seeds`, each run is made with so many seeds. The ranges of its numbers are written, too, and the ranges of
+    the figures whose runs are all among `runs`.
     """
     made = with_seeds(runs, seeds) if seeds else list(runs)
     results = run_with_bar(made, session, results_root())
@@ -155,12 +157,27 @@ def update(session: Session, runs: Sequence[Run], path: Path, seeds: int | None 
     lines |= {name: digest(found[0]) for name, found in of_runs.items()}
     outputs.write(path, text_of(lines))
     if seeds:
+        known |= {spreads.FIGURE + entry.name for entry in entries.FIGURES}
         kept = {name: ranges for name, ranges in spreads.load(spreads.path_of(path)).items() if name in known}
         new = {name: spreads.of_results(found) for name, found in of_runs.items()}
-        spreads.save(spreads.path_of(path), kept | new)
+        spreads.save(spreads.path_of(path), kept | new | _of_figures(of_runs, path.stem))
     builds = "".join(f"{name} {version}\n" for name, version in sorted(components.guest_builds().items()))
     outputs.write(builds_of(path), f"{LICENSE}# The guest's packages and the hashes of the sources.\n{builds}")
     return len(lines)
+
+
+def _of_figures(of_runs: Mapping[str, Sequence[Result]], scale: str) -> dict[str, dict[str, spreads.Range]]:
+    """Return the ranges of the charts of every figure whose runs are all in `of_runs`."""
+    found = {}
+    for entry in entries.FIGURES:
+        names = {
+            manifest: [name_of(run) for run in make.runs_of([], scale, [manifest])] for manifest in entry.manifests
+        }
+        if all(name in of_runs for of_manifest in names.values() for name in of_manifest):
+            gathered = Gathered({m: [r for name in of_m for r in of_runs[name]] for m, of_m in names.items()})
+            charts = [entry.draw(one).chart for one in make.by_seed(gathered)]
+            found[spreads.FIGURE + entry.name] = spreads.of_charts(charts)
+    return found
 
 
 def text_of(lines: dict[str, str]) -> str:

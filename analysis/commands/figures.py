@@ -8,7 +8,7 @@ import typer
 
 from testbed import console
 from testbed.cli import result_commands, tables
-from testbed.cli.options import DryRun, Json, Scale, Scheduler, Tls, TrustNetwork
+from testbed.cli.options import DryRun, Json, Scale, Scheduler, Seeds, Tls, TrustNetwork
 from testbed.guest.session import Session, open_session
 from testbed.paths import FIGURES, FIGURES_INDEX
 
@@ -22,6 +22,7 @@ def figures(
         typer.Argument(metavar="[NAME]...", help="all figures if none is named; 'studies' names all studies"),
     ] = None,
     scale: Scale = "quick",
+    seeds: Seeds = None,
     scheduler: Scheduler = None,
     tls: Tls = None,  # noqa: ARG001
     trust_network: TrustNetwork = False,  # noqa: ARG001
@@ -31,13 +32,17 @@ def figures(
     """Draw figures and tables beside the published values, and studies without published values. Make missing runs.
 
     The files go to build/figures, with an index of all numbers. Ctrl-C loses no finished run.
-    If figures are named, their tables are printed, too.
+    If figures are named, their tables are printed, too. With --seeds N each run is made with N seeds: numbers are
+    medians, and charts and tables show ranges. Without it, the figures have the ranges recorded for their scale, if
+    there are any.
 
     Examples:
 
       testbed figures
 
       testbed figures kv-ycsb --scale standard
+
+      testbed figures kv-ycsb --seeds 5
 
       testbed figures studies
 
@@ -46,17 +51,17 @@ def figures(
     from ..catalogue import make
 
     if dry_run:
-        runs = make.needed(names or [], scale)
+        runs = make.needed(names or [], scale, seeds)
         result_commands.show_many_runs(runs, f"runs at scale {scale}", json, bool(scheduler))
         return
-    tables.save_json(json, draw_figures(open_session(scheduler=scheduler), names or [], scale).as_data())
+    tables.save_json(json, draw_figures(open_session(scheduler=scheduler), names or [], scale, seeds).as_data())
 
 
-def draw_figures(session: Session, names: Sequence[str], scale: str | None) -> "Index":
+def draw_figures(session: Session, names: Sequence[str], scale: str | None, seeds: int | None = None) -> "Index":
     """Draw the figures from existing or new results, and print how they compare with the published numbers."""
     from ..catalogue import make
 
-    index = make.make(session, names, scale)
+    index = make.make(session, names, scale, seeds=seeds)
     for figure in index.figures if names else ():
         for name in figure["files"]:
             if name.endswith(".txt"):

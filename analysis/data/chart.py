@@ -149,6 +149,7 @@ class Chart:
     share_y: Share = ""
     legend_title: str = ""
     unscaled: bool = False  # no run is scaled down, for example because the values do not come from runs
+    ranges: str = ""  # what the ranges of the values are, if they have any; stated behind the heading
 
     @property
     def states_scale(self) -> bool:
@@ -168,4 +169,5 @@ class Chart:
 
     @property
     def headline(self) -> str:
-        return f"{self.heading} (scaled down)" if self.scaled_down else self.heading
+        heading = f"{self.heading} (scaled down)" if self.scaled_down else self.heading
+        return "; ".join(filter(None, (heading, self.ranges)))
