@@ -194,6 +194,7 @@ def test_other_figures_than_all_at_quick_scale_are_refused(index: str, tmp_path:
 # ---- Studies ----
 
 STATE = re.compile(r"`experiments/quick\.sha256` with the\s+SHA-256\s+`([0-9a-f]{12})\.\.\.`")
+BUILDS = re.compile(r"\*\*State\.\*\* QEMU `[0-9a-f]{8}`.*; image `[0-9a-f]{8}`.*; seeds? [0-9 to]+; scale .+\.\n")
 OUTDATED = re.compile(r"on an earlier image")
 
 
@@ -201,8 +202,12 @@ OUTDATED = re.compile(r"on an earlier image")
 def test_a_page_of_studies_says_of_which_state_its_tables_are(page: Path) -> None:
     """Tables cannot be made again for each change, but if the committed digests have changed, the page must say so."""
     text = page.read_text()
+    names = markdown.names(text, documents.STUDIES_COMMAND)
+    assert names
+    if study_tables.STATE in names:
+        assert BUILDS.search(text)
+        return
     assert "seed 0, scale" in text
-    assert markdown.names(text, documents.STUDIES_COMMAND)
     (stated,) = set(STATE.findall(text))
     assert quick_numbers.digest_of_digests().startswith(stated) or OUTDATED.search(text)
 
@@ -212,9 +217,9 @@ def test_each_table_of_results_is_on_a_page() -> None:
         name for page in documents.STUDIES for name in markdown.names(page.read_text(), documents.STUDIES_COMMAND)
     )
     studies, figures = ({entry.name for entry in entries} for entries in (catalogue.STUDIES, catalogue.FIGURES))
-    shown = {name: times for name, times in named.items() if name not in figures}
+    shown = {name: times for name, times in named.items() if name not in {*figures, study_tables.STATE}}
     assert shown == Counter([*study_tables.TABLES, *studies])
-    assert max(named.values()) == 1
+    assert max(times for name, times in named.items() if name != study_tables.STATE) == 1
 
 
 def measured(path: Path, point: dict[str, str], **row: int) -> Result:
@@ -265,7 +270,7 @@ def test_a_study_that_was_not_drawn_is_named(tmp_path: Path) -> None:
 
 def test_bad_words_end_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert documents.main(["figures"]) == 2
-    assert "usage: python -m analysis.documents [studies|calibration]" in capsys.readouterr().err
+    assert "usage: python -m analysis.documents [studies [PAGE]...|calibration]" in capsys.readouterr().err
 
 
 def test_an_empty_part_is_filled_and_what_follows_stays() -> None:
@@ -277,3 +282,35 @@ def test_an_empty_part_is_filled_and_what_follows_stays() -> None:
     for name in ("one", "two"):
         assert f": {name} -->\n\nnew {name}\n\n{markdown.END}\n\nAfter {name}.\n" in made
     assert "old" not in made
+
+
+def test_an_unknown_page_of_studies_lists_those_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert documents.main(["studies", "commit"]) == 2
+    assert "no page of studies 'commit'; there are: commits-beside, " in capsys.readouterr().err
+
+
+def with_builds(folder: Path, manifest: str, seed: int, scale: int, qemu: str) -> dict[str, Any]:
+    """Store a result, and return its line of the index of figures."""
+    machine = {"cpu": {"seed": seed}, "components": {"qemu": qemu * 8, "base": "b" * 64}}
+    data = {"manifest": manifest, "scale": scale, "identity": {"machine": machine}, "rows": [], "rois": []}
+    path = folder / "results" / manifest / f"a-{seed}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(canonical.dumps(data | {"checksum": canonical.digest(data)}))
+    return {"manifest": manifest, "label": "a", "digest": str(seed), "scale": scale}
+
+
+def test_a_state_lists_builds_seeds_and_scales(tmp_path: Path) -> None:
+    sources = [with_builds(tmp_path, "recovery", seed, 64, "1234abcd") for seed in range(3)]
+    index = {"figures": [{"name": "recovery", "results": sources}]}
+    (tmp_path / "index.json").write_text(json.dumps(index))
+    said = study_tables.state(["recovery"], tmp_path / "results", tmp_path)
+    assert said == "**State.** QEMU `1234abcd`; image `bbbbbbbb`; seeds 0 to 2; scale 1/64."
+    with_builds(tmp_path, "lmdb", 0, 1, "5678abcd")
+    said = study_tables.state(["recovery", "lmdb"], tmp_path / "results", tmp_path)
+    assert said == "**State.** QEMU `1234abcd`, `5678abcd`; image `bbbbbbbb`; seeds 0 to 2; scale full, 1/64."
+
+
+def test_a_state_of_a_study_that_was_not_drawn_is_named(tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text(json.dumps({"figures": []}))
+    with pytest.raises(TestbedError, match=r"index.json lacks a study .*testbed figures recovery"):
+        study_tables.state(["recovery"], tmp_path, tmp_path)
