@@ -21,7 +21,7 @@ from testbed.run.runner import run_with_bar
 from testbed.studies.sweep import run_sweep
 
 from ..charts import files as chart_files
-from ..data import over_seeds, tables
+from ..data import over_seeds, state, tables
 from ..data.drawn import Comparison, Drawn, Gathered
 from ..scorecard import causes
 from ..scorecard import figure as scorecard_figure
@@ -166,7 +166,8 @@ def _is_drawn(before: dict[str, Any], inputs: str, folder: Path) -> bool:
 def written(drawn: Drawn, gathered: Gathered, inputs: str, folder: Path) -> dict[str, Any]:
     """Write the files of one figure into `folder`, and return the figure's data in index.json."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = [path.name for path in chart_files.write(drawn, folder)]
+    results = [result for results in gathered.results.values() for result in results]
+    files = [path.name for path in chart_files.write(drawn, folder, state.text(results))]
     return {
         "name": drawn.name,
         "title": drawn.title,
@@ -178,7 +179,7 @@ def written(drawn: Drawn, gathered: Gathered, inputs: str, folder: Path) -> dict
         "plot": next((name for name in files if name.endswith(chart_files.PLOT_SUFFIX)), None),
         "files": files,
         "comparisons": [comparison.as_data() for comparison in drawn.comparisons],
-        "results": [_source(result) for results in gathered.results.values() for result in results],
+        "results": [_source(result) for result in results],
         "inputs": inputs,
     }
 

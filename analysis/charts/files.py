@@ -46,12 +46,15 @@ METADATA = {
 }
 
 
-def write(drawn: Drawn, folder: Path) -> list[Path]:
-    """Write a figure's chart in three formats and for the report, and its table for people and for programs."""
+def write(drawn: Drawn, folder: Path, state: str = "") -> list[Path]:
+    """Write a figure's chart in three formats and for the report, and its table for people and for programs.
+
+    The table for people ends with `state`, a line that says of which results the figure is.
+    """
     chart, stem = drawn.chart, folder / drawn.name
     assert chart.states_scale, f"{drawn.name}: a chart states the scale of its runs, or that they are not scaled down"
     rows = tables.rounded(drawn.rows)
-    text = drawn.text or _text(drawn, rows)
+    text = "\n".join(filter(None, (drawn.text or _text(drawn, rows), state)))
     table = drawn.csv or tables.csv_text(drawn.columns, rows)
     return [*draw(chart, stem), write_plot(chart, stem), *tables.write(stem, text + "\n", table)]
 

@@ -1,41 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The parts of the documents that show results.
+"""The parts of the documents that show results and are committed; study_parts.py makes those of the site.
 
 `python -m analysis.documents` regenerates them from the figures in build/figures. The command first writes
 experiments/quick.csv and quick-claims.csv, then uses only these files for the marked parts of docs/results/figures.md
 and for the pictures. Tests can therefore detect without a run if a document does not match the committed numbers, or if
 these numbers do not match the committed digests.
 
-`python -m analysis.documents studies [PAGE]...` regenerates the parts without published numbers, of all pages or of the
-named ones: the output of `testbed figures studies`, and tables of the results of `testbed run NAME`. Digests of these
-results are not committed. So each page states their builds, seeds and scale. A page without that part states the digest
-of the figures at the time, and a test requires a remark there once that digest changes.
-
 `python -m analysis.documents calibration` inserts the tables that `testbed calibrate` has written.
 """
 
 import sys
-from collections.abc import Sequence
-from functools import partial
 
 from testbed import outputs
 from testbed.errors import TestbedError
-from testbed.paths import FIGURES, REPO, results_root
+from testbed.paths import FIGURES, REPO
 
 from ..data import markdown
 from ..scorecard import claims
 from ..scorecard import figure as scorecard_figure
-from . import pictures, quick_numbers, ratio_tables, study_tables
+from . import pictures, quick_numbers, ratio_tables
 from .quick_numbers import Numbers
 
 COMMAND = "analysis.documents"
-STUDIES_COMMAND = f"{COMMAND} studies"
 PAGE = REPO / "docs/results/figures.md"
 CALIBRATION_COMMAND = f"{COMMAND} calibration"
 CALIBRATION = REPO / "docs/results/calibration.md"
-STUDIES = tuple(
-    page for page in sorted((REPO / "docs/results").glob("*.md")) if markdown.names(page.read_text(), STUDIES_COMMAND)
-)
 
 
 def counts(numbers: Numbers) -> str:
@@ -70,26 +59,6 @@ def update() -> None:
     pictures.draw_all(pictures.FOLDER)
 
 
-def study(name: str, page: Sequence[str]) -> str:
-    """Make a part of a page of studies: a table of results, the text that a study printed, or of which state the other
-    parts of the page are, which `page` names."""
-    if name == study_tables.STATE:
-        return study_tables.state([other for other in page if other != name], results_root())
-    return study_tables.table(name, results_root()) if name in study_tables.TABLES else study_tables.text(name)
-
-
-def update_studies(names: Sequence[str] = ()) -> None:
-    """Write the parts of the pages of studies, or of the named ones, such as `threads`."""
-    known = {page.stem: page for page in STUDIES}
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise TestbedError(f"no page of studies '{unknown[0]}'; there are: {', '.join(known)}")
-    for page in (known[name] for name in names or known):
-        text = page.read_text()
-        parts = markdown.names(text, STUDIES_COMMAND)
-        outputs.write(page, markdown.with_parts(text, STUDIES_COMMAND, partial(study, page=parts)))
-
-
 def calibration_table(name: str) -> str:
     """Read a part of the page of calibration, which `testbed calibrate` has written."""
     path = FIGURES / "calibration" / f"{name}.md"
@@ -109,12 +78,10 @@ def main(words: list[str]) -> int:
         match words:
             case []:
                 update()
-            case ["studies", *names]:
-                update_studies(names)
             case ["calibration"]:
                 update_calibration()
             case _:
-                raise TestbedError(f"usage: python -m {COMMAND} [studies [PAGE]...|calibration]")
+                raise TestbedError(f"usage: python -m {COMMAND} [calibration]")
     except TestbedError as error:
         print(f"{COMMAND}: {error}", file=sys.stderr)
         return 2

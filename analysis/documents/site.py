@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from analysis.documents import headers, reference  # MkDocs loads this file without its package
+from analysis.documents import headers, reference, study_parts  # MkDocs loads this file without its package
 from testbed.paths import REPO
 
 CONFIG = REPO / "analysis" / "documents" / "mkdocs.yml"
@@ -19,6 +19,7 @@ FOLDER = REPO / "build" / "site"
 DOCS = REPO / "docs"
 FENCE = re.compile(r"^```(\w+) .*$", re.MULTILINE)  # with words for a test, which the site does not show
 HEADER = re.compile(r"<!-- header: (\S+) -->")
+RESULT = re.compile(r"<!-- result: (\S+) -->")
 GENERATED = re.compile(r"<!-- generated: (\w+) -->")
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#:\s]+)(#[^)]*)?\)")
 
@@ -38,10 +39,20 @@ def within(text: str, page: Path) -> str:
     return LINK.sub(kept, text)
 
 
+def on_files(files: Any, config: Any, **_: Any) -> Any:
+    """MkDocs' hook before it reads the pages: add the plots, which are not in the folder of documents."""
+    from mkdocs.structure.files import File
+
+    for address, path in study_parts.plots().items():
+        files.append(File.generated(config, address, abs_src_path=str(path)))
+    return files
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """MkDocs' hook before it renders a page."""
     shown = HEADER.sub(lambda match: headers.page(REPO / match[1]), markdown)
     shown = GENERATED.sub(lambda match: reference.PARTS[match[1]](), shown)
+    shown = RESULT.sub(lambda match: study_parts.part(match[1]), shown)
     return FENCE.sub(r"```\1", within(shown, Path(page.file.abs_src_path)))
 
 

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables of the documents without published values, from `testbed run NAME` and `testbed figures studies`."""
+"""Tables of the documents without published values, from the results of `testbed run NAME`."""
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from testbed.errors import TestbedError
-from testbed.paths import FIGURES, FIGURES_INDEX
-from testbed.results import results
 from testbed.results.results import Result
 
 from ..data import markdown
@@ -98,52 +94,3 @@ TABLES: dict[str, Callable[[Sequence[Result]], str]] = {
     "lmdb": lmdb,
     "epochs": epochs,
 }
-
-
-def table(name: str, root: Path) -> str:
-    """Make one of TABLES from results/NAME; TestbedError without results."""
-    found = results.load_all(root / name)
-    if not found:
-        raise TestbedError(f"{root / name} has no results: testbed run {name}")
-    return TABLES[name](found)
-
-
-STATE = "state"  # the part of a page that states of which builds its tables are
-
-
-def state(names: Sequence[str], root: Path, folder: Path = FIGURES) -> str:
-    """State the builds, the seeds and the scales of the results behind these tables and studies."""
-    studies = [name for name in names if name not in TABLES]
-    sources = _sources_of(studies, folder / FIGURES_INDEX)
-    found = [results.load(root / s["manifest"] / f"{s['label']}-{s['digest']}.json") for s in sources]
-    found += [result for name in names if name in TABLES for result in results.load_all(root / name)]
-    builds = [result.data["identity"]["machine"]["components"] for result in found]
-    parts = [f"QEMU {_listed(b['qemu'] for b in builds)}", f"image {_listed(b['base'] for b in builds)}"]
-    seeds, scales = (sorted(values) for values in ({r.seed for r in found}, {r.data["scale"] for r in found}))
-    parts.append(f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}")
-    parts.append(f"scale {', '.join(f'1/{scale}' if scale > 1 else 'full' for scale in scales)}")
-    return f"**State.** {'; '.join(parts)}."
-
-
-def _listed(keys: Iterable[str]) -> str:
-    """List each key of a build once, by its first eight digits."""
-    return ", ".join(f"`{key}`" for key in sorted({key[:8] for key in keys}))
-
-
-def _sources_of(studies: Sequence[str], index: Path) -> list[dict[str, Any]]:
-    """Return the results that the index of figures names for these studies."""
-    try:
-        figures = {figure["name"]: figure["results"] for figure in json.loads(index.read_text())["figures"]}
-        return [source for name in studies for source in figures[name]]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise TestbedError(f"{index} lacks a study ({error}): testbed figures {' '.join(studies)}") from error
-
-
-def text(name: str, folder: Path = FIGURES) -> str:
-    """Return a study's table as `testbed figures` prints it."""
-    path = folder / f"{name}.txt"
-    try:
-        said = path.read_text()
-    except OSError as error:
-        raise TestbedError(f"cannot read {path}: {error.strerror}; testbed figures {name}") from error
-    return f"```text\n{said.rstrip()}\n```"

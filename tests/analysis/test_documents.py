@@ -12,10 +12,10 @@ import pytest
 
 from analysis.catalogue import entries as catalogue
 from analysis.catalogue import verify
-from analysis.data import markdown
+from analysis.data import markdown, state
 from analysis.data.drawn import Comparison
 from analysis.documents import pages as documents
-from analysis.documents import pictures, quick_numbers, ratio_tables, study_tables
+from analysis.documents import pictures, quick_numbers, ratio_tables, site, study_parts, study_tables
 from analysis.documents.quick_numbers import Numbers
 from analysis.scorecard import causes
 from testbed import canonical
@@ -193,33 +193,71 @@ def test_other_figures_than_all_at_quick_scale_are_refused(index: str, tmp_path:
 
 # ---- Studies ----
 
-STATE = re.compile(r"`experiments/quick\.sha256` with the\s+SHA-256\s+`([0-9a-f]{12})\.\.\.`")
-BUILDS = re.compile(r"\*\*State\.\*\* QEMU `[0-9a-f]{8}`.*; image `[0-9a-f]{8}`.*; seeds? [0-9 to]+; scale .+\.\n")
-OUTDATED = re.compile(r"on an earlier image")
+RESULT_PAGES = sorted((REPO / "docs/results").glob("*.md"))
 
 
-@pytest.mark.parametrize("page", documents.STUDIES, ids=lambda page: page.name)
-def test_a_page_of_studies_says_of_which_state_its_tables_are(page: Path) -> None:
-    """Tables cannot be made again for each change, but if the committed digests have changed, the page must say so."""
-    text = page.read_text()
-    names = markdown.names(text, documents.STUDIES_COMMAND)
-    assert names
-    if study_tables.STATE in names:
-        assert BUILDS.search(text)
-        return
-    assert "seed 0, scale" in text
-    (stated,) = set(STATE.findall(text))
-    assert quick_numbers.digest_of_digests().startswith(stated) or OUTDATED.search(text)
+def test_each_study_and_each_table_is_on_one_page() -> None:
+    """Figures need no plot on a page: their published numbers are on the page `figures`."""
+    named = Counter(name for page in RESULT_PAGES for name in site.RESULT.findall(page.read_text()))
+    figures = {entry.name for entry in catalogue.FIGURES}
+    assert {name for name in named if name not in figures} == {
+        *study_tables.TABLES,
+        *(e.name for e in catalogue.STUDIES),
+    }
+    assert set(named) <= set(study_parts.names())
+    assert max(named.values()) == 1
 
 
-def test_each_table_of_results_is_on_a_page() -> None:
-    named = Counter(
-        name for page in documents.STUDIES for name in markdown.names(page.read_text(), documents.STUDIES_COMMAND)
+def drawn(folder: Path, table: str) -> None:
+    (folder / "recovery.svg").write_text("<svg/>")
+    (folder / "recovery.txt").write_text(table)
+
+
+def test_a_part_of_a_study_is_its_plot_its_state_and_its_table_folded(tmp_path: Path) -> None:
+    drawn(tmp_path, "Recovery\n1 ms\nState: QEMU 1234abcd; image bbbbbbbb; seed 0; scale 1/64.\n")
+    part = study_parts.part("recovery", tmp_path)
+    plot, said, *folded = part.split("\n\n")
+    assert (plot, said) == (
+        "![recovery](figures/recovery.svg)",
+        "State: QEMU 1234abcd; image bbbbbbbb; seed 0; scale 1/64.",
     )
-    studies, figures = ({entry.name for entry in entries} for entries in (catalogue.STUDIES, catalogue.FIGURES))
-    shown = {name: times for name, times in named.items() if name not in {*figures, study_tables.STATE}}
-    assert shown == Counter([*study_tables.TABLES, *studies])
-    assert max(times for name, times in named.items() if name != study_tables.STATE) == 1
+    assert folded[0].startswith("<details") and "1 ms" in folded[1] and folded[-1] == "</details>"
+    assert study_parts.plots(tmp_path) == {"results/figures/recovery.svg": tmp_path / "recovery.svg"}
+
+
+def test_a_part_without_results_is_the_command_that_makes_it(tmp_path: Path) -> None:
+    assert "`testbed figures recovery`" in study_parts.part("recovery", tmp_path)
+    assert "`testbed run lmdb`" in study_parts.part("lmdb", root=tmp_path)
+    with pytest.raises(KeyError, match="recoveri"):
+        study_parts.part("recoveri", tmp_path)
+
+
+def test_a_part_of_a_table_has_the_state_of_its_results(tmp_path: Path) -> None:
+    for updates in study_tables.UPDATES:
+        for engine, time_ns in (("msync", 300_000), ("snapshot", 100_000)):
+            store(tmp_path / "lmdb" / f"{updates}-{engine}.json", {"updates": updates, "engine": engine}, time_ns)
+    part = study_parts.part("lmdb", root=tmp_path)
+    assert part.startswith("State: QEMU aaaaaaaa; image bbbbbbbb; seed 0; scale full.\n\n<details")
+    assert "| 16 | 3.0 | 1.0 | 3.0 |" in part
+
+
+def store(path: Path, point: dict[str, str], time_ns: int) -> None:
+    machine = {"cpu": {}, "components": {"qemu": "a" * 64, "base": "b" * 64}}
+    row = {"roi_ns": time_ns, "transactions": 100}
+    data = {"manifest": "lmdb", "scale": 1, "identity": {"machine": machine}, "point": point, "rows": [row], "rois": []}
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(canonical.dumps(data | {"checksum": canonical.digest(data)}))
+
+
+def test_a_state_lists_builds_seeds_and_scales() -> None:
+    def made(seed: int, scale: int, qemu: str) -> Result:
+        machine = {"cpu": {"seed": seed}, "components": {"qemu": qemu * 16, "base": "b" * 64}}
+        return Result(Path("r.json"), {"identity": {"machine": machine}, "scale": scale})
+
+    assert state.text([]) == ""
+    assert state.text([made(0, 64, "1234")]) == "State: QEMU 12341234; image bbbbbbbb; seed 0; scale 1/64."
+    several = [made(0, 1, "5678"), made(2, 64, "1234")]
+    assert state.text(several) == "State: QEMU 12341234, 56785678; image bbbbbbbb; seeds 0 to 2; scale full, 1/64."
 
 
 def measured(path: Path, point: dict[str, str], **row: int) -> Result:
@@ -261,16 +299,9 @@ def test_results_of_two_states_are_refused(tmp_path: Path) -> None:
         study_tables.rows(twice, "updates")
 
 
-def test_a_study_that_was_not_drawn_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TestbedError, match=r"cannot read .*recovery\.txt: .*testbed figures recovery"):
-        study_tables.text("recovery", tmp_path)
-    with pytest.raises(TestbedError, match="has no results: testbed run kyoto"):
-        study_tables.table("kyoto", tmp_path)
-
-
 def test_bad_words_end_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert documents.main(["figures"]) == 2
-    assert "usage: python -m analysis.documents [studies [PAGE]...|calibration]" in capsys.readouterr().err
+    assert "usage: python -m analysis.documents [calibration]" in capsys.readouterr().err
 
 
 def test_an_empty_part_is_filled_and_what_follows_stays() -> None:
@@ -282,35 +313,3 @@ def test_an_empty_part_is_filled_and_what_follows_stays() -> None:
     for name in ("one", "two"):
         assert f": {name} -->\n\nnew {name}\n\n{markdown.END}\n\nAfter {name}.\n" in made
     assert "old" not in made
-
-
-def test_an_unknown_page_of_studies_lists_those_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    assert documents.main(["studies", "commit"]) == 2
-    assert "no page of studies 'commit'; there are: commits-beside, " in capsys.readouterr().err
-
-
-def with_builds(folder: Path, manifest: str, seed: int, scale: int, qemu: str) -> dict[str, Any]:
-    """Store a result, and return its line of the index of figures."""
-    machine = {"cpu": {"seed": seed}, "components": {"qemu": qemu * 8, "base": "b" * 64}}
-    data = {"manifest": manifest, "scale": scale, "identity": {"machine": machine}, "rows": [], "rois": []}
-    path = folder / "results" / manifest / f"a-{seed}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(canonical.dumps(data | {"checksum": canonical.digest(data)}))
-    return {"manifest": manifest, "label": "a", "digest": str(seed), "scale": scale}
-
-
-def test_a_state_lists_builds_seeds_and_scales(tmp_path: Path) -> None:
-    sources = [with_builds(tmp_path, "recovery", seed, 64, "1234abcd") for seed in range(3)]
-    index = {"figures": [{"name": "recovery", "results": sources}]}
-    (tmp_path / "index.json").write_text(json.dumps(index))
-    said = study_tables.state(["recovery"], tmp_path / "results", tmp_path)
-    assert said == "**State.** QEMU `1234abcd`; image `bbbbbbbb`; seeds 0 to 2; scale 1/64."
-    with_builds(tmp_path, "lmdb", 0, 1, "5678abcd")
-    said = study_tables.state(["recovery", "lmdb"], tmp_path / "results", tmp_path)
-    assert said == "**State.** QEMU `1234abcd`, `5678abcd`; image `bbbbbbbb`; seeds 0 to 2; scale full, 1/64."
-
-
-def test_a_state_of_a_study_that_was_not_drawn_is_named(tmp_path: Path) -> None:
-    (tmp_path / "index.json").write_text(json.dumps({"figures": []}))
-    with pytest.raises(TestbedError, match=r"index.json lacks a study .*testbed figures recovery"):
-        study_tables.state(["recovery"], tmp_path, tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from analysis.documents import headers, site
+from analysis.documents import headers, site, study_parts
 from testbed.paths import REPO
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -20,6 +20,7 @@ PAGES = (
     "reference/c-interface.html",
     "explanation/model.html",
     "results/figures.html",
+    "results/commits-beside.html",
 )
 SEARCHES = {
     "superqueue": "reference/parameters.html",
@@ -31,9 +32,13 @@ PATIENCE_MS = 180_000
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built without a warning."""
-    made = tmp_path_factory.mktemp("site")
-    assert site.build(made) == []
+    """The site, built without a warning, where one figure has been drawn."""
+    made, figures = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("figures")
+    shutil.copy(site.DOCS / "pictures" / "ratios.svg", figures / "commits-beside.svg")
+    (figures / "commits-beside.txt").write_text("Commits\nState: QEMU 1234abcd.\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(study_parts, "FIGURES", figures)
+        assert site.build(made) == []
     return made
 
 
@@ -100,6 +105,13 @@ def test_the_python_interface_has_parameters_results_and_errors(folder: Path) ->
     names = ("run", "results", "exec", "crash")
     assert [name for name in names if f'id="testbed.interface.functions.{name}"' not in text] == []
     assert text.count("Parameters:") == text.count("Raises:") == len(names)
+
+
+def test_a_page_of_results_begins_with_its_plot_or_with_the_command_that_makes_it(folder: Path) -> None:
+    with_plot, without = ((folder / f"results/{name}.html").read_text() for name in ("commits-beside", "kyoto-modes"))
+    assert (folder / "results/figures/commits-beside.svg").exists()
+    assert 'src="figures/commits-beside.svg"' in with_plot and "State: QEMU 1234abcd." in with_plot
+    assert "<code>testbed figures kyoto-modes</code>" in without
 
 
 PUBLIC = sorted((REPO / "snapshot-lib/include/snapshot").glob("*.h"))
