@@ -135,8 +135,20 @@ async def _make(
 
     await fleet.check(map(Errand.of, runs))
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one(run)) for run in runs]
-    return [task.result() for task in tasks]
+        tasks = {place: group.create_task(one(runs[place])) for place in by_boot(runs)}
+    return [tasks[place].result() for place in range(len(runs))]
+
+
+def by_boot(runs: Sequence[Run]) -> list[int]:
+    """Return the places of the runs in an order in which those that can share a booted guest follow each other.
+
+    Few booted guests wait (boots.py). In the order of a matrix, a run with another machine or seed may be between any
+    two that could share one. A kind of guest begins at the place of its first run.
+    """
+    begins: dict[tuple[int, tuple[str, ...], tuple[str, ...]], int] = {}
+    kinds = ((id(run.guest), run.workloads, tuple(run.job.packages)) for run in runs)  # equal machines are one object
+    order = [begins.setdefault(kind, place) for place, kind in enumerate(kinds)]
+    return sorted(range(len(runs)), key=order.__getitem__)
 
 
 def keep_failure(path: Path, outcome: GuestOutcome) -> Path:

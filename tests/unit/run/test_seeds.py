@@ -32,7 +32,7 @@ from testbed.replay import verdicts
 from testbed.results import compare, results, spread
 from testbed.results.results import Result
 from testbed.results.spread import Spread
-from testbed.run.runner import drive, run_all
+from testbed.run.runner import by_boot, drive, run_all
 
 KEYS = {"qemu": "q" * 64, "base": "b" * 64}
 NS = (100, 130, 90, 110, 120)  # by seed
@@ -118,6 +118,26 @@ def test_each_point_is_run_with_each_seed_and_machines_that_are_alike_are_one(sm
     ]
     assert len({id(run.guest) for run in runs}) == 3
     assert runs[0] == render.runs(small_manifest)[0]
+
+
+def test_runs_that_can_share_a_booted_guest_follow_each_other(small_manifest: Path, tmp_path: Path) -> None:
+    """The results are in the order of the runs: for each point, all seeds."""
+    runs = render.with_seeds(render.runs(small_manifest), 3)
+    executor = MockExecutor(answer)
+    session = Session(executor, KEYS, here=Capacity(guests=1, memory_mib=8192))
+    done = drive(run_all(runs, session, tmp_path, QuietReporter()))
+    assert [spec.guest.cpu.seed for spec in executor.started] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert [(result.point["engine"], result.seed) for result in done] == [
+        (engine, seed) for engine in ("snapshot", "pmdk", "volatile") for seed in range(3)
+    ]
+
+
+def test_guests_with_other_workloads_or_packages_do_not_share_a_boot(small_manifest: Path) -> None:
+    one, two, three = render.runs(small_manifest)
+    program = replace(two.job, packages=("redis=8",))
+    assert by_boot([one, two, three]) == [0, 1, 2]
+    assert by_boot([one, replace(two, program=program), three]) == [0, 2, 1]
+    assert by_boot([one, replace(two, argv=("mtree",)), three]) == [0, 2, 1]
 
 
 def test_runs_of_other_seeds_are_results_of_their_own(small_manifest: Path, tmp_path: Path) -> None:
