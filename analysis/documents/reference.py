@@ -3,7 +3,8 @@
 
 site.py puts a part in place of `<!-- generated: NAME -->`: `options` has every command of `testbed` with its options,
 from Typer's declarations; `counters` the counters of the model, from the lists in qemu-patches/model/base/counters.h;
-`writers` the functions of libc with a wrapper, from snapshot-lib/include/snapshot/abi.def. No page has a copy of them
+`writers` the functions of libc with a wrapper, from snapshot-lib/include/snapshot/abi.def; `findings` what each crash
+test found, from experiments/crash/findings.csv. No page has a copy of them
 that could become stale.
 """
 
@@ -14,9 +15,12 @@ from typing import Any
 import typer
 
 from testbed.cli.main import app
+from testbed.crash import findings as crash_findings
+from testbed.crash import shipped
 from testbed.paths import REPO
 
 from ..data import markdown
+from ..data.drawn import Cell
 
 HEADER = REPO / "qemu-patches" / "model" / "base" / "counters.h"
 WRAPPERS = REPO / "snapshot-lib" / "include" / "snapshot" / "abi.def"
@@ -100,4 +104,27 @@ def writers() -> str:
     return "\n".join(parts)
 
 
-PARTS: dict[str, Callable[[], str]] = {"options": options, "counters": counters, "writers": writers}
+def findings() -> str:
+    """List the crash tests that ship by subject, each with its counts and the builds that these are of."""
+    found = crash_findings.load()
+    head = ("test", "summary", "points (in part)", "states", "violations", "builds")
+    parts = []
+    for subject, tests in shipped.summaries().items():
+        names = [name for test in tests for name in (test, test + crash_findings.EVERY) if name in found]
+        lines = [_finding(name, tests[name.removesuffix(crash_findings.EVERY)], found[name]) for name in names]
+        parts.append(f"\n## {subject}\n\n{markdown.table(head, lines)}\n")
+    return "".join(parts)
+
+
+def _finding(name: str, summary: str, found: crash_findings.Finding) -> list[Cell]:
+    points = f"{found.points} ({found.points_in_part})" if found.points_in_part else str(found.points)
+    builds = f"`{found.qemu}`, `{found.image}`" if found.qemu else "earlier"
+    return [f"`{name}`", cell(summary), points, found.states, found.violations, builds]
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "options": options,
+    "counters": counters,
+    "writers": writers,
+    "findings": findings,
+}

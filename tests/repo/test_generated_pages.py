@@ -2,6 +2,7 @@
 """The parts of pages that the site makes from the code: each has its place, and its content."""
 
 from analysis.documents import reference, site
+from testbed.crash import findings
 
 
 def test_every_part_has_one_place_and_every_place_a_part() -> None:
@@ -25,6 +26,12 @@ def test_every_option_of_a_command_has_a_row() -> None:
 def test_every_counter_has_a_row() -> None:
     assert "| `cache_misses` | device-cache misses, reads and writes |" in reference.counters()
     assert reference.counters().count("\n| `") > 40
+
+
+def test_every_finding_of_a_crash_test_has_a_row() -> None:
+    text = reference.findings()
+    assert text.count("\n| `") == len(findings.load())
+    assert "\n## tbfs\n" in text and "| `kv-redo --every` | KV store on Snapshot" in text
 
 
 def test_a_long_text_is_cut_at_a_word() -> None:

@@ -20,6 +20,7 @@ from ..build import components, images
 from ..build import doctor as doctor_module
 from ..build.cache import Cache
 from ..build.components import COMPONENTS, TESTBED, Product, build
+from ..crash import findings
 from ..crash import plan as crash_plan
 from ..crash import shipped as crash_tests
 from ..crash.report import Report
@@ -293,6 +294,9 @@ def crash(
     seeds: Seeds = None,
     cluster: Cluster = Cluster(),
     html: Annotated[Path | None, typer.Option(metavar="PATH", help="also write the report as a page to PATH")] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="write the counts of a test that ships to experiments/crash/findings.csv")
+    ] = False,
     json: Json = None,
 ) -> None:
     """Construct every state in which a power cut can leave a program's data, and check each state.
@@ -314,6 +318,8 @@ def crash(
       testbed crash records-no-fence --html build/crash.html
 
       testbed crash records-no-fence --state 0-6a1f --shell
+
+      testbed crash kv-redo --update
     """
     if list_:
         tables.show_crash_tests(crash_tests.summaries())
@@ -327,6 +333,8 @@ def crash(
             raise TestbedError("--shell opens a guest on one state; name it with --state ID")
     if seeds and (state or html or seed is not None):
         raise TestbedError("--seeds is for the whole test: give --seed N with --state, --shell and --html")
+    if update and (seeds or seed is not None or state or crash_tests.find(test) not in crash_tests.shipped()):
+        raise TestbedError("--update is for a whole test that ships: leave out --state, --seed and --seeds")
     page = plugins.view("crash-page") if html else None
     file = crash_tests.find(test)
     plan, reports = crash_plan.load(file), dict[int, Report]()
@@ -338,10 +346,14 @@ def crash(
                 detail = presentation.show_state(campaign, state, at_shell)
                 raise typer.Exit(0 if detail.outcome == "ok" else 1)
             reports[used] = presentation.run_campaign(campaign, test)
+            builds = campaign.session.keys
         tables.show_crash(reports[used], plan.name, test, used)
     if seeds:
         tables.show_crash_seeds(reports, plan.name)
     tables.save_json(json, tables.crash_data(reports) if seeds else reports[used].as_data())
+    if update:
+        found = {findings.name_of(plan.name, every): findings.of_report(reports[used], builds)}
+        findings.save(findings.load() | found)
     if html and page:
         outputs.write(html, page(plan, Path(test), reports[used]))
         console.out.print(f"written: {html}", soft_wrap=True)

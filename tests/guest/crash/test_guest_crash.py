@@ -6,18 +6,15 @@ The tests of the documents' commands show that the sound program has no violatio
 
 import mmap
 import os
-import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from rigs.cluster.cluster_rig import open_cluster
 from rigs.guest.guest_rig import crash
+from testbed.crash import findings, shipped
 from testbed.crash import plan as plans
-from testbed.crash import shipped
 from testbed.crash.campaign import Campaign
 from testbed.crash.guests import Guests, places, settled
 from testbed.crash.journal import LINE_BYTES
@@ -28,7 +25,7 @@ from testbed.guest import boots
 from testbed.guest.executor import GuestOutcome
 from testbed.guest.session import Session
 from testbed.manifest.guest_config import GuestConfig
-from testbed.paths import CRASH_TESTS, REPO
+from testbed.paths import CRASH_TESTS
 from testbed.run.runner import drive
 
 pytestmark = pytest.mark.guest
@@ -60,29 +57,16 @@ def test_a_cluster_has_the_report_of_this_host(tmp_path: Path) -> None:
     assert here["violations"] and there == here
 
 
-def ready_made() -> Iterator[Any]:
-    """Yield the rows of the page's two tables: manifest, options, then states, points, points in part, violations."""
-    page = (REPO / "docs/reference/crash-tests.md").read_text().split("## Ready-made tests")[1].split("\n## ")[0]
-    options: tuple[str, ...] = ()
-    for line in page.splitlines():
-        if line.startswith("| manifest"):
-            options = ("--every",) if "`--every`" in line else ()
-        row = re.fullmatch(r"\| `(\S+)\.toml` \|.*\| ([\d,]+) \| (\d+)(?: \((\d+)\))? \| (\d+) \|", line)
-        if row:
-            name, *counts = row.groups()
-            yield pytest.param(name, options, [int(count or 0) for count in counts], id="".join((name, *options)))
-
-
 @pytest.mark.by_hand
-@pytest.mark.parametrize(("name", "options", "counts"), list(ready_made()))
-def test_a_ready_made_test_finds_what_the_page_says(
-    tmp_path: Path, name: str, options: tuple[str, ...], counts: list[int]
-) -> None:
-    status, _, report = crash(name, tmp_path, *options)
-    found = [report["counts"][key] for key in ("states", "points", "points_in_part")]
-    violations = sum(row["violations"] for row in report["operations"])
-    assert [*found, violations] == counts
-    assert status == (1 if violations else 0)
+@pytest.mark.parametrize("name", sorted(findings.load()))
+def test_a_ready_made_test_finds_what_is_recorded(tmp_path: Path, name: str) -> None:
+    test, *options = name.split()
+    status, _, report = crash(test, tmp_path, *options)
+    counts = [report["counts"][key] for key in ("states", "points", "points_in_part")]
+    recorded = findings.load()[name]
+    assert counts == [recorded.states, recorded.points, recorded.points_in_part]
+    assert len(report["violations"]) == recorded.violations
+    assert status == (1 if recorded.violations else 0)
 
 
 def test_a_tbfs_of_the_guest_is_recorded_and_judged(tmp_path: Path) -> None:
