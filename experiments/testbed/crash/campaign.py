@@ -2,11 +2,12 @@
 """Records a workload, makes each state that a power cut can leave of it, and judges each by recovery and check."""
 
 import asyncio
+import gc
 import itertools
 import mmap
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence, Set
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,7 +132,7 @@ class Campaign:
     @asynccontextmanager
     async def guests(self) -> AsyncIterator[Guests]:
         """Provide the guests, and a folder for their files; both are removed afterwards."""
-        with scratch.folder("crash") as folder:
+        with scratch.folder("crash") as folder, rare_collections():
             async with AsyncExitStack() as stack:
                 executor, jobs = self.session.executor, self.jobs
                 if isinstance(executor, QemuExecutor):
@@ -168,8 +169,8 @@ class Campaign:
                 f"at its last mark, so nothing can be compared; the dump must print no times, and the last mark must "
                 f"come last:\n{references.fault(marks[-1], whole.stdout)}"
             )
-        guests.suits(whole, stored_to(run.records))
-        if not stored_to(run.records[index] for index in asked_records(run, marked=True)):
+        guests.suits(whole, stored_to(run, range(len(run.records))))
+        if not stored_to(run, asked_records(run, marked=True)):
             raise TestbedError(
                 f"{self.origin}: there is nothing to explore: no store to /pmem between two marks of the workload"
             )
@@ -294,6 +295,21 @@ class Campaign:
         return names
 
 
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Let the cyclic collector run rarely meanwhile.
+
+    The lines of a run are millions of objects, which each collection visits and none frees. With the usual thresholds
+    that took more than half of the CPU time of this process.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 def named_by(names: Mapping[int, str], violation: Violation) -> Violation:
     stores = tuple(dict.fromkeys(names[pc] for pc in violation.pcs))
     return replace(violation, stores=stores, cut=names[violation.cut_pc])
@@ -326,7 +342,7 @@ def reads(outcome: GuestOutcome, varied: Set[Place]) -> list[Place]:
     A copy that hit the host-time limit counts as having read all of them.
     TestbedError: the copy has executed code from the device.
     """
-    told = places(outcome.reads)
+    told = list(places(outcome.reads))
     if any(place.device == CODE for place in told):
         raise TestbedError(
             "recovery or check executes a program from the device, and which lines that depends on is not seen; keep "

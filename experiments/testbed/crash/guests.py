@@ -7,9 +7,10 @@ result equals a region made on these media, provided that no state changes a lin
 """
 
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from statistics import median
 
@@ -18,12 +19,11 @@ from ..guest.qemu_line import NO_REGION, Layout
 from ..manifest.guest_config import GuestConfig
 from ..program.job_archive import Job
 from ..units import TIME_PS
-from .images import Lines, flat
+from .images import Lines, encoded
 from .lines import Place
 from .plan import Plan, Programs
 
 WITHOUT_REGION = Layout(kernel=NO_REGION)
-MEDIA_LINE = struct.Struct("<QQ64s")  # device, DPA, content
 
 # Init's own functions make region, namespace and mount, so a guest that cannot make them reports init's messages. A
 # request for a job after the last stage ends a copy, and the host takes the next one. A process costs as much as a
@@ -213,7 +213,7 @@ class Guests:
         script = "#!/bin/bash\n" + "".join(f"{name}={value}\n" for name, value in settings.items()) + REHEARSAL
         rehearsal = replace(job, script=script, executables={**job.executables, "judge": job.script.encode()})
         copied = Job(does, packages=job.packages, workloads=job.all_workloads)
-        copy = Rehearsed(rehearsal, media_lines(lines), STAGES, self.date.booted)
+        copy = Rehearsed(rehearsal, encoded(lines), STAGES, self.date.booted)
         outcome = await self.executor.run(
             GuestSpec(self.guest, copied, media_folder=begin, layout=WITHOUT_REGION, copy_of=copy)
         )
@@ -221,17 +221,16 @@ class Guests:
         return outcome
 
 
-def settled(outcome: GuestOutcome) -> set[Place]:
+def settled(outcome: GuestOutcome) -> Set[Place]:
     """Return the lines that a copy's region depends on: read when it was made, and not read again by each copy."""
-    made, again = (set(places(reads)) for reads in (*outcome.rehearsed[:2], b"", b"")[:2])
-    return made - again
+    return _settled(*(*outcome.rehearsed[:2], b"", b"")[:2])
 
 
-def places(reads: bytes) -> list[Place]:
-    """Return the lines that a guest has reported, in their order."""
-    return [Place(device, dpa) for device, dpa in struct.iter_unpack("<QQ", reads)]
+@lru_cache(maxsize=1)  # all copies of a guest have the same rehearsal
+def _settled(made: bytes, again: bytes) -> Set[Place]:
+    return set(places(made)) - set(places(again))
 
 
-def media_lines(lines: Lines) -> bytes:
-    """Encode lines for a copy, in the format of @cxl-ssd-job-run (qemu-patches/overlay/qapi/cxl-ssd.json)."""
-    return b"".join([MEDIA_LINE.pack(*place, content) for place, content in flat(lines).items()])
+def places(reads: bytes) -> Iterator[Place]:
+    """Yield the lines that a guest has reported, in their order."""
+    return map(Place._make, struct.iter_unpack("<QQ", reads))

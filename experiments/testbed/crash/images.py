@@ -6,12 +6,15 @@ holds the durable content at an ordering point, and a *layer* puts a few lines o
 """
 
 import hashlib
+import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .lines import Open, Place
 
 Image = Callable[[Place], bytes]  # the content of a line when the run began
 Lines = Mapping[Place, bytes]  # the lines of an image that can differ from the beginning
+
+ENCODED = struct.Struct("<QQ64s")  # device, DPA, content
 
 
 def weight(begin: Image, place: Place, content: bytes) -> int:
@@ -25,6 +28,20 @@ def weight(begin: Image, place: Place, content: bytes) -> int:
 def image_digest(lines: Lines, begin: Image) -> bytes:
     """Return a hash that is equal for equal images."""
     return (_total(lines, begin) % 2**128).to_bytes(16, "little")
+
+
+def encoded(lines: Lines) -> bytes:
+    """Encode lines for a copy, in the format of @cxl-ssd-job-run (qemu-patches/overlay/qapi/cxl-ssd.json).
+
+    If a line is there twice, the later content counts. So all states of a point share the encoding of their snapshot.
+    """
+    if isinstance(lines, Layer):
+        return encoded(lines.below) + _packed(lines.own)
+    return lines.encoded() if isinstance(lines, Snapshot) else _packed(lines)
+
+
+def _packed(lines: Lines) -> bytes:
+    return b"".join([ENCODED.pack(*place, content) for place, content in lines.items()])
 
 
 def flat(lines: Lines) -> dict[Place, bytes]:
@@ -53,6 +70,7 @@ class Base:
         self._replaced: dict[Place, list[tuple[int, bytes | None]]] = {}
         self._changes = 0
         self._total: int | None = None  # sum of the weights; None until the first call of total()
+        self._encoded: tuple[int, bytes] | None = None  # the newest snapshot that was encoded: its changes, and it
 
     def line(self, place: Place) -> bytes:
         content = self.lines.get(place)
@@ -84,6 +102,23 @@ class Base:
                 return content
         return self.lines.get(place)
 
+    def encoded(self, changes: int) -> bytes:
+        """Encode the snapshot after so many changes. One encoding is kept: it is large, and states follow by point."""
+        if self._encoded is None or self._encoded[0] != changes:
+            self._encoded = changes, _packed(self.at_all(changes))
+        return self._encoded[1]
+
+    def at_all(self, changes: int) -> dict[Place, bytes]:
+        """Copy all lines as they were after so many changes."""
+        found = dict(self.lines)
+        for place in self.replaced_since(changes):
+            content = self.at(place, changes)
+            if content is None:
+                del found[place]
+            else:
+                found[place] = content
+        return found
+
     def replaced_since(self, changes: int) -> Iterator[Place]:
         return (place for place, contents in self._replaced.items() if contents[-1][0] >= changes)
 
@@ -114,31 +149,27 @@ class Snapshot(Mapping[Place, bytes]):
         """Yield the lines changed since an earlier snapshot of the same base. `self` must be the newest snapshot."""
         return self._base.replaced_since(earlier._changes)
 
+    def encoded(self) -> bytes:
+        return self._base.encoded(self._changes)
+
     def flat(self) -> dict[Place, bytes]:
-        found = dict(self._base.lines)
-        for place in self._base.replaced_since(self._changes):
-            content = self._base.at(place, self._changes)
-            if content is None:
-                del found[place]
-            else:
-                found[place] = content
-        return found
+        return self._base.at_all(self._changes)
 
 
 class Layer(Mapping[Place, bytes]):
     """The image below with other contents of some lines."""
 
-    def __init__(self, below: Lines, lines: Mapping[Place, bytes]) -> None:
-        self._below, self._lines = below, lines
+    def __init__(self, below: Lines, own: Mapping[Place, bytes]) -> None:
+        self.below, self.own = below, own
         self._total: int | None = None
 
     def __getitem__(self, place: Place) -> bytes:
-        content = self._lines.get(place)
-        return self._below[place] if content is None else content
+        content = self.own.get(place)
+        return self.below[place] if content is None else content
 
     def get(self, place: Place, default: bytes | None = None) -> bytes | None:  # type: ignore[override]
-        content = self._lines.get(place)
-        return self._below.get(place, default) if content is None else content
+        content = self.own.get(place)
+        return self.below.get(place, default) if content is None else content
 
     def __iter__(self) -> Iterator[Place]:
         return iter(self.flat())
@@ -147,19 +178,19 @@ class Layer(Mapping[Place, bytes]):
         return len(self.flat())
 
     def __contains__(self, place: object) -> bool:
-        return place in self._lines or place in self._below
+        return place in self.own or place in self.below
 
     def flat(self) -> dict[Place, bytes]:
-        return {**flat(self._below), **self._lines}
+        return {**flat(self.below), **self.own}
 
     def total(self, begin: Image) -> int:
         """Return the sum of the weights of all lines."""
         if self._total is None:
             changes = 0
-            for place, content in self._lines.items():
-                old = self._below.get(place)
+            for place, content in self.own.items():
+                old = self.below.get(place)
                 changes += weight(begin, place, content) - (0 if old is None else weight(begin, place, old))
-            self._total = _total(self._below, begin) + changes
+            self._total = _total(self.below, begin) + changes
         return self._total
 
 

@@ -3,7 +3,7 @@
 
 import struct
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -76,6 +76,15 @@ class Records:
         begin = offset + RECORD.size
         data = self._content[begin : begin + count]
         return Record(_KINDS[kind], core, device, value, dpa, pc, process, at_ps, data)
+
+    def lines_of(self, kinds: Collection[Kind], indices: range) -> set[tuple[int, int]]:
+        """Return device and address of each line to which records of these kinds, among `indices`, refer."""
+        found = set()
+        for index in indices:
+            if self._kinds[index] in kinds:
+                _, _, device, _, _, dpa = RECORD_HEAD.unpack_from(self._content, self._offsets[index])
+                found.add((device, dpa // LINE_BYTES * LINE_BYTES))
+        return found
 
     def of_kind(self, kind: Kind) -> list[int]:
         """Return the numbers of all records of this kind."""

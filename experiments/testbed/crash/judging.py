@@ -135,8 +135,7 @@ class Judging:
 
     def _varied(self, first: Tracker) -> Set[Place]:
         """Return the lines that are stored to after the first mark, or that are not durable at the first point."""
-        asked = (self.run.records[index] for index in asked_records(self.run, marked=True))
-        return stored_to(asked).union(first.unsure())
+        return stored_to(self.run, asked_records(self.run, marked=True)).union(first.unsure())
 
     async def _judge(self, lines: Lines, mark: int | None) -> tuple[Detail, Sequence[Read]]:
         async with self._slots:

@@ -254,9 +254,9 @@ def place_of(record: Record) -> Place:
     return Place(record.device, record.dpa // LINE_BYTES * LINE_BYTES)
 
 
-def stored_to(records: Iterable[Record]) -> set[Place]:
+def stored_to(journal: Journal, indices: range) -> set[Place]:
     """Return the lines that any store among these records writes to."""
-    return {place_of(record) for record in records if record.kind in STORES}
+    return set(map(Place._make, journal.records.lines_of(STORES, indices)))
 
 
 # ---- Lines chosen independently ----

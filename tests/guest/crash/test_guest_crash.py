@@ -171,7 +171,7 @@ def test_a_copy_has_the_lines_that_it_is_given_and_tells_which_it_reads(
     assert outcomes[0].reads == outcomes[2].reads
     read = [set(places(outcome.reads)) for outcome in outcomes]
     assert read[3] - read[0] == settled(outcomes[0])  # each copy reads all other lines
-    told = places(outcomes[1].reads)
+    told = list(places(outcomes[1].reads))
     assert len(told) == len(set(told)) and {place.device for place in told} == {0}
     of = {name: found(tmp_path / "media.raw", name.encode() * 4096) for name in "abc"}
     count = {name: sum(of[name] <= place.dpa < of[name] + 4096 for place in told) for name in "abc"}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rigs.crash.journal_writer import JournalText
-from testbed.crash.images import Base, Layer, Lines, Newest, Snapshot, flat, image_digest
+from testbed.crash.images import ENCODED, Base, Layer, Lines, Newest, Snapshot, encoded, flat, image_digest
 from testbed.crash.journal import LINE_BYTES, Kind, Record, parse, reading
 from testbed.crash.judging import Judging
 from testbed.crash.known import Read, digest
@@ -53,6 +53,26 @@ def test_a_snapshot_keeps_its_lines_while_the_base_goes_on(seed: int) -> None:
                     lines.get(place, begin(place)) for place in PLACES
                 ]
                 assert image_digest(image, begin) == image_digest(lines, begin) == image_digest(differing(lines), begin)
+
+
+def decoded(content: bytes) -> dict[Place, bytes]:
+    """Lines as a copy sees them: of two contents of a line, the later one."""
+    return {Place(device, dpa): line for device, dpa, line in ENCODED.iter_unpack(content)}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_copy_gets_the_lines_of_its_image(seed: int) -> None:
+    draw, base, model = random.Random(seed), Base(begin), dict[Place, bytes]()
+    taken: list[tuple[Snapshot, dict[Place, bytes]]] = []
+    for _ in range(6):
+        put_some(draw, base, model)
+        taken.append((base.snapshot(), dict(model)))
+        chosen = {place: draw.choice(CONTENTS) for place in draw.sample(PLACES, 2)}
+        for snapshot, expected in draw.sample(taken, len(taken)):  # the kept encoding is of one snapshot
+            assert decoded(encoded(snapshot)) == flat(snapshot)
+            above = Layer(Layer(snapshot, {PLACES[0]: CONTENTS[1]}), chosen)
+            assert decoded(encoded(above)) == {**expected, PLACES[0]: CONTENTS[1], **chosen}
+    assert decoded(encoded(dict(model))) == model
 
 
 @pytest.mark.parametrize("seed", range(40))
