@@ -23,7 +23,7 @@ from ..run.errand import Errand
 from ..run.interrupt import interruptible
 from ..units import show_time
 from . import journal, oracle, symbols
-from .guests import REHEARSAL, Guests, places
+from .guests import REHEARSAL, Guests, pairs
 from .images import Image, Lines, image_digest
 from .journal import LINE_BYTES, Journal
 from .judging import Finding, Judging, Progress
@@ -342,13 +342,15 @@ def reads(outcome: GuestOutcome, varied: Set[Place]) -> list[Place]:
     A copy that hit the host-time limit counts as having read all of them.
     TestbedError: the copy has executed code from the device.
     """
-    told = list(places(outcome.reads))
-    if any(place.device == CODE for place in told):
-        raise TestbedError(
-            "recovery or check executes a program from the device, and which lines that depends on is not seen; keep "
-            "programs in 'files' or 'sources', or judge every state by itself with --every"
-        )
-    found = [place for place in told if place in varied]
+    found = []
+    for pair in pairs(outcome.reads):
+        if pair in varied:
+            found.append(Place(*pair))
+        elif pair[0] == CODE:
+            raise TestbedError(
+                "recovery or check executes a program from the device, and which lines that depends on is not seen; "
+                "keep programs in 'files' or 'sources', or judge every state by itself with --every"
+            )
     return found if outcome.outcome != "timeout" or outcome.is_limited else [*found, *sorted(varied - set(found))]
 
 

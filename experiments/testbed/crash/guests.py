@@ -233,4 +233,9 @@ def _settled(made: bytes, again: bytes) -> Set[Place]:
 
 def places(reads: bytes) -> Iterator[Place]:
     """Yield the lines that a guest has reported, in their order."""
-    return map(Place._make, struct.iter_unpack("<QQ", reads))
+    return map(Place._make, pairs(reads))
+
+
+def pairs(reads: bytes) -> Iterator[tuple[int, int]]:
+    """Like places(), but yield plain tuples, which equal the places: a copy can report hundreds of thousands."""
+    return struct.iter_unpack("<QQ", reads)
