@@ -38,10 +38,10 @@ VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 class BoundsSection(Strict):
     """The limits of `Bounds`, as a manifest states them."""
 
-    exhaustive: Annotated[StrictInt, Field(ge=1)] = 256
-    subsets: Annotated[StrictInt, Field(ge=0)] = 64
-    samples: Annotated[StrictInt, Field(ge=0)] = 16
-    seed: StrictInt = 1
+    exhaustive: Annotated[StrictInt, Field(ge=1)] = Bounds.exhaustive
+    subsets: Annotated[StrictInt, Field(ge=0)] = Bounds.subsets
+    samples: Annotated[StrictInt, Field(ge=0)] = Bounds.samples
+    seed: StrictInt = Bounds.seed
 
 
 class CrashSection(Strict):

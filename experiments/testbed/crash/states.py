@@ -88,8 +88,8 @@ class Bounds:
     """
 
     exhaustive: int = 256
-    subsets: int = 256
-    samples: int = 64
+    subsets: int = 64
+    samples: int = 16
     seed: int = 1
 
     def divided(self, parts: int) -> "Bounds":
