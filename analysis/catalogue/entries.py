@@ -33,6 +33,7 @@ from ..studies import (
     log_merging,
     overwrites,
     pages_lines,
+    placement,
     recovery_time,
     sensitivity,
     sweep_plot,
@@ -50,12 +51,14 @@ class Entry:
     """One figure. `draw` makes it of results and runs nothing. The scorecard follows all entries.
 
     `manifests` are run. `sweeps` are manifests, too; each of their points is captured and replayed on their grid.
+    With several seeds, `draw` gets the results of one seed at a time, or of all together if the figure is `over_seeds`.
     """
 
     name: str
     manifests: tuple[str, ...]
     draw: Callable[[Gathered], Drawn]
     sweeps: tuple[str, ...] = ()
+    over_seeds: bool = False
 
 
 def _engines(name: str, title: str) -> Entry:
@@ -120,11 +123,31 @@ STUDIES = (
 ALL_STUDIES = "studies"  # selects every study
 
 
+# Of each kind of figure one whose runs are short: the study of placement needs many seeds.
+PLACED = ("kv-ycsb", "list", "btree", "persist", "msync-share", "file-latency", "stl-map", "metadata-updates")
+_PLACED = {entry.name: placement.Shown(entry.manifests, entry.draw) for entry in FIGURES if entry.name in PLACED}
+
+# Drawn only by name, since they need several seeds.
+OVER_SEEDS = (
+    Entry(
+        placement.NAME,
+        tuple(dict.fromkeys(name for shown in _PLACED.values() for name in shown.manifests)),
+        placement.drawn(_PLACED),
+        over_seeds=True,
+    ),
+)
+
+
+def every() -> list[Entry]:
+    """Return all figures and studies in the order of the catalogue."""
+    return [*FIGURES, *STUDIES, *OVER_SEEDS]
+
+
 def pick(names: Sequence[str]) -> list[Entry]:
     """Return the named figures and studies in the order of the catalogue, or all figures if `names` is empty."""
-    known = [*(entry.name for entry in (*FIGURES, *STUDIES)), ALL_STUDIES]
+    known = [*(entry.name for entry in every()), ALL_STUDIES]
     for name in names:
         if name not in known:
             raise TestbedError(f"no figure '{name}'; there are: {', '.join(known)}")
     wanted = {*names, *(entry.name for entry in STUDIES if ALL_STUDIES in names)}
-    return [entry for entry in (*FIGURES, *STUDIES) if entry.name in wanted] if names else list(FIGURES)
+    return [entry for entry in every() if entry.name in wanted] if names else list(FIGURES)

@@ -135,28 +135,18 @@ def draw(
 ) -> dict[str, Any]:
     """Return the figure's data for the index. Reuse `before`, the previous data, if its inputs are equal and its files
     exist; else draw the figure, with the `recorded` ranges if its runs have one seed only."""
-    mine = Gathered(
-        {name: gathered.results[name] for name in entry.manifests},
-        {name: gathered.replays[name] for name in entry.sweeps},
-    )
+    mine = gathered.of(entry.manifests, entry.sweeps)
     inputs = _inputs(entry, mine, recorded)
     if before and _is_drawn(before, inputs, folder):
         return before
-    of_seeds = [entry.draw(one) for one in by_seed(mine)]
-    drawn = over_seeds.merged(of_seeds) if len(of_seeds) > 1 else spreads.shown_by(of_seeds[0], recorded)
-    return written(drawn, mine, inputs, folder)
+    return written(_drawn(entry, mine, recorded), mine, inputs, folder)
 
 
-def by_seed(gathered: Gathered) -> list[Gathered]:
-    """Return the input of a figure for each seed. Replays are the same for each."""
-    seeds = sorted({result.seed for results in gathered.results.values() for result in results}) or [0]
-    return [
-        Gathered(
-            {name: [r for r in results if r.seed == seed] for name, results in gathered.results.items()},
-            gathered.replays,
-        )
-        for seed in seeds
-    ]
+def _drawn(entry: Entry, gathered: Gathered, recorded: spreads.Ranges) -> Drawn:
+    if entry.over_seeds:
+        return entry.draw(gathered)
+    of_seeds = [entry.draw(one) for one in gathered.by_seed()]
+    return over_seeds.merged(of_seeds) if len(of_seeds) > 1 else spreads.shown_by(of_seeds[0], recorded)
 
 
 def _is_drawn(before: dict[str, Any], inputs: str, folder: Path) -> bool:

@@ -175,7 +175,7 @@ def _of_figures(of_runs: Mapping[str, Sequence[Result]], scale: str) -> dict[str
         }
         if all(name in of_runs for of_manifest in names.values() for name in of_manifest):
             gathered = Gathered({m: [r for name in of_m for r in of_runs[name]] for m, of_m in names.items()})
-            charts = [entry.draw(one).chart for one in make.by_seed(gathered)]
+            charts = [entry.draw(one).chart for one in gathered.by_seed()]
             found[spreads.FIGURE + entry.name] = spreads.of_charts(charts)
     return found
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A figure as plain data: its chart, its text, its table, and its comparisons with published numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -52,3 +52,15 @@ class Gathered:
 
     results: Mapping[str, Sequence[Result]]
     replays: Mapping[str, Sequence[Replayed]] = field(default_factory=dict)
+
+    def of(self, manifests: Iterable[str], sweeps: Iterable[str] = ()) -> "Gathered":
+        """Return the input of a figure with these manifests and sweeps."""
+        return Gathered({name: self.results[name] for name in manifests}, {name: self.replays[name] for name in sweeps})
+
+    def by_seed(self) -> "list[Gathered]":
+        """Return the input for each seed. Replays are the same for each."""
+        seeds = sorted({result.seed for results in self.results.values() for result in results}) or [0]
+        return [
+            Gathered({name: [r for r in found if r.seed == seed] for name, found in self.results.items()}, self.replays)
+            for seed in seeds
+        ]

@@ -20,7 +20,7 @@ PLOTS = "figures"  # the folder of plots beside the pages of results
 
 def names() -> list[str]:
     """List all parts that there are."""
-    return [*TABLES, *(entry.name for entry in (*entries.FIGURES, *entries.STUDIES))]
+    return [*TABLES, *(entry.name for entry in entries.every())]
 
 
 def part(name: str, figures: Path | None = None, root: Path | None = None) -> str:

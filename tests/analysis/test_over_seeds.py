@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from analysis.catalogue import make, spreads, verify
+from analysis.catalogue import entries, make, spreads, verify
 from analysis.data import over_seeds
 from analysis.data.chart import Axis, Bars, Chart, Group, Line, Lines, Map, Parts
-from analysis.data.drawn import Comparison, Drawn
+from analysis.data.drawn import Comparison, Drawn, Gathered
 from analysis.data.values import Value, by_name, points
+from analysis.studies import placement
 from conftest import MockExecutor
 from testbed.build import components
+from testbed.errors import TestbedError
 from testbed.guest.executor import GuestOutcome, GuestSpec
 from testbed.guest.session import Session
+from testbed.results.results import Result
 from testbed.results.spread import Spread
 
 
@@ -154,3 +157,41 @@ def test_ranges_of_a_figure_are_written_only_with_all_its_runs(tmp_path: Path, m
         Session(MockExecutor(answer), KEYS), verify.pick(["kv-ycsb/A-*"], "quick"), tmp_path / "quick.sha256", 3
     )
     assert not [name for name in spreads.load(tmp_path / "quick.spread.csv") if name.startswith(spreads.FIGURE)]
+
+
+# ---- Placement ----
+
+
+def of_seed(gathered: Gathered) -> Drawn:
+    """A figure with the values 10, 10, 10 and the time of its seed."""
+    [result] = gathered.results["m"]
+    bars = Bars(
+        list("ABCD"), [Group("ours", by_name([*((name, 10.0) for name in "ABC"), ("D", result.rows[0]["ms"])]))], "ms"
+    )
+    return replace(drawing(1.0), chart=Chart([[bars]], "Scale 1/64."))
+
+
+def results_of(*times_ms: float) -> Gathered:
+    def result(seed: int, ms: float) -> Result:
+        return Result(Path("r.json"), {"identity": {"machine": {"cpu": {"seed": seed}}}, "rows": [{"ms": ms}]})
+
+    return Gathered({"m": [result(seed, ms) for seed, ms in enumerate(times_ms)]})
+
+
+def test_placement_is_the_range_of_each_value_over_its_median() -> None:
+    draw = placement.drawn({"one": placement.Shown(["m"], of_seed)})
+    drawn = draw(results_of(4.0, 5.0, 6.0))
+    assert drawn.rows == [["one", 4, 0.0, pytest.approx(28.0), 40.0, "0.0/ours/D"]]
+    [[bars]] = drawn.chart.rows
+    assert isinstance(bars, Bars)
+    assert [list(group.values) for group in bars.groups] == [["one"]] * 3
+    assert drawn.chart.states_scale
+
+
+def test_placement_needs_several_seeds_and_is_no_study_of_one() -> None:
+    draw = placement.drawn({"one": placement.Shown(["m"], of_seed)})
+    with pytest.raises(TestbedError, match="add --seeds N"):
+        draw(results_of(4.0))
+    assert placement.NAME not in {entry.name for entry in entries.pick(["studies"])}
+    [entry] = entries.pick([placement.NAME])
+    assert entry.over_seeds and set(entries.PLACED) <= {figure.name for figure in entries.FIGURES}
