@@ -333,7 +333,7 @@ def crash(
             raise TestbedError("--shell opens a guest on one state; name it with --state ID")
     if seeds and (state or html or seed is not None):
         raise TestbedError("--seeds is for the whole test: give --seed N with --state, --shell and --html")
-    if update and (seeds or seed is not None or state or crash_tests.find(test) not in crash_tests.shipped()):
+    if update and (seeds or seed is not None or state or crash_tests.find(test).resolve() not in crash_tests.shipped()):
         raise TestbedError("--update is for a whole test that ships: leave out --state, --seed and --seeds")
     page = plugins.view("crash-page") if html else None
     file = crash_tests.find(test)
