@@ -20,7 +20,7 @@ PAGES = (
     "reference/c-interface.html",
     "explanation/model.html",
     "results/figures.html",
-    "results/commits-beside.html",
+    "results/threads.html",
 )
 SEARCHES = {
     "superqueue": "reference/parameters.html",
@@ -108,7 +108,7 @@ def test_the_python_interface_has_parameters_results_and_errors(folder: Path) ->
 
 
 def test_a_page_of_results_begins_with_its_plot_or_with_the_command_that_makes_it(folder: Path) -> None:
-    with_plot, without = ((folder / f"results/{name}.html").read_text() for name in ("commits-beside", "kyoto-modes"))
+    with_plot, without = ((folder / f"results/{name}.html").read_text() for name in ("threads", "kyoto-modes"))
     assert (folder / "results/figures/commits-beside.svg").exists()
     assert 'src="figures/commits-beside.svg"' in with_plot and "State: QEMU 1234abcd." in with_plot
     assert "<code>testbed figures kyoto-modes</code>" in without

@@ -285,18 +285,14 @@ def crash(
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="only print the tests that ship, by subject")] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="guests at a time; no result depends on it")] = 1,
-    every: Annotated[
-        bool, typer.Option("--every", help="judge each state, also where recovery reads the same")
-    ] = False,
+    every: Annotated[bool, typer.Option("--every", help="judge also states that recovery reads alike")] = False,
     state: Annotated[str | None, typer.Option(metavar="ID", help="judge only this state, and say all of it")] = None,
     shell: Annotated[bool, typer.Option("--shell", help="open a guest on the --state, before any recovery")] = False,
     seed: Seed = None,
     seeds: Seeds = None,
     cluster: Cluster = Cluster(),
     html: Annotated[Path | None, typer.Option(metavar="PATH", help="also write the report as a page to PATH")] = None,
-    update: Annotated[
-        bool, typer.Option("--update", help="write the counts of a test that ships to experiments/crash/findings.csv")
-    ] = False,
+    update: Annotated[bool, typer.Option("--update", help="record the counts of a test that ships")] = False,
     json: Json = None,
 ) -> None:
     """Construct every state in which a power cut can leave a program's data, and check each state.
@@ -318,8 +314,6 @@ def crash(
       testbed crash records-no-fence --html build/crash.html
 
       testbed crash records-no-fence --state 0-6a1f --shell
-
-      testbed crash kv-redo --update
     """
     if list_:
         tables.show_crash_tests(crash_tests.summaries())
@@ -327,16 +321,13 @@ def crash(
         return
     if test is None:
         raise TestbedError("no crash test is named; give a .toml file, or a name that `testbed crash --list` prints")
-    if shell:
-        check_terminal()
-        if not state:
-            raise TestbedError("--shell opens a guest on one state; name it with --state ID")
+    file = crash_tests.find(test)
+    _check_shell(shell, state)
     if seeds and (state or html or seed is not None):
         raise TestbedError("--seeds is for the whole test: give --seed N with --state, --shell and --html")
-    if update and (seeds or seed is not None or state or crash_tests.find(test).resolve() not in crash_tests.shipped()):
+    if update and (seeds or seed is not None or state or file.resolve() not in crash_tests.shipped()):
         raise TestbedError("--update is for a whole test that ships: leave out --state, --seed and --seeds")
     page = plugins.view("crash-page") if html else None
-    file = crash_tests.find(test)
     plan, reports = crash_plan.load(file), dict[int, Report]()
     for number in range(seeds) if seeds else [seed]:
         with campaigns.campaign(plan, file, number, cluster.scheduler, jobs, every, open_session) as campaign:
@@ -352,12 +343,18 @@ def crash(
         tables.show_crash_seeds(reports, plan.name)
     tables.save_json(json, tables.crash_data(reports) if seeds else reports[used].as_data())
     if update:
-        found = {findings.name_of(plan.name, every): findings.of_report(reports[used], builds)}
-        findings.save(findings.load() | found)
+        findings.update(findings.name_of(plan.name, every), findings.of_report(reports[used], builds))
     if html and page:
         outputs.write(html, page(plan, Path(test), reports[used]))
         console.out.print(f"written: {html}", soft_wrap=True)
     _raise_violations(test, list(reports.values()))
+
+
+def _check_shell(shell: bool, state: str | None) -> None:
+    if shell:
+        check_terminal()
+        if not state:
+            raise TestbedError("--shell opens a guest on one state; name it with --state ID")
 
 
 def _raise_violations(test: str, reports: Sequence[Report]) -> None:

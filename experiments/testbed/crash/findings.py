@@ -78,5 +78,10 @@ def save(findings: Mapping[str, Finding], path: Path = FINDINGS) -> None:
     outputs.write(path, HEAD + text.getvalue())
 
 
+def update(name: str, finding: Finding, path: Path = FINDINGS) -> None:
+    """Write one line, and keep the others."""
+    save(load(path) | {name: finding}, path)
+
+
 def _columns() -> list[str]:
     return ["test", *(field.name for field in fields(Finding))]
