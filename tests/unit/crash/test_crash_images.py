@@ -4,7 +4,7 @@
 import asyncio
 import random
 import tracemalloc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -37,14 +37,19 @@ def differing(lines: Lines) -> dict[Place, bytes]:
     return {place: content for place, content in lines.items() if content != begin(place)}
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_a_snapshot_keeps_its_lines_while_the_base_goes_on(seed: int) -> None:
-    draw, base, model = random.Random(seed), Base(begin), dict[Place, bytes]()
+def growing(draw: random.Random) -> Iterator[tuple[list[tuple[Snapshot, dict[Place, bytes]]], dict[Place, bytes]]]:
+    """Change a base again and again: yield all its snapshots so far with their lines, and contents for a layer."""
+    base, model = Base(begin), dict[Place, bytes]()
     taken: list[tuple[Snapshot, dict[Place, bytes]]] = []
     for _ in range(6):
         put_some(draw, base, model)
         taken.append((base.snapshot(), dict(model)))
-        chosen = {place: draw.choice(CONTENTS) for place in draw.sample(PLACES, 2)}
+        yield taken, {place: draw.choice(CONTENTS) for place in draw.sample(PLACES, 2)}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_snapshot_keeps_its_lines_while_the_base_goes_on(seed: int) -> None:
+    for taken, chosen in growing(random.Random(seed)):
         for snapshot, expected in taken:
             for image, lines in ((snapshot, expected), (Layer(snapshot, chosen), {**expected, **chosen})):
                 assert differing(flat(image)) == differing(image) == differing(lines)
@@ -62,17 +67,13 @@ def decoded(content: bytes) -> dict[Place, bytes]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_copy_gets_the_lines_of_its_image(seed: int) -> None:
-    draw, base, model = random.Random(seed), Base(begin), dict[Place, bytes]()
-    taken: list[tuple[Snapshot, dict[Place, bytes]]] = []
-    for _ in range(6):
-        put_some(draw, base, model)
-        taken.append((base.snapshot(), dict(model)))
-        chosen = {place: draw.choice(CONTENTS) for place in draw.sample(PLACES, 2)}
+    draw = random.Random(seed)
+    for taken, chosen in growing(draw):
         for snapshot, expected in draw.sample(taken, len(taken)):  # the kept encoding is of one snapshot
             assert decoded(encoded(snapshot)) == flat(snapshot)
             above = Layer(Layer(snapshot, {PLACES[0]: CONTENTS[1]}), chosen)
             assert decoded(encoded(above)) == {**expected, PLACES[0]: CONTENTS[1], **chosen}
-    assert decoded(encoded(dict(model))) == model
+            assert decoded(encoded(expected)) == expected
 
 
 @pytest.mark.parametrize("seed", range(40))
