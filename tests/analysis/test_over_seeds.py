@@ -66,6 +66,11 @@ def test_published_values_and_a_measured_x_stay() -> None:
     assert (curve, table) == (its_curve, its_table)
 
 
+def test_published_values_are_no_measured_ones() -> None:
+    names = ["0.0/ours/1", "0.0/ours/2", "0.1/snapshot/A", "1.0/slower/1", "1.0/slower/5", "1.1/wait/A"]
+    assert sorted(over_seeds.values(drawing(2.0).chart)) == names
+
+
 def test_tables_and_comparisons_have_medians_and_the_tables_ranges() -> None:
     merged = over_seeds.merged([drawing(2.0), drawing(1.0), drawing(4.0)])
     assert merged.rows == [["pmdk", 1, 3.0, None], ["snapshot", 1, 2.0, 3]]

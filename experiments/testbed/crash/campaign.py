@@ -300,7 +300,7 @@ def rare_collections() -> Iterator[None]:
     """Let the cyclic collector run rarely meanwhile.
 
     The lines of a run are millions of objects, which each collection visits and none frees. With the usual thresholds
-    that took more than half of the CPU time of this process.
+    that took about half of the CPU time of this process.
     """
     before = gc.get_threshold()
     gc.set_threshold(50_000, 20, 50)
