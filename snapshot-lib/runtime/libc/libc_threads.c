@@ -5,6 +5,7 @@
  * opens the file initialises it, like any lock of a holder that is gone.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <threads.h>
@@ -27,8 +28,20 @@
             (pthread_##kind##_t * object, clockid_t clock, const struct timespec *until), (object, clock, until),      \
             LOCK(object))
 
+/* A lock is free most times. A thread that finds it taken has made its stores, and waits, perhaps during a commit. */
+#define TAKE(name, type, attempt, taken)                                                                               \
+    int WRAP(name)(type * object);                                                                                     \
+    int WRAP(name)(type * object) {                                                                                    \
+        LOCK(object);                                                                                                  \
+        int status = attempt(object);                                                                                  \
+        if (status != (taken))                                                                                         \
+            return status;                                                                                             \
+        WAIT(object);                                                                                                  \
+        return name(object);                                                                                           \
+    }
+
 INIT(mutex)
-CALL(mutex, lock)
+TAKE(pthread_mutex_lock, pthread_mutex_t, pthread_mutex_trylock, EBUSY)
 CALL(mutex, trylock)
 TIMED(mutex, timedlock)
 CLOCKED(mutex, clocklock)
@@ -36,10 +49,10 @@ CALL(mutex, unlock)
 CALL(mutex, consistent)
 
 INIT(rwlock)
-CALL(rwlock, rdlock)
+TAKE(pthread_rwlock_rdlock, pthread_rwlock_t, pthread_rwlock_tryrdlock, EBUSY)
 CALL(rwlock, tryrdlock)
 TIMED(rwlock, timedrdlock)
-CALL(rwlock, wrlock)
+TAKE(pthread_rwlock_wrlock, pthread_rwlock_t, pthread_rwlock_trywrlock, EBUSY)
 CALL(rwlock, trywrlock)
 TIMED(rwlock, timedwrlock)
 CLOCKED(rwlock, clockrdlock)
@@ -67,7 +80,7 @@ WRAPPER(int, pthread_barrier_wait, (pthread_barrier_t * object), (object), WAIT(
 
 WRAPPER(int, pthread_spin_init, (pthread_spinlock_t * object, int shared), (object, shared), OUT(object))
 WRAPPER(int, pthread_spin_destroy, (pthread_spinlock_t * object), (object), OUT(object))
-WRAPPER(int, pthread_spin_lock, (pthread_spinlock_t * object), (object), LOCK(object))
+TAKE(pthread_spin_lock, pthread_spinlock_t, pthread_spin_trylock, EBUSY)
 WRAPPER(int, pthread_spin_trylock, (pthread_spinlock_t * object), (object), LOCK(object))
 WRAPPER(int, pthread_spin_unlock, (pthread_spinlock_t * object), (object), LOCK(object))
 
@@ -96,7 +109,7 @@ WRAPPER(int, pthread_attr_init, (pthread_attr_t * object), (object), OUT(object)
 
 /* The C11 types are the same objects. */
 #define C11_CALL(name, type) WRAPPER(int, name, (type * object), (object), LOCK(object))
-C11_CALL(mtx_lock, mtx_t)
+TAKE(mtx_lock, mtx_t, mtx_trylock, thrd_busy)
 C11_CALL(mtx_trylock, mtx_t)
 C11_CALL(mtx_unlock, mtx_t)
 C11_CALL(cnd_signal, cnd_t)

@@ -156,7 +156,7 @@ void region_unlock(struct region *region);
 
 /*
  * The calling thread has made all stores that it has announced, and is outside from now on. `thread_rests` is for calls
- * that are frequent and seldom wait: it acts only if a commit has held a log since the thread last rested.
+ * that are frequent and do not wait: it acts only if a commit has held a log since the thread last rested.
  * `thread_waits` is for calls that may wait long: it acts only if there are other threads.
  */
 void thread_leaves(void);

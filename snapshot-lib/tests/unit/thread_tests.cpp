@@ -6,6 +6,7 @@
 // holds, for they race with the program's stores; that the library holds every line that it has to, it does see. Every
 // protocol, one to eight threads; with a tracker of pages in SNAPSHOT_TRACK, the one that commits pages. With the name
 // of a seeded bug, ThreadSanitizer finds it.
+#include <atomic>
 #include <barrier>
 #include <cstdio>
 #include <filesystem>
@@ -231,6 +232,34 @@ static void leaveInCallback(const std::string &path, const Protocol &protocol) {
     checkFile(file);
 }
 
+// ---- A thread that waits for a lock has made its stores, so a commit of the lock's holder does not hold them.
+
+static void commitWhileAnotherWaits(const std::string &path, const Protocol &protocol) {
+    TrackedFile file(path, Bytes, protocol.flag);
+    pthread_mutex_t taken = PTHREAD_MUTEX_INITIALIZER, free = PTHREAD_MUTEX_INITIALIZER;
+    std::atomic<bool> stored = false;
+    pthread_mutex_lock(&taken);
+    std::thread other([&] {
+        trackedStore(file.working(), 1);
+        __snapshot_libc_pthread_mutex_lock(&free); // leaves because of earlier commits, so that the next call need not
+        pthread_mutex_unlock(&free);
+        trackedStore(file.working(), 2);
+        stored = true;
+        __snapshot_libc_pthread_mutex_lock(&taken);
+        pthread_mutex_unlock(&taken);
+    });
+    while (!stored)
+        usleep(100);
+    usleep(20'000);
+    expect(file.commit() == 0 && file.stats().lines_logged > 0, "a store before a commit is not part of it");
+    uint64_t before = file.stats().lines_logged;
+    expect(file.commit() == 0 && file.stats().lines_logged == before,
+           "a commit holds the stores of a thread that waits for a lock");
+    pthread_mutex_unlock(&taken);
+    other.join();
+    checkFile(file);
+}
+
 static void run(const std::string &path, const Protocol &protocol, unsigned thread_count) {
     std::filesystem::remove(path);
     std::filesystem::remove(path + ".snapshot-log");
@@ -239,8 +268,10 @@ static void run(const std::string &path, const Protocol &protocol, unsigned thre
     besideOthers(path, protocol, thread_count);
     besideResizes(path + "-resized", protocol, thread_count);
     cutBesideInside(path + "-cut", protocol);
-    if (!getenv("SNAPSHOT_TRACK")) // a tracker of pages finds the later stores of the call
+    if (!getenv("SNAPSHOT_TRACK")) { // a tracker of pages finds the later stores of the call
         leaveInCallback(path + "-callback", protocol);
+        commitWhileAnotherWaits(path + "-waits", protocol);
+    }
     TrackedFile file(path, Bytes, protocol.flag);
     rounds(file, thread_count);
     lockedRounds(file, thread_count);
