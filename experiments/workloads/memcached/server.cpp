@@ -24,6 +24,7 @@ static constexpr EngineTraits engines[] = {
     {"snapshot", "memcached-snapshot", true, true, true}, // compiled with the pass, a failure-atomic msync()
     {"fams-uffd", "memcached-pages", true, true, true},   // the same by pages, without a compiler
     {"bug-late", "memcached-bug-late", true, true, true}, // the checkpoint's metadata are written after its commit
+    {"bug-unlocked", "memcached-bug-unlocked", true, true, true}, // a checkpoint does not wait for workers
 };
 
 const EngineTraits *traitsOf(const std::string &engine) {
@@ -67,7 +68,8 @@ void Server::removeFiles() const {
 
 // Neither of Memcached's own threads that move items about: a checkpoint cannot be amid a move.
 std::vector<std::string> Server::arguments() const {
-    uint64_t hash_power = std::max<uint64_t>(12, std::bit_width(options.records));
+    uint64_t smallest = options.threads < 3 ? 12 : 16; // Memcached has locks for fewer buckets than that
+    uint64_t hash_power = std::max<uint64_t>(smallest, std::bit_width(options.records));
     std::string more =
         "no_lru_crawler,no_lru_maintainer,no_slab_reassign,no_hashexpand,hashpower=" + std::to_string(hash_power) +
         ",slab_sizes=" + std::to_string(chunkBytes(options)) + "-524288";

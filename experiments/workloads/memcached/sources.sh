@@ -11,7 +11,7 @@ patches=("$folder"/patches/*)
 usage() {
     cat <<'EOT'
 usage: sources.sh fingerprint     print every tarball's name and its SHA-256
-       sources.sh prepare DIR     unpack into DIR: libevent, memcached (patched), memcached-bug-late
+       sources.sh prepare DIR     unpack into DIR: libevent, memcached (patched), memcached-bug-late, memcached-bug-unlocked
 
 environment:
   TESTBED_DEBIAN_MIRROR   Debian mirror, if the host's own sources name none
@@ -26,8 +26,10 @@ die() {
 
 derive() { # TREE
     apply_series "$1/memcached" "$folder/patches"
-    cp -a "$1/memcached" "$1/memcached-bug-late"
-    apply "$1/memcached-bug-late" "$folder/patches/bug-late.patch"
+    for bug in bug-late bug-unlocked; do
+        cp -a "$1/memcached" "$1/memcached-$bug"
+        apply "$1/memcached-$bug" "$folder/patches/$bug.patch"
+    done
 }
 
 # shellcheck source=guest-image/image/lib/archive.sh
