@@ -65,6 +65,11 @@ def test_a_shell_script_beside_the_job_names_workloads_too(tmp_path: Path) -> No
     assert job.all_workloads == ("mtree",)
 
 
+def test_a_program_belongs_to_its_own_workload_if_its_name_begins_with_the_program_of_another() -> None:
+    assert workloads.named_in("pages-fams --pages 1; pages-fams-uffd --pages 1") == ("pages", "pages-fams")
+    assert workloads.named_in("pages-fams-exchange --pages 1") == ("pages",)
+
+
 def test_runs_with_other_workloads_do_not_share_a_boot(guest: GuestConfig) -> None:
     one, same, other = (GuestSpec(guest, script_job(f"{program} --seed 1")) for program in ("kv", "kv-pmdk", "list"))
     assert kind(one) == kind(same) != kind(other)
