@@ -155,13 +155,16 @@ def update(session: Session, runs: Sequence[Run], path: Path, seeds: int | None 
         of_runs.setdefault(name_of(run), []).append(result)
     lines = {name: line for name, line in load(path).items() if name in known} if path.exists() else {}
     lines |= {name: digest(found[0]) for name, found in of_runs.items()}
-    outputs.write(path, text_of(lines))
+    # Everything is computed before a file is written, so that the files are always of the same runs.
+    ranges = spreads.load(spreads.path_of(path)) if seeds else {}
     if seeds:
         known |= {spreads.FIGURE + entry.name for entry in entries.FIGURES}
-        kept = {name: ranges for name, ranges in spreads.load(spreads.path_of(path)).items() if name in known}
-        new = {name: spreads.of_results(found) for name, found in of_runs.items()}
-        spreads.save(spreads.path_of(path), kept | new | _of_figures(of_runs, path.stem))
+        new = {name: spreads.of_results(found) for name, found in of_runs.items()} | _of_figures(of_runs, path.stem)
+        ranges = {name: found for name, found in ranges.items() if name in known} | new
     builds = "".join(f"{name} {version}\n" for name, version in sorted(components.guest_builds().items()))
+    outputs.write(path, text_of(lines))
+    if seeds:
+        spreads.save(spreads.path_of(path), ranges)
     outputs.write(builds_of(path), f"{LICENSE}# The guest's packages and the hashes of the sources.\n{builds}")
     return len(lines)
 

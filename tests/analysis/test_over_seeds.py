@@ -164,6 +164,19 @@ def test_ranges_of_a_figure_are_written_only_with_all_its_runs(tmp_path: Path, m
     assert not [name for name in spreads.load(tmp_path / "quick.spread.csv") if name.startswith(spreads.FIGURE)]
 
 
+def test_nothing_is_recorded_if_a_figure_cannot_be_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise TestbedError("the figure cannot be drawn")
+
+    monkeypatch.setattr(components, "guest_builds", dict)
+    monkeypatch.setattr(spreads, "of_charts", fails)
+    with pytest.raises(TestbedError, match="cannot be drawn"):
+        verify.update(
+            Session(MockExecutor(answer), KEYS), verify.pick(["kv-ycsb"], "quick"), tmp_path / "quick.sha256", 3
+        )
+    assert not list(tmp_path.glob("quick.*"))
+
+
 # ---- Placement ----
 
 
