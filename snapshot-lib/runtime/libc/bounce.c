@@ -89,7 +89,9 @@ void keep_begin(struct kept *kept, const void *address, size_t bytes) {
 }
 
 /* The callback may have left: the next commit of another thread would then not hold the range. */
-static bool is_kept(const struct kept *kept) { return kept->region->epoch == kept->epoch && thread_is_inside(); }
+static bool is_kept(const struct kept *kept) {
+    return kept->region->epoch == kept->epoch && thread_is_inside(kept->region);
+}
 
 void keep_again(struct kept *kept) {
     if (kept->region && !is_kept(kept)) {

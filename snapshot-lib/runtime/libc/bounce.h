@@ -80,7 +80,7 @@ void keep_begin(struct kept *kept, const void *address, size_t bytes);
  * call so far, and the range is announced again. */
 void keep_again(struct kept *kept);
 
-/* Announces a lock. The call waits for other threads, so the stores before it have been made. */
+/* Announces a lock. The calls of a lock order the threads' stores, so the stores before them have been made. */
 void lock_announce(const void *lock, size_t bytes);
 #define LOCK(pointer) lock_announce((const void *)(pointer), sizeof(*(pointer)))
 /* Like LOCK, for a call that waits until another thread has done something. */

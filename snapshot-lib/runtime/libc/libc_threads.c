@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Locks and semaphores in tracked memory. Other threads may commit during a wait; they hold the ranges that the waiting
- * thread has announced. After a crash a lock has its state at some moment of the committed epoch. The program that
- * opens the file initialises it, like any lock of a holder that is gone.
+ * Locks and semaphores, which may lie in tracked memory. Other threads may commit during a wait. After a crash a lock
+ * has its state at some moment of the committed epoch. The program that opens the file initialises it, like any lock of
+ * a holder that is gone.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,44 +19,46 @@
             OUT(object))                                                                                               \
     WRAPPER(int, pthread_##kind##_destroy, (pthread_##kind##_t * object), (object), OUT(object))
 #define CALL(kind, name) WRAPPER(int, pthread_##kind##_##name, (pthread_##kind##_t * object), (object), LOCK(object))
-#define TIMED(kind, name)                                                                                              \
-    WRAPPER(int, pthread_##kind##_##name, (pthread_##kind##_t * object, const struct timespec *until),                 \
-            (object, until), LOCK(object))
-
-#define CLOCKED(kind, name)                                                                                            \
-    WRAPPER(int, pthread_##kind##_##name,                                                                              \
-            (pthread_##kind##_t * object, clockid_t clock, const struct timespec *until), (object, clock, until),      \
-            LOCK(object))
-
-/* A lock is free most times. A thread that finds it taken has made its stores, and waits, perhaps during a commit. */
-#define TAKE(name, type, attempt, taken)                                                                               \
-    int WRAP(name)(type * object);                                                                                     \
-    int WRAP(name)(type * object) {                                                                                    \
+/*
+ * A lock is free most times. A thread that finds it taken has made its stores, and waits, perhaps during a commit. A
+ * lock in a tracked file is announced again, so that the thread is inside while it waits: the call stores to the lock.
+ */
+#define TAKE(name, parameters, arguments, attempt, taken)                                                              \
+    int WRAP(name) parameters;                                                                                         \
+    int WRAP(name) parameters {                                                                                        \
         LOCK(object);                                                                                                  \
         int status = attempt(object);                                                                                  \
         if (status != (taken))                                                                                         \
             return status;                                                                                             \
         WAIT(object);                                                                                                  \
-        return name(object);                                                                                           \
+        return name arguments;                                                                                         \
     }
+#define TAKE_CALL(kind, name, attempt)                                                                                 \
+    TAKE(pthread_##kind##_##name, (pthread_##kind##_t * object), (object), pthread_##kind##_##attempt, EBUSY)
+#define TAKE_TIMED(kind, name, attempt)                                                                                \
+    TAKE(pthread_##kind##_##name, (pthread_##kind##_t * object, const struct timespec *until), (object, until),        \
+         pthread_##kind##_##attempt, EBUSY)
+#define TAKE_CLOCKED(kind, name, attempt)                                                                              \
+    TAKE(pthread_##kind##_##name, (pthread_##kind##_t * object, clockid_t clock, const struct timespec *until),        \
+         (object, clock, until), pthread_##kind##_##attempt, EBUSY)
 
 INIT(mutex)
-TAKE(pthread_mutex_lock, pthread_mutex_t, pthread_mutex_trylock, EBUSY)
+TAKE_CALL(mutex, lock, trylock)
 CALL(mutex, trylock)
-TIMED(mutex, timedlock)
-CLOCKED(mutex, clocklock)
+TAKE_TIMED(mutex, timedlock, trylock)
+TAKE_CLOCKED(mutex, clocklock, trylock)
 CALL(mutex, unlock)
 CALL(mutex, consistent)
 
 INIT(rwlock)
-TAKE(pthread_rwlock_rdlock, pthread_rwlock_t, pthread_rwlock_tryrdlock, EBUSY)
+TAKE_CALL(rwlock, rdlock, tryrdlock)
 CALL(rwlock, tryrdlock)
-TIMED(rwlock, timedrdlock)
-TAKE(pthread_rwlock_wrlock, pthread_rwlock_t, pthread_rwlock_trywrlock, EBUSY)
+TAKE_TIMED(rwlock, timedrdlock, tryrdlock)
+TAKE_CALL(rwlock, wrlock, trywrlock)
 CALL(rwlock, trywrlock)
-TIMED(rwlock, timedwrlock)
-CLOCKED(rwlock, clockrdlock)
-CLOCKED(rwlock, clockwrlock)
+TAKE_TIMED(rwlock, timedwrlock, trywrlock)
+TAKE_CLOCKED(rwlock, clockrdlock, tryrdlock)
+TAKE_CLOCKED(rwlock, clockwrlock, trywrlock)
 CALL(rwlock, unlock)
 
 INIT(cond)
@@ -80,7 +82,7 @@ WRAPPER(int, pthread_barrier_wait, (pthread_barrier_t * object), (object), WAIT(
 
 WRAPPER(int, pthread_spin_init, (pthread_spinlock_t * object, int shared), (object, shared), OUT(object))
 WRAPPER(int, pthread_spin_destroy, (pthread_spinlock_t * object), (object), OUT(object))
-TAKE(pthread_spin_lock, pthread_spinlock_t, pthread_spin_trylock, EBUSY)
+TAKE(pthread_spin_lock, (pthread_spinlock_t * object), (object), pthread_spin_trylock, EBUSY)
 WRAPPER(int, pthread_spin_trylock, (pthread_spinlock_t * object), (object), LOCK(object))
 WRAPPER(int, pthread_spin_unlock, (pthread_spinlock_t * object), (object), LOCK(object))
 
@@ -109,12 +111,12 @@ WRAPPER(int, pthread_attr_init, (pthread_attr_t * object), (object), OUT(object)
 
 /* The C11 types are the same objects. */
 #define C11_CALL(name, type) WRAPPER(int, name, (type * object), (object), LOCK(object))
-TAKE(mtx_lock, mtx_t, mtx_trylock, thrd_busy)
+TAKE(mtx_lock, (mtx_t * object), (object), mtx_trylock, thrd_busy)
 C11_CALL(mtx_trylock, mtx_t)
 C11_CALL(mtx_unlock, mtx_t)
 C11_CALL(cnd_signal, cnd_t)
 C11_CALL(cnd_broadcast, cnd_t)
-WRAPPER(int, mtx_timedlock, (mtx_t * object, const struct timespec *until), (object, until), LOCK(object))
+TAKE(mtx_timedlock, (mtx_t * object, const struct timespec *until), (object, until), mtx_trylock, thrd_busy)
 WRAPPER(int, cnd_wait, (cnd_t * object, mtx_t *mutex), (object, mutex), WAIT(object); OUT(mutex))
 WRAPPER(int, cnd_timedwait, (cnd_t * object, mtx_t *mutex, const struct timespec *until), (object, mutex, until),
         WAIT(object);

@@ -116,6 +116,13 @@ static inline uint64_t group_number(struct region *region) {
     return atomic_load_explicit(&region->group.step, memory_order_acquire) / GROUP_STEPS;
 }
 
+/* True if the calling thread has announced a store to the region and has not left since. A thread that is inside
+ * because of another file may have left this one, and a commit may have emptied its log of this one. */
+static inline bool thread_is_inside(const struct region *region) {
+    const struct thread_slot *slot = &thread_slots[region - regions];
+    return slot->generation == region->generation && slot->tag != LINE_NO_TAG;
+}
+
 /* threads.c */
 struct thread_log *thread_log_get(struct region *region);
 struct thread_log *thread_log_own(const struct region *region); /* NULL: the calling thread has none */
@@ -124,9 +131,9 @@ struct thread_log *thread_log_own(const struct region *region); /* NULL: the cal
  * it leaves. */
 struct thread_log *announce_begin_slowly(struct region *region);
 static inline struct thread_log *announce_begin(struct region *region) {
-    const struct thread_slot *slot = &thread_slots[region - regions];
-    bool is_inside = slot->generation == region->generation && slot->tag != LINE_NO_TAG;
-    return is_inside && __libc_single_threaded ? slot->log : announce_begin_slowly(region);
+    if (__libc_single_threaded && thread_is_inside(region))
+        return thread_slots[region - regions].log;
+    return announce_begin_slowly(region);
 }
 static inline void announce_end(struct thread_log *thread) {
     if (atomic_load_explicit(&thread->announcing, memory_order_relaxed))
@@ -156,13 +163,12 @@ void region_unlock(struct region *region);
 
 /*
  * The calling thread has made all stores that it has announced, and is outside from now on. `thread_rests` is for calls
- * that are frequent and do not wait: it acts only if a commit has held a log since the thread last rested.
+ * that are frequent and seldom wait: it acts only if a commit has held a log since the thread last rested.
  * `thread_waits` is for calls that may wait long: it acts only if there are other threads.
  */
 void thread_leaves(void);
 void thread_rests(void);
 void thread_waits(void);
-bool thread_is_inside(void);
 
 /* The commit has taken the log: later changes belong to the next epoch. */
 void log_epoch_end(struct thread_log *thread);

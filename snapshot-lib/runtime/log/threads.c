@@ -81,10 +81,6 @@ void thread_waits(void) {
         thread_leaves();
 }
 
-bool thread_is_inside(void) {
-    return presence_own && atomic_load_explicit(&presence_own->inside, memory_order_relaxed);
-}
-
 /*
  * Runs at the end of a thread: another thread may adopt its log, with the changes that the log still has for the next
  * commit. The mutex keeps the region from being closed, and the log from being freed, in between.

@@ -2,11 +2,13 @@
 //
 // Threads beside a commit: which store waits for it, and in which log it is. A test can prolong a commit that lets its
 // log grow.
+#include <poll.h>
 #include <sys/syscall.h>
 
 #include <atomic>
 #include <functional>
 #include <thread>
+#include <utility>
 
 #include "file_test.hpp"
 #include "thread_sleep.hpp"
@@ -14,6 +16,8 @@
 extern thread_local std::atomic<bool> *growth_waits_for;
 extern std::atomic<bool> log_grows;
 extern "C" __attribute__((preserve_most)) void __snapshot_log(const void *address, size_t bytes);
+extern "C" __typeof__(qsort) __snapshot_libc_qsort;
+extern "C" __typeof__(poll) __snapshot_libc_poll;
 
 namespace {
 
@@ -112,6 +116,34 @@ TEST_F(Beside, ACommitAFurtherStoreToALineOfTwoThreadsDoesNotWait) {
     LongCommit commit(file);
     other.begin(store);
     EXPECT_FALSE(other.waits());
+}
+
+std::function<void()> in_first_comparison;
+
+int compareWords(const void *a, const void *b) {
+    if (std::function<void()> action = std::exchange(in_first_comparison, nullptr))
+        action();
+    return memcmp(a, b, 8);
+}
+
+// qsort() stores after the callback. The commit has emptied the thread's log of the file, so it must be filled again.
+TEST_F(Beside, ACommitAFurtherStoreOfACallWaitsThoughItsCallbackIsInsideAnotherFile) {
+    TrackedFile file(path, 64 * Lines, SNAPSHOT_PROTOCOL_REDO), another(path + "2", 4096, SNAPSHOT_PROTOCOL_REDO);
+    std::atomic<bool> is_outside = false, is_committing = false;
+    in_first_comparison = [&] {
+        __snapshot_libc_poll(nullptr, 0, 0);
+        is_outside = true;
+        while (!is_committing)
+            std::this_thread::yield();
+        trackedStore(another.working(), 1);
+    };
+    Worker worker;
+    worker.begin([&] { __snapshot_libc_qsort(file.working(), 8, 8, compareWords); });
+    while (!is_outside)
+        std::this_thread::yield();
+    LongCommit commit(file);
+    is_committing = true;
+    EXPECT_TRUE(worker.waits());
 }
 
 class BesideOf : public FileTest, public testing::WithParamInterface<Protocol> {};

@@ -11,7 +11,7 @@
 
 extern "C" __typeof__(pthread_mutex_lock) __snapshot_libc_pthread_mutex_lock;
 extern "C" __typeof__(pthread_mutex_unlock) __snapshot_libc_pthread_mutex_unlock;
-extern "C" bool thread_is_inside(void);
+extern "C" bool snapshot_test_is_inside(const void *address);
 
 namespace {
 
@@ -91,12 +91,12 @@ TEST_P(Runtime, ThreadThatNoCommitHasHeldStaysInsideAtALock) {
     for (uint64_t round = 1; round <= 2; round++) {
         trackedStore(file.working(), round);
         std::thread([&] { EXPECT_EQ(file.commit(), 0); }).join();
-        EXPECT_TRUE(thread_is_inside());
+        EXPECT_TRUE(snapshot_test_is_inside(file.working()));
         rest();
-        EXPECT_FALSE(thread_is_inside());
+        EXPECT_FALSE(snapshot_test_is_inside(file.working()));
         trackedStore(file.working(), 10 * round);
         rest();
-        EXPECT_TRUE(thread_is_inside());
+        EXPECT_TRUE(snapshot_test_is_inside(file.working()));
     }
 }
 

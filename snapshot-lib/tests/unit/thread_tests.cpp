@@ -24,6 +24,7 @@ const char *seeded_bug = "";
 // As the pass names them.
 extern "C" __typeof__(pthread_mutex_init) __snapshot_libc_pthread_mutex_init;
 extern "C" __typeof__(pthread_mutex_lock) __snapshot_libc_pthread_mutex_lock;
+extern "C" __typeof__(pthread_mutex_timedlock) __snapshot_libc_pthread_mutex_timedlock;
 extern "C" __typeof__(pthread_mutex_unlock) __snapshot_libc_pthread_mutex_unlock;
 
 static int failures;
@@ -234,7 +235,14 @@ static void leaveInCallback(const std::string &path, const Protocol &protocol) {
 
 // ---- A thread that waits for a lock has made its stores, so a commit of the lock's holder does not hold them.
 
-static void commitWhileAnotherWaits(const std::string &path, const Protocol &protocol) {
+static int lockSoon(pthread_mutex_t *lock) {
+    timespec until{};
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 60;
+    return __snapshot_libc_pthread_mutex_timedlock(lock, &until);
+}
+
+static void commitWhileAnotherWaits(const std::string &path, const Protocol &protocol, int take(pthread_mutex_t *)) {
     TrackedFile file(path, Bytes, protocol.flag);
     pthread_mutex_t taken = PTHREAD_MUTEX_INITIALIZER, free = PTHREAD_MUTEX_INITIALIZER;
     std::atomic<bool> stored = false;
@@ -245,7 +253,7 @@ static void commitWhileAnotherWaits(const std::string &path, const Protocol &pro
         pthread_mutex_unlock(&free);
         trackedStore(file.working(), 2);
         stored = true;
-        __snapshot_libc_pthread_mutex_lock(&taken);
+        take(&taken);
         pthread_mutex_unlock(&taken);
     });
     while (!stored)
@@ -270,7 +278,8 @@ static void run(const std::string &path, const Protocol &protocol, unsigned thre
     cutBesideInside(path + "-cut", protocol);
     if (!getenv("SNAPSHOT_TRACK")) { // a tracker of pages finds the later stores of the call
         leaveInCallback(path + "-callback", protocol);
-        commitWhileAnotherWaits(path + "-waits", protocol);
+        commitWhileAnotherWaits(path + "-waits", protocol, __snapshot_libc_pthread_mutex_lock);
+        commitWhileAnotherWaits(path + "-waits-for-a-time", protocol, lockSoon);
     }
     TrackedFile file(path, Bytes, protocol.flag);
     rounds(file, thread_count);
