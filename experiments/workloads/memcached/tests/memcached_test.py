@@ -18,7 +18,7 @@ PATCHES = Path(__file__).parents[1] / "patches"
 SIZES = ("--records", "600", "--operations", "6000", "--epoch", "1000")
 LONG = ("--records", "600", "--operations", "40000", "--epoch", "1000", "--kill-after", "30000", "--writes", "100")
 OPTIONS = "no_lru_crawler,no_lru_maintainer,no_slab_reassign,slab_sizes=1088-524288"
-ADDED_LINES_MAX = 125
+ADDED_LINES_MAX = 150
 CLIENTS = ("--clients", "3", "--threads", "2")
 KILLS = 8
 
@@ -99,6 +99,8 @@ def check_refused_servers() -> None:
     for options, words in ((OPTIONS, ("-m", "4")), ("no_lru_crawler", base), ("no_slab_reassign", base)):
         said = refusal(f"{options},checkpoint_us=5000", *words)
         check("checkpoint_us needs a file (-e), no_slab_reassign and no_lru_crawler" in said, said)
+    said = refusal(f"{OPTIONS},no_modern,no_slab_reassign,checkpoint_us=5000", *base)
+    check("checkpoint_us needs chunks below a slab page: set slab_chunk_max to 512 or less" in said, said)
     page = 4 << 20
 
     def version(content: bytearray) -> None:
