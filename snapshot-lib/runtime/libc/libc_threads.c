@@ -27,38 +27,40 @@
     int WRAP(name) parameters;                                                                                         \
     int WRAP(name) parameters {                                                                                        \
         LOCK(object);                                                                                                  \
-        int status = attempt(object);                                                                                  \
+        int status = attempt;                                                                                          \
         if (status != (taken))                                                                                         \
             return status;                                                                                             \
         WAIT(object);                                                                                                  \
         return name arguments;                                                                                         \
     }
-#define TAKE_CALL(kind, name, attempt)                                                                                 \
-    TAKE(pthread_##kind##_##name, (pthread_##kind##_t * object), (object), pthread_##kind##_##attempt, EBUSY)
-#define TAKE_TIMED(kind, name, attempt)                                                                                \
+#define TAKE_CALL(kind, name, try)                                                                                     \
+    TAKE(pthread_##kind##_##name, (pthread_##kind##_t * object), (object), pthread_##kind##_##try(object), EBUSY)
+/* The call itself with a time that is over, so that it rejects the same clocks and times as without a wrapper. */
+#define OVER(until) (&(struct timespec){.tv_nsec = (until)->tv_nsec})
+#define TAKE_TIMED(kind, name)                                                                                         \
     TAKE(pthread_##kind##_##name, (pthread_##kind##_t * object, const struct timespec *until), (object, until),        \
-         pthread_##kind##_##attempt, EBUSY)
-#define TAKE_CLOCKED(kind, name, attempt)                                                                              \
+         pthread_##kind##_##name(object, OVER(until)), ETIMEDOUT)
+#define TAKE_CLOCKED(kind, name)                                                                                       \
     TAKE(pthread_##kind##_##name, (pthread_##kind##_t * object, clockid_t clock, const struct timespec *until),        \
-         (object, clock, until), pthread_##kind##_##attempt, EBUSY)
+         (object, clock, until), pthread_##kind##_##name(object, clock, OVER(until)), ETIMEDOUT)
 
 INIT(mutex)
 TAKE_CALL(mutex, lock, trylock)
 CALL(mutex, trylock)
-TAKE_TIMED(mutex, timedlock, trylock)
-TAKE_CLOCKED(mutex, clocklock, trylock)
+TAKE_TIMED(mutex, timedlock)
+TAKE_CLOCKED(mutex, clocklock)
 CALL(mutex, unlock)
 CALL(mutex, consistent)
 
 INIT(rwlock)
 TAKE_CALL(rwlock, rdlock, tryrdlock)
 CALL(rwlock, tryrdlock)
-TAKE_TIMED(rwlock, timedrdlock, tryrdlock)
+TAKE_TIMED(rwlock, timedrdlock)
 TAKE_CALL(rwlock, wrlock, trywrlock)
 CALL(rwlock, trywrlock)
-TAKE_TIMED(rwlock, timedwrlock, trywrlock)
-TAKE_CLOCKED(rwlock, clockrdlock, tryrdlock)
-TAKE_CLOCKED(rwlock, clockwrlock, trywrlock)
+TAKE_TIMED(rwlock, timedwrlock)
+TAKE_CLOCKED(rwlock, clockrdlock)
+TAKE_CLOCKED(rwlock, clockwrlock)
 CALL(rwlock, unlock)
 
 INIT(cond)
@@ -82,7 +84,7 @@ WRAPPER(int, pthread_barrier_wait, (pthread_barrier_t * object), (object), WAIT(
 
 WRAPPER(int, pthread_spin_init, (pthread_spinlock_t * object, int shared), (object, shared), OUT(object))
 WRAPPER(int, pthread_spin_destroy, (pthread_spinlock_t * object), (object), OUT(object))
-TAKE(pthread_spin_lock, (pthread_spinlock_t * object), (object), pthread_spin_trylock, EBUSY)
+TAKE(pthread_spin_lock, (pthread_spinlock_t * object), (object), pthread_spin_trylock(object), EBUSY)
 WRAPPER(int, pthread_spin_trylock, (pthread_spinlock_t * object), (object), LOCK(object))
 WRAPPER(int, pthread_spin_unlock, (pthread_spinlock_t * object), (object), LOCK(object))
 
@@ -111,12 +113,13 @@ WRAPPER(int, pthread_attr_init, (pthread_attr_t * object), (object), OUT(object)
 
 /* The C11 types are the same objects. */
 #define C11_CALL(name, type) WRAPPER(int, name, (type * object), (object), LOCK(object))
-TAKE(mtx_lock, (mtx_t * object), (object), mtx_trylock, thrd_busy)
+TAKE(mtx_lock, (mtx_t * object), (object), mtx_trylock(object), thrd_busy)
 C11_CALL(mtx_trylock, mtx_t)
 C11_CALL(mtx_unlock, mtx_t)
 C11_CALL(cnd_signal, cnd_t)
 C11_CALL(cnd_broadcast, cnd_t)
-TAKE(mtx_timedlock, (mtx_t * object, const struct timespec *until), (object, until), mtx_trylock, thrd_busy)
+TAKE(mtx_timedlock, (mtx_t * object, const struct timespec *until), (object, until), mtx_timedlock(object, OVER(until)),
+     thrd_timedout)
 WRAPPER(int, cnd_wait, (cnd_t * object, mtx_t *mutex), (object, mutex), WAIT(object); OUT(mutex))
 WRAPPER(int, cnd_timedwait, (cnd_t * object, mtx_t *mutex, const struct timespec *until), (object, mutex, until),
         WAIT(object);

@@ -11,6 +11,8 @@
 
 extern "C" __typeof__(pthread_mutex_lock) __snapshot_libc_pthread_mutex_lock;
 extern "C" __typeof__(pthread_mutex_unlock) __snapshot_libc_pthread_mutex_unlock;
+extern "C" __typeof__(pthread_mutex_clocklock) __snapshot_libc_pthread_mutex_clocklock;
+extern "C" __typeof__(pthread_rwlock_timedrdlock) __snapshot_libc_pthread_rwlock_timedrdlock;
 extern "C" bool snapshot_test_is_inside(const void *address);
 
 namespace {
@@ -98,6 +100,18 @@ TEST_P(Runtime, ThreadThatNoCommitHasHeldStaysInsideAtALock) {
         rest();
         EXPECT_TRUE(snapshot_test_is_inside(file.working()));
     }
+}
+
+// A wrapper that tries the lock first must not accept what the C library rejects.
+TEST(LocksOfLibc, RejectTheSameClocksAndTimes) {
+    const timespec valid{}, invalid{0, 1'000'000'000};
+    const clockid_t no_clock = 99;
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+    EXPECT_EQ(__snapshot_libc_pthread_mutex_clocklock(&mutex, no_clock, &valid), EINVAL);
+    EXPECT_EQ(__snapshot_libc_pthread_rwlock_timedrdlock(&lock, &invalid), pthread_rwlock_timedrdlock(&lock, &invalid));
+    EXPECT_EQ(__snapshot_libc_pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &valid), 0);
+    EXPECT_EQ(__snapshot_libc_pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &valid), ETIMEDOUT);
 }
 
 TEST_P(Runtime, StoreAcrossLinesAndAtTheEndOfTheFile) {
