@@ -5,6 +5,7 @@ import json
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ PATCHES = Path(__file__).parents[1] / "patches"
 SIZES = ("--records", "600", "--operations", "6000", "--epoch", "1000")
 LONG = ("--records", "600", "--operations", "40000", "--epoch", "1000", "--kill-after", "30000", "--writes", "100")
 OPTIONS = "no_lru_crawler,no_lru_maintainer,no_slab_reassign,slab_sizes=1088-524288"
-ADDED_LINES_MAX = 150
+ADDED_LINES_MAX = 160
 CLIENTS = ("--clients", "3", "--threads", "2")
 KILLS = 8
 
@@ -128,6 +129,23 @@ def check_refused_servers() -> None:
         check(FILE.read_bytes() == before, f"{wanted}: the file was changed")
 
 
+def check_refused_crawler() -> None:
+    """The crawler is not started at run time either: it would put an item of its own into the lists."""
+    FILE.unlink(missing_ok=True)
+    SOCKET.unlink(missing_ok=True)
+    process = server(f"{OPTIONS},checkpoint_us=1000", "-e", str(FILE), "-m", "4")
+    with socket.socket(socket.AF_UNIX) as connection:
+        for _ in range(600):
+            if SOCKET.exists() and connection.connect_ex(str(SOCKET)) == 0:
+                break
+            time.sleep(0.1)
+        connection.sendall(b"lru_crawler enable\r\n")
+        answer = connection.recv(4096)
+    process.send_signal(signal.SIGTERM)
+    end_of(process)
+    check(answer == b"ERROR failed to start lru crawler thread\r\n", f"lru_crawler enable: {answer!r}")
+
+
 def check_refused_clients() -> None:
     for words, wanted in (
         (("--engine", "redo"), "--engine must be one of volatile, device, msync, snapshot, fams-uffd, not 'redo'"),
@@ -200,6 +218,7 @@ def main() -> None:
     if PART == "refused":
         check_refused_clients()
         check_refused_servers()
+        check_refused_crawler()
     else:
         {"patch": check_patch, "workloads": check_workloads, "killed": check_killed, "bugs": check_bugs}[PART]()
     shutil.rmtree(SCRATCH)
