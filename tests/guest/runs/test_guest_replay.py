@@ -38,9 +38,11 @@ OTHER_WORKLOADS = [*WORKLOADS[:2], LONG_READS, "bench_guest copy_8b --ops 400000
 # In these workloads, every hit and miss is the same. In the others, the timer interrupts move some: a longer run has
 # more interrupts.
 SAME_HITS = (0, 4)
-# PMDK reads from the device: with a quarter of the cache, lines displaced by interrupts cost much (results/speed.md).
-TOLERANCE = {1: 0.2}
-HITS_SHARE = {1: 0.04}  # of all accesses to the device; for other workloads, a thousandth
+# PMDK reads from the device, so lines displaced by interrupts are read again, and some of them from flash. The guest
+# has up to 1 % more misses than the replay, which take up to a quarter of its time. With their time added, five seeds
+# agree to 4 % (docs/results/speed.md).
+TOLERANCE = {1: 0.05}
+ACCESSES_SHARE = {1: 0.08}  # by which hits may differ, of all accesses to the device; for other workloads, a thousandth
 
 
 def span_ps(roi: dict[str, Any]) -> int:
@@ -81,10 +83,12 @@ def test_a_replay_on_another_device_is_the_guest_on_that_device(
         guest_ps, replay_ps = span_ps(guest), span_ps(replay)
         have, want = ({k: roi["counters"][k] for k in ("cache-hits", "cache-misses")} for roi in (replay, guest))
         print(f"{OTHER_WORKLOADS[n]}: capture {span_ps(here[n])} ps, guest {guest_ps} ps, ", end="")
-        print(f"replay {replay_ps / guest_ps - 1:+.4%}, {want}, {have}")
+        further_ps = (want["cache-misses"] - have["cache-misses"]) * slow.flash_read_ps
+        with_further = (replay_ps + further_ps) / guest_ps - 1
+        print(f"replay {replay_ps / guest_ps - 1:+.4%}, with further misses {with_further:+.4%}, {want}, {have}")
         tolerance = TOLERANCE.get(n, 0.01)
-        assert replay_ps == pytest.approx(guest_ps, rel=tolerance), OTHER_WORKLOADS[n]
-        slack = 0 if n in SAME_HITS else 5 + int(sum(want.values()) * HITS_SHARE.get(n, 0.001))
+        assert replay_ps + further_ps == pytest.approx(guest_ps, rel=tolerance), OTHER_WORKLOADS[n]
+        slack = 0 if n in SAME_HITS else 5 + int(sum(want.values()) * ACCESSES_SHARE.get(n, 0.001))
         assert have == pytest.approx(want, rel=0, abs=slack), OTHER_WORKLOADS[n]
 
 
