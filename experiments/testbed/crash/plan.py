@@ -55,7 +55,7 @@ class CrashSection(Strict):
     packages: list[PackageName] = []  # of Debian 13; the guest gets their dependencies, too
     environment: dict[VariableName, str] = {}  # of all shell lines
     setup: str = ""  # runs on a new file system
-    workload: str  # is recorded; states are of points between its first mark and its last
+    workload: str  # is recorded; states are of points from its first mark to behind its last
     recover: str = ""  # runs after a power cut, before `check`
     check: str = ""  # fails if something is lost; $CRASH_MARK is the last mark that was passed
     dump: str = f"{DUMP_TREE} /pmem"  # prints the state that an oracle compares

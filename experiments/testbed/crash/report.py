@@ -146,12 +146,14 @@ def _distribution(name: str, values: Sequence[int]) -> Measured:
 def operations(
     run: Journal, states: Sequence[State], violations: Sequence[Violation], names: Sequence[str]
 ) -> list[Operation]:
-    """Return the operations by mark, in the order of the run. The last mark ends the last operation."""
+    """Return the operations by mark, in the order of the run. At the point behind the last mark, none is under way."""
     marks = run.records.of_kind(Kind.MARK)
     points: dict[int, int] = {}
     for before, after in itertools.pairwise(marks):
         mark = run.records[before].value
         points[mark] = points.get(mark, 0) + points_among(run, range(before + 1, after + 1))
+    last = run.records[marks[-1]].value
+    points[last] = points.get(last, 0) + 1
     found, seen = [], set[bytes]()
     for number, at in enumerate(points):
         its = [state for state in states if state.point.mark == at]

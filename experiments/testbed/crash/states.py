@@ -147,7 +147,7 @@ class Choice(NamedTuple):
 def explore(
     journal: Journal, image: Image, bounds: Bounds = Bounds(), marked: bool = False, counts: Counts | None = None
 ) -> Iterator[State]:
-    """Yield each distinct state once, at its first point. If `marked`, only points from the first mark to the last.
+    """Yield each distinct state once, at its first point. If `marked`, only those of walk() with marks.
 
     Equal images after different marks are different states: an acknowledgement can turn a valid image into a violation.
     """
@@ -159,7 +159,7 @@ def explore(
 
 
 def walk(journal: Journal, image: Image, marked: bool = False) -> Iterator[tuple[Point, "Tracker"]]:
-    """Yield each ordering point with its tracker. If `marked`, only points from the first mark to the last."""
+    """Yield each point with its tracker. If `marked`, only points from the first mark to behind the last."""
     return filter(None, walking(journal, image, marked))
 
 
@@ -171,7 +171,7 @@ def walking(journal: Journal, image: Image, marked: bool) -> Iterator[tuple[Poin
     for index, record in enumerate(journal.records):
         if index % PAUSE_RECORDS == 0:
             yield None
-        if is_ordering(record):
+        if is_ordering(record) or (marked and index == asked.stop - 1):
             if index in asked:
                 yield Point(index, record.kind, mark, record.at_ps, tracker.combinations()), tracker
             tracker.passed()
@@ -181,11 +181,15 @@ def walking(journal: Journal, image: Image, marked: bool) -> Iterator[tuple[Poin
 
 
 def asked_records(journal: Journal, marked: bool) -> range:
-    """Return the range of records in which ordering points are explored."""
+    """Return the range of records in which points are explored.
+
+    If `marked`, the record behind the last mark ends the range. It is a point whatever its kind: there the power is cut
+    after the last operation was acknowledged.
+    """
     if not marked:
         return range(len(journal.records))
     marks = journal.records.of_kind(Kind.MARK)
-    return range(marks[0] + 1, marks[-1] + 1) if marks else range(0)
+    return range(marks[0] + 1, min(marks[-1] + 2, len(journal.records))) if marks else range(0)
 
 
 def is_ordering(record: Record) -> bool:
@@ -196,6 +200,12 @@ def is_ordering(record: Record) -> bool:
 def points_among(journal: Journal, indices: range) -> int:
     """Count the ordering points among these records."""
     return sum(is_ordering(journal.records[index]) for index in indices)
+
+
+def points_asked(journal: Journal) -> int:
+    """Count the points from the first mark to behind the last, as walk() yields them."""
+    asked = asked_records(journal, marked=True)
+    return points_among(journal, asked[:-1]) + len(asked[-1:])
 
 
 def new_states(

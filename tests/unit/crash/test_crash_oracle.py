@@ -102,7 +102,7 @@ def test_a_state_between_two_is_not_atomic(tmp_path: Path, quick_guest: GuestCon
     assert (least.outcome, least.said) == ("differs", "+valid: b")
     assert least.text == "--- at mark 0\n+++ after the power cut\n@@ -2 +2 @@\n-valid: a\n+valid: b\n"
     assert least.stores == ("kernel ext4_write+0x10 [ext4]",)
-    assert [(row.name, row.points) for row in report.operations] == [("to b", 2), ("to c", 2)]
+    assert [(row.name, row.points) for row in report.operations] == [("to b", 2), ("to c", 2), ("after mark 2", 1)]
     assert sum(row.violations for row in report.operations) == len(report.violations)
 
 

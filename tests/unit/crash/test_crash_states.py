@@ -364,11 +364,19 @@ def test_equal_images_are_found_once_but_for_another_mark() -> None:
 
 
 def test_what_comes_before_the_first_mark_and_after_the_last_is_left_out_if_asked() -> None:
-    run = [store(A, b"a" * 8), flush(A), FENCE, mark(1), store(B, b"b" * 8), mark(2), store(B, b"c" * 8)]
+    run = [store(A, b"a" * 8), flush(A), FENCE, mark(1), store(B, b"b" * 8), FENCE, mark(2), store(B, b"c" * 8), FENCE]
     states = list(explore(journal_of(run), image, marked=True))
-    assert [s.point.mark for s in states] == [1, 1]
-    assert sorted(words(states, A, B)) == [b"a.", b"ab"]
+    assert [s.point.mark for s in states] == [1, 1, 2, 2]
+    assert sorted(words(states[:2], A, B)) == sorted(words(states[2:], A, B)) == [b"a.", b"ab"]
     assert list(explore(journal_of([store(A, b"a" * 8)]), image, marked=True)) == []
+
+
+def test_the_power_is_also_cut_behind_the_last_mark() -> None:
+    """So the durability of the last operation is judged, with what the workload does next and without."""
+    run = [mark(0), store(A, b"a" * 8), FENCE, mark(1)]
+    for after in ([], [store(B, b"b" * 8)], [flush(A), FENCE], [mark(1)]):
+        states = list(explore(journal_of([*run, *after]), image, marked=True))
+        assert sorted(words([s for s in states if s.point.mark == 1], A)) == [b".", b"a"], after
 
 
 def test_many_lines_are_tried_in_part_and_that_is_counted() -> None:
