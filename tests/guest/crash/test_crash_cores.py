@@ -59,8 +59,8 @@ def machine(order: list[tuple[int, Step]]) -> States:
             for (of, at), content in flushed.items():
                 if of == thread:
                     versions[at] = versions[at][versions[at].index(content) :]
-    cut(0)
-    cut(1)
+    for mark in range(3):
+        cut(mark)
     return found
 
 

@@ -91,6 +91,7 @@ def test_the_recovered_states_are_those_of_the_native_explorer(
     assert judging.counts.points_in_part <= 1
     found = contents(findings)
     print(f"{protocol}: {judging.counts.combinations} combinations, {len(findings)} states")
+    assert found.pop(4) == found[3]  # behind the last mark, where the native explorer cuts no power
     assert found == natively(protocol, "few", "", tmp_path)
     assert {mark: len(states) for mark, states in found.items()} == {0: 2, 1: 2, 2: 1, 3: 1}
 

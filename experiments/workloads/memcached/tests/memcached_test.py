@@ -201,15 +201,14 @@ def check_killed() -> None:
 
 
 def check_bugs() -> None:
-    """Verification detects a page of metadata that is written after the commit, and a commit amid replacements."""
+    """Verification detects a commit amid replacements. The other seeded bug is for crash tests in guests."""
     several = (*CLIENTS, "--operations", "39999", "--kill-after", "5000")
-    for engine, *more in (("bug-late",), ("bug-unlocked", *several)):
-        seen = []
-        for seed in random.Random(2).sample(range(1, 100), 5):
-            status, _, said = client("--engine", engine, *LONG, *more, "--seed", str(seed))
-            seen.append(status == 1)
-            print(f"{engine}, seed {seed}: {said.strip().splitlines()[-1:]}")
-        check(2 * sum(seen) > len(seen), f"{engine}: {seen}")  # a seed without new writes detects nothing
+    seen = []
+    for seed in random.Random(2).sample(range(1, 100), 5):
+        status, _, said = client("--engine", "bug-unlocked", *LONG, *several, "--seed", str(seed))
+        seen.append(status == 1)
+        print(f"seed {seed}: {said.strip().splitlines()[-1:]}")
+    check(2 * sum(seen) > len(seen), f"{seen}")  # a seed without new writes detects nothing
 
 
 def main() -> None:
