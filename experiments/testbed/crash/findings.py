@@ -19,7 +19,7 @@ from .report import Report
 FINDINGS = CRASH_TESTS / "findings.csv"
 HEAD = (
     "# SPDX-License-Identifier: BSD-3-Clause\n"
-    "# What each crash test found, by testbed crash TEST --update. Without QEMU and image: of earlier builds.\n"
+    "# What each crash test found, by testbed crash TEST --update. Without QEMU and image: of an earlier state.\n"
 )
 EVERY = " --every"  # ends the name of a test whose states were all judged
 KEY_DIGITS = 8  # of a build
