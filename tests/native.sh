@@ -14,6 +14,7 @@ for part; do
     [[ " ${parts[*]} " == *" $part "* ]] || { echo "tests/native.sh: no part $part; there are ${parts[*]}" >&2; exit 2; }
 done
 
+status=0
 for part in "${@:-${parts[@]}}"; do
     build=build/native/$(basename "$part")
     mkdir -p "$build"
@@ -23,5 +24,6 @@ for part in "${@:-${parts[@]}}"; do
     ninja --quiet -C "$build"
     [[ $run == 1 ]] || continue
     rm -f "$build"/*.profraw
-    LLVM_PROFILE_FILE="$PWD/$build/%4m.profraw" ctest --test-dir "$build" --parallel "${JOBS:-$(nproc)}" --output-on-failure --no-tests=error
+    LLVM_PROFILE_FILE="$PWD/$build/%4m.profraw" ctest --test-dir "$build" --parallel "${JOBS:-$(nproc)}" --output-on-failure --no-tests=error || status=$? # the other parts run all the same
 done
+exit $status

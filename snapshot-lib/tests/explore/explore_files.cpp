@@ -27,7 +27,7 @@ extern "C" char snapshot_single_threaded;
 char snapshot_single_threaded = 0;
 
 static constexpr size_t Page = 4096;
-static constexpr uint64_t Samples = 100;
+static constexpr uint64_t Samples = 1000;
 
 static std::string directory;
 static const char *scenario;
