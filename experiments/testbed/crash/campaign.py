@@ -170,7 +170,7 @@ class Campaign:
                 f"come last:\n{references.fault(marks[-1], whole.stdout)}"
             )
         guests.suits(whole, stored_to(run, range(len(run.records))))
-        if not stored_to(run, asked_records(run, marked=True)[:-1]):
+        if not stored_to(run, asked_records(run, marked=True)):
             raise TestbedError(
                 f"{self.origin}: there is nothing to explore: no store to /pmem between two marks of the workload"
             )

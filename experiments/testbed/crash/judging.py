@@ -26,7 +26,7 @@ from .states import (
     asked_records,
     bounded,
     new_states,
-    points_asked,
+    points_among,
     stored_to,
     walking,
 )
@@ -80,7 +80,7 @@ class Judging:
     async def findings(self, progress: Progress) -> list[Finding]:
         """Judge all states. Return one finding for each state with its mark, in the order of first occurrence."""
         under_way: deque[asyncio.Task[list[Finding]]] = deque()
-        total = points_asked(self.run)
+        total = points_among(self.run, asked_records(self.run, marked=True)) + 1  # behind the last mark
         self._tell = lambda: progress(self.done, total, self.judged, self.bad)
 
         async def take() -> None:
@@ -135,7 +135,7 @@ class Judging:
 
     def _varied(self, first: Tracker) -> Set[Place]:
         """Return the lines that are stored to after the first mark, or that are not durable at the first point."""
-        return stored_to(self.run, asked_records(self.run, marked=True)[:-1]).union(first.unsure())
+        return stored_to(self.run, asked_records(self.run, marked=True)).union(first.unsure())
 
     async def _judge(self, lines: Lines, mark: int | None) -> tuple[Detail, Sequence[Read]]:
         async with self._slots:

@@ -168,11 +168,13 @@ def walking(journal: Journal, image: Image, marked: bool) -> Iterator[tuple[Poin
     tracker = tracker_of(Domain.of(journal), image)
     mark: int | None = None
     asked = asked_records(journal, marked)
+    # A cut just before a mark does not ask for the operation that it acknowledges: hence one more, behind the last.
+    behind = asked.stop if asked else None
     for index, record in enumerate(journal.records):
         if index % PAUSE_RECORDS == 0:
             yield None
-        if is_ordering(record) or (marked and index == asked.stop - 1):
-            if index in asked:
+        if is_ordering(record) or index == behind:
+            if index in asked or index == behind:
                 yield Point(index, record.kind, mark, record.at_ps, tracker.combinations()), tracker
             tracker.passed()
         if record.kind == Kind.MARK:
@@ -181,15 +183,11 @@ def walking(journal: Journal, image: Image, marked: bool) -> Iterator[tuple[Poin
 
 
 def asked_records(journal: Journal, marked: bool) -> range:
-    """Return the range of records in which points are explored.
-
-    If `marked`, the record behind the last mark ends the range. It is a point whatever its kind: there the power is cut
-    after the last operation was acknowledged.
-    """
+    """Return the range of records in which ordering points are explored."""
     if not marked:
         return range(len(journal.records))
     marks = journal.records.of_kind(Kind.MARK)
-    return range(marks[0] + 1, min(marks[-1] + 2, len(journal.records))) if marks else range(0)
+    return range(marks[0] + 1, marks[-1] + 1) if marks else range(0)
 
 
 def is_ordering(record: Record) -> bool:
@@ -200,12 +198,6 @@ def is_ordering(record: Record) -> bool:
 def points_among(journal: Journal, indices: range) -> int:
     """Count the ordering points among these records."""
     return sum(is_ordering(journal.records[index]) for index in indices)
-
-
-def points_asked(journal: Journal) -> int:
-    """Count the points from the first mark to behind the last, as walk() yields them."""
-    asked = asked_records(journal, marked=True)
-    return points_among(journal, asked[:-1]) + len(asked[-1:])
 
 
 def new_states(

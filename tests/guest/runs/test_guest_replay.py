@@ -38,11 +38,11 @@ OTHER_WORKLOADS = [*WORKLOADS[:2], LONG_READS, "bench_guest copy_8b --ops 400000
 # In these workloads, every hit and miss is the same. In the others, the timer interrupts move some: a longer run has
 # more interrupts.
 SAME_HITS = (0, 4)
-# PMDK reads from the device, so lines displaced by interrupts are read again, and some of them from flash. The guest
-# has up to 1 % more misses than the replay, which take up to a quarter of its time. With their time added, five seeds
-# agree to 4 % (docs/results/speed.md).
+# PMDK reads from the device, and reads some lines again in a longer run: lines of the further interrupts may displace
+# them. Some of these reads miss. With the time of the further misses added, five seeds agree to 4 %. The misses differ
+# by up to 0.9 % of all accesses, and the hits by up to 4.7 %. In other workloads they may differ by a thousandth.
 TOLERANCE = {1: 0.05}
-ACCESSES_SHARE = {1: 0.08}  # by which hits may differ, of all accesses to the device; for other workloads, a thousandth
+ACCESSES_SHARE = {(1, "cache-hits"): 0.06, (1, "cache-misses"): 0.012}
 
 
 def span_ps(roi: dict[str, Any]) -> int:
@@ -88,8 +88,9 @@ def test_a_replay_on_another_device_is_the_guest_on_that_device(
         print(f"replay {replay_ps / guest_ps - 1:+.4%}, with further misses {with_further:+.4%}, {want}, {have}")
         tolerance = TOLERANCE.get(n, 0.01)
         assert replay_ps + further_ps == pytest.approx(guest_ps, rel=tolerance), OTHER_WORKLOADS[n]
-        slack = 0 if n in SAME_HITS else 5 + int(sum(want.values()) * ACCESSES_SHARE.get(n, 0.001))
-        assert have == pytest.approx(want, rel=0, abs=slack), OTHER_WORKLOADS[n]
+        for kind in want:
+            slack = 0 if n in SAME_HITS else 5 + int(sum(want.values()) * ACCESSES_SHARE.get((n, kind), 0.001))
+            assert have[kind] == pytest.approx(want[kind], rel=0, abs=slack), f"{OTHER_WORKLOADS[n]}: {kind}"
 
 
 def test_seven_workloads_replay_exactly_as_captured(session: Session, quick_guest: GuestConfig, tmp_path: Path) -> None:
