@@ -85,12 +85,7 @@ static inline void protocol_state_next_epoch(struct protocol_state *state) {
 void region_fence(struct region *region);
 void region_settle(struct region *region);
 
-/*
- * Do a part of a commit, once for each log; all of the work is done on return. Threads that wait for this commit do it
- * for their own logs side by side, and fence their writes. The caller does it for the other logs, and has yet to fence
- * these writes. Returns 0 or the first status that is not 0.
- */
+/* A part of a commit, for one log. Returns 0 or a negative errno. */
 typedef int log_work(struct thread_log *thread);
-int region_each_log(struct region *region, log_work *work);
 
 #endif

@@ -34,6 +34,8 @@ void region_enter(struct region *region) {
 }
 
 static void resume(struct region *region) {
+    if (!atomic_load_explicit(&region->collecting, memory_order_relaxed))
+        return; /* announcements did not stop, so no log is held */
     held_clear(region);
     announcements_resume(region);
 }
@@ -159,9 +161,9 @@ static int lead(struct region *region, struct thread_log *own, enum commit_mode 
 
 /* A thread that has not stored to the file takes no part in a group. */
 int region_commit(struct region *region, enum commit_mode mode) {
-    struct thread_log *own = thread_log_own(region);
+    struct thread_log *own = __libc_single_threaded ? NULL : thread_log_own(region);
     int status = 0;
-    if (__libc_single_threaded || !own)
+    if (!own)
         pthread_mutex_lock(&region->mutex);
     else if (group_await(own, &status))
         return status;

@@ -159,18 +159,16 @@ static int members_finish(struct region *region, uint64_t step) {
     return status;
 }
 
-int region_each_log(struct region *region, log_work *work) {
+int group_each_log(struct region *region, log_work *work) {
     int status = 0;
     uint64_t step = step_of(region) + 1;
-    if (region->group.any) {
-        region->group.work = work;
-        step_set(region, step);
-    }
+    region->group.work = work;
+    step_set(region, step);
     for_each_thread (thread, region)
-        if (!region->group.any || !is_member(thread)) {
+        if (!is_member(thread)) {
             int done = work(thread);
             status = status < 0 ? status : done;
         }
-    int members = region->group.any ? members_finish(region, step) : 0;
+    int members = members_finish(region, step);
     return status < 0 ? status : members;
 }

@@ -159,7 +159,11 @@ struct watch {
 void watch_begin(struct region *region, struct watch *watch);
 void watch_end(struct region *region, const struct watch *watch, bool is_over);
 void region_turn(struct region *region);
-void region_unlock(struct region *region);
+static inline void region_unlock(struct region *region) {
+    pthread_mutex_unlock(&region->mutex);
+    if (!__libc_single_threaded)
+        region_turn(region);
+}
 
 /*
  * The calling thread has made all stores that it has announced, and is outside from now on. `thread_rests` is for calls
@@ -179,5 +183,22 @@ void thread_logs_inherit(void); /* called by a forked child */
 
 #define for_each_thread(thread, region)                                                                                \
     for (struct thread_log *thread = atomic_load(&(region)->threads); thread; thread = thread->next)
+
+/*
+ * Do a part of a commit, once for each log; all of the work is done on return. Threads that wait for this commit do it
+ * for their own logs side by side, and fence their writes. The caller does it for the other logs, and has yet to fence
+ * these writes. Returns 0 or the first status that is not 0.
+ */
+int group_each_log(struct region *region, log_work *work); /* core/group.c: if such threads wait */
+static inline int region_each_log(struct region *region, log_work *work) {
+    if (region->group.any)
+        return group_each_log(region, work);
+    int status = 0;
+    for_each_thread (thread, region) {
+        int done = work(thread);
+        status = status < 0 ? status : done;
+    }
+    return status;
+}
 
 #endif

@@ -186,12 +186,6 @@ void region_turn(struct region *region) {
     futex(&region->turn, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
-void region_unlock(struct region *region) {
-    pthread_mutex_unlock(&region->mutex);
-    if (!__libc_single_threaded)
-        region_turn(region);
-}
-
 static void commit_await(struct region *region) {
     struct watch watch = {0};
     for (bool is_over = false; !is_over;) {
@@ -266,8 +260,6 @@ bool announcements_stop(struct region *region, bool joins) {
 }
 
 void announcements_resume(struct region *region) {
-    if (!atomic_load_explicit(&region->collecting, memory_order_relaxed))
-        return;
     if (region->held.any)
         for_each_thread (thread, region)
             thread->held = false;

@@ -161,11 +161,12 @@ void *INTERPOSED(mremap)(void *address, size_t old_bytes, size_t new_bytes, int 
     return status < 0 ? fail(-status) : address;
 }
 static bool is_mapped(const struct region *region, uint64_t offset, uint64_t bytes) {
-    uint64_t end = 0;
-    for (size_t i = 0; i < region->mapping_count; i++)
-        if (region->mappings[i].end > end)
-            end = region->mappings[i].end;
-    return region->mapping_count > 0 && offset <= end && bytes <= end - offset;
+    for (size_t i = 0; i < region->mapping_count; i++) {
+        uint64_t end = region->mappings[i].end;
+        if (offset <= end && bytes <= end - offset)
+            return true;
+    }
+    return false;
 }
 
 /* Any range stands for the whole tracked file: a commit of less would not be atomic. */

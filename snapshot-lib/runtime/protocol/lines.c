@@ -100,21 +100,26 @@ static void list_thin(struct region *region, struct thread_log *thread) {
     thread->changes.count = kept;
 }
 
-uint64_t lines_gather(struct region *region) {
-    bool overlap = region->held.any || atomic_load_explicit(&region->lists_overlap, memory_order_relaxed);
-    uint64_t count = 0;
+/* Leave each line in one list, or in none if it is held. */
+static void lists_thin(struct region *region) {
     for_each_thread (thread, region)
         if (thread->held)
             list_hold(region, thread);
-        else if (overlap)
+        else
             for_each_word (line, &thread->changes)
                 line_set(region, line, LINE_BUSY); /* here: list_thin() has not seen the line yet */
-    for_each_thread (thread, region) {
-        if (overlap && !thread->held)
+    for_each_thread (thread, region)
+        if (!thread->held)
             list_thin(region, thread);
+}
+
+uint64_t lines_gather(struct region *region) {
+    if (region->held.any || atomic_load_explicit(&region->lists_overlap, memory_order_relaxed))
+        lists_thin(region);
+    uint64_t count = held_count(region);
+    for_each_thread (thread, region)
         count += thread->held ? 0 : thread->changes.count;
-    }
-    return count + held_count(region);
+    return count;
 }
 
 static void list_tag(struct region *region, const struct thread_log *thread) {

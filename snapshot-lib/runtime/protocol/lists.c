@@ -35,14 +35,25 @@ static void place_skip(struct list_place *place, uint64_t blocks, uint32_t bytes
     }
 }
 
+/* Advance `place` by a list of so many lines, whose last block may be shorter. */
+static void place_skip_list(struct list_place *place, uint64_t lines) {
+    uint64_t full = lines / BLOCK_LINES_MAX, rest = lines % BLOCK_LINES_MAX, blocks = full + (rest > 0);
+    uint64_t end = place->offset + (blocks + lines) * LINE_BYTES;
+    if (end <= CHUNK_BYTES) {
+        place->offset = (uint32_t)end;
+        place->sequence += (uint32_t)blocks;
+        return;
+    }
+    place_skip(place, full, sizeof(struct block));
+    if (rest > 0)
+        place_skip(place, 1, (uint32_t)block_bytes(rest));
+}
+
 uint64_t lists_assign(struct region *region, uint64_t lines) {
     struct list_place place = {.epoch = region->epoch, .epoch_lines = (uint32_t)lines};
     for_each_thread (thread, region) {
-        uint64_t listed = list_of(thread)->count;
         thread->place = place;
-        place_skip(&place, listed / BLOCK_LINES_MAX, sizeof(struct block));
-        if (listed % BLOCK_LINES_MAX > 0)
-            place_skip(&place, 1, (uint32_t)block_bytes(listed % BLOCK_LINES_MAX));
+        place_skip_list(&place, list_of(thread)->count);
     }
     return place.chunk + 1;
 }

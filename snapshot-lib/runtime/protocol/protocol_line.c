@@ -49,15 +49,15 @@ static uint64_t content_write(const struct region *region, uint64_t line, const 
 
 /* lines_gather() has left each line in one list only, so the hash counts each line once. */
 static int list_write(struct thread_log *thread) {
-    thread->data_hash = 0;
-    for_each_word (line, &thread->changes)
-        if (!thread->held)
-            thread->data_hash += content_write(thread->region, line, line_working(thread->region, line));
+    uint64_t hash = 0;
     if (!thread->held) {
+        for_each_word (line, &thread->changes)
+            hash += content_write(thread->region, line, line_working(thread->region, line));
         thread->counts.data_bytes += thread->changes.count * LINE_BYTES;
         list_clean(thread);
         thread->changes.count = 0;
     }
+    thread->data_hash = hash;
     log_epoch_end(thread);
     return 0;
 }
