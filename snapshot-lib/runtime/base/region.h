@@ -55,8 +55,7 @@ struct commit_group {
 
 struct region {
     bool in_use;
-    atomic_uint users;   /* calls in progress by a descriptor of the file: the file is neither closed nor moved */
-    atomic_uint movers;  /* the calls among `users` that wait to move the file */
+    atomic_uint users;   /* calls in progress by a descriptor of the file: the file is not closed */
     bool inherited;      /* by a forked child: the file is the parent's, the working copy is private to the child */
     uint64_t generation; /* tells valid thread-local pointers from those to an earlier file in a reused slot */
     const struct protocol *protocol;
@@ -90,9 +89,11 @@ struct region {
     atomic_uint turn;                 /* counts events that threads sleep for; `sleepers`: threads that may sleep */
     atomic_uint sleepers;
     ON_A_LINE pthread_mutex_t mutex; /* held by commits and rollbacks */
-    int data_fd;                     /* descriptor of a file that snapshot_map() opened, else -1 */
-    int lock_fd;                     /* descriptor of the file that holds its lock */
-    bool lock_is_lent;               /* `lock_fd` is the caller's */
+    pthread_rwlock_t contents; /* as an inode's lock: shared by reads and commits by descriptor, and had alone by calls
+                                  that write, resize or move; taken before the mutex and before `regions_mutex` */
+    int data_fd;               /* descriptor of a file that snapshot_map() opened, else -1 */
+    int lock_fd;               /* descriptor of the file that holds its lock */
+    bool lock_is_lent;         /* `lock_fd` is the caller's */
     struct file_identity identity;
     struct mapping mappings[MAPPINGS_MAX];
     size_t mapping_count;
@@ -102,7 +103,8 @@ struct region {
 
 /* core/region.c */
 extern struct region regions[REGIONS_MAX];
-extern pthread_mutex_t regions_mutex;
+void regions_lock(void); /* recursive */
+void regions_unlock(void);
 
 struct open_request {
     int fd; /* of the data file, for reading and writing */

@@ -17,17 +17,18 @@
 
 /* No file may be half open when the child copies it. */
 static void before(void) {
-    pthread_mutex_lock(&regions_mutex);
+    regions_lock();
     epochs_before_fork();
 }
 
-static void in_parent(void) { pthread_mutex_unlock(&regions_mutex); }
+static void in_parent(void) { regions_unlock(); }
 
 /* The locks stay with the parent: the child closes its descriptors of them. */
 static void region_inherit(struct region *region) {
     region->inherited = true;
     atomic_store(&region->users, 0); /* counted by threads that the child does not have */
     pthread_mutex_init(&region->mutex, NULL);
+    contents_init(region);
     if (region->log_fd >= 0)
         close(region->log_fd);
     if (region->data_fd >= 0)
@@ -41,7 +42,7 @@ static void region_inherit(struct region *region) {
 }
 
 static void in_child(void) {
-    regions_mutex = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    regions_lock_inherit();
     log_file_inherit();
     thread_logs_inherit();
     idle_inherit();

@@ -26,6 +26,7 @@
 #include "commit.h"
 
 static atomic_uint idle_count;
+static atomic_bool idle_missed; /* a file was not looked at, since a call was using it */
 static uint64_t idle_last;
 static pid_t idle_process; /* a child of vfork() has separate descriptors, but shares these variables with its parent */
 
@@ -82,25 +83,29 @@ static void idle_close_aloud(struct region *region, const char *why) {
         dprintf(STDERR_FILENO, "snapshot: %s: its log is damaged, and the file lacks what only the log had\n", path);
 }
 
+/* Close an idle file without descriptors, now or when the calls that use it have ended: the last one finds the note. */
+static void idle_look(struct region *region) {
+    if (atomic_load(&region->users) > 0)
+        atomic_store(&idle_missed, true);
+    if (atomic_load(&region->users) == 0 && !is_open(region))
+        idle_close_aloud(region, "its last descriptor was closed");
+}
+
 /* Called when the last mapping is gone. A forked child has nothing to commit. */
 int region_unmapped(struct region *region) {
     bool is_unknown = !region->inherited && tracker_collect_alone(region) < 0;
     bool has_changes = !region->inherited && (is_unknown || region_has_changes(region));
-    bool is_kept = has_changes || atomic_load(&region->users) > 0;
-    if (!is_kept || !is_open(region))
+    if (atomic_load(&region->users) == 0 && (!has_changes || !is_open(region)))
         return idle_close(region, "its last mapping and descriptor are gone");
     idle_process = getpid();
     region->idle_since = ++idle_last;
     atomic_fetch_add(&idle_count, 1);
+    idle_look(region);
     return 0;
 }
 
 /* Called when the file is mapped again. */
 void region_mapped(struct region *region) { idle_end(region); }
-
-static bool can_close(const struct region *region) {
-    return region->in_use && region->idle_since > 0 && atomic_load(&region->users) == 0;
-}
 
 /*
  * Call this when the last descriptor of a file may have been closed. A file with another descriptor stays, even if it
@@ -110,18 +115,27 @@ void idle_check(void) {
     if (atomic_load_explicit(&idle_count, memory_order_relaxed) == 0 || getpid() != idle_process)
         return;
     int saved = errno;
-    pthread_mutex_lock(&regions_mutex);
+    regions_lock();
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (can_close(&regions[i]) && !is_open(&regions[i]))
-            idle_close_aloud(&regions[i], "its last descriptor was closed");
-    pthread_mutex_unlock(&regions_mutex);
+        if (regions[i].in_use && regions[i].idle_since > 0)
+            idle_look(&regions[i]);
+    regions_unlock();
     errno = saved;
+}
+
+void idle_check_missed(void) {
+    if (atomic_load(&idle_missed) && atomic_exchange(&idle_missed, false))
+        idle_check();
+}
+
+static bool can_close(const struct region *region) {
+    return region->in_use && region->idle_since > 0 && atomic_load(&region->users) == 0;
 }
 
 /* Close the file that has idled longest, because another file needs its place. False: no file can be closed. */
 static bool make_room(void) {
     struct region *oldest = NULL;
-    pthread_mutex_lock(&regions_mutex);
+    regions_lock();
     for (size_t i = 0; i < REGIONS_MAX; i++)
         if (can_close(&regions[i]) && (!oldest || regions[i].idle_since < oldest->idle_since))
             oldest = &regions[i];
@@ -132,7 +146,7 @@ static bool make_room(void) {
                 oldest->path);
         idle_close_aloud(oldest, "another file needs its place");
     }
-    pthread_mutex_unlock(&regions_mutex);
+    regions_unlock();
     return oldest;
 }
 

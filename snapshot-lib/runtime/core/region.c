@@ -31,7 +31,23 @@
 struct region regions[REGIONS_MAX];
 static uint64_t generation_last;
 /* Recursive: mmap() opens files, and close() closes idle ones, with the mutex held. */
-pthread_mutex_t regions_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static pthread_mutex_t regions_mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static unsigned regions_depth; /* number of times that the thread with the mutex has taken it */
+
+void regions_lock(void) {
+    pthread_mutex_lock(&regions_mutex);
+    regions_depth++;
+}
+
+void regions_unlock(void) {
+    regions_depth--;
+    pthread_mutex_unlock(&regions_mutex);
+}
+
+void regions_lock_inherit(void) {
+    regions_mutex = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    regions_depth = 0;
+}
 
 static uint64_t offset_in(const struct region *region, const void *address) {
     return (uint64_t)((uintptr_t)address - (uintptr_t)region->working);
@@ -82,24 +98,44 @@ struct region *region_use(int fd) {
     struct file_identity identity;
     if (!any_in_use() || file_identity_read(fd, &identity) < 0 || !region_of_identity(&identity))
         return NULL;
-    pthread_mutex_lock(&regions_mutex);
+    regions_lock();
     struct region *region = region_of_identity(&identity);
     if (region)
         atomic_fetch_add(&region->users, 1);
-    pthread_mutex_unlock(&regions_mutex);
+    regions_unlock();
     return region;
 }
 
 void regions_let_others(void) {
-    pthread_mutex_unlock(&regions_mutex);
+    unsigned depth = regions_depth;
+    for (unsigned i = 0; i < depth; i++)
+        regions_unlock();
     relax();
     syscall(SYS_sched_yield);
-    pthread_mutex_lock(&regions_mutex);
+    for (unsigned i = 0; i < depth; i++)
+        regions_lock();
 }
 
 void region_unuse(struct region **used) {
-    if (*used)
-        atomic_fetch_sub(&(*used)->users, 1);
+    if (*used && atomic_fetch_sub(&(*used)->users, 1) == 1)
+        idle_check_missed();
+}
+
+/* Writers first: readers that follow each other without end would otherwise keep them waiting. */
+void contents_init(struct region *region) {
+    pthread_rwlockattr_t attributes;
+    pthread_rwlockattr_init(&attributes);
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&region->contents, &attributes);
+}
+
+void contents_share(struct region *region) { pthread_rwlock_rdlock(&region->contents); }
+void contents_take(struct region *region) { pthread_rwlock_wrlock(&region->contents); }
+void contents_release(struct region *region) { pthread_rwlock_unlock(&region->contents); }
+
+void contents_take_late(struct region *region) {
+    while (pthread_rwlock_trywrlock(&region->contents) != 0)
+        regions_let_others();
 }
 
 /* Read only data that was ever written: pages of a hole are zero in the working copy already. */
@@ -287,6 +323,7 @@ static int region_open_locked(const struct open_request *request, struct region 
     memset(region, 0, sizeof(*region));
     region->log_fd = region->data_fd = region->lock_fd = -1;
     pthread_mutex_init(&region->mutex, NULL);
+    contents_init(region);
     int status = region_fill(region, request);
     if (status < 0) {
         region_release(region);
@@ -301,9 +338,9 @@ static int region_open_locked(const struct open_request *request, struct region 
 
 int region_open(const struct open_request *request, struct region **out) {
     fork_watch();
-    pthread_mutex_lock(&regions_mutex);
+    regions_lock();
     int status = region_open_locked(request, out);
-    pthread_mutex_unlock(&regions_mutex);
+    regions_unlock();
     return status;
 }
 
@@ -322,11 +359,11 @@ static int region_close_locked(struct region *region) {
 }
 
 int region_close(struct region *region) {
-    pthread_mutex_lock(&regions_mutex);
+    regions_lock();
     while (atomic_load(&region->users) > 0)
         regions_let_others();
     int status = region_close_locked(region);
-    pthread_mutex_unlock(&regions_mutex);
+    regions_unlock();
     return status;
 }
 
@@ -334,11 +371,11 @@ int region_close(struct region *region) {
 int region_recover(int fd, const char *path) {
     struct open_request request = {.fd = fd, .path = path, .recover_only = true};
     struct region *region = NULL;
-    pthread_mutex_lock(&regions_mutex);
+    regions_lock();
     int status = region_open_locked(&request, &region);
     if (status == 0)
         status = region_close_locked(region);
-    pthread_mutex_unlock(&regions_mutex);
+    regions_unlock();
     return status;
 }
 
@@ -366,7 +403,7 @@ int region_invalidate(struct region *region) {
  * needed, because threads that still run may open, move and close files.
  */
 __attribute__((destructor)) void regions_publish_at_exit(void) {
-    pthread_mutex_lock(&regions_mutex);
+    regions_lock();
     for (size_t i = 0; i < REGIONS_MAX; i++)
         if (regions[i].in_use && !regions[i].inherited) {
             check_discard(&regions[i], "the program ends");
@@ -374,5 +411,5 @@ __attribute__((destructor)) void regions_publish_at_exit(void) {
                 dprintf(STDERR_FILENO, "snapshot: %s: its log is damaged, and the file lacks what only the log had\n",
                         regions[i].path);
         }
-    pthread_mutex_unlock(&regions_mutex);
+    regions_unlock();
 }

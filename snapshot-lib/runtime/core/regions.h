@@ -5,8 +5,7 @@
 
 #include "base/region.h"
 
-/* Names the tracked file that region_use() returned, or NULL. While the name is in scope, no other thread closes it or
- * moves its working copy. */
+/* Names the tracked file that region_use() returned, or NULL. While the name is in scope, no other thread closes it. */
 #define USE_REGION(name, used) struct region *name __attribute__((cleanup(region_unuse))) = (used)
 
 /* region.c */
@@ -16,7 +15,16 @@ struct region *region_of_file(int fd);
 struct region *region_use(int fd);
 void region_unuse(struct region **used);
 void regions_publish_at_exit(void);
-void regions_let_others(void); /* called with `regions_mutex`: releases it for a moment */
+void regions_let_others(void); /* called with the lock of all files: releases it for a moment, however often taken */
+void regions_lock_inherit(void);
+
+/* The lock of a file's contents (base/region.h). The caller names the file, or has it mapped. `contents_take_late` is
+ * for callers that have the lock of all files; it releases that lock while it waits. */
+void contents_init(struct region *region);
+void contents_share(struct region *region);
+void contents_take(struct region *region);
+void contents_take_late(struct region *region);
+void contents_release(struct region *region);
 int region_open(const struct open_request *request, struct region **out);
 int region_close(struct region *region);
 int region_recover(int fd, const char *path);
@@ -33,13 +41,12 @@ int mapping_resize(struct region *region, uint64_t begin, uint64_t old_bytes, ui
 int region_unmapped(struct region *region);
 void region_mapped(struct region *region);
 void idle_check(void);
+void idle_check_missed(void); /* called when a call by descriptor has ended */
 void idle_inherit(void);
 int region_open_making_room(const struct open_request *request, struct region **out);
 
-/* room.c */
+/* room.c and resize.c: called with the contents taken */
 int region_move(struct region *region, const void *hint, bool fixed, uint64_t bytes);
-
-/* resize.c */
 int region_resize(struct region *region, int fd, uint64_t bytes);
 
 /* fork.c */

@@ -107,12 +107,8 @@ static int move_unless_done(struct region *region, const void *hint, bool fixed,
 int region_move(struct region *region, const void *hint, bool fixed, uint64_t bytes) {
     if (bytes > DATA_BYTES_MAX)
         return -EFBIG;
-    atomic_fetch_add(&region->movers, 1);
-    pthread_mutex_lock(&regions_mutex);
-    while (atomic_load(&region->users) > atomic_load(&region->movers))
-        regions_let_others();
+    regions_lock();
     int status = move_unless_done(region, hint, fixed, bytes);
-    pthread_mutex_unlock(&regions_mutex);
-    atomic_fetch_sub(&region->movers, 1);
+    regions_unlock();
     return status;
 }

@@ -61,6 +61,14 @@ void snapshot_log_range(const void *address, size_t bytes) {
     announce_end(thread);
 }
 
+static int resize(struct region *region, int fd, uint64_t bytes) {
+    contents_take(region);
+    int status = region_resize(region, fd, bytes);
+    contents_release(region);
+    return status;
+}
+
+/* Called with the lock of all files: until the file has its mapping, no other thread maps and unmaps it. */
 static int map_opened(const struct open_request *request, size_t bytes, struct region **region) {
     struct stat status;
     if (fstat(request->fd, &status) < 0)
@@ -71,7 +79,7 @@ static int map_opened(const struct open_request *request, size_t bytes, struct r
     if (result < 0)
         return result;
     if (bytes > (*region)->bytes)
-        result = region_resize(*region, request->fd, bytes);
+        result = resize(*region, request->fd, bytes);
     if (result == 0 && request->flags & SNAPSHOT_POPULATE)
         result = -posix_fallocate(request->fd, 0, (off_t)(*region)->bytes);
     if (result < 0) {
@@ -92,7 +100,11 @@ int snapshot_map(const char *path, size_t bytes, unsigned flags, void *hint, voi
         return -errno;
     struct open_request request = {.fd = fd, .path = real, .flags = flags, .hint = hint, .room_bytes = bytes};
     /* The log lies beside the file, not beside a link to it: another opening would not find it there. */
-    int result = realpath(path, real) ? map_opened(&request, bytes, &region) : -errno;
+    int result = realpath(path, real) ? 0 : -errno;
+    regions_lock();
+    if (result == 0)
+        result = map_opened(&request, bytes, &region);
+    regions_unlock();
     if (result < 0) {
         close(fd);
         return result;
@@ -108,7 +120,7 @@ int snapshot_resize(void *address, size_t bytes) {
         return -EINVAL;
     if (region->inherited)
         return -EPERM;
-    return region->data_fd < 0 ? -EBADF : region_resize(region, region->data_fd, bytes);
+    return region->data_fd < 0 ? -EBADF : resize(region, region->data_fd, bytes);
 }
 
 int snapshot_sync(void *address) {

@@ -37,7 +37,7 @@ static void member_remove(struct epochs *epochs, struct member *gone) {
 /* Runs at the end of a thread. The lock keeps the file from being closed meanwhile. */
 static void thread_end(void *unused) {
     (void)unused;
-    pthread_mutex_lock(&regions_mutex);
+    regions_lock();
     for (size_t i = 0; i < REGIONS_MAX; i++) {
         if (!regions[i].in_use || regions[i].inherited || !has_entered(&regions[i]))
             continue;
@@ -45,7 +45,7 @@ static void thread_end(void *unused) {
         member_remove(&epochs_all[i], &members_own[i]);
         pthread_mutex_unlock(&epochs_all[i].mutex);
     }
-    pthread_mutex_unlock(&regions_mutex);
+    regions_unlock();
 }
 
 static pthread_key_t thread_end_key;

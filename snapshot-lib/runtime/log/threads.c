@@ -88,7 +88,7 @@ void thread_waits(void) {
 static void thread_end(void *unused) {
     (void)unused;
     thread_leaves();
-    pthread_mutex_lock(&regions_mutex);
+    regions_lock();
     for (size_t i = 0; i < REGIONS_MAX; i++) {
         struct thread_slot *slot = &thread_slots[i];
         if (slot->log && regions[i].in_use && regions[i].generation == slot->generation) {
@@ -97,7 +97,7 @@ static void thread_end(void *unused) {
         }
         *slot = (struct thread_slot){.tag = LINE_NO_TAG};
     }
-    pthread_mutex_unlock(&regions_mutex);
+    regions_unlock();
     presence_return();
 }
 

@@ -140,7 +140,12 @@ int INTERPOSED(ioctl)(int fd, unsigned long request, ...) {
                  : shares           ? (int)((struct file_clone_range *)argument)->src_fd
                                     : -1;
     USE_REGION(region, region_use(shares ? source : -1));
-    int published = region && !region->inherited ? region_publish(region) : 0;
+    int published = 0;
+    if (region && !region->inherited) {
+        contents_share(region);
+        published = region_publish(region);
+        contents_release(region);
+    }
     if (published < 0)
         return posix_result(published);
     return (int)syscall(SYS_ioctl, fd, request, argument);

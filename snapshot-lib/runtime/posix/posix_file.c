@@ -26,7 +26,9 @@ static int resize_closed(int fd, const char *path, uint64_t bytes) {
     int writable = own < 0 ? fd : own;
     int result = file_open(writable, path, 0, NULL, bytes, &region);
     if (result == 0) {
+        contents_take_late(region);
         result = region_resize(region, writable, bytes);
+        contents_release(region);
         region_close(region);
     }
     if (own >= 0)
@@ -34,14 +36,42 @@ static int resize_closed(int fd, const char *path, uint64_t bytes) {
     return result;
 }
 
-int INTERPOSED(ftruncate)(int fd, off_t bytes) {
+static int resize_untracked(int fd, off_t bytes) {
     char path[PATH_MAX], log_path[PATH_MAX];
-    USE_REGION(region, region_use(fd));
-    if (region)
-        return posix_result(bytes < 0 ? -EINVAL : region_resize(region, fd, (uint64_t)bytes));
     if (bytes < 0 || !path_of(fd, path) || !log_path_of(path, log_path))
         return (int)syscall(SYS_ftruncate, fd, bytes);
     return posix_result(resize_closed(fd, path, (uint64_t)bytes));
+}
+
+static int resize_tracked(struct region *region, int fd, off_t bytes) {
+    if (bytes < 0)
+        return -EINVAL;
+    contents_take(region);
+    int status = region_resize(region, fd, (uint64_t)bytes);
+    contents_release(region);
+    return status;
+}
+
+/* Take the lock of all files, so that no other thread maps this file. False: the file is tracked by now. */
+static bool lock_untracked(int fd) {
+    regions_lock();
+    if (!region_of_file(fd))
+        return true;
+    regions_unlock();
+    return false;
+}
+
+int INTERPOSED(ftruncate)(int fd, off_t bytes) {
+    for (;;) {
+        USE_REGION(region, region_use(fd));
+        if (region)
+            return posix_result(resize_tracked(region, fd, bytes));
+        if (!lock_untracked(fd))
+            continue;
+        int result = resize_untracked(fd, bytes);
+        regions_unlock();
+        return result;
+    }
 }
 
 int INTERPOSED(truncate)(const char *path, off_t bytes) {
@@ -56,21 +86,30 @@ int INTERPOSED(truncate)(const char *path, off_t bytes) {
 }
 
 /* Plain allocation changes no logged content. Modes that move or clear bytes fail with EOPNOTSUPP. */
-static int tracked_allocate(struct region *region, int fd, int mode, off_t offset, off_t bytes) {
+static int allocate_tracked(struct region *region, int fd, int mode, off_t offset, off_t bytes) {
     if (mode & ~FALLOC_FL_KEEP_SIZE)
         return -EOPNOTSUPP;
     if (offset < 0 || bytes <= 0)
         return -EINVAL;
-    if (syscall(SYS_fallocate, fd, FALLOC_FL_KEEP_SIZE, offset, bytes) < 0)
-        return -errno;
-    bool grows = !(mode & FALLOC_FL_KEEP_SIZE) && (uint64_t)(offset + bytes) > region->bytes;
-    return grows ? region_resize(region, fd, (uint64_t)(offset + bytes)) : 0;
+    contents_take(region);
+    int status = syscall(SYS_fallocate, fd, FALLOC_FL_KEEP_SIZE, offset, bytes) < 0 ? -errno : 0;
+    if (status == 0 && !(mode & FALLOC_FL_KEEP_SIZE) && (uint64_t)(offset + bytes) > region->bytes)
+        status = region_resize(region, fd, (uint64_t)(offset + bytes));
+    contents_release(region);
+    return status;
 }
 
 int INTERPOSED(fallocate)(int fd, int mode, off_t offset, off_t bytes) {
-    USE_REGION(region, region_use(fd));
-    return region ? posix_result(tracked_allocate(region, fd, mode, offset, bytes))
-                  : (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
+    for (;;) {
+        USE_REGION(region, region_use(fd));
+        if (region)
+            return posix_result(allocate_tracked(region, fd, mode, offset, bytes));
+        if (!lock_untracked(fd))
+            continue;
+        int result = (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
+        regions_unlock();
+        return result;
+    }
 }
 
 int INTERPOSED(posix_fallocate)(int fd, off_t offset, off_t bytes) {
@@ -101,14 +140,14 @@ static _Atomic uint8_t looked_at[LOOKED_AT_MAX / 8];
 /* A descriptor that was inherited, received, or opened within libc is checked before its first read or write. */
 void descriptor_look(int fd) {
     unsigned number = (unsigned)fd, bit = 1u << number % 8;
-    if (number < LOOKED_AT_MAX) {
-        if (atomic_load_explicit(&looked_at[number / 8], memory_order_relaxed) & bit)
+    if (number < LOOKED_AT_MAX)
+        if (atomic_load_explicit(&looked_at[number / 8], memory_order_acquire) & bit)
             return;
-        atomic_fetch_or(&looked_at[number / 8], (uint8_t)bit);
-    }
     int saved = errno;
     recover_closed(fd);
     errno = saved;
+    if (number < LOOKED_AT_MAX)
+        atomic_fetch_or(&looked_at[number / 8], (uint8_t)bit);
 }
 
 void descriptors_forget(int first, unsigned last) {
@@ -135,10 +174,12 @@ static int open_at(int folder, const char *path, int flags, mode_t mode) {
 
 int INTERPOSED(unlink)(const char *path) {
     char log_path[PATH_MAX];
+    regions_lock(); /* no thread opens the file and makes a log meanwhile */
     bool has_log = log_path_of(path, log_path);
     int result = (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
     if (result == 0 && has_log)
         (void)syscall(SYS_unlinkat, AT_FDCWD, log_path, 0);
+    regions_unlock();
     return result;
 }
 
@@ -176,6 +217,7 @@ static int kernel_rename(const char *old_path, const char *new_path, unsigned fl
  */
 static int rename_both(const char *old_path, const char *new_path, unsigned flags) {
     char old_log[PATH_MAX], new_log[PATH_MAX];
+    regions_lock(); /* no thread opens one of the files and makes a log meanwhile */
     bool moves_log = log_path_of(old_path, old_log), replaces_log = log_path_of(new_path, new_log);
     bool linked = moves_log && syscall(SYS_linkat, AT_FDCWD, old_log, AT_FDCWD, new_log, 0) == 0;
     int result = kernel_rename(old_path, new_path, flags);
@@ -188,6 +230,7 @@ static int rename_both(const char *old_path, const char *new_path, unsigned flag
         (void)kernel_rename(old_log, new_log, 0);
     else if (result == 0 && replaces_log)
         (void)syscall(SYS_unlinkat, AT_FDCWD, new_log, 0);
+    regions_unlock();
     errno = error;
     return result;
 }

@@ -55,19 +55,14 @@ static int manner_of(int fd, int flags, struct manner *manner) {
 
 /* Grow the file if necessary. Set `at` to the end of the write. */
 static ssize_t tracked_write(struct region *region, int fd, const struct iovec *parts, int count, off_t *at,
-                             int flags) {
-    struct manner manner;
+                             struct manner manner) {
     uint64_t bytes = 0;
+    int status = 0;
     for (int i = 0; i < count; i++)
         bytes += parts[i].iov_len;
-    int status = manner_of(fd, flags, &manner);
-    if (status == 0 && *at < 0)
-        status = -EINVAL;
-    if (status == 0 && region->inherited)
-        status = -EPERM;
-    if (status == 0 && manner.appends)
+    if (manner.appends)
         *at = (off_t)region->bytes;
-    if (status == 0 && bytes > 0 && (uint64_t)*at + bytes > region->bytes)
+    if (bytes > 0 && (uint64_t)*at + bytes > region->bytes)
         status = region_resize(region, fd, (uint64_t)*at + bytes);
     if (status < 0)
         return io_fail(-status);
@@ -76,25 +71,51 @@ static ssize_t tracked_write(struct region *region, int fd, const struct iovec *
     for (int i = 0; i < count; to += parts[i++].iov_len)
         memcpy(to, parts[i].iov_base, parts[i].iov_len);
     *at += (off_t)bytes;
-    if (manner.syncs)
-        status = region_msync(region, COMMIT_DURABLE);
-    return status < 0 ? io_fail(-status) : (ssize_t)bytes;
+    return (ssize_t)bytes;
 }
 
-static ssize_t read_here(const struct region *region, int fd, const struct iovec *parts, int count) {
+static ssize_t read_at(struct region *region, const struct iovec *parts, int count, off_t at) {
+    contents_share(region);
+    ssize_t done = tracked_read(region, parts, count, at);
+    contents_release(region);
+    return done;
+}
+
+/* Two calls at one position must not transfer the same bytes. */
+static ssize_t read_here(struct region *region, int fd, const struct iovec *parts, int count) {
+    contents_take(region);
     off_t at = lseek(fd, 0, SEEK_CUR);
     ssize_t done = tracked_read(region, parts, count, at);
     if (done > 0)
         lseek(fd, at + done, SEEK_SET);
+    contents_release(region);
     return done;
 }
 
-static ssize_t write_here(struct region *region, int fd, const struct iovec *parts, int count, int flags) {
-    off_t at = lseek(fd, 0, SEEK_CUR);
-    ssize_t done = tracked_write(region, fd, parts, count, &at, flags);
-    if (done > 0)
-        lseek(fd, at, SEEK_SET);
-    return done;
+static int sync_tracked(struct region *region) {
+    contents_share(region);
+    int status = region_msync(region, COMMIT_DURABLE);
+    contents_release(region);
+    return status;
+}
+
+/* Write at `*at`, or at the position of the descriptor, which moves. */
+static ssize_t write_tracked(struct region *region, int fd, const struct iovec *parts, int count, const off_t *at,
+                             int flags) {
+    struct manner manner;
+    int status = at && *at < 0 ? -EINVAL : manner_of(fd, flags, &manner);
+    if (status == 0 && region->inherited)
+        status = -EPERM;
+    if (status < 0)
+        return io_fail(-status);
+    contents_take(region);
+    off_t end = at ? *at : lseek(fd, 0, SEEK_CUR);
+    ssize_t done = tracked_write(region, fd, parts, count, &end, manner);
+    if (done > 0 && !at)
+        lseek(fd, end, SEEK_SET);
+    contents_release(region);
+    status = done >= 0 && manner.syncs ? sync_tracked(region) : 0;
+    return status < 0 ? io_fail(-status) : done;
 }
 
 /* Return the tracked file of any descriptor. NULL: the file is not tracked; it has been recovered if a crash made that
@@ -113,17 +134,18 @@ ssize_t INTERPOSED(read)(int fd, void *to, size_t bytes) {
 
 ssize_t INTERPOSED(write)(int fd, const void *from, size_t bytes) {
     USE_REGION(region, region_for_io(fd));
-    return region ? write_here(region, fd, &(struct iovec){(void *)from, bytes}, 1, 0) : __write(fd, from, bytes);
+    return region ? write_tracked(region, fd, &(struct iovec){(void *)from, bytes}, 1, NULL, 0)
+                  : __write(fd, from, bytes);
 }
 
 ssize_t INTERPOSED(pread)(int fd, void *to, size_t bytes, off_t at) {
     USE_REGION(region, region_for_io(fd));
-    return region ? tracked_read(region, &(struct iovec){to, bytes}, 1, at) : __pread64(fd, to, bytes, at);
+    return region ? read_at(region, &(struct iovec){to, bytes}, 1, at) : __pread64(fd, to, bytes, at);
 }
 
 ssize_t INTERPOSED(pwrite)(int fd, const void *from, size_t bytes, off_t at) {
     USE_REGION(region, region_for_io(fd));
-    return region ? tracked_write(region, fd, &(struct iovec){(void *)from, bytes}, 1, &at, 0)
+    return region ? write_tracked(region, fd, &(struct iovec){(void *)from, bytes}, 1, &at, 0)
                   : __pwrite64(fd, from, bytes, at);
 }
 
@@ -134,17 +156,17 @@ ssize_t INTERPOSED(readv)(int fd, const struct iovec *parts, int count) {
 
 ssize_t INTERPOSED(writev)(int fd, const struct iovec *parts, int count) {
     USE_REGION(region, region_for_io(fd));
-    return region ? write_here(region, fd, parts, count, 0) : syscall(SYS_writev, fd, parts, count);
+    return region ? write_tracked(region, fd, parts, count, NULL, 0) : syscall(SYS_writev, fd, parts, count);
 }
 
 ssize_t INTERPOSED(preadv)(int fd, const struct iovec *parts, int count, off_t at) {
     USE_REGION(region, region_for_io(fd));
-    return region ? tracked_read(region, parts, count, at) : syscall(SYS_preadv, fd, parts, count, at, 0);
+    return region ? read_at(region, parts, count, at) : syscall(SYS_preadv, fd, parts, count, at, 0);
 }
 
 ssize_t INTERPOSED(pwritev)(int fd, const struct iovec *parts, int count, off_t at) {
     USE_REGION(region, region_for_io(fd));
-    return region ? tracked_write(region, fd, parts, count, &at, 0) : syscall(SYS_pwritev, fd, parts, count, at, 0);
+    return region ? write_tracked(region, fd, parts, count, &at, 0) : syscall(SYS_pwritev, fd, parts, count, at, 0);
 }
 
 /* An offset of -1 means the descriptor's position. */
@@ -154,25 +176,25 @@ ssize_t INTERPOSED(preadv2)(int fd, const struct iovec *parts, int count, off_t 
         return syscall(SYS_preadv2, fd, parts, count, at, 0, flags);
     if (flags & ~(RWF_HIPRI | RWF_NOWAIT))
         return io_fail(EOPNOTSUPP);
-    return at == -1 ? read_here(region, fd, parts, count) : tracked_read(region, parts, count, at);
+    return at == -1 ? read_here(region, fd, parts, count) : read_at(region, parts, count, at);
 }
 
 ssize_t INTERPOSED(pwritev2)(int fd, const struct iovec *parts, int count, off_t at, int flags) {
     USE_REGION(region, region_for_io(fd));
     if (!region)
         return syscall(SYS_pwritev2, fd, parts, count, at, 0, flags);
-    return at == -1 ? write_here(region, fd, parts, count, flags) : tracked_write(region, fd, parts, count, &at, flags);
+    return write_tracked(region, fd, parts, count, at == -1 ? NULL : &at, flags);
 }
 
 /* Make all stores and writes durable, all or nothing: the same commit as msync(MS_SYNC). */
 int INTERPOSED(fsync)(int fd) {
     USE_REGION(region, region_use(fd));
-    return region ? posix_result(region_msync(region, COMMIT_DURABLE)) : (int)syscall(SYS_fsync, fd);
+    return region ? posix_result(sync_tracked(region)) : (int)syscall(SYS_fsync, fd);
 }
 
 int INTERPOSED(fdatasync)(int fd) {
     USE_REGION(region, region_use(fd));
-    return region ? posix_result(region_msync(region, COMMIT_DURABLE)) : (int)syscall(SYS_fdatasync, fd);
+    return region ? posix_result(sync_tracked(region)) : (int)syscall(SYS_fdatasync, fd);
 }
 
 #define SAME(type, name, of, parameters, arguments)                                                                    \

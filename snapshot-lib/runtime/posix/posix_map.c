@@ -51,7 +51,10 @@ static int make_place(struct region *region, const void *hint, uint64_t bytes, i
         return -EINVAL;
     if (region->mapping_count > 0)
         return is_there ? -ENOMEM : -EEXIST;
-    return region_move(region, fixed ? (const uint8_t *)hint - offset : NULL, fixed, offset + bytes);
+    contents_take_late(region);
+    int status = region_move(region, fixed ? (const uint8_t *)hint - offset : NULL, fixed, offset + bytes);
+    contents_release(region);
+    return status;
 }
 
 /* Map a range of the working copy. Its address is fixed while it has mappings: a program can only request exactly this
@@ -80,13 +83,21 @@ static void *map_first(const void *hint, uint64_t bytes, int flags, int fd, uint
     return map_more(region, region->working + offset, bytes, 0, offset);
 }
 
+/* A private mapping shows the committed content. */
+static int publish_for_reader(struct region *region) {
+    contents_take_late(region);
+    int status = region_publish(region);
+    contents_release(region);
+    return status;
+}
+
 static void *map_file(void *hint, size_t bytes, int protection, int flags, int fd, off_t offset) {
     char path[PATH_MAX];
     int type = flags & MAP_TYPE;
     bool shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
     USE_REGION(region, region_use(fd));
     bool is_ours = region && !region->inherited;
-    int published = is_ours && !shared ? region_publish(region) : 0; /* a private mapping shows the committed content */
+    int published = is_ours && !shared ? publish_for_reader(region) : 0;
     if (published < 0)
         return fail(-published);
     if (!shared || (!is_ours && !wants_tracking(flags, fd, path)))
@@ -103,9 +114,9 @@ static void *map_file(void *hint, size_t bytes, int protection, int flags, int f
 void *INTERPOSED(mmap)(void *hint, size_t bytes, int protection, int flags, int fd, off_t offset) {
     if (fd < 0 || flags & MAP_ANONYMOUS)
         return kernel_mmap(hint, bytes, protection, flags, fd, offset);
-    pthread_mutex_lock(&regions_mutex);
+    regions_lock();
     void *address = map_file(hint, bytes, protection, flags, fd, offset);
-    pthread_mutex_unlock(&regions_mutex);
+    regions_unlock();
     return address;
 }
 
@@ -129,9 +140,9 @@ static int unmap(void *address, size_t bytes) {
 int INTERPOSED(munmap)(void *address, size_t bytes) {
     if (!arena_has(address))
         return kernel_munmap(address, bytes);
-    pthread_mutex_lock(&regions_mutex);
+    regions_lock();
     int status = unmap(address, bytes);
-    pthread_mutex_unlock(&regions_mutex);
+    regions_unlock();
     return posix_result(status);
 }
 
@@ -155,9 +166,9 @@ void *INTERPOSED(mremap)(void *address, size_t old_bytes, size_t new_bytes, int 
     va_end(arguments);
     if (!arena_has(address))
         return (void *)syscall(SYS_mremap, address, old_bytes, new_bytes, flags, place);
-    pthread_mutex_lock(&regions_mutex);
+    regions_lock();
     int status = remap(address, old_bytes, new_bytes, flags);
-    pthread_mutex_unlock(&regions_mutex);
+    regions_unlock();
     return status < 0 ? fail(-status) : address;
 }
 static bool is_mapped(const struct region *region, uint64_t offset, uint64_t bytes) {
@@ -167,6 +178,16 @@ static bool is_mapped(const struct region *region, uint64_t offset, uint64_t byt
             return true;
     }
     return false;
+}
+
+/* Without the lock, a page that stays mapped can be missing while another thread unmaps one beside it. */
+static bool is_surely_mapped(const struct region *region, uint64_t offset, uint64_t bytes) {
+    if (is_mapped(region, offset, bytes))
+        return true;
+    regions_lock();
+    bool result = is_mapped(region, offset, bytes);
+    regions_unlock();
+    return result;
 }
 
 /* Any range stands for the whole tracked file: a commit of less would not be atomic. */
@@ -179,7 +200,7 @@ int INTERPOSED(msync)(void *address, size_t bytes, int flags) {
     if ((uintptr_t)address % SNAPSHOT_PAGE || flags & ~(MS_SYNC | MS_ASYNC | MS_INVALIDATE) ||
         ((flags & MS_SYNC) && (flags & MS_ASYNC)))
         return posix_result(-EINVAL);
-    if (!is_mapped(region, offset_of(region, address), bytes))
+    if (!is_surely_mapped(region, offset_of(region, address), bytes))
         return posix_result(-ENOMEM);
     if (flags == MS_INVALIDATE)
         return posix_result(region_invalidate(region));

@@ -209,12 +209,113 @@ static Run exitAndClose(const Schedule &schedule) {
     return run;
 }
 
+static void *mapped(int fd) {
+    return p_mmap(nullptr, Page, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC, fd, 0);
+}
+
+static int mappedFile(const char *name, off_t bytes, void **memory) {
+    int fd = openFile(name);
+    require(p_ftruncate(fd, bytes) == 0, "a file gets no size");
+    *memory = mapped(fd);
+    require(*memory != MAP_FAILED, "a file cannot be mapped");
+    return fd;
+}
+
+static void unmapAndClose(void *memory, int fd) {
+    require(p_msync(memory, Page, MS_SYNC) == 0, "a commit fails");
+    require(p_munmap(memory, Page) == 0 && p_close(fd) == 0, "a file cannot be closed");
+}
+
+static void writeAt(int fd, off_t at, uint64_t value) {
+    require(p_pwrite(fd, &value, sizeof(value), at) == sizeof(value), "a file cannot be written");
+}
+
+static void requireAt(int fd, off_t at, uint64_t value) {
+    uint64_t found = 0;
+    require(p_pread(fd, &found, sizeof(found), at) == sizeof(found) && found == value, "a file lacks what was written");
+}
+
+// Two threads write behind the end.
+static Run growAndGrow(const Schedule &schedule) {
+    static void *memory;
+    int fd = mappedFile("a", Page, &memory);
+    Run run = runThreads({[=] { writeAt(fd, 2 * Page, 1); }, [=] { writeAt(fd, 3 * Page, 2); }}, schedule);
+    requireAt(fd, 2 * Page, 1);
+    requireAt(fd, 3 * Page, 2);
+    unmapAndClose(memory, fd);
+    return run;
+}
+
+// One descriptor appends, and the other one writes and moves the position that both share.
+static Run appendAndAppend(const Schedule &schedule) {
+    static void *memory;
+    int fd = mappedFile("a", Page, &memory), shared_position = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    auto append = [](int to, uint64_t value) { require(p_write(to, &value, 8) == 8, "a file cannot be written"); };
+    Run run = runThreads({[=] { append(fd, 1); }, [=] { append(shared_position, 2); }}, schedule);
+    uint64_t found[2] = {};
+    require(p_pread(fd, found, sizeof(found), 0) == sizeof(found) && found[0] + found[1] == 3, "a write is lost");
+    p_close(shared_position);
+    unmapAndClose(memory, fd);
+    return run;
+}
+
+// A file is cut while another thread reads the part that goes, and then writes it again.
+static Run cutAndUse(const Schedule &schedule) {
+    static void *memory;
+    int fd = mappedFile("a", 4 * Page, &memory);
+    Run run = runThreads({[=] { require(p_ftruncate(fd, Page) == 0, "a file cannot be cut"); },
+                          [=] {
+                              static uint8_t bytes[4 * Page];
+                              ssize_t got = p_pread(fd, bytes, sizeof(bytes), 0);
+                              require(got == Page || got == 4 * Page, "a read gets part of a file");
+                              writeAt(fd, 3 * Page, 3);
+                          }},
+                         schedule);
+    unmapAndClose(memory, fd);
+    return run;
+}
+
+// A file with a log gets another size while another thread maps it.
+static Run resizeAndMap(const Schedule &schedule) {
+    static void *memory;
+    int fd = mappedFile("a", 2 * Page, &memory);
+    trackedStore(static_cast<uint8_t *>(memory), 4);
+    require(p_msync(memory, Page, MS_SYNC) == 0 && p_munmap(memory, Page) == 0, "a file gets no log");
+    Run run = runThreads({[=] { require(p_ftruncate(fd, 3 * Page) == 0, "a file does not grow"); },
+                          [=] {
+                              void *own = mapped(fd);
+                              require(own != MAP_FAILED, "a file cannot be mapped");
+                              trackedStore(static_cast<uint8_t *>(own), 5);
+                              require(p_msync(own, Page, MS_SYNC) == 0, "a commit fails");
+                              require(p_munmap(own, Page) == 0, "a file cannot be unmapped");
+                          }},
+                         schedule);
+    require(p_close(fd) == 0, "close fails");
+    requireContent("a", 5);
+    return run;
+}
+
+// The last descriptor of an idle file is closed while another thread reads by it.
+static Run closeAndRead(const Schedule &schedule) {
+    int fd = idleFile("a");
+    Run run = runThreads({[=] {
+                              uint64_t found;
+                              (void)p_pread(fd, &found, sizeof(found), 0);
+                          },
+                          [=] { require(p_close(fd) == 0, "close fails"); }},
+                         schedule);
+    requireContent("a", 0);
+    return run;
+}
+
 static constexpr struct {
     const char *name;
     Run (*run)(const Schedule &schedule);
-} Scenarios[] = {{"open-open", openTwo},       {"open-recover", openAndRecover}, {"recover-recover", recoverTwo},
-                 {"close-idle", closeIdle},    {"move-commit", moveAndCommit},   {"unmap-use", unmapAndUse},
-                 {"move-write", moveAndWrite}, {"exit-move", exitAndMove},       {"exit-close", exitAndClose}};
+} Scenarios[] = {{"open-open", openTwo},       {"open-recover", openAndRecover},   {"recover-recover", recoverTwo},
+                 {"close-idle", closeIdle},    {"move-commit", moveAndCommit},     {"unmap-use", unmapAndUse},
+                 {"move-write", moveAndWrite}, {"exit-move", exitAndMove},         {"exit-close", exitAndClose},
+                 {"grow-grow", growAndGrow},   {"append-append", appendAndAppend}, {"cut-use", cutAndUse},
+                 {"resize-map", resizeAndMap}, {"close-read", closeAndRead}};
 
 static uint64_t explore(Run (*run)(const Schedule &schedule)) {
     auto fresh = [=](const Schedule &schedule) {

@@ -307,6 +307,44 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex) {
     return 0;
 }
 
+int __real_pthread_rwlock_rdlock(pthread_rwlock_t *lock);
+int __real_pthread_rwlock_wrlock(pthread_rwlock_t *lock);
+int __real_pthread_rwlock_trywrlock(pthread_rwlock_t *lock);
+int __real_pthread_rwlock_unlock(pthread_rwlock_t *lock);
+int __wrap_pthread_rwlock_rdlock(pthread_rwlock_t *lock);
+int __wrap_pthread_rwlock_wrlock(pthread_rwlock_t *lock);
+int __wrap_pthread_rwlock_trywrlock(pthread_rwlock_t *lock);
+int __wrap_pthread_rwlock_unlock(pthread_rwlock_t *lock);
+
+int __wrap_pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
+    if (!shared || this_task < 0)
+        return __real_pthread_rwlock_rdlock(lock);
+    yield();
+    while (pthread_rwlock_tryrdlock(lock) != 0)
+        block();
+    return 0;
+}
+
+int __wrap_pthread_rwlock_wrlock(pthread_rwlock_t *lock) {
+    if (!shared || this_task < 0)
+        return __real_pthread_rwlock_wrlock(lock);
+    yield();
+    while (__real_pthread_rwlock_trywrlock(lock) != 0)
+        block();
+    return 0;
+}
+
+int __wrap_pthread_rwlock_trywrlock(pthread_rwlock_t *lock) {
+    yield();
+    return __real_pthread_rwlock_trywrlock(lock);
+}
+
+int __wrap_pthread_rwlock_unlock(pthread_rwlock_t *lock) {
+    int status = __real_pthread_rwlock_unlock(lock);
+    yield();
+    return status;
+}
+
 // Nothing here is about the power: no need to wait for a disk.
 int __wrap_fsync(int fd);
 int __wrap_fsync(int fd) {
