@@ -6,11 +6,11 @@
 #define _GNU_SOURCE
 #include "regions.h"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/epochs.h"
-#include "base/file_lock.h"
 #include "base/tracker.h"
 #include "log/log_file.h"
 #include "log/thread_log.h"
@@ -23,18 +23,21 @@ static void before(void) {
 
 static void in_parent(void) { regions_unlock(); }
 
-/* The locks stay with the parent: the child closes its descriptors of them. */
+/* By the system call: the interposed close() would look at files that the child does not have yet. */
+static void descriptor_drop(int *fd) {
+    if (*fd >= 0)
+        syscall(SYS_close, *fd);
+    *fd = -1;
+}
+
+/* The locks stay with the parent: the child closes its descriptors of them, and unlocks none. */
 static void region_inherit(struct region *region) {
-    region->inherited = true;
     atomic_store(&region->users, 0); /* counted by threads that the child does not have */
     pthread_mutex_init(&region->mutex, NULL);
     contents_init(region);
-    if (region->log_fd >= 0)
-        close(region->log_fd);
-    if (region->data_fd >= 0)
-        close(region->data_fd);
-    region->log_fd = region->data_fd = -1;
-    file_unlock(region);
+    descriptor_drop(&region->log_fd);
+    descriptor_drop(&region->data_fd);
+    descriptor_drop(&region->lock_fd);
     tracker_inherit(region);
     epochs_inherit(region);
     region->backing = NULL; /* MADV_DONTFORK: the child may map something else there */
@@ -47,8 +50,13 @@ static void in_child(void) {
     thread_logs_inherit();
     idle_inherit();
     __atomic_store_n(&__snapshot_size, 0, __ATOMIC_RELEASE); /* stores of the child are not tracked */
+    bool is_new[REGIONS_MAX];
+    for (size_t i = 0; i < REGIONS_MAX; i++) { /* first: no call on the way may take one for a file of the child */
+        is_new[i] = regions[i].in_use && !regions[i].inherited;
+        regions[i].inherited |= is_new[i];
+    }
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use && !regions[i].inherited)
+        if (is_new[i])
             region_inherit(&regions[i]);
 }
 
