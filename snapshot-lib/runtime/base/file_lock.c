@@ -5,9 +5,11 @@
  *
  * The lock belongs to an open file description. The program's own description is unsuitable: the program may close it,
  * use flock() on it, or share it with a child. So the library opens the file once more, by name. This also verifies
- * that the name, beside which the log must lie, still refers to this file. Only recovery by open() locks the program's
- * description: it ends before the program receives the descriptor. Closing a second descriptor there would end the
- * record locks that the process has on the file.
+ * that the name, beside which the log must lie, still refers to this file.
+ *
+ * A process also locks the log of each file that it uses. Recovery without a mapping locks the log alone. Each lock of
+ * the file itself would affect the program: a lock of the program's description replaces the program's flock(), and
+ * closing a second descriptor ends the record locks that the process has on the file.
  */
 #define _GNU_SOURCE
 #include "file_lock.h"
@@ -46,21 +48,25 @@ static int check_name(const struct open_request *request, int fd) {
 /* Returns 0, -EBUSY, -ENOENT: the name refers to another file by now, -EMLINK: the file has several names, or an
  * error of open. */
 int file_lock(struct region *region, const struct open_request *request) {
-    int fd =
-        request->recover_only ? request->fd : (int)syscall(SYS_openat, AT_FDCWD, request->path, O_RDWR | O_CLOEXEC);
+    if (request->recover_only)
+        return check_name(request, request->fd);
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, request->path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return -errno;
     region->lock_fd = fd;
-    region->lock_is_lent = request->recover_only;
     int status = lock_exclusively(fd);
     return status < 0 ? status : check_name(request, fd);
 }
 
-/* A forked child closes the inherited descriptor; the parent keeps the lock. */
-void file_unlock(struct region *region) {
-    if (region->lock_fd >= 0 && region->lock_is_lent)
-        (void)flock(region->lock_fd, LOCK_UN);
-    else if (region->lock_fd >= 0)
-        close(region->lock_fd);
-    region->lock_fd = -1;
+/*
+ * Close a locked descriptor, unless it is -1. A child of fork() or posix_spawn() may have a copy of it for a moment,
+ * and closing this one would leave the file locked until then. close() of libc is a cancellation point: a thread that
+ * ended in it would leave the library's mutexes locked.
+ */
+void lock_close(int *fd) {
+    if (*fd < 0)
+        return;
+    (void)flock(*fd, LOCK_UN);
+    syscall(SYS_close, *fd);
+    *fd = -1;
 }

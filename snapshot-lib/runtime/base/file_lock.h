@@ -6,7 +6,7 @@
 #include "region.h"
 
 int file_lock(struct region *region, const struct open_request *request);
-void file_unlock(struct region *region);
+void lock_close(int *fd);
 int lock_exclusively(int fd);
 bool path_is_of(const char *path, int fd);
 

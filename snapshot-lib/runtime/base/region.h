@@ -92,8 +92,7 @@ struct region {
     pthread_rwlock_t contents; /* as an inode's lock: shared by reads and commits by descriptor, and had alone by calls
                                   that write, resize or move; taken before the mutex and before `regions_mutex` */
     int data_fd;               /* descriptor of a file that snapshot_map() opened, else -1 */
-    int lock_fd;               /* descriptor of the file that holds its lock */
-    bool lock_is_lent;         /* `lock_fd` is the caller's */
+    int lock_fd;               /* descriptor of the file that holds its lock; -1: only the log is locked */
     struct file_identity identity;
     struct mapping mappings[MAPPINGS_MAX];
     size_t mapping_count;

@@ -239,7 +239,8 @@ static int region_lock(struct region *region, const struct open_request *request
     struct stat status;
     if (fstat(request->fd, &status) < 0)
         return -errno;
-    return S_ISREG(status.st_mode) ? file_lock(region, request) : -EINVAL;
+    int result = S_ISREG(status.st_mode) ? file_lock(region, request) : -EINVAL;
+    return result == 0 && request->recover_only ? log_file_find(region, request->path) : result;
 }
 
 /* Commits rely on the size, and the program that set it, or copied the file, may not have made it durable. */
@@ -249,7 +250,7 @@ static int size_sync(int fd, uint64_t bytes) {
     return syscall(SYS_fsync, fd) < 0 ? -errno : 0; /* the system call: the interposed fsync() commits */
 }
 
-/* Called with the file locked: no other process resizes it now. */
+/* Called with the file or its log locked: no other process resizes it now. */
 static int region_size(struct region *region, const struct open_request *request) {
     struct stat status;
     if (fstat(request->fd, &status) < 0)
@@ -266,7 +267,7 @@ static int region_size(struct region *region, const struct open_request *request
         result = size_sync(request->fd, region->bytes);
     if (result < 0 || request->flags & SNAPSHOT_ADOPT)
         return result; /* a log to adopt is not stale, however little data the copy of the file contains */
-    return log_file_discard_stale(region, &status);
+    return log_file_discard_stale(region, request->fd, &status);
 }
 
 static void region_release(struct region *region) {
@@ -289,7 +290,7 @@ static void region_release(struct region *region) {
     if (region->backing)
         kernel_munmap(region->backing, region->span_bytes);
     log_file_close(region);
-    file_unlock(region);
+    lock_close(&region->lock_fd);
     memset(region, 0, sizeof(*region));
 }
 
@@ -353,7 +354,7 @@ static int region_close_locked(struct region *region) {
     int status = region->inherited ? 0 : region_detach(region);
     region->in_use = false;
     if (region->data_fd >= 0)
-        close(region->data_fd);
+        syscall(SYS_close, region->data_fd);
     region_release(region);
     return status;
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -61,8 +62,8 @@ static bool is_of(const struct file_record *record, const struct file_identity *
 bool file_record_is_of_another(int log_fd, const struct file_identity *identity) {
     _Alignas(LINE_BYTES) struct file_record even = {0}, odd = {0};
     const ssize_t bytes = sizeof(even);
-    if (pread(log_fd, &even, sizeof(even), (off_t)log_file_record_offset(0)) != bytes ||
-        pread(log_fd, &odd, sizeof(odd), (off_t)log_file_record_offset(1)) != bytes)
+    if (syscall(SYS_pread64, log_fd, &even, sizeof(even), (off_t)log_file_record_offset(0)) != bytes ||
+        syscall(SYS_pread64, log_fd, &odd, sizeof(odd), (off_t)log_file_record_offset(1)) != bytes)
         return false;
     struct file_record record = newest(&even, &odd);
     return record.sequence > 0 && !is_of(&record, identity);

@@ -23,6 +23,21 @@
 
 #define LOG_INITIAL_BYTES (LOG_CHUNKS_OFFSET + (uint64_t)LOG_CHUNKS_INITIAL * CHUNK_BYTES)
 
+/* The log of the file that is being opened, and a name that only one step needs. `regions_mutex` is held. They are not
+ * on the stack, because a thread may have a stack of 16 KiB. */
+static char log_path[PATH_MAX], step_path[PATH_MAX];
+
+/* The files of the library are opened, synchronised and closed by system calls. A libc function may be a cancellation
+ * point, and a thread that ended here would leave mutexes locked. An interposed one would search for a log. */
+static int file_at(const char *path, int flags) {
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0644);
+}
+static int file_sync(int fd) { return syscall(SYS_fsync, fd) < 0 ? -errno : 0; }
+static int file_rename(const char *from, const char *to, unsigned flags) {
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags);
+}
+static int file_delete(const char *path) { return syscall(SYS_unlinkat, AT_FDCWD, path, 0) < 0 ? -errno : 0; }
+
 /* Addresses reserved for growth: every line of the file in each of four sets, and slack for threads. */
 static uint64_t log_reserved_bytes(uint64_t data_bytes) { return 5 * data_bytes + (1ull << 30); }
 
@@ -67,7 +82,7 @@ static int log_file_lock(const char *path, int fd) {
 
 static int log_file_fill(int fd, const struct file_record *file, const struct protocol *protocol) {
     struct log_view log = {.bytes = LOG_INITIAL_BYTES};
-    if (ftruncate(fd, 0) < 0) /* removes remains of an attempt that crashed */
+    if (syscall(SYS_ftruncate, fd, 0) < 0) /* removes remains of an attempt that crashed */
         return -errno;
     int status = -posix_fallocate(fd, 0, (off_t)LOG_INITIAL_BYTES);
     if (status < 0)
@@ -78,41 +93,40 @@ static int log_file_fill(int fd, const struct file_record *file, const struct pr
     log_file_format(log, protocol);
     file_record_write(log, *file);
     kernel_munmap(log.base, log.bytes);
-    return fsync(fd) < 0 ? -errno : 0;
+    return file_sync(fd);
 }
 
 /* Never replaces another log: that would be the log of a file that had the name a moment ago, or has it now. */
 static int rename_new(const char *from, const char *to) {
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+    if (file_rename(from, to, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno == EEXIST)
         return -EBUSY;
-    return errno != EINVAL || rename(from, to) < 0 ? -errno : 0; /* EINVAL: the file system lacks RENAME_NOREPLACE */
+    return errno != EINVAL || file_rename(from, to, 0) < 0 ? -errno : 0; /* EINVAL: no RENAME_NOREPLACE there */
 }
 
 /*
  * Create the log under another name and rename it, so that an existing log file is complete. The new file is locked
  * before its first byte is written, so of two processes only one creates it. Returns the descriptor.
  */
-static int log_file_create(const char *path, const struct file_record *file, const struct protocol *protocol) {
-    char temporary[PATH_MAX];
-    if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
+static int log_file_create(const struct file_record *file, const struct protocol *protocol) {
+    if (snprintf(step_path, sizeof(step_path), "%s.new", log_path) >= (int)sizeof(step_path))
         return -ENAMETOOLONG;
-    int fd = open(temporary, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    int fd = file_at(step_path, O_RDWR | O_CREAT);
     if (fd < 0)
         return -errno;
-    int status = log_file_lock(temporary, fd);
+    int status = log_file_lock(step_path, fd);
     if (status < 0) {
-        close(fd);
+        lock_close(&fd);
         return status;
     }
     status = log_file_fill(fd, file, protocol);
     if (status == 0)
-        status = rename_new(temporary, path);
+        status = rename_new(step_path, log_path);
     if (status == 0)
         return fd;
-    unlink(temporary);
-    close(fd);
+    (void)file_delete(step_path);
+    lock_close(&fd);
     return status;
 }
 
@@ -120,16 +134,15 @@ static int log_file_create(const char *path, const struct file_record *file, con
  * The names of log and file must survive a power cut before anything is logged. If the directory may be written but not
  * read, or cannot be synchronised, the whole file system is synchronised.
  */
-static int directory_sync(const char *path, int log_fd) {
-    char directory[PATH_MAX];
-    snprintf(directory, sizeof(directory), "%s", path);
-    char *slash = strrchr(directory, '/');
+static int directory_sync(int log_fd) {
+    memcpy(step_path, log_path, sizeof(step_path));
+    char *slash = strrchr(step_path, '/');
     if (slash)
-        slash[slash == directory] = '\0';
-    int fd = open(slash ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int status = fd < 0 || fsync(fd) < 0 ? -errno : 0;
+        slash[slash == step_path] = '\0';
+    int fd = file_at(slash ? step_path : ".", O_RDONLY | O_DIRECTORY);
+    int status = fd < 0 ? -errno : file_sync(fd);
     if (fd >= 0)
-        close(fd);
+        syscall(SYS_close, fd);
     if (status == -EACCES || status == -EINVAL)
         status = syncfs(log_fd) < 0 ? -errno : 0;
     return status;
@@ -137,8 +150,9 @@ static int directory_sync(const char *path, int log_fd) {
 
 /* A log that was found is synchronised, too: the process that created, lengthened or copied it may have been killed
  * before it did so. */
-static int log_file_sync(const char *path, int fd, bool is_new) {
-    return !is_new && fsync(fd) < 0 ? -errno : directory_sync(path, fd);
+static int log_file_sync(int fd, bool is_new) {
+    int status = is_new ? 0 : file_sync(fd);
+    return status < 0 ? status : directory_sync(fd);
 }
 
 static int log_file_map(struct region *region, unsigned flags) {
@@ -159,26 +173,32 @@ static int log_file_map(struct region *region, unsigned flags) {
     return log_file_check(region->log);
 }
 
-int log_file_open(struct region *region, const char *data_path, unsigned flags) {
-    char path[PATH_MAX];
-    if (snprintf(path, sizeof(path), "%s.snapshot-log", data_path) >= (int)sizeof(path))
+/* Open and lock the log that lies beside the file. -ENOENT: there is none. */
+int log_file_find(struct region *region, const char *data_path) {
+    if (region->log_fd >= 0)
+        return 0;
+    if (snprintf(log_path, sizeof(log_path), "%s.snapshot-log", data_path) >= (int)sizeof(log_path))
         return -ENAMETOOLONG;
-    region->log_fd = open(path, O_RDWR | O_CLOEXEC);
-    bool is_new = region->log_fd < 0 && errno == ENOENT;
+    region->log_fd = file_at(log_path, O_RDWR);
+    return region->log_fd < 0 ? -errno : log_file_lock(log_path, region->log_fd);
+}
+
+int log_file_open(struct region *region, const char *data_path, unsigned flags) {
+    int status = log_file_find(region, data_path);
+    bool is_new = status == -ENOENT;
+    if (is_new && region->lock_fd < 0)
+        return status; /* only a process that has locked the file creates a log */
     if (is_new) {
         const struct file_identity *identity = &region->identity;
         struct file_record file = {.bytes = region->bytes,
                                    .bytes_next = region->bytes,
                                    .inode = identity->inode,
                                    .birth_ns = identity->birth_ns};
-        region->log_fd = log_file_create(path, &file, region->protocol);
-        if (region->log_fd < 0)
-            return region->log_fd;
-    } else if (region->log_fd < 0)
-        return -errno;
-    int status = log_file_lock(path, region->log_fd);
+        region->log_fd = log_file_create(&file, region->protocol);
+        status = region->log_fd < 0 ? region->log_fd : log_file_lock(log_path, region->log_fd);
+    }
     if (status == 0)
-        status = log_file_sync(path, region->log_fd, is_new);
+        status = log_file_sync(region->log_fd, is_new);
     return status < 0 ? status : log_file_map(region, flags);
 }
 
@@ -214,21 +234,20 @@ static bool log_file_says_nothing(int fd) {
  * So a log of another file is only discarded if it asserts nothing. The emptied file is made durable before the log is
  * deleted.
  */
-int log_file_discard_stale(const struct region *region, const struct stat *data) {
-    char path[PATH_MAX];
+int log_file_discard_stale(struct region *region, int data_fd, const struct stat *data) {
     if (data->st_size > 0 && data->st_blocks > 0)
         return 0;
-    if (snprintf(path, sizeof(path), "%s.snapshot-log", region->path) >= (int)sizeof(path))
-        return -ENAMETOOLONG;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == ENOENT ? 0 : -errno;
-    int status = log_file_lock(path, fd);
-    bool is_of_another = file_record_is_of_another(fd, &region->identity);
-    bool says_nothing = log_file_says_nothing(fd);
-    if (status == 0 && (is_of_another ? says_nothing : data->st_size == 0))
-        status = syscall(SYS_fsync, region->lock_fd) < 0 || unlink(path) < 0 ? -errno : 0;
-    close(fd);
+    int status = log_file_find(region, region->path);
+    if (status < 0)
+        return status == -ENOENT ? 0 : status;
+    bool is_of_another = file_record_is_of_another(region->log_fd, &region->identity);
+    bool says_nothing = log_file_says_nothing(region->log_fd);
+    if (is_of_another ? !says_nothing : data->st_size > 0)
+        return 0;
+    status = file_sync(data_fd);
+    if (status == 0)
+        status = file_delete(log_path);
+    lock_close(&region->log_fd);
     return status;
 }
 
@@ -243,8 +262,8 @@ static int log_file_grow_locked(struct region *region, uint64_t chunk_count) {
         return -ENOSPC;
     uint64_t old_bytes = region->log.bytes;
     int status = -posix_fallocate(region->log_fd, (off_t)old_bytes, (off_t)(bytes - old_bytes));
-    if (status < 0 || fsync(region->log_fd) < 0) {
-        (void)!ftruncate(region->log_fd, (off_t)old_bytes);
+    if (status < 0 || file_sync(region->log_fd) < 0) {
+        (void)syscall(SYS_ftruncate, region->log_fd, old_bytes);
         return -ENOSPC;
     }
     if (map_shared(region->log_fd, bytes, region->log.base) == MAP_FAILED)
@@ -294,8 +313,6 @@ int log_file_move(struct region *region, uint64_t span_bytes) {
 void log_file_close(struct region *region) {
     if (region->log.base)
         kernel_munmap(region->log.base, log_reserved_bytes(region->span_bytes));
-    if (region->log_fd >= 0)
-        close(region->log_fd);
+    lock_close(&region->log_fd);
     region->log = (struct log_view){0};
-    region->log_fd = -1;
 }

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "file_test.hpp"
+#include "posix_calls.hpp"
 
 namespace {
 
@@ -126,6 +127,60 @@ TEST_F(Opening, LockOutlivesAChildAndEndsWithTheMapping) {
     EXPECT_EQ(Other(path, 0, 0).status, -EBUSY);
     file.close();
     EXPECT_EQ(Other(path, 0, 0).status, 0);
+}
+
+// As a child of posix_spawn() before the other program begins: it has the descriptors, and no handler of fork() has
+// run.
+TEST_F(Opening, LockEndsWithTheMappingWhileAChildHasCopiesOfTheDescriptors) {
+    TrackedFile file(path, Page);
+    pid_t child = _Fork();
+    if (child == 0)
+        for (;;)
+            pause();
+    file.close();
+    EXPECT_EQ(TrackedFile(path, 0).error(), 0);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+}
+
+TEST_F(Opening, ToRecoverLeavesTheProgramsOwnLock) {
+    for (uint64_t value : {7, 8}) { // the second time the log is that of a closed file, until the crash
+        TrackedFile(path, Page).close();
+        int fd = open(path.c_str(), O_RDWR | O_CLOEXEC), copy = dup(fd), other = open(path.c_str(), O_RDWR | O_CLOEXEC);
+        uint64_t found = 0;
+        ASSERT_EQ(flock(fd, LOCK_EX | LOCK_NB), 0);
+        EXPECT_EQ(p_pread(copy, &found, 8, 0), 8);
+        EXPECT_EQ(flock(other, LOCK_EX | LOCK_NB), -1) << "of a file with nothing to recover";
+        for (int one : {fd, other})
+            flock(one, LOCK_UN);
+        crashWith(value);
+        ASSERT_EQ(flock(fd, LOCK_EX | LOCK_NB), 0);
+        int late = dup(fd);
+        EXPECT_EQ(p_pread(late, &found, 8, 0), 8);
+        EXPECT_EQ(found, value);
+        EXPECT_EQ(flock(other, LOCK_EX | LOCK_NB), -1) << "of a file that was recovered";
+        for (int one : {fd, copy, other, late})
+            p_close(one);
+    }
+}
+
+TEST_F(Opening, ToRecoverDoesNothingWhileAnotherProcessHasTheFile) {
+    Other other(path, Page, 7);
+    auto content = [](const std::string &of) {
+        std::ifstream in(of, std::ios::binary);
+        return std::string((std::istreambuf_iterator<char>(in)), {});
+    };
+    std::string file_before = content(path), log_before = content(log());
+    for (int flags : {O_RDWR, O_RDONLY}) {
+        uint64_t found = 0;
+        int fd = p_open(path.c_str(), flags | O_CLOEXEC);
+        EXPECT_EQ(p_pread(fd, &found, 8, 0), 8);
+        p_close(fd);
+    }
+    EXPECT_TRUE(content(path) == file_before && content(log()) == log_before);
+    std::filesystem::remove(log());
+    p_close(p_open(path.c_str(), O_RDWR | O_CLOEXEC));
+    EXPECT_FALSE(std::filesystem::exists(log()));
 }
 
 TEST_F(Opening, TemporaryOfACrashIsOverwrittenAndOneInUseIsBusy) {
