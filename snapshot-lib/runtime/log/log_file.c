@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -37,6 +38,15 @@ static int file_rename(const char *from, const char *to, unsigned flags) {
     return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags);
 }
 static int file_delete(const char *path) { return syscall(SYS_unlinkat, AT_FDCWD, path, 0) < 0 ? -errno : 0; }
+
+/* Beyond the limit of the process for sizes of files, the kernel would send SIGXFSZ. The program does not expect that
+ * signal for a file that is not its own. */
+static int file_allocate(int fd, uint64_t from, uint64_t bytes) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && from + bytes > limit.rlim_cur)
+        return -ENOSPC;
+    return -posix_fallocate(fd, (off_t)from, (off_t)bytes);
+}
 
 /* Addresses reserved for growth: every line of the file in each of four sets, and slack for threads. */
 static uint64_t log_reserved_bytes(uint64_t data_bytes) { return 5 * data_bytes + (1ull << 30); }
@@ -84,7 +94,7 @@ static int log_file_fill(int fd, const struct file_record *file, const struct pr
     struct log_view log = {.bytes = LOG_INITIAL_BYTES};
     if (syscall(SYS_ftruncate, fd, 0) < 0) /* removes remains of an attempt that crashed */
         return -errno;
-    int status = -posix_fallocate(fd, 0, (off_t)LOG_INITIAL_BYTES);
+    int status = file_allocate(fd, 0, LOG_INITIAL_BYTES);
     if (status < 0)
         return status;
     log.base = map_shared(fd, log.bytes, NULL);
@@ -261,7 +271,7 @@ static int log_file_grow_locked(struct region *region, uint64_t chunk_count) {
     if (bytes > log_reserved_bytes(region->span_bytes))
         return -ENOSPC;
     uint64_t old_bytes = region->log.bytes;
-    int status = -posix_fallocate(region->log_fd, (off_t)old_bytes, (off_t)(bytes - old_bytes));
+    int status = file_allocate(region->log_fd, old_bytes, bytes - old_bytes);
     if (status < 0 || file_sync(region->log_fd) < 0) {
         (void)syscall(SYS_ftruncate, region->log_fd, old_bytes);
         return -ENOSPC;
