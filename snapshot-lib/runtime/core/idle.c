@@ -75,8 +75,9 @@ static int idle_close(struct region *region, const char *why) {
     return region_close(region);
 }
 
-/* For callers that cannot return the error: prints it. */
-static void idle_close_aloud(struct region *region, const char *why) {
+/* For callers that cannot return the error: prints it. Not inlined, because a caller that opens a file next may have a
+ * stack of 16 KiB. */
+static __attribute__((noinline)) void idle_close_aloud(struct region *region, const char *why) {
     char path[PATH_MAX];
     snprintf(path, sizeof(path), "%s", region->path);
     if (idle_close(region, why) < 0)

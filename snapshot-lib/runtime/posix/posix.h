@@ -28,6 +28,7 @@ static inline int posix_result(int status) {
 /* posix_path.c */
 bool path_of(int fd, char path[PATH_MAX]);
 bool log_path_of(const char *path, char log_path[PATH_MAX]);
+bool has_log(char path[PATH_MAX]);
 bool is_listed(const char *path);
 int file_open(int fd, const char *path, unsigned flags, const void *hint, uint64_t room_bytes, struct region **out);
 

@@ -14,6 +14,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* A descriptor for reading and writing, or -1 if `fd` is one. The library closes it by the system call: close() would
+ * be a cancellation point in calls that are none. */
+static int own_descriptor(int fd, const char *path) {
+    bool has_both = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+    return has_both ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+}
+
 /* Resize a file that is not mapped but has a log beside it: recover, resize, close. */
 static int resize_closed(int fd, const char *path, uint64_t bytes) {
     struct stat status;
@@ -22,7 +29,7 @@ static int resize_closed(int fd, const char *path, uint64_t bytes) {
         return -errno;
     if ((uint64_t)status.st_size == bytes)
         return 0;
-    int own = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR ? -1 : open(path, O_RDWR | O_CLOEXEC);
+    int own = own_descriptor(fd, path);
     int writable = own < 0 ? fd : own;
     int result = file_open(writable, path, 0, NULL, bytes, &region);
     if (result == 0) {
@@ -32,13 +39,13 @@ static int resize_closed(int fd, const char *path, uint64_t bytes) {
         region_close(region);
     }
     if (own >= 0)
-        close(own);
+        syscall(SYS_close, own);
     return result;
 }
 
 static int resize_untracked(int fd, off_t bytes) {
-    char path[PATH_MAX], log_path[PATH_MAX];
-    if (bytes < 0 || !path_of(fd, path) || !log_path_of(path, log_path))
+    char path[PATH_MAX];
+    if (bytes < 0 || !path_of(fd, path) || !has_log(path))
         return (int)syscall(SYS_ftruncate, fd, bytes);
     return posix_result(resize_closed(fd, path, (uint64_t)bytes));
 }
@@ -124,13 +131,13 @@ int INTERPOSED(posix_fallocate)(int fd, off_t offset, off_t bytes) {
  * mmap reports the reason.
  */
 static void recover_closed(int fd) {
-    char path[PATH_MAX], log_path[PATH_MAX];
-    if (region_of_file(fd) || !path_of(fd, path) || !log_path_of(path, log_path))
+    char path[PATH_MAX];
+    if (region_of_file(fd) || !path_of(fd, path) || !has_log(path))
         return;
-    int own = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR);
+    int own = own_descriptor(fd, path);
     (void)region_recover(own < 0 ? fd : own, path);
     if (own >= 0)
-        close(own);
+        syscall(SYS_close, own);
 }
 
 /* One bit for each descriptor with a file that needs no recovery any more. Higher descriptors are checked each time. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* False if the file has no name, or no longer has one. */
@@ -26,20 +28,29 @@ bool log_path_of(const char *path, char log_path[PATH_MAX]) {
     return snprintf(log_path, PATH_MAX, "%s.snapshot-log", path) < PATH_MAX && access(log_path, F_OK) == 0;
 }
 
+/* The same without a second path on the stack. `path` is changed for a moment. */
+bool has_log(char path[PATH_MAX]) {
+    size_t length = strlen(path), room = PATH_MAX - length;
+    bool is_there = snprintf(path + length, room, ".snapshot-log") < (int)room && access(path, F_OK) == 0;
+    path[length] = '\0';
+    return is_there;
+}
+
 /* True if `path` is the file `entry` or lies below the directory `entry`. */
 static bool is_below(const char *path, const char *entry) {
-    char resolved[PATH_MAX];
+    static char resolved[PATH_MAX];
     if (!realpath(entry, resolved))
         return false;
     size_t length = strlen(resolved);
     return strncmp(path, resolved, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* SNAPSHOT_DIR lists directories and files, separated by colons. */
+/* SNAPSHOT_DIR lists directories and files, separated by colons. Called with `regions_mutex`, which protects the static
+ * paths. They are not on the stack, because a thread may have a stack of 16 KiB. */
 bool is_listed(const char *path) {
     const char *entry = getenv("SNAPSHOT_DIR");
     while (entry && *entry) {
-        char one[PATH_MAX];
+        static char one[PATH_MAX];
         size_t length = strcspn(entry, ":");
         if (length > 0 && snprintf(one, sizeof(one), "%.*s", (int)length, entry) < (int)sizeof(one) &&
             is_below(path, one))
@@ -74,6 +85,8 @@ static const char *fix_for(int error) {
         return "the address asked for is not free, or below those of tracked files: leave the choice to mmap";
     case EMFILE:
         return STRING(REGIONS_MAX) " files are tracked already: unmap one";
+    case ENOSPC:
+        return "there is no space for its log: free some, or raise the limit of the process (ulimit -f)";
     case EROFS:
     case EACCES:
     case EPERM:
@@ -81,6 +94,15 @@ static const char *fix_for(int error) {
     default:
         return "see docs/reference/snapshot-calls.md";
     }
+}
+
+/* By one system call: dprintf() is a cancellation point, and the caller may hold mutexes of the library. */
+static void refuse(const char *path, int error) {
+    const char *words[] = {"snapshot: ", path, ": ", strerrordesc_np(error), "; ", fix_for(error), "\n"};
+    struct iovec parts[sizeof(words) / sizeof(*words)];
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        parts[i] = (struct iovec){(void *)words[i], words[i] ? strlen(words[i]) : 0};
+    (void)syscall(SYS_writev, STDERR_FILENO, parts, sizeof(words) / sizeof(*words));
 }
 
 /* mmap's errno can name neither the file nor the problem, so a refusal also prints one line on stderr. */
@@ -91,6 +113,6 @@ int file_open(int fd, const char *path, unsigned flags, const void *hint, uint64
     struct open_request request = {.fd = fd, .path = path, .flags = flags, .hint = hint, .room_bytes = room_bytes};
     int status = region_open_making_room(&request, out);
     if (status < 0)
-        dprintf(STDERR_FILENO, "snapshot: %s: %s; %s\n", path, strerrordesc_np(-status), fix_for(-status));
+        refuse(path, -status);
     return status;
 }
