@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls by descriptor, mappings and sizes of one file, by two threads at the same time.
 #define _GNU_SOURCE
-#include "threads_program.h"
+#include "thread_cases.h"
 
 #include <signal.h>
 #include <sys/stat.h>

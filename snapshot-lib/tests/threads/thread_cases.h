@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Common parts of the programs that threads_test.py runs. */
-#ifndef THREADS_PROGRAM_H
-#define THREADS_PROGRAM_H
+/* A program of test cases: PROGRAM CASE FOLDER. It returns 0, or says what is wrong. */
+#ifndef THREAD_CASES_H
+#define THREAD_CASES_H
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,17 +48,15 @@ static inline pthread_t start(void *(*work)(void *), void *argument) {
     return thread;
 }
 
-/* Prints the names of the cases, or runs the case that the first argument names in the folder of the second. */
+/* Run the case that the first argument names, in the folder of the second. */
 static inline int run_case(const struct test_case *cases, int argc, char **argv) {
-    for (; cases->name; cases++)
-        if (argc < 3) {
-            puts(cases->name);
-        } else if (strcmp(cases->name, argv[1]) == 0) {
+    for (; argc == 3 && cases->name; cases++)
+        if (strcmp(cases->name, argv[1]) == 0) {
             alarm(60);
             cases->run(argv[2]);
             return 0;
         }
-    return argc < 3 ? 0 : 2;
+    return 2;
 }
 
 #endif
