@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "commit.h"
 #include "log/format.h"
+#include "regions.h"
 
 static uint64_t line_count(const struct region *region) { return (region->bytes + LINE_BYTES - 1) / LINE_BYTES; }
 
@@ -48,10 +49,9 @@ static uint64_t page_check(struct region *region, uint64_t page) {
         memcpy(region->shadow + line * LINE_BYTES, region->working + line * LINE_BYTES, LINE_BYTES);
     }
     if (escaped > 0)
-        dprintf(STDERR_FILENO,
-                "snapshot: check: %s: page %lu: %lu line(s) were written and not tracked, first line %zu, byte %zu "
-                "(address %p): compile what wrote it with snapcc, or announce it with snapshot_log_range()\n",
-                region->path, page, escaped, first / LINE_BYTES, first, (void *)(region->working + first));
+        REPORT("snapshot: check: %s: page %lu: %lu line(s) were written and not tracked, first line %zu, byte %zu "
+               "(address %p): compile what wrote it with snapcc, or announce it with snapshot_log_range()\n",
+               region->path, page, escaped, first / LINE_BYTES, first, (void *)(region->working + first));
     return escaped;
 }
 
@@ -83,11 +83,9 @@ void check_discard(struct region *region, const char *why) {
             first = lines++ == 0 ? at : first;
     }
     if (lines > 0)
-        dprintf(
-            STDERR_FILENO,
-            "snapshot: check: %s: %lu line(s) were stored and not committed, first at byte %lu of page %lu, and are "
-            "discarded: %s: call msync() or fsync() first\n",
-            region->path, lines, first % SNAPSHOT_PAGE, first / SNAPSHOT_PAGE, why);
+        REPORT("snapshot: check: %s: %lu line(s) were stored and not committed, first at byte %lu of page %lu, and are "
+               "discarded: %s: call msync() or fsync() first\n",
+               region->path, lines, first % SNAPSHOT_PAGE, first / SNAPSHOT_PAGE, why);
 }
 
 /* After a commit: the next transaction has announced nothing yet. */

@@ -409,8 +409,7 @@ __attribute__((destructor)) void regions_publish_at_exit(void) {
         if (regions[i].in_use && !regions[i].inherited) {
             check_discard(&regions[i], "the program ends");
             if (region_publish(&regions[i]) < 0)
-                dprintf(STDERR_FILENO, "snapshot: %s: its log is damaged, and the file lacks what only the log had\n",
-                        regions[i].path);
+                REPORT("snapshot: %s: its log is damaged, and the file lacks what only the log had\n", regions[i].path);
         }
     regions_unlock();
 }

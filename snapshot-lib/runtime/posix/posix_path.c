@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 /* False if the file has no name, or no longer has one. */
@@ -96,15 +94,6 @@ static const char *fix_for(int error) {
     }
 }
 
-/* By one system call: dprintf() is a cancellation point, and the caller may hold mutexes of the library. */
-static void refuse(const char *path, int error) {
-    const char *words[] = {"snapshot: ", path, ": ", strerrordesc_np(error), "; ", fix_for(error), "\n"};
-    struct iovec parts[sizeof(words) / sizeof(*words)];
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-        parts[i] = (struct iovec){(void *)words[i], words[i] ? strlen(words[i]) : 0};
-    (void)syscall(SYS_writev, STDERR_FILENO, parts, sizeof(words) / sizeof(*words));
-}
-
 /* mmap's errno can name neither the file nor the problem, so a refusal also prints one line on stderr. */
 int file_open(int fd, const char *path, unsigned flags, const void *hint, uint64_t room_bytes, struct region **out) {
     const char *adopt = getenv("SNAPSHOT_ADOPT");
@@ -113,6 +102,6 @@ int file_open(int fd, const char *path, unsigned flags, const void *hint, uint64
     struct open_request request = {.fd = fd, .path = path, .flags = flags, .hint = hint, .room_bytes = room_bytes};
     int status = region_open_making_room(&request, out);
     if (status < 0)
-        refuse(path, -status);
+        REPORT("snapshot: %s: %s; %s\n", path, strerrordesc_np(-status), fix_for(-status));
     return status;
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A program that uses the library beside processes, threads and limits of its own: children that hold copies of
- * descriptors, cancelled threads, small stacks, a limit for sizes of files. SNAPSHOT_DIR names its
- * folder, which is empty.
+ * descriptors, cancelled threads, small stacks, a limit for sizes of files. SNAPSHOT_DIR names its folder, which is
+ * empty.
  *
  *     process_program CASE FOLDER
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -104,6 +103,18 @@ static void child_takes_over_an_idle_file(void) {
     REQUIRE(msync(memory, PAGE, MS_SYNC) == 0);
 }
 
+/* The table of files is full of files that are not mapped and have uncommitted stores. */
+static void table_fill(void) {
+    const int files_max = 32;
+    for (int i = 0; i < files_max; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "idle%d", i);
+        uint8_t *memory = map(file_new(name, PAGE), PAGE);
+        memory[0] = 1;
+        REQUIRE(munmap(memory, PAGE) == 0);
+    }
+}
+
 static int calls_returned;
 
 /* None of these calls is a cancellation point of libc. */
@@ -112,8 +123,9 @@ static void *call_while_cancelled(void *unused) {
     int fd = file_new("file", PAGE), other = file_new("other", PAGE), linked = file_new("linked", PAGE);
     int writable = open(named("file"), O_WRONLY | O_CLOEXEC);
     REQUIRE(writable >= 0 && link(named("linked"), named("linked2")) == 0);
+    table_fill();
     REQUIRE(pthread_cancel(pthread_self()) == 0);
-    for (int i = 0; i < 2; i++) { /* the second time there is a log */
+    for (int i = 0; i < 2; i++) { /* the first time another file makes room; the second time there is a log */
         uint8_t *memory = map(fd, (size_t)(i + 1) * PAGE);
         calls_returned++;
         REQUIRE(ftruncate(fd, (i + 2) * (off_t)PAGE) == 0);

@@ -16,6 +16,8 @@
 struct region;
 extern "C" struct region *region_use(int fd);
 extern "C" void region_unuse(struct region **used);
+extern "C" void contents_share(struct region *region);
+extern "C" void contents_release(struct region *region);
 
 namespace {
 
@@ -121,6 +123,7 @@ TEST_F(Moving, OfAFileKeepsNoOtherWaiting) {
     trackedStore(static_cast<uint8_t *>(memory), 7);
     ASSERT_EQ(p_munmap(memory, Page), 0);
     struct region *used = region_use(fd);
+    contents_share(used);
     std::atomic<bool> moved = false;
     std::thread mover([&] {
         EXPECT_EQ(p_ftruncate(fd, off_t{1} << 31), 0);
@@ -130,6 +133,7 @@ TEST_F(Moving, OfAFileKeepsNoOtherWaiting) {
     void *others = map(other);
     EXPECT_NE(others, MAP_FAILED);
     EXPECT_FALSE(moved);
+    contents_release(used);
     region_unuse(&used);
     mover.join();
     EXPECT_EQ(p_munmap(others, Page), 0);
