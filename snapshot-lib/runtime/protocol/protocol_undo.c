@@ -274,8 +274,10 @@ static int data_write(struct region *region) {
     int status = region_each_log(region, list_of_log);
     if (status == 0)
         return region_each_log(region, list_write);
-    for_each_thread (thread, region)
+    for_each_thread (thread, region) {
         lines_unlist(thread);
+        thread->held_lines.count = 0; /* nothing is carried */
+    }
     return status;
 }
 
