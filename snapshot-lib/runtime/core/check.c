@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/uncancelled.h"
 #include "commit.h"
 #include "log/format.h"
 
@@ -57,6 +58,7 @@ static uint64_t page_check(struct region *region, uint64_t page) {
 
 /* Before a commit: verify that every line that was not announced is unchanged. */
 void check_commit(struct region *region) {
+    UNCANCELLED; /* messages */
     const uint64_t pages = (region->bytes + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE;
     uint64_t escaped = 0;
     for (uint64_t page = 0; page < pages; page++)
@@ -76,6 +78,7 @@ void check_discard(struct region *region, const char *why) {
     uint64_t lines = 0, first = 0;
     if (!region->shadow || region->inherited)
         return;
+    UNCANCELLED;
     region_publish(region);
     for (uint64_t at = 0; at < region->bytes; at += LINE_BYTES) {
         uint64_t bytes = region->bytes - at < LINE_BYTES ? region->bytes - at : LINE_BYTES;

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/epochs.h"
+#include "base/uncancelled.h"
 #include "core/commit.h"
 #include "core/regions.h"
 #include "log/persist.h"
@@ -63,7 +64,7 @@ void member_enter(struct region *region) {
     struct thread_log *log = thread_log_get(region);
     pthread_mutex_lock(&epochs->mutex);
     while (epochs->gathering)
-        pthread_cond_wait(&epochs->changed, &epochs->mutex);
+        epochs_await(epochs);
     if (!has_entered(region)) {
         *member = (struct member){.generation = region->generation, .log = log, .next = epochs->members};
         epochs->members = member;
@@ -95,7 +96,7 @@ static int park(struct epochs *epochs, struct member *member) {
     pthread_cond_broadcast(&epochs->changed);
     while (epochs->rounds == round) {
         if (!member->writes) {
-            pthread_cond_wait(&epochs->changed, &epochs->mutex);
+            epochs_await(epochs);
             continue;
         }
         pthread_mutex_unlock(&epochs->mutex);
@@ -125,6 +126,7 @@ static void wait_a_little(struct epochs *epochs) {
     until.tv_nsec += slice_ns;
     until.tv_sec += until.tv_nsec / ns_per_s;
     until.tv_nsec %= ns_per_s;
+    UNCANCELLED;
     (void)pthread_cond_timedwait(&epochs->changed, &epochs->mutex, &until);
 }
 
@@ -188,7 +190,7 @@ void lists_write(struct region *region) {
             epoch_list_write(thread);
     pthread_mutex_lock(&epochs->mutex);
     while (epochs->writers > 0)
-        pthread_cond_wait(&epochs->changed, &epochs->mutex);
+        epochs_await(epochs);
     pthread_mutex_unlock(&epochs->mutex);
 }
 
@@ -223,7 +225,7 @@ int epochs_commit(struct region *region) {
     struct member *member = member_is_active(region) ? own(region) : NULL;
     pthread_mutex_lock(&epochs->mutex);
     while (epochs->gathering && !member)
-        pthread_cond_wait(&epochs->changed, &epochs->mutex);
+        epochs_await(epochs);
     if (epochs->gathering) {
         int status = park(epochs, member);
         pthread_mutex_unlock(&epochs->mutex);

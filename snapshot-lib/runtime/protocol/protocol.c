@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/uncancelled.h"
+
 #define PROTOCOL_DEFAULT protocol_redo
 #define PROTOCOL_ID(flag) ((flag) / (SNAPSHOT_PROTOCOL_MASK & -SNAPSHOT_PROTOCOL_MASK))
 
@@ -34,6 +36,7 @@ const struct protocol *protocol_by_name(const char *name) {
 }
 
 static const struct protocol *complain(const char *what) {
+    UNCANCELLED;
     fprintf(stderr, "snapshot: %s is no commit protocol; there are", what);
     for (size_t i = 0; i < protocol_count; i++)
         fprintf(stderr, " %s", protocols[i]->name);

@@ -9,6 +9,7 @@
 #include <sys/single_threaded.h>
 
 #include "base/tracker.h"
+#include "base/uncancelled.h"
 #include "core/announce.h"
 #include "core/commit.h"
 #include "protocol/protocols.h"
@@ -75,6 +76,7 @@ static bool can_commit_pages(const struct region *region, const char *path) {
 }
 
 int tracker_open(struct region *region, const struct open_request *request) {
+    UNCANCELLED; /* messages */
     const struct tracker *tracker = request->recover_only ? &tracker_pass : choose(request->flags);
     chosen[region - regions] = NULL;
     if (!tracker || (tracker->watch && !can_commit_pages(region, request->path)))
