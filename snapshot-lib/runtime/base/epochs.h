@@ -39,6 +39,9 @@ void epochs_count(const struct region *region, struct snapshot_stats *stats);
 /* The calling thread waits for other threads: checkpoints do not wait for it until it announces a store. */
 void epochs_wait(void);
 
+/* The calling thread ends. `regions_mutex` is held, so that no file is closed meanwhile. */
+void epochs_thread_end(void);
+
 #else
 
 static inline bool epochs_are_kept(const struct region *region) {
@@ -70,6 +73,7 @@ static inline void epochs_count(const struct region *region, struct snapshot_sta
     (void)stats;
 }
 static inline void epochs_wait(void) {}
+static inline void epochs_thread_end(void) {}
 
 #endif
 

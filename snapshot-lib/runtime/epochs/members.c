@@ -35,10 +35,7 @@ static void member_remove(struct epochs *epochs, struct member *gone) {
     pthread_cond_broadcast(&epochs->changed);
 }
 
-/* Runs at the end of a thread. The lock keeps the file from being closed meanwhile. */
-static void thread_end(void *unused) {
-    (void)unused;
-    pthread_mutex_lock(&regions_mutex);
+void epochs_thread_end(void) {
     for (size_t i = 0; i < REGIONS_MAX; i++) {
         if (!regions[i].in_use || regions[i].inherited || !has_entered(&regions[i]))
             continue;
@@ -46,21 +43,13 @@ static void thread_end(void *unused) {
         member_remove(&epochs_all[i], &members_own[i]);
         pthread_mutex_unlock(&epochs_all[i].mutex);
     }
-    pthread_mutex_unlock(&regions_mutex);
 }
-
-static pthread_key_t thread_end_key;
-static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
-
-static void thread_end_register(void) { (void)pthread_key_create(&thread_end_key, thread_end); }
 
 void member_enter(struct region *region) {
     struct epochs *epochs = epochs_of(region);
     struct member *member = own(region);
     if (member_is_active(region))
         return;
-    pthread_once(&thread_end_once, thread_end_register);
-    pthread_setspecific(thread_end_key, member);
     struct thread_log *log = thread_log_get(region);
     pthread_mutex_lock(&epochs->mutex);
     while (epochs->gathering)
