@@ -42,6 +42,9 @@ void epochs_wait(void);
 /* The calling thread ends. `regions_mutex` is held, so that no file is closed meanwhile. */
 void epochs_thread_end(void);
 
+/* For thread_is_at_work(). */
+bool epochs_are_at_work(const struct region *region);
+
 #else
 
 static inline bool epochs_are_kept(const struct region *region) {
@@ -74,6 +77,10 @@ static inline void epochs_count(const struct region *region, struct snapshot_sta
 }
 static inline void epochs_wait(void) {}
 static inline void epochs_thread_end(void) {}
+static inline bool epochs_are_at_work(const struct region *region) {
+    (void)region;
+    return false;
+}
 
 #endif
 

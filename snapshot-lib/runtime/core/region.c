@@ -363,12 +363,15 @@ int region_invalidate(struct region *region) {
 
 /*
  * A program that ends need not unmap its files: readers of the files then find the committed content. The lock is
- * needed, because threads that still run may open, move and close files.
+ * needed, because threads that still run may open, move and close files. If a signal handler ends the program, and has
+ * interrupted the library at work on a file, the file and its log stay as a crash would leave them.
  */
 __attribute__((destructor)) void regions_publish_at_exit(void) {
+    if (mutex_is_own(&regions_mutex))
+        return;
     pthread_mutex_lock(&regions_mutex);
     for (size_t i = 0; i < REGIONS_MAX; i++)
-        if (regions[i].in_use && !regions[i].inherited) {
+        if (regions[i].in_use && !regions[i].inherited && !thread_is_at_work(&regions[i])) {
             check_discard(&regions[i], "the program ends");
             if (region_publish(&regions[i]) < 0)
                 dprintf(STDERR_FILENO, "snapshot: %s: its log is damaged, and the file lacks what only the log had\n",

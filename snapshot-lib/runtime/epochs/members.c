@@ -62,6 +62,12 @@ void member_enter(struct region *region) {
     pthread_mutex_unlock(&epochs->mutex);
 }
 
+bool epochs_are_at_work(const struct region *region) {
+    const struct epochs *epochs = epochs_of(region);
+    return epochs_are_kept(region) && (mutex_is_own(&epochs->mutex) || mutex_is_own(&epochs->replaying) ||
+                                       (has_entered(region) && own(region)->parked));
+}
+
 static void member_idles(struct region *region) {
     struct epochs *epochs = epochs_of(region);
     thread_leaves();

@@ -237,7 +237,10 @@ struct thread_log *announce_begin_slowly(struct region *region) {
     return thread;
 }
 
-static void announcement_await(struct thread_log *thread) {
+/* An announcement of the calling thread is over, even if the handler of a signal did not return to it. */
+static void announcement_await(struct thread_log *thread, const struct thread_log *own) {
+    if (thread == own)
+        atomic_store_explicit(&thread->announcing, false, memory_order_relaxed);
     for (unsigned spin = 0; atomic_load(&thread->announcing); spin++)
         if (spin < SPINS)
             relax();
@@ -261,13 +264,22 @@ static bool joins_group(struct thread_log *thread) {
     return true;
 }
 
+/* glibc notes the owner, and has no call that returns it. */
+bool mutex_is_own(const pthread_mutex_t *mutex) { return mutex->__data.__owner == gettid(); }
+
+bool thread_is_at_work(const struct region *region) {
+    const struct thread_log *own = thread_log_own(region);
+    bool is_awaited = own && (atomic_load(&own->announcing) || atomic_load(&own->call) != 0);
+    return is_awaited || mutex_is_own(&region->mutex) || epochs_are_at_work(region);
+}
+
 /* A log that is created from now on is empty until announcements resume. */
 bool announcements_stop(struct region *region, bool joins) {
     const struct thread_log *own = thread_log_own(region);
     bool any = false;
     atomic_store(&region->collecting, true);
     for_each_thread (thread, region) {
-        announcement_await(thread);
+        announcement_await(thread, own);
         bool is_joined = joins && thread != own && joins_group(thread);
         region->group.any |= is_joined;
         if (thread == own || is_joined || !is_inside(thread))

@@ -333,7 +333,8 @@ static int rollback_nv(struct region *region) {
 }
 
 static void collect_entry(void *context, struct entry entry) {
-    *(struct entry *)vector_push(context, sizeof(entry)) = entry;
+    *(struct entry *)vector_place(context, sizeof(entry)) = entry;
+    vector_add(context);
 }
 
 static void collect_block(void *context, const struct block *block) { block_entries(block, collect_entry, context); }
